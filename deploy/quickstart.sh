@@ -71,7 +71,7 @@ say "Report on $log"
 plan=$(sed -n 's/.*"planId":"\([^"]*\)".*/\1/p' "$dir/result.json")
 "$baton" result "$plan" report
 
-say "The whole story of the plan"
+say "The events of the plan"
 "$baton" events "$plan" >&2
 
 say "The same kind of question in words"

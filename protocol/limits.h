@@ -1,32 +1,32 @@
-/* Every cap of the protocol and of a plan, and why. Configuration may lower most of them, never
- * raise them. */
+/* Every cap of the protocol and of a plan, with its reason. The configuration may lower most of
+ * them and raise none. */
 #ifndef PROTOCOL_LIMITS_H
 #define PROTOCOL_LIMITS_H
 
 enum {
     LIMIT_CONTROL_BYTES = 1024 * 1024,  /* a control body: a plan of 10,000 small steps fits */
-    LIMIT_STEP_BYTES = 4 * 1024 * 1024, /* a lane body: context and results */
+    LIMIT_STEP_BYTES = 4 * 1024 * 1024, /* a body on a lane: context and results */
     LIMIT_EVENT_BYTES =
-        4 * 1024,         /* x SENDBUF 8192 x subscribers is the publisher's worst memory (F8) */
-    LIMIT_DEPTH = 16,     /* nesting of any body */
-    LIMIT_NODES = 200000, /* values in one body */
-    LIMIT_RESULT_BYTES = 3 * 1024 * 1024, /* a result; less than a lane body by the envelope */
-    LIMIT_PREVIEW_BYTES = 1024,           /* what of a result travels in an event */
+        4 * 1024,     /* times SENDBUF times subscribers: the worst memory of a publisher (N8) */
+    LIMIT_DEPTH = 16, /* nesting of any body */
+    LIMIT_NODES = 200000,                 /* values in one body */
+    LIMIT_RESULT_BYTES = 3 * 1024 * 1024, /* a result; the envelope takes the rest of a lane body */
+    LIMIT_PREVIEW_BYTES = 1024,           /* the part of a result that an event carries */
     LIMIT_TASK_BYTES = 8 * 1024,
     LIMIT_ID_BYTES = 64,   /* stepId, agentId, skill, sessionId */
     LIMIT_KEY_BYTES = 160, /* idempotency key: planId/revision/stepId */
     LIMIT_TOKEN_BYTES = 128,
     LIMIT_STEPS = 10000,      /* steps of one plan */
     LIMIT_EDGES = 100000,     /* dependencies of one plan */
-    LIMIT_PLAN_AGENTS = 64,   /* different agents of one plan: a set of them is one word */
+    LIMIT_PLAN_AGENTS = 64,   /* different agents of one plan: a set is one 64-bit word */
     LIMIT_REVISIONS = 1000,   /* of one plan */
     LIMIT_PLANS_OPEN = 20000, /* plans that are not final */
     LIMIT_AGENTS = 1024,
     LIMIT_INSTANCES = 1024,
-    LIMIT_CAPACITY = 64, /* lanes of one instance, less the control lane */
+    LIMIT_CAPACITY = 64, /* lanes of one instance, without the control lane */
     LIMIT_SKILLS = 64,   /* skills of one card */
     LIMIT_ATTEMPTS = 100,
     LIMIT_EVENTS_READ =
-        1000 /* events of one events.read answer; it also stops at 1/2 control body */
+        1000 /* events of one events.read answer, which also ends at half a control body */
 };
 #endif

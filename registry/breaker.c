@@ -1,4 +1,4 @@
-/* The machine of one breaker. */
+/* The state machine of one circuit breaker. */
 #include "registry/breaker.h"
 
 #include "protocol/base/assert.h"
@@ -8,7 +8,7 @@ struct breaker breaker_closed(void)
     return (struct breaker){.state = BREAKER_CLOSED, .until = MSEC_NEVER};
 }
 
-bool breaker_may_work(const struct breaker *b)
+bool breaker_allows_work(const struct breaker *b)
 {
     return b->state == BREAKER_CLOSED || b->state == BREAKER_HALF_OPEN;
 }
@@ -22,7 +22,7 @@ msec breaker_cooldown(const struct breaker_limits *lim, uint32_t level)
     return ms < lim->cooldown_max_ms ? ms : lim->cooldown_max_ms;
 }
 
-/* Where each input leads, but for the counting of failures in CLOSED. */
+/* The state after each input. breaker_move counts the failures in CLOSED. */
 static enum breaker_state next_state(enum breaker_state from, enum breaker_input in)
 {
     static const uint8_t next[BREAKER_STATE_COUNT][BREAKER_INPUT_COUNT] = {
@@ -65,7 +65,7 @@ bool breaker_move(struct breaker *b, const struct breaker_limits *lim, enum brea
     } else if (b->state == BREAKER_PROBING) {
         b->until = msec_add(now, lim->probe_ms);
     } else if (b->state == BREAKER_OPEN) {
-        /* The level stops where the cooldown does. */
+        /* The level stops where the cooldown reaches its maximum. */
         b->level += from != BREAKER_CLOSED &&
                             breaker_cooldown(lim, b->level) < breaker_cooldown(lim, b->level + 1)
                         ? 1
@@ -83,13 +83,13 @@ enum breaker_verdict breaker_verdict(enum err_class cls)
     case CLASS_AGENT_CRASHED:
     case CLASS_REPLY_LOST:
     case CLASS_PROTOCOL_ERROR:
-        return BREAKER_FAILS;
-    case CLASS_RATE_LIMITED: /* it says itself when to come back */
+        return BREAKER_VERDICT_FAILURE;
+    case CLASS_RATE_LIMITED: /* the answer itself has a time to retry */
     case CLASS_AGENT_UNAVAILABLE:
     case CLASS_CANCELLED:
     case CLASS_BUDGET_EXCEEDED:
     case CLASS_DEPENDENCY_FAILED:
-        return BREAKER_SAYS_NOTHING;
+        return BREAKER_VERDICT_IGNORED;
     case CLASS_NONE:
     case CLASS_TOOL_NOT_FOUND:
     case CLASS_RESOURCE_NOT_FOUND:
@@ -100,7 +100,7 @@ enum breaker_verdict breaker_verdict(enum err_class cls)
     case CLASS_COUNT:
         break;
     }
-    return BREAKER_WORKS;
+    return BREAKER_VERDICT_SUCCESS;
 }
 
 const char *breaker_state_name(enum breaker_state s)

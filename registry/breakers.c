@@ -1,8 +1,8 @@
-/* The breakers of all instances and agents: who waits for what time, and what they hear. */
+/* The breakers of all instances and agents: their inputs, deadlines and probes. */
 #include "protocol/base/assert.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
-/* ---- rows and lists ---- */
+/* ---- entries and lists ---- */
 
 static bool is_on(const struct registry *r)
 {
@@ -14,13 +14,13 @@ static uint32_t of_agent(const struct registry *r, uint32_t agent)
     return r->lim.instances + agent;
 }
 
-static struct breaker_row *row_of(const struct registry *r, uint32_t ix)
+static struct breaker_entry *entry_of(const struct registry *r, uint32_t ix)
 {
-    return &registry_breaker_rows(r)[ix];
+    return &registry_breaker_entries(r)[ix];
 }
 
-/* Many instances fail once each before one of them fails often: the agent is given twice as many.
- */
+/* An agent opens after twice as many failures: many instances may fail once each before one of them
+ * fails often. */
 static struct breaker_limits limits_of(const struct registry *r, uint32_t ix)
 {
     const uint32_t n = r->lim.breaker_failures;
@@ -36,7 +36,7 @@ void registry_breakers_init(struct registry *r)
         r->breaker_first[i] = r->breaker_last[i] = REGISTRY_NONE;
     }
     for (uint32_t i = 0; i < r->lim.instances + r->lim.agents; i++) {
-        *row_of(r, i) = (struct breaker_row){.b = breaker_closed(), .list = REGISTRY_NONE};
+        *entry_of(r, i) = (struct breaker_entry){.b = breaker_closed(), .list = REGISTRY_NONE};
     }
     if (is_on(r)) {
         const struct breaker_limits lim = limits_of(r, 0);
@@ -46,93 +46,95 @@ void registry_breakers_init(struct registry *r)
     }
 }
 
-static void unlink_row(struct registry *r, uint32_t ix)
+static void unlink_entry(struct registry *r, uint32_t ix)
 {
-    struct breaker_row *row = row_of(r, ix);
-    if (row->list == REGISTRY_NONE) {
+    struct breaker_entry *entry = entry_of(r, ix);
+    if (entry->list == REGISTRY_NONE) {
         return;
     }
-    if (row->prev != REGISTRY_NONE) {
-        row_of(r, row->prev)->next = row->next;
+    if (entry->prev != REGISTRY_NONE) {
+        entry_of(r, entry->prev)->next = entry->next;
     } else {
-        r->breaker_first[row->list] = row->next;
+        r->breaker_first[entry->list] = entry->next;
     }
-    if (row->next != REGISTRY_NONE) {
-        row_of(r, row->next)->prev = row->prev;
+    if (entry->next != REGISTRY_NONE) {
+        entry_of(r, entry->next)->prev = entry->prev;
     } else {
-        r->breaker_last[row->list] = row->prev;
+        r->breaker_last[entry->list] = entry->prev;
     }
-    row->list = REGISTRY_NONE;
+    entry->list = REGISTRY_NONE;
 }
 
-/* One duration per list, so the order of coming is the order of the deadlines. */
-static void link_row(struct registry *r, uint32_t ix)
+/* All entries of a list have the same duration, so its order is the order of the deadlines. */
+static void link_entry(struct registry *r, uint32_t ix)
 {
-    struct breaker_row *row = row_of(r, ix);
-    if (row->b.state != BREAKER_OPEN && row->b.state != BREAKER_PROBING) {
+    struct breaker_entry *entry = entry_of(r, ix);
+    if (entry->b.state != BREAKER_OPEN && entry->b.state != BREAKER_PROBING) {
         return;
     }
-    row->list = row->b.state == BREAKER_OPEN ? row->b.level : (uint32_t)BREAKER_PROBES;
-    row->prev = r->breaker_last[row->list];
-    row->next = REGISTRY_NONE;
-    if (row->prev != REGISTRY_NONE) {
-        row_of(r, row->prev)->next = ix;
+    entry->list = entry->b.state == BREAKER_OPEN ? entry->b.level : (uint32_t)BREAKER_PROBES;
+    entry->prev = r->breaker_last[entry->list];
+    entry->next = REGISTRY_NONE;
+    if (entry->prev != REGISTRY_NONE) {
+        entry_of(r, entry->prev)->next = ix;
     } else {
-        r->breaker_first[row->list] = ix;
+        r->breaker_first[entry->list] = ix;
     }
-    r->breaker_last[row->list] = ix;
+    r->breaker_last[entry->list] = ix;
 }
 
-/* The number of its instances that are not CLOSED follows every change. */
-static void count_broken(struct registry *r, uint32_t ix, enum breaker_state from,
-                         enum breaker_state to)
+/* Keeps the agent's count of instances that are not CLOSED. */
+static void count_not_closed(struct registry *r, uint32_t ix, enum breaker_state from,
+                             enum breaker_state to)
 {
     if (ix < r->lim.instances) {
-        struct agent_row *of = &registry_agent_rows(r)[registry_instance_rows(r)[ix].agent];
-        of->broken += to != BREAKER_CLOSED ? 1 : 0;
-        of->broken -= from != BREAKER_CLOSED ? 1 : 0;
+        struct agent_entry *owner =
+            &registry_agent_entries(r)[registry_instance_entries(r)[ix].agent];
+        owner->n_not_closed += to != BREAKER_CLOSED ? 1 : 0;
+        owner->n_not_closed -= from != BREAKER_CLOSED ? 1 : 0;
     }
 }
 
-/* True when more work may go there than before. */
-static bool feed(struct registry *r, uint32_t ix, enum breaker_input in)
+/* Applies an input to the breaker of an instance or agent. Returns true when more work may start
+ * there than before. */
+static bool apply_input(struct registry *r, uint32_t ix, enum breaker_input in)
 {
     if (!is_on(r)) {
         return false;
     }
-    struct breaker_row *row = row_of(r, ix);
-    const enum breaker_state from = row->b.state;
+    struct breaker_entry *entry = entry_of(r, ix);
+    const enum breaker_state from = entry->b.state;
     const struct breaker_limits lim = limits_of(r, ix);
-    const bool changed = breaker_move(&row->b, &lim, in, r->now);
+    const bool changed = breaker_move(&entry->b, &lim, in, r->now);
     if (changed || in == BREAKER_IN_POSTPONED) {
-        unlink_row(r, ix);
-        link_row(r, ix);
+        unlink_entry(r, ix);
+        link_entry(r, ix);
     }
     if (changed) {
-        count_broken(r, ix, from, row->b.state);
+        count_not_closed(r, ix, from, entry->b.state);
         r->breakers_opened += from == BREAKER_CLOSED ? 1 : 0;
     }
-    return changed && breaker_may_work(&row->b);
+    return changed && breaker_allows_work(&entry->b);
 }
 
-static void close_row(struct registry *r, uint32_t ix)
+static void close_entry(struct registry *r, uint32_t ix)
 {
-    struct breaker_row *row = row_of(r, ix);
-    unlink_row(r, ix);
-    count_broken(r, ix, row->b.state, BREAKER_CLOSED);
-    row->b = breaker_closed();
+    struct breaker_entry *entry = entry_of(r, ix);
+    unlink_entry(r, ix);
+    count_not_closed(r, ix, entry->b.state, BREAKER_CLOSED);
+    entry->b = breaker_closed();
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-bool registry_breaker_lets(const struct registry *r, uint32_t slot)
+bool registry_breaker_allows(const struct registry *r, uint32_t slot)
 {
-    return breaker_may_work(&row_of(r, slot)->b);
+    return breaker_allows_work(&entry_of(r, slot)->b);
 }
 
-bool registry_breaker_lets_agent(const struct registry *r, uint32_t agent)
+bool registry_breaker_allows_agent(const struct registry *r, uint32_t agent)
 {
-    return breaker_may_work(&row_of(r, of_agent(r, agent))->b);
+    return breaker_allows_work(&entry_of(r, of_agent(r, agent))->b);
 }
 
 static struct breaker_view view_of(const struct breaker *b)
@@ -144,18 +146,19 @@ static struct breaker_view view_of(const struct breaker *b)
 
 struct breaker_view registry_breaker_view(const struct registry *r, uint32_t slot)
 {
-    return view_of(&row_of(r, slot)->b);
+    return view_of(&entry_of(r, slot)->b);
 }
 
 struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32_t agent)
 {
-    const struct instance_row *rows = registry_instance_rows(r);
-    const struct agent_row *of = &registry_agent_rows(r)[agent];
-    struct breaker_view view = view_of(&row_of(r, of_agent(r, agent))->b);
-    if (view.state != BREAKER_CLOSED || of->instances == 0 || of->broken < of->instances) {
+    const struct instance_entry *entries = registry_instance_entries(r);
+    const struct agent_entry *owner = &registry_agent_entries(r)[agent];
+    struct breaker_view view = view_of(&entry_of(r, of_agent(r, agent))->b);
+    if (view.state != BREAKER_CLOSED || owner->instances == 0 ||
+        owner->n_not_closed < owner->instances) {
         return view;
     }
-    for (uint32_t slot = of->first; slot != REGISTRY_NONE; slot = rows[slot].agent_next) {
+    for (uint32_t slot = owner->first; slot != REGISTRY_NONE; slot = entries[slot].agent_next) {
         const struct breaker_view one = registry_breaker_view(r, slot);
         view.state = one.state > view.state ? one.state : view.state;
         view.retry_at = one.retry_at < view.retry_at ? one.retry_at : view.retry_at;
@@ -173,111 +176,112 @@ uint64_t registry_breakers_opened(const struct registry *r)
 
 static void taken(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
 {
-    struct breaker_row *row = row_of(r, ix);
-    if (row->b.state == BREAKER_HALF_OPEN) {
-        row->trial_slot = slot;
-        row->trial_lane = lane;
-        (void)feed(r, ix, BREAKER_IN_TAKEN);
+    struct breaker_entry *entry = entry_of(r, ix);
+    if (entry->b.state == BREAKER_HALF_OPEN) {
+        entry->trial_slot = slot;
+        entry->trial_lane = lane;
+        (void)apply_input(r, ix, BREAKER_IN_TAKEN);
     }
 }
 
 void registry_breaker_taken(struct registry *r, uint32_t slot, uint32_t lane)
 {
     taken(r, slot, slot, lane);
-    taken(r, of_agent(r, registry_instance_rows(r)[slot].agent), slot, lane);
+    taken(r, of_agent(r, registry_instance_entries(r)[slot].agent), slot, lane);
 }
 
-/* The trial is over; who knows how it went says so before or after. */
+/* The trial's lane is free. Its result may be reported before or after. */
 static void released(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
 {
-    const struct breaker_row *row = row_of(r, ix);
-    if (row->b.state == BREAKER_TRIAL && row->trial_slot == slot && row->trial_lane == lane) {
-        (void)feed(r, ix, BREAKER_IN_UNDECIDED);
+    const struct breaker_entry *entry = entry_of(r, ix);
+    if (entry->b.state == BREAKER_TRIAL && entry->trial_slot == slot && entry->trial_lane == lane) {
+        (void)apply_input(r, ix, BREAKER_IN_UNDECIDED);
     }
 }
 
 void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane)
 {
     released(r, slot, slot, lane);
-    released(r, of_agent(r, registry_instance_rows(r)[slot].agent), slot, lane);
+    released(r, of_agent(r, registry_instance_entries(r)[slot].agent), slot, lane);
 }
 
-void registry_breaker_left(struct registry *r, uint32_t slot)
+void registry_breaker_end_incarnation(struct registry *r, uint32_t slot)
 {
-    struct instance_row *row = &registry_instance_rows(r)[slot];
-    const uint32_t ix = of_agent(r, row->agent);
-    const struct breaker_row *agent = row_of(r, ix);
-    row->past = (struct past){.epoch = row->epoch, .agent = row->agent};
-    close_row(r, slot);
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    const uint32_t ix = of_agent(r, entry->agent);
+    const struct breaker_entry *agent = entry_of(r, ix);
+    entry->previous = (struct previous_incarnation){.epoch = entry->epoch, .agent = entry->agent};
+    close_entry(r, slot);
     if (agent->b.state == BREAKER_TRIAL && agent->trial_slot == slot) {
-        (void)feed(r, ix, BREAKER_IN_UNDECIDED);
+        (void)apply_input(r, ix, BREAKER_IN_UNDECIDED);
     } else if (agent->b.state == BREAKER_PROBING && agent->probe_slot == slot) {
-        (void)feed(r, ix, BREAKER_IN_PROBE_FAILED);
+        (void)apply_input(r, ix, BREAKER_IN_PROBE_FAILED);
     }
 }
 
-void registry_breaker_forgive(struct registry *r, uint32_t agent)
+void registry_breaker_reset_agent(struct registry *r, uint32_t agent)
 {
-    const struct instance_row *rows = registry_instance_rows(r);
-    close_row(r, of_agent(r, agent));
-    for (uint32_t slot = registry_agent_rows(r)[agent].first; slot != REGISTRY_NONE;
-         slot = rows[slot].agent_next) {
-        close_row(r, slot);
+    const struct instance_entry *entries = registry_instance_entries(r);
+    close_entry(r, of_agent(r, agent));
+    for (uint32_t slot = registry_agent_entries(r)[agent].first; slot != REGISTRY_NONE;
+         slot = entries[slot].agent_next) {
+        close_entry(r, slot);
     }
 }
 
-/* One pipe or process that breaks takes all attempts on it along. True when that was counted. */
-static bool broke_already(struct registry *r, uint32_t slot, enum err_class cls)
+/* A broken pipe or process ends all attempts on it. Returns true when that failure was counted
+ * already. */
+static bool already_counted(struct registry *r, uint32_t slot, enum err_class cls)
 {
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
     if (cls != CLASS_REPLY_LOST && cls != CLASS_AGENT_CRASHED) {
         return false;
     }
-    const bool already = row->broke_at == r->now;
-    row->broke_at = r->now;
-    return already;
+    const bool counted = entry->connection_lost_at == r->now;
+    entry->connection_lost_at = r->now;
+    return counted;
 }
 
 uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epoch,
                                  enum err_class cls, msec now)
 {
     const enum breaker_verdict verdict = breaker_verdict(cls);
-    registry_later(r, now);
-    if (slot >= r->n_slots || verdict == BREAKER_SAYS_NOTHING) {
+    registry_advance_time(r, now);
+    if (slot >= r->n_slots || verdict == BREAKER_VERDICT_IGNORED) {
         return REGISTRY_NONE;
     }
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
     const enum breaker_input in =
-        verdict == BREAKER_WORKS ? BREAKER_IN_SUCCESS : BREAKER_IN_FAILURE;
-    uint32_t agent = row->agent;
-    bool more = false;
+        verdict == BREAKER_VERDICT_SUCCESS ? BREAKER_IN_SUCCESS : BREAKER_IN_FAILURE;
+    uint32_t agent = entry->agent;
+    bool allows_more = false;
     if (registry_is_current(r, slot, epoch)) {
-        if (broke_already(r, slot, cls)) {
+        if (already_counted(r, slot, cls)) {
             return REGISTRY_NONE;
         }
-        more = feed(r, slot, in);
-    } else if (epoch == 0 || row->past.epoch != epoch ||
-               (in == BREAKER_IN_FAILURE && row->past.failed)) {
+        allows_more = apply_input(r, slot, in);
+    } else if (epoch == 0 || entry->previous.epoch != epoch ||
+               (in == BREAKER_IN_FAILURE && entry->previous.failed)) {
         return REGISTRY_NONE;
     } else {
-        agent = row->past.agent;
-        row->past.failed = row->past.failed || in == BREAKER_IN_FAILURE;
+        agent = entry->previous.agent;
+        entry->previous.failed = entry->previous.failed || in == BREAKER_IN_FAILURE;
     }
-    more = feed(r, of_agent(r, agent), in) || more;
-    return more ? agent : REGISTRY_NONE;
+    allows_more = apply_input(r, of_agent(r, agent), in) || allows_more;
+    return allows_more ? agent : REGISTRY_NONE;
 }
 
 /* ---- time and probes ---- */
 
-/* The row that is due first, by list when at the same time. */
+/* Returns the entry that is due first; at the same time, the one of the first list. */
 static uint32_t first_due(const struct registry *r, msec *ret_when)
 {
     uint32_t best = REGISTRY_NONE;
     *ret_when = MSEC_NEVER;
     for (uint32_t i = 0; i < BREAKER_LISTS; i++) {
         const uint32_t ix = r->breaker_first[i];
-        if (ix != REGISTRY_NONE && row_of(r, ix)->b.until < *ret_when) {
-            *ret_when = row_of(r, ix)->b.until;
+        if (ix != REGISTRY_NONE && entry_of(r, ix)->b.until < *ret_when) {
+            *ret_when = entry_of(r, ix)->b.until;
             best = ix;
         }
     }
@@ -291,21 +295,21 @@ msec registry_breaker_deadline(const struct registry *r)
     return when;
 }
 
-static bool can_be_asked(const struct instance_row *row)
+static bool can_be_probed(const struct instance_entry *entry)
 {
-    return row->health == HEALTH_HEALTHY && row->control_up;
+    return entry->health == HEALTH_HEALTHY && entry->control_up;
 }
 
-/* Who speaks for the agent: an instance that may get work by its own breaker. One that may not is
- * not asked early: its own cooldown would be worth nothing. */
-static uint32_t speaker(const struct registry *r, uint32_t agent)
+/* Returns the instance to ping for an agent: one whose own breaker allows work. Others are not
+ * pinged early, because that would make their own cooldown useless. */
+static uint32_t probe_target(const struct registry *r, uint32_t agent)
 {
-    const struct instance_row *rows = registry_instance_rows(r);
+    const struct instance_entry *entries = registry_instance_entries(r);
     uint32_t best = REGISTRY_NONE;
-    for (uint32_t slot = registry_agent_rows(r)[agent].first; slot != REGISTRY_NONE;
-         slot = rows[slot].agent_next) {
-        if (can_be_asked(&rows[slot]) && !rows[slot].draining && registry_breaker_lets(r, slot) &&
-            slot < best) {
+    for (uint32_t slot = registry_agent_entries(r)[agent].first; slot != REGISTRY_NONE;
+         slot = entries[slot].agent_next) {
+        if (can_be_probed(&entries[slot]) && !entries[slot].draining &&
+            registry_breaker_allows(r, slot) && slot < best) {
             best = slot;
         }
     }
@@ -314,43 +318,43 @@ static uint32_t speaker(const struct registry *r, uint32_t agent)
 
 uint32_t registry_breaker_due(struct registry *r, msec now)
 {
-    now = registry_later(r, now);
+    now = registry_advance_time(r, now);
     for (;;) {
         msec when;
         const uint32_t ix = first_due(r, &when);
         if (ix == REGISTRY_NONE || when > now) {
             return REGISTRY_NONE;
         }
-        struct breaker_row *row = row_of(r, ix);
-        if (row->b.state == BREAKER_PROBING) {
-            (void)feed(r, ix, BREAKER_IN_DUE);
+        struct breaker_entry *entry = entry_of(r, ix);
+        if (entry->b.state == BREAKER_PROBING) {
+            (void)apply_input(r, ix, BREAKER_IN_DUE);
             continue;
         }
-        uint32_t ask = ix;
+        uint32_t probed = ix;
         if (ix >= r->lim.instances) {
-            ask = speaker(r, ix - r->lim.instances);
-        } else if (!can_be_asked(&registry_instance_rows(r)[ix])) {
-            ask = REGISTRY_NONE;
+            probed = probe_target(r, ix - r->lim.instances);
+        } else if (!can_be_probed(&registry_instance_entries(r)[ix])) {
+            probed = REGISTRY_NONE;
         }
-        if (ask == REGISTRY_NONE) {
-            (void)feed(r, ix, BREAKER_IN_POSTPONED);
+        if (probed == REGISTRY_NONE) {
+            (void)apply_input(r, ix, BREAKER_IN_POSTPONED);
             continue;
         }
-        row->probe_slot = ask;
-        (void)feed(r, ix, BREAKER_IN_DUE);
-        return ask;
+        entry->probe_slot = probed;
+        (void)apply_input(r, ix, BREAKER_IN_DUE);
+        return probed;
     }
 }
 
 uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, msec now)
 {
-    registry_later(r, now);
+    registry_advance_time(r, now);
     ASSERT(registry_is_live(r, slot));
     const enum breaker_input in = ok ? BREAKER_IN_PROBE_OK : BREAKER_IN_PROBE_FAILED;
-    const uint32_t agent = registry_instance_rows(r)[slot].agent;
-    bool more = feed(r, slot, in);
-    if (row_of(r, of_agent(r, agent))->probe_slot == slot) {
-        more = feed(r, of_agent(r, agent), in) || more;
+    const uint32_t agent = registry_instance_entries(r)[slot].agent;
+    bool allows_more = apply_input(r, slot, in);
+    if (entry_of(r, of_agent(r, agent))->probe_slot == slot) {
+        allows_more = apply_input(r, of_agent(r, agent), in) || allows_more;
     }
-    return more ? agent : REGISTRY_NONE;
+    return allows_more ? agent : REGISTRY_NONE;
 }

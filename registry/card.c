@@ -1,4 +1,4 @@
-/* What a card may look like. */
+/* Validation of agent cards. */
 #include "registry/card.h"
 
 #include "protocol/base/assert.h"
@@ -32,7 +32,7 @@ bool card_id_ok(struct str id)
     return id_check(id) == CARD_OK;
 }
 
-/* In any case: "Supervisor" would be read as "supervisor" by the people who watch. */
+/* Compares without case, because people would read "Supervisor" as "supervisor". */
 static bool id_reserved(struct str id)
 {
     static const char *const reserved[] = {"supervisor", "user", "system", "*"};

@@ -1,4 +1,4 @@
-/* What a card may look like. Pure. */
+/* Validation of agent cards. Pure, thread-safe. */
 #ifndef REGISTRY_CARD_H
 #define REGISTRY_CARD_H
 
@@ -21,13 +21,13 @@ enum card_problem {
     CARD_PROBLEM_COUNT
 };
 
-/* The first problem; *ret_skill = index of the skill it is about (where it is about one). */
+/* Returns the first problem. *ret_skill is the index of the skill that has it, else UINT32_MAX. */
 enum card_problem card_check(const struct msg_card *card, uint32_t *ret_skill);
-/* A sentence for people: "agentId has a character that is not allowed; allowed are A-Z a-z 0-9 _ .
- * -". */
+/* Returns a sentence for people: "agentId has a character that is not allowed; allowed are A-Z a-z
+ * 0-9 _ . -". Valid for ever. */
 const char *card_problem_text(enum card_problem p);
-/* [A-Za-z0-9_.-]{1,64} */
+/* True for [A-Za-z0-9_.-]{1,64}. */
 bool card_id_ok(struct str id);
-/* Index of the skill in the card, or UINT32_MAX. */
+/* Returns the index of the skill in the card, or UINT32_MAX. */
 uint32_t card_skill(const struct msg_card *card, struct str skill);
 #endif

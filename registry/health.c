@@ -1,34 +1,34 @@
 /*
- * Who was heard from, and when silence counts. One suspect_ms and one lease_ms hold for all, so the
- * instances of one health, kept in the order in which they were last seen, are in the order of
- * their deadlines: nothing is searched.
+ * Leases and health. One suspect_ms and one lease_ms hold for all instances. So the instances of
+ * one health, ordered by when they were last seen, are ordered by deadline, and nothing is
+ * searched.
  */
 #include "protocol/base/assert.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 static void time_unlink(struct registry *r, uint32_t slot)
 {
-    struct instance_row *rows = registry_instance_rows(r);
-    const struct instance_row *row = &rows[slot];
-    if (row->time_prev != REGISTRY_NONE) {
-        rows[row->time_prev].time_next = row->time_next;
+    struct instance_entry *entries = registry_instance_entries(r);
+    const struct instance_entry *entry = &entries[slot];
+    if (entry->time_prev != REGISTRY_NONE) {
+        entries[entry->time_prev].time_next = entry->time_next;
     } else {
-        r->oldest[row->health] = row->time_next;
+        r->oldest[entry->health] = entry->time_next;
     }
-    if (row->time_next != REGISTRY_NONE) {
-        rows[row->time_next].time_prev = row->time_prev;
+    if (entry->time_next != REGISTRY_NONE) {
+        entries[entry->time_next].time_prev = entry->time_prev;
     } else {
-        r->newest[row->health] = row->time_prev;
+        r->newest[entry->health] = entry->time_prev;
     }
 }
 
 static void time_append(struct registry *r, uint32_t slot, enum health to)
 {
-    struct instance_row *rows = registry_instance_rows(r);
-    rows[slot].time_next = REGISTRY_NONE;
-    rows[slot].time_prev = r->newest[to];
+    struct instance_entry *entries = registry_instance_entries(r);
+    entries[slot].time_next = REGISTRY_NONE;
+    entries[slot].time_prev = r->newest[to];
     if (r->newest[to] != REGISTRY_NONE) {
-        rows[r->newest[to]].time_next = slot;
+        entries[r->newest[to]].time_next = slot;
     } else {
         r->oldest[to] = slot;
     }
@@ -37,31 +37,32 @@ static void time_append(struct registry *r, uint32_t slot, enum health to)
 
 void registry_health_move(struct registry *r, uint32_t slot, enum health to)
 {
-    struct instance_row *row = &registry_instance_rows(r)[slot];
-    if (row->health != HEALTH_DEAD) {
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    if (entry->health != HEALTH_DEAD) {
         time_unlink(r, slot);
     }
     if (to != HEALTH_DEAD) {
         time_append(r, slot, to);
-        /* Moving to SUSPECT keeps the order: the oldest healthy one goes behind those that went
+        /* SUSPECT keeps last_seen. The oldest healthy instance goes after those that became suspect
          * before it. */
-        row->last_seen = to == HEALTH_HEALTHY ? r->now : row->last_seen;
+        entry->last_seen = to == HEALTH_HEALTHY ? r->now : entry->last_seen;
     }
-    row->health = to;
+    entry->health = to;
 }
 
-bool registry_seen(struct registry *r, uint32_t slot, msec now)
+bool registry_renew_lease(struct registry *r, uint32_t slot, msec now)
 {
-    registry_later(r, now);
+    registry_advance_time(r, now);
     if (!registry_is_live(r, slot)) {
         return false;
     }
-    const bool was_suspect = registry_instance_rows(r)[slot].health == HEALTH_SUSPECT;
+    const bool was_suspect = registry_instance_entries(r)[slot].health == HEALTH_SUSPECT;
     registry_health_move(r, slot, HEALTH_HEALTHY);
     return was_suspect;
 }
 
-/* When the longest silent instance of a health is due; MSEC_NEVER when there is none. */
+/* Returns the deadline of the longest silent instance of a health; MSEC_NEVER when there is none.
+ */
 static msec due(const struct registry *r, enum health h)
 {
     const uint32_t slot = r->oldest[h];
@@ -69,7 +70,7 @@ static msec due(const struct registry *r, enum health h)
         return MSEC_NEVER;
     }
     const msec allowed = h == HEALTH_HEALTHY ? r->lim.suspect_ms : r->lim.lease_ms;
-    return msec_add(registry_instance_rows(r)[slot].last_seen, allowed);
+    return msec_add(registry_instance_entries(r)[slot].last_seen, allowed);
 }
 
 msec registry_deadline(const struct registry *r)
@@ -83,7 +84,7 @@ msec registry_deadline(const struct registry *r)
 
 uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health)
 {
-    now = registry_later(r, now);
+    now = registry_advance_time(r, now);
     const msec dead = due(r, HEALTH_SUSPECT);
     const msec suspect = due(r, HEALTH_HEALTHY);
     if (dead <= now && dead != MSEC_NEVER && dead <= suspect) {

@@ -1,10 +1,10 @@
-/* The block and its agents. */
+/* The memory block and its agents. */
 #include "registry/registry.h"
 
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 const char *health_name(enum health h)
 {
@@ -20,7 +20,7 @@ const char *health_name(enum health h)
 
 /* ---- the block ---- */
 
-/* A power of two, at least twice n: probes stay short. */
+/* A power of two, at least twice n, so that probes stay short. */
 static uint32_t table_size(uint32_t n)
 {
     uint32_t size = 4;
@@ -44,10 +44,10 @@ static struct layout layout_of(const struct registry_limits *lim)
 {
     struct layout l;
     l.agents = aligned(sizeof(struct registry));
-    l.instances = aligned(l.agents + lim->agents * sizeof(struct agent_row));
-    l.breakers = aligned(l.instances + lim->instances * sizeof(struct instance_row));
+    l.instances = aligned(l.agents + lim->agents * sizeof(struct agent_entry));
+    l.breakers = aligned(l.instances + lim->instances * sizeof(struct instance_entry));
     l.agent_table =
-        aligned(l.breakers + (lim->instances + lim->agents) * sizeof(struct breaker_row));
+        aligned(l.breakers + (lim->instances + lim->agents) * sizeof(struct breaker_entry));
     l.instance_table = aligned(l.agent_table + table_size(lim->agents) * sizeof(uint32_t));
     l.total = aligned(l.instance_table + table_size(lim->instances) * sizeof(uint32_t));
     return l;
@@ -99,18 +99,18 @@ uint32_t registry_count_bits(uint64_t v)
 
 /* ---- agents ---- */
 
-static struct str agent_id(const struct agent_row *row)
+static struct str agent_id(const struct agent_entry *entry)
 {
-    return (struct str){row->id, row->id_len};
+    return (struct str){entry->id, entry->id_len};
 }
 
-/* The place in the table where the id is, or would be put. */
+/* Returns the place of the id in the table, or the free place for it. */
 static uint32_t *agent_place(const struct registry *r, struct str id)
 {
     uint32_t *table = registry_agent_table(r);
     uint32_t at = (uint32_t)str_hash(id) & r->agent_mask;
     while (table[at] != REGISTRY_NONE &&
-           !str_eq(agent_id(&registry_agent_rows(r)[table[at]]), id)) {
+           !str_eq(agent_id(&registry_agent_entries(r)[table[at]]), id)) {
         at = (at + 1) & r->agent_mask;
     }
     return &table[at];
@@ -130,12 +130,12 @@ uint32_t registry_agent_add(struct registry *r, struct str id, msec now)
     if (r->n_agents == r->lim.agents || id.len == 0 || id.len > LIMIT_ID_BYTES) {
         return REGISTRY_NONE;
     }
-    struct agent_row *row = &registry_agent_rows(r)[r->n_agents];
-    *row = (struct agent_row){.first = REGISTRY_NONE,
-                              .id_len = (uint32_t)id.len,
-                              .enabled = true,
-                              .absent_since = registry_later(r, now)};
-    memcpy(row->id, id.ptr, id.len);
+    struct agent_entry *entry = &registry_agent_entries(r)[r->n_agents];
+    *entry = (struct agent_entry){.first = REGISTRY_NONE,
+                                  .id_len = (uint32_t)id.len,
+                                  .enabled = true,
+                                  .absent_since = registry_advance_time(r, now)};
+    memcpy(entry->id, id.ptr, id.len);
     *place = r->n_agents;
     return r->n_agents++;
 }
@@ -148,39 +148,39 @@ uint32_t registry_agents(const struct registry *r)
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
 {
     ASSERT(agent < r->n_agents);
-    const struct agent_row *row = &registry_agent_rows(r)[agent];
-    return (struct agent_view){.id = agent_id(row),
-                               .card = row->card,
-                               .instances = row->instances,
-                               .enabled = row->enabled,
-                               .absent_since = row->absent_since,
-                               .failure = {row->failure, row->failure_len},
+    const struct agent_entry *entry = &registry_agent_entries(r)[agent];
+    return (struct agent_view){.id = agent_id(entry),
+                               .card = entry->card,
+                               .instances = entry->instances,
+                               .enabled = entry->enabled,
+                               .absent_since = entry->absent_since,
+                               .failure = {entry->failure, entry->failure_len},
                                .breaker = registry_breaker_agent_view(r, agent)};
 }
 
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card)
 {
     ASSERT(agent < r->n_agents);
-    registry_agent_rows(r)[agent].card = card;
+    registry_agent_entries(r)[agent].card = card;
 }
 
 void registry_agent_failed(struct registry *r, uint32_t agent, struct str why)
 {
     ASSERT(agent < r->n_agents);
-    struct agent_row *row = &registry_agent_rows(r)[agent];
+    struct agent_entry *entry = &registry_agent_entries(r)[agent];
     const size_t n = why.len > 0 ? utf8_cut(why.ptr, why.len, REGISTRY_FAILURE_BYTES) : 0;
-    memset(row->failure, 0, sizeof row->failure); /* the block may be compared */
+    memset(entry->failure, 0, sizeof entry->failure); /* callers may compare blocks byte for byte */
     if (n > 0) {
-        memcpy(row->failure, why.ptr, n);
+        memcpy(entry->failure, why.ptr, n);
     }
-    row->failure_len = (uint32_t)n;
+    entry->failure_len = (uint32_t)n;
 }
 
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled)
 {
     ASSERT(agent < r->n_agents);
-    registry_agent_rows(r)[agent].enabled = enabled;
+    registry_agent_entries(r)[agent].enabled = enabled;
     if (enabled) {
-        registry_breaker_forgive(r, agent);
+        registry_breaker_reset_agent(r, agent);
     }
 }

@@ -1,16 +1,17 @@
 /*
- * Who exists, what they can do, whether to trust them. Pure: no clock (now is a parameter), no
- * allocation (the caller gives one block, which may be copied byte for byte), no log. Soft state:
- * rebuilt by registrations after a restart.
+ * The agent registry: cards, instances, leases, health, lanes, circuit breakers, selection. Pure:
+ * `now` is a parameter, the caller provides one block of memory, and nothing is logged. The block
+ * may be copied byte for byte. Its content is not persisted; registrations rebuild it after a
+ * restart. Not thread-safe.
  *
- * An agent is a logical id with a card; an instance is one process of it with an instance id, an
+ * An agent is a logical id with a card. An instance is one process of it, with an instance id, an
  * epoch and lanes.
  *
- *   register            heartbeat late by suspect_ms       lease over / process gone / deregistered
- *   ---------> HEALTHY ------------------------> SUSPECT
- * ------------------------------------------> DEAD (slot freed)
- *                 ^------- heartbeat -------------'   no new work goes to SUSPECT, DEAD or draining
- * instances
+ *    register            silent for suspect_ms             lease over, process ended, deregistered
+ *    ---------> HEALTHY ------------------------> SUSPECT ---------------------------------> DEAD
+ *                  ^---------- message -------------'                                (slot free)
+ *
+ * SUSPECT, DEAD and draining instances get no new work.
  */
 #ifndef REGISTRY_REGISTRY_H
 #define REGISTRY_REGISTRY_H
@@ -39,12 +40,10 @@ struct registry_limits {
     uint32_t instances; /* <= LIMIT_INSTANCES */
     msec lease_ms;
     msec suspect_ms;     /* silence after which an instance gets no new work; < lease_ms */
-    uint64_t epoch_base; /* epochs given are greater than this: pass one that no earlier daemon
-                            reached */
-    /* An instance that fails so often in a row gets no work for the cooldown, an agent that fails
-     * twice as often neither; 0 = no breakers. The cooldown doubles up to its maximum (1 <=
-     * cooldown
-     * <= maximum <= 2^31 * cooldown). breaker_probe_ms >= 1: how long a probe may take. */
+    uint64_t epoch_base; /* given epochs are greater; pass one that no earlier daemon has reached */
+    /* An instance that fails this often in a row gets no work for the cooldown; an agent, after
+     * twice as many failures. 0 = no breakers. The cooldown doubles up to its maximum (1 <=
+     * cooldown <= maximum <= 2^31 * cooldown). breaker_probe_ms >= 1 is the timeout of a probe. */
     uint32_t breaker_failures;
     msec breaker_cooldown_ms, breaker_cooldown_max_ms, breaker_probe_ms;
 };
@@ -53,43 +52,42 @@ size_t registry_size(const struct registry_limits *lim);
 /* mem: registry_size() bytes, owned by the caller, aligned for any type. */
 struct registry *registry_init(void *mem, const struct registry_limits *lim);
 
-/* For people, and for why a step waits. */
+/* State of a breaker, for people and for the reason why a step waits. */
 struct breaker_view {
     enum breaker_state state;
     uint32_t failures; /* in a row */
-    msec retry_at;     /* OPEN: when a probe is asked for; MSEC_NEVER otherwise */
+    msec retry_at;     /* OPEN: when a probe is due; else MSEC_NEVER */
 };
 
 /* ---- agents ---- */
 struct agent_view {
     struct str id;
-    const struct msg_card *card; /* NULL until one was set */
+    const struct msg_card *card; /* NULL until registry_agent_card */
     uint32_t instances;          /* not DEAD */
-    bool enabled;                /* an operator may take an agent out of service */
-    msec absent_since;  /* when the last instance went (or the agent was made known); MSEC_NEVER
-                           while present */
-    struct str failure; /* why no process of it is started any more; empty = one may come */
+    bool enabled;                /* false: an operator took the agent out of service */
+    msec absent_since;  /* when the last instance left or the agent was added; MSEC_NEVER while one
+                           is live */
+    struct str failure; /* why none of its processes is started any more; empty = they are */
     struct breaker_view breaker; /* its own; or, when none of its instances is CLOSED, that of the
-                                    one that is nearest to work again */
+                                    instance that will get work first */
 };
 
-/* Finds; REGISTRY_NONE when unknown. */
+/* Returns the agent with this id, or REGISTRY_NONE. */
 uint32_t registry_agent(const struct registry *r, struct str id);
-/* Finds or adds (the id is copied); REGISTRY_NONE when full, or when the id is empty or over
- * LIMIT_ID_BYTES. */
+/* Returns the agent, added when it is new; the id is copied. REGISTRY_NONE when full, or when the
+ * id is empty or over LIMIT_ID_BYTES. */
 uint32_t registry_agent_add(struct registry *r, struct str id, msec now);
 uint32_t registry_agents(const struct registry *r); /* agents are 0 .. n-1, never removed */
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent);
-/* The card is borrowed: it must live until it is replaced. */
+/* Sets the card, which is borrowed and must live until it is replaced. */
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card);
-/* Enabling also closes its breakers: a person's word is worth more than what was seen before. */
+/* Enabling also closes the agent's breakers, because an operator overrides past failures. */
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled);
-/* No process of it will be started any more, and why (copied, cut to REGISTRY_FAILURE_BYTES between
- * characters; valid UTF-8); empty = that is over. An instance that registers and leaves again, as
- * one that a person started, changes nothing about it. */
+/* Records why no process of the agent is started any more; empty = they are started again. The text
+ * is copied and cut to REGISTRY_FAILURE_BYTES between characters; it must be UTF-8. An instance
+ * that a person starts does not change it, nor does its leaving. */
 void registry_agent_failed(struct registry *r, uint32_t agent, struct str why);
-/* First agent (lowest index, enabled, with a card) that has the skill, preferring one with live
- * instances. */
+/* Returns the first enabled agent whose card has the skill, preferring one with live instances. */
 uint32_t registry_agent_with_skill(const struct registry *r, struct str skill);
 
 /* ---- instances ---- */
@@ -98,8 +96,8 @@ struct instance_view {
     struct uuid id;
     uint64_t epoch;
     uint32_t capacity;
-    uint32_t lanes_up;    /* work lanes whose pipe exists and that were greeted */
-    uint32_t outstanding; /* work lanes taken, quarantined ones included */
+    uint32_t lanes_up;    /* work lanes that are connected and greeted */
+    uint32_t outstanding; /* work lanes taken, with those in quarantine */
     bool control_up;
     bool draining;
     enum health health;
@@ -107,58 +105,60 @@ struct instance_view {
     struct breaker_view breaker;
 };
 
-/* The same id again = a new incarnation in the same slot with the next epoch: lanes start down and
- * free, its breaker closed, the old epoch is fenced. REGISTRY_NONE when full. capacity
- * 1..LIMIT_CAPACITY (assert: the edge checks). */
+/* Registers an instance. The same id again is a new incarnation in the same slot with the next
+ * epoch: its lanes are down and free, its breaker is closed, and the old epoch is fenced. Returns
+ * REGISTRY_NONE when full. capacity is 1..LIMIT_CAPACITY; the caller has checked it. */
 uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, uint32_t capacity,
                            msec now);
 uint32_t registry_instance(const struct registry *r, struct uuid id); /* slot, or REGISTRY_NONE */
 uint32_t registry_instances(const struct registry *r); /* upper bound of slots in use */
-/* False when the slot is free. */
+/* Returns false when the slot is free. */
 bool registry_instance_view(const struct registry *r, uint32_t slot, struct instance_view *ret);
-/* True when slot holds a live instance of exactly this epoch. */
+/* True when the slot holds a live instance of exactly this epoch. */
 bool registry_is_current(const struct registry *r, uint32_t slot, uint64_t epoch);
-/* Renews the lease; true when it was SUSPECT and is HEALTHY again. Stale epochs are the caller's to
- * refuse. */
-bool registry_seen(struct registry *r, uint32_t slot, msec now);
+/* Renews the lease. Returns true when the instance was SUSPECT and is HEALTHY again. The caller
+ * rejects stale epochs. */
+bool registry_renew_lease(struct registry *r, uint32_t slot, msec now);
 void registry_drain(struct registry *r, uint32_t slot);
-/* Frees the slot; one that is free already stays free. */
+/* Frees the slot; no-op when it is free. */
 void registry_remove(struct registry *r, uint32_t slot, msec now);
 
 /* ---- lanes and credits ---- */
 #define REGISTRY_CONTROL_LANE                                                                      \
     64u /* the lane index of the control lane; work lanes are 0 .. capacity-1 */
 void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up);
-/* The best instance with a free credit whose breaker lets work through: most free credits, then
- * least outstanding, then lowest slot; REGISTRY_NONE when there is none, or when the agent's
- * breaker lets none through. */
+/* Returns the best instance that has a free lane and a breaker that allows work: most free lanes,
+ * then fewest outstanding, then lowest slot. Returns REGISTRY_NONE when there is none, or when the
+ * agent's breaker allows no work. */
 uint32_t registry_select(const struct registry *r, uint32_t agent);
-/* Takes the lowest free lane that is up; asserts that there is one. */
+/* Takes and returns the lowest free lane that is up; asserts that there is one. */
 uint32_t registry_take(struct registry *r, uint32_t slot);
-/* Frees it; a lane that is not taken stays as it is. A lane that went down stays taken
- * (quarantined) until released. */
+/* Frees a lane; no-op when it is not taken. A lane that went down stays taken (in quarantine) until
+ * it is released. */
 void registry_release(struct registry *r, uint32_t slot, uint32_t lane);
 
 /* ---- breakers (breaker.h) ---- */
-/* How an attempt of this incarnation ended (CLASS_NONE: it did what it should). The incarnation may
- * have gone since; then it counts for the agent alone, and all that failed with it counts once. So
- * do replies of one incarnation that are lost at the same time.
- * Gives the agent when more work may go out than before, else REGISTRY_NONE. */
+/*
+ * Reports the end of an attempt on this incarnation (CLASS_NONE: success). If the incarnation has
+ * gone, the result counts for the agent alone, and all its failures count once. Replies of one
+ * incarnation that are lost at the same time also count once. Returns the agent when more work may
+ * start than before, else REGISTRY_NONE.
+ */
 uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epoch,
                                  enum err_class cls, msec now);
-/* The next instance that is to be pinged; REGISTRY_NONE when there is none left. The answer, or
- * that there is none, comes by registry_breaker_probed, else breaker_probe_ms counts as none. */
+/* Returns the next instance to ping, or REGISTRY_NONE. The caller reports the outcome with
+ * registry_breaker_probed; after breaker_probe_ms without one the probe has failed. */
 uint32_t registry_breaker_due(struct registry *r, msec now);
-/* slot must be live. Gives the agent as registry_breaker_result does. An answer that nobody waits
- * for any more changes nothing. */
+/* Reports the outcome of a ping. slot must be live. Returns as registry_breaker_result does. An
+ * answer that comes too late changes nothing. */
 uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, msec now);
-/* How many went from closed to open so far, of instances and agents. */
+/* Returns how many breakers of instances and agents have gone from closed to open. */
 uint64_t registry_breakers_opened(const struct registry *r);
 
 /* ---- time ---- */
-/* When registry_expire or registry_breaker_due has something to say. */
+/* Returns when registry_expire or registry_breaker_due has something to report. */
 msec registry_deadline(const struct registry *r);
-/* Next instance whose health must change at `now`, with the new health (SUSPECT: applied; DEAD: the
- * caller removes it with registry_remove after acting). REGISTRY_NONE when there is none left. */
+/* Returns the next instance whose health changes at `now`, with the new health, or REGISTRY_NONE.
+ * SUSPECT is already applied. For DEAD the caller settles its work and calls registry_remove. */
 uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health);
 #endif

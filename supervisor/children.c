@@ -34,7 +34,7 @@ static bool add_instances(const struct config *c, const struct config_agent *a,
     return true;
 }
 
-enum bt_code children_of_config(const struct config *c, struct supervisor_options *opt,
+enum bt_code children_of_config(const struct config *c, struct daemon_options *opt,
                                 struct bt_error *err)
 {
     struct spawn_spec *specs;

@@ -11,8 +11,8 @@
 #include "protocol/client/state.h"
 #include "supervisor/children.h"
 #include "supervisor/config/config.h"
+#include "supervisor/daemon.h"
 #include "supervisor/spawn/spawner.h"
-#include "supervisor/supervisor.h"
 
 enum { BALLAST_BYTES = 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
 
@@ -94,7 +94,7 @@ static int parse(int argc, char **argv, struct arguments *a)
             add_flag(a, "log.level", optarg);
         } else if (opt == OPT_READY) {
             a->ready_fd = descriptor(optarg);
-            if (a->ready_fd < 0 && getenv(SUPERVISOR_REPLACED) == NULL) {
+            if (a->ready_fd < 0 && getenv(DAEMON_REPLACED) == NULL) {
                 (void)fprintf(stderr,
                               "batond: --ready-fd: expected the number of an open descriptor above "
                               "2, got '%s'\n",
@@ -120,10 +120,10 @@ static int parse(int argc, char **argv, struct arguments *a)
 /* The schema of the configuration has checked the name. */
 static struct synthesis_choice synthesis_of(const char *name)
 {
-    struct synthesis_choice wish = plan_defaults_builtin().synthesis;
+    struct synthesis_choice choice = plan_defaults_builtin().synthesis;
 
-    (void)synthesis_choice_named(str_from(name), &wish);
-    return wish;
+    (void)synthesis_choice_named(str_from(name), &choice);
+    return choice;
 }
 
 static struct plan_defaults defaults_of(const struct config_policy *p)
@@ -158,7 +158,7 @@ static struct plan_defaults defaults_of(const struct config_policy *p)
 
 static int run(const struct config *c, const char *token, int ready_fd, char **argv)
 {
-    struct supervisor_options opt = {
+    struct daemon_options opt = {
         .engine = {.token = str_from(token),
                    .state_dir = c->state_dir,
                    .control_url = c->listen_control,
@@ -191,7 +191,7 @@ static int run(const struct config *c, const char *token, int ready_fd, char **a
         log_err("supervisor.start", "%s", err.msg);
         return EXIT_FAILURE_TO_START;
     }
-    return supervisor_run(&opt, argv);
+    return daemon_run(&opt, argv);
 }
 
 int main(int argc, char **argv)
@@ -210,9 +210,9 @@ int main(int argc, char **argv)
     if (exit_code >= 0) {
         return exit_code;
     }
-    if (getenv(SUPERVISOR_REPLACED) != NULL) {
+    if (getenv(DAEMON_REPLACED) != NULL) {
         a.ready_fd = -1;
-        (void)unsetenv(SUPERVISOR_REPLACED);
+        (void)unsetenv(DAEMON_REPLACED);
     }
     a.request.flags = a.flags;
     buf_init(&notes, NOTES_MAX);

@@ -60,7 +60,7 @@ static void process_kill(void *of, struct str instance_id)
     char text[UUID_TEXT_LEN + 1];
 
     (void)spawn_kill_instance(p->spawn, as_spawned(instance_id, text), "did not stop its work",
-                              p->engine->now);
+                              engine_now(p->engine));
 }
 
 static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
@@ -80,7 +80,7 @@ static bool process_about(void *of, struct str agent_id, struct agent_process *r
         spawn_describe(p->spawn, i, &info);
         if (str_is(agent_id, info.agent_id) && (!found || info.reason[0] != 0)) {
             found = true;
-            /* The one place where a line of its output is told: to who asks, kept nowhere. */
+            /* The one place where a line of its output is shown: to the client, kept nowhere. */
             put_text(ret->why, sizeof ret->why, "%s%s%s", info.reason,
                      info.last_line[0] != 0 ? ": " : "", info.last_line);
             (void)snprintf(ret->log, sizeof ret->log, "%s", info.log);
@@ -89,7 +89,7 @@ static bool process_about(void *of, struct str agent_id, struct agent_process *r
     return found;
 }
 
-struct process_hooks processes_for_engine(struct processes *p)
+struct process_hooks processes_hooks(struct processes *p)
 {
     return (struct process_hooks){
         .of = p, .is_ours = process_is_ours, .kill = process_kill, .about = process_about};
@@ -97,13 +97,14 @@ struct process_hooks processes_for_engine(struct processes *p)
 
 /* ---- agents that do not come any more ---- */
 
-static void tell_gave_up(struct processes *p, struct str agent_id, const char *why)
+static void feed_gave_up(struct processes *p, struct str agent_id, const char *why)
 {
-    const uint32_t agent = registry_agent_add(p->engine->registry, agent_id, p->engine->now);
+    const uint32_t agent =
+        registry_agent_add(engine_registry(p->engine), agent_id, engine_now(p->engine));
     struct core_event ev = {CORE_EV_INIT(GAVE_UP, process, .agent = agent), .text = str_from(why)};
     struct bt_error err;
 
-    if (agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
@@ -119,7 +120,7 @@ void processes_hold_back(struct processes *p)
                  "it was not started: %.*s; correct it, then start the daemon again "
                  "(see also: baton doctor)",
                  (int)utf8_cut(held, strlen(held), 400), held);
-        tell_gave_up(p, str_from(p->held_back[i].agent_id), why);
+        feed_gave_up(p, str_from(p->held_back[i].agent_id), why);
     }
 }
 
@@ -154,7 +155,7 @@ static void siblings_of(const struct processes *p, const char *name, const char 
 
 /* The core keeps it, and plans and the journal do for good: never a line of the agent's output,
  * which may have secrets in it. */
-static void tell_failed(struct processes *p, const struct spawn_info *last, const char *reason)
+static void feed_failed(struct processes *p, const struct spawn_info *last, const char *reason)
 {
     char why[REGISTRY_FAILURE_BYTES];
     const size_t log = strlen(last->log);
@@ -163,7 +164,7 @@ static void tell_failed(struct processes *p, const struct spawn_info *last, cons
 
     put_text(why, sizeof why, "it gave up after %s; see %s%sbaton agents %s", reason,
              fits ? last->log : "", fits ? "; or: " : "", last->agent_id);
-    tell_gave_up(p, str_from(last->agent_id), why);
+    feed_gave_up(p, str_from(last->agent_id), why);
 }
 
 static void child_gave_up(struct processes *p, const struct spawn_event *ev)
@@ -172,7 +173,7 @@ static void child_gave_up(struct processes *p, const struct spawn_event *ev)
 
     siblings_of(p, ev->name, ev->agent_id, &of);
     if (!of.others && of.named.name != NULL) {
-        tell_failed(p, &of.named, ev->reason);
+        feed_failed(p, &of.named, ev->reason);
     }
 }
 
@@ -184,13 +185,13 @@ static void child_ended(struct processes *p, const struct spawn_event *ev)
     struct siblings of;
 
     siblings_of(p, ev->name, ev->agent_id, &of);
-    if (p->engine->draining || of.others || of.failed.name == NULL || of.named.name == NULL ||
-        of.named.state != POLICY_STOPPED) {
+    if (engine_is_draining(p->engine) || of.others || of.failed.name == NULL ||
+        of.named.name == NULL || of.named.state != POLICY_STOPPED) {
         return;
     }
     put_text(reason, sizeof reason, "crashes of %s; the last: %s", of.failed.name,
              of.failed.reason);
-    tell_failed(p, &of.failed, reason);
+    feed_failed(p, &of.failed, reason);
 }
 
 static void instance_gone(struct processes *p, const struct spawn_event *ev)
@@ -202,28 +203,28 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
     if (!uuid_parse(str_from(ev->instance_id), &gone.instance)) {
         return;
     }
-    gone.slot = registry_instance(p->engine->registry, gone.instance);
+    gone.slot = registry_instance(engine_registry(p->engine), gone.instance);
     if (gone.slot == REGISTRY_NONE ||
-        !registry_instance_view(p->engine->registry, gone.slot, &view)) {
+        !registry_instance_view(engine_registry(p->engine), gone.slot, &view)) {
         return;
     }
     gone.epoch = view.epoch;
-    if (engine_feed(p->engine, &gone, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(p->engine, &gone, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
 
 static void instance_restarted(struct processes *p, const struct spawn_event *ev)
 {
-    const uint32_t agent =
-        registry_agent_add(p->engine->registry, str_from(ev->agent_id), p->engine->now);
+    const uint32_t agent = registry_agent_add(engine_registry(p->engine), str_from(ev->agent_id),
+                                              engine_now(p->engine));
     struct core_event again = {
         CORE_EV_INIT(RESTARTED, process, .agent = agent, .pid = (uint32_t)ev->pid),
         .text = str_from(ev->reason)};
     struct bt_error err;
 
     (void)uuid_parse(str_from(ev->instance_id), &again.instance);
-    if (agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, NULL, &err) != BT_OK) {
+    if (agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
@@ -233,10 +234,10 @@ void processes_cycle(struct processes *p, bool readable)
     struct spawn_event ev;
 
     if (readable) {
-        spawn_handle(p->spawn, p->engine->now);
+        spawn_handle(p->spawn, engine_now(p->engine));
     }
-    if (spawn_deadline(p->spawn) <= p->engine->now) {
-        spawn_tick(p->spawn, p->engine->now);
+    if (spawn_deadline(p->spawn) <= engine_now(p->engine)) {
+        spawn_tick(p->spawn, engine_now(p->engine));
     }
     while (spawn_next_event(p->spawn, &ev)) {
         enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected)

@@ -4,6 +4,7 @@
 #ifndef SUPERVISOR_PROCESSES_H
 #define SUPERVISOR_PROCESSES_H
 
+#include "supervisor/dispatch/process.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/spawn/spawn.h"
 
@@ -20,10 +21,10 @@ struct processes {
 };
 
 /* What the engine may ask; valid as long as *p. */
-struct process_hooks processes_for_engine(struct processes *p);
-/* In the first turn, before anything is recovered: nobody waits for agents that are held back. */
+struct process_hooks processes_hooks(struct processes *p);
+/* In the first cycle, before anything is recovered: no plan waits for agents that are held back. */
 void processes_hold_back(struct processes *p);
-/* Within a cycle: takes what the spawner said (readable: it has said something), does what is due,
- * and tells the core. */
+/* Within a cycle: takes the spawner's reports (readable: there are some), does what is due,
+ * and feeds the core. */
 void processes_cycle(struct processes *p, bool readable);
 #endif

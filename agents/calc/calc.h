@@ -1,5 +1,5 @@
-/* The skills of the calc agent: numbers, lists, counts, dates. No input but the step's, no effects.
- */
+/* The skills of the calc agent: numbers, lists, counts, dates. They read only the step and have no
+ * effects. */
 #ifndef CALC_CALC_H
 #define CALC_CALC_H
 

@@ -72,7 +72,7 @@ void counts_sort_by_size(struct counts *c)
     if (c->n > 1) {
         qsort(c->at, c->n, sizeof *c->at, by_size);
     }
-    map_done(&c->index); /* the places have moved */
+    map_done(&c->index); /* the labels have moved */
 }
 
 void counts_sort_by_label(struct counts *c)
@@ -178,7 +178,7 @@ static bool word_is(struct str word, const char *lowered)
     return true;
 }
 
-static bool says_how(struct str word)
+static bool is_stop_word(struct str word)
 {
     static const char *const words[] = {
         "count",  "counts", "counting", "counted", "number", "numbers", "how",     "many",
@@ -199,7 +199,7 @@ static bool says_how(struct str word)
     return false;
 }
 
-struct str task_subject(const char *task, bool as_said)
+struct str task_subject(const char *task, bool as_written)
 {
     const char *p = task;
 
@@ -208,10 +208,10 @@ struct str task_subject(const char *task, bool as_said)
         while (is_word_char(p[word.len])) {
             word.len++;
         }
-        if (word.len > 1 && !says_how(word)) {
+        if (word.len > 1 && !is_stop_word(word)) {
             bool plural =
                 lower(word.ptr[word.len - 1]) == 's' && lower(word.ptr[word.len - 2]) != 's';
-            word.len -= !as_said && plural && word.len > 2;
+            word.len -= !as_written && plural && word.len > 2;
             return word;
         }
         p += word.len > 0 ? word.len : 1;
@@ -219,7 +219,7 @@ struct str task_subject(const char *task, bool as_said)
     return (struct str){NULL, 0};
 }
 
-/* The next word at or behind *p, which is moved behind it; its length is 0 at the end. */
+/* The next word at or after *p, which moves after it; length 0 at the end. */
 static struct str next_word(const char **p)
 {
     struct str word;
@@ -245,7 +245,7 @@ bool task_has_subjects(const char *task)
         return false;
     }
     word = next_word(&p);
-    return word.len > 1 && !says_how(word);
+    return word.len > 1 && !is_stop_word(word);
 }
 
 unsigned task_units(const char *task)

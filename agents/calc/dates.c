@@ -5,7 +5,8 @@
 
 enum { DAY_S = 86400, YEAR_MAX = 9999 };
 
-/* Days from 1970-01-01, by Howard Hinnant's days_from_civil (public domain). */
+/* Days since 1970-01-01. Howard Hinnant's days_from_civil (public domain):
+ * https://howardhinnant.github.io/date_algorithms.html */
 static int64_t days_from(int64_t y, int64_t m, int64_t d)
 {
     int64_t era;
@@ -42,7 +43,7 @@ static int64_t month_days(int64_t y, int64_t m)
     return days[m - 1] + (m == 2 && leap);
 }
 
-/* n digits at *p; -1 when they are not. */
+/* Reads n digits at *p; -1 when they are not digits. */
 static int64_t digits(const char **p, int n)
 {
     int64_t v = 0;
@@ -66,7 +67,7 @@ static bool skip(const char **p, char c)
     return true;
 }
 
-/* "Z", "+02:00", "-0530" or nothing. */
+/* Reads "Z", "+02:00", "-0530" or nothing. */
 static bool zone(const char **p, int64_t *ret_offset)
 {
     int64_t sign = **p == '-' ? -1 : 1;
@@ -165,8 +166,8 @@ const char *date_weekday(struct date d)
     return names[day < 0 ? day + 7 : day];
 }
 
-/* Seconds of a unit; 0 for months, -1 for years, INT64_MIN when it is none. "day" is as good as
- * "days". */
+/* Seconds of a unit; 0 for months, -1 for years, INT64_MIN when it is unknown. "day" and "days" are
+ * the same. */
 static int64_t unit_seconds(const char *unit)
 {
     static const struct {

@@ -13,15 +13,15 @@ struct date {
 
 enum { DATE_TEXT = 40 };
 
-/* "2026-11-21", "2026-11-21T03:53:00Z", "2026-11-21 03:53", with a fraction (dropped) or an offset
- * (+02:00). Years 1 to 9999. */
+/* Parses "2026-11-21", "2026-11-21T03:53:00Z", "2026-11-21 03:53", with a fraction (dropped) or an
+ * offset (+02:00). Years 1 to 9999. */
 BT_MUST_CHECK enum bt_code date_parse(const char *text, struct date *ret, struct bt_error *err);
 /* A date alone, or with its time: "2026-11-21" or "2026-11-21T03:53:00Z". */
 void date_format(struct date d, char ret[DATE_TEXT]);
 /* "Saturday" */
 const char *date_weekday(struct date d);
-/* unit: seconds, minutes, hours, days, weeks, months, years. A month's last day stays the last (31
- * Jan + 1 month = 28 or 29 Feb). */
+/* unit: seconds, minutes, hours, days, weeks, months, years. A day beyond the end of the month
+ * becomes its last day (31 Jan + 1 month = 28 or 29 Feb). */
 BT_MUST_CHECK enum bt_code date_add(struct date d, int64_t amount, const char *unit,
                                     struct date *ret, struct bt_error *err);
 /* b - a in the unit: seconds to weeks. */

@@ -7,7 +7,7 @@
 
 #include "protocol/base/str.h"
 
-/* A growing list of numbers; zeroed is empty. */
+/* A growing list of numbers; a zeroed one is empty. */
 struct values {
     double *at;
     size_t n, cap;
@@ -17,13 +17,13 @@ struct values {
 bool values_add(struct values *v, double x);
 void values_done(struct values *v);
 
-/* NULL when it worked; otherwise what is wrong with the call. The list may be reordered. */
+/* NULL on success; otherwise what is wrong with the call. May reorder the list. */
 const char *function_apply(struct str name, struct values *args, double *ret);
 
 /* The p-th percentile (0..100) of a sorted list that is not empty, interpolated linearly. */
 double percentile(const struct values *sorted, double p);
 void values_sort(struct values *v);
-double values_sum(const struct values *v); /* Kahan-Neumaier */
+double values_sum(const struct values *v); /* Kahan-Babuska-Neumaier summation */
 double values_mean(const struct values *v);
 /* Sample standard deviation; 0 for one value. */
 double values_stdev(const struct values *v);

@@ -70,7 +70,7 @@ static enum bt_code count_lines(struct per_day *k, struct str text, struct str w
     return code;
 }
 
-/* The unit by the parameter, else by the task's own words. */
+/* The unit from the parameter, else from the task's words. */
 static bool read_unit(struct bt_step *step, struct per_day *k)
 {
     struct str task = str_from(bt_step_task(step));
@@ -103,7 +103,7 @@ static bool read_unit(struct bt_step *step, struct per_day *k)
     return true;
 }
 
-/* "installs" is written "install" in logs: the singular first, then as it was said. */
+/* Logs write "install" for "installs": tries the singular first, then the word as written. */
 static enum bt_code count_subject(struct bt_step *step, struct per_day *k, struct str text,
                                   struct str *ret_word, struct bt_error *err)
 {

@@ -48,7 +48,7 @@ static enum bt_code shift(struct bt_step *step, struct date *d, struct bt_error 
     return date_add(*d, (int64_t)amount, bt_step_param_string(step, "unit", "days"), d, err);
 }
 
-/* date (plus amount unit), described; and how far `until` is. */
+/* Describes date (plus amount unit), and the distance to `until`. */
 void calc_date(struct bt_step *step, void *self)
 {
     char text[DATE_TEXT] = "";

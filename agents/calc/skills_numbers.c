@@ -9,7 +9,7 @@
 #include "agents/sdk/input.h"
 #include "agents/sdk/table.h"
 
-/* "calculate 2 + 3" is an expression after its verb. */
+/* In "calculate 2 + 3" the expression follows the verb. */
 static const char *expression_of_task(const char *task)
 {
     static const char *const verbs[] = {"calculate ", "compute ", "evaluate ",
@@ -57,8 +57,8 @@ void calc_evaluate(struct bt_step *step, void *self)
                 table_text(cJSON_AddNumberToObject(data, "value", v), text, sizeof text));
 }
 
-/* The rows to work on: the parameter, or what the step before made. False after failing the step.
- */
+/* The rows to work on: the parameter, or the result of the step before. False after failing the
+ * step. */
 static bool read_table(struct bt_step *step, const char *parameter, struct table *ret)
 {
     cJSON *tree = NULL;

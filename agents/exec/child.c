@@ -12,9 +12,9 @@
 #include "protocol/base/log.h"
 
 enum {
-    SLICE_MS = 25, /* how late an order to stop may be seen */
+    SLICE_MS = 25, /* the longest delay before a cancel is noticed */
     CHUNK = 65536,
-    AFTER_KILL_MS = 5000, /* a process in an uninterruptible sleep: answer all the same */
+    AFTER_KILL_MS = 5000, /* a process in an uninterruptible sleep: reply without it */
     WATCHED = 4
 };
 
@@ -24,9 +24,9 @@ struct run {
     struct spawn at;
     size_t written;
     bool exited;
-    bool ending; /* it was told to end; ret->end says why */
+    bool ending; /* SIGTERM or SIGKILL was sent; ret->end is the reason */
     bool killed;
-    msec next; /* when ending: the time of the next, harder step */
+    msec next; /* when ending: the time of the next signal, or of giving up */
     char line[CHILD_LINE_MAX + 1];
     size_t line_len;
 };
@@ -42,7 +42,7 @@ static void write_input(struct run *r)
         } else if (errno == EAGAIN) {
             return;
         } else if (errno != EINTR) {
-            break; /* EPIPE: it does not want to read all of it, which is its good right */
+            break; /* EPIPE: a program need not read all of its input */
         }
     }
     spawn_close(&r->at.in);
@@ -76,7 +76,7 @@ static void take_errors(struct run *r, const char *bytes, size_t n)
     }
 }
 
-static void tell_to_end(struct run *r, enum child_end why, int signal, msec now, msec patience)
+static void begin_end(struct run *r, enum child_end why, int signal, msec now, msec grace_ms)
 {
     if (!r->ending) {
         r->ret->end = why;
@@ -84,22 +84,23 @@ static void tell_to_end(struct run *r, enum child_end why, int signal, msec now,
     }
     r->ending = true;
     r->killed = r->killed || signal == SIGKILL;
-    r->next = msec_add(now, patience);
+    r->next = msec_add(now, grace_ms);
     (void)kill(-r->at.pid, signal);
 }
 
 static void take_output(struct run *r, const char *bytes, size_t n)
 {
     if (r->ending) {
-        return; /* the result is a failure; reading on only keeps the pipe from blocking it */
+        /* the result is a failure; reading on only keeps the pipe from blocking the program */
+        return;
     }
     buf_add(&r->ret->out, bytes, n);
     if (r->ret->out.bad != BT_OK) {
-        tell_to_end(r, CHILD_TOO_LARGE, SIGKILL, clock_mono_ms(), AFTER_KILL_MS);
+        begin_end(r, CHILD_TOO_LARGE, SIGKILL, clock_mono_ms(), AFTER_KILL_MS);
     }
 }
 
-/* Reads once, so that a program that talks without end cannot keep the loop from the clock. */
+/* Reads one chunk, so that endless output cannot keep the loop from checking the deadline. */
 static void read_pipe(struct run *r, int *fd, void (*take)(struct run *, const char *, size_t))
 {
     char chunk[CHUNK];
@@ -114,22 +115,22 @@ static void read_pipe(struct run *r, int *fd, void (*take)(struct run *, const c
 
 /* ---- time ---- */
 
-static void look_at_the_clock(struct run *r)
+static void check_deadline(struct run *r)
 {
     msec now = clock_mono_ms();
 
     if (!r->ending) {
         if (now >= r->spec->deadline) {
-            tell_to_end(r, CHILD_TIMEOUT, SIGTERM, now, r->spec->grace_ms);
+            begin_end(r, CHILD_TIMEOUT, SIGTERM, now, r->spec->grace_ms);
         } else if (r->spec->stop != NULL && r->spec->stop(r->spec->self)) {
-            tell_to_end(r, CHILD_STOPPED, SIGTERM, now, r->spec->grace_ms);
+            begin_end(r, CHILD_STOPPED, SIGTERM, now, r->spec->grace_ms);
         }
     } else if (!r->killed && now >= r->next) {
-        tell_to_end(r, r->ret->end, SIGKILL, now, AFTER_KILL_MS);
+        begin_end(r, r->ret->end, SIGKILL, now, AFTER_KILL_MS);
     }
 }
 
-static int patience(const struct run *r)
+static int wait_ms(const struct run *r)
 {
     msec now = clock_mono_ms();
     msec until = r->ending ? r->next : r->spec->deadline;
@@ -137,28 +138,28 @@ static int patience(const struct run *r)
     return until <= now ? 0 : until - now < SLICE_MS ? (int)(until - now) : SLICE_MS;
 }
 
-/* Told to end: when the program has, and those it left behind had their grace or have let go of the
- * pipes. Otherwise: when it has ended and the pipes are at their end. */
-static bool is_over(const struct run *r)
+/* After SIGKILL: the program has ended, or the wait for it is over. Otherwise: it has ended and
+ * both pipes are closed. */
+static bool has_ended(const struct run *r)
 {
-    bool quiet = r->at.out < 0 && r->at.err < 0;
+    bool pipes_closed = r->at.out < 0 && r->at.err < 0;
 
     if (r->killed) {
         return r->exited || clock_mono_ms() >= r->next;
     }
-    return r->exited && quiet;
+    return r->exited && pipes_closed;
 }
 
-static void watch(struct run *r)
+static void poll_until_ended(struct run *r)
 {
-    while (!is_over(r)) {
+    while (!has_ended(r)) {
         struct pollfd fds[WATCHED] = {
             {.fd = r->at.in, .events = POLLOUT},
             {.fd = r->at.out, .events = POLLIN},
             {.fd = r->at.err, .events = POLLIN},
             {.fd = r->exited ? -1 : r->at.pidfd, .events = POLLIN},
         };
-        if (poll(fds, WATCHED, patience(r)) > 0) {
+        if (poll(fds, WATCHED, wait_ms(r)) > 0) {
             if (fds[0].revents != 0) {
                 write_input(r);
             }
@@ -170,14 +171,15 @@ static void watch(struct run *r)
             }
             r->exited = r->exited || fds[3].revents != 0;
         }
-        look_at_the_clock(r);
+        check_deadline(r);
     }
     end_line(r);
 }
 
-/* ---- the whole ---- */
+/* ---- the run ---- */
 
-/* Nobody of the group survives the program; then its number may be given back. */
+/* Kills what is left of the process group, then reaps the program, which releases the group's
+ * id. */
 static void reap(struct run *r)
 {
     int status = 0;
@@ -201,7 +203,7 @@ static void reap(struct run *r)
     }
 }
 
-/* A pipe without a reader must be an error of write(), not the end of the agent. */
+/* A write to a pipe without a reader must fail with EPIPE, not end the agent. */
 static void block_sigpipe(sigset_t *ret_before)
 {
     sigset_t set;
@@ -239,7 +241,7 @@ enum bt_code child_run(const struct child_spec *spec, struct child_result *ret,
     }
     block_sigpipe(&before);
     write_input(&r);
-    watch(&r);
+    poll_until_ended(&r);
     reap(&r);
     spawn_close(&r.at.in);
     spawn_close(&r.at.out);

@@ -25,7 +25,7 @@ enum bt_code field_text(struct arena *a, struct doc map, const char *member, boo
     return *ret == NULL ? no_memory(err) : BT_OK;
 }
 
-/* A list of texts, NULL-terminated; *ret stays NULL when it is missing. */
+/* Reads a list of texts, NULL-terminated; *ret stays NULL when the member is missing. */
 enum bt_code field_list(struct arena *a, struct doc map, const char *member, uint32_t max,
                         const char *const **ret, struct bt_error *err)
 {
@@ -105,7 +105,7 @@ static enum bt_code env_name_ok(struct str name, struct bt_error *err)
 
     return ok && !ours ? BT_OK
                        : err_set(err, BT_INVALID,
-                                 "env: '%.*s' is no name of a variable, or one that the agent sets",
+                                 "env: '%.*s' is not a variable name, or the agent sets it itself",
                                  STR_ARG(name));
 }
 

@@ -1,13 +1,13 @@
-/* Members of one object of the settings, checked and copied into the arena. A missing optional
- * member leaves NULL (or the value as it was); BT_INVALID names the member and what would be right.
- */
+/* Reads members of one object of the settings: checks them and copies them into the arena. A
+ * missing optional member leaves NULL (or the value as it was). BT_INVALID names the member and
+ * what would be right. */
 #ifndef EXEC_FIELDS_H
 #define EXEC_FIELDS_H
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/doc.h"
 
-/* Refuses a value that is no object, and members that are none of the known ones. */
+/* Rejects a value that is not an object, and unknown members. */
 BT_MUST_CHECK enum bt_code field_check_names(struct doc map, const char *const *known, size_t n,
                                              struct bt_error *err);
 BT_MUST_CHECK enum bt_code field_text(struct arena *a, struct doc map, const char *member,
@@ -15,7 +15,7 @@ BT_MUST_CHECK enum bt_code field_text(struct arena *a, struct doc map, const cha
 /* A list of texts, NULL-terminated. */
 BT_MUST_CHECK enum bt_code field_list(struct arena *a, struct doc map, const char *member,
                                       uint32_t max, const char *const **ret, struct bt_error *err);
-/* The index among three names. */
+/* The index of the member's value in three names. */
 BT_MUST_CHECK enum bt_code field_choice(struct doc map, const char *member,
                                         const char *const *names, unsigned n, unsigned *ret,
                                         struct bt_error *err);

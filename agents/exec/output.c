@@ -4,7 +4,7 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
-/* The limits of bt_step_reply_json: what passes here is taken there. */
+/* The limits of bt_step_reply_json: JSON that passes here is accepted there. */
 static const struct json_limits limits = {
     .bytes = LIMIT_RESULT_BYTES, .depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES - 1024};
 
@@ -30,13 +30,13 @@ static enum bt_code is_json(struct str s, struct bt_error *err)
     struct buf scratch;
     enum bt_code code;
 
-    buf_init(&scratch, json_doc_room(LIMIT_RESULT_BYTES));
+    buf_init(&scratch, json_doc_capacity(LIMIT_RESULT_BYTES));
     code = json_to_doc(s, &limits, &scratch, err);
     buf_done(&scratch);
     return code;
 }
 
-/* The repaired text, and in the data how many bytes are not the program's. */
+/* Replies with the repaired text; its data has the number of replaced bytes. */
 static void reply_repaired(struct bt_step *step, struct str bytes)
 {
     struct buf text;

@@ -1,10 +1,10 @@
-/* What a program printed, as the step's result. */
+/* Turns a program's output into the step's result. */
 #ifndef EXEC_OUTPUT_H
 #define EXEC_OUTPUT_H
 
 #include "agents/exec/settings.h"
 #include "protocol/base/buf.h"
 
-/* Answers with the bytes: as JSON where `how` says so or they are one, else as text. */
+/* Replies with JSON when `how` requires it or the bytes are JSON, else with text. */
 void output_reply(struct bt_step *step, const char *id, enum exec_output how, struct str bytes);
 #endif

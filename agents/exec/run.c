@@ -14,7 +14,7 @@
 enum {
     ENV_OURS = 16,
     VALUE_MAX = 8 * 1024 * 1024,
-    LOG_MAX = 64 * 1024, /* of one run's stderr in our log */
+    LOG_MAX = 64 * 1024, /* of one run's stderr in the agent's log */
     EXIT_TEMPORARY = 75, /* EX_TEMPFAIL of sysexits.h */
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127
@@ -22,7 +22,7 @@ enum {
 
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
-struct job {
+struct command_run {
     struct bt_step *step;
     const struct exec_command *cmd;
     struct arena texts;
@@ -32,9 +32,9 @@ struct job {
     size_t logged;
 };
 
-/* ---- the environment: a short list, never the agent's own ---- */
+/* ---- the environment: a fixed list, never the agent's own environment ---- */
 
-static const char *env_value(const struct job *j, const char *name)
+static const char *env_value(const struct command_run *j, const char *name)
 {
     size_t n = strlen(name);
 
@@ -46,8 +46,8 @@ static const char *env_value(const struct job *j, const char *name)
     return NULL;
 }
 
-/* The first of a name wins; an empty value is left out. */
-static enum bt_code put_env(struct job *j, const char *name, const char *value,
+/* The first value of a name is used; an empty value is left out. */
+static enum bt_code put_env(struct command_run *j, const char *name, const char *value,
                             struct bt_error *err)
 {
     size_t n = value == NULL ? 0 : strlen(value);
@@ -68,14 +68,14 @@ static enum bt_code put_env(struct job *j, const char *name, const char *value,
     return BT_OK;
 }
 
-static enum bt_code copy_settings_env(struct job *j, struct bt_error *err)
+static enum bt_code copy_settings_env(struct command_run *j, struct bt_error *err)
 {
     for (size_t i = 0; j->cmd->env != NULL && j->cmd->env[i] != NULL; i++) {
         struct str kept = arena_str(&j->texts, str_from(j->cmd->env[i]));
         union {
             const char *from;
             char *to;
-        } mutable = {.from = kept.ptr}; /* the arena's own bytes; posix_spawn takes char * */
+        } mutable = {.from = kept.ptr}; /* bytes of the arena; posix_spawn takes char * */
         if (kept.ptr == NULL) {
             return err_set(err, BT_NOMEM, "out of memory for the environment");
         }
@@ -84,31 +84,31 @@ static enum bt_code copy_settings_env(struct job *j, struct bt_error *err)
     return BT_OK;
 }
 
-static const char *own(const char *name, const char *fallback)
+static const char *agent_env(const char *name, const char *fallback)
 {
     const char *value = getenv(name);
     return value != NULL && value[0] != 0 ? value : fallback;
 }
 
-static enum bt_code make_env(struct job *j, struct bt_error *err)
+static enum bt_code make_env(struct command_run *j, struct bt_error *err)
 {
     char attempt[16];
     const struct {
         const char *name;
         const char *value;
     } all[] = {
-        {"PATH", own("PATH", default_path)},
-        {"HOME", own("HOME", "/")},
-        {"LANG", own("LANG", "C.UTF-8")},
+        {"PATH", agent_env("PATH", default_path)},
+        {"HOME", agent_env("HOME", "/")},
+        {"LANG", agent_env("LANG", "C.UTF-8")},
         {"TRACEPARENT", bt_step_traceparent(j->step)},
         {"BATON_PLAN_ID", bt_step_plan_id(j->step)},
         {"BATON_STEP_ID", bt_step_id(j->step)},
         {"BATON_ATTEMPT", attempt},
         {"BATON_KEY", bt_step_key(j->step)},
-        /* By these the supervisor finds what an agent that was killed left running. */
-        {"BATON_INSTANCE_ID", own("BATON_INSTANCE_ID", "")},
-        {"BATON_STATE", own("BATON_STATE", "")},
-        {"BATON_SPAWNED", own("BATON_SPAWNED", "")},
+        /* The supervisor finds processes that a killed agent left behind by these variables. */
+        {"BATON_INSTANCE_ID", agent_env("BATON_INSTANCE_ID", "")},
+        {"BATON_STATE", agent_env("BATON_STATE", "")},
+        {"BATON_SPAWNED", agent_env("BATON_SPAWNED", "")},
     };
     enum bt_code code = copy_settings_env(j, err);
 
@@ -122,7 +122,7 @@ static enum bt_code make_env(struct job *j, struct bt_error *err)
 
 /* ---- arguments and input ---- */
 
-static enum bt_code make_argv(struct job *j, struct bt_error *err)
+static enum bt_code make_argv(struct command_run *j, struct bt_error *err)
 {
     struct buf arg;
     size_t n = 0;
@@ -155,7 +155,7 @@ static enum bt_code make_argv(struct job *j, struct bt_error *err)
     return code;
 }
 
-/* text: the parameter `input`, else the result of the step before, else the task. */
+/* The input as text: the parameter `input`, else the result of the step before, else the task. */
 static const char *make_input(struct bt_step *step, enum exec_input how)
 {
     const char *text;
@@ -174,13 +174,13 @@ static const char *make_input(struct bt_step *step, enum exec_input how)
 
 static bool is_cancelled(void *self)
 {
-    const struct job *j = self;
+    const struct command_run *j = self;
     return bt_step_cancelled(j->step);
 }
 
 static void log_line(const char *line, void *self)
 {
-    struct job *j = self;
+    struct command_run *j = self;
     size_t n = strlen(line) + 1;
 
     if (j->logged <= LOG_MAX && j->logged + n > LOG_MAX) {
@@ -193,7 +193,7 @@ static void log_line(const char *line, void *self)
     j->logged += n;
 }
 
-static msec deadline_of(const struct job *j)
+static msec deadline_of(const struct command_run *j)
 {
     msec now = clock_mono_ms();
     msec deadline = msec_add(now, bt_step_time_left_ms(j->step));
@@ -202,9 +202,9 @@ static msec deadline_of(const struct job *j)
     return deadline < own_deadline ? deadline : own_deadline;
 }
 
-/* ---- how it ended ---- */
+/* ---- the reply ---- */
 
-static void fail_exit(const struct job *j, const struct child_result *r)
+static void fail_exit(const struct command_run *j, const struct child_result *r)
 {
     const char *class = r->exit_code == EXIT_NOT_FOUND        ? "TOOL_NOT_FOUND"
                         : r->exit_code == EXIT_NOT_EXECUTABLE ? "PERMISSION_DENIED"
@@ -214,7 +214,7 @@ static void fail_exit(const struct job *j, const struct child_result *r)
                  r->exit_code, r->last_line[0] != 0 ? ": " : "", r->last_line);
 }
 
-static void answer(const struct job *j, const struct child_result *r)
+static void answer(const struct command_run *j, const struct child_result *r)
 {
     const char *held =
         r->exited ? " (it had ended, but something it started held its output open)" : "";
@@ -262,7 +262,8 @@ static void fail_start(struct bt_step *step, const struct bt_error *err)
     }
 }
 
-static enum bt_code run_job(struct job *j, struct child_result *ret, struct bt_error *err)
+static enum bt_code run_command(struct command_run *j, struct child_result *ret,
+                                struct bt_error *err)
 {
     struct child_spec spec = {.cwd = j->cmd->cwd,
                               .output_max = LIMIT_RESULT_BYTES,
@@ -296,7 +297,7 @@ static enum bt_code run_job(struct job *j, struct child_result *ret, struct bt_e
 
 void exec_run(struct bt_step *step, void *self)
 {
-    struct job j = {.step = step, .cmd = exec_settings_find(self, bt_step_skill(step))};
+    struct command_run j = {.step = step, .cmd = exec_settings_find(self, bt_step_skill(step))};
     struct child_result result = {0};
     struct bt_error err;
 
@@ -306,10 +307,11 @@ void exec_run(struct bt_step *step, void *self)
         return;
     }
     if (bt_step_cancelled(step)) {
-        return; /* silence after a cancel or the deadline is answered as such */
+        /* no reply after a cancel or the deadline: the SDK fails the step with the class for it */
+        return;
     }
     j.texts.max = (size_t)VALUE_MAX * 4;
-    if (run_job(&j, &result, &err) == BT_OK) {
+    if (run_command(&j, &result, &err) == BT_OK) {
         answer(&j, &result);
     } else {
         fail_start(step, &err);

@@ -33,8 +33,8 @@ static enum bt_code read_timeout(struct doc map, msec *ret, struct bt_error *err
 
 /* ---- schemas ---- */
 
-/* Every name that the arguments need, as a required scalar; a dotted name only by its first part.
- */
+/* Adds each name that the arguments use as a required scalar property; of a dotted name only the
+ * first part. */
 static enum bt_code add_property(struct str name, struct buf *names, struct buf *list)
 {
     const char *dot = memchr(name.ptr, '.', name.len);
@@ -226,7 +226,7 @@ enum bt_code exec_settings_read(const char *json, struct exec_settings **ret, st
     if (s == NULL) {
         return no_memory(err);
     }
-    buf_init(&bytes, json_doc_room(SETTINGS_BYTES));
+    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
     code = json_to_doc(str_from(json), NULL, &bytes, err);
     if (code == BT_OK) {
         code = read_all(s, doc_from_buf(&bytes), err);

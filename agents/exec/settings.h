@@ -1,6 +1,6 @@
 /*
- * The settings of the exec agent: the commands that may run, each of them a skill. Nothing else can
- * be run: the program is fixed here, a step only fills in arguments.
+ * The settings of the exec agent: an allow-list of commands, each of them a skill. The program of a
+ * command is fixed; a step only fills in arguments.
  */
 #ifndef EXEC_SETTINGS_H
 #define EXEC_SETTINGS_H
@@ -19,11 +19,13 @@ struct exec_command {
     const char *description;
     const char *const *tags;     /* NULL-terminated; or NULL */
     const char *const *examples; /* NULL-terminated; or NULL */
-    const char *input_schema;    /* JSON; made from the placeholders when none was given */
-    const char *effects;         /* NULL = idempotent */
-    const char *const *argv;     /* NULL-terminated templates, at least one; argv[0] has none */
-    const char *const *env;      /* NULL-terminated "NAME=value"; or NULL */
-    const char *cwd;             /* NULL = the agent's */
+    /* JSON; derived from the placeholders when the settings have none */
+    const char *input_schema;
+    const char *effects; /* NULL = idempotent */
+    /* NULL-terminated templates, at least one; argv[0] has no placeholder */
+    const char *const *argv;
+    const char *const *env; /* NULL-terminated "NAME=value"; or NULL */
+    const char *cwd;        /* NULL = the agent's directory */
     enum exec_input input;
     enum exec_output output;
     msec timeout_ms; /* 0 = only the step's deadline */
@@ -42,6 +44,6 @@ BT_MUST_CHECK enum bt_code exec_settings_read(const char *json, struct exec_sett
                                               struct bt_error *err);
 /* Accepts NULL. */
 void exec_settings_free(struct exec_settings *s);
-/* NULL when there is none of that id; the only command when the id is empty. */
+/* The command of that id; the only command when the id is empty; NULL when there is none. */
 const struct exec_command *exec_settings_find(const struct exec_settings *s, const char *id);
 #endif

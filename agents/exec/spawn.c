@@ -17,8 +17,8 @@ void spawn_close(int *fd)
     }
 }
 
-/* ours does not block; theirs does, as programs expect. Both are close-on-exec: other threads spawn
- * at the same time. */
+/* The agent's end does not block; the program's end does, as programs expect. Both are
+ * close-on-exec, because other threads spawn at the same time. */
 static bool make_pipe(bool we_write, int *ret_ours, int *ret_theirs)
 {
     int ends[2];
@@ -66,7 +66,7 @@ static int set_files(posix_spawn_file_actions_t *fa, const struct child_spec *sp
     return rc;
 }
 
-static enum bt_code explain(int rc, const struct child_spec *spec, struct bt_error *err)
+static enum bt_code start_error(int rc, const struct child_spec *spec, struct bt_error *err)
 {
     struct stat st;
 
@@ -129,7 +129,7 @@ enum bt_code spawn_start(const struct child_spec *spec, struct spawn *ret, struc
     }
     rc = start(spec, theirs, &s.pid);
     if (rc != 0) {
-        code = explain(rc, spec, err);
+        code = start_error(rc, spec, err);
         goto out;
     }
     s.pidfd = pidfd_open(s.pid, 0);

@@ -1,4 +1,4 @@
-/* Starting a program with three pipes. Private to child.c. */
+/* Starts a program with three pipes. Used by child.c only. */
 #ifndef EXEC_SPAWN_H
 #define EXEC_SPAWN_H
 
@@ -14,7 +14,7 @@ struct spawn {
     int err; /* -1 = closed */
 };
 
-/* On failure nothing runs and nothing is open. */
+/* On failure nothing runs and no descriptor is open. */
 BT_MUST_CHECK enum bt_code spawn_start(const struct child_spec *spec, struct spawn *ret,
                                        struct bt_error *err);
 /* Closes *fd and makes it -1; accepts -1. */

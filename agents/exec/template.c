@@ -40,7 +40,8 @@ bool template_next(const char **at, struct template_piece *ret, enum bt_code *re
     return true;
 }
 
-/* A parameter as argument: texts bare, numbers, booleans and trees as JSON. */
+/* A parameter as an argument: texts without quotes; numbers, booleans, lists and objects as
+ * JSON. */
 static enum bt_code add_parameter(struct str name, struct bt_step *step, struct buf *out,
                                   struct bt_error *err)
 {

@@ -45,9 +45,10 @@ void confine_done(struct confine *c)
     *c = (struct confine){0};
 }
 
-/* ---- which root ---- */
+/* ---- the root of a path ---- */
 
-/* What of an absolute path lies below the root; NULL when it does not. By whole names only. */
+/* The part of an absolute path below the root; NULL when it is not below it. Compares whole
+ * names. */
 static const char *below(const struct confine_root *r, const char *path)
 {
     size_t len = strlen(r->path);
@@ -58,7 +59,7 @@ static const char *below(const struct confine_root *r, const char *path)
     return path + len;
 }
 
-/* The deepest root that holds an absolute path, so that a root within a root is its own. */
+/* The deepest root that contains an absolute path: a root within a root is a root of its own. */
 static const struct confine_root *root_of(const struct confine *c, const char *path,
                                           const char **ret_rest)
 {
@@ -91,7 +92,7 @@ static enum bt_code check_path(struct str path, char ret[CONFINE_PATH_MAX + 1],
     return BT_OK;
 }
 
-/* Says which roots there are: what would be right. */
+/* An error that lists the roots. */
 static enum bt_code outside(const struct confine *c, const char *path, const char *why,
                             struct bt_error *err)
 {
@@ -129,7 +130,8 @@ static enum bt_code explain(const struct confine *c, const char *path, int why,
     }
 }
 
-/* Opens below the roots in question; -1 with errno, EXDEV when no root holds an absolute path. */
+/* Opens the path below the candidate roots. -1 with errno; EXDEV when no root contains an absolute
+ * path. */
 static int open_somewhere(const struct confine *c, const char *path, int flags)
 {
     const char *rest = NULL;
@@ -194,7 +196,7 @@ enum bt_code confine_open(const struct confine *c, struct str path, enum confine
     if (code != BT_OK) {
         return code;
     }
-    /* First without opening the thing itself: opening some devices does something. */
+    /* First with O_PATH: opening some devices has side effects. */
     fd = open_somewhere(c, text, O_PATH);
     if (fd < 0) {
         return explain(c, text, errno, err);
@@ -204,7 +206,7 @@ enum bt_code confine_open(const struct confine *c, struct str path, enum confine
     if (code != BT_OK) {
         return code;
     }
-    /* It may be another thing by now: what counts is this descriptor. */
+    /* The path may lead to another file by now; the checks below use this descriptor. */
     fd = open_somewhere(c, text,
                         O_RDONLY | O_NONBLOCK | O_NOCTTY | (kind == CONFINE_DIR ? O_DIRECTORY : 0));
     if (fd < 0) {
@@ -219,7 +221,7 @@ enum bt_code confine_open(const struct confine *c, struct str path, enum confine
     return BT_OK;
 }
 
-/* Makes what is missing of a directory's path, each name below the descriptor of the one before. */
+/* Makes the missing directories of a path, each below the descriptor of its parent. */
 static int make_dirs(const struct confine *c, int root, const char *rest)
 {
     char name[CONFINE_NAME_MAX + 1];

@@ -1,4 +1,4 @@
-/* One path below one descriptor: by openat2, or by a walk where there is none. */
+/* Opens one path below one descriptor: by openat2, or by a walk without it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -7,7 +7,7 @@
 
 #include "agents/files/confine.h"
 
-enum { TRIES = 8 }; /* the kernel gives EAGAIN when a rename raced with ".." */
+enum { TRIES = 8 }; /* openat2 returns EAGAIN when a rename raced with ".." */
 
 static int open_beneath(int root, const char *rest, int flags)
 {
@@ -40,7 +40,7 @@ bool confine_next_name(const char **rest, char name[CONFINE_NAME_MAX + 1], size_
     return true;
 }
 
-/* Without openat2. A link is refused as EXDEV: where it leads cannot be confined by names. */
+/* Without openat2. A link fails with EXDEV: a walk by names cannot confine its target. */
 static int open_walking(int root, const char *rest, int flags)
 {
     char name[CONFINE_NAME_MAX + 1] = ".";
@@ -90,8 +90,7 @@ bool confine_needs_walk(int root)
         (void)close(fd);
         return false;
     }
-    return errno == ENOSYS ||
-           errno == EPERM; /* an old kernel, or a sandbox that does not know it */
+    return errno == ENOSYS || errno == EPERM; /* an old kernel, or a sandbox that denies it */
 }
 
 int confine_openat(const struct confine *c, int root, const char *rest, int flags)

@@ -1,4 +1,4 @@
-/* csv: lines become rows, by the named groups of a pattern or by a delimiter. */
+/* csv: turns lines into rows, by the named groups of a pattern or by a delimiter. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ struct source {
     struct bt_step *step;
     int fd; /* -1 = the text */
     struct str text;
-    struct str path; /* for messages; empty for a text */
+    struct str path; /* for error messages; empty for a text */
 };
 
 static enum bt_code start_rows(struct source *src, struct rows *r, struct bt_error *err)
@@ -119,7 +119,7 @@ static enum bt_code read_delimiter(struct str given, char *ret, struct bt_error 
     return BT_OK;
 }
 
-/* The columns that the caller names stand in for the header line that the file has not. */
+/* The caller's column names replace the header line that the file lacks. */
 static enum bt_code put_header(struct source *src, char delimiter, struct buf *out,
                                struct bt_error *err)
 {
@@ -164,7 +164,7 @@ static enum bt_code put_file(int fd, struct buf *out, struct bt_error *err)
     return code;
 }
 
-/* The cells of one record; false when all are empty: a blank line is no row. */
+/* The cells of one record; false when all are empty: a blank line is not a row. */
 static bool take_cells(const cJSON *record, struct str *cells, uint32_t n)
 {
     const cJSON *cell = record->child;

@@ -97,7 +97,7 @@ enum bt_code files_new(const char *settings_json, struct files **ret, struct bt_
     if (f == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for the settings");
     }
-    buf_init(&bytes, json_doc_room(SETTINGS_BYTES));
+    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
     code = json_to_doc(str_from(settings_json), NULL, &bytes, err);
     if (code == BT_OK) {
         code = read_settings(f, doc_from_buf(&bytes), err);
@@ -120,7 +120,7 @@ void files_free(struct files *f)
     }
 }
 
-/* ---- for the handlers ---- */
+/* ---- shared by the handlers ---- */
 
 struct str files_param(const struct bt_step *step, const char *name)
 {

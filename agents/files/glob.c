@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-/* A set stands at *at (behind its "["); moves behind its "]". Without one it is no set: false. */
+/* Matches c against the set at *at (after its "[") and moves *at after its "]". False when the set
+ * has no end. */
 static bool match_set(const char **at, unsigned char c, bool *ret_in)
 {
     const char *p = *at;
@@ -26,7 +27,7 @@ static bool match_set(const char **at, unsigned char c, bool *ret_in)
     return true;
 }
 
-/* One character of the pattern against one of the name. Moves both when they match. */
+/* Matches one character of the pattern against one of the name. Advances both on a match. */
 static bool match_one(const char **pattern, const char **name)
 {
     const char *p = *pattern;
@@ -60,7 +61,7 @@ static bool match_one(const char **pattern, const char **name)
 
 bool glob_match(const char *pattern, const char *name)
 {
-    const char *star = NULL; /* behind the last star: only this one needs to be tried again */
+    const char *star = NULL; /* after the last star: only this one needs another try */
     const char *retry = NULL;
 
     while (*name != 0) {

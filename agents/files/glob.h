@@ -1,5 +1,5 @@
-/* File name patterns: * (any run), ? (one character), [abc], [a-z], [!a]. Time is bounded by the
- * product of the lengths. Pure. */
+/* File name patterns: * (any run), ? (one character), [abc], [a-z], [!a]. Pure. Time is at most the
+ * product of the lengths. */
 #ifndef FILES_GLOB_H
 #define FILES_GLOB_H
 

@@ -1,4 +1,4 @@
-/* grep: the lines of a file that match a pattern, streaming. */
+/* grep: streams a file and returns the lines that match a pattern. */
 #include <unistd.h>
 
 #include "agents/files/files.h"
@@ -7,12 +7,12 @@
 
 enum { MATCHES_DEFAULT = 10000, MATCHES_MAX = 20000, CONTEXT_MAX = 10, POLL_LINES = 256 };
 
-/* The last lines, for the context before a match. */
+/* The last lines, as context before a match. */
 struct ring {
     struct buf line[CONTEXT_MAX];
     uint64_t number[CONTEXT_MAX];
     uint32_t size;
-    uint32_t n; /* filled */
+    uint32_t n; /* number of lines in the ring */
     uint32_t next;
 };
 
@@ -23,12 +23,12 @@ struct search {
     uint32_t limit;
     uint32_t context;
     struct ring ring;
-    uint32_t after;     /* lines still to be shown behind the last match */
+    uint32_t after;     /* context lines still to add after the last match */
     uint64_t shown;     /* number of the last line in the text */
-    struct buf matches; /* msgpack of the elements */
+    struct buf matches; /* msgpack of the elements of `matches` */
     struct buf text;
-    uint32_t n;     /* elements */
-    uint64_t count; /* all that matched */
+    uint32_t n;     /* number of those elements */
+    uint64_t count; /* all lines that matched */
     bool truncated;
 };
 

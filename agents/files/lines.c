@@ -59,7 +59,7 @@ static enum bt_code fill(struct lines *l, struct bt_error *err)
     return BT_OK;
 }
 
-/* Adds to the line what of it fits; true when something did not. */
+/* Appends the bytes that fit to the line; true when some did not. */
 static bool add(struct lines *l, const uint8_t *at, size_t n)
 {
     size_t room = LINES_LINE_MAX - l->line.len;
@@ -68,7 +68,7 @@ static bool add(struct lines *l, const uint8_t *at, size_t n)
     return n > room;
 }
 
-/* Gathers the bytes up to the next "\n". */
+/* Reads the bytes up to the next "\n". */
 static enum bt_code gather(struct lines *l, bool *ret_any, bool *ret_cut, struct bt_error *err)
 {
     enum bt_code code = BT_OK;

@@ -1,4 +1,4 @@
-/* list: what is in a directory. Links are told, never followed. */
+/* list: the entries of a directory. Links are listed, never followed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@ enum {
     ENTRIES_DEFAULT = 1000,
     ENTRIES_MAX = 10000,
     DEPTH_MAX = 16,
-    VISITED_MAX = 200000 /* names looked at; a glob must not make a step endless */
+    VISITED_MAX = 200000 /* names read; a glob must not make a step endless */
 };
 
 struct entry {
-    char *name; /* from the directory that was asked for */
+    char *name; /* relative to the listed directory */
     mode_t mode;
     uint64_t size;
     msec mtime;
@@ -26,13 +26,13 @@ struct entry {
 
 struct listing {
     struct bt_step *step;
-    const char *glob; /* NULL = everything */
+    const char *glob; /* NULL = all names */
     bool recursive;
     uint32_t limit;
     struct entry *at;
     uint32_t n;
     uint32_t visited;
-    uint32_t unreadable; /* directories */
+    uint32_t unreadable; /* directories that could not be read */
     bool truncated;
 };
 
@@ -80,7 +80,7 @@ static enum bt_code enter(struct listing *l, int dir, const char *name, const ch
     }
     fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        l->unreadable++; /* not ours to read, or gone by now: the rest is still worth telling */
+        l->unreadable++; /* not readable, or removed meanwhile: list the rest all the same */
         return BT_OK;
     }
     return walk(l, fd, path, depth + 1, err);
@@ -106,7 +106,7 @@ static enum bt_code visit(struct listing *l, int dir, const char *prefix, const 
     return code;
 }
 
-/* Takes the descriptor. */
+/* Takes ownership of the descriptor. */
 static enum bt_code walk(struct listing *l, int fd, const char *prefix, unsigned depth,
                          struct bt_error *err)
 {

@@ -31,7 +31,7 @@ enum bt_code files_read_bytes(int fd, uint64_t offset, size_t want, struct buf *
     return BT_OK;
 }
 
-/* A character that the limit cut in two is left for the next read, so that parts can be joined. */
+/* Leaves a character that the limit cut in two to the next read, so that parts can be joined. */
 static void leave_cut_character(struct buf *bytes)
 {
     for (size_t back = 1; back <= 3 && back <= bytes->len; back++) {
@@ -50,7 +50,7 @@ static void leave_cut_character(struct buf *bytes)
 struct part {
     uint64_t offset;
     size_t limit;
-    bool whole; /* no limit was given: the file must fit */
+    bool whole; /* without a limit the whole file must fit */
 };
 
 static enum bt_code read_part(const struct files *f, int fd, const struct stat *st,

@@ -1,4 +1,4 @@
-/* render: a Markdown report from sections, from a template with data, or around a text. */
+/* render: a Markdown report from sections, from a template and data, or around a text. */
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>
@@ -19,7 +19,7 @@ static void put_heading(struct buf *out, const char *marks, const char *text)
     buf_add_cstr(out, "\n\n");
 }
 
-/* One blank line behind a paragraph, whatever ends it had. */
+/* Ends a paragraph with one blank line, whatever its end was. */
 static void end_paragraph(struct buf *out)
 {
     while (out->len > 0 && out->at[out->len - 1] == '\n') {
@@ -83,8 +83,7 @@ static enum bt_code put_list(const cJSON *list, struct buf *out, struct bt_error
     return code;
 }
 
-/* A value by its form: lists of plain things as a list, other lists and {columns, rows} as a table.
- */
+/* Renders a value: a list of plain values as a list, other lists and {columns, rows} as a table. */
 static enum bt_code put_value(const cJSON *value, struct buf *out, struct bt_error *err)
 {
     bool table = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(value, "rows"));
@@ -153,7 +152,7 @@ static enum bt_code put_sections(const cJSON *sections, struct buf *out, struct 
 
 /* ---- a template ---- */
 
-/* "a.0.b" in the data; NULL when it leads nowhere. */
+/* The member "a.0.b" of the data; NULL when there is none. */
 static const cJSON *find(const cJSON *data, const char *path)
 {
     char key[KEY_MAX];
@@ -177,7 +176,7 @@ static const cJSON *find(const cJSON *data, const char *path)
     return data;
 }
 
-/* What stands between the braces, without blanks around it. */
+/* Copies the text between the braces, without blanks around it. */
 static bool read_key(const char *at, const char *end, char key[KEY_MAX])
 {
     while (at < end && *at == ' ') {

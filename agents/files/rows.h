@@ -1,4 +1,4 @@
-/* Rows on their way from lines to a result: filtered, their columns chosen, counted. One thread. */
+/* Collects rows for a result: filters them, selects columns, counts. One thread. */
 #ifndef FILES_ROWS_H
 #define FILES_ROWS_H
 
@@ -20,19 +20,19 @@ struct rows {
     uint32_t limit; /* 0 = as many as a result holds */
     struct buf out; /* msgpack of the rows */
     uint32_t count;
-    uint64_t skipped;  /* lines that were no row */
-    uint64_t filtered; /* rows that `where` left out */
-    bool full;         /* the limit was reached and there was one more */
+    uint64_t skipped;  /* lines that are no row */
+    uint64_t filtered; /* rows that `where` rejected */
+    bool full;         /* the limit was reached and there was at least one more row */
 };
 
-/* The columns must be in r already. `columns` (a list of names) and `where` may be absent.
- * BT_INVALID names what is not there. */
+/* r has the source's columns already. `columns` (a list of names) and `where` may be absent.
+ * BT_INVALID names an unknown column. */
 BT_MUST_CHECK enum bt_code rows_init(struct rows *r, struct doc columns, struct doc where,
                                      uint32_t limit, struct bt_error *err);
 /* Accepts zeroed; idempotent. */
 void rows_done(struct rows *r);
-/* n cells, as the source has them; .ptr NULL = null. BT_LIMIT when a result cannot hold it. */
+/* Adds n cells of the source; .ptr NULL = null. BT_LIMIT when a result cannot hold the row. */
 BT_MUST_CHECK enum bt_code rows_add(struct rows *r, const struct str *cells, struct bt_error *err);
-/* {columns, rows, rowCount, skipped, filtered, truncated} */
+/* Appends {columns, rows, rowCount, skipped, filtered, truncated}. */
 void rows_put(const struct rows *r, struct buf *out);
 #endif

@@ -1,9 +1,9 @@
-/* What the planner reads: the cards of the skills. The words are chosen for it. */
+/* The cards of the skills. The keyword planner selects by these words. */
 #include "agents/files/files.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Members of input schemas. Laid out by hand: one property a line. */
+/* Members of input schemas, one property a line; clang-format would reflow them. */
 /* clang-format off */
 #define TEXT "\"type\":\"string\""
 #define COUNT "\"type\":\"integer\",\"minimum\":1"

@@ -1,7 +1,7 @@
 /*
- * write: a whole file, at once. The text goes to a new file in the same directory, is made safe
- * (fsync), and takes the name by rename: a reader sees the old file or the new one, and doing it
- * again changes nothing.
+ * write: replaces a whole file atomically. Writes a new file in the same directory, calls fsync,
+ * and renames it to the name. A reader sees the old file or the new one, and a repetition changes
+ * nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static enum bt_code write_all(int fd, struct str text, struct bt_error *err)
     return fsync(fd) < 0 ? err_errno(err, errno, "fsync") : BT_OK;
 }
 
-/* A name that no other writer has: by process and a count; O_EXCL decides. */
+/* A name that no other writer uses: the process id and a counter; O_EXCL decides. */
 static int make_temp(int dir, char name[TEMP_NAME_MAX])
 {
     static atomic_uint count;
@@ -48,8 +48,7 @@ static int make_temp(int dir, char name[TEMP_NAME_MAX])
     return fd;
 }
 
-/* What stands there under the name may be replaced when it is a file (its mode is kept) or a link
- * (the link is replaced, never followed). */
+/* A file under that name may be replaced (its mode is kept). A link is replaced, never followed. */
 static enum bt_code check_target(int dir, const char *name, bool *ret_there, mode_t *ret_mode,
                                  struct bt_error *err)
 {
@@ -100,7 +99,7 @@ static enum bt_code replace(int dir, const char *name, struct str text, struct b
     return fsync(dir) < 0 ? err_errno(err, errno, "fsync of the directory") : BT_OK;
 }
 
-/* What is to be written: text, else data as JSON, else what the step before made. */
+/* The bytes to write: text, else data as JSON, else the result of the step before. */
 static enum bt_code content(struct bt_step *step, struct buf *out, struct bt_error *err)
 {
     struct str given = files_param(step, "text");

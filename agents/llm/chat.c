@@ -1,7 +1,7 @@
-/* Free answers: text, or data by the step's own schema. */
+/* chat and summarize: text, or data by the step's own schema. */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/model_call.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
@@ -10,7 +10,7 @@ enum { WORDS = 200, TOKENS_PER_WORD = 3 };
 static void add_feedback(struct bt_step *step, struct prompt *p)
 {
     if (bt_step_feedback(step)[0] != 0) {
-        prompt_say(p, "An earlier answer did not do. What was wrong with it:");
+        prompt_instruct(p, "An earlier answer did not do. What was wrong with it:");
         prompt_data(p, "whoever judged the earlier answer", bt_step_feedback(step));
     }
 }
@@ -36,7 +36,7 @@ void llm_chat(struct bt_step *step, void *self)
 {
     const char *prompt = bt_step_param_string(step, "prompt", bt_step_task(step));
     const char *input = bt_step_param_string(step, "input", bt_step_params_json(step, "input"));
-    struct ask ask = {.step = step, .agent = self, .schema_name = "answer"};
+    struct model_call model_call = {.step = step, .agent = self, .schema_name = "answer"};
     struct llm_reply reply = {0};
     struct prompt p;
     cJSON *schema = NULL;
@@ -48,16 +48,16 @@ void llm_chat(struct bt_step *step, void *self)
     if (!read_schema(step, &schema)) {
         return;
     }
-    ask.schema = schema;
-    ask.max_tokens = (uint64_t)bt_step_param_number(step, "maxTokens", 0);
+    model_call.schema = schema;
+    model_call.max_tokens = (uint64_t)bt_step_param_number(step, "maxTokens", 0);
     prompt_init(&p);
-    prompt_say(&p, prompt);
+    prompt_instruct(&p, prompt);
     prompt_data(&p, "the input of this step", input);
     if (input == NULL && bt_step_dependency_count(step) > 0) {
         prompt_data(&p, "the results of the steps before", bt_step_context_text(step));
     }
     add_feedback(step, &p);
-    if (ask_model(&ask, &p, &reply)) {
+    if (model_call_run(&model_call, &p, &reply)) {
         if (schema != NULL) {
             input_reply(step, reply.json, NULL);
             reply.json = NULL;
@@ -77,31 +77,31 @@ void llm_summarize(struct bt_step *step, void *self)
                                                                     : bt_step_context_text(step);
     const char *focus = bt_step_param_string(step, "focus", "");
     double words = bt_step_param_number(step, "words", WORDS);
-    struct ask ask = {.step = step, .agent = self};
+    struct model_call model_call = {.step = step, .agent = self};
     struct llm_reply reply = {0};
     struct prompt p;
-    struct buf order;
+    struct buf instructions;
 
     if (text == NULL || text[0] == 0) {
         bt_step_fail(step, "VALIDATION_ERROR", false,
                      "expected the parameter text, or a step before this one");
         return;
     }
-    buf_init(&order, 8192);
-    buf_printf(&order,
+    buf_init(&instructions, 8192);
+    buf_printf(&instructions,
                "Summarise the data in at most %.0f words, in the language of the data. State only "
                "what the data says; keep figures, names and failures. Begin with the most "
                "important.%s%s",
                words, focus[0] != 0 ? " What matters: " : "", focus);
     prompt_init(&p);
-    prompt_say(&p, buf_cstr(&order));
+    prompt_instruct(&p, buf_cstr(&instructions));
     prompt_data(&p, given ? "the text to summarise" : "the steps before", text);
     add_feedback(step, &p);
-    ask.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts, too */
-    if (ask_model(&ask, &p, &reply)) {
+    model_call.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts too */
+    if (model_call_run(&model_call, &p, &reply)) {
         bt_step_reply_bytes(step, buf_cstr(&reply.text), reply.text.len);
     }
     llm_reply_done(&reply);
     prompt_done(&p);
-    buf_done(&order);
+    buf_done(&instructions);
 }

@@ -1,14 +1,13 @@
 /*
- * What a message of a person means for the plan that runs, in two questions:
- *
- *   what is to be done?   told: the person's own words, the plan's steps and where they stand.
- * Nothing that agents said: no result can make a step be skipped or approved. what is the answer?
- * only when nothing is to be done; told everything, can only be text.
+ * Interprets a message of a person about the running plan, with two model calls.
+ * - Which action? Input: the person's words, the plan's steps and their state. No text of an agent
+ *   is part of it, so no result can make a step be skipped or approved.
+ * - Which answer? Only when the action is none. Input: everything. The output can only be text.
  */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
-#include "agents/llm/question.h"
+#include "agents/llm/json_prompt.h"
+#include "agents/llm/model_call.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
@@ -47,7 +46,7 @@ static cJSON *get(const cJSON *map, const char *name)
     return cJSON_GetObjectItemCaseSensitive(map, name);
 }
 
-/* ---- is it about the plan that there is ---- */
+/* ---- does the action fit the plan ---- */
 
 static bool has_step(const cJSON *steps, double number)
 {
@@ -136,7 +135,7 @@ static enum bt_code check(void *self, const cJSON *value, struct bt_error *err)
 
 /* ---- the answer ---- */
 
-/* Only what the action needs: what a model adds to it could be taken for more. */
+/* Keeps only the members that the action needs: the reader could act on others. */
 static void keep_own(cJSON *value)
 {
     static const struct {
@@ -159,7 +158,7 @@ static bool is_user(const cJSON *message)
     return cJSON_IsString(role) && strcmp(role->valuestring, "user") == 0;
 }
 
-/* A list with a copy of each item's members of these names; NULL = out of memory. */
+/* Copies the named members of each item of a list; NULL = out of memory. */
 static cJSON *only(const cJSON *list, const char *const *names, size_t n, bool of_user)
 {
     cJSON *ret = cJSON_CreateArray();
@@ -188,84 +187,85 @@ static cJSON *only(const cJSON *list, const char *const *names, size_t n, bool o
     return ret;
 }
 
-static void add_only(struct question *q, const char *from, const cJSON *list,
+static void add_only(struct json_prompt *q, const char *from, const cJSON *list,
                      const char *const *names, size_t n, bool of_user)
 {
     cJSON *part = only(list, names, n, of_user);
 
     if (part == NULL || part->child != NULL) {
-        question_text(q, from, part == NULL ? NULL : cJSON_PrintUnformatted(part));
+        json_prompt_text(q, from, part == NULL ? NULL : cJSON_PrintUnformatted(part));
     }
     cJSON_Delete(part);
 }
 
-static void add_message(struct question *q, struct bt_step *step, const cJSON *params)
+static void add_message(struct json_prompt *q, struct bt_step *step, const cJSON *params)
 {
     if (get(params, "text") != NULL) {
-        question_data(q, "the person: the message", get(params, "text"));
+        json_prompt_data(q, "the person: the message", get(params, "text"));
     } else {
         prompt_data(&q->p, "the person: the message", bt_step_task(step));
     }
 }
 
 /* Nothing here was written by an agent: messages are the person's, steps the plan's. */
-static void compose_action(struct question *q, struct bt_step *step, const cJSON *params)
+static void compose_action(struct json_prompt *q, struct bt_step *step, const cJSON *params)
 {
     static const char *const of_message[] = {"role", "text", "content"};
     static const char *const of_step[] = {"number", "stepId", "task", "status"};
     static const char *const of_waiting[] = {"number", "stepId", "kind"};
     const cJSON *plan = get(params, "plan");
 
-    prompt_say(&q->p, order_action);
+    prompt_instruct(&q->p, order_action);
     add_only(q, "the person: earlier messages", get(get(params, "session"), "messages"), of_message,
              3, true);
     if (cJSON_IsObject(plan)) {
-        question_data(q, "the person: the plan's goal", get(plan, "goal"));
-        question_data(q, "the journal: the plan's status", get(plan, "status"));
+        json_prompt_data(q, "the person: the plan's goal", get(plan, "goal"));
+        json_prompt_data(q, "the journal: the plan's status", get(plan, "status"));
         if (cJSON_IsTrue(get(plan, "paused"))) {
-            prompt_say(&q->p, "The plan is paused.");
+            prompt_instruct(&q->p, "The plan is paused.");
         }
         add_only(q, "the journal: the plan's steps", get(plan, "steps"), of_step, 4, false);
         add_only(q, "the journal: what waits", get(plan, "waiting"), of_waiting, 3, false);
     } else {
-        prompt_say(&q->p, "There is no plan.");
+        prompt_instruct(&q->p, "There is no plan.");
     }
     add_message(q, step, params);
 }
 
-static void compose_reply(struct question *q, struct bt_step *step, cJSON *params)
+static void compose_reply(struct json_prompt *q, struct bt_step *step, cJSON *params)
 {
     const cJSON *session = get(params, "session");
     const cJSON *plan = get(params, "plan");
 
-    prompt_say(&q->p, order_reply);
-    question_forget_times(get(session, "messages"));
-    question_data(q, "the conversation: what was said before, in short", get(session, "summary"));
-    question_data(q, "the conversation: its newest messages", get(session, "messages"));
-    question_data(q, "the journal: the plan", cJSON_IsObject(plan) ? plan : NULL);
-    question_data(q, "the journal: the newest result", get(params, "lastResult"));
+    prompt_instruct(&q->p, order_reply);
+    json_prompt_drop_times(get(session, "messages"));
+    json_prompt_data(q, "the conversation: what was said before, in short",
+                     get(session, "summary"));
+    json_prompt_data(q, "the conversation: its newest messages", get(session, "messages"));
+    json_prompt_data(q, "the journal: the plan", cJSON_IsObject(plan) ? plan : NULL);
+    json_prompt_data(q, "the journal: the newest result", get(params, "lastResult"));
     add_message(q, step, params);
 }
 
-/* The answer in words, as member of the action. False: the step has failed. */
+/* Adds the answer as a member of the action. False: the step has failed. */
 static bool add_reply(struct bt_step *step, const struct llm_agent *agent, cJSON *params,
                       cJSON *action)
 {
-    struct ask ask = {.step = step, .agent = agent};
+    struct model_call model_call = {.step = step, .agent = agent};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
     bool ok = false;
 
-    question_init(&q);
+    json_prompt_init(&q);
     compose_reply(&q, step, params);
-    if (q.ok && ask_model(&ask, &q.p, &reply)) {
+    if (q.ok && model_call_run(&model_call, &q.p, &reply)) {
         ok = q.ok = cJSON_AddStringToObject(action, "reply", buf_cstr(&reply.text)) != NULL;
     }
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
     return ok;
 }
 
@@ -273,21 +273,21 @@ static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON 
                      const cJSON *schema)
 {
     static const char *const optional[] = {"reasoning", NULL};
-    struct ask ask = {.step = step,
-                      .agent = agent,
-                      .optional = optional,
-                      .schema = schema,
-                      .schema_name = "action",
-                      .check = check,
-                      .self = params};
+    struct model_call model_call = {.step = step,
+                                    .agent = agent,
+                                    .optional = optional,
+                                    .schema = schema,
+                                    .schema_name = "action",
+                                    .check = check,
+                                    .self = params};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
 
-    question_init(&q);
+    json_prompt_init(&q);
     compose_action(&q, step, params);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         keep_own(reply.json);
         if (strcmp(get(reply.json, "action")->valuestring, "conversation_only") != 0 ||
             add_reply(step, agent, params, reply.json)) {
@@ -296,7 +296,7 @@ static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON 
         }
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
 }
 
 void llm_converse(struct bt_step *step, void *self)

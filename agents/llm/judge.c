@@ -1,7 +1,7 @@
-/* Gates and verifications: a verdict, and for a no what would be right. */
+/* gate and verify: a verdict, with what would be right when it is negative. */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/model_call.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
@@ -26,16 +26,17 @@ static const char verify_schema[] =
     "\"required\":[\"passed\",\"diagnosis\"],\"properties\":{"
     "\"passed\":{\"type\":\"boolean\"},\"diagnosis\":{\"type\":\"string\"}}}";
 
-struct question {
-    const char *order;
+struct json_prompt {
+    const char *instructions;
     const char *schema;
     const char *name;
 };
 
-static void judge(struct bt_step *step, const struct llm_agent *agent, const struct question *q)
+static void judge(struct bt_step *step, const struct llm_agent *agent, const struct json_prompt *q)
 {
     static const char *const optional[] = {"reason", "missing", "diagnosis", NULL};
-    struct ask ask = {.step = step, .agent = agent, .schema_name = q->name, .optional = optional};
+    struct model_call model_call = {
+        .step = step, .agent = agent, .schema_name = q->name, .optional = optional};
     const char *result = bt_step_result_json(step);
     struct llm_reply reply = {0};
     struct prompt p;
@@ -46,13 +47,13 @@ static void judge(struct bt_step *step, const struct llm_agent *agent, const str
         bt_step_fail_error(step, &err);
         return;
     }
-    ask.schema = schema;
+    model_call.schema = schema;
     prompt_init(&p);
-    prompt_say(&p, q->order);
+    prompt_instruct(&p, q->instructions);
     prompt_data(&p, "the plan: the step", bt_step_params_json(step, ""));
     prompt_data(&p, "the steps before", bt_step_context_text(step));
     prompt_data(&p, "the result that is to be judged", result);
-    if (ask_model(&ask, &p, &reply)) {
+    if (model_call_run(&model_call, &p, &reply)) {
         input_reply(step, reply.json, NULL);
         reply.json = NULL;
     }
@@ -63,16 +64,16 @@ static void judge(struct bt_step *step, const struct llm_agent *agent, const str
 
 void llm_gate(struct bt_step *step, void *self)
 {
-    const struct question q = {gate_order, gate_schema, "gate"};
+    const struct json_prompt q = {gate_order, gate_schema, "gate"};
 
     judge(step, self, &q);
 }
 
 void llm_verify(struct bt_step *step, void *self)
 {
-    const struct question q = {verify_order, verify_schema, "verify"};
+    const struct json_prompt q = {verify_order, verify_schema, "verify"};
 
-    /* To judge nothing would pass nothing on: a caller's mistake, not a bad result. */
+    /* No result to verify is an error of the caller, not a bad result. */
     if (bt_step_result_json(step) == NULL) {
         bt_step_fail(step, "VALIDATION_ERROR", false, "expected a result to verify");
         return;

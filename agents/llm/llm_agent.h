@@ -1,5 +1,5 @@
-/* The llm agent: what its skills share. Read once, then constant; handlers run on several threads.
- */
+/* The state of the llm agent, shared by its skills. Constant after start; handlers run on several
+ * threads. */
 #ifndef LLM_AGENT_LLM_AGENT_H
 #define LLM_AGENT_LLM_AGENT_H
 
@@ -8,11 +8,11 @@
 
 struct llm_agent {
     struct llm_client *client;
-    struct cJSON *tree;   /* what the strings are borrowed from */
-    const char *agent_id; /* NULL = not given */
-    const char *system;   /* the owner's addition to the rules; or NULL */
+    struct cJSON *tree;   /* owns the strings below */
+    const char *agent_id; /* NULL = not set */
+    const char *system;   /* the operator's addition to the instructions; or NULL */
     uint64_t max_tokens;  /* of an answer */
-    double temperature;   /* below 0 = the model's own */
+    double temperature;   /* below 0 = the model's default */
     size_t data_bytes;    /* of other agents' texts in one prompt */
 };
 
@@ -25,8 +25,8 @@ void llm_agent_free(struct llm_agent *a);
 extern const struct bt_skill llm_skills[];
 extern const size_t llm_skill_count;
 
-/* The tag of skills that the supervisor asks by itself: no plan should have a step for them. */
-#define LLM_ASKED "x-baton-asked"
+/* The tag of skills that only the supervisor requests: planners must not use them in a step. */
+#define LLM_SUPERVISOR_TAG "x-baton-asked"
 
 /* chat.c */
 void llm_chat(struct bt_step *step, void *self);

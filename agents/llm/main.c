@@ -8,7 +8,7 @@ static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_er
     struct llm_agent *a = NULL;
     enum bt_code code;
 
-    (void)setrlimit(RLIMIT_CORE, &none); /* keys are in this memory */
+    (void)setrlimit(RLIMIT_CORE, &none); /* no core dumps: this memory holds keys */
     code = llm_agent_new(bt_agent_settings_json(in), &a, err);
     if (code == BT_OK && a->agent_id != NULL) {
         code = bt_agent_set_id(in, a->agent_id, err);

@@ -1,13 +1,13 @@
-/* Plans: what is left to reach a goal, only with the agents that were granted. */
+/* Replans: the remaining steps to a goal, with the granted agents only. */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/json_prompt.h"
+#include "agents/llm/model_call.h"
 #include "agents/llm/plan_check.h"
-#include "agents/llm/question.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
-static const char order[] =
+static const char instructions[] =
     "A step of a workflow has failed. Make a new plan for what is left to reach the goal.\n"
     "1. Use only the agents and skills in the data \"agents\"; give parameters that fit a skill's "
     "inputSchema.\n"
@@ -21,7 +21,7 @@ static const char order[] =
     "5. reasoning: one or two sentences why this will work.\n"
     "6. Only when no plan can reach the goal any more: steps [] and in impossible why.";
 
-static const char order_first[] =
+static const char instructions_first[] =
     "Make a plan to reach the goal.\n"
     "1. Use only the agents and skills in the data \"agents\"; give parameters that fit a skill's "
     "inputSchema.\n"
@@ -30,7 +30,7 @@ static const char order_first[] =
     "\"{{results.STEPID}}\" in a parameter stands for the result of a step that it depends on.\n"
     "3. reasoning: one or two sentences why this will work.";
 
-/* llama.cpp refuses a schema in which anything may come 2000 times. */
+/* llama.cpp rejects a schema in which a free value may occur 2000 times. */
 static const char plan_schema[] =
     "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
     "\"reasoning\":{\"type\":\"string\"},\"impossible\":{\"type\":\"string\"},"
@@ -44,8 +44,7 @@ static const char plan_schema[] =
     "\"parameters\":{\"type\":\"object\"},"
     "\"dependsOn\":{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\"}}}}}}}";
 
-/* The members of a step that a plan may have from a model: who approves, retries, budgets and the
- * like are not for it to say. */
+/* The members of a step that a model may set. Approvals, retries and budgets are not among them. */
 static const char *const step_members[] = {"stepId", "agentId",    "skill",
                                            "task",   "parameters", "dependsOn"};
 static const char *const plan_members[] = {"reasoning", "impossible", "reuse", "steps"};
@@ -83,7 +82,7 @@ static enum bt_code check(void *self, const cJSON *plan, struct bt_error *err)
     return plan_check(self, plan, err);
 }
 
-static void add_question(struct question *q, const cJSON *question)
+static void add_question(struct json_prompt *q, const cJSON *json_prompt)
 {
     static const struct {
         const char *member;
@@ -96,40 +95,41 @@ static void add_question(struct question *q, const cJSON *question)
                  {"history", "the journal: earlier replans, not to be repeated"}};
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        question_data(q, parts[i].from,
-                      cJSON_GetObjectItemCaseSensitive(question, parts[i].member));
+        json_prompt_data(q, parts[i].from,
+                         cJSON_GetObjectItemCaseSensitive(json_prompt, parts[i].member));
     }
 }
 
-static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON *question,
+static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON *json_prompt,
                       const cJSON *schema)
 {
-    struct ask ask = {.step = step,
-                      .agent = agent,
-                      .schema = schema,
-                      .schema_name = "plan",
-                      .check = check,
-                      .self = question};
+    struct model_call model_call = {.step = step,
+                                    .agent = agent,
+                                    .schema = schema,
+                                    .schema_name = "plan",
+                                    .check = check,
+                                    .self = json_prompt};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
 
-    question_init(&q);
-    prompt_say(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
-    add_question(&q, question);
+    json_prompt_init(&q);
+    prompt_instruct(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? instructions
+                                                                       : instructions_first);
+    add_question(&q, json_prompt);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         trim(reply.json);
         input_reply(step, reply.json, NULL);
         reply.json = NULL;
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
 }
 
 void llm_plan(struct bt_step *step, void *self)
 {
-    cJSON *question = NULL;
+    cJSON *json_prompt = NULL;
     cJSON *schema = NULL;
     struct bt_error err;
 
@@ -137,19 +137,19 @@ void llm_plan(struct bt_step *step, void *self)
         llm_plan_new(step, self);
         return;
     }
-    if (input_parameters(step, &question, &err) != BT_OK ||
+    if (input_parameters(step, &json_prompt, &err) != BT_OK ||
         json_parse(str_from(plan_schema), &schema, &err) != BT_OK) {
         bt_step_fail_error(step, &err);
-    } else if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(question, "agents"))) {
+    } else if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json_prompt, "agents"))) {
         bt_step_fail(step, "VALIDATION_ERROR", false,
                      "agents: expected the list of agents that may be used");
     } else {
-        if (cJSON_GetObjectItemCaseSensitive(question, "goal") == NULL) {
-            (void)cJSON_AddStringToObject(question, "goal", bt_step_task(step));
+        if (cJSON_GetObjectItemCaseSensitive(json_prompt, "goal") == NULL) {
+            (void)cJSON_AddStringToObject(json_prompt, "goal", bt_step_task(step));
         }
-        question_forget_times(cJSON_GetObjectItemCaseSensitive(question, "history"));
-        make_plan(step, self, question, schema);
+        json_prompt_drop_times(cJSON_GetObjectItemCaseSensitive(json_prompt, "history"));
+        make_plan(step, self, json_prompt, schema);
     }
-    cJSON_Delete(question);
+    cJSON_Delete(json_prompt);
     cJSON_Delete(schema);
 }

@@ -30,7 +30,7 @@ static const cJSON *find(const cJSON *list, const char *name, const char *value)
     return NULL;
 }
 
-/* "a, b, c", as far as there is room. */
+/* Writes "a, b, c", as far as it fits. */
 static void list_ids(const cJSON *list, const char *name, char *ret, size_t room)
 {
     const cJSON *item = NULL;
@@ -89,7 +89,8 @@ static enum bt_code check_depends(const cJSON *steps, const cJSON *completed, co
     return BT_OK;
 }
 
-/* Takes away the steps whose dependencies are gone until none goes: what is left is a circle. */
+/* Removes steps whose dependencies are removed until none changes: the rest is a cycle (Kahn's
+ * algorithm). */
 static enum bt_code check_circles(const cJSON *steps, struct bt_error *err)
 {
     bool gone[PLAN_STEPS_MAX] = {0};

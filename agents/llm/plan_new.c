@@ -1,18 +1,18 @@
-/* New plans: one answer, as it is. What is wrong with it is for the supervisor's plan check to say;
- * it comes back with the next question, which is the one repair. */
+/* New plans: one answer, passed on unchanged. The supervisor's plan check finds its problems and
+ * sends them with the next question, which is the one repair. */
 #include <stdio.h>
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/json_prompt.h"
+#include "agents/llm/model_call.h"
 #include "agents/llm/plan_trim.h"
-#include "agents/llm/question.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
 enum { STEPS_MAX = 100, ENUM_MAX = 64 };
 
-static const char order[] =
+static const char instructions[] =
     "Make a plan that reaches the goal.\n"
     "1. Use only the agents in the data \"agents\", each only with its own skills. Give parameters "
     "that fit a skill's inputSchema, and only those that it knows.\n"
@@ -31,9 +31,9 @@ static const char order[] =
     "reasoning what is missing. Only when nothing can be done at all: steps [] and in impossible "
     "why.";
 
-/* llama.cpp refuses a schema in which anything may come 2000 times. Parameters are as many things
- * as there are skills, so the schema is not strict: a text with JSON in it would be, and models
- * write it worse. */
+/* llama.cpp rejects a schema in which a free value may occur 2000 times. Parameters differ per
+ * skill, so the schema is not strict. Strict would mean JSON within a text, which models write less
+ * reliably. */
 static const char schema_text[] =
     "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
     "\"reasoning\":{\"type\":\"string\"},\"impossible\":{\"type\":\"string\"},\"description\":{"
@@ -63,7 +63,7 @@ static bool name_agents(cJSON *schema, const cJSON *agents)
     cJSON *list;
 
     if (cJSON_GetArraySize(agents) > ENUM_MAX) {
-        return true; /* it would be longer than the plan */
+        return true; /* the list would be longer than the plan */
     }
     list = cJSON_AddArrayToObject(agent_id, "enum");
     cJSON_ArrayForEach(agent, agents)
@@ -92,9 +92,9 @@ static bool limit_steps(cJSON *schema, unsigned max)
     return true;
 }
 
-/* ---- the question ---- */
+/* ---- the prompt ---- */
 
-/* Cards are as long as their owners like: what says least goes first. */
+/* Cards have any length: drops the least informative members first. */
 static char *print_agents(cJSON *agents, size_t room)
 {
     static const char *const less[] = {"outputSchema", "examples", "tags", "inputSchema"};
@@ -117,8 +117,8 @@ static char *print_agents(cJSON *agents, size_t room)
     return text;
 }
 
-/* What the supervisor asks agents itself is no work for a plan. */
-static void drop_questions(cJSON *agents)
+/* A plan must not use skills that only the supervisor requests. */
+static void drop_supervisor_skills(cJSON *agents)
 {
     cJSON *agent = NULL;
 
@@ -131,7 +131,8 @@ static void drop_questions(cJSON *agents)
             bool asked = false;
             cJSON_ArrayForEach(tag, get(skill, "tags"))
             {
-                asked = asked || (cJSON_IsString(tag) && strcmp(tag->valuestring, LLM_ASKED) == 0);
+                asked = asked ||
+                        (cJSON_IsString(tag) && strcmp(tag->valuestring, LLM_SUPERVISOR_TAG) == 0);
             }
             if (asked) {
                 cJSON_Delete(cJSON_DetachItemViaPointer(get(agent, "skills"), skill));
@@ -141,33 +142,35 @@ static void drop_questions(cJSON *agents)
     }
 }
 
-static void compose(struct question *q, struct bt_step *step, const struct llm_agent *agent,
+static void compose(struct json_prompt *q, struct bt_step *step, const struct llm_agent *agent,
                     const cJSON *params, const char *limit)
 {
     const cJSON *goal = get(params, "goal");
     const cJSON *session = get(params, "session");
 
-    prompt_say(&q->p, order);
-    prompt_say(&q->p, limit);
-    drop_questions(get(params, "agents"));
-    question_text(q, "the registry: agents",
-                  print_agents(get(params, "agents"), agent->data_bytes / 4 * 3));
-    question_forget_times(get(session, "messages"));
-    question_data(q, "the conversation: what was said before, in short", get(session, "summary"));
-    question_data(q, "the conversation: its newest messages", get(session, "messages"));
+    prompt_instruct(&q->p, instructions);
+    prompt_instruct(&q->p, limit);
+    drop_supervisor_skills(get(params, "agents"));
+    json_prompt_text(q, "the registry: agents",
+                     print_agents(get(params, "agents"), agent->data_bytes / 4 * 3));
+    json_prompt_drop_times(get(session, "messages"));
+    json_prompt_data(q, "the conversation: what was said before, in short",
+                     get(session, "summary"));
+    json_prompt_data(q, "the conversation: its newest messages", get(session, "messages"));
     if (goal != NULL) {
-        question_data(q, "the person who asks: the goal", goal);
+        json_prompt_data(q, "the person who asks: the goal", goal);
     } else {
         prompt_data(&q->p, "the person who asks: the goal", bt_step_task(step));
     }
-    question_data(q, "the person who asks: constraints", get(params, "constraints"));
+    json_prompt_data(q, "the person who asks: constraints", get(params, "constraints"));
     if (get(params, "problems") != NULL || get(params, "previous") != NULL) {
-        prompt_say(&q->p, "An earlier plan was refused. Answer with the whole plan anew, with all "
-                          "that is wrong with it put right:");
-        question_data(q, "a model: the earlier plan", get(params, "previous"));
-        question_data(q, "the plan check: what is wrong with it", get(params, "problems"));
+        prompt_instruct(&q->p,
+                        "An earlier plan was refused. Answer with the whole plan anew, with all "
+                        "that is wrong with it put right:");
+        json_prompt_data(q, "a model: the earlier plan", get(params, "previous"));
+        json_prompt_data(q, "the plan check: what is wrong with it", get(params, "problems"));
     } else if (bt_step_feedback(step)[0] != 0) {
-        prompt_say(&q->p, "An earlier plan was refused. What is wrong with it:");
+        prompt_instruct(&q->p, "An earlier plan was refused. What is wrong with it:");
         prompt_data(&q->p, "the plan check: what is wrong with it", bt_step_feedback(step));
     }
 }
@@ -188,22 +191,22 @@ static void ask_plan(struct bt_step *step, const struct llm_agent *agent, cJSON 
 {
     double most = bt_step_param_number(step, "limits.maxSteps", STEPS_MAX);
     unsigned max = most >= 1 && most < STEPS_MAX ? (unsigned)most : STEPS_MAX;
-    struct ask ask = {
+    struct model_call model_call = {
         .step = step, .agent = agent, .schema = schema, .schema_name = "plan", .as_is = true};
-    struct question q;
+    struct json_prompt q;
     struct llm_reply reply = {0};
     char limit[48];
 
     (void)snprintf(limit, sizeof limit, "At most %u steps.", max);
-    question_init(&q);
+    json_prompt_init(&q);
     compose(&q, step, agent, params, limit);
     if (!q.ok || !name_agents(schema, get(params, "agents")) || !limit_steps(schema, max)) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         answer(step, &reply);
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
 }
 
 void llm_plan_new(struct bt_step *step, const struct llm_agent *agent)

@@ -62,8 +62,8 @@ static bool is_one_of(const struct names *names, const char *name)
     return false;
 }
 
-/* An empty skill, or one that is null, is a model's way to say none. */
-static bool says_nothing(const cJSON *item)
+/* An empty skill, or null, is a model's way to omit it. */
+static bool is_empty_skill(const cJSON *item)
 {
     return cJSON_IsNull(item) || (strcmp(item->string, "skill") == 0 && cJSON_IsString(item) &&
                                   item->valuestring[0] == 0);
@@ -75,7 +75,7 @@ static void keep_only(cJSON *map, const struct names *names)
 
     while (item != NULL) {
         cJSON *next = item->next;
-        if (!is_one_of(names, item->string) || says_nothing(item)) {
+        if (!is_one_of(names, item->string) || is_empty_skill(item)) {
             cJSON_Delete(cJSON_DetachItemViaPointer(map, item));
         }
         item = next;
@@ -123,5 +123,5 @@ void plan_trim(cJSON *plan)
         }
         plan = cJSON_GetObjectItemCaseSensitive(plan, "plan");
     }
-    trim_list(plan); /* a list of steps, bare or as "plan" */
+    trim_list(plan); /* a list of steps, at the top or as "plan" */
 }

@@ -1,14 +1,14 @@
 /*
- * What a plan of a model may say. Policies, approvals, retries, checks, budgets, grants and
- * revisions are not the model's: such members are taken out, at every place where the reader of
- * plans (also by an alias) would take them. What is kept may still be wrong: whoever reads the plan
- * says so. Pure but for the heap.
+ * Removes members that a model's plan must not set: policies, approvals, retries, checks, budgets,
+ * grants, revisions. It removes them at every place, and under every alias, where the reader of
+ * plans accepts them. The plan may still be wrong: its reader reports that. Pure except for the
+ * heap.
  */
 #ifndef LLM_AGENT_PLAN_TRIM_H
 #define LLM_AGENT_PLAN_TRIM_H
 
 struct cJSON;
 
-/* Works in place, on whatever JSON it is. */
+/* Works in place, on any JSON. */
 void plan_trim(struct cJSON *plan);
 #endif

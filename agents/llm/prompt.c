@@ -35,7 +35,7 @@ static void add(struct prompt *p, const char *from, const char *text)
     }
 }
 
-void prompt_say(struct prompt *p, const char *text)
+void prompt_instruct(struct prompt *p, const char *text)
 {
     add(p, NULL, text);
 }
@@ -62,7 +62,7 @@ bool prompt_mark(const struct prompt *p, uint64_t h, char ret[PROMPT_MARK_LEN + 
     return false;
 }
 
-/* Marks by which servers know whose turn it is: one space makes text of them. */
+/* Markers of a turn in chat templates. A space within makes plain text of them. */
 static const char *const turn_marks[] = {"<|",   "[INST]", "[/INST]",         "<<SYS>>",
                                          "</s>", "<s>",    "<start_of_turn>", "<end_of_turn>"};
 
@@ -77,7 +77,7 @@ static bool starts_turn(const char *at, size_t left)
     return false;
 }
 
-/* Control characters mean nothing to a model and much to a terminal that shows the prompt. */
+/* Removes control characters: a model does not need them, and a terminal would act on them. */
 static void add_plain(struct buf *out, struct str text)
 {
     size_t start = out->len;
@@ -90,8 +90,8 @@ static void add_plain(struct buf *out, struct str text)
     }
 }
 
-/* Short texts are kept whole; what is over is taken from the long ones: the largest share per frame
- * with which all of them fit. */
+/* The largest share per frame with which all texts fit: short texts stay whole, long ones are
+ * cut. */
 static size_t share_of(const struct prompt *p, size_t room)
 {
     size_t share = room;
@@ -113,7 +113,7 @@ static size_t share_of(const struct prompt *p, size_t room)
     return low;
 }
 
-/* Data: plain, and nothing in it begins a turn. */
+/* Adds data: without control characters and turn markers. */
 static void add_data(struct buf *out, struct str text)
 {
     size_t from = 0;

@@ -32,7 +32,7 @@ static double number(const cJSON *map, const char *name, double fallback)
     return cJSON_IsNumber(item) ? item->valuedouble : fallback;
 }
 
-/* The members that are the client's, taken out of the tree. */
+/* Moves the client's members out of the tree and starts the client. */
 static enum bt_code start_client(struct llm_agent *a, struct bt_error *err)
 {
     static const char *const theirs[] = {"providers", "record", "replay"};

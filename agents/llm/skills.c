@@ -1,4 +1,4 @@
-/* What the planner reads: the cards of the skills. The words are chosen for it. */
+/* The cards of the skills. The keyword planner selects by these words. */
 #include "agents/llm/llm_agent.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -7,9 +7,9 @@
     "{\"type\":\"object\",\"properties\":{\"stepId\":{\"type\":\"string\"},"                       \
     "\"agentId\":{\"type\":\"string\"},\"task\":{\"type\":\"string\"}}}"
 
-/* These are asked by the supervisor, with a purpose: a planner that reads the tag makes no steps of
+/* The supervisor requests these skills by purpose; planners that read the tag make no steps of
  * them. */
-#define ASKED LIST(LLM_ASKED)
+#define SUPERVISOR_TAGS LIST(LLM_SUPERVISOR_TAG)
 
 const struct bt_skill llm_skills[] = {
     {.id = "chat",
@@ -51,7 +51,7 @@ const struct bt_skill llm_skills[] = {
      .name = "Quality gate",
      .description = "Judges whether the results before a step are enough for it to begin. Asked by "
                     "the supervisor.",
-     .tags = ASKED,
+     .tags = SUPERVISOR_TAGS,
      .input_schema = QUESTION_SCHEMA,
      .output_schema = "{\"type\":\"object\",\"required\":[\"passed\"],\"properties\":{\"passed\":{"
                       "\"type\":\"boolean\"},\"reason\":{\"type\":\"string\"},\"missing\":{"
@@ -62,7 +62,7 @@ const struct bt_skill llm_skills[] = {
      .name = "Verification",
      .description = "Judges whether a step's result is a right and complete answer to its task. "
                     "Asked by the supervisor.",
-     .tags = ASKED,
+     .tags = SUPERVISOR_TAGS,
      .input_schema = QUESTION_SCHEMA,
      .output_schema = "{\"type\":\"object\",\"required\":[\"passed\"],\"properties\":{\"passed\":{"
                       "\"type\":\"boolean\"},\"diagnosis\":{\"type\":\"string\"}}}",
@@ -72,7 +72,7 @@ const struct bt_skill llm_skills[] = {
      .name = "Plan",
      .description = "Makes a plan for a goal, or for what is left of one after a step has failed. "
                     "Asked by the supervisor.",
-     .tags = ASKED,
+     .tags = SUPERVISOR_TAGS,
      .input_schema =
          "{\"type\":\"object\",\"properties\":{\"goal\":{\"type\":\"string\"},\"agents\":{"
          "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"agentId\"],"
@@ -81,14 +81,14 @@ const struct bt_skill llm_skills[] = {
          ""
          "\"completed\":{\"type\":\"array\"},"
          "\"failed\":{\"type\":\"array\"},\"history\":{\"type\":\"array\"}}}",
-     /* No outputSchema: a new plan is told as it came, and checked by the supervisor. */
+     /* No outputSchema: a new plan is passed on unchanged and checked by the supervisor. */
      .effects = "none",
      .run = llm_plan},
     {.id = "synthesize",
      .name = "Executive summary",
      .description = "Writes what a plan came to, from the results of all its steps. Asked by the "
                     "supervisor.",
-     .tags = ASKED,
+     .tags = SUPERVISOR_TAGS,
      .input_schema = "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
                      "\"goal\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
                      "\"durationMs\":{\"type\":\"number\"},\"agents\":{\"type\":\"array\"},"
@@ -100,7 +100,7 @@ const struct bt_skill llm_skills[] = {
      .name = "Conversation",
      .description = "Tells what a person's message means for the plan that runs. Asked by the "
                     "supervisor.",
-     .tags = ASKED,
+     .tags = SUPERVISOR_TAGS,
      .input_schema = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"},"
                      "\"plan\":{\"type\":[\"object\",\"null\"]},"
                      "\"session\":{\"type\":[\"object\",\"null\"]}}}",

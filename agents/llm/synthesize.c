@@ -1,14 +1,14 @@
-/* What a plan came to, in words, while they are written; or that failed steps are worth another
- * try. */
+/* synthesize: streams a summary of a plan's outcome, or names failed steps that are worth a
+ * retry. */
 #include <stdio.h>
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/answer_stream.h"
+#include "agents/llm/json_prompt.h"
 #include "agents/llm/model/answer_parser.h"
-#include "agents/llm/question.h"
-#include "agents/llm/report.h"
-#include "agents/llm/tell.h"
+#include "agents/llm/model_call.h"
+#include "agents/llm/plan_report.h"
 #include "agents/sdk/input.h"
 #include "protocol/base/utf8.h"
 #include "protocol/wire/doc.h"
@@ -17,7 +17,7 @@ enum { ROUNDS = 2, FLUSH_MS = 5000, REASON_MAX = 512, LAST_LINE_MAX = 2048 };
 
 #define TITLE "# Plan Execution Summary"
 
-static const char order[] =
+static const char instructions[] =
     "A workflow is over. Write its executive summary for the person who asked for the goal, in the "
     "language of the goal, as Markdown with exactly these headings:\n" TITLE
     "\n## Key Accomplishments\n## Important Findings\n## Recommended Next Steps\n"
@@ -28,27 +28,27 @@ static const char order[] =
     "What was not done is no accomplishment.\n"
     "4. No closing line about time or agents: it is added.";
 
-static const char order_retry[] =
+static const char instructions_retry[] =
     "Only if a failed step is likely to succeed when it is tried again just as it is (its service "
     "could not be reached, it took too long), and the goal needs it: do not write the summary, but "
     "answer with one JSON object and nothing else: {\"retry\": [{\"stepId\": \"...\", \"reason\": "
     "\"...\"}]}. Name failed steps only.";
 
-/* onInvalidPlan synthesize: there is no plan, the answer is all that there will be. */
-static const char order_alone[] =
+/* onInvalidPlan synthesize: there is no plan; the answer is the only output. */
+static const char instructions_no_plan[] =
     "No plan could be made for the goal, and nothing was done. Answer the person who asked for it "
     "directly, in the language of the goal, from what you know. Say plainly what you do not know "
     "and what would have to be done first; claim nothing to have been done.";
 
-enum said { SAID_TEXT, SAID_RETRY, SAID_NOTHING };
+enum answer_kind { ANSWER_TEXT, ANSWER_RETRY, ANSWER_UNUSABLE };
 
 struct work {
     struct bt_step *step;
     const struct llm_agent *agent;
     cJSON *params;
     char *steps; /* as data */
-    struct report_counts counts;
-    struct tell tell;
+    struct plan_report_counts counts;
+    struct answer_stream answer_stream;
     bool may_retry;
     cJSON *retry; /* {retry: [{stepId, reason}]} */
 };
@@ -58,44 +58,44 @@ static cJSON *get(const cJSON *map, const char *name)
     return cJSON_GetObjectItemCaseSensitive(map, name);
 }
 
-static bool is_alone(const struct work *w)
+static bool has_no_plan(const struct work *w)
 {
     return cJSON_GetArraySize(get(w->params, "steps")) == 0;
 }
 
-/* ---- the question ---- */
+/* ---- the prompt ---- */
 
-static void compose(const struct work *w, struct question *q, char *counts, size_t room)
+static void compose(const struct work *w, struct json_prompt *q, char *counts, size_t room)
 {
-    if (is_alone(w)) {
-        prompt_say(&q->p, order_alone);
-        question_data(q, "the person who asks: the goal", get(w->params, "goal"));
-        question_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
+    if (has_no_plan(w)) {
+        prompt_instruct(&q->p, instructions_no_plan);
+        json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
+        json_prompt_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
         return;
     }
     (void)snprintf(counts, room, "The plan had %u steps: %u completed, %u failed, %u others.",
                    w->counts.all, w->counts.completed, w->counts.failed,
                    w->counts.all - w->counts.completed - w->counts.failed);
-    prompt_say(&q->p, order);
-    prompt_say(&q->p, counts);
+    prompt_instruct(&q->p, instructions);
+    prompt_instruct(&q->p, counts);
     if (w->may_retry) {
-        prompt_say(&q->p, order_retry);
+        prompt_instruct(&q->p, instructions_retry);
     }
-    question_data(q, "the person who asks: the goal", get(w->params, "goal"));
-    question_data(q, "the plan: its description", get(w->params, "description"));
-    question_data(q, "the journal: how the plan ended", get(w->params, "status"));
-    question_data(q, "the journal: why it failed", get(w->params, "failureReason"));
+    json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
+    json_prompt_data(q, "the plan: its description", get(w->params, "description"));
+    json_prompt_data(q, "the journal: how the plan ended", get(w->params, "status"));
+    json_prompt_data(q, "the journal: why it failed", get(w->params, "failureReason"));
     prompt_data(&q->p, "the journal: its steps, with what the agents answered", w->steps);
 }
 
-static void on_text(void *self, bool anew, struct str piece)
+static void on_text(void *self, bool reset, struct str piece)
 {
-    tell_text(&((struct work *)self)->tell, anew, piece);
+    answer_stream_add(&((struct work *)self)->answer_stream, reset, piece);
 }
 
 static void on_wait(void *self)
 {
-    tell_wait(&((struct work *)self)->tell);
+    answer_stream_tick(&((struct work *)self)->answer_stream);
 }
 
 /* ---- the answer ---- */
@@ -143,15 +143,15 @@ static bool add_retry(cJSON *list, const char *step_id, const char *reason)
     return true;
 }
 
-/* Of what the model named, the steps that did fail, once each. */
-static bool take_retry(struct work *w, const cJSON *said)
+/* Keeps the named steps that did fail, once each. */
+static bool read_retry(struct work *w, const cJSON *answer)
 {
     cJSON *whole = cJSON_CreateObject();
     cJSON *list = cJSON_AddArrayToObject(whole, "retry");
     const cJSON *item = NULL;
     bool ok = list != NULL;
 
-    cJSON_ArrayForEach(item, get(said, "retry"))
+    cJSON_ArrayForEach(item, get(answer, "retry"))
     {
         const cJSON *id = cJSON_IsString(item) ? item : get(item, "stepId");
         const cJSON *reason = get(item, "reason");
@@ -169,8 +169,8 @@ static bool take_retry(struct work *w, const cJSON *said)
     return true;
 }
 
-/* A whole text in a fence is what stands in it. */
-static struct str unfence(struct str text)
+/* Returns the content of a text that is one fenced block. */
+static struct str strip_fence(struct str text)
 {
     const char *line =
         text.len > 6 && memcmp(text.ptr, "```", 3) == 0 ? memchr(text.ptr, '\n', text.len) : NULL;
@@ -183,36 +183,36 @@ static struct str unfence(struct str text)
     return answer_parser_clean(text);
 }
 
-/* What was told is text; only what waited for its end may be something else. Fills *ret with the
+/* A text that was streamed is the answer; a text that was held may be JSON. Fills *ret with the
  * text, which lives as long as the reply and *ret_json. */
-static enum said read_answer(struct work *w, struct llm_reply *reply, cJSON **ret_json,
-                             struct str *ret)
+static enum answer_kind read_answer(struct work *w, struct llm_reply *reply, cJSON **ret_json,
+                                    struct str *ret)
 {
     struct str text = buf_str(&reply->text);
     cJSON *json = NULL;
     const cJSON *inner;
 
     *ret = text;
-    if (w->tell.open || text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '`')) {
-        return SAID_TEXT;
+    if (w->answer_stream.open || text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '`')) {
+        return ANSWER_TEXT;
     }
-    *ret = unfence(text);
+    *ret = strip_fence(text);
     if (ret->len > 0 && ret->ptr[0] != '{') {
-        return SAID_TEXT;
+        return ANSWER_TEXT;
     }
     if (answer_parser_json(text, &json, NULL) != BT_OK) {
-        return SAID_NOTHING;
+        return ANSWER_UNUSABLE;
     }
     *ret_json = json;
-    if (w->may_retry && take_retry(w, json)) {
-        return SAID_RETRY;
+    if (w->may_retry && read_retry(w, json)) {
+        return ANSWER_RETRY;
     }
     inner = get(json, "text");
     if (cJSON_IsString(inner) && answer_parser_clean(str_from(inner->valuestring)).len > 0) {
         *ret = answer_parser_clean(str_from(inner->valuestring));
-        return SAID_TEXT;
+        return ANSWER_TEXT;
     }
-    return SAID_NOTHING;
+    return ANSWER_UNUSABLE;
 }
 
 static void reply_text(struct work *w, struct str text)
@@ -222,8 +222,8 @@ static void reply_text(struct work *w, struct str text)
     struct buf whole;
 
     buf_init(&whole, 2 * text.len + 2 * LAST_LINE_MAX);
-    report_last_line(w->params, last_line, sizeof last_line);
-    tell_end(&w->tell, text, is_alone(w) ? NULL : last_line, &whole);
+    plan_report_last_line(w->params, last_line, sizeof last_line);
+    answer_stream_finish(&w->answer_stream, text, has_no_plan(w) ? NULL : last_line, &whole);
     if (whole.bad != BT_OK) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the summary");
     } else {
@@ -233,57 +233,57 @@ static void reply_text(struct work *w, struct str text)
     buf_done(&whole);
 }
 
-/* One question. True: its answer was neither text nor a list of steps; else the step has its reply.
- */
-static bool ask_once(struct work *w)
+/* One model call. True: its answer is neither text nor a list of steps; otherwise the step has its
+ * reply. */
+static bool run_once(struct work *w)
 {
-    struct ask ask = {
+    struct model_call model_call = {
         .step = w->step, .agent = w->agent, .on_text = on_text, .on_wait = on_wait, .self = w};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
     cJSON *json = NULL;
     char counts[160];
     struct str text;
     bool again = false;
 
-    question_init(&q);
+    json_prompt_init(&q);
     compose(w, &q, counts, sizeof counts);
     if (!q.ok) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         switch (read_answer(w, &reply, &json, &text)) {
-        case SAID_TEXT:
+        case ANSWER_TEXT:
             reply_text(w, text);
             break;
-        case SAID_RETRY:
+        case ANSWER_RETRY:
             input_reply(w->step, w->retry, NULL);
             w->retry = NULL;
             break;
-        case SAID_NOTHING:
+        case ANSWER_UNUSABLE:
             again = true;
             break;
         }
     }
     cJSON_Delete(json);
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
     return again;
 }
 
 static void synthesize(struct work *w)
 {
-    w->steps = report_steps(get(w->params, "steps"), w->agent->data_bytes / 4 * 3, &w->counts);
+    w->steps = plan_report_steps(get(w->params, "steps"), w->agent->data_bytes / 4 * 3, &w->counts);
     w->may_retry = bt_step_param_number(w->step, "mayRetry", 0) >= 1 && w->counts.failed > 0;
     if (w->steps == NULL) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the results");
         return;
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
-        if (!ask_once(w)) {
+        if (!run_once(w)) {
             return;
         }
-        tell_drop(&w->tell);
-        w->may_retry = false; /* it was said in a way that cannot be used: only text will do now */
+        answer_stream_reset(&w->answer_stream);
+        w->may_retry = false; /* the list was unusable: only text is accepted now */
     }
     bt_step_fail(w->step, "VALIDATION_ERROR", false,
                  "the model answered with JSON instead of a summary, twice");
@@ -298,13 +298,13 @@ void llm_synthesize(struct bt_step *step, void *self)
         bt_step_fail_error(step, &err);
         return;
     }
-    tell_init(&w.tell, step, is_alone(&w) ? NULL : TITLE);
+    answer_stream_init(&w.answer_stream, step, has_no_plan(&w) ? NULL : TITLE);
     if (!cJSON_IsArray(get(w.params, "steps"))) {
         bt_step_fail(step, "VALIDATION_ERROR", false, "steps: expected the steps of the plan");
     } else {
         synthesize(&w);
     }
-    tell_done(&w.tell);
+    answer_stream_done(&w.answer_stream);
     cJSON_free(w.steps);
     cJSON_Delete(w.params);
 }

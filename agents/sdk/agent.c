@@ -1,11 +1,11 @@
-/* The front of libbaton-agent: the program around an agent's definition. */
+/* The program around an agent's definition: arguments, settings, --once, --card, serving. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "agents/sdk/card.h"
 #include "agents/sdk/options.h"
-#include "agents/sdk/shell.h"
+#include "agents/sdk/runtime.h"
 #include "agents/sdk/step.h"
 
 struct bt_agent_init {
@@ -23,7 +23,7 @@ static struct doc setting(const struct bt_agent_init *init, const char *path)
 
 const char *bt_agent_settings_json(const struct bt_agent_init *init)
 {
-    return (const char *)init->opt->settings_json.at; /* terminated by agent_prepare */
+    return (const char *)init->opt->settings_json.at; /* terminated by prepare */
 }
 
 const char *bt_agent_setting_string(const struct bt_agent_init *init, const char *path,
@@ -33,7 +33,7 @@ const char *bt_agent_setting_string(const struct bt_agent_init *init, const char
     union {
         const struct bt_agent_init *from;
         struct bt_agent_init *to;
-    } mutable = {.from = init}; /* the copies it keeps are no part of what it shows */
+    } mutable = {.from = init}; /* the copies that it keeps do not change what init shows */
     const char *kept = NULL;
 
     if (d.ptr != NULL && doc_head(d).kind == DOC_STR) {
@@ -95,7 +95,7 @@ static enum bt_code prepare(const struct bt_agent_def *def, struct options *opt,
     if (code == BT_OK && opt->agent_id != NULL) {
         code = card_set_id(card, opt->agent_id, err);
     }
-    return code == BT_OK ? card_check_whole(card, err) : code;
+    return code == BT_OK ? card_check_complete(card, err) : code;
 }
 
 static enum bt_code print_json(const struct buf *json, struct bt_error *err)
@@ -154,10 +154,10 @@ static enum bt_code run_once(const struct card *card, const char *skill, void *s
                                  "--once %s: this agent has no such skill; see --card", skill)
                        : read_stdin(&in, err);
     if (code == BT_OK) {
-        code = step_new_once(buf_str(&in), how->skill.id, &step, err);
+        code = step_new_from_json(buf_str(&in), how->skill.id, &step, err);
     }
     if (code == BT_OK) {
-        step->how = how;
+        step->card_skill = how;
         step->self = self;
         step_run(step);
         *ret_status = step->reply.outcome == REPLY_COMPLETED ? 0 : 1;
@@ -187,10 +187,10 @@ static enum bt_code serve(const struct bt_agent_def *def, const struct options *
     enum bt_code code;
 
     capacity = capacity > LIMIT_CAPACITY ? LIMIT_CAPACITY : capacity;
-    code = shell_run(opt, card, self, def->done, capacity, ret_status, err);
+    code = runtime_run(opt, card, self, def->done, capacity, ret_status, err);
     if (code == BT_OK) {
         (void)fflush(NULL);
-        _exit(*ret_status); /* nng's threads may be at work: no destructor may run under them */
+        _exit(*ret_status); /* nng's threads may be running: destructors must not run beside them */
     }
     return code;
 }

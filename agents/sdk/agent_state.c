@@ -1,8 +1,8 @@
-/* The control side: dial, register, renew, report, drain. */
+/* The control lane: dial, register, renew the lease, report, drain. */
 #include "agents/sdk/agent_state_internal.h"
 #include "protocol/base/assert.h"
 
-enum { BACKOFF_MIN_MS = 100, ASK_MIN_MS = 1000, ASK_MAX_MS = 30000 };
+enum { BACKOFF_MIN_MS = 100, CALL_MIN_MS = 1000, CALL_MAX_MS = 30000 };
 
 void agent_state_emit(struct agent_state_actions *out, struct agent_state_action action)
 {
@@ -10,9 +10,9 @@ void agent_state_emit(struct agent_state_actions *out, struct agent_state_action
     out->at[out->n++] = action;
 }
 
-void agent_state_say(struct agent_state_actions *out, uint32_t row, const char *text)
+void agent_state_log(struct agent_state_actions *out, uint32_t slot, const char *text)
 {
-    agent_state_emit(out, (struct agent_state_action){.type = DO_SAY, .row = row, .text = text});
+    agent_state_emit(out, (struct agent_state_action){.type = DO_LOG, .slot = slot, .text = text});
 }
 
 void agent_state_init(struct agent_state *s, uint32_t capacity)
@@ -20,14 +20,14 @@ void agent_state_init(struct agent_state *s, uint32_t capacity)
     ASSERT(capacity >= 1 && capacity <= LIMIT_CAPACITY);
     *s = (struct agent_state){.capacity = capacity,
                               .lease_ms = AGENT_STATE_REGISTER_MS,
-                              .ask_deadline = MSEC_NEVER,
+                              .call_deadline = MSEC_NEVER,
                               .dial_deadline = MSEC_NEVER,
                               .dial_at = MSEC_NEVER,
                               .register_at = 0,
                               .heartbeat_at = MSEC_NEVER,
                               .backoff_ms = BACKOFF_MIN_MS};
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        s->rows[i].request = AGENT_STATE_NO_REQUEST;
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        s->slots[i].request = AGENT_STATE_NO_REQUEST;
     }
 }
 
@@ -39,22 +39,22 @@ static uint32_t next_backoff(struct agent_state *s)
     return now;
 }
 
-/* The way to the supervisor is gone, or its state is not known: begin anew. */
-static void begin_anew(struct agent_state *s, msec now, struct agent_state_actions *out)
+/* The supervisor is unreachable, or its state is unknown: dial again. */
+static void reconnect(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     if (s->registered) {
-        agent_state_doubt_since(s, s->heard_at);
+        agent_state_mark_undelivered_since(s, s->contact_at);
     }
     s->up = false;
     s->registered = false;
-    s->ask = ASK_NONE;
-    s->ask_deadline = MSEC_NEVER;
+    s->call = CALL_NONE;
+    s->call_deadline = MSEC_NEVER;
     s->dial_deadline = MSEC_NEVER;
     s->heartbeat_at = MSEC_NEVER;
     s->dial_at = msec_add(now, next_backoff(s));
-    if (now >= s->say_at) {
-        agent_state_say(out, AGENT_STATE_NO_ROW, "cannot reach the supervisor; trying again");
-        s->say_at = msec_add(now, AGENT_STATE_SAY_MS);
+    if (now >= s->log_at) {
+        agent_state_log(out, AGENT_STATE_NO_SLOT, "cannot reach the supervisor; trying again");
+        s->log_at = msec_add(now, AGENT_STATE_LOG_MS);
     }
 }
 
@@ -65,24 +65,24 @@ static void dial(struct agent_state *s, msec now, struct agent_state_actions *ou
     agent_state_emit(out, (struct agent_state_action){.type = DO_DIAL});
 }
 
-static void ask(struct agent_state *s, enum agent_state_ask what, uint32_t row, msec now,
-                struct agent_state_actions *out)
+static void call(struct agent_state *s, enum agent_state_call what, uint32_t slot, msec now,
+                 struct agent_state_actions *out)
 {
     static const enum agent_state_action_type actions[] = {
-        [ASK_REGISTER] = DO_REGISTER, [ASK_HEARTBEAT] = DO_HEARTBEAT,
-        [ASK_RESULT] = DO_RESULT,     [ASK_PROGRESS] = DO_PROGRESS,
-        [ASK_DRAIN] = DO_DRAIN,       [ASK_DEREGISTER] = DO_DEREGISTER,
+        [CALL_REGISTER] = DO_REGISTER, [CALL_HEARTBEAT] = DO_HEARTBEAT,
+        [CALL_RESULT] = DO_RESULT,     [CALL_PROGRESS] = DO_PROGRESS,
+        [CALL_DRAIN] = DO_DRAIN,       [CALL_DEREGISTER] = DO_DEREGISTER,
     };
     msec limit = s->lease_ms;
 
-    limit = limit < ASK_MIN_MS ? ASK_MIN_MS : limit;
-    limit = limit > ASK_MAX_MS ? ASK_MAX_MS : limit;
-    limit = what == ASK_REGISTER ? AGENT_STATE_REGISTER_MS : limit;
-    s->ask = what;
-    s->ask_row = row;
-    s->asked_at = now;
-    s->ask_deadline = msec_add(now, limit);
-    agent_state_emit(out, (struct agent_state_action){.type = actions[what], .row = row});
+    limit = limit < CALL_MIN_MS ? CALL_MIN_MS : limit;
+    limit = limit > CALL_MAX_MS ? CALL_MAX_MS : limit;
+    limit = what == CALL_REGISTER ? AGENT_STATE_REGISTER_MS : limit;
+    s->call = what;
+    s->call_slot = slot;
+    s->call_sent_at = now;
+    s->call_deadline = msec_add(now, limit);
+    agent_state_emit(out, (struct agent_state_action){.type = actions[what], .slot = slot});
 }
 
 static void end(struct agent_state *s, int status, struct agent_state_actions *out)
@@ -91,19 +91,19 @@ static void end(struct agent_state *s, int status, struct agent_state_actions *o
     agent_state_emit(out, (struct agent_state_action){.type = DO_EXIT, .status = status});
 }
 
-/* A draining session with nothing left to do says goodbye. True when it did, or waits to. */
+/* Deregisters or ends a draining agent that has nothing left to do. True when it did. */
 static bool finish_drain(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    bool results_wait = agent_state_undelivered(s) != AGENT_STATE_NO_ROW;
+    bool results_wait = agent_state_undelivered(s) != AGENT_STATE_NO_SLOT;
 
     if (!s->draining || s->running > 0) {
         return false;
     }
     if (s->registered) {
-        if (results_wait || now < s->quiet_at) {
+        if (results_wait || now < s->linger_until) {
             return false;
         }
-        ask(s, ASK_DEREGISTER, AGENT_STATE_NO_ROW, now, out);
+        call(s, CALL_DEREGISTER, AGENT_STATE_NO_SLOT, now, out);
         return true;
     }
     if (!results_wait || now >= msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS)) {
@@ -113,41 +113,41 @@ static bool finish_drain(struct agent_state *s, msec now, struct agent_state_act
     return false;
 }
 
-/* The next control request, the most urgent first: the lease, then results, then the rest. */
-static void pump(struct agent_state *s, msec now, struct agent_state_actions *out)
+/* Sends the next control request by priority: lease, drain, results, progress, deregistration. */
+static void start_next_call(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    uint32_t row;
+    uint32_t slot;
 
-    if (s->ended || s->ask != ASK_NONE) {
+    if (s->ended || s->call != CALL_NONE) {
         return;
     }
     if (!s->registered) {
         if (!finish_drain(s, now, out) && s->up && now >= s->register_at) {
-            ask(s, ASK_REGISTER, AGENT_STATE_NO_ROW, now, out);
+            call(s, CALL_REGISTER, AGENT_STATE_NO_SLOT, now, out);
         }
         return;
     }
     if (now >= s->heartbeat_at) {
         s->heartbeat_at = msec_add(now, s->heartbeat_ms);
-        ask(s, ASK_HEARTBEAT, AGENT_STATE_NO_ROW, now, out);
+        call(s, CALL_HEARTBEAT, AGENT_STATE_NO_SLOT, now, out);
         return;
     }
-    if (s->draining && !s->drain_told) {
-        s->drain_told = true;
-        ask(s, ASK_DRAIN, AGENT_STATE_NO_ROW, now, out);
+    if (s->draining && !s->drain_sent) {
+        s->drain_sent = true;
+        call(s, CALL_DRAIN, AGENT_STATE_NO_SLOT, now, out);
         return;
     }
-    row = agent_state_undelivered(s);
-    if (row != AGENT_STATE_NO_ROW) {
-        ask(s, ASK_RESULT, row, now, out);
+    slot = agent_state_undelivered(s);
+    if (slot != AGENT_STATE_NO_SLOT) {
+        call(s, CALL_RESULT, slot, now, out);
         return;
     }
-    row = agent_state_with_progress(s);
-    if (row != AGENT_STATE_NO_ROW && now >= s->progress_at) {
+    slot = agent_state_with_progress(s);
+    if (slot != AGENT_STATE_NO_SLOT && now >= s->progress_at) {
         s->progress_at = msec_add(now, AGENT_STATE_PROGRESS_MS);
-        s->rows[row].progress = false;
-        s->progress_row = row;
-        ask(s, ASK_PROGRESS, row, now, out);
+        s->slots[slot].progress = false;
+        s->progress_slot = slot;
+        call(s, CALL_PROGRESS, slot, now, out);
         return;
     }
     (void)finish_drain(s, now, out);
@@ -157,9 +157,9 @@ static void pump(struct agent_state *s, msec now, struct agent_state_actions *ou
 
 static void answered(struct agent_state *s)
 {
-    s->heard_at = s->asked_at;
-    s->ask = ASK_NONE;
-    s->ask_deadline = MSEC_NEVER;
+    s->contact_at = s->call_sent_at;
+    s->call = CALL_NONE;
+    s->call_deadline = MSEC_NEVER;
 }
 
 static void on_registered(struct agent_state *s, const struct agent_state_event *ev)
@@ -171,8 +171,8 @@ static void on_registered(struct agent_state *s, const struct agent_state_event 
     s->heartbeat_ms = ev->heartbeat_ms > 0 ? ev->heartbeat_ms : 1000;
     s->heartbeat_at = msec_add(ev->now, s->heartbeat_ms);
     s->backoff_ms = BACKOFF_MIN_MS;
-    s->say_at = 0;
-    s->drain_told = false;
+    s->log_at = 0;
+    s->drain_sent = false;
 }
 
 static void on_heartbeat_ok(struct agent_state *s, const struct agent_state_event *ev,
@@ -190,7 +190,7 @@ static void on_heartbeat_ok(struct agent_state *s, const struct agent_state_even
     }
     if (ev->drain && !s->draining) {
         s->draining = true;
-        s->drain_told = true;
+        s->drain_sent = true;
         s->drain_since = ev->now;
     }
 }
@@ -199,7 +199,7 @@ static void register_refused(struct agent_state *s, const struct agent_state_eve
                              struct agent_state_actions *out)
 {
     if (ev->code == BT_UNAUTHORIZED || ev->code == BT_INVALID || ev->code == BT_PROTOCOL) {
-        end(s, 2, out); /* asking again would be refused again */
+        end(s, 2, out); /* a second request would be rejected too */
     } else {
         s->register_at = msec_add(ev->now, next_backoff(s));
     }
@@ -214,38 +214,38 @@ static bool means_register_again(enum bt_code code)
 static void on_refused(struct agent_state *s, const struct agent_state_event *ev,
                        struct agent_state_actions *out)
 {
-    enum agent_state_ask was = s->ask;
+    enum agent_state_call was = s->call;
 
     answered(s);
-    if (was == ASK_REGISTER) {
+    if (was == CALL_REGISTER) {
         register_refused(s, ev, out);
-    } else if (was == ASK_DEREGISTER) {
+    } else if (was == CALL_DEREGISTER) {
         end(s, 0, out);
-    } else if (was == ASK_PROGRESS) {
-        return; /* the step has ended on the other side; the heartbeat tells whether we have, too */
+    } else if (was == CALL_PROGRESS) {
+        return; /* the step has ended at the supervisor; the heartbeat shows whether ours has */
     } else if (means_register_again(ev->code)) {
         s->registered = false;
         s->register_at = msec_add(ev->now, next_backoff(s));
-    } else if (was == ASK_RESULT) {
-        s->rows[s->ask_row].undelivered =
-            false; /* asking again would be refused again; it is kept for step.query */
-        agent_state_say(out, s->ask_row, "the supervisor refused a late result");
+    } else if (was == CALL_RESULT) {
+        s->slots[s->call_slot].undelivered =
+            false; /* a second request would be rejected too; step.query can still read it */
+        agent_state_log(out, s->call_slot, "the supervisor refused a late result");
     }
 }
 
 static void on_lost(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    if (s->ask == ASK_DEREGISTER) {
+    if (s->call == CALL_DEREGISTER) {
         end(s, 0, out);
-    } else if (s->up || s->ask != ASK_NONE) {
-        begin_anew(s, now, out);
+    } else if (s->up || s->call != CALL_NONE) {
+        reconnect(s, now, out);
     }
 }
 
 static void on_result_ok(struct agent_state *s)
 {
-    if (s->ask == ASK_RESULT && s->rows[s->ask_row].state == ROW_DONE) {
-        s->rows[s->ask_row].undelivered = false;
+    if (s->call == CALL_RESULT && s->slots[s->call_slot].state == SLOT_DONE) {
+        s->slots[s->call_slot].undelivered = false;
     }
     answered(s);
 }
@@ -281,12 +281,12 @@ static void on_hello(struct agent_state *s, const struct agent_state_event *ev,
 
 static void on_tick(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    agent_state_tick_rows(s, now, out);
-    if (s->ask != ASK_NONE && now >= s->ask_deadline) {
+    agent_state_tick_slots(s, now, out);
+    if (s->call != CALL_NONE && now >= s->call_deadline) {
         on_lost(s, now, out);
     }
     if (!s->up && s->dial_deadline <= now) {
-        begin_anew(s, now, out);
+        reconnect(s, now, out);
     }
     if (!s->ended && s->dial_at <= now) {
         dial(s, now, out);
@@ -327,8 +327,8 @@ static void route(struct agent_state *s, const struct agent_state_event *ev,
     case AGENT_STATE_RESULT_OK:
         on_result_ok(s);
         break;
-    case AGENT_STATE_ASK_OK:
-        if (s->ask == ASK_DEREGISTER) {
+    case AGENT_STATE_CALL_OK:
+        if (s->call == CALL_DEREGISTER) {
             end(s, 0, out);
         }
         answered(s);
@@ -352,7 +352,7 @@ static void route(struct agent_state *s, const struct agent_state_event *ev,
         agent_state_on_finished(s, ev, out);
         break;
     case AGENT_STATE_PROGRESS:
-        s->rows[ev->row].progress = s->rows[ev->row].state == ROW_RUNNING;
+        s->slots[ev->slot].progress = s->slots[ev->slot].state == SLOT_RUNNING;
         break;
     case AGENT_STATE_STOP:
         on_stop(s, ev, out);
@@ -367,7 +367,7 @@ void agent_state_handle(struct agent_state *s, const struct agent_state_event *e
         return;
     }
     route(s, ev, out);
-    pump(s, ev->now, out);
+    start_next_call(s, ev->now, out);
 }
 
 static msec sooner(msec a, msec b)
@@ -377,20 +377,20 @@ static msec sooner(msec a, msec b)
 
 msec agent_state_deadline(const struct agent_state *s)
 {
-    msec at = agent_state_rows_deadline(s);
+    msec at = agent_state_slots_deadline(s);
 
     if (s->ended) {
         return MSEC_NEVER;
     }
-    at = sooner(at, s->ask_deadline);
+    at = sooner(at, s->call_deadline);
     at = sooner(at, s->up ? MSEC_NEVER : sooner(s->dial_deadline, s->dial_at));
-    if (s->ask == ASK_NONE && s->up && !s->registered) {
+    if (s->call == CALL_NONE && s->up && !s->registered) {
         at = sooner(at, s->register_at);
     }
-    if (s->ask == ASK_NONE && s->registered) {
+    if (s->call == CALL_NONE && s->registered) {
         at = sooner(at, s->heartbeat_at);
-        at = agent_state_with_progress(s) != AGENT_STATE_NO_ROW ? sooner(at, s->progress_at) : at;
-        at = s->draining && s->running == 0 ? sooner(at, s->quiet_at) : at;
+        at = agent_state_with_progress(s) != AGENT_STATE_NO_SLOT ? sooner(at, s->progress_at) : at;
+        at = s->draining && s->running == 0 ? sooner(at, s->linger_until) : at;
     }
     if (s->draining && s->running == 0 && !s->registered) {
         at = sooner(at, msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS));

@@ -1,11 +1,11 @@
-/* Shared by the two halves of the session: session.c (control) and session_rows.c (executions). */
-#ifndef SDK_SESSION_INTERNAL_H
-#define SDK_SESSION_INTERNAL_H
+/* Shared by agent_state.c (the control lane) and agent_state_slots.c (executions). */
+#ifndef SDK_AGENT_STATE_INTERNAL_H
+#define SDK_AGENT_STATE_INTERNAL_H
 
 #include "agents/sdk/agent_state.h"
 
 void agent_state_emit(struct agent_state_actions *out, struct agent_state_action action);
-void agent_state_say(struct agent_state_actions *out, uint32_t row, const char *text);
+void agent_state_log(struct agent_state_actions *out, uint32_t slot, const char *text);
 /* Executions: each handles one event. */
 void agent_state_on_execute(struct agent_state *s, const struct agent_state_event *ev,
                             struct agent_state_actions *out);
@@ -15,15 +15,15 @@ void agent_state_on_query(struct agent_state *s, const struct agent_state_event 
                           struct agent_state_actions *out);
 void agent_state_on_finished(struct agent_state *s, const struct agent_state_event *ev,
                              struct agent_state_actions *out);
-/* Old results go; cancelled executions past their grace are marked. */
-void agent_state_tick_rows(struct agent_state *s, msec now, struct agent_state_actions *out);
-msec agent_state_rows_deadline(const struct agent_state *s);
-/* The oldest row that must be reported by step.result; SESSION_NO_ROW when there is none. */
+/* Expires old results; marks cancelled executions whose grace is over. */
+void agent_state_tick_slots(struct agent_state *s, msec now, struct agent_state_actions *out);
+msec agent_state_slots_deadline(const struct agent_state *s);
+/* The oldest slot that step.result must report; AGENT_STATE_NO_SLOT when there is none. */
 uint32_t agent_state_undelivered(const struct agent_state *s);
 uint32_t agent_state_with_progress(const struct agent_state *s);
-/* Results since then may have reached nobody. */
-void agent_state_doubt_since(struct agent_state *s, msec at);
-/* Whether a request of this epoch may be served; adopts the epoch of a registration whose answer is
- * on its way. */
+/* Marks the results since `at` as undelivered: their answers may be lost. */
+void agent_state_mark_undelivered_since(struct agent_state *s, msec at);
+/* Whether a request of this epoch is accepted. Adopts the epoch of a registration whose answer is
+ * still in transit. */
 bool agent_state_epoch_ok(struct agent_state *s, uint64_t epoch);
 #endif

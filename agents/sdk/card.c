@@ -79,7 +79,7 @@ void card_done(struct card *c)
     *c = (struct card){0};
 }
 
-/* A NULL-terminated list, copied; at most max entries. */
+/* Copies a NULL-terminated list of at most max entries. */
 static enum bt_code copy_list(struct card *c, const char *const *from, size_t max,
                               const char *const **ret, struct bt_error *err)
 {
@@ -199,7 +199,7 @@ enum bt_code card_add(struct card *c, const struct bt_skill *skill, struct bt_er
     return BT_OK;
 }
 
-enum bt_code card_check_whole(const struct card *c, struct bt_error *err)
+enum bt_code card_check_complete(const struct card *c, struct bt_error *err)
 {
     if (c->msg.agent_id.len == 0) {
         return err_set(err, BT_INVALID, "the agent has no id; give --agent-id ID");

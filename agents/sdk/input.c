@@ -22,7 +22,7 @@ const char *input_text(struct bt_step *step, const char *path)
     return text;
 }
 
-/* A string may hold JSON that a command printed. Anything else in a string stays a string. */
+/* A string may contain JSON that a command printed. Any other string stays a string. */
 static void read_string(cJSON **tree)
 {
     const char *text = cJSON_IsString(*tree) ? (*tree)->valuestring : NULL;

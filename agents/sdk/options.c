@@ -127,7 +127,7 @@ static enum bt_code read_environment(struct options *o, struct bt_error *err)
     return code;
 }
 
-/* Arguments with a value. */
+/* The arguments that take a value. */
 static enum bt_code read_value(struct options *o, const char *name, const char *value,
                                struct bt_error *err)
 {

@@ -1,5 +1,5 @@
-/* Arguments, environment and settings of an agent program. An argument wins over the environment.
- */
+/* Arguments, environment and settings of an agent program. An argument overrides the
+ * environment. */
 #ifndef SDK_OPTIONS_H
 #define SDK_OPTIONS_H
 
@@ -26,7 +26,7 @@ struct options {
     struct buf settings_json; /* the same as compact JSON */
 };
 
-/* BT_INVALID says which argument, and what would be right. Strings are borrowed from argv and the
+/* BT_INVALID names the argument and what would be right. Strings are borrowed from argv and the
  * environment. */
 BT_MUST_CHECK enum bt_code options_read(struct options *o, int argc, char **argv,
                                         struct bt_error *err);

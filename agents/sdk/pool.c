@@ -9,16 +9,16 @@
 
 #include "protocol/base/assert.h"
 
-enum { WORDS = (AGENT_STATE_ROWS + 63) / 64, WORKER_STACK = 1024 * 1024 };
+enum { WORDS = (AGENT_STATE_SLOTS + 63) / 64, WORKER_STACK = 1024 * 1024 };
 
 struct pool {
     pthread_mutex_t lock; /* guards queue, at, n */
     pthread_cond_t more;
-    uint32_t queue[AGENT_STATE_ROWS];
+    uint32_t queue[AGENT_STATE_SLOTS];
     uint32_t at, n;
-    _Atomic uint64_t marks[POOL_MARK_COUNT][WORDS];
+    _Atomic uint64_t marks[POOL_EVENT_COUNT][WORDS];
     int fd;
-    void (*run_row)(void *self, uint32_t row);
+    void (*run_slot)(void *self, uint32_t slot);
     void *self;
 };
 
@@ -27,17 +27,17 @@ static void *work(void *arg)
     struct pool *p = arg;
 
     for (;;) {
-        uint32_t row;
+        uint32_t slot;
         (void)pthread_mutex_lock(&p->lock);
         while (p->n == 0) {
             (void)pthread_cond_wait(&p->more, &p->lock);
         }
-        row = p->queue[p->at];
-        p->at = (p->at + 1) % AGENT_STATE_ROWS;
+        slot = p->queue[p->at];
+        p->at = (p->at + 1) % AGENT_STATE_SLOTS;
         p->n--;
         (void)pthread_mutex_unlock(&p->lock);
-        p->run_row(p->self, row);
-        pool_mark(p, POOL_FINISHED, row);
+        p->run_slot(p->self, slot);
+        pool_notify(p, POOL_FINISHED, slot);
     }
     return NULL;
 }
@@ -61,7 +61,7 @@ static enum bt_code start_workers(struct pool *p, uint32_t n, struct bt_error *e
     return rc == 0 ? BT_OK : err_errno(err, rc, "starting %u worker threads", n);
 }
 
-enum bt_code pool_start(uint32_t n, void (*run_row)(void *self, uint32_t row), void *self,
+enum bt_code pool_start(uint32_t n, void (*run_slot)(void *self, uint32_t slot), void *self,
                         struct pool **ret, struct bt_error *err)
 {
     struct pool *p = calloc(1, sizeof *p);
@@ -70,14 +70,14 @@ enum bt_code pool_start(uint32_t n, void (*run_row)(void *self, uint32_t row), v
     if (p == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for the workers");
     }
-    p->run_row = run_row;
+    p->run_slot = run_slot;
     p->self = self;
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->more, NULL);
     p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     code = p->fd < 0 ? err_errno(err, errno, "eventfd") : start_workers(p, n, err);
     if (code != BT_OK) {
-        /* Workers that did start wait on p for ever: the program ends now, and p with it. */
+        /* Workers that did start wait on p until the process exits, which the caller does now. */
         return code;
     }
     *ret = p;
@@ -89,26 +89,27 @@ int pool_fd(const struct pool *p)
     return p->fd;
 }
 
-void pool_submit(struct pool *p, uint32_t row)
+void pool_submit(struct pool *p, uint32_t slot)
 {
     (void)pthread_mutex_lock(&p->lock);
-    ASSERT(p->n < AGENT_STATE_ROWS);
-    p->queue[(p->at + p->n) % AGENT_STATE_ROWS] = row;
+    ASSERT(p->n < AGENT_STATE_SLOTS);
+    p->queue[(p->at + p->n) % AGENT_STATE_SLOTS] = slot;
     p->n++;
     (void)pthread_mutex_unlock(&p->lock);
     (void)pthread_cond_signal(&p->more);
 }
 
-void pool_mark(struct pool *p, enum pool_mark what, uint32_t row)
+void pool_notify(struct pool *p, enum pool_event what, uint32_t slot)
 {
     const uint64_t one = 1;
 
-    (void)atomic_fetch_or(&p->marks[what][row / 64], 1ull << (row % 64));
+    (void)atomic_fetch_or(&p->marks[what][slot / 64], 1ull << (slot % 64));
     (void)!write(p->fd, &one,
-                 sizeof one); /* fails only when the counter is full: then the loop is awake */
+                 /* fails only when the counter is full: then the loop is already woken */
+                 sizeof one);
 }
 
-uint32_t pool_take(struct pool *p, enum pool_mark what)
+uint32_t pool_take(struct pool *p, enum pool_event what)
 {
     for (uint32_t word = 0; word < WORDS; word++) {
         uint64_t bits = atomic_load(&p->marks[what][word]);
@@ -118,7 +119,7 @@ uint32_t pool_take(struct pool *p, enum pool_mark what)
             return word * 64 + bit;
         }
     }
-    return AGENT_STATE_NO_ROW;
+    return AGENT_STATE_NO_SLOT;
 }
 
 void pool_drain(struct pool *p)

@@ -1,7 +1,7 @@
 /*
- * The worker threads. The loop submits rows; a worker runs the row's step and marks the row
- * finished; the loop is woken by an eventfd and takes the marks. The only place of the SDK where
- * threads meet, but for a step's progress.
+ * The worker threads. The loop submits slots; a worker runs the slot's step and notifies the loop.
+ * An eventfd wakes the loop, which takes the notifications. Besides a step's progress, this is the
+ * only state of the SDK that threads share.
  */
 #ifndef SDK_POOL_H
 #define SDK_POOL_H
@@ -12,19 +12,19 @@
 struct bt_step;
 struct pool;
 
-enum pool_mark { POOL_FINISHED, POOL_PROGRESS, POOL_MARK_COUNT };
+enum pool_event { POOL_FINISHED, POOL_PROGRESS, POOL_EVENT_COUNT };
 
-/* n workers; run_row is called on them. Signals are blocked already, and stay so. */
-BT_MUST_CHECK enum bt_code pool_start(uint32_t n, void (*run_row)(void *self, uint32_t row),
+/* Starts n workers, which call run_slot. The caller has blocked the signals; they stay blocked. */
+BT_MUST_CHECK enum bt_code pool_start(uint32_t n, void (*run_slot)(void *self, uint32_t slot),
                                       void *self, struct pool **ret, struct bt_error *err);
-/* Readable when there are marks. */
+/* Readable when there are notifications. */
 int pool_fd(const struct pool *p);
-/* Loop only. Never full: there are fewer rows than places. */
-void pool_submit(struct pool *p, uint32_t row);
-/* From any thread: marks a row and wakes the loop. */
-void pool_mark(struct pool *p, enum pool_mark what, uint32_t row);
-/* Loop only: takes one mark; SESSION_NO_ROW when there are no more (the fd is quiet then). */
-uint32_t pool_take(struct pool *p, enum pool_mark what);
-/* Empties the eventfd; call before taking. */
+/* Loop thread only. Never full: the queue has a place for every slot. */
+void pool_submit(struct pool *p, uint32_t slot);
+/* Any thread: notifies the loop about a slot and wakes it. */
+void pool_notify(struct pool *p, enum pool_event what, uint32_t slot);
+/* Loop thread only: takes one notification; AGENT_STATE_NO_SLOT when there are none. */
+uint32_t pool_take(struct pool *p, enum pool_event what);
+/* Resets the eventfd; call it before pool_take. */
 void pool_drain(struct pool *p);
 #endif

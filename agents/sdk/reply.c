@@ -86,7 +86,7 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     }
 }
 
-void reply_settle(struct reply *r, bool cancelled, bool timed_out)
+void reply_finish(struct reply *r, bool cancelled, bool timed_out)
 {
     if (r->outcome == REPLY_NONE && timed_out) {
         reply_fail(r, BT_TIMEOUT, CLASS_TIMEOUT, true,
@@ -133,8 +133,8 @@ static void view_result(const struct reply *r, struct msg_step_result *ret)
         ret->result.data = doc_from_buf(&r->data);
     }
     if (r->artifacts_n > 0) {
-        /* The encoder only reads the list; the message struct has no const for what decoding fills
-         * in. */
+        /* The encoder only reads the list, but the message struct has no const, because decoding
+         * fills it. */
         union {
             const struct msg_artifact *from;
             struct msg_artifact *to;

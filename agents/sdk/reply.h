@@ -1,6 +1,6 @@
 /*
- * How a step ended, as its handler said it. Owns all its bytes, so that it outlives the request:
- * the session keeps it until the result is safe with the supervisor. One thread at a time.
+ * The outcome of a step as its handler set it. Owns all its bytes, so it outlives the request: it
+ * is kept until the supervisor has the result. One thread at a time.
  */
 #ifndef SDK_REPLY_H
 #define SDK_REPLY_H
@@ -8,7 +8,7 @@
 #include "protocol/wire/msg.h"
 
 enum reply_outcome {
-    REPLY_NONE, /* the handler said nothing yet */
+    REPLY_NONE, /* the handler has not replied */
     REPLY_COMPLETED,
     REPLY_FAILED,
     REPLY_NEEDS_INPUT,
@@ -31,7 +31,7 @@ struct reply {
     enum bt_code code; /* of a failure */
     enum err_class cls;
     bool retryable;
-    uint64_t retry_after_ms; /* of a failure; 0 = not said */
+    uint64_t retry_after_ms; /* of a failure; 0 = not given */
     struct str message;      /* failure, prompt or reason */
     struct str to_agent;
     struct arena arena; /* what the strs point into */
@@ -40,17 +40,17 @@ struct reply {
 void reply_init(struct reply *r);
 /* Accepts NULL and zeroed; idempotent. */
 void reply_done(struct reply *r);
-/* Bytes held, for the cap on kept results. */
+/* Bytes held; counted against the cap on kept results. */
 size_t reply_bytes(const struct reply *r);
-/* Forgets what was said before (but the usage) and sets a failure. Never fails: without memory the
+/* Drops earlier reply calls (but not the usage) and sets a failure. Cannot fail: without memory the
  * text is cut. */
 void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool retryable,
                 const char *message);
-/* Makes a final reply of it: silence is a failure, and so is what is over LIMIT_RESULT_BYTES or
- * could not be held. */
-void reply_settle(struct reply *r, bool cancelled, bool timed_out);
-/* Views it as the message; strings point into the reply. key, attempt, epoch are the caller's. */
+/* Makes the reply final. No reply is a failure, and so is a reply over LIMIT_RESULT_BYTES or one
+ * that ran out of memory. */
+void reply_finish(struct reply *r, bool cancelled, bool timed_out);
+/* The reply as a message; strings point into the reply. The caller sets key, attempt and epoch. */
 void reply_view(const struct reply *r, struct msg_step_result *ret);
-/* The class that stands for a code when an error of the library fails a step. */
+/* The error class for a code, when an error of the library fails a step. */
 enum err_class reply_class_of(enum bt_code code);
 #endif

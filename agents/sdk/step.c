@@ -11,7 +11,7 @@
 
 enum { TEXTS_MAX = 64 * 1024 * 1024 };
 
-const char *step_keep(struct bt_step *s, struct str text)
+const char *step_copy_text(struct bt_step *s, struct str text)
 {
     return arena_str(&s->texts, text).ptr;
 }
@@ -34,7 +34,7 @@ static enum bt_code keep_strings(struct bt_step *s, struct bt_error *err)
     };
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        *all[i].to = step_keep(s, all[i].from);
+        *all[i].to = step_copy_text(s, all[i].from);
         if (*all[i].to == NULL) {
             return err_set(err, BT_NOMEM, "out of memory for a step");
         }
@@ -54,7 +54,7 @@ enum bt_code step_new(struct msg_reader *r, msec now, struct bt_step **ret, stru
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&s->taken, &attr);
+    (void)pthread_cond_init(&s->piece_answered, &attr);
     (void)pthread_condattr_destroy(&attr);
     s->texts.max = TEXTS_MAX;
     reply_init(&s->reply);
@@ -81,7 +81,7 @@ void step_free(struct bt_step *s)
         arena_done(&s->texts);
         buf_done(&s->stream.text);
         free(s->owned);
-        (void)pthread_cond_destroy(&s->taken);
+        (void)pthread_cond_destroy(&s->piece_answered);
         (void)pthread_mutex_destroy(&s->lock);
         free(s);
     }
@@ -92,7 +92,7 @@ bool step_is_late(const struct bt_step *s)
     return s->deadline != MSEC_NEVER && clock_mono_ms() >= s->deadline;
 }
 
-/* A handler sees only parameters that fit its schema. False: the reply says what does not. */
+/* A handler gets only parameters that fit its schema. False: the reply names what does not fit. */
 static bool parameters_fit(struct bt_step *s)
 {
     struct schema_problem problem;
@@ -101,12 +101,12 @@ static bool parameters_fit(struct bt_step *s)
     uint32_t n = 0;
     enum bt_code code = BT_OK;
 
-    if (s->how->input_compiled == NULL || s->req.parameters.ptr == NULL) {
+    if (s->card_skill->input_compiled == NULL || s->req.parameters.ptr == NULL) {
         return true;
     }
     code = doc_to_cjson(s->req.parameters, &tree, &err);
     if (code == BT_OK) {
-        code = schema_check(s->how->input_compiled, tree, &problem, 1, &n, &err);
+        code = schema_check(s->card_skill->input_compiled, tree, &problem, 1, &n, &err);
         if (code == BT_INVALID && n > 0) {
             (void)err_set(&err, code, "parameters%s: %s", problem.path, problem.message);
         }
@@ -121,9 +121,9 @@ static bool parameters_fit(struct bt_step *s)
 void step_run(struct bt_step *s)
 {
     if (parameters_fit(s)) {
-        s->how->skill.run(s, s->self);
+        s->card_skill->skill.run(s, s->self);
     }
-    reply_settle(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
+    reply_finish(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
 }
 
 void step_take_reply(struct bt_step *s, struct reply *ret)
@@ -137,14 +137,14 @@ bool step_take_progress(struct bt_step *s, struct step_progress *ret)
     bool fresh;
 
     (void)pthread_mutex_lock(&s->lock);
-    fresh = s->told;
+    fresh = s->notified;
     *ret = s->progress;
-    s->told = false;
+    s->notified = false;
     (void)pthread_mutex_unlock(&s->lock);
     return fresh;
 }
 
-/* ---- the public view ---- */
+/* ---- the public API ---- */
 
 const char *bt_step_task(const struct bt_step *s)
 {
@@ -220,10 +220,10 @@ void bt_step_progress(struct bt_step *s, double percent, const char *text)
         memcpy(s->progress.text, from.ptr, from.len);
     }
     s->progress.text[from.len] = 0;
-    wake = !s->told;
-    s->told = true;
+    wake = !s->notified;
+    s->notified = true;
     (void)pthread_mutex_unlock(&s->lock);
     if (wake && s->notify != NULL) {
-        s->notify(s, s->shell);
+        s->notify(s, s->runtime);
     }
 }

@@ -1,4 +1,4 @@
-/* How a handler ends its step: the public reply calls, onto struct reply. */
+/* The public reply calls. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { SENTENCE_MAX = 4096 };
 
-/* A formatted sentence that is surely UTF-8: peers refuse anything else. */
+/* A formatted sentence that is valid UTF-8: peers reject anything else. */
 BT_PRINTF(2, 0) static struct str sentence(struct bt_step *s, const char *fmt, va_list args)
 {
     char text[SENTENCE_MAX];
@@ -31,8 +31,8 @@ BT_PRINTF(2, 0) static struct str sentence(struct bt_step *s, const char *fmt, v
     return kept.ptr != NULL ? kept : STR_LIT("out of memory for the sentence");
 }
 
-/* What the handler said before no longer counts, unless it was part of the same success. */
-static void turn(struct bt_step *s, enum reply_outcome outcome)
+/* Drops earlier reply calls, unless they were part of the same success. */
+static void set_outcome(struct bt_step *s, enum reply_outcome outcome)
 {
     if (s->reply.outcome != outcome) {
         buf_done(&s->reply.text);
@@ -51,7 +51,7 @@ void bt_step_reply_bytes(struct bt_step *s, const char *text, size_t len)
                    "the handler's text is not UTF-8 without zero bytes");
         return;
     }
-    turn(s, REPLY_COMPLETED);
+    set_outcome(s, REPLY_COMPLETED);
     buf_clear(&s->reply.text);
     buf_add(&s->reply.text, text, len);
     s->reply.has_text = true;
@@ -89,7 +89,7 @@ void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
     struct bt_error err;
     enum bt_code code;
 
-    turn(s, REPLY_COMPLETED);
+    set_outcome(s, REPLY_COMPLETED);
     buf_clear(&s->reply.data);
     code = json_to_doc((struct str){json, len}, &limits, &s->reply.data, &err);
     if (code != BT_OK && s->reply.data.bad != BT_LIMIT) {
@@ -103,7 +103,7 @@ void bt_step_reply_artifact(struct bt_step *s, const char *name, const char *med
 {
     struct msg_artifact *a;
 
-    turn(s, REPLY_COMPLETED);
+    set_outcome(s, REPLY_COMPLETED);
     if (s->reply.artifacts_n == REPLY_ARTIFACTS_MAX) {
         reply_fail(&s->reply, BT_LIMIT, CLASS_VALIDATION_ERROR, false,
                    "a result has at most 64 artifacts");
@@ -164,7 +164,7 @@ void bt_step_need_approval(struct bt_step *s, const char *fmt, ...)
 {
     va_list args;
 
-    turn(s, REPLY_NEEDS_APPROVAL);
+    set_outcome(s, REPLY_NEEDS_APPROVAL);
     va_start(args, fmt);
     s->reply.message = sentence(s, fmt, args);
     va_end(args);
@@ -175,7 +175,7 @@ void bt_step_need_input(struct bt_step *s, const char *schema_json, const char *
     struct bt_error err;
     va_list args;
 
-    turn(s, REPLY_NEEDS_INPUT);
+    set_outcome(s, REPLY_NEEDS_INPUT);
     va_start(args, fmt);
     s->reply.message = sentence(s, fmt, args);
     va_end(args);
@@ -191,7 +191,7 @@ void bt_step_handoff(struct bt_step *s, const char *to_agent_id, const char *fmt
 {
     va_list args;
 
-    turn(s, REPLY_HANDOFF);
+    set_outcome(s, REPLY_HANDOFF);
     s->reply.to_agent = arena_str(&s->reply.arena, str_from(to_agent_id));
     va_start(args, fmt);
     s->reply.message = sentence(s, fmt, args);

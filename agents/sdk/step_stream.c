@@ -1,5 +1,5 @@
-/* The answer's text on its way while it is being written: kept until the supervisor has confirmed
- * it, piece by piece. The same piece is told again when its answer was lost. */
+/* Streams the answer's text while the handler produces it. Keeps the text until the supervisor
+ * confirms it, piece by piece. A piece whose answer was lost is sent again. */
 #include "agents/sdk/step.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
@@ -19,27 +19,27 @@ void bt_step_stream(struct bt_step *s, const char *text, size_t len)
     }
     if (!s->stream.closed) {
         buf_add(&s->stream.text, text, len);
-        s->stream.closed = s->stream.text.bad != BT_OK; /* nothing behind a hole */
+        s->stream.closed = s->stream.text.bad != BT_OK; /* text after a gap is not sent */
     }
-    wake = !s->told;
-    s->told = true;
+    wake = !s->notified;
+    s->notified = true;
     (void)pthread_mutex_unlock(&s->lock);
     if (wake && s->notify != NULL) {
-        s->notify(s, s->shell);
+        s->notify(s, s->runtime);
     }
 }
 
-void bt_step_stream_anew(struct bt_step *s)
+void bt_step_stream_reset(struct bt_step *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     if (!s->stream.closed) {
-        s->stream.text.len = s->stream.sent; /* what is under way has yet to be answered */
-        s->stream.anew = s->stream.n != 0;
+        s->stream.text.len = s->stream.sent; /* the piece in transit still waits for its answer */
+        s->stream.reset = s->stream.n != 0;
     }
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-static bool waits(const struct bt_step *s)
+static bool has_unconfirmed(const struct bt_step *s)
 {
     return !s->stream.closed && s->stream.text.len > 0;
 }
@@ -49,7 +49,7 @@ bool step_stream_waits(struct bt_step *s)
     bool yes;
 
     (void)pthread_mutex_lock(&s->lock);
-    yes = waits(s);
+    yes = has_unconfirmed(s);
     (void)pthread_mutex_unlock(&s->lock);
     return yes;
 }
@@ -59,37 +59,37 @@ size_t step_stream_piece(struct bt_step *s, struct step_progress *ret)
     size_t n = 0;
 
     (void)pthread_mutex_lock(&s->lock);
-    if (waits(s)) {
+    if (has_unconfirmed(s)) {
         const char *text = (const char *)s->stream.text.at;
         if (s->stream.sent == 0) {
             s->stream.sent = utf8_cut(text, s->stream.text.len, STEP_PROGRESS_TEXT_MAX);
             s->stream.n = ++s->progress.n;
-            s->stream.piece_anew = s->stream.anew;
-            s->stream.anew = false;
+            s->stream.piece_reset = s->stream.reset;
+            s->stream.reset = false;
         }
         n = s->stream.sent;
         memcpy(ret->text, text, n);
         ret->text[n] = 0;
         ret->n = s->stream.n;
-        ret->anew = s->stream.piece_anew;
+        ret->reset = s->stream.piece_reset;
     }
     (void)pthread_mutex_unlock(&s->lock);
     return n;
 }
 
-void step_stream_answered(struct bt_step *s, bool taken)
+void step_stream_answered(struct bt_step *s, bool accepted)
 {
     struct buf *b = &s->stream.text;
 
     (void)pthread_mutex_lock(&s->lock);
-    if (s->stream.sent > 0 && taken) {
+    if (s->stream.sent > 0 && accepted) {
         memmove(b->at, b->at + s->stream.sent, b->len - s->stream.sent);
         b->len -= s->stream.sent;
     } else if (s->stream.sent > 0) {
         s->stream.closed = true;
     }
     s->stream.sent = 0;
-    (void)pthread_cond_signal(&s->taken);
+    (void)pthread_cond_signal(&s->piece_answered);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -99,12 +99,13 @@ bool bt_step_stream_flush(struct bt_step *s, uint64_t max_ms)
     bool done;
 
     (void)pthread_mutex_lock(&s->lock);
-    /* Without a supervisor nobody takes it. */
-    while (s->notify != NULL && waits(s) && !bt_step_cancelled(s) && clock_mono_ms() < until) {
+    /* Without a supervisor no text is confirmed. */
+    while (s->notify != NULL && has_unconfirmed(s) && !bt_step_cancelled(s) &&
+           clock_mono_ms() < until) {
         uint64_t at = clock_mono_ns() + (uint64_t)FLUSH_POLL_MS * 1000000u;
         struct timespec slice = {.tv_sec = (time_t)(at / 1000000000u),
                                  .tv_nsec = (long)(at % 1000000000u)};
-        (void)pthread_cond_timedwait(&s->taken, &s->lock, &slice);
+        (void)pthread_cond_timedwait(&s->piece_answered, &s->lock, &slice);
     }
     done = !s->stream.closed && s->stream.text.len == 0;
     (void)pthread_mutex_unlock(&s->lock);

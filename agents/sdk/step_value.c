@@ -1,5 +1,4 @@
-/* Values of the request as the handler asks for them: parameters by path, dependencies, the whole
- * as JSON. */
+/* Values of the request: parameters by path, dependencies, the whole request as JSON. */
 #include "agents/sdk/step.h"
 
 static struct doc param(const struct bt_step *s, const char *path)
@@ -12,8 +11,8 @@ static struct doc param(const struct bt_step *s, const char *path)
     return doc_path(d, str_from(path));
 }
 
-/* JSON (or, for reading, text) of a doc, kept with the step; NULL when out of memory. */
-static const char *keep_rendered(struct bt_step *s, struct doc d, bool as_text)
+/* A doc as JSON, or as plain text, stored with the step; NULL when out of memory. */
+static const char *render_value(struct bt_step *s, struct doc d, bool as_text)
 {
     struct buf out;
     const char *kept = NULL;
@@ -22,7 +21,7 @@ static const char *keep_rendered(struct bt_step *s, struct doc d, bool as_text)
     buf_init(&out, LIMIT_STEP_BYTES * 2);
     code = as_text ? doc_to_text(d, &out, NULL) : doc_to_json(d, false, &out, NULL);
     if (code == BT_OK && buf_check(&out, NULL) == BT_OK) {
-        kept = step_keep(s, buf_str(&out));
+        kept = step_copy_text(s, buf_str(&out));
     }
     buf_done(&out);
     return kept;
@@ -34,7 +33,7 @@ const char *bt_step_param_string(struct bt_step *s, const char *path, const char
     const char *kept = NULL;
 
     if (d.ptr != NULL && doc_head(d).kind == DOC_STR) {
-        kept = step_keep(s, doc_string(d));
+        kept = step_copy_text(s, doc_string(d));
     }
     return kept != NULL ? kept : fallback;
 }
@@ -76,7 +75,7 @@ const char *bt_step_params_json(struct bt_step *s, const char *path)
     if (d.ptr == NULL) {
         return path == NULL || path[0] == 0 ? "{}" : NULL;
     }
-    return keep_rendered(s, d, false);
+    return render_value(s, d, false);
 }
 
 /* ---- dependencies ---- */
@@ -89,12 +88,12 @@ size_t bt_step_dependency_count(const struct bt_step *s)
 const char *bt_step_dependency_id(struct bt_step *s, size_t ix)
 {
     return ix < s->req.context.dependencies_n
-               ? step_keep(s, s->req.context.dependencies[ix].step_id)
+               ? step_copy_text(s, s->req.context.dependencies[ix].step_id)
                : NULL;
 }
 
-/* A result travels as {text?, data?, artifacts?}: the data when there is any, else the text. Any
- * other value is one. */
+/* A result is {text?, data?, artifacts?}: the payload is its data, else its text. Any other value
+ * is its own payload. */
 static struct doc payload(struct doc result)
 {
     static const char *const members[] = {"text", "data", "artifacts"};
@@ -129,7 +128,7 @@ static const char *dependency(struct bt_step *s, size_t ix, bool as_text)
     if (d.ptr == NULL) {
         return as_text ? "" : "null";
     }
-    return keep_rendered(s, payload(d), as_text);
+    return render_value(s, payload(d), as_text);
 }
 
 const char *bt_step_dependency_json(struct bt_step *s, size_t ix)
@@ -148,12 +147,12 @@ const char *bt_step_dependency_text(struct bt_step *s, size_t ix)
                ? doc_get(s->req.context.dependencies[ix].result, STR_LIT("text"))
                : (struct doc){NULL, 0};
     if (text.ptr != NULL && doc_head(text).kind == DOC_STR) {
-        return step_keep(s, doc_string(text));
+        return step_copy_text(s, doc_string(text));
     }
     return dependency(s, ix, true);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole request ---- */
 
 static enum bt_code put_part(struct buf *out, enum msg_type type, const void *body,
                              struct bt_error *err)
@@ -175,8 +174,8 @@ static void put_number(struct buf *out, const char *key, uint64_t value)
     doc_put_u64(out, value);
 }
 
-/* The dependencies stand beside the context, not in it: a shell script finds them at once, and
- * once. */
+/* The dependencies are a member of their own, not part of the context: a script finds them in one
+ * place. */
 static enum bt_code put_request(const struct bt_step *s, struct buf *out, struct bt_error *err)
 {
     struct msg_context context = s->req.context;
@@ -229,7 +228,7 @@ const char *bt_step_request_json(struct bt_step *s)
 
     buf_init(&out, LIMIT_STEP_BYTES * 2);
     if (put_request(s, &out, NULL) == BT_OK) {
-        kept = keep_rendered(s, doc_from_buf(&out), false);
+        kept = render_value(s, doc_from_buf(&out), false);
     }
     buf_done(&out);
     return kept != NULL ? kept : "";

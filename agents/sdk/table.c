@@ -55,7 +55,7 @@ static enum bt_code add_numbered_columns(struct table *t, int n, struct bt_error
     return code;
 }
 
-/* Takes the row, also when it fails. */
+/* Takes ownership of the row, also on failure. */
 static enum bt_code add_row(struct table *t, cJSON *row, struct bt_error *err)
 {
     if (row == NULL) {
@@ -185,8 +185,8 @@ static enum bt_code read_map(struct table *t, const cJSON *map, struct bt_error 
     return code;
 }
 
-/* Later objects may have had more columns than earlier ones: every row gets all of them. */
-static enum bt_code even_out(struct table *t, struct bt_error *err)
+/* Later objects may have more columns than earlier ones: pads every row to all columns. */
+static enum bt_code pad_rows(struct table *t, struct bt_error *err)
 {
     for (int i = 0; i < t->rows_n; i++) {
         for (int have = cJSON_GetArraySize(t->rows[i]); have < t->n; have++) {
@@ -225,7 +225,7 @@ enum bt_code table_read(const cJSON *tree, struct table *ret, struct bt_error *e
                        "expected rows: {columns, rows}, a list of objects, a map, or CSV text");
     }
     if (code == BT_OK) {
-        code = even_out(&t, err);
+        code = pad_rows(&t, err);
     }
     if (code != BT_OK) {
         table_done(&t);
@@ -237,8 +237,8 @@ enum bt_code table_read(const cJSON *tree, struct table *ret, struct bt_error *e
 
 /* ---- CSV ---- */
 
-/* Reads one field at *at into out; *at then stands on the delimiter, the line's end, or the text's
- * end. */
+/* Reads one field at *at into out. Leaves *at on the delimiter, the end of the line or the end of
+ * the text. */
 static bool csv_field(const char **at, char delimiter, struct buf *out)
 {
     const char *p = *at;
@@ -338,7 +338,7 @@ enum bt_code table_read_csv(const char *text, char delimiter, struct table *ret,
         code = err_set(err, BT_INVALID, "CSV: there is no header line");
     }
     if (code == BT_OK) {
-        code = even_out(&t, err);
+        code = pad_rows(&t, err);
     }
     if (code != BT_OK) {
         table_done(&t);

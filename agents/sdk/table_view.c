@@ -1,4 +1,4 @@
-/* Looking at a table: its cells, its kinds of columns, and as Markdown. */
+/* Reads a table: cells, types of columns, Markdown. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

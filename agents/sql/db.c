@@ -21,7 +21,7 @@ static bool name_ok(const char *name)
            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
 }
 
-/* *ret_there: something of that name exists. */
+/* *ret_there: a file of that name exists. */
 static enum bt_code make_path(const struct sql_settings *s, const char *name, char *ret,
                               size_t size, bool *ret_there, struct bt_error *err)
 {
@@ -36,15 +36,15 @@ static enum bt_code make_path(const struct sql_settings *s, const char *name, ch
     }
     *ret_there = lstat(ret, &st) == 0;
     if (*ret_there && !S_ISREG(st.st_mode)) {
-        return err_set(err, BT_UNAUTHORIZED,
-                       "database '%s': is a symbolic link or no file; refused", name);
+        return err_set(err, BT_UNAUTHORIZED, "database '%s': is a symbolic link or not a file",
+                       name);
     }
     return BT_OK;
 }
 
 /* ---- errors ---- */
 
-static enum bt_code stopped(const struct db *db, struct bt_error *err)
+static enum bt_code interrupt_error(const struct db *db, struct bt_error *err)
 {
     return bt_step_time_left_ms(db->step) == 0
                ? err_set(err, BT_TIMEOUT, "the statement was not done in time, and was stopped")
@@ -56,16 +56,16 @@ enum bt_code db_error(struct db *db, struct bt_error *err)
     const char *says = sqlite3_errmsg(db->sql);
     int at = sqlite3_error_offset(db->sql);
 
-    if (db->denied[0] != 0) { /* a denied function is a plain error to SQLite */
+    if (db->denied[0] != 0) { /* SQLite reports a denied function as a plain error */
         return err_set(err, BT_UNAUTHORIZED, "not allowed here: %s", db->denied);
     }
     switch (sqlite3_errcode(db->sql)) {
     case SQLITE_INTERRUPT:
-        return stopped(db, err);
+        return interrupt_error(db, err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return bt_step_cancelled(db->step)
-                   ? stopped(db, err)
+                   ? interrupt_error(db, err)
                    : err_set(err, BT_BUSY, "the database is locked by another writer");
     case SQLITE_AUTH:
     case SQLITE_READONLY:
@@ -97,9 +97,9 @@ enum bt_code db_prepare_own(struct db *db, const char *sql, sqlite3_stmt **ret,
 {
     int rc;
 
-    db->own = true;
+    db->own_statement = true;
     rc = sqlite3_prepare_v2(db->sql, sql, -1, ret, NULL);
-    db->own = false;
+    db->own_statement = false;
     return rc == SQLITE_OK ? BT_OK : db_error(db, err);
 }
 
@@ -107,9 +107,9 @@ enum bt_code db_run_own(struct db *db, const char *sql, struct bt_error *err)
 {
     int rc;
 
-    db->own = true;
+    db->own_statement = true;
     rc = sqlite3_exec(db->sql, sql, NULL, NULL, NULL);
-    db->own = false;
+    db->own_statement = false;
     return rc == SQLITE_OK ? BT_OK : db_error(db, err);
 }
 
@@ -152,8 +152,8 @@ static void set_limits(sqlite3 *sql)
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-    /* "x" in double quotes is a column, never by mistake a text: a typing error must not compare.
-     */
+    /* Double quotes always name a column (SQLITE_DBCONFIG_DQS): a misspelt name must not become a
+     * text. */
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 }
@@ -164,11 +164,12 @@ static enum bt_code configure(struct db *db, bool is_new, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     set_limits(db->sql);
-    db_guard(db);
+    db_set_handlers(db);
     (void)snprintf(pages, sizeof pages, "PRAGMA max_page_count=%llu",
                    (unsigned long long)db->settings->max_db_bytes / 4096);
     if (db->mode == DB_WRITE && is_new) {
-        /* Readers beside the writer. A database that somebody brought along is left as it is. */
+        /* WAL, so that readers and the writer do not block each other. A database that exists is
+         * not changed. */
         code = db_run_own(db, "PRAGMA page_size=4096; PRAGMA journal_mode=WAL", err);
     }
     if (code == BT_OK && db->mode == DB_WRITE) {

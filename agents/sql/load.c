@@ -1,4 +1,4 @@
-/* load: rows become a table, all of them or nothing. */
+/* load: inserts rows into a table, all of them or none. */
 #include <stdlib.h>
 #include <strings.h>
 
@@ -7,7 +7,7 @@
 #include "agents/sdk/input.h"
 #include "agents/sdk/step.h"
 #include "agents/sdk/table.h"
-#include "agents/sql/done.h"
+#include "agents/sql/idempotency.h"
 #include "agents/sql/sql.h"
 #include "agents/sql/types.h"
 #include "protocol/limits.h"
@@ -24,7 +24,7 @@ struct load {
     int loaded;
 };
 
-/* ---- what to load ---- */
+/* ---- the rows ---- */
 
 static enum bt_code check_table_name(const char *name, struct bt_error *err)
 {
@@ -76,7 +76,7 @@ static enum bt_code read_rows(struct load *l, struct bt_error *err)
     return code;
 }
 
-/* The parameter `columns` names them anew, in order. */
+/* The parameter `columns` renames the columns, in order. */
 static enum bt_code rename_columns(struct load *l, struct bt_error *err)
 {
     struct doc list = l->step->req.parameters.ptr == NULL
@@ -208,7 +208,7 @@ static enum bt_code insert_rows(struct db *db, struct load *l, struct buf *sql,
     return code;
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 static enum bt_code make_reply(const struct load *l, struct buf *json, struct buf *text,
                                struct bt_error *err)
@@ -259,7 +259,7 @@ static enum bt_code load_rows(struct db *db, struct load *l, struct buf *json, s
     if (code == BT_OK) {
         code = make_reply(l, json, text, err);
     }
-    return code == BT_OK ? done_record(db, buf_str(json), buf_str(text), err) : code;
+    return code == BT_OK ? idempotency_record(db, buf_str(json), buf_str(text), err) : code;
 }
 
 static enum bt_code load(struct load *l, const struct sql_settings *s, struct db *db,
@@ -285,7 +285,7 @@ static enum bt_code load(struct load *l, const struct sql_settings *s, struct db
         code = db_begin(db, err);
     }
     if (code == BT_OK) {
-        code = done_find(db, json, text, &found, err);
+        code = idempotency_find(db, json, text, &found, err);
     }
     if (code == BT_OK && !found) {
         code = load_rows(db, l, json, text, err);
@@ -301,10 +301,10 @@ void sql_load(struct bt_step *step, void *self)
     struct buf json;
     struct buf text;
     struct bt_error err;
-    enum bt_code code =
-        s->read_only && !s->allow_load
-            ? err_set(&err, BT_UNAUTHORIZED, "load: the settings say readOnly and no allowLoad")
-            : BT_OK;
+    enum bt_code code = s->read_only && !s->allow_load
+                            ? err_set(&err, BT_UNAUTHORIZED,
+                                      "load: the setting readOnly forbids it without allowLoad")
+                            : BT_OK;
 
     buf_init(&json, STATEMENT_MAX * 4);
     buf_init(&text, STATEMENT_MAX * 4);

@@ -4,7 +4,7 @@
 
 #include "agents/sql/sql.h"
 
-/* What all statements together may hold: sorting and grouping happen in memory. */
+/* Heap of all statements together: SQLite sorts and groups in memory. */
 #define HEAP_MAX (INT64_C(512) * 1024 * 1024)
 
 static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_error *err)

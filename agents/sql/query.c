@@ -1,5 +1,5 @@
 #include "agents/sdk/step.h"
-#include "agents/sql/done.h"
+#include "agents/sql/idempotency.h"
 #include "agents/sql/rows.h"
 #include "agents/sql/sql.h"
 #include "agents/sql/statement.h"
@@ -32,7 +32,7 @@ static struct doc params_of(const struct bt_step *step)
                                             : doc_get(step->req.parameters, STR_LIT("params"));
 }
 
-/* Prepares, binds, steps. The caller calls rows_done. */
+/* Prepares, binds and steps the statement. The caller calls rows_done. */
 static enum bt_code run(struct db *db, struct bt_step *step, struct sql_rows *ret,
                         struct bt_error *err)
 {
@@ -139,7 +139,7 @@ static enum bt_code execute(struct db *db, struct bt_step *step, struct buf *jso
     enum bt_code code = db_begin(db, err);
 
     if (code == BT_OK) {
-        code = done_find(db, json, text, &found, err);
+        code = idempotency_find(db, json, text, &found, err);
     }
     if (code == BT_OK && !found) {
         before = sqlite3_total_changes64(db->sql);
@@ -148,7 +148,7 @@ static enum bt_code execute(struct db *db, struct bt_step *step, struct buf *jso
             code = execute_reply(&rows, sqlite3_total_changes64(db->sql) - before, json, text, err);
         }
         if (code == BT_OK) {
-            code = done_record(db, buf_str(json), buf_str(text), err);
+            code = idempotency_record(db, buf_str(json), buf_str(text), err);
         }
     }
     rows_done(&rows);
@@ -164,7 +164,7 @@ void sql_execute(struct bt_step *step, void *self)
     struct bt_error err;
     enum bt_code code =
         s->read_only
-            ? err_set(&err, BT_UNAUTHORIZED, "execute: the settings say readOnly")
+            ? err_set(&err, BT_UNAUTHORIZED, "execute: the setting readOnly forbids it")
             : db_open(&db, s, step, bt_step_param_string(step, "database", "main"), DB_WRITE, &err);
 
     buf_init(&json, (size_t)LIMIT_STEP_BYTES * 2);

@@ -200,7 +200,7 @@ void rows_put(const struct sql_rows *r, struct buf *out)
     doc_put_u64(out, r->replaced);
 }
 
-/* ---- for people ---- */
+/* ---- as Markdown ---- */
 
 static enum bt_code preview(const struct sql_rows *r, struct table *ret, struct bt_error *err)
 {

@@ -1,4 +1,4 @@
-/* schema: the databases there are, and the tables and columns of one. */
+/* schema: lists the databases, or the tables and columns of one. */
 #include <dirent.h>
 
 #include "agents/sql/db.h"
@@ -16,7 +16,7 @@ static const char list_columns[] =
 struct listing {
     struct buf tables;
     uint32_t tables_n;
-    struct buf columns; /* of the table at hand */
+    struct buf columns; /* of the current table */
     uint32_t columns_n;
     struct buf head; /* its name and type */
     struct buf name;

@@ -83,7 +83,7 @@ static enum bt_code read_dir(struct doc map, struct sql_settings *s, struct bt_e
     }
     return S_ISDIR(st.st_mode)
                ? BT_OK
-               : err_set(err, BT_INVALID, "databaseDir: '%s' is no directory", path);
+               : err_set(err, BT_INVALID, "databaseDir: '%s' is not a directory", path);
 }
 
 static enum bt_code read_all(struct doc map, struct sql_settings *s, struct bt_error *err)
@@ -123,7 +123,7 @@ enum bt_code sql_settings_read(const char *json, struct sql_settings **ret, stru
     s->allow_load = true;
     s->busy_ms = BUSY_DEFAULT_MS;
     s->max_db_bytes = DB_BYTES_DEFAULT;
-    buf_init(&bytes, json_doc_room(SETTINGS_BYTES));
+    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
     code = json_to_doc(str_from(json), NULL, &bytes, err);
     if (code == BT_OK) {
         code = read_all(doc_from_buf(&bytes), s, err);

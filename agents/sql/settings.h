@@ -15,11 +15,10 @@ struct sql_settings {
     bool allow_load;
     uint32_t max_rows;
     msec busy_ms;          /* how long to wait for another writer */
-    uint64_t max_db_bytes; /* a database never grows past this */
+    uint64_t max_db_bytes; /* the largest size of a database */
 };
 
-/* Reads the settings' JSON, makes the directory (0700) when it is missing. The caller frees with
- * free(). */
+/* Reads the settings' JSON and makes a missing directory (0700). The caller frees with free(). */
 BT_MUST_CHECK enum bt_code sql_settings_read(const char *json, struct sql_settings **ret,
                                              struct bt_error *err);
 #endif

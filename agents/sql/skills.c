@@ -1,4 +1,4 @@
-/* What the planner reads: the cards of the skills. The words are chosen for it. */
+/* The cards of the skills. The keyword planner selects by these words. */
 #include "agents/sql/sql.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})

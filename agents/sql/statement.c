@@ -2,8 +2,8 @@
 
 #include "protocol/limits.h"
 
-/* Comments and blanks behind the statement are fine, a second statement is not: what was meant as a
- * value must not become one. */
+/* Rejects a second statement, because text meant as a value must not run as SQL. Comments and
+ * blanks may follow. */
 static enum bt_code check_rest(struct db *db, const char *rest, struct bt_error *err)
 {
     sqlite3_stmt *second = NULL;
@@ -20,7 +20,7 @@ static enum bt_code check_rest(struct db *db, const char *rest, struct bt_error 
     return clean ? BT_OK
                  : err_set(err, BT_INVALID,
                            "sql: expected exactly one statement; there is more "
-                           "behind the first");
+                           "after the first");
 }
 
 enum bt_code statement_prepare(struct db *db, const char *sql, sqlite3_stmt **ret,
@@ -83,7 +83,7 @@ static enum bt_code bind_value(struct db *db, sqlite3_stmt *stmt, int ix, struct
         break;
     case DOC_UINT:
         if (h.u > INT64_MAX) {
-            return err_set(err, BT_INVALID, "params: %llu is no 64-bit integer of SQLite",
+            return err_set(err, BT_INVALID, "params: %llu is not a 64-bit integer",
                            (unsigned long long)h.u);
         }
         rc = sqlite3_bind_int64(stmt, ix, (sqlite3_int64)h.u);
@@ -123,7 +123,7 @@ static enum bt_code bind_list(struct db *db, sqlite3_stmt *stmt, struct doc list
     return code;
 }
 
-/* Every given name must be one of the statement's: a typing error must not leave a NULL behind. */
+/* Rejects names that the statement does not have: a misspelt name must not leave a NULL. */
 static enum bt_code check_names(sqlite3_stmt *stmt, struct doc map, struct bt_error *err)
 {
     int n = sqlite3_bind_parameter_count(stmt);

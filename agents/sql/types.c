@@ -23,7 +23,7 @@ static size_t digits(const char *p)
     return strspn(p, "0123456789");
 }
 
-/* -?(0|[1-9][0-9]*): *ret_end stands behind it. */
+/* -?(0|[1-9][0-9]*): *ret_end points after it. */
 static bool scan_whole(const char *p, const char **ret_end)
 {
     size_t n;
@@ -79,7 +79,7 @@ static enum kind kind_of_text(const char *text, bool from_csv)
         bool big = fabs((double)whole) >= SAFE_INTEGER;
         return big ? KIND_BIG : from_csv ? KIND_INTEGER : KIND_TEXT;
     }
-    /* A whole number of more than 64 bits stays the text that it is. */
+    /* A whole number of more than 64 bits stays a text. */
     return from_csv && strpbrk(text, ".eE") != NULL && scan_real(text) &&
                    isfinite(strtod(text, NULL))
                ? KIND_REAL

@@ -1,11 +1,9 @@
 /*
- * What type a column of loaded cells gets, and a cell's value in it.
- *
- * INTEGER when every cell is a whole number of 64 bits, REAL when every cell is a number, else
- * TEXT. A number that would lose digits as REAL beside it makes the column TEXT, and so does a
- * leading zero: postal codes and telephone numbers stay what they are. Texts are read as numbers
- * only from CSV, but for whole numbers beyond 2^53, which travel as JSON texts. Nothing typed makes
- * TEXT.
+ * Infers the type of a column from its cells. INTEGER when every cell is a whole number of 64 bits,
+ * REAL when every cell is a number, else TEXT. A column is TEXT too when a number would lose digits
+ * as REAL or has a leading zero: postal codes and telephone numbers keep their form. A text counts
+ * as a number only in CSV; the exception is a whole number beyond 2^53, which travels as a JSON
+ * text. A column without values is TEXT.
  */
 #ifndef SQL_TYPES_H
 #define SQL_TYPES_H
@@ -17,10 +15,10 @@
 enum sql_type { SQL_INTEGER, SQL_REAL, SQL_TEXT, SQL_TYPE_COUNT };
 
 const char *types_name(enum sql_type type);
-/* One type per column into ret (t->n of them). from_csv: texts may be numbers, empty ones are NULL.
- */
+/* Writes one type per column to ret (t->n of them). from_csv: texts may be numbers, empty ones are
+ * NULL. */
 void types_infer(const struct table *t, bool from_csv, enum sql_type *ret);
-/* Binds a cell as the type that was inferred with it in sight; a SQLite result code. */
+/* Binds a cell as the column's inferred type; returns SQLite's result code. */
 int types_bind(sqlite3_stmt *stmt, int ix, const struct cJSON *cell, enum sql_type type,
                bool from_csv);
 #endif

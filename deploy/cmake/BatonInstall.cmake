@@ -43,7 +43,7 @@ endfunction()
 
 bt_installed_library(baton FROM baton_client compat state link wire base base_pure
     REQUIRES "libcjson" ABOUT "submit plans to a Baton supervisor and watch them")
-bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_session jsonschema state link wire base base_pure
+bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema state link wire base base_pure
     REQUIRES "libcjson libpcre2-8" ABOUT "write an agent for a Baton supervisor")
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -68,6 +68,6 @@ add_custom_command(OUTPUT ${completion}
 add_custom_target(installed_completion ALL DEPENDS ${completion})
 install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME baton)
 
-install(FILES deploy/baton.yaml README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES deploy/baton.yaml deploy/TOUR.md README.md ARCHITECTURE.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES protocol/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME PROTOCOL.md)
 install(DIRECTORY deploy/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)

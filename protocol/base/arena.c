@@ -14,7 +14,7 @@ enum { CHUNK_MIN = 1024, CHUNK_MAX = 64 * 1024 };
 
 static struct arena_chunk *grow(struct arena *a, size_t n)
 {
-    /* As much again as there is: at most half of what was asked for lies idle. */
+    /* Doubles the arena, so at most half of its memory is unused. */
     size_t cap = a->total < CHUNK_MIN ? CHUNK_MIN : a->total;
     struct arena_chunk *c;
 

@@ -1,4 +1,4 @@
-/* ASSERT is on in every build, for programmer errors only: input never asserts. */
+/* ASSERT is on in every build and is for programmer errors only. Input never triggers it. */
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H
 

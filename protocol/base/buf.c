@@ -82,7 +82,7 @@ void buf_add_cstr(struct buf *b, const char *s)
 size_t buf_add_repaired(struct buf *b, struct str s)
 {
     const char *end = s.ptr + s.len;
-    const char *zero = NULL; /* the next zero byte, or the end; looked for again only behind it */
+    const char *zero = NULL; /* the next zero byte or the end; searched for again only after it */
     size_t replaced = 0;
 
     for (const char *at = s.ptr; at < end; at++) {

@@ -21,18 +21,18 @@ msec clock_wall_ms(void)
     return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }
 
-static char *put_number(char *at, uint64_t v, int digits, char behind)
+static char *put_number(char *at, uint64_t v, int digits, char separator)
 {
     for (int i = digits - 1; i >= 0; i--) {
         at[i] = (char)('0' + v % 10);
         v /= 10;
     }
-    at[digits] = behind;
+    at[digits] = separator;
     return at + digits + 1;
 }
 
-/* By hand: every event has one, and gmtime_r and printf took more time than the core. The date is
- * Hinnant's civil_from_days: eras of 400 years, years that begin in March. */
+/* Written by hand because every event has a timestamp, and gmtime_r with printf took more time than
+ * the core. The date is Hinnant's civil_from_days: eras of 400 years, years that begin in March. */
 void clock_iso(msec wall_ms, char *ret)
 {
     const uint64_t s = wall_ms / 1000u;

@@ -1,6 +1,7 @@
 /*
  * The only reader of time. Deadlines use clock_mono_ms (CLOCK_MONOTONIC, never set back);
- * timestamps use clock_wall_ms. Core and registry never call this: their time is a parameter.
+ * timestamps use clock_wall_ms. The core and the registry never call this; they get the time as a
+ * parameter. Thread-safe.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -15,6 +16,6 @@ uint64_t clock_mono_ns(void);
 msec clock_wall_ms(void);
 
 enum { CLOCK_ISO_LEN = 24 };
-/* "2026-11-21T03:53:00.123Z" and a terminating zero into ret (CLOCK_ISO_LEN + 1 bytes). */
+/* Writes "2026-11-21T03:53:00.123Z" and a terminating zero into ret (CLOCK_ISO_LEN + 1 bytes). */
 void clock_iso(msec wall_ms, char *ret);
 #endif

@@ -29,7 +29,7 @@ enum bt_code err_code_from_name(const char *name, size_t len)
     return BT_INTERNAL;
 }
 
-/* A sentence that was cut is cut at a whole character: it goes into messages that must be UTF-8. */
+/* Cuts a sentence that filled the buffer at a whole character, because messages must be UTF-8. */
 static void trim(char *msg)
 {
     size_t len = strlen(msg);

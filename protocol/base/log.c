@@ -11,7 +11,8 @@ static const char *const names[] = {
     [LOG_ERR] = "err", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 _Static_assert(sizeof names / sizeof names[0] == LOG_LEVEL_COUNT, "a name per level");
 
-/* Log injection: C0, DEL and C1 bytes from peers must not reach a terminal or fake a line. */
+/* Prevents log injection: C0, DEL and C1 bytes from peers must not reach a terminal or fake a line.
+ */
 static void escape(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p != 0; p++) {
@@ -22,8 +23,7 @@ static void escape(char *text)
     }
 }
 
-/* The priorities of syslog, which journald reads from "<N>" at the start of a line (sd-daemon(3)).
- */
+/* Syslog priorities, which journald reads from "<N>" at the start of a line (sd-daemon(3)). */
 static const int priorities[] = {[LOG_ERR] = 3, [LOG_WARN] = 4, [LOG_INFO] = 6, [LOG_DEBUG] = 7};
 _Static_assert(sizeof priorities / sizeof priorities[0] == LOG_LEVEL_COUNT, "a priority per level");
 
@@ -36,7 +36,7 @@ static void to_stderr(enum log_level level, const char *event, const char *text,
     int n;
 
     (void)self;
-    if (journal_prefix) { /* the journal has its own time */
+    if (journal_prefix) { /* the journal adds its own time */
         n = snprintf(line, sizeof line, "<%d>%s %s\n", priorities[level], event, text);
     } else {
         clock_iso(clock_wall_ms(), stamp);

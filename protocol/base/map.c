@@ -10,7 +10,7 @@ void map_done(struct map *m)
     }
 }
 
-/* The slot of the key, or the free slot where it would go. */
+/* Returns the slot of the key, or the free slot for it. */
 static uint32_t find(const struct map *m, struct str key)
 {
     uint32_t i = (uint32_t)str_hash(key) & (m->cap - 1);

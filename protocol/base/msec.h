@@ -1,4 +1,4 @@
-/* Milliseconds, as a type and as "never". */
+/* Time and durations in milliseconds, and "never". */
 #ifndef BASE_MSEC_H
 #define BASE_MSEC_H
 
@@ -7,7 +7,7 @@
 typedef uint64_t msec;
 #define MSEC_NEVER UINT64_MAX
 
-/* a + b, stopping at never. */
+/* a + b, at most MSEC_NEVER. */
 static inline msec msec_add(msec a, msec b)
 {
     return a > MSEC_NEVER - b ? MSEC_NEVER : a + b;

@@ -1,4 +1,5 @@
-/* A borrowed run of bytes. Not terminated. Valid as long as what it points into. Pure. */
+/* A borrowed string of bytes without a terminating zero. It is valid as long as the memory that it
+ * points into. Pure. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 

@@ -1,6 +1,6 @@
 #include "protocol/base/suggest.h"
 
-enum { NEAR_BYTES = 64 };
+enum { WORD_BYTES_MAX = 64 };
 
 static char lower(char c)
 {
@@ -17,34 +17,34 @@ static uint32_t min3(uint32_t a, uint32_t b, uint32_t c)
 }
 
 /*
- * Edits from a to b, case aside; two neighbours changed round are one edit (optimal string
- * alignment: L. Boytsov, "Indexing methods for approximate dictionary searching", 2011,
- * section 2.2).
+ * Counts the edits from a to b without case; a swap of two neighbours is one edit. This is the
+ * optimal string alignment distance (L. Boytsov, "Indexing methods for approximate dictionary
+ * searching", 2011, section 2.2).
  */
 static uint32_t distance(struct str a, struct str b)
 {
-    uint32_t rows[3][NEAR_BYTES + 1];
-    uint32_t *before = rows[0];
+    uint32_t rows[3][WORD_BYTES_MAX + 1];
+    uint32_t *previous = rows[0];
     uint32_t *last = rows[1];
-    uint32_t *now = rows[2];
+    uint32_t *current = rows[2];
 
     for (uint32_t j = 0; j <= b.len; j++) {
         last[j] = j;
     }
     for (uint32_t i = 1; i <= a.len; i++) {
-        uint32_t *spare = before;
-        now[0] = i;
+        uint32_t *reused = previous;
+        current[0] = i;
         for (uint32_t j = 1; j <= b.len; j++) {
             uint32_t differ = lower(a.ptr[i - 1]) != lower(b.ptr[j - 1]);
-            now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + differ);
+            current[j] = min3(last[j] + 1, current[j - 1] + 1, last[j - 1] + differ);
             if (i > 1 && j > 1 && lower(a.ptr[i - 1]) == lower(b.ptr[j - 2]) &&
-                lower(a.ptr[i - 2]) == lower(b.ptr[j - 1]) && before[j - 2] + 1 < now[j]) {
-                now[j] = before[j - 2] + 1;
+                lower(a.ptr[i - 2]) == lower(b.ptr[j - 1]) && previous[j - 2] + 1 < current[j]) {
+                current[j] = previous[j - 2] + 1;
             }
         }
-        before = last;
-        last = now;
-        now = spare;
+        previous = last;
+        last = current;
+        current = reused;
     }
     return last[b.len];
 }
@@ -59,7 +59,7 @@ void suggest_offer(struct suggest *n, struct str name)
 {
     uint32_t d;
 
-    if (n->word.len == 0 || n->word.len > NEAR_BYTES || name.len > NEAR_BYTES) {
+    if (n->word.len == 0 || n->word.len > WORD_BYTES_MAX || name.len > WORD_BYTES_MAX) {
         return;
     }
     d = distance(n->word, name);

@@ -1,6 +1,6 @@
-/* "Did you mean ...?": the nearest of some names to a word, when one is near enough. Pure. */
-#ifndef BASE_NEAR_H
-#define BASE_NEAR_H
+/* "Did you mean ...?": finds the nearest of some names to a word, when one is near enough. Pure. */
+#ifndef BASE_SUGGEST_H
+#define BASE_SUGGEST_H
 
 #include <stdint.h>
 
@@ -8,11 +8,11 @@
 
 struct suggest {
     struct str word;
-    struct str best; /* borrowed from suggest_offer; .ptr NULL = nothing near enough */
+    struct str best; /* borrowed from suggest_offer; .ptr NULL = no name is near enough */
     uint32_t distance;
 };
 
-/* Words over 64 bytes have no neighbours. The word is borrowed. */
+/* The word is borrowed. A word of more than 64 bytes gets no suggestion. */
 struct suggest suggest_start(struct str word);
 void suggest_offer(struct suggest *n, struct str name);
 #endif

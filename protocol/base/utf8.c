@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Length of the sequence at p (1-4), or 0 when it is not valid UTF-8. */
+/* Returns the length of the sequence at p (1 to 4), or 0 when it is not valid UTF-8. */
 static size_t sequence(const uint8_t *p, size_t left)
 {
     uint8_t low = 0x80;

@@ -1,4 +1,4 @@
-/* UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF. Pure. */
+/* UTF-8 (RFC 3629): rejects overlong forms, surrogates and code points above U+10FFFF. Pure. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 bool utf8_valid(const char *bytes, size_t len);
-/* The length of the longest valid beginning. */
+/* Returns the length of the longest valid prefix. */
 size_t utf8_prefix(const char *bytes, size_t len);
-/* The largest n <= max with no character cut in two; bytes must be valid UTF-8. */
+/* Returns the largest n <= max that cuts no character in two; bytes must be valid UTF-8. */
 size_t utf8_cut(const char *bytes, size_t len, size_t max);
 #endif

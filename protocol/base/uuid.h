@@ -1,4 +1,4 @@
-/* UUIDv7 (RFC 9562, section 5.7), passed by value, printed in upper case. */
+/* UUIDv7 (RFC 9562, section 5.7), passed by value, printed in upper case. Thread-safe. */
 #ifndef BASE_UUID_H
 #define BASE_UUID_H
 
@@ -14,12 +14,12 @@ struct uuid {
     uint8_t b[16];
 };
 
-/* A new id: wall clock, a counter that keeps ids of one millisecond in order, and random bits.
- * Thread-safe. */
+/* Returns a new id: wall clock, a counter that keeps the ids of one millisecond in order, and
+ * random bits. */
 struct uuid uuid_new(void);
-/* 36 characters and a terminating zero. */
+/* Writes 36 characters and a terminating zero. */
 void uuid_format(struct uuid id, char ret[UUID_TEXT_LEN + 1]);
-/* Either case; false when it is not a UUID. */
+/* Accepts both cases; false when the text is not a UUID. */
 bool uuid_parse(struct str text, struct uuid *ret_id);
 
 static inline bool uuid_eq(struct uuid a, struct uuid b)

@@ -5,17 +5,17 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/uuid.h"
 
-enum { POOL_IDS = 16 }; /* 256 bytes: getrandom gives them whole */
+enum { POOL_IDS = 16 }; /* 256 bytes: getrandom never returns fewer of so few */
 
 static uint32_t pooled;
 
-/* A child must not give out the ids of its parent. */
+/* A child process must not use the ids of its parent. */
 static void forget_pool(void)
 {
     pooled = 0;
 }
 
-/* Random bytes for several ids with one system call. Under the caller's lock. */
+/* Gets the random bytes of several ids with one system call. The caller holds the lock. */
 static struct uuid random_bytes(void)
 {
     static struct uuid pool[POOL_IDS];
@@ -34,8 +34,8 @@ static struct uuid random_bytes(void)
     return pool[--pooled];
 }
 
-/* RFC 9562 6.2 method 1: 12 bits of counter after the milliseconds; when they run out, the time
- * moves on by one. */
+/* RFC 9562, section 6.2, method 1: 12 bits of counter follow the milliseconds. When the counter
+ * overflows, the time advances by one. */
 struct uuid uuid_new(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

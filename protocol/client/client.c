@@ -24,8 +24,7 @@ void bt_free(void *p)
     free(p);
 }
 
-/* Dials the address that the state directory has now; the daemon may have moved since the last
- * time. */
+/* Dials the address in the state directory; the daemon may have moved since the last call. */
 static enum bt_code dial(struct bt_client *c, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
@@ -99,10 +98,10 @@ void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms)
     c->timeout_ms = timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : timeout_ms;
 }
 
-/* Takes events of the link until `want` of our lane comes, or the deadline. Frames of a watch are
- * kept for it. */
-static bool await(struct bt_client *c, enum link_event_type want, msec deadline,
-                  struct link_event *ret)
+/* Handles events of the link until `want` or LINK_LOST of our lane arrives, or the deadline. Keeps
+ * frames for the watch. */
+static bool await_event(struct bt_client *c, enum link_event_type want, msec deadline,
+                        struct link_event *ret)
 {
     for (;;) {
         msec now;
@@ -125,13 +124,13 @@ static bool await(struct bt_client *c, enum link_event_type want, msec deadline,
     }
 }
 
-/* Whether the daemon that wrote the addresses lives. Says yes when in doubt. */
-static bool daemon_lives(const struct bt_client *c)
+/* Whether the daemon that wrote the addresses is alive. Returns true when in doubt. */
+static bool daemon_is_alive(const struct bt_client *c)
 {
     return c->at.pid == 0 || kill((pid_t)c->at.pid, 0) == 0 || errno != ESRCH;
 }
 
-static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error *err)
+static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_error *err)
 {
     msec start = clock_mono_ms();
     struct link_event ev;
@@ -140,26 +139,26 @@ static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error
         msec now = clock_mono_ms();
         msec step = now + REDIAL_MS < deadline ? now + REDIAL_MS : deadline;
         enum bt_code code = dial(c, err);
-        if (code == BT_OK && await(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
+        if (code == BT_OK && await_event(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
             return BT_OK;
         }
-        /* One that was killed may be back in a moment; one that stays away is not waited for. */
+        /* A killed daemon may restart in a moment. One that stays away is reported. */
         if (clock_mono_ms() >= deadline ||
-            (!daemon_lives(c) && clock_mono_ms() - start > RESTART_MS)) {
+            (!daemon_is_alive(c) && clock_mono_ms() - start > RESTART_MS)) {
             return code != BT_OK
                        ? code
                        : err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
-                                 daemon_lives(c) ? "does not answer (see: baton doctor)"
-                                                 : "has ended; start it again with: baton up");
+                                 daemon_is_alive(c) ? "does not answer (see: baton doctor)"
+                                                    : "has ended; start it again with: baton up");
         }
         if (code != BT_OK) {
-            (void)await(c, LINK_UP, step, &ev);
+            (void)await_event(c, LINK_UP, step, &ev);
         }
     }
     return BT_OK;
 }
 
-/* The lane still has an answer to come: leave it behind and dial anew. */
+/* An answer is still to come on this lane. Retire it, and let the next call dial another one. */
 static void abandon_lane(struct bt_client *c)
 {
     link_lane_retire(c->lane);
@@ -174,19 +173,19 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
     enum bt_code code;
 
     do {
-        code = until_up(c, deadline, err);
+        code = await_lane_up(c, deadline, err);
         if (code != BT_OK) {
             return code;
         }
         code = link_lane_send(c->lane, request->at, request->len, err);
         if (code == BT_UNAVAILABLE) { /* the pipe has just changed */
-            (void)await(c, LINK_UP, clock_mono_ms() + 20, &ev);
+            (void)await_event(c, LINK_UP, clock_mono_ms() + 20, &ev);
         }
     } while (code == BT_UNAVAILABLE && clock_mono_ms() < deadline);
     if (code != BT_OK) {
         return code;
     }
-    if (!await(c, LINK_ANSWER, deadline, &ev)) {
+    if (!await_event(c, LINK_ANSWER, deadline, &ev)) {
         abandon_lane(c);
         return err_set(err, BT_TIMEOUT, "no answer from %s within %u ms", c->at.control,
                        timeout_ms);
@@ -199,7 +198,7 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
     return BT_OK;
 }
 
-/* {v, type, token, ...fields} */
+/* Builds {v, type, token, ...fields}. */
 static enum bt_code build_request(const struct bt_client *c, const char *type,
                                   const char *fields_json, struct buf *out, struct bt_error *err)
 {
@@ -235,7 +234,7 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
     return code;
 }
 
-/* The answer's object, or for a refusal its error object, as text. */
+/* Returns the answer's object as text, or for an error answer its error object. */
 static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, struct bt_error *err)
 {
     struct str bytes = link_msg_bytes(msg);
@@ -251,8 +250,7 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
         struct doc whole = {r.body, r.len};
         struct doc error;
         code = msg_read(&r, MSG_envelope, &envelope, err);
-        if (code == BT_OK &&
-            !envelope.ok) { /* MSG_empty: any message will do for reading a refusal */
+        if (code == BT_OK && !envelope.ok) { /* MSG_empty: any type will do for an error answer */
             struct msg_empty nothing;
             code = msg_read_answer(&r, MSG_empty, &nothing, NULL, err);
         }

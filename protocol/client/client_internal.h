@@ -1,4 +1,4 @@
-/* What the files of libbaton share. */
+/* Shared by the files of libbaton. */
 #ifndef CLIENT_CLIENT_INTERNAL_H
 #define CLIENT_CLIENT_INTERNAL_H
 
@@ -7,15 +7,16 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
 
-/* A daemon that is being restarted is waited for; one that was silent for so long has gone. */
+/* A restarting daemon is waited for. One that is silent for this long counts as gone. */
 enum { CLIENT_GONE_MS = 15000 };
 
-/* JSON of any answer: longer than the msgpack that it came as, which had its own caps. */
+/* Limits for the JSON of any answer. It is longer than the msgpack that it came as, which had its
+ * own caps. */
 extern const struct json_limits client_json_limits;
 
 struct bt_client {
     struct link *link;
-    struct link_lane *lane; /* NULL = dial first */
+    struct link_lane *lane; /* NULL = dial before the next request */
     struct state_endpoints at;
     struct bt_watch *watch; /* its frames arrive on our link */
     struct link_sub *sub;   /* NULL until the first watch */
@@ -25,13 +26,13 @@ struct bt_client {
     char token[STATE_TOKEN_LEN + 1];
 };
 
-/* Sends one body and takes one answer (the caller frees it). */
+/* Sends one body and waits for one answer, which the caller frees with link_msg_free. */
 BT_MUST_CHECK enum bt_code client_exchange(struct bt_client *c, const struct buf *request,
                                            uint32_t timeout_ms, struct link_msg **ret,
                                            struct bt_error *err);
 BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type,
                                            const char *fields_json, uint32_t timeout_ms,
                                            char **ret_json, struct bt_error *err);
-/* An event of the watch's subscription; takes its message. */
+/* Takes an event of the watch's subscription, and owns its message. */
 void watch_take(struct bt_watch *w, struct link_event *ev);
 #endif

@@ -1,4 +1,4 @@
-/* Submitting, waiting, cancelling. */
+/* bt_submit, bt_wait and bt_cancel. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
-enum { SUBMIT_TRIES = 3, POLL_MS = 2000, ASK_MIN_MS = 200 };
+enum { SUBMIT_ATTEMPTS = 3, POLL_MS = 2000, CALL_MIN_MS = 200 };
 
 static void put_text(struct buf *out, uint32_t *n, const char *name, const char *value)
 {
@@ -69,13 +69,13 @@ static enum bt_code submit_fields(const struct bt_submit *s, const char *key, st
     return code;
 }
 
-/* A member of a JSON object as text; false when it is not there or no string. */
-static bool member(const char *json, const char *path, char *ret, size_t cap)
+/* Copies a string member of a JSON object into ret; false when it is missing or no string. */
+static bool get_member(const char *json, const char *path, char *ret, size_t cap)
 {
     struct buf doc;
     struct str s = {NULL, 0};
 
-    buf_init(&doc, json_doc_room(client_json_limits.bytes));
+    buf_init(&doc, json_doc_capacity(client_json_limits.bytes));
     if (json != NULL && json_to_doc(str_from(json), &client_json_limits, &doc, NULL) == BT_OK) {
         s = doc_string(doc_path(doc_from_buf(&doc), str_from(path)));
         (void)snprintf(ret, cap, "%.*s", STR_ARG(s));
@@ -99,18 +99,18 @@ enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
     }
     buf_init(&fields, 2 * (size_t)LIMIT_STEP_BYTES);
     code = submit_fields(s, key, &fields, err);
-    /* The key makes a repetition harmless, so a lost answer is no loss. */
-    for (int i = 0; code == BT_OK && i < SUBMIT_TRIES; i++) {
+    /* The key makes a repeated request safe, so a lost answer does no harm. */
+    for (int i = 0; code == BT_OK && i < SUBMIT_ATTEMPTS; i++) {
         bt_free(json);
         code = bt_client_call(c, "plan.submit", buf_cstr(&fields), &json, err);
         if (code != BT_TIMEOUT && code != BT_UNAVAILABLE) {
             break;
         }
-        if (i + 1 < SUBMIT_TRIES) {
+        if (i + 1 < SUBMIT_ATTEMPTS) {
             code = BT_OK;
         }
     }
-    if (code == BT_OK && !member(json, "planId", ret_plan_id, BT_ID_LEN + 1)) {
+    if (code == BT_OK && !get_member(json, "planId", ret_plan_id, BT_ID_LEN + 1)) {
         code = err_set(err, BT_PROTOCOL, "the answer to plan.submit has no planId");
     }
     buf_done(&fields);
@@ -125,7 +125,7 @@ enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
 static bool is_final(const char *result_json)
 {
     char status[24];
-    return member(result_json, "status", status, sizeof status) &&
+    return get_member(result_json, "status", status, sizeof status) &&
            (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 ||
             strcmp(status, "cancelled") == 0 || strcmp(status, "quarantined") == 0);
 }
@@ -135,28 +135,29 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
 {
     msec start = clock_mono_ms();
     msec deadline = timeout_ms == 0 ? MSEC_NEVER : start + timeout_ms;
-    msec seen = start;
-    char ask[128];
+    msec last_answer = start;
+    char request[128];
     char wait[192];
 
-    (void)snprintf(ask, sizeof ask, "{\"planId\":\"%.*s\"}", BT_ID_LEN, plan_id);
+    (void)snprintf(request, sizeof request, "{\"planId\":\"%.*s\"}", BT_ID_LEN, plan_id);
     for (;;) {
         msec now = clock_mono_ms();
         msec left = deadline > now ? deadline - now : 0;
         uint32_t slice = left < POLL_MS ? (uint32_t)left : POLL_MS;
         char *json = NULL;
-        uint32_t most = left < c->timeout_ms ? (uint32_t)(left > ASK_MIN_MS ? left : ASK_MIN_MS)
-                                             : c->timeout_ms;
-        enum bt_code code = client_call_for(c, "plan.result", ask, most, &json, err);
+        uint32_t timeout = left < c->timeout_ms
+                               ? (uint32_t)(left > CALL_MIN_MS ? left : CALL_MIN_MS)
+                               : c->timeout_ms;
+        enum bt_code code = client_call_for(c, "plan.result", request, timeout, &json, err);
         if (code == BT_OK && is_final(json)) {
             *ret_json = json;
             return BT_OK;
         }
         bt_free(json);
-        /* A daemon that is being restarted is waited for; one that stays away is reported. */
-        seen = code == BT_OK ? clock_mono_ms() : seen;
+        /* A restarting daemon is waited for. One that stays away is reported. */
+        last_answer = code == BT_OK ? clock_mono_ms() : last_answer;
         if (code != BT_OK && ((code != BT_UNAVAILABLE && code != BT_TIMEOUT) ||
-                              clock_mono_ms() - seen > CLIENT_GONE_MS)) {
+                              clock_mono_ms() - last_answer > CLIENT_GONE_MS)) {
             return code;
         }
         if (left == 0) {
@@ -167,12 +168,12 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
                        "{\"fromSeq\":1,\"planId\":\"%.*s\",\"types\":[\"plan_completed\"],"
                        "\"limit\":1,\"waitMs\":%u}",
                        BT_ID_LEN, plan_id, slice);
-        code =
-            client_call_for(c, "events.read", wait,
-                            slice + (left < c->timeout_ms ? ASK_MIN_MS : c->timeout_ms), NULL, err);
+        code = client_call_for(c, "events.read", wait,
+                               slice + (left < c->timeout_ms ? CALL_MIN_MS : c->timeout_ms), NULL,
+                               err);
         if (code == BT_OK && clock_mono_ms() - now < slice / 4) {
-            (void)link_wait(c->link,
-                            20); /* it has ended, or all waiting places are taken: do not spin */
+            (void)link_wait(c->link, 20); /* the plan has ended, or the daemon has no place for
+                                             another waiting request */
         }
     }
 }

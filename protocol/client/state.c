@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/client/state_file.h"
+#include "protocol/client/state_file_internal.h"
 #include "protocol/wire/doc.h"
 
 enum { TOKEN_BYTES = STATE_TOKEN_LEN / 2, PATH_BYTES = 4000, FILE_BYTES = 4096 };
@@ -15,18 +15,18 @@ enum { TOKEN_BYTES = STATE_TOKEN_LEN / 2, PATH_BYTES = 4000, FILE_BYTES = 4096 }
 static const char *const TOKEN_FILE = "token";
 static const char *const ENDPOINTS_FILE = "endpoints.json";
 
-static const char *env(const char *name)
+static const char *env_value(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
-/* Files are found again after a chdir, and by children with another working directory. */
+/* An absolute path stays right after a chdir and in children with another working directory. */
 static void add_absolute(struct buf *out, const char *path)
 {
     if (path[0] != '/') {
-        char here[PATH_BYTES];
-        buf_add_cstr(out, getcwd(here, sizeof here) == NULL ? "." : here);
+        char cwd[PATH_BYTES];
+        buf_add_cstr(out, getcwd(cwd, sizeof cwd) == NULL ? "." : cwd);
         buf_add_byte(out, '/');
     }
     buf_add_cstr(out, path);
@@ -37,19 +37,19 @@ static void add_absolute(struct buf *out, const char *path)
 
 enum bt_code state_dir_find(const char *flag, struct buf *ret_path, struct bt_error *err)
 {
-    const char *xdg = env("XDG_STATE_HOME");
+    const char *xdg = env_value("XDG_STATE_HOME");
 
     buf_clear(ret_path);
     if (flag != NULL && flag[0] != '\0') {
         add_absolute(ret_path, flag);
-    } else if (env("BATON_STATE") != NULL) {
-        add_absolute(ret_path, env("BATON_STATE"));
+    } else if (env_value("BATON_STATE") != NULL) {
+        add_absolute(ret_path, env_value("BATON_STATE"));
     } else if (xdg != NULL &&
-               xdg[0] == '/') { /* the XDG specification: relative paths are ignored */
+               xdg[0] == '/') { /* by the XDG specification relative paths are ignored */
         add_absolute(ret_path, xdg);
         buf_add_cstr(ret_path, "/baton");
-    } else if (env("HOME") != NULL) {
-        add_absolute(ret_path, env("HOME"));
+    } else if (env_value("HOME") != NULL) {
+        add_absolute(ret_path, env_value("HOME"));
         buf_add_cstr(ret_path, "/.local/state/baton");
     } else {
         return err_set(err, BT_NOT_FOUND,
@@ -77,7 +77,7 @@ static enum bt_code make_parents(const char *dir, struct bt_error *err)
         memcpy(path, dir, i);
         path[i] = '\0';
         if (mkdir(path, 0700) != 0 && errno != EEXIST && errno != EISDIR) {
-            return err_errno(err, errno, "%s: cannot be made", path);
+            return err_errno(err, errno, "%s: cannot be created", path);
         }
     }
     return BT_OK;
@@ -160,9 +160,9 @@ enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1], st
         (void)snprintf(text + 2 * i, 3, "%02x", secret[i]);
     }
     text[STATE_TOKEN_LEN] = '\n';
-    code = state_file_write(dir, TOKEN_FILE, (struct str){text, STATE_TOKEN_LEN + 1}, FILE_ONLY_NEW,
+    code = state_file_write(dir, TOKEN_FILE, (struct str){text, STATE_TOKEN_LEN + 1}, FILE_CREATE,
                             err);
-    if (code == BT_CONFLICT) { /* somebody was faster: theirs is the token */
+    if (code == BT_CONFLICT) { /* another process was faster, so its token counts */
         code = BT_OK;
     }
     return code == BT_OK ? state_token_read(dir, ret, err) : code;
@@ -208,7 +208,7 @@ enum bt_code state_endpoints_write(const char *dir, const struct state_endpoints
     return code;
 }
 
-static bool take_text(struct doc map, const char *name, char *ret, size_t max)
+static bool read_text(struct doc map, const char *name, char *ret, size_t max)
 {
     struct str text = doc_string(doc_get(map, str_from(name)));
 
@@ -221,13 +221,13 @@ static bool take_text(struct doc map, const char *name, char *ret, size_t max)
     return true;
 }
 
-static bool take_endpoints(struct doc map, struct state_endpoints *ret)
+static bool read_endpoints(struct doc map, struct state_endpoints *ret)
 {
     struct doc pid = doc_get(map, STR_LIT("pid"));
 
-    if (!take_text(map, "control", ret->control, STATE_URL_MAX) ||
-        !take_text(map, "events", ret->events, STATE_URL_MAX) ||
-        !take_text(map, "version", ret->version, STATE_VERSION_MAX) ||
+    if (!read_text(map, "control", ret->control, STATE_URL_MAX) ||
+        !read_text(map, "events", ret->events, STATE_URL_MAX) ||
+        !read_text(map, "version", ret->version, STATE_VERSION_MAX) ||
         !uuid_parse(doc_string(doc_get(map, STR_LIT("instance"))), &ret->instance) ||
         pid.ptr == NULL || doc_head(pid).kind != DOC_UINT) {
         return false;
@@ -249,9 +249,8 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
     code = state_file_read(dir, ENDPOINTS_FILE, false, &json, err);
     if (code == BT_OK) {
         code = json_to_doc(buf_str(&json), NULL, &packed, err);
-        if (code == BT_OK && !take_endpoints(doc_from_buf(&packed), &found)) {
-            code = err_set(err, BT_INVALID,
-                           "control, events, version, instance and pid should stand in it");
+        if (code == BT_OK && !read_endpoints(doc_from_buf(&packed), &found)) {
+            code = err_set(err, BT_INVALID, "expected control, events, version, instance and pid");
         }
         if (code != BT_OK) {
             code = err_wrap(err, "%s/%s", dir, ENDPOINTS_FILE);

@@ -1,8 +1,8 @@
 /*
  * The state directory: where it is, and the two small files in it by which every tool finds the
- * daemon. `token` (0600) is the shared secret; `endpoints.json` says where the daemon listens now.
- * For libbaton, agents, the command line and the daemon alike. Knows nothing of the journal that
- * lies beside them.
+ * daemon. `token` (0600) is the shared secret. `endpoints.json` has the addresses where the daemon
+ * listens. libbaton, agents, the command line and the daemon use this. The functions keep no state;
+ * different threads may call them.
  */
 #ifndef CLIENT_STATE_H
 #define CLIENT_STATE_H
@@ -24,34 +24,33 @@ struct state_endpoints {
 };
 
 /*
- * The absolute path: flag (NULL or "" = not given), else BATON_STATE, else $XDG_STATE_HOME/baton,
- * else
- * ~/.local/state/baton. Replaces what is in ret_path. Does not look at the disk. BT_NOT_FOUND when
- * even HOME is unset.
+ * Replaces ret_path by the absolute path of the directory: flag (NULL or "" = not given), else
+ * BATON_STATE, else $XDG_STATE_HOME/baton, else ~/.local/state/baton. Does not test whether it
+ * exists. BT_NOT_FOUND when HOME is unset too.
  */
 BT_MUST_CHECK enum bt_code state_dir_find(const char *flag, struct buf *ret_path,
                                           struct bt_error *err);
-/* Makes the directory (0700) and its parents where they are missing. BT_UNAUTHORIZED when it
- * belongs to somebody else or others may write to it; BT_INVALID when it is no directory. */
+/* Creates the directory (0700) and its missing parents. BT_UNAUTHORIZED when it belongs to another
+ * user or others may write to it. BT_INVALID when it is no directory. */
 BT_MUST_CHECK enum bt_code state_dir_make(const char *dir, struct bt_error *err);
 
-/* Reads the token, making it at the first call: two processes that race get the same one. ret is
- * terminated. */
+/* Reads the token, and creates it at the first call. Two processes that race get the same one. ret
+ * is terminated. */
 BT_MUST_CHECK enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1],
                                             struct bt_error *err);
-/* BT_NOT_FOUND: no daemon has started here. BT_UNAUTHORIZED: others may read it. BT_INVALID:
- * damaged. */
+/* BT_NOT_FOUND: no daemon has started here. BT_UNAUTHORIZED: others may read the file. BT_INVALID:
+ * it is damaged. */
 BT_MUST_CHECK enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1],
                                             struct bt_error *err);
 
-/* Replaces the file in one step: a reader sees the old or the new one, never a part. */
+/* Replaces the file atomically: a reader gets the old or the new one, never a part. */
 BT_MUST_CHECK enum bt_code state_endpoints_write(const char *dir, const struct state_endpoints *e,
                                                  struct bt_error *err);
-/* BT_NOT_FOUND: no daemon runs here, or it never did. The file may outlive a killed daemon: connect
- * to be sure. */
+/* BT_NOT_FOUND: no daemon runs here. The file may outlive a killed daemon, so connect to be sure.
+ */
 BT_MUST_CHECK enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
                                                 struct bt_error *err);
-/* Removes the file if it still is of this instance. */
+/* Removes the file if it still belongs to this instance. */
 BT_MUST_CHECK enum bt_code state_endpoints_remove(const char *dir, struct uuid instance,
                                                   struct bt_error *err);
 #endif

@@ -1,4 +1,4 @@
-#include "protocol/client/state_file.h"
+#include "protocol/client/state_file_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,17 +23,17 @@ static enum bt_code write_all(int fd, struct str bytes)
     return fsync(fd) == 0 ? BT_OK : BT_IO;
 }
 
-/* link() refuses an existing name, rename() replaces it: both in one step. */
-static int publish(int dir_fd, const char *temporary, const char *name, enum file_make make)
+/* linkat() fails when the name exists, renameat() replaces it. Both are atomic. */
+static int move_into_place(int dir_fd, const char *temporary, const char *name, enum file_mode mode)
 {
-    if (make == FILE_REPLACE) {
+    if (mode == FILE_REPLACE) {
         return renameat(dir_fd, temporary, dir_fd, name);
     }
     return linkat(dir_fd, temporary, dir_fd, name, 0);
 }
 
 enum bt_code state_file_write(const char *dir, const char *name, struct str bytes,
-                              enum file_make make, struct bt_error *err)
+                              enum file_mode mode, struct bt_error *err)
 {
     char temporary[80] = "";
     uint64_t random = 0;
@@ -54,7 +54,7 @@ enum bt_code state_file_write(const char *dir, const char *name, struct str byte
     fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || write_all(fd, bytes) != BT_OK) {
         code = err_errno(err, errno, "%s/%s: cannot be written", dir, name);
-    } else if (publish(dir_fd, temporary, name, make) != 0) {
+    } else if (move_into_place(dir_fd, temporary, name, mode) != 0) {
         code = errno == EEXIST ? err_set(err, BT_CONFLICT, "%s/%s is there already", dir, name)
                                : err_errno(err, errno, "%s/%s: cannot be put in place", dir, name);
     } else if (fsync(dir_fd) != 0) {
@@ -65,7 +65,7 @@ enum bt_code state_file_write(const char *dir, const char *name, struct str byte
 out:
     if (fd >= 0) {
         (void)close(fd);
-        (void)unlinkat(dir_fd, temporary, 0); /* gone already after a rename */
+        (void)unlinkat(dir_fd, temporary, 0); /* fails after a rename, which has moved the file */
     }
     if (dir_fd >= 0) {
         (void)close(dir_fd);

@@ -1,8 +1,7 @@
 /*
- * Every event once, in order, without gaps. The bus is only a hint that there is something new:
- * `expected` is the next sequence number that the caller has not had; a frame with exactly this
- * number is handed out, a later one (the bus dropped some) or a heartbeat that is ahead makes us
- * read the range by events.read.
+ * Delivers every event once, in order, without gaps. `expected` is the next sequence number that
+ * the caller has not had. A frame with this number is delivered. After a later one (the publisher
+ * dropped some) or a heartbeat that is ahead, the watch reads the range with events.read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@ enum {
     PAGE_LIMIT = 500,
     FRAMES_MAX = 1024,
     SETTLE_MS = 30,
-    SILENT_MS = 3000,
+    SILENCE_MS = 3000,
     READ_MIN_MS = 500,
     PAUSE_MS = 200
 };
@@ -24,14 +23,14 @@ struct bt_watch {
     struct bt_client *client;
     char plan_id[BT_ID_LEN + 1]; /* "" = all */
     uint64_t expected;
-    uint64_t known; /* the newest sequence number that we have heard of */
-    msec heard;     /* when the daemon was last heard of: it says something every second */
-    msec look_at; /* when to read once more (a fresh subscription may have missed some); MSEC_NEVER
-                     = not */
+    uint64_t newest_seq; /* the newest sequence number that any frame or answer had */
+    msec last_contact;   /* when the daemon last sent anything; a heartbeat comes every second */
+    msec read_at;        /* when to read again, because a new subscription may have missed events;
+                            MSEC_NEVER = not */
     uint64_t filled;
-    struct link_msg *frames[FRAMES_MAX]; /* a ring of what has arrived */
+    struct link_msg *frames[FRAMES_MAX]; /* a ring of frames that have arrived */
     uint32_t frames_at, frames_n;
-    struct link_msg *page; /* the answer being handed out */
+    struct link_msg *page; /* the answer that is being delivered */
     struct msg_reader page_reader;
     struct doc_cursor page_cursor;
     uint32_t page_left;
@@ -43,22 +42,22 @@ struct bt_watch {
 
 void watch_take(struct bt_watch *w, struct link_event *ev)
 {
-    w->heard = ev->msg != NULL ? clock_mono_ms() : w->heard;
+    w->last_contact = ev->msg != NULL ? clock_mono_ms() : w->last_contact;
     if (ev->type == LINK_SUB_UP) {
-        w->look_at = clock_mono_ms() + SETTLE_MS;
+        w->read_at = clock_mono_ms() + SETTLE_MS;
     }
     if (ev->msg == NULL) {
         return;
     }
-    if (w->frames_n == FRAMES_MAX) { /* dropping is fine: the numbers tell */
+    if (w->frames_n == FRAMES_MAX) { /* dropping is safe: the sequence numbers show the gap */
         link_msg_free(ev->msg);
         return;
     }
     w->frames[(w->frames_at + w->frames_n++) % FRAMES_MAX] = ev->msg;
 }
 
-/* The client's one subscription serves one watch after the other: a subscription is never closed
- * under traffic. */
+/* The client's one subscription serves one watch after another, because a socket must not be closed
+ * under traffic (N1). */
 static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = 2 * (size_t)LIMIT_EVENT_BYTES};
@@ -67,7 +66,7 @@ static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
 
     if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK ||
                            strcmp(now.events, c->events_url) == 0)) {
-        return BT_OK; /* same place: the link redials by itself */
+        return BT_OK; /* same address: the link redials by itself */
     }
     (void)snprintf(c->events_url, sizeof c->events_url, "%s", now.events);
     return link_sub_dial(c->link, c->events_url, NULL, 0, &limits, c, &c->sub, err);
@@ -98,10 +97,11 @@ enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t af
     }
     if (code == BT_OK) {
         w->client = c;
-        w->known = doc_head(doc_get(doc_from_buf(&doc), STR_LIT("lastSeq"))).u;
-        w->expected = after == UINT64_MAX ? w->known + 1 : after + 1;
-        w->heard = clock_mono_ms();
-        w->look_at = w->heard + SETTLE_MS; /* what came between the question and the subscription */
+        w->newest_seq = doc_head(doc_get(doc_from_buf(&doc), STR_LIT("lastSeq"))).u;
+        w->expected = after == UINT64_MAX ? w->newest_seq + 1 : after + 1;
+        w->last_contact = clock_mono_ms();
+        w->read_at = w->last_contact +
+                     SETTLE_MS; /* reads what came between the request and the subscription */
         (void)snprintf(w->plan_id, sizeof w->plan_id, "%s", plan_id != NULL ? plan_id : "");
         buf_init(&w->json, 8 * (size_t)LIMIT_EVENT_BYTES);
         c->watch = w;
@@ -147,10 +147,10 @@ uint64_t bt_watch_filled(const struct bt_watch *w)
     return w->filled;
 }
 
-/* Asks for what lies between `expected` and `known`. */
+/* Reads a page of events from `expected` on. */
 static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt_error *err)
 {
-    struct msg_events_read ask = {
+    struct msg_events_read query = {
         .from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
     struct msg_events_read_ok ok;
     struct doc_head head;
@@ -160,7 +160,7 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
     drop_page(w);
     buf_init(&request, LIMIT_CONTROL_BYTES);
     code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token),
-                       MSG_events_read, &ask, err);
+                       MSG_events_read, &query, err);
     if (code == BT_OK) {
         code = client_exchange(w->client, &request, timeout_ms, &w->page, err);
     }
@@ -180,13 +180,13 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
     w->page_cursor = doc_cursor(ok.events);
     w->page_left = doc_next(&w->page_cursor, &head) && head.kind == DOC_ARRAY ? head.n : 0;
     w->page_next = ok.next_seq;
-    w->known = ok.last_seq > w->known ? ok.last_seq : w->known;
-    w->heard = clock_mono_ms();
+    w->newest_seq = ok.last_seq > w->newest_seq ? ok.last_seq : w->newest_seq;
+    w->last_contact = clock_mono_ms();
     return BT_OK;
 }
 
-static enum bt_code hand_out(struct bt_watch *w, struct doc body, struct bt_event *ret,
-                             struct bt_error *err)
+static enum bt_code deliver(struct bt_watch *w, struct doc body, struct bt_event *ret,
+                            struct bt_error *err)
 {
     struct str type = doc_string(doc_get(body, STR_LIT("type")));
     struct str plan = doc_string(doc_get(body, STR_LIT("planId")));
@@ -203,8 +203,8 @@ static enum bt_code hand_out(struct bt_watch *w, struct doc body, struct bt_even
     return code;
 }
 
-/* The next event of the page; false when it is used up. */
-static bool from_page(struct bt_watch *w, struct doc *ret)
+/* Returns the next event of the page; false at its end. */
+static bool next_of_page(struct bt_watch *w, struct doc *ret)
 {
     while (w->page != NULL && w->page_left > 0) {
         uint64_t seq;
@@ -224,15 +224,15 @@ static bool from_page(struct bt_watch *w, struct doc *ret)
     return false;
 }
 
-/* Looks at one frame. True: *ret is the event that was expected (its bytes live in *ret_msg, to be
- * freed). */
-static bool from_frame(struct bt_watch *w, struct doc *ret, struct link_msg **ret_msg)
+/* Takes one frame. True: *ret is the expected event. Its bytes live in *ret_msg, which the caller
+ * frees. */
+static bool next_of_frame(struct bt_watch *w, struct doc *ret, struct link_msg **ret_msg)
 {
     struct link_msg *msg = w->frames[w->frames_at];
     struct str topic;
     struct str body;
     struct msg_reader r = {0};
-    bool hit = false;
+    bool is_next = false;
 
     w->frames_at = (w->frames_at + 1) % FRAMES_MAX;
     w->frames_n--;
@@ -241,24 +241,24 @@ static bool from_frame(struct bt_watch *w, struct doc *ret, struct link_msg **re
         struct doc d = {(const uint8_t *)body.ptr, body.len};
         bool beat = str_is(topic, "system/heartbeat");
         uint64_t seq = doc_head(doc_get(d, beat ? STR_LIT("lastSeq") : STR_LIT("seq"))).u;
-        w->known = seq > w->known ? seq : w->known;
+        w->newest_seq = seq > w->newest_seq ? seq : w->newest_seq;
         if (!beat && seq == w->expected) {
             w->expected++;
-            hit =
+            is_next =
                 w->plan_id[0] == 0 || str_is(doc_string(doc_get(d, STR_LIT("planId"))), w->plan_id);
             *ret = d;
         }
     }
     msg_reader_done(&r);
-    if (hit) {
+    if (is_next) {
         *ret_msg = msg;
     } else {
         link_msg_free(msg);
     }
-    return hit;
+    return is_next;
 }
 
-static void pump(struct bt_watch *w, msec timeout_ms)
+static void receive_frames(struct bt_watch *w, msec timeout_ms)
 {
     struct link_event ev;
 
@@ -273,37 +273,37 @@ static void pump(struct bt_watch *w, msec timeout_ms)
 }
 
 /*
- * Reads what is missing. BT_OK also when the daemon is away for now: tried again soon.
- * BT_UNAVAILABLE when it has been silent for so long that it will not come back by itself.
+ * Reads missing events. Returns BT_OK also when the daemon is away for a moment; the watch tries
+ * again soon. Returns BT_UNAVAILABLE when it has been silent for CLIENT_GONE_MS.
  */
 static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct bt_error *err)
 {
     msec left = deadline > now ? deadline - now : 0;
-    uint32_t most = w->client->timeout_ms;
+    uint32_t timeout = w->client->timeout_ms;
     enum bt_code code;
 
-    if (left < most) {
-        most = left > READ_MIN_MS ? (uint32_t)left : READ_MIN_MS;
+    if (left < timeout) {
+        timeout = left > READ_MIN_MS ? (uint32_t)left : READ_MIN_MS;
     }
-    w->look_at = MSEC_NEVER;
-    code = read_page(w, most, err);
+    w->read_at = MSEC_NEVER;
+    code = read_page(w, timeout, err);
     if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {
         return code;
     }
-    if (clock_mono_ms() - w->heard > CLIENT_GONE_MS) {
+    if (clock_mono_ms() - w->last_contact > CLIENT_GONE_MS) {
         return err_set(err, BT_UNAVAILABLE, "the daemon of %s has not been heard of for %d s",
                        w->client->dir, CLIENT_GONE_MS / 1000);
     }
-    w->look_at = clock_mono_ms() + 200;
+    w->read_at = clock_mono_ms() + 200;
     return BT_OK;
 }
 
-/* How long to wait for the link: not past what is to be done then. */
-static msec pause_of(const struct bt_watch *w, msec now, msec deadline)
+/* Returns how long to wait for the link, at most until the next read or the deadline. */
+static msec wait_time(const struct bt_watch *w, msec now, msec deadline)
 {
     msec until = deadline < now + PAUSE_MS ? deadline : now + PAUSE_MS;
 
-    until = w->look_at < until ? w->look_at : until;
+    until = w->read_at < until ? w->read_at : until;
     return until > now ? until - now : 0;
 }
 
@@ -316,19 +316,20 @@ enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_ev
         struct link_msg *msg = NULL;
         struct doc body;
         msec now;
-        if (from_page(w, &body)) {
-            return hand_out(w, body, ret, err);
+        if (next_of_page(w, &body)) {
+            return deliver(w, body, ret, err);
         }
         while (w->frames_n > 0) {
-            if (from_frame(w, &body, &msg)) {
-                enum bt_code code = hand_out(w, body, ret, err);
+            if (next_of_frame(w, &body, &msg)) {
+                enum bt_code code = deliver(w, body, ret, err);
                 link_msg_free(msg);
                 return code;
             }
         }
         now = clock_mono_ms();
-        if (w->look_at <= now ||
-            (w->look_at == MSEC_NEVER && (w->known >= w->expected || now - w->heard > SILENT_MS))) {
+        if (w->read_at <= now ||
+            (w->read_at == MSEC_NEVER &&
+             (w->newest_seq >= w->expected || now - w->last_contact > SILENCE_MS))) {
             enum bt_code code = catch_up(w, now, deadline, err);
             if (code != BT_OK) {
                 return code;
@@ -344,6 +345,6 @@ enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_ev
         if (subscribe(w, err) != BT_OK) {
             return err->code;
         }
-        pump(w, pause_of(w, now, deadline));
+        receive_frames(w, wait_time(w, now, deadline));
     }
 }

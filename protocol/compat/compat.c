@@ -1,25 +1,25 @@
 /*
- * The translator: takes one event of the bus, keeps what every vocabulary needs to know of its
- * plan, and lets the vocabulary say what it becomes. Only events and their own times: no clock, no
- * requests.
+ * The translator. It takes one event, updates the state that every vocabulary needs of its plan,
+ * and lets the vocabulary emit. It uses only events and their times: no clock, no requests.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/wire/msg.h"
 
-enum { NAMES_MAX = 8 };
-
-static const struct compat_words *const VOCABULARIES[] = {
-    &compat_s000, &compat_s001, &compat_s002, &compat_s003, &compat_telemetry, &compat_s004};
+static const struct compat_vocabulary *const VOCABULARIES[] = {
+    &vocabulary_ai_sdk,     &vocabulary_plan_executor,        &vocabulary_agent_turn,
+    &vocabulary_ptc_runner, &vocabulary_ptc_runner_telemetry, &vocabulary_orchestrator_log};
 enum { VOCABULARIES_N = sizeof VOCABULARIES / sizeof VOCABULARIES[0] };
 
 const char *const *bt_vocabulary_names(void)
 {
-    static const char *const names[NAMES_MAX] = {"s000",           "s001", "s002", "s003",
-                                                 "s003-telemetry", "s004", NULL};
+    static const char *const names[] = {"ai-sdk",     "plan-executor",        "agent-turn",
+                                        "ptc-runner", "ptc-runner-telemetry", "orchestrator-log",
+                                        NULL};
+    _Static_assert(sizeof names / sizeof names[0] == VOCABULARIES_N + 1, "a name per vocabulary");
     return names;
 }
 
@@ -36,21 +36,23 @@ static enum bt_code unknown(const char *name, struct bt_error *err)
 
 enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, struct bt_error *err)
 {
-    const struct compat_words *words = NULL;
+    const struct compat_vocabulary *vocabulary = NULL;
     struct bt_vocabulary *v;
 
     *ret = NULL;
     for (size_t i = 0; i < VOCABULARIES_N; i++) {
-        words = strcmp(VOCABULARIES[i]->name, name) == 0 ? VOCABULARIES[i] : words;
+        if (strcmp(VOCABULARIES[i]->name, name) == 0 || strcmp(VOCABULARIES[i]->alias, name) == 0) {
+            vocabulary = VOCABULARIES[i];
+        }
     }
-    if (words == NULL) {
+    if (vocabulary == NULL) {
         return unknown(name, err);
     }
     v = calloc(1, sizeof *v);
     if (v == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a translator");
     }
-    v->words = words;
+    v->vocabulary = vocabulary;
     buf_init(&v->body, COMPAT_OUT_BYTES);
     buf_init(&v->list, COMPAT_OUT_BYTES);
     buf_init(&v->parts, COMPAT_OUT_BYTES);
@@ -75,49 +77,52 @@ void bt_vocabulary_free(struct bt_vocabulary *v)
     free(v);
 }
 
-/* ---- what is kept for all vocabularies ---- */
+/* ---- state for all vocabularies ---- */
 
-static bool grows(const struct compat_event *ev)
+static bool adds_steps(const struct compat_event *ev)
 {
     return str_is(ev->type, "plan_modified") || str_is(ev->type, "synthesis_retry") ||
-           (str_is(ev->type, "replan_finished") && compat_yes(ev, "ok"));
+           (str_is(ev->type, "replan_finished") && compat_bool(ev, "ok"));
 }
 
-/* The bus tells plan_generated of every plan. One that was given names no planner; a retry or a
- * fork names that of the plan that it was made of. */
-static bool is_planned(const struct compat_event *ev)
+/* Every plan has a plan_generated event. A plan that the client submitted names no planner. A retry
+ * or fork names the planner of the plan that it copies. */
+static bool made_by_planner(const struct compat_event *ev)
 {
     return compat_text(ev, "planner").len > 0 && compat_text(ev, "parentPlanId").len == 0;
 }
 
-static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+static void update_plan(struct bt_vocabulary *v, struct compat_plan *p,
+                        const struct compat_event *ev)
 {
     if (str_is(ev->type, "planning_started")) {
-        p->planned = true;
-        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "goal"), STR_LIT("")));
+        p->by_planner = true;
+        compat_plan_text(v, p, &p->mission,
+                         compat_or_default(compat_text(ev, "goal"), STR_LIT("")));
     } else if (str_is(ev->type, "planning_failed")) {
-        p->planned = false; /* what comes now is a person's, or begins with planning_started */
+        p->by_planner = false; /* a person brings the plan, or planning_started comes again */
     } else if (str_is(ev->type, "plan_generated")) {
-        p->planned = p->planned || is_planned(ev);
-        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "query"), STR_LIT("")));
+        p->by_planner = p->by_planner || made_by_planner(ev);
+        compat_plan_text(v, p, &p->mission,
+                         compat_or_default(compat_text(ev, "query"), STR_LIT("")));
         p->first = p->total = p->current = compat_number(ev, "estimatedSteps", 0);
-        p->knows_total = true;
+        p->has_total = true;
     } else if (str_is(ev->type, "plan_started")) {
         p->started_ms = ev->ts_ms;
-        p->knows_start = ev->ts_ms != 0;
-        if (!p->knows_total) {
+        p->has_start = ev->ts_ms != 0;
+        if (!p->has_total) {
             p->first = p->total = p->current = compat_number(ev, "stepCount", 0);
-            p->knows_total = true;
+            p->has_total = true;
         }
     } else if (str_is(ev->type, "replan_started")) {
         compat_plan_text(v, p, &p->reason, compat_text(ev, "diagnosis"));
         p->replanning = compat_number(ev, "stepIndex", UINT64_MAX);
         p->replan_ms = ev->ts_ms;
-        p->fallen = false;
-    } else if (grows(ev)) {
+        p->failure_emitted = false;
+    } else if (adds_steps(ev)) {
         const uint64_t more = compat_number(ev, "newSteps", 0);
         p->replans += str_is(ev->type, "replan_finished") ? 1 : 0;
-        const bool copies = str_is(ev->type, "synthesis_retry"); /* one for each that it replaces */
+        const bool copies = str_is(ev->type, "synthesis_retry"); /* a copy replaces each of them */
         p->total += more < LIMIT_STEPS ? more : LIMIT_STEPS;
         p->current += copies || more > LIMIT_STEPS ? 0 : more;
     } else if (str_is(ev->type, "plan_step_completed") &&
@@ -126,23 +131,23 @@ static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct c
     }
 }
 
-/* Whether the story of the plan has been told to us without a hole. */
-static void follow(struct compat_plan *p, const struct compat_event *ev)
+/* Tracks whether every event of the plan was seen, from the first one on. */
+static void track_plan_seq(struct compat_plan *p, const struct compat_event *ev)
 {
     const uint64_t seq = compat_number(ev, "planSeq", 0);
 
-    if (seq == 0) { /* made by hand: its beginning is known by what it is */
-        p->whole =
-            p->whole || str_is(ev->type, "planning_started") || str_is(ev->type, "plan_generated");
+    if (seq == 0) { /* a stream made by hand: its first event is known by type */
+        p->seen_from_start = p->seen_from_start || str_is(ev->type, "planning_started") ||
+                             str_is(ev->type, "plan_generated");
         return;
     }
-    p->whole = seq == 1 || (p->whole && seq == p->plan_seq + 1);
+    p->seen_from_start = seq == 1 || (p->seen_from_start && seq == p->plan_seq + 1);
     p->plan_seq = seq;
 }
 
-/* ---- taking ---- */
+/* ---- one event ---- */
 
-static void forget_told(struct bt_vocabulary *v)
+static void clear_output(struct bt_vocabulary *v)
 {
     buf_clear(&v->out);
     buf_clear(&v->list);
@@ -160,16 +165,16 @@ static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
         return BT_OK;
     }
     v->last_seq = seq != 0 ? seq : v->last_seq;
-    compat_id_set(&v->about, ev->plan_id);
+    compat_id_set(&v->event_plan, ev->plan_id);
     if (ev->plan_id.len > 0) {
-        p = compat_plan_of(v, ev->plan_id);
+        p = compat_plan_get(v, ev->plan_id);
         if (p == NULL) {
             return BT_NOMEM;
         }
-        follow(p, ev);
-        count(v, p, ev);
+        track_plan_seq(p, ev);
+        update_plan(v, p, ev);
     }
-    v->words->take(v, p, ev);
+    v->vocabulary->take(v, p, ev);
     if (p != NULL && str_is(ev->type, "plan_completed")) {
         compat_plan_forget(v, p);
     }
@@ -183,7 +188,7 @@ enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event, size
     struct msg_reader r;
     enum bt_code code;
 
-    forget_told(v);
+    clear_output(v);
     code = msg_reader_init(&r, event, len, COMPAT_EVENT_BYTES, err);
     if (code != BT_OK) {
         return err_wrap(err, "an event");
@@ -214,7 +219,7 @@ bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret)
     }
     const struct compat_span *s = &v->spans[v->next++];
     *ret = (struct bt_translated){
-        .type = s->type, .plan_id = v->about.text, .json = (const char *)v->out.at + s->json};
+        .type = s->type, .plan_id = v->event_plan.text, .json = (const char *)v->out.at + s->json};
     return true;
 }
 
@@ -224,28 +229,28 @@ bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_t
 {
     static const char *const types[] = {"plan_generated", "plan_modified", "replan_finished",
                                         "synthesis_retry"};
-    bool makes = false;
+    bool makes_plan = false;
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        makes = makes || strcmp(types[i], event_type) == 0;
+        makes_plan = makes_plan || strcmp(types[i], event_type) == 0;
     }
-    return (v->words->wants_plan && makes) ||
-           (v->words->wants_revision && strcmp(event_type, "replan_finished") == 0);
+    return (v->vocabulary->wants_plan && makes_plan) ||
+           (v->vocabulary->wants_revision && strcmp(event_type, "replan_finished") == 0);
 }
 
 static size_t document_bytes(const struct compat_plan *p)
 {
     return p->document.len + p->by_step.cap * sizeof *p->by_step.slots +
-           p->n_rows * sizeof *p->rows;
+           p->n_step_offsets * sizeof *p->step_offsets;
 }
 
 static void document_done(struct compat_plan *p)
 {
     buf_done(&p->document);
     map_done(&p->by_step);
-    free(p->rows);
-    p->rows = NULL;
-    p->n_rows = 0;
+    free(p->step_offsets);
+    p->step_offsets = NULL;
+    p->n_step_offsets = 0;
 }
 
 void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p)
@@ -255,8 +260,8 @@ void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p)
     document_done(p);
 }
 
-/* Steps are found by their index. The id is for a document with other indexes; there the first of
- * two with one id counts. */
+/* Builds the index of steps. The id is used when a document has other indexes; of two steps with
+ * one id the first counts. */
 static enum bt_code index_steps(struct compat_plan *p)
 {
     const struct compat_event plan = {.body = doc_from_buf(&p->document)};
@@ -265,13 +270,15 @@ static enum bt_code index_steps(struct compat_plan *p)
     struct doc_cursor at = compat_steps(&plan, &left);
     enum bt_code code = BT_OK;
 
-    p->rows = calloc(COMPAT_STEPS < left ? COMPAT_STEPS : left + 1u, sizeof *p->rows);
-    if (p->rows == NULL) {
+    p->step_offsets =
+        calloc(COMPAT_STEPS < left ? COMPAT_STEPS : left + 1u, sizeof *p->step_offsets);
+    if (p->step_offsets == NULL) {
         return BT_NOMEM;
     }
-    while (code == BT_OK && p->n_rows < COMPAT_STEPS && compat_next_step(&at, &left, &step)) {
+    while (code == BT_OK && p->n_step_offsets < COMPAT_STEPS &&
+           compat_next_step(&at, &left, &step)) {
         const struct str id = compat_text(&step, "stepId");
-        p->rows[p->n_rows++] = (uint32_t)(step.body.ptr - p->document.at);
+        p->step_offsets[p->n_step_offsets++] = (uint32_t)(step.body.ptr - p->document.at);
         if (map_get(&p->by_step, id) == MAP_NONE) {
             code = map_put(&p->by_step, id, (uint32_t)(step.body.ptr - p->document.at));
         }
@@ -279,33 +286,33 @@ static enum bt_code index_steps(struct compat_plan *p)
     return code;
 }
 
-static struct compat_event described_at(const struct compat_plan *p, uint32_t begins)
+static struct compat_event document_at(const struct compat_plan *p, uint32_t begins)
 {
     struct doc_cursor at =
         doc_cursor((struct doc){p->document.at + begins, p->document.len - begins});
     return (struct compat_event){.body = doc_skip(&at)};
 }
 
-struct compat_event compat_described(const struct compat_plan *p, uint64_t index,
-                                     struct str step_id)
+struct compat_event compat_step_document(const struct compat_plan *p, uint64_t index,
+                                         struct str step_id)
 {
     struct compat_event step = {0};
     uint32_t begins;
 
-    if (index < p->n_rows) {
-        step = described_at(p, p->rows[index]);
+    if (index < p->n_step_offsets) {
+        step = document_at(p, p->step_offsets[index]);
     }
     if (step.body.ptr == NULL || !str_eq(compat_text(&step, "stepId"), step_id)) {
         begins = map_get(&p->by_step, step_id);
-        step = begins == MAP_NONE ? (struct compat_event){0} : described_at(p, begins);
+        step = begins == MAP_NONE ? (struct compat_event){0} : document_at(p, begins);
     }
     return step;
 }
 
 bool compat_has_step(const struct compat_plan *p, const struct compat_step *s)
 {
-    const struct compat_event step = compat_described(p, s->index, s->id);
-    return step.body.ptr == NULL || !compat_yes(&step, "superseded");
+    const struct compat_event step = compat_step_document(p, s->index, s->id);
+    return step.body.ptr == NULL || !compat_bool(&step, "superseded");
 }
 
 static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct bt_error *err)
@@ -317,7 +324,7 @@ static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct 
     if (plan_id.len == 0 || document.ptr == NULL || doc_head(document).kind != DOC_MAP) {
         return err_set(err, BT_INVALID, "expected the answer of plan.get with planId and document");
     }
-    p = compat_plan_of(v, plan_id);
+    p = compat_plan_get(v, plan_id);
     if (p == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a plan's document");
     }
@@ -342,7 +349,7 @@ enum bt_code bt_vocabulary_describe(struct bt_vocabulary *v, const char *plan_js
     struct buf doc;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(limits.bytes));
+    buf_init(&doc, json_doc_capacity(limits.bytes));
     code = json_to_doc(str_from(plan_json), &limits, &doc, err);
     if (code == BT_OK) {
         code = describe(v, doc_from_buf(&doc), err);

@@ -1,9 +1,9 @@
-/* What the translator remembers: open plans and turns, each with a cap, the oldest dropped. */
+/* The translator's state: open plans and turns. Each has a cap; over it the oldest is dropped. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 void compat_id_set(struct compat_id *id, struct str from)
 {
@@ -58,7 +58,7 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
 
     if (at < v->n_plans) {
         v->plans[at] = v->plans[--v->n_plans];
-        if (at < v->n_plans) { /* replaces a value: needs no memory */
+        if (at < v->n_plans) { /* replaces a value, which needs no memory */
             (void)!map_put(&v->by_id, compat_id_str(&v->plans[at]->id), at);
         }
     }
@@ -70,15 +70,15 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
     compat_plan_text(v, p, &p->agent, (struct str){NULL, 0});
     compat_plan_text(v, p, &p->name, (struct str){NULL, 0});
     compat_document_forget(v, p);
-    v->bytes -= p->shape.len;
-    buf_done(&p->shape);
+    v->bytes -= p->plan_map.len;
+    buf_done(&p->plan_map);
     free(p->steps);
     free(p->replanned);
     free(p);
 }
 
-/* The one that has been open for longest, but not `but`. */
-static struct compat_plan *oldest(const struct bt_vocabulary *v, const struct compat_plan *but)
+/* Returns the plan that was added first, but not `but`. */
+static struct compat_plan *oldest_plan(const struct bt_vocabulary *v, const struct compat_plan *but)
 {
     struct compat_plan *found = NULL;
 
@@ -90,13 +90,13 @@ static struct compat_plan *oldest(const struct bt_vocabulary *v, const struct co
     return found;
 }
 
-struct compat_plan *compat_plan_known(const struct bt_vocabulary *v, struct str plan_id)
+struct compat_plan *compat_plan_find(const struct bt_vocabulary *v, struct str plan_id)
 {
     const uint32_t at = plan_id.len > 0 ? map_get(&v->by_id, plan_id) : MAP_NONE;
     return at == MAP_NONE ? NULL : v->plans[at];
 }
 
-struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id)
+struct compat_plan *compat_plan_get(struct bt_vocabulary *v, struct str plan_id)
 {
     struct compat_id id;
     struct compat_plan *p;
@@ -108,15 +108,15 @@ struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id)
         return v->plans[at];
     }
     if (v->n_plans == COMPAT_PLANS) {
-        compat_plan_forget(v, oldest(v, NULL));
+        compat_plan_forget(v, oldest_plan(v, NULL));
     }
     p = calloc(1, sizeof *p);
     if (p == NULL) {
         return NULL;
     }
     p->id = id;
-    p->age = v->ages++;
-    buf_init(&p->shape, 16 * (size_t)LIMIT_EVENT_BYTES);
+    p->age = v->next_age++;
+    buf_init(&p->plan_map, 16 * (size_t)LIMIT_EVENT_BYTES);
     buf_init(&p->document, COMPAT_PLAN_BYTES / 2);
     if (map_put(&v->by_id, compat_id_str(&p->id), v->n_plans) != BT_OK) {
         free(p);
@@ -128,7 +128,7 @@ struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id)
 
 /* ---- steps ---- */
 
-/* Where the step is, or would be. */
+/* Returns the position of the step, or where to insert it. */
 static uint32_t place(const struct compat_plan *p, uint64_t index)
 {
     uint32_t from = 0;
@@ -165,7 +165,7 @@ void compat_step_drop(struct bt_vocabulary *v, struct compat_plan *p, uint64_t i
 void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size_t bytes)
 {
     while (v->bytes + bytes > COMPAT_BYTES && v->n_plans > 1) {
-        compat_plan_forget(v, oldest(v, p));
+        compat_plan_forget(v, oldest_plan(v, p));
     }
 }
 
@@ -188,7 +188,7 @@ static bool room_for_step(struct bt_vocabulary *v, struct compat_plan *p, size_t
     return true;
 }
 
-static struct str behind(char **at, struct str from)
+static struct str copy_after(char **at, struct str from)
 {
     const struct str to = {from.ptr == NULL ? NULL : *at, from.len};
 
@@ -217,9 +217,9 @@ struct compat_step *compat_step_keep(struct bt_vocabulary *v, struct compat_plan
     }
     at = (char *)(s + 1);
     *s = (struct compat_step){.index = (uint32_t)index, .bytes = bytes};
-    s->id = behind(&at, id);
-    s->tool = behind(&at, tool);
-    s->result = behind(&at, result);
+    s->id = copy_after(&at, id);
+    s->tool = copy_after(&at, tool);
+    s->result = copy_after(&at, result);
     const uint32_t where = place(p, index);
     memmove(&p->steps[where + 1], &p->steps[where], (p->n_steps - where) * sizeof p->steps[0]);
     p->steps[where] = s;
@@ -235,7 +235,7 @@ void compat_step_complete(struct bt_vocabulary *v, struct compat_plan *p,
     const struct str id = compat_text(ev, "stepId");
     struct compat_step *s;
 
-    for (uint32_t i = p->n_steps; i > 0; i--) { /* what a revision does anew counts once */
+    for (uint32_t i = p->n_steps; i > 0; i--) { /* a step that a revision repeats counts once */
         if (p->steps[i - 1]->completed && str_eq(p->steps[i - 1]->id, id)) {
             compat_step_drop(v, p, p->steps[i - 1]->index);
         }
@@ -252,10 +252,10 @@ bool compat_step_began(const struct compat_plan *p, const struct compat_event *e
     const uint64_t index = compat_number(ev, "stepIndex", UINT64_MAX);
     const struct compat_step *s = compat_step_find(p, index);
 
-    if (p->fallen && p->replanning == index) {
+    if (p->failure_emitted && p->replanning == index) {
         return false;
     }
-    return s != NULL ? s->open : !p->whole && compat_number(ev, "attempts", 0) > 0;
+    return s != NULL ? s->open : !p->seen_from_start && compat_number(ev, "attempts", 0) > 0;
 }
 
 struct str compat_error(const struct compat_plan *p, const struct compat_event *ev)
@@ -277,7 +277,7 @@ struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         n += has_result(p->steps[i]) ? 1 : 0;
     }
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     doc_put_map(&v->list, n);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         if (has_result(p->steps[i])) {

@@ -1,17 +1,17 @@
 /* The readers of keywords that hold subschemas. */
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
-enum bt_code keyword_schema(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_schema(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     return compile_child(k, at, NULL, NODE_NONE, at->value, &rule->u.node);
 }
 
-static enum bt_code read_list(struct compiler *k, const struct keyword_at *at,
+static enum bt_code read_list(struct compiler *k, const struct keyword_ctx *at,
                               struct node_list *ret)
 {
     uint32_t n = (uint32_t)cJSON_GetArraySize(at->value);
@@ -27,37 +27,38 @@ static enum bt_code read_list(struct compiler *k, const struct keyword_at *at,
     return code;
 }
 
-enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
-        return compile_fail(k, at, BT_INVALID, "expected an array with at least one schema");
+        return compile_error(k, at, BT_INVALID, "expected an array with at least one schema");
     }
     return read_list(k, at, &rule->u.list);
 }
 
-/* A keyword beside the one being read; "stands here twice" is checked by the caller's rule. */
-static struct keyword_at beside(struct compiler *k, const struct keyword_at *at, const char *name)
+/* Returns another keyword of the same node; .value NULL when the node does not have it. */
+static struct keyword_ctx sibling_keyword(struct compiler *k, const struct keyword_ctx *at,
+                                          const char *name)
 {
     const cJSON *source = k->s->nodes[at->node].source;
 
-    return (struct keyword_at){.node = at->node,
-                               .keyword = name,
-                               .value = cJSON_GetObjectItemCaseSensitive(source, name),
-                               .kind = at->kind};
+    return (struct keyword_ctx){.node = at->node,
+                                .keyword = name,
+                                .value = cJSON_GetObjectItemCaseSensitive(source, name),
+                                .kind = at->kind};
 }
 
-static enum bt_code expect_object(struct compiler *k, const struct keyword_at *at)
+static enum bt_code expect_object(struct compiler *k, const struct keyword_ctx *at)
 {
     return cJSON_IsObject(at->value) ? BT_OK
-                                     : compile_fail(k, at, BT_INVALID, "expected an object");
+                                     : compile_error(k, at, BT_INVALID, "expected an object");
 }
 
-static enum bt_code read_properties(struct compiler *k, const struct keyword_at *at,
+static enum bt_code read_properties(struct compiler *k, const struct keyword_ctx *at,
                                     struct members *m)
 {
     enum bt_code code = expect_object(k, at);
@@ -76,7 +77,7 @@ static enum bt_code read_properties(struct compiler *k, const struct keyword_at 
     return code;
 }
 
-static enum bt_code read_pattern_properties(struct compiler *k, const struct keyword_at *at,
+static enum bt_code read_pattern_properties(struct compiler *k, const struct keyword_ctx *at,
                                             struct members *m)
 {
     enum bt_code code = expect_object(k, at);
@@ -99,17 +100,17 @@ static enum bt_code read_pattern_properties(struct compiler *k, const struct key
     return code;
 }
 
-enum bt_code keyword_members(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_members(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
-    struct keyword_at names = beside(k, at, "properties");
-    struct keyword_at patterns = beside(k, at, "patternProperties");
-    struct keyword_at rest = beside(k, at, "additionalProperties");
+    struct keyword_ctx names = sibling_keyword(k, at, "properties");
+    struct keyword_ctx patterns = sibling_keyword(k, at, "patternProperties");
+    struct keyword_ctx rest = sibling_keyword(k, at, "additionalProperties");
     void *at_members = NULL;
     struct members *m;
     enum bt_code code;
 
-    if (rule == NULL) { /* a sibling keyword has brought all three in */
+    if (rule == NULL) { /* a sibling keyword has read all three */
         return BT_OK;
     }
     code = compile_alloc(k, 1, sizeof *m, &at_members);
@@ -133,12 +134,12 @@ enum bt_code keyword_members(struct compiler *k, const struct keyword_at *at)
     return code;
 }
 
-/* additionalItems counts only beside an array of items (draft 7, section 6.4.2). */
-enum bt_code keyword_items(struct compiler *k, const struct keyword_at *at)
+/* additionalItems only applies when items is an array (draft 7, section 6.4.2). */
+enum bt_code keyword_items(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
-    struct keyword_at items = beside(k, at, "items");
-    struct keyword_at rest = beside(k, at, "additionalItems");
+    struct keyword_ctx items = sibling_keyword(k, at, "items");
+    struct keyword_ctx rest = sibling_keyword(k, at, "additionalItems");
     enum bt_code code;
 
     if (rule == NULL) {
@@ -158,7 +159,7 @@ enum bt_code keyword_items(struct compiler *k, const struct keyword_at *at)
     return code;
 }
 
-enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
     enum bt_code code = expect_object(k, at);
@@ -166,7 +167,7 @@ enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *a
     void *list = NULL;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (code == BT_OK) {
         code = compile_alloc(k, (size_t)cJSON_GetArraySize(at->value), sizeof *d->at, &list);
@@ -182,8 +183,8 @@ enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *a
         if (keyword_is_name_list(v)) {
             one->needs = v;
         } else if (cJSON_IsArray(v)) {
-            code = compile_fail(k, at, BT_INVALID, "\"%.60s\": expected an array of strings",
-                                v->string);
+            code = compile_error(k, at, BT_INVALID, "\"%.60s\": expected an array of strings",
+                                 v->string);
         } else {
             code = compile_child(k, at, v->string, NODE_NONE, v, &one->node);
         }
@@ -191,18 +192,18 @@ enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *a
     return code;
 }
 
-enum bt_code keyword_if(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_if(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
-    struct keyword_at then_at = beside(k, at, "then");
-    struct keyword_at else_at = beside(k, at, "else");
-    struct branches *b;
+    struct keyword_ctx then_at = sibling_keyword(k, at, "then");
+    struct keyword_ctx else_at = sibling_keyword(k, at, "else");
+    struct conditional *b;
     enum bt_code code;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
-    b = &rule->u.branches;
+    b = &rule->u.conditional;
     b->then_node = NODE_NONE;
     b->else_node = NODE_NONE;
     code = compile_child(k, at, NULL, NODE_NONE, at->value, &b->if_node);
@@ -215,8 +216,8 @@ enum bt_code keyword_if(struct compiler *k, const struct keyword_at *at)
     return code;
 }
 
-/* Compiled although perhaps unused, so that a mistake is found when the schema is made. */
-enum bt_code keyword_definitions(struct compiler *k, const struct keyword_at *at)
+/* Compiles definitions although no $ref may use them, so that an error is found at compile time. */
+enum bt_code keyword_definitions(struct compiler *k, const struct keyword_ctx *at)
 {
     enum bt_code code = expect_object(k, at);
 

@@ -1,53 +1,53 @@
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "protocol/base/assert.h"
 
-bool check_spend(struct checker *c, uint64_t n)
+bool check_charge(struct checker *c, uint64_t n)
 {
-    if (c->bad != BT_OK) {
+    if (c->abort_code != BT_OK) {
         return false;
     }
-    if (n > c->work) {
-        c->work = 0;
-        return check_give_up(c, BT_LIMIT,
-                             "checking this value against its schema needs too much work");
+    if (n > c->budget) {
+        c->budget = 0;
+        return check_abort(c, BT_LIMIT,
+                           "checking this value against its schema needs too much work");
     }
-    c->work -= n;
+    c->budget -= n;
     return true;
 }
 
-bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...)
+bool check_abort(struct checker *c, enum bt_code code, const char *fmt, ...)
 {
     char text[160];
     va_list args;
 
-    if (c->bad == BT_OK) {
+    if (c->abort_code == BT_OK) {
         va_start(args, fmt);
         (void)vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
-        c->bad = err_set(c->err, code, "%s", text);
+        c->abort_code = err_set(c->err, code, "%s", text);
     }
     return false;
 }
 
-bool check_is_done(const struct checker *c, const struct sink *sink)
+bool check_is_done(const struct checker *c, const struct problem_list *problems)
 {
-    return c->bad != BT_OK || sink == NULL || sink->n == sink->max;
+    return c->abort_code != BT_OK || problems == NULL || problems->n == problems->max;
 }
 
 enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
 
-/* Depth is bounded by SCHEMA_CHECK_DEPTH; what does not fit is cut at the end, where "..." says so.
- */
-static void write_place(const struct place *p, struct buf *out)
+/* Recursion is bounded by SCHEMA_CHECK_DEPTH. format_path cuts a long path at its end and appends
+ * "...". */
+static void write_path(const struct instance_path *p, struct buf *out)
 {
     if (p == NULL) {
         return;
     }
-    write_place(p->parent, out);
+    write_path(p->parent, out);
     if (p->key == NULL) {
         buf_printf(out, "/%u", p->ix);
         return;
@@ -62,12 +62,12 @@ static void write_place(const struct place *p, struct buf *out)
     }
 }
 
-static void format_place(const struct place *p, char ret[PATH_MAX_BYTES])
+static void format_path(const struct instance_path *p, char ret[PATH_MAX_BYTES])
 {
     struct buf path;
 
     buf_init(&path, PATH_BYTES);
-    write_place(p, &path);
+    write_path(p, &path);
     if (buf_check(&path, NULL) != BT_OK) {
         (void)snprintf(ret, PATH_MAX_BYTES, "...");
     } else if (path.len >= PATH_MAX_BYTES) {
@@ -78,33 +78,34 @@ static void format_place(const struct place *p, char ret[PATH_MAX_BYTES])
     buf_done(&path);
 }
 
-bool check_report(const struct ask *a, const char *fmt, ...)
+bool check_report(const struct check_target *a, const char *fmt, ...)
 {
-    struct sink *sink = a->sink;
+    struct problem_list *problems = a->problems;
     struct schema_problem *p;
     va_list args;
 
-    if (sink == NULL || sink->n == sink->max) {
+    if (problems == NULL || problems->n == problems->max) {
         return false;
     }
-    p = &sink->at[sink->n];
+    p = &problems->at[problems->n];
     va_start(args, fmt);
     (void)vsnprintf(p->message, sizeof p->message, fmt, args);
     va_end(args);
-    format_place(a->place, p->path);
-    for (uint32_t i = 0; i < sink->n; i++) { /* two branches of allOf may say the same */
-        if (strcmp(sink->at[i].path, p->path) == 0 &&
-            strcmp(sink->at[i].message, p->message) == 0) {
+    format_path(a->path, p->path);
+    for (uint32_t i = 0; i < problems->n;
+         i++) { /* two branches of allOf may report the same problem */
+        if (strcmp(problems->at[i].path, p->path) == 0 &&
+            strcmp(problems->at[i].message, p->message) == 0) {
             return false;
         }
     }
-    sink->n++;
+    problems->n++;
     return false;
 }
 
 static const struct {
-    bool (*check)(struct checker *c, const struct rule *r, const struct ask *a);
-    uint32_t applies; /* to instances of these types; others pass */
+    bool (*check)(struct checker *c, const struct rule *r, const struct check_target *a);
+    uint32_t applies; /* the types that the rule is about; others pass */
 } rules[] = {
     [RULE_TYPE] = {rule_type, TYPE_ANY},
     [RULE_CONST] = {rule_const, TYPE_ANY},
@@ -136,8 +137,8 @@ static const struct {
 };
 _Static_assert(sizeof rules / sizeof rules[0] == RULE_COUNT, "a row for each kind of rule");
 
-/* After a wrong type, const or enum, what else is wrong with the value is noise. */
-static bool check_rules(struct checker *c, const struct node *node, const struct ask *a)
+/* After a wrong type, const or enum, further problems of the value do not help. */
+static bool check_rules(struct checker *c, const struct node *node, const struct check_target *a)
 {
     bool ok = true;
 
@@ -147,19 +148,19 @@ static bool check_rules(struct checker *c, const struct node *node, const struct
             continue;
         }
         ok = false;
-        if (r->kind <= RULE_ENUM || check_is_done(c, a->sink)) {
+        if (r->kind <= RULE_ENUM || check_is_done(c, a->problems)) {
             break;
         }
     }
-    return ok && c->bad == BT_OK;
+    return ok && c->abort_code == BT_OK;
 }
 
-bool node_check(struct checker *c, uint32_t ix, const struct ask *a)
+bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)
 {
     const struct node *node = &c->s->nodes[c->s->nodes[ix].ref];
     bool ok;
 
-    if (!check_spend(c, 1)) {
+    if (!check_charge(c, 1)) {
         return false;
     }
     if (node->kind == NODE_TRUE) {
@@ -169,8 +170,8 @@ bool node_check(struct checker *c, uint32_t ix, const struct ask *a)
         return check_report(a, "is not allowed here");
     }
     if (c->depth >= SCHEMA_CHECK_DEPTH) {
-        return check_give_up(c, BT_LIMIT, "the schema leads deeper than %d levels into this value",
-                             SCHEMA_CHECK_DEPTH);
+        return check_abort(c, BT_LIMIT, "the schema leads deeper than %d levels into this value",
+                           SCHEMA_CHECK_DEPTH);
     }
     c->depth++;
     ok = check_rules(c, node, a);
@@ -178,7 +179,7 @@ bool node_check(struct checker *c, uint32_t ix, const struct ask *a)
     return ok;
 }
 
-/* Values of a tree, as far as max and a safe depth. */
+/* Counts the values of a tree, up to max and to a safe depth. */
 static uint64_t count_values(const cJSON *v, uint32_t depth, uint64_t max)
 {
     uint64_t n = 1;
@@ -199,26 +200,26 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
                           struct bt_error *err)
 {
     struct schema_problem only;
-    struct sink sink = {.at = max == 0 ? &only : problems, .max = max == 0 ? 1 : max};
+    struct problem_list list = {.at = max == 0 ? &only : problems, .max = max == 0 ? 1 : max};
     struct checker c = {.s = s, .err = err};
-    struct ask a = {.item = instance, .sink = &sink};
+    struct check_target a = {.item = instance, .problems = &list};
     bool ok;
 
     *ret_n = 0;
     if (instance == NULL || node_type(instance) == 0) {
         return err_set(err, BT_INVALID, "there is no value to check");
     }
-    c.work = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);
+    c.budget = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);
     ok = node_check(&c, 0, &a);
-    pattern_memory_free(c.patterns);
-    if (c.bad != BT_OK) {
-        return c.bad;
+    pattern_matcher_free(c.matcher);
+    if (c.abort_code != BT_OK) {
+        return c.abort_code;
     }
     if (ok) {
         return BT_OK;
     }
-    ASSERT(sink.n > 0); /* a no without a reason */
-    *ret_n = max == 0 ? 0 : sink.n;
-    return err_set(err, BT_INVALID, "%s%s%s", sink.at[0].path,
-                   sink.at[0].path[0] == '\0' ? "" : ": ", sink.at[0].message);
+    ASSERT(list.n > 0); /* a false verdict always has a problem */
+    *ret_n = max == 0 ? 0 : list.n;
+    return err_set(err, BT_INVALID, "%s%s%s", list.at[0].path,
+                   list.at[0].path[0] == '\0' ? "" : ": ", list.at[0].message);
 }

@@ -1,13 +1,13 @@
-/* Rules about arrays. */
+/* Rules for arrays. */
 #include <stdlib.h>
 
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
-bool rule_item_count(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_item_count(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!check_spend(c, n / 16)) {
+    if (!check_charge(c, n / 16)) {
         return false;
     }
     if (r->kind == RULE_MIN_ITEMS) {
@@ -19,7 +19,7 @@ bool rule_item_count(struct checker *c, const struct rule *r, const struct ask *
                                            (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
-struct hashed {
+struct hashed_item {
     uint64_t hash;
     const cJSON *item;
     uint32_t ix;
@@ -27,8 +27,8 @@ struct hashed {
 
 static int by_hash(const void *a, const void *b)
 {
-    const struct hashed *x = a;
-    const struct hashed *y = b;
+    const struct hashed_item *x = a;
+    const struct hashed_item *y = b;
 
     if (x->hash != y->hash) {
         return x->hash < y->hash ? -1 : 1;
@@ -36,9 +36,9 @@ static int by_hash(const void *a, const void *b)
     return x->ix < y->ix ? -1 : x->ix > y->ix;
 }
 
-/* Equal items have equal hashes, so only runs of equal hashes are compared in full. */
-static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n,
-                       const struct ask *a)
+/* Equal items have equal hashes, so only runs of equal hashes are compared. */
+static bool find_duplicates(struct checker *c, const struct hashed_item *items, uint32_t n,
+                            const struct check_target *a)
 {
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = i + 1; j < n && items[j].hash == items[i].hash; j++) {
@@ -47,7 +47,7 @@ static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n
                                    items[j].ix);
                 return true;
             }
-            if (c->bad != BT_OK) {
+            if (c->abort_code != BT_OK) {
                 return true;
             }
         }
@@ -55,31 +55,31 @@ static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n
     return false;
 }
 
-bool rule_unique_items(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_unique_items(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint32_t n = (uint32_t)cJSON_GetArraySize(a->item);
     const cJSON *item = a->item->child;
-    struct hashed *items;
-    bool twins;
+    struct hashed_item *items;
+    bool found;
 
     (void)r;
-    if (n < 2 || !check_spend(c, n)) {
+    if (n < 2 || !check_charge(c, n)) {
         return n < 2;
     }
     items = calloc(n, sizeof *items);
     if (items == NULL) {
-        return check_give_up(c, BT_NOMEM, "out of memory for a check of %u items", n);
+        return check_abort(c, BT_NOMEM, "out of memory for a check of %u items", n);
     }
-    for (uint32_t i = 0; i < n && c->bad == BT_OK; i++, item = item->next) {
-        items[i] = (struct hashed){value_hash(c, item), item, i};
+    for (uint32_t i = 0; i < n && c->abort_code == BT_OK; i++, item = item->next) {
+        items[i] = (struct hashed_item){value_hash(c, item), item, i};
     }
     qsort(items, n, sizeof *items, by_hash);
-    twins = c->bad != BT_OK || find_twins(c, items, n, a);
+    found = c->abort_code != BT_OK || find_duplicates(c, items, n, a);
     free(items);
-    return !twins;
+    return !found;
 }
 
-bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_items(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     const struct items *items = &r->u.items;
     bool ok = true;
@@ -87,14 +87,14 @@ bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
 
     for (const cJSON *item = a->item->child; item != NULL; item = item->next, i++) {
         uint32_t node = i < items->tuple.n ? items->tuple.at[i] : items->rest;
-        struct place place = {.parent = a->place, .ix = i};
-        struct ask one = {.item = item, .place = &place, .sink = a->sink};
+        struct instance_path path = {.parent = a->path, .ix = i};
+        struct check_target one = {.item = item, .path = &path, .problems = a->problems};
         if (node == NODE_NONE) {
             break;
         }
         if (!node_check(c, node, &one)) {
             ok = false;
-            if (check_is_done(c, a->sink)) {
+            if (check_is_done(c, a->problems)) {
                 break;
             }
         }
@@ -102,14 +102,14 @@ bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
     return ok;
 }
 
-bool rule_contains(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_contains(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     for (const cJSON *item = a->item->child; item != NULL; item = item->next) {
-        struct ask one = {.item = item};
+        struct check_target one = {.item = item};
         if (node_check(c, r->u.node, &one)) {
             return true;
         }
-        if (c->bad != BT_OK) {
+        if (c->abort_code != BT_OK) {
             return false;
         }
     }

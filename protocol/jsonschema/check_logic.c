@@ -1,18 +1,18 @@
-/* Rules that combine schemas. Verdicts of a check that was given up mean nothing: c->bad is looked
- * at before them. */
-#include "protocol/jsonschema/check.h"
+/* Rules that combine schemas. The verdict of an aborted check is undefined, so these functions test
+ * c->abort_code first. */
+#include "protocol/jsonschema/check_internal.h"
 
-bool rule_all_of(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_all_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     bool ok = true;
 
-    for (uint32_t i = 0; i < r->u.list.n && (ok || !check_is_done(c, a->sink)); i++) {
+    for (uint32_t i = 0; i < r->u.list.n && (ok || !check_is_done(c, a->problems)); i++) {
         ok = node_check(c, r->u.list.at[i], a) && ok;
     }
     return ok;
 }
 
-static uint32_t depth_of(const char *path)
+static uint32_t path_depth(const char *path)
 {
     uint32_t n = 0;
 
@@ -22,34 +22,35 @@ static uint32_t depth_of(const char *path)
     return n;
 }
 
-/* The alternatives failed: the one that got deepest is the one that was meant. */
-struct nearest {
+/* When all alternatives fail, the one whose problem lies deepest is most likely the one meant. */
+struct best_match {
     struct schema_problem problem;
     bool any;
 };
 
-/* Each alternative is walked once, with room for its first problem, so that nesting does not double
- * the work. */
-static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struct nearest *best)
+/* Checks each alternative once and keeps its first problem, so nesting does not double the work. */
+static bool try_alternative(struct checker *c, uint32_t node, const struct check_target *a,
+                            struct best_match *best)
 {
     struct schema_problem why = {{0}, {0}};
-    struct sink own = {.at = &why, .max = 1};
-    struct ask one = {.item = a->item, .place = a->place, .sink = a->sink == NULL ? NULL : &own};
+    struct problem_list own = {.at = &why, .max = 1};
+    struct check_target one = {
+        .item = a->item, .path = a->path, .problems = a->problems == NULL ? NULL : &own};
 
     if (node_check(c, node, &one)) {
         return true;
     }
-    if (own.n == 1 && (!best->any || depth_of(why.path) > depth_of(best->problem.path))) {
+    if (own.n == 1 && (!best->any || path_depth(why.path) > path_depth(best->problem.path))) {
         best->problem = why;
         best->any = true;
     }
     return false;
 }
 
-/* The nearest problem is told with its own path when it lies deeper than the alternatives do. */
-static bool report_none(const struct ask *a, uint32_t n, const struct nearest *best)
+/* Reports the problem of the best match, with its own path. */
+static bool report_no_match(const struct check_target *a, uint32_t n, const struct best_match *best)
 {
-    if (a->sink == NULL || !best->any) {
+    if (a->problems == NULL || !best->any) {
         return check_report(a, "matches none of the %u forms allowed here", n);
     }
     return check_report(a, "matches none of the %u forms allowed here; the nearest: %.120s%s%.150s",
@@ -57,34 +58,34 @@ static bool report_none(const struct ask *a, uint32_t n, const struct nearest *b
                         best->problem.message);
 }
 
-bool rule_any_of(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_any_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct nearest best = {.any = false};
+    struct best_match best = {.any = false};
 
     for (uint32_t i = 0; i < r->u.list.n; i++) {
-        if (try_one(c, r->u.list.at[i], a, &best)) {
+        if (try_alternative(c, r->u.list.at[i], a, &best)) {
             return true;
         }
-        if (c->bad != BT_OK) {
+        if (c->abort_code != BT_OK) {
             return false;
         }
     }
-    return report_none(a, r->u.list.n, &best);
+    return report_no_match(a, r->u.list.n, &best);
 }
 
-bool rule_one_of(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_one_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct nearest best = {.any = false};
+    struct best_match best = {.any = false};
     uint32_t matched = 0;
 
     for (uint32_t i = 0; i < r->u.list.n && matched < 2; i++) {
-        matched += try_one(c, r->u.list.at[i], a, &best);
-        if (c->bad != BT_OK) {
+        matched += try_alternative(c, r->u.list.at[i], a, &best);
+        if (c->abort_code != BT_OK) {
             return false;
         }
     }
     if (matched == 0) {
-        return report_none(a, r->u.list.n, &best);
+        return report_no_match(a, r->u.list.n, &best);
     }
     return matched == 1 ||
            check_report(a,
@@ -93,23 +94,23 @@ bool rule_one_of(struct checker *c, const struct rule *r, const struct ask *a)
                         r->u.list.n);
 }
 
-bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_not(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct ask quiet = {.item = a->item, .place = a->place};
+    struct check_target silent = {.item = a->item, .path = a->path};
 
-    if (!node_check(c, r->u.node, &quiet)) {
-        return c->bad == BT_OK;
+    if (!node_check(c, r->u.node, &silent)) {
+        return c->abort_code == BT_OK;
     }
     return check_report(a, "is what \"not\" forbids here");
 }
 
-bool rule_if(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_if(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct ask quiet = {.item = a->item, .place = a->place};
-    bool yes = node_check(c, r->u.branches.if_node, &quiet);
-    uint32_t next = yes ? r->u.branches.then_node : r->u.branches.else_node;
+    struct check_target silent = {.item = a->item, .path = a->path};
+    bool yes = node_check(c, r->u.conditional.if_node, &silent);
+    uint32_t next = yes ? r->u.conditional.then_node : r->u.conditional.else_node;
 
-    if (c->bad != BT_OK) {
+    if (c->abort_code != BT_OK) {
         return false;
     }
     return next == NODE_NONE || node_check(c, next, a);

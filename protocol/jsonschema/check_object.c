@@ -1,12 +1,12 @@
-/* Rules about objects. */
+/* Rules for objects. */
 #include "protocol/base/suggest.h"
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
-bool rule_property_count(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_property_count(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!check_spend(c, n / 16)) {
+    if (!check_charge(c, n / 16)) {
         return false;
     }
     if (r->kind == RULE_MIN_PROPERTIES) {
@@ -18,17 +18,17 @@ bool rule_property_count(struct checker *c, const struct rule *r, const struct a
                                            (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
-/* The names that are not members of the object; the lookups cost what the object is long. */
+/* Reports the names that the object does not have. A lookup costs as much as the object is long. */
 static bool check_names(struct checker *c, const cJSON *names, const char *because,
-                        const struct ask *a)
+                        const struct check_target *a)
 {
     uint64_t cost = 1 + (uint64_t)cJSON_GetArraySize(a->item) / 16;
     bool ok = true;
 
     for (const cJSON *name = names->child; name != NULL; name = name->next) {
-        struct place place = {.parent = a->place, .key = name->valuestring};
-        struct ask one = {.place = &place, .sink = a->sink};
-        if (!check_spend(c, cost)) {
+        struct instance_path path = {.parent = a->path, .key = name->valuestring};
+        struct check_target one = {.path = &path, .problems = a->problems};
+        if (!check_charge(c, cost)) {
             return false;
         }
         if (cJSON_GetObjectItemCaseSensitive(a->item, name->valuestring) != NULL) {
@@ -37,26 +37,26 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
         ok = because == NULL
                  ? check_report(&one, "is missing")
                  : check_report(&one, "is missing, it is needed beside \"%.60s\"", because);
-        if (check_is_done(c, a->sink)) {
+        if (check_is_done(c, a->problems)) {
             break;
         }
     }
     return ok;
 }
 
-bool rule_required(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_required(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     return check_names(c, r->u.json, NULL, a);
 }
 
-bool rule_dependencies(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_dependencies(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     const struct dependencies *d = &r->u.dependencies;
     uint64_t cost = 1 + (uint64_t)cJSON_GetArraySize(a->item) / 16;
     bool ok = true;
 
-    for (uint32_t i = 0; i < d->n && (ok || !check_is_done(c, a->sink)); i++) {
-        if (!check_spend(c, cost)) {
+    for (uint32_t i = 0; i < d->n && (ok || !check_is_done(c, a->problems)); i++) {
+        if (!check_charge(c, cost)) {
             return false;
         }
         if (cJSON_GetObjectItemCaseSensitive(a->item, d->at[i].name) == NULL) {
@@ -70,20 +70,20 @@ bool rule_dependencies(struct checker *c, const struct rule *r, const struct ask
     return ok;
 }
 
-bool rule_property_names(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_property_names(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     bool ok = true;
 
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
         cJSON name = {.type = cJSON_String, .valuestring = member->string};
         struct schema_problem why = {.message = "is not allowed here"};
-        struct sink own = {.at = &why, .max = 1};
-        struct ask one = {.item = &name, .sink = a->sink == NULL ? NULL : &own};
+        struct problem_list own = {.at = &why, .max = 1};
+        struct check_target one = {.item = &name, .problems = a->problems == NULL ? NULL : &own};
         if (node_check(c, r->u.node, &one)) {
             continue;
         }
         ok = false;
-        if (check_is_done(c, a->sink)) {
+        if (check_is_done(c, a->problems)) {
             break;
         }
         (void)check_report(a, "the name \"%.60s\" is not right: %s", member->string, why.message);
@@ -93,9 +93,9 @@ bool rule_property_names(struct checker *c, const struct rule *r, const struct a
 
 enum { NAMES_SHOWN_BYTES = 160, NAMES_BYTES = 1024 };
 
-static bool report_unknown(const struct members *m, const char *name, const struct ask *a)
+static bool report_unknown(const struct members *m, const char *name, const struct check_target *a)
 {
-    struct suggest near = suggest_start(str_from(name));
+    struct suggest suggestion = suggest_start(str_from(name));
     struct buf allowed;
     const cJSON *known;
     const char *between = "";
@@ -107,16 +107,16 @@ static bool report_unknown(const struct members *m, const char *name, const stru
     buf_init(&allowed, NAMES_BYTES);
     cJSON_ArrayForEach(known, m->names)
     {
-        suggest_offer(&near, str_from(known->string));
+        suggest_offer(&suggestion, str_from(known->string));
         cut = cut || allowed.len + strlen(known->string) > NAMES_SHOWN_BYTES;
         if (!cut) {
             buf_printf(&allowed, "%s%s", between, known->string);
             between = ", ";
         }
     }
-    if (near.best.ptr != NULL) {
+    if (suggestion.best.ptr != NULL) {
         (void)check_report(a, "is not allowed here; did you mean \"%.*s\"? allowed: %s%s",
-                           STR_ARG(near.best), buf_cstr(&allowed), cut ? ", ..." : "");
+                           STR_ARG(suggestion.best), buf_cstr(&allowed), cut ? ", ..." : "");
     } else {
         (void)check_report(a, "is not allowed here; allowed: %s%s", buf_cstr(&allowed),
                            cut ? ", ..." : "");
@@ -125,7 +125,7 @@ static bool report_unknown(const struct members *m, const char *name, const stru
     return false;
 }
 
-static bool check_member(struct checker *c, const struct members *m, const struct ask *a)
+static bool check_member(struct checker *c, const struct members *m, const struct check_target *a)
 {
     const char *name = a->item->string;
     uint32_t node = map_get(&m->by_name, str_from(name));
@@ -142,27 +142,27 @@ static bool check_member(struct checker *c, const struct members *m, const struc
         return ok;
     }
     if (c->s->nodes[c->s->nodes[m->additional].ref].kind == NODE_FALSE) {
-        return check_is_done(c, a->sink) ? false : report_unknown(m, name, a);
+        return check_is_done(c, a->problems) ? false : report_unknown(m, name, a);
     }
     return node_check(c, m->additional, a);
 }
 
-bool rule_members(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_members(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     bool ok = true;
 
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
-        struct place place = {.parent = a->place, .key = member->string};
-        struct ask one = {.item = member, .place = &place, .sink = a->sink};
-        if (!check_spend(c, 1)) {
+        struct instance_path path = {.parent = a->path, .key = member->string};
+        struct check_target one = {.item = member, .path = &path, .problems = a->problems};
+        if (!check_charge(c, 1)) {
             return false;
         }
         if (!check_member(c, r->u.members, &one)) {
             ok = false;
-            if (check_is_done(c, a->sink)) {
+            if (check_is_done(c, a->problems)) {
                 break;
             }
         }
     }
-    return ok && c->bad == BT_OK;
+    return ok && c->abort_code == BT_OK;
 }

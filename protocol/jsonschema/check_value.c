@@ -1,10 +1,10 @@
-/* Rules about one value by itself. */
+/* Rules for a single value. */
 #include <math.h>
 
 #include "protocol/base/suggest.h"
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
-bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_type(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint32_t type = node_type(a->item);
     struct buf want;
@@ -17,7 +17,7 @@ bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
     if ((r->u.types & type) != 0) {
         return true;
     }
-    if (check_is_done(c, a->sink)) {
+    if (check_is_done(c, a->problems)) {
         return false;
     }
     buf_init(&want, DESCRIBE_MAX);
@@ -30,14 +30,14 @@ bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
     return false;
 }
 
-bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_const(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     struct buf text;
 
     if (value_equal(c, r->u.json, a->item)) {
         return true;
     }
-    if (check_is_done(c, a->sink)) {
+    if (check_is_done(c, a->problems)) {
         return false;
     }
     buf_init(&text, DESCRIBE_MAX);
@@ -52,25 +52,25 @@ bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
 
 enum { ENUM_SHOWN = 8 };
 
-/* The value that was perhaps meant. */
-static struct str suggest_enum(const struct rule *r, const struct ask *a)
+/* Returns the enum value that was probably meant, or "". */
+static struct str suggest_enum(const struct rule *r, const struct check_target *a)
 {
-    struct suggest near =
+    struct suggest suggestion =
         suggest_start(str_from(cJSON_IsString(a->item) ? a->item->valuestring : ""));
     const cJSON *v;
 
     cJSON_ArrayForEach(v, r->u.json)
     {
         if (cJSON_IsString(v)) {
-            suggest_offer(&near, str_from(v->valuestring));
+            suggest_offer(&suggestion, str_from(v->valuestring));
         }
     }
-    return near.best.ptr != NULL ? near.best : STR_LIT("");
+    return suggestion.best.ptr != NULL ? suggestion.best : STR_LIT("");
 }
 
-static bool report_enum(const struct rule *r, const struct ask *a)
+static bool report_enum(const struct rule *r, const struct check_target *a)
 {
-    const struct str near = suggest_enum(r, a);
+    const struct str suggestion = suggest_enum(r, a);
     uint32_t n = 0;
     const cJSON *v;
     struct buf text;
@@ -88,15 +88,15 @@ static bool report_enum(const struct rule *r, const struct ask *a)
     }
     buf_add_cstr(&text, ", got ");
     describe_value(&text, a->item);
-    if (near.len > 0) {
-        buf_printf(&text, "; did you mean \"%.*s\"?", STR_ARG(near));
+    if (suggestion.len > 0) {
+        buf_printf(&text, "; did you mean \"%.*s\"?", STR_ARG(suggestion));
     }
     (void)check_report(a, "expected %s%s", n == 1 ? "" : "one of ", buf_cstr(&text));
     buf_done(&text);
     return false;
 }
 
-bool rule_enum(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_enum(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     const cJSON *v;
 
@@ -106,11 +106,11 @@ bool rule_enum(struct checker *c, const struct rule *r, const struct ask *a)
             return true;
         }
     }
-    return check_is_done(c, a->sink) ? false : report_enum(r, a);
+    return check_is_done(c, a->problems) ? false : report_enum(r, a);
 }
 
-/* Doubles cannot say whether 0.0075 is a multiple of 0.0001; people mean yes. Whole numbers are
- * exact. */
+/* No double is exactly 0.0075, yet people expect it to be a multiple of 0.0001. Fractions get a
+ * tolerance; whole numbers are exact. */
 static bool is_multiple(double v, double of)
 {
     double q = v / of;
@@ -121,7 +121,7 @@ static bool is_multiple(double v, double of)
     return fabs(q - round(q)) <= 1e-9 * fmax(1, fabs(q));
 }
 
-bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_number(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     static const char *const must[RULE_COUNT] = {
         [RULE_MULTIPLE_OF] = "a multiple of",
@@ -146,7 +146,7 @@ bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
     } else {
         ok = v < bound;
     }
-    if (ok || check_is_done(c, a->sink)) {
+    if (ok || check_is_done(c, a->problems)) {
         return ok;
     }
     buf_init(&text, DESCRIBE_MAX);
@@ -159,8 +159,9 @@ bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
     return false;
 }
 
-/* Code points; counting stops behind the bound, so that a huge text costs what the bound costs. */
-bool rule_length(struct checker *c, const struct rule *r, const struct ask *a)
+/* Counts code points and stops after the bound, so the cost depends on the bound and not on the
+ * text. */
+bool rule_length(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint64_t n = 0;
     uint64_t bytes = 0;
@@ -169,7 +170,7 @@ bool rule_length(struct checker *c, const struct rule *r, const struct ask *a)
     for (const char *at = a->item->valuestring; *at != '\0' && n <= r->u.count; at++, bytes++) {
         n += ((unsigned char)*at & 0xc0) != 0x80;
     }
-    if (!check_spend(c, bytes / 256)) {
+    if (!check_charge(c, bytes / 256)) {
         return false;
     }
     ok = r->kind == RULE_MIN_LENGTH ? n >= r->u.count : n <= r->u.count;
@@ -185,7 +186,7 @@ bool rule_length(struct checker *c, const struct rule *r, const struct ask *a)
                                  (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
-static bool report_pattern(const char *source, const struct ask *a)
+static bool report_pattern(const char *source, const struct check_target *a)
 {
     struct buf got;
 
@@ -196,10 +197,10 @@ static bool report_pattern(const char *source, const struct ask *a)
     return false;
 }
 
-bool rule_pattern(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_pattern(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     if (pattern_match(c, r->u.pattern.code, a->item->valuestring)) {
         return true;
     }
-    return check_is_done(c, a->sink) ? false : report_pattern(r->u.pattern.text, a);
+    return check_is_done(c, a->problems) ? false : report_pattern(r->u.pattern.text, a);
 }

@@ -1,4 +1,4 @@
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,13 +7,14 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/buf.h"
 
-struct size {
+struct schema_size {
     uint32_t values;
     size_t bytes;
 };
 
-/* Everything that a schema may cost is bounded here, before a copy is made. */
-static enum bt_code measure(const cJSON *v, uint32_t depth, struct size *size, struct bt_error *err)
+/* Bounds the cost of a schema before it is copied. */
+static enum bt_code check_size(const cJSON *v, uint32_t depth, struct schema_size *size,
+                               struct bt_error *err)
 {
     if (depth > SCHEMA_DEPTH) {
         return err_set(err, BT_LIMIT, "#: the schema nests deeper than %d levels", SCHEMA_DEPTH);
@@ -31,7 +32,7 @@ static enum bt_code measure(const cJSON *v, uint32_t depth, struct size *size, s
     }
     if (cJSON_IsArray(v) || cJSON_IsObject(v)) {
         for (const cJSON *child = v->child; child != NULL; child = child->next) {
-            enum bt_code code = measure(child, depth + 1, size, err);
+            enum bt_code code = check_size(child, depth + 1, size, err);
             if (code != BT_OK) {
                 return code;
             }
@@ -40,13 +41,13 @@ static enum bt_code measure(const cJSON *v, uint32_t depth, struct size *size, s
     return BT_OK;
 }
 
-/* valueint of our own copy holds "node index + 1", so that two $refs to one place share a node. */
-static void unmark(cJSON *v)
+/* In our copy valueint holds the node index + 1, so that two $refs to one place share a node. */
+static void clear_node_marks(cJSON *v)
 {
     v->valueint = 0;
     if (cJSON_IsArray(v) || cJSON_IsObject(v)) {
         for (cJSON *child = v->child; child != NULL; child = child->next) {
-            unmark(child);
+            clear_node_marks(child);
         }
     }
 }
@@ -65,8 +66,8 @@ static void add_token(struct buf *out, const char *token)
     }
 }
 
-/* At most SCHEMA_DEPTH levels: a node's parent is nearer to the root of the tree. */
-static void add_place(const struct schema *s, uint32_t ix, struct buf *out)
+/* Recursion is at most SCHEMA_DEPTH deep: a node's parent is nearer to the root. */
+static void add_schema_path(const struct schema *s, uint32_t ix, struct buf *out)
 {
     const struct node *node = &s->nodes[ix];
 
@@ -74,7 +75,7 @@ static void add_place(const struct schema *s, uint32_t ix, struct buf *out)
         buf_add_cstr(out, node->keyword);
         return;
     }
-    add_place(s, node->parent, out);
+    add_schema_path(s, node->parent, out);
     add_token(out, node->keyword);
     if (node->key != NULL) {
         add_token(out, node->key);
@@ -83,23 +84,23 @@ static void add_place(const struct schema *s, uint32_t ix, struct buf *out)
     }
 }
 
-enum bt_code compile_fail(struct compiler *k, const struct keyword_at *at, enum bt_code code,
-                          const char *fmt, ...)
+enum bt_code compile_error(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
+                           const char *fmt, ...)
 {
     char text[320];
-    struct buf place;
+    struct buf path;
     va_list args;
 
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    buf_init(&place, (size_t)SCHEMA_BYTES * 2);
-    add_place(k->s, at->node, &place);
+    buf_init(&path, (size_t)SCHEMA_BYTES * 2);
+    add_schema_path(k->s, at->node, &path);
     if (at->keyword != NULL) {
-        add_token(&place, at->keyword);
+        add_token(&path, at->keyword);
     }
-    code = err_set(k->err, code, "%.180s: %s", buf_cstr(&place), text);
-    buf_done(&place);
+    code = err_set(k->err, code, "%.180s: %s", buf_cstr(&path), text);
+    buf_done(&path);
     return code;
 }
 
@@ -109,7 +110,7 @@ enum bt_code compile_alloc(struct compiler *k, size_t n, size_t size, void **ret
     return *ret != NULL ? BT_OK : err_set(k->err, BT_NOMEM, "out of memory for a schema");
 }
 
-struct rule *compile_rule(struct compiler *k, const struct keyword_at *at)
+struct rule *compile_rule(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule;
 
@@ -123,7 +124,7 @@ struct rule *compile_rule(struct compiler *k, const struct keyword_at *at)
     return rule;
 }
 
-/* The arrays are sized by the number of values, and each value becomes at most one node. */
+/* The arrays have room for every value, and a value becomes at most one node. */
 static uint32_t add_node(struct schema *s, const struct node *node, cJSON *source)
 {
     ASSERT(s->n_nodes < s->max_nodes);
@@ -133,51 +134,51 @@ static uint32_t add_node(struct schema *s, const struct node *node, cJSON *sourc
     return s->n_nodes - 1;
 }
 
-enum bt_code compile_child(struct compiler *k, const struct keyword_at *at, const char *key,
+enum bt_code compile_child(struct compiler *k, const struct keyword_ctx *at, const char *key,
                            uint32_t ix, cJSON *source, uint32_t *ret_node)
 {
     struct node node = {.parent = at->node, .keyword = at->keyword, .key = key, .ix = ix};
 
     if (!cJSON_IsObject(source) && !cJSON_IsBool(source)) {
-        return compile_fail(k, at, BT_INVALID, "%s%s%sa schema is an object or a boolean",
-                            key == NULL ? "" : "\"", key == NULL ? "" : key,
-                            key == NULL ? "" : "\": ");
+        return compile_error(k, at, BT_INVALID, "%s%s%sa schema is an object or a boolean",
+                             key == NULL ? "" : "\"", key == NULL ? "" : key,
+                             key == NULL ? "" : "\": ");
     }
     *ret_node =
         source->valueint != 0 ? (uint32_t)source->valueint - 1 : add_node(k->s, &node, source);
     return BT_OK;
 }
 
-/* $ref hides everything beside it (draft 7, section 8.3). */
+/* $ref overrides its sibling keywords (draft 7, section 8.3). */
 static enum bt_code read_ref(struct compiler *k, uint32_t ix, cJSON *value)
 {
-    struct keyword_at at = {.node = ix, .keyword = "$ref", .value = value};
+    struct keyword_ctx at = {.node = ix, .keyword = "$ref", .value = value};
     cJSON *target;
     const char *ref = value->valuestring;
 
     if (!cJSON_IsString(value)) {
-        return compile_fail(k, &at, BT_INVALID,
-                            "expected a string, for example \"#/definitions/x\"");
+        return compile_error(k, &at, BT_INVALID,
+                             "expected a string, for example \"#/definitions/x\"");
     }
     if (strlen(ref) > SCHEMA_POINTER_BYTES) {
-        return compile_fail(k, &at, BT_LIMIT, "longer than %d bytes", SCHEMA_POINTER_BYTES);
+        return compile_error(k, &at, BT_LIMIT, "longer than %d bytes", SCHEMA_POINTER_BYTES);
     }
     if (ref[0] != '#' && ref[0] != '\0') {
-        return compile_fail(k, &at, BT_INVALID,
-                            "\"%.80s\" leads outside of this schema, which is not supported; copy "
-                            "its text under \"definitions\" and refer to \"#/definitions/NAME\"",
-                            ref);
+        return compile_error(k, &at, BT_INVALID,
+                             "\"%.80s\" leads outside of this schema, which is not supported; copy "
+                             "its text under \"definitions\" and refer to \"#/definitions/NAME\"",
+                             ref);
     }
     if (ref[0] == '#' && ref[1] != '/' && ref[1] != '\0') {
-        return compile_fail(k, &at, BT_INVALID,
-                            "\"%.80s\" needs resolution by \"$id\", which is not supported; use a "
-                            "JSON pointer such as \"#/definitions/NAME\"",
-                            ref);
+        return compile_error(k, &at, BT_INVALID,
+                             "\"%.80s\" needs resolution by \"$id\", which is not supported; use a "
+                             "JSON pointer such as \"#/definitions/NAME\"",
+                             ref);
     }
     target = schema_pointer(k->s->tree, ref);
     if (target == NULL || (!cJSON_IsObject(target) && !cJSON_IsBool(target))) {
-        return compile_fail(k, &at, BT_INVALID, "\"%.160s\" %s", ref,
-                            target == NULL ? "leads nowhere" : "does not lead to a schema");
+        return compile_error(k, &at, BT_INVALID, "\"%.160s\" %s", ref,
+                             target == NULL ? "leads nowhere" : "does not lead to a schema");
     }
     k->s->nodes[ix].kind = NODE_REF;
     if (target->valueint != 0) {
@@ -232,8 +233,9 @@ static enum bt_code compile_node(struct compiler *k, uint32_t ix)
     return code;
 }
 
-/* A chain of $refs becomes one hop; a chain that bites its own tail says nothing and is refused. */
-static enum bt_code shorten_refs(struct compiler *k)
+/* Replaces a chain of $refs by one step. A chain that leads to itself has no meaning and is
+ * rejected. */
+static enum bt_code resolve_ref_chains(struct compiler *k)
 {
     struct schema *s = k->s;
 
@@ -244,8 +246,8 @@ static enum bt_code shorten_refs(struct compiler *k)
             target = s->nodes[target].ref;
         }
         if (s->nodes[target].kind == NODE_REF) {
-            struct keyword_at at = {.node = i, .keyword = "$ref"};
-            return compile_fail(k, &at, BT_INVALID, "leads back to itself");
+            struct keyword_ctx at = {.node = i, .keyword = "$ref"};
+            return compile_error(k, &at, BT_INVALID, "leads back to itself");
         }
         s->nodes[i].ref = target;
     }
@@ -256,7 +258,7 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
 {
     struct schema *s = k->s;
     struct node root = {.parent = NODE_NONE, .keyword = "#"};
-    struct keyword_at at = {.node = 0};
+    struct keyword_ctx at = {.node = 0};
     void *nodes = NULL;
     void *codes = NULL;
 
@@ -265,7 +267,7 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
     if (s->tree == NULL) {
         return err_set(k->err, BT_NOMEM, "out of memory for a schema");
     }
-    unmark(s->tree);
+    clear_node_marks(s->tree);
     if (compile_alloc(k, values, sizeof *s->nodes, &nodes) != BT_OK ||
         compile_alloc(k, values, sizeof(pcre2_code *), &codes) != BT_OK) {
         return BT_NOMEM;
@@ -274,28 +276,29 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
     s->codes = codes;
     (void)add_node(s, &root, s->tree);
     if (!cJSON_IsObject(s->tree) && !cJSON_IsBool(s->tree)) {
-        return compile_fail(k, &at, BT_INVALID, "a schema is an object or a boolean");
+        return compile_error(k, &at, BT_INVALID, "a schema is an object or a boolean");
     }
-    for (uint32_t i = 0; i < s->n_nodes; i++) { /* grows while it runs: this is the worklist */
+    for (uint32_t i = 0; i < s->n_nodes;
+         i++) { /* n_nodes grows in the loop: this is the worklist */
         enum bt_code code = compile_node(k, i);
         if (code != BT_OK) {
             return code;
         }
     }
-    return shorten_refs(k);
+    return resolve_ref_chains(k);
 }
 
 enum bt_code schema_compile(const struct cJSON *tree, struct schema **ret, struct bt_error *err)
 {
     struct bt_error own_err = {0};
     struct compiler k = {.err = err != NULL ? err : &own_err};
-    struct size size = {0};
+    struct schema_size size = {0};
     enum bt_code code;
 
     if (tree == NULL) {
         return err_set(err, BT_INVALID, "#: there is no schema");
     }
-    code = measure(tree, 1, &size, err);
+    code = check_size(tree, 1, &size, err);
     if (code != BT_OK) {
         return code;
     }

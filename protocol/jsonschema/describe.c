@@ -1,13 +1,13 @@
-/* Values and types in the words of a message. */
+/* Descriptions of values and types for messages. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 enum { SHOWN_BYTES = 40 };
 
-/* The shortest form that reads back as the same number. */
+/* Prints the shortest form that reads back as the same number. */
 static void describe_number(struct buf *out, double v)
 {
     char text[32];
@@ -19,7 +19,7 @@ static void describe_number(struct buf *out, double v)
     buf_add_cstr(out, text);
 }
 
-/* Control characters would disturb a terminal or a log. */
+/* Escapes control characters, which would disturb a terminal or a log. */
 static void describe_string(struct buf *out, const char *text)
 {
     size_t len = strlen(text);

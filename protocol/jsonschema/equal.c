@@ -1,18 +1,18 @@
-/* Equality and hashes of JSON values, paid for in units of work. */
+/* Equality and hashes of JSON values. Both charge units of work. */
 #include <string.h>
 
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 static bool objects_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {
     int n = cJSON_GetArraySize(a);
 
-    if (n != cJSON_GetArraySize(b) || !check_spend(c, (uint64_t)n / 4)) {
+    if (n != cJSON_GetArraySize(b) || !check_charge(c, (uint64_t)n / 4)) {
         return false;
     }
     for (const cJSON *member = a->child; member != NULL; member = member->next) {
         const cJSON *other = cJSON_GetObjectItemCaseSensitive(b, member->string);
-        if (!check_spend(c, (uint64_t)n / 16) || other == NULL || !value_equal(c, member, other)) {
+        if (!check_charge(c, (uint64_t)n / 16) || other == NULL || !value_equal(c, member, other)) {
             return false;
         }
     }
@@ -34,11 +34,11 @@ static bool arrays_equal(struct checker *c, const cJSON *a, const cJSON *b)
     return x == y;
 }
 
-/* Recursion is as deep as the shallower value; enums and consts are at most SCHEMA_DEPTH deep,
- * hashes check it. */
+/* Recursion is as deep as the shallower value. Enums and consts are at most SCHEMA_DEPTH deep, and
+ * hash_at checks the depth of items. */
 bool value_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {
-    if (!check_spend(c, 1) || node_type(a) != node_type(b)) {
+    if (!check_charge(c, 1) || node_type(a) != node_type(b)) {
         return false;
     }
     switch (node_type(a)) {
@@ -65,14 +65,13 @@ static uint64_t mix(uint64_t h, uint64_t v)
 static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
 {
     uint64_t h = 14695981039346656037u ^ node_type(v);
-    double number = v->valuedouble + 0.0; /* -0 becomes 0, they are equal */
+    double number = v->valuedouble + 0.0; /* -0 becomes 0: they are equal */
     uint64_t bits;
 
     if (depth > SCHEMA_CHECK_DEPTH) {
-        (void)check_give_up(c, BT_LIMIT, "the value nests deeper than %d levels",
-                            SCHEMA_CHECK_DEPTH);
+        (void)check_abort(c, BT_LIMIT, "the value nests deeper than %d levels", SCHEMA_CHECK_DEPTH);
     }
-    if (!check_spend(c, 1)) {
+    if (!check_charge(c, 1)) {
         return 0;
     }
     switch (node_type(v)) {
@@ -84,12 +83,14 @@ static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
     case TYPE_STRING:
         return mix(h, str_hash(str_from(v->valuestring)));
     case TYPE_ARRAY:
-        for (const cJSON *child = v->child; child != NULL && c->bad == BT_OK; child = child->next) {
+        for (const cJSON *child = v->child; child != NULL && c->abort_code == BT_OK;
+             child = child->next) {
             h = mix(h, hash_at(c, child, depth + 1));
         }
         return h;
-    case TYPE_OBJECT: /* a sum, since the order of members does not matter */
-        for (const cJSON *child = v->child; child != NULL && c->bad == BT_OK; child = child->next) {
+    case TYPE_OBJECT: /* a sum, because the order of members does not count */
+        for (const cJSON *child = v->child; child != NULL && c->abort_code == BT_OK;
+             child = child->next) {
             h += mix(str_hash(str_from(child->string)), hash_at(c, child, depth + 1));
         }
         return h;

@@ -1,7 +1,7 @@
 /* The table of keywords, and the readers of those without subschemas. */
 #include <math.h>
 
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 static const struct {
     const char *name;
@@ -12,7 +12,7 @@ static const struct {
     {"object", TYPE_OBJECT},
 };
 
-static enum bt_code add_type(struct compiler *k, const struct keyword_at *at, const cJSON *name,
+static enum bt_code add_type(struct compiler *k, const struct keyword_ctx *at, const cJSON *name,
                              struct rule *rule)
 {
     for (size_t i = 0; cJSON_IsString(name) && i < sizeof type_names / sizeof type_names[0]; i++) {
@@ -21,21 +21,21 @@ static enum bt_code add_type(struct compiler *k, const struct keyword_at *at, co
             return BT_OK;
         }
     }
-    return compile_fail(k, at, BT_INVALID,
-                        "%s%.40s%s is not a type; the types are null, boolean, number, integer, "
-                        "string, array, object",
-                        cJSON_IsString(name) ? "\"" : "",
-                        cJSON_IsString(name) ? name->valuestring : "this value",
-                        cJSON_IsString(name) ? "\"" : "");
+    return compile_error(k, at, BT_INVALID,
+                         "%s%.40s%s is not a type; the types are null, boolean, number, integer, "
+                         "string, array, object",
+                         cJSON_IsString(name) ? "\"" : "",
+                         cJSON_IsString(name) ? name->valuestring : "this value",
+                         cJSON_IsString(name) ? "\"" : "");
 }
 
-static enum bt_code read_type(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_type(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
     const cJSON *name;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsArray(at->value)) {
         return add_type(k, at, at->value, rule);
@@ -47,24 +47,24 @@ static enum bt_code read_type(struct compiler *k, const struct keyword_at *at)
             return code;
         }
     }
-    return rule->u.types != 0 ? BT_OK : compile_fail(k, at, BT_INVALID, "names no type");
+    return rule->u.types != 0 ? BT_OK : compile_error(k, at, BT_INVALID, "names no type");
 }
 
-static enum bt_code read_json(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_json(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     rule->u.json = at->value;
     return BT_OK;
 }
 
-static enum bt_code read_enum(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_enum(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
-        return compile_fail(k, at, BT_INVALID, "expected an array with at least one value");
+        return compile_error(k, at, BT_INVALID, "expected an array with at least one value");
     }
     return read_json(k, at);
 }
@@ -82,93 +82,93 @@ bool keyword_is_name_list(const cJSON *value)
     return true;
 }
 
-static enum bt_code read_names(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_names(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!keyword_is_name_list(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected an array of strings");
+        return compile_error(k, at, BT_INVALID, "expected an array of strings");
     }
     return read_json(k, at);
 }
 
-static enum bt_code read_number(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_number(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsNumber(at->value) || !isfinite(at->value->valuedouble)) {
-        return compile_fail(k, at, BT_INVALID, "expected a number");
+        return compile_error(k, at, BT_INVALID, "expected a number");
     }
     rule->u.number = at->value->valuedouble;
     if (at->kind == RULE_MULTIPLE_OF && rule->u.number <= 0) {
-        return compile_fail(k, at, BT_INVALID, "expected a number above 0");
+        return compile_error(k, at, BT_INVALID, "expected a number above 0");
     }
     return BT_OK;
 }
 
-static enum bt_code read_count(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_count(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
     double v = at->value->valuedouble;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsNumber(at->value) || !(v >= 0 && v <= 9007199254740992.0) || floor(v) != v) {
-        return compile_fail(k, at, BT_INVALID, "expected a whole number, 0 or more");
+        return compile_error(k, at, BT_INVALID, "expected a whole number, 0 or more");
     }
     rule->u.count = (uint64_t)v;
     return BT_OK;
 }
 
-static enum bt_code read_pattern(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_pattern(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsString(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected a regular expression as a string");
+        return compile_error(k, at, BT_INVALID, "expected a regular expression as a string");
     }
     rule->u.pattern.text = at->value->valuestring;
     return compile_pattern(k, at, at->value->valuestring, &rule->u.pattern.code);
 }
 
-static enum bt_code read_unique(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_unique(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsBool(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected true or false");
+        return compile_error(k, at, BT_INVALID, "expected true or false");
     }
     return cJSON_IsTrue(at->value) ? read_json(k, at) : BT_OK;
 }
 
-/* A name of the whole schema is an annotation; one inside would change what "#/..." below it means.
- */
-static enum bt_code read_id(struct compiler *k, const struct keyword_at *at)
+/* $id at the root is an annotation. Inside a schema it would change the meaning of "#/..." below
+ * it. */
+static enum bt_code read_id(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsString(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected a string");
+        return compile_error(k, at, BT_INVALID, "expected a string");
     }
     if (at->node != 0) {
-        return compile_fail(k, at, BT_INVALID,
-                            "resolution by \"$id\" is not supported; remove it, and refer to this "
-                            "place by a JSON pointer such as \"#/definitions/NAME\"");
+        return compile_error(k, at, BT_INVALID,
+                             "resolution by \"$id\" is not supported; remove it, and refer to this "
+                             "place by a JSON pointer such as \"#/definitions/NAME\"");
     }
     return BT_OK;
 }
 
-static enum bt_code refuse_later_draft(struct compiler *k, const struct keyword_at *at)
+static enum bt_code reject_later_draft(struct compiler *k, const struct keyword_ctx *at)
 {
-    return compile_fail(
+    return compile_error(
         k, at, BT_INVALID,
         "belongs to a later draft and is not supported; this is JSON Schema draft 7");
 }
 
 static const struct keyword {
     const char *name;
-    enum bt_code (*read)(struct compiler *k, const struct keyword_at *at);
+    enum bt_code (*read)(struct compiler *k, const struct keyword_ctx *at);
     enum rule_kind kind;
 } keywords[] = {
     {"type", read_type, RULE_TYPE},
@@ -204,23 +204,23 @@ static const struct keyword {
     {"definitions", keyword_definitions, RULE_COUNT},
     {"$defs", keyword_definitions, RULE_COUNT},
     {"$id", read_id, RULE_COUNT},
-    {"$anchor", refuse_later_draft, RULE_COUNT},
-    {"$dynamicRef", refuse_later_draft, RULE_COUNT},
-    {"$recursiveRef", refuse_later_draft, RULE_COUNT},
-    {"dependentRequired", refuse_later_draft, RULE_COUNT},
-    {"dependentSchemas", refuse_later_draft, RULE_COUNT},
-    {"prefixItems", refuse_later_draft, RULE_COUNT},
-    {"minContains", refuse_later_draft, RULE_COUNT},
-    {"maxContains", refuse_later_draft, RULE_COUNT},
-    {"unevaluatedItems", refuse_later_draft, RULE_COUNT},
-    {"unevaluatedProperties", refuse_later_draft, RULE_COUNT},
+    {"$anchor", reject_later_draft, RULE_COUNT},
+    {"$dynamicRef", reject_later_draft, RULE_COUNT},
+    {"$recursiveRef", reject_later_draft, RULE_COUNT},
+    {"dependentRequired", reject_later_draft, RULE_COUNT},
+    {"dependentSchemas", reject_later_draft, RULE_COUNT},
+    {"prefixItems", reject_later_draft, RULE_COUNT},
+    {"minContains", reject_later_draft, RULE_COUNT},
+    {"maxContains", reject_later_draft, RULE_COUNT},
+    {"unevaluatedItems", reject_later_draft, RULE_COUNT},
+    {"unevaluatedProperties", reject_later_draft, RULE_COUNT},
 };
 
 enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value)
 {
     for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
         if (strcmp(keywords[i].name, value->string) == 0) {
-            struct keyword_at at = {node, keywords[i].name, value, keywords[i].kind};
+            struct keyword_ctx at = {node, keywords[i].name, value, keywords[i].kind};
             return keywords[i].read(k, &at);
         }
     }

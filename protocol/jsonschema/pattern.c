@@ -1,24 +1,25 @@
 /*
- * Regular expressions through PCRE2, made to behave like ECMA-262 where that is cheap, and bounded.
- * PCRE2 does not tell how much it backtracked, only that it was more than a limit (for one place in
- * the text where a match may start). So it gets a small limit at first and four times more after
- * each failure: easy patterns are cheap, hard ones pay for each step, and `(a+)+$` ends with
- * BT_LIMIT soon.
+ * Regular expressions with PCRE2, set to behave like ECMA-262 where that is cheap, and bounded.
+ *
+ * PCRE2 does not report how much it backtracked. It only reports that one starting position needed
+ * more than a limit. So a match starts with a small limit and gets four times more after each
+ * failure. Easy patterns are cheap, hard ones pay for each step, and `(a+)+$` soon ends with
+ * BT_LIMIT.
  */
 #include <stdlib.h>
 
-#include "protocol/jsonschema/check.h"
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/check_internal.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 enum {
-    FIRST_LIMIT = 16,     /* backtracking at one start that is covered by MATCH_COST */
-    MATCH_COST = 2,       /* units, at the least */
+    FIRST_LIMIT = 16,     /* backtracking steps at one start that MATCH_COST covers */
+    MATCH_COST = 2,       /* units for any match */
     HEAP_KIB = 1024,      /* of backtracking frames in one match */
-    PARENS_NEST_MAX = 64, /* bounds the recursion of the pattern's compiler */
-    BYTES_PER_UNIT = 64,  /* every byte may be a start; the UTF-8 of the text is checked as well */
+    PARENS_NEST_MAX = 64, /* bounds the recursion of PCRE2's compiler */
+    BYTES_PER_UNIT = 64,  /* every byte may be a start, and PCRE2 checks the text's UTF-8 */
 };
 
-struct pattern_memory {
+struct pattern_matcher {
     pcre2_general_context *general;
     pcre2_match_context *match;
     pcre2_match_data *data;
@@ -36,9 +37,9 @@ void pattern_free(void *at, void *self)
     free(at);
 }
 
-/* PCRE2 gives \Z, \A, \K, \Q and others a meaning that ECMA-262 does not know: verdicts would not
- * be portable. */
-static char foreign_escape(const char *text)
+/* \Z, \A, \K, \Q and others mean something in PCRE2 and nothing in ECMA-262, so their verdicts
+ * would not be portable. */
+static char unsupported_escape(const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text != '\\') {
@@ -56,7 +57,7 @@ static char foreign_escape(const char *text)
     return 0;
 }
 
-enum bt_code compile_pattern(struct compiler *k, const struct keyword_at *at, const char *text,
+enum bt_code compile_pattern(struct compiler *k, const struct keyword_ctx *at, const char *text,
                              pcre2_code **ret)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
@@ -78,12 +79,13 @@ enum bt_code compile_pattern(struct compiler *k, const struct keyword_at *at, co
     (void)pcre2_set_parens_nest_limit(context, PARENS_NEST_MAX);
     (void)pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF);
     if (strlen(text) > SCHEMA_PATTERN_BYTES) {
-        code = compile_fail(k, at, BT_LIMIT, "a pattern is at most %d bytes", SCHEMA_PATTERN_BYTES);
+        code =
+            compile_error(k, at, BT_LIMIT, "a pattern is at most %d bytes", SCHEMA_PATTERN_BYTES);
         goto out;
     }
-    if (foreign_escape(text) != 0) {
-        code = compile_fail(k, at, BT_INVALID, "\"%.80s\": \\%c is not an escape of ECMA-262", text,
-                            foreign_escape(text));
+    if (unsupported_escape(text) != 0) {
+        code = compile_error(k, at, BT_INVALID, "\"%.80s\": \\%c is not an escape of ECMA-262",
+                             text, unsupported_escape(text));
         goto out;
     }
     *ret =
@@ -95,9 +97,9 @@ enum bt_code compile_pattern(struct compiler *k, const struct keyword_at *at, co
     } else {
         char why[128];
         (void)pcre2_get_error_message(number, (PCRE2_UCHAR *)why, sizeof why);
-        code =
-            compile_fail(k, at, BT_INVALID, "\"%.80s\" is not a regular expression: %s at byte %zu",
-                         text, why, (size_t)offset + 1);
+        code = compile_error(k, at, BT_INVALID,
+                             "\"%.80s\" is not a regular expression: %s at byte %zu", text, why,
+                             (size_t)offset + 1);
     }
 out:
     pcre2_compile_context_free(context);
@@ -105,7 +107,7 @@ out:
     return code;
 }
 
-void pattern_memory_free(struct pattern_memory *m)
+void pattern_matcher_free(struct pattern_matcher *m)
 {
     if (m != NULL) {
         pcre2_match_data_free(m->data);
@@ -115,68 +117,68 @@ void pattern_memory_free(struct pattern_memory *m)
     }
 }
 
-static bool prepare(struct checker *c)
+static bool matcher_prepare(struct checker *c)
 {
-    struct pattern_memory *m = c->patterns;
+    struct pattern_matcher *m = c->matcher;
 
     if (m != NULL) {
         return true;
     }
     m = calloc(1, sizeof *m);
     if (m == NULL) {
-        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
+        return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
-    c->patterns = m;
+    c->matcher = m;
     m->general = pcre2_general_context_create(pattern_alloc, pattern_free, NULL);
     if (m->general != NULL) {
         m->match = pcre2_match_context_create(m->general);
         m->data = pcre2_match_data_create(1, m->general);
     }
     if (m->match == NULL || m->data == NULL) {
-        pattern_memory_free(m);
-        c->patterns = NULL;
-        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
+        pattern_matcher_free(m);
+        c->matcher = NULL;
+        return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
     (void)pcre2_set_heap_limit(m->match, HEAP_KIB);
     return true;
 }
 
-/* What pcre2_match said, other than that its limit was reached. */
-static bool ended(struct checker *c, int found)
+/* Handles each result of pcre2_match but a reached limit. */
+static bool match_verdict(struct checker *c, int found)
 {
     if (found == PCRE2_ERROR_NOMEMORY) {
-        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
+        return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
     if (found == PCRE2_ERROR_HEAPLIMIT || found == PCRE2_ERROR_DEPTHLIMIT) {
-        return check_give_up(c, BT_LIMIT, "a pattern needs too much memory for this text");
+        return check_abort(c, BT_LIMIT, "a pattern needs too much memory for this text");
     }
-    return found >= 0; /* text that is not UTF-8 is an error too, and matches nothing */
+    return found >= 0; /* text that is not UTF-8 is an error and matches nothing */
 }
 
 bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
 {
     size_t len = strlen(text);
 
-    if (!prepare(c)) {
+    if (!matcher_prepare(c)) {
         return false;
     }
     for (uint32_t limit = FIRST_LIMIT;; limit *= 4) {
         int found;
-        if (!check_spend(c, MATCH_COST + len / BYTES_PER_UNIT)) {
+        if (!check_charge(c, MATCH_COST + len / BYTES_PER_UNIT)) {
             return false;
         }
-        (void)pcre2_set_match_limit(c->patterns->match, limit);
-        found = pcre2_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_JIT, c->patterns->data,
-                            c->patterns->match);
+        (void)pcre2_set_match_limit(c->matcher->match, limit);
+        found = pcre2_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_JIT, c->matcher->data,
+                            c->matcher->match);
         if (found == PCRE2_ERROR_MATCHLIMIT) {
-            if (!check_spend(c, limit)) {
+            if (!check_charge(c, limit)) {
                 return false;
             }
             continue;
         }
-        if (limit > FIRST_LIMIT && !check_spend(c, limit / 4 * (1 + len / BYTES_PER_UNIT))) {
+        if (limit > FIRST_LIMIT && !check_charge(c, limit / 4 * (1 + len / BYTES_PER_UNIT))) {
             return false;
         }
-        return ended(c, found);
+        return match_verdict(c, found);
     }
 }

@@ -1,5 +1,5 @@
 /* JSON pointers in URI fragments (RFC 6901, section 6). */
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 static int hex_value(char c)
 {
@@ -12,7 +12,7 @@ static int hex_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Undoes %XX; false on a broken or a zero escape. ret has room for the whole fragment. */
+/* Decodes %XX. Returns false for a broken or a zero escape. ret has room for the whole fragment. */
 static bool percent_decode(const char *from, char *ret)
 {
     for (; *from != '\0'; from++) {
@@ -32,8 +32,8 @@ static bool percent_decode(const char *from, char *ret)
     return true;
 }
 
-/* Undoes ~0 and ~1 of the token up to the next '/'; returns where it ended, NULL on a broken
- * escape. */
+/* Decodes ~0 and ~1 of the token up to the next '/'. Returns the end of the token, or NULL for a
+ * broken escape. */
 static const char *read_token(const char *from, char *ret)
 {
     for (; *from != '\0' && *from != '/'; from++) {

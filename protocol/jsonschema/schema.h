@@ -1,14 +1,14 @@
 /*
- * JSON Schema, a draft-7 subset (README lists what is supported and what is refused), bounded in
- * time, memory and depth, for hostile schemas and hostile instances. The one constraint language of
- * Baton: parameters, results, configuration, plans.
+ * JSON Schema, a draft-7 subset (README.md lists what is supported and what is rejected). Time,
+ * memory and depth are bounded, because schemas and instances may be hostile. Baton uses it for all
+ * constraints: parameters, results, configuration, plans.
  *
- * Compile once, check many. Not a full validator by intent: an unsupported keyword that would
- * change the verdict is an error at compile time, never silently ignored; annotations (title,
- * description, default, examples, $comment, format) are ignored.
+ * Compile once, check often. A compiled schema never changes, so threads may share it. An
+ * unsupported keyword that would change a verdict is an error at compile time and is never ignored.
+ * Annotations (title, description, default, examples, $comment, format) are ignored.
  */
-#ifndef SCHEMA_SCHEMA_H
-#define SCHEMA_SCHEMA_H
+#ifndef JSONSCHEMA_SCHEMA_H
+#define JSONSCHEMA_SCHEMA_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,9 +18,9 @@
 struct cJSON;
 struct schema;
 
-/* Compiles a schema tree (copied: the tree may be freed after). BT_INVALID names the JSON pointer
- * of what is wrong or unsupported ("#/properties/a/pattern: ..."). BT_LIMIT over the caps (64 KiB
- * of schema, depth 32, 4096 nodes). */
+/* Compiles a copy of the tree; the caller keeps its own and frees *ret with schema_free. BT_INVALID
+ * names the JSON pointer of the error ("#/properties/a/pattern: ..."). BT_LIMIT over the caps: 64
+ * KiB, 32 levels, 4096 values. */
 BT_MUST_CHECK enum bt_code schema_compile(const struct cJSON *tree, struct schema **ret,
                                           struct bt_error *err);
 void schema_free(struct schema *s);
@@ -31,9 +31,10 @@ struct schema_problem {
 };
 
 /*
- * Checks an instance and reports up to max problems (most useful first: document order). Returns
- * BT_OK when valid, BT_INVALID with *ret_n >= 1 problems otherwise, BT_LIMIT when the work budget
- * (100,000 checks, and 8 more for each value of the instance) ran out.
+ * Checks an instance and writes up to max problems: a value's own first, then those of its members
+ * in document order. Returns BT_OK when valid, else BT_INVALID with *ret_n problems; with max 0
+ * only err names the first one. Returns BT_LIMIT when the work budget ran out: 100,000 units, and 4
+ * more for each value of the instance.
  */
 BT_MUST_CHECK enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
                                         struct schema_problem *problems, uint32_t max,

@@ -1,7 +1,7 @@
 /*
- * A pair of inproc sockets, opened, connected and closed on the helper thread. Closing needs nng's
- * only reaper thread: when that is wedged (LIBRARIES part one, finding 1) the close never returns
- * and the age grows.
+ * Detects a wedged nng. The helper thread opens, connects and closes a pair of inproc sockets.
+ * Closing needs nng's only reaper thread. When that is wedged (N1), the close never returns and the
+ * age grows.
  */
 #include <nng/nng.h>
 
@@ -12,10 +12,10 @@
 #include "protocol/link/link_internal.h"
 
 static struct {
-    struct helper_job job;
+    struct helper_task task;
     msec period;
     atomic_bool started;
-    _Atomic msec healthy; /* when the last round ended */
+    _Atomic msec healthy; /* the end of the last successful round */
 } canary;
 
 static int canary_round(void)
@@ -32,9 +32,9 @@ static int canary_round(void)
     return rv;
 }
 
-static msec canary_run(struct helper_job *job)
+static msec canary_run(struct helper_task *task)
 {
-    (void)job;
+    (void)task;
     const int rv = canary_round();
     const msec now = clock_mono_ms();
     if (rv == 0) {
@@ -52,9 +52,9 @@ enum bt_code link_canary_start(msec period_ms, struct bt_error *err)
         return code;
     }
     canary.period = period_ms;
-    canary.job.run = canary_run;
+    canary.task.run = canary_run;
     atomic_store(&canary.healthy, clock_mono_ms());
-    helper_submit(&canary.job, 0);
+    helper_submit(&canary.task, 0);
     return BT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Options that every endpoint gets before it starts; dialing, listening, replacing stale dialers.
+/* The options of every endpoint before it starts; dialing, listening, and replacing stale dialers.
  */
 #include <nng/nng.h>
 
@@ -143,8 +143,8 @@ static int listener_options(const struct endpoint *e, nng_listener l)
     return rv;
 }
 
-/* Puts the port that the system chose into the url. */
-static int learn_port(struct endpoint *e, nng_listener l)
+/* Puts the port that the system chose into the URL. */
+static int read_bound_port(struct endpoint *e, nng_listener l)
 {
     int port = 0;
     const int rv = nng_listener_get_int(l, NNG_OPT_TCP_BOUND_PORT, &port);
@@ -166,7 +166,7 @@ enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret_listener, str
         rv = nng_listener_start(*ret_listener, 0);
     }
     if (rv == 0 && !endpoint_is_ipc(e)) {
-        rv = learn_port(e, *ret_listener);
+        rv = read_bound_port(e, *ret_listener);
     }
     if (rv != 0) {
         (void)nng_listener_close(*ret_listener);
@@ -175,22 +175,22 @@ enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret_listener, str
     return BT_OK;
 }
 
-/* On whole periods, so that thousands of lanes are looked at in one pass of the helper. */
+/* Checks fall on whole periods, so the helper checks thousands of lanes in one pass. */
 static msec next_check(void)
 {
     return (clock_mono_ms() / LINK_REDIAL_CHECK_MS + 1) * LINK_REDIAL_CHECK_MS;
 }
 
-static msec redial_run(struct helper_job *job)
+static msec redial_run(struct helper_task *task)
 {
-    struct redial *r = LINK_OF(job, struct redial, job);
+    struct redial *r = CONTAINER_OF(task, struct redial, task);
     const msec now = clock_mono_ms();
     if (!pipe_track_empty(r->track)) {
         r->down_since = now;
     } else if (now - r->down_since >= LINK_REDIAL_STALE_MS && pipe_track_pause(r->track)) {
         struct bt_error err;
-        (void)nng_dialer_close(
-            r->dialer); /* it has no pipe, and can get none now: no traffic to wedge on */
+        (void)nng_dialer_close(r->dialer); /* it has no pipe and can get none now, so there is no
+                                              traffic to wedge (N1) */
         if (endpoint_dial(r->endpoint, &r->dialer, &err) != BT_OK) {
             log_warn("link.redial_failed", "error=\"%s\"", err.msg);
         }
@@ -207,15 +207,15 @@ enum bt_code redial_start(struct redial *r, struct endpoint *e, struct pipe_trac
     if (code != BT_OK) {
         return code;
     }
-    r->job.run = redial_run;
+    r->task.run = redial_run;
     r->endpoint = e;
     r->track = t;
     r->down_since = clock_mono_ms();
-    helper_submit(&r->job, next_check());
+    helper_submit(&r->task, next_check());
     return BT_OK;
 }
 
-bool redial_is_young(const struct redial *r, msec now)
+bool redial_is_settling(const struct redial *r, msec now)
 {
     return r->endpoint != NULL && pipe_track_empty(r->track) &&
            now - r->down_since < LINK_DIAL_SETTLE_MS;
@@ -224,6 +224,6 @@ bool redial_is_young(const struct redial *r, msec now)
 void redial_stop(struct redial *r)
 {
     if (r->endpoint != NULL) {
-        helper_drop(&r->job);
+        helper_cancel(&r->task);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * One thread per process for what may block: closing sockets, probing ipc listeners, the reaper
- * canary. When nng 1.5.2 wedges, a close never returns, this thread stops, and the age of the
- * canary tells.
+ * One thread per process for calls that may block: closing sockets, probing ipc listeners, the
+ * canary. When nng wedges (N1), a close never returns, this thread stops, and the canary's age
+ * grows.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,10 +14,10 @@
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t wake;  /* jobs changed */
-    pthread_cond_t ended; /* a counter went down */
-    struct helper_job *jobs;
-    struct helper_job *batch; /* due, not run yet */
+    pthread_cond_t wake;  /* the tasks changed */
+    pthread_cond_t ended; /* a counter was decremented */
+    struct helper_task *tasks;
+    struct helper_task *batch; /* due, not yet run */
     bool started;
 } helper = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,21 +37,20 @@ static struct timespec timespec_of(msec at)
                              .tv_nsec = (long)(at % 1000) * 1000000L};
 }
 
-/* Moves what is due to the batch and returns when the next of the others is. One pass however many
- * are due. */
+/* Moves the due tasks to the batch and returns when the next of the others is due, in one pass. */
 static msec collect_due(msec now)
 {
     msec next = MSEC_NEVER;
-    struct helper_job **j = &helper.jobs;
+    struct helper_task **j = &helper.tasks;
     while (*j != NULL) {
-        struct helper_job *job = *j;
-        if (job->due <= now) {
-            *j = job->next;
-            job->next = helper.batch;
-            helper.batch = job;
+        struct helper_task *task = *j;
+        if (task->due <= now) {
+            *j = task->next;
+            task->next = helper.batch;
+            helper.batch = task;
         } else {
-            next = job->due < next ? job->due : next;
-            j = &job->next;
+            next = task->due < next ? task->due : next;
+            j = &task->next;
         }
     }
     return next;
@@ -60,15 +59,15 @@ static msec collect_due(msec now)
 static void run_batch(void)
 {
     while (helper.batch != NULL) {
-        struct helper_job *job = helper.batch;
-        helper.batch = job->next;
+        struct helper_task *task = helper.batch;
+        helper.batch = task->next;
         unlock();
-        const msec again = job->run(job);
+        const msec again = task->run(task);
         lock();
         if (again != MSEC_NEVER) {
-            job->due = again;
-            job->next = helper.jobs;
-            helper.jobs = job;
+            task->due = again;
+            task->next = helper.tasks;
+            helper.tasks = task;
         }
     }
 }
@@ -91,7 +90,7 @@ static void *helper_main(void *unused)
     return NULL;
 }
 
-/* With every signal blocked: they belong to the owner's signalfd. */
+/* The thread blocks every signal, because signals belong to the owner's signalfd. */
 static int start_thread(void)
 {
     sigset_t all;
@@ -131,37 +130,37 @@ enum bt_code helper_start(struct bt_error *err)
     return BT_OK;
 }
 
-void helper_submit(struct helper_job *job, msec due)
+void helper_submit(struct helper_task *task, msec due)
 {
     lock();
-    job->due = due;
-    job->next = helper.jobs;
-    helper.jobs = job;
+    task->due = due;
+    task->next = helper.tasks;
+    helper.tasks = task;
     (void)pthread_cond_signal(&helper.wake);
     unlock();
 }
 
-static bool drop_from(struct helper_job **list, const struct helper_job *job)
+static bool remove_from(struct helper_task **list, const struct helper_task *task)
 {
-    for (struct helper_job **j = list; *j != NULL; j = &(*j)->next) {
-        if (*j == job) {
-            *j = job->next;
+    for (struct helper_task **j = list; *j != NULL; j = &(*j)->next) {
+        if (*j == task) {
+            *j = task->next;
             return true;
         }
     }
     return false;
 }
 
-void helper_drop(struct helper_job *job)
+void helper_cancel(struct helper_task *task)
 {
     lock();
-    if (!drop_from(&helper.jobs, job)) {
-        (void)drop_from(&helper.batch, job);
+    if (!remove_from(&helper.tasks, task)) {
+        (void)remove_from(&helper.batch, task);
     }
     unlock();
 }
 
-void helper_count(uint32_t *counter, int by)
+void helper_counter_add(uint32_t *counter, int by)
 {
     lock();
     *counter = (uint32_t)((int64_t)*counter + by);

@@ -1,4 +1,4 @@
-/* Treiber stack (IBM RJ 5118, 1986) whose consumer takes everything at once, hence no ABA, and
+/* A Treiber stack (IBM RJ 5118, 1986). The consumer takes the whole stack, which excludes ABA, and
  * reverses it to FIFO. */
 #include <errno.h>
 #include <unistd.h>
@@ -13,14 +13,14 @@ static void wake(int fd)
     do {
         n = write(fd, &one, sizeof one);
     } while (n < 0 && errno == EINTR);
-    /* EAGAIN would mean 2^64 - 2 unread wake-ups: readable anyway. */
+    /* EAGAIN would mean 2^64 - 2 unread wake-ups; the fd is readable then. */
     ASSERT(n == (ssize_t)sizeof one || errno == EAGAIN);
 }
 
 void inbox_push(struct inbox *in, struct inbox_node *n)
 {
     if (atomic_exchange(&n->queued, true)) {
-        return; /* it is already on its way; the owner reads the newest state when it gets there */
+        return; /* it is already queued; the owner will read the newest state */
     }
     const int fd = in->fd;
     struct inbox_node *head = atomic_load(&in->head);
@@ -49,8 +49,7 @@ struct inbox_node *inbox_take(struct inbox *in)
     if (in->taken == NULL && !take_all(in)) {
         uint64_t count = 0;
         const ssize_t got = read(in->fd, &count, sizeof count);
-        /* A push between the two steps may have had its wake-up eaten by this read: give it back.
-         */
+        /* This read may have consumed the wake-up of a push in between: write it again. */
         if (!take_all(in)) {
             return NULL;
         }
@@ -61,7 +60,7 @@ struct inbox_node *inbox_take(struct inbox *in)
     struct inbox_node *n = in->taken;
     in->taken = n->next;
     n->next = NULL;
-    /* Before its state is read: whatever changes from here on pushes it again. */
+    /* Clear the flag before reading the state: any later change queues the node again. */
     (void)atomic_exchange(&n->queued, false);
     return n;
 }

@@ -1,9 +1,11 @@
 /*
- * Keeps an ipc:// listener of nng 1.5.2 alive (RELIABILITY F1). One connect() and close() without a
- * handshake ends its accept loop for ever, while the pipes that it has go on. So: only our own user
- * can reach the path (directory 0700), only one process listens on it (lock file, before nng's own
- * check, which kills the other one's listener), and the helper thread shakes hands with it now and
- * then and puts a new listener on the path when that fails.
+ * Keeps an ipc:// listener alive (N6). One connect() and close() without a handshake ends its
+ * accept loop for ever, while its pipes continue.
+ *
+ * Three measures help. Only our own user can reach the path: its directory has mode 0700 (N15).
+ * Only one process listens on it: a lock file is taken before nng's own check, which would end the
+ * other process's listener. And the helper thread probes the listener with a handshake and puts a
+ * new listener on the path when the probe fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +28,7 @@ static const char *ipc_path(const struct endpoint *e)
     return e->url + strlen("ipc://");
 }
 
-static enum bt_code private_directory(const struct endpoint *e, struct bt_error *err)
+static enum bt_code ensure_private_directory(const struct endpoint *e, struct bt_error *err)
 {
     char dir[LINK_URL_MAX];
     struct stat st;
@@ -34,7 +36,7 @@ static enum bt_code private_directory(const struct endpoint *e, struct bt_error 
     char *slash = strrchr(dir, '/');
     *(slash == dir ? slash + 1 : slash) = '\0';
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
-        return err_errno(err, errno, "%s: its directory cannot be made", e->url);
+        return err_errno(err, errno, "%s: its directory cannot be created", e->url);
     }
     if (lstat(dir, &st) != 0) {
         return err_errno(err, errno, "%s: its directory", e->url);
@@ -53,7 +55,7 @@ enum bt_code ipc_guard_lock(struct ipc_guard *g, struct endpoint *e, struct bt_e
     if (!endpoint_is_ipc(e)) {
         return BT_OK;
     }
-    enum bt_code code = private_directory(e, err);
+    enum bt_code code = ensure_private_directory(e, err);
     if (code != BT_OK) {
         return code;
     }
@@ -95,27 +97,28 @@ static bool wait_for(int fd, short events, msec until)
     }
 }
 
-/* Both sides send eight bytes; the pipe that this makes ends in order when we hang up. */
-static bool shake_hands(int fd, uint16_t peer)
+/* Both sides send eight bytes. The pipe that this creates ends normally when we hang up. */
+static bool handshake(int fd, uint16_t peer)
 {
     const msec until = clock_mono_ms() + LINK_PROBE_MS;
-    const uint8_t hello[SP_HEADER] = {0, 'S', 'P', 0, (uint8_t)(peer >> 8), (uint8_t)peer, 0, 0};
-    uint8_t theirs[SP_HEADER];
+    const uint8_t own_header[SP_HEADER] = {0, 'S', 'P', 0, (uint8_t)(peer >> 8), (uint8_t)peer,
+                                           0, 0};
+    uint8_t peer_header[SP_HEADER];
     size_t got = 0;
-    if (send(fd, hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
+    if (send(fd, own_header, sizeof own_header, MSG_NOSIGNAL) != (ssize_t)sizeof own_header) {
         return false;
     }
-    while (got < sizeof theirs) {
+    while (got < sizeof peer_header) {
         if (!wait_for(fd, POLLIN, until)) {
             return false;
         }
-        const ssize_t n = recv(fd, theirs + got, sizeof theirs - got, 0);
+        const ssize_t n = recv(fd, peer_header + got, sizeof peer_header - got, 0);
         if (n <= 0) {
             return false;
         }
         got += (size_t)n;
     }
-    return memcmp(theirs, hello, 4) == 0;
+    return memcmp(peer_header, own_header, 4) == 0;
 }
 
 static void guard_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
@@ -126,8 +129,8 @@ static void guard_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     (void)atomic_fetch_add(&g->admitted, 1);
 }
 
-/* A dead listener still shakes hands with the next connection and then forgets it: only a new pipe
- * is proof. */
+/* A dead listener still completes the next handshake and then forgets the connection, so only a new
+ * pipe proves that it is alive. */
 static bool pipe_admitted(const struct ipc_guard *g, unsigned before)
 {
     const msec until = clock_mono_ms() + LINK_PROBE_MS;
@@ -140,43 +143,44 @@ static bool pipe_admitted(const struct ipc_guard *g, unsigned before)
     return true;
 }
 
-static bool listener_alive(const struct ipc_guard *g)
+static bool listener_is_alive(const struct ipc_guard *g)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     (void)snprintf(to.sun_path, sizeof to.sun_path, "%s", ipc_path(g->endpoint));
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        return true; /* out of descriptors: says nothing about the listener */
+        return true; /* out of descriptors: no evidence about the listener */
     }
     const unsigned before = atomic_load(&g->admitted);
     const bool alive = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
-                       shake_hands(fd, g->peer) && pipe_admitted(g, before);
+                       handshake(fd, g->peer) && pipe_admitted(g, before);
     (void)close(fd);
     return alive;
 }
 
-/* The dead listener is kept: closing it would close its pipes, under traffic. Beyond a few, the
- * oldest goes. */
-static void close_listener(struct ipc_guard *g)
+/* Keeps the dead listener, because closing it would close its pipes under traffic (N1). Over the
+ * cap, the oldest is closed. */
+static void keep_dead_listener(struct ipc_guard *g)
 {
-    if (g->zombie_count == LINK_ZOMBIES_MAX) {
-        (void)nng_listener_close(g->zombies[0]);
-        g->zombie_count--;
-        memmove(g->zombies, g->zombies + 1, g->zombie_count * sizeof g->zombies[0]);
+    if (g->n_dead_listeners == LINK_DEAD_LISTENERS_MAX) {
+        (void)nng_listener_close(g->dead_listeners[0]);
+        g->n_dead_listeners--;
+        memmove(g->dead_listeners, g->dead_listeners + 1,
+                g->n_dead_listeners * sizeof g->dead_listeners[0]);
     }
-    g->zombies[g->zombie_count++] = g->listener;
+    g->dead_listeners[g->n_dead_listeners++] = g->listener;
 }
 
-static msec guard_run(struct helper_job *job)
+static msec guard_run(struct helper_task *task)
 {
-    struct ipc_guard *g = LINK_OF(job, struct ipc_guard, job);
-    if (!listener_alive(g)) {
+    struct ipc_guard *g = CONTAINER_OF(task, struct ipc_guard, task);
+    if (!listener_is_alive(g)) {
         struct bt_error err;
         nng_listener fresh;
         log_warn("link.ipc_relisten", "url=%s", g->endpoint->url);
         (void)unlink(ipc_path(g->endpoint));
         if (endpoint_listen(g->endpoint, &fresh, &err) == BT_OK) {
-            close_listener(g);
+            keep_dead_listener(g);
             g->listener = fresh;
         } else {
             log_err("link.ipc_relisten_failed", "error=\"%s\"", err.msg);
@@ -192,15 +196,15 @@ void ipc_guard_start(struct ipc_guard *g, nng_listener listener, uint16_t peer)
     }
     g->listener = listener;
     g->peer = peer;
-    g->job.run = guard_run;
+    g->task.run = guard_run;
     (void)nng_pipe_notify(g->endpoint->socket, NNG_PIPE_EV_ADD_PRE, guard_on_pipe, g);
-    helper_submit(&g->job, clock_mono_ms() + LINK_GUARD_MS);
+    helper_submit(&g->task, clock_mono_ms() + LINK_GUARD_MS);
 }
 
 void ipc_guard_stop(struct ipc_guard *g)
 {
     if (g->endpoint != NULL) {
-        helper_drop(&g->job);
+        helper_cancel(&g->task);
         ipc_guard_abandon(g);
     }
 }

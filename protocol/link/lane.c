@@ -1,12 +1,12 @@
 /*
- * A lane: REQ, one pipe, one outstanding request, one aio: first the send, then the receive.
+ * A lane: REQ, one pipe, one outstanding request, one aio that sends and then receives.
  *
- *     IDLE --link_lane_send--> SENDING --nng took it--> RECEIVING --reply--> done = ANSWER
- *                                 |                         `-----reset----> done = LOST
- *                                 `--never taken---------------------------> done = UNSENT
+ *      IDLE --link_lane_send--> SENDING --nng took it--> RECEIVING --reply--> done = ANSWER
+ *                                  |                         `-----reset----> done = LOST
+ *                                  `--never taken---------------------------> done = UNSENT
  *
- * The receive is posted from the send's completion. Nothing here is ever cancelled, so the cancel
- * races of nng 1.5.2 (#1702, #2208) cannot be met, and a loop turn is saved.
+ * The send's completion posts the receive. Nothing is ever cancelled, which avoids the cancel races
+ * of nng (N3) and saves a cycle of the owner.
  */
 #include <nng/nng.h>
 
@@ -20,10 +20,10 @@ enum lane_phase { LANE_IDLE, LANE_SENDING, LANE_RECEIVING };
 enum lane_done { LANE_PENDING, LANE_ANSWER, LANE_LOST, LANE_UNSENT };
 
 struct link_lane {
-    struct inbox_node node;        /* something changed: completion or pipe */
-    struct inbox_node closed_node; /* the socket is closed, the memory is the owner's again */
-    struct helper_job closing;
-    msec burial_at; /* when to close although the peer has not hung up */
+    struct inbox_node node;        /* a completion or a pipe changed something */
+    struct inbox_node closed_node; /* the socket is closed; the owner frees the memory */
+    struct helper_task closing;
+    msec linger_until; /* when to close although the peer has not hung up */
     struct redial redial;
     struct pipe_track track;
     struct endpoint endpoint;
@@ -34,12 +34,12 @@ struct link_lane {
     nng_ctx ctx;
     _Atomic(enum lane_phase) phase;
     _Atomic(enum lane_done) done;
-    nng_msg *answer; /* written before done, read after it */
-    uint32_t seen;   /* generation of the pipe that the owner was told about */
-    bool ctx_fresh;  /* false: open another context before the next request */
+    nng_msg *answer;          /* written before done, read after it */
+    uint32_t seen_generation; /* generation of the last transition that the owner got */
+    bool ctx_fresh;           /* false: open another context before the next request */
     bool outstanding;
     bool retired;
-    bool buried;
+    bool close_submitted;
 };
 
 static void lane_finish(struct link_lane *lane, enum lane_done done)
@@ -56,9 +56,9 @@ static void lane_on_aio(void *arg)
     const bool sending = atomic_load(&lane->phase) == LANE_SENDING;
     if (sending && rv == 0) {
         atomic_store(&lane->phase, LANE_RECEIVING);
-        nng_ctx_recv(lane->ctx, lane->aio); /* whose completion may already run on another thread */
+        nng_ctx_recv(lane->ctx, lane->aio); /* its completion may already run on another thread */
     } else if (sending) {
-        nng_msg_free(nng_aio_get_msg(lane->aio)); /* a failed send leaves the message with us */
+        nng_msg_free(nng_aio_get_msg(lane->aio)); /* a failed send leaves us the message */
         nng_aio_set_msg(lane->aio, NULL);
         lane_finish(lane, LANE_UNSENT);
     } else if (rv == 0) {
@@ -71,19 +71,19 @@ static void lane_on_aio(void *arg)
 }
 
 /*
- * Not while a request waits to be sent: it was meant for the pipe before. The owner withdraws it
- * when it sees LINK_DOWN, and the peer dials again. (link_lane_send sets SENDING before it looks at
- * the pipe, so one of the two sees the other.)
+ * Rejects a pipe while a request waits to be sent, because the request was for the pipe before
+ * (N12). The owner withdraws the request at LINK_DOWN, and the peer dials again. link_lane_send
+ * sets SENDING before it tests the pipe, so one of the two threads sees the other.
  */
 static bool lane_admit(struct link_lane *lane, uint32_t pipe)
 {
-    if (!pipe_track_offer(&lane->track, pipe)) {
+    if (!pipe_track_admit(&lane->track, pipe)) {
         return false;
     }
     if (atomic_load(&lane->phase) != LANE_SENDING) {
         return true;
     }
-    (void)pipe_track_gone(&lane->track, pipe);
+    (void)pipe_track_removed(&lane->track, pipe);
     return false;
 }
 
@@ -91,24 +91,24 @@ static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
 {
     struct link_lane *lane = arg;
     const uint32_t id = (uint32_t)nng_pipe_id(pipe);
-    bool look = false;
+    bool wake_owner = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
         if (!lane_admit(lane, id)) {
-            (void)nng_pipe_close(pipe); /* allowed here only: its traffic has not begun */
+            (void)nng_pipe_close(pipe); /* only allowed here: it has no traffic yet (N1) */
         }
         return;
     case NNG_PIPE_EV_ADD_POST:
-        look = pipe_track_up(&lane->track, id);
+        wake_owner = pipe_track_up(&lane->track, id);
         break;
     case NNG_PIPE_EV_REM_POST:
-        look = pipe_track_gone(&lane->track, id);
+        wake_owner = pipe_track_removed(&lane->track, id);
         break;
     case NNG_PIPE_EV_NUM:
     default:
         break;
     }
-    if (look) {
+    if (wake_owner) {
         inbox_push(&lane->link->inbox, &lane->node);
     }
 }
@@ -116,8 +116,8 @@ static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
 static int lane_socket(struct link_lane *lane)
 {
     const nng_socket s = lane->endpoint.socket;
-    /* Before the context is opened: it copies the value. Anything but infinite executes requests
-     * twice (F2). */
+    /* Set before the context is opened, which copies the value. A finite time executes requests
+     * twice (N2). */
     int rv = nng_socket_set_ms(s, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     rv = rv != 0 ? rv : nng_socket_set_ms(s, NNG_OPT_RECONNMINT, LINK_REDIAL_MIN_MS);
     rv = rv != 0 ? rv : nng_socket_set_ms(s, NNG_OPT_RECONNMAXT, LINK_REDIAL_MAX_MS);
@@ -178,11 +178,11 @@ static enum bt_code lane_open(struct link *l, const char *url, const struct link
     lane->ctx_fresh = true;
     enum bt_code code = endpoint_init(&lane->endpoint, url, lim, listen, err);
     if (code == BT_OK && listen && endpoint_is_ipc(&lane->endpoint)) {
-        /* The probe that guards ipc listeners would take the lane's only pipe. */
+        /* The probe of an ipc listener would take the lane's only pipe. */
         code = err_set(err, BT_INVALID, "%s: a lane listens on tcp:// or tls+tcp:// only", url);
     }
     if (code == BT_OK) {
-        code = link_book(l, 1, err);
+        code = link_reserve(l, 1, err);
     }
     if (code == BT_OK) {
         code = lane_start(lane, listen, err);
@@ -217,7 +217,7 @@ const char *link_lane_url(const struct link_lane *lane)
 
 bool link_lane_is_up(const struct link_lane *lane)
 {
-    return pipe_track_is_up(&lane->track, lane->seen);
+    return pipe_track_is_up(&lane->track, lane->seen_generation);
 }
 
 enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,
@@ -247,7 +247,7 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
     if (!link_lane_is_up(lane)) {
         atomic_store(&lane->phase, LANE_IDLE);
         nng_msg_free(msg);
-        return err_set(err, BT_UNAVAILABLE, "%s: nobody is connected", lane->endpoint.url);
+        return err_set(err, BT_UNAVAILABLE, "%s: no peer is connected", lane->endpoint.url);
     }
     if (len > 0) {
         memcpy(nng_msg_body(msg), bytes, len);
@@ -258,10 +258,10 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
     return BT_OK;
 }
 
-/* ---- the owner's side of a completion ---- */
+/* ---- completions, on the owner's thread ---- */
 
-/* A request that no pipe has taken must not go to whoever connects next: its context ends, the send
- * fails, surely unsent. */
+/* A request that no pipe has taken must not go to the next peer (N12). Closing its context makes
+ * the send fail, certainly unsent. */
 static void lane_withdraw_unsent(struct link_lane *lane)
 {
     if (lane->outstanding && lane->ctx_fresh && atomic_load(&lane->phase) == LANE_SENDING) {
@@ -283,8 +283,7 @@ static bool lane_completion(struct link_lane *lane, struct link_event *ret)
         lane->answer = NULL;
         return true;
     }
-    if (lane->ctx_fresh) { /* after an error a context may be in NNG_ESTATE: the next request gets a
-                              fresh one */
+    if (lane->ctx_fresh) { /* after an error a context may be in NNG_ESTATE (N14) */
         (void)nng_ctx_close(lane->ctx);
         lane->ctx_fresh = false;
     }
@@ -293,13 +292,14 @@ static bool lane_completion(struct link_lane *lane, struct link_event *ret)
     return true;
 }
 
-static msec lane_closing(struct helper_job *job)
+static msec lane_close_task(struct helper_task *task)
 {
-    struct link_lane *lane = LINK_OF(job, struct link_lane, closing);
+    struct link_lane *lane = CONTAINER_OF(task, struct link_lane, closing);
     struct link *l = lane->link;
     const msec now = clock_mono_ms();
-    if ((!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) ||
-        redial_is_young(&lane->redial, now)) {
+    if ((!pipe_track_empty(&lane->track) && now < lane->linger_until &&
+         !atomic_load(&l->no_linger)) ||
+        redial_is_settling(&lane->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&lane->redial);
@@ -307,30 +307,31 @@ static msec lane_closing(struct helper_job *job)
     nng_aio_stop(lane->aio);
     nng_aio_free(lane->aio);
     inbox_push(&l->inbox, &lane->closed_node);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
-static void lane_submit_burial(struct link_lane *lane)
+static void lane_submit_close(struct link_lane *lane)
 {
-    lane->buried = true;
-    lane->closing.run = lane_closing;
-    lane->burial_at = clock_mono_ms() + LINK_LINGER_MS;
-    helper_count(&lane->link->closing, 1);
+    lane->close_submitted = true;
+    lane->closing.run = lane_close_task;
+    lane->linger_until = clock_mono_ms() + LINK_LINGER_MS;
+    helper_counter_add(&lane->link->closing, 1);
     helper_submit(&lane->closing, 0);
 }
 
-/* Safe to close: no pipe, or nothing outstanding on it (LIBRARIES part one, finding 1). */
+/* Closes when that is safe: there is no pipe, or nothing is outstanding on it (N1). */
 static void lane_close_when_idle(struct link_lane *lane)
 {
-    if (lane->retired && !lane->buried && (!lane->outstanding || pipe_track_empty(&lane->track))) {
-        lane_submit_burial(lane);
+    if (lane->retired && !lane->close_submitted &&
+        (!lane->outstanding || pipe_track_empty(&lane->track))) {
+        lane_submit_close(lane);
     }
 }
 
 bool lane_event(struct inbox_node *n, struct link_event *ret)
 {
-    struct link_lane *lane = LINK_OF(n, struct link_lane, node);
+    struct link_lane *lane = CONTAINER_OF(n, struct link_lane, node);
     if (lane->retired) {
         struct link_event ignored = {.owner = NULL};
         if (lane_completion(lane, &ignored)) {
@@ -344,7 +345,7 @@ bool lane_event(struct inbox_node *n, struct link_event *ret)
     if (lane_completion(lane, ret)) {
         return true;
     }
-    switch (pipe_track_next(&lane->track, &lane->seen)) {
+    switch (pipe_track_next(&lane->track, &lane->seen_generation)) {
     case 1:
         ret->type = LINK_UP;
         return true;
@@ -369,7 +370,7 @@ void link_lane_retire(struct link_lane *lane)
 
 void lane_closed(struct inbox_node *n)
 {
-    struct link_lane *lane = LINK_OF(n, struct link_lane, closed_node);
+    struct link_lane *lane = CONTAINER_OF(n, struct link_lane, closed_node);
     struct link *l = lane->link;
     struct link_lane **at = &l->lanes;
     for (; *at != lane; at = &(*at)->next) {
@@ -384,8 +385,8 @@ void lane_close_all(struct link *l)
     for (struct link_lane *lane = l->lanes; lane != NULL; lane = lane->next) {
         lane->retired = true;
         pipe_track_shut(&lane->track);
-        if (!lane->buried) {
-            lane_submit_burial(lane);
+        if (!lane->close_submitted) {
+            lane_submit_close(lane);
         }
     }
 }

@@ -30,7 +30,7 @@ enum bt_code link_new(uint32_t inbox_cap, struct link **ret, struct bt_error *er
     return BT_OK;
 }
 
-enum bt_code link_book(struct link *l, uint32_t n, struct bt_error *err)
+enum bt_code link_reserve(struct link *l, uint32_t n, struct bt_error *err)
 {
     if (n > l->cap - l->used) {
         return err_set(
@@ -104,7 +104,8 @@ bool link_wait(struct link *l, msec timeout_ms)
     }
 }
 
-/* A link that could not be closed stays reachable here: a deliberate leak, not a lost pointer. */
+/* A link that could not be closed. It stays reachable here, so that leak checkers accept the leak.
+ */
 static struct link *abandoned;
 
 void link_free(struct link *l)
@@ -112,7 +113,7 @@ void link_free(struct link *l)
     if (l == NULL) {
         return;
     }
-    atomic_store(&l->hurry, true);
+    atomic_store(&l->no_linger, true);
     server_close_all(l);
     pub_close_all(l);
     sub_close_all(l);
@@ -132,8 +133,7 @@ void link_free(struct link *l)
     free(l);
 }
 
-/* struct link_msg is nng_msg under another name: wrapping it would cost an allocation per message.
- */
+/* struct link_msg is an nng_msg: a wrapper would cost an allocation per message. */
 struct str link_msg_bytes(const struct link_msg *m)
 {
     nng_msg *msg = (nng_msg *)(void *)(uintptr_t)m;

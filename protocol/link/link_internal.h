@@ -1,10 +1,10 @@
 /*
- * What the files of this room share. Nothing outside protocol/link includes it.
+ * Shared by the files of this room. No other room includes it; its tests do.
  *
- * Threads: the owner thread calls link.h. Completions (nng's task threads) and pipe notices (task
- * and reaper threads) touch only atomics, their own aio, and inbox_push(). The helper thread closes
- * sockets and guards ipc listeners. Memory of a lane, server, pub or sub is freed by the owner
- * thread alone, after the helper has closed its socket.
+ * Threads: the owner thread calls link.h. Completions (nng's task threads) and pipe callbacks (task
+ * and reaper threads) use only atomics, their own aio, and inbox_push(). The helper thread closes
+ * sockets and guards ipc listeners. Only the owner thread frees a lane, server, pub or sub, after
+ * the helper has closed its socket.
  */
 #ifndef LINK_LINK_INTERNAL_H
 #define LINK_LINK_INTERNAL_H
@@ -18,25 +18,26 @@
 enum {
     LINK_URL_MAX = 256,
     LINK_CONTEXTS_MAX = 4096,
-    LINK_SUB_RING = 64, /* frames a sub may have taken from nng and not yet handed to the owner */
-    LINK_ZOMBIES_MAX = 16,   /* dead ipc listeners that are kept because their pipes still work */
-    LINK_HEADER_ROOM = 64,   /* SP headers count against RECVMAXSZ: 4 bytes a hop */
-    LINK_QUEUE_MAX = 8192,   /* the largest SENDBUF and RECVBUF that nng takes */
-    LINK_REDIAL_MIN_MS = 50, /* a restarted peer is back within this */
+    LINK_SUB_RING = 64, /* frames that a sub has taken from nng and not yet given to the owner */
+    LINK_DEAD_LISTENERS_MAX = 16, /* dead ipc listeners, kept because their pipes still work */
+    LINK_HEADER_ROOM = 64,        /* SP headers count against RECVMAXSZ: 4 bytes a hop */
+    LINK_QUEUE_MAX = 8192,        /* the largest SENDBUF and RECVBUF that nng accepts */
+    LINK_REDIAL_MIN_MS = 50,      /* a restarted peer is connected again within this */
     LINK_REDIAL_MAX_MS = 2000,
     LINK_REDIAL_CHECK_MS = 5000,
-    LINK_REDIAL_STALE_MS = 15000, /* without a pipe for this long: a fresh dialer */
-    LINK_GUARD_MS = 2000,         /* between two probes of an ipc listener */
-    LINK_PROBE_MS = 1000,         /* how long a probe may take */
-    LINK_LINGER_MS = 1000, /* an idle retired lane waits this long for its peer to hang up first */
+    LINK_REDIAL_STALE_MS =
+        15000,                  /* without a pipe for this long, the dialer is replaced (N4, N7) */
+    LINK_GUARD_MS = 2000,       /* between two probes of an ipc listener */
+    LINK_PROBE_MS = 1000,       /* timeout of a probe */
+    LINK_LINGER_MS = 1000,      /* an idle retired lane waits this long for its peer to hang up */
     LINK_DIAL_SETTLE_MS = 100,  /* a handshake on loopback takes less than 1 */
-    LINK_RETIRED_CHECK_MS = 20, /* how often the helper looks whether it has */
-    LINK_FREE_WAIT_MS = 2000    /* link_free gives up after this and leaks */
+    LINK_RETIRED_CHECK_MS = 20, /* the helper checks retired endpoints this often */
+    LINK_FREE_WAIT_MS = 2000    /* then link_free gives up and leaks */
 };
 
-#define LINK_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* ---- inbox: many producers, one consumer; a node is in it at most once: no allocation ---- */
+/* ---- inbox: many producers, one consumer. A node is queued at most once: no allocation ---- */
 
 enum inbox_kind { INBOX_REQUEST, INBOX_LANE, INBOX_LANE_CLOSED, INBOX_SERVER_CLOSED, INBOX_SUB };
 
@@ -48,73 +49,74 @@ struct inbox_node {
 
 struct inbox {
     _Atomic(struct inbox_node *) head; /* newest first */
-    struct inbox_node *taken;          /* oldest first, the owner's */
+    struct inbox_node *taken;          /* oldest first; only the owner uses it */
     int fd;                            /* eventfd, written only when head was empty */
 };
 
-/* Any thread. The node may be consumed (and its memory freed) before this returns. */
+/* Any thread. The owner may take the node and free its memory before this returns. */
 void inbox_push(struct inbox *in, struct inbox_node *n);
-/* Owner. NULL when empty; the fd is readable again exactly while nodes wait. */
+/* Owner thread. Returns NULL when empty. The fd is readable exactly while nodes wait. */
 struct inbox_node *inbox_take(struct inbox *in);
 
 /* ---- helper: the one thread that may block ---- */
 
-struct helper_job {
-    struct helper_job *next;
+struct helper_task {
+    struct helper_task *next;
     msec due;
-    /* Returns when to run again; MSEC_NEVER = finished, the job's memory may be gone. */
-    msec (*run)(struct helper_job *job);
+    /* Returns when to run again; MSEC_NEVER = finished, and the task may be freed. */
+    msec (*run)(struct helper_task *task);
 };
 
 BT_MUST_CHECK enum bt_code helper_start(struct bt_error *err);
-void helper_submit(struct helper_job *job, msec due);
+void helper_submit(struct helper_task *task, msec due);
 /* Helper thread only. */
-void helper_drop(struct helper_job *job);
-/* Counts closings that are under way; *counter is guarded by the helper's lock. */
-void helper_count(uint32_t *counter, int by);
+void helper_cancel(struct helper_task *task);
+/* Counts sockets being closed. The helper's lock guards *counter. */
+void helper_counter_add(uint32_t *counter, int by);
 /* True when *counter is 0 within timeout_ms. */
 bool helper_wait_zero(const uint32_t *counter, msec timeout_ms);
 
-/* ---- the one pipe of a lane or sub as one atomic word: no second pipe, no transition lost ---- */
+/* ---- the one pipe of a lane or sub as one atomic word, so no second pipe is admitted and no
+ * transition is lost (N11, N13) ---- */
 
 struct pipe_track {
     _Atomic uint64_t
         word; /* 0..31 pipe id, 32 up, 33 shut, 34 paused, 35..63 generation (odd = up) */
 };
 
-/* False: this pipe must be rejected (another one is there, or the lane is retired). */
-bool pipe_track_offer(struct pipe_track *t, uint32_t pipe);
-/* True when the owner has to look. */
+/* Returns false when the pipe must be rejected: there is another one, or the lane is retired. */
+bool pipe_track_admit(struct pipe_track *t, uint32_t pipe);
+/* Both return true when the owner has to be woken. */
 bool pipe_track_up(struct pipe_track *t, uint32_t pipe);
-bool pipe_track_gone(struct pipe_track *t, uint32_t pipe);
-/* From now on every pipe is rejected. */
+bool pipe_track_removed(struct pipe_track *t, uint32_t pipe);
+/* Rejects every pipe from now on. */
 void pipe_track_shut(struct pipe_track *t);
-/* Rejects pipes for a moment, so that a dialer can be replaced; false (and nothing done) when there
- * is a pipe. */
+/* Rejects pipes while a dialer is replaced. Returns false, without effect, when there is a pipe. */
 bool pipe_track_pause(struct pipe_track *t);
 void pipe_track_resume(struct pipe_track *t);
 bool pipe_track_empty(const struct pipe_track *t);
-/* The owner has seen every transition and the pipe is up. */
-bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen);
-/* Next transition after *seen: 1 up, -1 down, 0 none. Long flapping is shortened by whole pairs. */
-int pipe_track_next(const struct pipe_track *t, uint32_t *seen);
+/* True when the owner has seen every transition and the pipe is up. */
+bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen_generation);
+/* Returns the next transition after *seen_generation: 1 up, -1 down, 0 none. Skips whole pairs of
+ * up and down when there are many. */
+int pipe_track_next(const struct pipe_track *t, uint32_t *seen_generation);
 
 /* ---- endpoints ---- */
 
 struct endpoint {
     nng_socket socket;
-    char url[LINK_URL_MAX]; /* listening: with the port that was bound */
+    char url[LINK_URL_MAX]; /* a listener's has the bound port */
     size_t recv_max;
-    char *ca_file; /* copies: a dialer may be made again later */
+    char *ca_file; /* copies, because a dialer may be replaced later */
     char *cert_file;
 };
 
 enum bt_code endpoint_error(struct bt_error *err, int rv, const char *what, const char *url);
-/* Checks url and limits and keeps copies of both. */
+/* Checks url and limits, and copies both. */
 BT_MUST_CHECK enum bt_code endpoint_init(struct endpoint *e, const char *url,
                                          const struct link_limits *lim, bool listen,
                                          struct bt_error *err);
-/* Frees the copies; the socket is closed elsewhere. */
+/* Frees the copies. Does not close the socket. */
 void endpoint_done(struct endpoint *e);
 BT_MUST_CHECK enum bt_code endpoint_dial(struct endpoint *e, nng_dialer *ret_dialer,
                                          struct bt_error *err);
@@ -122,11 +124,11 @@ BT_MUST_CHECK enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret
                                            struct bt_error *err);
 bool endpoint_is_ipc(const struct endpoint *e);
 
-/* ---- a dialer that has no pipe for long is replaced: nng 1.5.2 gives up on ipc (#1518) and sleeps
- * on after a clock step, because its timers use CLOCK_REALTIME (RELIABILITY F4) ---- */
+/* ---- a dialer without a pipe is replaced after a while: nng gives up on ipc (N7) and waits too
+ * long after a clock step (N4) ---- */
 
 struct redial {
-    struct helper_job job;
+    struct helper_task task;
     struct endpoint *endpoint;
     struct pipe_track *track;
     nng_dialer dialer;
@@ -135,63 +137,64 @@ struct redial {
 
 BT_MUST_CHECK enum bt_code redial_start(struct redial *r, struct endpoint *e, struct pipe_track *t,
                                         struct bt_error *err);
-/* Helper thread. Accepts one that was never started. */
+/* Helper thread. Accepts a redial that never started. */
 void redial_stop(struct redial *r);
-/* Whether it began to dial so lately that a connection may be half made. 1.5.2 leaks the dialer and
- * the pipe of a socket that is closed then. On the helper's thread. */
-bool redial_is_young(const struct redial *r, msec now);
+/* Helper thread. True when the dialer started so recently that a connection may be half made. nng
+ * leaks the dialer and pipe of a socket that is closed then (N17). */
+bool redial_is_settling(const struct redial *r, msec now);
 
-/* ---- guard of an ipc listener (RELIABILITY F1) ---- */
+/* ---- guard of an ipc listener (N6) ---- */
 
 struct ipc_guard {
-    struct helper_job job;
+    struct helper_task task;
     struct endpoint *endpoint; /* NULL: not an ipc listener, nothing to guard */
     nng_listener listener;
-    nng_listener zombies[LINK_ZOMBIES_MAX];
-    uint32_t zombie_count;
+    nng_listener dead_listeners[LINK_DEAD_LISTENERS_MAX];
+    uint32_t n_dead_listeners;
     atomic_uint admitted; /* pipes so far */
-    uint16_t peer;        /* SP protocol number that the probe pretends to be */
+    uint16_t peer;        /* SP protocol number that the probe sends */
     int lock_fd;
 };
 
-/* Before listening: directory private, lock held. A no-op unless the endpoint is ipc. */
+/* Call before listening. Makes the directory private and takes the lock; no-op unless the endpoint
+ * is ipc. */
 BT_MUST_CHECK enum bt_code ipc_guard_lock(struct ipc_guard *g, struct endpoint *e,
                                           struct bt_error *err);
-/* After listening: the probe begins. */
+/* Call after listening. Starts the probes. */
 void ipc_guard_start(struct ipc_guard *g, nng_listener listener, uint16_t peer);
-/* Helper thread, when the socket is closed. */
+/* Helper thread, before the socket is closed. */
 void ipc_guard_stop(struct ipc_guard *g);
-/* Owner, when opening failed before ipc_guard_start. */
+/* Owner thread, when opening failed before ipc_guard_start. */
 void ipc_guard_abandon(struct ipc_guard *g);
 
 /* ---- objects ---- */
 
 struct link {
     struct inbox inbox;
-    struct inbox_node *current; /* taken, has more events to give */
+    struct inbox_node *current; /* taken from the inbox; has more events */
     uint32_t cap;
     uint32_t used;
-    uint32_t closing;  /* guarded by the helper's lock */
-    atomic_bool hurry; /* link_free: retired lanes stop lingering */
+    uint32_t closing;      /* sockets being closed; the helper's lock guards it */
+    atomic_bool no_linger; /* link_free: retired lanes close at once */
     struct link_server *servers;
     struct link_lane *lanes;
     struct link_pub *pubs;
     struct link_sub *subs;
 };
 
-/* Books inbox room for n more nodes. */
-BT_MUST_CHECK enum bt_code link_book(struct link *l, uint32_t n, struct bt_error *err);
+/* Reserves inbox room for n more nodes. */
+BT_MUST_CHECK enum bt_code link_reserve(struct link *l, uint32_t n, struct bt_error *err);
 
-/* Each looks at a node that was taken; true = *ret is an event. They are asked again until they say
- * false. */
+/* Each handles a node that was taken; true = *ret is an event. They are called again until they
+ * return false. */
 bool server_event(struct inbox_node *n, struct link_event *ret);
 bool lane_event(struct inbox_node *n, struct link_event *ret);
 bool sub_event(struct inbox_node *n, struct link_event *ret);
-/* The helper has closed it: forget and free. */
+/* The helper has closed the socket: unlink and free. */
 void lane_closed(struct inbox_node *n);
 void server_closed(struct inbox_node *n);
 
-/* link_free: hand every socket to the helper; afterwards free the memory. */
+/* link_free: pass every socket to the helper; later free the memory. */
 void server_close_all(struct link *l);
 void lane_close_all(struct link *l);
 void pub_close_all(struct link *l);

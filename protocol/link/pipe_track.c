@@ -8,7 +8,7 @@
 #define GENERATION_SHIFT 35
 #define GENERATION_MASK UINT32_C(0x1fffffff)
 
-bool pipe_track_offer(struct pipe_track *t, uint32_t pipe)
+bool pipe_track_admit(struct pipe_track *t, uint32_t pipe)
 {
     uint64_t w = atomic_load(&t->word);
     do {
@@ -19,7 +19,7 @@ bool pipe_track_offer(struct pipe_track *t, uint32_t pipe)
     return true;
 }
 
-/* nng may report ADD_POST after REM_POST of the same pipe: then the id no longer matches. */
+/* nng may report ADD_POST after REM_POST of the same pipe (N13); then the id does not match. */
 bool pipe_track_up(struct pipe_track *t, uint32_t pipe)
 {
     uint64_t w = atomic_load(&t->word);
@@ -31,7 +31,7 @@ bool pipe_track_up(struct pipe_track *t, uint32_t pipe)
     return true;
 }
 
-bool pipe_track_gone(struct pipe_track *t, uint32_t pipe)
+bool pipe_track_removed(struct pipe_track *t, uint32_t pipe)
 {
     uint64_t w = atomic_load(&t->word);
     uint64_t next = 0;
@@ -78,20 +78,20 @@ static uint32_t generation(const struct pipe_track *t)
     return (uint32_t)(atomic_load(&t->word) >> GENERATION_SHIFT);
 }
 
-bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen)
+bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen_generation)
 {
-    return (seen & 1u) != 0 && generation(t) == seen;
+    return (seen_generation & 1u) != 0 && generation(t) == seen_generation;
 }
 
-int pipe_track_next(const struct pipe_track *t, uint32_t *seen)
+int pipe_track_next(const struct pipe_track *t, uint32_t *seen_generation)
 {
-    const uint32_t behind = (generation(t) - *seen) & GENERATION_MASK;
+    const uint32_t behind = (generation(t) - *seen_generation) & GENERATION_MASK;
     if (behind == 0) {
         return 0;
     }
     if (behind > 3) {
-        *seen += (behind - 2) & ~1u;
+        *seen_generation += (behind - 2) & ~1u;
     }
-    *seen = (*seen + 1) & GENERATION_MASK;
-    return (*seen & 1u) != 0 ? 1 : -1;
+    *seen_generation = (*seen_generation + 1) & GENERATION_MASK;
+    return (*seen_generation & 1u) != 0 ? 1 : -1;
 }

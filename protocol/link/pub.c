@@ -1,5 +1,4 @@
-/* PUB: nng drops the oldest frame of a slow subscriber and never blocks the sender (LIBRARIES part
- * one, section 3). */
+/* PUB: nng drops the oldest frame of a slow subscriber and never blocks the sender (N8). */
 #include <nng/nng.h>
 
 #include <nng/protocol/pubsub0/pub.h>
@@ -12,10 +11,10 @@ enum { SUB_PROTOCOL = 0x21 };
 struct link_pub {
     struct endpoint endpoint;
     struct ipc_guard guard;
-    struct helper_job closing;
+    struct helper_task closing;
     struct link *link;
     struct link_pub *next;
-    nng_aio *aio; /* one for all frames: nng_sendmsg would make one each time */
+    nng_aio *aio; /* one for all frames; nng_sendmsg would allocate one for each */
 };
 
 static enum bt_code pub_start(struct link_pub *p, struct bt_error *err)
@@ -31,7 +30,7 @@ static enum bt_code pub_start(struct link_pub *p, struct bt_error *err)
         ipc_guard_abandon(&p->guard);
         return endpoint_error(err, rv, "has no socket", e->url);
     }
-    /* The default of 16 loses most of a burst even for a healthy subscriber (F8). */
+    /* The default of 16 loses most of a burst even for a healthy subscriber (N8). */
     rv = nng_socket_set_int(e->socket, NNG_OPT_SENDBUF, LINK_QUEUE_MAX);
     rv = rv != 0 ? rv : nng_aio_alloc(&p->aio, NULL, NULL);
     if (rv != 0) {
@@ -83,8 +82,8 @@ void link_publish(struct link_pub *p, struct str topic, const void *body, size_t
 {
     nng_msg *msg = NULL;
     if (nng_msg_alloc(&msg, topic.len + 1 + len) != 0) {
-        return; /* a frame lost to lack of memory is like one lost to a slow subscriber: replay
-                   heals it */
+        return; /* the same as a frame dropped for a slow subscriber: it reads the event from the
+                   journal */
     }
     char *at = nng_msg_body(msg);
     if (topic.len > 0) {
@@ -103,22 +102,22 @@ void link_publish(struct link_pub *p, struct str topic, const void *body, size_t
     nng_aio_set_msg(p->aio, NULL);
 }
 
-static msec pub_closing(struct helper_job *job)
+static msec pub_close_task(struct helper_task *task)
 {
-    struct link_pub *p = LINK_OF(job, struct link_pub, closing);
+    struct link_pub *p = CONTAINER_OF(task, struct link_pub, closing);
     struct link *l = p->link;
     ipc_guard_stop(&p->guard);
     (void)nng_close(p->endpoint.socket);
     nng_aio_free(p->aio);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
 void pub_close_all(struct link *l)
 {
     for (struct link_pub *p = l->pubs; p != NULL; p = p->next) {
-        p->closing.run = pub_closing;
-        helper_count(&l->closing, 1);
+        p->closing.run = pub_close_task;
+        helper_counter_add(&l->closing, 1);
         helper_submit(&p->closing, 0);
     }
 }

@@ -1,11 +1,10 @@
 /*
- * REP with n contexts. Each context has one aio that receives, is held by the owner, sends the
- * answer, receives again:
+ * REP with n contexts. Each context has one aio, which receives, is held by the owner, sends the
+ * answer, and receives again:
  *
- *     RECEIVING --request--> HELD --link_answer--> SENDING --done or dropped--> RECEIVING
+ *      RECEIVING --request--> HELD --link_answer--> SENDING --done or dropped--> RECEIVING
  *
- * The owner touches a context only while it is HELD; the next receive is posted from the send's
- * completion.
+ * The owner uses a context only while it is HELD. The send's completion posts the next receive.
  */
 #include <nng/nng.h>
 
@@ -32,7 +31,7 @@ struct server_context {
     nng_aio *aio;
     nng_ctx ctx;
     _Atomic(enum context_phase) phase;
-    nng_msg *request; /* arrived, not yet handed out */
+    nng_msg *request; /* arrived, not yet given to the owner */
     uint32_t generation;
 };
 
@@ -42,7 +41,7 @@ struct link_server {
     struct ipc_guard guard;  /* listening on ipc */
     struct redial redial;    /* dialing */
     struct pipe_track track; /* dialing */
-    struct helper_job closing;
+    struct helper_task closing;
     struct link *link;
     struct link_server *next;
     void *owner;
@@ -64,7 +63,7 @@ static void context_on_aio(void *arg)
     const int rv = nng_aio_result(c->aio);
     if (atomic_load(&c->phase) == CONTEXT_SENDING) {
         if (rv != 0) {
-            nng_msg_free(nng_aio_get_msg(c->aio)); /* a failed send leaves the message with us */
+            nng_msg_free(nng_aio_get_msg(c->aio)); /* a failed send leaves us the message */
             nng_aio_set_msg(c->aio, NULL);
         }
         if (rv == NNG_ECLOSED) {
@@ -86,9 +85,9 @@ static void context_on_aio(void *arg)
     inbox_push(&c->server->link->inbox, &c->node);
 }
 
-/* A receive failed for another reason than the end of the socket: from a fresh context, and from
- * the owner, so that a lasting failure does not spin nng's threads. */
-static void context_renew(struct server_context *c)
+/* A receive failed although the socket is open. The owner reopens the context, so that a lasting
+ * failure does not keep nng's threads busy. */
+static void context_reopen(struct server_context *c)
 {
     (void)nng_ctx_close(c->ctx);
     if (nng_ctx_open(&c->ctx, c->server->endpoint.socket) == 0) {
@@ -98,13 +97,13 @@ static void context_renew(struct server_context *c)
 
 bool server_event(struct inbox_node *n, struct link_event *ret)
 {
-    struct server_context *c = LINK_OF(n, struct server_context, node);
+    struct server_context *c = CONTAINER_OF(n, struct server_context, node);
     const enum context_phase phase = atomic_load(&c->phase);
     if (c->server->retired) {
         return false;
     }
     if (phase == CONTEXT_BROKEN) {
-        context_renew(c);
+        context_reopen(c);
         return false;
     }
     if (phase != CONTEXT_ARRIVED) {
@@ -134,7 +133,7 @@ bool link_answer(struct link_server *s, uint64_t request, const void *bytes, siz
         return false;
     }
     if (nng_msg_alloc(&msg, len) != 0) {
-        context_receive(c); /* the asker gets no answer, but the context is not lost */
+        context_receive(c); /* the client gets no answer, but the context is free again */
         return false;
     }
     if (len > 0) {
@@ -162,7 +161,7 @@ static void server_free(struct link_server *s)
     free(s);
 }
 
-static void server_shut(struct link_server *s)
+static void server_close_socket(struct link_server *s)
 {
     (void)nng_close(s->endpoint.socket);
     for (uint32_t i = 0; i < s->n; i++) {
@@ -196,9 +195,9 @@ static void server_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     struct link_server *s = arg;
     const uint32_t id = (uint32_t)nng_pipe_id(pipe);
     if (ev == NNG_PIPE_EV_REM_POST) {
-        (void)pipe_track_gone(&s->track, id);
-    } else if (!pipe_track_offer(&s->track, id)) {
-        (void)nng_pipe_close(pipe); /* ADD_PRE: its traffic has not begun */
+        (void)pipe_track_removed(&s->track, id);
+    } else if (!pipe_track_admit(&s->track, id)) {
+        (void)nng_pipe_close(pipe); /* ADD_PRE: it has no traffic yet */
     }
 }
 
@@ -242,7 +241,7 @@ static enum bt_code server_start(struct link_server *s, struct bt_error *err)
         code = server_connect(s, err);
     }
     if (code != BT_OK) {
-        server_shut(s);
+        server_close_socket(s);
     }
     return code;
 }
@@ -255,7 +254,7 @@ static enum bt_code server_prepare(struct link_server *s, const char *url,
         code = ipc_guard_lock(&s->guard, &s->endpoint, err);
     }
     if (code == BT_OK) {
-        code = link_book(s->link, s->n, err);
+        code = link_reserve(s->link, s->n, err);
     }
     if (code == BT_OK) {
         code = server_start(s, err);
@@ -308,27 +307,28 @@ enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
     return server_new(l, url, n, lim, true, owner, ret, err);
 }
 
-static msec server_closing(struct helper_job *job)
+static msec server_close_task(struct helper_task *task)
 {
-    struct link_server *s = LINK_OF(job, struct link_server, closing);
+    struct link_server *s = CONTAINER_OF(task, struct link_server, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
-    if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->hurry)) ||
-        redial_is_young(&s->redial, now)) {
-        return now + LINK_RETIRED_CHECK_MS; /* the peer may send at any moment: it hangs up first */
+    if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->no_linger)) ||
+        redial_is_settling(&s->redial, now)) {
+        return now + LINK_RETIRED_CHECK_MS; /* the peer may send at any moment, so it must hang up
+                                               first (N1) */
     }
     ipc_guard_stop(&s->guard);
     redial_stop(&s->redial);
-    server_shut(s);
+    server_close_socket(s);
     inbox_push(&l->inbox, &s->closed_node);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
-static void server_submit_burial(struct link_server *s)
+static void server_submit_close(struct link_server *s)
 {
-    s->closing.run = server_closing;
-    helper_count(&s->link->closing, 1);
+    s->closing.run = server_close_task;
+    helper_counter_add(&s->link->closing, 1);
     helper_submit(&s->closing, 0);
 }
 
@@ -339,12 +339,12 @@ void link_server_retire(struct link_server *s)
     }
     s->retired = true;
     pipe_track_shut(&s->track);
-    server_submit_burial(s);
+    server_submit_close(s);
 }
 
 void server_closed(struct inbox_node *n)
 {
-    struct link_server *s = LINK_OF(n, struct link_server, closed_node);
+    struct link_server *s = CONTAINER_OF(n, struct link_server, closed_node);
     struct link_server **at = &s->link->servers;
     while (*at != s) {
         at = &(*at)->next;
@@ -358,7 +358,7 @@ void server_close_all(struct link *l)
 {
     for (struct link_server *s = l->servers; s != NULL; s = s->next) {
         if (!s->retired) {
-            server_submit_burial(s);
+            server_submit_close(s);
         }
     }
 }

@@ -1,6 +1,6 @@
 /*
- * SUB: one receive that never times out (timeouts crash 1.5.2, #1523). Its completion puts the
- * frame into a ring and receives again, until the ring is full; then the owner resumes it by taking
+ * SUB: one receive without a timeout, because a timeout crashes nng (N9). Its completion puts the
+ * frame into a ring and receives again until the ring is full. Then the owner resumes it by taking
  * a frame. One producer, one consumer.
  */
 #include <nng/nng.h>
@@ -13,7 +13,7 @@
 
 struct link_sub {
     struct inbox_node node;
-    struct helper_job closing;
+    struct helper_task closing;
     struct redial redial;
     struct pipe_track track;
     struct endpoint endpoint;
@@ -25,20 +25,20 @@ struct link_sub {
     atomic_uint head;   /* taken by the owner */
     atomic_uint tail;   /* put by the completion */
     atomic_bool paused; /* no receive is posted */
-    uint32_t seen;
-    uint32_t streak; /* events since others were looked at */
+    uint32_t seen_generation;
+    uint32_t consecutive; /* events since other nodes had their turn */
 };
 
 static bool ring_full(struct link_sub *s)
 {
     const unsigned head =
-        atomic_load(&s->head); /* before the tail, so that it is never ahead of it */
+        atomic_load(&s->head); /* read before the tail, so that it is never ahead of it */
     return atomic_load(&s->tail) - head >= LINK_SUB_RING;
 }
 
 /*
- * Any thread. Who takes the pause away may post the receive, and only he: the ring cannot fill
- * meanwhile, so a look at it is good only after that.
+ * Any thread. Only the thread that clears the pause may post the receive. The ring cannot fill
+ * meanwhile, so the test of the ring counts only after that.
  */
 static void sub_resume(struct link_sub *s)
 {
@@ -82,24 +82,24 @@ static void sub_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
 {
     struct link_sub *s = arg;
     const uint32_t id = (uint32_t)nng_pipe_id(pipe);
-    bool look = false;
+    bool wake_owner = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
-        if (!pipe_track_offer(&s->track, id)) {
+        if (!pipe_track_admit(&s->track, id)) {
             (void)nng_pipe_close(pipe);
         }
         return;
     case NNG_PIPE_EV_ADD_POST:
-        look = pipe_track_up(&s->track, id);
+        wake_owner = pipe_track_up(&s->track, id);
         break;
     case NNG_PIPE_EV_REM_POST:
-        look = pipe_track_gone(&s->track, id);
+        wake_owner = pipe_track_removed(&s->track, id);
         break;
     case NNG_PIPE_EV_NUM:
     default:
         break;
     }
-    if (look) {
+    if (wake_owner) {
         inbox_push(&s->link->inbox, &s->node);
     }
 }
@@ -170,7 +170,7 @@ enum bt_code link_sub_dial(struct link *l, const char *url, const struct str *pr
     s->owner = owner;
     enum bt_code code = endpoint_init(&s->endpoint, url, lim, false, err);
     if (code == BT_OK) {
-        code = link_book(l, 1, err);
+        code = link_reserve(l, 1, err);
     }
     if (code == BT_OK) {
         code = sub_start(s, prefixes, n, err);
@@ -200,49 +200,49 @@ static bool sub_take_frame(struct link_sub *s, struct link_event *ret)
 
 bool sub_event(struct inbox_node *n, struct link_event *ret)
 {
-    struct link_sub *s = LINK_OF(n, struct link_sub, node);
+    struct link_sub *s = CONTAINER_OF(n, struct link_sub, node);
     ret->sub = s;
     ret->owner = s->owner;
-    if (++s->streak > LINK_SUB_RING) { /* a flood must not starve the others */
-        s->streak = 0;
+    if (++s->consecutive > LINK_SUB_RING) { /* one busy subscription must not starve others */
+        s->consecutive = 0;
         inbox_push(&s->link->inbox, &s->node);
         return false;
     }
-    const bool told_up = (s->seen & 1u) != 0;
-    bool found = told_up && sub_take_frame(s, ret); /* frames after UP and before DOWN */
+    const bool reported_up = (s->seen_generation & 1u) != 0;
+    bool found = reported_up && sub_take_frame(s, ret); /* frames come after UP and before DOWN */
     if (!found) {
-        const int turn = pipe_track_next(&s->track, &s->seen);
-        ret->type = turn > 0 ? LINK_SUB_UP : LINK_SUB_DOWN;
-        found = turn != 0 || sub_take_frame(s, ret);
+        const int transition = pipe_track_next(&s->track, &s->seen_generation);
+        ret->type = transition > 0 ? LINK_SUB_UP : LINK_SUB_DOWN;
+        found = transition != 0 || sub_take_frame(s, ret);
     }
     sub_resume(s);
     if (!found) {
-        s->streak = 0;
+        s->consecutive = 0;
     }
     return found;
 }
 
-static msec sub_closing(struct helper_job *job)
+static msec sub_close_task(struct helper_task *task)
 {
-    struct link_sub *s = LINK_OF(job, struct link_sub, closing);
+    struct link_sub *s = CONTAINER_OF(task, struct link_sub, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
-    if (redial_is_young(&s->redial, now)) {
+    if (redial_is_settling(&s->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&s->redial);
     (void)nng_close(s->endpoint.socket);
     nng_aio_stop(s->aio);
     nng_aio_free(s->aio);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
 void sub_close_all(struct link *l)
 {
     for (struct link_sub *s = l->subs; s != NULL; s = s->next) {
-        s->closing.run = sub_closing;
-        helper_count(&l->closing, 1);
+        s->closing.run = sub_close_task;
+        helper_counter_add(&l->closing, 1);
         helper_submit(&s->closing, 0);
     }
 }

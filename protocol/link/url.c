@@ -1,5 +1,5 @@
-/* Which addresses may be dialed or listened on (RELIABILITY "Registration", threat 9). Names are
- * not resolved here. */
+/* Which addresses may be dialed or listened on. An agent that registers must not make the daemon
+ * connect to a metadata service or to itself. Names are not resolved here. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -64,13 +64,13 @@ static bool ipv6_ok(const struct in6_addr *a, bool loopback_only)
     if (IN6_IS_ADDR_LOOPBACK(a)) {
         return true;
     }
-    /* v4-compatible addresses (::a.b.c.d) have been withdrawn; no honest peer has one */
+    /* v4-compatible addresses (::a.b.c.d) are deprecated and no peer needs one */
     return !loopback_only && !IN6_IS_ADDR_UNSPECIFIED(a) && !IN6_IS_ADDR_LINKLOCAL(a) &&
            !IN6_IS_ADDR_MULTICAST(a) && !IN6_IS_ADDR_SITELOCAL(a) && !IN6_IS_ADDR_V4COMPAT(a);
 }
 
-/* A host name whose last label has a letter first: "127.1", "0x7f000001" and "2130706433" are
- * addresses in disguise. */
+/* A host name whose last label starts with a letter. Without that rule "127.1", "0x7f000001" and
+ * "2130706433" would pass as names although they are addresses. */
 static bool name_ok(struct str host, bool loopback_only)
 {
     size_t label = 0;

@@ -1,7 +1,7 @@
 /*
- * A document: any value, held as msgpack bytes (one complete, guard-validated msgpack value).
- * Parameters, results and schemas travel and are stored as docs, byte for byte; trees are built
- * only where something looks inside.
+ * A document: any value, held as the bytes of one complete, validated msgpack value. Parameters,
+ * results and schemas are sent and stored as docs, byte for byte. Code builds a tree only where it
+ * looks inside. All functions are pure but for memory, and thread-safe on different objects.
  */
 #ifndef WIRE_DOC_H
 #define WIRE_DOC_H
@@ -30,7 +30,8 @@ enum doc_kind {
     DOC_MAP
 };
 
-/* The head of a value. For STR/BIN the bytes; for ARRAY/MAP the number of elements/pairs. */
+/* The head of a value: for STR and BIN the bytes, for ARRAY and MAP the number of elements or
+ * pairs. */
 struct doc_head {
     enum doc_kind kind;
     bool b;
@@ -41,27 +42,27 @@ struct doc_head {
     uint32_t n;
 };
 
-/* Walks validated bytes; no checks of its own beyond the end. */
+/* Walks validated bytes. It checks nothing but the end. */
 struct doc_cursor {
     const uint8_t *at;
     const uint8_t *end;
 };
 
 struct doc_cursor doc_cursor(struct doc d);
-/* Reads one head and moves behind it (into an array or map: to its first element). False at the
- * end. */
+/* Reads one head and moves after it: into an array or map, to its first element. Returns false at
+ * the end. */
 bool doc_next(struct doc_cursor *c, struct doc_head *ret);
-/* Moves over one whole value and returns it. */
+/* Moves over one whole value and returns it; .ptr NULL at the end. */
 struct doc doc_skip(struct doc_cursor *c);
 struct doc_head doc_head(struct doc d);
 
-/* The member of a map; .ptr NULL when d is no map or has no such key. */
+/* Returns the member of a map; .ptr NULL when d is no map or has no such key. */
 struct doc doc_get(struct doc d, struct str key);
-/* The element of an array; .ptr NULL when there is none. */
+/* Returns the element of an array; .ptr NULL when there is none. */
 struct doc doc_at(struct doc d, uint32_t ix);
-/* Walks "a.b.0.c" (map keys and array indexes); .ptr NULL when it leads nowhere. */
+/* Follows "a.b.0.c" (map keys and array indexes); .ptr NULL when a part does not exist. */
 struct doc doc_path(struct doc d, struct str path);
-/* The text of a string value, or {NULL, 0}. */
+/* Returns the text of a string value, else {NULL, 0}. */
 struct str doc_string(struct doc d);
 
 /* ---- JSON ---- */
@@ -73,35 +74,37 @@ struct json_limits {
 };
 
 /*
- * The strict reader (RFC 8259 and stricter): rejects bad UTF-8, BOM, \u0000, lone surrogates,
- * duplicate keys, leading zeros, integers that do not fit in 64 bits, numbers that are not finite,
- * trailing bytes, and what is over a limit. The error names line and column (1-based) and what
- * would be right. Appends msgpack to out. limits NULL = protocol's.
+ * Converts JSON to msgpack and appends it to out. The reader is stricter than RFC 8259. It rejects
+ * bad UTF-8, a BOM, \u0000, lone surrogates, duplicate keys, leading zeros, integers that do not
+ * fit into 64 bits, numbers that are not finite, trailing bytes, and text over a limit. The error
+ * names line and column (from 1) and what would be right. limits NULL = those of protocol/limits.h.
+ * On failure out is unchanged.
  */
 BT_MUST_CHECK enum bt_code json_to_doc(struct str json, const struct json_limits *limits,
                                        struct buf *out, struct bt_error *err);
-/* Room enough for json_to_doc of so many bytes of JSON: "1.5," is four bytes of JSON and nine of
+/* The most bytes that json_to_doc makes of so much JSON: "1.5," is four bytes of JSON and nine of
  * msgpack. */
-static inline size_t json_doc_room(size_t json_len)
+static inline size_t json_doc_capacity(size_t json_len)
 {
     return json_len > SIZE_MAX / 4 ? SIZE_MAX : json_len * 3 + 1024;
 }
-/* Appends the value as compact JSON (pretty: two spaces of indent). bin becomes base64 text. */
+/* Appends the value as compact JSON, or with an indent of two spaces (pretty). bin becomes base64
+ * text. */
 BT_MUST_CHECK enum bt_code doc_to_json(struct doc d, bool pretty, struct buf *out,
                                        struct bt_error *err);
-/* Appends for a human: a string value bare, anything else as compact JSON. */
+/* Appends text for people: a string without quotes, any other value as compact JSON. */
 BT_MUST_CHECK enum bt_code doc_to_text(struct doc d, struct buf *out, struct bt_error *err);
 
-/* A tree for code that needs one (schema checks, config). Integers over 2^53 are BT_INVALID: cJSON
- * has doubles only. The caller frees with cJSON_Delete. */
+/* Builds a tree for code that needs one (schemas, configuration). An integer over 2^53 is
+ * BT_INVALID, because cJSON has only doubles. The caller frees *ret with cJSON_Delete. */
 BT_MUST_CHECK enum bt_code doc_to_cjson(struct doc d, struct cJSON **ret, struct bt_error *err);
-/* Appends the tree as msgpack; numbers that are whole become integers. */
+/* Appends the tree as msgpack. Whole numbers become integers. On failure out is unchanged. */
 BT_MUST_CHECK enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out,
                                         struct bt_error *err);
-/* Strict reader and tree in one; for files and tests. */
+/* json_to_doc and doc_to_cjson in one call, for files and tests. */
 BT_MUST_CHECK enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *err);
 
-/* ---- writing values by hand (thin names over msgpack-c's packer) ---- */
+/* ---- writing values one by one (over msgpack-c's packer); a failure stays in out ---- */
 void doc_put_nil(struct buf *out);
 void doc_put_bool(struct buf *out, bool v);
 void doc_put_u64(struct buf *out, uint64_t v);
@@ -115,7 +118,7 @@ void doc_put_array(struct buf *out, uint32_t n);
 void doc_put_map(struct buf *out, uint32_t n);
 void doc_put_doc(struct buf *out, struct doc d); /* an absent doc becomes nil */
 
-/* A copy in the arena; .ptr NULL when out of memory. */
+/* Returns a copy in the arena; .ptr NULL when out of memory. */
 struct doc doc_copy(struct arena *a, struct doc d);
 struct doc doc_from_buf(const struct buf *b);
 #endif

@@ -1,19 +1,19 @@
-/* Between docs and cJSON trees. Recursion is bounded by WIRE_DEPTH_MAX. */
+/* Conversion between docs and cJSON trees. Recursion is bounded by WIRE_DEPTH_MAX. */
 #include <cjson/cJSON.h>
 #include <math.h>
 
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
-#include "protocol/wire/json_write.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/json_write_internal.h"
+#include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/mp_validate.h"
 
-#define EXACT_MAX 9007199254740992.0 /* 2^53: up to here every integer is a double */
+#define DOUBLE_INTEGER_MAX 9007199254740992.0 /* 2^53: up to here a double holds every integer */
 
 struct tree_builder {
     struct doc_cursor cursor;
-    struct buf text; /* a terminated copy of the string at hand */
+    struct buf text; /* the current string with a terminating zero */
     struct bt_error *err;
 };
 
@@ -112,8 +112,8 @@ static enum bt_code build(struct tree_builder *b, uint32_t depth, cJSON **ret)
     if (depth > WIRE_DEPTH_MAX) {
         return err_set(b->err, BT_LIMIT, "nested deeper than %d", WIRE_DEPTH_MAX);
     }
-    if ((h.kind == DOC_UINT && h.u > (uint64_t)EXACT_MAX) ||
-        (h.kind == DOC_INT && h.i < -(int64_t)EXACT_MAX)) {
+    if ((h.kind == DOC_UINT && h.u > (uint64_t)DOUBLE_INTEGER_MAX) ||
+        (h.kind == DOC_INT && h.i < -(int64_t)DOUBLE_INTEGER_MAX)) {
         return err_set(b->err, BT_INVALID, "an integer over 2^53 cannot be held exactly here");
     }
     item = new_item(b, &h);
@@ -145,7 +145,7 @@ static enum bt_code put_number(double v, struct buf *out, struct bt_error *err)
     if (!isfinite(v)) {
         return err_set(err, BT_INVALID, "a number must be finite");
     }
-    if (floor(v) == v && fabs(v) <= EXACT_MAX) {
+    if (floor(v) == v && fabs(v) <= DOUBLE_INTEGER_MAX) {
         doc_put_i64(out, (int64_t)v);
     } else {
         doc_put_f64(out, v);
@@ -212,7 +212,7 @@ enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out, struct bt_e
     if (code == BT_OK) {
         code = buf_check(out, err);
     }
-    if (code == BT_OK) { /* a tree made by hand may hold anything: bad UTF-8, a key twice */
+    if (code == BT_OK) { /* a tree made by code may hold bad UTF-8 or a key twice */
         code = mp_validate(out->at + start, out->len - start, NULL, err);
     }
     if (code != BT_OK) {
@@ -226,7 +226,7 @@ enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *er
     struct buf doc;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(json.len));
+    buf_init(&doc, json_doc_capacity(json.len));
     code = json_to_doc(json, NULL, &doc, err);
     if (code == BT_OK) {
         code = doc_to_cjson(doc_from_buf(&doc), ret, err);

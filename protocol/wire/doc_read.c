@@ -1,7 +1,7 @@
 #include <inttypes.h>
 
 #include "protocol/wire/doc.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 
 struct doc_cursor doc_cursor(struct doc d)
 {
@@ -69,7 +69,7 @@ struct doc doc_at(struct doc d, uint32_t ix)
     return doc_skip(&c);
 }
 
-/* A decimal index; false when the text is anything else. */
+/* Parses a decimal index; false for any other text. */
 static bool as_index(struct str text, uint32_t *ret_ix)
 {
     uint64_t v = 0;

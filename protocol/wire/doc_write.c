@@ -2,7 +2,7 @@
 
 #include "protocol/wire/doc.h"
 
-/* buf remembers its first failure, so the packer may run on: the caller checks the buf once at the
+/* buf keeps its first failure, so the packer may continue. The caller checks the buf once, at the
  * end. */
 static int write_to_buf(void *data, const char *bytes, size_t n)
 {

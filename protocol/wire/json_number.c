@@ -1,6 +1,6 @@
-/* Numbers of JSON, both ways. Whole ones without fraction and exponent are integers, exact in 64
- * bits. */
-#include "protocol/wire/json_number.h"
+/* JSON numbers, both ways. A number without fraction and exponent is an integer, exact in 64 bits.
+ */
+#include "protocol/wire/json_number_internal.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "protocol/wire/json_scan.h"
+#include "protocol/wire/json_scan_internal.h"
 
 enum { NUMBER_MAX = 512 };
 
 /*
- * strtod and printf follow the locale of the thread, and a program that uses the client library may
- * have set one with a decimal comma. newlocale("C") gives a constant of the C library; where it
- * fails the present locale stays.
+ * strtod and printf follow the thread's locale, and a program with libbaton may use a decimal
+ * comma. newlocale("C") returns a constant of the C library. If it fails, the current locale stays.
  */
 static locale_t enter_c_locale(locale_t *ret_old)
 {
@@ -55,7 +54,7 @@ size_t json_print_float(double v, char ret[JSON_FLOAT_MAX])
         }
     }
     leave_c_locale(c, old);
-    if (strpbrk(ret, ".e") == NULL) { /* so that it stays a float when it is read again */
+    if (strpbrk(ret, ".e") == NULL) { /* keeps it a float for the next reader */
         memcpy(ret + n, ".0", 3);
         n += 2;
     }
@@ -71,8 +70,8 @@ static size_t digits_from(const struct json_scan *s, size_t at)
     return end;
 }
 
-/* The end of the number at s->at by the grammar of RFC 8259; *ret_whole = no fraction, no exponent.
- */
+/* Finds the end of the number at s->at by the grammar of RFC 8259. *ret_whole = no fraction and no
+ * exponent. */
 static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_whole)
 {
     const char *t = s->text.ptr;
@@ -81,10 +80,10 @@ static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_w
     size_t from;
 
     if (at == int_at) {
-        return json_fault(s, s->at, BT_INVALID, "a number needs a digit after '-'");
+        return json_error(s, s->at, BT_INVALID, "a number needs a digit after '-'");
     }
     if (t[int_at] == '0' && at > int_at + 1) {
-        return json_fault(s, s->at, BT_INVALID, "a number must not start with a zero");
+        return json_error(s, s->at, BT_INVALID, "a number must not start with a zero");
     }
     *ret_whole = true;
     if (at < s->text.len && t[at] == '.') {
@@ -92,7 +91,7 @@ static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_w
         at = digits_from(s, from);
         *ret_whole = false;
         if (at == from) {
-            return json_fault(s, s->at, BT_INVALID, "a number needs a digit after '.'");
+            return json_error(s, s->at, BT_INVALID, "a number needs a digit after '.'");
         }
     }
     if (at < s->text.len && (t[at] == 'e' || t[at] == 'E')) {
@@ -101,7 +100,7 @@ static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_w
         at = digits_from(s, from);
         *ret_whole = false;
         if (at == from) {
-            return json_fault(s, s->at, BT_INVALID, "a number needs a digit after 'e'");
+            return json_error(s, s->at, BT_INVALID, "a number needs a digit after 'e'");
         }
     }
     *ret_end = at;
@@ -117,7 +116,7 @@ static enum bt_code put_integer(struct json_scan *s, size_t end)
     for (size_t i = s->at + negative; i < end; i++) {
         uint64_t digit = (uint64_t)(s->text.ptr[i] - '0');
         if (v > (max - digit) / 10) {
-            return json_fault(s, s->at, BT_INVALID,
+            return json_error(s, s->at, BT_INVALID,
                               "the integer does not fit in 64 bits; send it as a string");
         }
         v = v * 10 + digit;
@@ -147,13 +146,13 @@ enum bt_code json_scan_number(struct json_scan *s)
         return code;
     }
     if (end - s->at > NUMBER_MAX) {
-        return json_fault(s, s->at, BT_LIMIT, "a number of more than %d characters", NUMBER_MAX);
+        return json_error(s, s->at, BT_LIMIT, "a number of more than %d characters", NUMBER_MAX);
     }
     memcpy(text, s->text.ptr + s->at, end - s->at);
     text[end - s->at] = 0;
     v = parse_float(text);
     if (!isfinite(v)) {
-        return json_fault(s, s->at, BT_INVALID, "the number is too large for a 64-bit float");
+        return json_error(s, s->at, BT_INVALID, "the number is too large for a 64-bit float");
     }
     doc_put_f64(s->out, v);
     s->at = end;

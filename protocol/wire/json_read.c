@@ -1,7 +1,7 @@
 /*
- * The structure of JSON. Iterative: the depth is a number, not the C stack. A container's head is
- * written when its end is known; until then five bytes are kept free, and what follows moves up
- * when the head needs fewer.
+ * The structure of JSON. The reader is iterative: depth costs a frame in an array, no C stack. A
+ * container's head is written when its end is known. Until then five bytes are reserved, and the
+ * content moves up when the head needs fewer.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,12 +9,12 @@
 
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
-#include "protocol/wire/json_scan.h"
-#include "protocol/wire/unique_keys.h"
+#include "protocol/wire/json_scan_internal.h"
+#include "protocol/wire/unique_keys_internal.h"
 
-enum { HEAD_ROOM = 5 };
+enum { HEAD_BYTES_MAX = 5 };
 
-enum bt_code json_fault(struct json_scan *s, size_t at, enum bt_code code, const char *fmt, ...)
+enum bt_code json_error(struct json_scan *s, size_t at, enum bt_code code, const char *fmt, ...)
 {
     char what[BT_ERROR_MSG_MAX];
     size_t line = 1;
@@ -26,7 +26,7 @@ enum bt_code json_fault(struct json_scan *s, size_t at, enum bt_code code, const
             line++;
             column = 1;
         } else if (((unsigned char)s->text.ptr[i] & 0xC0) != 0x80) {
-            column++; /* in characters, as editors count */
+            column++; /* counts characters, as editors do */
         }
     }
     va_start(args, fmt);
@@ -40,12 +40,12 @@ static enum bt_code expected(struct json_scan *s, const char *what)
     int c = json_peek(s);
 
     if (c < 0) {
-        return json_fault(s, s->at, BT_INVALID, "the text ends here; expected %s", what);
+        return json_error(s, s->at, BT_INVALID, "the text ends here; expected %s", what);
     }
     if (c < 0x20 || c >= 0x7F) {
-        return json_fault(s, s->at, BT_INVALID, "expected %s, got byte 0x%02X", what, (unsigned)c);
+        return json_error(s, s->at, BT_INVALID, "expected %s, got byte 0x%02X", what, (unsigned)c);
     }
-    return json_fault(s, s->at, BT_INVALID, "expected %s, got '%c'", what, c);
+    return json_error(s, s->at, BT_INVALID, "expected %s, got '%c'", what, c);
 }
 
 static void skip_space(struct json_scan *s)
@@ -60,12 +60,12 @@ static void skip_space(struct json_scan *s)
 static enum bt_code count_node(struct json_scan *s)
 {
     if (++s->nodes > s->limits.nodes) {
-        return json_fault(s, s->at, BT_LIMIT, "more than %" PRIu32 " values", s->limits.nodes);
+        return json_error(s, s->at, BT_LIMIT, "more than %" PRIu32 " values", s->limits.nodes);
     }
     return BT_OK;
 }
 
-static enum bt_code scan_word(struct json_scan *s)
+static enum bt_code scan_literal(struct json_scan *s)
 {
     struct str rest = {s->text.ptr + s->at, s->text.len - s->at};
 
@@ -94,7 +94,7 @@ static enum bt_code scan_scalar(struct json_scan *s)
     if (c == '-' || (c >= '0' && c <= '9')) {
         return json_scan_number(s);
     }
-    return scan_word(s);
+    return scan_literal(s);
 }
 
 static enum bt_code scan_key(struct json_scan *s)
@@ -125,17 +125,16 @@ static enum bt_code open_container(struct json_scan *s)
     struct json_frame f = {.start = s->at, .mp_head_at = s->out->len};
 
     if (s->depth >= s->limits.depth) {
-        return json_fault(s, s->at, BT_LIMIT, "nested deeper than %" PRIu32, s->limits.depth);
+        return json_error(s, s->at, BT_LIMIT, "nested deeper than %" PRIu32, s->limits.depth);
     }
     f.is_map = json_peek(s) == '{';
-    buf_add(s->out, "\0\0\0\0\0", HEAD_ROOM);
+    buf_add(s->out, "\0\0\0\0\0", HEAD_BYTES_MAX);
     s->frames[s->depth++] = f;
     s->at++;
     return BT_OK;
 }
 
-/* Where key number `ordinal` of the object at `start` stands; the object is known to be well
- * formed. */
+/* Returns the offset of key number `ordinal` in the object at `start`, which is well formed. */
 static size_t find_key(const struct json_scan *s, size_t start, uint32_t ordinal)
 {
     bool in_string = false;
@@ -166,42 +165,43 @@ static size_t find_key(const struct json_scan *s, size_t start, uint32_t ordinal
 
 static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
 {
-    const uint8_t *first = s->out->at + f->mp_head_at + HEAD_ROOM;
-    struct unique_keys_found found;
+    const uint8_t *first = s->out->at + f->mp_head_at + HEAD_BYTES_MAX;
+    struct unique_keys_duplicate found;
 
     switch (unique_keys_check(first, s->out->at + s->out->len, f->n, &found)) {
     case KEYS_UNIQUE:
         break;
     case KEYS_DUPLICATE:
-        return json_fault(s, find_key(s, f->start, found.ordinal), BT_INVALID,
+        return json_error(s, find_key(s, f->start, found.ordinal), BT_INVALID,
                           "the key '%.*s' is there twice",
                           (int)utf8_cut(found.key.ptr, found.key.len, 64), found.key.ptr);
-    case KEYS_CROWDED:
-        return json_fault(s, f->start, BT_LIMIT, "the keys of this object are too much alike");
+    case KEYS_COLLIDING:
+        return json_error(s, f->start, BT_LIMIT,
+                          "too many keys of this object collide in a hash table");
     }
     return BT_OK;
 }
 
-/* Writes the shortest head into the room that was kept and moves the content up to it. */
+/* Writes the shortest head into the reserved bytes and moves the content up to it. */
 static void write_head(struct buf *out, const struct json_frame *f)
 {
-    uint8_t room[2 * HEAD_ROOM];
+    uint8_t head[2 * HEAD_BYTES_MAX];
     uint8_t *base = out->at + f->mp_head_at;
     uint32_t n = f->n;
     size_t len = n < 16 ? 1 : n < 65536 ? 3 : 5;
 
-    room[0] = f->is_map ? 0xDF : 0xDD;
+    head[0] = f->is_map ? 0xDF : 0xDD;
     if (n < 16) {
-        room[0] = (uint8_t)((f->is_map ? 0x80u : 0x90u) | n);
+        head[0] = (uint8_t)((f->is_map ? 0x80u : 0x90u) | n);
     } else if (n < 65536) {
-        room[0] = f->is_map ? 0xDE : 0xDC;
+        head[0] = f->is_map ? 0xDE : 0xDC;
     }
     for (size_t i = 1; i < len; i++) {
-        room[i] = (uint8_t)(n >> (8 * (len - 1 - i)));
+        head[i] = (uint8_t)(n >> (8 * (len - 1 - i)));
     }
-    memcpy(base, room, len);
-    memmove(base + len, base + HEAD_ROOM, out->len - f->mp_head_at - HEAD_ROOM);
-    buf_truncate(out, out->len - HEAD_ROOM + len);
+    memcpy(base, head, len);
+    memmove(base + len, base + HEAD_BYTES_MAX, out->len - f->mp_head_at - HEAD_BYTES_MAX);
+    buf_truncate(out, out->len - HEAD_BYTES_MAX + len);
 }
 
 static enum bt_code close_container(struct json_scan *s)
@@ -219,7 +219,7 @@ static enum bt_code close_container(struct json_scan *s)
     return code;
 }
 
-/* Reads up to and with one scalar or empty container: the point where a value is complete. */
+/* Reads up to and including one scalar or empty container, which completes a value. */
 static enum bt_code scan_value(struct json_scan *s)
 {
     for (;;) {
@@ -250,9 +250,9 @@ static enum bt_code scan_value(struct json_scan *s)
     }
 }
 
-/* After a value: closes what ends here, and stands on the next value or (depth 0) behind the
+/* Closes the containers that end after a value. Stops at the next value or, at depth 0, after the
  * document. */
-static enum bt_code scan_after(struct json_scan *s)
+static enum bt_code scan_after_value(struct json_scan *s)
 {
     while (s->depth > 0) {
         struct json_frame *f = &s->frames[s->depth - 1];
@@ -286,13 +286,13 @@ static enum bt_code scan_document(struct json_scan *s)
                        s->limits.bytes);
     }
     if (s->text.len >= 3 && memcmp(s->text.ptr, "\xEF\xBB\xBF", 3) == 0) {
-        return json_fault(s, 0, BT_INVALID, "a byte order mark is not allowed in JSON");
+        return json_error(s, 0, BT_INVALID, "a byte order mark is not allowed in JSON");
     }
     skip_space(s);
     do {
         code = scan_value(s);
         if (code == BT_OK) {
-            code = scan_after(s);
+            code = scan_after_value(s);
         }
         if (code == BT_OK) {
             code = buf_check(s->out, s->err);

@@ -1,6 +1,6 @@
-/* Strings of JSON: one walk measures and checks, a second one writes. */
+/* JSON strings: the first pass measures and checks, the second one writes. */
 #include "protocol/base/utf8.h"
-#include "protocol/wire/json_scan.h"
+#include "protocol/wire/json_scan_internal.h"
 
 static int hex_digit(char c)
 {
@@ -13,7 +13,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The four hex digits at `at`, or -1. */
+/* Returns the value of the four hex digits at `at`, or -1. */
 static int32_t hex4(const struct json_scan *s, size_t at)
 {
     int32_t v = 0;
@@ -49,18 +49,18 @@ static size_t utf8_put(uint32_t c, uint8_t *to)
     return n;
 }
 
-/* The character of a \u escape (a pair of them for the high planes) at `at`; *ret_used = bytes of
- * text. */
+/* Reads a \u escape at `at`, or a pair of them for code points above U+FFFF. *ret_used is its
+ * length. */
 static enum bt_code read_unicode(struct json_scan *s, size_t at, uint32_t *ret, size_t *ret_used)
 {
     int32_t high = hex4(s, at + 2);
     int32_t low = -1;
 
     if (high < 0) {
-        return json_fault(s, at, BT_INVALID, "\\u needs four hex digits");
+        return json_error(s, at, BT_INVALID, "\\u needs four hex digits");
     }
     if (high == 0) {
-        return json_fault(s, at, BT_INVALID, "\\u0000 is not allowed: strings hold no zero byte");
+        return json_error(s, at, BT_INVALID, "\\u0000 is not allowed: strings hold no zero byte");
     }
     if (high < 0xD800 || high > 0xDFFF) {
         *ret = (uint32_t)high;
@@ -72,14 +72,14 @@ static enum bt_code read_unicode(struct json_scan *s, size_t at, uint32_t *ret, 
         low = hex4(s, at + 8);
     }
     if (low < 0xDC00 || low > 0xDFFF) {
-        return json_fault(s, at, BT_INVALID, "half of a surrogate pair: no such character");
+        return json_error(s, at, BT_INVALID, "half of a surrogate pair: no such character");
     }
     *ret = 0x10000u + (((uint32_t)high - 0xD800u) << 10) + ((uint32_t)low - 0xDC00u);
     *ret_used = 12;
     return BT_OK;
 }
 
-/* The character of the escape at `at` (the backslash). */
+/* Reads the escape at `at`, which is the backslash. */
 static enum bt_code read_escape(struct json_scan *s, size_t at, uint32_t *ret, size_t *ret_used)
 {
     static const char names[] = "\"\\/bfnrt";
@@ -87,14 +87,14 @@ static enum bt_code read_escape(struct json_scan *s, size_t at, uint32_t *ret, s
     const char *found;
 
     if (at + 1 >= s->text.len) {
-        return json_fault(s, at, BT_INVALID, "the text ends inside a string");
+        return json_error(s, at, BT_INVALID, "the text ends inside a string");
     }
     if (s->text.ptr[at + 1] == 'u') {
         return read_unicode(s, at, ret, ret_used);
     }
     found = memchr(names, s->text.ptr[at + 1], sizeof names - 1);
     if (found == NULL) {
-        return json_fault(s, at, BT_INVALID,
+        return json_error(s, at, BT_INVALID,
                           "no such escape; known: \\\" \\\\ \\/ \\b \\f \\n \\r "
                           "\\t \\u");
     }
@@ -122,7 +122,7 @@ static enum bt_code measure(struct json_scan *s, struct measure *ret)
         enum bt_code code;
 
         if (c < 0x20) {
-            return json_fault(s, i, BT_INVALID,
+            return json_error(s, i, BT_INVALID,
                               "control character 0x%02X in a string; write it as an escape", c);
         }
         if (c != '\\') {
@@ -139,10 +139,10 @@ static enum bt_code measure(struct json_scan *s, struct measure *ret)
         i += used;
     }
     if (i >= s->text.len) {
-        return json_fault(s, s->at, BT_INVALID, "a string that starts here has no end");
+        return json_error(s, s->at, BT_INVALID, "a string that starts here has no end");
     }
     if (!utf8_valid(s->text.ptr + start, i - start)) {
-        return json_fault(s, s->at, BT_INVALID, "the string that starts here is not UTF-8");
+        return json_error(s, s->at, BT_INVALID, "the string that starts here is not UTF-8");
     }
     ret->end = i;
     return BT_OK;
@@ -161,7 +161,7 @@ static void write_unescaped(struct json_scan *s, const struct measure *m)
             continue;
         }
         if (read_escape(s, i, &ch, &used) != BT_OK) {
-            return; /* measured before: cannot happen */
+            return; /* cannot happen: measure() has read it */
         }
         n += utf8_put(ch, to + n);
         i += used;

@@ -2,12 +2,12 @@
 #include <math.h>
 
 #include "protocol/wire/doc.h"
-#include "protocol/wire/json_number.h"
-#include "protocol/wire/json_write.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/json_number_internal.h"
+#include "protocol/wire/json_write_internal.h"
+#include "protocol/wire/mp_head_internal.h"
 
-struct level {
-    uint64_t left; /* values still to come; in a map a key is next when it is even */
+struct json_write_frame {
+    uint64_t left; /* values to come; in a map an even number means a key is next */
     bool is_map;
     bool started;
 };
@@ -16,7 +16,7 @@ struct json_writer {
     struct buf *out;
     bool pretty;
     uint32_t depth;
-    struct level levels[WIRE_DEPTH_MAX];
+    struct json_write_frame frames[WIRE_DEPTH_MAX];
 };
 
 static void put_escape(struct buf *out, char c)
@@ -121,31 +121,31 @@ static void new_line(struct json_writer *w)
     }
 }
 
-/* What stands between the value before and this one. */
+/* Writes the separator between the previous value and this one. */
 static void put_separator(struct json_writer *w)
 {
-    struct level *l = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
+    struct json_write_frame *f = w->depth > 0 ? &w->frames[w->depth - 1] : NULL;
 
-    if (l == NULL) {
+    if (f == NULL) {
         return;
     }
-    if (l->is_map && l->left % 2 == 1) {
+    if (f->is_map && f->left % 2 == 1) {
         buf_add_cstr(w->out, w->pretty ? ": " : ":");
     } else {
-        if (l->started) {
+        if (f->started) {
             buf_add_byte(w->out, ',');
         }
         new_line(w);
     }
-    l->started = true;
-    l->left--;
+    f->started = true;
+    f->left--;
 }
 
 static enum bt_code put_value(struct json_writer *w, const struct doc_head *h, struct bt_error *err)
 {
-    struct level *l = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
+    struct json_write_frame *f = w->depth > 0 ? &w->frames[w->depth - 1] : NULL;
 
-    if (l != NULL && l->is_map && l->left % 2 == 0 && h->kind != DOC_STR) {
+    if (f != NULL && f->is_map && f->left % 2 == 0 && h->kind != DOC_STR) {
         return err_set(err, BT_INVALID, "the key of a map is no string: it has no JSON form");
     }
     if (h->kind == DOC_FLOAT && !isfinite(h->f)) {
@@ -158,12 +158,13 @@ static enum bt_code put_value(struct json_writer *w, const struct doc_head *h, s
         return err_set(err, BT_LIMIT, "nested deeper than %d", WIRE_DEPTH_MAX);
     } else {
         buf_add_byte(w->out, h->kind == DOC_MAP ? '{' : '[');
-        w->levels[w->depth++] = (struct level){mp_head_children(h), h->kind == DOC_MAP, false};
+        w->frames[w->depth++] =
+            (struct json_write_frame){mp_head_children(h), h->kind == DOC_MAP, false};
     }
-    while (w->depth > 0 && w->levels[w->depth - 1].left == 0) {
+    while (w->depth > 0 && w->frames[w->depth - 1].left == 0) {
         w->depth--;
         new_line(w);
-        buf_add_byte(w->out, w->levels[w->depth].is_map ? '}' : ']');
+        buf_add_byte(w->out, w->frames[w->depth].is_map ? '}' : ']');
     }
     return BT_OK;
 }

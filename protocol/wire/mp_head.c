@@ -1,32 +1,36 @@
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 
-/* What the bytes 0xC0..0xDF open: the kind, and how many bytes of number follow. */
-enum shape {
-    S_NIL,
-    S_RESERVED,
-    S_BOOL,
-    S_BIN,
-    S_EXT,
-    S_FLOAT,
-    S_UINT,
-    S_INT,
-    S_STR,
-    S_ARRAY,
-    S_MAP
+/* The formats of the bytes 0xC0..0xDF: the kind, and the number of length or value bytes that
+ * follow. */
+enum format {
+    FORMAT_NIL,
+    FORMAT_RESERVED,
+    FORMAT_BOOL,
+    FORMAT_BIN,
+    FORMAT_EXT,
+    FORMAT_FLOAT,
+    FORMAT_UINT,
+    FORMAT_INT,
+    FORMAT_STR,
+    FORMAT_ARRAY,
+    FORMAT_MAP
 };
 
 static const struct {
-    uint8_t shape;
+    uint8_t format;
     uint8_t arg;
-} shapes[32] = {
-    [0x00] = {S_NIL, 0},   [0x01] = {S_RESERVED, 0}, [0x02] = {S_BOOL, 0},  [0x03] = {S_BOOL, 0},
-    [0x04] = {S_BIN, 1},   [0x05] = {S_BIN, 2},      [0x06] = {S_BIN, 4},   [0x07] = {S_EXT, 1},
-    [0x08] = {S_EXT, 2},   [0x09] = {S_EXT, 4},      [0x0A] = {S_FLOAT, 4}, [0x0B] = {S_FLOAT, 8},
-    [0x0C] = {S_UINT, 1},  [0x0D] = {S_UINT, 2},     [0x0E] = {S_UINT, 4},  [0x0F] = {S_UINT, 8},
-    [0x10] = {S_INT, 1},   [0x11] = {S_INT, 2},      [0x12] = {S_INT, 4},   [0x13] = {S_INT, 8},
-    [0x14] = {S_EXT, 1},   [0x15] = {S_EXT, 1},      [0x16] = {S_EXT, 1},   [0x17] = {S_EXT, 1},
-    [0x18] = {S_EXT, 1},   [0x19] = {S_STR, 1},      [0x1A] = {S_STR, 2},   [0x1B] = {S_STR, 4},
-    [0x1C] = {S_ARRAY, 2}, [0x1D] = {S_ARRAY, 4},    [0x1E] = {S_MAP, 2},   [0x1F] = {S_MAP, 4},
+} formats[32] = {
+    [0x00] = {FORMAT_NIL, 0},  [0x01] = {FORMAT_RESERVED, 0}, [0x02] = {FORMAT_BOOL, 0},
+    [0x03] = {FORMAT_BOOL, 0}, [0x04] = {FORMAT_BIN, 1},      [0x05] = {FORMAT_BIN, 2},
+    [0x06] = {FORMAT_BIN, 4},  [0x07] = {FORMAT_EXT, 1},      [0x08] = {FORMAT_EXT, 2},
+    [0x09] = {FORMAT_EXT, 4},  [0x0A] = {FORMAT_FLOAT, 4},    [0x0B] = {FORMAT_FLOAT, 8},
+    [0x0C] = {FORMAT_UINT, 1}, [0x0D] = {FORMAT_UINT, 2},     [0x0E] = {FORMAT_UINT, 4},
+    [0x0F] = {FORMAT_UINT, 8}, [0x10] = {FORMAT_INT, 1},      [0x11] = {FORMAT_INT, 2},
+    [0x12] = {FORMAT_INT, 4},  [0x13] = {FORMAT_INT, 8},      [0x14] = {FORMAT_EXT, 1},
+    [0x15] = {FORMAT_EXT, 1},  [0x16] = {FORMAT_EXT, 1},      [0x17] = {FORMAT_EXT, 1},
+    [0x18] = {FORMAT_EXT, 1},  [0x19] = {FORMAT_STR, 1},      [0x1A] = {FORMAT_STR, 2},
+    [0x1B] = {FORMAT_STR, 4},  [0x1C] = {FORMAT_ARRAY, 2},    [0x1D] = {FORMAT_ARRAY, 4},
+    [0x1E] = {FORMAT_MAP, 2},  [0x1F] = {FORMAT_MAP, 4},
 };
 
 static uint64_t big_endian(const uint8_t *at, size_t n)
@@ -52,8 +56,7 @@ static double as_float(uint64_t bits, size_t n)
     return wide;
 }
 
-/* A two's complement number of n bytes; a number >= 0 becomes DOC_UINT whatever it was written as.
- */
+/* Decodes a two's complement number of n bytes. A number >= 0 becomes DOC_UINT in any encoding. */
 static void set_int(struct doc_head *h, uint64_t bits, size_t n)
 {
     uint64_t sign = (uint64_t)1 << (8 * n - 1);
@@ -64,14 +67,14 @@ static void set_int(struct doc_head *h, uint64_t bits, size_t n)
         return;
     }
     h->kind = DOC_INT;
-    h->i = (int64_t)(bits | ~(sign | (sign - 1))); /* the sign, carried to 64 bits */
+    h->i = (int64_t)(bits | ~(sign | (sign - 1))); /* extends the sign to 64 bits */
 }
 
-static enum mp_head_fault set_bytes(const uint8_t *at, const uint8_t *end, enum doc_kind kind,
+static enum mp_head_error set_bytes(const uint8_t *at, const uint8_t *end, enum doc_kind kind,
                                     uint64_t n, struct doc_head *h, size_t *ret_len)
 {
     if (n > (uint64_t)(end - at) - *ret_len) {
-        return HEAD_SHORT;
+        return HEAD_TRUNCATED;
     }
     h->kind = kind;
     h->str = (struct str){(const char *)at + *ret_len, (size_t)n};
@@ -79,61 +82,61 @@ static enum mp_head_fault set_bytes(const uint8_t *at, const uint8_t *end, enum 
     return HEAD_OK;
 }
 
-static enum mp_head_fault read_sized(const uint8_t *at, const uint8_t *end, struct doc_head *h,
+static enum mp_head_error read_sized(const uint8_t *at, const uint8_t *end, struct doc_head *h,
                                      size_t *ret_len)
 {
-    enum shape shape = (enum shape)shapes[at[0] - 0xC0].shape;
-    size_t arg = shapes[at[0] - 0xC0].arg;
+    enum format format = (enum format)formats[at[0] - 0xC0].format;
+    size_t arg = formats[at[0] - 0xC0].arg;
     uint64_t v;
 
-    if (shape == S_EXT || shape == S_RESERVED) {
-        return shape == S_EXT ? HEAD_EXT : HEAD_RESERVED;
+    if (format == FORMAT_EXT || format == FORMAT_RESERVED) {
+        return format == FORMAT_EXT ? HEAD_EXT : HEAD_RESERVED;
     }
     if ((size_t)(end - at) < 1 + arg) {
-        return HEAD_SHORT;
+        return HEAD_TRUNCATED;
     }
     v = big_endian(at + 1, arg);
     *ret_len = 1 + arg;
-    switch (shape) {
-    case S_BOOL:
+    switch (format) {
+    case FORMAT_BOOL:
         h->kind = DOC_BOOL;
         h->b = at[0] == 0xC3;
         break;
-    case S_BIN:
+    case FORMAT_BIN:
         return set_bytes(at, end, DOC_BIN, v, h, ret_len);
-    case S_STR:
+    case FORMAT_STR:
         return set_bytes(at, end, DOC_STR, v, h, ret_len);
-    case S_FLOAT:
+    case FORMAT_FLOAT:
         h->kind = DOC_FLOAT;
         h->f = as_float(v, arg);
         break;
-    case S_UINT:
+    case FORMAT_UINT:
         h->kind = DOC_UINT;
         h->u = v;
         break;
-    case S_INT:
+    case FORMAT_INT:
         set_int(h, v, arg);
         break;
-    case S_ARRAY:
-    case S_MAP:
-        h->kind = shape == S_ARRAY ? DOC_ARRAY : DOC_MAP;
+    case FORMAT_ARRAY:
+    case FORMAT_MAP:
+        h->kind = format == FORMAT_ARRAY ? DOC_ARRAY : DOC_MAP;
         h->n = (uint32_t)v;
         break;
-    case S_NIL:
-    case S_EXT:
-    case S_RESERVED:
+    case FORMAT_NIL:
+    case FORMAT_EXT:
+    case FORMAT_RESERVED:
         break;
     }
     return HEAD_OK;
 }
 
-enum mp_head_fault mp_head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
+enum mp_head_error mp_head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
                                 size_t *ret_len)
 {
     uint8_t b;
 
     if (at == end) {
-        return HEAD_SHORT;
+        return HEAD_TRUNCATED;
     }
     b = at[0];
     *ret = (struct doc_head){.kind = DOC_NIL};

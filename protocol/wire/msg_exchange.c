@@ -1,4 +1,4 @@
-/* Requests, answers and refusals: the envelope around the messages. */
+/* Requests, answers and errors: the envelope around the messages. */
 #include <stdio.h>
 
 #include "protocol/base/utf8.h"
@@ -26,9 +26,9 @@ enum bt_code msg_answer(struct buf *out, enum wire_form form, struct str id, enu
     return msg_write(out, form, parts, body == NULL ? 1 : 2, err);
 }
 
-/* An error text may quote a peer's bytes, or be cut inside a character: '?' for what is no UTF-8.
- */
-static struct str clean_text(const char *text, char ret[BT_ERROR_MSG_MAX])
+/* An error text may quote a peer's bytes or be cut inside a character, so '?' replaces what is not
+ * UTF-8. */
+static struct str replace_invalid_utf8(const char *text, char ret[BT_ERROR_MSG_MAX])
 {
     size_t len = strlen(text);
     size_t at = 0;
@@ -49,7 +49,7 @@ static struct str clean_text(const char *text, char ret[BT_ERROR_MSG_MAX])
     return (struct str){ret, len};
 }
 
-/* Whether the same request may be sent again as it is. */
+/* Whether a client may send the same request again. */
 static bool is_retryable(enum bt_code code, enum err_class cls)
 {
     if (cls != CLASS_NONE) {
@@ -58,9 +58,9 @@ static bool is_retryable(enum bt_code code, enum err_class cls)
     return code == BT_BUSY || code == BT_UNAVAILABLE || code == BT_TIMEOUT;
 }
 
-enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,
-                        const struct bt_error *why, enum err_class cls, uint64_t retry_after_ms,
-                        struct doc details)
+enum bt_code msg_answer_error(struct buf *out, enum wire_form form, struct str id,
+                              const struct bt_error *why, enum err_class cls,
+                              uint64_t retry_after_ms, struct doc details)
 {
     char text[BT_ERROR_MSG_MAX];
     enum bt_code code = why->code == BT_OK ? BT_INTERNAL : why->code;
@@ -70,7 +70,7 @@ enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,
         .id = id,
         .error = {.code = str_from(bt_code_name(code)),
                   .class_ = str_from(cls == CLASS_NONE ? NULL : err_class_name(cls)),
-                  .message = clean_text(why->msg, text),
+                  .message = replace_invalid_utf8(why->msg, text),
                   .retryable = is_retryable(code, cls),
                   .retry_after_ms = retry_after_ms,
                   .details = details}};
@@ -81,14 +81,14 @@ enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,
     return msg_write(out, form, &part, 1, NULL);
 }
 
-/* What is wrong with an answer is the peer's fault, not the caller's; only memory is ours. */
-static enum bt_code blame_peer(enum bt_code code, struct bt_error *err)
+/* A defect of an answer is the peer's error, not the caller's. Only lack of memory is our own. */
+static enum bt_code as_protocol_error(enum bt_code code, struct bt_error *err)
 {
     if (code == BT_OK || code == BT_NOMEM) {
         return code;
     }
     if (err != NULL) {
-        (void)err_wrap(err, "the answer is not what the protocol says");
+        (void)err_wrap(err, "the answer breaks the protocol");
         err->code = BT_PROTOCOL;
     }
     return BT_PROTOCOL;
@@ -114,7 +114,7 @@ enum bt_code msg_read_answer(struct msg_reader *r, enum msg_type type, void *ret
                              enum err_class *ret_class, struct bt_error *err)
 {
     struct msg_envelope envelope;
-    enum bt_code code = blame_peer(msg_read(r, MSG_envelope, &envelope, err), err);
+    enum bt_code code = as_protocol_error(msg_read(r, MSG_envelope, &envelope, err), err);
 
     if (ret_class != NULL) {
         *ret_class = CLASS_NONE;
@@ -134,5 +134,5 @@ enum bt_code msg_read_answer(struct msg_reader *r, enum msg_type type, void *ret
         return err_set(err, BT_PROTOCOL, "the answer is of type '%.*s'; expected '%s'",
                        STR_ARG(envelope.type), msg_wire_type(type));
     }
-    return blame_peer(msg_read(r, type, ret_body, err), err);
+    return as_protocol_error(msg_read(r, type, ret_body, err), err);
 }

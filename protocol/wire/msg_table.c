@@ -9,7 +9,7 @@
         (lit), sizeof(lit) - 1                                                                     \
     }
 
-/* ---- one array of fields per message; the last row only keeps an empty message legal ---- */
+/* ---- one array of fields per message; the last entry only makes an empty message legal C ---- */
 #define MSG(m, w) static const struct msg_field fields_##m[] = {
 #define STR(m, c, w, cap, need)                                                                    \
     {TEXT(w), FIELD_STR, NEED_##need, offsetof(struct msg_##m, c), 0, (cap), 0, MSG_TYPE_COUNT},
@@ -94,22 +94,22 @@ enum msg_type msg_type_from_wire(struct str wire_type)
     return MSG_TYPE_COUNT;
 }
 
-const char *msg_place_text(const struct msg_place *place, char ret[MSG_PLACE_MAX])
+const char *msg_path_text(const struct msg_path *path, char ret[MSG_PATH_MAX])
 {
-    const struct msg_place *chain[16];
+    const struct msg_path *chain[16];
     size_t n = 0;
     size_t len = 0;
 
     ret[0] = 0;
-    for (; place != NULL && n < sizeof chain / sizeof chain[0]; place = place->up) {
-        chain[n++] = place;
+    for (; path != NULL && n < sizeof chain / sizeof chain[0]; path = path->up) {
+        chain[n++] = path;
     }
-    while (n-- > 0 && len < MSG_PLACE_MAX) {
-        const struct msg_place *p = chain[n];
+    while (n-- > 0 && len < MSG_PATH_MAX) {
+        const struct msg_path *p = chain[n];
         int wrote = p->name.ptr != NULL
-                        ? snprintf(ret + len, MSG_PLACE_MAX - len, "%s%.*s", len > 0 ? "." : "",
+                        ? snprintf(ret + len, MSG_PATH_MAX - len, "%s%.*s", len > 0 ? "." : "",
                                    STR_ARG(p->name))
-                        : snprintf(ret + len, MSG_PLACE_MAX - len, "[%u]", (unsigned)p->index);
+                        : snprintf(ret + len, MSG_PATH_MAX - len, "[%u]", (unsigned)p->index);
         len += wrote > 0 ? (size_t)wrote : 0;
     }
     return ret;

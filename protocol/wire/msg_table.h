@@ -1,5 +1,5 @@
-/* The messages of protocol/messages.def as data: what the codecs, the generated tables and the
- * tests walk. */
+/* The messages of protocol/messages.def as data, for the codecs, the generated tables and the
+ * tests. */
 #ifndef WIRE_MSG_TABLE_H
 #define WIRE_MSG_TABLE_H
 
@@ -39,17 +39,17 @@ struct msg_desc {
 
 extern const struct msg_desc msg_table[MSG_TYPE_COUNT];
 
-/* The place of a value in a body, for errors: a chain on the C stack from the field up to the body.
+/* The path of a value in a body, for errors: a chain on the C stack from the field up to the body.
  */
-struct msg_place {
-    const struct msg_place *up;
+struct msg_path {
+    const struct msg_path *up;
     struct str name; /* {NULL, 0} for an element of a list */
     uint32_t index;
 };
 
-enum { MSG_PLACE_MAX = 160 };
-/* "card.skills[2].id" into ret; cut when longer. Returns ret. */
-const char *msg_place_text(const struct msg_place *place, char ret[MSG_PLACE_MAX]);
+enum { MSG_PATH_MAX = 160 };
+/* Writes "card.skills[2].id" into ret, cut when longer. Returns ret. */
+const char *msg_path_text(const struct msg_path *path, char ret[MSG_PATH_MAX]);
 
 static inline bool msg_bit(uint64_t has, uint32_t ix)
 {

@@ -1,27 +1,27 @@
-#include "protocol/wire/unique_keys.h"
+#include "protocol/wire/unique_keys_internal.h"
 
 #include "protocol/base/assert.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 
 enum {
-    SLOTS = 16384,        /* 64 KiB of stack */
-    PER_PASS = SLOTS / 2, /* keys expected in one pass: the table stays about half full */
-    PROBES_PER_SLOT = 8   /* honest keys need about one; the rest is what an attacker may use up */
+    SLOTS = 16384,             /* 64 KiB of stack */
+    KEYS_PER_PASS = SLOTS / 2, /* keys per pass: keeps the table half full */
+    PROBES_PER_SLOT = 8        /* honest keys need about one; an attacker gets the rest */
 };
 
 struct pass {
     const uint8_t *first;
     const uint8_t *end;
     uint32_t n;
-    uint32_t part;
-    uint32_t parts;
+    uint32_t range;
+    uint32_t n_ranges;
     uint32_t cap; /* slots in use, a power of two */
     uint32_t probes_left;
     uint32_t *slots; /* offset of the key from `first`, plus 1; 0 = free */
 };
 
-/* FNV alone leaves the high bits of short keys alike; this is the finaliser of MurmurHash3. */
-static uint64_t mixed_hash(struct str key)
+/* FNV alone leaves the high bits of short keys alike, so this adds the finaliser of MurmurHash3. */
+static uint64_t finalized_hash(struct str key)
 {
     uint64_t h = str_hash(key);
     h ^= h >> 33;
@@ -33,14 +33,14 @@ static struct str key_at(const struct pass *p, uint32_t offset)
 {
     struct doc_head h;
     size_t len;
-    enum mp_head_fault fault = mp_head_read(p->first + offset, p->end, &h, &len);
+    enum mp_head_error error = mp_head_read(p->first + offset, p->end, &h, &len);
 
-    ASSERT(fault == HEAD_OK && h.kind == DOC_STR);
+    ASSERT(error == HEAD_OK && h.kind == DOC_STR);
     return h.str;
 }
 
-static enum unique_keys_verdict insert(struct pass *p, uint64_t hash, struct str key,
-                                       uint32_t offset)
+static enum unique_keys_result insert(struct pass *p, uint64_t hash, struct str key,
+                                      uint32_t offset)
 {
     uint32_t i = (uint32_t)hash & (p->cap - 1);
 
@@ -49,7 +49,7 @@ static enum unique_keys_verdict insert(struct pass *p, uint64_t hash, struct str
             return KEYS_DUPLICATE;
         }
         if (p->probes_left-- == 0) {
-            return KEYS_CROWDED;
+            return KEYS_COLLIDING;
         }
         i = (i + 1) & (p->cap - 1);
     }
@@ -57,25 +57,25 @@ static enum unique_keys_verdict insert(struct pass *p, uint64_t hash, struct str
     return KEYS_UNIQUE;
 }
 
-static enum unique_keys_verdict check_part(struct pass *p, struct unique_keys_found *ret)
+static enum unique_keys_result check_range(struct pass *p, struct unique_keys_duplicate *ret)
 {
     const uint8_t *at = p->first;
-    uint32_t taken = 0;
+    uint32_t n_keys = 0;
 
     memset(p->slots, 0, p->cap * sizeof *p->slots);
     p->probes_left = p->cap * PROBES_PER_SLOT;
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t offset = (uint32_t)(at - p->first);
         struct str key = key_at(p, offset);
-        uint64_t hash = mixed_hash(key);
+        uint64_t hash = finalized_hash(key);
         bool skipped;
 
-        if ((hash >> 32) * p->parts >> 32 == p->part) {
-            enum unique_keys_verdict verdict =
-                ++taken < p->cap ? insert(p, hash, key, offset) : KEYS_CROWDED;
-            if (verdict != KEYS_UNIQUE) {
-                *ret = (struct unique_keys_found){at, i, key};
-                return verdict;
+        if ((hash >> 32) * p->n_ranges >> 32 == p->range) {
+            enum unique_keys_result result =
+                ++n_keys < p->cap ? insert(p, hash, key, offset) : KEYS_COLLIDING;
+            if (result != KEYS_UNIQUE) {
+                *ret = (struct unique_keys_duplicate){at, i, key};
+                return result;
             }
         }
         skipped = mp_head_skip(&at, p->end) && mp_head_skip(&at, p->end);
@@ -84,8 +84,8 @@ static enum unique_keys_verdict check_part(struct pass *p, struct unique_keys_fo
     return KEYS_UNIQUE;
 }
 
-enum unique_keys_verdict unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
-                                           struct unique_keys_found *ret)
+enum unique_keys_result unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
+                                          struct unique_keys_duplicate *ret)
 {
     uint32_t slots[SLOTS];
     struct pass p = {.first = first, .end = end, .n = n, .cap = 8, .slots = slots};
@@ -94,14 +94,14 @@ enum unique_keys_verdict unique_keys_check(const uint8_t *first, const uint8_t *
         return KEYS_UNIQUE;
     }
     ASSERT((size_t)(end - first) < UINT32_MAX);
-    p.parts = (n - 1) / PER_PASS + 1;
-    while (p.cap < SLOTS && p.cap < 2 * (n / p.parts + 1)) {
+    p.n_ranges = (n - 1) / KEYS_PER_PASS + 1;
+    while (p.cap < SLOTS && p.cap < 2 * (n / p.n_ranges + 1)) {
         p.cap *= 2;
     }
-    for (p.part = 0; p.part < p.parts; p.part++) {
-        enum unique_keys_verdict verdict = check_part(&p, ret);
-        if (verdict != KEYS_UNIQUE) {
-            return verdict;
+    for (p.range = 0; p.range < p.n_ranges; p.range++) {
+        enum unique_keys_result result = check_range(&p, ret);
+        if (result != KEYS_UNIQUE) {
+            return result;
         }
     }
     return KEYS_UNIQUE;

@@ -6,7 +6,10 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
 #include "registry/card.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/api/api_internal.h"
+#include "supervisor/dispatch/cards.h"
+#include "supervisor/dispatch/dispatch.h"
+#include "supervisor/dispatch/lanes.h"
 
 enum { SESSION_KEY_MIN = 16, UNREACHABLE_LEASES = 2 };
 
@@ -58,49 +61,13 @@ static enum bt_code check_registration(struct engine *engine, const struct msg_a
     if (m->dial_in) {
         return BT_OK;
     }
-    if (str_is(m->endpoint, link_server_url(engine->server)) ||
-        str_is(m->endpoint, link_pub_url(engine->pub))) {
+    if (str_is(m->endpoint, engine_control_url(engine)) ||
+        str_is(m->endpoint, engine_events_url(engine))) {
         return err_set(err, BT_INVALID, "endpoint: is not an address that an agent may have");
     }
     if (link_url_check(m->endpoint, true, false, err) != BT_OK) {
         return err_wrap(err, "endpoint");
     }
-    return BT_OK;
-}
-
-/* The card outlives the request: copied once, again only when it has changed. */
-static enum bt_code keep_card(struct engine *engine, uint32_t agent, const struct msg_card *card,
-                              struct bt_error *err)
-{
-    struct agent_card *kept = &engine->cards[agent];
-    struct msg_part part = {MSG_card, card};
-    struct arena fresh = {0};
-    struct msg_card copy;
-    struct doc doc;
-    uint64_t hash;
-    enum bt_code code;
-
-    buf_clear(&engine->row);
-    code = msg_write(&engine->row, WIRE_MSGPACK, &part, 1, err);
-    if (code != BT_OK) {
-        return code;
-    }
-    hash = str_hash(buf_str(&engine->row));
-    if (kept->hash == hash) {
-        return BT_OK;
-    }
-    doc = doc_copy(&fresh, doc_from_buf(&engine->row));
-    code = doc.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for a card")
-                           : msg_read_doc(&fresh, doc, MSG_card, &copy, err);
-    if (code != BT_OK) {
-        arena_done(&fresh);
-        return code;
-    }
-    arena_done(&kept->arena);
-    kept->arena = fresh;
-    kept->card = copy;
-    kept->hash = hash;
-    registry_agent_card(engine->registry, agent, &kept->card);
     return BT_OK;
 }
 
@@ -111,22 +78,12 @@ static void copy_text(char *to, size_t cap, struct str from)
     to[n] = 0;
 }
 
-static bool find_registered(const struct engine *engine, uint32_t *ret_slot, uint64_t *ret_epoch)
-{
-    for (uint32_t i = 0; i < engine->commands.n; i++) {
-        if (engine->commands.at[i].type == CMD_REGISTERED) {
-            *ret_slot = engine->commands.at[i].slot;
-            *ret_epoch = engine->commands.at[i].epoch;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void remember_registered(struct engine *engine, struct uuid id)
 {
-    if (engine->registered_n < sizeof engine->registered / sizeof engine->registered[0]) {
-        engine->registered[engine->registered_n++] = id;
+    struct api *api = api_of(engine);
+
+    if (api->registered_n < API_REGISTERED_MAX) {
+        api->registered[api->registered_n++] = id;
     }
 }
 
@@ -146,14 +103,11 @@ static enum bt_code open_instance(struct engine *engine, const struct msg_agent_
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
     proto->form = form;
-    proto->opened = engine->now;
+    proto->opened = engine_now(engine);
     copy_text(proto->id, sizeof proto->id, m->instance_id);
     copy_text(proto->endpoint, sizeof proto->endpoint,
               m->dial_in ? (struct str){"", 0} : m->endpoint);
     copy_text(proto->session_key, sizeof proto->session_key, m->session_key);
-    if (engine->instances[slot] != NULL) {
-        lanes_close(engine, slot, engine->instances[slot]->epoch);
-    }
     code = lanes_open(engine, proto, err);
     free(proto);
     return code;
@@ -162,8 +116,9 @@ static enum bt_code open_instance(struct engine *engine, const struct msg_agent_
 static void answer_registered(struct engine *engine, struct request *rq,
                               const struct msg_agent_register *m, uint32_t slot, uint64_t epoch)
 {
-    struct msg_agent_registered_ok ok = {
-        .epoch = epoch, .lease_ms = engine->opt.lease_ms, .heartbeat_ms = engine->opt.heartbeat_ms};
+    struct msg_agent_registered_ok ok = {.epoch = epoch,
+                                         .lease_ms = engine_options(engine)->lease_ms,
+                                         .heartbeat_ms = engine_options(engine)->heartbeat_ms};
     struct lane_instance *in = lanes_instance(engine, slot, epoch);
     struct str lanes[LIMIT_CAPACITY + 1];
 
@@ -179,12 +134,12 @@ static void answer_registered(struct engine *engine, struct request *rq,
 
 /* Taking the place of an instance needs the same agent: a stranger must not end another's work
  * (G16). */
-static bool speaks_for_another(const struct engine *engine, struct uuid id, uint32_t agent)
+static bool is_of_another_agent(const struct engine *engine, struct uuid id, uint32_t agent)
 {
     struct instance_view live;
-    uint32_t slot = registry_instance(engine->registry, id);
+    uint32_t slot = registry_instance(engine_registry(engine), id);
 
-    return slot != REGISTRY_NONE && registry_instance_view(engine->registry, slot, &live) &&
+    return slot != REGISTRY_NONE && registry_instance_view(engine_registry(engine), slot, &live) &&
            live.agent != agent;
 }
 
@@ -197,6 +152,7 @@ static void refuse_foreign_instance(struct engine *engine, struct request *rq)
 
 void on_agent_register(struct engine *engine, struct request *rq)
 {
+    const struct process_hooks *processes = dispatch_processes(engine);
     struct core_event ev = {.type = CORE_REGISTER};
     struct core_ev_registration *reg = CORE_EV(&ev, registration);
     enum core_reject reject;
@@ -211,31 +167,30 @@ void on_agent_register(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    reg->agent = registry_agent_add(engine->registry, m.card.agent_id, engine->now);
+    reg->agent = registry_agent_add(engine_registry(engine), m.card.agent_id, engine_now(engine));
     if (reg->agent == REGISTRY_NONE) {
         request_refuse_text(engine, rq, BT_LIMIT, "there are %u agents already",
-                            engine->opt.agents_max);
+                            engine_options(engine)->agents_max);
         return;
     }
-    if (speaks_for_another(engine, ev.instance, reg->agent)) {
+    if (is_of_another_agent(engine, ev.instance, reg->agent)) {
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
         refuse_foreign_instance(engine, rq);
         return;
     }
-    if (keep_card(engine, reg->agent, &m.card, &err) != BT_OK) {
+    if (agent_card_keep(engine, reg->agent, &m.card, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
     reg->capacity = (uint32_t)m.capacity;
     reg->pid = (uint32_t)m.pid;
-    reg->spawned = engine->processes.is_ours != NULL &&
-                   engine->processes.is_ours(engine->processes.of, m.instance_id);
-    if (engine_feed(engine, &ev, &reject, NULL, &err) != BT_OK) {
+    reg->spawned = processes->is_ours != NULL && processes->is_ours(processes->of, m.instance_id);
+    if (engine_register(engine, &ev, &slot, &epoch, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
         return;
     }
-    if (reject != REJECT_NONE || !find_registered(engine, &slot, &epoch)) {
+    if (reject != REJECT_NONE || slot == REGISTRY_NONE) {
         request_refuse_text(engine, rq, BT_LIMIT, "%s", core_reject_text(reject));
         return;
     }
@@ -244,7 +199,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
             .type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
         struct bt_error why;
         log_err("agent.lanes", "%s", err.msg);
-        if (engine_feed(engine, &gone, NULL, NULL, &why) != BT_OK) {
+        if (engine_feed(engine, &gone, NULL, &why) != BT_OK) {
             engine_fail(engine, &why);
         }
         request_refuse(engine, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
@@ -257,12 +212,12 @@ void on_agent_register(struct engine *engine, struct request *rq)
     answer_registered(engine, rq, &m, slot, epoch);
 }
 
-struct lane_instance *api_speaker(struct engine *engine, struct request *rq, struct str instance_id,
-                                  uint64_t epoch)
+struct lane_instance *request_instance(struct engine *engine, struct request *rq,
+                                       struct str instance_id, uint64_t epoch)
 {
     struct uuid id;
-    uint32_t slot =
-        uuid_parse(instance_id, &id) ? registry_instance(engine->registry, id) : REGISTRY_NONE;
+    uint32_t slot = uuid_parse(instance_id, &id) ? registry_instance(engine_registry(engine), id)
+                                                 : REGISTRY_NONE;
 
     if (slot == REGISTRY_NONE) {
         request_refuse_text(engine, rq, BT_NOT_FOUND,
@@ -270,7 +225,7 @@ struct lane_instance *api_speaker(struct engine *engine, struct request *rq, str
                             STR_ARG(instance_id));
         return NULL;
     }
-    if (!registry_is_current(engine->registry, slot, epoch) ||
+    if (!registry_is_current(engine_registry(engine), slot, epoch) ||
         lanes_instance(engine, slot, epoch) == NULL) {
         request_refuse_text(engine, rq, BT_CONFLICT,
                             "epoch %llu is not the current one of this instance; register again",
@@ -287,26 +242,28 @@ static bool feed_about(struct engine *engine, enum core_event_type type,
         .type = type, .slot = in->slot, .epoch = in->epoch, .text = str_from(why)};
     struct bt_error err;
 
-    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
         return false;
     }
     return true;
 }
 
-/* It speaks to us, but nobody answers where it said that it listens: steps must not wait for it. */
+/* It sends heartbeats, but nothing answers at its endpoint: steps must not wait for it. */
 static bool is_unreachable(const struct engine *engine, struct lane_instance *in)
 {
     struct instance_view view;
 
-    in->reached = in->reached ||
-                  (registry_instance_view(engine->registry, in->slot, &view) && view.lanes_up > 0);
-    return !in->reached && engine->now - in->opened > UNREACHABLE_LEASES * engine->opt.lease_ms;
+    in->reached =
+        in->reached ||
+        (registry_instance_view(engine_registry(engine), in->slot, &view) && view.lanes_up > 0);
+    return !in->reached &&
+           engine_now(engine) - in->opened > UNREACHABLE_LEASES * engine_options(engine)->lease_ms;
 }
 
 void on_agent_heartbeat(struct engine *engine, struct request *rq)
 {
-    struct msg_agent_heartbeat_ok ok = {.lease_ms = engine->opt.lease_ms};
+    struct msg_agent_heartbeat_ok ok = {.lease_ms = engine_options(engine)->lease_ms};
     struct msg_cancel_order orders[LIMIT_CAPACITY];
     struct msg_agent_heartbeat m;
     struct lane_instance *in;
@@ -317,7 +274,7 @@ void on_agent_heartbeat(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in == NULL || !feed_about(engine, CORE_SEEN, in, "")) {
         return;
     }
@@ -337,7 +294,7 @@ void on_agent_heartbeat(struct engine *engine, struct request *rq)
         }
     }
     ok.cancel = orders;
-    ok.drain = registry_instance_view(engine->registry, in->slot, &view) && view.draining;
+    ok.drain = registry_instance_view(engine_registry(engine), in->slot, &view) && view.draining;
     request_answer(engine, rq, MSG_agent_heartbeat_ok, &ok);
 }
 
@@ -351,7 +308,7 @@ void on_agent_drain(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(engine, CORE_DRAIN, in, "the agent asked for it")) {
         request_answer(engine, rq, MSG_empty, NULL);
     }
@@ -367,7 +324,7 @@ void on_agent_deregister(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(engine, CORE_GONE, in, "deregistered")) {
         request_answer(engine, rq, MSG_empty, NULL);
     }

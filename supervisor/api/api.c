@@ -1,6 +1,9 @@
 /* Requests of clients and agents: checked, routed, answered once each. */
 #include "supervisor/api/api.h"
-#include "supervisor/conversation/conversation.h"
+
+#include <stdlib.h>
+
+#include "supervisor/api/api_internal.h"
 
 static const struct {
     enum msg_type type;
@@ -80,7 +83,7 @@ static void check_and_route(struct engine *engine, struct request *rq)
                             (unsigned long long)rq->env.v);
         return;
     }
-    if (!token_ok(rq->env.token, engine->opt.token)) {
+    if (!token_ok(rq->env.token, engine_options(engine)->token)) {
         request_refuse_text(engine, rq, BT_UNAUTHORIZED,
                             "%s; it is in the file `token` of the state directory",
                             rq->env.token.len == 0 ? "token is missing" : "token is wrong");
@@ -112,4 +115,29 @@ void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
         check_and_route(engine, &rq);
     }
     msg_reader_done(&rq.reader);
+}
+
+/* ---- the room's state ---- */
+
+enum bt_code api_new(struct api **ret, struct bt_error *err)
+{
+    *ret = calloc(1, sizeof **ret);
+    return *ret != NULL ? BT_OK : err_set(err, BT_NOMEM, "out of memory for parked reads");
+}
+
+struct api *api_of(const struct engine *engine)
+{
+    return engine_hooks(engine)->api;
+}
+
+const struct uuid *api_take_registered(struct api *api, uint32_t *ret_n)
+{
+    *ret_n = api->registered_n;
+    api->registered_n = 0;
+    return api->registered;
+}
+
+bool api_stop_asked(const struct api *api)
+{
+    return api->stop_asked;
 }

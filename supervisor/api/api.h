@@ -1,47 +1,78 @@
-/* What the requests have in common: reading the body, finding the plan, saying why not. */
-#ifndef ENGINE_CONTROL_H
-#define ENGINE_CONTROL_H
+/*
+ * The requests of clients and agents: one handler each, routed by the table in api.c. A handler
+ * reads the body, refuses with a sentence, feeds the core or reads the journal, and answers.
+ */
+#ifndef API_API_H
+#define API_API_H
 
-#include "supervisor/engine/engine.h"
+#include "supervisor/engine/request.h"
 
-/* Reads the body of a request; false after refusing. */
-bool request_read(struct engine *engine, struct request *rq, enum msg_type type, void *body);
+struct api;
 
-/* The open plan that a request is about; NULL after refusing: NOT_FOUND when there is no such plan,
- * CONFLICT when it has ended, INVALID for a job. */
-struct open_plan *request_open_plan(struct engine *engine, struct request *rq, struct str plan_id);
-/* INVALID: the id is that of a job, which nobody but its owner changes. */
-void request_refuse_job(struct engine *engine, struct request *rq, struct str of);
-/* NOT_FOUND: "No state found for <id>" (M110). */
-enum bt_code request_no_plan(struct str plan_id, struct bt_error *err);
-/* The journal's row of any plan, open or ended. BT_NOT_FOUND as above. */
-BT_MUST_CHECK enum bt_code request_plan_row(struct engine *engine, struct str plan_id,
-                                            struct journal_plan *ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code api_new(struct api **ret, struct bt_error *err);
+struct api *api_of(const struct engine *engine);
+
+/* ---- hooks of the engine ---- */
+void api_on_request(struct engine *engine, uint64_t handle, struct str bytes);
+/* Answers parked reads that have something now (`committed`: rows were written), or whose time is
+ * over. */
+void api_after_commit(struct engine *engine, bool committed);
+
+/* ---- for the daemon ---- */
+/* The instances that have registered since the last call: their processes are ready. Valid until
+ * the next cycle. */
+const struct uuid *api_take_registered(struct api *api, uint32_t *ret_n);
+/* supervisor.drain was asked for. */
+bool api_stop_asked(const struct api *api);
+
+/* ---- between the handlers ---- */
+typedef void (*request_fn)(struct engine *engine, struct request *rq);
 /* The document of a revision of the plan, in the arena. BT_NOT_FOUND: no such plan or revision. */
 BT_MUST_CHECK enum bt_code request_document(struct engine *engine, struct str plan_id,
                                             uint64_t revision, struct arena *arena, struct doc *ret,
                                             struct bt_error *err);
-
-/*
- * Feeds a request's event. False when the request was refused with the core's reason (the journal's
- * failure is the cycle's, not the request's: false, too). p is the plan that the event is about.
- * not_waiting: what to say for REJECT_NOT_WAITING; NULL = the core's words.
- */
-bool request_feed(struct engine *engine, struct request *rq, const struct open_plan *p,
-                  struct core_event *ev, const char *not_waiting);
-/* CONFLICT with the current revision, in words and in error.details {revision}. */
-void request_refuse_revision(struct engine *engine, struct request *rq, const struct open_plan *p);
-/* The core's reason as an error: CONFLICT, NOT_FOUND, LIMIT or BUSY. revision: of the plan now. */
-enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct bt_error *err);
-/* Why a plan cannot be paused, resumed or changed now, when the core says that nothing waits;
+/* Why a plan cannot be paused, resumed or changed now, when the core rejects with NOT_WAITING;
  * otherwise: when there is no better reason. */
 const char *request_why_not(const struct open_plan *p, const char *otherwise);
-/* api_revise.c: the kinds of plan.modify that bring new steps. Answers. */
+/* The live instance that a request speaks for; NULL after refusing. */
+struct lane_instance *request_instance(struct engine *engine, struct request *rq,
+                                       struct str instance_id, uint64_t epoch);
+/* The kinds of plan.modify that bring new steps. Answers. */
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, enum modify_kind kind, uint32_t expect);
 
-/* Requests whose handlers are known to the table in control.c alone. */
+void on_agent_register(struct engine *engine, struct request *rq);
+void on_agent_heartbeat(struct engine *engine, struct request *rq);
+void on_agent_drain(struct engine *engine, struct request *rq);
+void on_agent_deregister(struct engine *engine, struct request *rq);
+void on_step_progress(struct engine *engine, struct request *rq);
+void on_step_result(struct engine *engine, struct request *rq);
+void on_plan_submit(struct engine *engine, struct request *rq);
+void on_plan_lint(struct engine *engine, struct request *rq);
+void on_plan_cancel(struct engine *engine, struct request *rq);
+void on_plan_pause(struct engine *engine, struct request *rq);
+void on_plan_resume(struct engine *engine, struct request *rq);
+void on_plan_modify(struct engine *engine, struct request *rq);
+void on_plan_retry(struct engine *engine, struct request *rq);
+void on_plan_fork(struct engine *engine, struct request *rq);
+void on_plan_get(struct engine *engine, struct request *rq);
+void on_plan_list(struct engine *engine, struct request *rq);
+void on_plan_result(struct engine *engine, struct request *rq);
 void on_plan_history(struct engine *engine, struct request *rq);
 void on_plan_stats(struct engine *engine, struct request *rq);
 void on_plan_cost(struct engine *engine, struct request *rq);
+void on_review_list(struct engine *engine, struct request *rq);
+void on_review_decide(struct engine *engine, struct request *rq);
+void on_events_read(struct engine *engine, struct request *rq);
+void on_blob_get(struct engine *engine, struct request *rq);
+void on_agents_list(struct engine *engine, struct request *rq);
+void on_agents_get(struct engine *engine, struct request *rq);
+void on_agents_drain(struct engine *engine, struct request *rq);
+void on_agents_enable(struct engine *engine, struct request *rq);
+void on_session_say(struct engine *engine, struct request *rq);
+void on_session_get(struct engine *engine, struct request *rq);
+void on_session_list(struct engine *engine, struct request *rq);
+void on_supervisor_info(struct engine *engine, struct request *rq);
+void on_supervisor_stats(struct engine *engine, struct request *rq);
+void on_supervisor_drain(struct engine *engine, struct request *rq);
 #endif

@@ -1,7 +1,7 @@
 /*
- * plan.cost (M111): what plans cost, by phase. Of a plan that has ended its last event says so, of
+ * plan.cost (M111): what plans cost, by phase. Of a plan that has ended its last event has them, of
  * an open one its run, and of what was asked for it the rows of its jobs, which can say more:
- * nobody waits for a job that is called off. What sessions ask is in no plan, only in the sum.
+ * no plan waits for a job that is cancelled. What sessions ask is in no plan, only in the sum.
  * Estimates are the plan's own and those of its steps.
  */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 #include "supervisor/query/cost_jobs.h"
 
 enum { PLANS_MAX = 1000, TASK_MAX = 200, LOOKS_MAX = 20000 };
@@ -20,12 +20,12 @@ struct costs {
     struct engine *engine;
     struct arena arena;
     struct msg_cost_record *plans;
-    uint32_t n, limit, looks, told; /* told: the one that is being told */
-    struct usage *asked;            /* of the jobs of each plan: planning, synthesis */
+    uint32_t n, limit, looks, at; /* at: the plan being read */
+    struct usage *asked;          /* of the jobs of each plan: planning, synthesis */
     struct usage conversation;
     struct uuid *ids; /* of the plans: their documents are read afterwards */
     uint64_t *ixs;
-    msec since, ended; /* ended: the plan that was told last; 0 = it has not */
+    msec since, ended; /* ended: of the plan read last; 0 = it has not */
     bool more;
     bool no_memory;
 };
@@ -63,10 +63,10 @@ static void put_sums(struct msg_cost_record *c)
 
 /* ---- one plan ---- */
 
-static bool tell_end(const struct journal_row *row, void *self)
+static bool take_end(const struct journal_row *row, void *self)
 {
     struct costs *all = self;
-    struct msg_cost_record *c = &all->plans[all->told];
+    struct msg_cost_record *c = &all->plans[all->at];
     const struct doc body = {row->body, row->body_len};
 
     if (record_type_from_wire(row->type) == REC_PLAN_COMPLETED) {
@@ -120,7 +120,7 @@ static enum bt_code put_estimates(struct engine *engine, struct uuid id, struct 
     struct doc document;
     struct buf bytes;
     uint64_t steps;
-    enum bt_code code = journal_plan_by_id(engine->journal, id, &row, err);
+    enum bt_code code = journal_plan_by_id(engine_journal(engine), id, &row, err);
 
     if (code != BT_OK) {
         return code;
@@ -128,9 +128,9 @@ static enum bt_code put_estimates(struct engine *engine, struct uuid id, struct 
     buf_init(&bytes, LIMIT_STEP_BYTES);
     document = (struct doc){row.doc, row.doc_len};
     if (doc_get(document, STR_LIT("planning")).ptr != NULL) {
-        code = journal_events(engine->journal, 0, row.ix, 64, find_made, &made, err);
+        code = journal_events(engine_journal(engine), 0, row.ix, 64, find_made, &made, err);
         if (code == BT_OK && made.ref != 0) {
-            code = journal_blob_get(engine->journal, made.ref, &bytes, err);
+            code = journal_blob_get(engine_journal(engine), made.ref, &bytes, err);
             document = doc_from_buf(&bytes);
         }
     }
@@ -155,7 +155,7 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
         put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
         c->status = str_from(plan_status_name(run->status));
     } else {
-        code = journal_last_row(all->engine->journal, all->ixs[i], true, tell_end, all, err);
+        code = journal_last_row(engine_journal(all->engine), all->ixs[i], true, take_end, all, err);
     }
     return code == BT_OK ? put_estimates(all->engine, all->ids[i], c, err) : code;
 }
@@ -296,14 +296,14 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
             (void)add(&row, all);
         }
     } else {
-        code = journal_plans(all->engine->journal, (struct str){"", 0}, m->session_id, 0,
+        code = journal_plans(engine_journal(all->engine), (struct str){"", 0}, m->session_id, 0,
                              UINT32_MAX, add, all, err);
     }
     if (code == BT_OK && all->no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for a list of costs");
     }
     for (uint32_t i = 0; i < all->n && code == BT_OK; i++) {
-        all->told = i;
+        all->at = i;
         all->ended = 0;
         code = fill(all, i, err);
     }

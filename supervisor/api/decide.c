@@ -64,7 +64,8 @@ static enum bt_code store_edit(struct engine *engine, const struct msg_review_de
     code = buf_check(&bytes, err);
     if (code == BT_OK) {
         decided->result.len = bytes.len;
-        code = journal_blob_add(engine->journal, bytes.at, bytes.len, &decided->result.id, err);
+        code =
+            journal_blob_add(engine_journal(engine), bytes.at, bytes.len, &decided->result.id, err);
     }
     buf_done(&bytes);
     return code;
@@ -118,14 +119,12 @@ static void decide_planning(struct engine *engine, struct request *rq, struct op
         next->plan = revision.plan;
         next->block = revision.block;
     }
-    if (code != BT_OK && !engine->failed) {
+    if (code != BT_OK && !engine_has_failed(engine)) {
         submission_refuse(engine, rq, &d, &err);
     } else if (code == BT_OK) {
-        engine->revision = m->edit.ptr != NULL ? &revision : NULL;
-        if (request_feed(engine, rq, p, ev, NULL)) {
+        if (request_revise(engine, rq, p, ev, &revision, NULL)) {
             request_answer(engine, rq, MSG_empty, NULL);
         }
-        engine->revision = NULL;
     }
     new_revision_done(&revision);
     submission_done(&d);

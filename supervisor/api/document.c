@@ -28,7 +28,7 @@ static enum bt_code load(struct engine *engine, struct str plan_id, struct blob_
 
     buf_init(&bytes, LIMIT_STEP_BYTES);
     if (ref.id != 0) {
-        code = journal_blob_get(engine->journal, ref.id, &bytes, err);
+        code = journal_blob_get(engine_journal(engine), ref.id, &bytes, err);
         *ret = code == BT_OK ? doc_copy(arena, doc_from_buf(&bytes)) : *ret;
     } else {
         code = request_plan_row(engine, plan_id, &row, err);

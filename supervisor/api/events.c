@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/api/api.h"
+#include "supervisor/api/api_internal.h"
 
-/* Rows looked at by one read: a search for a rare type over a long projection must not hold up the
+/* Rows looked at by one read: a search for a rare type over a long history must not hold up the
  * others. */
 enum { ROWS_PER_READ = 20000 };
 
@@ -55,20 +55,20 @@ static enum bt_code read_page(struct engine *engine, const struct parked_read *q
     page->limit = q->limit;
     page->next_seq = q->from_seq;
     page->types = q->types;
-    return journal_events(engine->journal, q->from_seq, q->plan_ix, UINT32_MAX, add_event, page,
-                          err);
+    return journal_events(engine_journal(engine), q->from_seq, q->plan_ix, UINT32_MAX, add_event,
+                          page, err);
 }
 
 static void answer_page(struct engine *engine, struct request *rq, struct event_page *page)
 {
-    struct msg_events_read_ok ok = {.last_seq = journal_committed_seq(engine->journal)};
+    struct msg_events_read_ok ok = {.last_seq = journal_committed_seq(engine_journal(engine))};
     struct buf list;
 
     buf_init(&list, LIMIT_CONTROL_BYTES);
     doc_put_array(&list, page->n);
     buf_add(&list, page->docs.at, page->docs.len);
     ok.events = doc_from_buf(&list);
-    /* Read to the end: go on behind the newest, not behind the newest that matched. */
+    /* Read to the end: go on after the newest, not after the newest that matched. */
     ok.next_seq = page->full || page->next_seq > ok.last_seq ? page->next_seq : ok.last_seq + 1;
     request_answer(engine, rq, MSG_events_read_ok, &ok);
     buf_done(&list);
@@ -113,15 +113,32 @@ static bool join_types(const struct msg_events_read *m, struct parked_read *q)
     return true;
 }
 
+/* The engine calls back for as long as a read is parked. */
+static void report_parked(struct engine *engine)
+{
+    const struct api *api = api_of(engine);
+    msec deadline = MSEC_NEVER;
+
+    for (uint32_t i = 0; i < API_PARKED_MAX && api->parked_n > 0; i++) {
+        if (api->parked[i].request != 0 && api->parked[i].deadline < deadline) {
+            deadline = api->parked[i].deadline;
+        }
+    }
+    engine_set_waiting(engine, api->parked_n, deadline);
+}
+
 static bool park(struct engine *engine, struct request *rq, struct parked_read *q)
 {
-    for (uint32_t i = 0; i < ENGINE_PARKED_MAX; i++) {
-        if (engine->parked[i].request == 0) {
+    struct api *api = api_of(engine);
+
+    for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
+        if (api->parked[i].request == 0) {
             q->request = rq->handle;
             q->form = rq->reader.form;
             (void)snprintf(q->id, sizeof q->id, "%.*s", STR_ARG(rq->env.id));
-            engine->parked[i] = *q;
-            engine->parked_n++;
+            api->parked[i] = *q;
+            api->parked_n++;
+            report_parked(engine);
             return true;
         }
     }
@@ -147,7 +164,7 @@ void on_events_read(struct engine *engine, struct request *rq)
     }
     q.from_seq = m.from_seq == 0 ? 1 : m.from_seq;
     q.limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
-    q.deadline = engine->now + m.wait_ms;
+    q.deadline = engine_now(engine) + m.wait_ms;
     if (!join_types(&m, &q)) {
         request_refuse_text(engine, rq, BT_LIMIT, "types: at most 500 bytes of names");
         return;
@@ -158,17 +175,20 @@ void on_events_read(struct engine *engine, struct request *rq)
     }
 }
 
-void api_answer_parked_reads(struct engine *engine, bool all)
+void api_after_commit(struct engine *engine, bool committed)
 {
-    for (uint32_t i = 0; i < ENGINE_PARKED_MAX; i++) {
-        struct parked_read *q = &engine->parked[i];
-        bool due = q->request != 0 && q->deadline <= engine->now;
+    struct api *api = api_of(engine);
+
+    for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
+        struct parked_read *q = &api->parked[i];
+        bool due = q->request != 0 && q->deadline <= engine_now(engine);
         struct request rq = {
             .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
 
-        if (q->request != 0 && (all || due) && try_read(engine, &rq, q, !due)) {
+        if (q->request != 0 && (committed || due) && try_read(engine, &rq, q, !due)) {
             q->request = 0;
-            engine->parked_n--;
+            api->parked_n--;
         }
     }
+    report_parked(engine);
 }

@@ -2,7 +2,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/api/rerun.h"
 #include "supervisor/engine/submission.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 #include "supervisor/query/projection.h"
 
 /* What either request asks for. */
@@ -30,7 +30,7 @@ static void answer_again(struct engine *engine, struct request *rq, const struct
                                        .parent_plan_id = parent,
                                        .reused = reused,
                                        .existing = existing,
-                                       .seq = journal_last_seq(engine->journal)};
+                                       .seq = journal_last_seq(engine_journal(engine))};
         msg_set(&ok, plan_retry_ok, reused);
         request_answer(engine, rq, MSG_plan_retry_ok, &ok);
     } else {
@@ -38,7 +38,7 @@ static void answer_again(struct engine *engine, struct request *rq, const struct
                                       .parent_plan_id = parent,
                                       .reused = reused,
                                       .existing = existing,
-                                      .seq = journal_last_seq(engine->journal)};
+                                      .seq = journal_last_seq(engine_journal(engine))};
         msg_set(&ok, plan_fork_ok, reused);
         request_answer(engine, rq, MSG_plan_fork_ok, &ok);
     }
@@ -167,7 +167,7 @@ static void start_again(struct engine *engine, struct request *rq, const struct 
             request_refuse_text(engine, rq, BT_NOMEM, "out of memory for what is reused");
         } else if (submission_start(engine, &how, &d, id, &err) == BT_OK) {
             answer_again(engine, rq, a, id, s->view.plan_id, how.n_reuse, false);
-        } else if (!engine->failed) {
+        } else if (!engine_has_failed(engine)) {
             request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         }
     }

@@ -4,7 +4,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 #include "supervisor/query/projection.h"
 #include "supervisor/query/waits.h"
 
@@ -17,14 +17,15 @@ static struct str until_text(struct engine *engine, struct projection *s, msec u
     if (until == MSEC_NEVER || until == 0) {
         return (struct str){"", 0};
     }
-    return projection_iso(s, until > engine->now ? engine->wall + (until - engine->now)
-                                                 : engine->wall);
+    return projection_iso(s, until > engine_now(engine)
+                                 ? engine_wall(engine) + (until - engine_now(engine))
+                                 : engine_wall(engine));
 }
 
 static struct str agent_id(struct engine *engine, uint32_t agent)
 {
-    return agent < registry_agents(engine->registry)
-               ? registry_agent_view(engine->registry, agent).id
+    return agent < registry_agents(engine_registry(engine))
+               ? registry_agent_view(engine_registry(engine), agent).id
                : (struct str){"", 0};
 }
 
@@ -53,9 +54,9 @@ struct standing {
 
 static void count_instances(struct engine *engine, struct wait_agent *at, uint32_t n)
 {
-    for (uint32_t slot = 0; slot < registry_instances(engine->registry); slot++) {
+    for (uint32_t slot = 0; slot < registry_instances(engine_registry(engine)); slot++) {
         struct instance_view v;
-        if (registry_instance_view(engine->registry, slot, &v) && v.agent < n) {
+        if (registry_instance_view(engine_registry(engine), slot, &v) && v.agent < n) {
             struct wait_agent *a = &at[v.agent];
             a->draining = (a->instances == 0 || a->draining) && v.draining;
             a->instances++;
@@ -69,7 +70,7 @@ static void count_instances(struct engine *engine, struct wait_agent *at, uint32
 static const struct wait_agent *standing_of(struct engine *engine, struct standing *all,
                                             struct arena *arena, uint32_t agent)
 {
-    const uint32_t n = registry_agents(engine->registry);
+    const uint32_t n = registry_agents(engine_registry(engine));
 
     if (all->at == NULL) {
         all->at = arena_alloc(arena, (n + 1) * sizeof *all->at);
@@ -78,7 +79,7 @@ static const struct wait_agent *standing_of(struct engine *engine, struct standi
         }
         count_instances(engine, all->at, n);
         for (uint32_t i = 0; i < n; i++) {
-            const struct agent_view v = registry_agent_view(engine->registry, i);
+            const struct agent_view v = registry_agent_view(engine_registry(engine), i);
             all->at[i].enabled = v.enabled;
             all->at[i].failure = v.failure;
         }
@@ -89,7 +90,7 @@ static const struct wait_agent *standing_of(struct engine *engine, struct standi
 /* Nothing of a plan begins before its sign-off, whatever else its steps wait for. */
 static struct step_wait wait_of(struct engine *engine, const struct open_plan *p, uint32_t step)
 {
-    struct step_wait w = core_step_wait(engine->core, p->run, step);
+    struct step_wait w = core_step_wait(engine_core(engine), p->run, step);
     bool signoff = (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0;
 
     if (signoff && (w.kind == WAIT_NOTHING || w.kind == WAIT_PAUSED)) {
@@ -184,8 +185,8 @@ static void fill_path(struct engine *engine, struct projection *s)
     for (uint32_t i = 0; i < s->view.steps_n; i++) {
         const struct projection_step *x = &s->steps[i];
         ms[i] = s->view.steps[i].duration_ms;
-        if (x->began != 0 && x->ended == 0 && engine->wall > x->began) {
-            ms[i] = engine->wall - x->began;
+        if (x->began != 0 && x->ended == 0 && engine_wall(engine) > x->began) {
+            ms[i] = engine_wall(engine) - x->began;
         }
     }
     n = critical_path(s->plan, ms, &s->arena, path, PATH_MAX);
@@ -218,7 +219,7 @@ static void fill_live(struct engine *engine, const struct open_plan *p, struct p
     s->view.fallbacks = run->fallbacks;
     s->view.replans = run->replans;
     s->view.duration_ms =
-        s->started != 0 && engine->wall > s->started ? engine->wall - s->started : 0;
+        s->started != 0 && engine_wall(engine) > s->started ? engine_wall(engine) - s->started : 0;
     fill_paused(s, run->paused);
     fill_usage(s, run->usage, run->replan_usage);
     for (uint32_t i = from; i < to && i < run->n_steps && i < p->plan->n_steps; i++) {
@@ -244,7 +245,7 @@ static struct str *texts_of(struct projection *s, struct doc list, uint32_t *ret
     return at;
 }
 
-/* What the plan says of itself; and of a job, whose it is. */
+/* What the document says about the plan; and of a job, whose it is. */
 static void fill_about(struct projection *s)
 {
     struct msg_plan_about *a = &s->view.about;

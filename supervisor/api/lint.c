@@ -1,7 +1,7 @@
 /* plan.lint: what a goal or a document would become, and the worst that may come of it. */
+#include "supervisor/plan/lint.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/submission.h"
-#include "supervisor/plan/plan_lint.h"
 
 /* The document of a large plan needs the room that names would take. */
 static bool has_room(const struct submission *d)
@@ -55,7 +55,8 @@ static enum bt_code look_ahead(struct engine *engine, struct submission *d,
     enum bt_code code = plan_lint(d->made, &d->arena, &lint, err);
 
     if (code == BT_OK) {
-        code = plan_lint_style(d->made, &lint, engine->registry, &d->arena, &d->problems, err);
+        code =
+            plan_lint_style(d->made, &lint, engine_registry(engine), &d->arena, &d->problems, err);
     }
     if (code != BT_OK) {
         return code;

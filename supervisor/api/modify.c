@@ -216,7 +216,8 @@ void on_plan_modify(struct engine *engine, struct request *rq)
                             "kind: expected skip_to_step, skip_steps, conversation_only, insert, "
                             "replace or cancel_step, got '%.*s'",
                             STR_ARG(m.kind));
-    } else if (change->expect != 0 && change->expect != core_revision(engine->core, p->run)) {
+    } else if (change->expect != 0 &&
+               change->expect != core_revision(engine_core(engine), p->run)) {
         /* Before the steps are looked up: their numbers and ids are those of the other revision. */
         request_refuse_revision(engine, rq, p);
     } else if (change->kind == MODIFY_INSERT || change->kind == MODIFY_REPLACE) {

@@ -5,7 +5,10 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/api/api_internal.h"
+#include "supervisor/dispatch/cards.h"
+#include "supervisor/dispatch/dispatch.h"
+#include "supervisor/dispatch/lanes.h"
 
 static struct msg_breaker_view breaker_of(const struct engine *engine, const struct breaker_view *v)
 {
@@ -13,7 +16,7 @@ static struct msg_breaker_view breaker_of(const struct engine *engine, const str
                                  .failures = v->failures};
 
     if (v->state == BREAKER_OPEN) {
-        m.retry_in_ms = v->retry_at > engine->now ? v->retry_at - engine->now : 0;
+        m.retry_in_ms = v->retry_at > engine_now(engine) ? v->retry_at - engine_now(engine) : 0;
         msg_set(&m, breaker_view, retry_in_ms);
     }
     return m;
@@ -23,14 +26,14 @@ static struct msg_instance_view view_of(struct engine *engine, uint32_t slot,
                                         const struct instance_view *v)
 {
     const struct lane_instance *in = lanes_instance(engine, slot, v->epoch);
-    struct msg_instance_view m = {.epoch = v->epoch,
-                                  .health = str_from(health_name(v->health)),
-                                  .capacity = v->capacity,
-                                  .outstanding = v->outstanding,
-                                  .draining = v->draining,
-                                  .breaker = breaker_of(engine, &v->breaker),
-                                  .last_seen_ms =
-                                      engine->now > v->last_seen ? engine->now - v->last_seen : 0};
+    struct msg_instance_view m = {
+        .epoch = v->epoch,
+        .health = str_from(health_name(v->health)),
+        .capacity = v->capacity,
+        .outstanding = v->outstanding,
+        .draining = v->draining,
+        .breaker = breaker_of(engine, &v->breaker),
+        .last_seen_ms = engine_now(engine) > v->last_seen ? engine_now(engine) - v->last_seen : 0};
 
     msg_set(&m, instance_view, breaker);
     if (in != NULL) {
@@ -61,14 +64,14 @@ static struct str hint(struct arena *arena, const char *text, size_t max)
 }
 
 /* Why it is not there, and where its output is. */
-static bool tell_why(struct engine *engine, const struct agent_view *a, struct arena *arena,
-                     struct msg_agent_view *ret)
+static bool fill_reason(struct engine *engine, const struct agent_view *a, struct arena *arena,
+                        struct msg_agent_view *ret)
 {
+    const struct process_hooks *processes = dispatch_processes(engine);
     struct agent_process process;
 
     ret->gave_up = a->failure.len > 0;
-    if (engine->processes.about == NULL ||
-        !engine->processes.about(engine->processes.of, a->id, &process)) {
+    if (processes->about == NULL || !processes->about(processes->of, a->id, &process)) {
         ret->reason = a->failure;
         return true;
     }
@@ -80,8 +83,8 @@ static bool tell_why(struct engine *engine, const struct agent_view *a, struct a
 static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *arena,
                        struct msg_agent_view *ret)
 {
-    struct agent_view a = registry_agent_view(engine->registry, agent);
-    uint32_t slots = registry_instances(engine->registry);
+    struct agent_view a = registry_agent_view(engine_registry(engine), agent);
+    uint32_t slots = registry_instances(engine_registry(engine));
     bool all_draining = a.instances > 0;
 
     ret->instances = arena_alloc(arena, (a.instances + 1) * sizeof *ret->instances);
@@ -96,7 +99,7 @@ static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *aren
     }
     for (uint32_t i = 0; i < slots && ret->instances_n < a.instances; i++) {
         struct instance_view v;
-        if (registry_instance_view(engine->registry, i, &v) && v.agent == agent) {
+        if (registry_instance_view(engine_registry(engine), i, &v) && v.agent == agent) {
             ret->instances[ret->instances_n++] = view_of(engine, i, &v);
             ret->in_flight += v.outstanding;
             all_draining = all_draining && v.draining;
@@ -106,14 +109,14 @@ static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *aren
                  : a.instances == 0 ? STR_LIT("down")
                  : all_draining     ? STR_LIT("draining")
                                     : STR_LIT("up");
-    if (a.instances == 0 && !tell_why(engine, &a, arena, ret)) {
+    if (a.instances == 0 && !fill_reason(engine, &a, arena, ret)) {
         return false;
     }
-    ret->queued = core_agent_queued(engine->core, agent);
+    ret->queued = core_agent_queued(engine_core(engine), agent);
     ret->breaker = breaker_of(engine, &a.breaker);
     msg_set(ret, agent_view, breaker);
-    ret->num_requests = engine->cards[agent].requests;
-    ret->num_errors = engine->cards[agent].errors;
+    ret->num_requests = agent_card_of(engine, agent)->requests;
+    ret->num_errors = agent_card_of(engine, agent)->errors;
     return true;
 }
 
@@ -135,7 +138,7 @@ static void answer_list(struct engine *engine, struct request *rq, struct msg_ag
 
 void on_agents_list(struct engine *engine, struct request *rq)
 {
-    uint32_t n = registry_agents(engine->registry);
+    uint32_t n = registry_agents(engine_registry(engine));
     struct msg_agents_list_ok ok = {.agents_n = 0};
     struct arena arena = {0};
     bool fits = true;
@@ -155,7 +158,7 @@ void on_agents_list(struct engine *engine, struct request *rq)
 /* The agent that a request names; REGISTRY_NONE after refusing. */
 static uint32_t named_agent(struct engine *engine, struct request *rq, struct str id)
 {
-    uint32_t agent = registry_agent(engine->registry, id);
+    uint32_t agent = registry_agent(engine_registry(engine), id);
 
     if (agent == REGISTRY_NONE) {
         request_refuse_text(engine, rq, BT_NOT_FOUND, "Unknown agent: %.*s", STR_ARG(id));
@@ -203,22 +206,22 @@ void on_agents_drain(struct engine *engine, struct request *rq)
         return;
     }
     if (m.instance_id.len == 0) {
-        registry_agent_enable(engine->registry, agent,
+        registry_agent_enable(engine_registry(engine), agent,
                               false); /* also those that register later: until agents.enable */
     }
-    for (uint32_t i = 0; i < registry_instances(engine->registry); i++) {
+    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
         struct instance_view v;
         struct core_event ev = {
             .type = CORE_DRAIN, .slot = i, .text = STR_LIT("an operator asked for it")};
         struct uuid wanted = {{0}};
         bool any = m.instance_id.len == 0;
-        if (!registry_instance_view(engine->registry, i, &v) || v.agent != agent ||
+        if (!registry_instance_view(engine_registry(engine), i, &v) || v.agent != agent ||
             (!any && (!uuid_parse(m.instance_id, &wanted) || !uuid_eq(wanted, v.id)))) {
             continue;
         }
         ev.epoch = v.epoch;
         found++;
-        if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(engine, &err);
             return;
         }
@@ -235,17 +238,16 @@ void on_agents_drain(struct engine *engine, struct request *rq)
  * the journal failed. */
 static bool wake(struct engine *engine, uint32_t agent)
 {
-    for (uint32_t i = 0; i < registry_instances(engine->registry); i++) {
+    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
         struct instance_view v;
         struct lane_instance *in =
-            registry_instance_view(engine->registry, i, &v) && v.agent == agent
+            registry_instance_view(engine_registry(engine), i, &v) && v.agent == agent
                 ? lanes_instance(engine, i, v.epoch)
                 : NULL;
         for (uint32_t k = 0; in != NULL && k < in->capacity; k++) {
             struct core_event up = {.type = CORE_LANE_UP, .slot = i, .epoch = v.epoch, .lane = k};
             struct bt_error err;
-            if (in->lanes[k].state == LANE_READY &&
-                engine_feed(engine, &up, NULL, NULL, &err) != BT_OK) {
+            if (in->lanes[k].state == LANE_READY && engine_feed(engine, &up, NULL, &err) != BT_OK) {
                 engine_fail(engine, &err);
                 return false;
             }
@@ -268,7 +270,7 @@ void on_agents_enable(struct engine *engine, struct request *rq)
     if (agent == REGISTRY_NONE) {
         return;
     }
-    registry_agent_enable(engine->registry, agent, true);
+    registry_agent_enable(engine_registry(engine), agent, true);
     if (wake(engine, agent)) {
         request_answer(engine, rq, MSG_empty, NULL);
     }
@@ -277,31 +279,31 @@ void on_agents_enable(struct engine *engine, struct request *rq)
 void on_supervisor_info(struct engine *engine, struct request *rq)
 {
     static const uint8_t versions[] = {0x91, 0x01}; /* msgpack: [1] */
-    bool power = engine->opt.durability == DURABILITY_POWER;
+    bool power = engine_options(engine)->durability == DURABILITY_POWER;
     char started[CLOCK_ISO_LEN + 1];
     struct arena arena = {0};
     struct msg_supervisor_info_ok ok = {
         .version = STR_LIT(BATON_VERSION),
         .protocol = {versions, sizeof versions},
         .pid = (uint64_t)getpid(),
-        .uptime_ms = engine->now - engine->started_mono,
+        .uptime_ms = engine_now(engine) - engine_started(engine),
         .durability = power ? STR_LIT("power") : STR_LIT("process"),
         .durability_means =
             power
                 ? STR_LIT(
                       "acknowledged work survives a power cut: fsync before every acknowledgement")
                 : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
-        .control = str_from(link_server_url(engine->server)),
-        .events = str_from(link_pub_url(engine->pub)),
-        .state_dir = hint(&arena, engine->opt.state_dir, PATH_SHOWN),
+        .control = str_from(engine_control_url(engine)),
+        .events = str_from(engine_events_url(engine)),
+        .state_dir = hint(&arena, engine_options(engine)->state_dir, PATH_SHOWN),
         .nng = str_from(link_library_version()),
         .sqlite = str_from(journal_sqlite_version()),
-        .last_seq = journal_committed_seq(engine->journal),
-        .plans_open = core_runs_open(engine->core) - engine->jobs,
-        .agents = registry_agents(engine->registry),
+        .last_seq = journal_committed_seq(engine_journal(engine)),
+        .plans_open = engine_plans_open(engine),
+        .agents = registry_agents(engine_registry(engine)),
     };
 
-    clock_iso(engine->started_wall, started);
+    clock_iso(engine_started_wall(engine), started);
     ok.started_at = str_from(started);
     request_answer(engine, rq, MSG_supervisor_info_ok, &ok);
     arena_done(&arena);
@@ -309,7 +311,7 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
 
 void on_supervisor_drain(struct engine *engine, struct request *rq)
 {
-    engine->draining = true;
-    engine->stop_asked = true;
+    engine_drain(engine);
+    api_of(engine)->stop_asked = true;
     request_answer(engine, rq, MSG_empty, NULL);
 }

@@ -18,7 +18,7 @@ static uint64_t hash_body(const struct msg_plan_submit *m)
 static void answer_repeated(struct engine *engine, struct request *rq, const char *id)
 {
     struct msg_plan_submit_ok ok = {
-        .plan_id = str_from(id), .existing = true, .seq = journal_last_seq(engine->journal)};
+        .plan_id = str_from(id), .existing = true, .seq = journal_last_seq(engine_journal(engine))};
 
     request_answer(engine, rq, MSG_plan_submit_ok, &ok);
 }
@@ -51,13 +51,13 @@ static void submit(struct engine *engine, struct request *rq, const struct msg_p
     ok.routes = d.route_views;
     if (submission_start(engine, &how, &d, id, &err) == BT_OK) {
         ok.plan_id = str_from(id);
-        ok.seq = journal_last_seq(engine->journal);
+        ok.seq = journal_last_seq(engine_journal(engine));
         if (request_try_answer(engine, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
             ok.problems_n = ok.routes_n =
                 0; /* it was accepted: no remark of ours may turn that into a refusal */
             request_answer(engine, rq, MSG_plan_submit_ok, &ok);
         }
-    } else if (!engine->failed) {
+    } else if (!engine_has_failed(engine)) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     submission_done(&d);
@@ -106,7 +106,7 @@ static void answer_cancelled(struct engine *engine, struct request *rq,
     }
 }
 
-/* "cancelling" while attempts are out: they are told to stop and have the grace to answer. */
+/* "cancelling" while attempts are out: agents are asked to stop and have the grace to answer. */
 void on_plan_cancel(struct engine *engine, struct request *rq)
 {
     struct msg_plan_cancel_ok ok = {.status = STR_LIT("cancelling")};

@@ -89,7 +89,7 @@ void on_plan_list(struct engine *engine, struct request *rq)
     }
     (void)snprintf(cursor, sizeof cursor, "%.*s", m.cursor.len > 20 ? 0 : (int)m.cursor.len,
                    m.cursor.ptr);
-    if (journal_plans(engine->journal, m.status, m.session_id, strtoull(cursor, NULL, 10),
+    if (journal_plans(engine_journal(engine), m.status, m.session_id, strtoull(cursor, NULL, 10),
                       UINT32_MAX, add_plan, page, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
@@ -192,7 +192,7 @@ void on_blob_get(struct engine *engine, struct request *rq)
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
     buf_init(&bin, LIMIT_STEP_BYTES);
-    if (journal_blob_get(engine->journal, m.blob_id, &bytes, &err) != BT_OK) {
+    if (journal_blob_get(engine_journal(engine), m.blob_id, &bytes, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         at = m.offset < bytes.len ? (size_t)m.offset : bytes.len;

@@ -2,8 +2,8 @@
  * A plan done again: which of its steps keep their results, and the document of the new plan. The
  * old plan stays as it is. Pure but for the memory that the caller gives.
  */
-#ifndef ENGINE_RERUN_H
-#define ENGINE_RERUN_H
+#ifndef API_RERUN_H
+#define API_RERUN_H
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"

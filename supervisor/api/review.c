@@ -33,7 +33,8 @@ static struct str until_text(struct review_page *page, msec deadline)
     if (deadline == MSEC_NEVER) {
         return (struct str){"", 0};
     }
-    clock_iso(deadline > engine->now ? engine->wall + (deadline - engine->now) : engine->wall,
+    clock_iso(deadline > engine_now(engine) ? engine_wall(engine) + (deadline - engine_now(engine))
+                                            : engine_wall(engine),
               text);
     return arena_str(&page->arena, str_from(text));
 }
@@ -102,8 +103,8 @@ static void add_step(struct review_page *page, const struct open_plan *p, uint32
     v->kind = str_from(review_kind_name((enum review_kind)row->review));
     v->prompt = open_plan_prompt(p, i);
     v->prompt = v->prompt.len > 0 ? v->prompt : s->task;
-    v->agent_id = row->agent < registry_agents(page->engine->registry)
-                      ? registry_agent_view(page->engine->registry, row->agent).id
+    v->agent_id = row->agent < registry_agents(engine_registry(page->engine))
+                      ? registry_agent_view(engine_registry(page->engine), row->agent).id
                       : s->agent_id;
     v->task = s->task;
     v->until = until_text(page, row->deadline);
@@ -165,7 +166,7 @@ static bool add_asked(const struct journal_row *row, void *self)
 }
 
 /* Rows are read as committed: what began to wait in this very turn has none yet, and comes into the
- * list with the next one. Nobody can have heard of it before. */
+ * list with the next one. No client can know it before. */
 static void leave_out_unwritten(struct review_page *page)
 {
     struct msg_review_list_ok *ok = &page->ok;
@@ -207,7 +208,7 @@ static bool add_rows(struct review_page *page, const struct open_plan *p)
 {
     struct bt_error err;
 
-    if (journal_events(page->engine->journal, 0, p->ix, UINT32_MAX, add_asked, page, &err) !=
+    if (journal_events(engine_journal(page->engine), 0, p->ix, UINT32_MAX, add_asked, page, &err) !=
         BT_OK) {
         log_err("review.list", "plan=%s %s", p->id, err.msg); /* the list is true without */
         return false;
@@ -217,14 +218,10 @@ static bool add_rows(struct review_page *page, const struct open_plan *p)
 
 static void add_all(struct review_page *page)
 {
-    const struct engine *engine = page->engine;
+    const struct open_plan *p = NULL;
     uint32_t rows = ERRORS_ALL;
 
-    for (uint32_t i = 0; i < engine->runs_max && !page->ok.truncated; i++) {
-        const struct open_plan *p = &engine->plans[i];
-        if (p->run == 0) {
-            continue;
-        }
+    while (!page->ok.truncated && (p = open_plan_next(page->engine, p)) != NULL) {
         add_plan(page, p);
         if ((core_block_run(p->block)->paused & 1u << PAUSE_PLANNING) != 0 && rows > 0) {
             rows--;
@@ -255,7 +252,8 @@ void on_review_list(struct engine *engine, struct request *rq)
     p = open_plan_by_id(engine, m.plan_id);
     if (p != NULL) {
         add_plan(&page, p);
-        if ((page.ok.reviews_n == 0 || add_rows(&page, p)) && journal_dirty(engine->journal)) {
+        if ((page.ok.reviews_n == 0 || add_rows(&page, p)) &&
+            journal_dirty(engine_journal(engine))) {
             leave_out_unwritten(&page);
         }
     }

@@ -13,7 +13,7 @@ static uint32_t superseded(const struct plan *plan)
     return n;
 }
 
-/* Only what names no step of the old plan can be said before it is looked at. */
+/* Problems that can be found before the old plan is looked at. */
 static const char *what_lacks(const struct msg_plan_modify *m, enum modify_kind kind)
 {
     if (m->steps.ptr == NULL) {
@@ -37,11 +37,12 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
     struct core_event ev = {CORE_EV_INIT(REVISE, revise, .kind = kind, .expect = expect),
                             .step = STEP_NONE, .text = m->reasoning};
     struct core_new_plan *next = &CORE_EV(&ev, revise)->next;
-    const struct revise_wish wish = {.kind = kind == MODIFY_INSERT ? REVISE_INSERT : REVISE_REPLACE,
-                                     .change = m->steps,
-                                     .after = m->after_step_id,
-                                     .before = m->before_step_id,
-                                     .step = m->step_id};
+    const struct revise_change change = {.kind =
+                                             kind == MODIFY_INSERT ? REVISE_INSERT : REVISE_REPLACE,
+                                         .steps = m->steps,
+                                         .after = m->after_step_id,
+                                         .before = m->before_step_id,
+                                         .step = m->step_id};
     const char *lacks = what_lacks(m, kind);
     uint32_t steps = p->plan->n_steps;
     uint32_t without = superseded(p->plan);
@@ -54,15 +55,14 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
         return;
     }
     if (submission_init(&d, &err) != BT_OK ||
-        revise_make(engine, p, &wish, &d.problems, &rev, &next->document, &err) != BT_OK) {
-        if (!engine->failed) {
+        revise_make(engine, p, &change, &d.problems, &rev, &next->document, &err) != BT_OK) {
+        if (!engine_has_failed(engine)) {
             submission_refuse(engine, rq, &d, &err);
         }
     } else {
         next->plan = rev.plan;
         next->block = rev.block;
-        engine->revision = &rev;
-        if (request_feed(engine, rq, p, &ev, not_now(p))) {
+        if (request_revise(engine, rq, p, &ev, &rev, not_now(p))) {
             struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
                                             .revision = core_block_run(p->block)->revision,
                                             .changed = p->plan->n_steps - steps +
@@ -71,7 +71,6 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
             ok.problems = d.problem_views;
             request_answer(engine, rq, MSG_plan_modify_ok, &ok);
         }
-        engine->revision = NULL;
     }
     new_revision_done(&rev);
     submission_done(&d);

@@ -1,8 +1,9 @@
-/* session.get and session.list: what was said, and the plans of a session. */
+/* session.get and session.list: the messages and plans of a session. */
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
+#include "supervisor/api/api.h"
 #include "supervisor/conversation/conversation.h"
 
 enum {
@@ -98,8 +99,8 @@ static enum bt_code put_plans(struct session_page *page, struct str session_id,
     if (v->plan_history == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for plans");
     }
-    code = journal_plans(page->engine->journal, (struct str){"", 0}, session_id, 0, PLANS_MAX,
-                         add_plan, page, err);
+    code = journal_plans(engine_journal(page->engine), (struct str){"", 0}, session_id, 0,
+                         PLANS_MAX, add_plan, page, err);
     v->plan_history += PLANS_MAX - v->plan_history_n;
     return code;
 }
@@ -111,9 +112,9 @@ static enum bt_code put_messages(struct session_page *page, const struct msg_ses
                            : m->limit > MESSAGES_MAX ? MESSAGES_MAX
                                                      : (uint32_t)m->limit;
     struct msg_session_view *v = &page->view;
-    struct conversation_messages all;
-    enum bt_code code = conversation_messages(page->engine, m->session_id, m->before, limit,
-                                              &page->arena, &all, err);
+    struct session_messages all;
+    enum bt_code code =
+        session_messages(page->engine, m->session_id, m->before, limit, &page->arena, &all, err);
 
     if (code != BT_OK) {
         return code;
@@ -153,6 +154,11 @@ static void answer_view(struct session_page *page, struct request *rq)
     }
 }
 
+void on_session_say(struct engine *engine, struct request *rq)
+{
+    conversation_say(engine, rq);
+}
+
 void on_session_get(struct engine *engine, struct request *rq)
 {
     struct session_page page = {.engine = engine};
@@ -166,14 +172,14 @@ void on_session_get(struct engine *engine, struct request *rq)
     }
     code = put_plans(&page, m.session_id, &err);
     if (code == BT_OK) {
-        code = journal_session(engine->journal, m.session_id, &s, &err);
+        code = journal_session(engine_journal(engine), m.session_id, &s, &err);
     }
     if (code == BT_OK) {
         put_head(&page, &s, &page.view);
-        page.view.summary = conversation_summary(engine, &s, &page.arena);
+        page.view.summary = session_summary(engine, &s, &page.arena);
         code = put_messages(&page, &m, &err);
     } else if (code == BT_NOT_FOUND && page.view.plan_history_n > 0) {
-        /* Plans were submitted in it, and nothing was said. */
+        /* Plans were submitted in it, without a message. */
         s = (struct journal_session){.session_id = m.session_id};
         put_head(&page, &s, &page.view);
         page.view.created_at = page.view.plan_history[0].created_at;
@@ -184,7 +190,7 @@ void on_session_get(struct engine *engine, struct request *rq)
         code = err_set(&err, BT_NOMEM, "out of memory for a session");
     }
     if (code == BT_OK) {
-        put_open(&page.view, conversation_open_plan(engine, m.session_id));
+        put_open(&page.view, open_plan_of_session(engine, m.session_id));
         answer_view(&page, rq);
     } else {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
@@ -220,7 +226,7 @@ static enum bt_code put_open_plans(struct session_list *l, struct bt_error *err)
         code = map_put(&at, views[i].session_id, i);
     }
     if (code == BT_OK) {
-        conversation_open_plans(l->page.engine, &at, open);
+        open_plans_of_sessions(l->page.engine, &at, open);
     }
     for (uint32_t i = 0; i < l->ok.sessions_n && code == BT_OK; i++) {
         put_open(&views[i], open[i]);
@@ -244,7 +250,7 @@ void on_session_list(struct engine *engine, struct request *rq)
     l.ok.sessions = arena_alloc(&l.page.arena, limit * sizeof *l.ok.sessions);
     l.page.no_memory = l.ok.sessions == NULL;
     if (!l.page.no_memory) {
-        code = journal_sessions(engine->journal, limit, add_session, &l, &err);
+        code = journal_sessions(engine_journal(engine), limit, add_session, &l, &err);
     }
     if (code == BT_OK && l.page.no_memory) {
         code = err_set(&err, BT_NOMEM, "out of memory for a list");

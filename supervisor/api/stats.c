@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "supervisor/api/api.h"
+#include "supervisor/dispatch/cards.h"
+#include "supervisor/dispatch/dispatch.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/query/agent_stats.h"
 #include "supervisor/query/projection.h"
@@ -139,7 +141,7 @@ static bool add_shape(struct plan_figures *g)
     return true;
 }
 
-static bool fill_figures(struct engine *engine, struct plan_figures *g)
+static bool fill_stats(struct engine *engine, struct plan_figures *g)
 {
     struct projection *s = g->s;
     const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
@@ -167,7 +169,7 @@ static bool fill_figures(struct engine *engine, struct plan_figures *g)
     return add_shape(g);
 }
 
-static void answer_figures(struct engine *engine, struct request *rq, struct msg_plan_stats_ok *ok)
+static void answer_stats(struct engine *engine, struct request *rq, struct msg_plan_stats_ok *ok)
 {
     struct bt_error err;
 
@@ -183,7 +185,7 @@ static void answer_figures(struct engine *engine, struct request *rq, struct msg
 
 void on_plan_stats(struct engine *engine, struct request *rq)
 {
-    struct plan_figures g = {.now = engine->wall};
+    struct plan_figures g = {.now = engine_wall(engine)};
     struct msg_plan_stats m;
     struct projection s;
     struct bt_error err;
@@ -195,8 +197,8 @@ void on_plan_stats(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         g.s = &s;
-        if (fill_figures(engine, &g)) {
-            answer_figures(engine, rq, &g.ok);
+        if (fill_stats(engine, &g)) {
+            answer_stats(engine, rq, &g.ok);
         } else {
             request_refuse_text(engine, rq, BT_NOMEM, "out of memory for the figures of a plan");
         }
@@ -223,17 +225,17 @@ static uint64_t resident_bytes(void)
 /* draining: by agent, zeroed; how many of its instances take no more. */
 static void add_loads(struct engine *engine, struct msg_supervisor_stats_ok *ok, uint32_t *draining)
 {
-    const uint32_t n = registry_agents(engine->registry);
+    const uint32_t n = registry_agents(engine_registry(engine));
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct agent_view a = registry_agent_view(engine->registry, i);
-        const struct agent_stats *f = &engine->cards[i].agent_stats;
+        const struct agent_view a = registry_agent_view(engine_registry(engine), i);
+        const struct agent_stats *f = &agent_card_of(engine, i)->agent_stats;
         ok->agents[i] =
             (struct msg_agent_load){.agent_id = a.id,
                                     .state = STR_LIT("up"),
                                     .breaker = str_from(breaker_state_name(a.breaker.state)),
                                     .instances = a.instances,
-                                    .queued = core_agent_queued(engine->core, i),
+                                    .queued = core_agent_queued(engine_core(engine), i),
                                     .steps = f->steps,
                                     .errors = f->errors,
                                     .error_rate = agent_stats_error_rate(f),
@@ -243,9 +245,9 @@ static void add_loads(struct engine *engine, struct msg_supervisor_stats_ok *ok,
         ok->queued += ok->agents[i].queued;
     }
     ok->agents_n = n;
-    for (uint32_t slot = 0; slot < registry_instances(engine->registry); slot++) {
+    for (uint32_t slot = 0; slot < registry_instances(engine_registry(engine)); slot++) {
         struct instance_view v;
-        if (registry_instance_view(engine->registry, slot, &v) && v.agent < n) {
+        if (registry_instance_view(engine_registry(engine), slot, &v) && v.agent < n) {
             ok->agents[v.agent].capacity += v.capacity;
             ok->agents[v.agent].in_flight += v.outstanding;
             ok->in_flight += v.outstanding;
@@ -253,7 +255,7 @@ static void add_loads(struct engine *engine, struct msg_supervisor_stats_ok *ok,
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        const struct agent_view a = registry_agent_view(engine->registry, i);
+        const struct agent_view a = registry_agent_view(engine_registry(engine), i);
         if (!a.enabled || a.instances == 0) {
             ok->agents[i].state = a.enabled ? STR_LIT("down") : STR_LIT("disabled");
         } else if (draining[i] == a.instances) {
@@ -264,10 +266,9 @@ static void add_loads(struct engine *engine, struct msg_supervisor_stats_ok *ok,
 
 static void add_plans(struct engine *engine, struct msg_supervisor_stats_ok *ok)
 {
-    for (uint32_t i = 0; i < engine->runs_max; i++) {
-        const bool plan = engine->plans[i].run != 0 && engine->plans[i].job == NULL;
-        const struct run *run = plan ? core_block_run(engine->plans[i].block) : NULL;
-        if (run != NULL) {
+    for (const struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
+        const struct run *run = core_block_run(p->block);
+        if (p->job == NULL) {
             ok->plans_waiting += run->status == PLAN_WAITING;
             ok->reviews_open += run->waiting;
             ok->reviews_open +=
@@ -278,28 +279,31 @@ static void add_plans(struct engine *engine, struct msg_supervisor_stats_ok *ok)
 
 void on_supervisor_stats(struct engine *engine, struct request *rq)
 {
-    struct msg_supervisor_stats_ok ok = {.turns = engine->stats.cycles,
-                                         .commits = engine->stats.commits,
-                                         .records = engine->stats.records,
-                                         .published = engine->stats.published,
-                                         .requests = engine->stats.requests,
-                                         .refused_busy = engine->stats.refused_busy,
-                                         .plans_open = core_runs_open(engine->core) - engine->jobs,
-                                         .plans_done = engine->stats.plans_done,
-                                         .steps_dispatched = engine->stats.steps_dispatched,
-                                         .steps_retried = engine->stats.steps_retried,
-                                         .results_rejected = engine->stats.results_rejected,
+    const struct engine_stats *n = engine_stats(engine);
+    struct msg_supervisor_stats_ok ok = {.turns = n->cycles,
+                                         .commits = n->commits,
+                                         .records = n->records,
+                                         .published = n->published,
+                                         .requests = n->requests,
+                                         .refused_busy = n->refused_busy,
+                                         .plans_open = engine_plans_open(engine),
+                                         .plans_done = n->plans_done,
+                                         .steps_dispatched = dispatch_sent(engine),
+                                         .steps_retried = n->steps_retried,
+                                         .results_rejected = n->results_rejected,
                                          .rss_bytes = resident_bytes(),
-                                         .fallbacks = engine->stats.fallbacks,
-                                         .replans = engine->stats.replans,
-                                         .in_flight_max = engine->opt.in_flight,
+                                         .fallbacks = n->fallbacks,
+                                         .replans = n->replans,
+                                         .in_flight_max = engine_options(engine)->in_flight,
                                          .breakers_opened =
-                                             registry_breakers_opened(engine->registry)};
+                                             registry_breakers_opened(engine_registry(engine))};
     struct arena arena = {0};
     uint32_t *draining;
 
-    ok.agents = arena_alloc(&arena, (registry_agents(engine->registry) + 1) * sizeof *ok.agents);
-    draining = arena_alloc(&arena, (registry_agents(engine->registry) + 1) * sizeof *draining);
+    ok.agents =
+        arena_alloc(&arena, (registry_agents(engine_registry(engine)) + 1) * sizeof *ok.agents);
+    draining =
+        arena_alloc(&arena, (registry_agents(engine_registry(engine)) + 1) * sizeof *draining);
     if (ok.agents != NULL && draining != NULL) {
         add_loads(engine, &ok, draining);
     }

@@ -1,6 +1,8 @@
 /* What agents say about their steps on the control socket: progress, and results that came late. */
+#include "supervisor/api/api.h"
+#include "supervisor/dispatch/keys.h"
 #include "supervisor/dispatch/result_form.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/dispatch/results.h"
 
 void on_step_progress(struct engine *engine, struct request *rq)
 {
@@ -14,7 +16,7 @@ void on_step_progress(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }
@@ -30,7 +32,7 @@ void on_step_progress(struct engine *engine, struct request *rq)
     ev.text = m.text;
     *CORE_EV(&ev, progress) =
         (struct core_ev_progress){.n = m.n, .percent = m.percent, .data = m.data};
-    if (engine_feed(engine, &ev, &reject, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, &ev, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
     } else if (reject != REJECT_NONE && reject != REJECT_TOO_MUCH) {
         request_refuse_text(engine, rq, BT_CONFLICT, "%s", core_reject_text(reject));
@@ -52,7 +54,7 @@ void on_step_result(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }

@@ -8,6 +8,8 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 enum { OPTION_BASE = 256, GLOBAL_BASE = 512 };
 
@@ -109,7 +111,7 @@ static void fill_options(struct option *out, const struct cli_option *from, int 
     }
 }
 
-/* False after saying what is wrong. */
+/* Prints the error and returns false. */
 static bool take_value(struct cli *cli, int option, const char *value)
 {
     const char *arg = cli->verb->options[option].arg;
@@ -127,7 +129,7 @@ static bool take_value(struct cli *cli, int option, const char *value)
     return true;
 }
 
-/* False after saying what is wrong. */
+/* Prints the error and returns false. */
 static bool read_options(struct cli *cli, int argc, char **argv)
 {
     struct option options[CLI_OPTIONS_MAX + 10] = {{0}};

@@ -1,4 +1,5 @@
-/* The agents of the configuration: the strongest file that has the key gives the whole list. */
+/* The agents of the configuration: the strongest file with the key `agents` gives the whole
+ * list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,14 +8,15 @@
 
 enum { EXPANDED_MAX = 128 * 1024 };
 
-/* A row on its way from the tree into struct config. */
-struct row {
+/* An entry of `agents` while it is read into struct config. */
+struct agent_entry {
     const cJSON *tree;
     enum layer_kind layer;
     uint32_t ix;
 };
 
-static void row_problem(struct loader *l, const struct row *r, const char *member, const char *text)
+static void entry_problem(struct loader *l, const struct agent_entry *r, const char *member,
+                          const char *text)
 {
     char key[96];
     char origin[ORIGIN_MAX];
@@ -24,7 +26,7 @@ static void row_problem(struct loader *l, const struct row *r, const char *membe
     config_problem(l, origin, "%s: %s", key, text);
 }
 
-/* Where the running program lies; "." when the system does not say. */
+/* The directory of the running program; "." when the system does not report it. */
 const char *config_bin_dir(struct loader *l)
 {
     char path[4096];
@@ -41,12 +43,12 @@ const char *config_bin_dir(struct loader *l)
     if (strrchr(path, '/') != NULL) {
         *strrchr(path, '/') = '\0';
     }
-    return config_held_text(l->held, path);
+    return config_store_text(l->store, path);
 }
 
-/* ${BATON_BIN} is the only variable; "$" alone stands for itself. NULL = no memory, or a problem
- * was told. */
-static const char *expand(struct loader *l, const struct row *r, const char *member,
+/* Expands ${BATON_BIN}, the only variable; a single "$" stays. NULL = no memory, or a reported
+ * problem. */
+static const char *expand(struct loader *l, const struct agent_entry *r, const char *member,
                           const char *text)
 {
     static const char NAME[] = "${BATON_BIN}";
@@ -61,8 +63,9 @@ static const char *expand(struct loader *l, const struct row *r, const char *mem
         buf_add(&out, text, n);
         text += n;
         if (next != NULL && strncmp(next, NAME, sizeof NAME - 1) != 0) {
-            row_problem(l, r, member,
-                        "only ${BATON_BIN} is replaced here, the directory of the running program");
+            entry_problem(
+                l, r, member,
+                "only ${BATON_BIN} is replaced here, the directory of the running program");
             buf_done(&out);
             return "";
         }
@@ -72,19 +75,19 @@ static const char *expand(struct loader *l, const struct row *r, const char *mem
         }
     }
     if (bin != NULL && buf_check(&out, NULL) == BT_OK) {
-        result = config_held_text(l->held, buf_cstr(&out));
+        result = config_store_text(l->store, buf_cstr(&out));
     }
     buf_done(&out);
     return result;
 }
 
-/* A NULL-terminated list of the texts of an array; values of env entries stay as they are. */
-static const char *const *texts(struct loader *l, const struct row *r, const char *member,
+/* The texts of an array, NULL-terminated; values of env entries stay as they are. */
+static const char *const *texts(struct loader *l, const struct agent_entry *r, const char *member,
                                 bool expanded)
 {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(r->tree, member);
     size_t n = cJSON_IsArray(array) ? (size_t)cJSON_GetArraySize(array) : 0;
-    const char **list = arena_alloc(&l->held->arena, (n + 1) * sizeof *list);
+    const char **list = arena_alloc(&l->store->arena, (n + 1) * sizeof *list);
     const cJSON *v = n == 0 ? NULL : array->child;
 
     if (list == NULL) {
@@ -100,7 +103,7 @@ static const char *const *texts(struct loader *l, const struct row *r, const cha
     return list;
 }
 
-static uint32_t number(const struct row *r, const char *member, uint32_t fallback)
+static uint32_t number(const struct agent_entry *r, const char *member, uint32_t fallback)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->tree, member);
 
@@ -109,7 +112,7 @@ static uint32_t number(const struct row *r, const char *member, uint32_t fallbac
                : fallback;
 }
 
-static enum bt_code bind(struct loader *l, const struct row *r, struct config_agent *a)
+static enum bt_code bind(struct loader *l, const struct agent_entry *r, struct config_agent *a)
 {
     const cJSON *settings_tree = cJSON_GetObjectItemCaseSensitive(r->tree, "settings");
     const char *cwd = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->tree, "cwd"));
@@ -125,9 +128,9 @@ static enum bt_code bind(struct loader *l, const struct row *r, struct config_ag
     a->capacity = number(r, "capacity", 1);
     a->restart =
         (enum policy_restart)setting_choice(setting_restart_names, restart, POLICY_PERMANENT);
-    a->grace_ms = number(r, "graceMs", (uint32_t)l->held->c.policy.shutdown_grace_ms);
-    a->settings = cJSON_IsObject(settings_tree) ? settings_tree : l->held->nothing;
-    a->settings_json = config_held_json(l->held, a->settings);
+    a->grace_ms = number(r, "graceMs", (uint32_t)l->store->c.policy.shutdown_grace_ms);
+    a->settings = cJSON_IsObject(settings_tree) ? settings_tree : l->store->empty_object;
+    a->settings_json = config_store_json(l->store, a->settings);
     if (a->command == NULL || a->env == NULL || a->settings_json == NULL ||
         (cwd != NULL && a->cwd == NULL)) {
         return config_no_memory(l);
@@ -135,24 +138,26 @@ static enum bt_code bind(struct loader *l, const struct row *r, struct config_ag
     return BT_OK;
 }
 
-static void check_id(struct loader *l, const struct row *r, const struct config_agent *agents)
+static void check_id(struct loader *l, const struct agent_entry *r,
+                     const struct config_agent *agents)
 {
     const char *id = agents[r->ix].agent_id;
 
-    if (strcmp(id, "supervisor") == 0) { /* the other side of every first handoff */
-        row_problem(l, r, "agentId", "\"supervisor\" is the name of the supervisor itself");
+    if (strcmp(id, "supervisor") == 0) { /* the sender of every first handoff */
+        entry_problem(l, r, "agentId", "\"supervisor\" is the name of the supervisor itself");
     }
     for (uint32_t i = 0; i < r->ix && id[0] != '\0'; i++) {
         if (strcmp(agents[i].agent_id, id) == 0) {
-            row_problem(l, r, "agentId",
-                        "stands here twice; raise instances to run several of one agent");
+            entry_problem(l, r, "agentId",
+                          "stands here twice; raise instances to run several of one agent");
             return;
         }
     }
 }
 
-/* Secrets belong to the environment or to a file of their own. */
-static void check_secrets(struct loader *l, const struct row *r, const struct config_agent *a)
+/* Secrets belong in the environment or in a file of their own. */
+static void check_secrets(struct loader *l, const struct agent_entry *r,
+                          const struct config_agent *a)
 {
     const struct layer *layer = &l->layers[r->layer];
 
@@ -169,9 +174,9 @@ static void check_secrets(struct loader *l, const struct row *r, const struct co
     }
 }
 
-static void check_counts(struct loader *l, const struct row *last)
+static void check_counts(struct loader *l, const struct agent_entry *last)
 {
-    const struct config *c = &l->held->c;
+    const struct config *c = &l->store->c;
     char origin[ORIGIN_MAX];
     uint64_t instances = 0;
 
@@ -191,10 +196,10 @@ static void check_counts(struct loader *l, const struct row *last)
 
 enum bt_code config_agents_bind(struct loader *l)
 {
-    struct row r = {.ix = 0};
+    struct agent_entry r = {.ix = 0};
     const cJSON *list = layers_find(l, "agents", &r.layer);
     size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
-    struct config_agent *agents = arena_alloc(&l->held->arena, (n + 2) * sizeof *agents);
+    struct config_agent *agents = arena_alloc(&l->store->arena, (n + 2) * sizeof *agents);
     const cJSON *v = n == 0 ? NULL : list->child;
     enum bt_code code = BT_OK;
 
@@ -210,8 +215,8 @@ enum bt_code config_agents_bind(struct loader *l)
         }
     }
     if (code == BT_OK) {
-        l->held->c.agents = agents;
-        l->held->c.n_agents = (uint32_t)n;
+        l->store->c.agents = agents;
+        l->store->c.n_agents = (uint32_t)n;
         code = config_llm_bind(l, agents);
     }
     if (code == BT_OK) {

@@ -48,15 +48,15 @@ enum bt_code config_no_memory(struct loader *l)
     return err_set(l->err, BT_NOMEM, "out of memory for the configuration");
 }
 
-const char *config_held_text(struct held *h, const char *text)
+const char *config_store_text(struct config_store *h, const char *text)
 {
     return arena_str(&h->arena, str_from(text)).ptr;
 }
 
-const char *config_held_json(struct held *h, const cJSON *v)
+const char *config_store_json(struct config_store *h, const cJSON *v)
 {
     char *text = cJSON_PrintUnformatted(v);
-    const char *kept = text == NULL ? NULL : config_held_text(h, text);
+    const char *kept = text == NULL ? NULL : config_store_text(h, text);
 
     cJSON_free(text);
     return kept;
@@ -72,8 +72,8 @@ static enum bt_code find_state(struct loader *l, const char **ret_origin)
     buf_init(&path, 8192);
     code = state_dir_find(flag, &path, l->err);
     if (code == BT_OK) {
-        l->held->c.state_dir = config_held_text(l->held, buf_cstr(&path));
-        code = l->held->c.state_dir == NULL ? config_no_memory(l) : BT_OK;
+        l->store->c.state_dir = config_store_text(l->store, buf_cstr(&path));
+        code = l->store->c.state_dir == NULL ? config_no_memory(l) : BT_OK;
     }
     if (flag != NULL && flag[0] != '\0') {
         *ret_origin = "flag";
@@ -91,11 +91,11 @@ static void store_settings(struct loader *l)
 
     for (uint32_t i = 0; i < n; i++) {
         enum layer_kind layer;
-        setting_store(&table[i], layers_find(l, table[i].key, &layer), &l->held->c);
+        setting_store(&table[i], layers_find(l, table[i].key, &layer), &l->store->c);
     }
 }
 
-/* Goes on after problems, so that all of them are told at once. */
+/* Continues after a problem, so that one run reports all problems. */
 static enum bt_code load(struct loader *l)
 {
     const char *state_origin = "";
@@ -131,24 +131,24 @@ enum bt_code config_load(const struct config_request *request, struct config **r
     struct loader l = {.request = request, .notes = notes, .err = err != NULL ? err : &own};
     enum bt_code code;
 
-    l.held = calloc(1, sizeof *l.held);
-    if (l.held == NULL) {
+    l.store = calloc(1, sizeof *l.store);
+    if (l.store == NULL) {
         return config_no_memory(&l);
     }
-    l.held->nothing = cJSON_CreateObject();
-    code = l.held->nothing == NULL ? config_no_memory(&l) : load(&l);
+    l.store->empty_object = cJSON_CreateObject();
+    code = l.store->empty_object == NULL ? config_no_memory(&l) : load(&l);
     layers_done(&l);
     if (code != BT_OK) {
-        config_free(&l.held->c);
+        config_free(&l.store->c);
         return code;
     }
-    *ret = &l.held->c;
+    *ret = &l.store->c;
     return BT_OK;
 }
 
 void config_free(struct config *c)
 {
-    struct held *h = (struct held *)c; /* c is its first member */
+    struct config_store *h = (struct config_store *)c; /* c is its first member */
 
     if (h == NULL) {
         return;
@@ -156,14 +156,14 @@ void config_free(struct config *c)
     for (int i = 0; i < LAYER_COUNT; i++) {
         cJSON_Delete(h->trees[i]);
     }
-    cJSON_Delete(h->nothing);
+    cJSON_Delete(h->empty_object);
     arena_done(&h->arena);
     free(h);
 }
 
 const struct config_entry *config_entries(const struct config *c, uint32_t *ret_n)
 {
-    const struct held *h = (const struct held *)c;
+    const struct config_store *h = (const struct config_store *)c;
 
     *ret_n = h->n_entries;
     return h->entries;

@@ -1,8 +1,7 @@
 /*
- * The configuration of the daemon: plain values, read once. A flag wins over the environment, that
- * over the user's file, that over the system's, that over the default. Files are checked by
- * config.schema.json; all problems are told at once, each with its file, line and column. Nothing
- * here opens sockets or starts anything.
+ * The configuration of the daemon: plain values, read once. Precedence: flag, environment, user's
+ * file, system's file, default. config.schema.json checks the files. All problems are reported at
+ * once, each with its file, line and column. Opens no sockets and starts nothing.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -29,9 +28,9 @@ struct config_restart {
     msec backoff_max_ms;
 };
 
-/* When an instance, or a whole agent, that fails again and again gets no work, and for how long. */
+/* When an instance, or a whole agent, is excluded after repeated failures, and for how long. */
 struct config_breaker {
-    uint32_t failures; /* of an instance in a row; an agent: twice as many; 0 = never */
+    uint32_t failures; /* of an instance in a row; of an agent twice as many; 0 = never */
     msec cooldown_ms;
     msec cooldown_max_ms;
 };
@@ -41,7 +40,7 @@ struct config_replan {
     msec cooldown_ms, timeout_ms;
 };
 
-/* What plans and steps get that do not say otherwise, and the clocks of the daemon. */
+/* Defaults of plans and steps, and the daemon's intervals. */
 struct config_policy {
     uint32_t max_retries;
     struct backoff backoff;
@@ -60,11 +59,11 @@ struct config_policy {
     struct config_replan replan;
     msec planner_timeout_ms;
     enum on_invalid on_invalid;
-    const char *synthesis; /* who writes the answer of a plan: concat, llm, agent, agent:<id> */
-    msec cancel_grace_ms;  /* of what a cancelled plan has under way */
+    const char *synthesis; /* the author of a plan's answer: concat, llm, agent, agent:<id> */
+    msec cancel_grace_ms;  /* for the running steps of a cancelled plan */
     msec heartbeat_ms;
     msec lease_ms;
-    msec agent_wait_ms; /* how long a ready step waits for an agent without a live instance */
+    msec agent_wait_ms; /* how long a ready step waits for an agent that has no live instance */
     uint32_t context_budget_bytes;
     uint32_t context_result_bytes;
     msec shutdown_grace_ms;
@@ -72,13 +71,13 @@ struct config_policy {
     struct config_breaker breaker;
 };
 
-/* May be lower than protocol/limits.h, never higher. */
+/* May be lower than in protocol/limits.h, never higher. */
 struct config_limits {
     uint32_t max_open_plans;
     uint32_t max_agents;
     uint32_t max_instances;
     uint32_t max_result_bytes;
-    /* Attempts and questions that may be out at the same time; 0 = no limit. */
+    /* Attempts and questions in flight; 0 = no limit. */
     uint32_t in_flight, in_flight_agent, in_flight_session;
     uint32_t inbox; /* messages between the transport's threads and the loop */
 };
@@ -90,7 +89,7 @@ struct config_log {
 
 struct config_agent {
     const char *agent_id;
-    const char *const *command; /* NULL-terminated; ${BATON_BIN} is replaced already */
+    const char *const *command; /* NULL-terminated; ${BATON_BIN} is expanded */
     const char *const *env;     /* NULL-terminated: NAME (the daemon's own value) or NAME=VALUE */
     const char *cwd;            /* absolute, or NULL */
     uint32_t instances;
@@ -102,10 +101,10 @@ struct config_agent {
     const char *held_back;        /* why it must not be started; NULL = start it */
 };
 
-/* What tokens cost of agents that tell no cost: millionths of the currency per token, which is the
- * same as the currency per million tokens. */
+/* The price of tokens for agents that report no cost: millionths of the currency per token, which
+ * equals the currency per million tokens. */
 struct config_price {
-    const char *agent_id; /* "*" = every agent that has no price of its own */
+    const char *agent_id; /* "*" = every agent without a price of its own */
     double input, output, cached;
 };
 
@@ -124,7 +123,7 @@ struct config {
     uint32_t n_prices;
 };
 
-/* One setting given on the command line: "listen.control", "tcp://127.0.0.1:0". */
+/* A setting from the command line: "listen.control", "tcp://127.0.0.1:0". */
 struct config_flag {
     const char *key;
     const char *value;
@@ -132,28 +131,29 @@ struct config_flag {
 
 struct config_request {
     const char *state_dir; /* --state; NULL = by the rule of protocol/client/state.h */
-    const char *file; /* --config, instead of the user's file; must exist. NULL = the user's, if
-                         there is one */
-    const char *system_file; /* NULL = /etc/baton/baton.yaml, if there is one */
-    const char *bin_dir;     /* what ${BATON_BIN} means; NULL = where the running program lies */
+    /* --config, instead of the user's file; must exist. NULL = the user's file, if it exists */
+    const char *file;
+    const char *system_file; /* NULL = /etc/baton/baton.yaml, if it exists */
+    /* the value of ${BATON_BIN}; NULL = the directory of the running program */
+    const char *bin_dir;
     const struct config_flag *flags;
     uint32_t n_flags;
-    bool only_looks; /* nothing is started: warnings say what would be. A daemon that runs may have
-                        another environment */
+    /* only checks: warnings use "would", because a running daemon may have another environment */
+    bool check_only;
 };
 
 /*
  * Reads and checks everything. notes (initialised, may be NULL) gets one line per problem
  * ("FILE:LINE:COL: path: message") and per warning ("... warning: ..."), also when the result is
- * BT_OK. BT_INVALID: there are problems; err holds the first and their number. The caller frees
- * *ret with config_free.
+ * BT_OK. BT_INVALID: there are problems; err has the first and their number. The caller frees *ret
+ * with config_free.
  */
 BT_MUST_CHECK enum bt_code config_load(const struct config_request *request, struct config **ret,
                                        struct buf *notes, struct bt_error *err);
 void config_free(struct config *c);
 
-/* A setting as it came to be; agents are "agents.0.command" and so on. Values of env entries are
- * hidden. */
+/* A setting with its value and origin. Agents are "agents.0.command" and so on. Values of env
+ * entries are hidden. */
 struct config_entry {
     const char *key;
     const char *value;  /* as JSON */
@@ -162,7 +162,7 @@ struct config_entry {
 
 /* All settings in the order of the documentation; valid as long as the configuration. */
 const struct config_entry *config_entries(const struct config *c, uint32_t *ret_n);
-/* What `baton config show` prints, one line per setting: key = value, with_origin: and where it
- * comes from. */
+/* Writes the output of `baton config show`, one line per setting: key = value; with_origin: and its
+ * origin. */
 void config_show(const struct config *c, bool with_origin, struct buf *out);
 #endif

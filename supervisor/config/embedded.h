@@ -1,4 +1,4 @@
-/* Files that embed.cmake puts into the program at build time. */
+/* Files that embed.cmake compiles into the program. */
 #ifndef CONFIG_EMBEDDED_H
 #define CONFIG_EMBEDDED_H
 

@@ -34,7 +34,7 @@ static enum bt_code read_fd(int fd, struct buf *out)
     }
 }
 
-/* The file names programs that we shall run. */
+/* The file names programs that the daemon runs. */
 static void check_mode(struct loader *l, struct layer *layer, const struct stat *st)
 {
     layer->shared = (st->st_mode & 077) != 0;
@@ -46,7 +46,7 @@ static void check_mode(struct loader *l, struct layer *layer, const struct stat 
     }
 }
 
-/* BT_NOT_FOUND is left to the caller; what else goes wrong is a problem of the file. */
+/* BT_NOT_FOUND is left to the caller; any other error is a problem of the file. */
 static enum bt_code read_bytes(struct loader *l, struct layer *layer, struct buf *out)
 {
     struct stat st;
@@ -76,7 +76,7 @@ static enum bt_code read_bytes(struct loader *l, struct layer *layer, struct buf
     return code;
 }
 
-/* An empty file says nothing, which is right. */
+/* An empty file is valid: it sets nothing. */
 static enum bt_code empty_is_object(struct loader *l, struct layer *layer)
 {
     if (cJSON_IsNull(layer->tree)) {
@@ -112,8 +112,8 @@ static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool must_
     return code == BT_NOMEM ? config_no_memory(l) : BT_OK;
 }
 
-/* The user's file by the XDG rule; NULL when there is no home. */
-static const char *user_file(struct held *h)
+/* The user's file by the XDG rule; NULL without a home directory. */
+static const char *user_file(struct config_store *h)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME");
     const char *home = getenv("HOME");
@@ -126,7 +126,7 @@ static const char *user_file(struct held *h)
     } else {
         return NULL;
     }
-    return config_held_text(h, path);
+    return config_store_text(h, path);
 }
 
 static enum bt_code put_text(struct loader *l, enum layer_kind kind, const struct setting *s,
@@ -238,8 +238,8 @@ void layer_key_plain(char *key)
     *to = '\0';
 }
 
-/* "/policy/maxRetries" as "policy.maxRetries". */
-static void dotted(const char *pointer, char ret[ORIGIN_MAX])
+/* Writes "/policy/maxRetries" as "policy.maxRetries". */
+static void dotted_key(const char *pointer, char ret[ORIGIN_MAX])
 {
     size_t n = 0;
 
@@ -266,7 +266,7 @@ static enum bt_code check_layer(struct loader *l, const struct schema *s, enum l
     for (uint32_t i = 0; i < n; i++) {
         char origin[ORIGIN_MAX];
         char path[ORIGIN_MAX];
-        dotted(found[i].path, path);
+        dotted_key(found[i].path, path);
         layer_origin(l, kind, path, origin);
         layer_key_plain(path);
         config_problem(l, origin, "%s%s%s", path, path[0] == '\0' ? "" : ": ", found[i].message);
@@ -304,7 +304,7 @@ enum bt_code layers_read(struct loader *l)
     enum bt_code code;
 
     l->layers[LAYER_SYSTEM_FILE].file = r->system_file != NULL ? r->system_file : SYSTEM_FILE;
-    l->layers[LAYER_USER_FILE].file = r->file != NULL ? r->file : user_file(l->held);
+    l->layers[LAYER_USER_FILE].file = r->file != NULL ? r->file : user_file(l->store);
     code = read_file(l, LAYER_SYSTEM_FILE, false);
     if (code == BT_OK && l->layers[LAYER_USER_FILE].file != NULL) {
         code = read_file(l, LAYER_USER_FILE, r->file != NULL);
@@ -321,7 +321,7 @@ enum bt_code layers_read(struct loader *l)
 void layers_done(struct loader *l)
 {
     for (int i = 0; i < LAYER_COUNT; i++) {
-        l->held->trees[i] = l->layers[i].tree;
+        l->store->trees[i] = l->layers[i].tree;
         yaml_marks_free(l->layers[i].marks);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * `llm`: the models of the daemon. The daemon itself asks none: it starts an agent that does, the
- * orchestrator, like any other of its processes. And what tokens cost.
+ * `llm`: the models of the daemon. The daemon calls none itself: it starts an agent for that, the
+ * orchestrator, like any other. And `prices`.
  */
 #include <stdio.h>
 
@@ -11,13 +11,13 @@ enum { CAPACITY = 4, ENV_MAX = 160, PATH_MAX_BYTES = 8192 };
 
 #define ORCHESTRATOR "orchestrator"
 
-static bool is_ours(const char *name)
+static bool is_process_setting(const char *name)
 {
     return strcmp(name, "capacity") == 0 || strcmp(name, "env") == 0 ||
            strcmp(name, "agentId") == 0;
 }
 
-/* What the agent is given: the whole of `llm` but what is said of its process, and its name. */
+/* The agent's settings: all of `llm` except the settings of its process, and its id. */
 static const char *settings_of(struct loader *l, const cJSON *llm)
 {
     cJSON *copy = cJSON_CreateObject();
@@ -27,15 +27,15 @@ static const char *settings_of(struct loader *l, const cJSON *llm)
 
     cJSON_ArrayForEach(v, llm)
     {
-        cJSON *item = ok && !is_ours(v->string) ? cJSON_Duplicate(v, 1) : NULL;
-        if (ok && !is_ours(v->string) &&
+        cJSON *item = ok && !is_process_setting(v->string) ? cJSON_Duplicate(v, 1) : NULL;
+        if (ok && !is_process_setting(v->string) &&
             (item == NULL || !cJSON_AddItemToObject(copy, v->string, item))) {
             cJSON_Delete(item);
             ok = false;
         }
     }
     if (ok) {
-        json = config_held_json(l->held, copy);
+        json = config_store_json(l->store, copy);
     }
     cJSON_Delete(copy);
     return json;
@@ -54,10 +54,10 @@ static bool add_env(const char **list, size_t *n, const char *name)
     return *n + 1 < ENV_MAX;
 }
 
-/* The variables that its keys are in, and no others. */
+/* The variables of its keys, and no others. */
 static const char *const *env_of(struct loader *l, const cJSON *llm)
 {
-    const char **list = arena_alloc(&l->held->arena, ENV_MAX * sizeof *list);
+    const char **list = arena_alloc(&l->store->arena, ENV_MAX * sizeof *list);
     const cJSON *v;
     size_t n = 0;
 
@@ -78,12 +78,12 @@ static const char *const *env_of(struct loader *l, const cJSON *llm)
     return list;
 }
 
-struct telling {
+struct problem_target {
     struct loader *l;
     enum layer_kind layer;
 };
 
-/* "/providers/0/api" of `llm` as a setting, and where it stands. */
+/* The key and the origin of "/providers/0/api" of `llm`. */
 static void place_of(const struct loader *l, enum layer_kind layer, const char *pointer,
                      char key[ORIGIN_MAX], char origin[ORIGIN_MAX])
 {
@@ -95,9 +95,9 @@ static void place_of(const struct loader *l, enum layer_kind layer, const char *
     layer_key_plain(key);
 }
 
-static void tell_problem(void *of, const char *pointer, const char *text)
+static void report_problem(void *of, const char *pointer, const char *text)
 {
-    const struct telling *to = of;
+    const struct problem_target *to = of;
     char key[ORIGIN_MAX];
     char origin[ORIGIN_MAX];
 
@@ -105,20 +105,20 @@ static void tell_problem(void *of, const char *pointer, const char *text)
     config_problem(to->l, origin, "%s: %s", key, text);
 }
 
-/* By the rules of the agent itself. False: out of memory. */
+/* Checks `llm` by the agent's own rules. False: out of memory. */
 static bool check(struct loader *l, enum layer_kind layer, cJSON *llm)
 {
-    struct telling to = {l, layer};
-    const struct llm_teller teller = {tell_problem, &to};
+    struct problem_target to = {l, layer};
+    const struct llm_problem_sink sink = {report_problem, &to};
     struct bt_error why = {0};
-    const enum bt_code code = llm_config_check(llm, &teller, &why);
+    const enum bt_code code = llm_config_check(llm, &sink, &why);
 
     return code == BT_OK || code == BT_INVALID;
 }
 
 static const char *const *command_of(struct loader *l)
 {
-    const char **command = arena_alloc(&l->held->arena, 2 * sizeof *command);
+    const char **command = arena_alloc(&l->store->arena, 2 * sizeof *command);
     const char *bin = config_bin_dir(l);
     char path[PATH_MAX_BYTES];
 
@@ -126,7 +126,7 @@ static const char *const *command_of(struct loader *l)
         return NULL;
     }
     (void)snprintf(path, sizeof path, "%s/baton-agent-llm", bin);
-    command[0] = config_held_text(l->held, path);
+    command[0] = config_store_text(l->store, path);
     return command[0] != NULL ? command : NULL;
 }
 
@@ -135,7 +135,7 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
     enum layer_kind layer;
     const cJSON *llm = layers_find(l, "llm", &layer);
     const cJSON *capacity = cJSON_GetObjectItemCaseSensitive(llm, "capacity");
-    struct config_agent *a = &agents[l->held->c.n_agents];
+    struct config_agent *a = &agents[l->store->c.n_agents];
     char origin[ORIGIN_MAX];
 
     if (!cJSON_IsObject(llm)) {
@@ -144,7 +144,7 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
     if (!check(l, layer, (cJSON *)(uintptr_t)llm)) {
         return config_no_memory(l);
     }
-    for (uint32_t i = 0; i < l->held->c.n_agents; i++) {
+    for (uint32_t i = 0; i < l->store->c.n_agents; i++) {
         if (strcmp(agents[i].agent_id, ORCHESTRATOR) == 0) {
             layer_origin(l, layer, "llm", origin);
             config_problem(l, origin,
@@ -162,20 +162,20 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
                                                ? (uint32_t)capacity->valuedouble
                                                : CAPACITY,
                                .restart = POLICY_PERMANENT,
-                               .grace_ms = l->held->c.policy.shutdown_grace_ms,
+                               .grace_ms = l->store->c.policy.shutdown_grace_ms,
                                .settings = llm,
                                .settings_json = settings_of(l, llm)};
     if (a->command == NULL || a->env == NULL || a->settings_json == NULL) {
         return config_no_memory(l);
     }
-    l->held->c.n_agents++;
+    l->store->c.n_agents++;
     return BT_OK;
 }
 
-/* A key may come later than the daemon: that is no mistake of a file. */
+/* A missing key may come after the daemon's start, so it is not a mistake of the file. */
 enum bt_code config_llm_keys_check(struct loader *l)
 {
-    struct held *h = l->held;
+    struct config_store *h = l->store;
     enum layer_kind layer;
     const cJSON *llm = layers_find(l, "llm", &layer);
     struct config_agent *a = NULL;
@@ -195,9 +195,9 @@ enum bt_code config_llm_keys_check(struct loader *l)
     }
     place_of(l, layer, pointer, key, origin);
     (void)snprintf(text, sizeof text, "%s: %s", key, why.msg);
-    a->held_back = config_held_text(h, text);
+    a->held_back = config_store_text(h, text);
     config_warning(l, origin, "%s; the agent \"" ORCHESTRATOR "\" %s", text,
-                   l->request->only_looks ? "would not be started from this environment"
+                   l->request->check_only ? "would not be started from this environment"
                                           : "is not started without it");
     return a->held_back != NULL ? BT_OK : config_no_memory(l);
 }
@@ -214,7 +214,7 @@ enum bt_code config_prices_bind(struct loader *l)
     enum layer_kind layer;
     const cJSON *list = layers_find(l, "prices", &layer);
     const size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
-    struct config_price *prices = arena_alloc(&l->held->arena, (n + 1) * sizeof *prices);
+    struct config_price *prices = arena_alloc(&l->store->arena, (n + 1) * sizeof *prices);
     const cJSON *v;
     uint32_t at = 0;
 
@@ -232,7 +232,7 @@ enum bt_code config_prices_bind(struct loader *l)
                                                  .cached = number(v, "cached", input)};
         }
     }
-    l->held->c.prices = prices;
-    l->held->c.n_prices = at;
+    l->store->c.prices = prices;
+    l->store->c.n_prices = at;
     return BT_OK;
 }

@@ -1,4 +1,4 @@
-/* What no schema can say: one setting against another, and where the daemon may listen. */
+/* Rules beyond the schema: settings that depend on each other, and the allowed listeners. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static bool is_loopback(const char *host)
     return inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
 }
 
-/* tcp://HOST:PORT; the port in *ret_port. */
+/* Parses tcp://HOST:PORT; the port in *ret_port. */
 static enum listen_fault check_url(const char *url, uint32_t *ret_port)
 {
     static const char SCHEME[] = "tcp://";
@@ -86,7 +86,7 @@ static void check_order(struct loader *l, const char *low_key, msec low, const c
 
 void config_rules_check(struct loader *l)
 {
-    const struct config *c = &l->held->c;
+    const struct config *c = &l->store->c;
     const struct config_policy *p = &c->policy;
     uint32_t control = check_listener(l, "listen.control", c->listen_control);
     uint32_t events = check_listener(l, "listen.events", c->listen_events);

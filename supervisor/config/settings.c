@@ -31,7 +31,7 @@ NAMES(setting_restart_names, POLICY_RESTART_COUNT, [POLICY_PERMANENT] = "permane
       [POLICY_TRANSIENT] = "transient", [POLICY_TEMPORARY] = "temporary");
 #undef NAMES
 
-/* CHOICE members are written as uint32_t. */
+/* setting_store writes CHOICE members as uint32_t. */
 _Static_assert(sizeof(enum durability) == sizeof(uint32_t) &&
                    sizeof(enum backoff_kind) == sizeof(uint32_t) &&
                    sizeof(enum on_failure) == sizeof(uint32_t) &&
@@ -83,7 +83,7 @@ void setting_env_name(const struct setting *s, char ret[SETTING_ENV_MAX])
     ret[n] = '\0';
 }
 
-/* The first part of a dotted key as terminated text; returns what follows the dot, or NULL. */
+/* Copies the first part of a dotted key; returns the rest after the dot, or NULL. */
 static const char *split(const char *key, char part[SETTING_ENV_MAX])
 {
     size_t n = strcspn(key, ".");

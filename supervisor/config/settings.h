@@ -1,5 +1,4 @@
-/* The table of settings: which keys there are, what they are called in the environment, how a value
- * gets into struct config. Private to this room. */
+/* The table of settings: keys, environment variables, and the members of struct config. */
 #ifndef CONFIG_SETTINGS_H
 #define CONFIG_SETTINGS_H
 
@@ -24,15 +23,13 @@ const struct setting *settings_table(uint32_t *ret_n);
 void setting_env_name(const struct setting *s, char ret[SETTING_ENV_MAX]);
 /* The member of the tree under the dotted key, or NULL. */
 struct cJSON *setting_find(const struct cJSON *tree, const char *key);
-/* Puts the value (ownership is taken, also on failure) under the dotted key, making objects on the
- * way. */
+/* Stores the value (takes it, also on failure) under the dotted key; makes objects on the way. */
 BT_MUST_CHECK enum bt_code setting_put(struct cJSON *tree, const char *key, struct cJSON *value);
-/* A value as text from the environment or a flag: text stays text where text is wanted, else it is
- * read as YAML. */
+/* Parses a value of the environment or a flag: as text for a text setting, else as YAML. */
 BT_MUST_CHECK enum bt_code setting_parse(const struct setting *s, const char *text,
                                          struct cJSON **ret, const char **ret_why);
-/* Stores the value, or the default when v is NULL or of a type or size that does not fit (then the
- * schema has complained). Text is borrowed. */
+/* Stores the value, or the default when v is NULL or has a wrong type or range (the schema has
+ * reported that). Text is borrowed. */
 void setting_store(const struct setting *s, const struct cJSON *v, struct config *c);
 
 /* The index of text in a NULL-terminated list, or fallback. */

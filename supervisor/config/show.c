@@ -1,4 +1,4 @@
-/* The story of the configuration: each setting, its value, and where it comes from. */
+/* Lists the settings: value and origin of each. */
 #include <stdio.h>
 
 #include "supervisor/config/loader.h"
@@ -9,22 +9,22 @@ enum { AGENT_MEMBERS = sizeof agent_members / sizeof agent_members[0] };
 
 static enum bt_code add(struct loader *l, const char *key, const char *value, const char *origin)
 {
-    struct config_entry *e = &l->held->entries[l->held->n_entries];
+    struct config_entry *e = &l->store->entries[l->store->n_entries];
 
-    e->key = config_held_text(l->held, key);
+    e->key = config_store_text(l->store, key);
     e->value = value;
-    e->origin = config_held_text(l->held, origin);
+    e->origin = config_store_text(l->store, origin);
     if (e->key == NULL || e->value == NULL || e->origin == NULL) {
         return config_no_memory(l);
     }
-    l->held->n_entries++;
+    l->store->n_entries++;
     return BT_OK;
 }
 
-static const char *quoted(struct held *h, const char *text)
+static const char *quoted(struct config_store *h, const char *text)
 {
     cJSON *v = cJSON_CreateString(text);
-    const char *json = v == NULL ? NULL : config_held_json(h, v);
+    const char *json = v == NULL ? NULL : config_store_json(h, v);
 
     cJSON_Delete(v);
     return json;
@@ -39,15 +39,15 @@ static enum bt_code add_setting(struct loader *l, const struct setting *s)
 
     setting_origin(l, s->key, origin);
     if (v != NULL) {
-        return add(l, s->key, config_held_json(l->held, v), origin);
+        return add(l, s->key, config_store_json(l->store, v), origin);
     }
     (void)snprintf(number, sizeof number, "%.15g", s->number);
     return add(l, s->key,
-               s->text != NULL ? quoted(l->held, s->text) : config_held_text(l->held, number),
+               s->text != NULL ? quoted(l->store, s->text) : config_store_text(l->store, number),
                origin);
 }
 
-/* NAME=VALUE becomes NAME=***: this is printed, and what is printed is pasted. */
+/* Writes NAME=VALUE as NAME=***: people copy this output. */
 static const char *hidden_env(struct loader *l, const struct config_agent *a)
 {
     cJSON *list = cJSON_CreateArray();
@@ -67,7 +67,7 @@ static const char *hidden_env(struct loader *l, const struct config_agent *a)
         }
     }
     if (ok) {
-        json = config_held_json(l->held, list);
+        json = config_store_json(l->store, list);
     }
     cJSON_Delete(list);
     return json;
@@ -78,7 +78,7 @@ static const char *agent_default(struct loader *l, const char *member, const str
     char number[32];
 
     if (strcmp(member, "restart") == 0) {
-        return quoted(l->held, setting_restart_names[a->restart]);
+        return quoted(l->store, setting_restart_names[a->restart]);
     }
     if (strcmp(member, "settings") == 0) {
         return "{}";
@@ -88,18 +88,18 @@ static const char *agent_default(struct loader *l, const char *member, const str
     }
     (void)snprintf(number, sizeof number, "%llu",
                    (unsigned long long)(strcmp(member, "graceMs") == 0 ? a->grace_ms : 1));
-    return config_held_text(l->held, number);
+    return config_store_text(l->store, number);
 }
 
-static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJSON *row,
+static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJSON *agent_entry,
                               uint32_t ix)
 {
-    const struct config_agent *a = &l->held->c.agents[ix];
+    const struct config_agent *a = &l->store->c.agents[ix];
     enum bt_code code = BT_OK;
 
     for (size_t i = 0; code == BT_OK && i < AGENT_MEMBERS; i++) {
         const char *member = agent_members[i];
-        const cJSON *v = cJSON_GetObjectItemCaseSensitive(row, member);
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(agent_entry, member);
         char origin[ORIGIN_MAX] = "default";
         char key[64];
         const char *value;
@@ -110,7 +110,7 @@ static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJS
         if (strcmp(member, "env") == 0) {
             value = hidden_env(l, a);
         } else {
-            value = v != NULL ? config_held_json(l->held, v) : agent_default(l, member, a);
+            value = v != NULL ? config_store_json(l->store, v) : agent_default(l, member, a);
         }
         code = add(l, key, value, origin);
     }
@@ -119,14 +119,14 @@ static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJS
 
 enum bt_code config_entries_make(struct loader *l, const char *state_origin)
 {
-    struct held *h = l->held;
+    struct config_store *h = l->store;
     enum layer_kind layer;
-    const cJSON *rows = layers_find(l, "agents", &layer);
+    const cJSON *entries = layers_find(l, "agents", &layer);
     enum bt_code code;
     uint32_t n;
     uint32_t ix = 0;
     const struct setting *table = settings_table(&n);
-    const cJSON *row;
+    const cJSON *agent_entry;
 
     h->entries =
         arena_alloc(&h->arena, (1 + n + h->c.n_agents * AGENT_MEMBERS) * sizeof *h->entries);
@@ -137,10 +137,10 @@ enum bt_code config_entries_make(struct loader *l, const char *state_origin)
     for (uint32_t i = 0; code == BT_OK && i < n; i++) {
         code = add_setting(l, &table[i]);
     }
-    cJSON_ArrayForEach(row, rows)
+    cJSON_ArrayForEach(agent_entry, entries)
     {
         if (code == BT_OK) {
-            code = add_agent(l, layer, row, ix++);
+            code = add_agent(l, layer, agent_entry, ix++);
         }
     }
     return code;

@@ -16,7 +16,7 @@
 struct frame {
     cJSON *container;
     struct map keys; /* of an object: cJSON's own lookup is linear */
-    char *key;       /* read, waiting for its value; owned */
+    char *key;       /* a key that has no value yet; owned */
     struct yaml_place key_place;
 };
 
@@ -28,7 +28,7 @@ struct reader {
     struct frame stack[LIMIT_DEPTH];
     uint32_t depth;
     cJSON *root;
-    bool done; /* one document has been read */
+    bool done; /* one document is complete */
     struct yaml_marks *marks;
 };
 
@@ -66,7 +66,7 @@ static enum bt_code add_mark(struct reader *r, const cJSON *item, struct yaml_pl
     return code == BT_OK ? BT_OK : no_memory(r);
 }
 
-/* Gives the value to the open collection; takes ownership also when it fails. */
+/* Adds the value to the open collection. Takes it, also on failure. */
 static enum bt_code attach(struct reader *r, cJSON *value, struct yaml_place place)
 {
     struct frame *f = r->depth == 0 ? NULL : &r->stack[r->depth - 1];
@@ -167,8 +167,8 @@ static void on_close(struct reader *r)
     f->key = NULL;
 }
 
-/* What YAML has and we do not: each would make two readers disagree, or a small file grow. */
-static const char *foreign_part(const yaml_event_t *e)
+/* YAML features that are rejected: readers disagree about them, or a small file can grow large. */
+static const char *unsupported_feature(const yaml_event_t *e)
 {
     bool scalar = e->type == YAML_SCALAR_EVENT;
     bool map = e->type == YAML_MAPPING_START_EVENT;
@@ -188,10 +188,10 @@ static const char *foreign_part(const yaml_event_t *e)
 
 static enum bt_code on_event(struct reader *r, const yaml_event_t *e)
 {
-    const char *foreign = foreign_part(e);
+    const char *feature = unsupported_feature(e);
 
-    if (foreign != NULL) {
-        return fail(r, place_of(e->start_mark), BT_INVALID, "%s", foreign);
+    if (feature != NULL) {
+        return fail(r, place_of(e->start_mark), BT_INVALID, "%s", feature);
     }
     switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
@@ -215,13 +215,13 @@ static enum bt_code on_event(struct reader *r, const yaml_event_t *e)
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
     case YAML_STREAM_END_EVENT:
-    case YAML_ALIAS_EVENT: /* refused above */
+    case YAML_ALIAS_EVENT: /* rejected above */
         return BT_OK;
     }
     return BT_OK;
 }
 
-/* libyaml's words, but for the one mistake that everybody makes. */
+/* libyaml's message, except for the most common mistake. */
 static enum bt_code parser_failed(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
@@ -293,7 +293,8 @@ static enum bt_code read_text(struct reader *r)
     if (code == BT_OK) {
         yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
         const char *text =
-            r->text.ptr != NULL ? r->text.ptr : ""; /* libyaml asserts that there is one */
+            /* libyaml asserts that the pointer is not NULL */
+            r->text.ptr != NULL ? r->text.ptr : "";
         yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, r->text.len);
         code = read_events(r);
     }

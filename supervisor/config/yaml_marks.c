@@ -63,8 +63,7 @@ void yaml_marks_seal(struct yaml_marks *m, cJSON *tree)
     qsort(m->at, m->n, sizeof *m->at, by_item);
 }
 
-/* Whether the token of a JSON pointer that starts at `at` is this key; ~0 and ~1 stand for ~ and /.
- */
+/* Whether the token of a JSON pointer at `at` is this key; ~0 and ~1 stand for ~ and /. */
 static bool token_is(const char *at, size_t len, const char *key)
 {
     const char *end = at + len;

@@ -149,7 +149,7 @@ static bool is_decimal(const char *text, bool *ret_integer)
     return *at == '\0';
 }
 
-/* 0x1F and 0o17; false when the text is neither. */
+/* Reads 0x1F and 0o17; false when the text is neither. */
 static bool read_based(const char *text, double *ret)
 {
     int base = text[0] != '0' ? 0 : text[1] == 'x' ? 16 : text[1] == 'o' ? 8 : 0;
@@ -159,7 +159,7 @@ static bool read_based(const char *text, double *ret)
         return false;
     }
     *ret = (double)strtoull(text + 2, NULL,
-                            base); /* too large becomes UINT64_MAX, which is refused as well */
+                            base); /* too large becomes UINT64_MAX, which is rejected as well */
     return true;
 }
 

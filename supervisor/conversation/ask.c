@@ -11,7 +11,7 @@ enum { CONVERSE_MS = 60000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
 
 static bool is_there(struct engine *engine, uint32_t agent, struct str skill)
 {
-    const struct agent_view v = registry_agent_view(engine->registry, agent);
+    const struct agent_view v = registry_agent_view(engine_registry(engine), agent);
 
     return v.enabled && v.instances > 0 && v.card != NULL &&
            card_skill(v.card, skill) != UINT32_MAX;
@@ -20,13 +20,13 @@ static bool is_there(struct engine *engine, uint32_t agent, struct str skill)
 struct str conversation_agent(struct engine *engine, const char *skill)
 {
     const struct str name = str_from(skill);
-    uint32_t agent = registry_agent(engine->registry, STR_LIT(PLAN_ORCHESTRATOR));
+    uint32_t agent = registry_agent(engine_registry(engine), STR_LIT(PLAN_ORCHESTRATOR));
 
     if (agent == REGISTRY_NONE || !is_there(engine, agent, name)) {
-        agent = registry_agent_with_skill(engine->registry, name);
+        agent = registry_agent_with_skill(engine_registry(engine), name);
     }
     return agent != REGISTRY_NONE && is_there(engine, agent, name)
-               ? registry_agent_view(engine->registry, agent).id
+               ? registry_agent_view(engine_registry(engine), agent).id
                : (struct str){"", 0};
 }
 
@@ -35,9 +35,9 @@ struct str conversation_agent(struct engine *engine, const char *skill)
 /* Who talks does not wait for a model that fails all the time. */
 static bool is_resting(struct engine *engine, struct str agent_id)
 {
-    const uint32_t agent = registry_agent(engine->registry, agent_id);
+    const uint32_t agent = registry_agent(engine_registry(engine), agent_id);
 
-    return registry_agent_view(engine->registry, agent).breaker.state == BREAKER_OPEN;
+    return registry_agent_view(engine_registry(engine), agent).breaker.state == BREAKER_OPEN;
 }
 
 bool conversation_converse(struct turn_ctx *t)
@@ -58,11 +58,11 @@ bool conversation_converse(struct turn_ctx *t)
     uuid_format(t->turn.turn_id, turn);
     ask.turn = str_from(turn);
     if (ask.agent_id.len == 0 || is_resting(t->engine, ask.agent_id) || !turn_context_keep(t)) {
-        return t->engine->failed;
+        return engine_has_failed(t->engine);
     }
     if (job_start(t->engine, &ask, &run, &err) != BT_OK) {
         log_warn("session.converse", "session=%.*s %s", STR_ARG(ask.of), err.msg);
-        return t->engine->failed;
+        return engine_has_failed(t->engine);
     }
     t->turn.plan = open_plan_of_run(t->engine, run)->plan->plan_id;
     t->action = STR_LIT(""); /* turn_end will say */
@@ -225,7 +225,7 @@ static bool copy_message(const struct journal_message *m, void *self)
 /* The turn as it was begun; false: it is over, or cannot be read. */
 static bool find_turn(struct turn_ctx *t, const struct job *e)
 {
-    struct journal *j = t->engine->journal;
+    struct journal *j = engine_journal(t->engine);
     struct uuid id;
     struct bt_error err = {.msg = "its id is none"};
 
@@ -254,7 +254,7 @@ static void converse_over(struct engine *engine, const struct job *e, const stru
     if (find_turn(&t, e)) {
         take_answer(&t, end);
         (void)turn_end(&t);
-        if (!engine->failed) {
+        if (!engine_has_failed(engine)) {
             conversation_summarize(engine, str_from(e->of));
         }
     }

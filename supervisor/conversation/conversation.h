@@ -1,31 +1,28 @@
 /*
- * Sessions: what people say, what becomes of it, and what they are told. A message of a person is a
+ * Sessions: what people say, what becomes of it, and the replies. A message of a person is a
  * turn; it ends when it is answered, which for a new plan is when the plan has ended. Messages and
  * turns are rows of the journal and nothing else: after a restart the end of a plan finds its turn
  * again. What a model made of a message is checked like what a person types. (session_slots.h is
  * something else: numbers for the limits of the core.)
  *
- *     session.say ─► say_read (rules) ─► new plan │ change │ decision │ words
+ *     session.say ─► intent_read (rules) ─► new plan │ change │ decision │ words
  *                         │ no rule fits, and an agent can converse
- *                         └─► job converse ─► session_job_over ─► the same
+ *                         └─► job converse ─► conversation_job_over ─► the same
  */
-#ifndef ENGINE_SESSION_H
-#define ENGINE_SESSION_H
+#ifndef CONVERSATION_CONVERSATION_H
+#define CONVERSATION_CONVERSATION_H
 
-#include "supervisor/api/api.h"
 #include "supervisor/conversation/intent_rules.h"
 #include "supervisor/dispatch/job.h"
+#include "supervisor/engine/request.h"
+#include "supervisor/query/session_view.h"
 
 enum {
-    SESSION_TEXT_MAX = 8192,     /* of a person's message */
-    SESSION_ANSWER_MAX = 65000,  /* of an answer as it is stored; the whole is in plan.result */
-    SESSION_NEWEST = 20,         /* M072: messages that agents see */
-    SESSION_KEPT = 10,           /* of them, those that a new summary leaves out */
-    SESSION_CONTEXT_MAX = 65536, /* bytes of texts that agents see */
-    SESSION_SUMMARY_MAX = 16384
+    SESSION_ANSWER_MAX = 65000, /* of an answer as it is stored; the whole is in plan.result */
+    SESSION_KEPT = 10 /* of SESSION_NEWEST messages, those that a new summary leaves out */
 };
 
-/* What a message was about when it was said, for an answer that comes later. */
+/* What a message was about when it came, for an answer that comes later. */
 struct intent_meant {
     struct str plan; /* "" = none was open */
     uint64_t revision, awaited;
@@ -35,7 +32,7 @@ struct intent_meant {
 struct turn_ctx {
     struct engine *engine;
     struct journal_turn turn; /* its strings are in the arena */
-    struct str text;          /* what was said */
+    struct str text;          /* of the message */
     struct str reasoning;     /* why the model takes it as it does; "" = no model was asked */
     struct str planner;       /* of a plan that it leads to */
     struct doc policy;
@@ -52,42 +49,35 @@ void turn_init(struct turn_ctx *t, struct engine *engine, struct str session_id)
 void turn_done(struct turn_ctx *t);
 
 /* ---- turn.c ---- */
-/* Message, turn and turn_start. False: the journal has failed (engine->failed). */
+/* Message, turn and turn_start. False: the journal has failed (engine_has_failed). */
 bool turn_begin(struct turn_ctx *t);
 /* What became of it: waits, or answer and turn_end. */
 bool turn_end(struct turn_ctx *t);
-/* records.c: row and publication of a turn's record; fills in seq and event_id. */
-struct record_extra;
-BT_MUST_CHECK enum bt_code conversation_record(struct engine *engine, const struct record *rec,
-                                               struct record_extra *x, struct bt_error *err);
-/* The plan that is open in the session, the newest when there are several; NULL. */
-struct open_plan *conversation_open_plan(struct engine *engine, struct str session_id);
-/* The same for many sessions in one pass over the open plans: ret[i] is that of the session with
- * the value i, and must be NULL before. */
-void conversation_open_plans(struct engine *engine, const struct map *sessions,
-                             struct open_plan **ret);
-/* Called by records.c for REC_PLAN_COMPLETED, behind its row. summary: the plan's answer. BT_IO
- * only when the journal has failed. */
+/* ---- hooks of the engine and of dispatch ---- */
+/* A plan has ended: its answer becomes a message and ends the turn that waits for it. */
 BT_MUST_CHECK enum bt_code conversation_plan_ended(struct engine *engine, const struct open_plan *p,
                                                    const struct record *rec, struct str summary,
                                                    struct bt_error *err);
 /* After a recovery: turns whose plan or job did not come back are ended. */
 BT_MUST_CHECK enum bt_code conversation_recover(struct engine *engine, struct bt_error *err);
+/* A job of a session has ended. */
+void conversation_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
-/* ---- say_do.c: what was wanted, done or refused in words ---- */
+/* ---- intent_do.c: what was wanted, done or refused in words ---- */
 /* On t->plan, which must not be NULL. */
 void intent_do(struct turn_ctx *t, const struct intent *s);
 /* The steps of the ranges, or to one, on the open plan. */
 void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t n);
 void intent_skip_to(struct turn_ctx *t, uint32_t number);
-/* Feeds an event about the open plan. False: the core refused it, and the reply says why. */
+/* Feeds an event about the open plan. False: the core rejected it, and the reply has the reason. */
 bool intent_feed(struct turn_ctx *t, struct core_event *ev);
 /* It was done: the reply is empty and to be written, the turn is about the open plan. */
 void intent_done(struct turn_ctx *t, const char *action);
-/* The number of the step that was said, 1 to n_steps; 0 after saying that there is no such step. */
+/* The number of the step as the person gave it, 1 to n_steps; 0 after replying that there is none.
+ */
 uint32_t intent_number(struct turn_ctx *t, uint32_t said);
 
-/* ---- say_decide.c: what waits for a person ---- */
+/* ---- intent_decide.c: what waits for a person ---- */
 void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decision decision);
 bool decision_is_awaited(const struct open_plan *p);
 /* Tells what waits for a person from what waited before; 0 = nothing does. */
@@ -98,21 +88,22 @@ bool decision_is_shown(const struct turn_ctx *t);
 /* Whether the open plan waits for words, which any text then is. */
 bool decision_is_answer(const struct open_plan *p);
 
-/* ---- say_wish.c: until an agent has answered ---- */
-/* Keeps what the turn is about (turn.wish). False: the journal has failed. */
+/* ---- turn_context.c: until an agent has answered ---- */
+/* Keeps what the turn is about (turn.context_blob). False: the journal has failed. */
 bool turn_context_keep(struct turn_ctx *t);
 void turn_context_read(struct turn_ctx *t);
-/* Whether the open plan, which must be there, is what was meant; false after saying that not. */
+/* Whether the open plan, which must be there, is what was meant; false after replying that it is
+ * not. */
 bool turn_context_holds(struct turn_ctx *t, enum intent_kind intent);
 
-/* ---- say_plan.c: a new one ---- */
+/* ---- intent_plan.c: a new one ---- */
 struct submission;
-/* BT_OK: `d` can be started. Otherwise the reply says why not. submission_done in both cases. */
+/* BT_OK: `d` can be started. Otherwise the reply has the reason. submission_done in both cases. */
 BT_MUST_CHECK enum bt_code intent_submission(struct turn_ctx *t, struct str goal,
                                              struct submission *d);
 void intent_start(struct turn_ctx *t, struct submission *d);
 
-/* ---- say_reply.c: words ---- */
+/* ---- reply.c: words ---- */
 /* The answer is these words, and nothing changes. */
 void reply_only(struct turn_ctx *t, const char *fmt, ...) BT_PRINTF(2, 3);
 void reply_where(const struct open_plan *p, struct buf *out);
@@ -122,41 +113,19 @@ void reply_last(struct engine *engine, struct str session_id, struct buf *out);
 void reply_without_model(struct turn_ctx *t);
 void reply_quote(struct buf *out, struct str text, size_t max);
 
-/* ---- session_ask.c: what agents are asked about a session ---- */
+/* ---- ask.c: what agents are asked about a session ---- */
 /* The agent that has the skill and is there, the orchestrator first; empty: none. */
 struct str conversation_agent(struct engine *engine, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
 bool conversation_converse(struct turn_ctx *t);
-void conversation_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
-/* ---- session_digest.c: the summary of the older messages ---- */
+/* ---- summary.c: the summary of the older messages ---- */
 /* Asks for a new one when one is due; after one that failed only some messages later. */
 void conversation_summarize(struct engine *engine, struct str session_id);
 void conversation_summary_over(struct engine *engine, const struct job *e,
                                const struct job_end *end);
 
-/* ---- session_view.c: what of a session is shown ---- */
-struct conversation_messages {
-    struct arena *arena;
-    struct journal_message *at; /* oldest first; strings in the arena */
-    uint32_t n;
-};
-/* The newest before `before` (0 = all), at most limit. BT_NOT_FOUND: there is no such session. */
-BT_MUST_CHECK enum bt_code
-conversation_messages(struct engine *engine, struct str session_id, uint64_t before, uint32_t limit,
-                      struct arena *arena, struct conversation_messages *ret, struct bt_error *err);
-/* M072: for agents: {messages [{role, text, timestamp}], oldest first, and the summary of those
- * before}; both empty when nothing was said. Texts together are at most SESSION_CONTEXT_MAX. */
-BT_MUST_CHECK enum bt_code conversation_context(struct engine *engine, struct str session_id,
-                                                uint64_t before, struct arena *arena,
-                                                struct doc *ret_messages, struct str *ret_summary,
-                                                struct bt_error *err);
-/* The text of the summary; empty when there is none, or it cannot be read. */
-struct str conversation_summary(struct engine *engine, const struct journal_session *s,
-                                struct arena *arena);
-
 /* ---- requests ---- */
-void on_session_say(struct engine *engine, struct request *rq);
-void on_session_get(struct engine *engine, struct request *rq);
-void on_session_list(struct engine *engine, struct request *rq);
+/* Answers session.say. */
+void conversation_say(struct engine *engine, struct request *rq);
 #endif

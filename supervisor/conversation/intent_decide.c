@@ -48,7 +48,7 @@ bool decision_is_awaited(const struct open_plan *p)
     return all.n > 0;
 }
 
-/* A review is told by its step and attempt; a later one has others. */
+/* A review is identified by its step and attempt; a later one has others. */
 uint64_t decision_awaited(const struct open_plan *p)
 {
     const struct run *run = core_block_run(p->block);
@@ -160,8 +160,8 @@ static const char *approved(enum review_kind kind)
     }
 }
 
-static void tell_decided(struct turn_ctx *t, uint32_t step, enum review_kind kind,
-                         enum review_decision decision)
+static void reply_decided(struct turn_ctx *t, uint32_t step, enum review_kind kind,
+                          enum review_decision decision)
 {
     intent_done(t, wants_words(kind) && decision == DECISION_APPROVE
                        ? "answer"
@@ -192,7 +192,7 @@ static bool store_words(struct turn_ctx *t, struct str words, struct blob_ref *r
     code = buf_check(&bytes, &err);
     ret->len = bytes.len;
     if (code == BT_OK) {
-        code = journal_blob_add(t->engine->journal, bytes.at, bytes.len, &ret->id, &err);
+        code = journal_blob_add(engine_journal(t->engine), bytes.at, bytes.len, &ret->id, &err);
     }
     buf_done(&bytes);
     if (code != BT_OK) {
@@ -209,7 +209,7 @@ static bool read_answer(struct turn_ctx *t, const struct intent *s, enum review_
         s->intent == INTENT_ANSWER ? intent_read(s->rest).intent : s->intent;
 
     if (kind == REVIEW_INPUT && said == INTENT_NO) {
-        *io = DECISION_APPROVE; /* "no" is what the agent is told */
+        *io = DECISION_APPROVE; /* "no" is the answer to the agent */
     } else if (s->intent == INTENT_ANSWER && !wants_words(kind)) {
         *io = said == INTENT_NO ? DECISION_REJECT : DECISION_APPROVE;
         if (said != INTENT_YES && said != INTENT_NO) {
@@ -246,6 +246,6 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
                !store_words(t, ev.text, &CORE_EV(&ev, decide)->result)) {
         return;
     } else if (intent_feed(t, &ev)) {
-        tell_decided(t, ev.step, kind, decision);
+        reply_decided(t, ev.step, kind, decision);
     }
 }

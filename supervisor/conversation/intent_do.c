@@ -15,7 +15,7 @@ bool intent_feed(struct turn_ctx *t, struct core_event *ev)
     struct bt_error err;
 
     ev->run = t->plan->run;
-    if (engine_feed(t->engine, ev, &reject, NULL, &err) != BT_OK) {
+    if (engine_feed(t->engine, ev, &reject, &err) != BT_OK) {
         engine_fail(t->engine, &err);
         return false;
     }
@@ -26,7 +26,8 @@ bool intent_feed(struct turn_ctx *t, struct core_event *ev)
                    "different.");
         return false;
     }
-    if (request_reject(reject, core_revision(t->engine->core, t->plan->run), &err) != BT_OK) {
+    if (request_reject(reject, core_revision(engine_core(t->engine), t->plan->run), &err) !=
+        BT_OK) {
         reply_only(t, "That cannot be done now: %s.", err.msg);
         return false;
     }
@@ -40,7 +41,7 @@ void intent_done(struct turn_ctx *t, const char *action)
     t->turn.plan = t->plan->plan->plan_id;
 }
 
-/* What the journal says of a change: the words, and what the model made of them (M064). */
+/* The text of a change in the journal: the words, and what the model made of them (M064). */
 static struct str reasoning_of(struct turn_ctx *t)
 {
     static const char between[] = " (the model: ";
@@ -168,7 +169,7 @@ static bool collect(struct turn_ctx *t, const struct intent_range *ranges, uint3
     return true;
 }
 
-static void tell_skipped(struct turn_ctx *t, const uint32_t *steps, uint32_t n)
+static void reply_skipped(struct turn_ctx *t, const uint32_t *steps, uint32_t n)
 {
     intent_done(t, modify_kind_name(MODIFY_SKIP_STEPS));
     buf_add_cstr(&t->reply, n == 1 ? "Step " : "Steps ");
@@ -204,7 +205,7 @@ void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t
     CORE_EV(&ev, modify)->steps = steps;
     CORE_EV(&ev, modify)->n_steps = n_steps;
     if (intent_feed(t, &ev)) {
-        tell_skipped(t, steps, n_steps);
+        reply_skipped(t, steps, n_steps);
     }
 }
 

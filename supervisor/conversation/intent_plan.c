@@ -5,14 +5,14 @@
 enum { PROBLEMS_TOLD = 5 };
 
 /* What was understood is a new plan, also when none is made of it: then there is no planId. */
-static void tell_no_plan(struct turn_ctx *t, const char *what, const char *why)
+static void reply_no_plan(struct turn_ctx *t, const char *what, const char *why)
 {
     reply_only(t, "No plan could be %s:%s%s", what, why[0] != 0 ? " " : "", why);
     t->action = STR_LIT("new_plan");
 }
 
-/* `why` names the first problem: when there is no other it says all. */
-static void tell_problems(struct turn_ctx *t, struct submission *d, const struct bt_error *why)
+/* `why` names the first problem, which may be the only one. */
+static void reply_problems(struct turn_ctx *t, struct submission *d, const struct bt_error *why)
 {
     const uint32_t n = submission_problems(d);
     uint32_t errors = 0;
@@ -21,7 +21,7 @@ static void tell_problems(struct turn_ctx *t, struct submission *d, const struct
     for (uint32_t i = 0; d->problem_views != NULL && i < n; i++) {
         errors += str_is(d->problem_views[i].severity, "error");
     }
-    tell_no_plan(t, "made", errors > 1 ? "" : why->msg);
+    reply_no_plan(t, "made", errors > 1 ? "" : why->msg);
     for (uint32_t i = 0; errors > 1 && i < n && told < PROBLEMS_TOLD; i++) {
         const struct msg_plan_problem *p = &d->problem_views[i];
         if (str_is(p->severity, "error")) {
@@ -43,7 +43,7 @@ enum bt_code intent_submission(struct turn_ctx *t, struct str goal, struct submi
         code = submission_make(t->engine, &w, d, &err);
     }
     if (code != BT_OK) {
-        tell_problems(t, d, &err);
+        reply_problems(t, d, &err);
     }
     return code;
 }
@@ -55,7 +55,7 @@ void intent_start(struct turn_ctx *t, struct submission *d)
     struct bt_error err;
 
     if (submission_start(t->engine, &how, d, id, &err) != BT_OK) {
-        tell_no_plan(t, "begun", err.msg);
+        reply_no_plan(t, "begun", err.msg);
         return;
     }
     (void)uuid_parse(str_from(id), &t->turn.plan);

@@ -2,7 +2,7 @@
 
 #include "supervisor/conversation/intent_words.h"
 
-/* Before and behind what is wanted. */
+/* Before and after what is wanted. */
 static const char BEFORE[] =
     "please|kindly|now|then|so|well|hey|hi|baton|and|,|lets|let us|can you|could you|would you|"
     "will you|can we|could we|i want you to|i want to|i would like to|i would like you to|id like "
@@ -331,7 +331,7 @@ static bool match_prefix(struct str text, struct intent *ret)
     struct intent_words w;
     struct str head = {text.ptr, text.len < 40 ? text.len : 40};
 
-    /* Only the beginning is looked at: the rest may be long. A word that is cut says nothing. */
+    /* Only the beginning is looked at: the rest may be long. A word that is cut means nothing. */
     while (!intent_words_read(head, &w) && head.len > 0) {
         head.len /= 2;
     }

@@ -1,10 +1,10 @@
 /*
- * What a person wants of a plan, told from short messages without a model. A rule must fit the
+ * What a person wants of a plan, read from short messages without a model. A rule must fit the
  * whole message, so that a goal which merely contains such words stays a goal. What was meant is
- * checked against the plan by session_say.c. Pure.
+ * checked against the plan by say.c. Pure.
  */
-#ifndef ENGINE_SAY_RULES_H
-#define ENGINE_SAY_RULES_H
+#ifndef CONVERSATION_SAY_RULES_H
+#define CONVERSATION_SAY_RULES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ enum intent_kind {
     INTENT_NO,  /* the same */
     INTENT_STATUS,
     INTENT_ASK,    /* "just asking ...": changes nothing */
-    INTENT_ANSWER, /* "answer: ...": rest goes to what waits, whatever it says; "step 2: ...": to
+    INTENT_ANSWER, /* "answer: ...": rest goes to what waits, whatever it is; "step 2: ...": to
                    that step (ranges). A goal may begin like that: it counts only while a plan is
                    open */
     INTENT_NEW     /* "new plan: ...": rest is the goal, perhaps empty */

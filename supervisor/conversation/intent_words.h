@@ -1,6 +1,6 @@
 /* The words of a short message, for rules that must fit all of it. Pure. */
-#ifndef ENGINE_SAY_WORDS_H
-#define ENGINE_SAY_WORDS_H
+#ifndef CONVERSATION_SAY_WORDS_H
+#define CONVERSATION_SAY_WORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

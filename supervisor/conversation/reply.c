@@ -1,4 +1,4 @@
-/* What people are told, in words. */
+/* Replies to people, in words. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -136,7 +136,7 @@ struct last {
     bool found;
 };
 
-static bool tell_last(const struct journal_plan *p, void *self)
+static bool reply_ended(const struct journal_plan *p, void *self)
 {
     struct last *l = self;
 
@@ -152,8 +152,8 @@ void reply_last(struct engine *engine, struct str session_id, struct buf *out)
     struct last l = {.out = out};
     struct bt_error err;
 
-    if (journal_plans(engine->journal, (struct str){"", 0}, session_id, 0, 1, tell_last, &l,
-                      &err) != BT_OK ||
+    if (journal_plans(engine_journal(engine), (struct str){"", 0}, session_id, 0, 1, reply_ended,
+                      &l, &err) != BT_OK ||
         !l.found) {
         buf_add_cstr(out, "No plan is open in this session; say what is to be done.");
     }

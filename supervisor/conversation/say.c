@@ -71,7 +71,7 @@ static bool check(struct engine *engine, struct request *rq, const struct msg_se
     return false;
 }
 
-/* ---- said before ---- */
+/* ---- a repeated message ---- */
 
 static void answer(struct request *rq, struct turn_ctx *t, bool existing)
 {
@@ -80,7 +80,7 @@ static void answer(struct request *rq, struct turn_ctx *t, bool existing)
     struct msg_session_say_ok ok = {.action = t->action,
                                     .reply = buf_str(&t->reply),
                                     .existing = existing,
-                                    .seq = journal_last_seq(t->engine->journal)};
+                                    .seq = journal_last_seq(engine_journal(t->engine))};
 
     uuid_format(t->turn.turn_id, turn_id);
     ok.turn_id = str_from(turn_id);
@@ -114,7 +114,8 @@ static bool said_before(struct request *rq, struct turn_ctx *t)
     if (t->turn.client_key.len == 0) {
         return false;
     }
-    code = journal_turn_by_key(engine->journal, session_id, t->turn.client_key, &t->turn, &err);
+    code =
+        journal_turn_by_key(engine_journal(engine), session_id, t->turn.client_key, &t->turn, &err);
     if (code == BT_NOT_FOUND) {
         return false;
     }
@@ -123,8 +124,8 @@ static bool said_before(struct request *rq, struct turn_ctx *t)
                        STR_ARG(t->turn.client_key));
     }
     if (code == BT_OK && t->turn.answered > 0) {
-        code = journal_messages(engine->journal, session_id, t->turn.answered + 1, 1, copy_text,
-                                &t->reply, &err);
+        code = journal_messages(engine_journal(engine), session_id, t->turn.answered + 1, 1,
+                                copy_text, &t->reply, &err);
     }
     if (code != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
@@ -174,7 +175,7 @@ static enum course course_without_plan(const struct turn_ctx *t, const struct in
     }
     if (conversation_agent(t->engine, "converse").len > 0) {
         /* Only what follows a plan can be about one. */
-        if (journal_plans(t->engine->journal, (struct str){"", 0}, t->turn.session_id, 0, 1,
+        if (journal_plans(engine_journal(t->engine), (struct str){"", 0}, t->turn.session_id, 0, 1,
                           had_plans, &before, &err) != BT_OK) {
             log_err("session.say", "%s", err.msg);
         }
@@ -219,7 +220,7 @@ static void make_plan(struct request *rq, struct turn_ctx *t, struct str goal)
     submission_done(&d);
 }
 
-static void intent(struct request *rq, struct turn_ctx *t)
+static void take_message(struct request *rq, struct turn_ctx *t)
 {
     struct intent s = intent_read(t->text);
     const enum course course = choose(t, &s);
@@ -248,7 +249,7 @@ static void intent(struct request *rq, struct turn_ctx *t)
     }
 }
 
-void on_session_say(struct engine *engine, struct request *rq)
+void conversation_say(struct engine *engine, struct request *rq)
 {
     struct msg_session_say m;
     struct journal_session s;
@@ -266,12 +267,12 @@ void on_session_say(struct engine *engine, struct request *rq)
     t.shown = m.review_id;
     t.turn.client_key = m.client_key;
     t.turn.body_hash = hash_body(&m);
-    code = journal_session(engine->journal, m.session_id, &s, &err);
+    code = journal_session(engine_journal(engine), m.session_id, &s, &err);
     if (code != BT_OK && code != BT_NOT_FOUND) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (!said_before(rq, &t)) {
-        intent(rq, &t);
-        if (!engine->failed && rq->answered) {
+        take_message(rq, &t);
+        if (!engine_has_failed(engine) && rq->answered) {
             conversation_summarize(engine, m.session_id);
         }
     }

@@ -18,11 +18,10 @@ enum {
 };
 
 /* Also one that has ended in this turn: its summary is not in the session yet. */
-static bool is_summarizing(const struct engine *engine, struct str session_id)
+static bool is_summarizing(struct engine *engine, struct str session_id)
 {
-    for (uint32_t i = 0; i < engine->runs_max; i++) {
-        const struct open_plan *p = &engine->plans[i];
-        if (p->run != 0 && p->job != NULL && p->job->kind == JOB_SUMMARY &&
+    for (const struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
+        if (p->job != NULL && p->job->kind == JOB_SUMMARY &&
             str_eq(str_from(p->job->of), session_id)) {
             return true;
         }
@@ -49,19 +48,19 @@ static enum bt_code tried_upto(struct engine *engine, struct str session_id, uin
     struct job *e;
     bool ok;
     enum bt_code code =
-        journal_jobs(engine->journal, session_id, 0, LOOKS_MAX, find_summary_job, &id, err);
+        journal_jobs(engine_journal(engine), session_id, 0, LOOKS_MAX, find_summary_job, &id, err);
 
     *ret = 0;
     if (code != BT_OK || uuid_is_nil(id)) {
         return code;
     }
-    code = journal_plan_by_id(engine->journal, id, &row, err);
+    code = journal_plan_by_id(engine_journal(engine), id, &row, err);
     if (code != BT_OK) {
         return code;
     }
     e = job_of_document((struct doc){row.doc, row.doc_len}, &ok);
     if (!ok) {
-        return err_set(err, BT_NOMEM, "out of memory for an errand");
+        return err_set(err, BT_NOMEM, "out of memory for a job");
     }
     *ret = e != NULL ? strtoull(e->turn, NULL, 10) : 0;
     free(e);
@@ -98,7 +97,7 @@ void conversation_summarize(struct engine *engine, struct str session_id)
     struct bt_error err;
     uint64_t run;
 
-    if (journal_session(engine->journal, session_id, &s, &err) != BT_OK ||
+    if (journal_session(engine_journal(engine), session_id, &s, &err) != BT_OK ||
         s.messages < s.summarized + SESSION_NEWEST + 1 || is_summarizing(engine, session_id)) {
         return;
     }
@@ -126,12 +125,12 @@ static enum bt_code put_summary(struct engine *engine, struct journal_session *s
     doc_put_str(&bytes, text);
     code = buf_check(&bytes, err);
     if (code == BT_OK) {
-        code = journal_blob_add(engine->journal, bytes.at, bytes.len, &s->summary, err);
+        code = journal_blob_add(engine_journal(engine), bytes.at, bytes.len, &s->summary, err);
     }
     if (code == BT_OK) {
         s->summarized = upto;
         s->agent_calls = s->tool_calls = 0;
-        code = journal_session_put(engine->journal, s, err);
+        code = journal_session_put(engine_journal(engine), s, err);
     }
     buf_done(&bytes);
     return code;
@@ -153,7 +152,7 @@ void conversation_summary_over(struct engine *engine, const struct job *e,
         log_warn("session.digest", "session=%s no summary: %.*s", e->of,
                  end->ok ? (int)strlen(err.msg) : (int)end->text.len,
                  end->ok ? err.msg : end->text.ptr);
-    } else if (journal_session(engine->journal, str_from(e->of), &s, &err) == BT_OK &&
+    } else if (journal_session(engine_journal(engine), str_from(e->of), &s, &err) == BT_OK &&
                upto > s.summarized && upto <= s.messages &&
                put_summary(engine, &s, upto, buf_str(&text), &err) != BT_OK) {
         engine_fail(engine, &err);

@@ -15,7 +15,7 @@ void turn_init(struct turn_ctx *t, struct engine *engine, struct str session_id)
     *t = (struct turn_ctx){.engine = engine, .action = STR_LIT("conversation_only")};
     buf_init(&t->reply, LIMIT_STEP_BYTES);
     t->turn.session_id = session_id;
-    t->plan = conversation_open_plan(engine, session_id);
+    t->plan = open_plan_of_session(engine, session_id);
 }
 
 void turn_done(struct turn_ctx *t)
@@ -24,57 +24,27 @@ void turn_done(struct turn_ctx *t)
     arena_done(&t->arena);
 }
 
-static bool is_open(const struct open_plan *p)
-{
-    return p->run != 0 && p->job == NULL && !plan_is_final(core_block_run(p->block)->status);
-}
-
-struct open_plan *conversation_open_plan(struct engine *engine, struct str session_id)
-{
-    struct open_plan *newest = NULL;
-
-    for (uint32_t i = 0; i < engine->runs_max; i++) {
-        struct open_plan *p = &engine->plans[i];
-        if (is_open(p) && str_eq(p->plan->session_id, session_id) &&
-            (newest == NULL || p->ix > newest->ix)) {
-            newest = p;
-        }
-    }
-    return newest;
-}
-
-void conversation_open_plans(struct engine *engine, const struct map *sessions,
-                             struct open_plan **ret)
-{
-    for (uint32_t i = 0; i < engine->runs_max; i++) {
-        struct open_plan *p = &engine->plans[i];
-        const uint32_t at = is_open(p) ? map_get(sessions, p->plan->session_id) : MAP_NONE;
-        if (at != MAP_NONE && (ret[at] == NULL || p->ix > ret[at]->ix)) {
-            ret[at] = p;
-        }
-    }
-}
-
 static enum bt_code record(struct engine *engine, const struct journal_turn *t,
                            enum record_type type, struct str text, struct bt_error *err)
 {
     char turn_id[UUID_TEXT_LEN + 1];
     char plan_id[UUID_TEXT_LEN + 1];
-    struct record rec = {.type = type, .now = engine->now, .wall = engine->wall, .text = text};
+    struct record rec = {
+        .type = type, .now = engine_now(engine), .wall = engine_wall(engine), .text = text};
     struct record_extra x = {.session_id = t->session_id};
 
     uuid_format(t->turn_id, turn_id);
     x.turn_id = str_from(turn_id);
     if (type == REC_TURN_END) {
         REC(&rec, turn_end)->duration_ms =
-            engine->wall > t->started_wall ? engine->wall - t->started_wall : 0;
+            engine_wall(engine) > t->started_wall ? engine_wall(engine) - t->started_wall : 0;
         x.action = t->action;
         if (!uuid_is_nil(t->plan)) {
             uuid_format(t->plan, plan_id);
             x.turn_plan_id = str_from(plan_id);
         }
     }
-    return conversation_record(engine, &rec, &x, err);
+    return engine_write_record(engine, &rec, &x, err);
 }
 
 /* Text from anywhere becomes what a message may hold. */
@@ -82,7 +52,7 @@ static enum bt_code add_message(struct engine *engine, struct str session_id, co
                                 struct str text, const struct journal_turn *t, struct uuid plan,
                                 uint64_t *ret_n, struct bt_error *err)
 {
-    struct journal_message m = {.role = str_from(role), .plan = plan, .wall = engine->wall};
+    struct journal_message m = {.role = str_from(role), .plan = plan, .wall = engine_wall(engine)};
     struct buf clean;
     enum bt_code code;
 
@@ -99,7 +69,7 @@ static enum bt_code add_message(struct engine *engine, struct str session_id, co
     }
     code = buf_check(&clean, err);
     if (code == BT_OK) {
-        code = journal_message_add(engine->journal, session_id, &m, ret_n, err);
+        code = journal_message_add(engine_journal(engine), session_id, &m, ret_n, err);
     }
     buf_done(&clean);
     return code;
@@ -110,11 +80,11 @@ static enum bt_code begin(struct turn_ctx *t, struct bt_error *err)
     enum bt_code code;
 
     t->turn.turn_id = uuid_new();
-    t->turn.started_wall = t->engine->wall;
+    t->turn.started_wall = engine_wall(t->engine);
     code = add_message(t->engine, t->turn.session_id, ROLE_USER, t->text, &t->turn,
                        (struct uuid){{0}}, &t->turn.asked, err);
     if (code == BT_OK) {
-        code = journal_turn_put(t->engine->journal, &t->turn, err);
+        code = journal_turn_put(engine_journal(t->engine), &t->turn, err);
     }
     if (code == BT_OK) {
         code = record(t->engine, &t->turn, REC_TURN_START, t->text, err);
@@ -140,9 +110,9 @@ static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, st
     enum bt_code code =
         add_message(engine, t->session_id, ROLE_ASSISTANT, text, t, t->plan, &t->answered, err);
 
-    t->ended_wall = engine->wall > 0 ? engine->wall : 1; /* 0 = open */
+    t->ended_wall = engine_wall(engine) > 0 ? engine_wall(engine) : 1; /* 0 = open */
     if (code == BT_OK) {
-        code = journal_turn_put(engine->journal, t, err);
+        code = journal_turn_put(engine_journal(engine), t, err);
     }
     return code == BT_OK ? record(engine, t, REC_TURN_END, text, err) : code;
 }
@@ -150,14 +120,14 @@ static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, st
 bool turn_end(struct turn_ctx *t)
 {
     struct bt_error err;
-    enum bt_code code = t->engine->failed ? BT_IO : buf_check(&t->reply, &err);
+    enum bt_code code = engine_has_failed(t->engine) ? BT_IO : buf_check(&t->reply, &err);
 
-    if (t->engine->failed) {
+    if (engine_has_failed(t->engine)) {
         return false;
     }
     t->turn.action = t->action;
     if (code == BT_OK) {
-        code = t->waits ? journal_turn_put(t->engine->journal, &t->turn, &err)
+        code = t->waits ? journal_turn_put(engine_journal(t->engine), &t->turn, &err)
                         : close_turn(t->engine, &t->turn, buf_str(&t->reply), &err);
     }
     if (code != BT_OK) {
@@ -202,13 +172,13 @@ static void end_text(const struct open_plan *p, const struct record *rec, struct
 }
 
 /* M081: the answer of a plan becomes a message, and ends the turn that waits for it. */
-static enum bt_code tell_end(struct engine *engine, const struct open_plan *p, struct str text,
-                             struct bt_error *err)
+static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p, struct str text,
+                                struct bt_error *err)
 {
     struct journal_turn t;
     struct arena arena = {.chunks = NULL};
     uint64_t n;
-    enum bt_code code = journal_turn_of_plan(engine->journal, p->plan->plan_id, &t, err);
+    enum bt_code code = journal_turn_of_plan(engine_journal(engine), p->plan->plan_id, &t, err);
 
     if (code == BT_OK) {
         /* Its strings would go with the next look-up. */
@@ -218,7 +188,7 @@ static enum bt_code tell_end(struct engine *engine, const struct open_plan *p, s
         code = t.client_key.ptr == NULL || t.action.ptr == NULL
                    ? err_set(err, BT_NOMEM, "out of memory for a turn")
                    : close_turn(engine, &t, text, err);
-    } else if (code == BT_NOT_FOUND) { /* a plan of the session that nobody asked for in words */
+    } else if (code == BT_NOT_FOUND) { /* a plan of the session that no message asked for */
         code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, text, NULL,
                            p->plan->plan_id, &n, err);
     } else if (code == BT_IO) { /* a damaged turn */
@@ -240,7 +210,7 @@ enum bt_code conversation_plan_ended(struct engine *engine, const struct open_pl
     if (p->plan->session_id.len == 0) {
         return BT_OK;
     }
-    code = journal_session(engine->journal, p->plan->session_id, &s, err);
+    code = journal_session(engine_journal(engine), p->plan->session_id, &s, err);
     if (code != BT_OK) {
         if (code != BT_NOT_FOUND) { /* a damaged session costs its answer, not the daemon */
             log_err("session.end", "plan=%s %s", p->id, err->msg);
@@ -248,7 +218,7 @@ enum bt_code conversation_plan_ended(struct engine *engine, const struct open_pl
         return BT_OK;
     }
     count_calls(p, &s);
-    code = journal_session_put(engine->journal, &s, err);
+    code = journal_session_put(engine_journal(engine), &s, err);
     if (code != BT_OK || p->job != NULL) {
         return code;
     }
@@ -256,7 +226,7 @@ enum bt_code conversation_plan_ended(struct engine *engine, const struct open_pl
     end_text(p, rec, summary, &text);
     code = buf_check(&text, err);
     if (code == BT_OK) {
-        code = tell_end(engine, p, buf_str(&text), err);
+        code = answer_turn(engine, p, buf_str(&text), err);
     }
     buf_done(&text);
     return code;
@@ -310,7 +280,8 @@ static enum bt_code end_lost(struct engine *engine, struct journal_turn *t, stru
     char text[200];
     int n;
 
-    if (journal_plan_by_id(engine->journal, t->plan, &row, &why) == BT_OK && row.ended_wall == 0) {
+    if (journal_plan_by_id(engine_journal(engine), t->plan, &row, &why) == BT_OK &&
+        row.ended_wall == 0) {
         return BT_OK; /* there was no room for it: a later start brings it back */
     }
     if (row.status.len == 0 || row.status.len > 40) {
@@ -329,7 +300,7 @@ static enum bt_code end_lost(struct engine *engine, struct journal_turn *t, stru
 enum bt_code conversation_recover(struct engine *engine, struct bt_error *err)
 {
     struct lost_turns l = {.engine = engine};
-    enum bt_code code = journal_turns_open(engine->journal, find_lost, &l, err);
+    enum bt_code code = journal_turns_open(engine_journal(engine), find_lost, &l, err);
 
     if (code == BT_OK && l.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for the open turns");
@@ -337,7 +308,7 @@ enum bt_code conversation_recover(struct engine *engine, struct bt_error *err)
     for (uint32_t i = 0; i < l.n && code == BT_OK; i++) {
         struct journal_session s;
         struct bt_error why;
-        if (journal_session(engine->journal, l.at[i].session_id, &s, &why) != BT_OK) {
+        if (journal_session(engine_journal(engine), l.at[i].session_id, &s, &why) != BT_OK) {
             log_err("session.turn_lost", "%s", why.msg);
         } else {
             code = end_lost(engine, &l.at[i], err);

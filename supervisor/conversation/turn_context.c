@@ -1,7 +1,7 @@
 /*
  * What is kept of a message that an agent is asked about, until it has answered: what goes with a
- * plan of these words, and which plan and which review were there when it was said. An answer that
- * comes when they are not there any more changes nothing.
+ * plan of these words, and which plan and which review were there when the message came. An answer
+ * that comes when they are not there any more changes nothing.
  */
 #include "supervisor/conversation/conversation.h"
 
@@ -10,7 +10,7 @@ enum { MEMBERS = 4 };
 static void note(struct turn_ctx *t)
 {
     t->meant.plan = t->plan != NULL ? str_from(t->plan->id) : (struct str){"", 0};
-    t->meant.revision = t->plan != NULL ? core_revision(t->engine->core, t->plan->run) : 0;
+    t->meant.revision = t->plan != NULL ? core_revision(engine_core(t->engine), t->plan->run) : 0;
     /* What was shown and has gone by now is nothing that a later review could be. */
     t->meant.awaited = t->plan == NULL        ? 0
                        : decision_is_shown(t) ? decision_awaited(t->plan)
@@ -40,7 +40,8 @@ bool turn_context_keep(struct turn_ctx *t)
     }
     code = buf_check(&bytes, &err);
     if (code == BT_OK) {
-        code = journal_blob_add(t->engine->journal, bytes.at, bytes.len, &t->turn.wish, &err);
+        code = journal_blob_add(engine_journal(t->engine), bytes.at, bytes.len,
+                                &t->turn.context_blob, &err);
     }
     buf_done(&bytes);
     if (code != BT_OK) {
@@ -59,18 +60,19 @@ static uint64_t number(struct doc map, struct str name)
 
 void turn_context_read(struct turn_ctx *t)
 {
-    struct doc wish;
+    struct doc context;
     struct bt_error err;
 
     t->meant = (struct intent_meant){.plan = {"", 0}};
-    if (t->turn.wish != 0 &&
-        engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
-        wish = doc_copy(&t->arena, wish);
-        t->planner = doc_string(doc_get(wish, STR_LIT("planner")));
-        t->policy = doc_get(wish, STR_LIT("policy"));
-        t->meant.plan = doc_string(doc_get(wish, STR_LIT("plan")));
-        t->meant.revision = number(wish, STR_LIT("revision"));
-        t->meant.awaited = number(wish, STR_LIT("awaited"));
+    if (t->turn.context_blob != 0 &&
+        engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.context_blob}, &context,
+                          &err) == BT_OK) {
+        context = doc_copy(&t->arena, context);
+        t->planner = doc_string(doc_get(context, STR_LIT("planner")));
+        t->policy = doc_get(context, STR_LIT("policy"));
+        t->meant.plan = doc_string(doc_get(context, STR_LIT("plan")));
+        t->meant.revision = number(context, STR_LIT("revision"));
+        t->meant.awaited = number(context, STR_LIT("awaited"));
     }
 }
 
@@ -81,7 +83,7 @@ bool turn_context_holds(struct turn_ctx *t, enum intent_kind intent)
     if (!str_eq(t->meant.plan, str_from(t->plan->id))) {
         why = "By now another plan is open; nothing was changed.";
     } else if ((intent == INTENT_SKIP || intent == INTENT_SKIP_TO) &&
-               t->meant.revision != core_revision(t->engine->core, t->plan->run)) {
+               t->meant.revision != core_revision(engine_core(t->engine), t->plan->run)) {
         why = "By now the plan has other steps; nothing was changed.";
     } else if ((intent == INTENT_YES || intent == INTENT_NO) &&
                t->meant.awaited != decision_awaited(t->plan)) {

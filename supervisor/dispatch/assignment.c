@@ -7,7 +7,7 @@
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
 #include "supervisor/core/run/context.h"
-#include "supervisor/dispatch/job.h"
+#include "supervisor/dispatch/dispatch_internal.h"
 
 void assignment_init(struct assignment *q, struct engine *engine, const struct open_plan *p,
                      const struct core_cmd *cmd)
@@ -17,7 +17,7 @@ void assignment_init(struct assignment *q, struct engine *engine, const struct o
                              .run = core_block_run(p->block),
                              .step = cmd->step,
                              .phase = cmd->phase,
-                             .arena = &engine->assignment,
+                             .arena = &dispatch_of(engine)->assignment,
                              .error_class = CLASS_VALIDATION_ERROR};
     buf_init(&q->text, LIMIT_RESULT_BYTES);
     buf_init(&q->params, LIMIT_RESULT_BYTES);
@@ -34,7 +34,7 @@ void assignment_done(struct assignment *q)
 
 const struct msg_card *assignment_card(const struct assignment *q)
 {
-    return registry_agent_view(q->engine->registry, q->agent).card;
+    return registry_agent_view(engine_registry(q->engine), q->agent).card;
 }
 
 struct str assignment_agent_id(const struct assignment *q, uint32_t step)
@@ -42,10 +42,10 @@ struct str assignment_agent_id(const struct assignment *q, uint32_t step)
     const struct plan_step *s = &q->plan->plan->steps[step];
     uint32_t agent = q->run->steps[step].agent;
 
-    if (agent == s->agent || agent >= registry_agents(q->engine->registry)) {
+    if (agent == s->agent || agent >= registry_agents(engine_registry(q->engine))) {
         return s->agent_id.len > 0 ? s->agent_id : STR_LIT("person");
     }
-    return registry_agent_view(q->engine->registry, agent).id;
+    return registry_agent_view(engine_registry(q->engine), agent).id;
 }
 
 /* ---- context ---- */
@@ -152,9 +152,9 @@ static uint64_t time_left(const struct assignment *q)
 {
     const struct run_step *row = &q->run->steps[q->step];
     msec end = sooner(sooner(sooner(MSEC_NEVER, row->deadline), row->limit),
-                      core_plan_deadline(q->engine->core, q->plan->run));
+                      core_plan_deadline(engine_core(q->engine), q->plan->run));
 
-    return end == MSEC_NEVER ? 0 : end > q->engine->now ? end - q->engine->now : 1;
+    return end == MSEC_NEVER ? 0 : end > engine_now(q->engine) ? end - engine_now(q->engine) : 1;
 }
 
 static void put_budget(struct assignment *q)
@@ -162,7 +162,7 @@ static void put_budget(struct assignment *q)
     uint64_t tokens;
     uint64_t micros;
 
-    core_budget_left(q->engine->core, q->plan->run, q->step, &tokens, &micros);
+    core_budget_left(engine_core(q->engine), q->plan->run, q->step, &tokens, &micros);
     if (tokens != UINT64_MAX) {
         q->m.budget.tokens = tokens;
         msg_set(&q->m.budget, budget, tokens);
@@ -242,7 +242,7 @@ static enum bt_code make_job(struct assignment *q, struct bt_error *err)
     };
     const struct plan_step *s = &q->plan->plan->steps[q->step];
 
-    _Static_assert(sizeof kinds / sizeof kinds[0] == JOB_KIND_COUNT, "a maker per errand");
+    _Static_assert(sizeof kinds / sizeof kinds[0] == JOB_KIND_COUNT, "a maker per job");
     q->m.purpose = str_from(kinds[q->plan->job->kind].purpose);
     q->m.task = s->task;
     q->m.skill = s->skill;

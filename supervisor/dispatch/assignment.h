@@ -3,10 +3,12 @@
  * question about it (gate, verify, replan). One assignment is made at a time, in the cycle's
  * `assignment` arena; its message borrows from the assignment, the plan and the cards.
  */
-#ifndef ENGINE_ASSIGNMENT_H
-#define ENGINE_ASSIGNMENT_H
+#ifndef DISPATCH_ASSIGNMENT_H
+#define DISPATCH_ASSIGNMENT_H
 
+#include "supervisor/dispatch/keys.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
 
 /* From several allocations, with one end. */
 struct assignment {
@@ -21,7 +23,7 @@ struct assignment {
     struct buf params; /* expanded or composed parameters */
     struct buf task;
     struct msg_step_execute m;
-    enum err_class error_class; /* of a assignment that cannot be made */
+    enum err_class error_class; /* of an assignment that cannot be made */
     char plan_id[UUID_TEXT_LEN + 1];
     char key[LIMIT_KEY_BYTES + 1];
     char position[48];
@@ -32,7 +34,7 @@ struct assignment {
 void assignment_init(struct assignment *q, struct engine *engine, const struct open_plan *p,
                      const struct core_cmd *cmd);
 void assignment_done(struct assignment *q);
-/* Makes q->m. On failure q->error_class says of which kind it is. */
+/* Makes q->m. On failure q->error_class is the class. */
 BT_MUST_CHECK enum bt_code assignment_make(struct assignment *q, const struct lane_instance *in,
                                            uint32_t attempt, struct bt_error *err);
 
@@ -59,7 +61,7 @@ BT_MUST_CHECK enum bt_code assignment_replan(struct assignment *q, struct bt_err
 /* assignment_converse.c: of a session. */
 BT_MUST_CHECK enum bt_code assignment_converse(struct assignment *q, struct bt_error *err);
 BT_MUST_CHECK enum bt_code assignment_summary(struct assignment *q, struct bt_error *err);
-/* What was said goes with the context of every step of a session. */
+/* The messages of the session, for the context of each of its steps. */
 BT_MUST_CHECK enum bt_code assignment_session(struct assignment *q, struct bt_error *err);
 /* Adds the member `session` {summary, messages} to a map in out; messages before `before` (0 =
  * all).
@@ -75,7 +77,4 @@ BT_MUST_CHECK enum bt_code assignment_synthesis(struct assignment *q, struct bt_
 void assignment_put(struct buf *out, const char *name, struct str text, size_t max);
 /* The plan that waits for this job; NULL and an error when it does not any more. */
 const struct open_plan *assignment_asker(struct assignment *q, struct bt_error *err);
-/* The document of a plan's newest revision, in the assignment's arena. */
-BT_MUST_CHECK enum bt_code assignment_document(struct assignment *q, const struct open_plan *p,
-                                               struct doc *ret, struct bt_error *err);
 #endif

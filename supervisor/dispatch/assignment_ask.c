@@ -55,7 +55,7 @@ enum bt_code assignment_question_skill(struct assignment *q, struct str wished, 
         q->error_class = CLASS_TOOL_NOT_FOUND;
         return err_set(err, BT_NOT_FOUND,
                        "agent '%.*s' has no skill '%.*s', so it cannot be asked to %s",
-                       STR_ARG(registry_agent_view(q->engine->registry, q->agent).id),
+                       STR_ARG(registry_agent_view(engine_registry(q->engine), q->agent).id),
                        STR_ARG(skill), step_phase_name(q->phase));
     }
     q->m.skill = skill;

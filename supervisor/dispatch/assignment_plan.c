@@ -5,15 +5,16 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/dispatch/assignment.h"
 #include "supervisor/dispatch/job.h"
+#include "supervisor/engine/revision.h"
 #include "supervisor/engine/row_body.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 
 enum {
     TEXT_CARD = 1024,
     TEXT_SKILL = 512,
     TEXT_EXAMPLE = 200,
     EXAMPLES_MAX = 4,
-    CARDS_ROOM = 512 * 1024 /* of all cards; those behind have ids and no more */
+    CARDS_ROOM = 512 * 1024 /* of all cards; those that do not fit have ids alone */
 };
 
 #define PLAN_QUESTION                                                                              \
@@ -41,29 +42,6 @@ const struct open_plan *assignment_asker(struct assignment *q, struct bt_error *
         return NULL;
     }
     return p;
-}
-
-enum bt_code assignment_document(struct assignment *q, const struct open_plan *p, struct doc *ret,
-                                 struct bt_error *err)
-{
-    struct journal_plan row = {.doc = NULL};
-    struct buf bytes;
-    enum bt_code code;
-
-    buf_init(&bytes, LIMIT_STEP_BYTES);
-    if (p->document.id != 0) {
-        code = journal_blob_get(q->engine->journal, p->document.id, &bytes, err);
-        *ret = doc_from_buf(&bytes);
-    } else {
-        code = journal_plan_by_id(q->engine->journal, p->plan->plan_id, &row, err);
-        *ret = (struct doc){row.doc, row.doc_len};
-    }
-    if (code == BT_OK) {
-        *ret = doc_copy(q->arena, *ret);
-        code = ret->ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for a plan") : BT_OK;
-    }
-    buf_done(&bytes);
-    return code;
 }
 
 /* ---- agents ---- */
@@ -161,7 +139,7 @@ static void put_agent(struct buf *out, const struct agent_view *v, bool brief)
 
 static void put_agents(struct assignment *q, struct buf *out)
 {
-    const struct registry *r = q->engine->registry;
+    const struct registry *r = engine_registry(q->engine);
     const size_t from = out->len;
     uint32_t n = 0;
 
@@ -208,7 +186,7 @@ static enum bt_code read_wrong(struct assignment *q, const struct open_plan *p, 
     enum bt_code code = BT_OK;
 
     if (core_block_run(p->block)->asked > 1) {
-        code = journal_events(q->engine->journal, 0, p->ix, UINT32_MAX, find_wrong, &w, err);
+        code = journal_events(engine_journal(q->engine), 0, p->ix, UINT32_MAX, find_wrong, &w, err);
     }
     if (code == BT_OK && w.answer.id != 0) {
         code = engine_result_doc(q->engine, w.answer, ret_answer, err);
@@ -236,7 +214,7 @@ static enum bt_code compose(struct assignment *q, const struct open_plan *p, str
     struct doc document;
     struct plan_about about;
     struct buf *out = &q->params;
-    enum bt_code code = assignment_document(q, p, &document, err);
+    enum bt_code code = revision_document(q->engine, p, q->arena, &document, err);
 
     if (code != BT_OK) {
         return code;

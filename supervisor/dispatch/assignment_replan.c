@@ -79,7 +79,7 @@ static void on_replan(struct past *p, enum record_type type, struct doc body, ms
     }
 }
 
-static bool tell(const struct journal_row *row, void *self)
+static bool add_row(const struct journal_row *row, void *self)
 {
     struct past *p = self;
     struct doc body = {row->body, row->body_len};
@@ -97,7 +97,7 @@ static bool tell(const struct journal_row *row, void *self)
         doc_get(body, STR_LIT("stepIndex")).ptr == NULL) {
         return !p->no_memory;
     }
-    /* The end of a step that a revision did away with says only that. */
+    /* The end of a step that a revision superseded has no error. */
     if (type != REC_STEP_COMPLETED || p->errors[step].len == 0 ||
         !p->q->plan->plan->steps[step].superseded) {
         p->errors[step] = keep_cut(p, error, LINE_ERROR);
@@ -114,7 +114,7 @@ static enum bt_code read_past(struct assignment *q, struct past *p, struct bt_er
     if (p->errors == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a replan");
     }
-    code = journal_events(q->engine->journal, 0, q->plan->ix, UINT32_MAX, tell, p, err);
+    code = journal_events(engine_journal(q->engine), 0, q->plan->ix, UINT32_MAX, add_row, p, err);
     return code == BT_OK && p->no_memory ? err_set(err, BT_NOMEM, "out of memory for a replan")
                                          : code;
 }
@@ -245,9 +245,10 @@ static void put_agents(struct assignment *q, struct buf *out)
     doc_put_cstr(out, "agents");
     doc_put_array(out, granted->n);
     for (uint32_t i = 0; i < granted->n; i++) {
-        bool known = granted->at[i] < registry_agents(q->engine->registry);
-        struct agent_view view = known ? registry_agent_view(q->engine->registry, granted->at[i])
-                                       : (struct agent_view){.id = granted->ids[i]};
+        bool known = granted->at[i] < registry_agents(engine_registry(q->engine));
+        struct agent_view view =
+            known ? registry_agent_view(engine_registry(q->engine), granted->at[i])
+                  : (struct agent_view){.id = granted->ids[i]};
         uint32_t n = view.card != NULL ? view.card->skills_n : 0;
         doc_put_map(out, 4);
         doc_put_cstr(out, "agentId");

@@ -23,7 +23,8 @@ static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, str
 
 /* ---- parameters that a person gave ---- */
 
-/* The last parameters that a person put in the place of the plan's; .ptr NULL when nobody did. */
+/* The last parameters that a person put in the place of the plan's; .ptr NULL when there are none.
+ */
 static enum bt_code edited(struct assignment *q, const struct note *note, struct doc *ret,
                            struct bt_error *err)
 {
@@ -179,7 +180,7 @@ static struct str skill_by_words(struct assignment *q, const struct msg_card *ca
     if (card->skills_n == 1) {
         return card->skills[0].id;
     }
-    if (rank_new(q->engine->registry, &q->m.task, 1, q->arena, &rank, NULL) == BT_OK) {
+    if (rank_new(engine_registry(q->engine), &q->m.task, 1, q->arena, &rank, NULL) == BT_OK) {
         n = rank_clause(rank, 0, hits, HITS_MAX);
     }
     for (uint32_t i = 0; i < n; i++) {

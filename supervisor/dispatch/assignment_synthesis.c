@@ -5,9 +5,10 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/dispatch/assignment.h"
 #include "supervisor/dispatch/job.h"
+#include "supervisor/engine/revision.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 
 enum {
     STEPS_MAX = 1000,
@@ -41,7 +42,7 @@ static struct str keep(struct past *p, struct str s)
     return s;
 }
 
-static bool tell(const struct journal_row *row, void *self)
+static bool add_row(const struct journal_row *row, void *self)
 {
     struct past *p = self;
     const struct doc body = {row->body, row->body_len};
@@ -65,8 +66,8 @@ static struct str agent_of(const struct assignment *q, const struct open_plan *p
 {
     const uint32_t agent = core_block_run(p->block)->steps[i].agent;
 
-    return agent < registry_agents(q->engine->registry)
-               ? registry_agent_view(q->engine->registry, agent).id
+    return agent < registry_agents(engine_registry(q->engine))
+               ? registry_agent_view(engine_registry(q->engine), agent).id
                : p->plan->steps[i].agent_id;
 }
 
@@ -133,8 +134,8 @@ static void put_agents(const struct past *past, const struct open_plan *p, struc
         const bool done = past->run->steps[i].status == STEP_COMPLETED;
         const uint32_t agent = past->run->steps[i].agent;
         const struct msg_card *card =
-            agent < registry_agents(past->q->engine->registry)
-                ? registry_agent_view(past->q->engine->registry, agent).card
+            agent < registry_agents(engine_registry(past->q->engine))
+                ? registry_agent_view(engine_registry(past->q->engine), agent).card
                 : NULL;
         const struct str name =
             card != NULL && card->name.len > 0 ? card->name : agent_of(past->q, p, i);
@@ -173,11 +174,11 @@ static enum bt_code compose(struct past *past, const struct open_plan *p, struct
 {
     const struct run *run = past->run;
     const uint32_t most = p->plan->synthesis.max_retries;
-    const msec wall = past->q->engine->wall;
+    const msec wall = engine_wall(past->q->engine);
     struct buf *out = &past->q->params;
     struct plan_about about;
     struct doc document;
-    enum bt_code code = assignment_document(past->q, p, &document, err);
+    enum bt_code code = revision_document(past->q->engine, p, past->q->arena, &document, err);
 
     if (code != BT_OK) {
         return code;
@@ -210,7 +211,7 @@ enum bt_code assignment_synthesis(struct assignment *q, struct bt_error *err)
     if (past.errors == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for an answer");
     }
-    code = journal_events(q->engine->journal, 0, p->ix, UINT32_MAX, tell, &past, err);
+    code = journal_events(engine_journal(q->engine), 0, p->ix, UINT32_MAX, add_row, &past, err);
     if (code == BT_OK && past.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for an answer");
     }

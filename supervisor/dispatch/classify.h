@@ -3,12 +3,12 @@
  * message, whole words only ("generate" and "separate" are about no rate), and numbers only where
  * they stand as a status ("HTTP 404", not "404 rows"). Pure.
  */
-#ifndef ENGINE_CLASSIFY_H
-#define ENGINE_CLASSIFY_H
+#ifndef DISPATCH_CLASSIFY_H
+#define DISPATCH_CLASSIFY_H
 
 #include "protocol/base/err.h"
 #include "protocol/base/str.h"
 
-/* CLASS_UNKNOWN when neither says anything. Looks at the first 4 KiB of the message. */
+/* CLASS_UNKNOWN when neither has a hint. Looks at the first 4 KiB of the message. */
 enum err_class classify_error(struct str code, struct str message);
 #endif

@@ -1,101 +1,96 @@
-/* A step, or a question about one, goes out: its assignment is made and sent on its lane. */
-#include <string.h>
+/* The room's state, and the commands of the core that are about agents. */
+#include "supervisor/dispatch/dispatch.h"
 
+#include <stdlib.h>
+
+#include "protocol/base/assert.h"
 #include "protocol/base/log.h"
-#include "supervisor/dispatch/assignment.h"
+#include "supervisor/dispatch/dispatch_internal.h"
 
-/* The step could not go out for a reason of its own (a template without a value, a context too
- * large). */
-static void fail_step(struct engine *engine, const struct core_cmd *cmd, enum err_class cls,
-                      const struct bt_error *why)
+enum bt_code dispatch_new(const struct engine_options *opt, struct link *link,
+                          const struct process_hooks *processes, session_job_fn *session_job_over,
+                          struct dispatch **ret, struct bt_error *err)
 {
+    struct dispatch *d = calloc(1, sizeof *d);
+
+    *ret = d;
+    if (d != NULL) {
+        d->link = link;
+        d->processes = *processes;
+        d->session_job_over = session_job_over;
+        d->instances_max = opt->instances_max;
+        d->instances = calloc(opt->instances_max, sizeof(struct lane_instance *));
+        d->cards = calloc(opt->agents_max, sizeof *d->cards);
+        buf_init(&d->message, LIMIT_STEP_BYTES);
+    }
+    return d != NULL && d->instances != NULL && d->cards != NULL
+               ? BT_OK
+               : err_set(err, BT_NOMEM, "out of memory for %u agents", opt->agents_max);
+}
+
+struct dispatch *dispatch_of(const struct engine *engine)
+{
+    return engine_hooks(engine)->dispatch;
+}
+
+const struct process_hooks *dispatch_processes(const struct engine *engine)
+{
+    return &dispatch_of(engine)->processes;
+}
+
+uint64_t dispatch_sent(const struct engine *engine)
+{
+    return dispatch_of(engine)->sent;
+}
+
+static void kill_process(struct engine *engine, const struct core_cmd *cmd)
+{
+    const struct process_hooks *processes = dispatch_processes(engine);
     const struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
-    struct core_event ev = {CORE_EV_INIT(RESULT, result, .outcome = STEP_OUTCOME_FAILED,
-                                         .error_class = cls, .retryable_given = true),
-                            .run = cmd->run,
-                            .step = cmd->step,
-                            .phase = cmd->phase,
-                            .attempt = cmd->attempt,
-                            .slot = cmd->slot,
-                            .epoch = cmd->epoch,
-                            .lane = cmd->lane,
-                            .text = str_from(why->msg)};
 
-    if (in != NULL) {
-        (void)uuid_parse(str_from(in->id), &ev.instance);
+    if (in != NULL && processes->kill != NULL) {
+        log_warn("agent.kill", "instance=%s its work did not stop when it was told to", in->id);
+        processes->kill(processes->of, str_from(in->id));
     }
-    engine_later(engine, &ev);
 }
 
-static void not_sent(struct engine *engine, const struct core_cmd *cmd)
+void dispatch_perform(struct engine *engine, const struct core_cmd *cmd)
 {
-    struct core_event ev = {CORE_EV_INIT(LOST, lost, .sent = false),
-                            .run = cmd->run,
-                            .step = cmd->step,
-                            .phase = cmd->phase,
-                            .attempt = cmd->attempt,
-                            .slot = cmd->slot,
-                            .epoch = cmd->epoch,
-                            .lane = cmd->lane};
-    engine_later(engine, &ev);
+    switch (cmd->type) {
+    case CMD_DISPATCH:
+        dispatch_step(engine, cmd);
+        break;
+    case CMD_CANCEL_STEP:
+        lanes_control(engine, cmd, CONTROL_CANCEL);
+        break;
+    case CMD_QUERY:
+        lanes_control(engine, cmd, CONTROL_QUERY);
+        break;
+    case CMD_CLOSE:
+        lanes_close(engine, cmd->slot, cmd->epoch);
+        break;
+    case CMD_PROBE:
+        lanes_probe(engine, cmd);
+        break;
+    case CMD_KILL:
+        kill_process(engine, cmd);
+        break;
+    case CMD_RUN_DONE:
+    case CMD_JOB:
+    case CMD_JOB_STOP:
+    case CMD_REVISED:
+    case CMD_RECORD:
+    case CMD_REGISTERED:
+    case CMD_REJECT:
+    case CORE_CMD_TYPE_COUNT:
+    default:
+        ASSERT(false);
+    }
 }
 
-static bool send_step(struct engine *engine, struct lane *lane, struct assignment *q,
-                      const struct core_cmd *cmd, struct bt_error *err)
+void dispatch_on_attempt_over(struct engine *engine, const struct record *rec)
 {
-    enum bt_code code;
-
-    buf_clear(&engine->row);
-    engine->row.max = LIMIT_STEP_BYTES;
-    code = msg_request(&engine->row, lane->instance->form, str_from(q->key), (struct str){NULL, 0},
-                       MSG_step_execute, &q->m, err);
-    if (code != BT_OK) {
-        fail_step(engine, cmd, CLASS_VALIDATION_ERROR, err);
-        return true;
+    if (rec->agent < registry_agents(engine_registry(engine))) {
+        agent_stats_record(&agent_card_of(engine, rec->agent)->agent_stats, rec);
     }
-    lane->item = (struct control_item){
-        .run = cmd->run, .step = cmd->step, .phase = cmd->phase, .attempt = cmd->attempt};
-    memcpy(lane->item.key, q->key, sizeof q->key);
-    if (link_lane_send(lane->link, engine->row.at, engine->row.len, err) != BT_OK) {
-        return false;
-    }
-    lane->state = LANE_BUSY;
-    lane->cancelled = false;
-    engine->stats.steps_dispatched++;
-    engine->cards[lane->instance->agent].requests++;
-    return true;
-}
-
-/* Whether what was decided still holds: the cycle may have gone on since. */
-static bool is_still_due(const struct run *run, const struct core_cmd *cmd)
-{
-    const struct run_step *row = &run->steps[cmd->step];
-
-    if (cmd->phase > PHASE_SEARCH) {
-        return row->status == STEP_CHECKING && row->phase == cmd->phase && row->ask == cmd->attempt;
-    }
-    return row->status == STEP_IN_PROGRESS && row->attempt == cmd->attempt;
-}
-
-void dispatch_step(struct engine *engine, const struct core_cmd *cmd)
-{
-    struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
-    struct open_plan *p = open_plan_of_run(engine, cmd->run);
-    struct lane *lane = in != NULL && cmd->lane < in->capacity ? &in->lanes[cmd->lane] : NULL;
-    struct assignment q;
-    struct bt_error err;
-
-    if (p == NULL || !is_still_due(core_block_run(p->block), cmd) || lane == NULL ||
-        lane->state != LANE_READY) {
-        not_sent(engine, cmd);
-        return;
-    }
-    assignment_init(&q, engine, p, cmd);
-    if (assignment_make(&q, in, cmd->attempt, &err) != BT_OK) {
-        fail_step(engine, cmd, q.error_class, &err);
-    } else if (!send_step(engine, lane, &q, cmd, &err)) {
-        log_debug("step.not_sent", "key=%s %s", q.key, err.msg);
-        not_sent(engine, cmd);
-    }
-    assignment_done(&q);
 }

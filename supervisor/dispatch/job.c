@@ -6,89 +6,53 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
+#include "supervisor/dispatch/dispatch_internal.h"
 
 enum { ROUNDS_MAX = 100000 };
 
-/* ---- what a job's document says of it ---- */
-
-static void copy(char *to, size_t cap, struct str s)
-{
-    size_t n = s.len < cap - 1 ? s.len : cap - 1;
-
-    if (n > 0) {
-        memcpy(to, s.ptr, n);
-    }
-    to[n] = 0;
-}
-
-struct job *job_of_document(struct doc document, bool *ret_ok)
-{
-    struct plan_job said;
-    struct job *e;
-
-    *ret_ok = true;
-    plan_job_of(document, &said);
-    if (said.kind == JOB_NONE) {
-        return NULL;
-    }
-    e = calloc(1, sizeof *e);
-    *ret_ok = e != NULL;
-    if (e != NULL) {
-        e->kind = said.kind;
-        copy(e->of, sizeof e->of, said.of);
-        copy(e->turn, sizeof e->turn, said.turn);
-    }
-    return e;
-}
-
 /* ---- what the cycle brings ---- */
 
-enum news_type { NEWS_ORDER, NEWS_STOP, NEWS_TEXT, NEWS_END };
+enum note_type { NOTE_JOB_ORDER, NOTE_JOB_STOP, NOTE_JOB_TEXT, NOTE_JOB_END };
 
-struct job_news {
-    enum news_type type;
+struct job_note {
+    enum note_type type;
     uint64_t run; /* ORDER: of the plan; STOP, TEXT, END: of the job */
     struct job_ask ask;
     struct job_end end;
 };
 
-static struct job_news *add_news(struct engine *engine, enum news_type type, uint64_t run)
+static struct job_note *add_note(struct engine *engine, enum note_type type, uint64_t run)
 {
-    if (engine->news_n == engine->news_cap) {
-        const uint32_t cap = engine->news_cap == 0 ? 16 : engine->news_cap * 2;
-        struct job_news *at = realloc(engine->news, cap * sizeof *at);
-        ASSERT(at != NULL); /* a plan would wait for ever: crash, replay */
-        engine->news = at;
-        engine->news_cap = cap;
-    }
-    engine->news[engine->news_n] = (struct job_news){.type = type, .run = run};
-    return &engine->news[engine->news_n++];
-}
+    struct dispatch *d = dispatch_of(engine);
 
-/* run 0: for none any more. */
-static void wait_for(struct engine *engine, struct open_plan *p, uint64_t run)
-{
-    engine->asking += (run != 0 ? 1u : 0u) - (p->asked != 0 ? 1u : 0u);
-    p->asked = run;
+    if (d->notes_n == d->notes_cap) {
+        const uint32_t cap = d->notes_cap == 0 ? 16 : d->notes_cap * 2;
+        struct job_note *at = realloc(d->notes, cap * sizeof *at);
+        ASSERT(at != NULL); /* a plan would wait for ever: crash, replay */
+        d->notes = at;
+        d->notes_cap = cap;
+    }
+    d->notes[d->notes_n] = (struct job_note){.type = type, .run = run};
+    return &d->notes[d->notes_n++];
 }
 
 void job_on_command(struct engine *engine, const struct core_cmd *cmd)
 {
     struct open_plan *p = open_plan_of_run(engine, cmd->run);
-    struct job_news *n;
+    struct job_note *n;
 
     if (cmd->type == CMD_JOB) {
-        n = add_news(engine, NEWS_ORDER, cmd->run);
+        n = add_note(engine, NOTE_JOB_ORDER, cmd->run);
         n->ask.kind = cmd->job;
         n->ask.attempt = cmd->attempt;
         n->end.text = engine_cycle_text(engine, cmd->text);
     } else if (p != NULL && p->asked != 0) {
-        (void)add_news(engine, NEWS_STOP, p->asked);
-        wait_for(engine, p, 0);
+        (void)add_note(engine, NOTE_JOB_STOP, p->asked);
+        open_plan_await_job(engine, p, 0);
     }
 }
 
-/* The agent's word that what it told before is void. */
+/* Whether the agent declares its earlier texts void. */
 static bool is_anew(struct doc data)
 {
     const struct doc anew = data.ptr != NULL && doc_head(data).kind == DOC_MAP
@@ -101,17 +65,16 @@ void job_on_record(struct engine *engine, const struct open_plan *p, const struc
 {
     const struct run *run = core_block_run(p->block);
     const struct run_step *step = &run->steps[0];
-    struct job_news *n;
+    struct job_note *n;
 
     if (rec->type == REC_STEP_PROGRESS && p->job->kind == JOB_SYNTHESIS && rec->text.len > 0) {
-        n = add_news(engine, NEWS_TEXT, rec->run);
+        n = add_note(engine, NOTE_JOB_TEXT, rec->run);
         n->end.text = engine_cycle_text(engine, rec->text);
-        n->end.ok = p->job->told == 0 ||
-                    (p->job->told == rec->attempt && !is_anew(REC(rec, progress)->data));
-        p->job->told = rec->attempt;
+        n->end.ok = p->job->text_attempt == 0 ||
+                    (p->job->text_attempt == rec->attempt && !is_anew(REC(rec, progress)->data));
+        p->job->text_attempt = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
-        engine->jobs--;
-        n = add_news(engine, NEWS_END, rec->run);
+        n = add_note(engine, NOTE_JOB_END, rec->run);
         n->end.ok =
             REC(rec, plan_completed)->status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
         n->end.result = step->result;
@@ -129,7 +92,7 @@ static struct str task_of(enum job_kind kind)
                                 : STR_LIT("Write the answer out of the results of all steps.");
 }
 
-static enum bt_code start_for(struct engine *engine, struct open_plan *p, const struct job_news *n,
+static enum bt_code start_for(struct engine *engine, struct open_plan *p, const struct job_note *n,
                               struct bt_error *err)
 {
     const struct plan *plan = p->plan;
@@ -149,22 +112,22 @@ static enum bt_code start_for(struct engine *engine, struct open_plan *p, const 
     if (ask.skill.len == 0) {
         ask.skill = planning ? STR_LIT("plan") : STR_LIT("synthesize");
     }
-    core_budget_left(engine->core, p->run, STEP_NONE, &ask.tokens, &ask.micros);
+    core_budget_left(engine_core(engine), p->run, STEP_NONE, &ask.tokens, &ask.micros);
     code = job_start(engine, &ask, &run, err);
-    wait_for(engine, p, code == BT_OK ? run : 0);
+    open_plan_await_job(engine, p, code == BT_OK ? run : 0);
     return code;
 }
 
-static void take_order(struct engine *engine, const struct job_news *n)
+static void take_order(struct engine *engine, const struct job_note *n)
 {
     struct open_plan *p = open_plan_of_run(engine, n->run);
     const struct job e = {.kind = n->ask.kind, .attempt = n->ask.attempt};
     struct bt_error err;
 
-    if (p == NULL || core_run(engine->core, p->run, NULL) == NULL || p->asked != 0) {
+    if (p == NULL || core_run(engine_core(engine), p->run, NULL) == NULL || p->asked != 0) {
         return; /* it has ended meanwhile; or the job goes on after a restart */
     }
-    if (start_for(engine, p, n, &err) != BT_OK && !engine->failed) {
+    if (start_for(engine, p, n, &err) != BT_OK && !engine_has_failed(engine)) {
         const struct job_end end = {.error_class = CLASS_SERVICE_UNAVAILABLE};
         job_failed(engine, open_plan_of_run(engine, n->run), &e, &end, str_from(err.msg), false, 0);
     }
@@ -172,7 +135,7 @@ static void take_order(struct engine *engine, const struct job_news *n)
 
 /* ---- ends ---- */
 
-static void take_end(struct engine *engine, const struct job_news *n)
+static void take_end(struct engine *engine, const struct job_note *n)
 {
     const struct open_plan *done = open_plan_of_run(engine, n->run);
     struct job e;
@@ -183,31 +146,28 @@ static void take_end(struct engine *engine, const struct job_news *n)
     }
     e = *done->job; /* the plan that is one may go */
     if (e.kind == JOB_CONVERSE || e.kind == JOB_SUMMARY) {
-        if (engine->conversation_job_over != NULL) {
-            engine->conversation_job_over(engine, &e, &n->end);
-        }
+        dispatch_of(engine)->session_job_over(engine, &e, &n->end);
         return;
     }
     p = open_plan_by_id(engine, str_from(e.of));
     if (p == NULL || p->asked != n->run) {
-        log_debug("errand.late", "errand=%s of=%s", job_kind_name(e.kind), e.of);
+        log_debug("job.late", "job=%s of=%s", job_kind_name(e.kind), e.of);
         return;
     }
-    wait_for(engine, p, 0);
+    open_plan_await_job(engine, p, 0);
     e.attempt = core_block_run(p->block)->asked;
     if (e.kind == JOB_PLANNING) {
         job_planned(engine, p, &e, &n->end);
         p = open_plan_by_id(engine, str_from(e.of));
         if (p == NULL || core_block_run(p->block)->job != JOB_PLANNING) {
-            blob_cache_forget(&engine->cache,
-                              n->end.result.id); /* the plan's document is what counts */
+            engine_result_forget(engine, n->end.result); /* the plan's document is what counts */
         }
     } else {
         job_answered(engine, p, &e, &n->end);
     }
 }
 
-static void take_text(struct engine *engine, const struct job_news *n)
+static void take_text(struct engine *engine, const struct job_note *n)
 {
     const struct open_plan *writing = open_plan_of_run(engine, n->run);
     const struct open_plan *p =
@@ -218,32 +178,36 @@ static void take_text(struct engine *engine, const struct job_news *n)
 
     if (p != NULL && p->asked == n->run) {
         ev.run = p->run;
-        if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(engine, &err);
         }
     }
 }
 
-static void take_stop(struct engine *engine, const struct job_news *n)
+static void take_stop(struct engine *engine, const struct job_note *n)
 {
     job_stop(engine, n->run);
 }
 
-void jobs_cycle(struct engine *engine)
+bool jobs_cycle(struct engine *engine)
 {
-    static void (*const takes[])(struct engine *, const struct job_news *) = {
-        [NEWS_ORDER] = take_order,
-        [NEWS_STOP] = take_stop,
-        [NEWS_TEXT] = take_text,
-        [NEWS_END] = take_end,
+    static void (*const takes[])(struct engine *, const struct job_note *) = {
+        [NOTE_JOB_ORDER] = take_order,
+        [NOTE_JOB_STOP] = take_stop,
+        [NOTE_JOB_TEXT] = take_text,
+        [NOTE_JOB_END] = take_end,
     };
 
-    for (uint32_t i = 0; i < engine->news_n && !engine->failed; i++) {
-        const struct job_news n = engine->news[i]; /* more may come, and the list may move */
+    struct dispatch *d = dispatch_of(engine);
+    const bool any = d->notes_n > 0;
+
+    for (uint32_t i = 0; i < d->notes_n && !engine_has_failed(engine); i++) {
+        const struct job_note n = d->notes[i]; /* more may come, and the list may move */
         ASSERT(i < ROUNDS_MAX);
         takes[n.type](engine, &n);
     }
-    engine->news_n = 0;
+    d->notes_n = 0;
+    return any;
 }
 
 bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event_type type,
@@ -257,12 +221,9 @@ bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event
     *CORE_EV(&ev, planned) = (struct core_ev_planned){
         .next = {.plan = revision->plan, .block = revision->block, .document = document},
         .usage = *usage};
-
-    engine->revision = revision;
-    if (engine_feed(engine, &ev, &reject, NULL, &err) != BT_OK) {
+    if (engine_revise(engine, &ev, revision, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
-    engine->revision = NULL;
     return reject == REJECT_NONE;
 }
 
@@ -276,7 +237,7 @@ void job_failed(struct engine *engine, const struct open_plan *p, const struct j
 
     if (p != NULL) {
         ev.run = p->run;
-        if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(engine, &err);
         }
     }
@@ -284,17 +245,15 @@ void job_failed(struct engine *engine, const struct open_plan *p, const struct j
 
 void jobs_find(struct engine *engine)
 {
-    for (uint32_t i = 0; i < engine->runs_max; i++) {
-        const struct open_plan *e = &engine->plans[i];
-        struct open_plan *p =
-            e->run != 0 && e->job != NULL ? open_plan_by_id(engine, str_from(e->job->of)) : NULL;
+    for (struct open_plan *e = NULL; (e = open_plan_next(engine, e)) != NULL;) {
+        struct open_plan *p = e->job != NULL ? open_plan_by_id(engine, str_from(e->job->of)) : NULL;
         const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
-        if (e->run == 0 || e->job == NULL || e->job->kind > JOB_SYNTHESIS) {
+        if (e->job == NULL || e->job->kind > JOB_SYNTHESIS) {
             continue;
         }
         if (run != NULL && run->job == (uint8_t)e->job->kind) {
-            wait_for(engine, p, e->run);
-            e->job->told = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
+            open_plan_await_job(engine, p, e->run);
+            e->job->text_attempt = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
         } else {
             job_stop(engine, e->run); /* a cut journal lost who waited for it */
         }

@@ -8,23 +8,16 @@
  *        ^                                                                   │
  *        └── PLANNING_RETRY ── CORE_JOB_FAILED │ CORE_PLANNED │ ... ◄─────┘ jobs_cycle
  */
-#ifndef ENGINE_JOB_H
-#define ENGINE_JOB_H
+#ifndef DISPATCH_JOB_H
+#define DISPATCH_JOB_H
 
 #include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
 
 /* A person may write a plan of LIMIT_STEPS; from a model it is rather an accident, and dear. */
 enum { PLANNED_STEPS_MAX = 1000 };
 
-/* What a plan that is a job knows of it. */
-struct job {
-    enum job_kind kind;
-    uint32_t attempt;             /* of asking the planner; filled in at its end */
-    uint32_t told;                /* attempt whose text was told last; 0 = none yet */
-    char of[LIMIT_ID_BYTES + 1];  /* the plan, or the session, that it is for */
-    char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the cycle; DIGEST: the last message in it */
-};
-
+/* What is asked of an agent for a plan or a session. */
 struct job_ask {
     enum job_kind kind;
     uint32_t attempt; /* of asking the planner */
@@ -46,22 +39,21 @@ struct job_end {
 };
 
 /* Starts one in this cycle. *ret_run: its run. BT_BUSY: no room. A failure of the journal is the
- * engine's (engine->failed). */
+ * engine's (engine_has_failed). */
 BT_MUST_CHECK enum bt_code job_start(struct engine *engine, const struct job_ask *ask,
                                      uint64_t *ret_run, struct bt_error *err);
 /* Nobody waits for it any more: calls it off. Unknown runs are passed by. */
 void job_stop(struct engine *engine, uint64_t run);
 
-/* ---- within the cycle; called by engine.c and records.c ---- */
+/* ---- hooks of the engine ---- */
 void job_on_command(struct engine *engine, const struct core_cmd *cmd);
+/* p is a job. */
 void job_on_record(struct engine *engine, const struct open_plan *p, const struct record *rec);
 /* Does what the cycle's commands and records of jobs lead to, until nothing is left. Before the
- * commit. */
-void jobs_cycle(struct engine *engine);
+ * commit. False: there was nothing. */
+bool jobs_cycle(struct engine *engine);
 /* After a recovery: plans find the jobs that go on for them. Before jobs_cycle. */
 void jobs_find(struct engine *engine);
-/* Of a plan that was read: NULL when it is no job; free() it. *ret_ok false: out of memory. */
-struct job *job_of_document(struct doc document, bool *ret_ok);
 
 /* ---- job_planned.c, job_answer.c: what a job of a plan brought ---- */
 void job_planned(struct engine *engine, struct open_plan *p, const struct job *e,

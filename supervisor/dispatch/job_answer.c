@@ -165,7 +165,7 @@ static void put_change(const struct open_plan *p, const uint8_t *redo, uint32_t 
     }
 }
 
-/* ---- telling the core ---- */
+/* ---- to the core ---- */
 
 static bool rectify(struct engine *engine, struct open_plan *p, struct doc named, struct str why,
                     const struct usage *usage, struct bt_error *err)
@@ -194,17 +194,17 @@ static bool rectify(struct engine *engine, struct open_plan *p, struct doc named
     new_revision_done(&revision);
     free(problems.at);
     free(redo);
-    return done || engine->failed;
+    return done || engine_has_failed(engine);
 }
 
-static void tell_answer(struct engine *engine, const struct open_plan *p, const struct job_end *end)
+static void feed_answer(struct engine *engine, const struct open_plan *p, const struct job_end *end)
 {
     struct core_event ev = {
         CORE_EV_INIT(SYNTHESIZED, synthesized, .result = end->result, .usage = end->usage),
         .run = p->run};
     struct bt_error err;
 
-    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
 }
@@ -261,14 +261,14 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
         job_failed(engine, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
         return;
     }
-    stored = doc_copy(&engine->cycle, stored);
+    stored = doc_copy(engine_cycle_arena(engine), stored);
     text = doc_string(doc_get(stored, STR_LIT("text")));
     retry = doc_get(doc_get(stored, STR_LIT("data")), STR_LIT("retry"));
     if (!wants_retry(retry, text)) {
         if (end->result.id == 0 || says_nothing(stored)) {
             job_failed(engine, p, e, end, STR_LIT("The answer is empty"), false, 0);
         } else {
-            tell_answer(engine, p, end);
+            feed_answer(engine, p, end);
         }
         return;
     }

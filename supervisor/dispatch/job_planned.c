@@ -78,7 +78,7 @@ void job_planned(struct engine *engine, struct open_plan *p, const struct job *e
         job_failed(engine, p, e, end, str_from(err.msg), false, 0);
         return;
     }
-    stored = doc_copy(&engine->cycle, stored);
+    stored = doc_copy(engine_cycle_arena(engine), stored);
     result.data = doc_get(stored, STR_LIT("data"));
     result.text = doc_string(doc_get(stored, STR_LIT("text")));
     buf_init(&parsed, ANSWER_MAX * 3);

@@ -25,8 +25,8 @@ static void put_policy(const struct job_ask *ask, struct buf *out)
     put_number(out, "planTimeoutMs", ask->timeout_ms);
     put_number(out, "stepTimeoutMs", ask->timeout_ms);
     put_number(out, "maxFallbacks", 0);
-    /* What a configuration says of steps is not meant for jobs: their time is their own, and
-     * nobody is asked when one fails. */
+    /* The policies that a configuration has for steps do not hold for jobs: their time is their
+     * own, and no person is asked when one fails. */
     put_text(out, "onFailure", STR_LIT("abort"));
     put_number(out, "idleTimeoutMs", 0);
     put_number(out, "queueTimeoutMs", 0);
@@ -91,7 +91,7 @@ enum bt_code job_start(struct engine *engine, const struct job_ask *ask, uint64_
             code = submission_start(engine, &how, &d, id, err);
         }
         if (code == BT_OK) {
-            *ret_run = core_newest_run(engine->core);
+            *ret_run = core_newest_run(engine_core(engine));
         }
         submission_done(&d);
     }
@@ -105,8 +105,8 @@ void job_stop(struct engine *engine, uint64_t run)
         .type = CORE_CANCEL, .run = run, .text = STR_LIT("nobody waits for it any more")};
     struct bt_error err;
 
-    if (run != 0 && core_run(engine->core, run, NULL) != NULL &&
-        engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (run != 0 && core_run(engine_core(engine), run, NULL) != NULL &&
+        engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
 }

@@ -1,18 +1,19 @@
 /*
- * The lanes of an instance: opened when it registers, greeted with lane.hello, retired together
- * when the incarnation ends. One outstanding request per lane; what waits for the control lane
- * queues here.
- *
  *   CONNECTING --LINK_UP, hello sent--> GREETING --answer ok--> READY <--send / answer or loss-->
  * BUSY
  *        ^-------------------------------- LINK_DOWN -----------'
  */
+#include "supervisor/dispatch/lanes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/dispatch/dispatch_internal.h"
+#include "supervisor/dispatch/keys.h"
 #include "supervisor/dispatch/result_form.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/dispatch/results.h"
+#include "supervisor/engine/open_plan.h"
 
 static struct str key_of(const struct lane_instance *in)
 {
@@ -21,11 +22,13 @@ static struct str key_of(const struct lane_instance *in)
 
 struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch)
 {
-    struct lane_instance *in = slot < engine->opt.instances_max ? engine->instances[slot] : NULL;
+    const struct dispatch *d = dispatch_of(engine);
+    struct lane_instance *in = slot < d->instances_max ? d->instances[slot] : NULL;
+
     return in != NULL && in->epoch == epoch ? in : NULL;
 }
 
-static void tell_core(struct engine *engine, const struct lane *lane, enum core_event_type type)
+static void feed_lane(struct engine *engine, const struct lane *lane, enum core_event_type type)
 {
     struct core_event ev = {.type = type,
                             .slot = lane->instance->slot,
@@ -33,7 +36,7 @@ static void tell_core(struct engine *engine, const struct lane *lane, enum core_
                             .lane = lane->ix};
     struct bt_error err;
 
-    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
 }
@@ -42,22 +45,26 @@ enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto
                         struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct dispatch *d = dispatch_of(engine);
     struct lane_instance *in = calloc(1, sizeof *in);
     enum bt_code code = BT_OK;
 
+    if (d->instances[proto->slot] != NULL) {
+        lanes_close(engine, proto->slot, d->instances[proto->slot]->epoch);
+    }
     if (in == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for an instance");
     }
     *in = *proto;
-    engine->instances[in->slot] = in;
+    d->instances[in->slot] = in;
     for (uint32_t i = 0; i <= in->capacity && code == BT_OK; i++) {
         struct lane *lane = &in->lanes[i];
         lane->instance = in;
         lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
-        code = in->endpoint[0] != 0
-                   ? link_lane_dial(engine->link, in->endpoint, &limits, lane, &lane->link, err)
-                   : link_lane_listen(engine->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link,
-                                      err);
+        code =
+            in->endpoint[0] != 0
+                ? link_lane_dial(d->link, in->endpoint, &limits, lane, &lane->link, err)
+                : link_lane_listen(d->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
     }
     return code;
 }
@@ -74,7 +81,7 @@ void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
             link_lane_retire(in->lanes[i].link);
         }
     }
-    engine->instances[slot] = NULL;
+    dispatch_of(engine)->instances[slot] = NULL;
     free(in);
 }
 
@@ -82,13 +89,14 @@ static void greet(struct engine *engine, struct lane *lane)
 {
     struct msg_lane_hello m = {
         .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
+    struct buf *out = &dispatch_of(engine)->message;
     struct bt_error err;
 
     msg_set(&m, lane_hello, lane);
-    buf_clear(&engine->row);
-    if (msg_request(&engine->row, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0},
+    buf_clear(out);
+    if (msg_request(out, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0},
                     MSG_lane_hello, &m, &err) != BT_OK ||
-        link_lane_send(lane->link, engine->row.at, engine->row.len, &err) != BT_OK) {
+        link_lane_send(lane->link, out->at, out->len, &err) != BT_OK) {
         log_warn("lane.hello", "agent=%s %s", lane->instance->id, err.msg);
         return;
     }
@@ -109,7 +117,7 @@ static void greeted(struct engine *engine, struct lane *lane, struct msg_reader 
         return;
     }
     lane->state = LANE_READY;
-    tell_core(engine, lane, CORE_LANE_UP);
+    feed_lane(engine, lane, CORE_LANE_UP);
 }
 
 static struct core_event probed(struct lane_instance *in, bool ok)
@@ -124,7 +132,7 @@ static void ping_answered(struct engine *engine, struct lane *lane, struct msg_r
     struct msg_empty m;
     struct bt_error err;
     enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
-    /* Who does not know the ping answers all the same; who says that it cannot work now, cannot. */
+    /* An agent that does not know the ping answers, too; one that refuses for now cannot work. */
     struct core_event ev =
         probed(lane->instance, code == BT_OK || code == BT_INVALID || code == BT_NOT_FOUND);
 
@@ -132,7 +140,7 @@ static void ping_answered(struct engine *engine, struct lane *lane, struct msg_r
     if (!CORE_EV(&ev, probed)->ok) {
         log_info("agent.ping", "instance=%s %s", lane->instance->id, err.msg);
     }
-    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
 }
@@ -178,7 +186,7 @@ static void control_answered(struct engine *engine, struct lane *lane, struct ms
         return;
     }
     CORE_EV(&ev, state)->running = str_is(m.state, "running");
-    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
 }
@@ -239,14 +247,14 @@ static void lost(struct engine *engine, struct lane *lane, bool sent)
     struct bt_error err;
 
     if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {
-        tell_core(engine, lane, CORE_LANE_DOWN);
+        feed_lane(engine, lane, CORE_LANE_DOWN);
     }
     lane->state = LANE_CONNECTING;
     lane->cancelled = false;
     if (ping_is_out) {
         ev = probed(lane->instance, false);
     }
-    if ((step_is_out || ping_is_out) && engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if ((step_is_out || ping_is_out) && engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
     if (!lane->mute && link_lane_is_up(lane->link)) {
@@ -257,6 +265,7 @@ static void lost(struct engine *engine, struct lane *lane, bool sent)
 static void send_next_control(struct engine *engine, struct lane_instance *in)
 {
     struct lane *lane = &in->lanes[in->capacity];
+    struct buf *out = &dispatch_of(engine)->message;
 
     while (lane->state == LANE_READY && in->queue_n > 0) {
         struct control_item *item = &in->queue[in->queue_at];
@@ -276,12 +285,12 @@ static void send_next_control(struct engine *engine, struct lane_instance *in)
         struct bt_error err;
 
         lane->item = *item;
-        in->queue_at = (in->queue_at + 1) % ENGINE_CONTROL_QUEUE;
+        in->queue_at = (in->queue_at + 1) % LANES_CONTROL_QUEUE;
         in->queue_n--;
-        buf_clear(&engine->row);
-        if (msg_request(&engine->row, in->form, STR_LIT("control"), (struct str){NULL, 0},
+        buf_clear(out);
+        if (msg_request(out, in->form, STR_LIT("control"), (struct str){NULL, 0},
                         all[item->kind].type, all[item->kind].body, &err) == BT_OK &&
-            link_lane_send(lane->link, engine->row.at, engine->row.len, &err) == BT_OK) {
+            link_lane_send(lane->link, out->at, out->len, &err) == BT_OK) {
             lane->state = LANE_BUSY;
         } else {
             /* The pipe has gone: LANE_DOWN follows, and the core asks again when the lane is back.
@@ -296,11 +305,11 @@ void lanes_probe(struct engine *engine, const struct core_cmd *cmd)
 {
     struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
 
-    if (in == NULL || in->pinged || in->queue_n == ENGINE_CONTROL_QUEUE) {
+    if (in == NULL || in->pinged || in->queue_n == LANES_CONTROL_QUEUE) {
         return;
     }
     in->pinged = true;
-    in->queue[(in->queue_at + in->queue_n++) % ENGINE_CONTROL_QUEUE] =
+    in->queue[(in->queue_at + in->queue_n++) % LANES_CONTROL_QUEUE] =
         (struct control_item){.kind = CONTROL_PING};
     send_next_control(engine, in);
 }
@@ -324,17 +333,17 @@ void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum contr
         lane->cancelled =
             lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
     }
-    if (in->queue_n == ENGINE_CONTROL_QUEUE) {
+    if (in->queue_n == LANES_CONTROL_QUEUE) {
         log_warn("agent.control",
                  "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
         return;
     }
-    in->queue[(in->queue_at + in->queue_n++) % ENGINE_CONTROL_QUEUE] = item;
+    in->queue[(in->queue_at + in->queue_n++) % LANES_CONTROL_QUEUE] = item;
     send_next_control(engine, in);
 }
 
 /*
- * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the
+ * What cannot be read is no answer. Its peer is not greeted again on this pipe: the
  * two of us would go on for ever at the speed of the line.
  */
 static void garbage(struct engine *engine, struct lane *lane)
@@ -375,7 +384,7 @@ void lanes_on_link(struct engine *engine, struct link_event *ev)
         }
     } else if (ev->type == LINK_DOWN) {
         if (lane->state == LANE_READY) {
-            tell_core(engine, lane, CORE_LANE_DOWN);
+            feed_lane(engine, lane, CORE_LANE_DOWN);
             lane->state = LANE_CONNECTING;
         }
     } else if (ev->type == LINK_ANSWER) {

@@ -9,7 +9,7 @@
 
 enum { PROBLEMS_MAX = 64, PROBLEMS_TOLD = 5, TEXT_MAX = 2048, ANSWER_MAX = 1024 * 1024 };
 
-/* The plan is wrong: told to people, and to the next replan as history. */
+/* The plan is wrong: people see the text, and the next replan gets it as history. */
 static void refuse(struct core_event *ev, struct buf *text)
 {
     CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
@@ -36,11 +36,11 @@ static enum bt_code make(struct engine *engine, const struct open_plan *p, struc
                          struct core_event *ev, struct new_revision *revision, struct buf *text,
                          struct bt_error *err)
 {
-    struct revise_wish wish = {.kind = REVISE_REPLAN, .change = answer};
+    struct revise_change change = {.kind = REVISE_REPLAN, .steps = answer};
     struct problems problems = {.at = calloc(PROBLEMS_MAX, sizeof *problems.at),
                                 .cap = PROBLEMS_MAX};
     enum bt_code code = problems.at == NULL ? err_set(err, BT_NOMEM, "out of memory for a plan")
-                                            : revise_make(engine, p, &wish, &problems, revision,
+                                            : revise_make(engine, p, &change, &problems, revision,
                                                           &CORE_EV(ev, result)->next.document, err);
 
     if (code == BT_OK) {

@@ -11,8 +11,8 @@
  *
  * Data that happens to have a member `command` is data when it is sent as `data`.
  */
-#ifndef ENGINE_RESULT_FORM_H
-#define ENGINE_RESULT_FORM_H
+#ifndef DISPATCH_RESULT_FORM_H
+#define DISPATCH_RESULT_FORM_H
 
 #include "protocol/wire/msg.h"
 

@@ -9,7 +9,9 @@
 
 #include "protocol/wire/mp_validate.h"
 #include "registry/card.h"
+#include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/classify.h"
+#include "supervisor/dispatch/lanes.h"
 #include "supervisor/dispatch/verdict.h"
 
 enum { SCHEMA_MAX = 1024 }; /* of the input that an agent wants: it travels in an event */
@@ -20,7 +22,7 @@ enum { SCHEMA_MAX = 1024 }; /* of the input that an agent wants: it travels in a
  */
 static bool is_awaited(struct engine *engine, const struct core_event *ev)
 {
-    const struct run *r = core_run(engine->core, ev->run, NULL);
+    const struct run *r = core_run(engine_core(engine), ev->run, NULL);
     const struct run_step *row;
 
     if (r == NULL || ev->step >= r->n_steps) {
@@ -96,17 +98,12 @@ static enum bt_code store(struct engine *engine, const struct msg_step_result *m
     } else if (code == BT_OK && mp_validate(doc.at, doc.len, &nesting, NULL) != BT_OK) {
         result_invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so "
                                    "that later steps can be given it"));
-    } else if (code == BT_OK && doc.len > engine->opt.result_max) {
+    } else if (code == BT_OK && doc.len > engine_options(engine)->result_max) {
         result_invalid(ev, STR_LIT("result_too_large: more than limits.maxResultBytes; write it to "
                                    "a file and return its path"));
     } else if (code == BT_OK && !is_empty_result(&m->result)) {
         /* An empty one is neither injected nor part of the answer: no blob. */
-        code = journal_blob_add(engine->journal, doc.at, doc.len, &CORE_EV(ev, result)->result.id,
-                                err);
-        if (code == BT_OK) {
-            CORE_EV(ev, result)->result.len = doc.len;
-            blob_cache_put(&engine->cache, CORE_EV(ev, result)->result.id, doc.at, doc.len);
-        }
+        code = engine_result_store(engine, &doc, &CORE_EV(ev, result)->result, err);
     }
     buf_done(&doc);
     return code;
@@ -118,7 +115,7 @@ static bool fits_output(struct engine *engine, const struct msg_step_result *m,
                         struct buf *diagnosis)
 {
     const struct lane_instance *in = lanes_instance(engine, ev->slot, ev->epoch);
-    struct agent_card *card = in != NULL ? &engine->cards[in->agent] : NULL;
+    struct agent_card *card = in != NULL ? agent_card_of(engine, in->agent) : NULL;
     struct str name = ev->phase == PHASE_SEARCH ? STR_LIT("search") : s->skill;
     uint32_t skill;
 
@@ -159,7 +156,7 @@ static void take_handoff(struct engine *engine, const struct msg_step_result *m,
         return;
     }
     CORE_EV(ev, result)->outcome = STEP_OUTCOME_HANDOFF;
-    CORE_EV(ev, result)->agent = registry_agent(engine->registry, m->handoff.to_agent_id);
+    CORE_EV(ev, result)->agent = registry_agent(engine_registry(engine), m->handoff.to_agent_id);
     ev->text = m->handoff.reason;
 }
 
@@ -212,7 +209,7 @@ static void take_verdict(const struct msg_step_result *m, struct core_event *ev,
     CORE_EV(ev, result)->data = missing->len > 0 ? doc_from_buf(missing) : (struct doc){NULL, 0};
 }
 
-/* What the answer needs until the core has heard it. */
+/* What the answer needs until the core has taken it. */
 struct answer {
     struct buf text;    /* diagnosis, verdict, problems of a plan */
     struct buf missing; /* of a gate */
@@ -241,19 +238,8 @@ static void count_error(struct engine *engine, const struct core_event *ev)
     const struct lane_instance *in = lanes_instance(engine, ev->slot, ev->epoch);
 
     if (in != NULL && CORE_EV(ev, result)->outcome == STEP_OUTCOME_FAILED) {
-        engine->cards[in->agent].errors++;
+        agent_card_of(engine, in->agent)->errors++;
     }
-}
-
-static enum bt_code feed(struct engine *engine, struct core_event *ev, struct answer *a,
-                         enum core_reject *ret, struct bt_error *err)
-{
-    enum bt_code code;
-
-    engine->revision = a->revision.plan != NULL ? &a->revision : NULL;
-    code = engine_feed(engine, ev, ret, NULL, err);
-    engine->revision = NULL;
-    return code;
 }
 
 /* M111: what tokens cost of an agent that does not say it. */
@@ -264,12 +250,12 @@ static uint64_t price_of(const struct engine *engine, const struct lane_instance
     struct str id;
     double micros;
 
-    if (in == NULL || engine->opt.n_prices == 0) {
+    if (in == NULL || engine_options(engine)->n_prices == 0) {
         return 0;
     }
-    id = registry_agent_view(engine->registry, in->agent).id;
-    for (uint32_t i = 0; i < engine->opt.n_prices; i++) {
-        const struct token_price *p = &engine->opt.prices[i];
+    id = registry_agent_view(engine_registry(engine), in->agent).id;
+    for (uint32_t i = 0; i < engine_options(engine)->n_prices; i++) {
+        const struct token_price *p = &engine_options(engine)->prices[i];
         if (str_is(id, p->agent_id)) {
             price = p;
             break;
@@ -306,15 +292,15 @@ enum core_reject results_take(struct engine *engine, const struct msg_step_resul
             engine, lanes_instance(engine, ev->slot, ev->epoch), &CORE_EV(ev, result)->usage);
     }
     if (!is_awaited(engine, ev)) {
-        CORE_EV(ev, result)->outcome =
-            STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
+        CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED; /* stale: the core rejects it with the
+                                              reason, and frees the lane */
     } else {
         code = ev->phase <= PHASE_SEARCH ? take_attempt(engine, m, ev, &a.text, &err)
                                          : take_answer(engine, m, ev, &a, &err);
         count_error(engine, ev);
     }
     if (code == BT_OK) {
-        code = feed(engine, ev, &a, &reject, &err);
+        code = engine_revise(engine, ev, &a.revision, &reject, &err);
     }
     if (code != BT_OK) {
         engine_fail(engine, &err);

@@ -1,16 +1,16 @@
-/* New revisions of open plans: made of a replanner's answer or a person's change, and read back
- * from the journal. */
-#ifndef ENGINE_REVISE_H
-#define ENGINE_REVISE_H
+/* New revisions of open plans, made of a replanner's answer or a person's change. */
+#ifndef DISPATCH_REVISE_H
+#define DISPATCH_REVISE_H
 
 #include "supervisor/engine/engine.h"
-#include "supervisor/plan/plan_revise.h"
+#include "supervisor/engine/open_plan.h"
+#include "supervisor/plan/revise.h"
 
-/* What a change says besides its steps; ids that are empty are those of the document. */
-struct revise_wish {
+/* A change of a plan: its new steps, and where they go. Empty ids are those of the document. */
+struct revise_change {
     enum plan_revise_kind kind;
     const uint8_t *again; /* AGAIN */
-    struct doc change;
+    struct doc steps;
     struct str after, before, step;
 };
 
@@ -18,12 +18,12 @@ struct revise_wish {
  * Makes the revision that follows p's, with its block, and stores its document in this cycle.
  * *problems: the caller's list. BT_INVALID: problems say why, err names the first. BT_LIMIT,
  * BT_NOMEM. BT_IO is the journal's failure: engine_fail was called. The revision is the caller's,
- * who hands it to the core through engine.revision; new_revision_done in every case.
+ * for engine_revise; new_revision_done in every case.
  */
 BT_MUST_CHECK enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
-                                       const struct revise_wish *wish, struct problems *problems,
-                                       struct new_revision *ret, struct blob_ref *ret_document,
-                                       struct bt_error *err);
+                                       const struct revise_change *change,
+                                       struct problems *problems, struct new_revision *ret,
+                                       struct blob_ref *ret_document, struct bt_error *err);
 /*
  * Makes the plan that p, which has no steps yet, was waiting for, out of its planner's answer (or,
  * `trusted`, a person's document). Otherwise as above; *ret_document is its own document.
@@ -46,8 +46,4 @@ BT_MUST_CHECK enum bt_code revise_again(struct engine *engine, const struct open
 void revise_problems(const struct problems *p, uint32_t most, struct buf *text);
 /* The warnings in the same way: what was normalised. */
 void revise_remarks(const struct problems *p, uint32_t most, struct buf *text);
-/* At a recovery: the revision whose document the record names, with an empty block. */
-BT_MUST_CHECK enum bt_code revise_read(struct engine *engine, const struct open_plan *p,
-                                       struct blob_ref document, struct new_revision *ret,
-                                       struct bt_error *err);
 #endif

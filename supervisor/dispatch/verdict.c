@@ -194,7 +194,7 @@ static enum verdict read_text(struct str s, struct buf *text, struct buf *missin
         return VERDICT_UNREADABLE;
     }
     if (json.len > 0 && json.len <= JSON_MAX && (json.ptr[0] == '{' || json.ptr[0] == '"')) {
-        buf_init(&parsed, json_doc_room(json.len));
+        buf_init(&parsed, json_doc_capacity(json.len));
         if (json_to_doc(json, NULL, &parsed, NULL) == BT_OK) {
             v = read_doc(doc_from_buf(&parsed), text, missing);
         }

@@ -12,8 +12,8 @@
  *
  * Where several members speak, one no is a no.
  */
-#ifndef ENGINE_VERDICT_H
-#define ENGINE_VERDICT_H
+#ifndef DISPATCH_VERDICT_H
+#define DISPATCH_VERDICT_H
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/msg.h"

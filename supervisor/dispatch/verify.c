@@ -44,7 +44,7 @@ static enum bt_code compile(struct doc doc, struct schema **ret, struct bt_error
     return code;
 }
 
-/* *ret_n > 0: the result does not fit, and the diagnosis says why, behind what it begins with. */
+/* *ret_n > 0: the result does not fit; the reasons are appended to the diagnosis. */
 static enum bt_code check(const struct schema *schema, const struct msg_result *result,
                           struct buf *diagnosis, uint32_t *ret_n, struct bt_error *err)
 {

@@ -3,8 +3,8 @@
  * Both are JSON Schemas over the result's data (its text when it has no data); the diagnosis is the
  * validator's message.
  */
-#ifndef ENGINE_VERIFY_H
-#define ENGINE_VERIFY_H
+#ifndef DISPATCH_VERIFY_H
+#define DISPATCH_VERIFY_H
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"

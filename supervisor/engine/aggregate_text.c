@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "supervisor/core/run/aggregate.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/engine/engine_internal.h"
 
 enum { CUT_MARK_ROOM = 64 };
 

@@ -5,7 +5,8 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/engine/request.h"
 
 /* For who comes again: long enough that a crowd of clients is no load. */
 enum { RETRY_AFTER_MS = 500 };
@@ -28,60 +29,18 @@ struct str engine_cycle_text(struct engine *engine, struct str text)
     return text.len == 0 ? (struct str){"", 0} : arena_str(&engine->cycle, text);
 }
 
-static void kill_process(struct engine *engine, const struct core_cmd *cmd)
-{
-    const struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
-
-    if (in != NULL && engine->processes.kill != NULL) {
-        log_warn("agent.kill", "instance=%s its work did not stop when it was told to", in->id);
-        engine->processes.kill(engine->processes.of, str_from(in->id));
-    }
-}
-
-static void perform_command(struct engine *engine, const struct core_cmd *cmd)
-{
-    switch (cmd->type) {
-    case CMD_DISPATCH:
-        dispatch_step(engine, cmd);
-        break;
-    case CMD_CANCEL_STEP:
-        lanes_control(engine, cmd, CONTROL_CANCEL);
-        break;
-    case CMD_QUERY:
-        lanes_control(engine, cmd, CONTROL_QUERY);
-        break;
-    case CMD_CLOSE:
-        lanes_close(engine, cmd->slot, cmd->epoch);
-        break;
-    case CMD_RUN_DONE:
-        engine->stats.plans_done++;
-        open_plan_remove(engine, cmd->run);
-        break;
-    case CMD_PROBE:
-        lanes_probe(engine, cmd);
-        break;
-    case CMD_KILL:
-        kill_process(engine, cmd);
-        break;
-    case CMD_JOB:
-    case CMD_JOB_STOP:
-    case CMD_REVISED:
-    case CMD_RECORD:
-    case CMD_REGISTERED:
-    case CMD_REJECT:
-    case CORE_CMD_TYPE_COUNT:
-    default:
-        ASSERT(false);
-    }
-}
-
 /* Steps and answers first: agents and clients work on while the events are published. */
 static void perform_actions(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->effects_n; i++) {
         struct effect e = engine->effects[i]; /* performing may make the array grow */
         if (e.type == EFFECT_COMMAND) {
-            perform_command(engine, &e.cmd);
+            if (e.cmd.type == CMD_RUN_DONE) {
+                engine->stats.plans_done++;
+                open_plan_remove(engine, e.cmd.run);
+            } else {
+                engine->hooks.perform(engine, &e.cmd);
+            }
         } else if (e.type == EFFECT_ANSWER) {
             (void)link_answer(engine->server, e.request, engine->out.at + e.at, e.len);
         }
@@ -160,8 +119,8 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
     if (retry_after_ms == 0 && (why->code == BT_BUSY || why->code == BT_UNAVAILABLE)) {
         retry_after_ms = RETRY_AFTER_MS;
     }
-    if (msg_refuse(&engine->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms, details) !=
-        BT_OK) {
+    if (msg_answer_error(&engine->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms,
+                         details) != BT_OK) {
         engine->out.bad = BT_OK;
         buf_truncate(&engine->out, at);
         log_err("bus.refuse", "the refusal of a request could not be written: %s", why->msg);

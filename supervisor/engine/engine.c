@@ -1,12 +1,10 @@
-#include "supervisor/engine/engine.h"
-
+/* The cycle: it begins, events go through the core, it commits and then performs. */
 #include <stdlib.h>
 
 #include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
-#include "supervisor/conversation/conversation.h"
-#include "supervisor/dispatch/job.h"
+#include "supervisor/engine/engine_internal.h"
 
 enum { OUT_MAX = 512 * 1024 * 1024, CYCLE_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
 
@@ -33,16 +31,15 @@ static enum bt_code open_sockets(struct engine *engine, struct bt_error *err)
     return code;
 }
 
-enum bt_code engine_init(struct engine *engine, const struct engine_options *opt,
-                         struct journal *journal, struct link *link, struct bt_error *err)
+static struct core_config core_config_of(const struct engine_options *opt, uint64_t boot)
 {
-    struct core_config config = {
+    return (struct core_config){
         .runs_max = opt->plans_max * 2 + ENGINE_RUNS_SPARE,
         .registry = {.agents = opt->agents_max,
                      .instances = opt->instances_max,
                      .lease_ms = opt->lease_ms,
                      .suspect_ms = opt->lease_ms / 2,
-                     .epoch_base = journal_boot(journal) << 32,
+                     .epoch_base = boot << 32,
                      .breaker_failures = opt->breaker_failures,
                      .breaker_cooldown_ms = opt->breaker_cooldown_ms,
                      .breaker_cooldown_max_ms = opt->breaker_cooldown_max_ms,
@@ -56,34 +53,83 @@ enum bt_code engine_init(struct engine *engine, const struct engine_options *opt
         .in_flight_session = opt->in_flight_session,
         .seed = clock_mono_ns(),
     };
-    void *mem = calloc(1, core_size(&config));
+}
 
+enum bt_code engine_new(const struct engine_options *opt, struct journal *journal,
+                        struct link *link, struct engine **ret, struct bt_error *err)
+{
+    const struct core_config config = core_config_of(opt, journal_boot(journal));
+    struct engine *engine = calloc(1, sizeof *engine);
+    enum bt_code code = BT_OK;
+
+    *ret = NULL;
+    if (engine == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for %u plans", opt->plans_max);
+    }
     *engine = (struct engine){.opt = *opt,
                               .runs_max = config.runs_max,
                               .journal = journal,
                               .link = link,
-                              .commands.grow = grow_commands};
+                              .commands.grow = grow_commands,
+                              .started_mono = clock_mono_ms(),
+                              .started_wall = clock_wall_ms()};
     buf_init(&engine->out, OUT_MAX);
-    buf_init(&engine->row, LIMIT_CONTROL_BYTES);
+    buf_init(&engine->row, LIMIT_STEP_BYTES);
     buf_init(&engine->topic, 1024);
+    engine->core_memory = calloc(1, core_size(&config));
     engine->plans = calloc(engine->runs_max, sizeof *engine->plans);
-    engine->instances = calloc(opt->instances_max, sizeof(struct lane_instance *));
-    engine->cards = calloc(opt->agents_max, sizeof *engine->cards);
-    if (mem == NULL || engine->plans == NULL || engine->instances == NULL ||
-        engine->cards == NULL) {
-        free(mem);
-        return err_set(err, BT_NOMEM, "out of memory for %u plans", opt->plans_max);
+    if (engine->core_memory == NULL || engine->plans == NULL) {
+        code = err_set(err, BT_NOMEM, "out of memory for %u plans", opt->plans_max);
     }
-    if (session_slots_init(&engine->sessions, config.sessions, err) != BT_OK) {
-        free(mem);
-        return BT_NOMEM;
+    if (code == BT_OK) {
+        code = session_slots_init(&engine->sessions, config.sessions, err);
     }
-    engine->conversation_job_over = conversation_job_over;
-    engine->core = core_init(mem, &config);
-    engine->registry = core_registry(engine->core);
-    engine->started_mono = clock_mono_ms();
-    engine->started_wall = clock_wall_ms();
-    return open_sockets(engine, err);
+    if (code == BT_OK) {
+        engine->core = core_init(engine->core_memory, &config);
+        engine->registry = core_registry(engine->core);
+        code = open_sockets(engine, err);
+    }
+    if (code != BT_OK) {
+        engine_free(engine);
+        return code;
+    }
+    *ret = engine;
+    return BT_OK;
+}
+
+void engine_set_hooks(struct engine *engine, const struct engine_hooks *hooks)
+{
+    ASSERT(hooks->on_request != NULL && hooks->on_lane_event != NULL && hooks->perform != NULL);
+    ASSERT(hooks->on_job_command != NULL && hooks->on_job_record != NULL && hooks->settle != NULL);
+    ASSERT(hooks->jobs_recovered != NULL && hooks->plan_ended != NULL);
+    ASSERT(hooks->turns_recovered != NULL && hooks->after_commit != NULL);
+    ASSERT(hooks->on_attempt_over != NULL);
+    engine->hooks = *hooks;
+}
+
+void engine_free(struct engine *engine)
+{
+    for (uint32_t i = 0; engine->plans != NULL && i < engine->runs_max; i++) {
+        open_plan_done(&engine->plans[i]);
+    }
+    for (uint32_t i = 0; i < engine->ended_n; i++) {
+        open_plan_done(&engine->ended[i]);
+    }
+    map_done(&engine->plan_by_id);
+    session_slots_done(&engine->sessions);
+    blob_cache_done(&engine->cache);
+    buf_done(&engine->out);
+    buf_done(&engine->row);
+    buf_done(&engine->topic);
+    arena_done(&engine->cycle);
+    arena_done(&engine->later_arena);
+    free(engine->later);
+    free(engine->effects);
+    free(engine->commands.at);
+    free(engine->plans);
+    free(engine->ended);
+    free(engine->core_memory);
+    free(engine);
 }
 
 void engine_fail(struct engine *engine, const struct bt_error *why)
@@ -101,9 +147,8 @@ void engine_begin(struct engine *engine, msec now, msec wall)
     engine->now = now;
     engine->wall = wall;
     engine->stats.cycles++;
-    engine->registered_n = 0;
     for (uint32_t i = 0; i < engine->later_n; i++) {
-        if (engine_feed(engine, &engine->later[i], NULL, NULL, &err) != BT_OK) {
+        if (engine_feed(engine, &engine->later[i], NULL, &err) != BT_OK) {
             engine_fail(engine, &err);
         }
     }
@@ -124,46 +169,94 @@ void engine_later(struct engine *engine, const struct core_event *ev)
     engine->later[engine->later_n++].text = arena_str(&engine->later_arena, ev->text);
 }
 
-/* The core has taken the new revision: it holds from its record on. What was before is the event's
- * to free, because commands behind this one may still speak of it. */
-static void take_revision(struct engine *engine, uint64_t run)
+/* One event on its way through the core, with what it brings. */
+struct feed {
+    struct core_event *ev;
+    struct open_plan *plan;        /* of a submission or a recovery; NULL = none */
+    struct new_revision *revision; /* NULL = none, or taken over */
+    struct doc document;           /* of the plan or the revision; .ptr NULL = not in hand */
+    uint64_t document_id;          /* the blob that it is in; 0: the plan's row */
+    enum core_reject reject;
+};
+
+/* The core has taken the new revision: it holds from its record on. What was before is the caller's
+ * to free, because commands after this one may still speak of it. */
+static void take_revision(struct engine *engine, struct feed *f, uint64_t run)
 {
     struct open_plan *p = open_plan_of_run(engine, run);
 
-    ASSERT(p != NULL && engine->revision != NULL);
-    open_plan_revise(p, engine->revision);
-    engine->revision = NULL;
+    ASSERT(p != NULL && f->revision != NULL);
+    open_plan_revise(p, f->revision);
+    f->revision = NULL;
 }
 
 /* The journal has failed in the middle of the commands: the daemon stops, but until it has, the
  * core holds on to what it has taken over. */
-static void keep_revision(struct engine *engine)
+static void keep_revision(struct engine *engine, struct feed *f)
 {
-    for (uint32_t i = 0; engine->revision != NULL && i < engine->commands.n; i++) {
+    for (uint32_t i = 0; f->revision != NULL && i < engine->commands.n; i++) {
         if (engine->commands.at[i].type == CMD_REVISED) {
-            take_revision(engine, engine->commands.at[i].run);
+            take_revision(engine, f, engine->commands.at[i].run);
         }
     }
 }
 
+/* A step has ended, or an attempt of it: there is something to count for its agent. */
+static bool is_attempt_over(const struct record *rec)
+{
+    return (rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_RETRY ||
+            rec->type == REC_STEP_WAITING || rec->type == REC_VERIFICATION_FAILED) &&
+           rec->step != STEP_NONE;
+}
+
+/* A record becomes a row; then the rooms that wait for its plan see it. */
+static enum bt_code take_record(struct engine *engine, const struct feed *f,
+                                const struct record *rec, struct bt_error *err)
+{
+    struct open_plan *p = open_plan_of_run(engine, rec->run);
+    const struct record_source from = {
+        .revision = f->revision, .document = f->document, .document_id = f->document_id};
+    struct record whole = *rec;
+    struct buf summary; /* of an ended plan */
+    enum bt_code code;
+
+    if (p != NULL && rec->type == REC_PLAN_COMPLETED) {
+        whole.text = open_plan_failure(p, rec->text);
+    }
+    buf_init(&summary, LIMIT_RESULT_BYTES);
+    code = engine_record(engine, &whole, &from, &summary, err);
+    if (code == BT_OK && p != NULL && rec->type == REC_PLAN_COMPLETED) {
+        engine->jobs -= p->job != NULL ? 1 : 0;
+        code = engine->hooks.plan_ended(engine, p, &whole, buf_str(&summary), err);
+    }
+    if (code == BT_OK && p != NULL && is_attempt_over(rec)) {
+        engine->hooks.on_attempt_over(engine, &whole);
+    }
+    if (code == BT_OK && p != NULL && p->job != NULL) {
+        engine->settle_due = true;
+        engine->hooks.on_job_record(engine, p, &whole);
+    }
+    buf_done(&summary);
+    return code;
+}
+
 /* Commands in the order of the core: rows now, everything else once the rows are durable. */
-static enum bt_code take_commands(struct engine *engine, enum core_reject *ret_reject,
-                                  struct bt_error *err)
+static enum bt_code take_commands(struct engine *engine, struct feed *f, struct bt_error *err)
 {
     for (uint32_t i = 0; i < engine->commands.n; i++) {
         const struct core_cmd *cmd = &engine->commands.at[i];
         if (cmd->type == CMD_RECORD) {
-            enum bt_code code;
-            code = engine_record(engine, &cmd->rec, err);
+            enum bt_code code = take_record(engine, f, &cmd->rec, err);
             if (code != BT_OK) {
                 return code;
             }
         } else if (cmd->type == CMD_REJECT) {
-            *ret_reject = cmd->reject;
+            f->reject = cmd->reject;
         } else if (cmd->type == CMD_REVISED) {
-            take_revision(engine, cmd->run);
+            take_revision(engine, f, cmd->run);
         } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
-            job_on_command(engine, cmd);
+            engine->settle_due = true;
+            engine->hooks.on_job_command(engine, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);
             e->cmd = *cmd;
@@ -174,70 +267,115 @@ static enum bt_code take_commands(struct engine *engine, enum core_reject *ret_r
 }
 
 /* A new run's plan must be in its place before the first record about it is rendered. */
-static void bind_pending(struct engine *engine, uint64_t *ret_run)
+static void bind_plan(struct engine *engine, struct open_plan *plan)
 {
     if (engine->commands.n > 0 && engine->commands.at[0].type == CMD_REJECT) {
-        open_plan_session_drop(engine, engine->pending);
-        return;
-    }
-    open_plan_bind(engine, core_newest_run(engine->core));
-    if (ret_run != NULL) {
-        *ret_run = core_newest_run(engine->core);
+        open_plan_session_drop(engine, plan);
+    } else {
+        open_plan_bind(engine, plan, core_newest_run(engine->core));
     }
 }
 
-enum bt_code engine_feed(struct engine *engine, struct core_event *ev, enum core_reject *ret_reject,
-                         uint64_t *ret_run, struct bt_error *err)
+static enum bt_code feed(struct engine *engine, struct feed *f, enum core_reject *ret_reject,
+                         struct bt_error *err)
 {
-    enum core_reject reject = REJECT_NONE;
     enum bt_code code;
 
-    ev->now = engine->now;
-    ev->wall = engine->wall;
+    f->ev->now = engine->now;
+    f->ev->wall = engine->wall;
     engine->commands.n = 0;
-    if (engine->pending != NULL) {
-        open_plan_session(engine, engine->pending);
+    if (f->plan != NULL) {
+        open_plan_session(engine, f->plan);
     }
-    core_handle(engine->core, ev, &engine->commands);
-    if (engine->pending != NULL) {
-        bind_pending(engine, ret_run);
+    core_handle(engine->core, f->ev, &engine->commands);
+    if (f->plan != NULL) {
+        bind_plan(engine, f->plan);
     }
-    code = take_commands(engine, &reject, err);
+    code = take_commands(engine, f, err);
     if (code != BT_OK) {
-        keep_revision(engine);
+        keep_revision(engine, f);
     }
-    if (reject != REJECT_NONE && (ev->type == CORE_RESULT || ev->type == CORE_STATE)) {
+    if (f->reject != REJECT_NONE && (f->ev->type == CORE_RESULT || f->ev->type == CORE_STATE)) {
         engine->stats.results_rejected++;
-        log_debug("step.result.rejected", "why=\"%s\" step=%u attempt=%u", core_reject_text(reject),
-                  ev->step, ev->attempt);
+        log_debug("step.result.rejected", "why=\"%s\" step=%u attempt=%u",
+                  core_reject_text(f->reject), f->ev->step, f->ev->attempt);
     }
     if (ret_reject != NULL) {
-        *ret_reject = reject;
+        *ret_reject = f->reject;
     }
     return code;
 }
 
-static msec parked_deadline(const struct engine *engine)
+enum bt_code engine_feed(struct engine *engine, struct core_event *ev, enum core_reject *ret_reject,
+                         struct bt_error *err)
 {
-    msec d = MSEC_NEVER;
-    for (uint32_t i = 0; i < ENGINE_PARKED_MAX && engine->parked_n > 0; i++) {
-        if (engine->parked[i].request != 0 && engine->parked[i].deadline < d) {
-            d = engine->parked[i].deadline;
+    struct feed f = {.ev = ev};
+
+    return feed(engine, &f, ret_reject, err);
+}
+
+enum bt_code engine_submit(struct engine *engine, struct core_event *ev, struct open_plan *plan,
+                           struct doc document, enum core_reject *ret_reject, struct bt_error *err)
+{
+    struct feed f = {.ev = ev, .plan = plan, .document = document};
+
+    return feed(engine, &f, ret_reject, err);
+}
+
+enum bt_code engine_revise(struct engine *engine, struct core_event *ev,
+                           struct new_revision *revision, enum core_reject *ret_reject,
+                           struct bt_error *err)
+{
+    struct feed f = {.ev = ev};
+
+    if (revision->plan != NULL) {
+        f.revision = revision;
+        f.document = doc_from_buf(&revision->text);
+        f.document_id = revision->document.id;
+    }
+    return feed(engine, &f, ret_reject, err);
+}
+
+enum bt_code engine_register(struct engine *engine, struct core_event *ev, uint32_t *ret_slot,
+                             uint64_t *ret_epoch, enum core_reject *ret_reject,
+                             struct bt_error *err)
+{
+    struct feed f = {.ev = ev};
+    enum bt_code code = feed(engine, &f, ret_reject, err);
+
+    *ret_slot = REGISTRY_NONE;
+    for (uint32_t i = 0; i < engine->commands.n; i++) {
+        if (engine->commands.at[i].type == CMD_REGISTERED) {
+            *ret_slot = engine->commands.at[i].slot;
+            *ret_epoch = engine->commands.at[i].epoch;
+            break;
         }
     }
-    return d;
+    return code;
 }
 
 msec engine_deadline(const struct engine *engine)
 {
     msec d = core_deadline(engine->core);
-    msec parked = parked_deadline(engine);
 
     if (engine->later_n > 0) {
         return 0;
     }
-    d = parked < d ? parked : d;
+    if (engine->waiting > 0 && engine->waiting_until < d) {
+        d = engine->waiting_until;
+    }
     return engine->heartbeat_at < d ? engine->heartbeat_at : d;
+}
+
+void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline)
+{
+    engine->waiting = n;
+    engine->waiting_until = deadline;
+}
+
+bool engine_has_failed(const struct engine *engine)
+{
+    return engine->failed;
 }
 
 bool engine_is_full(const struct engine *engine)
@@ -269,14 +407,14 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     if (!engine->failed && core_deadline(engine->core) <= engine->now) {
         struct core_event tick = {.type = CORE_TICK};
         struct bt_error why;
-        if (engine_feed(engine, &tick, NULL, NULL, &why) != BT_OK) {
+        if (engine_feed(engine, &tick, NULL, &why) != BT_OK) {
             engine_fail(engine, &why);
         }
         news = news || journal_dirty(engine->journal);
     }
-    if (!engine->failed && engine->news_n > 0) {
-        jobs_cycle(engine);
-        news = true;
+    if (!engine->failed && engine->settle_due) {
+        news = engine->hooks.settle(engine) || news;
+        engine->settle_due = false;
     }
     if (!engine->failed && news) {
         struct bt_error why;
@@ -290,8 +428,8 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         return BT_IO;
     }
     engine_perform(engine);
-    if (engine->parked_n > 0) {
-        api_answer_parked_reads(engine, news);
+    if (engine->waiting > 0) {
+        engine->hooks.after_commit(engine, news);
         engine_perform(engine);
     }
     heartbeat(engine);
@@ -302,11 +440,93 @@ void engine_on_link(struct engine *engine, struct link_event *ev)
 {
     if (ev->type == LINK_REQUEST) {
         engine->stats.requests++;
-        api_on_request(engine, ev->request, link_msg_bytes(ev->msg));
+        engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
     } else if (ev->lane != NULL) {
-        lanes_on_link(engine, ev);
+        engine->hooks.on_lane_event(engine, ev);
     }
     if (ev->msg != NULL) {
         link_msg_free(ev->msg);
     }
+}
+
+/* ---- what it has ---- */
+
+msec engine_now(const struct engine *engine)
+{
+    return engine->now;
+}
+
+msec engine_wall(const struct engine *engine)
+{
+    return engine->wall;
+}
+
+msec engine_started(const struct engine *engine)
+{
+    return engine->started_mono;
+}
+
+msec engine_started_wall(const struct engine *engine)
+{
+    return engine->started_wall;
+}
+
+struct core *engine_core(const struct engine *engine)
+{
+    return engine->core;
+}
+
+struct registry *engine_registry(const struct engine *engine)
+{
+    return engine->registry;
+}
+
+struct journal *engine_journal(const struct engine *engine)
+{
+    return engine->journal;
+}
+
+const struct engine_options *engine_options(const struct engine *engine)
+{
+    return &engine->opt;
+}
+
+const struct engine_hooks *engine_hooks(const struct engine *engine)
+{
+    return &engine->hooks;
+}
+
+const struct engine_stats *engine_stats(const struct engine *engine)
+{
+    return &engine->stats;
+}
+
+struct arena *engine_cycle_arena(struct engine *engine)
+{
+    return &engine->cycle;
+}
+
+const char *engine_control_url(const struct engine *engine)
+{
+    return link_server_url(engine->server);
+}
+
+const char *engine_events_url(const struct engine *engine)
+{
+    return link_pub_url(engine->pub);
+}
+
+uint32_t engine_plans_open(const struct engine *engine)
+{
+    return core_runs_open(engine->core) - engine->jobs;
+}
+
+void engine_drain(struct engine *engine)
+{
+    engine->draining = true;
+}
+
+bool engine_is_draining(const struct engine *engine)
+{
+    return engine->draining;
 }

@@ -4,7 +4,8 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/plan/about.h"
 
 static uint32_t slot_of(uint64_t run)
 {
@@ -28,7 +29,7 @@ struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run)
 
 /* The core gives a slot away as soon as its run has ended; what the cycle still has to do for that
  * run needs its plan. */
-static void make_way(struct engine *engine, struct open_plan *p)
+static void set_aside(struct engine *engine, struct open_plan *p)
 {
     if (engine->ended_n == engine->ended_cap) {
         uint32_t cap = engine->ended_cap == 0 ? 16 : engine->ended_cap * 2;
@@ -56,23 +57,98 @@ struct open_plan *open_plan_by_id(struct engine *engine, struct str id)
     return slot == MAP_NONE ? NULL : &engine->plans[slot];
 }
 
+static bool is_open(const struct open_plan *p)
+{
+    return p->job == NULL && !plan_is_final(core_block_run(p->block)->status);
+}
+
+struct open_plan *open_plan_next(struct engine *engine, const struct open_plan *p)
+{
+    for (uint32_t i = p == NULL ? 0 : (uint32_t)(p - engine->plans) + 1; i < engine->runs_max;
+         i++) {
+        if (engine->plans[i].run != 0) {
+            return &engine->plans[i];
+        }
+    }
+    return NULL;
+}
+
+struct open_plan *open_plan_of_session(struct engine *engine, struct str session_id)
+{
+    struct open_plan *newest = NULL;
+
+    for (struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
+        if (is_open(p) && str_eq(p->plan->session_id, session_id) &&
+            (newest == NULL || p->ix > newest->ix)) {
+            newest = p;
+        }
+    }
+    return newest;
+}
+
+void open_plans_of_sessions(struct engine *engine, const struct map *sessions,
+                            struct open_plan **ret)
+{
+    for (struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
+        const uint32_t at = is_open(p) ? map_get(sessions, p->plan->session_id) : MAP_NONE;
+        if (at != MAP_NONE && (ret[at] == NULL || p->ix > ret[at]->ix)) {
+            ret[at] = p;
+        }
+    }
+}
+
+void open_plan_await_job(struct engine *engine, struct open_plan *p, uint64_t run)
+{
+    engine->asking += (run != 0 ? 1u : 0u) - (p->asked != 0 ? 1u : 0u);
+    p->asked = run;
+}
+
+static void copy_text(char *to, size_t cap, struct str s)
+{
+    size_t n = s.len < cap - 1 ? s.len : cap - 1;
+
+    if (n > 0) {
+        memcpy(to, s.ptr, n);
+    }
+    to[n] = 0;
+}
+
+struct job *job_of_document(struct doc document, bool *ret_ok)
+{
+    struct plan_job about;
+    struct job *e;
+
+    *ret_ok = true;
+    plan_job_of(document, &about);
+    if (about.kind == JOB_NONE) {
+        return NULL;
+    }
+    e = calloc(1, sizeof *e);
+    *ret_ok = e != NULL;
+    if (e != NULL) {
+        e->kind = about.kind;
+        copy_text(e->of, sizeof e->of, about.of);
+        copy_text(e->turn, sizeof e->turn, about.turn);
+    }
+    return e;
+}
+
 void *open_plan_block(const struct plan *plan)
 {
     return calloc(1, core_run_size(plan));
 }
 
-void open_plan_bind(struct engine *engine, uint64_t run)
+void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
 {
     struct open_plan *p = &engine->plans[slot_of(run)];
     enum bt_code code;
 
     ASSERT(slot_of(run) < engine->runs_max);
     if (p->run != 0) {
-        make_way(engine, p);
+        set_aside(engine, p);
     }
-    *p = *engine->pending;
-    *engine->pending = (struct open_plan){0};
-    engine->pending = NULL;
+    *p = *plan;
+    *plan = (struct open_plan){0};
     p->run = run;
     engine->jobs += p->job != NULL ? 1 : 0;
     uuid_format(p->plan->plan_id, p->id);
@@ -95,7 +171,7 @@ void open_plan_keep(struct open_plan *p, const struct record *rec, const struct 
     step_notes_record(&p->notes, rec);
     if (rec->type == REC_SYNTHESIS_STARTED) {
         char *copy = rec->text.len > 0 ? malloc(rec->text.len) : NULL;
-        if (copy != NULL) { /* without it the run's own, shorter one is told */
+        if (copy != NULL) { /* without it the run's own, shorter text is used */
             memcpy(copy, rec->text.ptr, rec->text.len);
         }
         free((void *)(uintptr_t)p->failure.ptr);
@@ -132,7 +208,8 @@ struct str open_plan_prompt(const struct open_plan *p, uint32_t step)
 
 void open_plan_revise(struct open_plan *p, struct new_revision *revision)
 {
-    struct new_revision before = {.plan = p->plan, .block = p->block, .document = p->document};
+    const struct new_revision before = {
+        .plan = p->plan, .block = p->block, .document = p->document, .text = revision->text};
 
     p->plan = revision->plan;
     p->block = revision->block;
@@ -144,6 +221,7 @@ void new_revision_done(struct new_revision *r)
 {
     free(r->block);
     free(r->plan);
+    buf_done(&r->text);
     *r = (struct new_revision){0};
 }
 
@@ -176,6 +254,23 @@ void open_plan_remove(struct engine *engine, uint64_t run)
     }
 }
 
+enum bt_code engine_result_store(struct engine *engine, const struct buf *bytes,
+                                 struct blob_ref *ret, struct bt_error *err)
+{
+    enum bt_code code = journal_blob_add(engine->journal, bytes->at, bytes->len, &ret->id, err);
+
+    if (code == BT_OK) {
+        ret->len = bytes->len;
+        blob_cache_put(&engine->cache, ret->id, bytes->at, bytes->len);
+    }
+    return code;
+}
+
+void engine_result_forget(struct engine *engine, struct blob_ref ref)
+{
+    blob_cache_forget(&engine->cache, ref.id);
+}
+
 enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref, struct doc *ret,
                                struct bt_error *err)
 {
@@ -202,7 +297,8 @@ enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref, struc
 /*
  * Data as JSON text, cut to what is wanted or to what the buffer holds: a byte of a document is at
  * most six of text
- * ("null," or an escape), so that 3 MiB of result may become 18. A cut is said, never a failure.
+ * ("null," or an escape), so that 3 MiB of result may become 18. A cut is reported, it is never a
+ * failure.
  */
 static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool *ret_cut,
                               struct bt_error *err)

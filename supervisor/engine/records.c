@@ -1,13 +1,11 @@
-/* One record of the core becomes one row of the journal and, when public, one frame of the engine.
- */
+/* One record of the core becomes one row of the journal and, when public, one published frame. */
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/conversation/conversation.h"
 #include "supervisor/core/run/aggregate.h"
-#include "supervisor/dispatch/job.h"
+#include "supervisor/engine/engine_internal.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 
 /* The text that answers for the whole plan (M080), stored as a blob in the same commit as
  * plan_completed. */
@@ -121,9 +119,6 @@ static void count(struct engine *engine, const struct record *rec)
     engine->stats.steps_retried += rec->type == REC_STEP_RETRY;
     engine->stats.fallbacks += rec->type == REC_FALLBACK_USED;
     engine->stats.replans += rec->type == REC_REPLAN_STARTED;
-    if (rec->step != STEP_NONE && rec->agent < registry_agents(engine->registry)) {
-        agent_stats_record(&engine->cards[rec->agent].agent_stats, rec);
-    }
 }
 
 /* How a result begins, for its event. None is no reason to lose the result, let alone to stop. */
@@ -136,28 +131,43 @@ static void preview(struct engine *engine, struct blob_ref result, struct buf *t
     }
 }
 
-/* What the plan's document says of itself; none is no reason to lose the record. */
-static void intent_about(struct engine *engine, const struct open_plan *p, const struct record *rec,
-                         struct record_extra *x, struct arena *arena)
+/* The document that the record makes a plan of, when the feed has it in hand; otherwise read back
+ * into the arena. .ptr NULL: it cannot be had. */
+static struct doc document_of(struct engine *engine, const struct open_plan *p,
+                              const struct record *rec, const struct record_source *from,
+                              struct arena *arena)
 {
     struct journal_plan row = {.doc = NULL};
-    struct plan_about about;
     struct doc document = {NULL, 0};
+    const struct blob_ref result = REC(rec, revision)->result;
+    struct buf bytes;
+
+    if (from->document.ptr != NULL && from->document_id == result.id) {
+        return from->document;
+    }
+    if (result.id == 0) {
+        return journal_plan_by_id(engine->journal, p->plan->plan_id, &row, NULL) == BT_OK
+                   ? (struct doc){row.doc, row.doc_len}
+                   : document;
+    }
+    buf_init(&bytes, LIMIT_STEP_BYTES);
+    if (journal_blob_get(engine->journal, result.id, &bytes, NULL) == BT_OK) {
+        document = doc_copy(arena, doc_from_buf(&bytes));
+    }
+    buf_done(&bytes);
+    return document;
+}
+
+/* How the plan's document describes the plan; without it the record is complete, too. */
+static void describe_plan(struct doc document, struct record_extra *x, struct arena *arena)
+{
+    struct plan_about about;
     struct buf text;
 
-    buf_init(&text, LIMIT_STEP_BYTES);
-    if (REC(rec, revision)->result.id != 0) {
-        if (journal_blob_get(engine->journal, REC(rec, revision)->result.id, &text, NULL) ==
-            BT_OK) {
-            document = doc_copy(arena, doc_from_buf(&text));
-        }
-    } else if (journal_plan_by_id(engine->journal, p->plan->plan_id, &row, NULL) == BT_OK) {
-        document = (struct doc){row.doc, row.doc_len};
-    }
     plan_about_of(document, &about);
     x->description = arena_str(arena, about.description);
     x->estimated_tokens = about.tokens;
-    buf_clear(&text);
+    buf_init(&text, LIMIT_STEP_BYTES);
     plan_about_join(about.success_criteria, 1024, &text);
     x->success_criteria = arena_str(arena, buf_str(&text));
     buf_done(&text);
@@ -165,8 +175,8 @@ static void intent_about(struct engine *engine, const struct open_plan *p, const
 
 /* What the edge adds to a record about a plan. */
 static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const struct record *rec,
-                             struct record_extra *x, struct buf *text, struct arena *about,
-                             struct bt_error *err)
+                             const struct record_source *from, struct record_extra *x,
+                             struct buf *text, struct arena *about, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
@@ -176,7 +186,7 @@ static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const s
         preview(engine, REC(rec, step_completed)->result, text);
         x->preview = buf_str(text);
     } else if (rec->type == REC_PLAN_GENERATED && p->job == NULL) {
-        intent_about(engine, p, rec, x, about);
+        describe_plan(document_of(engine, p, rec, from, about), x, about);
     } else if (rec->type == REC_PLAN_COMPLETED) {
         code = end_of_plan(engine, p, rec, x, text, err);
     }
@@ -189,32 +199,15 @@ static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const s
     return code;
 }
 
-/* Who waits for the plan hears of it in the same commit. */
-static enum bt_code pass_on(struct engine *engine, struct open_plan *p, const struct record *rec,
-                            const struct record_extra *x, struct bt_error *err)
-{
-    enum bt_code code = BT_OK;
-
-    if (rec->type == REC_PLAN_COMPLETED) {
-        code = conversation_plan_ended(engine, p, rec, x->preview, err);
-    }
-    if (code == BT_OK && p->job != NULL) {
-        job_on_record(engine, p, rec);
-    }
-    return code;
-}
-
-enum bt_code engine_record(struct engine *engine, const struct record *rec, struct bt_error *err)
+enum bt_code engine_record(struct engine *engine, const struct record *rec,
+                           const struct record_source *from, struct buf *text, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
     struct open_plan *p = open_plan_of_run(engine, rec->run);
     const bool is_public = record_row_is_public(rec, p != NULL ? p->plan : NULL);
     struct arena about = {.chunks = NULL};
-    struct record whole = *rec;
-    struct buf text;
     enum bt_code code = BT_OK;
 
-    buf_init(&text, LIMIT_RESULT_BYTES);
     x.seq = is_public ? journal_next_seq(engine->journal) : journal_last_seq(engine->journal);
     if (record_about(rec->type) == ABOUT_AGENT) {
         name_agent(engine, rec, &x);
@@ -222,29 +215,22 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec, stru
         x.plan = p->plan;
         x.run = core_block_run(p->block);
         x.parent = p->parent;
-        if (record_revises(rec) && engine->revision != NULL) {
-            x.revised = engine->revision->plan;
-            x.run = core_block_run(engine->revision->block);
+        if (record_revises(rec) && from->revision != NULL) {
+            x.revised = from->revision->plan;
+            x.run = core_block_run(from->revision->block);
         }
         x.plan_seq = is_public ? ++p->plan_seq : 0;
         open_plan_keep(p, rec, x.revised);
-        if (rec->type == REC_PLAN_COMPLETED) {
-            whole.text = open_plan_failure(p, rec->text);
-        }
-        code = add_plan(engine, p, &whole, &x, &text, &about, err);
+        code = add_plan(engine, p, rec, from, &x, text, &about, err);
     }
     if (code == BT_OK) {
-        code = append(engine, &whole, &x, p != NULL ? p->ix : 0, err);
-    }
-    if (code == BT_OK && p != NULL) {
-        code = pass_on(engine, p, &whole, &x, err);
+        code = append(engine, rec, &x, p != NULL ? p->ix : 0, err);
     }
     arena_done(&about);
-    buf_done(&text);
     return code;
 }
 
-enum bt_code conversation_record(struct engine *engine, const struct record *rec,
+enum bt_code engine_write_record(struct engine *engine, const struct record *rec,
                                  struct record_extra *x, struct bt_error *err)
 {
     x->seq = journal_next_seq(engine->journal);

@@ -2,15 +2,14 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/conversation/conversation.h"
-#include "supervisor/dispatch/job.h"
-#include "supervisor/dispatch/revise.h"
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/engine/revision.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_pack.h"
+#include "supervisor/plan/pack.h"
 
 enum { RECOVERIES_MAX = 3 };
 
-struct survivor {
+struct rebuilt {
     struct engine *engine;
     struct open_plan plan;
     struct run *run;
@@ -21,15 +20,15 @@ struct survivor {
 };
 
 /* The plan of the row, packed, with an empty block. */
-static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row)
+static enum bt_code read_plan(struct rebuilt *v, const struct journal_plan *row)
 {
     struct engine *engine = v->engine;
     struct doc doc = doc_copy(&v->reading, (struct doc){row->doc, row->doc_len});
     struct plan *plan = NULL;
     enum bt_code code = doc.ptr == NULL
                             ? err_set(v->err, BT_NOMEM, "out of memory for a plan")
-                            : plan_read_again(doc, &engine->opt.defaults, engine->registry,
-                                              &v->reading, &plan, v->err);
+                            : plan_read_canonical(doc, &engine->opt.defaults, engine->registry,
+                                                  &v->reading, &plan, v->err);
 
     if (code == BT_OK) {
         code = plan_resolve(plan, engine->registry, engine->now, v->err);
@@ -46,11 +45,12 @@ static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row
 }
 
 /* The record brings the plan's next revision: the run goes on in a block of its size. */
-static enum bt_code revise(struct survivor *v, const struct record *rec)
+static enum bt_code revise(struct rebuilt *v, const struct record *rec)
 {
     struct new_revision next;
     struct run *run = NULL;
-    enum bt_code code = revise_read(v->engine, &v->plan, REC(rec, revision)->result, &next, v->err);
+    enum bt_code code =
+        revision_read(v->engine, &v->plan, REC(rec, revision)->result, &next, v->err);
 
     if (code == BT_OK) {
         run = run_revise(core_block_run(next.block), next.plan, v->run, v->plan.plan, rec);
@@ -69,7 +69,7 @@ static enum bt_code revise(struct survivor *v, const struct record *rec)
 
 static bool replay_row(const struct journal_row *row, void *self)
 {
-    struct survivor *v = self;
+    struct rebuilt *v = self;
     struct record rec;
 
     v->code = record_decode(row, v->plan.plan, v->engine->now, v->engine->wall, &v->scratch, &rec,
@@ -90,7 +90,7 @@ static bool replay_row(const struct journal_row *row, void *self)
     return v->code == BT_OK;
 }
 
-static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
+static enum bt_code rebuild(struct rebuilt *v, const struct journal_plan *row)
 {
     enum bt_code code = read_plan(v, row);
 
@@ -101,7 +101,7 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
 
     v->plan.job = job_of_document((struct doc){row->doc, row->doc_len}, &ok);
     if (!ok) {
-        return err_set(v->err, BT_NOMEM, "out of memory for an errand");
+        return err_set(v->err, BT_NOMEM, "out of memory for a job");
     }
     v->plan.ix = row->ix;
     v->plan.recovered = true;
@@ -127,7 +127,7 @@ struct recovery {
     struct bt_error *err;
 };
 
-static void survivor_done(struct survivor *v)
+static void rebuilt_done(struct rebuilt *v)
 {
     arena_done(&v->reading);
     arena_done(&v->scratch);
@@ -137,8 +137,9 @@ static bool recover_plan(const struct journal_plan *row, void *self)
 {
     struct recovery *all = self;
     struct bt_error why = {.code = BT_OK};
-    struct survivor v = {.engine = all->engine, .err = &why};
+    struct rebuilt v = {.engine = all->engine, .err = &why};
     struct core_event ev = {.type = CORE_RECOVER};
+    enum core_reject reject;
     bool job;
 
     if (row->recoveries > RECOVERIES_MAX) {
@@ -149,25 +150,23 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     }
     if (rebuild(&v, row) != BT_OK) {
         open_plan_done(&v.plan);
-        survivor_done(&v);
+        rebuilt_done(&v);
         all->code = quarantine(all->engine, row, why.msg, all->err);
         return all->code == BT_OK;
     }
     job = v.plan.job != NULL;
     CORE_EV(&ev, recover)->plan = v.plan.plan;
     CORE_EV(&ev, recover)->block = v.plan.block;
-    all->engine->pending = &v.plan;
-    all->code = engine_feed(all->engine, &ev, NULL, NULL, all->err);
-    if (all->engine->pending != NULL) {
+    all->code = engine_submit(all->engine, &ev, &v.plan, (struct doc){NULL, 0}, &reject, all->err);
+    if (reject != REJECT_NONE) {
         /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */
         log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again",
                 (unsigned long long)row->ix);
-        all->engine->pending = NULL;
-        open_plan_done(&v.plan);
     } else if (!job) {
         all->n++;
     }
-    survivor_done(&v);
+    open_plan_done(&v.plan);
+    rebuilt_done(&v);
     return all->code == BT_OK;
 }
 
@@ -201,8 +200,8 @@ enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_er
 
     *ret_n = all.n;
     if (code == BT_OK && all.code == BT_OK) {
-        jobs_find(engine);
-        code = conversation_recover(engine, err);
+        engine->hooks.jobs_recovered(engine);
+        code = engine->hooks.turns_recovered(engine, err);
     }
     if (code == BT_OK && all.code == BT_OK) {
         code = forgive_idle(engine, err);

@@ -2,8 +2,8 @@
  * Sessions of open plans as small numbers, for the core's limits per session: counted, and given
  * again when the last plan of a session has gone. Not thread-safe: the loop thread's.
  */
-#ifndef ENGINE_SESSIONS_H
-#define ENGINE_SESSIONS_H
+#ifndef ENGINE_SESSION_SLOTS_H
+#define ENGINE_SESSION_SLOTS_H
 
 #include "protocol/base/map.h"
 #include "protocol/limits.h"

@@ -1,11 +1,11 @@
 /*
  * What a plan's rows say that its run, which holds no text, cannot: what an agent asked of a
- * person, what the next attempt is to be told (feedback), and the parameters that a person gave.
+ * person, the feedback for the next attempt, and the parameters that a person gave.
  * Only steps that have such a thing have a note, and an ended step has none, so a waiting plan pays
  * for one. Filled from records, live and at a recovery alike. Not thread-safe: the loop thread's.
  */
-#ifndef ENGINE_NOTES_H
-#define ENGINE_NOTES_H
+#ifndef ENGINE_STEP_NOTES_H
+#define ENGINE_STEP_NOTES_H
 
 #include "protocol/base/str.h"
 #include "supervisor/core/run/record.h"
@@ -32,7 +32,7 @@ struct step_notes {
 void step_notes_done(struct step_notes *n);
 /* Takes from the record what is to be kept. Want of memory costs a text, never the plan. */
 void step_notes_record(struct step_notes *n, const struct record *rec);
-/* What the next attempt of the step is told. */
+/* Feedback for the next attempt of the step. */
 void step_notes_feedback(struct step_notes *n, uint32_t step, struct str text);
 /* NULL when nothing is kept for the step. Valid until the next record. */
 const struct note *step_notes_of(const struct step_notes *n, uint32_t step);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/dispatch/job.h"
-#include "supervisor/plan/plan_pack.h"
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/plan/pack.h"
 
 enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as messages.def has it */ };
 
@@ -37,7 +37,7 @@ static enum bt_code plan_goal(struct engine *engine, const struct submit_request
     return code == BT_OK ? planner_plan(&planner, &request, &d->arena, &d->planned, err) : code;
 }
 
-/* Wishes that are for a planner with a model, where there is none: nobody would keep to them. */
+/* Constraints and policies that only a planner with a model can keep to. */
 static enum bt_code check_wishes(const struct submit_request *w, bool asks_agent,
                                  struct bt_error *err)
 {
@@ -142,7 +142,7 @@ uint32_t submission_problems(struct submission *d)
             .field = str_from(p->field),
             .message = str_from(p->message)};
     }
-    bool told = false;
+    bool listed = false;
     for (uint32_t i = 0; i < d->planned.n_unrouted; i++) {
         const struct planner_unrouted *u = &d->planned.unrouted[i];
         const struct str can = d->planned.abilities;
@@ -151,9 +151,9 @@ uint32_t submission_problems(struct submission *d)
         buf_printf(&text, "%s \"%.*s\"; %.*s", u->unsaid ? "words cannot plan" : "no agent can do",
                    (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
                    (int)utf8_cut(u->why.ptr, u->why.len, 500), u->why.ptr);
-        if (!u->unsaid && !told && can.len > 0) {
+        if (!u->unsaid && !listed && can.len > 0) {
             buf_printf(&text, "; agents can do: %.*s", STR_ARG(can));
-            told = true; /* once is enough */
+            listed = true; /* once is enough */
         }
         const size_t shown = utf8_cut((const char *)text.at, text.len, PROBLEM_BYTES);
         d->problem_views[d->problems.n + i] = (struct msg_plan_problem){
@@ -267,9 +267,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
         }
         return code;
     }
-    engine->pending = &d->plan;
-    code = engine_feed(engine, &ev, &reject, NULL, err);
-    engine->pending = NULL;
+    code = engine_submit(engine, &ev, &d->plan, doc_from_buf(&d->normalised), &reject, err);
     if (code == BT_OK && reject != REJECT_NONE) {
         /* The row of the plan is in the batch but no run is: this must not be committed. */
         code = err_set(err, BT_INTERNAL, "the core refused a plan that had a place: %s",

@@ -6,9 +6,11 @@
 #define ENGINE_SUBMISSION_H
 
 #include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
+#include "supervisor/engine/request.h"
 #include "supervisor/keyword/planner.h"
 
-/* All that is said of the plan, and the plan as it was read, live in the arena; what runs is a copy
+/* Remarks about the plan, and the plan as it was read, live in the arena; what runs is a copy
  * of its own. */
 struct submission {
     struct arena arena;
@@ -21,7 +23,7 @@ struct submission {
     struct msg_plan_route *route_views;
 };
 
-/* What the client said. */
+/* The client's request. */
 struct submit_request {
     struct str goal, session_id, planner;
     struct doc plan, policy;
@@ -46,7 +48,7 @@ struct submission_start {
 /* submission_done in every case. */
 BT_MUST_CHECK enum bt_code submission_init(struct submission *d, struct bt_error *err);
 void submission_done(struct submission *d);
-/* Plans the goal, or takes the document, and checks it. On failure d->problems says what is wrong.
+/* Plans the goal, or takes the document, and checks it. On failure d->problems lists the problems.
  */
 BT_MUST_CHECK enum bt_code submission_make(struct engine *engine, const struct submit_request *w,
                                            struct submission *d, struct bt_error *err);

@@ -47,8 +47,8 @@ uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n)
 }
 
 #if defined(__x86_64__)
-/* The processor's own instruction: an order of magnitude faster, and rows are checked on every read
- * and write. */
+/* By the processor's instruction: ten times faster, and every read and write of a row computes
+ * one. */
 __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p,
                                                                  size_t n)
 {

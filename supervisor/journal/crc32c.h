@@ -1,6 +1,5 @@
-/* CRC-32C (Castagnoli, RFC 3720 appendix B.4), by the processor's instruction or slicing
- * by 8. What guards every row against a
- * flipped bit. Thread-safe. */
+/* CRC-32C (Castagnoli, RFC 3720 appendix B.4), by the processor's instruction or slicing by 8. It
+ * detects flipped bits in rows. Thread-safe. */
 #ifndef JOURNAL_CRC32C_H
 #define JOURNAL_CRC32C_H
 
@@ -11,7 +10,7 @@
 
 /* Continues from crc (0 at first) over n more bytes. */
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t n);
-/* The same without the processor's help. */
+/* The same without the processor's instruction. */
 uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n);
 /* The same over a number, least significant byte first. */
 uint32_t crc32c_u64(uint32_t crc, uint64_t v);

@@ -1,4 +1,4 @@
-/* What the two implementations of the journal share. For this room only. */
+/* The interface of an implementation of the journal. */
 #ifndef JOURNAL_INTERNAL_H
 #define JOURNAL_INTERNAL_H
 
@@ -14,9 +14,9 @@ static inline uint64_t pos_seq(uint64_t pos)
 }
 
 /*
- * Writing ops report BT_UNAVAILABLE when the storage is full and the whole batch was rolled back
- * for certain; BT_IO, BT_NOMEM and BT_INTERNAL make the journal dead (journal.c sees to it). Any
- * other code means that nothing changed.
+ * A write returns BT_UNAVAILABLE only when the storage is full and the whole batch is rolled back
+ * for certain. BT_IO, BT_NOMEM and BT_INTERNAL make the journal dead (journal.c does that). With
+ * any other code nothing has changed.
  */
 struct journal_ops {
     void (*close)(struct journal *j);
@@ -44,13 +44,13 @@ struct journal_ops {
                                 struct bt_error *err);
     enum bt_code (*sessions)(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
                              struct bt_error *err);
-    /* m->n is set; its session is written by session_put. */
+    /* m->n is set; the caller writes the session with session_put. */
     enum bt_code (*message_add)(struct journal *j, struct str session,
                                 const struct journal_message *m, struct bt_error *err);
     /* Messages with a number of at most `last`, newest first; missing ones are left out. */
     enum bt_code (*messages)(struct journal *j, struct str session, uint64_t last,
                              journal_message_fn fn, void *self, struct bt_error *err);
-    /* Its client_key was looked up. */
+    /* The caller has checked that its client_key is free. */
     enum bt_code (*turn_put)(struct journal *j, const struct journal_turn *t, struct bt_error *err);
     enum bt_code (*turn)(struct journal *j, struct uuid id, struct journal_turn *ret,
                          struct bt_error *err);
@@ -63,14 +63,14 @@ struct journal_ops {
                                  struct bt_error *err);
     enum bt_code (*turns_open)(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
-    /* pos is the row's position; the order of positions was checked. */
+    /* pos is the row's position; the caller has checked the order of positions. */
     enum bt_code (*append)(struct journal *j, uint64_t pos, const struct journal_row *row,
                            struct bt_error *err);
     enum bt_code (*blob_add)(struct journal *j, const void *bytes, size_t len, uint64_t *ret_id,
                              struct bt_error *err);
     enum bt_code (*blob_get)(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err);
     enum bt_code (*commit)(struct journal *j, struct bt_error *err);
-    /* Looks again whether space is short; may be NULL. */
+    /* Checks again whether space is short; may be NULL. */
     void (*space)(struct journal *j);
     enum bt_code (*events)(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                            journal_row_fn fn, void *self, struct bt_error *err);
@@ -80,7 +80,7 @@ struct journal_ops {
                            struct bt_error *err);
 };
 
-/* First member of both implementations. */
+/* The first member of each implementation's struct. */
 struct journal {
     const struct journal_ops *ops;
     uint64_t boot;
@@ -89,7 +89,7 @@ struct journal {
     bool dirty;
     bool storage_low;
     bool dead;
-    struct bt_error why; /* of dead */
+    struct bt_error why; /* why it is dead */
 };
 
 static inline void journal_die(struct journal *j, const struct bt_error *why)

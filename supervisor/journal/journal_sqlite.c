@@ -1,4 +1,4 @@
-/* The journal on SQLite: opening, the open batch, commit. One connection, one thread. */
+/* The journal on SQLite: open, the open batch, commit. One connection, one thread. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,8 @@ enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, stru
         (void)sqlite3_reset(s->stmt[SQL_ROLLBACK]);
     }
     if (sqlite3_get_autocommit(s->db) == 0 && code == BT_UNAVAILABLE) {
-        code = err_set(err, BT_IO, "%s: storage is full, and the batch cannot be taken back", what);
+        code =
+            err_set(err, BT_IO, "%s: storage is full, and the batch cannot be rolled back", what);
     }
     batch_forget(s);
     if (code != BT_UNAVAILABLE) {
@@ -108,9 +109,8 @@ struct str sqlite_col_str(sqlite3_stmt *st, int at)
 }
 
 /*
- * After a commit, never inside one, so that its failure cannot blur what the commit said. A full
- * disk only means that the WAL goes on growing; any other failure stops the journal before the next
- * write.
+ * Runs after a commit, never within one, so its failure does not concern the commit (Q3). On a full
+ * disk the log keeps growing; any other failure stops the journal before the next write.
  */
 static void checkpoint(struct sqlite_journal *s)
 {
@@ -119,7 +119,8 @@ static void checkpoint(struct sqlite_journal *s)
 
     s->checkpoint_at = s->checkpoint_every + (rc == SQLITE_OK ? 0 : s->wal_frames);
     if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_LOCKED) {
-        return; /* LOCKED: a reader's callback committed; the next one will do */
+        /* LOCKED: the callback of a read has committed (Q10); the next commit checkpoints */
+        return;
     }
     if (sqlite_error(s->db, "cannot copy the write-ahead log", &why) == BT_UNAVAILABLE) {
         s->base.storage_low = true;
@@ -168,15 +169,16 @@ static void sqlite_done(struct journal *j)
         (void)sqlite3_finalize(s->stmt[i]);
     }
     if (s->db != NULL) {
-        /* After an error the files are left as they are: the next start reads what is really there
-         * (F9). */
+        /* After an error the files stay as they are: the next start reads what was really stored
+         * (Q11, Q4). */
         (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, s->base.dead ? 1 : 0,
                                 NULL);
         int rc = sqlite3_close(s->db);
         ASSERT(rc == SQLITE_OK);
     }
     if (s->lock_fd >= 0) {
-        close(s->lock_fd); /* frees the lock; the file stays, or two daemons could lock two files */
+        /* releases the lock; the file stays, or two daemons could lock two files */
+        close(s->lock_fd);
     }
     buf_done(&s->plan_text);
     buf_done(&s->turn_text);
@@ -226,7 +228,7 @@ static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
     return BT_OK;
 }
 
-/* Where the last daemon stopped, and that there is one more now. */
+/* Reads the last position and counts this daemon's boot. */
 static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
 {
     static const char *const MAXIMA[] = {
@@ -325,7 +327,7 @@ enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *
         code = open_db(s, opt, err);
     }
     if (code != BT_OK) {
-        s->base.dead = true; /* leaves the files alone */
+        s->base.dead = true; /* leaves the files as they are */
         sqlite_done(&s->base);
         return code;
     }

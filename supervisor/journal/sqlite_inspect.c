@@ -1,4 +1,4 @@
-/* What `baton doctor` asks of a journal that no daemon holds. Reads only. */
+/* Reads a journal that no daemon holds, for `baton doctor`. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -8,12 +8,12 @@
 struct inspection {
     sqlite3 *db;
     struct buf *report;
-    struct bt_error first; /* what was wrong first */
+    struct bt_error first; /* the first problem */
     uint64_t problems;
 };
 
 enum { PROBLEMS_SHOWN = 50 };
-/* Of the versions that had no jobs. */
+/* For schema versions without jobs. */
 #define PLAN_HEAD_2                                                                                \
     "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '' FROM plans"
 
@@ -28,7 +28,7 @@ static void problem(struct inspection *in, const char *text)
     in->problems++;
 }
 
-/* Steps through sql and hands each row to one(); a failure of reading is a problem, too. */
+/* Steps through sql and passes each row to one(); a read error is a problem too. */
 static uint64_t each_row(struct inspection *in, const char *sql, uint64_t limit,
                          void (*one)(struct inspection *in, sqlite3_stmt *st))
 {
@@ -155,14 +155,14 @@ static void check_count(struct inspection *in, sqlite3_stmt *st)
     problem(in, err.msg);
 }
 
-/* What version 3 brought. */
+/* The tables of version 3. */
 static void inspect_sessions(struct inspection *in, uint64_t max_rows)
 {
     uint64_t sessions = each_row(in, SQL_SESSION, UINT64_MAX, check_session);
     uint64_t messages = each_row(in, SQL_MESSAGE " ORDER BY rowid DESC", max_rows, check_message);
     uint64_t turns = each_row(in, SQL_TURN, max_rows, check_turn);
 
-    /* Those that are lost altogether: numbers have no gaps. */
+    /* Finds lost messages: numbers have no gaps. */
     if (max_rows >= messages) {
         (void)each_row(in,
                        "SELECT s.id FROM sessions s WHERE s.messages <> "

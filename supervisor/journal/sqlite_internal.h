@@ -1,4 +1,4 @@
-/* The journal on SQLite, inside. For the sqlite_*.c files and journal_sqlite.c only. */
+/* Shared by journal_sqlite.c and sqlite_*.c. */
 #ifndef JOURNAL_SQLITE_INTERNAL_H
 #define JOURNAL_SQLITE_INTERNAL_H
 
@@ -12,12 +12,13 @@ enum {
     SCHEMA_VERSION = 3,
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
-    CHECKPOINT_PAGES = 1000, /* of the WAL: 4 MB, a stall of some ms; see README */
-    CACHE_KIB = 2 * 1024,    /* rows go to the ends of tables; what is read again the kernel has */
+    CHECKPOINT_PAGES = 1000, /* of the log: 4 MB, a pause of some ms; see README */
+    /* rows go to the ends of tables; the kernel caches what is read again */
+    CACHE_KIB = 2 * 1024,
     WAL_LIMIT_BYTES = 16 * 1024 * 1024
 };
 
-/* What statements share; the inspection reads the same columns. */
+/* Columns that statements and the inspection share. */
 #define SQL_PLAN_HEAD                                                                              \
     "SELECT p.ix, p.id, p.session, p.client_key, p.body_hash, p.goal, p.created, p.crc, "          \
     "coalesce(e.kind, '') FROM plans p LEFT JOIN errands e ON e.ix = p.ix"
@@ -30,7 +31,7 @@ enum {
     "SELECT id, session, client_key, body_hash, asked, answered, started, ended, plan, action, "   \
     "wish, crc FROM turns"
 
-/* SQL(name, text): every statement that is kept prepared. */
+/* SQL(name, text): every prepared statement. */
 #define SQLITE_STATEMENTS(SQL)                                                                     \
     SQL(BEGIN, "BEGIN IMMEDIATE")                                                                  \
     SQL(COMMIT, "COMMIT")                                                                          \
@@ -39,7 +40,7 @@ enum {
                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                         \
     SQL(ROWS, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "                \
               "WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos")                                          \
-    /* INDEXED BY: preparing fails when the index does not fit the query, instead of a silent full \
+    /* INDEXED BY: preparing fails when the index does not fit the query (Q9), instead of a full   \
      * scan. */                                                                                    \
     SQL(ROWS_PLAN, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "           \
                    "INDEXED BY rows_plan WHERE plan = ?3 AND plan > 0 AND pos BETWEEN ?1 AND ?2 "  \
@@ -99,8 +100,7 @@ enum sql {
         SQL_COUNT
 };
 
-/* The batch-dependent counters: what they are, and what they go back to when the batch is dropped.
- */
+/* Counters that a rollback of the batch restores. */
 struct sqlite_counters {
     uint64_t plans; /* highest plan number */
     uint64_t blobs; /* highest blob id */
@@ -113,14 +113,14 @@ struct sqlite_journal {
     int lock_fd;
     struct sqlite_counters now;
     struct sqlite_counters committed;
-    uint64_t batch_bytes; /* about what the open batch will write */
+    uint64_t batch_bytes; /* estimate of what the open batch will write */
     int wal_frames;       /* after the last commit */
     int checkpoint_every; /* frames */
-    int checkpoint_at;    /* the same, or more after one that failed */
+    int checkpoint_at;    /* the same, or more after a checkpoint that failed */
     uint64_t ballast_bytes;
     bool ballast_held;
-    struct buf plan_text; /* strings of the last look-up */
-    struct buf turn_text; /* the same of turns */
+    struct buf plan_text; /* strings of the last look-up of a plan */
+    struct buf turn_text; /* the same for turns */
     char dir[PATH_TEXT_MAX];
 };
 
@@ -130,9 +130,9 @@ static inline struct sqlite_journal *sqlite_of(struct journal *j)
 }
 
 /* ---- sqlite_open.c: files ---- */
-/* Makes DIR (0700, parents too) and takes DIR/lock. *ret_fd is -1 on failure. */
+/* Makes DIR (0700, parents too) and locks DIR/lock. *ret_fd is -1 on failure. */
 enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct bt_error *err);
-/* Makes sure that DIR/journal.db is ours: a new one is made when there is none and `create`.
+/* Checks that DIR/journal.db is a journal of Baton. Without one, makes it when `create`;
  * BT_NOT_FOUND otherwise. */
 enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *err);
 /* DIR/name into ret (PATH_TEXT_MAX). */
@@ -141,25 +141,27 @@ enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt
 /* ---- sqlite_schema.c: the open database ---- */
 enum bt_code sqlite_connect(const char *path, sqlite3 **ret, struct bt_error *err);
 enum bt_code sqlite_pragmas(sqlite3 *db, const struct journal_options *opt, struct bt_error *err);
-/* Refuses newer versions, applies what is missing to older ones. */
+/* Rejects newer versions, migrates older ones. */
 enum bt_code sqlite_migrate(sqlite3 *db, struct bt_error *err);
 enum bt_code sqlite_version_check(sqlite3 *db, int *ret_version, struct bt_error *err);
-/* One number out of one SQL text. */
+/* Runs an SQL text that returns one number. */
 enum bt_code sqlite_number(sqlite3 *db, const char *sql, int64_t *ret, struct bt_error *err);
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err);
 
-/* ---- sqlite_space.c: the ballast (F11, G20) ---- */
+/* ---- sqlite_space.c: the ballast (Q13, G20) ---- */
 void sqlite_space_open(struct sqlite_journal *s);
-/* Before a commit: gives the ballast up when what is free would not do, takes it again when there
- * is room. */
+/* Called before a commit: releases the ballast when free space is short, reserves it again when
+ * there is room. */
 void sqlite_space_check(struct journal *j);
 
 /* ---- journal_sqlite.c ---- */
-/* Fills *err from the connection: FULL is BT_UNAVAILABLE, NOMEM BT_NOMEM, the rest BT_IO. */
+/* Fills *err from the connection: SQLITE_FULL is BT_UNAVAILABLE, SQLITE_NOMEM BT_NOMEM, the rest
+ * BT_IO. */
 enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err);
-/* The same for a failed write: rolls the batch back; BT_UNAVAILABLE only when that is certain. */
+/* The same for a failed write: rolls the batch back. BT_UNAVAILABLE only when that has succeeded
+ * (Q2). */
 enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, struct bt_error *err);
-/* BEGIN when no batch is open; accounts for bytes. */
+/* Begins a batch when none is open; adds bytes to its estimate. */
 enum bt_code sqlite_batch(struct sqlite_journal *s, size_t bytes, struct bt_error *err);
 /* Steps a writing statement to its end and resets it. */
 enum bt_code sqlite_run(struct sqlite_journal *s, enum sql which, const char *what,
@@ -200,12 +202,13 @@ enum bt_code sqlite_plans(struct journal *j, struct str status, struct str sessi
                           struct bt_error *err);
 enum bt_code sqlite_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
                          journal_plan_fn fn, void *self, struct bt_error *err);
-/* Strings and doc go into text (cleared first). BT_NOT_FOUND; BT_IO when a checksum is wrong. */
+/* Copies strings and doc into text (cleared first). BT_NOT_FOUND; BT_IO when a checksum is
+ * wrong. */
 enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_doc,
                               struct buf *text, struct journal_plan *ret, struct bt_error *err);
 
-/* The current row of a statement as checksum-verified plan: its record without state; its document.
- */
+/* Reads the plan, or its document, from the statement's current row and verifies the checksum.
+ * Leaves the state out. */
 enum bt_code sqlite_plan_read(sqlite3_stmt *st, struct journal_plan *ret, struct bt_error *err);
 enum bt_code sqlite_doc_read(sqlite3_stmt *st, struct journal_plan *ret, struct bt_error *err);
 
@@ -238,8 +241,7 @@ enum bt_code sqlite_turn_of_plan(struct journal *j, struct uuid plan, struct jou
                                  struct bt_error *err);
 enum bt_code sqlite_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
-/* The current row of a statement, its strings as they lie there; BT_IO when the checksum is wrong.
- */
+/* Reads the statement's current row; strings point into it. BT_IO when the checksum is wrong. */
 enum bt_code sqlite_session_read(sqlite3_stmt *st, struct journal_session *ret,
                                  struct bt_error *err);
 enum bt_code sqlite_message_read(sqlite3_stmt *st, struct journal_message *ret,
@@ -257,12 +259,12 @@ struct plan_state {
 };
 enum bt_code sqlite_state_put(struct sqlite_journal *s, uint64_t ix, const struct plan_state *st,
                               struct bt_error *err);
-/* BT_NOT_FOUND; BT_IO when the checksum is wrong. Strings are valid until the statement is reset,
- * by sqlite_state_done. */
+/* BT_NOT_FOUND; BT_IO when the checksum is wrong. Strings are valid until sqlite_state_done resets
+ * the statement. */
 enum bt_code sqlite_state_get(struct sqlite_journal *s, uint64_t ix, struct plan_state *ret,
                               struct bt_error *err);
 void sqlite_state_done(struct sqlite_journal *s);
-/* Reads columns from `at` on; BT_IO when the checksum is wrong. */
+/* Reads the columns from `at` on; BT_IO when the checksum is wrong. */
 enum bt_code sqlite_state_read(sqlite3_stmt *st, int at, uint64_t ix, struct plan_state *ret,
                                struct bt_error *err);
 #endif

@@ -1,4 +1,4 @@
-/* The files of a journal: the directory, the lock, and whether journal.db is ours. */
+/* The files of a journal: the directory, the lock, and the check that journal.db is Baton's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 enum {
     HEADER_BYTES = 100,
     HEADER_APPLICATION_ID = 68
-}; /* https://sqlite.org/fileformat.html 1.3 */
+}; /* https://sqlite.org/fileformat.html 1.3 (the database header) */
 
 enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt_error *err)
 {
@@ -25,7 +25,7 @@ enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt
     return BT_OK;
 }
 
-/* So that the name of a new file or directory survives a power cut. */
+/* Makes the name of a new file or directory survive a power cut. */
 static enum bt_code sync_dir(const char *dir, struct bt_error *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -40,7 +40,7 @@ static enum bt_code sync_dir(const char *dir, struct bt_error *err)
     return code;
 }
 
-/* mkdir -p with 0700; path is changed for a moment and restored. */
+/* mkdir -p with 0700. Changes path while it runs, and restores it. */
 static enum bt_code make_dirs(char *path, struct bt_error *err)
 {
     size_t len = strlen(path);
@@ -97,7 +97,7 @@ static enum bt_code dir_ready(const char *dir, bool create, struct bt_error *err
     return BT_OK;
 }
 
-static enum bt_code held_by(int fd, const char *dir, struct bt_error *err)
+static enum bt_code lock_holder(int fd, const char *dir, struct bt_error *err)
 {
     char text[32];
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
@@ -125,7 +125,7 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
     if (code != BT_OK) {
         return code;
     }
-    /* O_NONBLOCK: a FIFO in its place must not hang us. */
+    /* O_NONBLOCK: a FIFO in its place must not block the daemon. */
     fd = open(path, O_RDWR | (create ? O_CREAT : 0) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0) {
         return err_errno(err, errno, "cannot open the lock file %s", path);
@@ -133,11 +133,11 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         code = err_set(err, BT_INVALID, "the lock file %s is not a regular file", path);
     } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        code = errno == EWOULDBLOCK ? held_by(fd, dir, err)
+        code = errno == EWOULDBLOCK ? lock_holder(fd, dir, err)
                                     : err_errno(err, errno, "cannot lock %s", path);
     } else if (create) {
         int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-        /* Only for the message above: the lock holds without it, also on a full disk. */
+        /* The pid is only for the error message: the lock works without it, also on a full disk. */
         if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
             errno = 0;
         }
@@ -150,12 +150,12 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
     return BT_OK;
 }
 
-/* BT_NOT_FOUND when it is not there; BT_INVALID when it is anything but a regular file (a symlink,
- * a FIFO, ...). */
-static enum bt_code regular(const char *path, struct stat *ret, struct bt_error *err)
+/* BT_NOT_FOUND when it is missing; BT_INVALID when it is not a regular file (a symlink, a FIFO,
+ * ...). */
+static enum bt_code check_regular(const char *path, struct stat *ret, struct bt_error *err)
 {
     if (lstat(path, ret) != 0) {
-        return err_errno(err, errno, "cannot look at %s", path);
+        return err_errno(err, errno, "cannot read the status of %s", path);
     }
     if (!S_ISREG(ret->st_mode)) {
         return err_set(err, BT_INVALID, "%s is not a regular file; move it away", path);
@@ -163,7 +163,7 @@ static enum bt_code regular(const char *path, struct stat *ret, struct bt_error 
     return BT_OK;
 }
 
-/* The first bytes decide, before SQLite is let near a file that may belong to somebody else. */
+/* Reads the header before SQLite opens the file, because SQLite may change a foreign file (Q6). */
 static enum bt_code header_check(const char *path, struct bt_error *err)
 {
     uint8_t head[HEADER_BYTES];
@@ -179,7 +179,7 @@ static enum bt_code header_check(const char *path, struct bt_error *err)
     if (n == 0) {
         return err_set(err, BT_INVALID,
                        "%s is empty: it was cut off; restore it from a copy, or remove it and its "
-                       "-wal file to start anew",
+                       "-wal file to start with an empty journal",
                        path);
     }
     if (n != (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0) {
@@ -192,8 +192,8 @@ static enum bt_code header_check(const char *path, struct bt_error *err)
     return BT_OK;
 }
 
-/* All of the schema must be in the main file before its name changes: the log would keep the old
- * name. */
+/* The whole schema must be in the main file before the rename: the log would keep the old name
+ * (Q7). */
 static enum bt_code build(const char *fresh, struct bt_error *err)
 {
     sqlite3 *db = NULL;
@@ -210,7 +210,8 @@ static enum bt_code build(const char *fresh, struct bt_error *err)
     return code;
 }
 
-/* Built under another name, closed, then renamed: journal.db is there completely or not at all. */
+/* Builds the journal under another name, closes it, then renames it: journal.db is complete or
+ * missing. */
 static enum bt_code make_new(const char *dir, const char *path, struct bt_error *err)
 {
     char fresh[PATH_TEXT_MAX];
@@ -224,7 +225,7 @@ static enum bt_code make_new(const char *dir, const char *path, struct bt_error 
     if (code != BT_OK) {
         return code;
     }
-    (void)unlink(fresh); /* left by a start that was cut short; we hold the lock */
+    (void)unlink(fresh); /* left by an interrupted start; this process holds the lock */
     (void)unlink(side);
     fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
@@ -259,18 +260,18 @@ enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *er
     if (code != BT_OK) {
         return code;
     }
-    wal_code = regular(wal, &st, err);
+    wal_code = check_regular(wal, &st, err);
     if (wal_code != BT_OK && wal_code != BT_NOT_FOUND) {
         return wal_code;
     }
-    code = regular(path, &st, err);
+    code = check_regular(path, &st, err);
     if (code != BT_NOT_FOUND) {
         return code == BT_OK ? header_check(path, err) : code;
     }
     if (wal_code == BT_OK) {
         return err_set(err, BT_INVALID,
-                       "%s is missing but its journal.db-wal is there: somebody moved one without "
-                       "the other; bring it back, or remove both to start anew",
+                       "%s is missing but its journal.db-wal is there: one was moved without "
+                       "the other; bring it back, or remove both to start with an empty journal",
                        path);
     }
     return create ? make_new(dir, path, err) : code;

@@ -1,4 +1,4 @@
-/* Plans on SQLite: what never changes of them, and their state. */
+/* Plans on SQLite: the immutable part, the state, and lists of plans and jobs. */
 #include <inttypes.h>
 
 #include "protocol/base/log.h"
@@ -16,7 +16,7 @@ static uint32_t plan_crc(uint64_t ix, const struct journal_plan *p)
     crc = crc32c_u64(crc, p->body_hash);
     crc = crc32c_bytes(crc, p->goal.ptr, p->goal.len);
     crc = crc32c_u64(crc, p->created_wall);
-    /* Nothing is added for a plan: its checksum is that of the versions without jobs. */
+    /* A plan's checksum is that of the versions without jobs: only a job's kind is added. */
     return p->job.len > 0 ? crc32c_bytes(crc, p->job.ptr, p->job.len) : crc;
 }
 
@@ -188,7 +188,7 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     if (code != BT_OK) {
         return code;
     }
-    j->dirty = true; /* for sqlite_state_put below; the wrapper says the same */
+    j->dirty = true; /* for sqlite_state_put below; journal.c sets it too */
     code = put_head(s, ix, p, err);
     if (code == BT_OK && p->job.len > 0) {
         code = put_job(s, ix, p->job, err);
@@ -213,13 +213,15 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
     if (code == BT_OK) {
         state.status = status;
         state.ended = ended;
-        state.note = STR_LIT(""); /* only of plans in quarantine, whose state is not set again */
+        /* only plans in quarantine have a note, and their state is final */
+        state.note = STR_LIT("");
     }
     sqlite_state_done(s);
     return code == BT_OK ? sqlite_state_put(s, ix, &state, err) : code;
 }
 
-/* Moves the strings into text, which may move itself until the last one is in. */
+/* Appends the strings to text. text may move until the last one is in, so the pointers are set
+ * after. */
 static void load_strings(struct buf *text, struct journal_plan *ret)
 {
     struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal, &ret->status,
@@ -341,7 +343,7 @@ enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_d
         code = load_head(s, ix, text, ret, err);
     }
     if (code == BT_OK && with_doc) {
-        ret->doc = text->at; /* it went in first */
+        ret->doc = text->at; /* the doc is at its beginning */
     }
     return code;
 }
@@ -384,4 +386,69 @@ enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journa
         code = damaged(ix, "the index entry", err);
     }
     return code;
+}
+
+/* ---- lists, newest first ---- */
+
+/* Lists the plans whose numbers the statement returns; all its parameters but the first are
+ * bound. */
+static enum bt_code list_plans(struct sqlite_journal *s, enum sql which, struct str status,
+                               uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
+                               struct bt_error *err)
+{
+    sqlite3_stmt *st = s->stmt[which];
+    enum bt_code code = BT_OK;
+    uint32_t given = 0;
+    int rc = SQLITE_DONE;
+
+    (void)sqlite3_bind_int64(
+        st, 1, before_ix == 0 || before_ix > INT64_MAX ? INT64_MAX : (int64_t)before_ix);
+    while (given < limit && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct journal_plan p;
+        struct bt_error why;
+        enum bt_code one =
+            sqlite_plan_load(s, sqlite_col_u64(st, 0), false, &s->plan_text, &p, &why);
+        if (one != BT_OK) {
+            /* One damaged plan must not hide the others. */
+            log_warn("journal.plan_unreadable", "%s", why.msg);
+            continue;
+        }
+        if (status.len > 0 && !str_eq(status, p.status)) {
+            continue;
+        }
+        given++;
+        if (!fn(&p, self)) {
+            break;
+        }
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        code = sqlite_error(s->db, "cannot list plans", err);
+    }
+    (void)sqlite3_reset(st);
+    return code;
+}
+
+enum bt_code sqlite_plans(struct journal *j, struct str status, struct str session,
+                          uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
+                          struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    enum sql which = session.len > 0 ? SQL_IX_SESSION : status.len > 0 ? SQL_IX_STATUS : SQL_IX_ALL;
+
+    if (which != SQL_IX_ALL) {
+        sqlite_bind_str(s->stmt[which], 2, session.len > 0 ? session : status);
+    }
+    return list_plans(s, which, status, before_ix, limit, fn, self, err);
+}
+
+enum bt_code sqlite_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
+                         journal_plan_fn fn, void *self, struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    enum sql which = session.len > 0 ? SQL_IX_JOBS : SQL_IX_JOBS_ALL;
+
+    if (session.len > 0) {
+        sqlite_bind_str(s->stmt[which], 2, session);
+    }
+    return list_plans(s, which, (struct str){"", 0}, before_ix, limit, fn, self, err);
 }

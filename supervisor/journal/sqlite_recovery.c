@@ -1,4 +1,4 @@
-/* What a start does with the plans that had not ended, on SQLite (G22, G23). */
+/* Finds the plans that had not ended when the daemon starts, on SQLite (G22, G23). */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -34,9 +34,9 @@ static enum bt_code open_put(struct open_plans *o, uint64_t ix, bool damaged, st
     return BT_OK;
 }
 
-/* One plan at a time: what remains when a scan runs into a damaged page. */
-static enum bt_code collect_singly(struct sqlite_journal *s, uint64_t from, struct open_plans *o,
-                                   struct bt_error *err)
+/* Reads one plan at a time, when a scan has met a damaged page. */
+static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
+                                       struct open_plans *o, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
@@ -53,7 +53,7 @@ static enum bt_code collect_singly(struct sqlite_journal *s, uint64_t from, stru
     return code;
 }
 
-/* Plan numbers have no gaps: one that is missing is damage too. */
+/* Plan numbers have no gaps: a missing one is damage too. */
 static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, struct bt_error *err)
 {
     sqlite3_stmt *st = s->stmt[SQL_STATE_SCAN];
@@ -78,7 +78,7 @@ static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, stru
         next = ix + 1;
     }
     (void)sqlite3_reset(st);
-    return code == BT_OK ? collect_singly(s, next, o, err) : code;
+    return code == BT_OK ? collect_one_by_one(s, next, o, err) : code;
 }
 
 enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why, struct bt_error *err)
@@ -91,8 +91,8 @@ enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why, s
     return sqlite_state_put(sqlite_of(j), ix, &state, err);
 }
 
-static enum bt_code put_aside(struct sqlite_journal *s, uint64_t ix, const char *why,
-                              struct bt_error *err)
+static enum bt_code quarantine_plan(struct sqlite_journal *s, uint64_t ix, const char *why,
+                                    struct bt_error *err)
 {
     enum bt_code code;
 
@@ -114,7 +114,7 @@ static enum bt_code set_recoveries(struct sqlite_journal *s, uint64_t ix, bool z
         sqlite_state_done(s);
         return code;
     }
-    /* The columns are replaced while they are read: copy. */
+    /* A copy, because the columns are replaced while they are read. */
     n = state.status.len < sizeof status ? state.status.len : sizeof status;
     memcpy(status, state.status.ptr, n);
     state.status = (struct str){status, n};
@@ -130,7 +130,7 @@ enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *e
 {
     struct sqlite_journal *s = sqlite_of(j);
     struct open_plans o = {0};
-    /* The caller counts the batch as begun, also when no plan is open. */
+    /* Begins the batch also when no plan is open, because the caller counts it as begun. */
     enum bt_code code = sqlite_batch(s, 0, err);
 
     s->base.dirty = s->base.dirty || code == BT_OK;
@@ -156,7 +156,7 @@ static enum bt_code count_all(struct sqlite_journal *s, struct open_plans *o, st
 
     for (size_t i = 0; i < o->n && code == BT_OK; i++) {
         if (o->at[i].damaged) {
-            code = put_aside(s, o->at[i].ix, "the state of the plan is damaged", err);
+            code = quarantine_plan(s, o->at[i].ix, "the state of the plan is damaged", err);
         } else {
             code = set_recoveries(s, o->at[i].ix, false, err);
         }
@@ -188,7 +188,7 @@ enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self
         if (one == BT_NOMEM) {
             code = err_set(err, BT_NOMEM, "%s", why.msg);
         } else if (one != BT_OK) {
-            code = put_aside(s, o.at[i].ix, why.msg, err);
+            code = quarantine_plan(s, o.at[i].ix, why.msg, err);
         } else if (p.ended_wall == 0 && !fn(&p, self)) {
             break;
         }

@@ -1,4 +1,4 @@
-/* Rows and blobs on SQLite: the hot path of writing, and the two ways of reading. */
+/* Rows and blobs on SQLite: the hot path of writes, and the two ways of reading. */
 #include <inttypes.h>
 
 #include "supervisor/journal/crc32c.h"
@@ -19,7 +19,7 @@ static uint32_t row_crc(uint64_t pos, const struct journal_row *row)
 
 static void bind_blob(sqlite3_stmt *st, int at, const void *bytes, size_t len)
 {
-    /* A null pointer would bind NULL. */
+    /* A null pointer would bind NULL (Q8). */
     (void)sqlite3_bind_blob64(st, at, bytes == NULL ? "" : bytes, len, SQLITE_STATIC);
 }
 

@@ -1,4 +1,4 @@
-/* The database itself: connection, settings, schema and its versions. */
+/* The database: connection, pragmas, schema and its versions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "supervisor/journal/sqlite_internal.h"
 
 /*
- * MIGRATIONS[v] brings a journal from version v to v + 1. Never change an entry that was released:
- * add one, raise SCHEMA_VERSION, keep a golden journal of the old version in tests/edge/journal.
+ * MIGRATIONS[v] brings a journal from version v to v + 1. Never change a released entry: add one,
+ * raise SCHEMA_VERSION, and keep a golden journal of the old version in tests/edge/journal.
  */
 static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
@@ -18,7 +18,7 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     " body BLOB NOT NULL);"
     "CREATE INDEX rows_plan ON rows(plan) WHERE plan > 0;"
     "CREATE TABLE blobs(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes BLOB NOT NULL);"
-    /* What never changes of a plan, and (small, so that a start can read all of it) what does. */
+    /* The immutable part of a plan, and its state: small, so that a start can read all states. */
     "CREATE TABLE plans(ix INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, session TEXT NOT NULL,"
     " client_key TEXT UNIQUE, body_hash INTEGER NOT NULL, goal TEXT NOT NULL,"
     " created INTEGER NOT NULL, crc INTEGER NOT NULL, doc_crc INTEGER NOT NULL,"
@@ -27,11 +27,11 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     "CREATE TABLE plan_state(ix INTEGER PRIMARY KEY, status TEXT NOT NULL, ended INTEGER NOT NULL,"
     " recoveries INTEGER NOT NULL, note TEXT NOT NULL, crc INTEGER NOT NULL);"
     "CREATE INDEX plan_state_status ON plan_state(status);",
-    /* 2: the same tables; documents and rows may speak of gates, approvals and revisions. A program
-     * that does not know them would run such plans without: it must refuse the journal. */
+    /* 2: the same tables. Documents and rows may have gates, approvals and revisions. An older
+     * program would run such plans without them: it must reject the journal. */
     "",
-    /* 3: jobs (a plan's row with an entry in jobs; its checksum covers the kind), sessions.
-     * A program without them would list jobs as plans and never answer an open turn. */
+    /* 3: jobs (a plan's row with an entry in a table of their own; its checksum covers the kind),
+     * sessions. An older program would list jobs as plans and never answer an open turn. */
     "CREATE TABLE errands(ix INTEGER PRIMARY KEY, kind TEXT NOT NULL);"
     "CREATE TABLE sessions(id TEXT PRIMARY KEY, created INTEGER NOT NULL,"
     " updated INTEGER NOT NULL, messages INTEGER NOT NULL, summarized INTEGER NOT NULL,"
@@ -94,8 +94,8 @@ enum bt_code sqlite_connect(const char *path, sqlite3 **ret, struct bt_error *er
     (void)sqlite3_db_config(*ret, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(*ret, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(*ret, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    /* EXCLUSIVE before the first read: the WAL's index then lives in our heap, not in a shared
-     * mapping. */
+    /* EXCLUSIVE before the first read: the index of the log is then in the heap, not in shared
+     * memory (Q1). */
     code = sqlite_exec(*ret,
                        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA mmap_size = 0;"
                        "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON;"
@@ -137,7 +137,7 @@ enum bt_code sqlite_version_check(sqlite3 *db, int *ret_version, struct bt_error
                        version, SCHEMA_VERSION);
     }
     if (version < 0 || (version > 0 && id != APPLICATION_ID)) {
-        return err_set(err, BT_INVALID, "the journal's version %" PRId64 " is none of ours",
+        return err_set(err, BT_INVALID, "the journal's version %" PRId64 " is not one of Baton",
                        version);
     }
     *ret_version = (int)version;
@@ -153,7 +153,7 @@ enum bt_code sqlite_migrate(sqlite3 *db, struct bt_error *err)
     if (code != BT_OK || version == SCHEMA_VERSION) {
         return code;
     }
-    /* A new file: WAL is written into its header and stays. */
+    /* A new file: WAL is written into its header and stays (Q5). */
     code = sqlite_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;",
                        err);
     for (; code == BT_OK && version < SCHEMA_VERSION; version++) {

@@ -12,7 +12,7 @@ void sqlite_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *v)
     (void)sqlite3_bind_blob(st, at, v->b, sizeof v->b, SQLITE_STATIC);
 }
 
-/* Something that is no uuid reads as nil: the checksum then says that it is damaged. */
+/* A value that is not a uuid reads as nil: the checksum then shows the damage. */
 struct uuid sqlite_col_uuid(sqlite3_stmt *st, int at)
 {
     struct uuid v = {{0}};

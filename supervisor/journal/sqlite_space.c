@@ -1,6 +1,6 @@
 /*
- * The ballast: a file that only holds room. When the disk is filling up it is given back, so that
- * results of running work can still be written while new work is refused (F11, G20).
+ * The ballast: a file that reserves disk space. When the disk is nearly full it is truncated, so
+ * that the results of running work can still be written while new work is rejected (Q13, G20).
  */
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -9,14 +9,14 @@
 #include "protocol/base/log.h"
 #include "supervisor/journal/sqlite_internal.h"
 
-/* What a commit may need beyond its rows: pages that are written whole, the growth of indexes. */
+/* What a commit may need beyond its rows: whole pages, growth of indexes. */
 enum { SPACE_MARGIN = 256 * 1024, SPACE_PER_BYTE = 4 };
 
-/* What is left of the ballast while the disk is short: given up by the next start, which must write
- * a little. */
+/* What stays of the ballast while the disk is short: the next start must write a little and
+ * releases it. */
 enum { START_RESERVE = 128 * 1024 };
 
-static bool ballast_take(struct sqlite_journal *s)
+static bool ballast_reserve(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
     bool ok;
@@ -35,14 +35,14 @@ static bool ballast_take(struct sqlite_journal *s)
     ok = posix_fallocate(fd, 0, (off_t)s->ballast_bytes) == 0 &&
          ftruncate(fd, (off_t)s->ballast_bytes) == 0;
     if (!ok && ftruncate(fd, 0) != 0) {
-        ok = false; /* nothing more to do: the space stays short and the check below says so */
+        ok = false; /* space stays short, which the caller reports */
     }
     close(fd);
     s->ballast_held = ok;
     return ok;
 }
 
-static void ballast_give(struct sqlite_journal *s)
+static void ballast_release(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
 
@@ -71,12 +71,12 @@ void sqlite_space_open(struct sqlite_journal *s)
     char path[PATH_TEXT_MAX];
 
     if (s->ballast_bytes == 0 && sqlite_path(s->dir, "ballast", path, NULL) == BT_OK) {
-        (void)unlink(path); /* of a start with other options */
+        (void)unlink(path); /* left by a start with other options */
     }
     if (!space_free(s, &room)) {
         return;
     }
-    if (!ballast_take(s) || (s->ballast_bytes == 0 && room < SPACE_MARGIN)) {
+    if (!ballast_reserve(s) || (s->ballast_bytes == 0 && room < SPACE_MARGIN)) {
         s->base.storage_low = true;
         log_warn("journal.storage_low", "dir=%s free=%llu", s->dir, (unsigned long long)room);
     }
@@ -93,13 +93,13 @@ void sqlite_space_check(struct journal *j)
     }
     if (room < need) {
         if (s->ballast_held) {
-            ballast_give(s);
+            ballast_release(s);
         }
         if (!s->base.storage_low) {
             s->base.storage_low = true;
             log_err("journal.storage_low", "dir=%s free=%llu", s->dir, (unsigned long long)room);
         }
-    } else if (s->base.storage_low && room >= s->ballast_bytes + 2 * need && ballast_take(s)) {
+    } else if (s->base.storage_low && room >= s->ballast_bytes + 2 * need && ballast_reserve(s)) {
         s->base.storage_low = false;
         log_info("journal.storage_back", "dir=%s free=%llu", s->dir, (unsigned long long)room);
     }

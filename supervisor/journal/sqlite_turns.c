@@ -17,7 +17,7 @@ static uint32_t turn_crc(const struct journal_turn *t)
     crc = crc32c_u64(crc, t->started_wall);
     crc = crc32c_u64(crc, t->ended_wall);
     crc = crc32c(crc, t->plan.b, sizeof t->plan.b);
-    crc = crc32c_u64(crc, t->wish);
+    crc = crc32c_u64(crc, t->context_blob);
     return crc32c_bytes(crc, t->action.ptr, t->action.len);
 }
 
@@ -36,7 +36,7 @@ enum bt_code sqlite_turn_read(sqlite3_stmt *st, struct journal_turn *ret, struct
         .ended_wall = sqlite_col_u64(st, 7),
         .plan = sqlite_col_uuid(st, 8),
         .action = sqlite_col_str(st, 9),
-        .wish = sqlite_col_u64(st, 10),
+        .context_blob = sqlite_col_u64(st, 10),
     };
     if (sqlite_col_u64(st, 11) != turn_crc(ret)) {
         uuid_format(ret->turn_id, id);
@@ -64,7 +64,7 @@ enum bt_code sqlite_turn_put(struct journal *j, const struct journal_turn *t, st
     (void)sqlite3_bind_int64(st, 8, (int64_t)t->ended_wall);
     sqlite_bind_uuid(st, 9, &t->plan);
     sqlite_bind_str(st, 10, t->action);
-    (void)sqlite3_bind_int64(st, 11, (int64_t)t->wish);
+    (void)sqlite3_bind_int64(st, 11, (int64_t)t->context_blob);
     (void)sqlite3_bind_int64(st, 12, turn_crc(t));
     return sqlite_run(s, SQL_TURN_PUT, "cannot store a turn", err);
 }

@@ -10,7 +10,7 @@
 #include "protocol/base/arena.h"
 #include "protocol/wire/doc.h"
 #include "registry/registry.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/read.h"
 
 struct planner_request {
     struct str goal; /* valid UTF-8 */

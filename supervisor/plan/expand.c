@@ -1,6 +1,6 @@
 #include "supervisor/plan/expand.h"
 
-#include "supervisor/plan/subst.h"
+#include "supervisor/plan/subst_internal.h"
 
 struct expander {
     expand_resolver resolver;
@@ -12,7 +12,7 @@ static struct doc present(struct doc d)
     return d.ptr != NULL && doc_head(d).kind == DOC_NIL ? (struct doc){NULL, 0} : d;
 }
 
-/* See the header: data before text, the result's own members last. */
+/* The data before the text; a member of the result itself last. See the header. */
 static struct doc pick(struct doc result, struct str path)
 {
     static const uint8_t empty_text[] = {0xa0};
@@ -25,7 +25,7 @@ static struct doc pick(struct doc result, struct str path)
         return data;
     }
     const struct doc text = present(doc_get(result, STR_LIT("text")));
-    /* A step that completed and had nothing to say. */
+    /* A completed step without a result. */
     return text.ptr != NULL ? text : (struct doc){empty_text, sizeof empty_text};
 }
 

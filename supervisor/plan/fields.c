@@ -1,4 +1,4 @@
-#include "supervisor/plan/fields.h"
+#include "supervisor/plan/fields_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
 
-void place_problem(const struct place *at, enum problem_category c, bool warning, const char *field,
-                   const char *fmt, ...)
+void location_report(const struct location *at, enum problem_category c, bool warning,
+                     const char *field, const char *fmt, ...)
 {
     char path[96];
     char text[640];
@@ -26,7 +26,7 @@ void place_problem(const struct place *at, enum problem_category c, bool warning
 
 /* ---- members ---- */
 
-static void unknown_name(const struct field_table *t, struct str key, const struct place *at)
+static void unknown_name(const struct field_table *t, struct str key, const struct location *at)
 {
     if (++*t->unknown > FIELD_UNKNOWN_MAX) {
         return;
@@ -41,12 +41,12 @@ static void unknown_name(const struct field_table *t, struct str key, const stru
     const size_t shown = utf8_cut(key.ptr, key.len, 64);
     (void)snprintf(name, sizeof name, "%.*s", (int)shown, key.ptr);
     if (near.best.ptr != NULL) {
-        place_problem(at, PROBLEM_STYLE, true, name,
-                      "is not a field that is known here and is ignored; did you mean \"%.*s\"?",
-                      STR_ARG(near.best));
+        location_report(at, PROBLEM_STYLE, true, name,
+                        "is not a field that is known here and is ignored; did you mean \"%.*s\"?",
+                        STR_ARG(near.best));
     } else {
-        place_problem(at, PROBLEM_STYLE, true, name,
-                      "is not a field that is known here and is ignored");
+        location_report(at, PROBLEM_STYLE, true, name,
+                        "is not a field that is known here and is ignored");
     }
 }
 
@@ -70,18 +70,18 @@ const char *field_canonical(const struct field_table *t, uint8_t field)
     return "";
 }
 
-static void say_alias(const struct field_table *t, uint32_t entry, const struct place *at)
+static void report_alias(const struct field_table *t, uint32_t entry, const struct location *at)
 {
     const char *canonical = field_canonical(t, t->names[entry].field);
-    uint64_t *said = &t->said->entries[entry / 64];
-    if (canonical != t->names[entry].name && (*said >> entry % 64 & 1) == 0) {
-        *said |= UINT64_C(1) << entry % 64;
-        place_problem(at, PROBLEM_STYLE, true, t->names[entry].name, "is read as \"%s\"",
-                      canonical);
+    uint64_t *reported = &t->reported->entries[entry / 64];
+    if (canonical != t->names[entry].name && (*reported >> entry % 64 & 1) == 0) {
+        *reported |= UINT64_C(1) << entry % 64;
+        location_report(at, PROBLEM_STYLE, true, t->names[entry].name, "is read as \"%s\"",
+                        canonical);
     }
 }
 
-void fields_read(const struct field_table *t, struct doc map, const struct place *at,
+void fields_read(const struct field_table *t, struct doc map, const struct location *at,
                  struct doc *values)
 {
     uint8_t rank[FIELD_NAMES_MAX];
@@ -97,7 +97,7 @@ void fields_read(const struct field_table *t, struct doc map, const struct place
         const bool named = doc_next(&c, &key) && key.kind == DOC_STR;
         const struct doc value = doc_skip(&c);
         if (value.ptr == NULL || !named) {
-            return; /* damaged: the guard should have seen it */
+            return; /* damaged: mp_validate rejects such a document */
         }
         if (doc_head(value).kind == DOC_NIL) {
             continue;
@@ -108,19 +108,20 @@ void fields_read(const struct field_table *t, struct doc map, const struct place
             continue;
         }
         const uint8_t field = t->names[entry].field;
-        if (field == FIELD_QUIET) {
+        if (field == FIELD_IGNORED) {
             continue;
         }
         if (rank[field] != 0xff) {
             const uint32_t kept = entry < rank[field] ? entry : rank[field];
             const uint32_t lost = entry < rank[field] ? rank[field] : entry;
-            place_problem(at, PROBLEM_STYLE, true, t->names[lost].name,
-                          "is ignored: \"%s\" says the same and is given too", t->names[kept].name);
+            location_report(at, PROBLEM_STYLE, true, t->names[lost].name,
+                            "is ignored: \"%s\" is the same field and is given, too",
+                            t->names[kept].name);
         }
         if (entry < rank[field]) {
             rank[field] = (uint8_t)entry;
             values[field] = value;
-            say_alias(t, entry, at);
+            report_alias(t, entry, at);
         }
     }
 }
@@ -161,17 +162,17 @@ void value_describe(struct doc v, char *ret, size_t cap)
     }
 }
 
-static bool wrong(const struct place *at, const char *field, struct doc v, const char *expected)
+static bool wrong(const struct location *at, const char *field, struct doc v, const char *expected)
 {
     char got[64];
     value_describe(v, got, sizeof got);
-    place_problem(at, at->mild ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, at->mild, field,
-                  at->mild ? "is ignored: expected %s, got %s" : "expected %s, got %s", expected,
-                  got);
+    location_report(at, at->warn_only ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, at->warn_only, field,
+                    at->warn_only ? "is ignored: expected %s, got %s" : "expected %s, got %s",
+                    expected, got);
     return false;
 }
 
-bool value_string(const struct place *at, const char *field, struct doc v, struct str *ret)
+bool value_string(const struct location *at, const char *field, struct doc v, struct str *ret)
 {
     if (v.ptr == NULL) {
         return false;
@@ -184,7 +185,7 @@ bool value_string(const struct place *at, const char *field, struct doc v, struc
     return true;
 }
 
-bool value_id(const struct place *at, const char *field, struct doc v, struct arena *arena,
+bool value_id(const struct location *at, const char *field, struct doc v, struct arena *arena,
               struct str *ret, bool *oom)
 {
     if (v.ptr == NULL) {
@@ -209,8 +210,8 @@ bool value_id(const struct place *at, const char *field, struct doc v, struct ar
     return copy.ptr != NULL;
 }
 
-bool value_u64(const struct place *at, const char *field, struct doc v, uint64_t min, uint64_t max,
-               uint64_t *ret)
+bool value_u64(const struct location *at, const char *field, struct doc v, uint64_t min,
+               uint64_t max, uint64_t *ret)
 {
     if (v.ptr == NULL) {
         return false;
@@ -229,15 +230,15 @@ bool value_u64(const struct place *at, const char *field, struct doc v, uint64_t
     return true;
 }
 
-bool value_permille(const struct place *at, const char *field, struct doc v, double min, double max,
-                    uint32_t *ret)
+bool value_permille(const struct location *at, const char *field, struct doc v, double min,
+                    double max, uint32_t *ret)
 {
     if (v.ptr == NULL) {
         return false;
     }
     const struct doc_head h = doc_head(v);
     const double n = h.kind == DOC_FLOAT ? h.f : (double)h.u;
-    /* Written so that NaN fails. */
+    /* Written so that NaN is rejected. */
     if ((h.kind != DOC_FLOAT && h.kind != DOC_UINT) || !(n >= min && n <= max)) {
         char expected[96];
         (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
@@ -247,7 +248,7 @@ bool value_permille(const struct place *at, const char *field, struct doc v, dou
     return true;
 }
 
-bool value_bool(const struct place *at, const char *field, struct doc v, bool *ret)
+bool value_bool(const struct location *at, const char *field, struct doc v, bool *ret)
 {
     if (v.ptr == NULL) {
         return false;
@@ -260,7 +261,7 @@ bool value_bool(const struct place *at, const char *field, struct doc v, bool *r
     return true;
 }
 
-bool value_map(const struct place *at, const char *field, struct doc v)
+bool value_map(const struct location *at, const char *field, struct doc v)
 {
     if (v.ptr == NULL) {
         return false;
@@ -268,8 +269,8 @@ bool value_map(const struct place *at, const char *field, struct doc v)
     return doc_head(v).kind == DOC_MAP || wrong(at, field, v, "a map");
 }
 
-bool value_choice(const struct place *at, const char *field, struct doc v, const char *const *names,
-                  uint32_t n, uint32_t *ret)
+bool value_choice(const struct location *at, const char *field, struct doc v,
+                  const char *const *names, uint32_t n, uint32_t *ret)
 {
     if (v.ptr == NULL) {
         return false;

@@ -1,6 +1,6 @@
-/* problem_put with printf, for edges. */
-#ifndef PLANNER_PROBLEM_ADD_H
-#define PLANNER_PROBLEM_ADD_H
+/* problem_put with printf, for rooms that are not pure. */
+#ifndef PLAN_PROBLEM_ADD_H
+#define PLAN_PROBLEM_ADD_H
 
 #include "protocol/base/err.h"
 #include "supervisor/core/plan/plan_check.h"

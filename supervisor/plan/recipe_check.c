@@ -1,4 +1,4 @@
-/* Whether a recipe is right, before anybody fills it in. */
+/* Checks a recipe before it is filled in. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,11 +8,11 @@
 #include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
 #include "registry/card.h"
-#include "supervisor/plan/fields.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/fields_internal.h"
+#include "supervisor/plan/read.h"
 #include "supervisor/plan/recipe.h"
 #include "supervisor/plan/recipe_internal.h"
-#include "supervisor/plan/subst.h"
+#include "supervisor/plan/subst_internal.h"
 
 enum { TITLE_MAX = 200, DESCRIPTION_MAX = 4096, DEFAULT_PROBLEMS_MAX = 64 };
 
@@ -21,8 +21,8 @@ struct recipe_checker {
     const struct registry *registry;
     struct problems *problems;
     struct bt_error *err;
-    struct place at;                 /* the top */
-    uint8_t used[RECIPE_INPUTS_MAX]; /* per property: a template names it */
+    struct location at;              /* the top level */
+    uint8_t used[RECIPE_INPUTS_MAX]; /* per property: whether a template names it */
     bool bad_template;
     bool bad_inputs;
 };
@@ -33,21 +33,21 @@ enum { REC_NAME, REC_TITLE, REC_DESCRIPTION, REC_COUNT };
 static const struct field_name recipe_names[] = {
     {"name", REC_NAME}, {"title", REC_TITLE}, {"description", REC_DESCRIPTION}};
 
-static void check_text(const struct place *at, const char *field, struct doc v, size_t cap)
+static void check_text(const struct location *at, const char *field, struct doc v, size_t cap)
 {
     struct str text;
     if (value_string(at, field, v, &text) && text.len > cap) {
-        place_problem(at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
+        location_report(at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
     }
 }
 
 static void check_about(struct recipe_checker *k)
 {
     const struct doc about = doc_get(k->recipe, STR_LIT("recipe"));
-    const struct place at = {.problems = k->problems, .prefix = "recipe"};
-    struct field_said said = {{0}};
+    const struct location at = {.problems = k->problems, .prefix = "recipe"};
+    struct fields_reported reported = {{0}};
     uint32_t unknown = 0;
-    const struct field_table table = {recipe_names, REC_COUNT, &said, &unknown};
+    const struct field_table table = {recipe_names, REC_COUNT, &reported, &unknown};
     struct doc values[REC_COUNT] = {{NULL, 0}};
     struct str name;
     if (!value_map(&k->at, "recipe", about)) {
@@ -55,18 +55,18 @@ static void check_about(struct recipe_checker *k)
     }
     fields_read(&table, about, &at, values);
     if (values[REC_NAME].ptr == NULL) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "name",
-                      "is missing; give 1 to 64 of A-Z a-z 0-9 _ . -");
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "name",
+                        "is missing; give 1 to 64 of A-Z a-z 0-9 _ . -");
     } else if (value_string(&at, "name", values[REC_NAME], &name) && !card_id_ok(name)) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "name",
-                      "\"%.*s\" is no name; it needs 1 to 64 of A-Z a-z 0-9 _ . -",
-                      (int)utf8_cut(name.ptr, name.len, 80), name.ptr);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "name",
+                        "\"%.*s\" is no name; it needs 1 to 64 of A-Z a-z 0-9 _ . -",
+                        (int)utf8_cut(name.ptr, name.len, 80), name.ptr);
     }
     check_text(&at, "title", values[REC_TITLE], TITLE_MAX);
     check_text(&at, "description", values[REC_DESCRIPTION], DESCRIPTION_MAX);
     if (doc_string(values[REC_DESCRIPTION]).len == 0) {
-        place_problem(&at, PROBLEM_STYLE, true, "description",
-                      "is missing; say what the recipe is for");
+        location_report(&at, PROBLEM_STYLE, true, "description",
+                        "is missing; say what the recipe is for");
     }
 }
 
@@ -100,10 +100,10 @@ static uint32_t property_find(const struct recipe_checker *k, struct str name)
 static void bad_inputs(struct recipe_checker *k, const char *field, const char *message)
 {
     k->bad_inputs = true;
-    place_problem(&k->at, PROBLEM_INVALID_FIELD, false, field, "%.400s", message);
+    location_report(&k->at, PROBLEM_INVALID_FIELD, false, field, "%.400s", message);
 }
 
-/* Problems of a value that was given, not of those that are missing yet. */
+/* Reports problems of given values only, not of missing ones. */
 static void put_default_problems(struct recipe_checker *k, struct doc defaults,
                                  const struct schema_problem *found, uint32_t n)
 {
@@ -182,9 +182,9 @@ static enum bt_code note_use(const struct template_ref *t, struct doc *ret, void
         k->used[ix] = 1;
     } else {
         k->bad_template = true;
-        place_problem(&k->at, PROBLEM_BAD_TEMPLATE, false, "inputs",
-                      "%.*s names no input of this recipe",
-                      (int)utf8_cut(t->text.ptr, t->text.len, 100), t->text.ptr);
+        location_report(&k->at, PROBLEM_BAD_TEMPLATE, false, "inputs",
+                        "%.*s names no input of this recipe",
+                        (int)utf8_cut(t->text.ptr, t->text.len, 100), t->text.ptr);
     }
     *ret = (struct doc){nil, sizeof nil};
     return BT_OK;
@@ -202,16 +202,16 @@ static void check_uses(struct recipe_checker *k)
         (void)snprintf(field, sizeof field, "inputs.properties.%.*s",
                        (int)utf8_cut(name.ptr, name.len, 64), name.ptr);
         if (k->used[i] == 0) {
-            place_problem(&k->at, PROBLEM_STYLE, true, field, "is used nowhere in the recipe");
+            location_report(&k->at, PROBLEM_STYLE, true, field, "is used nowhere in the recipe");
         } else if (!recipe_requires(k->inputs, name) &&
                    doc_get(property, STR_LIT("default")).ptr == NULL) {
-            place_problem(&k->at, PROBLEM_STYLE, true, field,
-                          "is used but may be missing; make it required or give it a default");
+            location_report(&k->at, PROBLEM_STYLE, true, field,
+                            "is used but may be missing; make it required or give it a default");
         }
     }
 }
 
-/* Each member but `inputs` for itself, so that one bad template does not hide the others. */
+/* Each member except `inputs` by itself, so that one bad template does not hide the others. */
 static enum bt_code check_templates(struct recipe_checker *k)
 {
     const struct subst s = {.word = STR_LIT("inputs"), .lookup = note_use, .self = k};
@@ -233,7 +233,7 @@ static enum bt_code check_templates(struct recipe_checker *k)
             k->bad_template = true;
             (void)snprintf(field, sizeof field, "%.*s", (int)utf8_cut(key.ptr, key.len, 64),
                            key.ptr);
-            place_problem(&k->at, PROBLEM_BAD_TEMPLATE, false, field, "%.400s", why.msg);
+            location_report(&k->at, PROBLEM_BAD_TEMPLATE, false, field, "%.400s", why.msg);
             code = BT_OK;
         }
     }
@@ -244,7 +244,7 @@ static enum bt_code check_templates(struct recipe_checker *k)
 
 /* ---- the plan ---- */
 
-/* What of an unfilled plan is wrong whatever its inputs are. */
+/* Problems of an unfilled plan that no inputs can remove. */
 static bool stands_anyway(enum problem_category c)
 {
     return c == PROBLEM_EMPTY_PLAN || c == PROBLEM_DUPLICATE_ID ||
@@ -277,7 +277,7 @@ static enum bt_code read_plan(struct recipe_checker *k, struct doc plan, bool fi
     return code == BT_NOMEM ? err_set(k->err, code, "out of memory for a recipe") : BT_OK;
 }
 
-/* The members of a plan, its templates as they are. */
+/* Appends the members of the plan with their templates. */
 static void put_unfilled(struct recipe_checker *k, struct buf *out)
 {
     struct pairs members = pairs_of(k->recipe);
@@ -310,9 +310,9 @@ static enum bt_code check_plan(struct recipe_checker *k)
     return code == BT_NOMEM ? err_set(k->err, code, "out of memory for a recipe") : code;
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
-static enum bt_code refuse(const struct recipe_checker *k)
+static enum bt_code reject(const struct recipe_checker *k)
 {
     for (uint32_t i = 0; i < k->problems->n; i++) {
         const struct problem *p = &k->problems->at[i];
@@ -335,9 +335,9 @@ enum bt_code recipe_check(struct doc recipe, const struct registry *registry,
                                .at = {.problems = problems, .prefix = ""}};
     struct buf defaults;
     if (!recipe_is(recipe)) {
-        place_problem(&k.at, PROBLEM_INVALID_FIELD, false, "recipe",
-                      "expected a recipe: a map with \"recipe\" or \"inputs\"");
-        return refuse(&k);
+        location_report(&k.at, PROBLEM_INVALID_FIELD, false, "recipe",
+                        "expected a recipe: a map with \"recipe\" or \"inputs\"");
+        return reject(&k);
     }
     buf_init(&defaults, LIMIT_CONTROL_BYTES);
     check_about(&k);
@@ -347,5 +347,5 @@ enum bt_code recipe_check(struct doc recipe, const struct registry *registry,
         code = check_plan(&k);
     }
     buf_done(&defaults);
-    return code == BT_OK && problems->errors > 0 ? refuse(&k) : code;
+    return code == BT_OK && problems->errors > 0 ? reject(&k) : code;
 }

@@ -1,11 +1,11 @@
-/* Pairs of maps, and what recipe.c and recipe_check.c share. Private to this folder. */
-#ifndef PLANNER_RECIPE_PARTS_H
-#define PLANNER_RECIPE_PARTS_H
+/* Iteration over maps, and what recipe.c and recipe_check.c share. Private to this folder. */
+#ifndef PLAN_RECIPE_INTERNAL_H
+#define PLAN_RECIPE_INTERNAL_H
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
 
-/* Goes through a map; nothing when it is none. */
+/* An iteration over the members of a map; empty when it is no map. */
 struct pairs {
     struct doc_cursor c;
     uint32_t left;
@@ -31,11 +31,11 @@ static inline bool next_pair(struct pairs *p, struct str *ret_key, struct doc *r
     return ret_value->ptr != NULL;
 }
 
-/* A text of a map; "" when it is missing. */
+/* A string member of a map; "" when it is missing. */
 struct str recipe_text(struct doc map, const char *key);
-/* Whether the schema's `required` has the name. */
+/* Whether `required` of the schema has the name. */
 bool recipe_requires(struct doc schema, struct str name);
-/* Appends a map: the given values, then the schema's defaults for what was not given. */
+/* Appends a map: the given values, then the schema's defaults of the missing ones. */
 BT_MUST_CHECK enum bt_code recipe_with_defaults(struct doc schema, struct doc values,
                                                 struct buf *out, struct bt_error *err);
 #endif

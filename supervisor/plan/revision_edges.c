@@ -1,7 +1,7 @@
-/* Which row depends on which in the next revision of a plan. */
-#include "supervisor/plan/revision_edges.h"
+/* The dependencies of all entries in the next revision of a plan. */
+#include "supervisor/plan/revision_edges_internal.h"
 
-/* ---- the plan as it is ---- */
+/* ---- the old plan ---- */
 
 static uint32_t old_deps(const struct plan *old, uint32_t entry)
 {
@@ -37,12 +37,12 @@ static bool is_over(const struct revision_edges *w, uint32_t entry)
 
 static void add_edge(struct revision_edges *w, uint32_t entry, uint32_t dep)
 {
-    const struct edge t = {dep, w->edges[entry]};
-    if (w->edge.len / sizeof t >= LIMIT_EDGES) {
-        return; /* put_edges says so */
+    const struct added_edge t = {dep, w->last_added[entry]};
+    if (w->added.len / sizeof t >= LIMIT_EDGES) {
+        return; /* put_edges reports it */
     }
-    w->edges[entry] = (uint32_t)(w->edge.len / sizeof t);
-    buf_add(&w->edge, &t, sizeof t);
+    w->last_added[entry] = (uint32_t)(w->added.len / sizeof t);
+    buf_add(&w->added, &t, sizeof t);
 }
 
 static void add_edges_from_sources(struct revision_edges *w, uint32_t dep)
@@ -113,21 +113,22 @@ static void find_ends(struct revision_edges *w)
     }
 }
 
-/* ---- what the kinds mean ---- */
+/* ---- insert, replace, replan ---- */
 
 static void put_begun(struct revision_edges *w, uint32_t entry, const char *field)
 {
-    const struct place at = {.problems = w->r->problems, .prefix = ""};
-    place_problem(&at, PROBLEM_INVALID_FIELD, false, field,
-                  "step \"%.*s\" has begun, so nothing can come before it any more",
-                  STR_ARG(w->r->plan->steps[entry].step_id));
+    const struct location at = {.problems = w->r->problems, .prefix = ""};
+    location_report(&at, PROBLEM_INVALID_FIELD, false, field,
+                    "step \"%.*s\" has begun, so nothing can come before it any more",
+                    STR_ARG(w->r->plan->steps[entry].step_id));
 }
 
 /*
- * Steps that only wait for the end of `row`, in a chain the next one, wait for the new ones, too.
- * Behind one that is over already (skipped, say) those are meant that wait for it.
+ * Followers are steps that wait only for the end of `entry` (in a chain: the next one). They also
+ * wait for the new ones. After a follower that is over already (skipped, say) come its own
+ * followers.
  */
-static void push_back_followers(struct revision_edges *w, uint32_t entry)
+static void delay_followers(struct revision_edges *w, uint32_t entry)
 {
     const struct plan *old = w->request->plan;
     uint32_t n = 0;
@@ -162,7 +163,8 @@ bool revision_edges_is_ordered(const struct revision_edges *w)
     return true;
 }
 
-/* The first new ones come after every row that passes and that no other passing row depends on. */
+/* Makes the first new steps depend on every entry that passes and on which no other passing one
+ * depends. */
 static void append_after(struct revision_edges *w,
                          bool (*passes)(const struct revision_edges *w, uint32_t entry))
 {
@@ -190,7 +192,7 @@ static void revision_edges_insert(struct revision_edges *w)
         }
         add_edges_to_sinks(w, w->before);
     } else if (w->after != UINT32_MAX) {
-        push_back_followers(w, w->after);
+        delay_followers(w, w->after);
     } else if (revision_edges_is_ordered(w)) {
         append_after(w, is_live);
     }
@@ -213,7 +215,7 @@ static void revision_edges_replace(struct revision_edges *w)
     }
 }
 
-/* The answer without any dependsOn is a chain, as any plan (C10), behind what it keeps. */
+/* An answer without any dependsOn is a chain (C10), after the steps that it reuses. */
 static void revision_edges_replan(struct revision_edges *w)
 {
     struct plan *p = w->r->plan;
@@ -258,8 +260,8 @@ static void put_entry(struct revision_edges *w, uint32_t entry)
         }
         put_edge(w, name, UINT32_MAX);
     }
-    const struct edge *edges = (const struct edge *)(const void *)w->edge.at;
-    for (uint32_t t = w->edges[entry]; t != UINT32_MAX; t = edges[t].next) {
+    const struct added_edge *edges = (const struct added_edge *)(const void *)w->added.at;
+    for (uint32_t t = w->last_added[entry]; t != UINT32_MAX; t = edges[t].next) {
         if (w->mark[edges[t].dep] != stamp) {
             w->mark[edges[t].dep] = stamp;
             put_edge(w, none, edges[t].dep);
@@ -278,10 +280,10 @@ static enum bt_code put_edges(struct revision_edges *w)
         put_entry(w, i);
     }
     if (w->names.bad == BT_LIMIT || p->n_edges > LIMIT_EDGES ||
-        w->edge.len / sizeof(struct edge) >= LIMIT_EDGES) {
-        const struct place at = {.problems = w->r->problems, .prefix = ""};
-        place_problem(&at, PROBLEM_LIMIT, false, "steps",
-                      "the plan would have more than %u dependencies", (unsigned)LIMIT_EDGES);
+        w->added.len / sizeof(struct added_edge) >= LIMIT_EDGES) {
+        const struct location at = {.problems = w->r->problems, .prefix = ""};
+        location_report(&at, PROBLEM_LIMIT, false, "steps",
+                        "the plan would have more than %u dependencies", (unsigned)LIMIT_EDGES);
         return BT_OK;
     }
     const enum bt_code code = buf_check(&w->names, w->r->err);
@@ -293,23 +295,23 @@ static enum bt_code make_room(struct revision_edges *w)
     const size_t n = w->r->plan->n_steps + 1;
     const size_t fresh = n - w->r->first;
     struct arena *a = &w->r->scratch;
-    w->edges = arena_alloc(a, n * sizeof w->edges[0]);
+    w->last_added = arena_alloc(a, n * sizeof w->last_added[0]);
     w->mark = arena_alloc(a, n * sizeof w->mark[0]);
     w->list = arena_alloc(a, n * sizeof w->list[0]);
     w->sources = arena_alloc(a, fresh * sizeof w->sources[0]);
     w->sinks = arena_alloc(a, fresh * sizeof w->sinks[0]);
-    if (w->edges == NULL || w->mark == NULL || w->list == NULL || w->sources == NULL ||
+    if (w->last_added == NULL || w->mark == NULL || w->list == NULL || w->sources == NULL ||
         w->sinks == NULL) {
         return reader_nomem(w->r);
     }
-    memset(w->edges, 0xff, n * sizeof w->edges[0]);
-    buf_init(&w->edge, (LIMIT_EDGES + 1) * sizeof(struct edge));
+    memset(w->last_added, 0xff, n * sizeof w->last_added[0]);
+    buf_init(&w->added, (LIMIT_EDGES + 1) * sizeof(struct added_edge));
     buf_init(&w->names, 2 * (LIMIT_EDGES + 1) * sizeof(struct str));
     buf_init(&w->entries, 2 * (LIMIT_EDGES + 1) * sizeof(uint32_t));
     return BT_OK;
 }
 
-enum bt_code revision_edges_edges(struct revision_edges *w)
+enum bt_code revision_edges_find(struct revision_edges *w)
 {
     enum bt_code code = make_room(w);
     code = code == BT_OK ? index_ids(w) : code;
@@ -327,10 +329,10 @@ enum bt_code revision_edges_edges(struct revision_edges *w)
     case REVISE_REPLAN:
         revision_edges_replan(w);
         break;
-    case REVISE_AGAIN: /* they say it themselves */
+    case REVISE_RERUN: /* the new steps name their dependencies */
         break;
     }
-    if (w->edge.bad == BT_NOMEM) {
+    if (w->added.bad == BT_NOMEM) {
         return reader_nomem(w->r);
     }
     return put_edges(w);
@@ -339,7 +341,7 @@ enum bt_code revision_edges_edges(struct revision_edges *w)
 void revision_edges_done(struct revision_edges *w)
 {
     map_done(&w->ids);
-    buf_done(&w->edge);
+    buf_done(&w->added);
     buf_done(&w->names);
     buf_done(&w->entries);
 }

@@ -1,4 +1,4 @@
-#include "supervisor/plan/subst.h"
+#include "supervisor/plan/subst_internal.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { FRAMES_MAX = 2 * LIMIT_DEPTH };
 
-static enum bt_code refuse(const struct template_ref *t, struct bt_error *err)
+static enum bt_code reject(const struct template_ref *t, struct bt_error *err)
 {
     return err_set(err, BT_INVALID, "template \"%.*s\" %s",
                    (int)(t->text.len < 100 ? t->text.len : 100), t->text.ptr,
@@ -17,7 +17,7 @@ static enum bt_code refuse(const struct template_ref *t, struct bt_error *err)
 static enum bt_code value_of(const struct subst *s, const struct template_ref *t, struct doc *ret,
                              struct bt_error *err)
 {
-    return t->kind == TEMPLATE_OK ? s->lookup(t, ret, s->self, err) : refuse(t, err);
+    return t->kind == TEMPLATE_OK ? s->lookup(t, ret, s->self, err) : reject(t, err);
 }
 
 enum bt_code subst_text(const struct subst *s, struct str text, struct buf *out,
@@ -43,14 +43,14 @@ enum bt_code subst_text(const struct subst *s, struct str text, struct buf *out,
     return buf_check(out, err);
 }
 
-/* ---- what values must not bring ---- */
+/* ---- templates in values ---- */
 
 static bool stands_in(struct str what, struct str text)
 {
     return text.len >= what.len && memmem(text.ptr, text.len, what.ptr, what.len) != NULL;
 }
 
-/* Each template in the text has to stand in what the document's author wrote. */
+/* The author of the document must have written each template of the text. */
 static enum bt_code check_text(const struct subst *s, struct str text, struct str written,
                                struct bt_error *err)
 {
@@ -58,10 +58,10 @@ static enum bt_code check_text(const struct subst *s, struct str text, struct st
     size_t from = 0;
     while (template_next_of(s->own, text, &from, &t)) {
         if (t.kind != TEMPLATE_FOREIGN && !stands_in(t.text, written)) {
-            return err_set(err, BT_INVALID,
-                           "a value brings the template \"%.*s\"; only the plan itself can name "
-                           "%.*s",
-                           (int)(t.text.len < 100 ? t.text.len : 100), t.text.ptr, STR_ARG(s->own));
+            return err_set(
+                err, BT_INVALID,
+                "a value contains the template \"%.*s\"; only the plan itself can name %.*s",
+                (int)(t.text.len < 100 ? t.text.len : 100), t.text.ptr, STR_ARG(s->own));
         }
     }
     return BT_OK;
@@ -80,7 +80,7 @@ static enum bt_code check_value(const struct subst *s, struct doc value, struct 
     return code;
 }
 
-/* A string of a document: the value of its one template, or a string again. */
+/* Appends a string of the document: the value of its only template, or the string with values. */
 static enum bt_code put_string(const struct subst *s, struct str text, struct buf *out,
                                struct bt_error *err)
 {
@@ -106,7 +106,7 @@ static enum bt_code put_string(const struct subst *s, struct str text, struct bu
     return code;
 }
 
-/* An open array or map: what is left of it, keys counted too. */
+/* An open array or map: the number of items left, keys included. */
 struct frame {
     uint32_t left;
     bool map;
@@ -149,7 +149,7 @@ static enum bt_code copy(const struct subst *s, struct doc doc, struct buf *out,
             }
             *ret_changed = true;
         } else {
-            buf_add(out, start, (size_t)(c.at - start)); /* the head alone, of a list or map */
+            buf_add(out, start, (size_t)(c.at - start)); /* only the head of a list or map */
         }
         if (head.kind == DOC_ARRAY || head.kind == DOC_MAP) {
             if (depth == FRAMES_MAX) {
@@ -172,12 +172,12 @@ enum bt_code subst_doc(const struct subst *s, struct doc doc, struct buf *out, s
     bool changed = false;
     enum bt_code code = copy(s, doc, out, &changed, err);
     if (code == BT_OK && changed) {
-        /* It still has to fit into a message, one level further in. */
+        /* The outcome must fit into a message, one level deeper. */
         const struct mp_limits limits = {.depth = LIMIT_DEPTH - 1, .nodes = LIMIT_NODES};
         code = mp_validate(out->at + at, out->len - at, &limits, err);
         if (code != BT_OK) {
             code = BT_INVALID;
-            (void)err_wrap(err, "with its templates put in, the value cannot be sent");
+            (void)err_wrap(err, "with its templates replaced, the value cannot be sent");
         }
     }
     return code;

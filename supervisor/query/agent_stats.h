@@ -2,8 +2,8 @@
  * What an agent has done, in numbers (M113): for supervisor.stats since the daemon started, for
  * plan.stats of one plan. Times are those of whole steps, from their beginning to their end.
  */
-#ifndef ENGINE_FIGURE_H
-#define ENGINE_FIGURE_H
+#ifndef QUERY_FIGURE_H
+#define QUERY_FIGURE_H
 
 #include "supervisor/core/run/record.h"
 

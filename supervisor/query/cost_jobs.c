@@ -41,7 +41,7 @@ static bool find(const struct journal_plan *row, void *self)
     return true;
 }
 
-static bool tell_usage(const struct journal_row *row, void *self)
+static bool take_usage(const struct journal_row *row, void *self)
 {
     struct usage *usage = self;
 
@@ -67,24 +67,24 @@ static enum bt_code usage_of(struct engine *engine, struct uuid id, uint64_t ix,
         *ret = run->usage;
         return BT_OK;
     }
-    return journal_last_row(engine->journal, ix, false, tell_usage, ret, err);
+    return journal_last_row(engine_journal(engine), ix, false, take_usage, ret, err);
 }
 
-static enum bt_code tell(struct engine *engine, struct uuid id, cost_job_fn fn, void *self,
-                         struct bt_error *err)
+static enum bt_code report_job(struct engine *engine, struct uuid id, cost_job_fn fn, void *self,
+                               struct bt_error *err)
 {
     struct journal_plan row;
     struct job *e;
     struct usage usage;
     bool ok;
-    enum bt_code code = journal_plan_by_id(engine->journal, id, &row, err);
+    enum bt_code code = journal_plan_by_id(engine_journal(engine), id, &row, err);
 
     if (code != BT_OK) {
         return code;
     }
     e = job_of_document((struct doc){row.doc, row.doc_len}, &ok);
     if (!ok) {
-        return err_set(err, BT_NOMEM, "out of memory for an errand");
+        return err_set(err, BT_NOMEM, "out of memory for a job");
     }
     code = usage_of(engine, id, row.ix, &usage, err);
     if (code == BT_OK && e != NULL) {
@@ -99,13 +99,13 @@ enum bt_code cost_jobs(struct engine *engine, const struct cost_jobs_of *ask, co
 {
     struct found f = {.ask = ask};
     enum bt_code code =
-        journal_jobs(engine->journal, ask->session_id, 0, UINT32_MAX, find, &f, err);
+        journal_jobs(engine_journal(engine), ask->session_id, 0, UINT32_MAX, find, &f, err);
 
     if (code == BT_OK && f.no_memory) {
-        code = err_set(err, BT_NOMEM, "out of memory for a list of errands");
+        code = err_set(err, BT_NOMEM, "out of memory for a list of jobs");
     }
     for (uint32_t i = 0; i < f.n && code == BT_OK; i++) {
-        code = tell(engine, f.ids[i], fn, self, err);
+        code = report_job(engine, f.ids[i], fn, self, err);
     }
     *ret_more = f.more;
     free(f.ids);

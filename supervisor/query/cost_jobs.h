@@ -1,12 +1,12 @@
 /*
- * What the jobs of plans and sessions used, read from their own rows: also those that nobody
+ * What the jobs of plans and sessions used, read from their own rows: also those that no plan
  * waited for any more when they ended, and those of sessions, which no plan counts.
  */
-#ifndef ENGINE_COST_JOBS_H
-#define ENGINE_COST_JOBS_H
+#ifndef QUERY_COST_JOBS_H
+#define QUERY_COST_JOBS_H
 
-#include "supervisor/dispatch/job.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
 
 /* Which ones: newest first, of a session (empty = any), made between since_wall and until_wall
  * (ms), and after the row after_ix. */

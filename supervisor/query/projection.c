@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "registry/registry.h"
-#include "supervisor/api/api.h"
+#include "supervisor/engine/request.h"
 
 void projection_done(struct projection *s)
 {
@@ -14,7 +14,7 @@ void projection_done(struct projection *s)
     *s = (struct projection){0};
 }
 
-struct teller {
+struct replay {
     struct projection *projection;
     struct arena scratch;
     projection_row_fn also;
@@ -23,11 +23,11 @@ struct teller {
     struct bt_error *err;
 };
 
-static bool tell_row(const struct journal_row *row, void *self)
+static bool apply_row(const struct journal_row *row, void *self)
 {
-    struct teller *t = self;
+    struct replay *t = self;
 
-    t->code = projection_tell(t->projection, &t->scratch, row, t->err);
+    t->code = projection_apply(t->projection, &t->scratch, row, t->err);
     arena_reset(&t->scratch);
     if (t->code == BT_OK && t->also != NULL && !t->also(t->projection, row, t->self)) {
         t->code = err_set(t->err, BT_NOMEM, "out of memory for a story");
@@ -37,15 +37,15 @@ static bool tell_row(const struct journal_row *row, void *self)
 
 /* ---- the steps as planned ---- */
 
-/* Who has the step: the plan's agent, unless a row said another. */
+/* The agent of the step: the plan's, unless a row names another. */
 static void name_agent(struct engine *engine, const struct plan_step *p, struct msg_step_view *v)
 {
     const struct msg_card *card;
     uint32_t agent;
 
     v->agent_id = v->agent_id.len > 0 ? v->agent_id : p->agent_id;
-    agent = registry_agent(engine->registry, v->agent_id);
-    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(engine->registry, agent).card;
+    agent = registry_agent(engine_registry(engine), v->agent_id);
+    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(engine_registry(engine), agent).card;
     v->agent_name = card != NULL && card->name.len > 0 ? card->name : v->agent_id;
     if (card != NULL) {
         v->agent_icon = card->icon;
@@ -82,7 +82,7 @@ static void count_step(struct projection *s, struct msg_step_view *v)
         return;
     }
     if (s->ended && str_is(v->status, "pending")) {
-        v->status = STR_LIT("cancelled"); /* never began: the end of the plan says it for all */
+        v->status = STR_LIT("cancelled"); /* never began: the end of the plan ends it, too */
     }
     n->total++;
     n->completed += str_is(v->status, "completed");
@@ -112,7 +112,7 @@ static enum bt_code load_plan(struct engine *engine, struct projection *s, struc
 
     if (s->revised.id != 0) {
         buf_init(&bytes, LIMIT_STEP_BYTES);
-        code = journal_blob_get(engine->journal, s->revised.id, &bytes, err);
+        code = journal_blob_get(engine_journal(engine), s->revised.id, &bytes, err);
         if (code == BT_OK) {
             s->document = doc_copy(&s->arena, doc_from_buf(&bytes));
         }
@@ -122,8 +122,8 @@ static enum bt_code load_plan(struct engine *engine, struct projection *s, struc
         code = err_set(err, BT_NOMEM, "out of memory for a story");
     }
     return code != BT_OK ? code
-                         : plan_read_again(s->document, &engine->opt.defaults, engine->registry,
-                                           &s->arena, &s->plan, err);
+                         : plan_read_canonical(s->document, &engine_options(engine)->defaults,
+                                               engine_registry(engine), &s->arena, &s->plan, err);
 }
 
 /* ---- the plan ---- */
@@ -171,7 +171,7 @@ static void open_projection(const struct journal_plan *row, struct projection *s
 enum bt_code projection_read_also(struct engine *engine, struct str plan_id, struct projection *ret,
                                   projection_row_fn also, void *self, struct bt_error *err)
 {
-    struct teller t = {.projection = ret, .also = also, .self = self, .err = err};
+    struct replay t = {.projection = ret, .also = also, .self = self, .err = err};
     struct journal_plan row;
     uint64_t ix;
     struct uuid id;
@@ -187,7 +187,7 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     id = row.plan_id;
     quarantined = str_is(row.status, "quarantined");
     open_projection(&row, ret);
-    code = journal_replay(engine->journal, ix, tell_row, &t, err);
+    code = journal_replay(engine_journal(engine), ix, apply_row, &t, err);
     code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
         code = load_plan(engine, ret, err);

@@ -2,8 +2,8 @@
  * What became of a plan, read from its rows in the journal: the same for a running plan and for one
  * that ended last year. Everything lives in the projection's arena.
  */
-#ifndef ENGINE_PROJECTION_H
-#define ENGINE_PROJECTION_H
+#ifndef QUERY_PROJECTION_H
+#define QUERY_PROJECTION_H
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/msg.h"
@@ -46,7 +46,7 @@ struct projection {
  * in every case. */
 BT_MUST_CHECK enum bt_code projection_read(struct engine *engine, struct str plan_id,
                                            struct projection *ret, struct bt_error *err);
-/* The same, with a look at each row after it was told. `also` returns false when it is out of
+/* The same; `also` sees each row after it was applied. It returns false when it is out of
  * memory. */
 typedef bool (*projection_row_fn)(struct projection *s, const struct journal_row *row, void *self);
 BT_MUST_CHECK enum bt_code projection_read_also(struct engine *engine, struct str plan_id,
@@ -55,8 +55,8 @@ BT_MUST_CHECK enum bt_code projection_read_also(struct engine *engine, struct st
 void projection_done(struct projection *s);
 
 /* projection_rows.c: one row more. */
-BT_MUST_CHECK enum bt_code projection_tell(struct projection *s, struct arena *scratch,
-                                           const struct journal_row *row, struct bt_error *err);
+BT_MUST_CHECK enum bt_code projection_apply(struct projection *s, struct arena *scratch,
+                                            const struct journal_row *row, struct bt_error *err);
 /* Makes room for n steps; false when out of memory. */
 bool projection_make_room(struct projection *s, uint32_t n);
 struct str projection_keep(struct projection *s, struct str text);

@@ -1,4 +1,4 @@
-/* One row after the other: what each says of the plan and its steps. */
+/* How each type of row changes the view of the plan and its steps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,7 +165,7 @@ static void on_completed(struct told *t)
     v->result_len = row_number(t->body, "resultLen");
     v->stop = projection_keep(t->s, row_text(t->body, "stop"));
     v->phase = (struct str){"", 0};
-    /* Of a step that was replanned the end only says that; why it failed was said before. */
+    /* The end of a replanned step has no error of its own; an earlier row has it. */
     if (!str_is(v->reason, "superseded") || v->error.len == 0) {
         take_error(t, "error", row_text(t->body, "errorClass"));
     }
@@ -318,7 +318,7 @@ static void add_usage(struct usage *to, struct doc body)
 }
 
 /* What the plan as a whole asks of an agent. False: the row is about something else. */
-static bool tell_job(struct projection *s, enum record_type type, struct doc body)
+static bool apply_job(struct projection *s, enum record_type type, struct doc body)
 {
     if (type == REC_PLANNING_STARTED) {
         s->phase = JOB_PLANNING;
@@ -339,9 +339,9 @@ static bool tell_job(struct projection *s, enum record_type type, struct doc bod
     return true;
 }
 
-static void tell_plan(struct projection *s, enum record_type type, struct doc body, msec wall)
+static void apply_plan(struct projection *s, enum record_type type, struct doc body, msec wall)
 {
-    if (tell_job(s, type, body)) {
+    if (apply_job(s, type, body)) {
         return;
     }
     if (type == REC_PLAN_GENERATED) {
@@ -366,8 +366,8 @@ static void tell_plan(struct projection *s, enum record_type type, struct doc bo
     }
 }
 
-enum bt_code projection_tell(struct projection *s, struct arena *scratch,
-                             const struct journal_row *row, struct bt_error *err)
+enum bt_code projection_apply(struct projection *s, struct arena *scratch,
+                              const struct journal_row *row, struct bt_error *err)
 {
     struct told t = {.s = s, .body = {row->body, row->body_len}, .wall = row->wall};
     enum record_type type = record_type_from_wire(row->type);
@@ -376,7 +376,7 @@ enum bt_code projection_tell(struct projection *s, struct arena *scratch,
     /* Internal rows bear the number before them, which may be of another plan. */
     s->last_seq = row->is_public ? row->seq : s->last_seq;
     s->view.plan_seq = row->is_public ? row->plan_seq : s->view.plan_seq;
-    tell_plan(s, type, t.body, row->wall);
+    apply_plan(s, type, t.body, row->wall);
     if (doc_get(t.body, STR_LIT("stepIndex")).ptr == NULL || ix >= LIMIT_STEPS) {
         return BT_OK;
     }

@@ -1,9 +1,9 @@
 /*
- * What plan.get says about the way of a plan: why a step does not move, in words, and which steps
+ * What plan.get adds about progress: why a step does not move, as a sentence, and which steps
  * decide when the plan ends. Pure but for the memory that the caller gives.
  */
-#ifndef ENGINE_WAITS_H
-#define ENGINE_WAITS_H
+#ifndef QUERY_WAITS_H
+#define QUERY_WAITS_H
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"

@@ -31,7 +31,7 @@ static bool write_to(int dir, const char *path, const char *text)
     return done;
 }
 
-/* Where we are in the v2 hierarchy: the line "0::/path". */
+/* The position of this process in the v2 hierarchy: the line "0::/path". */
 static bool own_path(char ret_path[PATH_BYTES])
 {
     char line[PATH_BYTES];
@@ -70,8 +70,9 @@ static int open_own(const char *mount)
     return fd;
 }
 
-/* A cgroup that a living spawner has just made is empty too, so the name says whose it is. */
-static bool maker_is_gone(const char *name)
+/* A cgroup that a live spawner has just made is empty too, so its name contains the creator's
+ * pid. */
+static bool creator_is_dead(const char *name)
 {
     char *end = NULL;
     long pid = strtol(name + strlen(NAME_PREFIX), &end, 10);
@@ -79,7 +80,7 @@ static bool maker_is_gone(const char *name)
     return *end == '.' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Cgroups of spawners that were killed; one that still has a process refuses to go. */
+/* Removes cgroups of spawners that were killed; rmdir fails while one has a process. */
 static void remove_empty(int dir)
 {
     int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,15 +95,15 @@ static void remove_empty(int dir)
     }
     while ((entry = readdir(list)) != NULL) {
         if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
-            maker_is_gone(entry->d_name)) {
+            creator_is_dead(entry->d_name)) {
             (void)unlinkat(dir, entry->d_name, AT_REMOVEDIR);
         }
     }
     (void)closedir(list);
 }
 
-/* Controllers or ownership can forbid the move though all files look writable: only trying tells.
- */
+/* Controllers or ownership can forbid the move although all files look writable, so it tries
+ * one. */
 static bool works(const struct cgroup *cg)
 {
     char probe[32];

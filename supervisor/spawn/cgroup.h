@@ -1,7 +1,7 @@
 /*
- * One cgroup (v2) per agent, where the machine lets us: cgroup.kill ends a whole tree at once,
- * whatever it did to its session, parents and environment. Where it is not possible every function
- * does nothing and says so.
+ * One cgroup (v2) per agent, where the machine allows it. cgroup.kill ends a whole tree at once,
+ * whatever its processes did to their session, parents and environment. Elsewhere every function
+ * does nothing and returns its failure value.
  */
 #ifndef SPAWN_CGROUP_H
 #define SPAWN_CGROUP_H
@@ -12,17 +12,16 @@ struct cgroup {
     int dir; /* the cgroup of the spawner; -1 = not available */
 };
 
-/* Finds out by trying: makes a cgroup, moves a child of ours into it, removes it. Also sweeps empty
- * old ones. */
+/* Probes: makes a cgroup, moves a child into it, removes it. Also removes empty old ones. */
 void cgroup_probe(struct cgroup *cg);
 void cgroup_done(struct cgroup *cg);
-/* A new cgroup for this instance; returns its cgroup.procs for the child to write "0" to, -1 =
+/* Makes a cgroup for this instance. Returns its cgroup.procs, to which the child writes "0"; -1 =
  * none. CLOEXEC. */
 int cgroup_make(const struct cgroup *cg, const char *instance_id);
-/* True when there is one and the kernel took the order. */
+/* True when the cgroup exists and the kernel accepted the kill. */
 bool cgroup_kill(const struct cgroup *cg, const char *instance_id);
-/* Also true of one that dies just now; false when there is no cgroup. */
+/* True also while its last process is dying; false without a cgroup. */
 bool cgroup_has_process(const struct cgroup *cg, const char *instance_id);
-/* Fails silently while a process is in it. */
+/* Does nothing while a process is in it. */
 void cgroup_remove(const struct cgroup *cg, const char *instance_id);
 #endif

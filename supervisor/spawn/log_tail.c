@@ -18,7 +18,8 @@ uint64_t log_tail_begin(const char *path)
     return stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* Control characters and what is no UTF-8 become '?': the line is shown to people. */
+/* Replaces control characters and bytes that are not UTF-8 by '?': people read the line in a
+ * terminal. */
 static void clean(char *text, size_t len)
 {
     size_t at = 0;
@@ -35,7 +36,7 @@ static void clean(char *text, size_t len)
         if (c < ' ' || c == 0x7f) {
             text[at] = '?';
         } else if (c == 0xc2 && at + 1 < len && (unsigned char)text[at + 1] < 0xa0) {
-            text[at] = '?'; /* C1: terminals act upon them, too */
+            text[at] = '?'; /* C1: terminals interpret them too */
             text[at + 1] = '?';
         }
     }
@@ -75,7 +76,8 @@ void log_tail(const char *path, uint64_t from, char *ret, size_t cap)
     }
     if (!whole && start == 0) {
         while (start < end && !is_blank(tail[start])) {
-            start++; /* the rest of a word that nobody sees whole: perhaps of a key */
+            /* skips the rest of a word whose beginning is cut off: it may be part of a key */
+            start++;
         }
     }
     while (start < end && is_blank(tail[start])) {

@@ -12,7 +12,7 @@ static void put_number(struct buf *out, uint64_t n)
     buf_add(out, bytes, sizeof bytes);
 }
 
-/* The terminating zero travels too: decoded strings are used in place. */
+/* Includes the terminating zero, so decoded strings are used in place. */
 static void put_text(struct buf *out, const char *text)
 {
     size_t len = text != NULL ? strlen(text) : 0;

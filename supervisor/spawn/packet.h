@@ -1,9 +1,9 @@
 /*
- * What daemon and spawner say to each other: one packet per SOCK_SEQPACKET message, at most
- * PACKET_BYTES. All fields always travel, in one order, little-endian; what a type does not use is
- * zero or "". Both ends are the same build, which HELLO's version proves before anything else is
- * said. Only two things stay the same for ever, so that a new daemon can end an old spawner: the
- * type is the first byte, and PACKET_SHUTDOWN needs nothing but that byte.
+ * The protocol between daemon and spawner: one packet per SOCK_SEQPACKET message, at most
+ * PACKET_BYTES. Every packet has all fields in one order, little-endian; unused ones are zero or
+ * "". Both ends are the same build, which HELLO's version verifies first. Two things must never
+ * change, so that a new daemon can end an old spawner: the type is the first byte, and
+ * PACKET_SHUTDOWN needs only that byte.
  */
 #ifndef SPAWN_PACKET_H
 #define SPAWN_PACKET_H
@@ -19,11 +19,12 @@ enum { PACKET_BYTES = 64 * 1024, PACKET_LIST_MAX = 512 };
 #define PACKET_VERSION "spawner/1 " BATON_VERSION
 
 enum packet_type {
-    PACKET_SHUTDOWN = 1, /* to the spawner: end all trees, then yourself */
+    PACKET_SHUTDOWN = 1, /* to the spawner: end all trees, then exit */
     PACKET_START,        /* instance name hash cwd(text) nofile memory_bytes argv env */
     PACKET_SIGNAL,       /* instance status(= the signal), to the main process */
     PACKET_KILL_TREE,    /* instance */
-    PACKET_HELLO,        /* to the daemon: pid count(of CHILD that follow) text(= version) */
+    /* to the daemon: pid count(of the CHILD packets that follow) text(= version) */
+    PACKET_HELLO,
     PACKET_CHILD,        /* instance name pid hash */
     PACKET_STARTED,      /* instance pid: exec succeeded */
     PACKET_START_FAILED, /* instance text */
@@ -46,8 +47,8 @@ struct packet {
     char *env[PACKET_LIST_MAX + 2];  /* room for the spawner's own variable */
 };
 
-/* Appends to out, whose cap must be PACKET_BYTES; NULL strings travel as "". Failure shows in
- * buf_check(out). */
+/* Appends to out, whose cap must be PACKET_BYTES; NULL strings become "". buf_check(out) shows a
+ * failure. */
 void packet_encode(const struct packet *p, struct buf *out);
 /* BT_PROTOCOL when the bytes are not exactly one packet of this version. */
 BT_MUST_CHECK enum bt_code packet_decode(uint8_t *bytes, size_t len, struct packet *ret_packet,

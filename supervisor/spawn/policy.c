@@ -4,12 +4,12 @@
 
 #include "protocol/base/assert.h"
 
-/* A lost KILL would leave a child STOPPING for ever; killing again is harmless. */
+/* A lost KILL would leave a child STOPPING for ever; a second one is harmless. */
 enum { KILL_AGAIN_MS = 1000 };
 
 #define TO(state) (1u << POLICY_##state)
 
-/* The one declaration of which moves exist. */
+/* All transitions: the name of each state and the states that may follow. */
 static const struct {
     const char *name;
     unsigned next;
@@ -97,8 +97,8 @@ static void ended(struct policy_child *child, const struct policy_event *ev,
     if (child->set.restart == POLICY_TRANSIENT && ev->clean) {
         move(child, POLICY_STOPPED, MSEC_NEVER);
     } else {
-        /* A permanent child that exits with 0 counts too: a loop of clean exits is as costly as one
-         * of crashes. */
+        /* A permanent child that exits with 0 counts too: a loop of clean exits costs as much as a
+         * crash loop. */
         crashed(child, ev->now, out);
     }
 }
@@ -159,8 +159,7 @@ static void do_stop(struct policy_child *child, const struct policy_event *ev,
     emit(out, POLICY_TERM);
 }
 
-/* Stopping already, for whatever reason: only the meaning of the end changes, and a shorter grace
- * counts. */
+/* Already stopping: only the meaning of the end changes, and a shorter grace applies. */
 static void do_stop_for_good(struct policy_child *child, const struct policy_event *ev,
                              struct policy_commands *out)
 {
@@ -233,7 +232,7 @@ static void do_kill_when_due(struct policy_child *child, const struct policy_eve
 typedef void (*action)(struct policy_child *child, const struct policy_event *ev,
                        struct policy_commands *out);
 
-/* What is not listed changes nothing. */
+/* Events that are not listed change nothing. */
 static const action actions[POLICY_STATE_COUNT][POLICY_EVENT_COUNT] = {
     [POLICY_STOPPED] = {[POLICY_ON_START] = do_start, [POLICY_ON_ADOPTED] = do_adopt},
     [POLICY_STARTING] = {[POLICY_ON_SPAWNED] = do_note_spawned,

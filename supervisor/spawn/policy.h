@@ -1,15 +1,15 @@
 /*
- * When an agent process is started, restarted, given up: the vocabulary of OTP supervisors, as a
- * pure machine. One row per child. It knows no process, no clock and no id: events come in with
- * `now`, commands go out as data.
+ * Decides when an agent process is started, restarted and given up, in the terms of OTP
+ * supervisors. A pure state machine: events come in with `now`, commands go out as data. It has no
+ * processes, no clock and no ids. One struct per child.
  *
- *             start              registered
- *   STOPPED ---------> STARTING ------------> UP
- *      ^                | ^   |               |  \ stop, late, kill
- *      |    clean exit, | |   | crash         |   v
- *      +---- temporary -+ |   v       crash   |  STOPPING --exited--> STOPPED or as after a crash
- *                         +- BACKOFF <--------+
- *                            FAILED  <-- the crash that reaches `intensity` within `period_ms`
+ *              start              registered
+ *    STOPPED ---------> STARTING ------------> UP
+ *       ^                | ^   |               |  \ stop, late, kill
+ *       |    clean exit, | |   | crash         |   v
+ *       +---- temporary -+ |   v       crash   |  STOPPING --exited--> STOPPED or as after a crash
+ *                          +- BACKOFF <--------+
+ *                             FAILED  <-- the crash that reaches `intensity` within `period_ms`
  */
 #ifndef SPAWN_POLICY_H
 #define SPAWN_POLICY_H
@@ -24,8 +24,8 @@ enum policy_state {
     POLICY_STARTING, /* asked for or running, but not registered: spawned is not ready */
     POLICY_UP,
     POLICY_BACKOFF,
-    POLICY_STOPPING, /* asked to end; `then` says what its end will mean */
-    POLICY_FAILED,   /* gave up; only POLICY_ON_START leaves it */
+    POLICY_STOPPING, /* `then` is what the end of the process will mean */
+    POLICY_FAILED,   /* given up; only POLICY_ON_START leaves it */
     POLICY_STATE_COUNT
 };
 
@@ -40,31 +40,31 @@ enum { POLICY_INTENSITY_MAX = 32 };
 
 struct policy_settings {
     enum policy_restart restart;
-    uint32_t intensity; /* crashes within period_ms that make it give up; so a crash loop is
-                           `intensity` spawns */
+    /* crashes within period_ms after which it is given up: a crash loop is `intensity` processes */
+    uint32_t intensity;
     msec period_ms;
-    msec backoff_min_ms; /* before the first restart; doubles to backoff_max_ms with every crash in
-                            a row */
+    /* before the first restart; doubles with each crash in a row, up to backoff_max_ms */
+    msec backoff_min_ms;
     msec backoff_max_ms;
-    msec stable_ms; /* up this long = the next crash starts the backoff from its minimum again */
+    msec stable_ms; /* after this time in UP a crash starts the backoff from its minimum again */
     msec grace_ms;  /* from SIGTERM to the kill of the tree */
-    msec start_deadline_ms; /* from the spawn to REGISTER; missing it is a crash */
+    /* from the spawn to REGISTER; after it the child is killed and counts as crashed */
+    msec start_deadline_ms;
 };
 
-/* permanent, 5 crashes in 30 s, 100 ms to 5 s, stable after 30 s, 5 s of grace, 10 s to register.
- */
+/* permanent, 5 crashes in 30 s, 100 ms to 5 s, stable after 30 s, 5 s of grace, 10 s to
+ * register. */
 struct policy_settings policy_defaults(void);
 
 enum policy_event_type {
-    POLICY_ON_START, /* by the daemon's start or by hand; forgets earlier crashes when it had given
-                        up */
-    POLICY_ON_ADOPTED,    /* a process of an earlier daemon lives; it must register again like a new
-                             one */
+    POLICY_ON_START, /* at the daemon's start or by an operator; clears earlier crashes in FAILED */
+    /* a process of an earlier daemon lives; it must register again like a new one */
+    POLICY_ON_ADOPTED,
     POLICY_ON_SPAWNED,    /* the process exists */
     POLICY_ON_REGISTERED, /* the agent's REGISTER was accepted */
-    POLICY_ON_EXITED,     /* the whole tree is gone, or it never came to be */
+    POLICY_ON_EXITED,     /* the whole tree is gone, or the process was never created */
     POLICY_ON_STOP,       /* TERM, grace, KILL; stays stopped */
-    POLICY_ON_KILL,       /* found dead or hung by others: KILL at once, counts as a crash */
+    POLICY_ON_KILL,       /* reported dead or hung: KILL at once, counts as a crash */
     POLICY_ON_TICK,       /* time has passed */
     POLICY_EVENT_COUNT
 };
@@ -80,8 +80,8 @@ enum policy_command {
     POLICY_SPAWN,     /* start it, under a new instance id */
     POLICY_TERM,      /* SIGTERM to its main process */
     POLICY_KILL,      /* SIGKILL to the whole tree */
-    POLICY_CAME_UP,   /* for events and logs, as the next two */
-    POLICY_RESTARTED, /* a later process of the child exists again */
+    POLICY_CAME_UP,   /* for events and logs, as are the next two */
+    POLICY_RESTARTED, /* a later process of the child exists */
     POLICY_GAVE_UP,
     POLICY_COMMAND_COUNT
 };
@@ -95,26 +95,26 @@ struct policy_commands {
 
 enum policy_then { POLICY_THEN_REST, POLICY_THEN_CRASH, POLICY_THEN_START };
 
-/* Plain values, no pointers; made by policy_init. */
+/* Plain values, no pointers; initialised by policy_init. */
 struct policy_child {
     struct policy_settings set;
     enum policy_state state;
     enum policy_then then; /* STOPPING: what the exit will mean */
-    msec due;              /* when time alone changes something; MSEC_NEVER in a resting state */
+    msec due;              /* when the next timer fires; MSEC_NEVER in a resting state */
     msec up_since;         /* UP */
     msec crash_at[POLICY_INTENSITY_MAX]; /* a ring: the latest crashes */
-    uint32_t crashes;                    /* counted in all since the last start by hand */
+    uint32_t crashes;                    /* all crashes since an operator last started it */
     uint32_t streak; /* crashes since it was last stable: the exponent of the backoff */
     uint32_t spawns; /* processes asked for since policy_init */
 };
 
-/* Settings out of range (intensity 0 or too large, max below min) are brought into it. */
+/* Moves settings into their range (intensity 0 or too large, max below min). */
 void policy_init(struct policy_child *child, const struct policy_settings *set);
-/* Handles one event; *out is cleared first. An event that means nothing in this state changes
+/* Handles one event; clears *out first. An event that has no meaning in this state changes
  * nothing. */
 void policy_handle(struct policy_child *child, const struct policy_event *ev,
                    struct policy_commands *out);
-/* When to send the next TICK; MSEC_NEVER = only an event can change something. */
+/* When to send the next TICK; MSEC_NEVER = no timer runs. */
 msec policy_deadline(const struct policy_child *child);
 /* Whether a process of the child exists or was asked for. */
 bool policy_is_live(const struct policy_child *child);

@@ -9,14 +9,14 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-/* From the kernel's sched.h; shown in /proc/PID/stat and unchanged since Linux 2.4. */
+/* PF_EXITING of the kernel's sched.h; shown in /proc/PID/stat, unchanged since Linux 2.4. */
 #define PF_EXITING 0x00000004u
 
 enum { PROC_MAX = 1 << 22 /* the kernel's own cap of pid_max */, ENVIRON_MAX = 4 * 1024 * 1024 };
 
-/* /proc/PID/stat: the name, in brackets, may hold anything, so fields count from the last bracket.
- */
-static bool read_stat(pid_t pid, struct proc_row *ret_row)
+/* Reads /proc/PID/stat. The name, in brackets, may contain anything, so fields are counted from the
+ * last bracket. See proc(5). */
+static bool read_stat(pid_t pid, struct proc_entry *ret_entry)
 {
     char path[48];
     char text[1024];
@@ -47,32 +47,33 @@ static bool read_stat(pid_t pid, struct proc_row *ret_row)
                &state, &parent, &session, &flags, &started) != 5) {
         return false;
     }
-    *ret_row = (struct proc_row){.pid = pid,
-                                 .parent = parent,
-                                 .session = session,
-                                 .started = started,
-                                 .exiting = (flags & PF_EXITING) != 0,
-                                 .zombie = state == 'Z' || state == 'X'};
+    *ret_entry = (struct proc_entry){.pid = pid,
+                                     .parent = parent,
+                                     .session = session,
+                                     .started = started,
+                                     .exiting = (flags & PF_EXITING) != 0,
+                                     .zombie = state == 'Z' || state == 'X'};
     return true;
 }
 
 static bool grow(struct proc_list *list)
 {
     size_t cap = list->cap == 0 ? 256 : list->cap * 2;
-    struct proc_row *rows = cap > PROC_MAX ? NULL : realloc(list->rows, cap * sizeof *rows);
+    struct proc_entry *entries =
+        cap > PROC_MAX ? NULL : realloc(list->entries, cap * sizeof *entries);
 
-    if (rows == NULL) {
+    if (entries == NULL) {
         return false;
     }
-    list->rows = rows;
+    list->entries = entries;
     list->cap = cap;
     return true;
 }
 
 static int by_pid(const void *a, const void *b)
 {
-    const struct proc_row *x = a;
-    const struct proc_row *y = b;
+    const struct proc_entry *x = a;
+    const struct proc_entry *y = b;
 
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
@@ -80,16 +81,16 @@ static int by_pid(const void *a, const void *b)
 enum bt_code proc_read(struct proc_list *list, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
-    struct dirent *entry;
+    struct dirent *file;
     DIR *dir = opendir("/proc");
 
     list->n = 0;
     if (dir == NULL) {
         return err_errno(err, errno, "/proc");
     }
-    while ((entry = readdir(dir)) != NULL) {
+    while ((file = readdir(dir)) != NULL) {
         char *end = NULL;
-        long pid = strtol(entry->d_name, &end, 10);
+        long pid = strtol(file->d_name, &end, 10);
 
         if (*end != 0 || pid <= 0) {
             continue;
@@ -98,34 +99,34 @@ enum bt_code proc_read(struct proc_list *list, struct bt_error *err)
             code = err_set(err, BT_NOMEM, "no memory for a list of %zu processes", list->n);
             break;
         }
-        if (read_stat((pid_t)pid, &list->rows[list->n])) {
+        if (read_stat((pid_t)pid, &list->entries[list->n])) {
             list->n++;
         }
     }
     (void)closedir(dir);
     if (list->n > 0) {
-        qsort(list->rows, list->n, sizeof *list->rows, by_pid);
+        qsort(list->entries, list->n, sizeof *list->entries, by_pid);
     }
     return code;
 }
 
 void proc_done(struct proc_list *list)
 {
-    free(list->rows);
+    free(list->entries);
     *list = (struct proc_list){0};
 }
 
-struct proc_row *proc_find(struct proc_list *list, pid_t pid)
+struct proc_entry *proc_find(struct proc_list *list, pid_t pid)
 {
-    struct proc_row key = {.pid = pid};
+    struct proc_entry key = {.pid = pid};
 
-    return list->n == 0 ? NULL : bsearch(&key, list->rows, list->n, sizeof key, by_pid);
+    return list->n == 0 ? NULL : bsearch(&key, list->entries, list->n, sizeof key, by_pid);
 }
 
 void proc_clear_marks(struct proc_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
-        list->rows[i].marked = false;
+        list->entries[i].marked = false;
     }
 }
 
@@ -133,20 +134,20 @@ void proc_mark_descendants(struct proc_list *list, pid_t root)
 {
     bool more = true;
 
-    /* Children mostly have higher pids than their parents, so one or two passes do; a wrapped pid
-     * costs another. */
+    /* Children usually have higher pids than their parents, so one or two passes suffice; a wrapped
+     * pid costs one more. */
     while (more) {
         more = false;
         for (size_t i = 0; i < list->n; i++) {
-            struct proc_row *row = &list->rows[i];
-            const struct proc_row *parent;
+            struct proc_entry *entry = &list->entries[i];
+            const struct proc_entry *parent;
 
-            if (row->marked || row->pid == root) {
+            if (entry->marked || entry->pid == root) {
                 continue;
             }
-            parent = row->parent == root ? NULL : proc_find(list, row->parent);
-            if (row->parent == root || (parent != NULL && parent->marked)) {
-                row->marked = true;
+            parent = entry->parent == root ? NULL : proc_find(list, entry->parent);
+            if (entry->parent == root || (parent != NULL && parent->marked)) {
+                entry->marked = true;
                 more = true;
             }
         }
@@ -155,18 +156,18 @@ void proc_mark_descendants(struct proc_list *list, pid_t root)
 
 void proc_mark_ancestors(struct proc_list *list, pid_t pid)
 {
-    struct proc_row *row = proc_find(list, pid);
+    struct proc_entry *entry = proc_find(list, pid);
 
-    while (row != NULL && !row->marked) {
-        row->marked = true;
-        row = proc_find(list, row->parent);
+    while (entry != NULL && !entry->marked) {
+        entry->marked = true;
+        entry = proc_find(list, entry->parent);
     }
 }
 
-bool proc_has_env(pid_t pid, const char *entry)
+bool proc_has_env(pid_t pid, const char *variable)
 {
     char path[48];
-    size_t entry_len = strlen(entry);
+    size_t entry_len = strlen(variable);
     char *line = NULL;
     size_t cap = 0;
     size_t total = 0;
@@ -183,24 +184,24 @@ bool proc_has_env(pid_t pid, const char *entry)
         size_t n = (size_t)len - (line[len - 1] == 0 ? 1 : 0);
 
         total += (size_t)len;
-        found = n == entry_len && memcmp(line, entry, n) == 0;
+        found = n == entry_len && memcmp(line, variable, n) == 0;
     }
     free(line);
     (void)fclose(file);
     return found;
 }
 
-bool proc_signal(const struct proc_row *row, int signal)
+bool proc_signal(const struct proc_entry *entry, int signal)
 {
-    struct proc_row again;
+    struct proc_entry again;
     bool sent = false;
-    int fd = pidfd_open(row->pid, 0);
+    int fd = pidfd_open(entry->pid, 0);
 
     if (fd < 0) {
         return false;
     }
-    /* The pidfd pins the process; if it started when ours did, it is ours. */
-    if (read_stat(row->pid, &again) && again.started == row->started) {
+    /* The pidfd pins the process; an equal start time proves that it is the listed one. */
+    if (read_stat(entry->pid, &again) && again.started == entry->started) {
         sent = pidfd_send_signal(fd, signal, NULL, 0) == 0;
     }
     (void)close(fd);

@@ -38,8 +38,8 @@ static bool begins(struct str s, size_t at, const char *word)
     return s.len - at >= n && strncasecmp(s.ptr + at, word, n) == 0;
 }
 
-/* anywhere: `OPENAI_KEY_OLD=` is one; else only at the end, so that `keyFile: is missing` is none.
- */
+/* Whether a name is that of a secret. anywhere: also within the name (`OPENAI_KEY_OLD=`); else only
+ * at its end, so `keyFile: is missing` does not match. */
 static bool names_secret(struct str name, bool anywhere)
 {
     static const char *const words[] = {
@@ -61,7 +61,7 @@ static bool names_secret(struct str name, bool anywhere)
     return false;
 }
 
-/* A word of letters that is long enough behind the prefix. */
+/* A word with a known prefix and enough characters after it. */
 static bool is_known_key(struct str word)
 {
     static const char *const prefixes[] = {"sk-",  "sk_",  "pk_",         "rk_",    "ghp_", "gho_",
@@ -93,8 +93,7 @@ static size_t skip_quotes(struct str s, size_t at)
     return at;
 }
 
-/* Where the value ends that begins at `at`, behind its quotes: at the closing one, else at a blank.
- */
+/* The end of the value that begins at `at`, after its quotes: the closing quote, else a blank. */
 static size_t value_end(struct str s, size_t at)
 {
     const char quote = at > 0 ? s.ptr[at - 1] : 0;
@@ -119,7 +118,7 @@ static bool is_scheme(struct str s, size_t at, size_t *ret_value)
     return false;
 }
 
-/* Of a name that ends at `end`: where the value behind it begins; 0 = it is the name of none. */
+/* The start of the value after a name that ends at `end`; 0 = the name is not that of a secret. */
 static size_t value_of(struct str s, size_t from, size_t end)
 {
     const struct str name = {s.ptr + from, end - from};
@@ -142,7 +141,7 @@ static size_t value_of(struct str s, size_t from, size_t end)
     return value < s.len ? value : 0;
 }
 
-/* "://user:password@": the end of it, or `at`. */
+/* The end of "://user:password@", or `at`. */
 static size_t user_end(struct str s, size_t at)
 {
     size_t end = at;
@@ -153,9 +152,9 @@ static size_t user_end(struct str s, size_t at)
     return end < s.len && s.ptr[end] == '@' ? end : at;
 }
 
-/* Looks at what begins at `at`, where a word may begin. Copies until *ret_value, hides until the
- * returned place; `at` when there is nothing to hide. */
-static size_t hidden(struct str s, size_t at, size_t *ret_value)
+/* Looks for a secret at `at`, where a word may begin. The caller copies up to *ret_value and
+ * redacts up to the returned place; `at` when there is none. */
+static size_t redact_at(struct str s, size_t at, size_t *ret_value)
 {
     size_t end = at;
 
@@ -189,7 +188,7 @@ void redact_patterns(struct str line, char *ret, size_t cap)
 
     while (at < line.len && o.len < o.cap) {
         size_t value;
-        const size_t end = hidden(line, at, &value);
+        const size_t end = redact_at(line, at, &value);
         if (end > at && end > value) {
             put(&o, line.ptr + at, value - at);
             put(&o, mark, sizeof mark - 1);
@@ -200,7 +199,7 @@ void redact_patterns(struct str line, char *ret, size_t cap)
         }
     }
     while (o.len > 0 && !utf8_valid(ret, o.len)) {
-        o.len--; /* the last character, when it did not fit */
+        o.len--; /* drops the last character when it did not fit */
     }
     ret[o.len] = 0;
 }

@@ -13,7 +13,7 @@
 #include "supervisor/spawn/log_tail.h"
 #include "supervisor/spawn/spawn_internal.h"
 
-enum { PACKETS_PER_TURN = 256, EVENTS_ROOM = 4, RETRY_MS = 1000 };
+enum { PACKETS_PER_CYCLE = 256, EVENTS_ROOM = 4, RETRY_MS = 1000 };
 
 static const char *const event_names[] = {
     [SPAWN_STARTED] = "started", [SPAWN_RESTARTED] = "restarted", [SPAWN_ADOPTED] = "adopted",
@@ -80,9 +80,8 @@ static void emit_gave_up(struct spawn *s, const struct child *c)
     spawn_emit(s, c, SPAWN_GAVE_UP, reason);
 }
 
-/* True when the process must be taken for gone though none ever was: its START was not even sent.
- */
-static bool stop_order(struct child *c, unsigned order)
+/* True when the child has ended without a process: its START was not sent yet. */
+static bool queue_stop(struct child *c, unsigned order)
 {
     if ((c->send & SEND_START) != 0) {
         c->send = 0;
@@ -97,7 +96,7 @@ static void ended(struct spawn *s, struct child *c, bool clean, msec now);
 void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev)
 {
     struct policy_commands out;
-    bool never_was = false;
+    bool never_started = false;
 
     policy_handle(&c->policy, ev, &out);
     for (uint32_t i = 0; i < out.n; i++) {
@@ -106,10 +105,10 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
             child_new_instance(c);
             break;
         case POLICY_TERM:
-            never_was = stop_order(c, SEND_TERM);
+            never_started = queue_stop(c, SEND_TERM);
             break;
         case POLICY_KILL:
-            never_was = stop_order(c, SEND_KILL);
+            never_started = queue_stop(c, SEND_KILL);
             break;
         case POLICY_CAME_UP:
             spawn_emit(s, c, SPAWN_UP, "");
@@ -124,13 +123,13 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
             break;
         }
     }
-    if (never_was) {
+    if (never_started) {
         (void)snprintf(c->reason, sizeof c->reason, "not started");
         ended(s, c, false, ev->now);
     }
 }
 
-/* c->reason says why. */
+/* c->reason is already set. */
 static void ended(struct spawn *s, struct child *c, bool clean, msec now)
 {
     bool asked = c->policy.state == POLICY_STOPPING && c->policy.then != POLICY_THEN_CRASH;
@@ -142,7 +141,7 @@ static void ended(struct spawn *s, struct child *c, bool clean, msec now)
     c->instance_id[0] = 0;
     c->pid = 0;
     c->send = 0;
-    c->note = NULL;
+    c->kill_reason = NULL;
     spawn_apply(s, c, &ev);
 }
 
@@ -164,8 +163,9 @@ static void describe_end(const struct spawn *s, struct child *c, const struct pa
     } else {
         (void)snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(p->status));
     }
-    (void)snprintf(c->reason, sizeof c->reason, "%s%s%s", c->note != NULL ? c->note : "",
-                   c->note != NULL ? ": " : "", how);
+    (void)snprintf(c->reason, sizeof c->reason, "%s%s%s",
+                   c->kill_reason != NULL ? c->kill_reason : "", c->kill_reason != NULL ? ": " : "",
+                   how);
 }
 
 struct child *spawn_find_instance(const struct spawn *s, struct str instance_id)
@@ -183,12 +183,12 @@ static void take(struct spawn *s, const struct packet *p, msec now)
     struct child *c;
 
     if (p->type == PACKET_HELLO) {
-        spawn_link_know(&s->link, p->pid);
+        spawn_link_set_pid(&s->link, p->pid);
         return;
     }
     c = spawn_find_instance(s, str_from(p->instance));
     if (c == NULL) {
-        return; /* one that was not adopted, or an answer that a later event overtook */
+        return; /* a child that was not adopted, or a report that a later event has overtaken */
     }
     if (p->type == PACKET_STARTED) {
         c->pid = p->pid;
@@ -203,7 +203,7 @@ static void take(struct spawn *s, const struct packet *p, msec now)
     }
 }
 
-bool spawn_say(struct spawn *s, enum packet_type type, const char *instance, int status)
+bool spawn_send_order(struct spawn *s, enum packet_type type, const char *instance, int status)
 {
     struct packet *p = &s->order;
 
@@ -218,7 +218,7 @@ void spawn_log_path(const struct spawn *s, const char *name, char *ret, size_t c
     (void)snprintf(ret, cap, "%s/log/%s.log", s->link.state_path, name);
 }
 
-static bool say_start(struct spawn *s, struct child *c)
+static bool send_start(struct spawn *s, struct child *c)
 {
     char log[SPAWN_LOG_MAX];
 
@@ -233,19 +233,19 @@ static bool say_start(struct spawn *s, struct child *c)
 static bool flush_one(struct spawn *s, struct child *c)
 {
     if ((c->send & SEND_START) != 0) {
-        if (!say_start(s, c)) {
+        if (!send_start(s, c)) {
             return false;
         }
         c->send &= ~(unsigned)SEND_START;
     }
     if ((c->send & SEND_TERM) != 0) {
-        if (!spawn_say(s, PACKET_SIGNAL, c->instance_id, SIGTERM)) {
+        if (!spawn_send_order(s, PACKET_SIGNAL, c->instance_id, SIGTERM)) {
             return false;
         }
         c->send &= ~(unsigned)SEND_TERM;
     }
     if ((c->send & SEND_KILL) != 0) {
-        if (!spawn_say(s, PACKET_KILL_TREE, c->instance_id, 0)) {
+        if (!spawn_send_order(s, PACKET_KILL_TREE, c->instance_id, 0)) {
             return false;
         }
         c->send &= ~(unsigned)SEND_KILL;
@@ -277,15 +277,15 @@ static void start_spawner(struct spawn *s, msec now)
     }
 }
 
-/* Its direct children died with it (PDEATHSIG); what they had forked is killed by the next one's
- * first look. */
+/* The spawner's direct children died with it (PDEATHSIG). The next spawner kills their descendants
+ * when it starts. */
 static void spawner_lost(struct spawn *s, msec now)
 {
     log_err("spawn.spawner_lost", "pid=%d action=replace", (int)s->link.pid);
-    spawn_link_hang_up(&s->link);
+    spawn_link_disconnect(&s->link);
     if (s->link.child > 0) {
         (void)kill(s->link.child,
-                   SIGKILL); /* for one that talks nonsense; else it is dead already */
+                   SIGKILL); /* for one that sent an invalid packet; otherwise it is dead already */
     }
     spawn_link_reap(&s->link, true);
     for (size_t i = 0; i < s->children_n; i++) {
@@ -298,7 +298,8 @@ static void spawner_lost(struct spawn *s, msec now)
         }
     }
     if (now < msec_add(s->started_at, RETRY_MS)) {
-        s->retry_due = msec_add(now, RETRY_MS); /* it ended at once: no hot loop of spawners */
+        /* it ended at once: waits, so that spawners do not restart in a tight loop */
+        s->retry_due = msec_add(now, RETRY_MS);
     } else {
         start_spawner(s, now);
     }
@@ -309,7 +310,7 @@ void spawn_handle(struct spawn *s, msec now)
     struct bt_error err;
     size_t len = 0;
 
-    for (unsigned i = 0; i < PACKETS_PER_TURN && s->link.sock >= 0; i++) {
+    for (unsigned i = 0; i < PACKETS_PER_CYCLE && s->link.sock >= 0; i++) {
         enum link_io io;
 
         if (s->children_set && !events_have_room(s)) {
@@ -319,8 +320,8 @@ void spawn_handle(struct spawn *s, msec now)
         if (io == LINK_LATER) {
             break;
         }
-        if (io == LINK_DONE && packet_decode(s->in, len, &s->news, &err) == BT_OK) {
-            take(s, &s->news, now);
+        if (io == LINK_DONE && packet_decode(s->in, len, &s->received, &err) == BT_OK) {
+            take(s, &s->received, now);
         } else {
             spawner_lost(s, now);
         }
@@ -341,9 +342,9 @@ void spawn_tick(struct spawn *s, msec now)
             continue;
         }
         if (c->policy.state == POLICY_STARTING) {
-            c->note = "did not register in time";
-        } else if (c->policy.state == POLICY_STOPPING && c->note == NULL) {
-            c->note = "did not stop in time";
+            c->kill_reason = "did not register in time";
+        } else if (c->policy.state == POLICY_STOPPING && c->kill_reason == NULL) {
+            c->kill_reason = "did not stop in time";
         }
         spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_TICK, .now = now});
     }

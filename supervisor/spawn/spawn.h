@@ -1,14 +1,17 @@
 /*
- * The daemon's side of process supervision: which agent processes there should be, kept true
- * through a helper process, the spawner (spawner.h), that outlives a kill -9 of the daemon for a
- * few seconds so that the next daemon adopts its agents. All calls come from the loop thread; none
- * blocks but spawn_open and spawn_close (bounded).
+ * The daemon's interface to process supervision. The configured agent processes are kept running
+ * through a helper process, the spawner (spawner.h). The spawner survives a kill -9 of the daemon
+ * for some seconds, so that the next daemon adopts its agents. All calls come from the loop thread;
+ * only spawn_open and spawn_close block (bounded).
  *
- *   main:   if (argc > 1 && strcmp(argv[1], "--spawner") == 0) { return spawner_main(argc, argv); }
- * before all else start:  spawn_open (the state directory's lock is held) -> spawn_set_children ->
- * poll spawn_fd() turn:   fd readable -> spawn_handle;  deadline due -> spawn_tick;  agent.register
- * accepted -> spawn_registered; then while (spawn_next_event(s, &ev)) { ... } before the next turn
- *   stop:   spawn_stop_all -> turns until spawn_is_idle -> spawn_close
+ *   main:   before all else:
+ *           if (argc > 1 && strcmp(argv[1], "--spawner") == 0) { return spawner_main(argc, argv); }
+ *   start:  spawn_open (the caller holds the state directory's lock) -> spawn_set_children
+ *           -> poll spawn_fd()
+ *   cycle:  fd readable -> spawn_handle; deadline due -> spawn_tick;
+ *           agent.register accepted -> spawn_registered;
+ *           then while (spawn_next_event(s, &ev)) { ... } before the next cycle
+ *   stop:   spawn_stop_all -> cycles until spawn_is_idle -> spawn_close
  */
 #ifndef SPAWN_SPAWN_H
 #define SPAWN_SPAWN_H
@@ -32,18 +35,18 @@ enum {
 struct spawn;
 
 struct spawn_options {
-    const char *state_dir; /* absolute; exists; holds spawner.sock and log/ */
+    const char *state_dir; /* absolute; exists; contains spawner.sock and log/ */
     const char
-        *path_first; /* a directory put before PATH for agents (where batond lies); NULL = none */
+        *path_first; /* a directory put before PATH for agents (the one of batond); NULL = none */
     msec
         orphan_grace_ms; /* how long agents wait for a new daemon when this one is gone; 0 = 4000 */
-    bool no_cgroup;      /* never use cgroup.kill, also where it would work */
+    bool no_cgroup;      /* do not use cgroups even where they are available */
 };
 
-/* One process that should run. Everything is copied by spawn_set_children. */
+/* The specification of one process. spawn_set_children copies everything. */
 struct spawn_spec {
-    const char *name; /* unique and stable over restarts of the daemon: "calc#1"; [A-Za-z0-9._#-],
-                         <= 80 bytes */
+    /* unique and stable over restarts of the daemon: "calc#1"; [A-Za-z0-9._#-], <= 80 bytes */
+    const char *name;
     const char *agent_id;    /* BATON_AGENT_ID */
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in the agent's PATH */
     const char *const
@@ -59,9 +62,8 @@ struct spawn_spec {
 enum spawn_event_type {
     SPAWN_STARTED,   /* its first process exists; it has not registered yet */
     SPAWN_RESTARTED, /* the same after an end: a new instance id and pid */
-    SPAWN_ADOPTED,   /* a process that an earlier daemon started lives on; it registers again by
-                        itself */
-    SPAWN_UP,        /* spawn_registered was called for it; rarely a moment before its STARTED */
+    SPAWN_ADOPTED,   /* a process of an earlier daemon continues; it registers again by itself */
+    SPAWN_UP,        /* spawn_registered was called for it; in rare cases just before its STARTED */
     SPAWN_EXITED, /* the process and its whole tree are gone, or could not be started; see reason */
     SPAWN_GAVE_UP, /* too many crashes: not restarted until spawn_start_child */
     SPAWN_EVENT_COUNT
@@ -79,7 +81,7 @@ struct spawn_event {
                                       file or directory" */
 };
 
-/* The row that `baton agents` and `baton doctor` show. */
+/* The data of `baton agents` and `baton doctor`. */
 struct spawn_info {
     const char *name; /* valid until spawn_close, as agent_id */
     const char *agent_id;
@@ -87,55 +89,57 @@ struct spawn_info {
     pid_t pid;
     enum policy_state state;
     uint32_t restarts;
-    const char *reason; /* why the last process ended; "" = none did; valid until the next call */
-    const char *last_line;   /* that it wrote, made printable; "" = none; valid as reason */
+    const char *reason; /* why the last process ended; "" = none has; valid until the next call */
+    const char *last_line;   /* of its output, made printable; "" = none; valid as reason */
     char log[SPAWN_LOG_MAX]; /* the file with its output */
 };
 
 /*
- * Adopts the spawner that lives in state_dir, or starts one: this program again, by posix_spawn of
- * /proc/self/exe with "--spawner". A spawner of another version is told to end first. Waits at most
- * some seconds. BT_IO, BT_TIMEOUT (a spawner is there but does not answer), BT_NOMEM.
+ * Connects to the spawner in state_dir, or starts one: this program, by posix_spawn of
+ * /proc/self/exe with "--spawner". A spawner of another version is ended first. Waits at most some
+ * seconds. BT_IO, BT_TIMEOUT (the spawner does not answer), BT_NOMEM.
  */
 BT_MUST_CHECK enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spawn,
                                       struct bt_error *err);
 /*
- * Once per spawn_open. Living children of an earlier daemon with the same name and the same spec
- * are adopted, other living ones are killed, all missing ones are started. BT_INVALID (a bad or
- * double name, no argv), BT_LIMIT (more than LIMIT_INSTANCES, or argv, env and settings of one
- * child above 60 KiB), BT_CONFLICT (called before).
+ * Once per spawn_open. Adopts living children of an earlier daemon with the same name and the same
+ * spec, kills other living ones, starts all missing ones. BT_INVALID (a bad or duplicate name, no
+ * argv), BT_LIMIT (more than LIMIT_INSTANCES, or argv, env and settings of one child above 60 KiB),
+ * BT_CONFLICT (called before).
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
                                               size_t n, msec now, struct bt_error *err);
-/* Readable when spawn_handle has something to do. Never changes; stays with s. */
+/* Readable when spawn_handle has something to do. Constant; owned by s. */
 int spawn_fd(const struct spawn *s);
-/* Takes what the spawner said. A spawner that died is replaced here; its children count as crashed.
- */
+/* Reads the spawner's packets. Replaces a spawner that died; its children count as crashed. */
 void spawn_handle(struct spawn *s, msec now);
 void spawn_tick(struct spawn *s, msec now);
-/* When spawn_tick is due, MSEC_NEVER = not by time. */
+/* When spawn_tick is due; MSEC_NEVER = no timer runs. */
 msec spawn_deadline(const struct spawn *s);
-/* An agent registered. False: the instance is none of ours (started by hand), which is fine. */
+/* An agent has registered. False: the instance is not a child of this spawn (an operator started
+ * it), which is allowed. */
 bool spawn_registered(struct spawn *s, struct str instance_id, msec now);
-/* The instance runs in a process that this room started or adopted. Told by the id that its process
- * got in the environment, because a wrapper's pid differs from the agent's and descendants inherit
- * the id; one that makes up another id is none of ours (and would never be taken for up). */
+/* Whether the instance runs in a process that was started or adopted here. Identified by the id in
+ * the process's environment, which descendants inherit: behind a wrapper script the agent's pid
+ * differs from the started one. An agent that registers with an id of its own is not recognised
+ * (and never counts as up). */
 bool spawn_owns(const struct spawn *s, struct str instance_id);
-/* Its process lives but must not go on (silent, or work that does not stop): kill its tree, count a
- * crash. why: a short text that lives as long as the program. False when it is none of ours. */
+/* Kills the tree of an instance whose process lives but must not continue (silent, or work that
+ * does not stop); counts as a crash. why: a static text. False when it is not a child of this
+ * spawn. */
 bool spawn_kill_instance(struct spawn *s, struct str instance_id, const char *why, msec now);
-/* By hand: also ends "gave up". BT_NOT_FOUND. */
+/* Requested by an operator; also leaves "gave up". BT_NOT_FOUND. */
 BT_MUST_CHECK enum bt_code spawn_start_child(struct spawn *s, struct str name, msec now,
                                              struct bt_error *err);
 BT_MUST_CHECK enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now,
                                             struct bt_error *err);
-/* SIGTERM to all, after grace_ms SIGKILL to what is left of each tree; nothing is restarted. 0 =
- * each child's own grace. */
+/* SIGTERM to all; after grace_ms SIGKILL to what is left of each tree. Restarts nothing. 0 = each
+ * child's own grace. */
 void spawn_stop_all(struct spawn *s, msec grace_ms, msec now);
-/* No process of any child lives. */
+/* True when no process of any child lives. */
 bool spawn_is_idle(const struct spawn *s);
-/* The next event, oldest first; false when there is none. Drain it every turn: a full queue stops
- * spawn_handle. */
+/* The next event, oldest first; false when there is none. Call it until then in every cycle: a full
+ * queue stops spawn_handle. */
 bool spawn_next_event(struct spawn *s, struct spawn_event *ret_event);
 
 size_t spawn_count(const struct spawn *s);
@@ -143,11 +147,11 @@ void spawn_describe(const struct spawn *s, size_t ix, struct spawn_info *ret_inf
 /* 0 while there is none. */
 pid_t spawn_spawner_pid(const struct spawn *s);
 
-/* Ends the spawner and every process still under it, waits for that (at most 5 s), frees. NULL is
- * fine. */
+/* Ends the spawner and every process below it, waits for that (at most 5 s), frees. Accepts
+ * NULL. */
 void spawn_close(struct spawn *s);
-/* Frees but lets the agents live for a successor that opens the same state directory within the
- * orphan grace. */
+/* Frees without ending the agents: a successor that opens the same state directory within the
+ * orphan grace adopts them. */
 void spawn_abandon(struct spawn *s);
 /* "started", "up", ...; never NULL. */
 const char *spawn_event_name(enum spawn_event_type type);

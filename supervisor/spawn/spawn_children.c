@@ -1,5 +1,4 @@
-/* What should run: specs are checked and copied, their environment is put together, living
- * processes are adopted. */
+/* The specs: checks and copies them, builds the environment, adopts living processes. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,10 @@
 
 enum { START_BYTES_MAX = 60 * 1024, NUMBER_BYTES = 16, EVENTS_PER_CHILD = 8, EVENTS_SPARE = 64 };
 
-/* Passed on from the daemon when the spec says nothing else. */
+/* Inherited from the daemon unless the spec sets them. */
 static const char *const inherited[] = {"PATH", "HOME", "LANG"};
 
-/* Ours to say: a spec that sets one of these is wrong. */
+/* Set by the daemon: a spec must not contain them. */
 static const char *const reserved[] = {"BATON_STATE",    "BATON_INSTANCE_ID", "BATON_AGENT_ID",
                                        "BATON_SETTINGS", "BATON_CAPACITY",    "BATON_SPAWNED"};
 
@@ -41,7 +40,7 @@ static size_t list_length(const char *const *list)
     return n;
 }
 
-/* Whether entry sets (or passes on) this variable. */
+/* Whether an entry sets (or inherits) this variable. */
 static bool entry_is(const char *entry, const char *name)
 {
     size_t len = strlen(name);
@@ -147,20 +146,20 @@ static enum bt_code make_env(struct spawn *s, const struct spawn_spec *spec, str
                          : BT_OK;
 }
 
-static uint64_t mix(uint64_t hash, const char *text)
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
     return (hash ^ str_hash(str_from(text != NULL ? text : ""))) * 1099511628211u;
 }
 
-/* Not PATH, HOME and LANG: a daemon that is started again from another shell must find its agents.
- */
+/* Leaves out PATH, HOME and LANG: a daemon that was restarted from another terminal must find its
+ * agents. */
 static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
 {
     char numbers[96];
     uint64_t hash = 14695981039346656037u;
 
     for (size_t i = 0; c->argv[i] != NULL; i++) {
-        hash = mix(hash, c->argv[i]);
+        hash = hash_text(hash, c->argv[i]);
     }
     for (size_t i = 1; c->env[i] != NULL; i++) {
         bool own = true;
@@ -168,11 +167,11 @@ static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
         for (size_t k = 0; k < COUNT(inherited) && own; k++) {
             own = !entry_is(c->env[i], inherited[k]) || list_has(spec->env, inherited[k]);
         }
-        hash = own ? mix(hash, c->env[i]) : hash;
+        hash = own ? hash_text(hash, c->env[i]) : hash;
     }
     (void)snprintf(numbers, sizeof numbers, "%llu %llu", (unsigned long long)spec->nofile,
                    (unsigned long long)spec->memory_bytes);
-    return mix(mix(hash, c->cwd), numbers);
+    return hash_text(hash_text(hash, c->cwd), numbers);
 }
 
 static enum bt_code check(struct spawn *s, const struct spawn_spec *spec, const struct child *c,
@@ -243,7 +242,7 @@ void child_new_instance(struct child *c)
     uuid_format(uuid_new(), c->instance_id);
     (void)snprintf(c->instance_env, sizeof c->instance_env, "BATON_INSTANCE_ID=%s", c->instance_id);
     c->pid = 0;
-    c->note = NULL;
+    c->kill_reason = NULL;
     c->send = SEND_START;
 }
 
@@ -355,7 +354,7 @@ enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
         if (!s->found[i].taken) {
             log_warn("spawn.unwanted", "child=%s instance=%s pid=%d action=kill", s->found[i].name,
                      s->found[i].instance_id, (int)s->found[i].pid);
-            (void)spawn_say(s, PACKET_KILL_TREE, s->found[i].instance_id, 0);
+            (void)spawn_send_order(s, PACKET_KILL_TREE, s->found[i].instance_id, 0);
         }
     }
     free(s->found);

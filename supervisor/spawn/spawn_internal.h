@@ -1,5 +1,5 @@
-/* The daemon side's state, shared by spawn.c (turns, events) and spawn_children.c (specs,
- * adoption). */
+/* The state of the daemon's side, shared by spawn.c (cycle, events), spawn_open.c and
+ * spawn_children.c (specs, adoption). */
 #ifndef SPAWN_SPAWN_INTERNAL_H
 #define SPAWN_SPAWN_INTERNAL_H
 
@@ -11,7 +11,7 @@
 
 enum { INSTANCE_ENV_BYTES = 64 };
 
-/* Orders that the socket had no room for. Flags, so that nothing queues up; sent in this order. */
+/* Unsent orders of a child, sent in this order. Flags, so that no queue can grow. */
 enum { SEND_START = 1u << 0, SEND_TERM = 1u << 1, SEND_KILL = 1u << 2 };
 
 struct child {
@@ -24,18 +24,19 @@ struct child {
     uint64_t nofile;
     uint64_t memory_bytes;
     uint64_t
-        hash; /* of the spec: a living process is adopted only when it was started from the same */
+        /* of the spec: a living process is adopted only when it was started from the same spec */
+        hash;
     char instance_env[INSTANCE_ENV_BYTES];
     char instance_id[UUID_TEXT_LEN + 1]; /* "" = no process */
     pid_t pid;
     unsigned send;
-    const char *note; /* why we kill it, for the reason; NULL = we do not */
+    const char *kill_reason; /* why it is being killed, for the reason; NULL = it is not */
     char reason[SPAWN_REASON_MAX];
     char last_line[SPAWN_LINE_MAX];
-    uint64_t log_from; /* where the log of this process begins */
+    uint64_t log_from; /* the offset of this process's output in the log */
 };
 
-/* A child of the spawner as it said hello; lives until spawn_set_children. */
+/* A child that the spawner reported in HELLO; kept until spawn_set_children. */
 struct found {
     char name[SPAWN_NAME_MAX + 1];
     char instance_id[UUID_TEXT_LEN + 1];
@@ -57,22 +58,22 @@ struct spawn {
     size_t events_cap;
     size_t events_at;
     size_t events_n;
-    msec started_at; /* the spawner */
-    msec retry_due;  /* when to try to start one again; MSEC_NEVER = there is one */
+    msec started_at; /* of the spawner */
+    msec retry_due;  /* when to start a spawner again; MSEC_NEVER = one runs */
     struct buf out;
-    struct packet order; /* being sent; large, so not on the stack */
-    struct packet news;  /* being read */
+    struct packet order;    /* to send; large, so not on the stack */
+    struct packet received; /* the last received packet */
     uint8_t in[PACKET_BYTES + 1];
 };
 
 /* spawn.c */
-/* Hands one event to the child's policy and does what it says. */
+/* Passes one event to the child's policy and performs its commands. */
 void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev);
 void spawn_emit(struct spawn *s, const struct child *c, enum spawn_event_type type,
                 const char *reason);
-/* Sends what is owed, as much as the socket takes. */
+/* Sends the unsent orders that fit into the socket. */
 void spawn_flush(struct spawn *s);
-bool spawn_say(struct spawn *s, enum packet_type type, const char *instance, int status);
+bool spawn_send_order(struct spawn *s, enum packet_type type, const char *instance, int status);
 
 /* STATE_DIR/log/NAME.log. */
 void spawn_log_path(const struct spawn *s, const char *name, char *ret, size_t cap);

@@ -40,10 +40,10 @@ enum bt_code spawn_link_open(struct spawn_link *link, const char *state_dir, mse
     return link->epoll >= 0 ? BT_OK : err_errno(err, errno, "epoll_create1");
 }
 
-void spawn_link_hang_up(struct spawn_link *link)
+void spawn_link_disconnect(struct spawn_link *link)
 {
     if (link->sock >= 0) {
-        (void)close(link->sock); /* leaves the epoll set by itself */
+        (void)close(link->sock); /* a closed descriptor leaves the epoll set */
     }
     link->sock = -1;
     link->pid = 0;
@@ -52,7 +52,7 @@ void spawn_link_hang_up(struct spawn_link *link)
 
 void spawn_link_done(struct spawn_link *link)
 {
-    spawn_link_hang_up(link);
+    spawn_link_disconnect(link);
     if (link->epoll >= 0) {
         (void)close(link->epoll);
     }
@@ -91,8 +91,8 @@ bool spawn_link_connect(struct spawn_link *link)
     return true;
 }
 
-/* The mode is set before bind: the process-wide umask is not ours to change, and no moment is left
- * unguarded. */
+/* Sets the mode before bind: the umask belongs to the whole process, and the socket is never open
+ * to others. */
 static enum bt_code make_listener(const struct spawn_link *link, int *ret_fd, struct bt_error *err)
 {
     struct sockaddr_un at = address(link);
@@ -112,8 +112,7 @@ static enum bt_code make_listener(const struct spawn_link *link, int *ret_fd, st
     return BT_OK;
 }
 
-/* A session of its own (a terminal's Ctrl-C is for the daemon), default signals, nothing blocked.
- */
+/* A session of its own (a terminal's Ctrl-C is for the daemon), default signals, empty mask. */
 static int set_attributes(posix_spawnattr_t *attr)
 {
     sigset_t none;
@@ -178,7 +177,7 @@ void spawn_link_reap(struct spawn_link *link, bool wait)
     }
 }
 
-void spawn_link_know(struct spawn_link *link, pid_t pid)
+void spawn_link_set_pid(struct spawn_link *link, pid_t pid)
 {
     link->pid = pid;
     if (link->child == 0 && waitpid(pid, NULL, WNOHANG) == 0) {

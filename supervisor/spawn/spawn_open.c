@@ -1,4 +1,4 @@
-/* Finding or starting a spawner, the daemon's orders, and the end. */
+/* Finds or starts a spawner, queues orders, and ends. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 enum {
     ORPHAN_GRACE_MS = 4000,
     HELLO_MS = 4000, /* a new spawner may first kill what an earlier one left */
-    OPEN_MS = 12000, /* in all: an old spawner may take its time to end */
+    OPEN_MS = 12000, /* in total: an old spawner may take some time to end */
     CLOSE_MS = 5000,
     PATH_BYTES = 4096
 };
 
 enum hello { HELLO_TAKEN, HELLO_LEAVING, HELLO_FOREIGN, HELLO_SILENT, HELLO_NO_MEMORY };
 
-/* The next packet into s->news; HELLO_TAKEN when there is one. */
+/* Receives the next packet into s->received; HELLO_TAKEN when there is one. */
 static enum hello next_packet(struct spawn *s, msec until)
 {
     size_t len = 0;
@@ -36,31 +36,31 @@ static enum hello next_packet(struct spawn *s, msec until)
     if (io == LINK_LATER) {
         return HELLO_SILENT;
     }
-    return packet_decode(s->in, len, &s->news, NULL) == BT_OK ? HELLO_TAKEN : HELLO_FOREIGN;
+    return packet_decode(s->in, len, &s->received, NULL) == BT_OK ? HELLO_TAKEN : HELLO_FOREIGN;
 }
 
-static void note_found(struct spawn *s)
+static void add_found(struct spawn *s)
 {
     struct found *f = &s->found[s->found_n++];
 
-    *f = (struct found){.pid = s->news.pid, .hash = s->news.hash};
-    (void)snprintf(f->name, sizeof f->name, "%s", s->news.name);
-    (void)snprintf(f->instance_id, sizeof f->instance_id, "%s", s->news.instance);
+    *f = (struct found){.pid = s->received.pid, .hash = s->received.hash};
+    (void)snprintf(f->name, sizeof f->name, "%s", s->received.name);
+    (void)snprintf(f->instance_id, sizeof f->instance_id, "%s", s->received.instance);
 }
 
 static enum hello shake_hands(struct spawn *s, msec until)
 {
     enum hello hello = next_packet(s, until);
-    uint32_t n = s->news.count;
+    uint32_t n = s->received.count;
 
     if (hello != HELLO_TAKEN) {
         return hello;
     }
-    if (s->news.type != PACKET_HELLO || strcmp(s->news.text, PACKET_VERSION) != 0 ||
+    if (s->received.type != PACKET_HELLO || strcmp(s->received.text, PACKET_VERSION) != 0 ||
         n > 2 * LIMIT_INSTANCES) {
         return HELLO_FOREIGN;
     }
-    spawn_link_know(&s->link, s->news.pid);
+    spawn_link_set_pid(&s->link, s->received.pid);
     free(s->found);
     s->found_n = 0;
     s->found = calloc(n + 1, sizeof *s->found);
@@ -69,29 +69,29 @@ static enum hello shake_hands(struct spawn *s, msec until)
     }
     while (s->found_n < n && hello == HELLO_TAKEN) {
         hello = next_packet(s, until);
-        if (hello == HELLO_TAKEN && s->news.type != PACKET_CHILD) {
+        if (hello == HELLO_TAKEN && s->received.type != PACKET_CHILD) {
             hello = HELLO_FOREIGN;
         } else if (hello == HELLO_TAKEN) {
-            note_found(s);
+            add_found(s);
         }
     }
     return hello;
 }
 
-/* True when it has ended by then. */
+/* True when it has ended in time. */
 static bool end_spawner(struct spawn *s, msec until)
 {
     enum hello last = HELLO_TAKEN;
 
-    (void)spawn_say(s, PACKET_SHUTDOWN, "", 0);
+    (void)spawn_send_order(s, PACKET_SHUTDOWN, "", 0);
     while ((last == HELLO_TAKEN || last == HELLO_FOREIGN) && clock_mono_ms() < until) {
         last = next_packet(s, until);
     }
-    spawn_link_hang_up(&s->link);
+    spawn_link_disconnect(&s->link);
     return last == HELLO_LEAVING;
 }
 
-/* One try: connect, or start and connect, and get to know each other. *ret_done: no other try is
+/* One try: connects, or starts and connects, and exchanges HELLO. *ret_done: no further try is
  * needed. */
 static enum bt_code try_open(struct spawn *s, bool *started, bool *ret_done, msec until,
                              struct bt_error *err)
@@ -114,7 +114,7 @@ static enum bt_code try_open(struct spawn *s, bool *started, bool *ret_done, mse
         *ret_done = true;
         break;
     case HELLO_LEAVING:
-        spawn_link_hang_up(&s->link);
+        spawn_link_disconnect(&s->link);
         spawn_link_reap(&s->link, true);
         break;
     case HELLO_FOREIGN:
@@ -161,7 +161,7 @@ enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spaw
     while (code == BT_OK && !done) {
         code = clock_mono_ms() < until
                    ? try_open(s, &started, &done, until, err)
-                   : err_set(err, BT_TIMEOUT, "%s: no spawner could be had in %d ms",
+                   : err_set(err, BT_TIMEOUT, "%s: no spawner was ready within %d ms",
                              opt->state_dir, OPEN_MS);
     }
     if (code != BT_OK) {
@@ -184,7 +184,8 @@ bool spawn_registered(struct spawn *s, struct str instance_id, msec now)
     struct child *c = spawn_find_instance(s, instance_id);
 
     if (c != NULL && c->pid == 0) {
-        spawn_handle(s, now); /* the news that it exists is on its way; keep the events in order */
+        /* the STARTED packet is still unread; read it first to keep the events in order */
+        spawn_handle(s, now);
         c = spawn_find_instance(s, instance_id);
     }
     if (c == NULL) {
@@ -206,7 +207,7 @@ bool spawn_kill_instance(struct spawn *s, struct str instance_id, const char *wh
     if (c == NULL) {
         return false;
     }
-    c->note = why;
+    c->kill_reason = why;
     spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_KILL, .now = now});
     spawn_flush(s);
     return true;
@@ -304,7 +305,8 @@ void spawn_close(struct spawn *s)
         log_err("spawn.close", "reason=\"the spawner did not end in %d ms\" action=kill", CLOSE_MS);
     }
     if (s->link.child > 0) {
-        (void)kill(s->link.child, SIGKILL); /* ours and not yet waited for: it can be nobody else */
+        /* an unreaped child, so the pid cannot belong to another process */
+        (void)kill(s->link.child, SIGKILL);
         spawn_link_reap(&s->link, true);
     }
     spawn_abandon(s);

@@ -15,7 +15,7 @@
 
 enum { FLAG_NO_CGROUP = 1 };
 
-/* Order of the poll set; behind them come the exec pipes. */
+/* Order of the poll set; the exec pipes follow. */
 enum { POLL_SIGNALS, POLL_LISTENER, POLL_CONN, POLL_FIXED };
 
 void spawner_end(struct spawner *s, msec now)
@@ -26,7 +26,7 @@ void spawner_end(struct spawner *s, msec now)
     s->ending = true;
     s->end_kill_due = msec_add(now, END_GRACE_MS);
     s->end_limit = msec_add(now, END_LIMIT_MS);
-    /* The path goes first: a new daemon that still reaches us sees us leave and makes its own. */
+    /* Removes the path first: a new daemon then starts its own spawner. */
     (void)unlinkat(s->state_dir, "spawner.sock", 0);
     (void)close(s->listener);
     s->listener = -1;
@@ -47,8 +47,8 @@ static bool any_alive(const struct spawner *s)
     return alive;
 }
 
-/* At the end all descendants die, also one that hid from its agent's sweep. */
-static bool strays_left(struct spawner *s)
+/* Kills all descendants, also one that its agent's sweep has missed. True when there were any. */
+static bool kill_descendants(struct spawner *s)
 {
     bool left = false;
 
@@ -58,17 +58,17 @@ static bool strays_left(struct spawner *s)
     proc_clear_marks(&s->procs);
     proc_mark_descendants(&s->procs, getpid());
     for (size_t i = 0; i < s->procs.n; i++) {
-        const struct proc_row *row = &s->procs.rows[i];
+        const struct proc_entry *entry = &s->procs.entries[i];
 
-        if (row->marked && !row->zombie) {
-            (void)proc_signal(row, SIGKILL);
+        if (entry->marked && !entry->zombie) {
+            (void)proc_signal(entry, SIGKILL);
             left = true;
         }
     }
     return left;
 }
 
-/* True when the spawner may go. */
+/* True when the spawner may exit. */
 static bool end_step(struct spawner *s, msec now)
 {
     if (!s->kill_sent && now >= s->end_kill_due) {
@@ -76,10 +76,10 @@ static bool end_step(struct spawner *s, msec now)
         children_kill_all(s, now);
     }
     if (now >= s->end_limit) {
-        log_err("spawner.end", "reason=\"some processes resist\"");
+        log_err("spawner.end", "reason=\"some processes survive SIGKILL\"");
         return true;
     }
-    return !any_alive(s) && !strays_left(s) && (s->conn < 0 || !conn_has_news(s));
+    return !any_alive(s) && !kill_descendants(s) && (s->conn < 0 || !conn_has_pending(s));
 }
 
 static msec next_due(const struct spawner *s)
@@ -120,24 +120,24 @@ static nfds_t fill_polls(struct spawner *s)
     s->polls[POLL_LISTENER] =
         (struct pollfd){.fd = s->conn < 0 ? s->listener : -1, .events = POLLIN};
     s->polls[POLL_CONN] = (struct pollfd){.fd = s->conn, .events = POLLIN};
-    if (conn_has_news(s)) {
+    if (conn_has_pending(s)) {
         s->polls[POLL_CONN].events |= POLLOUT;
     }
     for (uint32_t i = 0; i < s->children_n; i++) {
-        if (s->children[i].state == KID_STARTING && s->children[i].exec_pipe >= 0) {
+        if (s->children[i].state == CHILD_STARTING && s->children[i].exec_pipe >= 0) {
             s->polls[n++] = (struct pollfd){.fd = s->children[i].exec_pipe, .events = POLLIN};
         }
     }
     return n;
 }
 
-static void take_exec_news(struct spawner *s, nfds_t n)
+static void read_exec_results(struct spawner *s, nfds_t n)
 {
     for (uint32_t i = 0; i < s->children_n; i++) {
         struct child *child = &s->children[i];
         bool ready = false;
 
-        for (nfds_t k = POLL_FIXED; k < n && child->state == KID_STARTING && !ready; k++) {
+        for (nfds_t k = POLL_FIXED; k < n && child->state == CHILD_STARTING && !ready; k++) {
             ready = s->polls[k].fd == child->exec_pipe && s->polls[k].revents != 0;
         }
         if (ready) {
@@ -146,17 +146,17 @@ static void take_exec_news(struct spawner *s, nfds_t n)
     }
 }
 
-static void turn(struct spawner *s)
+static void run_cycle(struct spawner *s)
 {
     nfds_t n = fill_polls(s);
     struct signalfd_siginfo info;
     msec now;
 
     if (poll(s->polls, n, wait_ms(s, clock_mono_ms())) < 0) {
-        return; /* EINTR; anything else would show again at once and is not ours to repair */
+        return; /* EINTR; any other error would return at once and cannot be repaired here */
     }
     now = clock_mono_ms();
-    take_exec_news(s, n);
+    read_exec_results(s, n);
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
     }
     children_reap(s, now);
@@ -167,7 +167,7 @@ static void turn(struct spawner *s)
         conn_accept(s);
     }
     children_sweep(s, now);
-    conn_tell(s);
+    conn_send_pending(s);
     if (s->conn < 0 && now >= s->orphan_due) {
         s->orphan_due = MSEC_NEVER;
         spawner_end(s, now);
@@ -179,7 +179,7 @@ static bool set_up_signals(struct spawner *s)
     static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
     sigset_t chld;
 
-    /* Whoever wants an end tells the daemon: a service manager signals all of us at once. */
+    /* A stop goes through the daemon: a service manager signals the whole group at once. */
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
         (void)signal(ignored[i], SIG_IGN);
     }
@@ -191,7 +191,7 @@ static bool set_up_signals(struct spawner *s)
     return s->signals >= 0;
 }
 
-/* Of what came with exec only stderr and the listener stay. */
+/* Of the inherited descriptors only stderr and the listener stay open. */
 static bool set_up_files(struct spawner *s, int listener)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -222,7 +222,7 @@ static int run(struct spawner *s, int listener, bool use_cgroup)
     log_info("spawner.start", "pid=%d cgroup=%s", (int)getpid(), s->cgroup.dir >= 0 ? "yes" : "no");
     s->orphan_due = msec_add(clock_mono_ms(), s->orphan_grace_ms);
     do {
-        turn(s);
+        run_cycle(s);
     } while (!s->ending || !end_step(s, clock_mono_ms()));
     log_info("spawner.end", "pid=%d", (int)getpid());
     return 0;

@@ -1,4 +1,4 @@
-/* The rows of children: start, signal, reap, and the sweep that leaves nothing of a tree. */
+/* The children: start, signal, reap, and the sweep that kills all of a tree. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { LEFTOVERS_LIMIT_MS = 2000, ENTRY_BYTES = 4096 + 32 };
 
 bool child_is_alive(const struct child *child)
 {
-    return child->state == KID_STARTING || child->state == KID_RUNNING;
+    return child->state == CHILD_STARTING || child->state == CHILD_RUNNING;
 }
 
 static struct child *find(struct spawner *s, const char *instance)
@@ -27,50 +27,52 @@ static struct child *find(struct spawner *s, const char *instance)
     return NULL;
 }
 
-static struct child *free_row(struct spawner *s)
+static struct child *free_slot(struct spawner *s)
 {
     for (uint32_t i = 0; i < s->children_n; i++) {
-        if (s->children[i].state == KID_FREE) {
+        if (s->children[i].state == CHILD_FREE) {
             return &s->children[i];
         }
     }
-    return s->children_n < KIDS_MAX ? &s->children[s->children_n++] : NULL;
+    return s->children_n < CHILDREN_MAX ? &s->children[s->children_n++] : NULL;
 }
 
-static void gone(struct spawner *s, struct child *child)
+static void mark_gone(struct spawner *s, struct child *child)
 {
     if (child->exec_pipe >= 0) {
         (void)close(child->exec_pipe);
         child->exec_pipe = -1;
     }
     cgroup_remove(&s->cgroup, child->instance);
-    child->state = KID_GONE;
-    child->tell |= TELL_END;
+    child->state = CHILD_GONE;
+    child->pending_reports |= REPORT_END;
 }
 
-/* A name becomes a file name; the daemon checked it, but a slash here would write anywhere. */
-static bool names_are_sane(const struct packet *order)
+/* The name becomes a file name. The daemon has checked it, but a slash here would write
+ * anywhere. */
+static bool names_are_valid(const struct packet *order)
 {
-    return strlen(order->name) < KID_NAME_BYTES && order->name[0] != 0 && order->name[0] != '.' &&
+    return strlen(order->name) < CHILD_NAME_BYTES && order->name[0] != 0 && order->name[0] != '.' &&
            strchr(order->name, '/') == NULL && strlen(order->instance) == UUID_TEXT_LEN &&
            strchr(order->instance, '/') == NULL && order->argv[0] != NULL;
 }
 
 void children_start(struct spawner *s, struct packet *order)
 {
-    struct child *child = names_are_sane(order) ? free_row(s) : NULL;
+    struct child *child = names_are_valid(order) ? free_slot(s) : NULL;
 
     if (child == NULL) {
-        log_err("spawner.refused", "child=%s reason=\"no row free, or a bad name\"", order->name);
+        log_err("spawner.refused", "child=%s reason=\"no slot free, or an invalid name\"",
+                order->name);
         return;
     }
-    *child = (struct child){.state = KID_STARTING, .hash = order->hash, .exec_pipe = -1};
+    *child = (struct child){.state = CHILD_STARTING, .hash = order->hash, .exec_pipe = -1};
     child->sweep_until = MSEC_NEVER;
-    child->looks = 1;
+    child->empty_passes = 1;
     (void)snprintf(child->name, sizeof child->name, "%s", order->name);
     (void)snprintf(child->instance, sizeof child->instance, "%s", order->instance);
     if (!spawner_fork(s, child, order)) {
-        gone(s, child);
+        mark_gone(s, child);
     }
 }
 
@@ -89,16 +91,16 @@ void children_exec_done(struct child *child)
         (void)snprintf(child->failure, sizeof child->failure, "%s failed: %s", failure.what,
                        strerror(failure.errnum));
     } else {
-        child->tell |= TELL_STARTED;
+        child->pending_reports |= REPORT_STARTED;
     }
-    child->state = KID_RUNNING; /* also a failed one, until it is reaped */
+    child->state = CHILD_RUNNING; /* also after a failure, until it is reaped */
 }
 
 void children_signal(struct spawner *s, const char *instance, int signal)
 {
     struct child *child = find(s, instance);
 
-    /* Not reaped, so the pid cannot be anybody else's. */
+    /* Not reaped, so the pid cannot belong to another process. */
     if (child != NULL && !child->reaped && signal > 0 && signal < NSIG) {
         (void)kill(child->pid, signal);
     }
@@ -135,7 +137,8 @@ void children_reap(struct spawner *s, msec now)
     int status = 0;
     pid_t pid;
 
-    /* Everything below us ends up here, as we are the subreaper: strays are simply reaped. */
+    /* Orphaned descendants become children of the spawner, the subreaper: they are reaped and not
+     * reported. */
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (uint32_t i = 0; i < s->children_n; i++) {
             struct child *child = &s->children[i];
@@ -155,39 +158,41 @@ void children_reap(struct spawner *s, msec now)
 }
 
 /*
- * Marks what belongs to this agent: the children of its children, its session, and, among our own
- * descendants, whoever carries its instance id in the environment (a double fork with setsid lands
- * there).
+ * Marks the processes of this agent: the descendants of its main process, its session, and every
+ * descendant of the spawner with its instance id in the environment (after a double fork with
+ * setsid).
  */
 static void mark_tree(struct spawner *s, const struct child *child)
 {
-    char entry[ENTRY_BYTES];
+    char variable[ENTRY_BYTES];
     pid_t self = getpid();
 
-    (void)snprintf(entry, sizeof entry, "BATON_INSTANCE_ID=%s", child->instance);
+    (void)snprintf(variable, sizeof variable, "BATON_INSTANCE_ID=%s", child->instance);
     proc_clear_marks(&s->procs);
     proc_mark_descendants(&s->procs, self);
     for (size_t i = 0; i < s->procs.n; i++) {
-        struct proc_row *row = &s->procs.rows[i];
-        /* An exiting one might be ours; it is gone in a moment, and waiting for it harms nobody. */
-        bool ours = row->pid == child->pid || row->session == child->pid || row->exiting;
+        struct proc_entry *entry = &s->procs.entries[i];
+        /* The environment of an exiting process cannot be read, so it is included; it is gone in a
+         * moment. */
+        bool ours = entry->pid == child->pid || entry->session == child->pid || entry->exiting;
 
-        row->marked = row->marked && !row->zombie && (ours || proc_has_env(row->pid, entry));
+        entry->marked =
+            entry->marked && !entry->zombie && (ours || proc_has_env(entry->pid, variable));
     }
     proc_mark_descendants(&s->procs, -1);
 }
 
-/* How many still lived. */
+/* Returns how many were alive. */
 static uint32_t kill_marked(struct spawner *s)
 {
     uint32_t n = 0;
 
     for (size_t i = 0; i < s->procs.n; i++) {
-        const struct proc_row *row = &s->procs.rows[i];
+        const struct proc_entry *entry = &s->procs.entries[i];
 
-        if (row->marked && !row->zombie && row->pid != getpid()) {
+        if (entry->marked && !entry->zombie && entry->pid != getpid()) {
             n++;
-            (void)proc_signal(row, SIGKILL);
+            (void)proc_signal(entry, SIGKILL);
         }
     }
     return n;
@@ -205,21 +210,22 @@ static void sweep_one(struct spawner *s, struct child *child, msec now)
     }
     child->sweep_due = msec_add(now, SWEEP_EVERY_MS);
     if (left != 0) {
-        child->looks = 2; /* one that forks and ends all the time can hide from a single look */
-    } else if (child->looks > 0) {
-        child->looks--;
+        child->empty_passes =
+            2; /* a process that forks and exits all the time can miss a single pass */
+    } else if (child->empty_passes > 0) {
+        child->empty_passes--;
     }
-    if (child->reaped && (child->looks == 0 || now >= child->sweep_until)) {
+    if (child->reaped && (child->empty_passes == 0 || now >= child->sweep_until)) {
         if (left != 0) {
             log_err("spawner.unkillable", "child=%s processes=%u", child->name, left);
         }
-        gone(s, child);
+        mark_gone(s, child);
     }
 }
 
 void children_sweep(struct spawner *s, msec now)
 {
-    bool fresh = false;
+    bool listed = false;
 
     for (uint32_t i = 0; i < s->children_n; i++) {
         struct child *child = &s->children[i];
@@ -227,10 +233,10 @@ void children_sweep(struct spawner *s, msec now)
         if (!child_is_alive(child) || !child->sweeping || child->sweep_due > now) {
             continue;
         }
-        if (!fresh && proc_read(&s->procs, NULL) != BT_OK) {
-            return; /* out of memory or files: the next round tries again */
+        if (!listed && proc_read(&s->procs, NULL) != BT_OK) {
+            return; /* out of memory or descriptors: the next cycle tries again */
         }
-        fresh = true;
+        listed = true;
         sweep_one(s, child, now);
     }
 }
@@ -238,10 +244,10 @@ void children_sweep(struct spawner *s, msec now)
 void children_sweep_leftovers(struct spawner *s)
 {
     msec until = msec_add(clock_mono_ms(), LEFTOVERS_LIMIT_MS);
-    char entry[ENTRY_BYTES];
+    char variable[ENTRY_BYTES];
     uint32_t left;
 
-    (void)snprintf(entry, sizeof entry, "BATON_STATE=%s", s->state_path);
+    (void)snprintf(variable, sizeof variable, "BATON_STATE=%s", s->state_path);
     do {
         if (proc_read(&s->procs, NULL) != BT_OK) {
             return;
@@ -249,10 +255,11 @@ void children_sweep_leftovers(struct spawner *s)
         proc_clear_marks(&s->procs);
         proc_mark_ancestors(&s->procs, getpid());
         for (size_t i = 0; i < s->procs.n; i++) {
-            struct proc_row *row = &s->procs.rows[i];
+            struct proc_entry *entry = &s->procs.entries[i];
 
-            row->marked = !row->marked && !row->zombie && proc_has_env(row->pid, entry) &&
-                          proc_has_env(row->pid, "BATON_SPAWNED=1");
+            entry->marked = !entry->marked && !entry->zombie &&
+                            proc_has_env(entry->pid, variable) &&
+                            proc_has_env(entry->pid, "BATON_SPAWNED=1");
         }
         left = kill_marked(s);
         if (left != 0) {

@@ -1,5 +1,5 @@
-/* The daemon's connection: orders in, facts out. What is owed is kept as flags in the rows, so
- * nothing can queue up. */
+/* The daemon's connection: orders in, reports out. Unsent reports are flags of the children, so no
+ * queue can grow. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,16 +7,16 @@
 #include "protocol/base/log.h"
 #include "supervisor/spawn/spawner_internal.h"
 
-enum { PACKETS_PER_TURN = 64 };
+enum { PACKETS_PER_CYCLE = 64 };
 
-static void forget_gone(struct spawner *s)
+static void free_gone_children(struct spawner *s)
 {
     for (uint32_t i = 0; i < s->children_n; i++) {
         struct child *child = &s->children[i];
 
-        child->tell = 0;
-        if (child->state == KID_GONE) {
-            child->state = KID_FREE;
+        child->pending_reports = 0;
+        if (child->state == CHILD_GONE) {
+            child->state = CHILD_FREE;
         }
     }
 }
@@ -28,9 +28,9 @@ void conn_close(struct spawner *s, msec now)
     }
     (void)close(s->conn);
     s->conn = -1;
-    s->hello_owed = false;
+    s->hello_pending = false;
     s->orphan_due = msec_add(now, s->orphan_grace_ms);
-    forget_gone(s);
+    free_gone_children(s);
     log_info("spawner.alone", "graceMs=%llu", (unsigned long long)s->orphan_grace_ms);
 }
 
@@ -51,30 +51,30 @@ void conn_accept(struct spawner *s)
     }
     s->conn = fd;
     s->orphan_due = MSEC_NEVER;
-    s->hello_owed = true;
-    forget_gone(s);
+    s->hello_pending = true;
+    free_gone_children(s);
     for (uint32_t i = 0; i < s->children_n; i++) {
         if (child_is_alive(&s->children[i])) {
-            s->children[i].tell = TELL_CHILD;
+            s->children[i].pending_reports = REPORT_CHILD;
         }
     }
 }
 
-/* What an agent's process can tell by that it was spawned, and what leftovers of a killed spawner
- * are known by. */
-static void add_own_mark(struct packet *order)
+/* Adds the variable by which an agent knows that it was spawned, and a spawner finds what a killed
+ * one left. */
+static void add_spawned_variable(struct packet *order)
 {
-    static char mark[] = "BATON_SPAWNED=1";
+    static char variable[] = "BATON_SPAWNED=1";
     size_t n = 0;
 
     while (order->env[n] != NULL) {
         n++;
     }
-    order->env[n] = mark;
+    order->env[n] = variable;
     order->env[n + 1] = NULL;
 }
 
-static void obey(struct spawner *s, size_t len, msec now)
+static void handle_order(struct spawner *s, size_t len, msec now)
 {
     struct packet *p = &s->packet;
     struct bt_error err;
@@ -89,7 +89,7 @@ static void obey(struct spawner *s, size_t len, msec now)
         return;
     }
     if (p->type == PACKET_START && !s->ending) {
-        add_own_mark(p);
+        add_spawned_variable(p);
         children_start(s, p);
     } else if (p->type == PACKET_SIGNAL) {
         children_signal(s, p->instance, p->status);
@@ -100,7 +100,7 @@ static void obey(struct spawner *s, size_t len, msec now)
 
 void conn_read(struct spawner *s, msec now)
 {
-    for (unsigned i = 0; i < PACKETS_PER_TURN && s->conn >= 0; i++) {
+    for (unsigned i = 0; i < PACKETS_PER_CYCLE && s->conn >= 0; i++) {
         ssize_t n = recv(s->conn, s->in, sizeof s->in, MSG_DONTWAIT);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -110,12 +110,12 @@ void conn_read(struct spawner *s, msec now)
             conn_close(s, now);
             return;
         }
-        obey(s, (size_t)n, now);
+        handle_order(s, (size_t)n, now);
     }
 }
 
 /* False: not now (the socket is full), or never (it is closed, which the next read shows). */
-static bool say(struct spawner *s, const struct packet *p)
+static bool send_packet(struct spawner *s, const struct packet *p)
 {
     buf_clear(&s->out);
     packet_encode(p, &s->out);
@@ -123,17 +123,17 @@ static bool say(struct spawner *s, const struct packet *p)
            send(s->conn, s->out.at, s->out.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)s->out.len;
 }
 
-static bool say_hello(struct spawner *s)
+static bool send_hello(struct spawner *s)
 {
     struct packet hello = {.type = PACKET_HELLO, .pid = getpid(), .text = PACKET_VERSION};
 
     for (uint32_t i = 0; i < s->children_n; i++) {
-        hello.count += (s->children[i].tell & TELL_CHILD) != 0;
+        hello.count += (s->children[i].pending_reports & REPORT_CHILD) != 0;
     }
-    return say(s, &hello);
+    return send_packet(s, &hello);
 }
 
-static bool say_about(struct spawner *s, struct child *child)
+static bool send_reports(struct spawner *s, struct child *child)
 {
     struct packet p = {.pid = child->pid,
                        .status = child->status,
@@ -144,57 +144,59 @@ static bool say_about(struct spawner *s, struct child *child)
     static const struct {
         unsigned flag;
         enum packet_type type;
-    } facts[] = {
-        {TELL_CHILD, PACKET_CHILD}, {TELL_STARTED, PACKET_STARTED}, {TELL_END, PACKET_EXITED}};
+    } facts[] = {{REPORT_CHILD, PACKET_CHILD},
+                 {REPORT_STARTED, PACKET_STARTED},
+                 {REPORT_END, PACKET_EXITED}};
 
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
-        if ((child->tell & facts[i].flag) == 0) {
+        if ((child->pending_reports & facts[i].flag) == 0) {
             continue;
         }
         p.type = facts[i].type;
         if (p.type == PACKET_EXITED && child->failure[0] != 0) {
             p.type = PACKET_START_FAILED;
         }
-        if (!say(s, &p)) {
+        if (!send_packet(s, &p)) {
             return false;
         }
-        child->tell &= ~facts[i].flag;
+        child->pending_reports &= ~facts[i].flag;
     }
-    if (child->state == KID_GONE) {
-        child->state = KID_FREE;
+    if (child->state == CHILD_GONE) {
+        child->state = CHILD_FREE;
     }
     return true;
 }
 
-void conn_tell(struct spawner *s)
+void conn_send_pending(struct spawner *s)
 {
     if (s->conn < 0) {
-        forget_gone(s);
+        free_gone_children(s);
         return;
     }
-    if (s->hello_owed && !say_hello(s)) {
+    if (s->hello_pending && !send_hello(s)) {
         return;
     }
-    s->hello_owed = false;
-    /* The children of HELLO come first: the daemon counts them before it believes anything else. */
+    s->hello_pending = false;
+    /* The children of HELLO come first: the daemon counts them before it accepts other packets. */
     for (uint32_t i = 0; i < s->children_n; i++) {
-        if ((s->children[i].tell & TELL_CHILD) != 0 && !say_about(s, &s->children[i])) {
+        if ((s->children[i].pending_reports & REPORT_CHILD) != 0 &&
+            !send_reports(s, &s->children[i])) {
             return;
         }
     }
     for (uint32_t i = 0; i < s->children_n; i++) {
-        if (s->children[i].tell != 0 && !say_about(s, &s->children[i])) {
+        if (s->children[i].pending_reports != 0 && !send_reports(s, &s->children[i])) {
             return;
         }
     }
 }
 
-bool conn_has_news(const struct spawner *s)
+bool conn_has_pending(const struct spawner *s)
 {
-    bool news = s->hello_owed;
+    bool received = s->hello_pending;
 
-    for (uint32_t i = 0; i < s->children_n && !news; i++) {
-        news = s->children[i].tell != 0;
+    for (uint32_t i = 0; i < s->children_n && !received; i++) {
+        received = s->children[i].pending_reports != 0;
     }
-    return news;
+    return received;
 }

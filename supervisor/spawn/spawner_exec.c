@@ -1,5 +1,4 @@
-/* From fork to exec: what an agent gets is decided here, line by line (README, "What an agent
- * process gets"). */
+/* From fork to exec: what an agent process gets (README, "What an agent process gets"). */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -51,12 +50,12 @@ static void set_limits(const struct packet *order, int failure)
     }
 }
 
-/* Signals were blocked by the parent, so that one sent before this point waits instead of being
+/* The parent has blocked the signals, so a signal sent before this point is pending, not
  * ignored. */
 static void reset_signals(void)
 {
     /* A zeroed kernel sigaction. glibc hides signals 32 and 33, which its posix_spawn leaves
-     * ignored in us. */
+     * ignored in this process. */
     static const uint64_t by_default[8];
     sigset_t none;
 
@@ -79,7 +78,7 @@ _Noreturn static void become_agent(const struct setup *set)
         fail(set->failure, "parent death signal");
     }
     if (getppid() != set->spawner) {
-        _exit(127); /* it died before the line above could tell us */
+        _exit(127); /* the spawner died before PDEATHSIG was set */
     }
     if (dup2(set->null, STDIN_FILENO) < 0 || dup2(set->log, STDOUT_FILENO) < 0 ||
         dup2(set->log, STDERR_FILENO) < 0) {
@@ -97,16 +96,16 @@ _Noreturn static void become_agent(const struct setup *set)
     }
     (void)umask(077);
     reset_signals();
-    environ = order->env; /* execvp takes PATH from it */
+    environ = order->env; /* execvp reads PATH from it */
     (void)execvp(order->argv[0], order->argv);
     fail(FAILURE_FD, "exec");
 }
 
-/* Appends; a file that has grown to its cap becomes .1 first. */
+/* Opens for append; a file that has reached its cap is renamed to .1 first. */
 static int open_log(int state_dir, const char *name)
 {
-    char path[KID_NAME_BYTES + 16];
-    char old[KID_NAME_BYTES + 16];
+    char path[CHILD_NAME_BYTES + 16];
+    char old[CHILD_NAME_BYTES + 16];
     struct stat st;
 
     (void)mkdirat(state_dir, "log", 0700);

@@ -1,7 +1,7 @@
 /*
- * The spawner's own state, shared by its four files: spawner.c (main, loop, end), spawner_conn.c
- * (the daemon's connection), spawner_kids.c (rows of children: start, reap, sweep), spawner_exec.c
- * (from fork to exec).
+ * The spawner's state, shared by its four files: spawner.c (main, loop, end), spawner_conn.c (the
+ * daemon's connection), spawner_children.c (start, reap, sweep), spawner_exec.c (from fork to
+ * exec).
  */
 #ifndef SPAWN_SPAWNER_INTERNAL_H
 #define SPAWN_SPAWNER_INTERNAL_H
@@ -19,62 +19,62 @@
 #include "supervisor/spawn/proc.h"
 
 enum {
-    KIDS_MAX = 2 * LIMIT_INSTANCES, /* old ones may still be dying while the new ones start */
-    KID_NAME_BYTES = 81,
-    KID_REASON_BYTES = 128,
-    SWEEP_EVERY_MS = 10, /* between two looks for what is left of a tree */
+    CHILDREN_MAX = 2 * LIMIT_INSTANCES, /* old ones may still be dying while new ones start */
+    CHILD_NAME_BYTES = 81,
+    CHILD_REASON_BYTES = 128,
+    SWEEP_EVERY_MS = 10, /* between two passes over the processes of a tree */
     SWEEP_LIMIT_MS = 3000,
     END_GRACE_MS = 500,  /* from TERM to KILL when the daemon is gone */
-    END_LIMIT_MS = 4000, /* after that the spawner's own end (PDEATHSIG) is the last means */
+    END_LIMIT_MS = 4000, /* then the spawner exits, and PDEATHSIG kills its children */
     LOG_MAX_BYTES = 10 * 1024 * 1024,
     LISTEN_FD = 3
 };
 
 enum child_state {
-    KID_FREE,
-    KID_STARTING, /* forked; the exec pipe is still open */
-    KID_RUNNING,
-    KID_GONE, /* nothing of it lives; the row waits until the daemon was told */
-    KID_STATE_COUNT
+    CHILD_FREE,
+    CHILD_STARTING, /* forked; the exec pipe is still open */
+    CHILD_RUNNING,
+    CHILD_GONE, /* no process lives; the slot is kept until the daemon has the report */
+    CHILD_STATE_COUNT
 };
 
-/* What the daemon has not heard yet. A flag per fact bounds what a slow daemon can make us keep. */
-enum { TELL_CHILD = 1u << 0, TELL_STARTED = 1u << 1, TELL_END = 1u << 2 };
+/* Unsent reports of a child. One flag per report bounds the memory, however slow the daemon is. */
+enum { REPORT_CHILD = 1u << 0, REPORT_STARTED = 1u << 1, REPORT_END = 1u << 2 };
 
 struct child {
     enum child_state state;
-    unsigned tell;
-    char name[KID_NAME_BYTES];
+    unsigned pending_reports;
+    char name[CHILD_NAME_BYTES];
     char instance[UUID_TEXT_LEN + 1];
-    char failure[KID_REASON_BYTES]; /* why it could not be started; "" = it was */
+    char failure[CHILD_REASON_BYTES]; /* why it could not be started; "" = it was */
     uint64_t hash;
     pid_t pid;
     int status; /* of wait, once reaped */
     int exec_pipe;
     bool reaped;
-    bool sweeping;  /* the whole tree is to die */
-    unsigned looks; /* how many more empty looks prove that nothing is left */
+    bool sweeping;         /* the whole tree is being killed */
+    unsigned empty_passes; /* how many more empty passes prove that nothing is left */
     msec sweep_due;
-    msec sweep_until; /* set when reaped; then only stray processes can be left */
+    msec sweep_until; /* set when reaped: then only other processes of the tree can be left */
 };
 
-/* What the child tells the spawner through the CLOEXEC pipe when it cannot become the agent. */
+/* The child's report through the CLOEXEC pipe when it cannot become the agent. */
 struct exec_failure {
     int errnum;
     char what[24];
 };
 
 struct spawner {
-    struct child children[KIDS_MAX];
-    uint32_t children_n; /* rows ever used */
+    struct child children[CHILDREN_MAX];
+    uint32_t children_n; /* slots ever used */
     int signals;         /* signalfd of SIGCHLD */
     int listener;
     int conn; /* -1 = no daemon */
     int state_dir;
     const char *state_path;
     msec orphan_grace_ms;
-    msec orphan_due; /* no daemon by then: end; MSEC_NEVER while there is one */
-    bool hello_owed;
+    msec orphan_due; /* ends then without a daemon; MSEC_NEVER while there is one */
+    bool hello_pending;
     bool ending;
     bool kill_sent; /* ending: TERM's grace is over */
     msec end_kill_due;
@@ -84,7 +84,7 @@ struct spawner {
     struct buf out;
     struct packet packet; /* the one being read */
     uint8_t in[PACKET_BYTES + 1];
-    struct pollfd polls[KIDS_MAX + 3];
+    struct pollfd polls[CHILDREN_MAX + 3];
 };
 
 /* spawner.c: TERM to all, KILL after the grace; the loop returns when nothing is left. */
@@ -93,27 +93,28 @@ void spawner_end(struct spawner *s, msec now);
 /* spawner_conn.c */
 void conn_accept(struct spawner *s);
 void conn_read(struct spawner *s, msec now);
-/* Says as much of what is owed as the socket takes. */
-void conn_tell(struct spawner *s);
-bool conn_has_news(const struct spawner *s);
+/* Sends the pending reports that fit into the socket. */
+void conn_send_pending(struct spawner *s);
+bool conn_has_pending(const struct spawner *s);
 void conn_close(struct spawner *s, msec now);
 
-/* spawner_kids.c */
+/* spawner_children.c */
 void children_start(struct spawner *s, struct packet *order);
 void children_signal(struct spawner *s, const char *instance, int signal);
 void children_kill(struct spawner *s, const char *instance, msec now);
 void children_kill_all(struct spawner *s, msec now);
-/* The exec pipe of this row has something to say: exec succeeded, or why not. */
+/* Reads the exec pipe of this child: exec succeeded, or why it failed. */
 void children_exec_done(struct child *child);
 void children_reap(struct spawner *s, msec now);
 void children_sweep(struct spawner *s, msec now);
-/* Processes of an earlier spawner of this state directory that was killed; blocks at most 2 s. */
+/* Kills processes of an earlier spawner of this state directory that was killed; blocks at most 2
+ * s. */
 void children_sweep_leftovers(struct spawner *s);
 bool child_is_alive(const struct child *child);
 
 /*
- * spawner_exec.c: forks; the child becomes the agent or writes a struct exec_failure to *ret_pipe
- * and exits. Failures before the fork go to child->failure, and false is returned.
+ * spawner_exec.c: forks; the child becomes the agent, or writes a struct exec_failure to *ret_pipe
+ * and exits. A failure before the fork is in child->failure; then false is returned.
  */
 bool spawner_fork(struct spawner *s, struct child *child, struct packet *order);
 #endif

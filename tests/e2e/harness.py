@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 BIN = pathlib.Path(os.environ.get("BATON_BIN", ROOT / "build" / "dev" / "bin"))
 
 import sp  # noqa: E402  (the path is set just above)
-import story  # noqa: E402
+import event_order  # noqa: E402
 
 BUNDLED = """
 agents:
@@ -195,8 +195,8 @@ class Daemon:
             self.process.terminate()
         return self.process.wait(seconds)
 
-    def check_stories(self):
-        """The order of the events of every plan, while the daemon can still be asked. See story.py."""
+    def check_event_order(self):
+        """The order of the events of every plan, while the daemon can still be asked. See event_order.py."""
         if self.process is None or self.process.poll() is not None:
             return
         try:
@@ -214,7 +214,7 @@ class Daemon:
                 if view.get("planSeq") != events[-1]["planSeq"]:
                     events = self.events(plan_id)  # it went on meanwhile
                     view = None
-            story.check(events, view)
+            event_order.check(events, view)
 
     def clean(self):
         spawner = [p for p in children_of(1) if self._is_ours(p)]
@@ -253,7 +253,7 @@ class BatonTest(unittest.TestCase):
     def daemon(self, **kwargs):
         d = Daemon(self, **{k: v for k, v in kwargs.items() if k != "agents"})
         self.addCleanup(d.clean)
-        self.addCleanup(d.check_stories)
+        self.addCleanup(d.check_event_order)
         return d.start(agents=kwargs.get("agents", True))
 
     def write_plan(self, daemon, name, plan):

@@ -1,4 +1,4 @@
-"""What peers may say wrongly (RELIABILITY, bad inputs): each is refused in words or harms only its own step, and the
+"""Wrong input from peers (G15): each is refused in words or harms only its own step, and the
 daemon goes on. One daemon for a table; the same pid before and after."""
 import json
 import socket

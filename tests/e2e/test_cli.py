@@ -55,6 +55,9 @@ class Help(Cli):
         words = subprocess.run(["bash", "-c", script + "\nCOMP_WORDS=(baton statu); COMP_CWORD=1; _baton; echo ${COMPREPLY[@]}"],
                                capture_output=True, text=True, timeout=10).stdout.split()
         self.assertEqual(words, ["status"])
+        words = subprocess.run(["bash", "-c", script + "\nCOMP_WORDS=(baton events --vocabulary ptc); COMP_CWORD=3; _baton; echo ${COMPREPLY[@]}"],
+                               capture_output=True, text=True, timeout=10).stdout.split()
+        self.assertEqual(words, ["ptc-runner", "ptc-runner-telemetry"])
         self.err("completion", "fish", code=2)
 
     def test_slips_are_named_with_what_was_meant(self):

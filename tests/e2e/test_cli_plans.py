@@ -275,7 +275,7 @@ class Shown(OnStage):
 
 
 class Followed(OnStage):
-    """`run` over a story that is told whole at the first question."""
+    """`run` when the first answer holds all events of the plan."""
 
     def run_story(self, *events, steps=({"stepId": "a"}, {"stepId": "b"}), args=(), code=0, **answers):
         s = self.stage({"plan.submit": {"planId": PLAN}, "plan.get": view(*steps),

@@ -121,7 +121,7 @@ class GoldenJournal(BatonTest):
     def setUp(self):
         self.d = harness.Daemon(self, config="")
         self.addCleanup(self.d.clean)
-        self.addCleanup(self.d.check_stories)
+        self.addCleanup(self.d.check_event_order)
         self.d.state.mkdir(mode=0o700)
         shutil.copy(FOLDER / self.name, self.d.state / "journal.db")
         (self.d.state / "journal.db").chmod(0o600)

@@ -105,7 +105,7 @@ class OutOfPlace(Jobs):
 
 
 class StepsOnly(Jobs):
-    """What a configuration says of steps is not said of errands."""
+    """What a configuration sets for steps does not hold for jobs."""
     policy = ", plannerTimeoutMs: 20000, onFailure: ask, maxRetries: 0"
 
     def test_a_job_that_fails_asks_nobody(self):

@@ -24,7 +24,7 @@ class NoKey(BatonTest):
     def make(self, key, api="openai"):
         self.d = Daemon(self, config=LLM.replace("KEY", key).replace("openai", api))
         self.addCleanup(self.d.clean)
-        self.addCleanup(self.d.check_stories)
+        self.addCleanup(self.d.check_event_order)
         return self.d
 
     def up(self, key, written=None):

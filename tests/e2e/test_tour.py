@@ -1,5 +1,5 @@
-"""The tour of the top README: each command of it is run as it stands there, in order; and the two examples that need the
-agents of tour.yaml, by an independent count."""
+"""deploy/TOUR.md and the top README: each command is run as it stands there, in order, and the README's print what it shows;
+and the two examples that need the agents of tour.yaml, by an independent count."""
 import json
 import os
 import pathlib
@@ -67,15 +67,57 @@ class Tour(BatonTest):
     def plan_of(self, said):
         return re.search(r"plan ([0-9A-F-]{36})", said).group(1)
 
-    def test_every_command_of_the_readme_does_what_it_says(self):
+    def commands_of_readme(self):
+        """[(command, lines that it prints)] of the section with the prompts."""
         text = (ROOT / "README.md").read_text()
-        text = text[text.index("## Five minutes"):text.index("## One turn")]
+        text = text[text.index("## Six commands"):text.index("## Write an agent")]
+        found = []
+        for line in re.findall(r"^    (.*)$", text, re.M):
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+        return found
+
+    def test_commands_of_the_readme_print_what_it_shows(self):
+        def shape(lines):
+            """Ids, times and the place of the state differ; steps that run at once end in any order."""
+            text = "\n".join(lines)
+            for what, name in ((r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}", "ID"), (r"\S+T[0-9:.]+Z", "TIME"), (r"\d+ ms", "MS"),
+                               (r"(?<=state in )\S+", "STATE"), (r"(?m)^ +\d+ ", "SEQ ")):
+                text = re.sub(what, name, text)
+            return sorted(text.split("\n"))
+
+        shown = self.commands_of_readme()
+        self.assertEqual(len(shown), 6)
+        for command, lines in shown:
+            done = self.sh(command)
+            self.assertEqual(shape((done.stderr + done.stdout).rstrip("\n").split("\n")), shape(lines), command)
+
+    def test_agents_of_the_readme_are_those_of_the_examples(self):
+        text = (ROOT / "README.md").read_text()
+        blocks = ["\n".join(re.findall(r"^    (.*)$", b, re.M)) for b in re.split(r"\n\n(?=\S)", text[text.index("## Write an agent"):])]
+        in_c = next(b for b in blocks if "bt_step" in b)
+        greeter = (EXAMPLES / "agents" / "greeter.c").read_text()
+        for line in in_c.split("\n"):
+            self.assertIn(line, greeter.split("\n"))
+        settings = json.loads(next(b for b in blocks if "agentId" in b))
+        self.up()
+        path = self.root / "shout.json"
+        path.write_text(json.dumps(settings))
+        self.background("baton-agent-exec --settings shout.json")
+        plan = {"steps": [{"stepId": "a", "agentId": "shouter", "skill": "shout", "task": "Say it in capitals", "parameters": {"input": "hello"}}]}
+        (self.root / "loud.json").write_text(json.dumps(plan))
+        self.assertEqual(self.sh("baton run --plan loud.json").stdout.strip(), "HELLO")
+
+    def test_every_command_of_the_tour_does_what_it_says(self):
+        text = (ROOT / "deploy" / "TOUR.md").read_text()
         commands = [c.strip() for c in re.sub(r"\\\n +", "", "\n".join(re.findall(r"^    (.*)$", text, re.M))).split("\n")]
         told, ran = "", []
         for command in commands:
             line, _, remark = command.partition("  #")
             line = line.strip().replace(LOG, str(self.log)).replace("dir=/var/log", "dir=%s" % self.d.work)
-            if line.split()[0] in ELSEWHERE or line == "baton down" or "greet" in line or "shout" in line:
+            if not line or line.startswith(("#", "events=")) or line.split()[0] in ELSEWHERE or line == "baton down" or "greet" in line or "shout" in line:
                 continue
             if line.endswith("&"):
                 self.background(line[:-1])

@@ -226,12 +226,12 @@ def turns(vocabulary, said):
     """What is told of one plan or one turn each: the checks are about one."""
     found, plan = {}, 0
     for e in said:
-        if vocabulary == "s002":
+        if vocabulary == "agent-turn":
             plan = e.get("turnId", e.get("planId"))
-        elif vocabulary != "s000":  # a handoff does not say which; it follows the start of its step
+        elif vocabulary != "ai-sdk":  # a handoff does not say which; it follows the start of its step
             plan = e.get("planId", plan)
         found.setdefault(plan, []).append(e)
-        if vocabulary == "s000" and e["type"] in ("complete", "error"):
+        if vocabulary == "ai-sdk" and e["type"] in ("complete", "error"):
             plan += 1
     return found.values()
 
@@ -240,7 +240,7 @@ class Live(Plans):
     def test_every_kind_of_plan_is_told_as_each_document_says(self):
         for name, plan in self.run_all():
             types = {e["type"] for e in self.d.events(plan)}
-            for vocabulary in ALL if name in ("parallel", "replan", "replan_elsewhere", "review", "written") else ("s002", "s003"):
+            for vocabulary in ALL if name in ("parallel", "replan", "replan_elsewhere", "review", "written") else ("agent-turn", "ptc-runner"):
                 with self.subTest(name, vocabulary=vocabulary):
                     said = read(self.d.cli("events", plan, "--vocabulary", vocabulary))
                     vocabularies.check(vocabulary, said)
@@ -252,10 +252,10 @@ class Live(Plans):
         self.acts("a", "b", "c")
         self.act("f", BROKEN)
         self.plan_replan()
-        said = read(self.d.cli("events", self.plan, "--vocabulary", "s002", "--type", "tool_call"))
+        said = read(self.d.cli("events", self.plan, "--vocabulary", "agent-turn", "--type", "tool_call"))
         self.assertEqual([e["payload"]["toolName"] for e in said], ["worker.act"] * 3)
         self.assertEqual([e["payload"]["args"] for e in said][-1], {"name": "b"})
-        created = read(self.d.cli("events", self.plan, "--vocabulary", "s002", "--type", "plan_created"))[0]["payload"]
+        created = read(self.d.cli("events", self.plan, "--vocabulary", "agent-turn", "--type", "plan_created"))[0]["payload"]
         self.assertEqual(created["stepCount"], 3)
         self.assertEqual(created["steps"][0], {"tool": "worker.act", "args": {"name": "a"}})
 
@@ -270,18 +270,18 @@ class Live(Plans):
         self.acts("a", "b")
         self.act("f", BROKEN)
         self.plan_replan_elsewhere()
-        ends = {e["stepId"]: e for e in self.told("s001", "plan_step_completed")}
+        ends = {e["stepId"]: e for e in self.told("plan-executor", "plan_step_completed")}
         self.assertIn("the disk is full", ends["f"]["error"])
-        self.assertEqual([(e["fromAgent"]["agentId"], e["toAgent"]["agentId"]) for e in self.told("s001", "agent_handoff")],
+        self.assertEqual([(e["fromAgent"]["agentId"], e["toAgent"]["agentId"]) for e in self.told("plan-executor", "agent_handoff")],
                          [("supervisor", "worker"), ("worker", "told")])
-        said = self.told("s003")
-        vocabularies.check("s003", said)
+        said = self.told("ptc-runner")
+        vocabularies.check("ptc-runner", said)
         self.assertEqual([(e["type"], e["payload"].get("task_id")) for e in said[3:10]],
                          [("task_started", "f"), ("task_failed", "f"), ("replan_started", "f"), ("replan_finished", None), ("execution_started", None),
                           ("task_skipped", "a"), ("task_started", "b")])
         self.assertIn("the disk is full", said[4]["payload"]["reason"])
-        said = self.told("s003-telemetry")
-        vocabularies.check("s003-telemetry", said)
+        said = self.told("ptc-runner-telemetry")
+        vocabularies.check("ptc-runner-telemetry", said)
         began = [e for e in self.events("plan_step_started") if e["stepId"] == "f"][0]["tsMs"]
         stop = [e for e in said if e["event"][2:] == ["task", "stop"] and e["metadata"]["task_id"] == "f"]
         self.assertEqual([e["measurements"]["duration"] for e in stop], [(self.events("replan_started")[0]["tsMs"] - began) * 10 ** 6])
@@ -294,18 +294,18 @@ class Live(Plans):
         self.act("f", BROKEN)
         self.act("plan", say({"steps": [step("b")]}))
         self.run_plan([step("a"), step("f", maxRetries=0)], policy={"onFailure": "replan", "replan": {"agent": "planner", "cooldownMs": 1}})
-        self.assertEqual(self.told("s003", "task_skipped"), [])
-        self.assertEqual([[t["id"] for t in e["metadata"]["plan"]["tasks"]] for e in self.told("s003-telemetry", "execution.start")], [["a", "f"], ["b"]])
+        self.assertEqual(self.told("ptc-runner", "task_skipped"), [])
+        self.assertEqual([[t["id"] for t in e["metadata"]["plan"]["tasks"]] for e in self.told("ptc-runner-telemetry", "execution.start")], [["a", "f"], ["b"]])
 
     def test_only_what_somebody_planned_is_told_as_planned(self):
         self.acts("a")
         self.act("plan", say({"steps": [step("a")]}))
         self.run_plan([step("a")], goal="given")
-        self.assertEqual(self.told("s003", "planning_started", "planning_finished") + self.told("s003-telemetry", "plan.generated"), [])
+        self.assertEqual(self.told("ptc-runner", "planning_started", "planning_finished") + self.told("ptc-runner-telemetry", "plan.generated"), [])
         self.plan = self.d.ask("plan.submit", goal="asked for", planner="agent:planner", dryRun=True)["planId"]
         self.d.wait_plan(self.plan)
-        self.assertEqual([e["type"] for e in self.told("s003")], ["planning_started", "planning_finished"])
-        self.assertEqual(len(self.told("s003-telemetry", "plan.generated")), 1)
+        self.assertEqual([e["type"] for e in self.told("ptc-runner")], ["planning_started", "planning_finished"])
+        self.assertEqual(len(self.told("ptc-runner-telemetry", "plan.generated")), 1)
 
     def test_planning_that_is_called_off_has_an_end(self):
         self.act("plan", "exec sleep 60")
@@ -313,8 +313,8 @@ class Live(Plans):
         self.wait_asked("plan")
         self.d.ask("plan.cancel", planId=self.plan)
         self.d.wait_plan(self.plan)
-        said = self.told("s003")
-        vocabularies.check("s003", said)
+        said = self.told("ptc-runner")
+        vocabularies.check("ptc-runner", said)
         self.assertEqual([e["type"] for e in said], ["planning_started", "planning_failed"])
         self.assertIn("ancelled", said[1]["payload"]["reason"])
 
@@ -325,7 +325,7 @@ class Live(Plans):
         self.teller("sum", lambda r: asked.append(r["parameters"]["durationMs"]) or {"outcome": "completed", "result": {"text": "# It is done"}})
         self.plan = self.d.ask("plan.submit", goal="do both", planner="agent:planner", policy={"synthesis": {"agentId": "sum", "skill": "do"}})["planId"]
         self.d.wait_plan(self.plan)
-        end = self.told("s002", "turn_end")[0]["payload"]
+        end = self.told("agent-turn", "turn_end")[0]["payload"]
         self.assertEqual((end["message"], end["duration"]), ("# It is done", self.between("planning_started", "plan_completed") * 10 ** 6))
         self.assertGreaterEqual(end["duration"], 300 * 10 ** 6)
         self.assertGreaterEqual(asked[0], 300)
@@ -334,7 +334,7 @@ class Live(Plans):
         self.act("n", say(42))
         self.act("t", say("42 apples"))
         self.run_plan([step("n"), step("t")])
-        self.assertEqual([e["payload"]["result"] for e in self.told("s002", "tool_result")], [42, "42 apples"])
+        self.assertEqual([e["payload"]["result"] for e in self.told("agent-turn", "tool_result")], [42, "42 apples"])
 
     def test_plan_that_nobody_could_make_says_why_to_the_person_who_decides(self):
         w = self.writer([{"steps": [step("x", agentId="nobody")]}, {"steps": [step("x", agentId="nobody")]}])
@@ -345,7 +345,7 @@ class Live(Plans):
         self.assertEqual((review["kind"], review["error"]), ("planning", why))
         self.assertEqual([r["error"] for r in json.loads(self.d.cli("reviews", "--json"))], [why])
         self.assertIn("error      " + why[:40], self.d.cli("reviews"))
-        self.assertEqual(self.told("s004"), [{"type": "ERROR_RECOVERY", "context": {"error": why, "node": "planner"}, "metadata": {"recoverable": True}}])
+        self.assertEqual(self.told("orchestrator-log"), [{"type": "ERROR_RECOVERY", "context": {"error": why, "node": "planner"}, "metadata": {"recoverable": True}}])
         self.d.ask("plan.cancel", planId=self.plan)
         self.d.wait_plan(self.plan)
         w.close()
@@ -353,7 +353,7 @@ class Live(Plans):
     def test_following_tells_it_while_it_happens(self):
         self.acts("a")
         self.act("hold", "until [ -e go ]; do sleep 0.02; done; " + say("held"))
-        command = [harness.BIN / "baton", "events", "--follow", "--vocabulary", "s003", "--state", self.d.state, "--timeout", "20s"]
+        command = [harness.BIN / "baton", "events", "--follow", "--vocabulary", "ptc-runner", "--state", self.d.state, "--timeout", "20s"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as follower:
             self.addCleanup(lambda: follower.poll() is None and follower.kill())
             self.plan = self.d.submit({"steps": [step("hold"), step("a")], "goal": "live"})
@@ -361,7 +361,7 @@ class Live(Plans):
             self.assertEqual([e["type"] for e in said], ["execution_started", "task_started"])
             (self.d.work / "go").write_text("")
             said += [json.loads(follower.stdout.readline()) for _ in range(4)]
-            vocabularies.check("s003", said)
+            vocabularies.check("ptc-runner", said)
             follower.terminate()
             self.assertEqual(follower.wait(20), 130)
 
@@ -406,18 +406,30 @@ class Told(unittest.TestCase):
         self.assertIn("unknown vocabulary 's005'", said)
         for vocabulary in ALL:
             self.assertIn(vocabulary, said)
+        self.assertNotIn("s000", said)
+
+    def test_alias_gives_the_same_bytes_as_its_readable_name(self):
+        aliases = {"s000": "ai-sdk", "s001": "plan-executor", "s002": "agent-turn", "s003": "ptc-runner", "s003-telemetry": "ptc-runner-telemetry",
+                   "s004": "orchestrator-log"}
+        self.assertEqual(sorted(aliases.values()), ALL)
+        s = self.stage(self.recorded("chain"))
+        for alias, name in aliases.items():
+            with self.subTest(alias):
+                by_name, _ = s.cli("events", "--vocabulary", name)
+                self.assertTrue(by_name)
+                self.assertEqual(s.cli("events", "--vocabulary", alias)[0], by_name)
 
     def test_type_and_limit_are_about_the_words_that_are_told(self):
         s = self.stage(self.recorded("chain"))
-        out, _ = s.cli("events", "--vocabulary", "s002", "--type", "tool_call,turn_end")
+        out, _ = s.cli("events", "--vocabulary", "agent-turn", "--type", "tool_call,turn_end")
         self.assertEqual([e["type"] for e in read(out)], ["tool_call", "tool_call", "turn_end"])
-        out, _ = s.cli("events", "--vocabulary", "s002", "--limit", "3")
+        out, _ = s.cli("events", "--vocabulary", "agent-turn", "--limit", "3")
         self.assertEqual([e["type"] for e in read(out)], ["turn_start", "plan_created", "plan_step_start"])
 
     def test_sse_is_one_data_line_and_an_empty_one_for_each(self):
         s = self.stage(self.recorded("chain"))
-        plain, _ = s.cli("events", "--vocabulary", "s000")
-        out, _ = s.cli("events", "--vocabulary", "s000", "--sse")
+        plain, _ = s.cli("events", "--vocabulary", "ai-sdk")
+        out, _ = s.cli("events", "--vocabulary", "ai-sdk", "--sse")
         self.assertEqual(out, "".join("data: %s\n\n" % line for line in plain.splitlines()))
         self.assertEqual(plain.count("\n"), 3)
         out, _ = s.cli("events", "--sse", "--limit", "1")
@@ -425,7 +437,7 @@ class Told(unittest.TestCase):
         self.assertTrue(out.startswith("data: ") and out.endswith("}\n\n"))
 
     def test_a_session_has_its_turns_each_once(self):
-        said = read((STREAMS / "turns.s002").read_text())
+        said = read((STREAMS / "turns.agent-turn").read_text())
         for name in ("turn_start", "turn_end"):
             found = [e["turnId"] for e in said if e["type"] == name]
             self.assertEqual(len(found), 4)

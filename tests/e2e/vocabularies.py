@@ -1,7 +1,7 @@
 """What a subscriber may count on in each other vocabulary: members and order, written from the documents that they come from.
 
-    check("s002", said)                  # the objects of one plan or turn, in order
-    check("s002", said, whole=False)     # of a subscriber that began in the middle: pairs may lack their first half
+    check("agent-turn", said)                  # the objects of one plan or turn, in order
+    check("agent-turn", said, whole=False)     # of a subscriber that began in the middle: pairs may lack their first half
 """
 import re
 
@@ -27,9 +27,9 @@ def is_count(value, least=0):
     need(isinstance(value, int) and not isinstance(value, bool) and value >= least, "a whole number", value)
 
 
-# ---- S000: the stream of objects ----
+# ---- ai-sdk: the stream of objects ----
 
-def s000(said, whole):
+def ai_sdk(said, whole):
     done = 0
     for n, e in enumerate(said):
         t = e["type"]
@@ -52,11 +52,11 @@ def s000(said, whole):
         need((t in ("complete", "error")) == (n == len(said) - 1), "complete or error is the last one", said[-2:])
 
 
-# ---- S001: §3.5 ----
+# ---- plan-executor: §3.5 of its document ----
 
 STEP = ("stepId", "stepIndex", "agentId", "agentName", "task")
 BASE = ("type", "sessionId", "eventId", "timestamp")
-S001 = {
+PLAN_EXECUTOR = {
     "plan_generated": (("planId", "query", "steps", "estimatedSteps"), ()),
     "plan_step_started": (("planId",) + STEP, ()),
     "plan_step_completed": (("planId", "stepId", "stepIndex", "status"), ("result", "error")),
@@ -65,13 +65,13 @@ S001 = {
 }
 
 
-def s001(said, whole):
+def plan_executor(said, whole):
     whole = whole and len(said) > 1  # a plan that could not be made only ends
     started, ended = set(), set()
     for n, e in enumerate(said):
         t = e.get("type")
-        need(t in S001, "a type of S001", e)
-        required, optional = S001[t]
+        need(t in PLAN_EXECUTOR, "a type of plan-executor", e)
+        required, optional = PLAN_EXECUTOR[t]
         members(e, BASE + required, optional)
         need(UUID.match(e["eventId"]) and TIME.match(e["timestamp"]) and isinstance(e["sessionId"], str), "base fields", e)
         need((t == "plan_generated") == (n == 0) or not whole, "plan_generated is the first", e)
@@ -86,11 +86,11 @@ def s001(said, whole):
             need(e["agentName"] or not e["agentId"], "a name falls back to the id", e)
             started.add(e["stepIndex"])
         elif t == "plan_step_completed":
-            need(e["status"] in ("completed", "failed", "skipped"), "a status of S001", e)
+            need(e["status"] in ("completed", "failed", "skipped"), "a status of plan-executor", e)
             need(e["stepIndex"] not in ended, "a step ends once", e)
             ended.add(e["stepIndex"])
         elif t == "plan_completed":
-            need(e["status"] in ("completed", "failed", "cancelled"), "a status of S001", e)
+            need(e["status"] in ("completed", "failed", "cancelled"), "a status of plan-executor", e)
             need(started <= ended or not whole, "all that began has ended", started - ended)
         else:
             members(e["fromAgent"], ("agentId", "agentName"))
@@ -99,9 +99,9 @@ def s001(said, whole):
             need(started or not whole, "a handoff is after a start", e)
 
 
-# ---- S002: the linear view of one turn ----
+# ---- agent-turn: the linear view of one turn ----
 
-S002 = {
+AGENT_TURN = {
     "turn_start": (("timestamp",), ()),
     "plan_created": (("stepCount", "steps"), ()),
     "plan_step_start": (("index", "stepCount", "tool", "args"), ()),
@@ -113,15 +113,15 @@ S002 = {
 }
 
 
-def s002(said, whole):
+def agent_turn(said, whole):
     order = ["turn_start", "plan_created", "steps", "text_delta", "turn_end"]
     at, texts, open_steps, ids = 0, 0, {}, set()
     last = None
     for n, e in enumerate(said):
         t, p = e.get("type"), e.get("payload")
         members(e, ("type", "payload"), ("planId", "turnId"))
-        need(t in S002, "a type of S002, none of steering_mode or thinking", e)
-        required, optional = S002[t]
+        need(t in AGENT_TURN, "a type of agent-turn, none of steering_mode or thinking", e)
+        required, optional = AGENT_TURN[t]
         if not whole:
             required, optional = tuple(r for r in required if r != "stepCount"), optional + ("stepCount",)
         members(p, required, optional)
@@ -170,9 +170,9 @@ def s002(said, whole):
     need(at == 4, "a turn ends", last)
 
 
-# ---- S003: type event/0 ----
+# ---- ptc-runner: type event/0 ----
 
-S003 = {
+PTC_RUNNER = {
     "planning_started": (("mission",), ()),
     "planning_finished": (("task_count", "plan"), ()),
     "planning_failed": (("reason",), ()),
@@ -195,15 +195,15 @@ S003 = {
 COUNTS = ("task_count", "duration_ms", "attempt", "validation_errors", "total_replans", "new_tasks")
 
 
-def s003(said, whole):
+def ptc_runner(said, whole):
     planning = running = replanning = False
     executed = last = None
     tasks, gates, replans = {}, set(), 0
     for e in said:
         t, p = e.get("type"), e.get("payload")
         members(e, ("type", "payload"), ("planId",))
-        need(t in S003, "an event of S003", e)
-        required = S003[t][0]
+        need(t in PTC_RUNNER, "an event of ptc-runner", e)
+        required = PTC_RUNNER[t][0]
         may_lack = () if whole else ("mission", "task_count", "duration_ms")
         members(p, [r for r in required if r not in may_lack], may_lack)
         need(set(p) <= set(required), "members of the type", e)
@@ -265,7 +265,7 @@ TELEMETRY = {
 }
 
 
-def telemetry(said, whole):
+def ptc_runner_telemetry(said, whole):
     open_tasks, running, stopped, last, starts = set(), False, False, None, 0
     for e in said:
         members(e, ("event", "measurements", "metadata"), ("planId",))
@@ -301,9 +301,9 @@ def telemetry(said, whole):
     need(not running, "an execution stops", said[-1:])
 
 
-# ---- S004: log events, and the planner's interrupt ----
+# ---- orchestrator-log: log events, and the planner's interrupt ----
 
-def s004(said, whole):
+def orchestrator_log(said, whole):
     begun = set()
     for e in said:
         if "event" not in e:
@@ -320,7 +320,8 @@ def s004(said, whole):
             begun.discard(e["task_id"])
 
 
-CHECKS = {"s000": s000, "s001": s001, "s002": s002, "s003": s003, "s003-telemetry": telemetry, "s004": s004}
+CHECKS = {"ai-sdk": ai_sdk, "plan-executor": plan_executor, "agent-turn": agent_turn, "ptc-runner": ptc_runner,
+          "ptc-runner-telemetry": ptc_runner_telemetry, "orchestrator-log": orchestrator_log}
 
 
 def check(vocabulary, said, whole=True):

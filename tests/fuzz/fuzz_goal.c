@@ -2,7 +2,7 @@
 #include "house.h"
 
 #include "supervisor/keyword/planner.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/read.h"
 
 enum { PROBLEMS_MAX = 16 };
 

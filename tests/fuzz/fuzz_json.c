@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf json;
     struct buf again;
 
-    buf_init(&doc, json_doc_room(size));
+    buf_init(&doc, json_doc_capacity(size));
     buf_init(&json, 1 << 24);
     buf_init(&again, 1 << 24);
     if (json_to_doc(text, NULL, &doc, &err) == BT_OK) {

@@ -26,7 +26,7 @@ static enum bt_code take(void *self, struct str json, bool chunk, struct bt_erro
     struct buf doc;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(json.len * 3 + 16));
+    buf_init(&doc, json_doc_capacity(json.len * 3 + 16));
     code = dialect_json(json, BYTES_MAX, &doc, err);
     if (code == BT_OK) {
         code = dialect_read(a, doc_from_buf(&doc), chunk, err);

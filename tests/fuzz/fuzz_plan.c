@@ -5,8 +5,8 @@
 
 #include "protocol/wire/doc.h"
 #include "protocol/wire/msg.h"
-#include "supervisor/plan/plan_read.h"
-#include "supervisor/plan/plan_reader.h"
+#include "supervisor/plan/read.h"
+#include "supervisor/plan/reader_internal.h"
 
 enum { PROBLEMS_MAX = 16, AGENTS_MAX = 8 };
 
@@ -96,8 +96,8 @@ static void accepted(struct plan *p, const struct buf *normalised, struct regist
         require(nobody || str_is(p->steps[i].agent_id, "files") ||
                 str_is(p->steps[i].agent_id, "calc"));
     }
-    require(plan_read_again(doc_from_buf(normalised), &defaults, registry, arena, &again, &err) ==
-            BT_OK);
+    require(plan_read_canonical(doc_from_buf(normalised), &defaults, registry, arena, &again,
+                                &err) == BT_OK);
     require(plan_write(again, &out, &err) == BT_OK);
     require(out.len == normalised->len && memcmp(out.at, normalised->at, out.len) == 0);
     buf_done(&out);
@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (registry == NULL) {
         registry = house(&kept);
     }
-    buf_init(&doc, json_doc_room(size));
+    buf_init(&doc, json_doc_capacity(size));
     buf_init(&normalised, 1 << 24);
     if (json_to_doc((struct str){(const char *)data, size}, NULL, &doc, &err) == BT_OK) {
         if (plan_read(doc_from_buf(&doc), &defaults, registry, &arena, &plan, &problems,

@@ -2,7 +2,7 @@
  * compared; what was checked with all its defaults can be filled. */
 #include "house.h"
 
-#include "supervisor/plan/plan_diff.h"
+#include "supervisor/plan/diff.h"
 #include "supervisor/plan/recipe.h"
 
 enum { PROBLEMS_MAX = 16 };
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (registry == NULL) {
         registry = house(&kept);
     }
-    buf_init(&doc, json_doc_room(size));
+    buf_init(&doc, json_doc_capacity(size));
     buf_init(&filled, 1 << 22);
     if (json_to_doc((struct str){(const char *)data, size}, NULL, &doc, &err) == BT_OK) {
         const struct doc recipe = doc_at(doc_from_buf(&doc), 0);

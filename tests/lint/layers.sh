@@ -27,19 +27,24 @@ BEGIN {
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
-    # these five still include each other in a circle
-    five = base " protocol/wire protocol/jsonschema protocol/link registry supervisor/core supervisor/journal supervisor/events supervisor/keyword supervisor/plan supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api"
-    may["supervisor/engine"] = five
-    may["supervisor/query"] = five
-    may["supervisor/dispatch"] = five
-    may["supervisor/conversation"] = five
-    may["supervisor/api"] = five
-    cli = base " protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/cli/common"
-    may["supervisor/cli"] = cli " supervisor/cli"
+    # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
+    below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
+    may["supervisor/engine"] = below " protocol/link supervisor/keyword"
+    may["supervisor/query"] = below " supervisor/engine"
+    may["supervisor/dispatch"] = below " protocol/jsonschema supervisor/keyword supervisor/engine supervisor/query"
+    may["supervisor/conversation"] = below " supervisor/engine supervisor/query supervisor/dispatch"
+    may["supervisor/api"] = below " supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation"
+    # the command line: common <- view <- chat <- verbs <- main.c
+    common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
+    may["supervisor/cli/common"] = common " supervisor/config/yaml.h supervisor/plan"
+    may["supervisor/cli/view"] = common
+    may["supervisor/cli/chat"] = common " supervisor/cli/view"
+    may["supervisor/cli/verbs"] = common " baton/vocabulary.h supervisor/cli/view supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h"
+    may["supervisor/cli"] = base " supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
-    may["supervisor"] = base " protocol/client/state.h supervisor/engine supervisor/config supervisor/spawn"
+    may["supervisor"] = base " protocol/client/state.h supervisor/engine supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
     may["agents/sdk"] = base " protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h"
     # a library: the only rooms that include it
@@ -49,17 +54,21 @@ BEGIN {
     only["<yaml.h>"] = "supervisor/config"
     only["<curl/"] = "agents/http agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
-    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/session", pure, " ")
+    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/agent_state", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
 }
 function room_of(path,   name, best) {
     best = ""
     for (name in may) {
-        if (index(path, name) == 1 && length(name) > length(best)) {
+        if (index(path, name) == 1 && path_ends(path, name) && length(name) > length(best)) {
             best = name
         }
     }
     return best == "agents/" ? substr(path, 1, 6 + index(substr(path, 8), "/")) : best
+}
+# a prefix is whole path components, or a file name without its extension: agents/llm/model is no model_call.c
+function path_ends(path, name) {
+    return name ~ /\/$/ || substr(path, length(name) + 1, 1) ~ /^[\/.]?$/
 }
 function listed(path, list,   parts, n, i) {
     n = split(list, parts, " ")
@@ -69,6 +78,10 @@ function listed(path, list,   parts, n, i) {
         }
     }
     return 0
+}
+function folder_of(path) {
+    sub(/\/[^\/]*$/, "", path)
+    return path
 }
 function say(text) {
     print FILENAME ":" FNR ": " text
@@ -82,6 +95,9 @@ function say(text) {
         if (quoted[2] !~ /^embedded/) {
             say("include by the path from the root: " quoted[2])
         }
+    } else if (quoted[2] ~ /_internal\.h$/ && quoted[2] !~ /^supervisor\/core\// &&
+               folder_of(quoted[2]) != folder_of(FILENAME)) {
+        say("only its own room may include " quoted[2])
     } else if (index(quoted[2], room "/") != 1 && index(FILENAME, quoted[2]) == 0 && !listed(quoted[2], allowed)) {
         say(room " must not include " quoted[2])
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Each bug of supervisor/core/mutant.h must turn a test red; without one all of them must be green.
 # usage: sh tests/mutants/run.sh [--all] [NUMBER...]
-#   --all   goes on after the first red test, and prints the rows of the table in tests/README.md
+#   --all   goes on after the first red test, and prints the rows of the table in tests/mutants/README.md
 set -eu
 cd "$(dirname "$0")/../.."
 exec </dev/null

@@ -10,8 +10,8 @@
 
 #include "protocol/wire/doc.h"
 #include "protocol/wire/msg.h"
-#include "supervisor/plan/plan_read.h"
-#include "supervisor/plan/plan_reader.h"
+#include "supervisor/plan/read.h"
+#include "supervisor/plan/reader_internal.h"
 
 enum { PROBLEMS_MAX = 64, AGENTS_MAX = 64 };
 
@@ -135,8 +135,8 @@ static void read_back(struct sieve *s, const struct buf *normalised)
     struct buf out;
 
     buf_init(&out, LIMIT_STEP_BYTES);
-    if (plan_read_again(doc_from_buf(normalised), &defaults, s->registry, &s->arena, &again,
-                        &err) != BT_OK ||
+    if (plan_read_canonical(doc_from_buf(normalised), &defaults, s->registry, &s->arena, &again,
+                            &err) != BT_OK ||
         plan_write(again, &out, &err) != BT_OK || out.len != normalised->len ||
         memcmp(out.at, normalised->at, out.len) != 0) {
         (void)fprintf(stderr, "plan_sieve: read back, it is another plan: %s\n", err.msg);

@@ -42,8 +42,8 @@ static const char *find(struct str s, const char *what)
     return s.len == 0 ? NULL : memmem(s.ptr, s.len, what, strlen(what));
 }
 
-/* The text behind the reasoning. Only what stands at the beginning is reasoning: a tag inside of
- * an answer may be what the answer is about. */
+/* The text after the reasoning. Only reasoning at the beginning is removed: a tag within an answer
+ * may be part of it. */
 static struct str skip_thinking(struct str s, const char *open, const char *close)
 {
     const char *end;
@@ -51,7 +51,8 @@ static struct str skip_thinking(struct str s, const char *open, const char *clos
     if (starts(s, open)) {
         end = find(s, close);
         if (end == NULL) {
-            return (struct str){s.ptr + s.len, 0}; /* it never got to the answer */
+            /* the reasoning has no end, so there is no answer */
+            return (struct str){s.ptr + s.len, 0};
         }
         return trim(behind(s, (size_t)(end - s.ptr) + strlen(close)));
     }
@@ -71,7 +72,8 @@ struct str answer_parser_clean(struct str text)
         text = skip_thinking(text, "<think>", "</think>");
         text = skip_thinking(text, "<thinking>", "</thinking>");
     }
-    /* Some templates put the opening tag into the prompt: only the closing one comes back. */
+    /* Some chat templates put the opening tag into the prompt: the output has only the closing
+     * one. */
     lone = find(text, "</think>");
     if (lone != NULL) {
         const char *open = find(text, "<think>");
@@ -84,7 +86,7 @@ struct str answer_parser_clean(struct str text)
 
 /* ---- the one JSON value ---- */
 
-/* The length of the balanced value that begins s; 0 when it does not end. */
+/* The length of the balanced value at the beginning of s; 0 when it has no end. */
 static size_t balanced(struct str s)
 {
     size_t depth = 0;
@@ -117,12 +119,12 @@ static bool opens(char c)
 struct search {
     cJSON *found;
     uint32_t values;
-    bool cut;              /* a value began and did not end */
-    struct bt_error first; /* why the first candidate was none */
+    bool cut;              /* a value has no end */
+    struct bt_error first; /* why the first candidate is not a value */
     bool tried;
 };
 
-/* Arrays count only where nothing but one is asked for: prose has [1] and [sic]. */
+/* Arrays count only when the text has no other: prose has [1] and [sic]. */
 static void try_one(struct search *s, struct str text)
 {
     cJSON *value = NULL;
@@ -213,9 +215,9 @@ static enum bt_code fits(const struct schema *schema, const cJSON *value, struct
     return code;
 }
 
-/* What is wrong is said of the value as it came. */
-static enum bt_code fits_or_mends(const struct schema *schema, const cJSON *tree, cJSON *value,
-                                  struct bt_error *err)
+/* The error describes the value before repair. */
+static enum bt_code fits_or_repaired(const struct schema *schema, const cJSON *tree, cJSON *value,
+                                     struct bt_error *err)
 {
     enum bt_code code = fits(schema, value, err);
 
@@ -228,7 +230,7 @@ static enum bt_code fits_or_mends(const struct schema *schema, const cJSON *tree
     return code;
 }
 
-/* {"name", "arguments": {} or "{}"}: moved out of the tree when it fits. */
+/* Unwraps {"name", "arguments": {} or "{}"}: moves the arguments out of the tree when they fit. */
 static cJSON *unwrap(cJSON *value, const struct schema *schema, const cJSON *tree)
 {
     static const char *const members[] = {"arguments", "parameters", "input"};
@@ -244,7 +246,7 @@ static cJSON *unwrap(cJSON *value, const struct schema *schema, const cJSON *tre
         } else if (cJSON_IsString(at)) {
             (void)!answer_parser_json(str_from(at->valuestring), &inner, NULL);
         }
-        if (inner != NULL && fits_or_mends(schema, tree, inner, NULL) != BT_OK) {
+        if (inner != NULL && fits_or_repaired(schema, tree, inner, NULL) != BT_OK) {
             cJSON_Delete(inner);
             inner = NULL;
         }
@@ -260,7 +262,7 @@ enum bt_code answer_parser_fit(struct str text, const struct schema *schema, con
     enum bt_code code = answer_parser_json(text, &value, err);
 
     if (code == BT_OK) {
-        code = fits_or_mends(schema, tree, value, err);
+        code = fits_or_repaired(schema, tree, value, err);
     }
     if (code == BT_INVALID && value != NULL) {
         inner = unwrap(value, schema, tree);
@@ -278,7 +280,7 @@ enum bt_code answer_parser_fit(struct str text, const struct schema *schema, con
     return code;
 }
 
-/* ---- strict ---- */
+/* ---- strict schemas ---- */
 
 bool answer_parser_lists(const cJSON *list, const char *name)
 {
@@ -308,7 +310,8 @@ static bool all_required(const cJSON *properties, const cJSON *required)
 
 static bool strict_node(const cJSON *node, unsigned depth)
 {
-    static const char *const no[] = {"default", "allOf", "not", "if", "patternProperties", "oneOf"};
+    static const char *const failed[] = {"default",           "allOf", "not", "if",
+                                         "patternProperties", "oneOf"};
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(node, "type");
     const cJSON *properties = cJSON_GetObjectItemCaseSensitive(node, "properties");
     const cJSON *items = cJSON_GetObjectItemCaseSensitive(node, "items");
@@ -317,8 +320,8 @@ static bool strict_node(const cJSON *node, unsigned depth)
     if (!cJSON_IsObject(node) || type == NULL || depth > STRICT_DEPTH) {
         return cJSON_GetObjectItemCaseSensitive(node, "enum") != NULL && depth <= STRICT_DEPTH;
     }
-    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
-        if (cJSON_GetObjectItemCaseSensitive(node, no[i]) != NULL) {
+    for (size_t i = 0; i < sizeof failed / sizeof failed[0]; i++) {
+        if (cJSON_GetObjectItemCaseSensitive(node, failed[i]) != NULL) {
             return false;
         }
     }

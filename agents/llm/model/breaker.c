@@ -1,6 +1,6 @@
 #include "agents/llm/model/breaker.h"
 
-bool breaker_ask(struct breaker *b, msec now)
+bool breaker_allow(struct breaker *b, msec now)
 {
     if (b->open_until == 0) {
         return true;

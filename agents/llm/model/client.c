@@ -33,11 +33,11 @@ enum bt_code llm_client_new(struct llm_config *config, struct llm_client **ret,
     (void)pthread_mutex_init(&c->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&c->never, &attr);
+    (void)pthread_cond_init(&c->sleep_cond, &attr);
     (void)pthread_condattr_destroy(&attr);
     for (uint32_t i = 0; i < config->n; i++) {
         const struct llm_provider *p = &config->providers[i];
-        c->at[i].ladder.output_mode = dialect_output_mode(p->dialect, p->output_mode);
+        c->at[i].server_caps.output_mode = dialect_output_mode(p->dialect, p->output_mode);
         c->at[i].breaker =
             (struct breaker){.failures = p->breaker_failures, .cooldown_ms = p->breaker_ms};
     }
@@ -61,7 +61,7 @@ void llm_client_free(struct llm_client *c)
         net_free(c->net);
         recording_free(c->recording);
         llm_config_free(c->config);
-        (void)pthread_cond_destroy(&c->never);
+        (void)pthread_cond_destroy(&c->sleep_cond);
         (void)pthread_mutex_destroy(&c->lock);
         free(c);
     }
@@ -77,7 +77,7 @@ enum llm_output_mode llm_client_output_mode(struct llm_client *c, uint32_t provi
     enum llm_output_mode output_mode;
 
     (void)pthread_mutex_lock(&c->lock);
-    output_mode = c->at[provider].ladder.output_mode;
+    output_mode = c->at[provider].server_caps.output_mode;
     (void)pthread_mutex_unlock(&c->lock);
     return output_mode;
 }
@@ -116,7 +116,7 @@ static bool another_may_help(const struct provider_call *a, enum bt_code code)
            a->reply->finish != LLM_FINISH_REFUSAL && clock_mono_ms() < a->request.deadline;
 }
 
-/* The newest failure first, since its code is what counts; and the one before it. */
+/* Puts the newest failure first, since its code is returned, and the one before it after it. */
 static void add_cause(struct bt_error *all, enum bt_code code, const struct bt_error *why)
 {
     const struct bt_error before = *all;
@@ -130,7 +130,7 @@ static void add_cause(struct bt_error *all, enum bt_code code, const struct bt_e
                   (int)utf8_cut(before.msg, strlen(before.msg), CAUSE_MAX), before.msg);
 }
 
-static enum bt_code ask_all(struct provider_call *a, struct bt_error *err)
+static enum bt_code try_providers(struct provider_call *a, struct bt_error *err)
 {
     const struct llm_config *config = a->c->config;
     struct bt_error why = {0};
@@ -154,7 +154,8 @@ static enum bt_code ask_all(struct provider_call *a, struct bt_error *err)
         }
     }
     if (code != BT_OK && a->reply->calls == 0 && a->refused_ms < a->reply->retry_after_ms) {
-        a->reply->retry_after_ms = a->refused_ms; /* nobody was asked: before that, nobody will */
+        /* no request was sent: the breaker decides when one can be */
+        a->reply->retry_after_ms = a->refused_ms;
     }
     if (code != BT_OK && err != NULL) {
         *err = all;
@@ -162,12 +163,12 @@ static enum bt_code ask_all(struct provider_call *a, struct bt_error *err)
     return code;
 }
 
-/* ---- the form ---- */
+/* ---- answers by a schema ---- */
 
-/* What does not fit is the caller's to judge; what cannot be had stays NULL. */
-static enum bt_code ask_as_is(struct provider_call *a, struct bt_error *err)
+/* The caller judges whether the answer fits; without a JSON value *json stays NULL. */
+static enum bt_code complete_as_is(struct provider_call *a, struct bt_error *err)
 {
-    enum bt_code code = ask_all(a, err);
+    enum bt_code code = try_providers(a, err);
     struct bt_error why;
 
     if (code == BT_OK) {
@@ -184,7 +185,7 @@ static enum bt_code ask_as_is(struct provider_call *a, struct bt_error *err)
     return code;
 }
 
-static enum bt_code ask_form(struct provider_call *a, struct bt_error *err)
+static enum bt_code complete_with_repair(struct provider_call *a, struct bt_error *err)
 {
     struct llm_turn turns[LLM_TURNS_MAX + 2 * REPAIRS_MAX];
     char *said = NULL;
@@ -195,7 +196,7 @@ static enum bt_code ask_form(struct provider_call *a, struct bt_error *err)
     a->request.turns = turns;
     buf_init(&wrong, 4096);
     for (;;) {
-        code = ask_all(a, err);
+        code = try_providers(a, err);
         if (code != BT_OK) {
             break;
         }
@@ -232,8 +233,8 @@ static enum bt_code ask_form(struct provider_call *a, struct bt_error *err)
     return code;
 }
 
-/* Answers are read by the schema that is sent, without what may be missing. */
-static enum bt_code ask_by_schema(struct provider_call *a, struct bt_error *err)
+/* The reader's schema: the one that is sent, without the requirement of optional members. */
+static enum bt_code complete_by_schema(struct provider_call *a, struct bt_error *err)
 {
     static const char *const none[] = {NULL};
     const struct llm_request *r = &a->request;
@@ -247,15 +248,15 @@ static enum bt_code ask_by_schema(struct provider_call *a, struct bt_error *err)
     if (code == BT_OK) {
         a->schema = schema;
         a->tree = tree;
-        code = r->as_is ? ask_as_is(a, err) : ask_form(a, err);
+        code = r->as_is ? complete_as_is(a, err) : complete_with_repair(a, err);
     }
     schema_free(schema);
     cJSON_Delete(tree);
     return code;
 }
 
-enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, struct llm_reply *ret,
-                     struct bt_error *err)
+enum bt_code llm_complete(struct llm_client *c, const struct llm_request *request,
+                          struct llm_reply *ret, struct bt_error *err)
 {
     struct provider_call a = {.c = c, .request = *request, .reply = ret, .refused_ms = MSEC_NEVER};
     struct bt_error local = {0};
@@ -270,9 +271,9 @@ enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, st
                        LLM_TURNS_MAX);
     }
     if (request->schema == NULL) {
-        code = ask_all(&a, err);
+        code = try_providers(&a, err);
     } else {
-        code = ask_by_schema(&a, err);
+        code = complete_by_schema(&a, err);
     }
     if (code != BT_OK) {
         secrets_redact_error(&c->config->secrets, err);

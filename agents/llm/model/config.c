@@ -61,7 +61,7 @@ static bool header_value(const char *s)
     return true;
 }
 
-/* Settings are shown to people; what authorises belongs to a key source. */
+/* Settings are shown to people; a header that authorises must come from a key source. */
 static bool is_secret_header(const char *name)
 {
     static const char *const words[] = {"authorization", "key", "token", "cookie", "secret"};
@@ -81,7 +81,7 @@ static enum bt_code read_headers(struct llm_config *c, struct llm_provider *p, c
     uint32_t n = 0;
     struct buf line;
 
-    c->reading = "headers";
+    c->member = "headers";
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(map, "headers"))
     {
         if (!header_name(item->string) || !header_value(item->valuestring)) {
@@ -103,7 +103,7 @@ static enum bt_code read_headers(struct llm_config *c, struct llm_provider *p, c
     if (p->dialect == LLM_ANTHROPIC) {
         p->headers[n] = "anthropic-version: 2023-06-01";
     }
-    c->reading = "keyHeader";
+    c->member = "keyHeader";
     p->key_header = text(map, "keyHeader");
     if (p->key_header != NULL && !header_name(p->key_header)) {
         return err_set(err, BT_INVALID, "keyHeader: '%.40s' is no header", p->key_header);
@@ -138,8 +138,8 @@ static enum bt_code read_key(struct llm_config *c, struct llm_provider *p, const
     struct key_source from;
     enum bt_code code = llm_key_find(map, &from, err);
 
-    c->reading = from.member;
-    if (code == BT_OK && from.name != NULL && c->replay == NULL && !c->only_rules) {
+    c->member = from.member;
+    if (code == BT_OK && from.name != NULL && c->replay == NULL && !c->rules_only) {
         code = secrets_load(&c->secrets, from.source, from.name, &p->key, err);
         return code == BT_OK ? BT_OK : err_wrap(err, "%s", from.member);
     }
@@ -173,7 +173,7 @@ static enum bt_code read_url(struct llm_config *c, struct llm_provider *p, const
     struct str base = str_from(text(map, "baseUrl"));
     enum bt_code code;
 
-    c->reading = "baseUrl";
+    c->member = "baseUrl";
     while (base.len > 0 && base.ptr[base.len - 1] == '/') {
         base.len--;
     }
@@ -182,7 +182,7 @@ static enum bt_code read_url(struct llm_config *c, struct llm_provider *p, const
         return err_wrap(err, "baseUrl");
     }
     if (p->proxy != NULL && !p->allow_http && !url_is_https(base)) {
-        c->reading = "proxy";
+        c->member = "proxy";
         return err_set(err, BT_INVALID, "proxy: http through a proxy needs allowHttp: true");
     }
     buf_init(&url, 4096);
@@ -221,7 +221,7 @@ enum bt_code llm_provider_read(struct llm_config *c, const cJSON *map, struct bt
     return code == BT_OK ? read_key(c, p, map, err) : code;
 }
 
-/* Two providers may share a variable, so all are wiped at the end. */
+/* Two providers may share a variable, so all variables are wiped at the end. */
 static void forget_variables(const cJSON *list)
 {
     const cJSON *map = NULL;

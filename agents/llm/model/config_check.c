@@ -1,4 +1,4 @@
-/* The settings looked at without keys, by who starts the agent that will read them. */
+/* Checks the settings without keys, for the program that starts the agent. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,20 +11,21 @@
 
 enum { PROBLEMS_MAX = 16 };
 
-/* "baseUrl: expected ..." of the member baseUrl is told at the member. */
-static void tell_provider(const struct llm_teller *to, uint32_t ix, const char *member,
-                          const char *why)
+/* Moves "baseUrl: expected ..." to the pointer of baseUrl. */
+static void report_provider(const struct llm_problem_sink *to, uint32_t ix, const char *member,
+                            const char *why)
 {
     const size_t n = member != NULL ? strlen(member) : 0;
     char pointer[64];
 
     (void)snprintf(pointer, sizeof pointer, "/providers/%u%s%s", ix, n > 0 ? "/" : "",
                    n > 0 ? member : "");
-    to->tell(to->of, pointer,
-             n > 0 && strncmp(why, member, n) == 0 && why[n] == ':' ? why + n + 2 : why);
+    to->report(to->of, pointer,
+               n > 0 && strncmp(why, member, n) == 0 && why[n] == ':' ? why + n + 2 : why);
 }
 
-static enum bt_code tell_shape(const cJSON *tree, const struct llm_teller *to, struct bt_error *err)
+static enum bt_code report_shape(const cJSON *tree, const struct llm_problem_sink *to,
+                                 struct bt_error *err)
 {
     struct schema_problem problems[PROBLEMS_MAX];
     uint32_t n = 0;
@@ -32,17 +33,17 @@ static enum bt_code tell_shape(const cJSON *tree, const struct llm_teller *to, s
         llm_rules_check(LLM_RULES_SECTION, tree, problems, PROBLEMS_MAX, &n, err);
 
     for (uint32_t i = 0; code == BT_INVALID && i < n && i < PROBLEMS_MAX; i++) {
-        to->tell(to->of, problems[i].path, problems[i].message);
+        to->report(to->of, problems[i].path, problems[i].message);
     }
     return code;
 }
 
-enum bt_code llm_config_check(cJSON *tree, const struct llm_teller *to, struct bt_error *err)
+enum bt_code llm_config_check(cJSON *tree, const struct llm_problem_sink *to, struct bt_error *err)
 {
     struct llm_config *c = NULL;
     const cJSON *map = NULL;
     bool wrong = false;
-    enum bt_code code = tell_shape(tree, to, err);
+    enum bt_code code = report_shape(tree, to, err);
 
     if (code == BT_OK) {
         code = llm_config_make(tree, &c, err);
@@ -50,7 +51,7 @@ enum bt_code llm_config_check(cJSON *tree, const struct llm_teller *to, struct b
     if (code != BT_OK) {
         return code;
     }
-    c->only_rules = true;
+    c->rules_only = true;
     cJSON_ArrayForEach(map, cJSON_GetObjectItemCaseSensitive(tree, "providers"))
     {
         code = llm_provider_read(c, map, err);
@@ -58,16 +59,16 @@ enum bt_code llm_config_check(cJSON *tree, const struct llm_teller *to, struct b
             break;
         }
         if (code != BT_OK) {
-            tell_provider(to, c->n, c->reading, err->msg);
+            report_provider(to, c->n, c->member, err->msg);
             wrong = true;
         }
         c->n++;
     }
     if (code != BT_NOMEM && llm_one_recording(c, err) != BT_OK) {
-        to->tell(to->of, "/replay", err->msg);
+        to->report(to->of, "/replay", err->msg);
         wrong = true;
     }
-    c->tree = NULL; /* the caller's */
+    c->tree = NULL; /* the caller keeps the tree */
     llm_config_free(c);
     return code == BT_NOMEM ? code : wrong ? BT_INVALID : BT_OK;
 }

@@ -8,8 +8,8 @@ static const struct {
     const char *path;
     const char *key_header;
     const char *key_prefix;
-    bool has_object;  /* knows "some JSON object" */
-    bool only_subset; /* takes only some of JSON Schema (narrow.h) */
+    bool has_object;  /* has a mode for "any JSON object" */
+    bool only_subset; /* accepts only a subset of JSON Schema (schema_subset.h) */
 } dialects[] = {
     [LLM_OPENAI] = {"openai", "/chat/completions", "Authorization", "Bearer ", true, false},
     [LLM_ANTHROPIC] = {"anthropic", "/messages", "x-api-key", "", false, true},
@@ -76,7 +76,7 @@ void dialect_answer_done(struct dialect_answer *a)
     buf_done(&a->error);
 }
 
-/* ---- reading, common to all ---- */
+/* ---- reading: all dialects ---- */
 
 struct str member_text(struct doc map, const char *name)
 {
@@ -102,7 +102,7 @@ bool member_tokens(struct doc map, const char *path, uint64_t *ret)
     return true;
 }
 
-void keep_name(char ret[LLM_NAME_MAX], struct str name)
+void copy_name(char ret[LLM_NAME_MAX], struct str name)
 {
     size_t n = 0;
 
@@ -179,7 +179,7 @@ enum bt_code dialect_read(struct dialect_answer *a, struct doc value, bool chunk
     return BT_OK;
 }
 
-/* Arguments of a tool: a JSON text, or the object itself. */
+/* Arguments of a tool call: a JSON text, or the object itself. */
 void add_tool(struct dialect_answer *a, struct doc arguments)
 {
     struct str text = arguments.ptr == NULL ? (struct str){0} : doc_string(arguments);
@@ -188,11 +188,11 @@ void add_tool(struct dialect_answer *a, struct doc arguments)
     if (text.ptr != NULL) {
         buf_add_str(&a->tool, text);
     } else if (arguments.ptr != NULL && doc_head(arguments).kind == DOC_MAP) {
-        (void)!doc_to_json(arguments, false, &a->tool, NULL); /* a failure shows in the buffer */
+        (void)!doc_to_json(arguments, false, &a->tool, NULL); /* the buffer records a failure */
     }
 }
 
-/* ---- JSON of the field ---- */
+/* ---- JSON as servers send it ---- */
 
 static bool hex4(const char *at, uint32_t *ret)
 {
@@ -213,8 +213,8 @@ static bool hex4(const char *at, uint32_t *ret)
     return true;
 }
 
-/* Replaces the escapes that stand for no character. In place: the length stays. */
-static void mend_escapes(char *at, size_t len)
+/* Replaces escapes that encode no character. In place: the length stays. */
+static void replace_bad_escapes(char *at, size_t len)
 {
     for (size_t i = 0; i + 1 < len; i++) {
         uint32_t u = 0;
@@ -258,7 +258,7 @@ enum bt_code dialect_json(struct str json, size_t max_bytes, struct buf *out, st
     (void)buf_add_repaired(&clean, json);
     code = buf_check(&clean, err);
     if (code == BT_OK) {
-        mend_escapes((char *)clean.at, clean.len);
+        replace_bad_escapes((char *)clean.at, clean.len);
         code = json_to_doc(buf_str(&clean), &limits, out, err);
     }
     buf_done(&clean);

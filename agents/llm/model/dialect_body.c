@@ -1,4 +1,4 @@
-/* Requests as bodies. */
+/* Builds request bodies. */
 #include <stdlib.h>
 
 #include "agents/llm/model/answer_parser.h"
@@ -21,9 +21,9 @@ bool put_text(cJSON *to, const char *name, const char *text)
     return put_item(to, name, cJSON_CreateString(text));
 }
 
-/* Servers without schemas are told the schema; some refuse JSON mode unless the prompt says JSON.
- */
-char *make_system(const struct dialect_ask *ask)
+/* A server without schemas gets the schema in the prompt. Some reject JSON mode unless the prompt
+ * contains "JSON". */
+char *make_system(const struct dialect_request *ask)
 {
     const struct llm_request *r = ask->request;
     struct buf out;
@@ -64,7 +64,7 @@ static bool put_turn(cJSON *list, const char *role, const char *text)
     return true;
 }
 
-bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system)
+bool put_turns(const struct dialect_request *ask, cJSON *body, bool with_system)
 {
     const struct llm_request *r = ask->request;
     cJSON *list = cJSON_AddArrayToObject(body, "messages");
@@ -83,7 +83,7 @@ bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system)
 
 /* ---- OpenAI ---- */
 
-static bool openai_format(const struct dialect_ask *ask, cJSON *body)
+static bool openai_format(const struct dialect_request *ask, cJSON *body)
 {
     const struct llm_request *r = ask->request;
     cJSON *format;
@@ -104,7 +104,7 @@ static bool openai_format(const struct dialect_ask *ask, cJSON *body)
            put_item(inner, "strict", cJSON_CreateBool(answer_parser_is_strict(r->schema)));
 }
 
-bool openai_body(const struct dialect_ask *ask, cJSON *body)
+bool openai_body(const struct dialect_request *ask, cJSON *body)
 {
     const char *max =
         (ask->quirks & DIALECT_OTHER_MAX_TOKENS) != 0 ? "max_completion_tokens" : "max_tokens";
@@ -124,7 +124,7 @@ bool openai_body(const struct dialect_ask *ask, cJSON *body)
 
 /* ---- Anthropic ---- */
 
-bool anthropic_body(const struct dialect_ask *ask, cJSON *body)
+bool anthropic_body(const struct dialect_request *ask, cJSON *body)
 {
     const struct llm_request *r = ask->request;
     char *system = make_system(ask);
@@ -147,7 +147,7 @@ bool anthropic_body(const struct dialect_ask *ask, cJSON *body)
 
 /* ---- Ollama ---- */
 
-bool ollama_body(const struct dialect_ask *ask, cJSON *body)
+bool ollama_body(const struct dialect_request *ask, cJSON *body)
 {
     const struct llm_request *r = ask->request;
     cJSON *options = cJSON_AddObjectToObject(body, "options");
@@ -165,10 +165,10 @@ bool ollama_body(const struct dialect_ask *ask, cJSON *body)
     return ok;
 }
 
-/* ---- all ---- */
+/* ---- all dialects ---- */
 
-/* The configuration's members win: that is what they are for. */
-static bool lay_over(cJSON *body, const cJSON *extra)
+/* The configuration's members override the others. */
+static bool merge_extra(cJSON *body, const cJSON *extra)
 {
     const cJSON *item = NULL;
 
@@ -182,12 +182,12 @@ static bool lay_over(cJSON *body, const cJSON *extra)
     return true;
 }
 
-enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask, struct buf *out,
+enum bt_code dialect_body(enum llm_dialect d, const struct dialect_request *ask, struct buf *out,
                           struct bt_error *err)
 {
-    static bool (*const makers[])(const struct dialect_ask *, cJSON *) = {
+    static bool (*const makers[])(const struct dialect_request *, cJSON *) = {
         [LLM_OPENAI] = openai_body, [LLM_ANTHROPIC] = anthropic_body, [LLM_OLLAMA] = ollama_body};
-    struct dialect_ask own = *ask;
+    struct dialect_request own = *ask;
     cJSON *body = cJSON_CreateObject();
     char *json = NULL;
     bool ok;
@@ -195,7 +195,7 @@ enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask, str
     own.output_mode = dialect_output_mode_for(d, ask->output_mode, ask->request->schema);
     ok = body != NULL && put_text(body, "model", ask->model) && makers[d](&own, body) &&
          put_item(body, "stream", cJSON_CreateBool(ask->stream)) &&
-         (ask->extra == NULL || lay_over(body, ask->extra));
+         (ask->extra == NULL || merge_extra(body, ask->extra));
 
     if (ok) {
         json = cJSON_PrintUnformatted(body);

@@ -1,6 +1,6 @@
-/* What the dialects share among themselves. Private to dialect*.c. */
-#ifndef LLM_DIALECT_IN_H
-#define LLM_DIALECT_IN_H
+/* Shared by dialect*.c. */
+#ifndef LLM_DIALECT_INTERNAL_H
+#define LLM_DIALECT_INTERNAL_H
 
 #include <cjson/cJSON.h>
 
@@ -8,12 +8,12 @@
 
 enum { DIALECT_ERROR_MAX = 2048 };
 
-/* "" when it is not there or no text. Valid as long as the document. */
+/* "" when it is missing or not a text. Valid as long as the document. */
 struct str member_text(struct doc map, const char *name);
-/* False when it is not there, or no count of tokens that can be true. */
+/* False when it is missing or not a plausible token count. */
 bool member_tokens(struct doc map, const char *path, uint64_t *ret);
-/* A name for logs: printable, cut; an empty one changes nothing. */
-void keep_name(char ret[LLM_NAME_MAX], struct str name);
+/* Copies a name for logs: printable, cut; an empty one changes nothing. */
+void copy_name(char ret[LLM_NAME_MAX], struct str name);
 void add_tool(struct dialect_answer *a, struct doc arguments);
 
 void openai_read(struct dialect_answer *a, struct doc value, bool chunk);
@@ -21,15 +21,15 @@ void anthropic_read(struct dialect_answer *a, struct doc value, bool chunk);
 void ollama_read(struct dialect_answer *a, struct doc value);
 
 /* Each adds its members to the body; false when out of memory. */
-bool openai_body(const struct dialect_ask *ask, cJSON *body);
-bool anthropic_body(const struct dialect_ask *ask, cJSON *body);
-bool ollama_body(const struct dialect_ask *ask, cJSON *body);
+bool openai_body(const struct dialect_request *ask, cJSON *body);
+bool anthropic_body(const struct dialect_request *ask, cJSON *body);
+bool ollama_body(const struct dialect_request *ask, cJSON *body);
 
-/* Adds an item that was just made (NULL: out of memory); frees it when it cannot. */
+/* Adds a new item (NULL: out of memory); frees it on failure. */
 bool put_item(cJSON *to, const char *name, cJSON *item);
 bool put_text(cJSON *to, const char *name, const char *text);
-/* The turns as {role, content}; with_system: the system text as the first of them. */
-bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system);
-/* The system text with what the output_mode has to say about the form; NULL when out of memory. */
-char *make_system(const struct dialect_ask *ask);
+/* Adds the turns as {role, content}. with_system: the system text is the first of them. */
+bool put_turns(const struct dialect_request *ask, cJSON *body, bool with_system);
+/* The system text with the instructions of the output mode; NULL when out of memory. */
+char *make_system(const struct dialect_request *ask);
 #endif

@@ -1,4 +1,4 @@
-/* Answers out of bodies and chunks: one function per dialect. What is unknown is skipped. */
+/* Reads answers from bodies and chunks: one function per dialect. Skips unknown members. */
 #include "agents/llm/model/dialect_internal.h"
 
 struct finish_name {
@@ -52,7 +52,7 @@ void openai_read(struct dialect_answer *a, struct doc value, bool chunk)
                              : doc_get(choice, chunk ? STR_LIT("delta") : STR_LIT("message"));
     struct doc call;
 
-    keep_name(a->model, member_text(value, "model"));
+    copy_name(a->model, member_text(value, "model"));
     openai_usage(a, doc_get(value, STR_LIT("usage")));
     if (choice.ptr == NULL) {
         return;
@@ -86,7 +86,7 @@ static void anthropic_usage(struct dialect_answer *a, struct doc usage)
         return;
     }
     if (member_tokens(usage, "input_tokens", &n)) {
-        /* Its input_tokens are those that no cache had a part in. */
+        /* Its input_tokens exclude tokens read from or written to the cache. */
         a->usage.input = n;
         if (member_tokens(usage, "cache_read_input_tokens", &n)) {
             a->usage.cached = n;
@@ -119,7 +119,7 @@ static void anthropic_message(struct dialect_answer *a, struct doc message)
     struct doc_cursor blocks;
     struct doc_head list;
 
-    keep_name(a->model, member_text(message, "model"));
+    copy_name(a->model, member_text(message, "model"));
     anthropic_usage(a, doc_get(message, STR_LIT("usage")));
     read_finish(a, member_text(message, "stop_reason"));
     if (content.ptr == NULL || doc_head(content).kind != DOC_ARRAY) {
@@ -144,7 +144,7 @@ static void anthropic_chunk(struct dialect_answer *a, struct doc value, struct s
     } else if (str_is(type, "content_block_start")) {
         struct doc block = doc_get(value, STR_LIT("content_block"));
         if (block.ptr != NULL && str_is(member_text(block, "type"), "tool_use")) {
-            a->tool_called = true; /* its input comes in pieces */
+            a->tool_called = true; /* its input arrives in pieces */
         }
     } else if (str_is(type, "content_block_delta") && delta.ptr != NULL) {
         buf_add_str(&a->text, member_text(delta, "text"));
@@ -171,14 +171,14 @@ void anthropic_read(struct dialect_answer *a, struct doc value, bool chunk)
 
 /* ---- Ollama ---- */
 
-/* A whole body is the same as the last line of a stream. */
+/* A whole body has the form of the last line of a stream. */
 void ollama_read(struct dialect_answer *a, struct doc value)
 {
     struct doc message = doc_get(value, STR_LIT("message"));
     struct doc done = doc_get(value, STR_LIT("done"));
     struct doc call;
 
-    keep_name(a->model, member_text(value, "model"));
+    copy_name(a->model, member_text(value, "model"));
     if (message.ptr != NULL) {
         buf_add_str(&a->text, member_text(message, "content"));
         call = doc_path(message, STR_LIT("tool_calls.0.function.arguments"));

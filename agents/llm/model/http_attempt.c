@@ -7,12 +7,12 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
 
-enum { BODY_MAX = 16 * 1024 * 1024, BEHIND_MAX = 64 * 1024, SENTENCE_MAX = 300 };
+enum { BODY_MAX = 16 * 1024 * 1024, TRAILING_MAX = 64 * 1024, SENTENCE_MAX = 300 };
 
-/* ---- what comes, on the net's thread ---- */
+/* ---- receiving, on the net thread ---- */
 
-/* What the model said in any channel, in the order in which it came. */
-static void join_texts(struct attempt *a, struct doc value)
+/* Collects the model's texts of all channels in the order of arrival. */
+static void collect_model_text(struct attempt *a, struct doc value)
 {
     static const char *const channels[] = {"content",   "text",        "thinking",
                                            "reasoning", "arguments",   "reasoning_content",
@@ -24,17 +24,17 @@ static void join_texts(struct attempt *a, struct doc value)
     while (doc_next(&c, &h)) {
         for (size_t i = 0; h.kind == DOC_STR && i < sizeof channels / sizeof channels[0]; i++) {
             if (before.kind == DOC_STR && str_is(before.str, channels[i])) {
-                buf_add_str(&a->said, h.str);
+                buf_add_str(&a->model_text, h.str);
             }
         }
         before = h;
     }
 }
 
-/* How far the text has come, for who watches. */
-static void pour(struct attempt *a, bool last)
+/* Passes the text received so far to the filter of the subscriber. */
+static void filter_text(struct attempt *a, bool last)
 {
-    if (a->watch != NULL) {
+    if (a->subscriber != NULL) {
         (void)pthread_mutex_lock(&a->lock);
         text_filter_feed(&a->text_filter, buf_str(&a->answer.text), last);
         (void)pthread_mutex_unlock(&a->lock);
@@ -47,16 +47,16 @@ static enum bt_code on_json(void *self, struct str json, bool chunk, struct bt_e
     struct buf doc;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(json.len * 3 + 16));
+    buf_init(&doc, json_doc_capacity(json.len * 3 + 16));
     code = dialect_json(json, a->provider->max_bytes, &doc, err);
-    if (code == BT_OK && a->taping) {
-        join_texts(a, doc_from_buf(&doc));
+    if (code == BT_OK && a->recording_on) {
+        collect_model_text(a, doc_from_buf(&doc));
     }
     if (code == BT_OK) {
         code = dialect_read(&a->answer, doc_from_buf(&doc), chunk, err);
     }
     if (code == BT_OK && !a->answer.failed) {
-        pour(a, false);
+        filter_text(a, false);
     }
     buf_done(&doc);
     return code;
@@ -71,7 +71,7 @@ static bool on_bytes(void *self, long status, struct str bytes)
 {
     struct attempt *a = self;
 
-    if (a->taping) {
+    if (a->recording_on) {
         buf_add_str(&a->recorded, bytes);
     }
     if (status < 200 || status > 299) {
@@ -79,54 +79,54 @@ static bool on_bytes(void *self, long status, struct str bytes)
         buf_add_str(&a->refused, (struct str){bytes.ptr, bytes.len < room ? bytes.len : room});
         return bytes.len < room;
     }
-    if (is_whole(a)) { /* its end is waited for, so that the connection can be used again */
-        a->behind += bytes.len;
-        return a->behind <= BEHIND_MAX;
+    if (is_whole(a)) { /* reads to the end, so that the connection can be reused */
+        a->trailing += bytes.len;
+        return a->trailing <= TRAILING_MAX;
     }
     a->read_code = stream_feed(&a->stream, bytes, &a->read_err);
     return a->read_code == BT_OK && !a->answer.failed;
 }
 
-/* ---- the watcher, on the asking thread ---- */
+/* ---- the subscriber, on the calling thread ---- */
 
-static void tell(struct attempt *a)
+static void emit_pieces(struct attempt *a)
 {
     struct buf text;
-    bool anew;
+    bool reset;
 
-    if (a->watch == NULL) {
+    if (a->subscriber == NULL) {
         return;
     }
     (void)pthread_mutex_lock(&a->lock);
     text = a->text_filter.out;
-    anew = a->text_filter.anew;
+    reset = a->text_filter.reset;
     buf_init(&a->text_filter.out, text.max);
-    a->text_filter.anew = false;
+    a->text_filter.reset = false;
     (void)pthread_mutex_unlock(&a->lock);
-    if (anew && a->told) {
-        a->watch->on_text(a->watch->self, true, (struct str){"", 0});
-        a->told = false;
+    if (reset && a->emitted) {
+        a->subscriber->on_text(a->subscriber->self, true, (struct str){"", 0});
+        a->emitted = false;
     }
     if (text.len > 0 && text.bad == BT_OK) {
-        a->watch->on_text(a->watch->self, false, buf_str(&text));
-        a->told = true;
+        a->subscriber->on_text(a->subscriber->self, false, buf_str(&text));
+        a->emitted = true;
     }
     buf_done(&text);
 }
 
-static bool tell_and_stop(void *self)
+static bool emit_and_poll_stop(void *self)
 {
     struct attempt *a = self;
 
-    tell(a);
-    return a->watch->stop != NULL && a->watch->stop(a->watch->self);
+    emit_pieces(a);
+    return a->subscriber->stop != NULL && a->subscriber->stop(a->subscriber->self);
 }
 
-/* ---- what it means ---- */
+/* ---- the outcome ---- */
 
-/* The server's own words, without keys, cut where a character ends. */
-static enum bt_code say(struct attempt *a, const struct secrets *secrets, enum bt_code code,
-                        const char *what, struct bt_error *err)
+/* An error with the server's message: without keys, cut between characters. */
+static enum bt_code server_error(struct attempt *a, const struct secrets *secrets,
+                                 enum bt_code code, const char *what, struct bt_error *err)
 {
     struct buf clean;
     size_t n;
@@ -148,11 +148,11 @@ static void read_refused(struct attempt *a)
 {
     struct buf doc;
 
-    buf_init(&doc, json_doc_room(ATTEMPT_ERROR_BODY * 3));
+    buf_init(&doc, json_doc_capacity(ATTEMPT_ERROR_BODY * 3));
     if (dialect_json(buf_str(&a->refused), ATTEMPT_ERROR_BODY, &doc, NULL) == BT_OK &&
         doc_head(doc_from_buf(&doc)).kind == DOC_MAP) {
         dialect_read_error(&a->answer, doc_from_buf(&doc));
-    } else { /* a proxy's page, or text */
+    } else { /* an error page of a proxy, or text */
         size_t n = a->refused.len < SENTENCE_MAX * 4 ? a->refused.len : SENTENCE_MAX * 4;
         buf_add(&a->answer.error, a->refused.at, n);
     }
@@ -179,12 +179,12 @@ static enum bt_code refused(struct attempt *a, const struct secrets *secrets, st
     }
     read_refused(a);
     (void)snprintf(what, sizeof what, "status %ld", s);
-    return say(a, secrets, code, what, err);
+    return server_error(a, secrets, code, what, err);
 }
 
-/* The text that the model meant, whatever it came in. */
-static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
-                              const struct secrets *secrets, struct bt_error *err)
+/* Takes the answer's text from the channel that has it. */
+static enum bt_code finish_text(struct attempt *a, const struct dialect_request *ask,
+                                const struct secrets *secrets, struct bt_error *err)
 {
     struct dialect_answer *m = &a->answer;
     bool of_tool = m->tool_called && answer_parser_clean(buf_str(&m->text)).len == 0;
@@ -195,7 +195,7 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
         m->finish = LLM_FINISH_REFUSAL;
         buf_clear(&m->error);
         buf_add(&m->error, m->refusal.at, m->refusal.len < 1024 ? m->refusal.len : 1024);
-        return say(a, secrets, BT_INVALID, "the model refused to answer", err);
+        return server_error(a, secrets, BT_INVALID, "the model refused to answer", err);
     }
     if (m->finish == LLM_FINISH_LENGTH) {
         return err_set(err, BT_LIMIT, "the answer was cut off at %llu tokens",
@@ -213,19 +213,19 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
     (void)buf_add_repaired(&kept, clean);
     secrets_redact(secrets, &kept);
     if (of_tool) {
-        buf_add_str(&a->text_filter.out, buf_str(&kept)); /* it is told in one piece */
+        buf_add_str(&a->text_filter.out, buf_str(&kept)); /* emitted as one piece */
     } else {
-        pour(a, true);
+        filter_text(a, true);
     }
     buf_done(&m->text);
     m->text = kept;
     return buf_check(&m->text, err);
 }
 
-static enum bt_code judge(struct attempt *a, const struct dialect_ask *ask,
-                          const struct secrets *secrets, enum bt_code code, struct bt_error *err)
+static enum bt_code classify(struct attempt *a, const struct dialect_request *ask,
+                             const struct secrets *secrets, enum bt_code code, struct bt_error *err)
 {
-    if (a->http.status > 299) { /* below 200 is no answer yet */
+    if (a->http.status > 299) { /* a status below 200 is not an answer yet */
         return code == BT_CANCELLED || code == BT_NOMEM ? code : refused(a, secrets, err);
     }
     if (code != BT_OK && !is_whole(a)) {
@@ -238,16 +238,16 @@ static enum bt_code judge(struct attempt *a, const struct dialect_ask *ask,
     }
     if (a->answer.failed) {
         a->retryable = true;
-        return say(a, secrets, BT_UNAVAILABLE, "the server gave up in mid-answer", err);
+        return server_error(a, secrets, BT_UNAVAILABLE, "the server aborted mid-answer", err);
     }
     if (!is_whole(a) && a->answer.finish == LLM_FINISH_UNKNOWN) {
         a->retryable = true;
-        return err_set(err, BT_UNAVAILABLE, "the answer ended before its end");
+        return err_set(err, BT_UNAVAILABLE, "the answer ended early");
     }
-    return take_text(a, ask, secrets, err);
+    return finish_text(a, ask, secrets, err);
 }
 
-/* ---- the call ---- */
+/* ---- the request ---- */
 
 static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
                                const struct llm_request *r)
@@ -267,8 +267,8 @@ static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
         .loopback_only = !p->allow_http && strncasecmp(p->url, "https:", 6) != 0,
         .on_bytes = on_bytes,
         .self = a,
-        .stop = a->watch != NULL ? tell_and_stop : r->stop,
-        .stop_self = a->watch != NULL ? a : r->self,
+        .stop = a->subscriber != NULL ? emit_and_poll_stop : r->stop,
+        .stop_self = a->subscriber != NULL ? a : r->self,
     };
 
     s.key_header = dialect_key_header(p->dialect, &s.key_prefix);
@@ -280,7 +280,8 @@ static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
     return s;
 }
 
-/* A key that comes in pieces cannot be taken out of the pieces: such an answer is not kept. */
+/* An answer with a key in it is not recorded: a key split over chunks cannot be removed from
+ * them. */
 static enum bt_code record(struct attempt *a, const struct secrets *secrets,
                            struct recording *recording, const struct net_spec *spec,
                            enum bt_code ended, const char *why, struct bt_error *err)
@@ -288,7 +289,7 @@ static enum bt_code record(struct attempt *a, const struct secrets *secrets,
     struct str bytes = buf_str(&a->recorded);
     struct bt_error local;
 
-    if (a->said.bad != BT_OK || secrets_found(secrets, buf_str(&a->said))) {
+    if (a->model_text.bad != BT_OK || secrets_contained(secrets, buf_str(&a->model_text))) {
         bytes = (struct str){"", 0};
         ended = BT_UNAUTHORIZED;
         why = "the answer held a key and was not recorded";
@@ -300,22 +301,22 @@ static enum bt_code record(struct attempt *a, const struct secrets *secrets,
 }
 
 enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config,
-                              const struct llm_provider *p, const struct dialect_ask *ask,
+                              const struct llm_provider *p, const struct dialect_request *ask,
                               struct net *net, struct recording *recording, struct bt_error *err)
 {
     struct net_spec spec;
     enum bt_code code;
 
     *a = (struct attempt){.provider = p,
-                          .watch = ask->request->on_text != NULL ? ask->request : NULL,
-                          .taping = recording != NULL && !recording_replays(recording)};
+                          .subscriber = ask->request->on_text != NULL ? ask->request : NULL,
+                          .recording_on = recording != NULL && !recording_replays(recording)};
     (void)pthread_mutex_init(&a->lock, NULL);
     text_filter_init(&a->text_filter, &config->secrets, p->max_bytes * 3);
     dialect_answer_init(&a->answer, p->dialect, p->max_bytes);
     stream_init(&a->stream, p->dialect == LLM_OLLAMA, p->max_bytes, on_json, a);
     buf_init(&a->refused, ATTEMPT_ERROR_BODY);
     buf_init(&a->recorded, p->max_bytes + 1);
-    buf_init(&a->said, p->max_bytes * 3);
+    buf_init(&a->model_text, p->max_bytes * 3);
     buf_init(&a->body, BODY_MAX);
     code = dialect_body(p->dialect, ask, &a->body, err);
     if (code != BT_OK) {
@@ -330,7 +331,7 @@ enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config
     if (code == BT_OK && a->read_code == BT_OK && !is_whole(a)) {
         a->read_code = stream_end(&a->stream, &a->read_err);
     }
-    if (a->taping && code != BT_CANCELLED) {
+    if (a->recording_on && code != BT_CANCELLED) {
         struct bt_error recording_err;
         if (record(a, &config->secrets, recording, &spec, code, code == BT_OK ? "" : err->msg,
                    &recording_err) != BT_OK) {
@@ -338,9 +339,9 @@ enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config
             return BT_IO;
         }
     }
-    code = judge(a, ask, &config->secrets, code, err);
+    code = classify(a, ask, &config->secrets, code, err);
     if (code == BT_OK) {
-        tell(a);
+        emit_pieces(a);
     }
     secrets_redact_error(&config->secrets, code == BT_OK ? NULL : err);
     return code;
@@ -354,6 +355,6 @@ void http_attempt_done(struct attempt *a)
     (void)pthread_mutex_destroy(&a->lock);
     buf_done(&a->refused);
     buf_done(&a->recorded);
-    buf_done(&a->said);
+    buf_done(&a->model_text);
     buf_done(&a->body);
 }

@@ -1,6 +1,6 @@
-/* One HTTP request to one model, and what its answer is worth. Private to the client. */
-#ifndef LLM_ATTEMPT_H
-#define LLM_ATTEMPT_H
+/* One HTTP request to one model, and the classification of its outcome. Used by provider_call.c. */
+#ifndef LLM_HTTP_ATTEMPT_H
+#define LLM_HTTP_ATTEMPT_H
 
 #include <pthread.h>
 
@@ -18,29 +18,28 @@ struct attempt {
     struct dialect_answer answer;
     struct stream stream;
     struct net_answer http;
-    struct buf refused;  /* the body of an answer that is no 2xx */
-    struct buf recorded; /* all bytes, while recording */
-    struct buf said;     /* all texts of the model in them, joined: a key may come in pieces */
-    struct buf body;     /* the request */
-    const struct llm_request *watch; /* who wants the text as it comes; or NULL */
-    pthread_mutex_t lock; /* guards text_filter: the net's thread fills it, the asker empties it */
+    struct buf refused;    /* the body of a response that is not 2xx */
+    struct buf recorded;   /* all bytes, while recording */
+    struct buf model_text; /* all texts of the model, joined: a key may be split over chunks */
+    struct buf body;       /* of the request */
+    const struct llm_request *subscriber; /* receives the text as it arrives; or NULL */
+    pthread_mutex_t lock; /* guards text_filter: the net thread fills it, the caller empties it */
     struct text_filter text_filter;
-    bool told; /* pieces were */
-    bool taping;
-    bool retryable;         /* when it failed: another try may help, as far as one can see here */
-    size_t behind;          /* bytes that came after the answer was whole */
-    enum bt_code read_code; /* the first trouble with what came */
+    bool emitted; /* the subscriber has received pieces */
+    bool recording_on;
+    bool retryable;         /* of a failure: a retry may help, as far as this request shows */
+    size_t trailing;        /* bytes after the complete answer */
+    enum bt_code read_code; /* the first error in reading the response */
     struct bt_error read_err;
 };
 
-/* Makes the request, and waits. BT_OK: answer.text is the model's, cleaned and redacted. Else why
- * not, as a sentence without secrets; codes: BT_INVALID (the request, or a refusal: see
- * answer.finish), BT_UNAUTHORIZED, BT_NOT_FOUND, BT_BUSY, BT_UNAVAILABLE, BT_TIMEOUT, BT_PROTOCOL
- * (not understood, or empty), BT_LIMIT (cut off, too large), BT_CANCELLED, BT_NOMEM. recording may
- * be NULL. */
+/* Makes the request and waits. BT_OK: answer.text is the model's text, cleaned and redacted.
+ * Otherwise an error without secrets: BT_INVALID (the request, or a refusal: see answer.finish),
+ * BT_UNAUTHORIZED, BT_NOT_FOUND, BT_BUSY, BT_UNAVAILABLE, BT_TIMEOUT, BT_PROTOCOL (unreadable, or
+ * empty), BT_LIMIT (cut off, too large), BT_CANCELLED, BT_NOMEM. recording may be NULL. */
 BT_MUST_CHECK enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config,
                                             const struct llm_provider *p,
-                                            const struct dialect_ask *ask, struct net *net,
+                                            const struct dialect_request *ask, struct net *net,
                                             struct recording *recording, struct bt_error *err);
 void http_attempt_done(struct attempt *a);
 #endif

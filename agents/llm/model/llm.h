@@ -1,6 +1,6 @@
 /*
- * What is asked of a language model, and what came back: plain values, the same for every dialect.
- * Knows nothing of plans, steps or the daemon: an agent uses it as the daemon does.
+ * The request to a language model and its reply: plain values, the same for every dialect.
+ * Independent of plans, steps and the daemon.
  */
 #ifndef LLM_LLM_H
 #define LLM_LLM_H
@@ -14,11 +14,11 @@ struct cJSON;
 
 enum llm_dialect { LLM_OPENAI, LLM_ANTHROPIC, LLM_OLLAMA, LLM_DIALECT_COUNT };
 
-/* How the answer's form is asked for, the strongest first. */
+/* How the answer's structure is enforced, the strongest first. */
 enum llm_output_mode {
-    LLM_OUTPUT_MODE_SCHEMA, /* the server holds the model to the schema */
-    LLM_OUTPUT_MODE_OBJECT, /* the server holds it to JSON, the prompt names the schema */
-    LLM_OUTPUT_MODE_TEXT,   /* only the prompt asks */
+    LLM_OUTPUT_MODE_SCHEMA, /* the server enforces the schema */
+    LLM_OUTPUT_MODE_OBJECT, /* the server enforces JSON, the prompt contains the schema */
+    LLM_OUTPUT_MODE_TEXT,   /* only the prompt asks for it */
     LLM_OUTPUT_MODE_COUNT
 };
 
@@ -33,7 +33,7 @@ enum llm_finish {
 
 enum { LLM_TURNS_MAX = 16, LLM_NAME_MAX = 128, LLM_TOKENS_SANE = 100000000 };
 
-/* One turn of the conversation; user turns and answers alternate, the first is the user's. */
+/* One turn of the conversation. User turns and answers alternate; the first is the user's. */
 struct llm_turn {
     const char *text; /* UTF-8 */
     bool by_model;
@@ -43,25 +43,27 @@ struct llm_request {
     const char *system; /* NULL = none */
     const struct llm_turn *turns;
     uint32_t n_turns;
-    const struct cJSON *schema; /* NULL = any text will do */
-    const char *schema_name;    /* [A-Za-z0-9_-], at most 64 bytes; needed with a schema */
-    /* Members that the schema requires of the whole (servers want that), and the reader does not;
-     * ends with NULL. May be NULL. */
+    const struct cJSON *schema; /* NULL = any text */
+    const char *schema_name;    /* [A-Za-z0-9_-], at most 64 bytes; required with a schema */
+    /* Top-level members that the schema requires, as servers demand, but the reader does not.
+     * NULL-terminated. May be NULL. */
     const char *const *optional;
-    /* What no schema can say; BT_INVALID with a sentence for the model. May be NULL. */
+    /* Checks what a schema cannot express; BT_INVALID with a sentence for the model. May be
+     * NULL. */
     enum bt_code (*check)(void *self, const struct cJSON *value, struct bt_error *err);
-    /* The schema is only asked for, the caller judges: no repair turn, reply.json is the one JSON
-     * value of the answer, or NULL when there is none. */
+    /* The caller judges the answer: no repair turn. reply.json is the one JSON value of the answer,
+     * or NULL when there is none. */
     bool as_is;
-    /* The answer while it comes, for who watches: pieces of what will be reply.text, without
-     * reasoning and keys; a body that comes whole is one piece. anew (the piece is empty then):
-     * what came before is void, because the answer is asked for again, or was reasoning. When the
-     * call fails, all is void. Called by the asking thread, within llm_ask. May be NULL. */
-    void (*on_text)(void *self, bool anew, struct str piece);
+    /* Receives the answer as it is generated: pieces of the final reply.text, without reasoning
+     * and keys. A body that is not streamed is one piece. reset (the piece is then empty):
+     * earlier pieces are void, because the request is repeated, or they were reasoning. When the
+     * call fails, all pieces are void. Called on the calling thread, within llm_complete. May be
+     * NULL. */
+    void (*on_text)(void *self, bool reset, struct str piece);
     uint64_t max_tokens;      /* of the answer; at least 1 */
-    double temperature;       /* below 0 = the model's own */
-    msec deadline;            /* for everything, retries included */
-    bool (*stop)(void *self); /* polled while waiting, by the asking thread; may be NULL */
+    double temperature;       /* below 0 = the model's default */
+    msec deadline;            /* for the whole call, retries included */
+    bool (*stop)(void *self); /* polled while waiting, on the calling thread; may be NULL */
     void *self;
 };
 
@@ -69,24 +71,24 @@ struct llm_usage {
     uint64_t input; /* tokens; cached ones included */
     uint64_t output;
     uint64_t cached;
-    bool known; /* false: the server did not say, or said nonsense; then these are estimates */
+    bool known; /* false: estimates, because the server sent no usage or an implausible one */
 };
 
 struct llm_reply {
     struct buf text;        /* cleaned: UTF-8, no reasoning, no secrets */
     struct cJSON *json;     /* with a schema: the value that fits it */
-    struct llm_usage usage; /* of all attempts whose answer came */
+    struct llm_usage usage; /* of all attempts with an answer */
     uint64_t cost_micros;   /* by the provider's price table */
     char provider[LLM_NAME_MAX];
-    char model[LLM_NAME_MAX];      /* as the server named it */
-    char request_id[LLM_NAME_MAX]; /* the server's; or "" */
+    char model[LLM_NAME_MAX];      /* as the server reported it */
+    char request_id[LLM_NAME_MAX]; /* of the server; or "" */
     enum llm_finish finish;
     enum llm_output_mode output_mode;
-    /* A failure: when a server wants to be asked again, or, when none was asked (calls 0), when a
-     * breaker will let one be; MSEC_NEVER = not known. */
+    /* Of a failure: when the server accepts the next request; without any request (calls 0), when a
+     * breaker allows one. MSEC_NEVER = unknown. */
     msec retry_after_ms;
     uint32_t calls;   /* HTTP requests that were made */
-    uint32_t repairs; /* turns in which the model was told what was wrong */
+    uint32_t repairs; /* turns that reported a mistake to the model */
     msec took_ms;
 };
 

@@ -1,4 +1,4 @@
-/* The thread: takes calls from a list, drives them, tells who waits. */
+/* The net thread: takes calls from a list, runs them, wakes their callers. */
 #include "agents/llm/model/net.h"
 
 #include <pthread.h>
@@ -14,11 +14,11 @@ struct net {
     CURLM *multi;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t told;      /* a call has finished */
-    struct net_call *fresh;   /* not yet with curl; guarded by lock */
-    struct net_call *running; /* the thread's own */
-    uint32_t calls;           /* guarded by lock */
-    bool closing;             /* guarded by lock */
+    pthread_cond_t finished_cond; /* signalled when a call has finished */
+    struct net_call *pending;     /* not yet with curl; guarded by lock */
+    struct net_call *running;     /* used by the thread only */
+    uint32_t calls;               /* guarded by lock */
+    bool closing;                 /* guarded by lock */
 };
 
 /* ---- the thread ---- */
@@ -35,18 +35,18 @@ static void finish(struct net *n, struct net_call *c, CURLcode result)
     c->result = result;
     (void)pthread_mutex_lock(&n->lock);
     c->finished = true;
-    (void)pthread_cond_broadcast(&n->told);
-    (void)pthread_mutex_unlock(&n->lock); /* c may be gone from here on */
+    (void)pthread_cond_broadcast(&n->finished_cond);
+    (void)pthread_mutex_unlock(&n->lock); /* the caller may free c from here on */
 }
 
-static bool take_fresh(struct net *n)
+static bool take_pending(struct net *n)
 {
     struct net_call *list;
     bool closing;
 
     (void)pthread_mutex_lock(&n->lock);
-    list = n->fresh;
-    n->fresh = NULL;
+    list = n->pending;
+    n->pending = NULL;
     closing = n->closing;
     (void)pthread_mutex_unlock(&n->lock);
     while (list != NULL) {
@@ -61,7 +61,7 @@ static bool take_fresh(struct net *n)
     return closing;
 }
 
-/* Ends what has been silent, late or stopped. The time to the next such end. */
+/* Ends calls that are silent, late or stopped. Returns the time until the next such end. */
 static msec end_overdue(struct net *n, bool closing)
 {
     msec now = clock_mono_ms();
@@ -69,14 +69,14 @@ static msec end_overdue(struct net *n, bool closing)
     struct net_call *following;
 
     for (struct net_call *c = n->running; c != NULL; c = following) {
-        msec silent = msec_add(c->heard, c->spec->idle_ms);
+        msec silent = msec_add(c->last_byte_at, c->spec->idle_ms);
         bool stop;
         following = c->next;
         (void)pthread_mutex_lock(&n->lock);
         stop = c->stop || closing;
         (void)pthread_mutex_unlock(&n->lock);
         if (stop || now >= silent || now >= c->spec->deadline) {
-            c->over = stop ? NET_STOPPED : now >= c->spec->deadline ? NET_LATE : NET_IDLE;
+            c->end_reason = stop ? NET_STOPPED : now >= c->spec->deadline ? NET_LATE : NET_IDLE;
             finish(n, c, CURLE_ABORTED_BY_CALLBACK);
             continue;
         }
@@ -109,7 +109,7 @@ static void *run(void *self)
     while (!closing || n->running != NULL) {
         int active = 0;
         msec wait;
-        closing = take_fresh(n);
+        closing = take_pending(n);
         (void)curl_multi_perform(n->multi, &active);
         collect(n);
         wait = end_overdue(n, closing);
@@ -128,7 +128,7 @@ static enum bt_code start_thread(struct net *n, struct bt_error *err)
     sigset_t before;
     int failed;
 
-    /* Signals are for who waits for them. */
+    /* The thread blocks all signals; the program's own threads handle them. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&n->thread, NULL, run, n);
@@ -149,14 +149,14 @@ enum bt_code net_new(struct net **ret, struct bt_error *err)
     (void)pthread_mutex_init(&n->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&n->told, &attr);
+    (void)pthread_cond_init(&n->finished_cond, &attr);
     (void)pthread_condattr_destroy(&attr);
     n->multi = curl_multi_init();
     code = n->multi == NULL ? err_set(err, BT_NOMEM, "out of memory for calls to models")
                             : start_thread(n, err);
     if (code != BT_OK) {
         (void)curl_multi_cleanup(n->multi);
-        (void)pthread_cond_destroy(&n->told);
+        (void)pthread_cond_destroy(&n->finished_cond);
         (void)pthread_mutex_destroy(&n->lock);
         free(n);
         return code;
@@ -176,7 +176,7 @@ void net_free(struct net *n)
     (void)curl_multi_wakeup(n->multi);
     (void)pthread_join(n->thread, NULL);
     (void)curl_multi_cleanup(n->multi);
-    (void)pthread_cond_destroy(&n->told);
+    (void)pthread_cond_destroy(&n->finished_cond);
     (void)pthread_mutex_destroy(&n->lock);
     curl_global_cleanup();
     free(n);
@@ -190,10 +190,10 @@ static void wait_a_little(struct net *n)
     struct timespec until = {.tv_sec = (time_t)(at / 1000000000u),
                              .tv_nsec = (long)(at % 1000000000u)};
 
-    (void)pthread_cond_timedwait(&n->told, &n->lock, &until);
+    (void)pthread_cond_timedwait(&n->finished_cond, &n->lock, &until);
 }
 
-/* Until the thread has let go of the call: its memory is the caller's stack. */
+/* Waits until the thread has released the call, whose memory is on the caller's stack. */
 static void wait_finished(struct net *n, struct net_call *c)
 {
     bool stop = false;
@@ -201,7 +201,7 @@ static void wait_finished(struct net *n, struct net_call *c)
     (void)pthread_mutex_lock(&n->lock);
     while (!c->finished) {
         if (c->spec->stop == NULL || stop) {
-            (void)pthread_cond_wait(&n->told, &n->lock);
+            (void)pthread_cond_wait(&n->finished_cond, &n->lock);
             continue;
         }
         (void)pthread_mutex_unlock(&n->lock);
@@ -234,8 +234,8 @@ enum bt_code net_post(struct net *n, const struct net_spec *spec, struct net_ans
         return err_set(err, BT_LIMIT, "%d calls to models are under way", NET_CALLS_MAX);
     }
     n->calls++;
-    c.next = n->fresh;
-    n->fresh = &c;
+    c.next = n->pending;
+    n->pending = &c;
     (void)pthread_mutex_unlock(&n->lock);
     (void)curl_multi_wakeup(n->multi);
     wait_finished(n, &c);

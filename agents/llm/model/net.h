@@ -1,7 +1,7 @@
 /*
- * POST over HTTP: one thread of its own runs all transfers (libcurl multi), callers wait. No
- * redirects, no proxies or logins from the environment, http and https only; every wait and every
- * byte has a limit. Knows nothing of models.
+ * HTTP POST: one thread runs all transfers (libcurl multi), callers wait. No redirects; no proxies
+ * or logins from the environment; http and https only. Every wait and every byte count has a limit.
+ * Independent of models.
  */
 #ifndef LLM_NET_H
 #define LLM_NET_H
@@ -23,21 +23,21 @@ struct net_spec {
     msec deadline; /* CLOCK_MONOTONIC */
     msec connect_ms;
     msec idle_ms;
-    size_t max_bytes; /* of the answer's body, decompressed */
+    size_t max_bytes; /* of the response body, decompressed */
     const char *ca_file;
     const char *proxy; /* NULL = none, whatever the environment says */
     const char *unix_socket;
     bool loopback_only;
-    /* Gets the body as it comes, on the net's thread, while the caller waits. False: enough, the
-     * call ends with BT_OK. */
+    /* Receives the body as it arrives, on the net thread, while the caller waits. False ends the
+     * call with BT_OK. */
     bool (*on_bytes)(void *self, long status, struct str bytes);
     void *self;
-    bool (*stop)(void *self); /* polled by the caller's thread; may be NULL */
+    bool (*stop)(void *self); /* polled on the caller's thread; may be NULL */
     void *stop_self;
 };
 
 struct net_answer {
-    long status; /* 0 = none came */
+    long status; /* 0 = no response */
     char retry_after[NET_FIELD_MAX];
     char retry_after_ms[NET_FIELD_MAX];
     char should_retry[NET_FIELD_MAX];
@@ -46,14 +46,14 @@ struct net_answer {
 };
 
 BT_MUST_CHECK enum bt_code net_new(struct net **ret, struct bt_error *err);
-/* Ends what is under way; nobody may wait in net_post any more. Accepts NULL. */
+/* Ends all transfers; no caller may be in net_post. Accepts NULL. */
 void net_free(struct net *n);
 
 /*
- * Blocks until the answer is whole, or it is over otherwise. Any thread. *ret is filled in as far
- * as the answer came, whatever is returned: BT_TIMEOUT (the deadline, or silence), BT_UNAVAILABLE
- * (no connection, broken off), BT_LIMIT (too many bytes, or calls), BT_CANCELLED, BT_INVALID (what
- * cannot be sent), BT_NOMEM.
+ * Blocks until the response is complete or the call ends otherwise. Thread-safe. *ret has what was
+ * received, whatever is returned: BT_TIMEOUT (the deadline, or silence), BT_UNAVAILABLE (no
+ * connection, or broken off), BT_LIMIT (too many bytes, or calls), BT_CANCELLED, BT_INVALID (cannot
+ * be sent), BT_NOMEM.
  */
 BT_MUST_CHECK enum bt_code net_post(struct net *n, const struct net_spec *spec,
                                     struct net_answer *ret, struct bt_error *err);

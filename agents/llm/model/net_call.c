@@ -1,4 +1,4 @@
-/* One transfer: its options, its callbacks, its end as a code. */
+/* One transfer: its options, its callbacks, its result as a code. */
 #include "agents/llm/model/net_call.h"
 
 #include <stdio.h>
@@ -12,21 +12,21 @@
 
 enum { HEADER_BYTES_MAX = 64 * 1024 };
 
-/* ---- callbacks, on the net's thread ---- */
+/* ---- callbacks, on the net thread ---- */
 
 static size_t on_body(char *at, size_t size, size_t n, void *self)
 {
     struct net_call *c = self;
     struct str bytes = {at, size * n};
 
-    c->heard = clock_mono_ms();
+    c->last_byte_at = clock_mono_ms();
     c->answer->bytes += bytes.len;
     if (c->answer->bytes > c->spec->max_bytes) {
-        c->over = NET_TOO_MUCH;
+        c->end_reason = NET_TOO_MUCH;
         return CURL_WRITEFUNC_ERROR;
     }
     if (!c->spec->on_bytes(c->spec->self, c->answer->status, bytes)) {
-        c->over = NET_ENOUGH;
+        c->end_reason = NET_ENOUGH;
         return CURL_WRITEFUNC_ERROR;
     }
     return bytes.len;
@@ -67,7 +67,7 @@ static void read_status(struct net_call *c, struct str line)
             return;
         }
     }
-    /* A new answer (after 100, or from a proxy): what the one before said does not count. */
+    /* A new response (after 100, or from a proxy): drops the headers of the one before. */
     *c->answer = (struct net_answer){.status = status};
 }
 
@@ -76,10 +76,10 @@ static size_t on_header(char *at, size_t size, size_t n, void *self)
     struct net_call *c = self;
     struct str line = {at, size * n};
 
-    c->heard = clock_mono_ms();
+    c->last_byte_at = clock_mono_ms();
     c->header_bytes += line.len;
     if (c->header_bytes > HEADER_BYTES_MAX) {
-        c->over = NET_TOO_MUCH;
+        c->end_reason = NET_TOO_MUCH;
         return 0;
     }
     read_status(c, line);
@@ -96,7 +96,7 @@ static curl_socket_t on_socket(void *self, curlsocktype purpose, struct curl_soc
     struct net_call *c = self;
 
     (void)purpose;
-    /* A proxy is where we were told to go; it may stand anywhere. */
+    /* The proxy's address comes from the settings; any address is allowed. */
     if (!url_address_allowed(&a->addr, c->spec->loopback_only && c->spec->proxy == NULL)) {
         c->refused = true;
         return CURL_SOCKET_BAD;
@@ -106,8 +106,8 @@ static curl_socket_t on_socket(void *self, curlsocktype purpose, struct curl_soc
 
 /* ---- the handle ---- */
 
-/* Values with a meaning of their own in curl's header list ("Name;", "Name:") never get here: the
- * configuration checked the names, the key has no spaces. */
+/* Never gets values with a special meaning in curl's header list ("Name;", "Name:"): the
+ * configuration has checked the names, and a key has no spaces. */
 static bool add_header(struct net_call *c, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(c->headers, line);
@@ -186,7 +186,8 @@ enum bt_code net_call_init(struct net_call *c, const struct net_spec *spec,
     msec now = clock_mono_ms();
 
     *answer = (struct net_answer){0};
-    *c = (struct net_call){.spec = spec, .answer = answer, .easy = curl_easy_init(), .heard = now};
+    *c = (struct net_call){
+        .spec = spec, .answer = answer, .easy = curl_easy_init(), .last_byte_at = now};
     if (c->easy == NULL || !make_headers(c) || !set_limits(c, now) || !set_rest(c)) {
         net_call_done(c);
         return err_set(err, BT_NOMEM, "the HTTP client refused the call's options");
@@ -205,13 +206,13 @@ void net_call_done(struct net_call *c)
     c->easy = NULL;
 }
 
-/* ---- the end ---- */
+/* ---- the result ---- */
 
 enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
 {
     const char *why = c->reason[0] != 0 ? c->reason : curl_easy_strerror(c->result);
 
-    switch (c->over) {
+    switch (c->end_reason) {
     case NET_ENOUGH:
         return BT_OK;
     case NET_TOO_MUCH:
@@ -220,7 +221,7 @@ enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
         return err_set(err, BT_TIMEOUT, "silence for %llu ms",
                        (unsigned long long)c->spec->idle_ms);
     case NET_LATE:
-        return err_set(err, BT_TIMEOUT, "no whole answer in time");
+        return err_set(err, BT_TIMEOUT, "no complete answer in time");
     case NET_STOPPED:
         return err_set(err, BT_CANCELLED, "stopped on request");
     case NET_RUNNING:
@@ -235,7 +236,7 @@ enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
                        "only)");
     }
     if (c->result == CURLE_OPERATION_TIMEDOUT) {
-        return err_set(err, BT_TIMEOUT, "no whole answer in time: %s", why);
+        return err_set(err, BT_TIMEOUT, "no complete answer in time: %s", why);
     }
     if (c->result == CURLE_OUT_OF_MEMORY) {
         return err_set(err, BT_NOMEM, "out of memory for a call");

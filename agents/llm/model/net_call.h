@@ -1,4 +1,4 @@
-/* One transfer, as the net's thread sees it. Private to net*.c. */
+/* One transfer, as the net thread sees it. Used by net*.c. */
 #ifndef LLM_NET_CALL_H
 #define LLM_NET_CALL_H
 
@@ -6,18 +6,18 @@
 
 #include "agents/llm/model/net.h"
 
-enum net_over { NET_RUNNING, NET_ENOUGH, NET_TOO_MUCH, NET_IDLE, NET_LATE, NET_STOPPED };
+enum net_end_reason { NET_RUNNING, NET_ENOUGH, NET_TOO_MUCH, NET_IDLE, NET_LATE, NET_STOPPED };
 
 struct net_call {
-    const struct net_spec *spec; /* the caller waits, so it lives */
+    const struct net_spec *spec; /* lives on the stack of the waiting caller */
     struct net_answer *answer;
     CURL *easy;
     struct curl_slist *headers;
     char reason[CURL_ERROR_SIZE];
-    msec heard; /* the last byte */
+    msec last_byte_at; /* time of the last byte */
     size_t header_bytes;
-    enum net_over over; /* why we ended it */
-    bool refused;       /* an address that is not allowed */
+    enum net_end_reason end_reason; /* why the thread ended it */
+    bool refused;                   /* the address is not allowed */
     CURLcode result;
     bool finished; /* below: guarded by the net's lock */
     bool stop;
@@ -28,6 +28,6 @@ struct net_call {
 BT_MUST_CHECK enum bt_code net_call_init(struct net_call *c, const struct net_spec *spec,
                                          struct net_answer *answer, struct bt_error *err);
 void net_call_done(struct net_call *c);
-/* What a finished call means. */
+/* The result of a finished call. */
 BT_MUST_CHECK enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err);
 #endif

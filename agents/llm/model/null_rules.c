@@ -6,7 +6,7 @@
 
 #include "agents/llm/model/answer_parser.h"
 
-enum { DEPTH_MAX = 32, LOOKS_MAX = 50000 };
+enum { DEPTH_MAX = 32, VISITED_MAX = 50000 };
 
 static cJSON *get(const cJSON *map, const char *name)
 {
@@ -19,8 +19,8 @@ static bool takes_null(const cJSON *type)
            (cJSON_IsString(type) && strcmp(type->valuestring, "null") == 0);
 }
 
-/* One member; only where its type is said one knows what null would mean. */
-static bool mend_member(cJSON *value, const cJSON *schema, bool required)
+/* Repairs one member. Only a type in the schema tells what null means. */
+static bool repair_member(cJSON *value, const cJSON *schema, bool required)
 {
     const cJSON *type = get(schema, "type");
     const char *name = schema->string;
@@ -38,7 +38,7 @@ static bool mend_member(cJSON *value, const cJSON *schema, bool required)
     return true;
 }
 
-static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *looks)
+static bool repair(cJSON *value, const cJSON *schema, unsigned depth, unsigned *visited)
 {
     const cJSON *required = get(schema, "required");
     const cJSON *items = get(schema, "items");
@@ -46,22 +46,22 @@ static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *lo
     cJSON *item = NULL;
     bool ok = true;
 
-    if (depth > DEPTH_MAX || value == NULL || *looks >= LOOKS_MAX) {
+    if (depth > DEPTH_MAX || value == NULL || *visited >= VISITED_MAX) {
         return true;
     }
     if (cJSON_IsObject(value)) {
         cJSON_ArrayForEach(member, get(schema, "properties"))
         {
-            if (!ok || ++*looks >= LOOKS_MAX) {
+            if (!ok || ++*visited >= VISITED_MAX) {
                 return ok;
             }
-            ok = mend_member(value, member, answer_parser_lists(required, member->string)) &&
-                 mend(get(value, member->string), member, depth + 1, looks);
+            ok = repair_member(value, member, answer_parser_lists(required, member->string)) &&
+                 repair(get(value, member->string), member, depth + 1, visited);
         }
     } else if (cJSON_IsArray(value) && cJSON_IsObject(items)) {
         cJSON_ArrayForEach(item, value)
         {
-            ok = ok && mend(item, items, depth + 1, looks);
+            ok = ok && repair(item, items, depth + 1, visited);
         }
     }
     return ok;
@@ -69,9 +69,9 @@ static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *lo
 
 bool null_rules_apply(cJSON *value, const cJSON *schema)
 {
-    unsigned looks = 0;
+    unsigned visited = 0;
 
-    return mend(value, schema, 0, &looks);
+    return repair(value, schema, 0, &visited);
 }
 
 cJSON *null_rules_schema(const cJSON *schema, const char *const *optional)

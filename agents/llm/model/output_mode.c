@@ -21,22 +21,22 @@ static bool names(struct str text, const char *word)
     return false;
 }
 
-static bool add_quirk(struct ladder *l, enum dialect_quirk quirk)
+static bool add_quirk(struct server_caps *l, enum dialect_quirk quirk)
 {
-    bool fresh = (l->quirks & quirk) == 0;
+    bool is_new = (l->quirks & quirk) == 0;
 
     l->quirks |= quirk;
-    return fresh;
+    return is_new;
 }
 
-bool output_mode_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
+bool output_mode_learn(struct server_caps *l, enum llm_dialect d, bool with_schema, long status,
                        struct str sentence)
 {
     static const char *const forms[] = {"response_format", "json_schema",
                                         "json_object",     "output_config",
                                         "structured",      "schema",
                                         "json mode",       "format",
-                                        "grammar"}; /* llama.cpp makes one of the schema */
+                                        "grammar"}; /* llama.cpp derives one from the schema */
 
     if (status != 400 && status != 415 && status != 422 && status != 501) {
         return false;

@@ -1,4 +1,4 @@
-/* Attempts at one provider: what each of them teaches, and when to stop. */
+/* Attempts at one provider: retries, what each attempt teaches, and when to give up. */
 #include "agents/llm/model/provider_call.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 
-enum { STOP_POLL_MS = 25, LESSONS_MAX = 6 };
+enum { STOP_POLL_MS = 25, LEARNED_MAX = 6 };
 
 /* ---- waiting ---- */
 
@@ -31,23 +31,23 @@ static bool wait_ms(struct provider_call *a, msec ms)
             return false;
         }
         (void)pthread_mutex_lock(&a->c->lock);
-        (void)pthread_cond_timedwait(&a->c->never, &a->c->lock, &ts);
+        (void)pthread_cond_timedwait(&a->c->sleep_cond, &a->c->lock, &ts);
         (void)pthread_mutex_unlock(&a->c->lock);
     }
     return !stopped(a);
 }
 
-static uint64_t chance(void)
+static uint64_t random_bits(void)
 {
     uint64_t bits = 0;
 
     if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits) {
-        bits = clock_mono_ns(); /* jitter wants difference, not secrecy */
+        bits = clock_mono_ns(); /* jitter needs variation, not secrecy */
     }
     return bits;
 }
 
-/* ---- what an attempt leaves behind ---- */
+/* ---- the outcome of an attempt ---- */
 
 static void copy_clean(struct provider_call *a, char ret[LLM_NAME_MAX], const char *text)
 {
@@ -65,7 +65,7 @@ static void copy_clean(struct provider_call *a, char ret[LLM_NAME_MAX], const ch
     buf_done(&clean);
 }
 
-/* Counted for every answer that came, also for one that did not do: it was paid for. */
+/* Adds the usage of every answer, usable or not: each was paid for. */
 static void account(struct provider_call *a, struct attempt *at)
 {
     struct llm_usage u = at->answer.usage;
@@ -77,13 +77,13 @@ static void account(struct provider_call *a, struct attempt *at)
     copy_clean(a, a->reply->request_id, at->http.request_id);
     copy_clean(a, a->reply->provider, at->provider->id);
     if (!u.known && (at->http.status < 200 || at->http.status > 299)) {
-        return; /* refusals cost nothing */
+        return; /* errors cost nothing */
     }
-    /* Questions cost, and so do words: none is what a server says that does not count. */
+    /* A prompt and a text both cost tokens: a server that reports none for them is not believed. */
     if (u.input == 0 || (u.output == 0 && at->answer.text.len > 0)) {
         u.known = false;
     }
-    if (!u.known) { /* about four bytes are a token */
+    if (!u.known) { /* estimates four bytes per token */
         u.input = u.input > 0 ? u.input : at->body.len / 4 + 1;
         u.output = at->answer.text.len / 4 + 1;
     }
@@ -94,17 +94,17 @@ static void account(struct provider_call *a, struct attempt *at)
     a->reply->cost_micros += llm_cost(at->provider, &u);
 }
 
-/* Told once for each call, however many attempts it had: a question that is asked three times says
- * no more of the endpoint than one. */
-static void tell_breaker(struct provider_call *a, uint32_t ix, enum bt_code code, msec after,
-                         const struct bt_error *err)
+/* Recorded once per call, however many attempts it had: a call repeated three times shows no more
+ * about the endpoint than one. */
+static void record_outcome(struct provider_call *a, uint32_t ix, enum bt_code code, msec after,
+                           const struct bt_error *err)
 {
     char *why = a->c->at[ix].why;
-    bool sick =
+    bool unhealthy =
         code == BT_UNAVAILABLE || code == BT_TIMEOUT || code == BT_BUSY || code == BT_PROTOCOL;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    if (sick) {
+    if (unhealthy) {
         breaker_failed(&a->c->at[ix].breaker, clock_mono_ms(), after == MSEC_NEVER ? 0 : after);
         (void)snprintf(why, PROVIDER_CALL_WHY_MAX, "%.*s",
                        (int)utf8_cut(err->msg, strlen(err->msg), PROVIDER_CALL_WHY_MAX - 1),
@@ -115,12 +115,11 @@ static void tell_breaker(struct provider_call *a, uint32_t ix, enum bt_code code
     (void)pthread_mutex_unlock(&a->c->lock);
 }
 
-/* A form that the server does not take is asked for no more; others may have learnt it meanwhile.
- */
-static bool learn(struct provider_call *a, uint32_t ix, const struct attempt *at,
-                  const struct ladder *used)
+/* Stops using a feature that the server rejected. Another call may have learnt it meanwhile. */
+static bool learn_caps(struct provider_call *a, uint32_t ix, const struct attempt *at,
+                       const struct server_caps *used)
 {
-    struct ladder *l = &a->c->at[ix].ladder;
+    struct server_caps *l = &a->c->at[ix].server_caps;
     bool again;
     bool down;
     enum llm_output_mode output_mode;
@@ -145,8 +144,8 @@ static bool learn(struct provider_call *a, uint32_t ix, const struct attempt *at
 
 /* ---- one provider ---- */
 
-static struct retry_verdict decide(const struct provider_call *a, const struct attempt *at,
-                                   uint32_t attempt, msec after)
+static struct retry_verdict decide_retry(const struct provider_call *a, const struct attempt *at,
+                                         uint32_t attempt, msec after)
 {
     const struct llm_provider *p = at->provider;
     bool whole = at->http.status >= 200 && at->http.status <= 299;
@@ -163,7 +162,7 @@ static struct retry_verdict decide(const struct provider_call *a, const struct a
         .deadline = a->request.deadline,
         .base_ms = p->backoff_ms,
         .max_wait_ms = p->max_wait_ms,
-        .chance = chance(),
+        .random_bits = random_bits(),
     };
 
     return at->retryable ? retry_decide(&c) : (struct retry_verdict){0};
@@ -178,38 +177,38 @@ static msec asked_to_wait(const struct attempt *at)
 }
 
 static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct attempt *at,
-                                struct ladder *used, struct bt_error *err)
+                                struct server_caps *used, struct bt_error *err)
 {
     const struct llm_provider *p = &a->c->config->providers[ix];
-    struct dialect_ask ask = {
+    struct dialect_request ask = {
         .request = &a->request, .model = p->model, .extra = p->extra, .stream = p->stream};
     enum bt_code code;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    *used = a->c->at[ix].ladder;
+    *used = a->c->at[ix].server_caps;
     (void)pthread_mutex_unlock(&a->c->lock);
     ask.output_mode = dialect_output_mode_for(p->dialect, used->output_mode, a->request.schema);
     ask.quirks = used->quirks;
     a->reply->output_mode = ask.output_mode;
-    if (a->told) {
+    if (a->emitted) {
         a->request.on_text(a->request.self, true, (struct str){"", 0});
-        a->told = false;
+        a->emitted = false;
     }
     code = http_attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->recording, err);
-    a->told = at->told;
+    a->emitted = at->emitted;
     account(a, at);
     return code;
 }
 
-/* Asks the breaker. When it says no: for how long, and what it was that went wrong. */
-static enum bt_code may_ask(struct provider_call *a, uint32_t ix, struct bt_error *err)
+/* Asks the breaker. The error has the remaining time and the last failure. */
+static enum bt_code check_breaker(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
     struct breaker *b = &a->c->at[ix].breaker;
     msec now = clock_mono_ms();
     enum bt_code code = BT_OK;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    if (!breaker_ask(b, now)) {
+    if (!breaker_allow(b, now)) {
         msec left = breaker_left(b, now);
         a->refused_ms = left < a->refused_ms ? left : a->refused_ms;
         code = err_set(err, BT_UNAVAILABLE,
@@ -221,8 +220,8 @@ static enum bt_code may_ask(struct provider_call *a, uint32_t ix, struct bt_erro
     return code;
 }
 
-/* Another call may have found it sick meanwhile, or this one is the only one that may try. */
-static bool is_suspect(struct provider_call *a, uint32_t ix)
+/* Another call may have opened the breaker meanwhile, or this call is the only probe. */
+static bool breaker_opened(struct provider_call *a, uint32_t ix)
 {
     bool suspect;
 
@@ -242,8 +241,8 @@ static void take_text(struct provider_call *a, struct attempt *at)
 
 enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
-    uint32_t lessons = 0;
-    enum bt_code code = may_ask(a, ix, err);
+    uint32_t learned = 0;
+    enum bt_code code = check_breaker(a, ix, err);
 
     if (code != BT_OK) {
         return code;
@@ -251,33 +250,33 @@ enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct
     for (uint32_t attempt = 1;;) {
         struct retry_verdict verdict = {0};
         struct attempt at;
-        struct ladder used;
+        struct server_caps used;
         bool again = false;
         msec after;
 
         code = one_attempt(a, ix, &at, &used, err);
         after = asked_to_wait(&at);
         if (code != BT_OK && after < a->reply->retry_after_ms) {
-            a->reply->retry_after_ms = after; /* of several providers, the first to be ready */
+            a->reply->retry_after_ms = after; /* of several providers, the first that is ready */
         }
         if (code == BT_OK) {
             take_text(a, &at);
         } else {
-            again = lessons < LESSONS_MAX && at.http.status != 0 && learn(a, ix, &at, &used);
+            again = learned < LEARNED_MAX && at.http.status != 0 && learn_caps(a, ix, &at, &used);
         }
-        if (code != BT_OK && !again && !is_suspect(a, ix)) {
-            verdict = decide(a, &at, attempt, after);
+        if (code != BT_OK && !again && !breaker_opened(a, ix)) {
+            verdict = decide_retry(a, &at, attempt, after);
         }
         http_attempt_done(&at);
         if (again) {
-            lessons++;
+            learned++;
             continue;
         }
         if (verdict.again && wait_ms(a, verdict.wait_ms)) {
             attempt++;
             continue;
         }
-        tell_breaker(a, ix, code, after, err);
+        record_outcome(a, ix, code, after, err);
         return verdict.again ? err_set(err, BT_CANCELLED, "stopped on request") : code;
     }
 }

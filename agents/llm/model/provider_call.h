@@ -1,6 +1,6 @@
-/* A question on its way through one provider. Private to client.c and asking.c. */
-#ifndef LLM_ASKING_H
-#define LLM_ASKING_H
+/* The state of one call through the providers. Shared by client.c and provider_call.c. */
+#ifndef LLM_PROVIDER_CALL_H
+#define LLM_PROVIDER_CALL_H
 
 #include <pthread.h>
 
@@ -18,27 +18,28 @@ struct llm_client {
     struct net *net; /* NULL in a replay */
     struct recording *recording;
     pthread_mutex_t lock;
-    pthread_cond_t never; /* to wait for a time */
+    pthread_cond_t sleep_cond; /* never signalled: callers sleep on it */
     struct {
-        struct ladder ladder;
+        struct server_caps server_caps;
         struct breaker breaker;
-        char why[PROVIDER_CALL_WHY_MAX]; /* the last failure that the breaker counted, without
-                                            secrets */
-    } at[LLM_PROVIDERS_MAX];             /* guarded by lock */
+        /* the last failure that the breaker counted, without secrets */
+        char why[PROVIDER_CALL_WHY_MAX];
+    } at[LLM_PROVIDERS_MAX]; /* guarded by lock */
 };
 
-/* One question on its way. */
+/* One call. */
 struct provider_call {
     struct llm_client *c;
     struct llm_request request;  /* with the turns of a repair */
-    const struct schema *schema; /* what an answer is read by */
+    const struct schema *schema; /* the reader's schema */
     const struct cJSON *tree;    /* the same, uncompiled */
     struct llm_reply *reply;
-    msec refused_ms; /* the first breaker lets one through in so many; MSEC_NEVER = none refused */
-    bool told;       /* pieces of an answer that may become void */
+    msec refused_ms; /* when the first breaker allows a call; MSEC_NEVER = none refused */
+    bool emitted;    /* pieces were emitted that may become void */
 };
 
-/* Attempts until one is good, or none helps any more. BT_OK: reply->text is the model's. */
+/* Tries one provider until an attempt succeeds or none can help. BT_OK: reply->text is the model's
+ * text. */
 BT_MUST_CHECK enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix,
                                                   struct bt_error *err);
 #endif

@@ -16,8 +16,8 @@ struct recording {
     const char *dir;
     const struct secrets *secrets;
     bool replay;
-    pthread_mutex_t lock; /* guards what follows */
-    struct map counts;    /* hash -> calls so far */
+    pthread_mutex_t lock; /* guards the members below */
+    struct map counts;    /* hash -> number of calls */
     struct arena names;
     uint32_t calls;
 };
@@ -57,7 +57,7 @@ bool recording_replays(const struct recording *t)
     return t->replay;
 }
 
-/* The name of this call's file. */
+/* The file name of this call. */
 static enum bt_code next_path(struct recording *t, const struct net_spec *spec, char *path,
                               size_t room, struct bt_error *err)
 {
@@ -71,7 +71,7 @@ static enum bt_code next_path(struct recording *t, const struct net_spec *spec, 
     (void)pthread_mutex_lock(&t->lock);
     n = map_get(&t->counts, key) + 1; /* MAP_NONE + 1 is 0 */
     n = n == 0 ? 1 : n;
-    /* An equal key is replaced by the new copy: RECORDING_CALLS_MAX bounds the copies, too. */
+    /* An equal key is replaced by the new copy, so RECORDING_CALLS_MAX bounds the copies too. */
     key = t->calls++ < RECORDING_CALLS_MAX ? arena_str(&t->names, key) : (struct str){0};
     if (key.ptr == NULL || map_put(&t->counts, key, n) != BT_OK) {
         code = err_set(err, BT_LIMIT, "more than %d recordings", RECORDING_CALLS_MAX);
@@ -160,7 +160,7 @@ enum bt_code recording_record(struct recording *t, const struct net_spec *spec,
         code = doc_to_json(doc_from_buf(&doc), true, &json, err);
     }
     if (code == BT_OK) {
-        secrets_redact(t->secrets, &json); /* also out of the headers */
+        secrets_redact(t->secrets, &json); /* also in the headers */
         code = write_file(path, &json, err);
     }
     buf_done(&came);
@@ -243,7 +243,7 @@ enum bt_code recording_play(struct recording *t, const struct net_spec *spec,
 
     *ret = (struct net_answer){0};
     buf_init(&json, RECORDING_FILE_MAX);
-    buf_init(&doc, json_doc_room(RECORDING_FILE_MAX));
+    buf_init(&doc, json_doc_capacity(RECORDING_FILE_MAX));
     if (code == BT_OK) {
         code = read_file(path, &json, err);
     }

@@ -1,7 +1,7 @@
 /*
- * Requests and answers in files, so that a run can be had again without a network and without a
- * key. One file per call, HASH-N.json in a directory: N counts the calls with the same URL and
- * body. Keys are neither recorded nor needed.
+ * Stores requests and responses in files, and replays them without a network and without a key. One
+ * file per call, HASH-N.json in a directory; N counts the calls with the same URL and body. Keys
+ * are not recorded.
  */
 #ifndef LLM_RECORDING_H
 #define LLM_RECORDING_H
@@ -21,11 +21,11 @@ BT_MUST_CHECK enum bt_code recording_new(const char *dir, bool replay,
 void recording_free(struct recording *t);
 bool recording_replays(const struct recording *t);
 
-/* What went and came. code and why: how the call ended. Any thread. */
+/* Records a request and its response; code and why: the call's result. Thread-safe. */
 BT_MUST_CHECK enum bt_code recording_record(struct recording *t, const struct net_spec *spec,
                                             const struct net_answer *answer, enum bt_code ended,
                                             const char *why, struct str body, struct bt_error *err);
-/* As net_post, out of the file. BT_NOT_FOUND when this was never recorded. Any thread. */
+/* As net_post, from the file. BT_NOT_FOUND when the request was not recorded. Thread-safe. */
 BT_MUST_CHECK enum bt_code recording_play(struct recording *t, const struct net_spec *spec,
                                           struct net_answer *ret, struct bt_error *err);
 #endif

@@ -5,7 +5,7 @@ static bool digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "12" or "12.5" in thousandths, capped; false when there is anything else. */
+/* Reads "12" or "12.5" in thousandths, capped; false for anything else. */
 static bool read_decimal(struct str s, uint64_t *ret_thousandths)
 {
     uint64_t v = 0;
@@ -44,7 +44,7 @@ static bool read_number(struct str s, size_t at, size_t n, uint32_t *ret)
     return true;
 }
 
-/* Days from 1970-01-01: http://howardhinnant.github.io/date_algorithms.html */
+/* Days since 1970-01-01: https://howardhinnant.github.io/date_algorithms.html */
 static int64_t days_of(int64_t y, uint32_t m, uint32_t d)
 {
     int64_t era;
@@ -59,7 +59,8 @@ static int64_t days_of(int64_t y, uint32_t m, uint32_t d)
            719468;
 }
 
-/* "Sun, 06 Nov 1994 08:49:37 GMT": the form that senders must use. */
+/* Reads "Sun, 06 Nov 1994 08:49:37 GMT" (IMF-fixdate), the form that RFC 9110 requires of
+ * senders. */
 static bool read_date(struct str s, msec *ret_wall)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -119,7 +120,7 @@ bool retry_status(long status)
            (status >= 500 && status <= 599);
 }
 
-/* Full jitter: anything from nothing to the exponential step.
+/* Full jitter: a random delay from 0 to the exponential step.
  * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/ */
 static msec jitter(const struct retry_case *c)
 {
@@ -127,7 +128,7 @@ static msec jitter(const struct retry_case *c)
     msec most = c->base_ms << doublings;
 
     most = most > c->max_wait_ms ? c->max_wait_ms : most;
-    return c->chance % (most + 1);
+    return c->random_bits % (most + 1);
 }
 
 struct retry_verdict retry_decide(const struct retry_case *c)

@@ -44,7 +44,7 @@
 static const char *const rules[] = {
     [LLM_RULES_CLIENT] = HEAD CLIENT "}}",
     [LLM_RULES_AGENT] = HEAD CLIENT AGENT ",\"agentId\":{\"type\":\"string\"}}}",
-    /* what these two may be, the configuration's own schema says */
+    /* the configuration's own schema checks these two */
     [LLM_RULES_SECTION] = HEAD CLIENT AGENT ",\"capacity\":{},\"env\":{}}}",
 };
 

@@ -1,5 +1,5 @@
-/* What settings may look like, in one place: for the agent that reads them, the client, and who
- * checks a configuration file before it starts the agent. Pure. */
+/* The schemas of the settings, in one place: for the agent, the client, and the check of a
+ * configuration file before the agent starts. Pure. */
 #ifndef LLM_RULES_H
 #define LLM_RULES_H
 
@@ -12,8 +12,8 @@ struct schema_problem;
 
 enum llm_rules {
     LLM_RULES_CLIENT,  /* providers, record, replay */
-    LLM_RULES_AGENT,   /* and what baton-agent-llm takes */
-    LLM_RULES_SECTION, /* the `llm` of a daemon's configuration: and what is said of the process */
+    LLM_RULES_AGENT,   /* and the settings of baton-agent-llm */
+    LLM_RULES_SECTION, /* the `llm` of a daemon's configuration: and the settings of the process */
 };
 
 /* BT_INVALID: *ret_n problems, the first max of them in at. */

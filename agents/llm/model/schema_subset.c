@@ -11,7 +11,7 @@ enum { DEPTH_MAX = 16, OPTIONAL_MAX = 24, UNION_MAX = 16 };
 struct subset_state {
     unsigned optional;
     unsigned unions;
-    bool no; /* it cannot be, or out of memory */
+    bool failed; /* no such copy exists, or out of memory */
 };
 
 static cJSON *narrow(struct subset_state *n, const cJSON *node, unsigned depth);
@@ -28,11 +28,11 @@ static void put(struct subset_state *n, cJSON *to, const char *name, cJSON *item
 
     if (!ok) {
         cJSON_Delete(item);
-        n->no = true;
+        n->failed = true;
     }
 }
 
-/* A map of schemas (properties, $defs), or a list of them (anyOf). */
+/* Copies a map of schemas (properties, $defs) or a list of them (anyOf). */
 static cJSON *each(struct subset_state *n, const cJSON *from, unsigned depth)
 {
     cJSON *to = cJSON_IsArray(from) ? cJSON_CreateArray() : cJSON_CreateObject();
@@ -40,7 +40,7 @@ static cJSON *each(struct subset_state *n, const cJSON *from, unsigned depth)
 
     cJSON_ArrayForEach(item, from)
     {
-        if (to != NULL && !n->no) {
+        if (to != NULL && !n->failed) {
             put(n, to, cJSON_IsArray(from) ? NULL : item->string, narrow(n, item, depth));
         }
     }
@@ -55,7 +55,7 @@ static bool may_be_object(const cJSON *node)
            answer_parser_lists(type, "object") || get(node, "properties") != NULL;
 }
 
-/* Without a word about others, an object that names its members is meant to have no others. */
+/* Closes an object that names its members and does not mention others. */
 static void close_object(struct subset_state *n, const cJSON *node, cJSON *to)
 {
     const cJSON *more = get(node, "additionalProperties");
@@ -67,7 +67,7 @@ static void close_object(struct subset_state *n, const cJSON *node, cJSON *to)
     }
     if ((more != NULL && !cJSON_IsFalse(more)) || get(node, "patternProperties") != NULL ||
         (more == NULL && (properties == NULL || properties->child == NULL))) {
-        n->no = true;
+        n->failed = true;
         return;
     }
     put(n, to, "additionalProperties", cJSON_CreateFalse());
@@ -101,12 +101,12 @@ static cJSON *narrow(struct subset_state *n, const cJSON *node, unsigned depth)
     cJSON *to = cJSON_CreateObject();
 
     if (to == NULL || !cJSON_IsObject(node) || depth > DEPTH_MAX) {
-        n->no = true;
+        n->failed = true;
         return to;
     }
     copy_words(n, node, to);
     close_object(n, node, to);
-    for (size_t i = 0; i < sizeof inner / sizeof inner[0] && !n->no; i++) {
+    for (size_t i = 0; i < sizeof inner / sizeof inner[0] && !n->failed; i++) {
         const cJSON *part = get(node, inner[i][0]);
         if (part != NULL && get(to, inner[i][1]) == NULL) {
             put(n, to, inner[i][1], each(n, part, depth + 1));
@@ -114,7 +114,7 @@ static cJSON *narrow(struct subset_state *n, const cJSON *node, unsigned depth)
         }
     }
     n->unions += cJSON_IsArray(get(node, "type")) ? 1 : 0;
-    if (get(node, "items") != NULL && !n->no) {
+    if (get(node, "items") != NULL && !n->failed) {
         put(n, to, "items", narrow(n, get(node, "items"), depth + 1));
     }
     return to;
@@ -125,7 +125,7 @@ cJSON *schema_subset(const cJSON *schema)
     struct subset_state n = {0};
     cJSON *to = narrow(&n, schema, 0);
 
-    if (n.no || n.optional > OPTIONAL_MAX || n.unions > UNION_MAX) {
+    if (n.failed || n.optional > OPTIONAL_MAX || n.unions > UNION_MAX) {
         cJSON_Delete(to);
         return NULL;
     }

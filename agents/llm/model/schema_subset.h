@@ -1,17 +1,17 @@
 /*
- * Schemas for servers that take only some of JSON Schema (Anthropic's structured output): objects
- * must be closed, bounds of numbers, texts and lists are refused. What is left out is not lost: the
- * answer is checked against the whole schema here. Pure but for the heap.
+ * Schemas for servers that accept only a subset of JSON Schema (Anthropic's structured output):
+ * objects must be closed; bounds of numbers, texts and lists are rejected. The answer is checked
+ * against the whole schema here. Pure except for the heap.
  */
-#ifndef LLM_NARROW_H
-#define LLM_NARROW_H
+#ifndef LLM_SCHEMA_SUBSET_H
+#define LLM_SCHEMA_SUBSET_H
 
 #include <stdbool.h>
 
 struct cJSON;
 
-/* A copy with only what such a server takes; the caller frees. NULL when there is none: an object
- * in it is open, it is too deep, has too many optional members, or out of memory. */
+/* A copy with only what such a server accepts; the caller frees. NULL when there is none: an object
+ * in it is open, it is too deep, it has too many optional members, or out of memory. */
 struct cJSON *schema_subset(const struct cJSON *schema);
 bool schema_subset_can(const struct cJSON *schema);
 #endif

@@ -21,7 +21,7 @@ void secrets_done(struct secrets *s)
 
 /* ---- loading ---- */
 
-/* What may stand in a header. */
+/* Whether a header may contain it. */
 static bool is_key(struct str key)
 {
     if (key.len < SECRET_BYTES_MIN || key.len > SECRET_BYTES_MAX) {
@@ -113,7 +113,7 @@ static enum bt_code check_file(int fd, const char *path, mode_t forbidden, struc
     return BT_OK;
 }
 
-/* s NULL: it is only looked at. */
+/* s NULL: only checks. */
 static enum bt_code from_file(struct secrets *s, const char *path, mode_t forbidden,
                               const char **ret, struct bt_error *err)
 {
@@ -136,7 +136,7 @@ static enum bt_code from_file(struct secrets *s, const char *path, mode_t forbid
     return code;
 }
 
-/* systemd lets the service's user in with an ACL, whose mask shows as the group's bits. */
+/* systemd grants the service's user access by an ACL, whose mask appears as the group's bits. */
 enum { KEY_FORBIDDEN = 077, CREDENTIAL_FORBIDDEN = 037, CREDENTIAL_PATH_MAX = 1024 };
 
 static enum bt_code credential_path(const char *dir, const char *name,
@@ -185,7 +185,7 @@ enum bt_code secrets_load(struct secrets *s, enum secret_source source, const ch
     return BT_OK;
 }
 
-/* ---- how another process will see it ---- */
+/* ---- keys of a process that starts later ---- */
 
 static const char *seen_value(const struct secret_view *seen, const char *name)
 {
@@ -248,15 +248,15 @@ void secrets_forget_env(const char *name)
     char *value = getenv(name);
 
     if (value != NULL) {
-        explicit_bzero(value, strlen(value)); /* also what /proc/PID/environ shows */
+        explicit_bzero(value, strlen(value)); /* this memory is what /proc/PID/environ shows */
         (void)unsetenv(name);
     }
 }
 
 /* ---- redacting ---- */
 
-/* How many bytes of the text at `at` are this key, escaped slashes included; 0 = it is not. At the
- * end of the text a beginning is enough: texts are cut. */
+/* The number of bytes at `at` that are this key, escaped slashes included; 0 = none. At the end of
+ * the text a prefix of the key is enough, because texts are cut. */
 static size_t match(struct str text, size_t at, const char *key, bool *ret_cut)
 {
     size_t i = at;
@@ -295,7 +295,7 @@ static size_t match_any(const struct secrets *s, struct str text, size_t at, boo
     return best;
 }
 
-bool secrets_found(const struct secrets *s, struct str text)
+bool secrets_contained(const struct secrets *s, struct str text)
 {
     size_t at = 0;
     bool cut;
@@ -306,7 +306,7 @@ bool secrets_found(const struct secrets *s, struct str text)
     return at < text.len;
 }
 
-size_t secrets_pass(const struct secrets *s, struct str text, bool last, struct buf *out)
+size_t secrets_redact_stream(const struct secrets *s, struct str text, bool last, struct buf *out)
 {
     size_t at = s->n == 0 ? text.len : 0;
     size_t kept = 0;
@@ -332,14 +332,14 @@ void secrets_redact(const struct secrets *s, struct buf *text)
 {
     struct buf out;
 
-    if (text->bad != BT_OK || !secrets_found(s, buf_str(text))) {
+    if (text->bad != BT_OK || !secrets_contained(s, buf_str(text))) {
         return;
     }
     buf_init(&out, text->max + text->len * 2);
-    (void)secrets_pass(s, buf_str(text), true, &out);
+    (void)secrets_redact_stream(s, buf_str(text), true, &out);
     buf_clear(text);
     if (out.bad != BT_OK) {
-        buf_add_cstr(text, mark); /* rather nothing than a key */
+        buf_add_cstr(text, mark); /* an empty text is better than a key */
     } else {
         text->max = text->max > out.len ? text->max : out.len;
         buf_add(text, out.at, out.len);

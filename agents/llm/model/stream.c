@@ -44,7 +44,7 @@ static enum bt_code end_event(struct stream *s, struct bt_error *err)
     return code;
 }
 
-/* Names of events, ids, retry times and comments say nothing that the data does not. */
+/* Skips event names, ids, retry times and comments: the data has everything. */
 static enum bt_code event_line(struct stream *s, struct str line, struct bt_error *err)
 {
     if (line.len == 0) {
@@ -76,7 +76,7 @@ static enum bt_code end_line(struct stream *s, struct bt_error *err)
     return code;
 }
 
-/* Spaces and a byte order mark before the first byte that decides are dropped; returns how many. */
+/* Skips spaces and a byte order mark before the byte that decides the format; returns how many. */
 static size_t decide(struct stream *s, struct str bytes)
 {
     size_t i = 0;

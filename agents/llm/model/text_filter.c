@@ -22,133 +22,133 @@ static bool is_space(char c)
 
 static void skip_spaces(struct text_filter *s, struct str raw)
 {
-    while (s->done < raw.len && is_space(raw.ptr[s->done])) {
-        s->done++;
+    while (s->consumed < raw.len && is_space(raw.ptr[s->consumed])) {
+        s->consumed++;
     }
 }
 
-/* Whether the text goes on with the tag: -1 = not known before more comes. */
-static int begins(const struct text_filter *s, struct str raw, const char *tag, bool last)
+/* Whether the text continues with the tag; -1 = unknown before more text arrives. */
+static int has_prefix(const struct text_filter *s, struct str raw, const char *tag, bool last)
 {
-    size_t left = raw.len - s->done;
+    size_t left = raw.len - s->consumed;
     size_t n = strlen(tag);
 
     if (left >= n) {
-        return memcmp(raw.ptr + s->done, tag, n) == 0;
+        return memcmp(raw.ptr + s->consumed, tag, n) == 0;
     }
-    return !last && memcmp(raw.ptr + s->done, tag, left) == 0 ? -1 : 0;
+    return !last && memcmp(raw.ptr + s->consumed, tag, left) == 0 ? -1 : 0;
 }
 
-/* Reasoning at the beginning is left out. False: more has to come first. */
-static bool begin(struct text_filter *s, struct str raw, bool last)
+/* Skips reasoning at the beginning. False: it needs more text first. */
+static bool skip_start(struct text_filter *s, struct str raw, bool last)
 {
     static const char *const tags[][2] = {{"<think>", "</think>"}, {"<thinking>", "</thinking>"}};
     bool wait = false;
 
-    if (s->done == 0 && begins(s, raw, mark, last) != 0) {
-        s->done = raw.len < strlen(mark) ? 0 : strlen(mark);
-        wait = s->done == 0;
+    if (s->consumed == 0 && has_prefix(s, raw, mark, last) != 0) {
+        s->consumed = raw.len < strlen(mark) ? 0 : strlen(mark);
+        wait = s->consumed == 0;
     }
     skip_spaces(s, raw);
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
-        int is = begins(s, raw, tags[i][0], last);
+        int is = has_prefix(s, raw, tags[i][0], last);
         if (is > 0) {
             s->close = tags[i][1];
-            s->done += strlen(tags[i][0]);
-            s->looked = s->done;
-            s->state = TEXT_FILTER_THINKS;
+            s->consumed += strlen(tags[i][0]);
+            s->searched = s->consumed;
+            s->state = TEXT_FILTER_REASONING;
             return true;
         }
         wait = wait || is < 0;
     }
     if (!wait) {
-        s->state = TEXT_FILTER_SPEAKS;
-        s->looked = s->done;
+        s->state = TEXT_FILTER_ANSWER;
+        s->searched = s->consumed;
     }
     return !wait;
 }
 
-/* The tag from where it was looked for before; NULL when it has not come. */
+/* Searches the tag from the last searched position; NULL when it has not arrived. */
 static const char *find(const struct text_filter *s, struct str raw, const char *tag)
 {
-    return raw.len == s->looked
+    return raw.len == s->searched
                ? NULL
-               : memmem(raw.ptr + s->looked, raw.len - s->looked, tag, strlen(tag));
+               : memmem(raw.ptr + s->searched, raw.len - s->searched, tag, strlen(tag));
 }
 
-/* The beginning of a tag may already be there. */
-static void look_on(struct text_filter *s, struct str raw, size_t longest)
+/* Keeps the end of the text in the search range: it may be the beginning of a tag. */
+static void advance_search(struct text_filter *s, struct str raw, size_t longest)
 {
     size_t from = raw.len > longest - 1 ? raw.len - (longest - 1) : 0;
 
-    s->looked = from > s->looked ? from : s->looked;
+    s->searched = from > s->searched ? from : s->searched;
 }
 
-static bool think(struct text_filter *s, struct str raw)
+static bool skip_reasoning(struct text_filter *s, struct str raw)
 {
     const char *end = find(s, raw, s->close);
 
     if (end == NULL) {
-        look_on(s, raw, strlen(s->close));
+        advance_search(s, raw, strlen(s->close));
         return false;
     }
-    s->done = (size_t)(end - raw.ptr) + strlen(s->close);
+    s->consumed = (size_t)(end - raw.ptr) + strlen(s->close);
     s->state = TEXT_FILTER_BEGIN;
     return true;
 }
 
-/* Some templates put the opening tag into the prompt: only the closing one comes, behind reasoning
- * that looked like an answer. */
-static void look_for_lone_tag(struct text_filter *s, struct str raw)
+/* Some chat templates put the opening tag into the prompt: only the closing one arrives, after
+ * reasoning that looked like an answer. */
+static void check_lone_tag(struct text_filter *s, struct str raw)
 {
     const char *close;
     const char *open;
 
-    if (s->tags_over) {
+    if (s->tags_closed) {
         return;
     }
     close = find(s, raw, lone_close);
     open = find(s, raw, lone_open);
     if (open != NULL && (close == NULL || open < close)) {
-        s->tags_over = true;
+        s->tags_closed = true;
     } else if (close != NULL) {
-        s->tags_over = true;
-        s->done = (size_t)(close - raw.ptr) + strlen(lone_close);
-        s->anew = s->anew || s->gave;
-        s->gave = false;
+        s->tags_closed = true;
+        s->consumed = (size_t)(close - raw.ptr) + strlen(lone_close);
+        s->reset = s->reset || s->emitted;
+        s->emitted = false;
         buf_clear(&s->out);
     } else {
-        look_on(s, raw, sizeof lone_close - 1);
+        advance_search(s, raw, sizeof lone_close - 1);
     }
 }
 
-static void speak(struct text_filter *s, struct str raw, bool last)
+static void emit_answer(struct text_filter *s, struct str raw, bool last)
 {
     size_t end = raw.len;
 
-    look_for_lone_tag(s, raw);
-    if (!s->gave) {
+    check_lone_tag(s, raw);
+    if (!s->emitted) {
         skip_spaces(s, raw);
     }
-    while (end > s->done && is_space(raw.ptr[end - 1])) {
-        end--; /* at the end of all they are left out */
+    while (end > s->consumed && is_space(raw.ptr[end - 1])) {
+        end--; /* spaces at the end of the answer are dropped */
     }
-    if (end > s->done) {
-        size_t n =
-            secrets_pass(s->secrets, (struct str){raw.ptr + s->done, end - s->done}, last, &s->out);
-        s->done += n;
-        s->gave = s->gave || n > 0;
+    if (end > s->consumed) {
+        size_t n = secrets_redact_stream(
+            s->secrets, (struct str){raw.ptr + s->consumed, end - s->consumed}, last, &s->out);
+        s->consumed += n;
+        s->emitted = s->emitted || n > 0;
     }
 }
 
 void text_filter_feed(struct text_filter *s, struct str raw, bool last)
 {
-    bool goes_on = raw.len > 0;
+    bool more = raw.len > 0;
 
-    while (goes_on && s->state != TEXT_FILTER_SPEAKS) {
-        goes_on = s->state == TEXT_FILTER_BEGIN ? begin(s, raw, last) : think(s, raw);
+    while (more && s->state != TEXT_FILTER_ANSWER) {
+        more = s->state == TEXT_FILTER_BEGIN ? skip_start(s, raw, last) : skip_reasoning(s, raw);
     }
-    if (raw.len > 0 && s->state == TEXT_FILTER_SPEAKS) {
-        speak(s, raw, last);
+    if (raw.len > 0 && s->state == TEXT_FILTER_ANSWER) {
+        emit_answer(s, raw, last);
     }
 }

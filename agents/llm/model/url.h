@@ -1,5 +1,5 @@
-/* Which base URLs are taken. Pure. What a name resolves to is looked at again when it is dialled
- * (net.c). */
+/* The rules for base URLs. Pure. A name's address is checked again when net_call.c connects to
+ * it. */
 #ifndef LLM_URL_H
 #define LLM_URL_H
 
@@ -8,17 +8,17 @@
 
 struct sockaddr;
 
-/* https://host[:port][/path], or http:// to this machine (any_http: to anybody). No user, no query,
- * no fragment, no control characters. BT_INVALID says what would be right. */
+/* https://host[:port][/path], or http:// to this machine (any_http: to any host). No user, query,
+ * fragment or control characters. BT_INVALID names what would be right. */
 BT_MUST_CHECK enum bt_code url_check(struct str url, bool any_http, struct bt_error *err);
 bool url_is_https(struct str url);
 /* Whether the host is localhost, 127.0.0.0/8 or ::1. */
 bool url_is_loopback(struct str url);
 
-/* host[:port] of a checked URL: what may be told of it; a path may hold a secret. */
+/* host[:port] of a checked URL, the part that logs may show; a path may contain a secret. */
 struct str url_authority(struct str url);
 
-/* An address that a name resolved to. loopback_only: this machine; always refused: link-local
- * (where clouds keep credentials), multicast, the unspecified address. */
+/* Whether a resolved address is allowed. loopback_only: this machine only. Always rejected:
+ * link-local (metadata services of clouds), multicast, the unspecified address. */
 bool url_address_allowed(const struct sockaddr *addr, bool loopback_only);
 #endif

@@ -4,7 +4,7 @@ enum { CTRL_D = 4, CTRL_H = 8, CTRL_U = 21, CTRL_W = 23, ESCAPE = 27, DELETE = 1
 enum { PASTE_BEGINS = 200, PASTE_ENDS = 201, NUMBER_MAX = 1000 };
 enum { OUTSIDE, BEGUN, WITHIN, ONE_MORE }; /* of an escape sequence */
 
-/* The second and later bytes of a character. */
+/* Whether it is the second or a later byte of a character. */
 static bool goes_on(char c)
 {
     return ((unsigned char)c & 0xC0) == 0x80;
@@ -30,7 +30,7 @@ void chat_line_add(struct chat_line *l, unsigned char byte)
 
 static void cut(struct chat_line *l, size_t len)
 {
-    l->cut = l->cut && len > 0; /* what did not fit is lost, unless all is typed anew */
+    l->cut = l->cut && len > 0; /* the lost part stays lost, unless the line is typed again */
     l->len = len;
     l->text[len] = 0;
 }
@@ -58,8 +58,8 @@ static void erase_word(struct chat_line *l)
     cut(l, n);
 }
 
-/* Arrows and their like: "ESC [ ... letter", "ESC O letter", "ESC letter". True when the byte was
- * of one. */
+/* Keys such as arrows: "ESC [ ... letter", "ESC O letter", "ESC letter". True when the byte belongs
+ * to one. */
 static bool escaped(struct chat_line *l, unsigned char byte)
 {
     switch (l->escape) {
@@ -84,7 +84,7 @@ static bool escaped(struct chat_line *l, unsigned char byte)
     }
 }
 
-/* Terminals send \r for the end of a line, and files that are pasted may have \r\n. */
+/* Terminals send \r as the end of a line; a pasted file may have \r\n. */
 static void pasted(struct chat_line *l, unsigned char byte)
 {
     if (byte == '\r' || (byte == '\n' && (l->len == 0 || l->text[l->len - 1] != '\n'))) {
@@ -121,7 +121,7 @@ enum chat_key chat_line_key(struct chat_line *l, unsigned char byte)
     return CHAT_KEY_MORE;
 }
 
-/* Characters from U+1100 on may take two columns: better too many than too few. */
+/* Characters from U+1100 on may be two columns wide; too many is better than too few. */
 static size_t width_of(unsigned char first)
 {
     return first >= 0xE1 ? 2 : 1;

@@ -1,7 +1,7 @@
 /*
- * The line that is being typed: the few keys that a terminal's own line editing has, so that what
- * was typed can be drawn again below what comes meanwhile. What is pasted is one message, its line
- * ends included (bracketed paste). Pure: bytes in, a line out.
+ * The line that is typed, with the few editing keys of a terminal, so that it can be redrawn below
+ * other output. A paste is one message, line ends included (bracketed paste). Pure: bytes in, a
+ * line out.
  */
 #ifndef CLI_CHAT_LINE_H
 #define CLI_CHAT_LINE_H
@@ -10,27 +10,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CHAT_LINE_MAX = 8192 }; /* as long as a message may be */
+enum { CHAT_LINE_MAX = 8192 }; /* the longest message */
 
 enum chat_key {
-    CHAT_KEY_MORE, /* the line goes on */
-    CHAT_KEY_DONE, /* Enter: the line is in text; clear it before the next key */
+    CHAT_KEY_MORE, /* the line is not complete */
+    CHAT_KEY_DONE, /* Enter: the line is in text; call chat_line_clear before the next key */
     CHAT_KEY_END   /* Ctrl-D in an empty line */
 };
 
 struct chat_line {
     char text[CHAT_LINE_MAX + 1]; /* always terminated */
     size_t len;
-    bool cut;        /* more was typed than fits: not what was meant */
-    bool pasting;    /* Enter and control characters are text, or nothing */
-    uint8_t escape;  /* within the sequence of a key */
-    uint16_t number; /* of that sequence */
+    bool cut;        /* more was typed than fits */
+    bool pasting;    /* within a paste: Enter is text, control characters are dropped */
+    uint8_t escape;  /* state within the escape sequence of a key */
+    uint16_t number; /* the number in that sequence */
 };
 
 enum chat_key chat_line_key(struct chat_line *l, unsigned char byte);
-/* A byte of the text. */
+/* Appends a byte of text. */
 void chat_line_add(struct chat_line *l, unsigned char byte);
 void chat_line_clear(struct chat_line *l);
-/* The end of the line that is not wider than so many columns; it begins at a whole character. */
+/* The longest end of the line that fits into the columns; it begins at a whole character. */
 const char *chat_line_tail(const struct chat_line *l, size_t columns);
 #endif

@@ -1,4 +1,4 @@
-/* chat: the plan that the talk is about, in short lines. */
+/* chat: the current plan, in short lines. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,6 +6,8 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/chat/chat.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/event_line.h"
 #include "supervisor/cli/view/tree.h"
 
@@ -13,7 +15,7 @@ enum {
     STEPS_SHOWN = 20,
     LINE_BYTES_MAX = 65536,
     SAME_FROM = 1000,
-    WRAPPING_MAX = 32 /* of a text as it is kept */
+    WRAPPING_MAX = 32 /* the reply around an answer that is stored */
 };
 
 static const cJSON *get(const cJSON *object, const char *name)
@@ -21,7 +23,7 @@ static const cJSON *get(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* Whether both are the same text, of which one may have been cut. */
+/* Whether the texts are equal, or one is the beginning of the other. */
 static bool is_same(const char *a, const char *b)
 {
     size_t n = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
@@ -29,12 +31,12 @@ static bool is_same(const char *a, const char *b)
     return strcmp(a, b) == 0 || (n >= SAME_FROM && strncmp(a, b, n - 4) == 0);
 }
 
-void chat_tell(struct chat *c, const char *text)
+void chat_show_reply(struct chat *c, const char *text)
 {
-    if (text[0] == 0 || is_same(text, c->said)) {
+    if (text[0] == 0 || is_same(text, c->last_reply)) {
         return;
     }
-    (void)snprintf(c->said, sizeof c->said, "%s", text);
+    (void)snprintf(c->last_reply, sizeof c->last_reply, "%s", text);
     if (!c->cli->json) {
         screen_answer(&c->screen, text);
     }
@@ -45,13 +47,13 @@ static enum bt_code ask_plan(struct chat *c, const char *plan_id, cJSON **ret)
     struct bt_error err;
     enum bt_code code = chat_call(c, "plan.get", cli_fields("planId", plan_id), ret, &err);
 
-    if (code != BT_OK && !chat_is_away(c, code)) {
+    if (code != BT_OK && !chat_is_unreachable(c, code)) {
         screen_note(&c->screen, "plan %s: %s", plan_id, err.msg);
     }
     return code;
 }
 
-/* A step, or the plan as a whole, waits for a person. */
+/* Whether a step, or the whole plan, waits for a person. */
 static bool waits_by_view(const cJSON *view)
 {
     const cJSON *v;
@@ -74,8 +76,10 @@ static bool is_final(const char *status)
            strcmp(status, "cancelled") == 0;
 }
 
-/* What the view says, as far as the events have told it: what is still to come is shown first.
- * False: there is more to come. */
+/*
+ * Takes the state of a view that is not newer than the events. False: events are still to come and
+ * are shown first.
+ */
 static bool take_view(struct chat *c, const cJSON *view)
 {
     const char *status = json_text(view, "status", "");
@@ -117,13 +121,13 @@ bool chat_plan_waits(struct chat *c)
     return waits;
 }
 
-/* The person is shown this review: an answer is for it and no other. */
-static void shown(struct chat *c, const char *review_id)
+/* Remembers the review that was shown: an answer of the person is for it. */
+static void keep_review(struct chat *c, const char *review_id)
 {
     (void)snprintf(c->plan.review, sizeof c->plan.review, "%s", review_id);
 }
 
-/* The review that was shown was decided, or its step has gone on without. */
+/* Forgets the review when it was decided or its step has continued. */
 static void forget_shown(struct chat *c, const char *type, const cJSON *event)
 {
     char of[CHAT_REVIEW_MAX + 1];
@@ -140,7 +144,7 @@ static void forget_shown(struct chat *c, const char *type, const cJSON *event)
     }
 }
 
-/* What each waiting step asks. */
+/* Shows the question of each waiting step. */
 static void show_waits(struct chat *c, const cJSON *view)
 {
     const cJSON *s;
@@ -150,7 +154,7 @@ static void show_waits(struct chat *c, const cJSON *view)
         if (strcmp(json_text(s, "status", ""), "waiting") == 0) {
             screen_note(&c->screen, "? %.0f %s: %s (yes or no)", json_number(s, "stepIndex") + 1,
                         json_text(s, "stepId", ""), json_text(get(s, "waiting"), "text", ""));
-            shown(c, json_text(get(s, "waiting"), "reviewId", ""));
+            keep_review(c, json_text(get(s, "waiting"), "reviewId", ""));
         }
     }
 }
@@ -214,7 +218,7 @@ static void show_step(struct chat *c, const char *type, const cJSON *event)
                     json_text(event, "prompt", "it needs your approval"),
                     strcmp(json_text(event, "kind", ""), "input") == 0 ? "an answer, or no"
                                                                        : "yes or no");
-        shown(c, json_text(event, "reviewId", ""));
+        keep_review(c, json_text(event, "reviewId", ""));
     } else if (strcmp(status, "in_progress") == 0) {
         screen_note(&c->screen, "%s %.0f %s → %s", cli_mark(status), n, step,
                     json_text(event, "agentId", ""));
@@ -226,7 +230,7 @@ static void show_step(struct chat *c, const char *type, const cJSON *event)
     }
 }
 
-/* The answer in full: an event holds only the beginning of a long one. */
+/* Shows the whole answer: an event has only the beginning of a long one. */
 static void show_answer(struct chat *c, const cJSON *event)
 {
     const char *summary = json_text(event, "summary", "");
@@ -237,11 +241,11 @@ static void show_answer(struct chat *c, const cJSON *event)
         chat_call(c, "plan.result", cli_fields("planId", c->plan.id), &result, &err) == BT_OK) {
         summary = json_text(result, "aggregatedResult", summary);
     }
-    chat_tell(c, summary);
+    chat_show_reply(c, summary);
     cJSON_Delete(result);
 }
 
-/* Who says no or stop has nothing to be told that was not done: only what was. */
+/* A cancelled plan has an answer only if a step completed. */
 static bool has_answer(const char *status, const cJSON *event)
 {
     const cJSON *counts = get(event, "counts");
@@ -256,7 +260,7 @@ static void show_end(struct chat *c, const cJSON *event)
     const char *why = json_text(event, "failureReason", "");
 
     c->plan.over = true;
-    c->plan.told = true;
+    c->plan.end_shown = true;
     c->plan.waits = false;
     c->plan.exit = cli_exit_of_plan(status);
     if (c->plan.muted) {
@@ -274,8 +278,8 @@ static void show_end(struct chat *c, const cJSON *event)
     c->screen.hold = false;
 }
 
-/* Whether the pause or its end is told otherwise: by the step that waits, by what was decided. */
-static bool is_told_elsewhere(const char *type, const char *reason)
+/* Whether another line reports it: that of the waiting step, or of the decision. */
+static bool is_shown_elsewhere(const char *type, const char *reason)
 {
     return strcmp(reason, "review") == 0 ||
            (strcmp(type, "plan_resumed") == 0 && strcmp(reason, "requested") != 0);
@@ -286,12 +290,12 @@ static void show_pause(struct chat *c, const char *type, const cJSON *event)
     const char *reason = json_text(event, "reason", "");
 
     if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "signoff") == 0) {
-        screen_note(&c->screen, "? shall this plan be run? (yes or no)");
-        shown(c, c->plan.id);
+        screen_note(&c->screen, "? run this plan? (yes or no)");
+        keep_review(c, c->plan.id);
     } else if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "planning") == 0) {
-        screen_note(&c->screen, "? no plan came out; once more? (yes or no)");
-        shown(c, c->plan.id);
-    } else if (!is_told_elsewhere(type, reason)) {
+        screen_note(&c->screen, "? no valid plan was made; plan again? (yes or no)");
+        keep_review(c, c->plan.id);
+    } else if (!is_shown_elsewhere(type, reason)) {
         screen_note(&c->screen, "%s", strcmp(type, "plan_paused") == 0 ? "paused" : "resumed");
     }
 }
@@ -339,7 +343,7 @@ void chat_plan_event(struct chat *c, const char *type, const cJSON *event)
         (void)snprintf(c->plan.id, sizeof c->plan.id, "%s", id);
     }
     if (strcmp(id, c->plan.id) != 0) {
-        return; /* one of before: who talks has gone on to another */
+        return; /* an event of an earlier plan */
     }
     if (strcmp(type, "plan_step_waiting") == 0 ||
         (strcmp(type, "plan_paused") == 0 &&

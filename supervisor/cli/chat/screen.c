@@ -1,4 +1,5 @@
 #include "supervisor/cli/chat/screen.h"
+#include "supervisor/cli/common/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@ static void enter(struct chat_screen *s)
     keys.c_cc[VMIN] = 1;
     keys.c_cc[VTIME] = 0;
     s->entered = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
-    (void)fputs("\033[?2004h", stderr); /* says where a paste begins and ends */
+    (void)fputs("\033[?2004h",
+                stderr); /* bracketed paste: the terminal marks where a paste begins and ends */
 }
 
 void screen_leave(struct chat_screen *s)
@@ -35,9 +37,9 @@ void screen_open(struct chat_screen *s, const struct cli *cli)
 {
     const char *term = getenv("TERM");
 
-    *s = (struct chat_screen){.cli = cli, .person = isatty(STDIN_FILENO) == 1};
+    *s = (struct chat_screen){.cli = cli, .interactive = isatty(STDIN_FILENO) == 1};
     answer_init(&s->answer);
-    s->prompt = s->person && isatty(STDERR_FILENO) == 1 &&
+    s->prompt = s->interactive && isatty(STDERR_FILENO) == 1 &&
                 (term == NULL || strcmp(term, "dumb") != 0) &&
                 tcgetattr(STDIN_FILENO, &s->before) == 0;
     if (s->prompt) {
@@ -98,7 +100,7 @@ void screen_prompt(struct chat_screen *s)
 
 void screen_typed(struct chat_screen *s)
 {
-    s->drawn = false; /* drawing it again wipes the line */
+    s->drawn = false; /* drawing wipes the line */
     screen_prompt(s);
 }
 

@@ -1,4 +1,4 @@
-/* chat: what signals ask for; the loop takes it up. */
+/* chat: signals set flags, which the loop handles. */
 #include <signal.h>
 #include <stddef.h>
 
@@ -48,7 +48,7 @@ void chat_signals_take(struct chat_screen *s)
         stops = 0;
         screen_leave(s);
         handle(SIGTSTP, SIG_DFL);
-        (void)raise(SIGTSTP); /* returns when the shell lets us go on */
+        (void)raise(SIGTSTP); /* returns when the process continues */
         handle(SIGTSTP, on_signal);
         chat_changes = 1;
     }

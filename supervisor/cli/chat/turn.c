@@ -1,4 +1,4 @@
-/* chat: what is said, and what comes of it. */
+/* chat: sends messages and handles turns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,12 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/uuid.h"
 #include "supervisor/cli/chat/chat.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/sessions.h"
+#include "supervisor/cli/common/text.h"
 
-enum { AGAIN_MS = 500, MESSAGES_SHOWN = 6, MESSAGE_SHOWN = 304 };
+enum { RESEND_MS = 500, MESSAGES_SHOWN = 6, MESSAGE_SHOWN = 304 };
 
 static bool has_ended(const struct chat *c, const char *turn_id)
 {
@@ -21,11 +25,11 @@ static bool has_ended(const struct chat *c, const char *turn_id)
     return false;
 }
 
-static bool is_mine(const struct chat *c, const char *turn_id, bool *ret_replied)
+static bool is_own_turn(const struct chat *c, const char *turn_id, bool *ret_replied)
 {
     for (int i = 0; i < CHAT_TURNS_KEPT; i++) {
-        if (turn_id[0] != 0 && strcmp(c->mine[i].turn, turn_id) == 0) {
-            *ret_replied = c->mine[i].replied;
+        if (turn_id[0] != 0 && strcmp(c->own_turns[i].turn, turn_id) == 0) {
+            *ret_replied = c->own_turns[i].replied;
             return true;
         }
     }
@@ -33,47 +37,47 @@ static bool is_mine(const struct chat *c, const char *turn_id, bool *ret_replied
     return false;
 }
 
-/* A plan was wanted and none was made: that is no success, as little as in `baton run`. */
-static void judge(struct chat *c, const char *action, const char *plan_id)
+/* A turn that wanted a plan and got none is an error, as in `baton run`. */
+static void set_exit(struct chat *c, const char *action, const char *plan_id)
 {
     if (strcmp(action, "new_plan") == 0 && plan_id[0] == 0) {
         c->exit = CLI_USAGE;
     }
 }
 
-/* The daemon has taken the message. */
-static void taken(struct chat *c, const cJSON *answer)
+/* The daemon has accepted the message. */
+static void on_accepted(struct chat *c, const cJSON *answer)
 {
     const char *reply = json_text(answer, "reply", "");
     const char *plan_id = json_text(answer, "planId", "");
 
     (void)snprintf(c->turn, sizeof c->turn, "%s", json_text(answer, "turnId", ""));
     c->turn_open = !has_ended(c, c->turn);
-    (void)snprintf(c->mine[c->mine_at % CHAT_TURNS_KEPT].turn, sizeof c->mine[0].turn, "%s",
-                   c->turn);
-    c->mine[c->mine_at++ % CHAT_TURNS_KEPT].replied = reply[0] != 0;
-    judge(c, json_text(answer, "action", ""), plan_id);
+    (void)snprintf(c->own_turns[c->own_turns_at % CHAT_TURNS_KEPT].turn,
+                   sizeof c->own_turns[0].turn, "%s", c->turn);
+    c->own_turns[c->own_turns_at++ % CHAT_TURNS_KEPT].replied = reply[0] != 0;
+    set_exit(c, json_text(answer, "action", ""), plan_id);
     chat_plan_set(c, plan_id);
-    chat_tell(c, reply);
-    if (c->exit == CLI_USAGE && !c->looked && c->cli->client != NULL) {
-        c->looked = true;
+    chat_show_reply(c, reply);
+    if (c->exit == CLI_USAGE && !c->agents_checked && c->cli->client != NULL) {
+        c->agents_checked = true;
         screen_clear(&c->screen);
-        cli_look_for_agents(c->cli->client);
+        cli_note_if_no_agents(c->cli->client);
     }
 }
 
-static void drop_saying(struct chat *c)
+static void drop_unsent(struct chat *c)
 {
-    free(c->saying);
-    c->saying = NULL;
+    free(c->unsent);
+    c->unsent = NULL;
 }
 
-static cJSON *say_fields(struct chat *c)
+static cJSON *send_fields(struct chat *c)
 {
     cJSON *fields = cli_fields("sessionId", c->session);
     const char *policy = cli_value(c->cli, "policy");
 
-    (void)cJSON_AddStringToObject(fields, "text", c->saying);
+    (void)cJSON_AddStringToObject(fields, "text", c->unsent);
     (void)cJSON_AddStringToObject(fields, "clientKey", c->key);
     if (c->answers[0] != 0) {
         (void)cJSON_AddStringToObject(fields, "reviewId", c->answers);
@@ -85,53 +89,54 @@ static cJSON *say_fields(struct chat *c)
     return fields;
 }
 
-void chat_say_again(struct chat *c)
+void chat_send_pending(struct chat *c)
 {
     cJSON *answer = NULL;
     struct bt_error err;
     enum bt_code code;
 
-    if (c->saying == NULL || c->watch == NULL || clock_mono_ms() < c->say_at) {
+    if (c->unsent == NULL || c->watch == NULL || clock_mono_ms() < c->send_at) {
         return;
     }
-    code = chat_call(c, "session.say", say_fields(c), &answer, &err);
-    if (chat_is_away(c, code)) {
-        c->say_at = clock_mono_ms() + AGAIN_MS;
+    code = chat_call(c, "session.say", send_fields(c), &answer, &err);
+    if (chat_is_unreachable(c, code)) {
+        c->send_at = clock_mono_ms() + RESEND_MS;
     } else if (code != BT_OK) {
         screen_note(&c->screen, "%s", err.msg);
         c->exit = cli_exit_of(code);
-        drop_saying(c);
+        drop_unsent(c);
     } else {
-        drop_saying(c);
-        taken(c, answer);
+        drop_unsent(c);
+        on_accepted(c, answer);
     }
     cJSON_Delete(answer);
 }
 
-void chat_say(struct chat *c, const char *text)
+void chat_send(struct chat *c, const char *text)
 {
-    drop_saying(c);
-    c->saying = strdup(text);
-    if (c->saying == NULL) {
+    drop_unsent(c);
+    c->unsent = strdup(text);
+    if (c->unsent == NULL) {
         screen_note(&c->screen, "out of memory");
         return;
     }
     uuid_format(uuid_new(), c->key);
     memcpy(c->answers, c->plan.review, sizeof c->answers);
-    c->say_at = 0;
-    c->said[0] = 0;
+    c->send_at = 0;
+    c->last_reply[0] = 0;
     c->exit = CLI_OK;
     c->plan.muted = false;
-    chat_say_again(c);
+    chat_send_pending(c);
 }
 
-/* Whether what came of the turn was shown already: as the reply, or as the end of its plan. */
-static bool is_told(const struct chat *c, const char *turn, const char *plan_id, const char *action)
+/* Whether the outcome of the turn was shown: as the reply, or as the end of its plan. */
+static bool is_shown(const struct chat *c, const char *turn, const char *plan_id,
+                     const char *action)
 {
     bool replied;
 
-    (void)is_mine(c, turn, &replied);
-    return replied || (c->plan.told && strcmp(plan_id, c->plan.id) == 0 &&
+    (void)is_own_turn(c, turn, &replied);
+    return replied || (c->plan.end_shown && strcmp(plan_id, c->plan.id) == 0 &&
                        (action[0] == 0 || strcmp(action, "new_plan") == 0));
 }
 
@@ -144,25 +149,25 @@ static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *eve
     (void)snprintf(c->ended[c->ended_at++ % CHAT_TURNS_KEPT], sizeof c->ended[0], "%s", turn);
     if (strcmp(turn, c->turn) == 0) {
         c->turn_open = false;
-        judge(c, action, plan_id);
+        set_exit(c, action, plan_id);
     }
     chat_plan_set(c, plan_id);
     if (c->cli->json) {
         (void)puts(ev->json);
         (void)fflush(stdout);
     }
-    if (!c->plan.muted && !is_told(c, turn, plan_id, action)) {
-        chat_tell(c, json_text(event, "message", ""));
+    if (!c->plan.muted && !is_shown(c, turn, plan_id, action)) {
+        chat_show_reply(c, json_text(event, "message", ""));
     }
 }
 
-/* Somebody else may talk in the session, too. */
+/* Another client may write in the session, too. */
 static void turn_start(struct chat *c, const cJSON *event)
 {
     const char *message = json_text(event, "message", "");
     bool replied;
-    bool ours = is_mine(c, json_text(event, "turnId", ""), &replied) ||
-                (c->saying != NULL && strncmp(c->saying, message, strlen(message)) == 0);
+    bool ours = is_own_turn(c, json_text(event, "turnId", ""), &replied) ||
+                (c->unsent != NULL && strncmp(c->unsent, message, strlen(message)) == 0);
 
     if (!ours) {
         screen_note(&c->screen, "« %s", message);
@@ -217,7 +222,7 @@ enum cli_exit chat_catch_up(struct chat *c)
     } else if (code == BT_NOT_FOUND && c->cli->client != NULL && cli_flag(c->cli, "new")) {
         screen_note(&c->screen, "a new session: %s", c->session);
     } else if (code == BT_NOT_FOUND && c->cli->client != NULL) {
-        cli_no_session(c->cli, c->session, "; with --new it is begun");
+        cli_report_no_session(c->cli, c->session, "; with --new it is begun");
         exit = CLI_NOT_FOUND;
     } else {
         exit = cli_fail(&err);

@@ -1,5 +1,6 @@
-/* Plan files: YAML or JSON, and recipes, whose inputs are filled in before the daemon sees the
- * plan. */
+/* Plan files in YAML or JSON. Recipes are filled in before the daemon gets the plan. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +8,47 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/base/buf.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 #include "supervisor/config/yaml.h"
 #include "supervisor/plan/recipe.h"
 
 enum { NAME_BYTES_MAX = 256 };
+
+char *cli_read_file(const char *path, size_t max, size_t *ret_len)
+{
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct buf bytes;
+    ssize_t n = 1;
+
+    if (fd < 0) {
+        cli_error("%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    buf_init(&bytes, max);
+    while (n > 0 && bytes.bad == BT_OK) {
+        char part[65536];
+        n = read(fd, part, sizeof part);
+        if (n > 0) {
+            buf_add(&bytes, part, (size_t)n);
+        }
+    }
+    if (n < 0 || bytes.bad != BT_OK) {
+        cli_error("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
+    }
+    if (fd != STDIN_FILENO) {
+        (void)close(fd);
+    }
+    if (n < 0 || bytes.bad != BT_OK) {
+        buf_done(&bytes);
+        return NULL;
+    }
+    (void)buf_cstr(&bytes); /* adds the terminating zero, also to an empty file */
+    return (char *)buf_take(&bytes, ret_len);
+}
 
 cJSON *cli_read_tree(const char *path)
 {
@@ -45,7 +80,7 @@ cJSON *cli_read_value(const char *text, const char *what)
     return tree;
 }
 
-/* Whether the list has that text. */
+/* Whether the list contains the text. */
 static bool holds(const cJSON *list, const char *text)
 {
     const cJSON *v;
@@ -59,7 +94,7 @@ static bool holds(const cJSON *list, const char *text)
     return false;
 }
 
-/* Whether the schema takes the text as it stands, be it JSON or not. */
+/* Whether the schema accepts the text as a string, even if it is valid JSON. */
 static bool takes_text(const cJSON *schema, const char *text)
 {
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(schema, "type");
@@ -69,8 +104,8 @@ static bool takes_text(const cJSON *schema, const char *text)
            holds(cJSON_GetObjectItemCaseSensitive(schema, "enum"), text);
 }
 
-/* The value of NAME=VALUE in the type that the recipe's inputs give the name. NULL after saying
- * what is wrong. */
+/* The value of NAME=VALUE, with the type of the recipe's input. Prints the error and returns NULL.
+ */
 static cJSON *typed_value(const cJSON *recipe, const char *name, const char *text)
 {
     const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(recipe, "inputs");
@@ -88,8 +123,10 @@ static cJSON *typed_value(const cJSON *recipe, const char *name, const char *tex
     return value != NULL ? value : cJSON_CreateString(text);
 }
 
-/* All that was given as --inputs and --input, as JSON (cJSON_free it); "" when nothing was. NULL
- * after saying what is wrong. */
+/*
+ * The values of --inputs and --input as JSON, to be freed with cJSON_free; "" without any. Prints
+ * the error and returns NULL.
+ */
 static char *read_inputs(const struct cli *cli, const cJSON *recipe)
 {
     const char *given = cli_value(cli, "inputs");
@@ -128,8 +165,8 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
     return json;
 }
 
-/* Fills the recipe in; appends JSON. A plan without inputs is left as it is, unless inputs were
- * given. */
+/* Appends the filled-in recipe as JSON. A plan without inputs stays as it is; inputs for it are an
+ * error. */
 static enum bt_code fill(const char *json, const char *inputs, struct buf *out,
                          struct bt_error *err)
 {
@@ -139,12 +176,12 @@ static enum bt_code fill(const char *json, const char *inputs, struct buf *out,
     struct bt_error plain;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(strlen(json)));
-    buf_init(&values, json_doc_room(strlen(inputs)));
+    buf_init(&doc, json_doc_capacity(strlen(json)));
+    buf_init(&values, json_doc_capacity(strlen(inputs)));
     buf_init(&filled, LIMIT_CONTROL_BYTES);
     if (json_to_doc(str_from(json), NULL, &doc, &plain) != BT_OK ||
         !recipe_is(doc_from_buf(&doc))) {
-        code = BT_OK; /* what is wrong with a plan is for plan_read to say */
+        code = BT_OK; /* plan_read reports the problems of a plan */
         if (inputs[0] != 0) {
             code = err_set(err, BT_INVALID, "the plan has no 'inputs' to fill in");
         }
@@ -166,7 +203,7 @@ out:
     return code;
 }
 
-/* The bytes of out as a text that cJSON_free takes. */
+/* A copy of out that cJSON_free takes. */
 static char *take_text(struct buf *out)
 {
     char *text = cJSON_malloc(out->len + 1);

@@ -1,13 +1,15 @@
-/* What is wrong with a plan: of the daemon's answers, and of what is checked without it. */
+/* Prints problems of plans: of the daemon's answers, and of local checks. */
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
+#include "supervisor/plan/read.h"
 
-static void say_problem(const char *severity, const char *step, const char *field,
-                        const char *message, const char *category)
+static void print_problem(const char *severity, const char *step, const char *field,
+                          const char *message, const char *category)
 {
     cli_note("  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step,
              step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", message, category);
@@ -19,9 +21,9 @@ void cli_print_problems(const cJSON *problems)
 
     cJSON_ArrayForEach(p, problems)
     {
-        say_problem(json_text(p, "severity", "error"), json_text(p, "stepId", ""),
-                    json_text(p, "field", ""), json_text(p, "message", ""),
-                    json_text(p, "category", ""));
+        print_problem(json_text(p, "severity", "error"), json_text(p, "stepId", ""),
+                      json_text(p, "field", ""), json_text(p, "message", ""),
+                      json_text(p, "category", ""));
     }
 }
 
@@ -33,7 +35,7 @@ static const cJSON *problems_of(const cJSON *error)
     return cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
 }
 
-enum cli_exit cli_refused(struct cli *cli, const struct bt_error *err, const char *error_json)
+enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const char *error_json)
 {
     cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
     const cJSON *problems = problems_of(error);

@@ -1,4 +1,6 @@
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -55,7 +57,7 @@ bool recipes_is_file(const char *name)
     return false;
 }
 
-/* Whether the recipe in the file calls itself so. */
+/* Whether the recipe in the file has that name. */
 static bool is_called(const char *path, const char *name)
 {
     cJSON *tree = cli_read_tree(path);
@@ -90,7 +92,7 @@ bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX])
     (void)snprintf(ret_path, RECIPE_PATH_MAX, "%s", name);
     if (strcmp(name, "-") == 0 || strchr(name, '/') != NULL || recipes_is_file(name) ||
         access(name, F_OK) == 0) {
-        return true; /* whoever reads it says what is wrong with it */
+        return true; /* the function that reads the file reports its errors */
     }
     for (int i = 0; i < n; i++) {
         for (size_t e = 0; e < sizeof endings / sizeof endings[0]; e++) {

@@ -1,24 +1,18 @@
-/* How things look: marks, colours, times, and text that cannot play tricks on a terminal. */
-#include <errno.h>
-#include <fcntl.h>
+/* Marks, colours, durations, and text that is safe for a terminal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cjson/cJSON.h>
-
-#include "protocol/base/buf.h"
+#include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
-#include "protocol/limits.h"
-#include "supervisor/cli/common/cli.h"
-#include "supervisor/config/yaml.h"
+#include "supervisor/cli/common/text.h"
 
 static const struct {
     const char *status;
     const char *mark;
     const char *color;
-} looks[] = {
+} styles[] = {
     {"completed", "✓", "\033[32m"}, {"failed", "✗", "\033[31m"},   {"skipped", "-", "\033[33m"},
     {"cancelled", "-", "\033[33m"}, {"waiting", "?", "\033[35m"},  {"in_progress", "▸", "\033[36m"},
     {"running", "▸", "\033[36m"},   {"pending", "·", ""},          {"up", "✓", "\033[32m"},
@@ -27,9 +21,9 @@ static const struct {
 
 const char *cli_mark(const char *status)
 {
-    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
-        if (strcmp(looks[i].status, status) == 0) {
-            return looks[i].mark;
+    for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++) {
+        if (strcmp(styles[i].status, status) == 0) {
+            return styles[i].mark;
         }
     }
     return "·";
@@ -37,9 +31,9 @@ const char *cli_mark(const char *status)
 
 const char *cli_color(const struct cli *cli, const char *status)
 {
-    for (size_t i = 0; cli->color && i < sizeof looks / sizeof looks[0]; i++) {
-        if (strcmp(looks[i].status, status) == 0) {
-            return looks[i].color;
+    for (size_t i = 0; cli->color && i < sizeof styles / sizeof styles[0]; i++) {
+        if (strcmp(styles[i].status, status) == 0) {
+            return styles[i].color;
         }
     }
     return "";
@@ -69,8 +63,8 @@ void cli_format_micros(double micros, char *ret, size_t cap)
     }
 }
 
-/* Bytes of the character at p that must not reach a terminal; 0 = it may. */
-static size_t tricky(const unsigned char *p)
+/* The bytes of the character at p that must not reach a terminal; 0 = it is safe. */
+static size_t unsafe_bytes(const unsigned char *p)
 {
     if ((*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F) {
         return 1;
@@ -91,7 +85,7 @@ void cli_scrub(char *text)
     unsigned char *p = (unsigned char *)text;
 
     while (*p != 0) {
-        size_t n = tricky(p);
+        size_t n = unsafe_bytes(p);
         memset(p, '?', n);
         p += n == 0 ? 1 : n;
     }
@@ -121,21 +115,6 @@ void cli_cut_line(char *to, size_t cap, const char *from)
     }
 }
 
-static void scrub_all(struct cJSON *tree)
-{
-    for (struct cJSON *v = tree; v != NULL; v = v->next) {
-        if (v->valuestring != NULL) {
-            cli_scrub(v->valuestring);
-        }
-        scrub_all(v->child);
-    }
-}
-
-void cli_scrub_tree(struct cJSON *tree)
-{
-    scrub_all(tree);
-}
-
 void cli_print_safe(const char *text)
 {
     char *copy = isatty(STDOUT_FILENO) == 1 ? strdup(text) : NULL;
@@ -147,34 +126,12 @@ void cli_print_safe(const char *text)
     free(copy);
 }
 
-char *cli_read_file(const char *path, size_t max, size_t *ret_len)
+const char *cli_did_you_mean(const char *word, const char *const *candidates)
 {
-    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct buf bytes;
-    ssize_t n = 1;
+    struct suggest near = suggest_start(str_from(word));
 
-    if (fd < 0) {
-        cli_error("%s: %s", path, strerror(errno));
-        return NULL;
+    for (; *candidates != NULL; candidates++) {
+        suggest_offer(&near, str_from(*candidates));
     }
-    buf_init(&bytes, max);
-    while (n > 0 && bytes.bad == BT_OK) {
-        char part[65536];
-        n = read(fd, part, sizeof part);
-        if (n > 0) {
-            buf_add(&bytes, part, (size_t)n);
-        }
-    }
-    if (n < 0 || bytes.bad != BT_OK) {
-        cli_error("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
-    }
-    if (fd != STDIN_FILENO) {
-        (void)close(fd);
-    }
-    if (n < 0 || bytes.bad != BT_OK) {
-        buf_done(&bytes);
-        return NULL;
-    }
-    (void)buf_cstr(&bytes); /* so that there is a terminating zero, also behind nothing */
-    return (char *)buf_take(&bytes, ret_len);
+    return near.best.ptr; /* one of the candidates, so terminated */
 }

@@ -1,22 +1,15 @@
-/* agents, info: the daemon and who works for it. */
+/* agents, info: the agents and the daemon. */
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/cli/common/why.h"
-
-void agent_why(const cJSON *a, char *ret, size_t cap)
-{
-    const char *reason = json_text(a, "reason", "");
-    const char *log = json_text(a, "log", "");
-    const bool gave_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp"));
-
-    (void)snprintf(ret, cap, "%s%s%s%s%s", gave_up && log[0] != 0 ? ", given up" : "",
-                   reason[0] != 0 ? ": " : "", reason, log[0] != 0 ? "; its output is in " : "",
-                   log);
-}
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 static void print_agent(struct cli *cli, const cJSON *a)
 {
@@ -50,8 +43,8 @@ static void print_agent(struct cli *cli, const cJSON *a)
         capacity, json_number(a, "queued"), well ? "" : "breaker ", well ? "" : breaker,
         well ? "" : "  ", skills);
     if (strcmp(state, "down") == 0) {
-        char why[AGENT_WHY_MAX];
-        agent_why(a, why, sizeof why);
+        char why[AGENT_REASON_MAX];
+        agent_down_reason(a, why, sizeof why);
         (void)printf("%s%s%s", why[0] != 0 ? "    down" : "", why, why[0] != 0 ? "\n" : "");
     }
 }

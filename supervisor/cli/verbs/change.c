@@ -1,12 +1,16 @@
-/* pause, resume, skip, modify: a plan is changed while it runs. */
+/* pause, resume, skip, modify: changes of a running plan. */
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/verbs/verbs.h"
 
-static enum cli_exit hold(struct cli *cli, const char *type)
+static enum cli_exit set_pause(struct cli *cli, const char *type)
 {
     cJSON *fields = cli_fields("planId", cli->argv[0]);
     cJSON *answer = NULL;
@@ -19,7 +23,7 @@ static enum cli_exit hold(struct cli *cli, const char *type)
     } else if (code == CLI_OK) {
         (void)printf("%s %s%s\n", json_text(answer, "planId", ""), json_text(answer, "status", ""),
                      strcmp(type, "plan.pause") == 0
-                         ? ", paused: what is under way goes on, nothing new begins"
+                         ? ", paused: running steps continue, no others start"
                          : "");
     }
     cJSON_Delete(answer);
@@ -28,15 +32,15 @@ static enum cli_exit hold(struct cli *cli, const char *type)
 
 enum cli_exit verb_pause(struct cli *cli)
 {
-    return hold(cli, "plan.pause");
+    return set_pause(cli, "plan.pause");
 }
 
 enum cli_exit verb_resume(struct cli *cli)
 {
-    return hold(cli, "plan.resume");
+    return set_pause(cli, "plan.resume");
 }
 
-/* Frees fields. */
+/* Takes ownership of fields. */
 static enum cli_exit modify(struct cli *cli, cJSON *fields)
 {
     cJSON *answer = NULL;
@@ -59,7 +63,7 @@ static enum cli_exit modify(struct cli *cli, cJSON *fields)
     return code;
 }
 
-/* planId, kind, expectRevision; NULL after saying what is wrong. */
+/* planId, kind, expectRevision. Prints the error and returns NULL. */
 static cJSON *modify_fields(struct cli *cli, const char *kind)
 {
     const char *expect = cli_value(cli, "expect-revision");
@@ -115,7 +119,7 @@ enum cli_exit verb_skip(struct cli *cli)
     return modify(cli, fields);
 }
 
-/* A file with steps: a list, a plan, or one step; as a list. NULL after saying what is wrong. */
+/* The steps of a file that has a list, a plan, or one step. Prints the error and returns NULL. */
 static cJSON *read_steps(const char *path)
 {
     cJSON *tree = cli_read_tree(path);
@@ -142,11 +146,11 @@ static cJSON *read_steps(const char *path)
 
 struct change {
     const char *kind;
-    const char *file; /* of new steps; NULL = none */
+    const char *file; /* with the new steps; NULL = none */
     const char *reasoning;
 };
 
-/* Which change the options ask for; false after saying what is wrong. */
+/* The change that the options describe. Prints the error and returns false. */
 static bool read_change(const struct cli *cli, struct change *c)
 {
     const char *insert = cli_value(cli, "insert");
@@ -177,7 +181,8 @@ static bool read_change(const struct cli *cli, struct change *c)
     } else if (note != NULL && cli_flag(cli, "reasoning")) {
         cli_error("modify: --note is the reasoning; give one of them");
     } else if (c->reasoning == NULL) {
-        cli_error("modify: say why with --reasoning TEXT; it is kept in the plan's history");
+        cli_error(
+            "modify: give the reason with --reasoning TEXT; it is stored in the plan's history");
     } else {
         return true;
     }

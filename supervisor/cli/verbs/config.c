@@ -1,10 +1,13 @@
-/* config show, completion: what needs no daemon. */
+/* config show, completion: verbs without a daemon. */
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "baton/vocabulary.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
 
 static void show_json(const struct config *c)
@@ -27,7 +30,7 @@ static void show_json(const struct config *c)
 enum cli_exit verb_config(struct cli *cli)
 {
     struct config_request request = {
-        .state_dir = cli_value(cli, "state"), .file = cli_value(cli, "config"), .only_looks = true};
+        .state_dir = cli_value(cli, "state"), .file = cli_value(cli, "config"), .check_only = true};
     struct config *config = NULL;
     struct buf notes;
     struct bt_error err;
@@ -78,7 +81,13 @@ enum cli_exit verb_completion(struct cli *cli)
         print_words(cli_global_options);
         (void)printf("' ;;\n");
     }
-    (void)printf("        *) words='' ;;\n        esac\n    fi\n    case $cur in\n    -*) ;;\n"
+    (void)printf("        *) words='' ;;\n        esac\n    fi\n"
+                 "    [ \"${COMP_WORDS[COMP_CWORD-1]}\" = --vocabulary ] && {\n        words='");
+    for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
+        (void)printf("%s ", *name);
+    }
+    (void)printf("'\n        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+                 "        return\n    }\n    case $cur in\n    -*) ;;\n"
                  "    *) [ \"$COMP_CWORD\" -gt 1 ] && { mapfile -t COMPREPLY < <(compgen -f -- "
                  "\"$cur\"); return; } ;;\n    esac\n"
                  "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\ncomplete -F "

@@ -1,16 +1,20 @@
-/* cost: tokens and money by phase, against what was estimated. */
+/* cost: tokens and money by phase, compared with the estimates. */
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum { AMOUNT_MAX = 32, TASK_MAX = 80 };
 
-/* The last is of sessions, the others of plans. */
+/* The last phase is one of sessions, the others are phases of plans. */
 static const char *const phases[] = {"planning", "execution", "replanning", "synthesis",
                                      "conversation"};
 enum { PHASES_MAX = sizeof phases / sizeof phases[0], PLAN_PHASES_MAX = PHASES_MAX - 1 };
@@ -48,7 +52,7 @@ static void row_phase(struct table *t, const char *name, const cJSON *usage)
     cell_money(t, json_number(usage, "costMicros"));
 }
 
-/* "estimated 1000 tokens: 120 % were used", nothing when nothing was estimated. */
+/* Nothing without an estimate. */
 static void print_against(const char *what, double was, double estimate, bool money)
 {
     char text[AMOUNT_MAX];
@@ -83,7 +87,7 @@ static void print_total(const cJSON *total)
                   true);
 }
 
-/* The figures of one phase over several plans stand in a column. */
+/* One row per plan, one column per phase. */
 static void print_plans(const cJSON *plans)
 {
     static const char *const heads[] = {"plan",        "",           ">planning", ">execution",
@@ -114,8 +118,7 @@ static void add_zero(cJSON *object, const char *name)
     }
 }
 
-/* What was spent and what a phase took are there also when that is nothing: the wire leaves it
- * out. `phases_n`: a plan has no conversation. */
+/* Adds zeros: the wire omits them. phases_n: a plan has no phase conversation. */
 static void fill_record(cJSON *record, size_t phases_n)
 {
     static const char *const members[] = {"inputTokens", "outputTokens", "cachedTokens",
@@ -172,7 +175,7 @@ static void print_cost(const cJSON *answer, bool one)
     }
     print_total(get(answer, "total"));
     if (cJSON_IsTrue(get(answer, "truncated"))) {
-        cli_note("there are more plans than that; the sum is of these\n");
+        cli_note("there are more plans; the total is of these\n");
     }
 }
 

@@ -1,4 +1,4 @@
-/* plan diff: what is different between two plans, or two revisions of one. */
+/* plan diff: compares two plans, or two revisions of one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +9,22 @@
 #include "protocol/base/arena.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/recipes.h"
-#include "supervisor/plan/plan_diff.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/diff.h"
+#include "supervisor/plan/diff.h"
+#include "supervisor/plan/read.h"
 
 enum { PROBLEMS_MAX = 200, ID_MAX = 64 };
 
-/* A file as the daemon would keep it, so that aliases and defaults are no differences. Appends to
- * out; a plan with problems is compared as it stands. */
+/*
+ * Appends the canonical document of a file, so that aliases and defaults make no difference. A plan
+ * with problems is compared as it is.
+ */
 static enum bt_code canonical(struct doc plan, struct buf *out, struct bt_error *err)
 {
     struct plan_defaults defaults = plan_defaults_builtin();

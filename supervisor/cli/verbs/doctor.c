@@ -1,5 +1,4 @@
-/* doctor: looks at everything that a running Baton needs, one line each, and names what is wrong.
- */
+/* doctor: checks everything that Baton needs, one line each. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -15,9 +14,12 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/client/state.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/cli/common/why.h"
-#include "supervisor/cli/verbs/doctor.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/doctor_internal.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
 #include "supervisor/journal/journal.h"
 
@@ -61,7 +63,7 @@ static void check_agent_binary(struct doctor *d, const struct config_agent *a)
     finding(d, found, "agent binary", detail);
 }
 
-/* A daemon that runs was perhaps started with other variables, and says so itself. */
+/* Without a daemon only: a running one may have other variables, and reports them itself. */
 static void check_held_back(struct doctor *d, const struct config_agent *a, bool daemon_runs)
 {
     char detail[1024];
@@ -73,7 +75,7 @@ static void check_held_back(struct doctor *d, const struct config_agent *a, bool
     }
 }
 
-/* Settings with providers are those of agents with models; a replay asks nobody. */
+/* Settings with providers belong to agents with models; a replay uses none. */
 static void check_models(struct doctor *d, const struct config_agent *a)
 {
     const cJSON *replay = cJSON_GetObjectItemCaseSensitive(a->settings, "replay");
@@ -83,13 +85,13 @@ static void check_models(struct doctor *d, const struct config_agent *a)
     cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(a->settings, "providers"))
     {
         if (replay == NULL && json_text(p, "api", NULL) != NULL) {
-            bool there = doctor_model_there(p, detail, sizeof detail);
+            bool there = doctor_check_model(p, detail, sizeof detail);
             finding(d, there, "model", detail);
         }
     }
 }
 
-/* Whether somebody else has the port that the daemon would listen on. */
+/* Whether another program has the port that the daemon would listen on. */
 static void check_port(struct doctor *d, const char *what, const char *url, bool daemon_runs)
 {
     const char *colon = strrchr(url, ':');
@@ -120,7 +122,7 @@ static struct config *check_config(struct doctor *d)
 {
     struct config_request request = {.state_dir = cli_value(d->cli, "state"),
                                      .file = cli_value(d->cli, "config"),
-                                     .only_looks = true};
+                                     .check_only = true};
     struct config *config = NULL;
     struct buf notes;
     struct bt_error err;
@@ -216,13 +218,13 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
     list = cJSON_Parse(json);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
-        char detail[AGENT_WHY_MAX + 200];
+        char detail[AGENT_REASON_MAX + 200];
         const char *state_name = json_text(a, "state", "");
         const char *id = json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", "");
         bool up = strcmp(state_name, "up") == 0;
         int n = snprintf(detail, sizeof detail, "%s is %s", id, state_name);
         if (!up) {
-            agent_why(a, detail + n, sizeof detail - (size_t)n);
+            agent_down_reason(a, detail + n, sizeof detail - (size_t)n);
         }
         finding(d, up, "agent", detail);
     }

@@ -1,4 +1,4 @@
-/* Whether models can be reached: a connection, and nothing said on it. */
+/* Whether model providers accept connections. Sends nothing. */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -12,18 +12,21 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/cli/verbs/doctor.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/doctor_internal.h"
 
 enum { CONNECT_MS = 1000, HOST_MAX = 256 };
 
-struct place {
+struct endpoint {
     char host[HOST_MAX];
     char port[8];
 };
 
-/* scheme://host[:port][/path]; a user before the host, as proxies have it, is not told. False: it
- * is no such URL, which is for the configuration to say. */
-static bool place_read(const char *url, struct place *ret)
+/*
+ * scheme://host[:port][/path]. A user name before the host (proxies) is not printed. False for
+ * another form, which the configuration reports.
+ */
+static bool endpoint_read(const char *url, struct endpoint *ret)
 {
     const char *scheme = strstr(url, "://");
     const char *host = scheme == NULL ? url : scheme + 3;
@@ -51,7 +54,7 @@ static bool place_read(const char *url, struct place *ret)
     return true;
 }
 
-/* 0, or why not. */
+/* 0, or an errno. */
 static int connect_to(const struct sockaddr *to, socklen_t len)
 {
     int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -87,15 +90,15 @@ static int connect_unix(const char *path)
     return connect_to((const struct sockaddr *)&to, sizeof to);
 }
 
-/* NULL, or why not. */
-static const char *connect_host(const struct place *to)
+/* NULL, or the error. */
+static const char *connect_host(const struct endpoint *to)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
     int why = 0;
     int looked;
 
-    (void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 0); /* a name is not waited for long */
+    (void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 0); /* a short wait for name resolution */
     looked = getaddrinfo(to->host, to->port, &hints, &list);
     if (looked != 0) {
         return gai_strerror(looked);
@@ -110,7 +113,7 @@ static const char *connect_host(const struct place *to)
     return why == 0 ? NULL : strerror(why);
 }
 
-bool doctor_model_there(const cJSON *provider, char *detail, size_t cap)
+bool doctor_check_model(const cJSON *provider, char *detail, size_t cap)
 {
     const char *model = json_text(provider, "model", "");
     const char *id = json_text(provider, "id", model);
@@ -118,13 +121,13 @@ bool doctor_model_there(const cJSON *provider, char *detail, size_t cap)
     const char *proxy = json_text(provider, "proxy", NULL);
     const char *url = proxy != NULL ? proxy : json_text(provider, "baseUrl", "");
     const char *why;
-    struct place to;
+    struct endpoint to;
 
     if (socket_path != NULL) {
         const int failed = connect_unix(socket_path);
         why = failed == 0 ? NULL : strerror(failed);
         (void)snprintf(detail, cap, "%s at %s", id, socket_path);
-    } else if (place_read(url, &to)) {
+    } else if (endpoint_read(url, &to)) {
         why = connect_host(&to);
         (void)snprintf(detail, cap, "%s at %s port %s%s", id, to.host, to.port,
                        proxy != NULL ? " (its proxy)" : "");

@@ -1,4 +1,4 @@
-/* events: the story of a plan, or of everything; history first, then live. */
+/* events: the events of one plan or of all: history first, then live. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,10 @@
 
 #include "baton/vocabulary.h"
 #include "protocol/base/clock.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/event_line.h"
 
 enum { SLICE_MS = 250, HISTORY_MS = 10000, LINE_BYTES_MAX = 65536 };
@@ -32,7 +35,7 @@ static bool wanted(const char *types, const char *type)
     return types == NULL;
 }
 
-/* One line for people: when, what, and what it says. */
+/* One line for people: number, time, type, text. */
 static void print_event(const struct bt_event *ev)
 {
     cJSON *json = cJSON_Parse(ev->json);
@@ -49,11 +52,11 @@ static void print_event(const struct bt_event *ev)
 
 struct viewing {
     const char *types;
-    struct bt_vocabulary *vocabulary; /* NULL = the bus's own */
+    struct bt_vocabulary *vocabulary; /* NULL = Baton's own */
     bool sse;
     uint64_t limit, shown, last;
     bool follow;
-    uint32_t quiet_ms; /* stop after so long without an event; 0 = never */
+    uint32_t quiet_ms; /* ends after so long without an event, in ms; 0 = never */
 };
 
 static void print_json(const struct viewing *v, const char *json)
@@ -61,8 +64,8 @@ static void print_json(const struct viewing *v, const char *json)
     (void)printf(v->sse ? "data: %s\n\n" : "%s\n", json);
 }
 
-/* The plan's document says more of its steps than the event does. Without it there is less to say.
- */
+/* The plan's document describes its steps in more detail than the event. Without an answer the
+ * detail is missing. */
 static void describe(struct cli *cli, const struct viewing *v, const struct bt_event *ev)
 {
     cJSON *fields = cli_fields("planId", ev->plan_id);
@@ -82,8 +85,7 @@ static void describe(struct cli *cli, const struct viewing *v, const struct bt_e
     cJSON_Delete(fields);
 }
 
-/* What the event becomes in the other vocabulary; its types are those that are wanted and counted.
- */
+/* Prints the event in the other vocabulary; --type and --limit apply to its events. */
 static void print_translated(struct cli *cli, struct viewing *v, const struct bt_event *ev)
 {
     struct bt_translated said;
@@ -127,7 +129,7 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
         enum bt_code code = bt_watch_next(watch, SLICE_MS, &ev, &err);
         if (code == BT_TIMEOUT) {
             if (!v->follow && clock_mono_ms() - heard < HISTORY_MS) {
-                continue; /* the daemon is slow to answer: half a story is not the story */
+                continue; /* the daemon is slow to answer: the history must be complete */
             }
             if (!v->follow) {
                 cli_error("the daemon did not give the rest of the events in time");
@@ -143,11 +145,11 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
         }
         heard = clock_mono_ms();
         if (!v->follow && ev.seq > v->last) {
-            return CLI_OK; /* history only: what came after the question is not part of it */
+            return CLI_OK; /* history only: later events are not part of it */
         }
         print_one(cli, v, &ev);
         if (fflush(stdout) != 0) {
-            return CLI_OK; /* whoever reads has had enough */
+            return CLI_OK; /* the reader has closed the pipe */
         }
         if (!v->follow && ev.seq == v->last) {
             return CLI_OK;
@@ -175,7 +177,7 @@ static enum cli_exit look(struct cli *cli, struct viewing *v)
          !cli_duration(cli_value(cli, "timeout"), "--timeout", &v->quiet_ms))) {
         return CLI_USAGE;
     }
-    if (plan_id != NULL) { /* so that a wrong id is told as such */
+    if (plan_id != NULL) { /* so that an unknown id is an error */
         fields = cJSON_CreateObject();
         (void)cJSON_AddStringToObject(fields, "planId", plan_id);
         (void)cJSON_AddFalseToObject(fields, "steps");

@@ -9,6 +9,9 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/submit.h"
 #include "supervisor/cli/view/answer.h"
 #include "supervisor/cli/view/event_line.h"
@@ -21,16 +24,15 @@ struct following {
     const struct follow *f;
     struct bt_watch *watch;
     struct tree *tree;
-    uint64_t
-        history; /* events up to here had happened when we began: they are told, not acted on */
-    const char *needs;    /* what the plan as a whole waits to be decided: signoff, planning */
-    struct answer answer; /* as it is written */
-    bool stream;          /* it is shown as it comes */
-    bool asked;           /* an agent makes the plan */
+    uint64_t history;      /* events up to this one happened before: they are shown, not acted on */
+    const char *needs;     /* the open review of the whole plan: signoff, planning; NULL = none */
+    struct answer answer;  /* the answer while it is written */
+    bool streams;          /* the answer is printed while it is written */
+    bool planned_by_agent; /* an agent makes the plan */
 };
 
-/* What the plan as a whole can wait for. */
-static const char *const whole[] = {"signoff", "planning"};
+/* The reviews of a whole plan. */
+static const char *const plan_reviews[] = {"signoff", "planning"};
 
 static volatile sig_atomic_t interrupts;
 
@@ -45,14 +47,6 @@ void follow_catch_interrupts(void)
     struct sigaction action = {.sa_handler = on_interrupt};
 
     (void)sigaction(SIGINT, &action, NULL);
-}
-
-enum cli_exit cli_exit_of_plan(const char *status)
-{
-    return strcmp(status, "completed") == 0   ? CLI_OK
-           : strcmp(status, "cancelled") == 0 ? CLI_CANCELLED
-           : strcmp(status, "waiting") == 0   ? CLI_NEEDS_HUMAN
-                                              : CLI_FAILED;
 }
 
 void follow_print_step(const struct cli *cli, const cJSON *answer, const char *step_id)
@@ -74,7 +68,7 @@ void follow_print_step(const struct cli *cli, const cJSON *answer, const char *s
     }
 }
 
-/* One step's result; CLI_OK also when it has none. */
+/* Prints one step's result; CLI_OK also without one. */
 static enum cli_exit print_step(struct cli *cli, const struct follow *f)
 {
     cJSON *fields = cli_fields("planId", f->plan_id);
@@ -115,7 +109,7 @@ static enum cli_exit print_result(struct cli *cli, const struct follow *f, struc
     return code == CLI_OK ? shown : code;
 }
 
-/* Ctrl-C once: leave the plan running. Twice: cancel it. */
+/* The first Ctrl-C leaves the plan running, the second cancels it. */
 static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
 {
     struct bt_error err;
@@ -140,8 +134,8 @@ static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
     return CLI_INTERRUPTED;
 }
 
-/* A revision brought other steps. The view may be ahead of the events; they catch up. */
-static void look_again(struct following *g)
+/* A revision has new steps. The view may be newer than the events, which follow. */
+static void refresh_steps(struct following *g)
 {
     cJSON *view = NULL;
 
@@ -151,8 +145,8 @@ static void look_again(struct following *g)
     cJSON_Delete(view);
 }
 
-/* What concerns the plan as a whole is said in a line of its own. */
-static void note(struct following *g, const char *type, const cJSON *event)
+/* Events about the whole plan get a line. */
+static void note_event(struct following *g, const char *type, const cJSON *event)
 {
     const char *title = event_title(event);
     struct buf line;
@@ -171,29 +165,29 @@ static void note(struct following *g, const char *type, const cJSON *event)
     buf_done(&line);
 }
 
-/* A piece of the answer. What is drawn above it stays. */
-static void stream(struct following *g, const cJSON *event)
+/* Prints a piece of the answer below the tree. */
+static void print_piece(struct following *g, const cJSON *event)
 {
-    if (g->stream) {
+    if (g->streams) {
         tree_settle(g->tree);
         answer_piece(&g->answer, (uint64_t)json_number(event, "index"),
                      json_text(event, "text", ""));
     }
 }
 
-/* A plan that was made by an agent. */
+/* The plan that an agent made. */
 static void note_plan(struct following *g, const cJSON *event)
 {
     const char *about = json_text(event, "description", "");
     double n = json_number(event, "estimatedSteps");
 
-    if (g->asked) {
+    if (g->planned_by_agent) {
         tree_note(g->tree, "  planned: %.0f step%s by %s%s%s", n, n == 1 ? "" : "s",
                   json_text(event, "planner", "an agent"), about[0] != 0 ? ": " : "", about);
     }
 }
 
-/* Whether the event brings steps that are not drawn yet. */
+/* Whether the event adds steps that are not drawn. */
 static bool brings_steps(const struct following *g, const char *type, const cJSON *event)
 {
     return (strcmp(type, "plan_generated") == 0 && tree_size(g->tree) == 0) ||
@@ -202,27 +196,27 @@ static bool brings_steps(const struct following *g, const char *type, const cJSO
             json_number(event, "newSteps") > 0);
 }
 
-static void take(struct following *g, const char *type, const cJSON *event)
+static void on_event(struct following *g, const char *type, const cJSON *event)
 {
     const char *reason = json_text(event, "reason", "");
 
     if (strcmp(type, "text_delta") == 0) {
-        stream(g, event);
+        print_piece(g, event);
         return;
     }
-    note(g, type, event);
+    note_event(g, type, event);
     if (strcmp(type, "planning_started") == 0) {
-        g->asked = true;
+        g->planned_by_agent = true;
     } else if (strcmp(type, "plan_generated") == 0) {
         note_plan(g, event);
     }
     if (brings_steps(g, type, event)) {
-        look_again(g);
+        refresh_steps(g);
     }
-    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
-        if (strcmp(reason, whole[i]) == 0 && strcmp(type, "plan_paused") == 0) {
-            g->needs = whole[i];
-        } else if (strcmp(reason, whole[i]) == 0 && strcmp(type, "plan_resumed") == 0) {
+    for (size_t i = 0; i < sizeof plan_reviews / sizeof plan_reviews[0]; i++) {
+        if (strcmp(reason, plan_reviews[i]) == 0 && strcmp(type, "plan_paused") == 0) {
+            g->needs = plan_reviews[i];
+        } else if (strcmp(reason, plan_reviews[i]) == 0 && strcmp(type, "plan_resumed") == 0) {
             g->needs = NULL;
         }
     }
@@ -239,14 +233,14 @@ static enum cli_exit needs_human(const struct following *g)
             "takes yours, baton reject %s ends it",
             id, id, id);
     } else {
-        cli_error("the plan needs your approval: see `baton reviews`, then baton approve %s (or "
-                  "reject); the plan goes on then",
-                  id);
+        cli_error(
+            "the plan needs your approval: see `baton reviews`, then baton approve %s (or reject)",
+            id);
     }
     return CLI_NEEDS_HUMAN;
 }
 
-/* Follows the events until the plan has ended. */
+/* Handles events until the plan has ended. */
 static enum cli_exit follow(struct following *g)
 {
     const struct follow *f = g->f;
@@ -265,7 +259,7 @@ static enum cli_exit follow(struct following *g)
         }
         if (clock_mono_ms() >= deadline) {
             answer_break(&g->answer);
-            cli_error("plan %s has not ended within the timeout; it goes on", f->plan_id);
+            cli_error("plan %s has not ended within the timeout; it continues", f->plan_id);
             return CLI_TIMEOUT;
         }
         if (got == BT_TIMEOUT) {
@@ -277,7 +271,7 @@ static enum cli_exit follow(struct following *g)
         seq = ev.seq;
         ended = strcmp(ev.type, "plan_completed") == 0;
         event = cJSON_Parse(ev.json);
-        take(g, json_text(event, "type", ""), event);
+        on_event(g, json_text(event, "type", ""), event);
         cJSON_Delete(event);
         if (ended) {
             return CLI_OK;
@@ -293,8 +287,8 @@ enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
 {
     struct following g = {.cli = cli,
                           .f = f,
-                          .stream = !cli->json && !f->dry && f->result_step == NULL &&
-                                    isatty(STDOUT_FILENO) == 1};
+                          .streams = !cli->json && !f->dry && f->result_step == NULL &&
+                                     isatty(STDOUT_FILENO) == 1};
     cJSON *view = NULL;
     struct bt_error err;
     enum cli_exit code = cli_plan_view(cli, f->plan_id, &view);

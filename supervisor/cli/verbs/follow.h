@@ -1,24 +1,27 @@
-/* Following a plan to its end: what `run`, `retry --wait` and `fork --wait` share. */
+/* Follows a plan to its end, for `run`, `retry --wait` and `fork --wait`. */
 #ifndef CLI_FOLLOW_H
 #define CLI_FOLLOW_H
 
 #include "supervisor/cli/common/cli.h"
 
+struct cJSON;
+
 struct follow {
     const char *plan_id;
     const char *result_step; /* print this step's result; NULL = the plan's */
-    bool quiet;              /* no live tree */
-    bool dry;                /* it is only planned: its document is what is printed */
-    struct cJSON *issues;    /* with dry: the warnings to print with it; NULL = none */
-    uint32_t timeout_ms;     /* then 124; 0 = none */
+    bool quiet;              /* without the tree */
+    bool dry;                /* only planned: print its document */
+    struct cJSON *issues;    /* with dry: the warnings to print; NULL = none */
+    uint32_t timeout_ms;     /* then exit code 124; 0 = no limit */
 };
 
-/* From here on an interrupt is answered with what becomes of the plan, instead of ending the
- * process. */
+/* Catches SIGINT from here on: it ends the command with a message about the plan. */
 void follow_catch_interrupts(void);
-/* Shows the plan on stderr until it has ended, then its result on stdout. The exit code says how it
- * ended, or that it waits for a person. */
+/*
+ * Shows the plan on stderr until it has ended, then prints its result on stdout. Returns the exit
+ * code of its end, or CLI_NEEDS_HUMAN when it waits for a person.
+ */
 enum cli_exit follow_plan(struct cli *cli, const struct follow *f);
-/* The answer of plan.result for a step, for people: its text, else its data. */
+/* Prints the answer of plan.result for a step: its text, else its data. */
 void follow_print_step(const struct cli *cli, const struct cJSON *answer, const char *step_id);
 #endif

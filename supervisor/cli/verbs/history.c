@@ -1,4 +1,4 @@
-/* history, stats: what became of a plan over its revisions, and what it took. */
+/* history, stats: what happened to a plan, and what it took. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,21 +6,25 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum { LINE_MAX_LEN = 512 };
 
-/* A line of the story: the lists of the answer are put into one order of time. */
-struct told {
+/* A line of the timeline: the lists of the answer are sorted by time. */
+struct timeline_entry {
     const char *when;
     size_t order;
     const char *kind;
     char text[LINE_MAX_LEN];
 };
 
-struct story {
-    struct told *at;
+struct timeline {
+    struct timeline_entry *at;
     size_t n, cap;
 };
 
@@ -29,8 +33,8 @@ static const cJSON *get(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-static BT_PRINTF(4, 5) void tell(struct story *s, const char *when, const char *kind,
-                                 const char *fmt, ...)
+static BT_PRINTF(4, 5) void add_entry(struct timeline *s, const char *when, const char *kind,
+                                      const char *fmt, ...)
 {
     char text[2 * LINE_MAX_LEN];
     va_list args;
@@ -50,14 +54,14 @@ static BT_PRINTF(4, 5) void tell(struct story *s, const char *when, const char *
 
 static int by_time(const void *a, const void *b)
 {
-    const struct told *x = a;
-    const struct told *y = b;
+    const struct timeline_entry *x = a;
+    const struct timeline_entry *y = b;
     int c = strcmp(x->when, y->when);
 
     return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-static void tell_phases(struct story *s, const cJSON *list)
+static void add_phases(struct timeline *s, const cJSON *list)
 {
     const cJSON *p;
 
@@ -68,57 +72,57 @@ static void tell_phases(struct story *s, const cJSON *list)
         if (over) {
             cli_format_ms(json_number(p, "durationMs"), ms, sizeof ms);
         }
-        tell(s, json_text(p, "startTime", ""), "phase", "%s: %s%s, %.0f tokens%s%s",
-             json_text(p, "phase", ""), ms,
-             !over                             ? ""
-             : cJSON_IsTrue(get(p, "success")) ? ", succeeded"
-                                               : ", failed",
-             json_number(p, "tokens"), json_text(p, "details", "")[0] != 0 ? ": " : "",
-             json_text(p, "details", ""));
+        add_entry(s, json_text(p, "startTime", ""), "phase", "%s: %s%s, %.0f tokens%s%s",
+                  json_text(p, "phase", ""), ms,
+                  !over                             ? ""
+                  : cJSON_IsTrue(get(p, "success")) ? ", succeeded"
+                                                    : ", failed",
+                  json_number(p, "tokens"), json_text(p, "details", "")[0] != 0 ? ": " : "",
+                  json_text(p, "details", ""));
     }
 }
 
-static void tell_revisions(struct story *s, const cJSON *list)
+static void add_revisions(struct timeline *s, const cJSON *list)
 {
     const cJSON *r;
 
     cJSON_ArrayForEach(r, list)
     {
-        tell(s, json_text(r, "timestamp", ""), "revision", "%.0f by %s, %.0f steps%s%s",
-             json_number(r, "revision"), json_text(r, "kind", ""), json_number(r, "steps"),
-             json_text(r, "reasoning", "")[0] != 0 ? ": " : "", json_text(r, "reasoning", ""));
+        add_entry(s, json_text(r, "timestamp", ""), "revision", "%.0f by %s, %.0f steps%s%s",
+                  json_number(r, "revision"), json_text(r, "kind", ""), json_number(r, "steps"),
+                  json_text(r, "reasoning", "")[0] != 0 ? ": " : "", json_text(r, "reasoning", ""));
     }
 }
 
-static void tell_replans(struct story *s, const cJSON *list)
+static void add_replans(struct timeline *s, const cJSON *list)
 {
     const cJSON *r;
 
     cJSON_ArrayForEach(r, list)
     {
         bool ok = cJSON_IsTrue(get(r, "ok"));
-        tell(s, json_text(r, "timestamp", ""), "replan", "%.0f of step %s, %s%s%s%s%s",
-             json_number(r, "attempt"), json_text(r, "stepId", ""),
-             ok ? "a new plan" : "no new plan", json_text(r, "approach", "")[0] != 0 ? ", " : "",
-             json_text(r, "approach", ""), json_text(r, "diagnosis", "")[0] != 0 ? ": " : "",
-             json_text(r, "diagnosis", ""));
+        add_entry(s, json_text(r, "timestamp", ""), "replan", "%.0f of step %s, %s%s%s%s%s",
+                  json_number(r, "attempt"), json_text(r, "stepId", ""),
+                  ok ? "a new plan" : "no new plan",
+                  json_text(r, "approach", "")[0] != 0 ? ", " : "", json_text(r, "approach", ""),
+                  json_text(r, "diagnosis", "")[0] != 0 ? ": " : "", json_text(r, "diagnosis", ""));
     }
 }
 
-static void tell_handoffs(struct story *s, const cJSON *list)
+static void add_handoffs(struct timeline *s, const cJSON *list)
 {
     const cJSON *h;
 
     cJSON_ArrayForEach(h, list)
     {
-        tell(s, json_text(h, "timestamp", ""), "handoff", "%s → %s for %s (%s): %s",
-             json_text(h, "fromAgentId", ""), json_text(h, "toAgentId", ""),
-             json_text(h, "planStepId", ""), json_text(h, "reason", ""),
-             json_text(h, "explanation", ""));
+        add_entry(s, json_text(h, "timestamp", ""), "handoff", "%s → %s for %s (%s): %s",
+                  json_text(h, "fromAgentId", ""), json_text(h, "toAgentId", ""),
+                  json_text(h, "planStepId", ""), json_text(h, "reason", ""),
+                  json_text(h, "explanation", ""));
     }
 }
 
-static void tell_reviews(struct story *s, const cJSON *list)
+static void add_reviews(struct timeline *s, const cJSON *list)
 {
     const cJSON *r;
 
@@ -127,10 +131,10 @@ static void tell_reviews(struct story *s, const cJSON *list)
         const char *step = json_text(r, "stepId", "the plan");
         const char *prompt = json_text(r, "prompt", "");
         const char *comment = json_text(r, "comment", "");
-        tell(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
-             json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
-        tell(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s", step,
-             json_text(r, "decision", ""), comment[0] != 0 ? ": " : "", comment);
+        add_entry(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
+                  json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
+        add_entry(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s", step,
+                  json_text(r, "decision", ""), comment[0] != 0 ? ": " : "", comment);
     }
 }
 
@@ -161,7 +165,7 @@ static void print_head(const cJSON *h)
 static enum cli_exit print_history(const cJSON *h)
 {
     static const char *const lists[] = {"phases", "revisions", "replans", "handoffs", "reviews"};
-    struct story s = {.cap = 1};
+    struct timeline s = {.cap = 1};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         s.cap += 2 * (size_t)cJSON_GetArraySize(get(h, lists[i]));
@@ -171,19 +175,18 @@ static enum cli_exit print_history(const cJSON *h)
         cli_error("out of memory");
         return CLI_INTERNAL;
     }
-    tell_phases(&s, get(h, "phases"));
-    tell_revisions(&s, get(h, "revisions"));
-    tell_replans(&s, get(h, "replans"));
-    tell_handoffs(&s, get(h, "handoffs"));
-    tell_reviews(&s, get(h, "reviews"));
+    add_phases(&s, get(h, "phases"));
+    add_revisions(&s, get(h, "revisions"));
+    add_replans(&s, get(h, "replans"));
+    add_handoffs(&s, get(h, "handoffs"));
+    add_reviews(&s, get(h, "reviews"));
     qsort(s.at, s.n, sizeof *s.at, by_time);
     print_head(h);
     for (size_t i = 0; i < s.n; i++) {
         (void)printf("%s %-8s %s\n", s.at[i].when, s.at[i].kind, s.at[i].text);
     }
     if (cJSON_IsTrue(get(h, "truncated"))) {
-        cli_note("  there is more than one answer holds: see baton events %s\n",
-                 json_text(h, "planId", ""));
+        cli_note("  the answer was cut: see baton events %s\n", json_text(h, "planId", ""));
     }
     free(s.at);
     return CLI_OK;
@@ -213,7 +216,7 @@ static void cell_ms(struct table *t, const cJSON *object, const char *name)
     table_cell(t, "%s", ms);
 }
 
-/* "spent of estimated"; nothing when neither is known. */
+/* "spent of estimated"; empty when both are 0. */
 static void cell_against(struct table *t, const cJSON *object, const char *spent,
                          const char *estimated, bool micros)
 {
@@ -235,7 +238,7 @@ static void cell_against(struct table *t, const cJSON *object, const char *spent
     table_cell(t, "%s%s%s", text[0], was > 0 ? " of " : "", was > 0 ? text[1] : "");
 }
 
-static void print_step_figures(const cJSON *steps)
+static void print_step_stats(const cJSON *steps)
 {
     static const char *const heads[] = {"step",  "status",  "agent", ">tries", ">queued",
                                         ">took", ">tokens", ">cost", "error",  NULL};
@@ -257,7 +260,7 @@ static void print_step_figures(const cJSON *steps)
     table_show(t);
 }
 
-static void print_agent_figures(const cJSON *agents)
+static void print_agent_stats(const cJSON *agents)
 {
     static const char *const heads[] = {"agent",    ">steps", ">errors", ">rate",
                                         ">average", ">max",   ">tokens", NULL};
@@ -295,9 +298,9 @@ static void print_stats(const cJSON *s)
     (void)printf("  %.0f tokens (%.0f estimated), cost %s\n\n",
                  json_number(usage, "inputTokens") + json_number(usage, "outputTokens"),
                  json_number(s, "estimatedTokens"), cost);
-    print_step_figures(get(s, "steps"));
+    print_step_stats(get(s, "steps"));
     (void)fputc('\n', stdout);
-    print_agent_figures(get(s, "agents"));
+    print_agent_stats(get(s, "agents"));
 }
 
 enum cli_exit verb_stats(struct cli *cli)

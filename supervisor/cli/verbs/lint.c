@@ -6,6 +6,8 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/table.h"
 
 enum { ID_MAX = 65 };
@@ -28,7 +30,7 @@ static bool among(const cJSON *names, const char *name)
     return false;
 }
 
-/* 1 for the first; 0 = in none. */
+/* From 1 on; 0 = in no level. */
 static int level_of(const cJSON *levels, const char *step_id)
 {
     const cJSON *level;

@@ -1,4 +1,4 @@
-/* plan, lint: make and check, run nothing. */
+/* plan, lint: make or check a plan without running it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +9,22 @@
 #include "protocol/base/arena.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/problems.h"
+#include "supervisor/cli/verbs/diff.h"
 #include "supervisor/cli/verbs/follow.h"
 #include "supervisor/cli/verbs/lint.h"
 #include "supervisor/cli/verbs/submit.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/cli/verbs/verbs.h"
+#include "supervisor/plan/read.h"
 
 enum { OFFLINE_PROBLEMS_MAX = 200, CHECK_MS = 5000 };
 
-/* Without a daemon everything but agents and skills can be checked. */
+/* Checks everything except agents and skills. */
 static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
 {
     struct plan_defaults defaults = plan_defaults_builtin();
@@ -37,10 +44,10 @@ static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
     }
     cli_print_found(cli, &problems, code == BT_OK);
     if (code == BT_OK) {
-        (void)fprintf(
-            stderr,
-            "valid as far as it can be told without a daemon: %u steps; agents were not checked\n",
-            plan->n_steps);
+        (void)fprintf(stderr,
+                      "valid as far as it can be checked without a daemon: %u steps; agents were "
+                      "not checked\n",
+                      plan->n_steps);
     }
     arena_done(&arena);
     buf_done(&doc);
@@ -80,8 +87,8 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
         return code;
     }
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
-    cli_make_given(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
-    cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+    cli_make_submittable(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
+    cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
     cli_print_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
     if (cli->json) {
         cli_print_json(answer);
@@ -99,12 +106,12 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
         cli_error("%s", goal != NULL ? "no plan could be made" : "the plan is not valid");
     }
     if (!valid && goal != NULL) {
-        cli_look_for_agents(cli->client);
+        cli_note_if_no_agents(cli->client);
     }
     return valid ? CLI_OK : CLI_USAGE;
 }
 
-/* A plan file that is not to be run; without a daemon as much of it as can be told. */
+/* Checks a plan file; without a daemon as far as that is possible. */
 static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
 {
     char *plan = cli_read_plan(cli, path);
@@ -125,8 +132,8 @@ static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
     return code;
 }
 
-/* Whether the daemon plans goals by itself, without asking an agent: unless a planner is named,
- * only it knows. Says what went wrong when it cannot be asked. */
+/* Whether the daemon plans the goal by keyword: without --planner only the daemon knows. Prints the
+ * error. */
 static enum cli_exit plans_by_keyword(struct cli *cli, const char *goal, bool *ret)
 {
     const char *planner = cli_value(cli, "planner");
@@ -152,7 +159,7 @@ static enum cli_exit plans_by_keyword(struct cli *cli, const char *goal, bool *r
     return code == BT_OK || code == BT_INVALID ? CLI_OK : cli_fail(&err);
 }
 
-/* An agent makes the plan: it is submitted to be looked at only, and followed until it is there. */
+/* An agent makes the plan: submits it as a dry run and follows it. */
 static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
 {
     const char *timeout = cli_value(cli, "timeout");
@@ -174,7 +181,7 @@ static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
 enum cli_exit verb_plan(struct cli *cli)
 {
     const char *goal = cli->argv[0];
-    bool keyword = false; /* constraints are for those who understand them */
+    bool keyword = false; /* only agents respect constraints */
     enum cli_exit code;
 
     if (cli->argc == 2 && strcmp(goal, "check") == 0) {
@@ -200,7 +207,8 @@ enum cli_exit verb_plan(struct cli *cli)
     return keyword ? lint(cli, goal, NULL, false) : plan_by_agent(cli, goal);
 }
 
-/* What has the looks of a file is one, also when it is not there: a slip in its name is no goal. */
+/* A name with the ending of a plan file is a file even if it does not exist: a typing error is no
+ * goal. */
 static bool is_file(const char *text)
 {
     const char *dot = strrchr(text, '.');

@@ -1,4 +1,4 @@
-/* recipes: what can be run by name, what each takes, and what is wrong with one. */
+/* recipes: lists what can be run by name, and checks recipes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,21 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 #include "supervisor/plan/recipe.h"
 
 enum { PROBLEMS_MAX = 200, NAME_MAX_LEN = 128 };
 
-/* A recipe file as a document; the caller has initialised *out. *ret_agents (may be NULL) are those
- * that it names, cJSON_Delete them. False after saying what is wrong. */
+/*
+ * Appends a recipe file as a document to the initialised *out. *ret_agents (may be NULL) gets the
+ * agents that it names; free with cJSON_Delete. Prints the error and returns false.
+ */
 static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
 {
     cJSON *tree = cli_read_tree(path);
@@ -36,7 +43,7 @@ static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
     return ok;
 }
 
-/* Whether `recipes check` refuses it; err says why. */
+/* Whether `recipes check` rejects it, with the reason in err. */
 static bool is_broken(struct doc doc, struct bt_error *err)
 {
     struct problem *list = calloc(PROBLEMS_MAX, sizeof *list);
@@ -79,7 +86,8 @@ static cJSON *describe_input(const struct recipe_input *in)
     (void)cJSON_AddBoolToObject(o, "required", in->required);
     add_text(o, "description", in->description);
     buf_init(&json, LIMIT_CONTROL_BYTES);
-    if (in->preset.ptr != NULL && doc_to_json(in->preset, false, &json, NULL) == BT_OK) {
+    if (in->default_value.ptr != NULL &&
+        doc_to_json(in->default_value, false, &json, NULL) == BT_OK) {
         (void)cJSON_AddItemToObject(o, "default", cJSON_Parse(buf_cstr(&json)));
     }
     buf_done(&json);
@@ -111,8 +119,10 @@ static cJSON *describe(const char *path, const struct recipe_about *about, struc
     return o;
 }
 
-/* Adds what the file is to the list; nothing when it is a plan without inputs. False when it cannot
- * be read, or is no recipe and was asked for by name. */
+/*
+ * Adds the description of the file to the list; a plan without inputs is skipped. False when the
+ * file cannot be read, or when it was named and is no recipe.
+ */
 static bool add_recipe(cJSON *list, const char *path, bool asked_for)
 {
     struct recipe_about about;
@@ -184,8 +194,8 @@ static void print_recipe(const cJSON *r)
     t = table_new(heads);
     cJSON_ArrayForEach(in, cJSON_GetObjectItemCaseSensitive(r, "inputs"))
     {
-        const cJSON *preset = cJSON_GetObjectItemCaseSensitive(in, "default");
-        char *text = preset != NULL ? cJSON_PrintUnformatted(preset) : NULL;
+        const cJSON *default_value = cJSON_GetObjectItemCaseSensitive(in, "default");
+        char *text = default_value != NULL ? cJSON_PrintUnformatted(default_value) : NULL;
         table_cell(t, "%s", "   ");
         table_cell(t, "%s", json_text(in, "name", ""));
         table_cell(t, "%s", json_text(in, "type", ""));
@@ -258,13 +268,13 @@ static enum cli_exit check_recipe(struct cli *cli, const char *name)
     code = recipe_check(doc_from_buf(&doc), NULL, &problems, &err);
     cli_print_found(cli, &problems, code == BT_OK);
     if (code != BT_OK) {
-        if (problems.errors > 0) { /* they are told already */
+        if (problems.errors > 0) { /* they were printed */
             cli_error("%s: %u problem%s", path, problems.errors, problems.errors == 1 ? "" : "s");
         } else {
             cli_error("%s: %s", path, err.msg);
         }
     } else {
-        cli_note("valid as far as it can be told without its inputs and without agents\n");
+        cli_note("valid as far as it can be checked without its inputs and without agents\n");
     }
 out:
     buf_done(&doc);

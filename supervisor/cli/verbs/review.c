@@ -1,10 +1,15 @@
-/* reviews, decide, approve, reject: what waits for a person, and the person's word. */
+/* reviews, decide, approve, reject: decisions of a person. */
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 enum { TEXT_MAX = 2048, ID_MAX = 161 };
 
@@ -31,7 +36,7 @@ static void print_document(const char *name, const cJSON *value)
     cJSON_free(text);
 }
 
-/* What a person must see to decide. */
+/* What a person needs for the decision. */
 static void print_review(const cJSON *r)
 {
     const cJSON *u;
@@ -56,7 +61,7 @@ static void print_review(const cJSON *r)
     }
     print_line("denied at", json_text(r, "until", ""));
     if (strcmp(json_text(r, "kind", ""), "planning") == 0) {
-        print_line("approve", "plans again; with --plan FILE: that plan is run; reject: it ends");
+        print_line("approve", "plans again; with --plan FILE: runs that plan; reject: ends it");
     }
 }
 
@@ -80,7 +85,7 @@ enum cli_exit verb_reviews(struct cli *cli)
     return code;
 }
 
-/* What --edit or --plan put in the place of what was asked. False after saying what is wrong. */
+/* The document of --edit or --plan. Prints the error and returns false. */
 static bool read_edit(struct cli *cli, const char *decision, cJSON **ret)
 {
     const char *edit = cli_value(cli, "edit");
@@ -131,12 +136,12 @@ enum cli_exit verb_decide(struct cli *cli)
     return decide(cli, cli->argv[0], cli->argv[1]);
 }
 
-/* Several wait: which one is for the person to say. */
-static void say_which(const struct cli *cli, const cJSON *reviews)
+/* Lists the open reviews when there are several. */
+static void print_open_reviews(const struct cli *cli, const cJSON *reviews)
 {
     const cJSON *r;
 
-    cli_error("plan %s waits for %d decisions; say which: baton %s PLAN_ID STEP_ID, or by its id",
+    cli_error("plan %s waits for %d decisions; name one: baton %s PLAN_ID STEP_ID, or by its id",
               cli->argv[0], cJSON_GetArraySize(reviews), cli->verb->name);
     cJSON_ArrayForEach(r, reviews)
     {
@@ -146,7 +151,7 @@ static void say_which(const struct cli *cli, const cJSON *reviews)
     }
 }
 
-/* The open review that a plan's id, and perhaps a step's, stands for. */
+/* The open review of a plan, or of one of its steps. */
 static enum cli_exit find_review(struct cli *cli, char ret_id[ID_MAX])
 {
     const char *step = cli->argc == 2 ? cli->argv[1] : NULL;
@@ -155,8 +160,8 @@ static enum cli_exit find_review(struct cli *cli, char ret_id[ID_MAX])
     const cJSON *reviews;
     const cJSON *r;
     int n = 0;
-    enum cli_exit code =
-        cli_call(cli, "plan.get", cli_fields("planId", cli->argv[0]), &answer); /* a wrong id */
+    enum cli_exit code = cli_call(cli, "plan.get", cli_fields("planId", cli->argv[0]),
+                                  &answer); /* reports an unknown id */
 
     cJSON_Delete(answer);
     answer = NULL;
@@ -175,7 +180,7 @@ static enum cli_exit find_review(struct cli *cli, char ret_id[ID_MAX])
     if (code == CLI_OK && n == 1) {
         (void)snprintf(ret_id, ID_MAX, "%s", json_text(found, "reviewId", ""));
     } else if (code == CLI_OK && n > 1) {
-        say_which(cli, reviews);
+        print_open_reviews(cli, reviews);
         code = CLI_USAGE;
     } else if (code == CLI_OK) {
         cli_error("%s%s%splan %s waits for no decision", step != NULL ? "step " : "",

@@ -1,4 +1,4 @@
-/* run: submit, follow, print the result, exit with what became of the plan. */
+/* run: submits a plan, follows it and prints its result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,10 +6,13 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/recipes.h"
 #include "supervisor/cli/verbs/follow.h"
 #include "supervisor/cli/verbs/submit.h"
+#include "supervisor/cli/verbs/verbs.h"
 
-/* The options that go together. False after saying which do not. */
+/* Checks which options go together. Prints the error and returns false. */
 static bool check_options(const struct cli *cli)
 {
     bool file = cli_value(cli, "plan") != NULL || cli_value(cli, "recipe") != NULL;

@@ -1,18 +1,23 @@
-/* sessions: who talked with the daemon, about what, and how to go on. */
+/* sessions: the sessions, or the messages and plans of one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/sessions.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum {
     SESSIONS_SHOWN = 20,
     SESSIONS_MAX = 1000,
     MESSAGES_SHOWN = 100,
-    NEWEST = 4,       /* messages among which a person's last one is looked for */
+    NEWEST = 4,       /* messages in which the person's last one is searched */
     WORDS_SHOWN = 44, /* bytes, in the list */
     TEXT_SHOWN = 64,
     LINE_SHOWN = 512
@@ -31,7 +36,7 @@ static enum cli_exit ask_list(struct cli *cli, uint64_t limit, cJSON **ret)
     return cli_call(cli, "session.list", fields, ret);
 }
 
-/* The last thing that a person said, else the last that was said; NULL = nothing was. */
+/* The last message of a person, else the last message; NULL = none. */
 static const cJSON *last_message(const cJSON *view)
 {
     const cJSON *m;
@@ -52,7 +57,7 @@ static const cJSON *last_of(const cJSON *list)
     return cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1);
 }
 
-/* The state of the open plan; "" = none is open. */
+/* The status of the open plan; "" = none is open. */
 static const char *open_status(const cJSON *view)
 {
     const char *open = json_text(view, "openPlanId", "");
@@ -68,9 +73,9 @@ static const char *open_status(const cJSON *view)
     return status;
 }
 
-/* Adds to a session of the list what only its own view tells: the last words, the last goal, how
- * its plan is. */
-static enum cli_exit look_at(struct cli *cli, cJSON *session)
+/* Adds to a session of the list what only session.get returns: the last message, the last goal, the
+ * open plan's status. */
+static enum cli_exit add_details(struct cli *cli, cJSON *session)
 {
     cJSON *fields = cli_fields("sessionId", json_text(session, "sessionId", ""));
     cJSON *view = NULL;
@@ -80,13 +85,13 @@ static enum cli_exit look_at(struct cli *cli, cJSON *session)
     code = cli_call(cli, "session.get", fields, &view);
     if (code == CLI_OK) {
         const cJSON *newest = last_of(get(view, "messages"));
-        const cJSON *said = last_message(view);
+        const cJSON *message = last_message(view);
         const char *goal = json_text(last_of(get(view, "planHistory")), "task", "");
         const char *status = open_status(view);
         (void)cJSON_AddStringToObject(
             session, "lastMessageAt",
             json_text(newest, "timestamp", json_text(session, "updatedAt", "")));
-        (void)cJSON_AddStringToObject(session, "lastWords", json_text(said, "text", ""));
+        (void)cJSON_AddStringToObject(session, "lastWords", json_text(message, "text", ""));
         (void)cJSON_AddStringToObject(session, "lastGoal", goal);
         if (status[0] != 0) {
             (void)cJSON_AddStringToObject(session, "openPlanStatus", status);
@@ -107,10 +112,10 @@ static void print_sessions(const cJSON *sessions)
     {
         const char *words = json_text(s, "lastWords", "");
         const char *status = json_text(s, "openPlanStatus", "");
-        char said[WORDS_SHOWN];
+        char last[WORDS_SHOWN];
         char goal[WORDS_SHOWN];
         cli_cut_line(goal, sizeof goal, json_text(s, "lastGoal", ""));
-        cli_cut_line(said, sizeof said,
+        cli_cut_line(last, sizeof last,
                      strcmp(words, json_text(s, "lastGoal", "")) != 0 ? words : "");
         table_cell(t, "%s", json_text(s, "sessionId", ""));
         table_cell(t, "%s", json_text(s, "lastMessageAt", ""));
@@ -118,7 +123,7 @@ static void print_sessions(const cJSON *sessions)
         table_cell(t, status[0] != 0 ? "%s %s" : "%s%s", status[0] != 0 ? cli_mark(status) : "",
                    status);
         table_cell(t, "%s", goal);
-        table_cell(t, "%s", said);
+        table_cell(t, "%s", last);
     }
     table_show(t);
 }
@@ -133,44 +138,18 @@ static enum cli_exit list_sessions(struct cli *cli, uint64_t limit)
     sessions = cJSON_GetObjectItemCaseSensitive(answer, "sessions");
     cJSON_ArrayForEach(s, sessions)
     {
-        code = code == CLI_OK ? look_at(cli, s) : code;
+        code = code == CLI_OK ? add_details(cli, s) : code;
     }
     if (code == CLI_OK && cli->json) {
         cli_print_json(sessions);
     } else if (code == CLI_OK && cJSON_GetArraySize(sessions) == 0) {
-        cli_note("no sessions yet: baton chat begins one\n");
+        cli_note("no sessions yet: baton chat creates one\n");
     } else if (code == CLI_OK) {
         print_sessions(sessions);
-        cli_note("to go on with one: baton chat --session ID; its messages: baton sessions ID\n");
+        cli_note("to continue one: baton chat --session ID; its messages: baton sessions ID\n");
     }
     cJSON_Delete(answer);
     return code;
-}
-
-void cli_no_session(struct cli *cli, const char *id, const char *more)
-{
-    cJSON *answer = NULL;
-    const char **names = NULL;
-    const char *near = NULL;
-    const cJSON *s;
-    int n = 0;
-
-    if (ask_list(cli, SESSIONS_MAX, &answer) == CLI_OK) {
-        const cJSON *sessions = get(answer, "sessions");
-        names = calloc((size_t)cJSON_GetArraySize(sessions) + 1, sizeof *names);
-        cJSON_ArrayForEach(s, sessions)
-        {
-            if (names != NULL) {
-                names[n++] = json_text(s, "sessionId", "");
-            }
-        }
-        near = names != NULL ? cli_did_you_mean(id, names) : NULL;
-    }
-    cli_error("there is no session '%s'%s%s%sbaton sessions lists them%s", id,
-              near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-              near != NULL ? "'? " : "; ", more);
-    free(names);
-    cJSON_Delete(answer);
 }
 
 static void print_line(const char *when, const char *mark, const char *text)
@@ -229,7 +208,7 @@ static enum cli_exit show_session(struct cli *cli, const char *id, uint64_t limi
     }
     called = bt_client_call(cli->client, "session.get", text, &json, &err);
     if (called == BT_NOT_FOUND) {
-        cli_no_session(cli, id, "");
+        cli_report_no_session(cli, id, "");
         code = CLI_NOT_FOUND;
     } else if (called != BT_OK) {
         code = cli_fail(&err);
@@ -241,7 +220,7 @@ static enum cli_exit show_session(struct cli *cli, const char *id, uint64_t limi
     } else {
         cli_scrub_tree(view);
         print_session(view);
-        cli_note("to go on: baton chat --session %s\n", id);
+        cli_note("to continue: baton chat --session %s\n", id);
     }
 out:
     bt_free(json);

@@ -1,4 +1,4 @@
-/* status, result, cancel: one plan, or the list of them. */
+/* status, result, cancel: one plan, or the list of plans. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,12 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/tree.h"
 
 static const cJSON *get(const cJSON *object, const char *name)
@@ -63,7 +67,7 @@ static void print_spent(const cJSON *view)
     (void)fputc('\n', stdout);
 }
 
-/* ", of it planning 120, synthesis 300": only when a phase besides the steps took something. */
+/* ", of it planning 120, synthesis 300": only when another phase than the steps used tokens. */
 static void print_phases(const cJSON *view)
 {
     static const struct {
@@ -97,7 +101,7 @@ static void print_about_line(const char *name, const char *text)
     }
 }
 
-/* What the plan says of itself. */
+/* The description, constraints and estimates of the plan. */
 static void print_about(const cJSON *about)
 {
     const cJSON *c;
@@ -143,7 +147,7 @@ static void print_path(const cJSON *view)
     }
 }
 
-/* What a person can do about it. */
+/* What a person can do now. */
 static void print_hints(const cJSON *view)
 {
     const char *id = json_text(view, "planId", "");
@@ -161,9 +165,9 @@ static void print_hints(const cJSON *view)
     cJSON_ArrayForEach(why, get(view, "paused"))
     {
         if (cJSON_IsString(why) && strcmp(why->valuestring, "planning") == 0) {
-            (void)printf("  there is no plan: baton approve %s plans again, with --plan FILE takes "
-                         "yours\n",
-                         id);
+            (void)printf(
+                "  there is no plan: baton approve %s plans again, with --plan FILE runs yours\n",
+                id);
         } else if (cJSON_IsString(why) && strcmp(why->valuestring, "signoff") == 0) {
             (void)printf("  the plan needs your approval: baton approve %s\n", id);
         } else if (cJSON_IsString(why) && strcmp(why->valuestring, "requested") == 0) {

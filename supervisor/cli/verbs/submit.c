@@ -6,11 +6,16 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/recipes.h"
 
 static const char *const on_invalid[] = {"fail", "synthesize", "interrupt", NULL};
 
-/* A value for policy.synthesis: a word, agent:ID, or an object. NULL after saying what is wrong. */
+/* A value for policy.synthesis: a word, agent:ID, or an object. Prints the error and returns NULL.
+ */
 static cJSON *read_synthesis(const char *text)
 {
     cJSON *tree;
@@ -32,7 +37,7 @@ static cJSON *read_synthesis(const char *text)
     return tree;
 }
 
-/* Puts what has options of its own into the policy. False after saying what is wrong. */
+/* Adds the options that are parts of the policy. Prints the error and returns false. */
 static bool add_policy(const struct cli *cli, cJSON *policy)
 {
     const char *synthesis = cli_value(cli, "synthesis");
@@ -63,8 +68,8 @@ static bool add_policy(const struct cli *cli, cJSON *policy)
     return true;
 }
 
-/* *ret = the policy as JSON (cJSON_free it), NULL when none was given. False after saying what is
- * wrong. */
+/* *ret = the policy as JSON, to be freed with cJSON_free; NULL without one. Prints the error and
+ * returns false. */
 static bool read_policy(const struct cli *cli, char **ret)
 {
     const char *given = cli_value(cli, "policy");
@@ -88,7 +93,7 @@ static bool read_policy(const struct cli *cli, char **ret)
     return ok;
 }
 
-/* The constraints as a JSON list (cJSON_free it); NULL when there are none. */
+/* The constraints as a JSON list, to be freed with cJSON_free; NULL without any. */
 static char *read_constraints(const struct cli *cli)
 {
     cJSON *list = cJSON_CreateArray();
@@ -105,7 +110,7 @@ static char *read_constraints(const struct cli *cli)
     return text;
 }
 
-void cli_say_routes(const cJSON *routes)
+void cli_print_routes(const cJSON *routes)
 {
     const cJSON *r;
 
@@ -117,7 +122,7 @@ void cli_say_routes(const cJSON *routes)
     }
 }
 
-static void say_warnings(const cJSON *answer)
+static void print_warnings(const cJSON *answer)
 {
     const cJSON *p;
 
@@ -130,15 +135,15 @@ static void say_warnings(const cJSON *answer)
     }
 }
 
-/* An agent is missing that the plan names: which ones it needs in all. */
-static void say_needs(const char *plan_json)
+/* Lists all agents that the plan needs, when one is missing. */
+static void print_needed_agents(const char *plan_json)
 {
     cJSON *plan = cJSON_Parse(plan_json);
     cJSON *agents = recipe_agents(plan);
     char *names = recipe_agents_text(agents);
 
     if (names != NULL) {
-        cli_note("  it needs the agents %s; baton agents lists those that are here\n", names);
+        cli_note("  it needs the agents %s; baton agents lists the registered ones\n", names);
     }
     free(names);
     cJSON_Delete(agents);
@@ -168,20 +173,20 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     s.constraints_json = constraints;
     code = cli_connect(cli);
     if (code == CLI_OK && bt_submit(cli->client, &s, ret_plan_id, &json, &err) != BT_OK) {
-        code = cli_refused(cli, &err, json);
+        code = cli_rejected(cli, &err, json);
         if (what->plan != NULL && cli_has_problem(json, "missing_agent")) {
-            say_needs(what->plan);
+            print_needed_agents(what->plan);
         }
         if (cli_has_problem(json, "unroutable")) {
-            cli_look_for_agents(cli->client);
+            cli_note_if_no_agents(cli->client);
         }
     } else if (code == CLI_OK) {
         cJSON *answer = cJSON_Parse(json);
         if (!what->quiet) {
             (void)fprintf(stderr, "plan %s\n", ret_plan_id);
-            cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+            cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
         }
-        say_warnings(answer); /* what is wrong is no chatter */
+        print_warnings(answer); /* warnings are printed even when quiet */
         if (what->ret_issues != NULL) {
             *what->ret_issues = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
         }
@@ -193,8 +198,8 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     return code;
 }
 
-/* Who does which step: nobody said why, as a keyword planner would. */
-static void say_steps(const cJSON *view)
+/* The agent of each step, for a plan of an agent, which has no routes. */
+static void print_step_agents(const cJSON *view)
 {
     const cJSON *s;
 
@@ -206,13 +211,13 @@ static void say_steps(const cJSON *view)
     }
 }
 
-void cli_make_given(cJSON *document)
+void cli_make_submittable(cJSON *document)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(document, "dryRun");
     cJSON_DeleteItemFromObjectCaseSensitive(document, "planner");
 }
 
-/* --json: the shape of a lint, with what the plan says of itself. */
+/* With --json: the form of a lint, with the plan's description. */
 static void print_shape(const cJSON *view, cJSON *document, const cJSON *issues, bool valid)
 {
     cJSON *shape = cJSON_CreateObject();
@@ -251,14 +256,14 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSO
     }
     code = cli_exit_of_plan(json_text(view, "status", ""));
     document = cJSON_DetachItemFromObjectCaseSensitive(view, "document");
-    cli_make_given(document);
+    cli_make_submittable(document);
     valid = code == CLI_OK && document != NULL;
     if (cli->json) {
         print_shape(view, document, issues, valid);
         document = NULL;
     } else if (valid) {
         char *text = cJSON_Print(document);
-        say_steps(view);
+        print_step_agents(view);
         (void)puts(text != NULL ? text : "");
         cJSON_free(text);
     }

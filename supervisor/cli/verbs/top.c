@@ -1,4 +1,4 @@
-/* top: what is going on now, again and again: a screen on a terminal, plain tables elsewhere. */
+/* top: shows agents, queues and plans every second: a screen on a terminal, tables elsewhere. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,23 +11,27 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum {
     INTERVAL_MS = 1000,
     ASK_MS = 3000,
-    GONE_MS = 15000, /* as `run`: a daemon that was silent for so long will not come back */
+    GONE_MS = 15000, /* as in `run`: after so long a silent daemon counts as gone */
     PLANS_MAX = 50,
     FRAME_BYTES_MAX = 4 << 20
 };
 
 struct top {
     struct cli *cli;
-    bool screen;           /* redraw in place, keys are read */
+    bool screen;           /* redrawn in place, keys are read */
     struct termios before; /* of the terminal */
-    msec heard;
-    cJSON *frame; /* {stats, plans}; the last one that came */
+    msec last_answer;
+    cJSON *frame; /* {stats, plans} of the last answer */
 };
 
 static volatile sig_atomic_t stop;
@@ -76,8 +80,8 @@ static enum bt_code add_plans(struct cli *cli, const char *status, cJSON *plans,
     return code;
 }
 
-/* Asks for everything that is shown; keeps the frame of before when that fails. */
-static enum bt_code look(struct top *t, struct bt_error *err)
+/* Fetches everything that is shown; keeps the last frame on an error. */
+static enum bt_code fetch(struct top *t, struct bt_error *err)
 {
     cJSON *stats = NULL;
     cJSON *plans = cJSON_CreateArray();
@@ -98,7 +102,7 @@ static enum bt_code look(struct top *t, struct bt_error *err)
     t->frame = cJSON_CreateObject();
     (void)cJSON_AddItemToObject(t->frame, "stats", stats);
     (void)cJSON_AddItemToObject(t->frame, "plans", plans);
-    t->heard = clock_mono_ms();
+    t->last_answer = clock_mono_ms();
     return BT_OK;
 }
 
@@ -188,7 +192,7 @@ static int lines_of(struct buf *out)
     return n;
 }
 
-/* The frame for people; width and height 0 = no terminal, everything. */
+/* Appends the frame for people; width and height 0 = no terminal, no limits. */
 static void put_frame(const struct top *t, int width, int height, struct buf *out)
 {
     const cJSON *stats = get(t->frame, "stats");
@@ -203,7 +207,7 @@ static void put_frame(const struct top *t, int width, int height, struct buf *ou
     }
 }
 
-/* Every line ends with what is left of the one before being wiped, so nothing flickers. */
+/* Each line wipes the rest of the old one, so nothing flickers. */
 static void draw(const struct top *t, const char *trouble)
 {
     struct winsize size = {0};
@@ -211,7 +215,8 @@ static void draw(const struct top *t, const char *trouble)
     int line = 0;
 
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 2 || size.ws_col < 2) {
-        size = (struct winsize){.ws_row = 24, .ws_col = 80}; /* it does not know */
+        size =
+            (struct winsize){.ws_row = 24, .ws_col = 80}; /* the terminal does not know its size */
     }
     buf_init(&out, FRAME_BYTES_MAX);
     put_frame(t, size.ws_col, size.ws_row, &out);
@@ -241,7 +246,7 @@ static void show(const struct top *t, const char *trouble)
     }
 }
 
-/* The other screen of the terminal, no cursor, keys without Enter. */
+/* The alternate screen, no cursor, keys without Enter. */
 static void enter_screen(struct top *t)
 {
     const char *term = getenv("TERM");
@@ -268,8 +273,8 @@ static void leave_screen(struct top *t)
     }
 }
 
-/* Waits for the next frame; false when a key or a signal says that it is enough. */
-static bool rest(const struct top *t, uint32_t interval_ms)
+/* Waits for the next frame; false after `q` or a signal. */
+static bool wait_for_next(const struct top *t, uint32_t interval_ms)
 {
     struct pollfd keys = {.fd = t->screen ? STDIN_FILENO : -1, .events = POLLIN};
     msec until = clock_mono_ms() + interval_ms;
@@ -291,18 +296,18 @@ static enum cli_exit run(struct top *t, uint32_t interval_ms)
     struct bt_error err;
 
     do {
-        enum bt_code code = look(t, &err);
+        enum bt_code code = fetch(t, &err);
         if (code != BT_OK && (t->frame == NULL || (code != BT_UNAVAILABLE && code != BT_TIMEOUT) ||
-                              clock_mono_ms() - t->heard > GONE_MS)) {
+                              clock_mono_ms() - t->last_answer > GONE_MS)) {
             leave_screen(t);
             t->screen = false;
             return cli_fail(&err);
         }
         show(t, code == BT_OK ? NULL : err.msg);
         if (fflush(stdout) != 0 || cli_flag(t->cli, "once")) {
-            return CLI_OK; /* or: whoever reads has had enough */
+            return CLI_OK; /* or the reader has closed the pipe */
         }
-    } while (rest(t, interval_ms));
+    } while (wait_for_next(t, interval_ms));
     return stop != 0 ? CLI_INTERRUPTED : CLI_OK;
 }
 

@@ -1,4 +1,4 @@
-/* up, down: the daemon's life. */
+/* up, down: start and stop the daemon. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,13 +15,16 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/cli/common/why.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 enum { UP_TIMEOUT_MS = 20000, DOWN_TIMEOUT_MS = 15000, POLL_MS = 50, ARGS_MAX = 16 };
 enum { LINES_MAX = 1024 * 1024 };
 
-/* batond lies beside us. */
+/* batond is in the same folder. */
 static bool find_daemon(char *ret, size_t cap)
 {
     ssize_t n = readlink("/proc/self/exe", ret, cap - 8);
@@ -62,8 +65,7 @@ static int daemon_args(const struct cli *cli, const char *state, const char *rea
     return n;
 }
 
-/* In the child: a session of its own, output to the log, nothing of ours open but the ready pipe.
- */
+/* In the child: a new session, output to the log, only the ready pipe open. */
 static void become_daemon(const char *program, char **args, const char *log, int ready_fd)
 {
     int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -95,7 +97,7 @@ static void print_tail(const char *log)
     }
 }
 
-/* CLI_OK when the daemon said "ready". */
+/* CLI_OK when the daemon is ready. */
 static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadline)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -118,33 +120,33 @@ static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadli
 }
 
 struct missing {
-    int n, hopeless; /* hopeless: of them, those that are not started any more */
+    int n, gave_up; /* gave_up: those of them that the daemon does not start any more */
     struct buf lines;
 };
 
-/* Configured agents that are not up yet, a line for each. */
+/* The configured agents that are not up, one line each. */
 static void agents_missing(const cJSON *list, struct missing *ret)
 {
     const cJSON *a;
-    char why[AGENT_WHY_MAX];
+    char why[AGENT_REASON_MAX];
 
     ret->n = 0;
-    ret->hopeless = 0;
+    ret->gave_up = 0;
     buf_clear(&ret->lines);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
         if (strcmp(json_text(a, "state", ""), "down") == 0) {
             const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
-            agent_why(a, why, sizeof why);
+            agent_down_reason(a, why, sizeof why);
             buf_printf(&ret->lines, "  %s%s\n", json_text(card, "agentId", "?"), why);
             ret->n++;
-            ret->hopeless += cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp")) ? 1 : 0;
+            ret->gave_up += cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp")) ? 1 : 0;
         }
     }
 }
 
-/* With --json: {"stateDir", what: ...} on stdout, like every verb. */
-static void tell_json(struct cli *cli, const char *what, bool yes)
+/* With --json: {"stateDir", what: ...} on stdout. */
+static void print_state_json(struct cli *cli, const char *what, bool yes)
 {
     cJSON *row = cJSON_CreateObject();
 
@@ -173,13 +175,13 @@ static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct m
             if (all == 0) {
                 cli_note_no_agents();
             }
-            tell_json(cli, "ready", true);
+            print_state_json(cli, "ready", true);
             return CLI_OK;
         }
-        if (missing->hopeless == missing->n || clock_mono_ms() >= deadline) {
+        if (missing->gave_up == missing->n || clock_mono_ms() >= deadline) {
             cli_error("up, but these agents are not ready (see also: baton doctor):");
             (void)fputs(buf_cstr(&missing->lines), stderr);
-            tell_json(cli, "ready", false);
+            print_state_json(cli, "ready", false);
             return CLI_INTERNAL;
         }
         (void)poll(NULL, 0, POLL_MS);
@@ -280,7 +282,7 @@ enum cli_exit verb_down(struct cli *cli)
     }
     if (!lock_is_held(state)) {
         (void)fprintf(stderr, "baton: no daemon runs in %s\n", state);
-        tell_json(cli, "stopped", false);
+        print_state_json(cli, "stopped", false);
         return CLI_OK;
     }
     code = cli_call(cli, "supervisor.drain", NULL, &answer);
@@ -298,6 +300,6 @@ enum cli_exit verb_down(struct cli *cli)
         (void)poll(NULL, 0, POLL_MS);
     }
     (void)fprintf(stderr, "baton is down\n");
-    tell_json(cli, "stopped", true);
+    print_state_json(cli, "stopped", true);
     return CLI_OK;
 }

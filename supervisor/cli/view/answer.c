@@ -5,6 +5,7 @@
 
 #include "protocol/limits.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
 
 void answer_init(struct answer *a)
 {
@@ -43,7 +44,7 @@ void answer_whole(struct answer *a, const char *text)
     size_t shown = a->text.bad == BT_OK ? a->text.len : 0;
 
     if (shown > 0 && strncmp(text, (const char *)a->text.at, shown) == 0) {
-        text += shown; /* the rest of it */
+        text += shown; /* only the part that is not printed yet */
     } else {
         answer_break(a);
     }

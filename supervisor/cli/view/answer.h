@@ -1,6 +1,6 @@
 /*
- * The text of an answer while it is being written, on stdout: each piece as it comes, the whole
- * never twice. For a terminal: what is printed is scrubbed. One thread.
+ * Prints an answer on stdout while it is written: each piece once, scrubbed when stdout is a
+ * terminal. One thread.
  */
 #ifndef CLI_ANSWER_H
 #define CLI_ANSWER_H
@@ -11,17 +11,18 @@
 #include "protocol/base/buf.h"
 
 struct answer {
-    struct buf text; /* as it came, since it began anew */
-    bool open;       /* the line on the terminal has no end yet */
+    struct buf text; /* the pieces of the current answer */
+    bool open;       /* the line on the terminal is not ended */
 };
 
 void answer_init(struct answer *a);
 void answer_done(struct answer *a);
-/* A piece; index 0 begins anew. */
+/* Prints a piece; index 0 begins a new answer. */
 void answer_piece(struct answer *a, uint64_t index, const char *text);
-/* The whole answer: prints what of it is not there yet, and the end of its line. */
+/* Prints what is missing of the whole answer, and a newline. When the pieces differ from it, prints
+ * all of it. */
 void answer_whole(struct answer *a, const char *text);
-/* Something else is to be printed: ends the line. */
+/* Ends an open line, before other output. */
 void answer_break(struct answer *a);
 /* The next piece belongs to another answer. */
 void answer_clear(struct answer *a);

@@ -6,14 +6,16 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 
 enum { TEXT_MAX = 400, NAME_MAX_LEN = 40 };
 
 /*
- * Each line is written as a template: {name} is a member, {a.b} a member of a member, a list is its
- * strings or step ids. [ ] is left out when a member in it is missing or empty. Forms behind a
- * colon: ms = a time (missing when 0), again = only when it is 2 or more, yes and no = prints
- * nothing, is there when the member is so.
+ * The template of each event's line. {name} is a member, {a.b} a member of a member; a list becomes
+ * its strings or step ids. [ ] is omitted when a member in it is missing or empty. Forms after a
+ * colon: ms = a duration, missing when 0; again = only from 2 on; yes, no = prints nothing,
+ * requires that the member is true or false.
  */
 static const struct {
     const char *type;
@@ -70,8 +72,7 @@ static const struct {
     {"plan_paused", "paused", "{reason}[, baton approve {reviewId}][: {comment}]"},
     {"plan_resumed", "resumed", "{reason}[: {comment}]"},
     {"plan_cancelling", "cancelling",
-     "what is under way is told to stop[, within {graceMs:ms}][: "
-     "{reason}]"},
+     "running steps are cancelled[, within {graceMs:ms}][: {reason}]"},
     {"plan_completed", NULL,
      "{status}[, outcome {outcome}][ after {durationMs:ms}][, revision {revision:again}][: "
      "{failureReason}]"},
@@ -156,7 +157,7 @@ static bool has(const cJSON *v, const char *form)
            (cJSON_IsArray(v) && cJSON_GetArraySize(v) > 0);
 }
 
-/* Writes the template up to `end`. With out NULL: only says whether all its members are there. */
+/* Writes the template up to `end`. out NULL: only returns whether all members are present. */
 static bool expand(const cJSON *event, const char *from, const char *end, struct buf *out)
 {
     bool whole = true;
@@ -194,7 +195,7 @@ static bool expand(const cJSON *event, const char *from, const char *end, struct
     return whole;
 }
 
-/* Of a newer daemon: its plain members, but those that every event has. */
+/* An event type of a newer daemon: its plain members, without those that every event has. */
 static void put_unknown(const cJSON *event, struct buf *out)
 {
     static const char *const common[] = {"seq",    "planSeq",   "eventId", "type",
@@ -234,7 +235,7 @@ const char *event_title(const cJSON *event)
 {
     const char *type = json_text(event, "type", "");
 
-    /* With every step the plan itself hands over: that is its course, no news. */
+    /* The plan hands each step to its agent: only other handoffs get a line. */
     if (strcmp(type, "agent_handoff") == 0 &&
         strcmp(json_text(event, "reason", ""), "plan_step") == 0) {
         return NULL;

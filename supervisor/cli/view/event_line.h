@@ -1,4 +1,4 @@
-/* One readable line for each event of the catalogue. Pure. */
+/* One line of text for each event type. Pure. */
 #ifndef CLI_EVENT_LINE_H
 #define CLI_EVENT_LINE_H
 
@@ -9,12 +9,10 @@
 struct cJSON;
 
 /*
- * Appends what the event says, without its type: one line, no control characters, texts of others
- * cut to a few hundred bytes. An event of a type that is not known here is told by its plain
- * members.
+ * Appends the line without the event's type: no control characters, long texts cut. An unknown
+ * event type is shown by its plain members.
  */
 void event_line(const struct cJSON *event, struct buf *out);
-/* What `run` calls the event ("replanning"); NULL when it is about a step's course alone, which the
- * tree shows. */
+/* The name of the event in `run` ("replanning"); NULL for events that the tree of steps shows. */
 const char *event_title(const struct cJSON *event);
 #endif

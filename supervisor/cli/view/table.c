@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
 
 enum { COLUMNS_MAX = 16, CELL_MAX = 256, TABLE_BYTES_MAX = 64 << 20 };
 
@@ -19,7 +20,7 @@ struct table {
     bool failed;
 };
 
-/* Characters as a terminal counts them, near enough: one for each code point. */
+/* The columns on a terminal, approximately: one per code point. */
 static int width_of(const char *text)
 {
     int n = 0;
@@ -125,7 +126,7 @@ static void end_line(struct buf *line, int width, struct buf *out)
     buf_clear(line);
 }
 
-/* One line out of the heads (row < 0) or a row of cells. */
+/* Writes the heads (row < 0) or a row of cells as one line. */
 static void write_row(const struct table *t, long row, int width, struct buf *out)
 {
     struct buf line;

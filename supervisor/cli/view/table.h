@@ -1,6 +1,6 @@
 /*
- * Aligned columns for people. Cells are one line each, without control characters; columns that are
- * empty in every row are left out. One thread.
+ * Aligned columns. Each cell is one line without control characters. A column that is empty in
+ * every row is left out. One thread.
  */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
@@ -10,16 +10,20 @@
 
 struct table;
 
-/* heads end with NULL; one that begins with '>' makes its column right-aligned. Borrowed, must
- * outlive the table. NULL when out of memory. */
+/*
+ * heads end with NULL; a head that begins with '>' makes its column right-aligned. Borrowed; must
+ * outlive the table. NULL when out of memory.
+ */
 struct table *table_new(const char *const *heads);
-/* Accepts NULL. */
+/* NULL is allowed. */
 void table_free(struct table *t);
-/* The next cell; a row ends by itself with the last column. Accepts NULL. */
+/* Adds the next cell; a row ends with the last column. NULL is allowed. */
 void table_cell(struct table *t, const char *fmt, ...) BT_PRINTF(2, 3);
-/* Appends heads and rows; a line is cut to `width` characters (0 = as long as it is). At most
- * `rows` rows (0 = all). Out of memory on the way: says so in a line of its own. */
+/*
+ * Appends heads and rows. A line is cut to `width` characters (0 = not cut); at most `rows` rows (0
+ * = all). When memory ran out, the last line says so.
+ */
 void table_write(const struct table *t, int width, int rows, struct buf *out);
-/* table_write to stdout, and table_free. */
+/* Writes the table to stdout and frees it. */
 void table_show(struct table *t);
 #endif

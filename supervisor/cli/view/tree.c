@@ -1,4 +1,6 @@
 #include "supervisor/cli/view/tree.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,12 +25,12 @@ struct tree {
     const struct cli *cli;
     struct node *nodes;
     int n;
-    int drawn; /* lines on the terminal now */
-    bool live; /* redraw in place */
+    int drawn; /* lines of the tree that are on the terminal */
+    bool live; /* redrawn in place */
     bool quiet;
 };
 
-/* The last word about the step, of a view or of the event that it is over. */
+/* The note after a step, from a view or from its plan_step_completed. */
 static void fill_note(struct node *node, const cJSON *step)
 {
     const char *wait = json_text(cJSON_GetObjectItemCaseSensitive(step, "waiting"), "text", NULL);
@@ -52,7 +54,7 @@ static void fill_note(struct node *node, const cJSON *step)
         cli_cut_line(node->note, sizeof node->note, json_text(step, "reason", ""));
     }
     if (stop != NULL && strcmp(stop, "fenced") == 0 && strlen(node->note) + 40 < NOTE_MAX) {
-        (void)strncat(node->note, " (may still run; it will not count)",
+        (void)strncat(node->note, " (may still run; its result will not count)",
                       NOTE_MAX - 1 - strlen(node->note));
     }
 }
@@ -90,7 +92,7 @@ struct tree *tree_new(const struct cli *cli, const struct cJSON *plan_view, bool
     return t;
 }
 
-/* Whether the steps can be drawn in place. */
+/* Whether the steps can be redrawn in place. */
 static bool can_be_live(const struct tree *t)
 {
     const char *term = getenv("TERM");
@@ -187,7 +189,7 @@ void tree_note(struct tree *t, const char *fmt, ...)
     }
 }
 
-/* What is being asked about the step, in the note behind it. */
+/* The question that is open about the step, as its note. */
 static bool update_asked(struct node *node, const char *type, const cJSON *ev)
 {
     char ms[24];
@@ -223,7 +225,7 @@ static bool update_asked(struct node *node, const char *type, const cJSON *ev)
     return true;
 }
 
-/* What an event says about its step; false when it changes nothing that is shown. */
+/* Applies an event to its step; false when nothing visible changes. */
 static bool update(struct node *node, const char *type, const cJSON *ev)
 {
     if (strcmp(type, "plan_step_started") == 0 || strcmp(type, "review_decided") == 0) {

@@ -1,5 +1,5 @@
 /*
- * The plan's budget (G40). Before an attempt gets a lane, its estimated cost is reserved.
+ * The plan's budget (E7). Before an attempt gets a lane, its estimated cost is reserved.
  * The check has three results:
  *   - it fits
  *   - it would fit without the reservations of other steps: the step waits for them

@@ -73,7 +73,7 @@ void core_mark_alive(struct core *c, const struct core_event *ev)
 {
     struct instance_view view;
     if (registry_is_current(c->registry, ev->slot, ev->epoch) &&
-        registry_seen(c->registry, ev->slot, c->now) &&
+        registry_renew_lease(c->registry, ev->slot, c->now) &&
         registry_instance_view(c->registry, ev->slot, &view)) {
         core_mark_dirty(c, view.agent); /* it was suspect, and may get work again */
     }

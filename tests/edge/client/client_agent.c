@@ -1,4 +1,4 @@
-/* The agent of the client's tests: says "done", after parameters.ms milliseconds. */
+/* The agent of the client's tests: returns "done" after parameters.ms milliseconds. */
 #include <baton/agent.h>
 
 #include <time.h>

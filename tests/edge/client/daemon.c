@@ -99,7 +99,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 void daemon_done(struct daemon *d)
 {
     if (d->pid == 0) {
-        daemon_start(d); /* its agents outlive a killed daemon: the next one finds and stops them */
+        daemon_start(d); /* its agents outlive a killed daemon; the next one finds and stops them */
     }
     daemon_stop(d);
     (void)nftw(d->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -12,8 +12,8 @@
 
 BT_API const char *__lsan_default_suppressions(void);
 
-/* nng 1.5.2 loses a message when a peer dies while it is written (#1713) and a pipe that comes up
- * while its dialer is being closed. What is ours is still looked at. */
+/* nng loses a message when a peer dies while it is written (N20), and a pipe that comes up while
+ * its dialer is being closed (N17). Other leaks are still reported. */
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libnng.so\n";
@@ -104,7 +104,7 @@ static void watch_hands_out_each_event_once_though_frames_were_dropped(void **st
     OK(bt_watch_open(c, NULL, 0, &w, &err));
     assert_int_equal(bt_watch_open(c, NULL, 0, &second, &err), BT_CONFLICT);
     for (int i = 0; i < 400;
-         i++) { /* 2,000 frames and more; nobody looks, and the watch keeps 1,024 */
+         i++) { /* 2,000 frames and more; the caller reads none, and the watch keeps 1,024 */
         submit(c, 0, NULL, id);
     }
     wait_done(c, id);
@@ -228,7 +228,7 @@ static void client_of_a_daemon_that_has_gone_for_good_ends_in_bounded_time(void 
     assert_int_equal(bt_client_call(c, "supervisor.info", NULL, &json, &err), BT_UNAVAILABLE);
     assert_in_range(clock_mono_ms() - began, 0, 5000);
     assert_int_equal(bt_cancel(c, id, "x", &err), BT_UNAVAILABLE);
-    while (code == BT_OK || code == BT_TIMEOUT) { /* as `baton run` looks at it */
+    while (code == BT_OK || code == BT_TIMEOUT) { /* as `baton run` does */
         code = bt_watch_next(w, 250, &ev, &err);
         assert_true(clock_mono_ms() - began < 40000);
     }

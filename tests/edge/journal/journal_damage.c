@@ -1,5 +1,5 @@
-/* G22: a flipped bit is noticed; the plan that it hits is put aside; the others go on; nothing
- * altered is ever given. */
+/* G22: a flipped bit is detected; its plan is quarantined; the others continue; no altered data is
+ * ever returned. */
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void store(const uint8_t *bytes)
     assert_int_equal(fclose(f), 0);
 }
 
-/* One flipped bit makes no name of another session. */
+/* One flipped bit must not make the name of another session. */
 static char session_letter(uint64_t n)
 {
     return "aceg"[n];
@@ -122,7 +122,7 @@ struct survey {
     uint32_t messages_ok, messages_bad, turns_ok;
 };
 
-/* Every row that is given is exactly what was written. */
+/* Every returned row is exactly what was written. */
 static bool exact_row(const struct journal_row *row, void *self)
 {
     struct survey *v = self;
@@ -155,8 +155,7 @@ static bool exact_plan(const struct journal_plan *p, void *self)
     v->plan = p->ix;
     v->row = 0;
     if (journal_replay(v->j, p->ix, exact_row, v, NULL) == BT_OK) {
-        v->replayed[p->ix] =
-            v->row == ROWS_PER_PLAN; /* a lost tail cannot be told from a young plan */
+        v->replayed[p->ix] = v->row == ROWS_PER_PLAN; /* a lost tail looks like a younger plan */
         v->plans_ok++;
     } else {
         v->plans_bad++;
@@ -209,7 +208,7 @@ static void survey_talk(struct survey *v)
     }
 }
 
-/* Reads everything there is; false when it cannot even be opened. */
+/* Reads everything; false when the journal cannot be opened. */
 static bool survey(struct survey *v)
 {
     struct bt_error err;
@@ -306,7 +305,7 @@ static void only_the_plan_that_is_hit_is_lost(void **state)
         for (uint64_t p = 1; p <= PLANS; p++) {
             assert_int_equal(v.replayed[p], p != 7 || i == 2);
         }
-        if (i == 1 || i == 3) { /* put aside for good: the next start does not meet it */
+        if (i == 1 || i == 3) { /* quarantined for good: the next start does not return it */
             struct seen s = {{0}};
             struct journal *j;
             assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);

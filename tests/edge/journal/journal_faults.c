@@ -1,5 +1,5 @@
-/* G3: whatever call to the disk fails, nothing acknowledged is lost and nothing is called stored
- * that is not. */
+/* G3: whichever call to the disk fails, no acknowledged commit is lost, and no commit is reported
+ * as stored that is not. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { BATCHES = 12 };
 
-/* Which run failed, said at the end when one did. */
+/* The run that failed, printed at the end. */
 static struct {
     int fault;
     int persistent;
@@ -67,7 +67,7 @@ static void nothing_acked_is_lost_when_the_ith_call_to_the_disk_fails(void **sta
                     told.unknown == 0 && told.open_failed == 0 && stored > 0 && fault != SHIM_EIO;
                 fixture_remove_tree(dir);
                 if (shim_calls() < i) {
-                    break; /* the fault was never reached: all calls are done */
+                    break; /* the fault was never reached: all calls are covered */
                 }
             }
         }
@@ -75,8 +75,7 @@ static void nothing_acked_is_lost_when_the_ith_call_to_the_disk_fails(void **sta
     run.done = true;
     (void)fprintf(stderr, "unknown outcomes %u, refused at open %u, survived a full disk %u\n",
                   unknown, refused, full);
-    assert_true(unknown > 20 && refused > 5 &&
-                full > 20); /* the test does reach what it is about */
+    assert_true(unknown > 20 && refused > 5 && full > 20); /* the test does reach the full disk */
 }
 
 int main(void)

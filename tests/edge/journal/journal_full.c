@@ -1,7 +1,7 @@
 /*
- * G20: on a disk that is really full nothing acknowledged is lost, the journal says so early enough
- * for running work, and comes back when there is room. Needs a small tmpfs of its own; skipped
- * where that is not allowed.
+ * G20: on a full disk no acknowledged commit is lost. The journal reports low space early enough
+ * for running work, and recovers when there is room. Needs a small tmpfs of its own; skipped where
+ * mounting is not allowed.
  */
 #include "tests/unit/journal/journal_fixture.h"
 
@@ -91,10 +91,10 @@ static void fill_and_free(void)
     }
     assert_int_equal(err.code, BT_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "storage is full"));
-    assert_true(while_low > 10); /* the ballast was worth something to running work */
+    assert_true(while_low > 10); /* the ballast gave running work enough room */
     assert_true(journal_storage_low(j));
     assert_int_equal(journal_committed_seq(j), acked);
-    assert_int_equal(put(j, &err), BT_UNAVAILABLE); /* still alive, still honest */
+    assert_int_equal(put(j, &err), BT_UNAVAILABLE); /* alive, and still reports the full disk */
     fill("of_others", false);
     assert_ok(put(j, &err), err);
     acked++;
@@ -104,7 +104,7 @@ static void fill_and_free(void)
         acked++;
     }
     journal_close(j);
-    assert_int_equal(stored(), acked); /* and a daemon can start on what is left */
+    assert_int_equal(stored(), acked); /* and a daemon can start with the remaining space */
     fill("of_others", false);
     assert_int_equal(stored(), acked);
 }
@@ -121,8 +121,8 @@ static bool write_file(const char *file, const char *text)
     return done;
 }
 
-/* A namespace of mounts for this process: as root, or as root of a namespace of users. Without a
- * mapping nobody owns files there, and none can be made. */
+/* Makes a mount namespace for this process: as root, or as root of a user namespace. Without a uid
+ * mapping files there have no owner and cannot be created. */
 static bool own_mounts(void)
 {
     char user[32];

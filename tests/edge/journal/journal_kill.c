@@ -1,5 +1,4 @@
-/* G1: kill -9 of the writer at any moment loses nothing that it was told is stored, in both
- * durabilities. */
+/* G1: kill -9 of the writer at any moment loses no acknowledged commit, in both durabilities. */
 #include "tests/support/cmocka.h"
 
 #include <signal.h>
@@ -20,8 +19,8 @@ static void tell(uint64_t seq, void *self)
     }
 }
 
-/* Runs a writer and kills it while it works on after its n-th acknowledgement; returns what it was
- * told. */
+/* Runs a writer and kills it while it works after its n-th acknowledgement; returns what it
+ * acknowledged. */
 static struct told killed_writer(const char *dir, enum durability durability, uint32_t n)
 {
     struct journal_options opt = {.durability = durability, .checkpoint_pages = 30};
@@ -45,10 +44,10 @@ static struct told killed_writer(const char *dir, enum durability durability, ui
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     while (read(fds[0], &seq, sizeof seq) == (ssize_t)sizeof seq) {
-        told.acked = seq; /* said before it died */
+        told.acked = seq; /* acknowledged before it died */
     }
     close(fds[0]);
-    told.unknown = UINT64_MAX; /* it may have committed more than it could say */
+    told.unknown = UINT64_MAX; /* it may have committed more than it could acknowledge */
     return told;
 }
 
@@ -61,10 +60,10 @@ static void nothing_acked_is_lost_by_kill_9(void **state)
     for (int d = 0; d < 2; d++) {
         work_dir(dir);
         for (int i = 0; i < KILLS; i++) {
-            /* Again and again the same journal, so that the start after a kill is killed, too. */
+            /* The same journal again, so that recovery after a kill is killed too. */
             struct told told = killed_writer(dir, (enum durability)d, rng_below(&r, 25));
             (void)work_check(dir, &told, NULL);
-            if (i % 10 == 9) { /* and a fresh one, for kills in the very first start */
+            if (i % 10 == 9) { /* and a new one, for kills during the first start */
                 fixture_remove_tree(dir);
                 work_dir(dir);
             }

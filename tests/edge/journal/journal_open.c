@@ -1,5 +1,4 @@
-/* What a journal refuses to open, who may open it, and that the versions before this one open (G21,
- * G28). */
+/* What a journal rejects at opening, who may open it, and that older versions open (G21, G28). */
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <fcntl.h>
@@ -170,7 +169,7 @@ static void files_are_private_and_the_directory_is_made(void **state)
     journal_close(j);
 }
 
-/* In a child: 0 = refused as it should be. */
+/* In a child: 0 = rejected as expected. */
 static int try_second(const char *want_pid)
 {
     struct journal *j = NULL;
@@ -237,8 +236,8 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     buf_done(&report);
 }
 
-/* A plan's checksum covers whether it is a job, and which: a kind that was lost or changed must
- * not make a plan of it. */
+/* A plan's checksum covers its kind of job: a kind that was lost or changed must not make a plan of
+ * it. */
 static void the_kind_of_a_job_is_under_its_checksum(void **state)
 {
     static const char *const HARM[] = {"UPDATE errands SET kind = 'plannimg'",
@@ -272,12 +271,12 @@ static void the_kind_of_a_job_is_under_its_checksum(void **state)
     }
     assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
     assert_ok(journal_plans_open(j, see_plan, &s, &err), err);
-    assert_int_equal(s.n, 0); /* both were put aside */
+    assert_int_equal(s.n, 0); /* both were quarantined */
     journal_close(j);
     buf_done(&report);
 }
 
-/* A journal that an older version wrote: kept in the tree, opened from a copy. */
+/* A journal that an older version wrote: a file of the tree, opened from a copy. */
 static void open_old(const char *name, const char *version)
 {
     struct told told = {.acked = 36};
@@ -295,7 +294,7 @@ static void open_old(const char *name, const char *version)
     (void)fclose(f);
     write_file(file, bytes, n);
     buf_init(&report, 10000);
-    assert_ok(journal_inspect(dir, 1000, &report, &err), err); /* as it is */
+    assert_ok(journal_inspect(dir, 1000, &report, &err), err); /* unchanged */
     assert_non_null(strstr(buf_cstr(&report), version));
     assert_int_equal(work_check(dir, &told, NULL), 36);
     buf_clear(&report);

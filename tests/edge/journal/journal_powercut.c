@@ -1,6 +1,6 @@
 /*
- * G1: a power cut at any moment. From the log of writes the disk is built as it may be then: each
- * 512-byte sector that was not yet synced is kept, dropped or torn, in any combination.
+ * G1: a power cut at any moment. Builds the disk as it may be then from the log of writes: each
+ * 512-byte sector that was not synced is kept, dropped or torn, in any combination.
  */
 #include "tests/support/cmocka.h"
 
@@ -75,7 +75,7 @@ static void image_store(const struct image *m, const char *dir, const char *name
     assert_int_equal(fclose(f), 0);
 }
 
-/* A write that the disk had not promised yet, sector by sector. */
+/* Applies an unsynced write, sector by sector. */
 static void write_maybe(struct image *m, const struct shim_op *op, struct rng *r, uint32_t mood)
 {
     size_t done = 0;
@@ -141,7 +141,7 @@ static struct told cut(const struct recorded *rec, size_t point, struct rng *r, 
     for (size_t i = point; i < rec->n && begun == 0; i++) {
         begun = rec->log[i].kind == SHIM_ACK ? rec->log[i].at : 0;
     }
-    told.unknown = begun; /* the batch that was being committed may be there or not */
+    told.unknown = begun; /* the batch of the interrupted commit may be stored or not */
     for (int f = 0; f < SHIM_FILES; f++) {
         if (f == SHIM_DB || img[f].len > 0) {
             image_store(&img[f], dir, NAMES[f]);
@@ -170,14 +170,14 @@ static void record_run(struct recorded *rec, const char *dir, enum durability du
     told = work(dir, &opt, BATCHES, ack, NULL);
     rec->log = shim_log(&rec->n);
     assert_true(told.acked > 50);
-    /* What happened at close is not part of the story: the last commit is the end of the log. */
+    /* Drops the operations of close: the log ends with the last commit. */
     while (rec->n > 0 && rec->log[rec->n - 1].kind != SHIM_ACK) {
         rec->n--;
     }
 }
 
-/* Cuts at every sync and at random points; *ret_lost counts images that lack something acked (NULL:
- * fail then). */
+/* Cuts at every sync and at random points. *ret_lost counts images that lack an acknowledged commit
+ * (NULL: fail then). */
 static uint32_t cut_everywhere(const struct recorded *rec, struct rng *r, uint32_t *ret_lost)
 {
     char dir[64];
@@ -227,7 +227,7 @@ static void nothing_acked_is_lost_by_a_power_cut_at_any_moment(void **state)
     power_cut(DURABILITY_POWER, NULL);
 }
 
-/* The test of the test: with synchronous = NORMAL a power cut takes commits, and the images show
+/* Checks the test itself: with synchronous = NORMAL a power cut loses commits, and the images show
  * it. */
 static void durability_process_does_lose_commits_by_a_power_cut(void **state)
 {

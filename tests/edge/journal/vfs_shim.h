@@ -1,7 +1,7 @@
 /*
- * A VFS between SQLite and the disk, for tests: fails the i-th call, and keeps a log of writes from
- * which the disk as it may be after a power cut can be built. Registered as the default VFS, once
- * per process. One thread.
+ * A VFS between SQLite and the disk, for tests. It fails the i-th call, and keeps a log of writes
+ * from which the disk after a power cut can be built. Registered as the default VFS, once per
+ * process. One thread. See https://sqlite.org/vfs.html
  */
 #ifndef TESTS_VFS_SHIM_H
 #define TESTS_VFS_SHIM_H
@@ -13,7 +13,7 @@
 enum shim_fault { SHIM_EIO, SHIM_ENOSPC, SHIM_SHORT, SHIM_FAULT_COUNT };
 
 void shim_install(void);
-/* From now on counts write, sync and truncate calls; the fail_at-th (1, 2, ...; 0 = none) fails,
+/* Counts write, sync and truncate calls from now on. The fail_at-th (1, 2, ...; 0 = none) fails,
  * and with `persistent` all after it. */
 void shim_faults(enum shim_fault fault, uint32_t fail_at, bool persistent);
 void shim_faults_off(void);
@@ -31,7 +31,7 @@ struct shim_op {
     uint8_t *bytes;
 };
 
-/* Starts a log of what is done to journal.db and journal.db-wal. */
+/* Starts a log of the operations on journal.db and journal.db-wal. */
 void shim_log_start(void);
 void shim_log_ack(uint64_t seq);
 const struct shim_op *shim_log(size_t *ret_n);

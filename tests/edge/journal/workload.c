@@ -18,7 +18,7 @@ void work_dir(char *ret)
     assert_non_null(mkdtemp(ret));
 }
 
-/* The one blob that the event speaks of: its bytes follow from the seq. */
+/* The blob of an event: its bytes follow from the seq. */
 static void blob_of(uint64_t seq, uint8_t *ret)
 {
     for (size_t i = 0; i < BLOB_BYTES; i++) {
@@ -177,7 +177,7 @@ uint64_t work_check(const char *dir, const struct told *told, uint32_t *may_lose
     if (journal_events(c.j, 1, 0, UINT32_MAX, check_event, &c, &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }
-    for (uint64_t ix = 1; ix <= 3; ix++) { /* the index says the same; the planSeqs have no gap */
+    for (uint64_t ix = 1; ix <= 3; ix++) { /* the index agrees; the planSeqs have no gap */
         if (journal_replay(c.j, ix, count_row, &of_plans, &err) != BT_OK) {
             fail_msg("%s", err.msg);
         }

@@ -134,14 +134,14 @@ struct link_event fixture_expect_lost_and(struct link *l, enum link_event_type o
 {
     struct link_event ev;
     struct link_event lost = {.lane = NULL};
-    bool seen = false;
-    while (lost.lane == NULL || !seen) {
+    bool seen_generation = false;
+    while (lost.lane == NULL || !seen_generation) {
         if (!fixture_next(l, FIXTURE_WAIT_MS, &ev)) {
-            fail_msg("lost %d, event %d %d", lost.lane != NULL, other, seen);
+            fail_msg("lost %d, event %d %d", lost.lane != NULL, other, seen_generation);
         }
         assert_true(ev.type == LINK_LOST || ev.type == LINK_DOWN || ev.type == LINK_UP);
         lost = ev.type == LINK_LOST ? ev : lost;
-        seen = seen || ev.type == other;
+        seen_generation = seen_generation || ev.type == other;
     }
     return lost;
 }

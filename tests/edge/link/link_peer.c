@@ -1,9 +1,14 @@
 /*
  * The other process of a link test: an agent in one loop.
  *
- *     link_peer MODE URL LOG     prints the URL that it serves, then answers; LOG gets one line per
- * request echo   answers at once with the same bytes hold   answers nothing until a byte arrives on
- * stdin, then everything that it holds publish / stopped-subscribe: see below
+ *     link_peer MODE URL LOG
+ *         prints the URL that it serves, then answers; LOG gets a line per request
+ *     echo
+ *         answers at once with the same bytes
+ *     hold
+ *         answers nothing until a byte arrives on stdin, then all that it holds
+ *     publish, stopped-subscribe
+ *         see below
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -66,7 +71,7 @@ static int serve(struct link *l, bool hold, const char *log)
         if (p[1].revents != 0) {
             char c = 0;
             if (read(0, &c, 1) != 1) {
-                return 0; /* the test has gone */
+                return 0; /* the test has ended */
             }
             while (held_count > 0) {
                 answer(&held[--held_count]);
@@ -102,5 +107,5 @@ int main(int argc, char **argv)
     (void)printf("%s\n", url);
     (void)fflush(stdout);
     const int status = serve(l, strcmp(argv[1], "hold") == 0, argc > 3 ? argv[3] : NULL);
-    _exit(status); /* as daemons do: no socket is closed under traffic */
+    _exit(status); /* as daemons do: no socket is closed under traffic (N1) */
 }

@@ -1,5 +1,4 @@
-/* No bytes from a stranger harm a listener (RELIABILITY G15, "Frames"). Raw sockets against every
- * kind of listener. */
+/* No bytes from a stranger harm a listener (G15). Raw sockets against every kind of listener. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -80,7 +79,7 @@ static void attack_all(const char *url)
     }
 }
 
-/* Whatever the attackers sent as a well-formed request is discarded. */
+/* Discards what the attackers sent as well-formed requests. */
 static void drain(struct link *l)
 {
     struct link_event ev;
@@ -125,8 +124,8 @@ static void publisher_survives_every_attack(void **state)
     link_free(l);
 }
 
-/* A listening lane takes whoever shakes hands as REP, so attackers may come UP and go DOWN; then
- * the agent gets it. */
+/* A listening lane accepts any peer with a REP handshake, so attackers may come UP and go DOWN.
+ * Then the agent gets it. */
 static void listening_lane_survives_every_attack(void **state)
 {
     (void)state;
@@ -143,8 +142,8 @@ static void listening_lane_survives_every_attack(void **state)
     struct link_event ev;
     struct link_event request;
     bool asked = false;
-    while (
-        !asked) { /* the last attacker's pipe may still be up: ask again until the agent is asked */
+    while (!asked) { /* the last attacker's pipe may still be up: send again until the agent gets a
+                        request */
         assert_true(clock_mono_ms() < until);
         const enum bt_code sent = link_lane_send(lane, "work", 4, NULL);
         assert_true(sent == BT_OK || sent == BT_BUSY || sent == BT_UNAVAILABLE);

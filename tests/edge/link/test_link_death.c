@@ -1,8 +1,8 @@
 /*
- * Peers that end at every moment. A program of its own, because nng 1.5.2 itself loses a message
- * whose peer dies while it is being written (#1713), and a connection whose socket ends in the
- * middle of its handshake (a peer that is rejected shakes hands all the time); that is kept from
- * the leak checker.
+ * Peers that end at every moment. This is a program of its own because nng loses two things, which
+ * are hidden from the leak checker: a message whose peer dies while it is written (N20), and a
+ * connection whose socket ends during its handshake (N17; a rejected peer shakes hands all the
+ * time).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@ const char *__lsan_default_suppressions(void)
     return "leak:libnng.so\n";
 }
 
-/* Sends into every moment of a death. Whatever was accepted ends in one LINK_LOST, although nobody
- * ever comes back. */
+/* Sends at every moment of a death. Every accepted request ends in one LINK_LOST, although no peer
+ * comes back. */
 static void accepted_request_has_an_outcome_although_its_peer_never_returns(void **state)
 {
     (void)state;
@@ -45,8 +45,8 @@ static void accepted_request_has_an_outcome_although_its_peer_never_returns(void
     link_free(l);
 }
 
-/* The same with a successor that is back before the owner has looked: it must not get what was
- * meant for the dead one. */
+/* The same with a successor that is back before the owner has looked. It must not get the request
+ * for the dead peer (N12). */
 static void request_for_a_dead_peer_never_reaches_its_successor(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void request_for_a_dead_peer_never_reaches_its_successor(void **state)
         (void)child_line(&next);
         struct link *other = fixture_link();
         struct link_event ev;
-        assert_false(fixture_next(other, BLIND_MS, &ev)); /* meanwhile the owner looks elsewhere */
+        assert_false(fixture_next(other, BLIND_MS, &ev)); /* meanwhile the owner waits elsewhere */
         link_free(other);
         if (code == BT_OK) {
             (void)fixture_expect_lost_and(l, LINK_UP);
@@ -87,18 +87,17 @@ static void request_for_a_dead_peer_never_reaches_its_successor(void **state)
     fixture_rmdir(dir);
 }
 
-/* Kills with a request outstanding and retires the lane, over and over: the wedge of LIBRARIES
- * finding 1. */
+/* Kills with a request outstanding and retires the lane, again and again: the wedge of N1. */
 static void kill_and_retire_cycles_do_not_wedge(void **state)
 {
     (void)state;
-    /* nng 1.5.2 itself may lose a connection that shakes hands while its socket closes (README of
-     * protocol/link): a few in a thousand. What we do not close is lost in each cycle. */
+    /* nng may lose a connection whose socket closes during its handshake (N17): a few in a
+     * thousand. A socket that we do not close would be lost in each cycle. */
     enum { CYCLES = 200, FEW = 32, LOST_BY_NNG = 8 };
     struct link *l = NULL;
     struct link_event ev;
     assert_int_equal(link_new(FEW, &l, NULL),
-                     BT_OK); /* room for few: retired lanes must really end */
+                     BT_OK); /* room for few: retired lanes must really be closed */
     assert_int_equal(link_canary_start(50, NULL), BT_OK);
     const int sockets = fixture_sockets();
     int before = 0;

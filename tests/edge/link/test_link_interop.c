@@ -9,7 +9,7 @@
 
 static const char interop[] = INTEROP_SCRIPT;
 
-/* argv[0] runs against the server in `l` while this process answers `requests` requests. */
+/* Runs argv[0] against the server in `l` while this process answers `requests` requests. */
 static void serve_child(struct link *l, struct child *c, int requests)
 {
     for (int i = 0; i < requests; i++) {

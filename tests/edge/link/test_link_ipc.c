@@ -1,5 +1,4 @@
-/* The guard of ipc:// listeners (RELIABILITY F1): directory and lock. The probe is in
- * test_link_storm.c. */
+/* The guard of ipc:// listeners (N6): directory and lock. The probe is in test_link_storm.c. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,7 +62,7 @@ static void missing_directory_is_made_private(void **state)
     fixture_rmdir(at.dir);
 }
 
-/* Without the lock nng's own check for a stale file would end the first listener. */
+/* Without the lock, nng's own check for a stale file would end the first listener (N6). */
 static void second_listener_is_refused_and_the_first_is_unharmed(void **state)
 {
     (void)state;

@@ -9,8 +9,8 @@
 
 enum { BIG_BYTES = 300 * 1024, MANY_LANES = 64 };
 
-/* The peer has got `lines` requests: each is a line of its log. Waits on the link, which stays
- * silent meanwhile. */
+/* Waits until the peer's log has `lines` lines, one per request. The link stays silent meanwhile.
+ */
 static void wait_for_lines(struct link *l, const char *log, int lines)
 {
     const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;

@@ -1,4 +1,4 @@
-/* The two lock-free parts on their own: the inbox under many producers, and the word that tracks a
+/* The two lock-free parts by themselves: the inbox under many producers, and the word that tracks a
  * lane's pipe. */
 #include <nng/nng.h>
 
@@ -18,7 +18,7 @@ enum { PRODUCERS = 4, NODES = 64, ROUNDS = 20000 };
 struct counted {
     struct inbox_node node;
     atomic_uint made; /* events made for this node */
-    unsigned seen;
+    unsigned seen_generation;
 };
 
 struct producer {
@@ -60,15 +60,15 @@ static void no_change_is_missed_whatever_the_interleaving(void **state)
     while (total < PRODUCERS * ROUNDS) {
         struct pollfd wait = {.fd = in.fd, .events = POLLIN};
         assert_int_equal(poll(&wait, 1, FIXTURE_WAIT_MS), 1); /* a lost wake-up fails here */
-        for (int k = 0; k < 3; k++) { /* stops early, so the fd must still say that nodes wait */
+        for (int k = 0; k < 3; k++) { /* stops early, so the fd must still be readable */
             struct inbox_node *n = inbox_take(&in);
             if (n == NULL) {
                 break;
             }
-            struct counted *c = LINK_OF(n, struct counted, node);
+            struct counted *c = CONTAINER_OF(n, struct counted, node);
             const unsigned made = atomic_load(&c->made);
-            total += made - c->seen;
-            c->seen = made;
+            total += made - c->seen_generation;
+            c->seen_generation = made;
         }
     }
     for (unsigned i = 0; i < PRODUCERS; i++) {
@@ -103,59 +103,59 @@ static void second_pipe_is_rejected_until_the_first_has_gone(void **state)
 {
     (void)state;
     struct pipe_track t = {0};
-    assert_true(pipe_track_offer(&t, 7));
-    assert_false(pipe_track_offer(&t, 8));
-    assert_false(pipe_track_gone(&t, 8)); /* the end of the rejected one changes nothing */
+    assert_true(pipe_track_admit(&t, 7));
+    assert_false(pipe_track_admit(&t, 8));
+    assert_false(pipe_track_removed(&t, 8)); /* the end of the rejected one changes nothing */
     assert_false(pipe_track_empty(&t));
-    assert_true(pipe_track_gone(&t, 7));
+    assert_true(pipe_track_removed(&t, 7));
     assert_true(pipe_track_empty(&t));
-    assert_true(pipe_track_offer(&t, 8));
+    assert_true(pipe_track_admit(&t, 8));
 }
 
 static void up_that_comes_after_its_end_is_ignored(void **state)
 {
     (void)state;
     struct pipe_track t = {0};
-    uint32_t seen = 0;
-    assert_true(pipe_track_offer(&t, 7));
-    assert_true(pipe_track_gone(&t, 7));
+    uint32_t seen_generation = 0;
+    assert_true(pipe_track_admit(&t, 7));
+    assert_true(pipe_track_removed(&t, 7));
     assert_false(pipe_track_up(&t, 7));
-    assert_int_equal(pipe_track_next(&t, &seen), 0);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 0);
 }
 
 static void transitions_are_told_in_order_and_a_replaced_pipe_is_down_then_up(void **state)
 {
     (void)state;
     struct pipe_track t = {0};
-    uint32_t seen = 0;
-    assert_true(pipe_track_offer(&t, 1) && pipe_track_up(&t, 1));
-    assert_false(pipe_track_is_up(&t, seen)); /* not told yet */
-    assert_int_equal(pipe_track_next(&t, &seen), 1);
-    assert_true(pipe_track_is_up(&t, seen));
+    uint32_t seen_generation = 0;
+    assert_true(pipe_track_admit(&t, 1) && pipe_track_up(&t, 1));
+    assert_false(pipe_track_is_up(&t, seen_generation)); /* not reported yet */
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 1);
+    assert_true(pipe_track_is_up(&t, seen_generation));
     for (uint32_t pipe = 2; pipe < 200; pipe++) {
-        assert_true(pipe_track_gone(&t, pipe - 1) && pipe_track_offer(&t, pipe) &&
+        assert_true(pipe_track_removed(&t, pipe - 1) && pipe_track_admit(&t, pipe) &&
                     pipe_track_up(&t, pipe));
     }
-    assert_false(pipe_track_is_up(&t, seen));
-    assert_int_equal(pipe_track_next(&t, &seen), -1);
-    assert_int_equal(pipe_track_next(&t, &seen), 1);
-    assert_int_equal(pipe_track_next(&t, &seen), 0);
-    assert_true(pipe_track_is_up(&t, seen));
+    assert_false(pipe_track_is_up(&t, seen_generation));
+    assert_int_equal(pipe_track_next(&t, &seen_generation), -1);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 1);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 0);
+    assert_true(pipe_track_is_up(&t, seen_generation));
 }
 
 static void generation_survives_its_own_wrap(void **state)
 {
     (void)state;
     struct pipe_track t = {.word = UINT64_MAX
-                                   << 35}; /* the largest generation: odd, so "up" was told */
-    uint32_t seen = 0x1fffffff;
-    assert_true(pipe_track_is_up(&t, seen));
+                                   << 35}; /* the largest generation: odd, so "up" was reported */
+    uint32_t seen_generation = 0x1fffffff;
+    assert_true(pipe_track_is_up(&t, seen_generation));
     atomic_store(&t.word, atomic_load(&t.word) | (UINT64_C(1) << 32) | 5);
-    assert_true(pipe_track_gone(&t, 5));
-    assert_int_equal(pipe_track_next(&t, &seen), -1);
-    assert_int_equal(seen, 0);
-    assert_true(pipe_track_offer(&t, 6) && pipe_track_up(&t, 6));
-    assert_int_equal(pipe_track_next(&t, &seen), 1);
+    assert_true(pipe_track_removed(&t, 5));
+    assert_int_equal(pipe_track_next(&t, &seen_generation), -1);
+    assert_int_equal(seen_generation, 0);
+    assert_true(pipe_track_admit(&t, 6) && pipe_track_up(&t, 6));
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 1);
 }
 
 static void shut_or_paused_track_takes_no_pipe(void **state)
@@ -163,14 +163,14 @@ static void shut_or_paused_track_takes_no_pipe(void **state)
     (void)state;
     struct pipe_track t = {0};
     assert_true(pipe_track_pause(&t));
-    assert_false(pipe_track_offer(&t, 1));
+    assert_false(pipe_track_admit(&t, 1));
     pipe_track_resume(&t);
-    assert_true(pipe_track_offer(&t, 1));
+    assert_true(pipe_track_admit(&t, 1));
     assert_false(pipe_track_pause(&t));
     pipe_track_shut(&t);
-    assert_true(pipe_track_gone(&t, 1));
+    assert_true(pipe_track_removed(&t, 1));
     pipe_track_resume(&t);
-    assert_false(pipe_track_offer(&t, 2));
+    assert_false(pipe_track_admit(&t, 2));
 }
 
 static void count_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
@@ -181,8 +181,8 @@ static void count_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     (void)atomic_fetch_add(pipes, 1);
 }
 
-/* A dialer of nng may give up for good; without a pipe for long it is replaced, and not while there
- * is one. */
+/* nng's dialer may give up for good (N7). Without a pipe for long it is replaced, and not while
+ * there is one. */
 static void dialer_without_a_pipe_is_replaced(void **state)
 {
     (void)state;
@@ -196,24 +196,24 @@ static void dialer_without_a_pipe_is_replaced(void **state)
     assert_int_equal(nng_req0_open(&e.socket), 0);
     assert_int_equal(nng_pipe_notify(e.socket, NNG_PIPE_EV_ADD_POST, count_pipe, &pipes), 0);
     assert_int_equal(redial_start(&r, &e, &track, NULL), BT_OK);
-    redial_stop(&r); /* from here on the test runs the job, not the helper */
+    redial_stop(&r); /* from here on the test runs the task, not the helper */
     const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
     while (atomic_load(&pipes) == 0 && clock_mono_ms() < until) {
         (void)link_wait(l, 5);
     }
     assert_int_equal(atomic_load(&pipes), 1);
     r.down_since = 0;
-    assert_true(pipe_track_offer(&track, 1));
-    (void)r.job.run(&r.job); /* there is a pipe: nothing happens */
+    assert_true(pipe_track_admit(&track, 1));
+    (void)r.task.run(&r.task); /* there is a pipe: nothing happens */
     assert_true(r.down_since > 0);
-    assert_true(pipe_track_gone(&track, 1));
+    assert_true(pipe_track_removed(&track, 1));
     r.down_since = 0;
-    (void)r.job.run(&r.job);
+    (void)r.task.run(&r.task);
     while (atomic_load(&pipes) == 1 && clock_mono_ms() < until) {
         (void)link_wait(l, 5);
     }
     assert_int_equal(atomic_load(&pipes), 2);
-    assert_true(pipe_track_offer(&track, 2)); /* and it takes pipes again */
+    assert_true(pipe_track_admit(&track, 2)); /* and it admits pipes again */
     (void)nng_close(e.socket);
     endpoint_done(&e);
     link_free(l);

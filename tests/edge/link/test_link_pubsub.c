@@ -1,4 +1,4 @@
-/* Events: lossless for who keeps up, never blocking for who does not. */
+/* Events: no loss for a subscriber that reads, no blocking by one that does not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void stopped_subscriber_never_blocks_the_publisher(void **state)
         worst = took > worst ? took : worst;
     }
     assert_true(worst < 500);
-    /* and who keeps up still gets its frames */
+    /* and a subscriber that reads still gets its frames */
     struct link *reader = fixture_link();
     (void)fixture_subscriber(reader, link_pub_url(p), NULL, 0);
     fixture_wait_live(reader, p);
@@ -88,7 +88,7 @@ static void prefixes_filter_by_the_bytes_of_the_topic(void **state)
     link_free(l);
 }
 
-/* The ring between nng and the owner fills, pauses and resumes; the flood of one sub does not
+/* The ring between nng and the owner fills, pauses and resumes. The flood of one sub does not
  * starve a lane. */
 static void flooded_inbox_still_serves_others(void **state)
 {

@@ -1,7 +1,6 @@
 /*
- * The probe that guards ipc:// listeners (RELIABILITY F1). A program of its own, because nng 1.5.2
- * itself loses the memory of connections that reach a dead listener; that, and only that, is kept
- * from the leak checker here.
+ * The probe that guards ipc:// listeners (N6). This is a program of its own because nng loses the
+ * memory of connections that reach a dead listener. Only that is hidden from the leak checker here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +37,8 @@ static void serve_one(struct link *l)
     link_msg_free(request.msg);
 }
 
-/* A storm ends nng's accept loop; the guard puts a listener back, and the lane that was there goes
- * on working. */
+/* A storm ends nng's accept loop. The guard puts a listener back, and the existing lane continues.
+ */
 static void listener_comes_back_after_a_storm_of_empty_connections(void **state)
 {
     (void)state;
@@ -50,7 +49,7 @@ static void listener_comes_back_after_a_storm_of_empty_connections(void **state)
     struct link *client = fixture_link();
     (void)fixture_server(l, url, 4);
     struct link_lane *old = fixture_lane(client, url);
-    fixture_send(old, "before the storm"); /* answered: its pipe surely exists on both sides */
+    fixture_send(old, "before the storm"); /* answered, so its pipe exists on both sides */
     serve_one(l);
     fixture_assert_bytes(fixture_expect(client, LINK_ANSWER), "ok");
     for (int i = 0; i < STORM; i++) {
@@ -59,8 +58,8 @@ static void listener_comes_back_after_a_storm_of_empty_connections(void **state)
     fixture_send(old, "in the storm");
     serve_one(l);
     fixture_assert_bytes(fixture_expect(client, LINK_ANSWER), "ok");
-    /* Who connects to the dead listener is never served and has to give up and dial again: so does
-     * this client. */
+    /* A peer that connects to the dead listener is never served and must dial again, as this client
+     * does. */
     const msec until = clock_mono_ms() + RECOVERY_MS;
     bool served = false;
     while (!served) {

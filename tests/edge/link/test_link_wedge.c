@@ -1,8 +1,8 @@
 /*
- * nng 1.5.2 can be wedged by a peer that pipelines requests and dies (LIBRARIES part one, finding
- * 1): its only reaper thread waits for ever. That cannot be prevented from here; it is noticed, and
- * nothing of ours hangs on it. On a version without the defect the test is skipped. A program of
- * its own: afterwards nng is of no use in the process.
+ * A peer that pipelines requests and dies can wedge nng (N1): its only reaper thread waits for
+ * ever. The room cannot prevent that. It detects it, and none of our calls hangs. On a version
+ * without the defect the test is skipped. This is a program of its own because nng is unusable in
+ * the process afterwards.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -35,15 +35,16 @@ const char *__lsan_default_suppressions(void)
 
 static void pipeline_and_die(uint16_t port, unsigned *seed)
 {
-    static const char hello[8] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
+    static const char own_header[8] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
     static const unsigned char frame[FRAME] = {[7] = FRAME - 8, [8] = 0x80, [11] = 1};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    char theirs[8];
+    char peer_header[8];
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool ok = fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0;
-    ok = ok && send(fd, hello, sizeof hello, MSG_NOSIGNAL) == (ssize_t)sizeof hello;
-    ok = ok && recv(fd, theirs, sizeof theirs, MSG_WAITALL) == (ssize_t)sizeof theirs;
+    ok = ok && send(fd, own_header, sizeof own_header, MSG_NOSIGNAL) == (ssize_t)sizeof own_header;
+    ok =
+        ok && recv(fd, peer_header, sizeof peer_header, MSG_WAITALL) == (ssize_t)sizeof peer_header;
     for (int i = 0; i < PIPELINED && ok; i++) {
         ok = send(fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame;
     }

@@ -1,26 +1,26 @@
 /*
- * The client against a server that misbehaves in every way that servers do. Which test shows which:
- *
- *   prose, fence, two values, cut off, null, array, wrong type    answers_in_wrappings (and
- *                                     test_llm_form; as told to who wants them as is:
- * test_llm_text) <think>, also in pieces           answers_in_wrappings, test_llm_text_filter
- * shaped like the call of a tool    answers_in_wrappings, what_does_not_pass (without a schema)
- * refusal, length, empty            what_does_not_pass; empty: what_passes 408 409 429 5xx 529,
- * Retry-After as seconds, date, 1e9, garbage, x-should-retry what_passes, what_does_not_pass,
- * test_llm_retry broken off, ends early, error in mid-stream, short, malformed, no HTTP
- *                                     what_passes, what_does_not_pass
- *   hangs, mute, 1 byte a second      every_answer_is_bounded, what_passes (idle)
- *   endless body, line, header, 1xx; gzip bomb; deep JSON         every_answer_is_bounded
- *   redirect to http, file, gopher    what_does_not_pass
- *   TLS: self-signed, foreign name, expired                       test_llm_tls
- *   addresses of clouds, proxies and logins of the environment    test_llm_net
- *   key echoed in errors, headers, answers, pieces, recordings    what_does_not_pass, a_key_in_an,
- *                                     test_llm_text, test_llm_net
- *   key files open to others, credentials of systemd              test_llm_secret
- *   usage missing, negative, mad      usage_that_is_missing
- *   forms that a server does not take a_form_that_a_server, free_object_costs_no_output_mode
- *   unknown agents, circles, 10,000 steps, ids twice              test_llm_agent,
- * test_llm_plan_check, tests/e2e/test_llm.py
+ * The client against servers that misbehave. Which test covers which case:
+ * - prose, fence, two values, cut off, null, array, wrong type: answers_in_wrappings,
+ *   test_llm_answer_parser; as_is: test_llm_text
+ * - <think>, also split over pieces: answers_in_wrappings, test_llm_text_filter
+ * - an answer like a tool call: answers_in_wrappings; without a schema: what_does_not_pass
+ * - refusal, length, empty: what_does_not_pass; empty: what_passes
+ * - 408 409 429 5xx 529, Retry-After as seconds, date, 1e9, garbage, x-should-retry: what_passes,
+ *   what_does_not_pass, test_llm_retry
+ * - broken off, early end, error mid-stream, short, malformed, not HTTP: what_passes,
+ *   what_does_not_pass
+ * - hangs, silence, 1 byte a second: every_answer_is_bounded, what_passes (idle)
+ * - endless body, line, header, 1xx; gzip bomb; deep JSON: every_answer_is_bounded
+ * - redirect to http, file, gopher: what_does_not_pass
+ * - TLS: self-signed, wrong name, expired: test_llm_tls
+ * - metadata addresses, proxies and logins of the environment: test_llm_net
+ * - key echoed in errors, headers, answers, pieces, recordings: what_does_not_pass, a_key_in_an,
+ *   test_llm_text, test_llm_net
+ * - key files that others can read, systemd credentials: test_llm_secret
+ * - usage missing, negative, absurd: usage_that_is_missing
+ * - forms that a server rejects: a_form_that_a_server, free_object_costs_no_output_mode
+ * - unknown agents, cycles, 10,000 steps, duplicate ids: test_llm_agent, test_llm_plan_check,
+ *   tests/e2e/test_llm.py
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +81,8 @@ struct row {
     const char *members;
     bool schema;
     enum bt_code code;
-    uint32_t calls;    /* 0 = not looked at */
-    const char *words; /* in the error */
+    uint32_t calls;    /* 0 = not checked */
+    const char *words; /* of the error */
 };
 
 static void run_rows(const struct row *rows, size_t n)
@@ -121,7 +121,7 @@ static void what_passes_is_tried_again(void **state)
         {"openai", "hang,ok", ",\"idleTimeoutMs\":200", false, BT_OK, 2, NULL},
         {"openai", "mute,ok", ",\"idleTimeoutMs\":200", false, BT_OK, 2, NULL},
         {"openai", "429:garbage,ok", "", false, BT_OK, 2, NULL},
-        {"openai", "429:1e9,ok", "", false, BT_OK, 2, NULL}, /* no number: as if it said nothing */
+        {"openai", "429:1e9,ok", "", false, BT_OK, 2, NULL}, /* not a number: ignored */
         {"openai", "429:Sun%2C%2006%20Nov%201994%2008:49:37%20GMT,ok", "", false, BT_OK, 2, NULL},
         {"openai", "doretry,ok", "", false, BT_OK, 2, NULL},
         {"openai", "short,ok", ",\"stream\":false", false, BT_OK, 2, NULL},
@@ -282,7 +282,7 @@ static void the_next_provider_is_asked_and_the_breaker_remembers(void **state)
     assert_string_equal(a.reply.provider, "good");
     assert_int_equal(a.reply.calls, 3);
     llm_reply_done(&a.reply);
-    world_ask(c, false, 5000, &a); /* two attempts were one failure */
+    world_ask(c, false, 5000, &a); /* two attempts count as one failure */
     assert_int_equal(a.reply.calls, 3);
     llm_reply_done(&a.reply);
     world_ask(c, false, 5000, &a);
@@ -331,7 +331,7 @@ static void who_is_left_alone_is_so_with_the_cause_and_for_how_long(void **state
     }
 }
 
-/* A cooldown is over when it is a millisecond long: the one call that may try does so once. */
+/* With a cooldown of a millisecond the breaker is half-open: the one probe makes one attempt. */
 static void a_suspect_is_asked_once_and_heard_when_it_says_something_else(void **state)
 {
     struct world_answer a;

@@ -1,5 +1,5 @@
-/* The handlers of the llm agent with a model that says what each test wants: what becomes of
- * answers, and what is told while they come. */
+/* The handlers of the llm agent with a mock model: what they make of answers, and what they
+ * stream. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 static struct llm_agent *agent;
 
-/* An agent whose model does this first (or NULL), and says these texts, one after the other, the
- * last one for ever. */
+/* An agent whose model does `first` (or NULL), then returns these texts in turn, the last one for
+ * ever. */
 static void model_does(const char *first, const char *const *texts)
 {
     static unsigned n;
@@ -54,7 +54,7 @@ static const char *run(const char *skill, bt_skill_run handler, const char *step
     return steps_run(steps_make(skill, step), handler, agent);
 }
 
-/* What was told while it came. */
+/* The text that was streamed. */
 static const char *told(void)
 {
     struct bt_step *s = steps_last();
@@ -70,7 +70,7 @@ static const char *told(void)
     "{\"stepId\":\"a\",\"agentId\":\"calc\",\"skill\":\"evaluate\",\"task\":\"t\",\"dependsOn\":[" \
     "]}"
 
-/* Wrong agents, circles and so on are for the plan check to say; nobody asks twice. */
+/* The plan check reports wrong agents, cycles and so on; the agent makes no second call. */
 static void plan_is_told_as_it_came(void **state)
 {
     static const char *const plans[] = {
@@ -163,7 +163,7 @@ static void summary_is_told_while_it_comes_and_ends_with_our_line(void **state)
     expect_summary(run("synthesize", llm_synthesize, SYNTHESIS), TITLE "\n\nIt is 5." LAST);
 }
 
-/* onInvalidPlan synthesize (M008): what nobody planned neither completed nor failed. */
+/* onInvalidPlan synthesize (M008): there is no plan, so none completed or failed. */
 static void answer_alone_has_neither_title_nor_last_line(void **state)
 {
     static const char alone[] = "{\"purpose\":\"synthesize\",\"parameters\":{\"goal\":\"g\","
@@ -177,7 +177,8 @@ static void answer_alone_has_neither_title_nor_last_line(void **state)
     expect_summary(run("synthesize", llm_synthesize, alone), "It is 5.");
 }
 
-/* Nobody takes the pieces here, so those that are void are never told: test_llm.py has the rest. */
+/* No supervisor confirms the pieces here, so void ones are never sent: test_llm.py tests the
+ * rest. */
 static void summary_that_breaks_off_begins_again(void **state)
 {
     (void)state;
@@ -267,12 +268,12 @@ static void message_becomes_one_action_with_what_it_needs(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        SAYS(rows[i].says, "Five it is."); /* the second question, if there is one */
+        SAYS(rows[i].says, "Five it is."); /* the second call, if there is one */
         steps_expect(run("converse", llm_converse, rows[i].step), rows[i].expected);
     }
 }
 
-/* Once the model is told; then it is refused. */
+/* The model gets one repair turn; then the action is rejected. */
 static void action_that_the_plan_does_not_allow_is_refused(void **state)
 {
     static const struct {
@@ -305,7 +306,7 @@ static void action_that_the_plan_does_not_allow_is_refused(void **state)
         reply = run("converse", llm_converse, rows[i].step);
         steps_expect(reply, "\"class\":\"VALIDATION_ERROR\"");
         steps_expect(reply, rows[i].why);
-        steps_expect(reply, "\"retryable\":false"); /* it was asked twice, and paid twice */
+        steps_expect(reply, "\"retryable\":false"); /* two calls were made and paid for */
         SAYS(rows[i].says, SAID("pause"));
         if (strstr(rows[i].step, "null") == NULL) {
             steps_expect(run("converse", llm_converse, rows[i].step), "\"action\":\"pause\"");
@@ -332,7 +333,7 @@ static void verdict_needs_no_more_than_its_word(void **state)
     steps_expect(run("verify", llm_verify, VERIFY), "\"retryable\":false");
 }
 
-/* ---- what is worth another try ---- */
+/* ---- which failures are retryable ---- */
 
 static void only_what_may_pass_is_tried_again_by_who_asked(void **state)
 {
@@ -363,7 +364,8 @@ static void only_what_may_pass_is_tried_again_by_who_asked(void **state)
     }
 }
 
-/* A person waits: a pause longer than what is left, or a breaker, is an answer. A step can wait. */
+/* A person waits: a delay longer than the remaining time, or an open breaker, is final. A step can
+ * wait. */
 static void who_has_no_time_to_wait_is_told_why_at_once(void **state)
 {
     static const char plan[] =

@@ -1,4 +1,4 @@
-/* The client's edges: cancel, many callers, where it does not go, TLS, recordings. */
+/* The client's limits: cancel, many callers, addresses it does not connect to, recordings. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void ask_until(struct llm_client *c, msec stop_at, struct world_answer *r
                             .stop = stop_later,
                             .self = &stop_at};
 
-    ret->code = llm_ask(c, &r, &ret->reply, &ret->err);
+    ret->code = llm_complete(c, &r, &ret->reply, &ret->err);
 }
 
 static void cancel_ends_a_call_and_a_wait_at_once(void **state)
@@ -65,7 +65,7 @@ static void *call(void *self)
         struct llm_request r = {
             .turns = &turn, .n_turns = 1, .max_tokens = 10, .deadline = clock_mono_ms() + 20000};
         struct llm_reply reply;
-        if (llm_ask(k->c, &r, &reply, NULL) == BT_OK &&
+        if (llm_complete(k->c, &r, &reply, NULL) == BT_OK &&
             strcmp(buf_cstr(&reply.text), "hello there") == 0) {
             (void)atomic_fetch_add(&k->good, 1);
         }
@@ -90,7 +90,7 @@ static void many_threads_ask_at_the_same_time(void **state)
     llm_client_free(k.c);
 }
 
-/* ---- where it does not go ---- */
+/* ---- addresses it does not connect to ---- */
 
 static void proxies_and_logins_of_the_environment_are_not_used(void **state)
 {
@@ -178,10 +178,10 @@ static void recording_replays_without_a_network_and_without_a_key(void **state)
     c = recorded("replay", "503,ok~tape", "NO_SUCH_KEY");
     world_ask(c, false, 5000, &a);
     assert_int_equal(a.code, BT_OK);
-    assert_int_equal(a.reply.calls, 2); /* the 503 comes again, too */
+    assert_int_equal(a.reply.calls, 2); /* the 503 is replayed too */
     assert_string_equal(buf_cstr(&a.reply.text), "hello there");
     llm_reply_done(&a.reply);
-    world_ask(c, false, 5000, &a); /* a third time was never recorded */
+    world_ask(c, false, 5000, &a); /* a third call was not recorded */
     assert_int_equal(a.code, BT_NOT_FOUND);
     world_done(c, &a);
 }

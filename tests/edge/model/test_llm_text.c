@@ -1,4 +1,4 @@
-/* The answer while it comes: pieces in order, void ones said to be so, never a key. */
+/* The streamed answer: pieces in order, void ones marked, never a key. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +13,20 @@
 struct watcher {
     char text[65536];
     unsigned pieces;
-    unsigned anew;
+    unsigned reset;
     pthread_t asker;
 };
 
-static void on_text(void *self, bool anew, struct str piece)
+static void on_text(void *self, bool reset, struct str piece)
 {
     struct watcher *w = self;
     size_t n = strlen(w->text);
 
     assert_true(pthread_equal(w->asker, pthread_self()));
-    if (anew) {
+    if (reset) {
         assert_int_equal(piece.len, 0);
-        assert_true(n > 0); /* said only when something is void */
-        w->anew++;
+        assert_true(n > 0); /* a reset is emitted only after pieces */
+        w->reset++;
         w->text[0] = 0;
         return;
     }
@@ -57,7 +57,7 @@ static void watch(struct llm_client *c, const char *schema, bool as_is, struct w
     }
     r.schema = tree;
     memset(&ret->err, 0, sizeof ret->err);
-    ret->code = llm_ask(c, &r, &ret->reply, &ret->err);
+    ret->code = llm_complete(c, &r, &ret->reply, &ret->err);
     cJSON_Delete(tree);
 }
 
@@ -70,7 +70,7 @@ struct row {
     const char *script;
     const char *members;
     bool schema;
-    unsigned anew;
+    unsigned reset;
 };
 
 static void pieces_joined_are_the_answer(void **state)
@@ -90,7 +90,7 @@ static void pieces_joined_are_the_answer(void **state)
         {"openai", "breaks,ok", "", false, 1},
         {"anthropic", "breaks,ok", "", false, 1},
         {"ollama", "breaks,ok", "", false, 1},
-        {"openai", "503,ok", "", false, 0}, /* nothing had come */
+        {"openai", "503,ok", "", false, 0}, /* no piece had come */
         {"openai", "wrong,ok", "", true, 1},
         {"openai", "noschema", "", true, 0},
     };
@@ -102,15 +102,16 @@ static void pieces_joined_are_the_answer(void **state)
         struct world_answer a;
         struct watcher w;
         watch(c, r->schema ? ANSWER : NULL, false, &w, &a);
-        if (a.code != BT_OK || strcmp(w.text, buf_cstr(&a.reply.text)) != 0 || w.anew != r->anew) {
+        if (a.code != BT_OK || strcmp(w.text, buf_cstr(&a.reply.text)) != 0 ||
+            w.reset != r->reset) {
             fail_msg("%s %s: %s, void %u, told '%s', answer '%s'", r->api, r->script, a.err.msg,
-                     w.anew, w.text, buf_cstr(&a.reply.text));
+                     w.reset, w.text, buf_cstr(&a.reply.text));
         }
         world_done(c, &a);
     }
 }
 
-/* The piece is there while the server still hangs. */
+/* The piece arrives while the server still hangs. */
 static bool has_piece(void *self)
 {
     return ((struct watcher *)self)->pieces > 0;
@@ -134,7 +135,7 @@ static void pieces_come_before_the_answer_is_whole(void **state)
                                 .deadline = clock_mono_ms() + 5000,
                                 .self = &w};
         struct llm_reply reply;
-        assert_int_equal(llm_ask(c, &r, &reply, NULL), BT_CANCELLED);
+        assert_int_equal(llm_complete(c, &r, &reply, NULL), BT_CANCELLED);
         assert_true(w.pieces > 0);
         llm_reply_done(&reply);
         llm_client_free(c);
@@ -158,7 +159,7 @@ static void pieces_of_the_provider_before_are_void(void **state)
     c = world_client_of(settings);
     watch(c, NULL, false, &w, &a);
     assert_int_equal(a.code, BT_OK);
-    assert_int_equal(w.anew, 1);
+    assert_int_equal(w.reset, 1);
     assert_string_equal(w.text, "hello there");
     world_done(c, &a);
 }
@@ -167,7 +168,7 @@ static void answer_as_it_is_is_not_repaired(void **state)
 {
     static const struct {
         const char *script;
-        const char *json; /* NULL = none can be had */
+        const char *json; /* NULL = there is none */
     } rows[] = {
         {"ok", "{\"answer\":42}"},
         {"wrong", "{\"answer\":\"forty-two\"}"},
@@ -200,8 +201,8 @@ static void answer_as_it_is_is_not_repaired(void **state)
     }
 }
 
-/* A server that holds a model only to closed objects is not asked for free ones, and keeps its
- * output_mode. */
+/* A server that only enforces closed objects gets no schema with a free object, and keeps its
+ * output mode. */
 static void free_object_costs_no_output_mode(void **state)
 {
     static const char open[] = "{\"type\":\"object\",\"required\":[\"answer\"],\"properties\":{"

@@ -1,4 +1,4 @@
-/* Whose certificate is taken: only that of an authority that the settings or the system name. */
+/* Certificates: accepted only from an authority that the settings or the system name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void self_signed_and_foreign_names_are_refused(void **state)
     assert_non_null(strstr(err.msg, "127.0.0.1"));
 }
 
-/* Its name and its authority are right: only the time is over. */
+/* Its name and its authority are right: only its time has expired. */
 static void expired_certificate_is_refused(void **state)
 {
     struct bt_error err;
@@ -59,7 +59,8 @@ static void expired_certificate_is_refused(void **state)
     }
 }
 
-/* Refused is refused: not asked again, not without TLS, and the key has not left. */
+/* A rejected certificate is final: no retry, no fallback to plain HTTP, and the key was not
+ * sent. */
 static void refused_certificate_is_final(void **state)
 {
     char settings[1024];

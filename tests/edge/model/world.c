@@ -197,7 +197,7 @@ void world_ask(struct llm_client *c, bool with_schema, unsigned deadline_ms,
         request.schema_name = "answer";
     }
     memset(&ret->err, 0, sizeof ret->err);
-    ret->code = llm_ask(c, &request, &ret->reply, &ret->err);
+    ret->code = llm_complete(c, &request, &ret->reply, &ret->err);
     cJSON_Delete(schema);
     assert_null(strstr(ret->err.msg, "canary"));
     assert_null(strstr(ret->reply.request_id, "canary"));

@@ -10,16 +10,16 @@
 
 /* One mock for all tests of the program. */
 int world_start(void **state);
-/* The same with TLS: it is localhost, its certificate is world_dir()/cert.pem. */
+/* The same with TLS: the server is localhost, its certificate is world_dir()/cert.pem. */
 int world_start_tls(void **state);
-/* A directory that goes with the world. */
+/* The directory of the mock. */
 const char *world_dir(void);
 int world_stop(void **state);
 
 /* A client of one provider: script is the first part of the path (mock_llm.py), members is JSON to
  * add to the provider (",\"attempts\":1"), or "". */
 struct llm_client *world_client(const char *api, const char *script, const char *members);
-/* The same from the whole settings; %d in them is the port. */
+/* The same from complete settings; %d in them is the port. */
 struct llm_client *world_client_of(const char *settings);
 
 struct world_answer {
@@ -28,13 +28,13 @@ struct world_answer {
     struct llm_reply reply;
 };
 
-/* Asks "question" for text, or with_schema for {"answer": integer}; at most deadline_ms. The error
- * and the reply are searched for the canary. */
+/* Sends "question" for text, or with_schema for {"answer": integer}, within deadline_ms. Searches
+ * the error and the reply for the canary. */
 void world_ask(struct llm_client *c, bool with_schema, unsigned deadline_ms,
                struct world_answer *ret);
 void world_done(struct llm_client *c, struct world_answer *a);
 int world_port(void);
-/* The number of bytes in all files of world_dir() whose names end so, and whether the canary is in
- * one of them. */
+/* The number of bytes in all files of world_dir() with this ending, and whether one of them
+ * contains the canary. */
 size_t world_files(const char *ending, bool *ret_canary);
 #endif

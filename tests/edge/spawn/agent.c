@@ -1,6 +1,6 @@
 /*
  * An agent process for the tests of supervision: agent ROLE FIFO. It writes one line of pids to the
- * FIFO when it is where the test wants it (its own pid first), then does what its role says.
+ * FIFO when it is ready (its own pid first), then acts by its role.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 static char own_path[4096];
 
-/* One write: lines of several processes do not mix. */
+/* One write, so that lines of several processes do not mix. */
 static void tell(const char *fifo, pid_t other)
 {
     char line[64];

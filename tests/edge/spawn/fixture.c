@@ -68,7 +68,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* Processes, zombies too, whose environment names our state directory. */
+/* Counts processes, zombies too, whose environment names this state directory. */
 static int processes_left(const struct world *w)
 {
     struct proc_list list = {0};
@@ -79,8 +79,9 @@ static int processes_left(const struct world *w)
     if (proc_read(&list, NULL) == BT_OK) {
         proc_mark_descendants(&list, getpid());
         for (size_t i = 0; i < list.n; i++) {
-            if (list.rows[i].marked || proc_has_env(list.rows[i].pid, entry)) {
-                print_error("left: pid %d zombie %d\n", (int)list.rows[i].pid, list.rows[i].zombie);
+            if (list.entries[i].marked || proc_has_env(list.entries[i].pid, entry)) {
+                print_error("left: pid %d zombie %d\n", (int)list.entries[i].pid,
+                            list.entries[i].zombie);
                 n++;
             }
         }
@@ -134,7 +135,7 @@ void world_open(struct world *w, const struct spawn_spec *specs, size_t n)
     }
 }
 
-/* One turn of a daemon, at most until the given time; other_fd is waited for as well. */
+/* One cycle of a daemon, at most until the given time; waits for other_fd too. */
 static void turn(struct world *w, int other_fd, msec until)
 {
     struct pollfd p[2] = {{.fd = w->spawn != NULL ? spawn_fd(w->spawn) : -1, .events = POLLIN},
@@ -150,7 +151,7 @@ static void turn(struct world *w, int other_fd, msec until)
     }
 }
 
-/* True when it is of this type. */
+/* True when the next event is of this type. */
 static bool next_event(struct world *w, enum spawn_event_type type, bool *ret_found)
 {
     struct spawn_event ev;

@@ -1,5 +1,4 @@
-/* Deaths above the agents: of the daemon, of the spawner, of both; and the daemon that comes after.
- */
+/* Deaths above the agents: of the daemon, of the spawner, of both; and the next daemon. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "supervisor/spawn/proc.h"
 #include "tests/edge/spawn/fixture.h"
 
-/* The agents of start_daemon; which line comes first is a matter of luck. */
+/* The agents of start_daemon; their lines come in either order. */
 struct agents {
     pid_t a;
     pid_t b;
@@ -44,7 +43,7 @@ static struct agents wait_agents(struct world *w)
 static pid_t parent_of(pid_t pid)
 {
     struct proc_list list = {0};
-    const struct proc_row *row;
+    const struct proc_entry *row;
     pid_t parent = 0;
 
     assert_int_equal(proc_read(&list, NULL), BT_OK);
@@ -171,7 +170,8 @@ static void what_a_killed_daemon_and_spawner_left_is_swept(void **state)
     struct agents agents = wait_agents(w);
     pid_t spawner = parent_of(agents.a);
 
-    assert_int_equal(kill(spawner, SIGSTOP), 0); /* so that it cannot act when the daemon goes */
+    /* stopped, so that it cannot act when the daemon ends */
+    assert_int_equal(kill(spawner, SIGSTOP), 0);
     kill_and_reap(daemon_pid);
     assert_int_equal(kill(spawner, SIGKILL), 0);
     wait_gone(w, agents.a, 2000);
@@ -182,8 +182,7 @@ static void what_a_killed_daemon_and_spawner_left_is_swept(void **state)
     wait_gone(w, agents.grandchild, 2000);
 }
 
-/* A spawner of another version, as far as a new daemon can see: a foreign HELLO, and it ends on
- * SHUTDOWN. */
+/* Imitates a spawner of another version: sends a foreign HELLO, and ends on SHUTDOWN. */
 static void foreign_spawner(const char *dir)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};

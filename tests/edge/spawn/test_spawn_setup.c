@@ -1,5 +1,5 @@
-/* What an agent process gets and what it does not get, how failures to start are told, and which
- * specs are refused. */
+/* What an agent process gets and does not get, how failures to start are reported, and which specs
+ * are rejected. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void path_in(const struct world *w, const char *name, char ret_path[2 * P
     (void)snprintf(ret_path, 2 * PATH_BYTES, "%s/%s", w->dir, name);
 }
 
-/* The file's text with a newline before and after, so that whole lines can be searched. */
+/* The file's text with a newline before and after, so that tests can search whole lines. */
 static char *read_log(const struct world *w, const char *name)
 {
     static char text[TEXT_BYTES];
@@ -103,7 +103,7 @@ static void no_descriptor_but_the_three(void **state)
 {
     struct world *w = *state;
     struct spawn_spec spec = agent_spec(w, "a#1", "report", NULL);
-    int leak = open("/dev/zero", O_RDONLY); /* on purpose without O_CLOEXEC, as a library might */
+    int leak = open("/dev/zero", O_RDONLY); /* without O_CLOEXEC, as a library might open it */
     char line[2 * PATH_BYTES];
     const char *text = run_report(w, &spec);
 

@@ -1,4 +1,5 @@
-/* Ends: the stop ladder, whole trees, crash loops. Each test runs with cgroup.kill and without. */
+/* Ends: SIGTERM and SIGKILL, whole trees, crash loops. Each test runs with cgroup.kill and
+ * without. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
-/* The journal in memory, inside. For journal_memory.c and memory_plans.c only. */
-#ifndef JOURNAL_MEMORY_INTERNAL_H
-#define JOURNAL_MEMORY_INTERNAL_H
+/* Shared by the sources of the memory journal. */
+#ifndef MEMORY_JOURNAL_MEMORY_INTERNAL_H
+#define MEMORY_JOURNAL_MEMORY_INTERNAL_H
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/arena.h"
 #include "protocol/base/map.h"
-#include "supervisor/journal/journal.h"
 #include "supervisor/journal/journal_internal.h"
+#include "tests/support/memory_journal/memory_journal.h"
 
 enum { STATUS_MAX = 32 };
 
@@ -35,14 +35,15 @@ struct mem_blob {
     size_t len;
 };
 
-/* Sessions, messages and turns: a log of what was put. The last one put of an id holds. */
-struct mem_talk {
+/* Sessions, messages and turns, in the order of their writes. The last write of an id is its
+ * value. */
+struct mem_conversation {
     struct journal_session *sessions;
     struct mem_message *messages;
     struct journal_turn *turns;
     size_t sessions_n, messages_n, turns_n;
     size_t sessions_cap, messages_cap, turns_cap;
-    size_t sessions_kept, messages_kept, turns_kept;
+    size_t sessions_committed, messages_committed, turns_committed;
 };
 
 struct mem_message {
@@ -59,12 +60,12 @@ struct memory {
     uint64_t *touched; /* plans whose state differs from the committed one */
     size_t plans_n, rows_n, blobs_n, touched_n;
     size_t plans_cap, rows_cap, blobs_cap, touched_cap;
-    size_t plans_kept, rows_kept, blobs_kept; /* as of the last commit */
-    struct mem_talk talk;
+    size_t plans_committed, rows_committed, blobs_committed; /* as of the last commit */
+    struct mem_conversation conversation;
     struct map by_id;
     struct map by_key;
     uint32_t fail_at;
-    bool fail_kept;
+    bool fail_stored;
 };
 
 static inline struct memory *memory_of(struct journal *j)
@@ -77,7 +78,7 @@ static inline enum bt_code memory_full(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for the journal");
 }
 
-/* Room for one more element; false when out of memory. */
+/* Makes room for one more element; false when out of memory. */
 static inline bool memory_grow(void *array_at, size_t n, size_t *cap, size_t size)
 {
     void *old;
@@ -97,7 +98,7 @@ static inline bool memory_grow(void *array_at, size_t n, size_t *cap, size_t siz
     return true;
 }
 
-static inline const void *memory_keep(struct memory *m, const void *bytes, size_t n)
+static inline const void *memory_copy(struct memory *m, const void *bytes, size_t n)
 {
     return arena_str(&m->arena, (struct str){bytes, n}).ptr;
 }
@@ -141,8 +142,8 @@ enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct jou
                                  struct bt_error *err);
 enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
-void memory_talk_done(struct mem_talk *t);
-/* What a commit and a restart do to plans. */
-void memory_plans_keep(struct memory *m);
-void memory_plans_drop(struct memory *m);
+void memory_conversation_done(struct mem_conversation *t);
+/* Apply a commit or a rollback to the plans. */
+void memory_plans_commit(struct memory *m);
+void memory_plans_rollback(struct memory *m);
 #endif

@@ -1,4 +1,4 @@
-/* Plans of the journal in memory. */
+/* Plans of the memory journal. */
 #include "protocol/base/clock.h"
 #include "tests/support/memory_journal/memory_internal.h"
 
@@ -25,7 +25,7 @@ static void plan_show(const struct mem_plan *mp, struct journal_plan *ret)
     ret->recoveries = mp->state.recoveries;
 }
 
-/* The plan, remembered as changed by this batch; NULL with *err filled. */
+/* Marks the plan as changed by this batch and returns it; NULL with *err filled. */
 static struct mem_plan *touch(struct memory *m, uint64_t ix, struct bt_error *err)
 {
     struct mem_plan *mp = plan_at(m, ix);
@@ -69,11 +69,11 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
     to = &mp->plan;
     *to = *p;
     to->ix = m->plans_n + 1;
-    to->session_id.ptr = memory_keep(m, p->session_id.ptr, p->session_id.len);
-    to->client_key.ptr = memory_keep(m, p->client_key.ptr, p->client_key.len);
-    to->goal.ptr = memory_keep(m, p->goal.ptr, p->goal.len);
-    to->job.ptr = memory_keep(m, p->job.ptr, p->job.len);
-    to->doc = memory_keep(m, p->doc, p->doc_len);
+    to->session_id.ptr = memory_copy(m, p->session_id.ptr, p->session_id.len);
+    to->client_key.ptr = memory_copy(m, p->client_key.ptr, p->client_key.len);
+    to->goal.ptr = memory_copy(m, p->goal.ptr, p->goal.len);
+    to->job.ptr = memory_copy(m, p->job.ptr, p->job.len);
+    to->doc = memory_copy(m, p->doc, p->doc_len);
     if (to->session_id.ptr == NULL || to->client_key.ptr == NULL || to->goal.ptr == NULL ||
         to->job.ptr == NULL || to->doc == NULL) {
         return memory_full(err);
@@ -214,7 +214,7 @@ enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self
     return BT_OK;
 }
 
-void memory_plans_keep(struct memory *m)
+void memory_plans_commit(struct memory *m)
 {
     for (size_t i = 0; i < m->touched_n; i++) {
         struct mem_plan *mp = m->plans[m->touched[i] - 1];
@@ -222,10 +222,10 @@ void memory_plans_keep(struct memory *m)
         mp->touched = false;
     }
     m->touched_n = 0;
-    m->plans_kept = m->plans_n;
+    m->plans_committed = m->plans_n;
 }
 
-void memory_plans_drop(struct memory *m)
+void memory_plans_rollback(struct memory *m)
 {
     for (size_t i = 0; i < m->touched_n; i++) {
         struct mem_plan *mp = m->plans[m->touched[i] - 1];
@@ -233,7 +233,7 @@ void memory_plans_drop(struct memory *m)
         mp->touched = false;
     }
     m->touched_n = 0;
-    for (; m->plans_n > m->plans_kept; m->plans_n--) {
+    for (; m->plans_n > m->plans_committed; m->plans_n--) {
         const struct journal_plan *p = &m->plans[m->plans_n - 1]->plan;
         (void)map_remove(&m->by_id, (struct str){(const char *)p->plan_id.b, sizeof p->plan_id.b});
         if (p->client_key.len > 0) {

@@ -1,14 +1,14 @@
-/* Sessions, messages and turns of the journal in memory. */
+/* Sessions, messages and turns of the memory journal. */
 #include "tests/support/memory_journal/memory_internal.h"
 
-static bool keep(struct memory *m, struct str *io)
+static bool copy_str(struct memory *m, struct str *io)
 {
-    io->ptr = memory_keep(m, io->ptr, io->len);
+    io->ptr = memory_copy(m, io->ptr, io->len);
     return io->ptr != NULL;
 }
 
-/* The last one that was put; NULL = none. */
-static const struct journal_session *find_session(const struct mem_talk *t, struct str id)
+/* The last write; NULL = none. */
+static const struct journal_session *find_session(const struct mem_conversation *t, struct str id)
 {
     for (size_t i = t->sessions_n; i > 0; i--) {
         if (str_eq(t->sessions[i - 1].session_id, id)) {
@@ -18,7 +18,7 @@ static const struct journal_session *find_session(const struct mem_talk *t, stru
     return NULL;
 }
 
-static bool is_newest_turn(const struct mem_talk *t, size_t at)
+static bool is_newest_turn(const struct mem_conversation *t, size_t at)
 {
     for (size_t i = at + 1; i < t->turns_n; i++) {
         if (uuid_eq(t->turns[i].turn_id, t->turns[at].turn_id)) {
@@ -31,7 +31,7 @@ static bool is_newest_turn(const struct mem_talk *t, size_t at)
 enum bt_code memory_session(struct journal *j, struct str id, struct journal_session *ret,
                             struct bt_error *err)
 {
-    const struct journal_session *p = find_session(&memory_of(j)->talk, id);
+    const struct journal_session *p = find_session(&memory_of(j)->conversation, id);
 
     if (p == NULL) {
         return err_set(err, BT_NOT_FOUND, "no session \"%.*s\"", STR_ARG(id));
@@ -44,19 +44,19 @@ enum bt_code memory_session_put(struct journal *j, const struct journal_session 
                                 struct bt_error *err)
 {
     struct memory *m = memory_of(j);
-    struct mem_talk *t = &m->talk;
+    struct mem_conversation *t = &m->conversation;
     struct journal_session kept = *p;
 
     if (!memory_grow(&t->sessions, t->sessions_n, &t->sessions_cap, sizeof *t->sessions) ||
-        !keep(m, &kept.session_id)) {
+        !copy_str(m, &kept.session_id)) {
         return memory_full(err);
     }
     t->sessions[t->sessions_n++] = kept;
     return BT_OK;
 }
 
-/* The session that was spoken in last before `than`, in the order (updated, id). */
-static const struct journal_session *next_session(const struct mem_talk *t,
+/* The session after `than`, most recently updated first; NULL than = the first. */
+static const struct journal_session *next_session(const struct mem_conversation *t,
                                                   const struct journal_session *than)
 {
     const struct journal_session *best = NULL;
@@ -78,7 +78,7 @@ static const struct journal_session *next_session(const struct mem_talk *t,
 enum bt_code memory_sessions(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
                              struct bt_error *err)
 {
-    const struct mem_talk *t = &memory_of(j)->talk;
+    const struct mem_conversation *t = &memory_of(j)->conversation;
     const struct journal_session *p = NULL;
 
     (void)err;
@@ -91,11 +91,11 @@ enum bt_code memory_message_add(struct journal *j, struct str session,
                                 const struct journal_message *msg, struct bt_error *err)
 {
     struct memory *m = memory_of(j);
-    struct mem_talk *t = &m->talk;
+    struct mem_conversation *t = &m->conversation;
     struct mem_message kept = {session, *msg};
 
     if (!memory_grow(&t->messages, t->messages_n, &t->messages_cap, sizeof *t->messages) ||
-        !keep(m, &kept.session) || !keep(m, &kept.m.role) || !keep(m, &kept.m.text)) {
+        !copy_str(m, &kept.session) || !copy_str(m, &kept.m.role) || !copy_str(m, &kept.m.text)) {
         return memory_full(err);
     }
     t->messages[t->messages_n++] = kept;
@@ -105,7 +105,7 @@ enum bt_code memory_message_add(struct journal *j, struct str session,
 enum bt_code memory_messages(struct journal *j, struct str session, uint64_t last,
                              journal_message_fn fn, void *self, struct bt_error *err)
 {
-    const struct mem_talk *t = &memory_of(j)->talk;
+    const struct mem_conversation *t = &memory_of(j)->conversation;
 
     (void)err;
     for (size_t i = t->messages_n; i > 0; i--) {
@@ -121,11 +121,12 @@ enum bt_code memory_turn_put(struct journal *j, const struct journal_turn *turn,
                              struct bt_error *err)
 {
     struct memory *m = memory_of(j);
-    struct mem_talk *t = &m->talk;
+    struct mem_conversation *t = &m->conversation;
     struct journal_turn kept = *turn;
 
     if (!memory_grow(&t->turns, t->turns_n, &t->turns_cap, sizeof *t->turns) ||
-        !keep(m, &kept.session_id) || !keep(m, &kept.client_key) || !keep(m, &kept.action)) {
+        !copy_str(m, &kept.session_id) || !copy_str(m, &kept.client_key) ||
+        !copy_str(m, &kept.action)) {
         return memory_full(err);
     }
     t->turns[t->turns_n++] = kept;
@@ -135,7 +136,7 @@ enum bt_code memory_turn_put(struct journal *j, const struct journal_turn *turn,
 enum bt_code memory_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
                          struct bt_error *err)
 {
-    const struct mem_talk *t = &memory_of(j)->talk;
+    const struct mem_conversation *t = &memory_of(j)->conversation;
 
     for (size_t i = t->turns_n; i > 0; i--) {
         if (uuid_eq(t->turns[i - 1].turn_id, id)) {
@@ -149,7 +150,7 @@ enum bt_code memory_turn(struct journal *j, struct uuid id, struct journal_turn 
 enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct str key,
                                 struct journal_turn *ret, struct bt_error *err)
 {
-    const struct mem_talk *t = &memory_of(j)->talk;
+    const struct mem_conversation *t = &memory_of(j)->conversation;
 
     for (size_t i = t->turns_n; i > 0; i--) {
         const struct journal_turn *p = &t->turns[i - 1];
@@ -176,7 +177,7 @@ enum bt_code memory_turn_key(struct journal *j, struct str session, struct str k
 enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct journal_turn *ret,
                                  struct bt_error *err)
 {
-    const struct mem_talk *t = &memory_of(j)->talk;
+    const struct mem_conversation *t = &memory_of(j)->conversation;
 
     for (size_t i = 0; i < t->turns_n; i++) {
         const struct journal_turn *p = &t->turns[i];
@@ -191,7 +192,7 @@ enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct jou
 enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err)
 {
-    const struct mem_talk *t = &memory_of(j)->talk;
+    const struct mem_conversation *t = &memory_of(j)->conversation;
 
     (void)err;
     for (size_t i = 0; i < t->turns_n; i++) {
@@ -202,7 +203,7 @@ enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self
     return BT_OK;
 }
 
-void memory_talk_done(struct mem_talk *t)
+void memory_conversation_done(struct mem_conversation *t)
 {
     free(t->sessions);
     free(t->messages);

@@ -20,8 +20,9 @@ void tree_text(const char *name, const char *text);
 const char *tree_get(const char *name);
 /* How many names a directory of the tree has. */
 int tree_count(const char *name);
-/* Runs a skill; every "@" in the JSON stands for the tree's directory. The reply as JSON. */
+/* Runs a skill; every "@" in the JSON is replaced by the tree's directory. Returns the reply as
+ * JSON. */
 const char *tree_run(bt_skill_run run, const char *json);
-/* Fails the test when the reply is no failure of this class with these words. */
+/* Fails the test unless the reply is a failure of this class with these words. */
 void tree_fails(const char *reply, const char *class, const char *words);
 #endif

@@ -18,8 +18,8 @@ struct sql_settings *sql_settings_make(const char *more);
 /* Runs a skill with {"sql": sql, ...more} as parameters; see steps_run. */
 const char *sql_run(bt_skill_run how, const struct sql_settings *s, const char *sql,
                     const char *more);
-/* query on the reader. */
+/* Runs query on the reader. */
 const char *sql_ask(const char *sql);
-/* execute on the writer; it must complete. */
+/* Runs execute on the writer; it must complete. */
 void sql_do(const char *sql);
 #endif

@@ -15,7 +15,7 @@ struct bt_step *steps_make(const char *skill, const char *json)
     struct bt_error err;
     struct bt_step *step = NULL;
 
-    if (step_new_once(str_from(json), skill, &step, &err) != BT_OK) {
+    if (step_new_from_json(str_from(json), skill, &step, &err) != BT_OK) {
         fail_msg("step: %s", err.msg);
     }
     return step;
@@ -29,7 +29,7 @@ const char *steps_run(struct bt_step *step, bt_skill_run run, void *self)
     steps_forget();
     last_step = step;
     run(step, self);
-    reply_settle(&step->reply, atomic_load(&step->cancelled), step_is_late(step));
+    reply_finish(&step->reply, atomic_load(&step->cancelled), step_is_late(step));
     buf_init(&last_reply, LIMIT_STEP_BYTES * 2);
     if (step_reply_json(step, &last_reply, &err) != BT_OK) {
         fail_msg("the reply does not fit the wire: %s", err.msg);

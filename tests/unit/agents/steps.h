@@ -1,4 +1,4 @@
-/* Runs a handler on a step made from JSON, and looks at its reply. */
+/* Runs a handler on a step made from JSON, and returns its reply. */
 #ifndef TEST_STEPS_H
 #define TEST_STEPS_H
 
@@ -6,10 +6,10 @@
 
 #include "agents/sdk/step.h"
 
-/* Fails the test when it is no step. */
+/* Fails the test when it is not a step. */
 struct bt_step *steps_make(const char *skill, const char *json);
-/* Takes the step; the reply as JSON, valid until the next call. The parameters are not checked
- * against the schema: the handler is on its own. */
+/* Takes the step; returns the reply as JSON, valid until the next call. Does not check the
+ * parameters against the schema. */
 const char *steps_run(struct bt_step *step, bt_skill_run run, void *self);
 /* The step of the last run. */
 struct bt_step *steps_last(void);

@@ -1,4 +1,4 @@
-/* Calendar rules; every day of 800 years by a second way of counting. */
+/* Calendar rules; checks every day of 800 years against a second way of counting. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

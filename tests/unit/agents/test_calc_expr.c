@@ -1,4 +1,4 @@
-/* Arithmetic by a table, by random trees whose value is known, and by random text. */
+/* Arithmetic: a table, random trees with a known value, and random text. */
 #include "tests/support/cmocka.h"
 
 #include <math.h>
@@ -116,7 +116,7 @@ static void wrong_expressions_are_refused_with_their_place(void **state)
         if (eval(cases[i].text, &v, &err) == BT_OK) {
             fail_msg("%s was taken: %g", cases[i].text, v);
         }
-        assert_true(v == -1.0); /* never clobbered on failure */
+        assert_true(v == -1.0); /* unchanged on failure */
         if (strstr(err.msg, cases[i].say) == NULL) {
             fail_msg("%s: '%s' does not say '%s'", cases[i].text, err.msg, cases[i].say);
         }

@@ -1,4 +1,4 @@
-/* The skills as a plan uses them: with parameters, and with only a task and the step before. */
+/* The skills as a plan uses them: with parameters, and with only a task and a dependency. */
 #include "tests/support/cmocka.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static void the_card_is_one_that_a_supervisor_takes(void **state)
     struct bt_error err;
 
     (void)state;
-    if (card_init(&card, &def, &err) != BT_OK || card_check_whole(&card, &err) != BT_OK) {
+    if (card_init(&card, &def, &err) != BT_OK || card_check_complete(&card, &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }
     for (uint32_t i = 0; i < card.skills_n; i++) {
@@ -115,7 +115,7 @@ static void the_busiest_day_is_reported_in_words(void **state)
     steps_expect(reply, "The busiest day is **2026-11-21** with 3 of 4 (75.0 %).");
     steps_expect(reply, "\"label\":\"2026-11-21\"");
     steps_expect(run("busiest", "{\"parameters\":{\"counts\":{\"a\":1,\"b\":7,\"c\":7}}}"),
-                 "\"label\":\"b\""); /* the first of equals */
+                 "\"label\":\"b\""); /* the first of equal labels */
     steps_expect(run("busiest", "{\"parameters\":{\"counts\":[{\"a\":\"x\"}]}}"),
                  "no column of numbers");
     steps_expect(run("busiest", "{\"parameters\":{\"counts\":[]}}"), "no column of numbers");
@@ -185,7 +185,7 @@ static void dates_are_moved_and_compared(void **state)
     steps_expect(run("now", "{}"), "\"weekday\"");
 }
 
-/* "count the X" names X, whatever else is said. */
+/* "count the X" selects X, whatever the rest of the task is. */
 static void a_task_names_what_it_counts(void **state)
 {
     static const struct {
@@ -205,7 +205,7 @@ static void a_task_names_what_it_counts(void **state)
     }
 }
 
-/* Cuts a long word in the middle of a character: the answer must still be UTF-8. */
+/* A cut within a character: the answer must still be UTF-8. */
 static void long_words_of_many_bytes_do_not_break_the_answer(void **state)
 {
     char json[2048] = "{\"parameters\":{\"text\":\"2026-11-21 ";
@@ -237,7 +237,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* One of two would look like an answer. */
+/* A single count would look like the answer. */
 static void a_task_that_wants_two_counts_is_refused(void **state)
 {
     static const struct {

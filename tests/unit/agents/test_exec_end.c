@@ -1,4 +1,4 @@
-/* Real programs: how they end, and that nothing of them is left. */
+/* Real programs: how they end, and that they leave no process behind. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ static void argument_that_is_too_long_for_the_system_is_refused(void **state)
     buf_done(&json);
 }
 
-/* True when no process of the session that wrote its number is alive. */
+/* True when no process of the session whose id the file has is alive. */
 static bool is_gone(const char *name)
 {
     char path[128];
@@ -81,7 +81,7 @@ static bool is_gone(const char *name)
     pid = (pid_t)strtol(text, NULL, 10);
     assert_true(pid > 1);
     assert_int_equal(unlink(path), 0);
-    /* Killed, and only waiting to be collected by whoever its parent is now: that is gone, too. */
+    /* A zombie that waits for its new parent counts as gone. */
     for (int tries = 0; kill(pid, 0) == 0; tries++) {
         char state = '?';
         (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);

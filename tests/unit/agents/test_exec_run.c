@@ -1,4 +1,4 @@
-/* Real programs: what comes in, what comes out. */
+/* Real programs: their input and output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -119,7 +119,7 @@ static void input_and_output_larger_than_pipes_do_not_block_each_other(void **st
     buf_done(&json);
 }
 
-/* ---- arguments, environment, place ---- */
+/* ---- arguments, environment, directory ---- */
 
 static void parameter_stays_one_argument_whatever_it_contains(void **state)
 {

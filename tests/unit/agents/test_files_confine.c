@@ -1,4 +1,4 @@
-/* No path leaves its root, however it is written and whatever stands there. */
+/* No path leaves its root, whatever its form and whatever file is there. */
 #include "tests/unit/agents/files_world.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int make(void **state)
     return 0;
 }
 
-/* Everything is tried both ways: by the kernel, and by the walk of systems without openat2. */
+/* Runs each case both ways: by openat2, and by the walk of systems without it. */
 static void both(const char *json, const char *class, const char *words)
 {
     tree_fails(tree_run(files_read, json), class, words);
@@ -74,7 +74,7 @@ static void dotdot_may_not_leave(void **state)
     both("{\"path\":\"@/in/sub/../../outside/secret\"}", "PERMISSION_DENIED", "leads out");
     both("{\"path\":\"../outside/secret\"}", "PERMISSION_DENIED", "leads out");
     both("{\"path\":\"..\"}", "PERMISSION_DENIED", "leads out");
-    /* Within the root the kernel allows it; the walk does not take the risk. */
+    /* The kernel allows ".." within the root; the walk rejects it. */
     steps_expect(tree_run(files_read, "{\"path\":\"sub/../a.txt\"}"), "\"inside\"");
 }
 
@@ -248,7 +248,7 @@ static void roots_are_absolute_directories(void **state)
     }
 }
 
-/* ---- a race: names become links out and back while they are read through ---- */
+/* ---- a race: names change into links out of the root and back during reads ---- */
 
 static atomic_bool stop;
 

@@ -1,4 +1,4 @@
-/* csv, write and render: what they make of lines, texts and rows. */
+/* csv, write and render: their output for lines, texts and rows. */
 #include "tests/unit/agents/files_world.h"
 
 #include <errno.h>
@@ -297,7 +297,7 @@ static void a_text_alone_is_a_report(void **state)
                "sections[0]: expected rows");
 }
 
-/* The planner needs them: every card has its schemas in order and a verb to be found by. */
+/* The planner needs them: every card has valid schemas and starts with a verb. */
 static void every_skill_has_words_and_schemas(void **state)
 {
     (void)state;

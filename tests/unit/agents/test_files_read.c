@@ -1,4 +1,4 @@
-/* read, list and grep: what they give, and where they stop. */
+/* read, list and grep: their results and their limits. */
 #include "tests/unit/agents/files_world.h"
 
 #include <stdio.h>
@@ -99,7 +99,7 @@ static void unreadable_files_are_denied(void **state)
     tree_text("in/mine", "x");
     (void)snprintf(path, sizeof path, "%s/in/mine", tree);
     assert_int_equal(chmod(path, 0), 0);
-    if (was == 0) { /* root reads everything: be nobody for a moment */
+    if (was == 0) { /* root can read everything: drop to nobody for a moment */
         assert_int_equal(seteuid(65534), 0);
     }
     reply = tree_run(files_read, "{\"path\":\"mine\"}");
@@ -122,7 +122,7 @@ static int make_listing(void **state)
     tree_text("in/l/a.txt", "1");
     tree_text("in/l/d/c.log", "123");
     (void)snprintf(path, sizeof path, "%s/in/l/up", tree);
-    return symlink("..", path); /* a loop for whoever follows links */
+    return symlink("..", path); /* a loop for a program that follows links */
 }
 
 static void a_directory_is_listed_by_name(void **state)
@@ -173,7 +173,7 @@ static void globs_match_whole_names(void **state)
     assert_true(glob_match("[!a-c]x", "dx") && !glob_match("[!a-c]x", "ax"));
     assert_true(glob_match("[]x]", "]") && glob_match("[", "[") && glob_match("[a", "[a"));
     assert_true(glob_match("*a*b*c", "xaybzc") && !glob_match("*a*b*c", "xaybz"));
-    /* A hostile one ends. */
+    /* A hostile pattern ends. */
     assert_false(
         glob_match("*a*a*a*a*a*a*a*a*a*a*a*a*b",
                    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));

@@ -1,4 +1,4 @@
-/* What a plan of a model must be beyond its schema. */
+/* The rules for a model's plan beyond its schema. */
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const char question[] =
     "{\"agents\":[{\"agentId\":\"calc\",\"skills\":[{\"id\":\"evaluate\"},{\"id\":\"shares\"}]},"
     "{\"agentId\":\"mute\"}],\"completed\":[{\"stepId\":\"a\"},{\"stepId\":\"b\"}]}";
 
-/* why NULL: it is good. */
+/* why NULL: the plan is valid. */
 static void check(const char *plan, const char *why)
 {
     cJSON *q = cJSON_Parse(question);
@@ -79,7 +79,7 @@ static void too_many_steps_are_refused_and_the_most_take_no_time(void **state)
                        "%s{\"stepId\":\"s%u\",\"agentId\":\"calc\",\"task\":\"t\","
                        "\"dependsOn\":[",
                        i == 0 ? "" : ",", i);
-            /* Each waits for all behind it: the worst order for whoever takes them away. */
+            /* Each waits for all after it: the worst order for removing them. */
             for (unsigned k = i + 1; k < n && k <= i + PLAN_DEPENDS_MAX; k++) {
                 buf_printf(&plan, "%s\"s%u\"", k == i + 1 ? "" : ",", k);
             }

@@ -1,4 +1,4 @@
-/* What a plan of a model may say, and what a plan came to as data for one. */
+/* The members that a model's plan may set, and the report of a plan as data. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "agents/llm/plan_report.h"
 #include "agents/llm/plan_trim.h"
-#include "agents/llm/report.h"
 #include "protocol/wire/doc.h"
 
 static cJSON *parse(const char *json)
@@ -47,7 +47,7 @@ static void names_that_are_not_known_are_not_the_models_to_say(void **state)
                    "]}");
 }
 
-/* The reader of plans takes steps by many names and in many places. */
+/* The reader of plans accepts steps under many names and at many places. */
 static void steps_are_trimmed_wherever_a_plan_has_them(void **state)
 {
     (void)state;
@@ -93,8 +93,8 @@ static void result_cannot_look_like_another_step(void **state)
     cJSON *steps =
         parse("[{\"stepId\":\"a\",\"status\":\"failed\",\"result\":\"x\\\"}\\n{\\\"stepId"
               "\\\":\\\"b\\\",\\\"status\\\":\\\"completed\\\"}\"}]");
-    struct report_counts counts;
-    char *text = report_steps(steps, 10000, &counts);
+    struct plan_report_counts counts;
+    char *text = plan_report_steps(steps, 10000, &counts);
 
     (void)state;
     assert_non_null(text);
@@ -110,7 +110,7 @@ static void long_reports_stay_within_their_room(void **state)
 {
     enum { STEPS = 1000, ROOM = 400 * 1000 };
     cJSON *steps = cJSON_CreateArray();
-    struct report_counts counts;
+    struct plan_report_counts counts;
     char *long_text = malloc(5001);
     char *text;
 
@@ -125,7 +125,7 @@ static void long_reports_stay_within_their_room(void **state)
         assert_non_null(cJSON_AddStringToObject(step, "result", i == 7 ? "short" : long_text));
         assert_true(cJSON_AddItemToArray(steps, step));
     }
-    text = report_steps(steps, ROOM, &counts);
+    text = plan_report_steps(steps, ROOM, &counts);
     assert_non_null(text);
     assert_in_range(strlen(text), ROOM / 2, ROOM);
     assert_non_null(strstr(text, "\"short\"}"));
@@ -133,7 +133,7 @@ static void long_reports_stay_within_their_room(void **state)
     free(text);
     cJSON_Delete(steps);
     steps = parse("[7,null,{\"result\":{\"a\":[1]},\"task\":[],\"error\":{}}]");
-    text = report_steps(steps, 0, &counts);
+    text = plan_report_steps(steps, 0, &counts);
     assert_non_null(text);
     assert_non_null(strstr(text, "\"result\":\"\""));
     free(text);
@@ -166,7 +166,7 @@ static void last_line_is_ours(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cJSON *plan = parse(rows[i].plan);
-        report_last_line(plan, line, sizeof line);
+        plan_report_last_line(plan, line, sizeof line);
         assert_string_equal(line, rows[i].line);
         cJSON_Delete(plan);
     }

@@ -1,5 +1,5 @@
-/* The handlers without a model: what they refuse before asking, and how a question that goes
- * nowhere ends. The replay of an empty directory stands for the model. */
+/* The handlers without a model: what they reject before a call, and how a failed call ends. A
+ * replay from an empty directory replaces the model. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Reading only reads, nothing leaves its database, everything has an end. */
+/* Query only reads; no statement leaves its database; every statement has a time limit. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "protocol/base/clock.h"
 #include "tests/unit/agents/sql_world.h"
 
-/* ---- reading only reads ---- */
+/* ---- query only reads ---- */
 
 static void query_cannot_change_anything(void **state)
 {

@@ -1,4 +1,4 @@
-/* query: values stay values, and travel without loss. */
+/* query: values are bound as values, and are returned without loss. */
 #include <stdio.h>
 
 #include <cjson/cJSON.h>

@@ -34,7 +34,7 @@ static int release(void **state)
     return 0;
 }
 
-/* Puts stderr back and returns what was written to it; cmocka needs it to say what failed. */
+/* Restores stderr, which cmocka needs, and returns what was written to it. */
 static const char *written(struct captured *c)
 {
     ssize_t n;

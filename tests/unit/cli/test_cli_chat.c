@@ -1,4 +1,4 @@
-/* The line of `baton chat` as keys come, and the answer on the terminal as pieces come. */
+/* The typed line of `baton chat`, and an answer on the terminal, piece by piece. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void line_never_gets_longer_than_a_message(void **state)
     assert_int_equal(line.text[CHAT_LINE_MAX], 0);
     (void)feed("\x7f");
     assert_int_equal(line.len, CHAT_LINE_MAX - 1);
-    assert_true(line.cut); /* the beginning of a message is another message */
+    assert_true(line.cut); /* a part of a message is another message */
     (void)feed("\x15");
     assert_false(line.cut);
 }
@@ -92,7 +92,7 @@ static void what_is_pasted_is_one_message(void **state)
         CHAT_KEY_MORE);
     assert_string_equal(line.text, "do: 1. read\n2. count\n3. tell now");
     assert_int_equal(feed("\r"), CHAT_KEY_DONE);
-    assert_typed("a\x1b[20~b\x1b[2001~c\x1b[99999999999200~d", "abcd"); /* other keys */
+    assert_typed("a\x1b[20~b\x1b[2001~c\x1b[99999999999200~d", "abcd"); /* keys without a meaning */
 }
 
 static void tail_fits_and_begins_at_a_whole_character(void **state)
@@ -106,7 +106,7 @@ static void tail_fits_and_begins_at_a_whole_character(void **state)
     assert_string_equal(chat_line_tail(&line, 5), "本語");
 }
 
-/* Whatever bytes come, the line stays a terminated text within its bounds. */
+/* For any bytes the line stays a terminated text within its bounds. */
 static void no_bytes_break_the_line(void **state)
 {
     const char *given = getenv("BATON_SEED");

@@ -1,11 +1,11 @@
 /*
- * What events become in other vocabularies. BATON_GOLDEN_WRITE=1 writes the golden files anew;
- * tests/e2e/test_vocabulary.py holds them against the documents.
+ * What events become in other vocabularies. BATON_GOLDEN_WRITE=1 writes the golden files again.
+ * tests/e2e/test_vocabulary.py checks them against the documents.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/compat/streams.h"
 
@@ -20,19 +20,19 @@ static struct bt_vocabulary *opened(const char *name)
 
 static void take(struct bt_vocabulary *v, const char *event, struct buf *out)
 {
-    struct bt_translated said;
+    struct bt_translated translated;
     struct bt_error err;
 
     if (bt_vocabulary_take(v, event, strlen(event), &err) != BT_OK) {
         fail_msg("%s: %s", event, err.msg);
     }
-    while (bt_vocabulary_next(v, &said)) {
-        buf_add_cstr(out, said.json);
+    while (bt_vocabulary_next(v, &translated)) {
+        buf_add_cstr(out, translated.json);
         buf_add_byte(out, '\n');
     }
 }
 
-/* All of them, one behind the other, as lines. */
+/* All of them, one after another, as lines. */
 static void assert_becomes(const char *vocabulary, const char *const *events, const char *expected)
 {
     struct bt_vocabulary *v = opened(vocabulary);
@@ -89,8 +89,8 @@ static void published_bytes_and_their_json_say_the_same(void **state)
 
     (void)state;
     for (size_t i = 0; i < n; i++) {
-        struct bt_vocabulary *a = opened("s002");
-        struct bt_vocabulary *b = opened("s002");
+        struct bt_vocabulary *a = opened("agent-turn");
+        struct bt_vocabulary *b = opened("agent-turn");
         for (size_t line = 0; line < streams[i].n; line++) {
             struct bt_translated x;
             struct bt_translated y;
@@ -118,6 +118,58 @@ static void published_bytes_and_their_json_say_the_same(void **state)
     streams_free(streams, n);
 }
 
+/* Every stream, as lines, in one vocabulary. The caller frees. */
+static char *translate_all(const char *vocabulary, const struct stream *streams, size_t n)
+{
+    struct buf out;
+    size_t len;
+
+    buf_init(&out, 1 << 24);
+    for (size_t i = 0; i < n; i++) {
+        struct bt_vocabulary *v = opened(vocabulary);
+        for (size_t line = 0; line < streams[i].n; line++) {
+            take(v, streams[i].lines[line], &out);
+        }
+        bt_vocabulary_free(v);
+    }
+    assert_true(buf_cstr(&out)[0] != 0);
+    return (char *)buf_take(&out, &len);
+}
+
+static void alias_gives_the_same_bytes_as_its_readable_name(void **state)
+{
+    static const char *const aliases[][2] = {
+        {"s000", "ai-sdk"},           {"s001", "plan-executor"},
+        {"s002", "agent-turn"},       {"s003", "ptc-runner"},
+        {"s004", "orchestrator-log"}, {"s003-telemetry", "ptc-runner-telemetry"}};
+    static struct stream streams[STREAMS_MAX];
+    const size_t n = streams_read(streams);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        char *by_alias = translate_all(aliases[i][0], streams, n);
+        char *by_name = translate_all(aliases[i][1], streams, n);
+        assert_string_equal(by_alias, by_name);
+        free(by_alias);
+        free(by_name);
+    }
+    streams_free(streams, n);
+}
+
+static void names_that_are_listed_are_the_readable_ones(void **state)
+{
+    static const char *const expected[] = {
+        "ai-sdk",     "plan-executor",        "agent-turn",
+        "ptc-runner", "ptc-runner-telemetry", "orchestrator-log"};
+    const char *const *names = bt_vocabulary_names();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_string_equal(names[i], expected[i]);
+    }
+    assert_null(names[sizeof expected / sizeof expected[0]]);
+}
+
 static void unknown_vocabulary_is_refused_with_those_that_there_are(void **state)
 {
     struct bt_vocabulary *v = NULL;
@@ -127,6 +179,7 @@ static void unknown_vocabulary_is_refused_with_those_that_there_are(void **state
     assert_int_equal(bt_vocabulary_new("s005", &v, &err), BT_INVALID);
     assert_null(v);
     assert_non_null(strstr(err.msg, "'s005'"));
+    assert_null(strstr(err.msg, "s000"));
     for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
         assert_non_null(strstr(err.msg, *name));
         v = opened(*name);
@@ -154,11 +207,11 @@ static void what_is_no_event_is_refused_and_what_is_not_known_passes_by(void **s
     for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
         struct bt_vocabulary *v = opened(*name);
         for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-            struct bt_translated said;
+            struct bt_translated translated;
             struct bt_error err;
             assert_int_equal(bt_vocabulary_take(v, bad[i], strlen(bad[i]), &err), BT_INVALID);
             assert_true(strlen(err.msg) > 0);
-            assert_false(bt_vocabulary_next(v, &said));
+            assert_false(bt_vocabulary_next(v, &translated));
         }
         bt_vocabulary_free(v);
         assert_becomes(*name, unknown, "");
@@ -174,7 +227,7 @@ static void event_that_comes_again_says_nothing(void **state)
         NULL};
 
     (void)state;
-    assert_becomes("s003", events,
+    assert_becomes("ptc-runner", events,
                    "{\"type\":\"planning_retry\",\"planId\":\"P\",\"payload\":"
                    "{\"validation_errors\":0}}\n");
 }
@@ -191,10 +244,10 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
     static const char started[] =
         "{\"type\":\"plan_step_started\",\"planId\":\"P\",\"planSeq\":2,\"stepId\":\"a\","
         "\"stepIndex\":0,\"agentId\":\"calc\",\"task\":\"do a\"}";
-    static const char ended[] =
+    static const char bus_ended[] =
         "{\"type\":\"plan_step_completed\",\"planId\":\"P\",\"planSeq\":3,\"stepId\":\"a\","
         "\"stepIndex\":0,\"agentId\":\"other\",\"status\":\"completed\",\"result\":\"1\"}";
-    struct bt_vocabulary *v = opened("s002");
+    struct bt_vocabulary *v = opened("agent-turn");
     struct bt_error err;
     struct buf out;
 
@@ -206,7 +259,7 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
     assert_int_equal(bt_vocabulary_describe(v, answer, &err), BT_OK);
     take(v, generated, &out);
     take(v, started, &out);
-    take(v, ended, &out);
+    take(v, bus_ended, &out);
     assert_string_equal(
         buf_cstr(&out),
         "{\"type\":\"turn_start\",\"planId\":\"P\",\"payload\":{}}\n"
@@ -225,7 +278,7 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
     assert_int_equal(bt_vocabulary_describe(v, "{", &err), BT_INVALID);
     buf_done(&out);
     bt_vocabulary_free(v);
-    v = opened("s003");
+    v = opened("ptc-runner");
     assert_false(bt_vocabulary_wants_plan(v, "plan_generated"));
     assert_true(bt_vocabulary_wants_plan(v, "replan_finished"));
     bt_vocabulary_free(v);
@@ -257,7 +310,7 @@ static void describe_many(struct bt_vocabulary *v, uint32_t n)
 
 static void steps_of_the_largest_plan_are_found(void **state)
 {
-    struct bt_vocabulary *v = opened("s002");
+    struct bt_vocabulary *v = opened("agent-turn");
     struct buf out;
 
     (void)state;
@@ -279,7 +332,7 @@ static void steps_of_the_largest_plan_are_found(void **state)
 
 static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void **state)
 {
-    struct bt_vocabulary *v = opened("s002");
+    struct bt_vocabulary *v = opened("agent-turn");
     struct buf out;
     size_t once;
 
@@ -290,8 +343,8 @@ static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void *
     assert_true(once > v->plans[0]->document.len);
     describe_many(v, STEPS);
     assert_int_equal(v->bytes, once);
-    describe_many(v, 3 * STEPS); /* no plan has so many; those behind are not known */
-    assert_int_equal(v->plans[0]->n_rows, COMPAT_STEPS);
+    describe_many(v, 3 * STEPS); /* no plan has so many; those after the cap are unknown */
+    assert_int_equal(v->plans[0]->n_step_offsets, COMPAT_STEPS);
     describe_many(v, 1);
     assert_true(v->bytes < 1000);
     take(v, "{\"type\":\"plan_completed\",\"planId\":\"P\",\"planSeq\":1}", &out);
@@ -301,7 +354,8 @@ static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void *
     bt_vocabulary_free(v);
 }
 
-/* A step that began before we came is told as ended; one that never began is not. */
+/* A step that started before the stream began is reported as ended; one that never started is not.
+ */
 static void who_comes_in_the_middle_hears_what_is_known(void **state)
 {
     static const char *const events[] = {
@@ -316,7 +370,7 @@ static void who_comes_in_the_middle_hears_what_is_known(void **state)
         NULL};
 
     (void)state;
-    assert_becomes("s002", events,
+    assert_becomes("agent-turn", events,
                    "{\"type\":\"tool_result\",\"planId\":\"P\",\"payload\":{\"toolCallId\":\"P/0\","
                    "\"toolName\":\"calc\",\"error\":\"no\"}}\n"
                    "{\"type\":\"plan_step_end\",\"planId\":\"P\",\"payload\":{\"index\":0,"
@@ -325,12 +379,12 @@ static void who_comes_in_the_middle_hears_what_is_known(void **state)
                    "failed: no\",\"index\":0}}\n"
                    "{\"type\":\"turn_end\",\"planId\":\"P\",\"payload\":{\"message\":\"Step 1 "
                    "failed: no\",\"duration\":0}}\n");
-    assert_becomes("s003", events,
+    assert_becomes("ptc-runner", events,
                    "{\"type\":\"task_failed\",\"planId\":\"P\",\"payload\":{\"task_id\":\"a\","
                    "\"reason\":\"no\"}}\n"
                    "{\"type\":\"execution_finished\",\"planId\":\"P\",\"payload\":{\"status\":"
                    "\"error\",\"duration_ms\":0}}\n");
-    assert_becomes("s000", events, "{\"type\":\"error\",\"message\":\"Step 1 failed: no\"}\n");
+    assert_becomes("ai-sdk", events, "{\"type\":\"error\",\"message\":\"Step 1 failed: no\"}\n");
 }
 
 static void turn_lasts_from_its_start_to_its_end_with_the_planning(void **state)
@@ -343,46 +397,47 @@ static void turn_lasts_from_its_start_to_its_end_with_the_planning(void **state)
         NULL};
 
     (void)state;
-    assert_becomes("s002", events,
+    assert_becomes("agent-turn", events,
                    "{\"type\":\"turn_start\",\"planId\":\"P\",\"payload\":{}}\n"
                    "{\"type\":\"turn_end\",\"planId\":\"P\",\"payload\":{\"message\":\"\","
                    "\"duration\":1507000000}}\n");
-    assert_becomes("s002", events + 1, /* its start was not seen */
+    assert_becomes("agent-turn", events + 1, /* its start was not seen */
                    "{\"type\":\"turn_end\",\"planId\":\"P\",\"payload\":{\"message\":\"\","
                    "\"duration\":1000000}}\n");
 }
 
-/* planner: who was asked; parentPlanId: it is a copy, and nobody was. */
+/* planner: the planner that made it; parentPlanId: it is a copy, and no planner made it. */
 static void only_what_somebody_planned_is_told_as_planned(void **state)
 {
     static const struct {
         const char *more;
-        bool planned;
-    } rows[] = {{"", false},
-                {",\"planner\":\"keyword\"", true},
-                {",\"planner\":\"keyword\",\"parentPlanId\":\"O\"", false}};
+        bool by_planner;
+    } table[] = {{"", false},
+                 {",\"planner\":\"keyword\"", true},
+                 {",\"planner\":\"keyword\",\"parentPlanId\":\"O\"", false}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char event[200];
         const char *const events[] = {event, NULL};
         (void)snprintf(event, sizeof event,
                        "{\"type\":\"plan_generated\",\"seq\":1,\"planId\":\"P\",\"planSeq\":1,"
                        "\"query\":\"g\"%s}",
-                       rows[i].more);
-        assert_becomes("s003", events,
-                       !rows[i].planned
+                       table[i].more);
+        assert_becomes("ptc-runner", events,
+                       !table[i].by_planner
                            ? ""
                            : "{\"type\":\"planning_started\",\"planId\":\"P\",\"payload\":{"
                              "\"mission\":\"g\"}}\n"
                              "{\"type\":\"planning_finished\",\"planId\":\"P\",\"payload\":{"
                              "\"task_count\":0,\"plan\":{\"tasks\":[]}}}\n");
-        assert_becomes("s003-telemetry", events,
-                       !rows[i].planned ? ""
-                                        : "{\"event\":[\"ptc_runner\",\"plan_executor\",\"plan\","
-                                          "\"generated\"],\"planId\":\"P\",\"measurements\":{},"
-                                          "\"metadata\":{\"plan\":{\"tasks\":[]},\"mission\":"
-                                          "\"g\"}}\n");
+        assert_becomes("ptc-runner-telemetry", events,
+                       !table[i].by_planner
+                           ? ""
+                           : "{\"event\":[\"ptc_runner\",\"plan_executor\",\"plan\","
+                             "\"generated\"],\"planId\":\"P\",\"measurements\":{},"
+                             "\"metadata\":{\"plan\":{\"tasks\":[]},\"mission\":"
+                             "\"g\"}}\n");
     }
 }
 
@@ -411,12 +466,12 @@ static void result_that_is_json_is_told_as_that(void **state)
                        "\"planId\":\"P\",\"measurements\":{\"duration\":0},\"metadata\":{"
                        "\"task_id\":\"a\",\"status\":\"ok\",\"result\":%s}}\n",
                        rows[i][1]);
-        assert_becomes("s003-telemetry", events, expected);
+        assert_becomes("ptc-runner-telemetry", events, expected);
     }
 }
 
-/* New work under an old name: the row is found by its index. What the repair plan does without is
- * not said to be kept. */
+/* New work under an old name: the step is found by its index. Steps that the repair plan drops are
+ * not reported as kept. */
 static void revision_is_told_by_the_rows_of_its_document(void **state)
 {
     static const char answer[] =
@@ -431,7 +486,7 @@ static void revision_is_told_by_the_rows_of_its_document(void **state)
     static const char started[] =
         "{\"type\":\"plan_step_started\",\"planId\":\"P\",\"planSeq\":6,\"stepId\":\"b\","
         "\"stepIndex\":2,\"agentId\":\"calc\"}";
-    struct bt_vocabulary *v = opened("s002");
+    struct bt_vocabulary *v = opened("agent-turn");
     struct bt_error err;
     struct buf out;
 
@@ -442,7 +497,7 @@ static void revision_is_told_by_the_rows_of_its_document(void **state)
     assert_non_null(strstr(buf_cstr(&out), "\"args\":{\"x\":2}"));
     bt_vocabulary_free(v);
     for (int with = 0; with < 2; with++) {
-        v = opened("s003");
+        v = opened("ptc-runner");
         take(v, done, &out);
         if (with == 1) {
             assert_int_equal(bt_vocabulary_describe(v, answer, &err), BT_OK);
@@ -456,7 +511,7 @@ static void revision_is_told_by_the_rows_of_its_document(void **state)
     buf_done(&out);
 }
 
-static void plan_that_nobody_could_make_is_the_interrupt_of_s004(void **state)
+static void plan_that_nobody_could_make_is_the_interrupt_of_the_orchestrator_log(void **state)
 {
     static const char *const events[] = {
         "{\"type\":\"plan_paused\",\"seq\":1,\"planId\":\"P\",\"planSeq\":4,\"reason\":"
@@ -466,7 +521,7 @@ static void plan_that_nobody_could_make_is_the_interrupt_of_s004(void **state)
         NULL};
 
     (void)state;
-    assert_becomes("s004", events,
+    assert_becomes("orchestrator-log", events,
                    "{\"type\":\"ERROR_RECOVERY\",\"context\":{\"error\":\"no \\\"plan\\\"\","
                    "\"node\":\"planner\"},\"metadata\":{\"recoverable\":true}}\n");
 }
@@ -475,8 +530,8 @@ static void plan_that_nobody_could_make_is_the_interrupt_of_s004(void **state)
     "{\"type\":\"replan_started\",\"seq\":7,\"planId\":\"P\",\"planSeq\":7,\"stepId\":\"b\","      \
     "\"stepIndex\":1,\"attempt\":1,\"diagnosis\":\"broken\",\"totalReplans\":1,\"tsMs\":" tsms "}"
 
-/* Who came after the step had begun hears its end when the bus says it, without the time of the
- * replan. */
+/* A subscriber that came after the step's start gets its end with the event, without the time of
+ * the replan. */
 static void time_of_a_task_is_without_that_of_its_replan(void **state)
 {
     static const char *const events[] = {
@@ -489,7 +544,7 @@ static void time_of_a_task_is_without_that_of_its_replan(void **state)
 
     (void)state;
     assert_becomes(
-        "s003-telemetry", events,
+        "ptc-runner-telemetry", events,
         "{\"event\":[\"ptc_runner\",\"plan_executor\",\"replan\",\"start\"],\"planId\":"
         "\"P\",\"measurements\":{},\"metadata\":{\"task_id\":\"b\",\"diagnosis\":"
         "\"broken\"}}\n"
@@ -503,6 +558,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_streams_become_their_golden_files),
         cmocka_unit_test(published_bytes_and_their_json_say_the_same),
+        cmocka_unit_test(alias_gives_the_same_bytes_as_its_readable_name),
+        cmocka_unit_test(names_that_are_listed_are_the_readable_ones),
         cmocka_unit_test(unknown_vocabulary_is_refused_with_those_that_there_are),
         cmocka_unit_test(what_is_no_event_is_refused_and_what_is_not_known_passes_by),
         cmocka_unit_test(event_that_comes_again_says_nothing),
@@ -514,7 +571,7 @@ int main(void)
         cmocka_unit_test(only_what_somebody_planned_is_told_as_planned),
         cmocka_unit_test(result_that_is_json_is_told_as_that),
         cmocka_unit_test(revision_is_told_by_the_rows_of_its_document),
-        cmocka_unit_test(plan_that_nobody_could_make_is_the_interrupt_of_s004),
+        cmocka_unit_test(plan_that_nobody_could_make_is_the_interrupt_of_the_orchestrator_log),
         cmocka_unit_test(time_of_a_task_is_without_that_of_its_replan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

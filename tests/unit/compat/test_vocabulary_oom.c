@@ -1,7 +1,8 @@
-/* The i-th allocation fails, for every i: BT_NOMEM and nothing half told; ASan sees what leaks. */
+/* The i-th allocation fails, for every i: BT_NOMEM, and no object is emitted in part. ASan reports
+ * leaks. */
 #include <stdlib.h>
 
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/compat/streams.h"
 
@@ -37,11 +38,12 @@ void *__wrap_realloc(void *at, size_t n)
 static const char answer[] =
     "{\"planId\":\"P\",\"document\":{\"steps\":[{\"stepId\":\"a\",\"skill\":\"add\"}]}}";
 
-/* Whether all went well. One allocation fails; what comes behind it is translated all the same. */
-static bool story(const char *name, const struct stream *s)
+/* Returns whether all went well. One allocation fails; what comes after it is translated all the
+ * same. */
+static bool translate_stream(const char *name, const struct stream *s)
 {
     struct bt_vocabulary *v = NULL;
-    struct bt_translated said;
+    struct bt_translated translated;
     struct bt_error err;
     bool well = true;
     enum bt_code code = bt_vocabulary_new(name, &v, &err);
@@ -60,9 +62,9 @@ static bool story(const char *name, const struct stream *s)
             assert_true(strlen(err.msg) > 0);
             well = false;
         }
-        while (bt_vocabulary_next(v, &said)) {
-            assert_int_equal(said.json[0], '{');
-            assert_int_equal(said.json[strlen(said.json) - 1], '}');
+        while (bt_vocabulary_next(v, &translated)) {
+            assert_int_equal(translated.json[0], '{');
+            assert_int_equal(translated.json[strlen(translated.json) - 1], '}');
         }
     }
     bt_vocabulary_free(v);
@@ -80,7 +82,7 @@ static void each_allocation_may_fail(void **state)
             long i = 0;
             for (;; i++) {
                 successes_left = i;
-                const bool well = story(*name, &streams[s]);
+                const bool well = translate_stream(*name, &streams[s]);
                 const bool hit = successes_left < 0;
                 successes_left = -1;
                 if (well != !hit) {

@@ -1,8 +1,8 @@
 /*
- * Hostile and broken streams: what comes out is always one strict JSON object per event, and what
- * is remembered stays within its caps.
+ * Hostile and broken streams: every output is one strict JSON object, and the state stays within
+ * its caps.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/random.h"
 #include "tests/unit/compat/streams.h"
@@ -12,18 +12,19 @@ enum { EVENTS_MAX = 4000, ROUNDS = 60, MADE = 20000 };
 static void take(struct bt_vocabulary *v, const char *event)
 {
     const struct json_limits limits = {.bytes = 1 << 26, .depth = 32, .nodes = 1 << 20};
-    struct bt_translated said;
+    struct bt_translated translated;
     struct bt_error err;
     struct buf doc;
 
     if (bt_vocabulary_take(v, event, strlen(event), &err) != BT_OK) {
         fail_msg("%s: %s", event, err.msg);
     }
-    while (bt_vocabulary_next(v, &said)) {
+    while (bt_vocabulary_next(v, &translated)) {
         buf_init(&doc, 1 << 28);
-        if (json_to_doc(str_from(said.json), &limits, &doc, &err) != BT_OK ||
-            strchr(said.json, '\n') != NULL || said.json[0] != '{' || said.type[0] == 0) {
-            fail_msg("%s\nbecame %s: %s", event, said.json, err.msg);
+        if (json_to_doc(str_from(translated.json), &limits, &doc, &err) != BT_OK ||
+            strchr(translated.json, '\n') != NULL || translated.json[0] != '{' ||
+            translated.type[0] == 0) {
+            fail_msg("%s\nbecame %s: %s", event, translated.json, err.msg);
         }
         buf_done(&doc);
     }
@@ -61,7 +62,7 @@ static void recorded_streams_cut_doubled_and_shuffled(void **state)
             struct bt_vocabulary *v = NULL;
             assert_int_equal(bt_vocabulary_new(*name, &v, NULL), BT_OK);
             for (size_t i = 0; i < at; i++) {
-                v->last_seq = round % 2 == 0 ? 0 : v->last_seq; /* also what comes too late */
+                v->last_seq = round % 2 == 0 ? 0 : v->last_seq; /* also events that come too late */
                 take(v, events[i]);
             }
             bt_vocabulary_free(v);
@@ -164,7 +165,7 @@ static void make_event(struct rng *rng, struct buf *out)
     buf_add_byte(out, '}');
 }
 
-/* Events with any members of any kind. A key that comes twice is refused as no event. */
+/* Events with any members of any kind. A duplicate key makes it no event. */
 static void made_up_events(void **state)
 {
     struct rng rng = rng_seeded("made_up_events");
@@ -181,9 +182,9 @@ static void made_up_events(void **state)
         struct buf doc;
         make_event(&rng, &event);
         buf_init(&doc, 1 << 16);
-        const bool whole = json_to_doc(buf_str(&event), NULL, &doc, NULL) == BT_OK;
+        const bool seen_from_start = json_to_doc(buf_str(&event), NULL, &doc, NULL) == BT_OK;
         buf_done(&doc);
-        for (size_t k = 0; k < n && whole; k++) {
+        for (size_t k = 0; k < n && seen_from_start; k++) {
             take(all[k], buf_cstr(&event));
         }
     }
@@ -223,11 +224,11 @@ static void memory_has_an_end(void **state)
                        i, i, text);
             take(v, buf_cstr(&event));
         }
-        struct compat_plan *p = compat_plan_known(v, STR_LIT("long"));
+        struct compat_plan *p = compat_plan_find(v, STR_LIT("long"));
         assert_non_null(p);
         assert_true(p->bytes <= COMPAT_PLAN_BYTES);
         take(v, "{\"type\":\"plan_completed\",\"planId\":\"long\",\"status\":\"completed\"}");
-        assert_null(compat_plan_known(v, STR_LIT("long")));
+        assert_null(compat_plan_find(v, STR_LIT("long")));
         bt_vocabulary_free(v);
     }
     buf_done(&event);

@@ -1,4 +1,4 @@
-/* A home of its own for each test: files are written there, the environment is clean. */
+/* A home directory per test, with its files and a clean environment. */
 #ifndef TESTS_CONFIG_TEST_H
 #define TESTS_CONFIG_TEST_H
 
@@ -19,7 +19,7 @@
 struct home {
     char dir[64];
     char user[128];   /* the user's file, by the XDG rule */
-    char system[128]; /* stands for /etc/baton/baton.yaml */
+    char system[128]; /* replaces /etc/baton/baton.yaml */
     struct config_request request;
     struct buf notes;
     struct bt_error err;
@@ -112,7 +112,7 @@ static inline void expect_loads(struct home *h)
     }
 }
 
-/* The notes, with the directory of the test written as DIR. */
+/* Compares the notes, with the directory of the test written as DIR. */
 static inline void expect_notes(struct home *h, const char *notes)
 {
     char *got = strdup(buf_cstr(&h->notes));

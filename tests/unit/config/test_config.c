@@ -1,4 +1,4 @@
-/* Where settings come from, which source wins, and what the defaults are. */
+/* The sources of settings, their precedence, and the defaults. */
 #include "tests/unit/config/config_test.h"
 
 #include "supervisor/config/embedded.h"
@@ -46,8 +46,8 @@ static void defaults_are_the_numbers_of_the_requirements(void **state)
     expect_notes(h, "");
 }
 
-/* The table and the schema are two texts; a setting in one and not in the other would be dead or
- * undocumented. */
+/* A setting that is only in the table is undocumented; one that is only in the schema has no
+ * effect. */
 static void schema_and_table_know_the_same_settings_and_defaults(void **state)
 {
     cJSON *schema = cJSON_ParseWithLength((const char *)config_schema_json, config_schema_json_len);
@@ -251,7 +251,7 @@ static void agents_of_the_stronger_file_replace_the_list(void **state)
     assert_string_equal(h->config->agents[0].agent_id, "c");
 }
 
-/* The example is the documentation of the defaults, so it must say the same. */
+/* The example documents the defaults, so it must have the same values. */
 static void the_example_says_the_defaults(void **state)
 {
     struct home *h = *state;

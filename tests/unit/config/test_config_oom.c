@@ -1,9 +1,8 @@
-/* The i-th allocation fails, for every i: a clean BT_NOMEM, nothing leaks (ASan watches), nothing
- * is half loaded. */
+/* Fails the i-th allocation, for every i: BT_NOMEM, no leak (ASan checks), no partial result. */
 #include "tests/unit/config/config_test.h"
 
-/* malloc of our libraries goes through these (linker option --wrap); cJSON's through its hooks;
- * libyaml's stays. */
+/* Calls of malloc in this program go through these (linker option --wrap), cJSON's through its
+ * hooks; libyaml's do not. */
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *at, size_t n);

@@ -1,4 +1,4 @@
-/* Configurations that are wrong: every problem is told, at its file, line and column. */
+/* Invalid configurations: every problem is reported, at its file, line and column. */
 #include "tests/unit/config/config_test.h"
 
 static void all_problems_are_told_at_once_by_line_and_column(void **state)
@@ -264,12 +264,12 @@ static void a_key_that_is_missing_holds_back_its_agent_only(void **state)
                     "variable NO_SUCH_KEY is not set; the agent \"orchestrator\" is not started "
                     "without it\n");
     assert_null(h->config->agents[0].held_back);
-    h->request.only_looks = true;
+    h->request.check_only = true;
     expect_loads(h);
     expect_notes(h, "DIR/baton/baton.yaml:4:8: warning: llm.providers.0.keyEnv: the environment "
                     "variable NO_SUCH_KEY is not set; the agent \"orchestrator\" would not be "
                     "started from this environment\n");
-    h->request.only_looks = false;
+    h->request.check_only = false;
     assert_string_equal(h->config->agents[1].held_back,
                         "llm.providers.0.keyEnv: the environment variable NO_SUCH_KEY is not set");
     assert_int_equal(setenv("NO_SUCH_KEY", "sk-0123456789", 1), 0);

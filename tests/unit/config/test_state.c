@@ -1,5 +1,5 @@
-/* The state directory: how it is found, and its token and endpoints under races, damage and
- * careless modes. */
+/* The state directory: how it is found, and its token and endpoints under races, damage and unsafe
+ * modes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int place_open(void **state)
     return 0;
 }
 
-/* rmdir fails when something was left behind, temporary files above all. */
+/* rmdir fails when a file was left behind, above all a temporary one. */
 static int place_close(void **state)
 {
     struct place *p = *state;

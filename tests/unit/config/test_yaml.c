@@ -1,4 +1,4 @@
-/* The strict YAML reader: what it takes, what it refuses, and where it says the mistake is. */
+/* The strict YAML reader: what it accepts, what it rejects, and the positions that it reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -190,7 +190,7 @@ static void places_follow_pointers_as_far_as_they_lead(void **state)
     cJSON_Delete(tree);
 }
 
-/* Every prefix of a text is either read or refused in order; ASan and UBSan watch. */
+/* Every prefix of a text is either read or rejected; ASan and UBSan check. */
 static void no_prefix_of_a_text_does_harm(void **state)
 {
     static const char text[] =

@@ -1,9 +1,11 @@
-/* What of the engine needs no socket: the cache of results, keys of steps, the plans of a turn. */
+/* What of the engine needs no socket: the cache of results, keys of steps, the plans of a session.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/conversation/conversation.h"
+#include "supervisor/dispatch/keys.h"
+#include "supervisor/engine/engine_internal.h"
 #include "tests/support/cmocka.h"
 
 static void cached_bytes_come_back_and_a_newer_id_takes_the_slot(void **state)
@@ -53,7 +55,7 @@ static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void
     blob_cache_done(&c);
 }
 
-/* A engine with one open plan, whose step came once more under the same id; nothing else is used.
+/* An engine with one open plan, whose step came once more under the same id; nothing else is used.
  */
 static void with_plan(struct engine *engine, struct open_plan *slot, struct plan *plan,
                       struct plan_step *step)
@@ -198,9 +200,9 @@ static void one_pass_finds_what_each_session_finds_by_itself(void **state)
     for (uint32_t i = 0; i < SESSIONS; i++) {
         assert_int_equal(map_put(&at, str_from(m->ids[i]), i), BT_OK);
     }
-    conversation_open_plans(&m->engine, &at, found);
+    open_plans_of_sessions(&m->engine, &at, found);
     for (uint32_t i = 0; i < SESSIONS; i++) {
-        assert_ptr_equal(found[i], conversation_open_plan(&m->engine, str_from(m->ids[i])));
+        assert_ptr_equal(found[i], open_plan_of_session(&m->engine, str_from(m->ids[i])));
         open += found[i] != NULL ? 1 : 0;
     }
     assert_in_range(open, SESSIONS / 2, SESSIONS);

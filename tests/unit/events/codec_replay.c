@@ -519,7 +519,7 @@ static void open_all(struct drive *d)
     for (uint32_t a = 0; a < CODEC_AGENTS; a++) {
         assert_int_equal(registry_agent_add(core_registry(d->core), str_from(NAMES[a]), d->now), a);
     }
-    assert_ok(journal_open_memory(&d->j, &err), err);
+    assert_ok(memory_journal_open(&d->j, &err), err);
 }
 
 static void drive_one(struct drive *d)

@@ -33,7 +33,7 @@ static int fixture_make(void **state, enum kind kind)
     if (kind == KIND_SQLITE) {
         assert_ok(journal_open_sqlite(f->dir, &f->opt, &f->j, &err), err);
     } else {
-        assert_ok(journal_open_memory(&f->j, &err), err);
+        assert_ok(memory_journal_open(&f->j, &err), err);
     }
     *state = f;
     return 0;
@@ -63,7 +63,7 @@ void fixture_reopen(struct fixture *f)
     struct bt_error err;
 
     if (f->kind == KIND_MEMORY) {
-        journal_memory_restart(f->j);
+        memory_journal_restart(f->j);
         return;
     }
     journal_close(f->j);

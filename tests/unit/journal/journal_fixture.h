@@ -12,6 +12,7 @@
 
 #include "protocol/base/buf.h"
 #include "supervisor/journal/journal.h"
+#include "tests/support/memory_journal/memory_journal.h"
 
 enum kind { KIND_SQLITE, KIND_MEMORY };
 
@@ -26,7 +27,7 @@ struct fixture {
 int fixture_sqlite(void **state);
 int fixture_memory(void **state);
 int fixture_done(void **state);
-/* As after a kill and a new start: sqlite by leaving the open batch and opening again. */
+/* Simulates a kill and a new start: for SQLite, drops the open batch and opens again. */
 void fixture_reopen(struct fixture *f);
 void fixture_remove_tree(const char *path);
 
@@ -44,7 +45,7 @@ uint64_t add_event(struct journal *j, uint64_t plan_ix, uint64_t plan_seq, const
 void add_internal(struct journal *j, uint64_t plan_ix, const char *body);
 void commit(struct journal *j);
 
-/* Collects what a read gives: "seq:body " and "(seq):body " for internal rows. */
+/* Collects the rows of a read: "seq:body " and "(seq):body " for internal rows. */
 struct seen {
     char text[4096];
     size_t len;

@@ -1,4 +1,4 @@
-/* What the port promises about plans, asked of both implementations. */
+/* The port's contract for plans, tested on both implementations. */
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <string.h>
@@ -148,7 +148,8 @@ static bool replay_it(const struct journal_plan *p, void *self)
     struct replayed *r = self;
     struct bt_error err;
     assert_ok(journal_replay(r->j, p->ix, see_row, &r->rows, &err), err);
-    assert_memory_equal(p->doc, p->goal.ptr, p->doc_len); /* still valid after the call */
+    /* strings are still valid after the call */
+    assert_memory_equal(p->doc, p->goal.ptr, p->doc_len);
     assert_ok(journal_plan_status(r->j, p->ix, STR_LIT("waiting"), 0, &err), err);
     return true;
 }

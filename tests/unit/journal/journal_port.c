@@ -1,4 +1,4 @@
-/* The promises of the port, asked of both implementations. */
+/* The port's contract, tested on both implementations. */
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <string.h>
@@ -216,12 +216,12 @@ static void a_failed_commit_kills_the_journal_and_its_outcome_is_unknown(void **
 
     for (int kept = 0; kept < 2; kept++) {
         uint64_t seq = add_event(f->j, 0, 0, "x");
-        journal_memory_fail(f->j, 1, kept != 0);
+        memory_journal_fail(f->j, 1, kept != 0);
         assert_int_equal(journal_commit(f->j, &err), BT_IO);
         assert_int_equal(journal_events(f->j, 0, 0, 9, see_row, &s, &err), BT_IO);
         assert_non_null(strstr(err.msg, "on request"));
         assert_int_equal(journal_commit(f->j, &err), BT_IO);
-        journal_memory_restart(f->j);
+        memory_journal_restart(f->j);
         assert_int_equal(journal_next_seq(f->j), kept != 0 ? seq + 1 : seq);
     }
 }

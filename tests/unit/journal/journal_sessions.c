@@ -1,5 +1,4 @@
-/* What the port promises about jobs, sessions, messages and turns, asked of both
- * implementations. */
+/* The port's contract for jobs, sessions, messages and turns, tested on both implementations. */
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <stdio.h>
@@ -160,7 +159,7 @@ static void an_open_turn_is_found_by_what_it_waits_for_and_an_ended_one_by_its_k
                              .body_hash = 42,
                              .asked = 7,
                              .started_wall = 1,
-                             .wish = 12,
+                             .context_blob = 12,
                              .plan = uuid_new()};
     struct journal_turn got;
     struct seen s = {{0}};
@@ -175,7 +174,7 @@ static void an_open_turn_is_found_by_what_it_waits_for_and_an_ended_one_by_its_k
     assert_int_equal(got.asked, 7);
     assert_int_equal(journal_turn(f->j, uuid_new(), &got, &err), BT_NOT_FOUND);
     assert_ok(journal_turn(f->j, t.turn_id, &got, &err), err);
-    assert_int_equal(got.wish, 12);
+    assert_int_equal(got.context_blob, 12);
     got.action = STR_LIT("new_plan");
     got.ended_wall = 9;
     got.answered = 8;

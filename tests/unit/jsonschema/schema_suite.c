@@ -1,8 +1,7 @@
 /*
- * The public JSON Schema test suite, submission 7 (Debian: json-schema-test-suite), against our
- * subset. Every case must behave as the suite says, or stand in the list below with the way in
- * which it does not; a case in the list that starts to behave fails too, so that the list (and the
- * README) stays true.
+ * The public JSON Schema test suite, draft 7 (Debian: json-schema-test-suite), against our subset.
+ * Every case must behave as the suite demands, or be in the list below with its difference. A case
+ * in the list that starts to behave fails too, so that the list and the README stay true.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -22,7 +21,7 @@
 enum { SKIPPED = 77, FILE_BYTES_MAX = 1 << 20 };
 
 enum deviation {
-    REFUSED, /* schema_compile says BT_INVALID */
+    REFUSED, /* schema_compile returns BT_INVALID */
     DIFFERS  /* the verdict is another one */
 };
 
@@ -69,7 +68,7 @@ static const char *text_of(const cJSON *object, const char *name)
     return text == NULL ? "?" : text;
 }
 
-/* What happened to one case: "valid", "invalid", or why there is no verdict. */
+/* Returns the outcome of one case: "valid", "invalid", or why there is no verdict. */
 static const char *verdict_of(const struct schema *s, const cJSON *data)
 {
     struct schema_problem problems[4];

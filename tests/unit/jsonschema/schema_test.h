@@ -1,4 +1,4 @@
-/* One schema, one instance, both as JSON text with ' for ", and what came of it. */
+/* One schema, one instance, both as JSON text with ' for ", and the outcome. */
 #ifndef TESTS_SCHEMA_TEST_H
 #define TESTS_SCHEMA_TEST_H
 
@@ -74,7 +74,7 @@ static inline void expect_valid(const char *schema, const char *instance)
     }
 }
 
-/* "path: message; path: message", or the refusal of the schema. */
+/* "path: message; path: message", or the error of the schema. */
 static inline void expect_said(const char *schema, const char *instance, const char *said)
 {
     struct outcome o = outcome_of(schema, instance);

@@ -1,5 +1,4 @@
-/* What the validator says, and in which order. Verdicts as such are the business of schema_suite.
- */
+/* The validator's messages and their order. schema_suite tests the verdicts. */
 #include "tests/unit/jsonschema/schema_test.h"
 
 static void messages_say_what_was_expected_and_what_came(void **state)

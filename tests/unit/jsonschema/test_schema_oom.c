@@ -1,5 +1,4 @@
-/* The i-th allocation fails, for every i: a clean BT_NOMEM or a correct answer, and nothing leaks
- * (ASan watches). */
+/* The i-th allocation fails, for every i: BT_NOMEM or a correct answer. ASan reports leaks. */
 #include "tests/unit/jsonschema/schema_test.h"
 
 /* malloc of the library under test goes through these (linker option --wrap); cJSON's through its
@@ -66,7 +65,7 @@ static void every_failing_allocation_is_reported(void **state)
             break;
         }
         countdown = -1;
-        /* A message may lose its words to a lack of memory, its verdict never. */
+        /* Without memory a problem may lose its message, never its verdict. */
         assert_true(o.code == BT_NOMEM || (o.compiled && o.code == BT_INVALID && o.n >= 1));
     }
     assert_in_range(i, 10, 499);

@@ -1,4 +1,4 @@
-/* Wrappings off; the one value; does it fit. */
+/* Removes wrappings, finds the one value, checks it against the schema. */
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void reasoning_and_marks_are_taken_off(void **state)
     cleaned("say <think> and </think> in HTML", "say <think> and </think> in HTML");
 }
 
-/* NULL: refused, and why. */
+/* json NULL: rejected, for this reason. */
 static void found(const char *text, const char *json, const char *why)
 {
     cJSON *value = NULL;

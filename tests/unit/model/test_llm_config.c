@@ -1,4 +1,4 @@
-/* Providers out of settings; which URLs and addresses are taken; what tokens cost. */
+/* Reads providers from settings; checks URLs and addresses; computes costs. */
 #include "tests/support/cmocka.h"
 
 #include <arpa/inet.h>
@@ -110,7 +110,7 @@ static void cost_is_by_the_price_table_and_rounded_up(void **state)
         {{.input = 1000, .output = 100}, 1000 * 3 + 100 * 15},
         {{.input = 1000, .output = 0, .cached = 400}, 600 * 3 + 120},
         {{.input = 1, .output = 0, .cached = 1}, 1},
-        {{.input = 10, .output = 0, .cached = 999}, 3}, /* more cached than there are */
+        {{.input = 10, .output = 0, .cached = 999}, 3}, /* more cached tokens than input tokens */
     };
     const struct llm_provider p = {.price = {.input = 3, .output = 15, .cached = 0.3}};
 
@@ -181,7 +181,7 @@ static void add_told(void *of, const char *pointer, const char *said)
 static void told(const char *json, enum bt_code code, const char *expected)
 {
     struct buf said;
-    const struct llm_teller to = {add_told, &said};
+    const struct llm_problem_sink to = {add_told, &said};
     struct bt_error err;
     cJSON *tree = NULL;
 
@@ -243,7 +243,7 @@ static void keys_are_looked_for_as_the_agent_will_see_them(void **state)
     assert_int_equal(setenv("LLM_TEST_SEEN", "sk-0123456789", 1), 0);
     assert_int_equal(setenv("LLM_TEST_HIDDEN", "sk-0123456789", 1), 0);
     missing(",\"keyEnv\":\"LLM_TEST_SEEN\"", own, "", "");
-    assert_non_null(getenv("LLM_TEST_SEEN")); /* the agent is still to get it */
+    assert_non_null(getenv("LLM_TEST_SEEN")); /* the agent still needs it */
     missing(",\"keyEnv\":\"LLM_TEST_SET\"", own, "", "");
     missing(",\"keyEnv\":\"LLM_TEST_HIDDEN\"", own, "/providers/1/keyEnv",
             "the environment variable LLM_TEST_HIDDEN is not set");

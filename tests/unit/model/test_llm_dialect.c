@@ -1,4 +1,4 @@
-/* Bodies out of requests, answers out of bodies, for each dialect; and bodies from hell. */
+/* Request bodies and answers of each dialect; and malformed bodies. */
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>
@@ -26,12 +26,12 @@ static void body(enum llm_dialect d, enum llm_output_mode output_mode, bool with
                             .schema_name = "s",
                             .max_tokens = 50,
                             .temperature = 0.5};
-    struct dialect_ask ask = {.request = &r,
-                              .model = "m",
-                              .output_mode = output_mode,
-                              .quirks = quirks,
-                              .stream = true,
-                              .extra = extra};
+    struct dialect_request ask = {.request = &r,
+                                  .model = "m",
+                                  .output_mode = output_mode,
+                                  .quirks = quirks,
+                                  .stream = true,
+                                  .extra = extra};
     struct bt_error err;
 
     buf_init(out, 100000);
@@ -74,7 +74,8 @@ static void each_body_has_what_its_server_wants(void **state)
         "\"type\":\"json_schema\",\"json_schema\":{\"name\"", true);
     has(LLM_OPENAI, LLM_OUTPUT_MODE_SCHEMA, true, 0, "\"strict\":false", true);
     has(LLM_OPENAI, LLM_OUTPUT_MODE_SCHEMA, true, 0, "\"minimum\":1", true);
-    has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_SCHEMA, true, 0, "minimum", false); /* it refuses bounds */
+    /* this server rejects bounds */
+    has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_SCHEMA, true, 0, "minimum", false);
     has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_SCHEMA, true, 0, "\"additionalProperties\":false", true);
     has(LLM_OPENAI, LLM_OUTPUT_MODE_OBJECT, true, 0, "\"type\":\"json_object\"", true);
     has(LLM_OPENAI, LLM_OUTPUT_MODE_TEXT, true, 0, "response_format", false);
@@ -130,7 +131,7 @@ static void openai_answers_are_read(void **state)
     assert_string_equal(buf_cstr(&a.text), "hello");
     assert_int_equal(a.finish, LLM_FINISH_STOP);
     assert_true(a.usage.known && a.usage.input == 3 && a.usage.output == 2 && a.usage.cached == 1);
-    assert_false(a.done); /* [DONE] says so, or the end */
+    assert_false(a.done); /* [DONE], or the end of the body, ends it */
     dialect_answer_done(&a);
 
     dialect_answer_init(&a, LLM_OPENAI, 1000);

@@ -1,4 +1,4 @@
-/* What servers without strict schemas leave out, or write as null. */
+/* What servers without strict schemas omit, or write as null. */
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const char whole[] =
     "\"properties\":{\"x\":{\"type\":[\"string\",\"null\"]},\"y\":{\"type\":\"object\"}}}},"
     "\"o\":{\"type\":\"string\"},\"p\":{\"enum\":[1,null]}}}";
 
-/* ours == NULL: it does not fit. */
+/* ours NULL: it does not fit. */
 static void expect(const char *said, const char *ours)
 {
     cJSON *tree = parse(whole);

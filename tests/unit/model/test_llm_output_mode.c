@@ -1,4 +1,4 @@
-/* What a refusal teaches. */
+/* What a rejected request teaches. */
 #include "tests/support/cmocka.h"
 
 #include "agents/llm/model/output_mode.h"
@@ -37,7 +37,7 @@ static void forms_go_down_and_quirks_come_once(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct ladder l = {0};
+        struct server_caps l = {0};
         bool learnt = output_mode_learn(&l, rows[i].dialect, rows[i].schema, rows[i].status,
                                         str_from(rows[i].sentence));
         if (learnt != rows[i].learnt || l.output_mode != rows[i].output_mode ||
@@ -50,7 +50,7 @@ static void forms_go_down_and_quirks_come_once(void **state)
 
 static void a_server_that_always_complains_is_asked_a_bounded_number_of_times(void **state)
 {
-    struct ladder l = {0};
+    struct server_caps l = {0};
     unsigned n = 0;
 
     (void)state;

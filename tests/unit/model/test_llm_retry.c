@@ -1,4 +1,4 @@
-/* Again or not, and when; left alone or not. */
+/* Whether and when to retry; when the breaker opens. */
 #include "tests/support/cmocka.h"
 
 #include "agents/llm/model/breaker.h"
@@ -56,13 +56,13 @@ static struct retry_case usual(long status)
                                .deadline = 100000,
                                .base_ms = 500,
                                .max_wait_ms = 20000,
-                               .chance = 123456789};
+                               .random_bits = 123456789};
 }
 
 static void the_status_decides_unless_the_server_says(void **state)
 {
     static const long again[] = {0, 408, 409, 429, 500, 502, 503, 529, 599};
-    static const long never[] = {200, 302, 400, 401, 403, 404, 413, 422, 600};
+    static const long sleep_cond[] = {200, 302, 400, 401, 403, 404, 413, 422, 600};
 
     (void)state;
     for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
@@ -71,8 +71,8 @@ static void the_status_decides_unless_the_server_says(void **state)
         c.should = 0;
         assert_false(retry_decide(&c).again);
     }
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
-        struct retry_case c = usual(never[i]);
+    for (size_t i = 0; i < sizeof sleep_cond / sizeof sleep_cond[0]; i++) {
+        struct retry_case c = usual(sleep_cond[i]);
         assert_false(retry_decide(&c).again);
         c.should = 1;
         assert_true(retry_decide(&c).again);
@@ -90,21 +90,21 @@ static void waits_are_within_attempts_cap_and_deadline(void **state)
     c.after = 20000;
     assert_true(retry_decide(&c).again);
     assert_int_equal(retry_decide(&c).wait_ms, 20000);
-    c.after = 20001; /* longer than anybody here waits: another provider */
+    c.after = 20001; /* longer than max_wait_ms: another provider */
     assert_false(retry_decide(&c).again);
     c.after = 5000;
     c.deadline = 6000;
     assert_false(retry_decide(&c).again);
-    for (uint64_t i = 0; i < 1000; i++) { /* full jitter: from nothing to the step */
+    for (uint64_t i = 0; i < 1000; i++) { /* full jitter: from 0 to the exponential step */
         c = usual(503);
         c.attempts = 100;
         c.attempt = (uint32_t)(i % 40) + 1;
-        c.chance = i * 0x9e3779b97f4a7c15u;
+        c.random_bits = i * 0x9e3779b97f4a7c15u;
         assert_in_range(retry_decide(&c).wait_ms, 0,
                         c.attempt > 6 ? 20000u : 500u << (c.attempt - 1));
     }
     c = usual(503);
-    c.chance = 0;
+    c.random_bits = 0;
     assert_int_equal(retry_decide(&c).wait_ms, 0);
 }
 
@@ -114,24 +114,24 @@ static void breaker_opens_waits_lets_one_through_and_closes(void **state)
 
     (void)state;
     breaker_failed(&b, 10, 0);
-    assert_true(breaker_ask(&b, 11));
+    assert_true(breaker_allow(&b, 11));
     breaker_succeeded(&b);
     breaker_failed(&b, 20, 0);
-    assert_true(breaker_ask(&b, 21)); /* in a row */
+    assert_true(breaker_allow(&b, 21)); /* in a row */
     breaker_failed(&b, 30, 0);
-    assert_false(breaker_ask(&b, 129));
-    assert_true(breaker_ask(&b, 130));
-    assert_false(breaker_ask(&b, 131)); /* one */
-    assert_true(breaker_ask(&b, 230));  /* who was let through never said how it went */
+    assert_false(breaker_allow(&b, 129));
+    assert_true(breaker_allow(&b, 130));
+    assert_false(breaker_allow(&b, 131)); /* one probe */
+    assert_true(breaker_allow(&b, 230));  /* the probe never reported its outcome */
     breaker_failed(&b, 240, 0);
-    assert_false(breaker_ask(&b, 339));
-    assert_true(breaker_ask(&b, 340));
+    assert_false(breaker_allow(&b, 339));
+    assert_true(breaker_allow(&b, 340));
     breaker_succeeded(&b);
-    assert_true(breaker_ask(&b, 341));
-    assert_true(breaker_ask(&b, 341));
+    assert_true(breaker_allow(&b, 341));
+    assert_true(breaker_allow(&b, 341));
     breaker_failed(&b, 400, 5000); /* the server asked for it */
-    assert_false(breaker_ask(&b, 5399));
-    assert_true(breaker_ask(&b, 5400));
+    assert_false(breaker_allow(&b, 5399));
+    assert_true(breaker_allow(&b, 5400));
 }
 
 static void breaker_says_how_long_it_will_be_open(void **state)
@@ -145,9 +145,9 @@ static void breaker_says_how_long_it_will_be_open(void **state)
     assert_true(breaker_is_open(&b));
     assert_int_equal(breaker_left(&b, 11), 99);
     assert_int_equal(breaker_left(&b, 110), 0);
-    assert_true(breaker_ask(&b, 120));
-    assert_int_equal(breaker_left(&b, 121), 99); /* somebody is trying */
-    assert_true(breaker_is_open(&b));            /* and may do so once */
+    assert_true(breaker_allow(&b, 120));
+    assert_int_equal(breaker_left(&b, 121), 99); /* a probe is in progress */
+    assert_true(breaker_is_open(&b));            /* and may probe once */
     breaker_succeeded(&b);
     assert_false(breaker_is_open(&b));
     assert_int_equal(breaker_left(&b, 122), 0);
@@ -160,7 +160,7 @@ static void breaker_without_a_number_never_opens(void **state)
     (void)state;
     for (msec i = 0; i < 100; i++) {
         breaker_failed(&b, i, 100000);
-        assert_true(breaker_ask(&b, i));
+        assert_true(breaker_allow(&b, i));
     }
 }
 

@@ -1,4 +1,4 @@
-/* Schemas for servers that take only some of JSON Schema. */
+/* Schemas for servers that accept only a subset of JSON Schema. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void bounds_are_left_out_and_objects_are_closed(void **state)
            "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"a\":{\"anyOf\":["
            "{\"type\":\"null\"},{\"$ref\":\"#/$defs/x\"}]}},\"$defs\":{\"x\":{\"type\":\"number\"}"
            "}}");
-    /* A member may be called like a word of schemas. */
+    /* A member may have the name of a keyword. */
     expect("{\"type\":\"object\",\"properties\":{\"minimum\":{\"type\":\"number\",\"minimum\":1}}}",
            "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"minimum\":{"
            "\"type\":\"number\"}}}");

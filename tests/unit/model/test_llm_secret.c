@@ -1,4 +1,4 @@
-/* Keys: where they may come from, and out of what they are taken. */
+/* Keys: their sources, and the texts that they are redacted in. */
 #include "tests/support/cmocka.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static int remove_dir(void **state)
     return rmdir(dir);
 }
 
-/* Reads a key out of a file with that content; removes the file. */
+/* Loads a key from a file with that content; removes the file. */
 static enum bt_code from_file(const char *content, mode_t mode, bool credential, struct secrets *s,
                               const char **ret, struct bt_error *err)
 {
@@ -152,7 +152,7 @@ static void keys_are_taken_out_of_texts(void **state)
     redacted(&s, KEY KEY, "[redacted][redacted]");
     redacted(&s, "sk-live\\/0123456789!", "[redacted]!"); /* as JSON writes it */
     redacted(&s, "cut: sk-live/01234", "cut: [redacted]");
-    redacted(&s, "cut: sk-li", "cut: sk-li"); /* too little to be of use */
+    redacted(&s, "cut: sk-li", "cut: sk-li"); /* too short to be useful */
     redacted(&s, "12345678", "[redacted]");
     redacted(&s,
              "1234567812345678123456781234567812345678123456781234567812345678123456781234567"

@@ -1,4 +1,4 @@
-/* Bodies into JSON values, whatever the pieces are that they come in. */
+/* Splits bodies into JSON values, however the bytes are divided. */
 #include "tests/support/cmocka.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "protocol/base/err.h"
 
 struct taken {
-    struct buf all; /* the values, each with a bar behind it */
+    struct buf all; /* the values, each followed by a bar */
     bool chunk;
     bool refuse;
 };
@@ -22,7 +22,7 @@ static enum bt_code take(void *self, struct str json, bool chunk, struct bt_erro
     return t->refuse ? err_set(err, BT_PROTOCOL, "no") : BT_OK;
 }
 
-/* Feeds the text in pieces of n bytes, and once whole; both must give the same. */
+/* Feeds the text in pieces of n bytes, and once whole; both must give the same values. */
 static void expect(const char *text, bool lines, const char *values, bool chunk)
 {
     for (size_t n = 1; n <= strlen(text) + 1; n++) {
@@ -64,7 +64,7 @@ static void lines_are_values(void **state)
 {
     (void)state;
     expect("{\"a\":1}\n{\"b\":2}\r\n\n{\"c\":3}", true, "{\"a\":1}|{\"b\":2}|{\"c\":3}|", true);
-    expect("data: {}\n\n", true, "{}|", true); /* a proxy that made events of it */
+    expect("data: {}\n\n", true, "{}|", true); /* a proxy turned it into events */
 }
 
 static void anything_else_is_one_value(void **state)

@@ -1,4 +1,4 @@
-/* What is told while an answer comes is what the whole answer will be, however it is cut. */
+/* The emitted pieces add up to the final answer, however the input is divided. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -30,10 +30,10 @@ static int drop_key(void **state)
     return 0;
 }
 
-/* What somebody has who joins the pieces, and begins again when told so. */
+/* A subscriber that joins the pieces, and starts over after a reset. */
 struct watcher {
     char text[8192];
-    unsigned anew;
+    unsigned reset;
     unsigned pieces;
 };
 
@@ -41,10 +41,10 @@ static void take(struct text_filter *s, struct watcher *w)
 {
     size_t n;
 
-    if (s->anew) {
+    if (s->reset) {
         w->text[0] = 0;
-        w->anew++;
-        s->anew = false;
+        w->reset++;
+        s->reset = false;
     }
     n = strlen(w->text);
     assert_true(n + s->out.len < sizeof w->text);
@@ -143,15 +143,15 @@ static void text_comes_at_once_and_reasoning_never(void **state)
     (void)state;
     pour("one two three four", 4, NULL, &w);
     assert_in_range(w.pieces, 4, 6);
-    assert_int_equal(w.anew, 0);
+    assert_int_equal(w.reset, 0);
     pour("<think>one two three</think>four", 1, NULL, &w);
-    assert_int_equal(w.anew, 0);
+    assert_int_equal(w.reset, 0);
     assert_string_equal(w.text, "four");
     pour("one two</think>three", 1, NULL, &w);
-    assert_int_equal(w.anew, 1); /* what had come was reasoning after all */
+    assert_int_equal(w.reset, 1); /* the text so far was reasoning */
     assert_string_equal(w.text, "three");
     pour("one two</think>three", 100, NULL, &w);
-    assert_int_equal(w.anew, 0);
+    assert_int_equal(w.reset, 0);
 }
 
 static void random_texts_in_random_pieces_are_the_answer(void **state)
@@ -174,7 +174,7 @@ static void random_texts_in_random_pieces_are_the_answer(void **state)
     }
 }
 
-/* A drip of reasoning, byte by byte: reading it must not begin anew for each byte. */
+/* Reasoning that arrives byte by byte must not be parsed again for each byte. */
 static void long_reasoning_costs_time_linear_in_its_bytes(void **state)
 {
     enum { LONG = 4 * 1024 * 1024 };

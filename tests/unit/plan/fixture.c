@@ -1,6 +1,6 @@
 #include "fixture.h"
 
-#include "supervisor/plan/plan_reader.h"
+#include "supervisor/plan/reader_internal.h"
 
 const struct registry_limits bench_limits = {
     .agents = 64, .instances = 64, .lease_ms = 3000, .suspect_ms = 2000};
@@ -155,14 +155,14 @@ enum bt_code read_json(struct bench *b, const char *json)
 
 struct plan *read_back(struct bench *b)
 {
-    /* Other defaults: the document has to say it all. */
+    /* Other defaults: the document must contain every value. */
     const struct plan_defaults other = {.step = {.max_retries = 9, .on_verify = ON_FAILURE_ASK},
                                         .max_concurrency = 77};
     const struct doc doc = doc_copy(&b->arena, doc_from_buf(&b->normalised));
     struct plan *again = NULL;
     struct buf out;
     buf_init(&out, LIMIT_STEP_BYTES);
-    if (plan_read_again(doc, &other, b->registry, &b->arena, &again, &b->err) != BT_OK ||
+    if (plan_read_canonical(doc, &other, b->registry, &b->arena, &again, &b->err) != BT_OK ||
         plan_write(again, &out, &b->err) != BT_OK) {
         fail_msg("%s in %s", b->err.msg, json_of(b, doc));
     }

@@ -1,6 +1,6 @@
 #include "revise.h"
 
-#include "supervisor/plan/plan_reader.h"
+#include "supervisor/plan/reader_internal.h"
 
 static void put(struct bench *b, struct run *run, struct record rec)
 {
@@ -74,7 +74,7 @@ static bool same_deps(const struct plan *a, const struct plan *b, uint32_t entry
                    a->steps[entry].deps_n * sizeof a->deps[0]) == 0);
 }
 
-/* What holds of old rows whatever the change was. */
+/* What holds for old entries after every change. */
 static void check_rows(struct bench *b, const struct run *run, const struct plan *next)
 {
     const struct plan *old = b->plan;

@@ -4,27 +4,28 @@
 
 #include "fixture.h"
 #include "supervisor/core/run/run.h"
-#include "supervisor/plan/plan_revise.h"
+#include "supervisor/plan/revise.h"
 
 #define TASK "'task':'do something worth doing'"
 
 /* Reads the plan into b->plan and starts its run. */
 struct run *start_run(struct bench *b, const char *json);
-/* The step goes all the way to this status (IN_PROGRESS, or an end). */
+/* Brings the step to this status (IN_PROGRESS, or an end). */
 void move_step(struct bench *b, struct run *run, uint32_t step, enum step_status to);
-/* A step that has begun, or need not begin, ends so. */
+/* Ends a step that has begun, or that need not begin, with this status. */
 void end_step(struct bench *b, struct run *run, uint32_t step, enum step_status to);
 
-/* plan_revise; the code. b->problems and b->err say what is wrong. */
+/* Calls plan_revise and returns the code; see b->problems and b->err. */
 enum bt_code revise(struct bench *b, struct run *run, enum plan_revise_kind kind, struct doc change,
                     struct plan **ret);
-/* Must succeed; rows that the new plan does without are ended first, and the run goes over to it.
- * Checks what has to hold of any revision; b->plan is then the new one. */
+/*
+ * Calls plan_revise, which must succeed. Ends superseded entries, applies the revision to the run,
+ * and checks what holds for every revision. b->plan is the new plan.
+ */
 struct run *revised(struct bench *b, struct run *run, enum plan_revise_kind kind,
                     const char *change);
-/* The same with a plan that is there. */
+/* The same with a given plan. */
 struct run *reuse_results(struct bench *b, struct run *run, struct plan *next);
-/* "a; b<a; c~b" of the entries: '<' what it depends on, '~' the same with afterAnyEnd, '-' in front
- * of superseded ones. */
+/* "a; b<a; c~b": '<' a dependency, '~' one with afterAnyEnd, '-' before a superseded entry. */
 const char *shape(struct bench *b, const struct plan *p);
 #endif

@@ -1,5 +1,4 @@
-/* RELIABILITY, "Bad inputs to survive", Plan submit: a typed refusal, or the plan; never a crash,
- * hang or leak. */
+/* Hostile documents: a typed rejection or the plan; never a crash, a hang or a leak. */
 #include "fixture.h"
 
 #include "protocol/base/clock.h"
@@ -83,8 +82,7 @@ static void timeouts(void **state)
     assert_int_equal(read_json(b, "{'steps':[" STEP("a", ",'timeoutMs':5.0") "]}"), BT_OK);
 }
 
-/* A NaN cannot be written in JSON; the guard refuses it in msgpack; the reader does not rely on
- * that. */
+/* JSON has no NaN, and mp_validate rejects it in msgpack. The reader does not rely on that. */
 static void a_timeout_that_is_not_a_number(void **state)
 {
     struct bench *b = *state;
@@ -143,8 +141,7 @@ static void ids_of_other_types(void **state)
     refused(b, "{'steps':[{'stepId':'','agentId':'calc'," TASK "}]}", PROBLEM_INVALID_FIELD);
     refused(b, "{'steps':[{'stepId':'a b','agentId':'calc'," TASK "}]}", PROBLEM_INVALID_FIELD);
     refused(b, "{'steps':[{'stepId':'a','agentId':7," TASK "}]}", PROBLEM_INVALID_FIELD);
-    /* binary bytes for a string, and integer keys: the guard refuses those, the reader survives
-     * them */
+    /* mp_validate rejects binary bytes for a string and integer keys; the reader survives them */
     buf_init(&plan, 1000);
     doc_put_map(&plan, 1);
     doc_put_cstr(&plan, "steps");
@@ -219,7 +216,7 @@ static void a_chain_of_10000_dependencies_is_read_in_time(void **state)
     }
     const msec start = clock_mono_ms();
     assert_int_equal(read_doc(b, doc_from_buf(&plan)), BT_OK);
-    assert_true(clock_mono_ms() - start < 5000); /* some 30 ms as released */
+    assert_true(clock_mono_ms() - start < 5000); /* some 30 ms in a release build */
     assert_int_equal(b->plan->n_edges, 9999);
     buf_done(&plan);
 }
@@ -291,8 +288,8 @@ static void nothing_of_a_name_reaches_the_terminal_raw(void **state)
     }
 }
 
-/* Every prefix and every flipped byte of a good plan that the guard lets through is read or
- * refused. */
+/* Every prefix and every flipped byte of a valid plan that mp_validate accepts is read or rejected.
+ */
 static void damaged_documents_are_read_or_refused(void **state)
 {
     struct bench *b = *state;
@@ -306,7 +303,7 @@ static void damaged_documents_are_read_or_refused(void **state)
     uint32_t passed = 0;
     for (size_t at = 0; at < good.len; at++) {
         for (uint32_t bit = 0; bit < 9; bit++) {
-            /* bit 8: cut here instead */
+            /* bit 8: cut here */
             const size_t len = bit == 8 ? at : good.len;
             uint8_t *bytes = malloc(len + 1);
             struct arena arena = {0};

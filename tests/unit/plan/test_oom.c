@@ -1,12 +1,14 @@
-/* The i-th allocation fails, and every later one, for every i: BT_NOMEM or a correct answer, and
- * nothing leaks (ASan watches). malloc of the code under test goes through the linker's --wrap,
- * cJSON's through its hooks. */
+/*
+ * The i-th allocation and all later ones fail, for every i: BT_NOMEM or a correct answer, and no
+ * leak (ASan). malloc of the code under test goes through the linker's --wrap, cJSON's through its
+ * hooks.
+ */
 #include <cjson/cJSON.h>
 
 #include "revise.h"
 #include "supervisor/keyword/planner.h"
+#include "supervisor/plan/diff.h"
 #include "supervisor/plan/expand.h"
-#include "supervisor/plan/plan_diff.h"
 #include "supervisor/plan/recipe.h"
 
 void *__real_malloc(size_t n);
@@ -46,7 +48,7 @@ static void *hooked_malloc(size_t n)
     return __wrap_malloc(n);
 }
 
-/* What is tried; the document was made before memory ran out. */
+/* The call that is tested; its document was made before memory ran out. */
 struct trial {
     struct bench *b;
     struct doc doc, values;
@@ -99,7 +101,7 @@ static enum bt_code try_recipe(struct trial *t)
     return recipe_fill(t->doc, t->values, &t->out, &t->b->err);
 }
 
-/* Described, checked, and compared with what it was. */
+/* Described, checked, and compared with the original. */
 static enum bt_code try_recipe_check(struct trial *t)
 {
     struct recipe_about about;
@@ -155,7 +157,7 @@ static void reading_a_plan_survives_every_failing_allocation(void **state)
           "1");
 }
 
-/* A plan yet to be made, and then its answer. */
+/* A pending plan, and then its answer. */
 static enum bt_code try_pending(struct trial *t)
 {
     static const struct str constraint[] = {{"stay local", 10}};

@@ -67,7 +67,7 @@ static void an_input_that_looks_like_a_template_is_not_filled_again(void **state
     assert_non_null(strstr(fill(b, recipe, "{'file':'{{inputs.n}}'}"), "'path':'{{inputs.n}}'"));
 }
 
-/* Who gives a value must not get at what other steps found. */
+/* A value cannot name the results of other steps. */
 static void a_value_cannot_name_results(void **state)
 {
     struct bench *b = *state;
@@ -106,7 +106,7 @@ static void a_recipe_says_what_it_takes(void **state)
     assert_true(str_is(about.inputs[0].type, "string"));
     assert_true(str_is(about.inputs[0].description, "which one"));
     assert_false(about.inputs[1].required); /* it has a default */
-    assert_string_equal(json_of(b, about.inputs[1].preset), "3");
+    assert_string_equal(json_of(b, about.inputs[1].default_value), "3");
     assert_true(str_is(about.inputs[2].type, "one of fast, slow"));
     assert_true(str_is(about.inputs[3].type, "string or null"));
     assert_true(str_is(about.inputs[4].type, "any"));
@@ -213,7 +213,7 @@ static void what_is_wrong_with_a_recipe_is_told_at_once(void **state)
     }
 }
 
-/* A recipe whose inputs have no defaults is checked for what they cannot change. */
+/* A recipe whose inputs have no defaults is checked for what the inputs cannot change. */
 static void what_depends_on_inputs_is_not_held_against_a_recipe(void **state)
 {
     struct bench *b = *state;

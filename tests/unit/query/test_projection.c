@@ -4,7 +4,7 @@
 
 #include "supervisor/engine/row_body.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/query/hiprojection.h"
+#include "supervisor/query/history.h"
 #include "supervisor/query/projection.h"
 #include "tests/support/cmocka.h"
 
@@ -40,7 +40,7 @@ static void row(struct telling *t, const char *type, const char *json)
     r.seq = r.plan_seq = ++t->seq;
     r.body = body.at;
     r.body_len = body.len;
-    assert_int_equal(projection_tell(&t->projection, &t->scratch, &r, &err), BT_OK);
+    assert_int_equal(projection_apply(&t->projection, &t->scratch, &r, &err), BT_OK);
     assert_true(history_row(&t->projection, &r, &t->history));
     arena_reset(&t->scratch);
     buf_done(&body);

@@ -110,7 +110,7 @@ static void why_an_agent_gave_up_is_kept_also_when_one_registers(void **state)
     assert_int_equal(registry_agent_view(r, a).failure.len, REGISTRY_FAILURE_BYTES - 1);
     registry_agent_failed(r, a, STR_LIT("exit code 2"));
     assert_true(str_is(registry_agent_view(r, a).failure, "exit code 2"));
-    registry_remove(r, ready(r, a, 1, 2, 1), 5); /* a guest */
+    registry_remove(r, ready(r, a, 1, 2, 1), 5); /* an instance that a person started */
     assert_true(str_is(registry_agent_view(r, a).failure, "exit code 2"));
     registry_agent_failed(r, a, STR_LIT("exit code 3"));
     registry_agent_failed(r, a, STR_LIT(""));

@@ -1,4 +1,4 @@
-/* The machine of one breaker: every input in every state. */
+/* The state machine of one breaker: every input in every state. */
 #include "fixture.h"
 
 #include "registry/breaker.h"
@@ -63,12 +63,12 @@ static void it_opens_after_so_many_failures_in_a_row_and_no_sooner(void **state)
     }
     breaker_move(&b, &three, BREAKER_IN_FAILURE, 10);
     breaker_move(&b, &three, BREAKER_IN_FAILURE, 20);
-    assert_true(breaker_may_work(&b));
+    assert_true(breaker_allows_work(&b));
     assert_true(breaker_move(&b, &three, BREAKER_IN_FAILURE, 30));
     assert_int_equal(b.state, BREAKER_OPEN);
     assert_int_equal(b.until, 130);
     assert_int_equal(b.failures, 3);
-    assert_false(breaker_may_work(&b));
+    assert_false(breaker_allows_work(&b));
 }
 
 static void each_opening_without_a_closing_waits_longer_up_to_the_maximum(void **state)
@@ -125,20 +125,20 @@ static void only_failures_of_the_agent_itself_count(void **state)
     uint32_t fails = 0;
     (void)state;
     for (uint32_t c = 0; c < CLASS_COUNT; c++) {
-        fails += breaker_verdict(c) == BREAKER_FAILS ? 1 : 0;
+        fails += breaker_verdict(c) == BREAKER_VERDICT_FAILURE ? 1 : 0;
     }
     assert_int_equal(fails, 5);
-    assert_int_equal(breaker_verdict(CLASS_SERVICE_UNAVAILABLE), BREAKER_FAILS);
-    assert_int_equal(breaker_verdict(CLASS_TIMEOUT), BREAKER_FAILS);
-    assert_int_equal(breaker_verdict(CLASS_AGENT_CRASHED), BREAKER_FAILS);
-    assert_int_equal(breaker_verdict(CLASS_REPLY_LOST), BREAKER_FAILS);
-    assert_int_equal(breaker_verdict(CLASS_PROTOCOL_ERROR), BREAKER_FAILS);
-    assert_int_equal(breaker_verdict(CLASS_NONE), BREAKER_WORKS);
-    assert_int_equal(breaker_verdict(CLASS_VALIDATION_ERROR), BREAKER_WORKS);
-    assert_int_equal(breaker_verdict(CLASS_RESOURCE_NOT_FOUND), BREAKER_WORKS);
-    assert_int_equal(breaker_verdict(CLASS_VERIFICATION_FAILED), BREAKER_WORKS);
-    assert_int_equal(breaker_verdict(CLASS_RATE_LIMITED), BREAKER_SAYS_NOTHING);
-    assert_int_equal(breaker_verdict(CLASS_CANCELLED), BREAKER_SAYS_NOTHING);
+    assert_int_equal(breaker_verdict(CLASS_SERVICE_UNAVAILABLE), BREAKER_VERDICT_FAILURE);
+    assert_int_equal(breaker_verdict(CLASS_TIMEOUT), BREAKER_VERDICT_FAILURE);
+    assert_int_equal(breaker_verdict(CLASS_AGENT_CRASHED), BREAKER_VERDICT_FAILURE);
+    assert_int_equal(breaker_verdict(CLASS_REPLY_LOST), BREAKER_VERDICT_FAILURE);
+    assert_int_equal(breaker_verdict(CLASS_PROTOCOL_ERROR), BREAKER_VERDICT_FAILURE);
+    assert_int_equal(breaker_verdict(CLASS_NONE), BREAKER_VERDICT_SUCCESS);
+    assert_int_equal(breaker_verdict(CLASS_VALIDATION_ERROR), BREAKER_VERDICT_SUCCESS);
+    assert_int_equal(breaker_verdict(CLASS_RESOURCE_NOT_FOUND), BREAKER_VERDICT_SUCCESS);
+    assert_int_equal(breaker_verdict(CLASS_VERIFICATION_FAILED), BREAKER_VERDICT_SUCCESS);
+    assert_int_equal(breaker_verdict(CLASS_RATE_LIMITED), BREAKER_VERDICT_IGNORED);
+    assert_int_equal(breaker_verdict(CLASS_CANCELLED), BREAKER_VERDICT_IGNORED);
 }
 
 static void people_see_three_states(void **state)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 static const struct registry_limits guarded = {.agents = 4,
                                                .instances = 8,
@@ -27,7 +27,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* With a control lane: it can be asked. */
+/* With a control lane, so it can be pinged. */
 static uint32_t up(struct registry *r, uint32_t agent, uint8_t n, uint32_t capacity, msec now)
 {
     const uint32_t slot = ready(r, agent, n, capacity, now);
@@ -137,7 +137,7 @@ static void a_trial_that_was_called_off_makes_room_for_another(void **state)
     (void)registry_breaker_due(r, 1100);
     (void)registry_breaker_probed(r, s, true, 1100);
     const uint32_t trial = registry_take(r, s);
-    registry_release(r, s, early); /* an attempt of before decides nothing */
+    registry_release(r, s, early); /* an older attempt decides nothing */
     assert_int_equal(registry_select(r, a), REGISTRY_NONE);
     (void)result(r, s, CLASS_CANCELLED, 1110);
     assert_int_equal(registry_select(r, a), REGISTRY_NONE);
@@ -251,7 +251,7 @@ static void an_agent_whose_instances_are_all_open_is_open(void **state)
     assert_int_equal(agent_state(r, a), BREAKER_CLOSED);
 }
 
-/* A process that crashes again and again comes back as another instance each time. */
+/* A process that crashes again and again returns as another instance each time. */
 static void crashes_of_incarnations_that_are_gone_open_the_agent(void **state)
 {
     struct registry *r = *state;
@@ -266,7 +266,7 @@ static void crashes_of_incarnations_that_are_gone_open_the_agent(void **state)
         }
     }
     assert_int_equal(agent_state(r, a), BREAKER_OPEN);
-    assert_int_equal(registry_breaker_due(r, 1100), REGISTRY_NONE); /* nobody is there */
+    assert_int_equal(registry_breaker_due(r, 1100), REGISTRY_NONE); /* no instance is there */
     assert_int_equal(registry_deadline(r), 1200);
     const uint32_t s = up(r, a, 9, 1, 1150);
     assert_int_equal(state_of(r, s), BREAKER_CLOSED);
@@ -315,7 +315,7 @@ static void an_agents_trial_that_left_with_its_instance_makes_room(void **state)
         fail_times(r, slots[i], 1, 1000);
     }
     assert_int_equal(registry_breaker_due(r, 1100), slots[0]);
-    registry_remove(r, slots[0], 1101); /* whoever was asked has gone: no answer */
+    registry_remove(r, slots[0], 1101); /* the instance that was pinged has gone: no answer */
     assert_int_equal(registry_agent_view(r, a).breaker.retry_at, 1301);
     assert_int_equal(registry_breaker_due(r, 1301), slots[1]);
     assert_int_equal(registry_breaker_probed(r, slots[1], true, 1301), a);
@@ -373,7 +373,7 @@ static void the_block_may_be_copied(void **state)
     free(copy);
 }
 
-/* ---- random histories: what the rows say must be what a scan finds ---- */
+/* ---- random histories: the entries must agree with a scan ---- */
 
 static void counts_hold(const struct registry *r, uint32_t seed, uint32_t turn)
 {
@@ -381,31 +381,32 @@ static void counts_hold(const struct registry *r, uint32_t seed, uint32_t turn)
     uint32_t listed = 0;
     uint32_t waiting = 0;
     for (uint32_t ix = 0; ix < guarded.instances + guarded.agents; ix++) {
-        const struct breaker_row *row = &registry_breaker_rows(r)[ix];
-        const bool waits = row->b.state == BREAKER_OPEN || row->b.state == BREAKER_PROBING;
+        const struct breaker_entry *entry = &registry_breaker_entries(r)[ix];
+        const bool waits = entry->b.state == BREAKER_OPEN || entry->b.state == BREAKER_PROBING;
         waiting += waits ? 1 : 0;
-        earliest = row->b.until < earliest ? row->b.until : earliest;
-        if (waits != (row->list != REGISTRY_NONE)) {
+        earliest = entry->b.until < earliest ? entry->b.until : earliest;
+        if (waits != (entry->list != REGISTRY_NONE)) {
             fail_msg("seed %u turn %u: row %u waits in no list", seed, turn, ix);
         }
     }
     for (uint32_t l = 0; l < BREAKER_LISTS; l++) {
         for (uint32_t ix = r->breaker_first[l]; ix != REGISTRY_NONE;
-             ix = registry_breaker_rows(r)[ix].next) {
+             ix = registry_breaker_entries(r)[ix].next) {
             listed++;
         }
     }
     for (uint32_t a = 0; a < registry_agents(r); a++) {
-        uint32_t broken = 0;
+        uint32_t n_not_closed = 0;
         for (uint32_t s = 0; s < registry_instances(r); s++) {
             struct instance_view v;
-            broken += registry_instance_view(r, s, &v) && v.agent == a &&
-                              v.breaker.state != BREAKER_CLOSED
-                          ? 1
-                          : 0;
+            n_not_closed += registry_instance_view(r, s, &v) && v.agent == a &&
+                                    v.breaker.state != BREAKER_CLOSED
+                                ? 1
+                                : 0;
         }
-        if (broken != registry_agent_rows(r)[a].broken) {
-            fail_msg("seed %u turn %u: agent %u has %u open instances", seed, turn, a, broken);
+        if (n_not_closed != registry_agent_entries(r)[a].n_not_closed) {
+            fail_msg("seed %u turn %u: agent %u has %u open instances", seed, turn, a,
+                     n_not_closed);
         }
     }
     if (listed != waiting || earliest != registry_breaker_deadline(r)) {
@@ -447,7 +448,7 @@ static void a_random_turn(struct registry *r, uint32_t *x, uint64_t lanes[8], ms
     }
 }
 
-/* Takes the one attempt that a half-open instance gets, and sees that it gets no second. */
+/* Takes the one attempt that a half-open instance gets, and checks that it gets no second one. */
 static uint32_t try_out(struct registry *r, uint64_t lanes[8], uint32_t slot)
 {
     const uint32_t agent = view_of(r, slot).agent;

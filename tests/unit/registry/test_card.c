@@ -28,8 +28,7 @@ static void reserved_names_are_refused_in_any_case(void **state)
     (void)state;
     assert_int_equal(check_id("supervisor"), CARD_ID_RESERVED);
     assert_int_equal(check_id("SuperVisor"), CARD_ID_RESERVED);
-    assert_int_equal(check_id("orchestrator"),
-                     CARD_OK); /* whoever answers for the daemon's models */
+    assert_int_equal(check_id("orchestrator"), CARD_OK); /* the agent for the daemon's models */
     assert_int_equal(check_id("user"), CARD_ID_RESERVED);
     assert_int_equal(check_id("system"), CARD_ID_RESERVED);
     assert_int_equal(check_id("*"), CARD_ID_RESERVED);

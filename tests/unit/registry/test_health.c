@@ -28,7 +28,7 @@ static void a_heartbeat_renews_the_lease(void **state)
     struct registry *r = *state;
     const uint32_t s = registry_register(r, add(r, "a", 0), id_of(1), 1, 1000);
     enum health h;
-    assert_false(registry_seen(r, s, 1150));
+    assert_false(registry_renew_lease(r, s, 1150));
     assert_int_equal(registry_deadline(r), 1350);
     assert_int_equal(registry_expire(r, 1349, &h), REGISTRY_NONE);
     assert_int_equal(registry_expire(r, 1350, &h), s);
@@ -40,8 +40,8 @@ static void a_heartbeat_clears_suspicion_and_says_so_once(void **state)
     const uint32_t s = registry_register(r, add(r, "a", 0), id_of(1), 1, 1000);
     enum health h;
     registry_expire(r, 1250, &h);
-    assert_true(registry_seen(r, s, 1260));
-    assert_false(registry_seen(r, s, 1261));
+    assert_true(registry_renew_lease(r, s, 1260));
+    assert_false(registry_renew_lease(r, s, 1261));
     assert_int_equal(view_of(r, s).health, HEALTH_HEALTHY);
     assert_int_equal(registry_deadline(r), 1461);
 }
@@ -64,7 +64,7 @@ static void the_longest_silent_comes_first(void **state)
     const uint32_t s0 = registry_register(r, a, id_of(1), 1, 1000);
     const uint32_t s1 = registry_register(r, a, id_of(2), 1, 1010);
     const uint32_t s2 = registry_register(r, a, id_of(3), 1, 1020);
-    registry_seen(r, s0, 1030);
+    registry_renew_lease(r, s0, 1030);
     enum health h;
     assert_int_equal(registry_deadline(r), 1210);
     assert_int_equal(registry_expire(r, 1400, &h), s1);
@@ -97,7 +97,7 @@ static void time_never_runs_back(void **state)
     const uint32_t s0 = registry_register(r, a, id_of(1), 1, 1000);
     const uint32_t s1 = registry_register(r, a, id_of(2), 1, 500);
     assert_int_equal(view_of(r, s1).last_seen, 1000);
-    registry_seen(r, s0, 900);
+    registry_renew_lease(r, s0, 900);
     assert_int_equal(view_of(r, s0).last_seen, 1000);
 }
 
@@ -106,13 +106,13 @@ static void word_from_a_free_slot_changes_nothing(void **state)
     struct registry *r = *state;
     const uint32_t s = registry_register(r, add(r, "a", 0), id_of(1), 1, 1000);
     registry_remove(r, s, 1001);
-    assert_false(registry_seen(r, s, 1002));
-    assert_false(registry_seen(r, 3, 1002));
+    assert_false(registry_renew_lease(r, s, 1002));
+    assert_false(registry_renew_lease(r, 3, 1002));
     registry_drain(r, s);
     assert_true(registry_deadline(r) == MSEC_NEVER);
 }
 
-/* The deadline never lies: nothing is due before it, something is due at it. */
+/* The deadline is exact: nothing is due before it, something is due at it. */
 static void the_deadline_is_exact_through_random_histories(void **state)
 {
     struct registry *r = *state;
@@ -137,7 +137,7 @@ static void the_deadline_is_exact_through_random_histories(void **state)
         if ((x & 0x70) == 0) {
             registry_register(r, a, id_of((uint8_t)((x >> 12) % 6)), 1, now);
         } else if ((x & 0x40) != 0) {
-            registry_seen(r, pick, now);
+            registry_renew_lease(r, pick, now);
         } else if ((x & 0x30) == 0x30) {
             registry_remove(r, pick, now);
         }

@@ -78,7 +78,8 @@ static void a_full_registry_refuses_a_new_instance_but_takes_a_known_one_back(vo
     assert_int_equal(registry_register(r, a, id_of(4), 1, 2), 3);
 }
 
-/* Finding by id stays right through every order of coming and going (backward-shift deletion). */
+/* Lookup by id stays right through every order of additions and removals (backward-shift deletion).
+ */
 static void ids_are_found_through_random_churn(void **state)
 {
     struct registry *r = *state;
@@ -219,7 +220,7 @@ static void draining_suspect_and_disabled_get_no_new_work(void **state)
     enum health h;
     assert_int_equal(registry_expire(r, 201, &h), s);
     assert_int_equal(registry_select(r, a), REGISTRY_NONE);
-    registry_seen(r, s, 202);
+    registry_renew_lease(r, s, 202);
     assert_int_equal(registry_select(r, a), s);
     registry_drain(r, s);
     assert_int_equal(registry_select(r, a), REGISTRY_NONE);

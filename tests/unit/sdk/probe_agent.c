@@ -1,4 +1,4 @@
-/* The agent that test_sdk_agent drives: what a handler may do, well and badly. */
+/* The agent for test_sdk_agent: correct and incorrect handlers. */
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static void echo(struct bt_step *step, void *self)
                        bt_step_attempt(step));
 }
 
-/* Works until it is cancelled, and says how far it is. */
+/* Works until it is cancelled, and reports progress. */
 static void work(struct bt_step *step, void *self)
 {
     int ms = (int)bt_step_param_number(step, "ms", 10000);
@@ -27,7 +27,7 @@ static void work(struct bt_step *step, void *self)
     }
 }
 
-/* Says its answer while it makes it, faster than it travels. */
+/* Streams its answer faster than it can be sent. */
 static void stream(struct bt_step *step, void *self)
 {
     char line[16];

@@ -38,7 +38,7 @@ struct world {
     uint32_t registered, drained, deregistered, progress, late;
     char late_text[64];
     char streamed[8192];      /* the texts of all progress, joined */
-    struct link_event answer; /* of the lane waited for */
+    struct link_event answer; /* of the lane that serve() waits for */
 };
 
 static struct world w;
@@ -68,7 +68,8 @@ static void on_register(struct link_event *ev, struct msg_reader *r, struct str 
     assert_int_equal(m.capacity, 2);
     (void)snprintf(w.endpoint, sizeof w.endpoint, "%.*s", STR_ARG(m.endpoint));
     if (w.registered > 0) {
-        assert_true(str_is(m.session_key, w.key)); /* the same session over a reconnect */
+        /* the session key is the same after a reconnect */
+        assert_true(str_is(m.session_key, w.key));
         assert_true(str_is(m.instance_id, w.instance));
     }
     (void)snprintf(w.key, sizeof w.key, "%.*s", STR_ARG(m.session_key));
@@ -185,7 +186,7 @@ static void send_lane(struct link_lane *lane, enum wire_form form, enum msg_type
     buf_done(&out);
 }
 
-/* The code of the answer; fills the body when it is BT_OK. The reader is the caller's to end. */
+/* The code of the answer; fills the body when it is BT_OK. The caller ends the reader. */
 static enum bt_code read_answer(struct msg_reader *r, enum msg_type type, void *body)
 {
     struct str bytes = link_msg_bytes(w.answer.msg);
@@ -268,7 +269,7 @@ static int tear_down(void **state)
         (void)unlink(path);
     }
     (void)rmdir(w.dir);
-    return 0; /* the link is left: its sockets carried traffic a moment ago */
+    return 0; /* the link is not freed: its sockets carried traffic a moment ago */
 }
 
 static struct msg_step_execute step_of(const char *skill, const char *key, struct buf *params)
@@ -355,7 +356,7 @@ static void a_question_is_never_taken_for_the_step(void **state)
     send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
     expect_refused(w.lanes[0], BT_NOT_FOUND);
     m.purpose = STR_LIT("gate");
-    m.skill = STR_LIT("gate"); /* which this agent does not have */
+    m.skill = STR_LIT("gate"); /* a skill that this agent lacks */
     send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
     expect_refused(w.lanes[0], BT_NOT_FOUND);
     m.purpose = STR_LIT("something new");
@@ -432,8 +433,8 @@ static void a_cancel_reaches_the_handler_and_the_lane_is_answered(void **state)
     assert_true(serve(NULL, &w.progress, 1));
     send_lane(w.lanes[2], WIRE_MSGPACK, MSG_step_cancel, &cancel);
     for (int i = 0; i < 2; i++) {
-        /* The two answers come in either order; a lane that was not waited for loses its event
-         * here. */
+        /* The two answers come in either order; serve() drops the event of a lane that it does not
+         * wait for. */
         assert_true(serve(w.lanes[i == 0 ? 2 : 0], NULL, 0));
         if (i == 0) {
             assert_int_equal(read_answer(&r, MSG_step_state, &s), BT_OK);
@@ -472,7 +473,7 @@ static void a_new_supervisor_gets_the_result_of_the_old_ones_step(void **state)
     (void)state;
     send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
     assert_true(serve(NULL, &w.progress, 1));
-    /* The old supervisor goes silent; the new one listens elsewhere. */
+    /* The old supervisor stops answering; the new one listens elsewhere. */
     assert_int_equal(link_new(128, &w.link, &err), BT_OK);
     assert_ptr_not_equal(old, w.link);
     start_control();

@@ -34,7 +34,7 @@ static const struct agent_state_action *did(enum agent_state_action_type type)
     return NULL;
 }
 
-/* Lets time pass to the next deadline and ticks. */
+/* Advances the clock to the next deadline and sends a tick. */
 static void pass_to_deadline(void)
 {
     msec at = agent_state_deadline(&w.s);
@@ -75,12 +75,12 @@ static uint32_t start(const char *key, uint32_t attempt, uint64_t epoch, uint64_
 {
     execute(key, attempt, epoch, request);
     assert_non_null(did(DO_RUN));
-    return did(DO_RUN)->row;
+    return did(DO_RUN)->slot;
 }
 
-static void finish(uint32_t row, uint64_t bytes)
+static void finish(uint32_t slot, uint64_t bytes)
 {
-    feed((struct agent_state_event){.type = AGENT_STATE_FINISHED, .row = row, .bytes = bytes});
+    feed((struct agent_state_event){.type = AGENT_STATE_FINISHED, .slot = slot, .bytes = bytes});
 }
 
 static void expect_refused(enum bt_code code, uint64_t request)
@@ -94,44 +94,44 @@ static void expect_refused(enum bt_code code, uint64_t request)
 
 static void a_step_runs_and_its_lane_is_answered(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
-    finish(row, 10);
+    finish(slot, 10);
     assert_non_null(did(DO_ANSWER_RESULT));
     assert_int_equal(did(DO_ANSWER_RESULT)->request, 100);
-    assert_null(did(DO_RESULT)); /* the lane has it; nothing travels twice */
+    assert_null(did(DO_RESULT)); /* the answer carried it; it is not sent twice */
 }
 
 static void a_running_attempt_is_joined_not_run_twice(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     execute("p/1/a", 1, 7, 101);
     expect_refused(BT_CONFLICT, 100);
-    finish(row, 10);
+    finish(slot, 10);
     assert_int_equal(did(DO_ANSWER_RESULT)->request, 101);
     assert_int_equal(w.s.running, 0);
 }
 
 static void a_done_attempt_is_answered_from_the_kept_result(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
-    finish(row, 10);
+    finish(slot, 10);
     execute("p/1/a", 1, 7, 101);
     assert_null(did(DO_RUN));
     assert_int_equal(did(DO_ANSWER_RESULT)->request, 101);
-    assert_int_equal(did(DO_ANSWER_RESULT)->row, row);
+    assert_int_equal(did(DO_ANSWER_RESULT)->slot, slot);
 }
 
 static void the_next_attempt_runs_and_settles_the_one_before(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
-    finish(row, 10);
+    finish(slot, 10);
     (void)start("p/1/a", 2, 7, 101);
-    assert_int_equal(did(DO_FORGET)->row, row);
-    assert_int_equal(agent_state_find(&w.s, STR_LIT("p/1/a"), 1), AGENT_STATE_NO_ROW);
+    assert_int_equal(did(DO_RELEASE)->slot, slot);
+    assert_int_equal(agent_state_find(&w.s, STR_LIT("p/1/a"), 1), AGENT_STATE_NO_SLOT);
 }
 
 static void an_old_or_foreign_epoch_is_refused(void **state)
@@ -173,49 +173,49 @@ static void over_capacity_is_busy(void **state)
 
 static void the_lease_is_renewed_and_orders_are_obeyed(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     struct agent_state_order order = {.key = STR_LIT("p/1/a"), .grace_ms = 500};
     (void)state;
     pass_to_deadline();
     assert_non_null(did(DO_HEARTBEAT));
     feed((struct agent_state_event){
         .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = 1});
-    assert_int_equal(did(DO_CANCEL)->row, row);
+    assert_int_equal(did(DO_CANCEL)->slot, slot);
     pass_to_deadline();
-    assert_true(w.s.rows[row].overdue);
-    finish(row, 1); /* always answered, also after a cancel */
+    assert_true(w.s.slots[slot].overdue);
+    finish(slot, 1); /* every lane request is answered, also after a cancel */
     assert_int_equal(did(DO_ANSWER_RESULT)->request, 100);
 }
 
 static void a_cancel_on_the_lane_flags_once_and_tells_the_state(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     feed((struct agent_state_event){
         .type = AGENT_STATE_CANCEL, .key = STR_LIT("p/1/a"), .grace_ms = 500, .request = 200});
-    assert_int_equal(did(DO_CANCEL)->row, row);
-    assert_int_equal(did(DO_ANSWER_STATE)->row, row);
+    assert_int_equal(did(DO_CANCEL)->slot, slot);
+    assert_int_equal(did(DO_ANSWER_STATE)->slot, slot);
     feed((struct agent_state_event){
         .type = AGENT_STATE_CANCEL, .key = STR_LIT("p/1/a"), .grace_ms = 500, .request = 201});
     assert_null(did(DO_CANCEL));
     feed((struct agent_state_event){
         .type = AGENT_STATE_CANCEL, .key = STR_LIT("x"), .request = 202});
-    assert_int_equal(did(DO_ANSWER_STATE)->row, AGENT_STATE_NO_ROW);
+    assert_int_equal(did(DO_ANSWER_STATE)->slot, AGENT_STATE_NO_SLOT);
 }
 
 static void a_query_tells_running_done_and_unknown(void **state)
 {
-    uint32_t row = start("p/1/a", 3, 7, 100);
+    uint32_t slot = start("p/1/a", 3, 7, 100);
     (void)state;
     feed((struct agent_state_event){
         .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .attempt = 3, .request = 200});
-    assert_int_equal(did(DO_ANSWER_STATE)->row, row);
+    assert_int_equal(did(DO_ANSWER_STATE)->slot, slot);
     feed((struct agent_state_event){
         .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .attempt = 2, .request = 201});
-    assert_int_equal(did(DO_ANSWER_STATE)->row, AGENT_STATE_NO_ROW);
+    assert_int_equal(did(DO_ANSWER_STATE)->slot, AGENT_STATE_NO_SLOT);
     feed((struct agent_state_event){
         .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .request = 202});
-    assert_int_equal(did(DO_ANSWER_STATE)->row, row);
+    assert_int_equal(did(DO_ANSWER_STATE)->slot, slot);
 }
 
 static void reconnect(uint64_t epoch)
@@ -231,29 +231,29 @@ static void reconnect(uint64_t epoch)
 
 static void a_result_of_an_older_epoch_is_also_sent_by_control(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     reconnect(8);
-    finish(row, 10);
-    assert_non_null(did(DO_ANSWER_RESULT)); /* the lane is answered, even if nobody listens */
-    assert_int_equal(did(DO_RESULT)->row, row);
+    finish(slot, 10);
+    assert_non_null(did(DO_ANSWER_RESULT)); /* answered, even if the sender is gone */
+    assert_int_equal(did(DO_RESULT)->slot, slot);
     feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = true});
-    assert_int_equal(w.s.rows[row].undelivered, false);
+    assert_int_equal(w.s.slots[slot].undelivered, false);
 }
 
 static void a_result_from_the_time_without_a_supervisor_waits_for_registration(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
-    finish(row, 10);
+    finish(slot, 10);
     assert_null(did(DO_RESULT));
     while (did(DO_DIAL) == NULL) {
         pass_to_deadline();
     }
     feed((struct agent_state_event){.type = AGENT_STATE_UP});
     registered(8);
-    assert_int_equal(did(DO_RESULT)->row, row);
+    assert_int_equal(did(DO_RESULT)->slot, slot);
     feed((struct agent_state_event){
         .type = AGENT_STATE_LOST}); /* unknown: sent again after the next one */
     while (did(DO_DIAL) == NULL) {
@@ -261,7 +261,7 @@ static void a_result_from_the_time_without_a_supervisor_waits_for_registration(v
     }
     feed((struct agent_state_event){.type = AGENT_STATE_UP});
     registered(9);
-    assert_int_equal(did(DO_RESULT)->row, row);
+    assert_int_equal(did(DO_RESULT)->slot, slot);
 }
 
 static void a_result_after_the_last_sign_of_life_is_told_again(void **state)
@@ -273,19 +273,19 @@ static void a_result_after_the_last_sign_of_life_is_told_again(void **state)
     pass_to_deadline();
     feed((struct agent_state_event){.type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000});
     late = start("p/1/b", 1, 7, 101);
-    finish(late, 10); /* answered on a lane whose supervisor dies now */
+    finish(late, 10); /* answered on a lane whose supervisor ends now */
     reconnect(8);
-    assert_int_equal(did(DO_RESULT)->row, late);
+    assert_int_equal(did(DO_RESULT)->slot, late);
     feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = true});
-    assert_null(did(DO_RESULT)); /* the early one was safe before */
+    assert_null(did(DO_RESULT)); /* the early one was delivered before */
 }
 
 static void a_result_that_a_query_fetched_is_not_pushed(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
-    finish(row, 10);
+    finish(slot, 10);
     feed((struct agent_state_event){
         .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .request = 1});
     reconnect(8);
@@ -294,11 +294,11 @@ static void a_result_that_a_query_fetched_is_not_pushed(void **state)
 
 static void a_repeated_request_of_the_new_epoch_makes_the_push_needless(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     reconnect(8);
     execute("p/1/a", 1, 8, 101);
-    finish(row, 10);
+    finish(slot, 10);
     assert_int_equal(did(DO_ANSWER_RESULT)->request, 101);
     assert_null(did(DO_RESULT));
 }
@@ -312,7 +312,7 @@ static void a_silent_supervisor_is_dialed_anew(void **state)
     assert_int_equal(w.now, 1000 + 1000 + 3000);
     pass_to_deadline();
     assert_non_null(did(DO_DIAL));
-    pass_to_deadline(); /* nobody there either: again, later */
+    pass_to_deadline(); /* no supervisor there either: retries later */
     pass_to_deadline();
     assert_non_null(did(DO_DIAL));
 }
@@ -348,18 +348,18 @@ static void a_refused_card_or_token_ends_with_2(void **state)
 
 static void sigterm_drains_and_the_last_step_ends_it(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     assert_non_null(did(DO_DRAIN));
-    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     execute("p/1/b", 1, 7, 101);
     expect_refused(BT_UNAVAILABLE, 101);
-    finish(row, 10);
+    finish(slot, 10);
     assert_null(did(DO_DEREGISTER)); /* the answer's bytes must leave first */
     pass_to_deadline();
     assert_non_null(did(DO_DEREGISTER));
-    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     assert_int_equal(did(DO_EXIT)->status, 0);
 }
 
@@ -374,24 +374,24 @@ static void a_second_sigterm_ends_at_once(void **state)
 
 static void a_drain_order_then_sigterm_still_finishes_the_step(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     pass_to_deadline();
     feed((struct agent_state_event){
         .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .drain = true});
     feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     assert_null(did(DO_EXIT));
-    finish(row, 1);
+    finish(slot, 1);
     assert_non_null(did(DO_ANSWER_RESULT));
 }
 
 static void draining_without_a_supervisor_waits_a_while_for_results_only(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
     feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
     feed((struct agent_state_event){.type = AGENT_STATE_STOP});
-    finish(row, 1);
+    finish(slot, 1);
     assert_null(did(DO_EXIT));
     while (did(DO_EXIT) == NULL) {
         pass_to_deadline();
@@ -409,11 +409,11 @@ static void kept_results_are_capped_by_number_bytes_and_age(void **state)
         w.now++;
         assert_true(w.s.kept <= AGENT_STATE_KEPT);
     }
-    assert_int_equal(agent_state_find(&w.s, STR_LIT("p/1/s100"), 0), AGENT_STATE_NO_ROW);
-    assert_int_not_equal(agent_state_find(&w.s, STR_LIT("p/1/s199"), 0), AGENT_STATE_NO_ROW);
+    assert_int_equal(agent_state_find(&w.s, STR_LIT("p/1/s100"), 0), AGENT_STATE_NO_SLOT);
+    assert_int_not_equal(agent_state_find(&w.s, STR_LIT("p/1/s199"), 0), AGENT_STATE_NO_SLOT);
     finish(start("p/1/big", 1, 7, 900), AGENT_STATE_KEPT_BYTES - 20);
     assert_true(w.s.kept_bytes <= AGENT_STATE_KEPT_BYTES);
-    assert_int_not_equal(agent_state_find(&w.s, STR_LIT("p/1/big"), 0), AGENT_STATE_NO_ROW);
+    assert_int_not_equal(agent_state_find(&w.s, STR_LIT("p/1/big"), 0), AGENT_STATE_NO_SLOT);
     w.now += AGENT_STATE_KEEP_MS;
     feed((struct agent_state_event){.type = AGENT_STATE_TICK});
     assert_int_equal(w.s.kept, 0);
@@ -422,12 +422,12 @@ static void kept_results_are_capped_by_number_bytes_and_age(void **state)
 
 static void progress_travels_no_faster_than_allowed(void **state)
 {
-    uint32_t row = start("p/1/a", 1, 7, 100);
+    uint32_t slot = start("p/1/a", 1, 7, 100);
     (void)state;
-    feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
-    assert_int_equal(did(DO_PROGRESS)->row, row);
-    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
-    feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
+    feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
+    assert_int_equal(did(DO_PROGRESS)->slot, slot);
+    feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
     assert_null(did(DO_PROGRESS));
     pass_to_deadline();
     assert_non_null(did(DO_PROGRESS));

@@ -1,13 +1,13 @@
 /*
- * The session against a supervisor that does what supervisors and networks do: sends attempts
- * twice, cancels, asks, loses answers, goes silent, restarts. Whatever happens:
- *   - an attempt runs at most once, and never more than `capacity` at a time
- *   - every request is answered exactly once
- *   - what the session knows of rows fits what runs and is kept
- *   - in the end, with a supervisor that behaves, every finished result was told: by its lane, by
- * step.result, or asked
- *   - a stop ends it
- * usage: test_sdk_session_random [SEED]; a failure prints its seed
+ * agent_state against a supervisor with all faults of supervisors and networks: it repeats
+ * attempts, cancels, queries, loses answers, stops answering, restarts. Invariants:
+ * - An attempt runs at most once, and never more than `capacity` at a time.
+ * - Every request is answered exactly once.
+ * - The slots match the executions that run or are kept.
+ * - At the end, with a supervisor that behaves, every finished result was delivered: on its lane,
+ *   by step.result, or by a query.
+ * - A stop ends it.
+ * usage: test_sdk_agent_state_random [SEED]; a failure prints its seed.
  */
 #include "tests/support/cmocka.h"
 
@@ -22,9 +22,9 @@ enum { KEYS = 24, ATTEMPTS = 4, REQUESTS = 4096, EVENTS = 3000, SEEDS = 60 };
 
 struct attempt {
     bool ran, finished;
-    uint32_t row;
-    bool told;    /* to a supervisor that lives on */
-    bool settled; /* pushed out or superseded: nobody asks any more */
+    uint32_t slot;
+    bool told;    /* delivered to a supervisor that is still alive */
+    bool settled; /* evicted or superseded: it will not be requested again */
 };
 
 struct world {
@@ -36,7 +36,7 @@ struct world {
     struct attempt attempts[KEYS][ATTEMPTS];
     bool open[REQUESTS];
     uint32_t requests;
-    enum agent_state_ask asked;
+    enum agent_state_call asked;
     bool dialing, stopped, exited;
     int status;
 };
@@ -61,12 +61,12 @@ static uint32_t draw(uint32_t n)
 
 static void feed(struct agent_state_event ev);
 
-static struct attempt *attempt_of_row(uint32_t row)
+static struct attempt *attempt_of_row(uint32_t slot)
 {
     for (uint32_t k = 0; k < KEYS; k++) {
         for (uint32_t a = 0; a < ATTEMPTS; a++) {
             struct attempt *at = &w.attempts[k][a];
-            if (at->ran && !at->settled && at->row == row) {
+            if (at->ran && !at->settled && at->slot == slot) {
                 return at;
             }
         }
@@ -80,7 +80,7 @@ static void answered(uint64_t request)
     w.open[request] = false;
 }
 
-/* DO_RUN follows SESSION_EXECUTE of (key, attempt): remembered here. */
+/* DO_RUN follows AGENT_STATE_EXECUTE of (key, attempt), stored here. */
 static uint32_t run_key, run_attempt;
 
 static void on_run(const struct agent_state_action *a)
@@ -89,8 +89,8 @@ static void on_run(const struct agent_state_action *a)
 
     CHECK(!at->ran);
     CHECK(w.s.running <= w.s.capacity);
-    CHECK(attempt_of_row(a->row) == NULL);
-    *at = (struct attempt){.ran = true, .row = a->row};
+    CHECK(attempt_of_row(a->slot) == NULL);
+    *at = (struct attempt){.ran = true, .slot = a->slot};
 }
 
 static void perform(const struct agent_state_action *a)
@@ -105,14 +105,14 @@ static void perform(const struct agent_state_action *a)
         break;
     case DO_ANSWER_RESULT:
         answered(a->request);
-        CHECK(w.s.rows[a->row].state == ROW_DONE);
+        CHECK(w.s.slots[a->slot].state == SLOT_DONE);
         break;
     case DO_ANSWER_STATE:
         answered(a->request);
         break;
-    case DO_FORGET:
-        CHECK(attempt_of_row(a->row) != NULL);
-        attempt_of_row(a->row)->settled = true;
+    case DO_RELEASE:
+        CHECK(attempt_of_row(a->slot) != NULL);
+        attempt_of_row(a->slot)->settled = true;
         break;
     case DO_REGISTER:
     case DO_HEARTBEAT:
@@ -120,17 +120,17 @@ static void perform(const struct agent_state_action *a)
     case DO_PROGRESS:
     case DO_DRAIN:
     case DO_DEREGISTER:
-        CHECK(w.asked == ASK_NONE); /* one at a time */
-        w.asked = w.s.ask;
+        CHECK(w.asked == CALL_NONE); /* one at a time */
+        w.asked = w.s.call;
         break;
     case DO_DIAL:
-        w.asked = ASK_NONE;
+        w.asked = CALL_NONE;
         w.dialing = true;
         break;
     case DO_CANCEL:
-        CHECK(w.s.rows[a->row].state == ROW_RUNNING);
+        CHECK(w.s.slots[a->slot].state == SLOT_RUNNING);
         break;
-    case DO_SAY:
+    case DO_LOG:
         break;
     case DO_EXIT:
         w.exited = true;
@@ -145,10 +145,10 @@ static void check_rows(void)
     uint32_t kept = 0;
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        running += w.s.rows[i].state == ROW_RUNNING;
-        kept += w.s.rows[i].state == ROW_DONE;
-        bytes += w.s.rows[i].state == ROW_DONE ? w.s.rows[i].bytes : 0;
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        running += w.s.slots[i].state == SLOT_RUNNING;
+        kept += w.s.slots[i].state == SLOT_DONE;
+        bytes += w.s.slots[i].state == SLOT_DONE ? w.s.slots[i].bytes : 0;
     }
     CHECK(running == w.s.running && running <= w.s.capacity);
     CHECK(kept == w.s.kept && kept <= AGENT_STATE_KEPT);
@@ -178,7 +178,7 @@ static void name_key(uint32_t key, char ret[32])
     (void)snprintf(ret, 32, "plan/1/s%u", key);
 }
 
-/* ---- what the supervisor does ---- */
+/* ---- the supervisor's actions ---- */
 
 static void execute(void)
 {
@@ -187,7 +187,7 @@ static void execute(void)
 
     run_key = draw(KEYS);
     run_attempt = 1 + draw(ATTEMPTS);
-    /* A supervisor never goes back to an attempt that it has given up for a later one. */
+    /* A supervisor never returns to an attempt after it has started a later one. */
     for (uint32_t a = run_attempt; a < ATTEMPTS; a++) {
         run_attempt = w.attempts[run_key][a].ran ? a + 1 : run_attempt;
     }
@@ -225,44 +225,44 @@ static void answer_heartbeat(void)
         .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = draw(2)});
 }
 
-/* An answer to what was asked; now and then a refusal. */
+/* Answers the outstanding request; sometimes rejects it. */
 static void answer_ask(bool behave)
 {
-    enum agent_state_ask asked = w.asked;
+    enum agent_state_call asked = w.asked;
 
-    w.asked = ASK_NONE;
-    if (asked == ASK_NONE) {
+    w.asked = CALL_NONE;
+    if (asked == CALL_NONE) {
         return;
     }
     if (!behave && draw(12) == 0) {
         feed((struct agent_state_event){.type = AGENT_STATE_REFUSED,
                                         .code = draw(2) == 0 ? BT_CONFLICT : BT_BUSY});
-    } else if (asked == ASK_REGISTER) {
+    } else if (asked == CALL_REGISTER) {
         w.epoch++;
         feed((struct agent_state_event){.type = AGENT_STATE_REGISTERED,
                                         .epoch = w.epoch,
                                         .lease_ms = 3000,
                                         .heartbeat_ms = 500});
-    } else if (asked == ASK_HEARTBEAT) {
+    } else if (asked == CALL_HEARTBEAT) {
         answer_heartbeat();
-    } else if (asked == ASK_RESULT) {
+    } else if (asked == CALL_RESULT) {
         feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = draw(2) == 0});
     } else {
-        feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+        feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     }
 }
 
 static void finish_some(void)
 {
-    uint32_t from = draw(AGENT_STATE_ROWS);
+    uint32_t from = draw(AGENT_STATE_SLOTS);
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        uint32_t row = (from + i) % AGENT_STATE_ROWS;
-        if (w.s.rows[row].state == ROW_RUNNING) {
-            CHECK(attempt_of_row(row) != NULL);
-            attempt_of_row(row)->finished = true;
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        uint32_t slot = (from + i) % AGENT_STATE_SLOTS;
+        if (w.s.slots[slot].state == SLOT_RUNNING) {
+            CHECK(attempt_of_row(slot) != NULL);
+            attempt_of_row(slot)->finished = true;
             feed((struct agent_state_event){.type = AGENT_STATE_FINISHED,
-                                            .row = row,
+                                            .slot = slot,
                                             .bytes = draw(100) == 0 ? 4000000 : draw(2000)});
             return;
         }
@@ -271,10 +271,10 @@ static void finish_some(void)
 
 static void progress(void)
 {
-    uint32_t row = draw(AGENT_STATE_ROWS);
+    uint32_t slot = draw(AGENT_STATE_SLOTS);
 
-    if (w.s.rows[row].state == ROW_RUNNING) {
-        feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
+    if (w.s.slots[slot].state == SLOT_RUNNING) {
+        feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
     }
 }
 
@@ -288,7 +288,7 @@ static void connect_up(void)
 
 static void break_up(void)
 {
-    w.asked = ASK_NONE; /* its answer will never come */
+    w.asked = CALL_NONE; /* its answer never comes */
     feed((struct agent_state_event){.type = draw(2) == 0 ? AGENT_STATE_DOWN : AGENT_STATE_LOST});
 }
 
@@ -298,8 +298,8 @@ static void pass_time(void)
     bool to_due = draw(2) == 0 && due != MSEC_NEVER && due > w.now;
 
     w.now = to_due ? due : w.now + draw(400);
-    if (w.s.ask != ASK_NONE && w.s.ask_deadline <= w.now) {
-        w.asked = ASK_NONE;
+    if (w.s.call != CALL_NONE && w.s.call_deadline <= w.now) {
+        w.asked = CALL_NONE;
     }
     feed((struct agent_state_event){.type = AGENT_STATE_TICK});
 }
@@ -342,7 +342,7 @@ static void one_event(void)
     }
 }
 
-/* Faults are over: the supervisor answers, time passes. */
+/* No more faults: the supervisor answers, time passes. */
 static void settle(void)
 {
     for (int i = 0; i < 2000 && !w.exited; i++) {
@@ -361,8 +361,8 @@ static void check_end(bool stopped)
     for (uint32_t i = 0; i < w.requests; i++) {
         CHECK(!w.open[i]);
     }
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        CHECK(w.s.rows[i].state != ROW_DONE || !w.s.rows[i].undelivered);
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        CHECK(w.s.slots[i].state != SLOT_DONE || !w.s.slots[i].undelivered);
     }
 }
 

@@ -1,4 +1,4 @@
-/* What the specialists share: rows in their five forms, CSV, Markdown, bounded patterns; and the
+/* The helpers that agents share: rows in their five forms, CSV, Markdown, bounded patterns; and the
  * program's arguments. */
 #include "tests/support/cmocka.h"
 

@@ -1,4 +1,4 @@
-/* A step as its handler sees it, and what becomes of its answers. */
+/* The request as a handler reads it, and the reply that it makes. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static struct bt_step *make(const char *json)
     struct bt_error err;
     struct bt_step *step = NULL;
 
-    if (step_new_once(str_from(json), "probe", &step, &err) != BT_OK) {
+    if (step_new_from_json(str_from(json), "probe", &step, &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }
     return step;
@@ -25,7 +25,7 @@ static void expect(struct bt_step *step, const char *part)
     struct bt_error err;
     struct buf out;
 
-    reply_settle(&step->reply, atomic_load(&step->cancelled), step_is_late(step));
+    reply_finish(&step->reply, atomic_load(&step->cancelled), step_is_late(step));
     buf_init(&out, LIMIT_STEP_BYTES * 2);
     if (step_reply_json(step, &out, &err) != BT_OK) {
         fail_msg("the reply does not fit the wire: %s", err.msg);
@@ -46,7 +46,7 @@ static void parameters_are_found_by_path_or_fall_back(void **state)
     (void)state;
     assert_string_equal(bt_step_task(s), "t");
     assert_string_equal(bt_step_param_string(s, "a.b.1", "no"), "two");
-    assert_string_equal(bt_step_param_string(s, "a.b.0", "no"), "no"); /* another kind */
+    assert_string_equal(bt_step_param_string(s, "a.b.0", "no"), "no"); /* another type */
     assert_true(bt_step_param_number(s, "a.b.2", 0) == -2.5);
     assert_true(bt_step_param_bool(s, "yes", false));
     assert_true(bt_step_has_param(s, "n"));
@@ -115,7 +115,7 @@ static void what_a_request_is_for_and_may_cost_is_there_to_be_asked(void **state
              "\"budget\":{\"tokens\":0},\"feedback\":\"too short\"}");
     assert_string_equal(bt_step_purpose(s), "verify");
     assert_string_equal(bt_step_result_json(s), "{\"text\":\"5\"}");
-    assert_int_equal(bt_step_budget_tokens(s), 0); /* all spent is not the same as no budget */
+    assert_int_equal(bt_step_budget_tokens(s), 0); /* a spent budget differs from no budget */
     assert_true(bt_step_budget_micros(s) == UINT64_MAX);
     assert_int_equal(bt_step_idle_ms(s), 700);
     assert_string_equal(bt_step_feedback(s), "too short");
@@ -136,13 +136,14 @@ static void purpose_that_is_not_known_or_has_no_skill_is_refused(void **state)
     char json[64];
 
     (void)state;
-    assert_int_equal(step_new_once(STR_LIT("{\"purpose\":\"dance\"}"), "probe", &step, &err),
+    assert_int_equal(step_new_from_json(STR_LIT("{\"purpose\":\"dance\"}"), "probe", &step, &err),
                      BT_INVALID);
     assert_non_null(strstr(err.msg, "dance"));
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         (void)snprintf(json, sizeof json, "{\"purpose\":\"%s\"}", questions[i]);
-        /* Without a name the only skill of an agent would do the step instead of judging it. */
-        assert_int_equal(step_new_once(str_from(json), "", &step, &err), BT_NOT_FOUND);
+        /* Without a skill the only skill of an agent would execute the step instead of judging
+         * it. */
+        assert_int_equal(step_new_from_json(str_from(json), "", &step, &err), BT_NOT_FOUND);
         step_free(make(json));
     }
     step_free(make("{\"purpose\":\"search\"}"));
@@ -299,10 +300,10 @@ static void usage_adds_up_and_never_overflows(void **state)
 
 static uint32_t notified;
 
-static void notify(struct bt_step *step, void *shell)
+static void notify(struct bt_step *step, void *runtime)
 {
     (void)step;
-    (void)shell;
+    (void)runtime;
     notified++;
 }
 
@@ -316,7 +317,7 @@ static void only_the_newest_progress_travels(void **state)
     s->notify = notify;
     bt_step_progress(s, 1, "one");
     bt_step_progress(s, 2, "two");
-    assert_int_equal(notified, 1); /* the shell is woken once for both */
+    assert_int_equal(notified, 1); /* the runtime is woken once for both */
     assert_true(step_take_progress(s, &p));
     assert_string_equal(p.text, "two");
     assert_int_equal(p.n, 2);
@@ -331,7 +332,7 @@ static void only_the_newest_progress_travels(void **state)
     step_free(s);
 }
 
-/* Takes one piece as the shell does; "" when there is none. */
+/* Takes one piece as the runtime does; "" when there is none. */
 static const char *piece_of(struct bt_step *s, struct step_progress *p)
 {
     return step_stream_piece(s, p) == 0 ? "" : p->text;
@@ -353,17 +354,18 @@ static void stream_travels_whole_and_in_order(void **state)
     text[2000] = 0;
     bt_step_stream(s, "a", 1);
     bt_step_stream(s, text, 2000);
-    bt_step_stream(s, "\xff", 1); /* no text */
+    bt_step_stream(s, "\xff", 1); /* not UTF-8 */
     bt_step_stream(s, "", 0);
     while (step_stream_waits(s)) {
         size_t len = step_stream_piece(s, &p);
         assert_int_equal(len, strlen(p.text));
-        assert_true(p.n > n); /* so that one that comes twice is known */
+        assert_true(p.n > n); /* so that a duplicate is recognised */
         n = p.n;
         assert_true(strlen(p.text) <= STEP_PROGRESS_TEXT_MAX);
         assert_true(utf8_valid(p.text, strlen(p.text)));
         (void)snprintf(before, sizeof before, "%s", p.text);
-        assert_string_equal(piece_of(s, &p), before); /* its answer was lost: the same again */
+        /* its answer was lost: the same piece again */
+        assert_string_equal(piece_of(s, &p), before);
         assert_int_equal(p.n, n);
         (void)strncat(all, p.text, sizeof all - strlen(all) - 1);
         step_stream_answered(s, true);
@@ -381,24 +383,24 @@ static void stream_that_begins_anew_says_so_once(void **state)
 
     (void)state;
     bt_step_stream(s, "never told", 10);
-    bt_step_stream_anew(s);
+    bt_step_stream_reset(s);
     bt_step_stream(s, "one", 3);
     assert_string_equal(piece_of(s, &p), "one");
-    assert_false(p.anew); /* nobody has heard anything that is void */
+    assert_false(p.reset); /* no reader has received a void piece */
     bt_step_stream(s, "two", 3);
-    bt_step_stream_anew(s);
+    bt_step_stream_reset(s);
     bt_step_stream(s, "three", 5);
     assert_string_equal(piece_of(s, &p), "one"); /* its answer is still to come */
-    assert_false(p.anew);
+    assert_false(p.reset);
     step_stream_answered(s, true);
     assert_string_equal(piece_of(s, &p), "three");
-    assert_true(p.anew);
+    assert_true(p.reset);
     assert_string_equal(piece_of(s, &p), "three");
-    assert_true(p.anew);
+    assert_true(p.reset);
     step_stream_answered(s, true);
     bt_step_stream(s, "four", 4);
     assert_string_equal(piece_of(s, &p), "four");
-    assert_false(p.anew);
+    assert_false(p.reset);
     step_free(s);
 }
 
@@ -410,7 +412,8 @@ static void nothing_is_streamed_behind_a_hole(void **state)
 
     (void)state;
     bt_step_stream(s, "one", 3);
-    step_stream_answered(s, false); /* no piece is under way: somebody else's answer */
+    /* no piece is in transit: the answer belongs to another request */
+    step_stream_answered(s, false);
     assert_string_equal(piece_of(s, &p), "one");
     bt_step_stream(s, "two", 3);
     step_stream_answered(s, false);
@@ -422,7 +425,7 @@ static void nothing_is_streamed_behind_a_hole(void **state)
     s = make("{}");
     memset(big, 'x', sizeof big);
     bt_step_stream(s, big, sizeof big);
-    bt_step_stream(s, big, sizeof big); /* nobody takes it */
+    bt_step_stream(s, big, sizeof big); /* it is never read */
     assert_false(step_stream_waits(s));
     step_free(s);
 }
@@ -454,14 +457,14 @@ static enum bt_code card_of(const struct bt_skill *skills, size_t n, struct card
     const struct bt_agent_def def = {.agent_id = "a", .skills = skills, .skill_count = n};
     enum bt_code code = card_init(card, &def, err);
 
-    return code == BT_OK ? card_check_whole(card, err) : code;
+    return code == BT_OK ? card_check_complete(card, err) : code;
 }
 
 static void a_card_that_no_supervisor_takes_is_refused_at_the_start(void **state)
 {
     static const struct {
         struct bt_skill skill;
-        const char *say;
+        const char *write_log;
     } wrong[] = {
         {{.id = "", .run = nothing}, "skill id ''"},
         {{.id = "a b", .run = nothing}, "expected 1 to 64"},
@@ -478,8 +481,8 @@ static void a_card_that_no_supervisor_takes_is_refused_at_the_start(void **state
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_not_equal(card_of(&wrong[i].skill, 1, &card, &err), BT_OK);
-        if (strstr(err.msg, wrong[i].say) == NULL) {
-            fail_msg("'%s' does not say '%s'", err.msg, wrong[i].say);
+        if (strstr(err.msg, wrong[i].write_log) == NULL) {
+            fail_msg("'%s' does not say '%s'", err.msg, wrong[i].write_log);
         }
         card_done(&card);
     }
@@ -503,11 +506,11 @@ static void parameters_are_checked_before_the_handler_sees_them(void **state)
     (void)state;
     assert_int_equal(card_of(&skill, 1, &card, &err), BT_OK);
     s = make("{\"parameters\":{\"n\":\"7\"}}");
-    s->how = card_find(&card, "probe");
+    s->card_skill = card_find(&card, "probe");
     step_run(s);
     expect(s, "parameters/n: expected an integer");
     s = make("{\"parameters\":{\"n\":7}}");
-    s->how = card_find(&card, ""); /* the only one */
+    s->card_skill = card_find(&card, ""); /* the only one */
     step_run(s);
     expect(s, "\"text\":\"ran\"");
     assert_null(card_find(&card, "other"));

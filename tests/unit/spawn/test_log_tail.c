@@ -1,4 +1,4 @@
-/* The last line of a process: only its own, one line, fit to be shown. */
+/* The last line of a process: only its own, one line, printable. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void what_an_earlier_process_wrote_is_not_told(void **state)
     says(from, "");
     append("mine\n", 5);
     says(from, "mine");
-    says(1000, "mine"); /* the file was begun anew */
+    says(1000, "mine"); /* the file was rotated */
 }
 
 static void a_line_is_cut_between_characters_and_cannot_steer_a_terminal(void **state)
@@ -78,7 +78,8 @@ static void a_line_is_cut_between_characters_and_cannot_steer_a_terminal(void **
     for (size_t i = 0; i + 1 < sizeof long_line; i += 2) {
         memcpy(long_line + i, "\xc3\xa9", 2);
     }
-    memcpy(long_line + sizeof long_line - 1001, "x \xc3\xa9", 4); /* odd: between characters */
+    /* an odd offset: the cut falls between characters */
+    memcpy(long_line + sizeof long_line - 1001, "x \xc3\xa9", 4);
     long_line[sizeof long_line - 1002] = 'x';
     append("x", 1);
     append(long_line, sizeof long_line);

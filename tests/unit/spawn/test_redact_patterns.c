@@ -1,4 +1,4 @@
-/* What looks like a secret is hidden; what does not is told as it is. */
+/* Text that looks like a secret is redacted; other text is unchanged. */
 #include "tests/support/cmocka.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The private wire between daemon and spawner: what goes in comes out, and nothing else does. */
+/* The packets between daemon and spawner: encode and decode are inverse; anything else is
+ * rejected. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static void a_cut_or_longer_packet_is_refused(void **state)
     (void)state;
     fill(&in, &out);
     for (size_t len = 0; len < out.len; len++) {
-        uint8_t *exact = malloc(len + 1); /* so that a read behind the end is seen */
+        uint8_t *exact = malloc(len + 1); /* so that ASan detects a read past the end */
         assert_non_null(exact);
         memcpy(exact, out.at, len);
         assert_int_equal(packet_decode(exact, len, &got, NULL), BT_PROTOCOL);

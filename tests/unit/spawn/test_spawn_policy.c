@@ -1,5 +1,4 @@
-/* The restart policy: its rules one by one, then random histories against invariants. Time is a
- * number here. */
+/* The restart policy: its rules one by one. Time is a number. */
 #include "supervisor/spawn/policy.h"
 #include "tests/support/cmocka.h"
 

@@ -1,4 +1,4 @@
-/* Random histories of the restart policy against invariants of the world that it commands. */
+/* Random histories of the restart policy against invariants of the processes that it commands. */
 #include <stdbool.h>
 
 #include "supervisor/spawn/policy.h"
@@ -16,8 +16,8 @@ static void send(struct fixture *f, enum policy_event_type type)
     policy_handle(&f->child, &(struct policy_event){.type = type, .now = f->now}, &f->out);
 }
 
-/* What a world sees: at most one process, orders only for one that exists, bounded spawns without a
- * start by hand. */
+/* The world as the policy commands it: at most one process, orders only to an existing one, bounded
+ * spawns without a manual start. */
 struct world {
     bool process;
     msec spawn_at[4096];
@@ -79,7 +79,7 @@ static void random_step(struct fixture *f, struct world *w, struct rng *rng, boo
     if (type == POLICY_ON_ADOPTED ||
         ((type == POLICY_ON_EXITED || type == POLICY_ON_SPAWNED || type == POLICY_ON_REGISTERED) &&
          !w->process)) {
-        return; /* the shell lets only news of the present instance through */
+        return; /* the caller passes only events of the current instance */
     }
     if (type == POLICY_ON_EXITED) {
         w->process = false;
@@ -103,7 +103,7 @@ static void history(struct rng *rng, bool by_hand)
         random_step(&f, &w, rng, by_hand);
         check_intensity(&w, &f, by_hand);
     }
-    /* Whatever happened, a stop brings it to rest: exit answers TERM or KILL. */
+    /* Whatever happened, a stop leads to rest: exit answers TERM or KILL. */
     send(&f, POLICY_ON_STOP);
     if (w.process) {
         w.process = false;

@@ -5,8 +5,8 @@
 #include "protocol/wire/msg_table.h"
 #include "tests/support/random.h"
 
-/* Appends one value that the guard accepts, nested at most depth deep. loose: heads may be longer
- * than needed. json: no bin, so that the value has an exact JSON form. */
+/* Appends one value that the validator accepts, nested at most depth deep. loose: heads may be
+ * longer than needed. json: no bin, so that the value has an exact JSON form. */
 struct generate_options {
     uint32_t depth;
     bool loose;
@@ -19,6 +19,6 @@ enum generate_fields { FIELDS_ALL, FIELDS_REQUIRED, FIELDS_RANDOM };
  * arena. */
 void generate_msg(struct rng *rng, struct arena *arena, enum msg_type type,
                   enum generate_fields fields, void *ret_body);
-/* Whether two structs say the same; bits of `has` count too. */
+/* Whether two structs are equal; bits of `has` count too. */
 bool generate_equal(enum msg_type type, const void *a, const void *b);
 #endif

@@ -91,7 +91,7 @@ static void numbers_keep_their_value_at_every_width(void **state)
     buf_done(&b);
 }
 
-/* events.read: an array written by hand around bytes that are not looked at again. */
+/* events.read: an array written by hand around bytes that are not read again. */
 static void raw_documents_go_into_an_array_byte_for_byte(void **state)
 {
     static const struct doc events[] = {

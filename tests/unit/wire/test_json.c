@@ -8,7 +8,7 @@
 #include "tests/support/random.h"
 #include "tests/unit/wire/generate.h"
 
-/* Reads, checks that the guard is content with what came out, and writes again. */
+/* Reads, validates the output, and writes it again. */
 static void assert_becomes(const char *json, const char *expected)
 {
     struct bt_error err = {.code = BT_OK};

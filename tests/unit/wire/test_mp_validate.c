@@ -1,5 +1,7 @@
 #include "protocol/wire/mp_validate.h"
 
+#include <sys/resource.h>
+
 #include "protocol/base/clock.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
@@ -164,7 +166,7 @@ static void every_truncation_of_a_valid_frame_is_refused(void **state)
     buf_done(&doc);
 }
 
-/* What the guard lets pass must be safe for the cursor: every walk ends exactly at the end. */
+/* What the validator accepts must be safe for the cursor: every walk ends exactly at the end. */
 static void walk(const uint8_t *bytes, size_t len)
 {
     struct doc_cursor c = doc_cursor((struct doc){bytes, len});
@@ -268,11 +270,20 @@ static void a_duplicate_is_found_wherever_it_stands(void **state)
     buf_done(&doc);
 }
 
+/* Processor time of this process: a loaded machine does not make it longer. */
+static long processor_ms(void)
+{
+    struct rusage used;
+
+    assert_int_equal(getrusage(RUSAGE_SELF, &used), 0);
+    return used.ru_utime.tv_sec * 1000 + used.ru_utime.tv_usec / 1000;
+}
+
 static void maps_in_maps_of_many_keys_stay_cheap(void **state)
 {
     const struct mp_limits wide = {16, 1000000};
     struct buf doc;
-    uint64_t started;
+    long started;
 
     (void)state;
     buf_init(&doc, 1 << 22);
@@ -282,9 +293,9 @@ static void maps_in_maps_of_many_keys_stay_cheap(void **state)
         buf_truncate(&doc, doc.len - 1);
     }
     doc_put_nil(&doc);
-    started = clock_mono_ns();
+    started = processor_ms();
     assert_int_equal(mp_validate(doc.at, doc.len, &wide, NULL), BT_OK);
-    assert_true(clock_mono_ns() - started < 3000u * 1000 * 1000);
+    assert_true(processor_ms() - started < 3000);
     buf_done(&doc);
 }
 

@@ -70,7 +70,7 @@ static void every_message_survives_both_forms(void **state)
     }
 }
 
-/* Takes each required field away in turn: the refusal names it. */
+/* Removes each required field in turn; the error names it. */
 static void a_missing_required_field_is_refused_by_name(void **state)
 {
     struct rng rng = rng_seeded("missing");
@@ -325,7 +325,7 @@ static void a_full_buffer_is_a_limit_in_both_forms(void **state)
     buf_done(&out);
 }
 
-/* Parts of one map must not say the same name twice, or the guard of the peer refuses it. */
+/* Parts of one map must not share a name, or the peer's validator rejects it. */
 static void the_names_of_parts_that_travel_together_are_disjoint(void **state)
 {
     (void)state;

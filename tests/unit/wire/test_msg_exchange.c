@@ -76,8 +76,8 @@ static void a_refusal_arrives_as_code_message_and_class(void **state)
 
     (void)state;
     buf_init(&out, 1000);
-    assert_int_equal(msg_refuse(&out, WIRE_JSON, STR_LIT("7"), &why, CLASS_RATE_LIMITED, 250,
-                                (struct doc){(const uint8_t *)"\x93\1\2\3", 4}),
+    assert_int_equal(msg_answer_error(&out, WIRE_JSON, STR_LIT("7"), &why, CLASS_RATE_LIMITED, 250,
+                                      (struct doc){(const uint8_t *)"\x93\1\2\3", 4}),
                      BT_OK);
     assert_string_equal(buf_cstr(&out),
                         "{\"v\":1,\"type\":\"error\",\"id\":\"7\",\"ok\":false,\"error\":{"
@@ -110,8 +110,8 @@ static void only_what_may_work_later_is_retryable(void **state)
         struct msg_envelope envelope;
         struct msg_reader r;
         buf_clear(&out);
-        assert_int_equal(msg_refuse(&out, WIRE_MSGPACK, (struct str){NULL, 0}, &why, CLASS_NONE, 0,
-                                    (struct doc){NULL, 0}),
+        assert_int_equal(msg_answer_error(&out, WIRE_MSGPACK, (struct str){NULL, 0}, &why,
+                                          CLASS_NONE, 0, (struct doc){NULL, 0}),
                          BT_OK);
         r = reader_of(&out);
         assert_int_equal(msg_read(&r, MSG_envelope, &envelope, NULL), BT_OK);
@@ -123,8 +123,8 @@ static void only_what_may_work_later_is_retryable(void **state)
     buf_done(&out);
 }
 
-/* The message may quote bytes of a peer, or be cut inside a character: the refusal must still go
- * out. */
+/* The message may quote bytes of a peer, or be cut inside a character. The error answer must still
+ * be written. */
 static void a_refusal_goes_out_whatever_its_message_holds(void **state)
 {
     struct bt_error why;
@@ -134,7 +134,7 @@ static void a_refusal_goes_out_whatever_its_message_holds(void **state)
     buf_init(&out, 2000);
     (void)err_set(&why, BT_INVALID, "a\xFF\xC3\xA9\xE2\x82");
     assert_int_equal(
-        msg_refuse(&out, WIRE_JSON, STR_LIT("1"), &why, CLASS_NONE, 0, (struct doc){NULL, 0}),
+        msg_answer_error(&out, WIRE_JSON, STR_LIT("1"), &why, CLASS_NONE, 0, (struct doc){NULL, 0}),
         BT_OK);
     assert_non_null(strstr(buf_cstr(&out), "\"a?\xC3\xA9??\""));
     buf_done(&out);

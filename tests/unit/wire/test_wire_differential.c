@@ -1,4 +1,4 @@
-/* Our decoder against msgpack-c's, which was written by somebody else. */
+/* Our decoder against msgpack-c's, an independent implementation. */
 #include <msgpack.h>
 
 #include "protocol/wire/mp_validate.h"
@@ -126,7 +126,7 @@ static void what_the_guard_lets_pass_of_damaged_bytes_means_the_same_to_both(voi
     buf_done(&doc);
 }
 
-/* What we write is what msgpack-c would write: the shortest form. */
+/* We write what msgpack-c would write: the shortest form. */
 static void messages_are_written_in_the_shortest_form(void **state)
 {
     struct rng rng = rng_seeded("differential messages");

@@ -1,5 +1,4 @@
-/* The i-th allocation fails, for every i: a clean BT_NOMEM or a right answer; ASan sees what leaks.
- */
+/* The i-th allocation fails, for every i: BT_NOMEM or a right answer. ASan reports leaks. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
@@ -38,7 +37,8 @@ void *__wrap_realloc(void *at, size_t n)
     return fails() ? NULL : __real_realloc(at, n);
 }
 
-/* Runs it with the i-th allocation failing until it succeeds; returns how often it failed. */
+/* Runs the scenario with the i-th allocation failing until it succeeds; returns the number of
+ * failures. */
 static long fail_each(enum bt_code (*scenario)(struct bt_error *err))
 {
     for (long i = 0; i < 1000; i++) {
@@ -133,7 +133,7 @@ static void encoding_survives_every_failed_allocation(void **state)
     assert_true(fail_each(encode) >= 10);
 }
 
-/* cJSON calls malloc inside its own library, so it is given the failing one by its hooks. */
+/* cJSON calls malloc inside its own library, so its hooks get the failing one. */
 static void trees_survive_every_failed_allocation(void **state)
 {
     cJSON_Hooks hooks = {__wrap_malloc, free};

@@ -1,38 +1,38 @@
 /*
- * libbaton-agent: write a specialist agent for Baton. The whole of an agent:
+ * libbaton-agent: a library to write an agent for Baton. A whole agent:
  *
- *     #include <baton/agent.h>
+ *       #include <baton/agent.h>
  *
- *     static void greet(struct bt_step *step, void *self)
- *     {
- *         (void)self;
- *         bt_step_reply_text(step, "Hello, %s!", bt_step_param_string(step, "name", "world"));
- *     }
+ *       static void greet(struct bt_step *step, void *self)
+ *       {
+ *           (void)self;
+ *           bt_step_reply_text(step, "Hello, %s!", bt_step_param_string(step, "name", "world"));
+ *       }
  *
- *     static const struct bt_skill skills[] = {
- *         {.id = "greet", .description = "Greets somebody by name.", .run = greet},
- *     };
- *     static const struct bt_agent_def def = {
- *         .agent_id = "greeter", .version = "1.0.0", .skills = skills, .skill_count = 1};
+ *       static const struct bt_skill skills[] = {
+ *           {.id = "greet", .description = "Greets somebody by name.", .run = greet},
+ *       };
+ *       static const struct bt_agent_def def = {
+ *           .agent_id = "greeter", .version = "1.0.0", .skills = skills, .skill_count = 1};
  *
- *     int main(int argc, char **argv)
- *     {
- *         return bt_agent_main(&def, argc, argv);
- *     }
+ *       int main(int argc, char **argv)
+ *       {
+ *           return bt_agent_main(&def, argc, argv);
+ *       }
  *
- * The library finds the supervisor by the state directory, registers, renews its lease, runs at
- * most `capacity` steps at a time, never runs one attempt twice, keeps results until they are safe
- * with the supervisor, hands cancel and deadline to the handler, drains on SIGTERM and registers
- * again when the supervisor was restarted.
+ * The library finds the supervisor by the state directory, registers and renews its lease. It runs
+ * at most `capacity` steps at a time and never runs one attempt twice. It keeps results until the
+ * supervisor has them, and passes cancel and deadline to the handler. It drains on SIGTERM and
+ * registers again when the supervisor was restarted.
  *
- * Threads: a handler runs on a worker thread; with a capacity above 1 several run at the same time
- * and share `self`. A step belongs to the thread that runs its handler, and all bt_step_* calls on
- * it are made there, but for bt_step_cancelled() and bt_step_progress(), which any thread may call
- * while the handler has not returned. Strings and JSON texts that a step returns are valid until
- * the handler returns. Text is UTF-8.
+ * Threads: a handler runs on a worker thread. With a capacity above 1 several handlers run at the
+ * same time and share `self`. A step belongs to the thread that runs its handler: only that thread
+ * may call bt_step_* on it. The exceptions are bt_step_cancelled() and bt_step_progress(), which
+ * any thread may call until the handler returns. Strings and JSON texts that a step returns are
+ * valid until the handler returns. Text is UTF-8.
  *
- * Stability: fields are only added at the end of the structs, functions only added, within one
- * major version.
+ * Stability: within one major version, fields are only added at the end of the structs, and
+ * functions are only added.
  */
 #ifndef BATON_AGENT_H
 #define BATON_AGENT_H
@@ -47,18 +47,18 @@
 extern "C" {
 #endif
 
-struct bt_step;       /* one attempt at one step, as the handler sees it */
-struct bt_agent_init; /* what init() sees: the settings; and where it may add skills */
+struct bt_step;       /* one attempt at one step */
+struct bt_agent_init; /* the argument of init(): reads settings, adds skills */
 
-/* Handles one step. It answers with one of the reply calls below; returning without one fails the
- * step as UNKNOWN. */
+/* Handles one step. It answers with one of the reply calls below. A handler that returns without
+ * one fails the step as UNKNOWN. */
 typedef void (*bt_skill_run)(struct bt_step *step, void *self);
 
-/* One thing that the agent can do. The keyword planner routes by description, tags and examples:
- * write them well. */
+/* One capability of the agent. The keyword planner selects skills by description, tags and
+ * examples. */
 struct bt_skill {
     const char *id;              /* [A-Za-z0-9_.-], at most 64 bytes */
-    const char *name;            /* for people; NULL = the id */
+    const char *name;            /* a display name; NULL = the id */
     const char *description;     /* one or two sentences */
     const char *const *tags;     /* NULL-terminated; or NULL */
     const char *const *examples; /* NULL-terminated; or NULL */
@@ -75,38 +75,40 @@ struct bt_agent_def {
     const char *color;
     const char *description;
     const char *version;
-    const struct bt_skill *skills; /* may be NULL when init() adds them */
+    const struct bt_skill *skills; /* may be NULL when init() adds skills */
     size_t skill_count;
-    unsigned capacity; /* steps at a time when nobody says otherwise; 0 = 1; at most 64 */
+    /* steps at a time unless --capacity or BATON_CAPACITY overrides it; 0 = 1; at most 64 */
+    unsigned capacity;
     /*
      * Called once before the agent registers, on the main thread; may be NULL. Reads the settings,
-     * adds skills, puts what the handlers need into *ret_self. A failure ends the program with exit
+     * adds skills and stores the handlers' state in *ret_self. A failure ends the program with exit
      * code 2 and the error's message.
      */
     enum bt_code (*init)(struct bt_agent_init *init, void **ret_self, struct bt_error *err);
-    /* Called once when no handler runs any more; may be NULL. Not called when the process is
+    /* Called once after the last handler has returned; may be NULL. Not called when the process is
      * killed. */
     void (*done)(void *self);
 };
 
 /*
- * Runs the agent until it was told to stop. An agent that has served ends the process by _exit,
- * after done(): sockets may still carry traffic then. It returns only when it did not serve. The
- * exit code either way: 0  drained and deregistered, or --help, --version, --card, --once succeeded
- *   1  --once failed, or stopped at once by a second SIGTERM while steps ran
- *   2  wrong arguments, settings or card, or the supervisor refused the token or the card
+ * Runs the agent until it is stopped. An agent that has served ends the process by _exit, after
+ * done(), because sockets may still carry traffic. The function returns only when the agent did not
+ * serve. The exit code is the same either way:
+ *     0  drained and deregistered; or --help, --version, --card, --once succeeded
+ *     1  --once failed; or a second SIGTERM stopped the agent while steps ran
+ *     2  wrong arguments, settings or card; or the supervisor rejected the token or the card
  * Arguments: --state DIR, --settings FILE (JSON), --agent-id ID, --instance-id UUID, --capacity N,
- * --listen URL,
- * --dial-in, --log-level LEVEL, --once SKILL (runs one step from stdin, {"task", "parameters",
- * "context"}, without a supervisor), --card (prints the card as JSON), --help, --version.
+ * --listen URL, --dial-in, --log-level LEVEL, --once SKILL (runs one step from stdin, {"task",
+ * "parameters", "context"}, without a supervisor), --card (prints the card as JSON), --help,
+ * --version.
  * Environment: BATON_STATE, BATON_SETTINGS (JSON text), BATON_AGENT_ID, BATON_INSTANCE_ID,
- * BATON_CAPACITY. An argument wins over the environment. Call it first in main(), before any thread
- * exists: it blocks signals. At most once per process.
+ * BATON_CAPACITY. An argument overrides the environment.
+ * Call it first in main(), before any thread exists: it blocks signals. Call it at most once per
+ * process.
  */
 BT_API int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv);
 
-/* ---- for init()
- * --------------------------------------------------------------------------------------------- */
+/* ---- for init() ---- */
 
 /* The settings as compact JSON text, "{}" when there are none. Valid until init() returns. */
 BT_API const char *bt_agent_settings_json(const struct bt_agent_init *init);
@@ -118,27 +120,26 @@ BT_API double bt_agent_setting_number(const struct bt_agent_init *init, const ch
                                       double fallback);
 BT_API bool bt_agent_setting_bool(const struct bt_agent_init *init, const char *path,
                                   bool fallback);
-/* Adds a skill; everything it points to is copied. BT_LIMIT over 64 skills, BT_CONFLICT when the id
- * is taken, BT_INVALID when a schema is no JSON. */
+/* Adds a skill. The library copies everything that it points to. BT_LIMIT over 64 skills,
+ * BT_CONFLICT when the id is taken, BT_INVALID when a schema is not JSON. */
 BT_API BT_MUST_CHECK enum bt_code
 bt_agent_add_skill(struct bt_agent_init *init, const struct bt_skill *skill, struct bt_error *err);
-/* Names the agent from its settings. --agent-id and BATON_AGENT_ID win over it. */
+/* Sets the agent's id from its settings. --agent-id and BATON_AGENT_ID override it. */
 BT_API BT_MUST_CHECK enum bt_code bt_agent_set_id(struct bt_agent_init *init, const char *agent_id,
                                                   struct bt_error *err);
 
-/* ---- what the step is
- * --------------------------------------------------------------------------------------- */
+/* ---- the request ---- */
 
 BT_API const char *
-bt_step_task(const struct bt_step *step); /* the task in words; "" when there is none */
-BT_API const char *bt_step_skill(const struct bt_step *step); /* the skill that was asked for */
+bt_step_task(const struct bt_step *step); /* the task in natural language; "" when there is none */
+BT_API const char *bt_step_skill(const struct bt_step *step); /* the id of the requested skill */
 BT_API const char *bt_step_plan_id(const struct bt_step *step);
 BT_API const char *bt_step_id(const struct bt_step *step);
-/* The idempotency key, the same for every attempt. Hand it on to services that take one. */
+/* The idempotency key, the same for every attempt. Pass it on to services that take one. */
 BT_API const char *bt_step_key(const struct bt_step *step);
 BT_API unsigned bt_step_attempt(const struct bt_step *step); /* from 1 */
 BT_API const char *
-bt_step_feedback(const struct bt_step *step); /* what was wrong with the last attempt; or "" */
+bt_step_feedback(const struct bt_step *step); /* why the last attempt was rejected; or "" */
 BT_API const char *bt_step_traceparent(const struct bt_step *step); /* W3C trace context; or "" */
 BT_API const char *
 bt_step_context_text(const struct bt_step *step); /* results before this step, as text; or "" */
@@ -147,104 +148,110 @@ bt_step_context_text(const struct bt_step *step); /* results before this step, a
  * when out of memory. */
 BT_API const char *bt_step_request_json(struct bt_step *step);
 
-/* Parameters by dotted path ("rows.0.name"). The fallback is returned when it is missing or of
- * another kind. */
+/* Parameters by dotted path ("rows.0.name"). The fallback is returned when the parameter is missing
+ * or has another type. */
 BT_API const char *bt_step_param_string(struct bt_step *step, const char *path,
                                         const char *fallback);
 BT_API double bt_step_param_number(struct bt_step *step, const char *path, double fallback);
 BT_API bool bt_step_param_bool(struct bt_step *step, const char *path, bool fallback);
 BT_API bool bt_step_has_param(struct bt_step *step, const char *path);
-/* Any value as JSON text; path "" = all parameters ("{}" when there are none); NULL when it is
+/* Any value as JSON text. Path "" = all parameters ("{}" when there are none). NULL when it is
  * missing. */
 BT_API const char *bt_step_params_json(struct bt_step *step, const char *path);
 
 /* The results of the steps that this one depends on, in the plan's order. */
 BT_API size_t bt_step_dependency_count(const struct bt_step *step);
 BT_API const char *bt_step_dependency_id(struct bt_step *step, size_t ix); /* NULL past the end */
-/* The data of the result as JSON (a text result is a JSON string); NULL past the end. */
+/* The data of the result as JSON. A text result is a JSON string. NULL past the end. */
 BT_API const char *bt_step_dependency_json(struct bt_step *step, size_t ix);
-/* The same for reading: a text bare, anything else as JSON; NULL past the end. */
+/* The same as plain text: a string without quotes, anything else as JSON. NULL past the end. */
 BT_API const char *bt_step_dependency_text(struct bt_step *step, size_t ix);
 
 /*
- * What the request is for: "execute", "search" (find what the step's own agent did not), or a
- * question. About a step: "gate" (are the results before it enough to begin?), "verify" (is its
- * result right?). About a plan: "plan" (make one for a goal), "replan" (a new plan for what is
- * left), "synthesize" (what it came to, in words). About a session: "converse" (what does this
- * message of a person mean?). Questions come only with the skill that answers them: `gate`,
- * `verify`, `plan` (also for replan), `synthesize`, `converse`, or the one that the plan names. A
- * question is never about doing the step: it must change nothing, and may be asked again.
+ * The purpose of the request.
+ *     "execute"     do the step
+ *     "search"      find the resource that the step's own agent did not find
+ *     "gate"        are the results before this step enough to begin it?
+ *     "verify"      is the result of this step right?
+ *     "plan"        make a plan for a goal
+ *     "replan"      make a new plan for the remaining work
+ *     "synthesize"  write the answer of a plan
+ *     "converse"    interpret a message of a person in a session
+ * All but execute and search are questions. The supervisor sends a question only to an agent with
+ * the skill for it: `gate`, `verify`, `plan` (also for replan), `synthesize`, `converse`, or the
+ * skill that the plan names. A handler must change nothing when it answers a question, because a
+ * lost question is sent again.
  */
 BT_API const char *bt_step_purpose(const struct bt_step *step);
-/* verify: the result that is to be judged, as JSON {text?, data?, artifacts?}; NULL otherwise. */
+/* verify: the result to judge, as JSON {text?, data?, artifacts?}; NULL otherwise. */
 BT_API const char *bt_step_result_json(struct bt_step *step);
-/* What the plan may still spend; UINT64_MAX when it has no such budget. */
+/* What is left of the plan's budget; UINT64_MAX when it has no such budget. */
 BT_API uint64_t bt_step_budget_tokens(const struct bt_step *step);
 BT_API uint64_t bt_step_budget_micros(const struct bt_step *step); /* millionths of the currency */
-/* Without progress for so long the attempt counts as hung: call bt_step_progress more often. 0 =
+/* An attempt without progress for this long counts as hung: call bt_step_progress more often. 0 =
  * no such limit. */
 BT_API uint64_t bt_step_idle_ms(const struct bt_step *step);
 
-/* ---- while it runs
- * ------------------------------------------------------------------------------------------ */
+/* ---- while it runs ---- */
 
-/* True when the supervisor cancelled the step or its deadline has passed: stop soon and return.
- * Cheap; poll it. */
+/* True when the supervisor cancelled the step or its deadline has passed: return soon. Cheap; poll
+ * it. */
 BT_API bool bt_step_cancelled(const struct bt_step *step);
 /* Milliseconds left until the deadline; 0 when it has passed; UINT64_MAX when there is none. */
 BT_API uint64_t bt_step_time_left_ms(const struct bt_step *step);
-/* Tells how far the step is (percent below 0 = unknown; text may be NULL). Cheap; only the newest
- * travels. */
+/* Reports progress. percent below 0 = unknown; text may be NULL. Cheap: only the newest report is
+ * sent. */
 BT_API void bt_step_progress(struct bt_step *step, double percent, const char *text);
-/* Adds to the answer's text while it is being written: it travels as progress, in order and whole,
- * in pieces of at most 1024 bytes, about eight a second. UTF-8; else, or over 1 MiB that waits, it
- * is left out. Cheap. The reply has the whole text all the same. */
+/* Appends to the answer's text while the handler still produces it. The library sends the text as
+ * progress, in order and complete, in pieces of at most 1024 bytes, about eight per second. Text
+ * that is not UTF-8 is dropped, and so is text over 1 MiB of unsent bytes. Cheap. The reply must
+ * contain the whole text all the same. */
 BT_API void bt_step_stream(struct bt_step *step, const char *text, size_t len);
-/* What was streamed before is void, and what comes begins anew. Who reads is told so. */
-BT_API void bt_step_stream_anew(struct bt_step *step);
-/* Waits until the supervisor has what was streamed; at most so long, and not when cancelled. False
- * when it has not. For the end of a handler: what waits when the reply comes does not travel. */
+/* Voids everything that was streamed before; the next piece starts a new text. Readers are notified
+ * (member `anew` on the wire). */
+BT_API void bt_step_stream_reset(struct bt_step *step);
+/* Waits until the supervisor has confirmed the streamed text: at most max_ms, and not when
+ * cancelled. False when text is unconfirmed. Call it before the handler ends: text that is
+ * unconfirmed when the reply is sent is not sent. */
 BT_API bool bt_step_stream_flush(struct bt_step *step, uint64_t max_ms);
 
-/* ---- how it ends: the last call wins, but reply_text and reply_json go together
- * ----------------------------- */
+/* ---- the reply: the last call wins, but reply_text and reply_json add up ---- */
 
 /* The result's text and its data. A result has at most 3 MiB; more fails the step. */
 BT_API void bt_step_reply_text(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
 BT_API void bt_step_reply_bytes(struct bt_step *step, const char *text,
                                 size_t len); /* text as it is; UTF-8 */
 BT_API void bt_step_reply_json(struct bt_step *step, const char *json, size_t len);
-/* Something made elsewhere: a file, a URL. At most 64. media_type may be NULL. */
+/* A reference to an artifact: a file, a URL. At most 64. media_type may be NULL. */
 BT_API void bt_step_reply_artifact(struct bt_step *step, const char *name, const char *media_type,
                                    const char *uri);
-/* The answer to a gate or a verification; the sentence says what is missing or wrong, and what
- * would be right: the next attempt is told it. */
+/* The answer to a gate or a verification. The sentence names what is missing or wrong and what
+ * would be right; the next attempt gets it as feedback. */
 BT_API void bt_step_reply_verdict(struct bt_step *step, bool passed, const char *fmt, ...)
     BT_PRINTF(3, 4);
-/* What it cost; added up over the calls. */
+/* What the step cost. The calls add up. */
 BT_API void bt_step_add_usage(struct bt_step *step, uint64_t input_tokens, uint64_t output_tokens,
                               uint64_t cached_tokens, uint64_t cost_micros);
 
 /*
  * Fails the step. error_class is one of the protocol's classes: TOOL_NOT_FOUND, RESOURCE_NOT_FOUND,
  * PERMISSION_DENIED, RATE_LIMITED, SERVICE_UNAVAILABLE, VALIDATION_ERROR, TIMEOUT, UNKNOWN,
- * CANCELLED, BUDGET_EXCEEDED, ... `retryable` says whether another attempt may succeed. The
- * sentence says what was wrong, where, and what would be right.
+ * CANCELLED, BUDGET_EXCEEDED, ... `retryable`: another attempt may succeed. The sentence names what
+ * was wrong, where, and what would be right.
  */
 BT_API void bt_step_fail(struct bt_step *step, const char *error_class, bool retryable,
                          const char *fmt, ...) BT_PRINTF(4, 5);
 /* The same from an error of this library: the class follows from the code. */
 BT_API void bt_step_fail_error(struct bt_step *step, const struct bt_error *err);
-/* After bt_step_fail: when it makes sense to try again, as a service said (Retry-After). The
- * supervisor waits at least so long before the next attempt. */
+/* After bt_step_fail: the delay that a service asked for (Retry-After). The supervisor waits at
+ * least this long before the next attempt. */
 BT_API void bt_step_retry_after(struct bt_step *step, uint64_t delay_ms);
-/* The step cannot go on without a person: an approval, or input that fits the JSON Schema (may be
- * NULL). */
+/* The step needs a person: an approval, or input that fits the JSON Schema (may be NULL). */
 BT_API void bt_step_need_approval(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
 BT_API void bt_step_need_input(struct bt_step *step, const char *schema_json, const char *fmt, ...)
     BT_PRINTF(3, 4);
-/* Another agent should do this step: one that the plan was granted and that has not had it before.
- * The sentence is what that agent is told (bt_step_feedback). */
+/* Hands the step to another agent: one that the plan was granted and that has not had the step
+ * before. That agent reads the sentence with bt_step_feedback. */
 BT_API void bt_step_handoff(struct bt_step *step, const char *to_agent_id, const char *fmt, ...)
     BT_PRINTF(3, 4);
 

@@ -1,10 +1,10 @@
 /*
- * Errors as both public libraries report them.
+ * Errors of both public libraries.
  *
  * A function that can fail returns `enum bt_code` (BT_OK is 0) and takes a `struct bt_error *`
- * last. The error lives on the caller's stack, may be NULL, is never allocated, so that reporting
- * cannot fail. Codes say what the caller can do; the sentence says what was wrong, where, and what
- * would be right.
+ * last. The error lives on the caller's stack and may be NULL. It is never allocated, so reporting
+ * an error cannot fail. The code decides what the caller can do. The sentence names what was wrong,
+ * where, and what would be right.
  */
 #ifndef BATON_ERROR_H
 #define BATON_ERROR_H
@@ -23,7 +23,7 @@ extern "C" {
 #define BT_API
 #endif
 
-/* Expands from protocol/errors.def; kept literal here so that the installed header stands alone. */
+/* From protocol/errors.def; spelled out here so that the installed header needs no other file. */
 enum bt_code {
     BT_OK = 0,
     BT_INVALID,      /* the request is wrong; the message says what would be right; do not retry */
@@ -34,11 +34,11 @@ enum bt_code {
     BT_BUSY,         /* try again later, see retryAfterMs */
     BT_TIMEOUT,      /* no answer in time; the outcome is unknown */
     BT_UNAVAILABLE,  /* the daemon, an agent or the storage cannot be reached */
-    BT_GONE,         /* it existed and was compacted or has ended */
+    BT_GONE,         /* it existed, and has ended or was compacted */
     BT_CANCELLED,    /* stopped on request */
     BT_PROTOCOL,     /* the peer sent something that the protocol forbids */
     BT_NOMEM,        /* out of memory */
-    BT_IO,           /* the operating system refused; errno's text is in the message */
+    BT_IO,           /* the operating system returned an error; its text is in the message */
     BT_INTERNAL,     /* a defect in Baton */
     BT_CODE_COUNT
 };
@@ -50,7 +50,7 @@ struct bt_error {
     char msg[BT_ERROR_MSG_MAX];
 };
 
-/* The wire name of a code ("NOT_FOUND"); never NULL; valid for ever. */
+/* Returns the wire name of a code ("NOT_FOUND"); never NULL; valid for ever. Thread-safe. */
 BT_API const char *bt_code_name(enum bt_code code);
 
 #ifdef __cplusplus

@@ -1,10 +1,11 @@
 /*
- * libbaton: submit plans to a Baton supervisor, wait for them, watch the bus, read the story again.
+ * libbaton: submits plans to a Baton supervisor, waits for them, and reads their events, live and
+ * past.
  *
- * A client is used by one thread at a time. Functions block at most for their timeout. Times are
- * milliseconds. JSON texts returned through char ** belong to the caller: free them with bt_free().
- * Errors: BT_UNAVAILABLE when the daemon cannot be reached, BT_TIMEOUT when it did not answer in
- * time (the outcome is then unknown: submit again with the same client_key), otherwise the
+ * One thread at a time uses a client. A function blocks at most for its timeout. Times are in
+ * milliseconds. JSON texts returned through char ** belong to the caller, who frees them with
+ * bt_free(). Errors: BT_UNAVAILABLE when the daemon cannot be reached. BT_TIMEOUT when it did not
+ * answer in time; the outcome is then unknown, so submit again with the same client_key. Else the
  * supervisor's own code and sentence.
  */
 #ifndef BATON_CLIENT_H
@@ -23,22 +24,22 @@ extern "C" {
 struct bt_client;
 
 /*
- * Connects through a state directory: its endpoints.json and token. state_dir NULL = BATON_STATE,
- * else $XDG_STATE_HOME/baton, else ~/.local/state/baton. Reads them again by itself when the daemon
- * has moved.
+ * Connects through a state directory, which has endpoints.json and token. state_dir NULL =
+ * BATON_STATE, else $XDG_STATE_HOME/baton, else ~/.local/state/baton. The client reads both files
+ * again when the daemon has moved. The caller frees *ret with bt_client_close.
  */
 BT_API BT_MUST_CHECK enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret,
                                                  struct bt_error *err);
 /* Accepts NULL. */
 BT_API void bt_client_close(struct bt_client *c);
-/* For every request that follows; default 10,000. */
+/* Sets the timeout of all further requests; 0 = the default of 10,000. */
 BT_API void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms);
 BT_API void bt_free(void *p);
 
 /*
- * Any request of the protocol: type ("plan.list"), the fields as a JSON object (NULL = none);
- * *ret_json is the answer's object. On a refusal *ret_json (when not NULL) is the error object
- * {code, class, message, details, ...}, else NULL.
+ * Sends any request of the protocol: its type ("plan.list") and its fields as a JSON object (NULL =
+ * none). *ret_json is the answer's object. After an error answer it is the error object {code,
+ * class, message, details, ...}, else NULL. ret_json may be NULL.
  */
 BT_API BT_MUST_CHECK enum bt_code bt_client_call(struct bt_client *c, const char *type,
                                                  const char *fields_json, char **ret_json,
@@ -49,28 +50,30 @@ struct bt_submit {
     const char *plan_json;   /* a plan */
     const char *session_id;  /* may be NULL */
     const char *planner;     /* NULL = the daemon's */
-    const char *client_key;  /* same key = same plan; NULL = the library makes one and repeats with
+    const char *client_key;  /* same key = same plan; NULL = the library makes one, and repeats with
                                 it after a timeout */
     const char *policy_json; /* may be NULL */
-    const char *constraints_json; /* a list of strings for who makes the plan; may be NULL */
-    bool dry_run;                 /* make and check the plan, run nothing */
+    const char *constraints_json; /* a list of strings for the planner; may be NULL */
+    bool dry_run;                 /* make and check the plan, execute nothing */
 };
 
 enum { BT_ID_LEN = 36 };
 
-/* BT_INVALID: the plan has problems; *ret_json (when not NULL) then holds {problems: [...]}, else
- * the whole answer. */
+/* Submits a plan. On success *ret_json (when not NULL) is the whole answer. BT_INVALID: the plan
+ * has problems, and *ret_json holds {problems: [...]}. BT_TIMEOUT and BT_UNAVAILABLE are repeated
+ * with the same key, three attempts in all. */
 BT_API BT_MUST_CHECK enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
                                             char ret_plan_id[BT_ID_LEN + 1], char **ret_json,
                                             struct bt_error *err);
-/* Waits until the plan is final: *ret_json = the answer of plan.result. timeout_ms 0 = for ever. */
+/* Waits until the plan has ended. *ret_json is the answer of plan.result. timeout_ms 0 = for ever.
+ * BT_TIMEOUT: the plan continues. */
 BT_API BT_MUST_CHECK enum bt_code bt_wait(struct bt_client *c, const char *plan_id,
                                           uint32_t timeout_ms, char **ret_json,
                                           struct bt_error *err);
 BT_API BT_MUST_CHECK enum bt_code bt_cancel(struct bt_client *c, const char *plan_id,
                                             const char *reason, struct bt_error *err);
 
-/* One event, as its JSON object; valid until the next call on the watch. */
+/* One event as a JSON object; valid until the next call on the watch. */
 struct bt_event {
     uint64_t seq;
     const char *type;
@@ -81,17 +84,19 @@ struct bt_event {
 struct bt_watch;
 
 /*
- * Every event with seq > after (UINT64_MAX = only new ones), each once, in order, without gaps:
- * replayed by events.read, then live from the bus; what the bus drops is read again. plan_id NULL =
- * all plans.
+ * Delivers every event with seq > after (UINT64_MAX = only new ones) once, in order, without gaps.
+ * Past events come from events.read, then live frames; dropped frames are read again. plan_id NULL
+ * = all plans. A client has one watch at a time (BT_CONFLICT). Close it with bt_watch_close before
+ * the client.
  */
 BT_API BT_MUST_CHECK enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id,
                                                 uint64_t after, struct bt_watch **ret,
                                                 struct bt_error *err);
-/* Next event; BT_TIMEOUT when none came within timeout_ms. */
+/* Returns the next event. BT_TIMEOUT when none came within timeout_ms. BT_UNAVAILABLE when the
+ * daemon has been silent for 15 s. */
 BT_API BT_MUST_CHECK enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms,
                                                 struct bt_event *ret, struct bt_error *err);
-/* How many events were filled in by replay because the bus had dropped them. */
+/* Returns how many events were read from the daemon and not received live. */
 BT_API uint64_t bt_watch_filled(const struct bt_watch *w);
 BT_API void bt_watch_close(struct bt_watch *w);
 

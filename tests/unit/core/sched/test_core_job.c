@@ -427,7 +427,7 @@ static void a_job_asks_no_person(void **state)
         "[0] run done\n");
 }
 
-/* All kinds of ends of a story about planning, each with its beginning. */
+/* All kinds of ends of planning, each with its beginning. */
 static void tell(struct rig *r)
 {
     uint64_t run = rig_submit(r, "planner=p repairs=1 oninvalid=interrupt signoff:");

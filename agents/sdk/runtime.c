@@ -1,0 +1,337 @@
+#include "agents/sdk/runtime.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+
+enum { INBOX = 4 * RUNTIME_REQUESTS };
+
+/* ---- slots ---- */
+
+static void run_slot(void *self, uint32_t slot)
+{
+    struct runtime *rt = self;
+
+    step_run(rt->slots[slot].step);
+}
+
+static void notify_progress(struct bt_step *step, void *self)
+{
+    struct runtime_slot *slot = self;
+
+    (void)step;
+    pool_notify(slot->runtime->pool, POOL_PROGRESS, (uint32_t)(slot - slot->runtime->slots));
+}
+
+static void start_slot(struct runtime *rt, uint32_t ix)
+{
+    struct runtime_slot *slot = &rt->slots[ix];
+
+    *slot = (struct runtime_slot){.runtime = rt,
+                                  .step = rt->arriving,
+                                  .msg = rt->arriving_msg,
+                                  .progress = {.percent = -1.0},
+                                  .started_ns = clock_mono_ns()};
+    rt->arriving = NULL;
+    rt->arriving_msg = NULL;
+    slot->step->notify = notify_progress;
+    slot->step->runtime = slot;
+    rt->stats.requests++;
+    log_debug("step.started", "key=%s attempt=%u skill=%s", slot->step->key,
+              bt_step_attempt(slot->step), slot->step->skill);
+    pool_submit(rt->pool, ix);
+}
+
+static void finish_slot(struct runtime *rt, uint32_t ix)
+{
+    struct runtime_slot *slot = &rt->slots[ix];
+
+    step_take_reply(slot->step, &slot->reply);
+    rt->stats.processing_ns += clock_mono_ns() - slot->started_ns;
+    if (slot->reply.outcome == REPLY_FAILED) {
+        rt->stats.errors++;
+        (void)snprintf(rt->stats.last_error, sizeof rt->stats.last_error, "%.*s",
+                       slot->reply.message.len > 500 ? 500 : (int)slot->reply.message.len,
+                       slot->reply.message.ptr);
+        log_info("step.failed", "key=%s %s: %.*s", slot->step->key, err_class_name(slot->reply.cls),
+                 STR_ARG(slot->reply.message));
+    }
+    step_free(slot->step);
+    link_msg_free(slot->msg);
+    slot->step = NULL;
+    slot->msg = NULL;
+    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_FINISHED,
+                                                .slot = ix,
+                                                .bytes = reply_bytes(&slot->reply)});
+}
+
+static void release_slot(struct runtime *rt, uint32_t ix)
+{
+    reply_done(&rt->slots[ix].reply);
+}
+
+static void on_pool(struct runtime *rt)
+{
+    uint32_t slot;
+
+    pool_drain(rt->pool);
+    while ((slot = pool_take(rt->pool, POOL_PROGRESS)) != AGENT_STATE_NO_SLOT) {
+        if (rt->slots[slot].step != NULL &&
+            step_take_progress(rt->slots[slot].step, &rt->slots[slot].progress)) {
+            runtime_feed(rt,
+                         (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
+        }
+    }
+    while ((slot = pool_take(rt->pool, POOL_FINISHED)) != AGENT_STATE_NO_SLOT) {
+        finish_slot(rt, slot);
+    }
+}
+
+/* ---- actions ---- */
+
+static void write_log(const struct runtime *rt, const struct agent_state_action *a)
+{
+    if (a->slot != AGENT_STATE_NO_SLOT) {
+        const struct agent_state_slot *r = &rt->agent_state.slots[a->slot];
+        log_warn("agent.session", "key=%.*s %s", (int)r->key_len, r->key, a->text);
+    } else {
+        log_warn("agent.session", "state=%.*s %s", STR_ARG(buf_str(&rt->state_dir)), a->text);
+    }
+}
+
+static void refuse(struct runtime *rt, const struct agent_state_action *a)
+{
+    enum err_class cls =
+        a->code == BT_BUSY || a->code == BT_UNAVAILABLE ? CLASS_SERVICE_UNAVAILABLE : CLASS_NONE;
+    struct bt_error err;
+
+    (void)err_set(&err, a->code, "%s", a->text);
+    runtime_refuse(rt, a->request, &err, cls);
+}
+
+static void perform(struct runtime *rt, const struct agent_state_action *a)
+{
+    switch (a->type) {
+    case DO_DIAL:
+        runtime_dial(rt);
+        break;
+    case DO_REGISTER:
+    case DO_HEARTBEAT:
+    case DO_RESULT:
+    case DO_PROGRESS:
+    case DO_DRAIN:
+    case DO_DEREGISTER:
+        runtime_call(rt, a);
+        break;
+    case DO_RUN:
+        start_slot(rt, a->slot);
+        break;
+    case DO_CANCEL:
+        atomic_store(&rt->slots[a->slot].step->cancelled, true);
+        break;
+    case DO_RELEASE:
+        release_slot(rt, a->slot);
+        break;
+    case DO_ANSWER_OK:
+        runtime_answer(rt, a->request, MSG_empty, NULL);
+        break;
+    case DO_ANSWER_RESULT:
+        runtime_answer_result(rt, a->request, a->slot);
+        break;
+    case DO_ANSWER_STATE:
+        runtime_answer_state(rt, a->request, a->slot);
+        break;
+    case DO_REFUSE:
+        refuse(rt, a);
+        break;
+    case DO_LOG:
+        write_log(rt, a);
+        break;
+    case DO_EXIT:
+        rt->ended = true;
+        rt->status = a->status;
+        break;
+    }
+}
+
+/* An action may fail at once and feed another event (a request that could not be sent). The actions
+ * of that event come after these. */
+void runtime_feed(struct runtime *rt, struct agent_state_event ev)
+{
+    struct agent_state_actions mine = {.n = 0};
+
+    ev.now = clock_mono_ms();
+    agent_state_handle(&rt->agent_state, &ev, &mine);
+    for (uint32_t i = 0; i < mine.n && !rt->ended; i++) {
+        perform(rt, &mine.at[i]);
+    }
+    if (rt->feed_up) {
+        rt->feed_up = false;
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
+    }
+}
+
+/* ---- the loop ---- */
+
+static void on_signal(struct runtime *rt)
+{
+    struct signalfd_siginfo info;
+
+    while (read(rt->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        log_info("agent.stop", "signal=%u; %s", info.ssi_signo,
+                 rt->agent_state.stopped ? "stopping at once" : "finishing what runs");
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_STOP});
+    }
+}
+
+static void on_link(struct runtime *rt)
+{
+    struct link_event ev;
+
+    while (!rt->ended && link_next(rt->link, &ev)) {
+        if (ev.type == LINK_REQUEST) {
+            runtime_on_request(rt, &ev);
+        } else {
+            runtime_on_control(rt, &ev);
+        }
+    }
+}
+
+static int wait_ms(const struct runtime *rt)
+{
+    msec at = agent_state_deadline(&rt->agent_state);
+    msec now = clock_mono_ms();
+
+    if (at == MSEC_NEVER) {
+        return -1;
+    }
+    return at <= now ? 0 : at - now > 60000 ? 60000 : (int)(at - now);
+}
+
+static void loop(struct runtime *rt)
+{
+    struct pollfd fds[] = {{.fd = link_fd(rt->link), .events = POLLIN},
+                           {.fd = pool_fd(rt->pool), .events = POLLIN},
+                           {.fd = rt->signals, .events = POLLIN}};
+
+    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_START});
+    while (!rt->ended) {
+        int n = poll(fds, 3, wait_ms(rt));
+        if (n > 0 && fds[1].revents != 0) {
+            on_pool(rt);
+        }
+        if (n > 0 && fds[0].revents != 0) {
+            on_link(rt);
+        }
+        if (n > 0 && fds[2].revents != 0) {
+            on_signal(rt);
+        }
+        if (!rt->ended && agent_state_deadline(&rt->agent_state) <= clock_mono_ms()) {
+            runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_TICK});
+        }
+    }
+}
+
+/* ---- start ---- */
+
+static enum bt_code take_signals(struct runtime *rt, struct bt_error *err)
+{
+    sigset_t all;
+    sigset_t ours;
+
+    (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGSEGV);
+    (void)sigdelset(&all, SIGBUS);
+    (void)sigdelset(&all, SIGFPE);
+    (void)sigdelset(&all, SIGILL);
+    (void)sigdelset(&all, SIGABRT);
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGTERM);
+    (void)sigaddset(&ours, SIGINT);
+    if (pthread_sigmask(SIG_BLOCK, &all, NULL) != 0) {
+        return err_errno(err, errno, "blocking signals");
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    rt->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+    return rt->signals < 0 ? err_errno(err, errno, "signalfd") : BT_OK;
+}
+
+static enum bt_code make_session_key(struct runtime *rt, struct bt_error *err)
+{
+    uint8_t bytes[32];
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return err_errno(err, errno, "getrandom");
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        (void)snprintf(rt->session_key + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return BT_OK;
+}
+
+static enum bt_code open_sockets(struct runtime *rt, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    uint32_t contexts = rt->agent_state.capacity + 1 + RUNTIME_SPARE_CONTEXTS;
+    enum bt_code code = link_new(INBOX, &rt->link, err);
+
+    if (code == BT_OK && !rt->opt->dial_in) {
+        code = link_server_open(rt->link, rt->opt->listen,
+                                contexts > RUNTIME_REQUESTS ? RUNTIME_REQUESTS : contexts, &limits,
+                                NULL, &rt->server, err);
+        if (code != BT_OK) {
+            (void)err_wrap(err, "listening on %s", rt->opt->listen);
+        }
+    }
+    return code;
+}
+
+enum bt_code runtime_run(const struct options *opt, const struct card *card, void *self,
+                         void (*done)(void *self), uint32_t capacity, int *ret_status,
+                         struct bt_error *err)
+{
+    struct runtime *rt = calloc(1, sizeof *rt);
+    enum bt_code code;
+
+    if (rt == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory");
+    }
+    rt->opt = opt;
+    rt->card = card;
+    rt->self = self;
+    rt->done = done;
+    buf_init(&rt->out, LIMIT_STEP_BYTES);
+    buf_init(&rt->state_dir, 8192);
+    agent_state_init(&rt->agent_state, capacity);
+    uuid_format(opt->instance_id, rt->instance_id);
+    clock_iso(clock_wall_ms(), rt->stats.started);
+    code = state_dir_find(opt->state, &rt->state_dir, err);
+    if (code == BT_OK) {
+        code = make_session_key(rt, err);
+    }
+    if (code == BT_OK) {
+        code = take_signals(rt, err); /* before any thread starts: threads inherit the mask */
+    }
+    if (code == BT_OK) {
+        code = pool_start(capacity, run_slot, rt, &rt->pool, err);
+    }
+    if (code == BT_OK) {
+        code = open_sockets(rt, err);
+    }
+    if (code == BT_OK) {
+        loop(rt);
+        *ret_status = rt->status;
+        if (rt->done != NULL && rt->agent_state.running == 0) {
+            rt->done(rt->self);
+        }
+    }
+    return code; /* not freed: nng's threads use parts of it until _exit */
+}

@@ -1,0 +1,98 @@
+/*
+ * The I/O around the agent state machine: one loop thread owns the sockets, the state and the
+ * slots; K worker threads run the handlers. The loop converts input into events of agent_state and
+ * performs its actions, in order.
+ */
+#ifndef SDK_RUNTIME_H
+#define SDK_RUNTIME_H
+
+#include "agents/sdk/agent_state.h"
+#include "agents/sdk/card.h"
+#include "agents/sdk/options.h"
+#include "agents/sdk/pool.h"
+#include "agents/sdk/step.h"
+#include "protocol/base/clock.h"
+#include "protocol/client/state.h"
+#include "protocol/link/link.h"
+
+enum { RUNTIME_SPARE_CONTEXTS = 4, RUNTIME_REQUESTS = LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS };
+
+/* A request of the supervisor that has no answer yet. Its index is the handle that agent_state
+ * uses. */
+struct runtime_request {
+    bool open;
+    struct link_server *server;
+    uint64_t handle;
+    enum wire_form form;
+    char id[65];
+};
+
+/* The resources of a slot of agent_state. */
+struct runtime_slot {
+    struct runtime *runtime;
+    struct bt_step *step; /* while it runs */
+    struct link_msg *msg; /* the step's bytes */
+    struct reply reply;   /* once it is done */
+    struct step_progress progress;
+    uint64_t started_ns;
+};
+
+struct runtime_stats {
+    uint64_t requests, errors, processing_ns;
+    char last_error[512];
+    char started[CLOCK_ISO_LEN + 1];
+};
+
+struct runtime {
+    struct agent_state agent_state;
+    const struct options *opt;
+    const struct card *card;
+    void *self; /* the agent's state, for its handlers */
+    void (*done)(void *self);
+    struct link *link;
+    struct link_server *server; /* NULL with dial-in */
+    struct link_server *dialed[LIMIT_CAPACITY + 1];
+    uint32_t dialed_n;
+    struct link_lane *control;
+    char control_url[STATE_URL_MAX + 1];
+    bool outstanding; /* a control request has no answer yet */
+    bool feed_up;     /* the lane is up already: feed AGENT_STATE_UP after the current actions */
+    uint64_t control_n;
+    struct buf state_dir;
+    char token[STATE_TOKEN_LEN + 1];
+    char session_key[65];
+    char instance_id[UUID_TEXT_LEN + 1];
+    struct runtime_request requests[RUNTIME_REQUESTS];
+    struct runtime_slot slots[AGENT_STATE_SLOTS];
+    struct bt_step *arriving; /* the step of the current event, for DO_RUN */
+    struct link_msg *arriving_msg;
+    struct pool *pool;
+    struct buf out;
+    struct runtime_stats stats;
+    int signals;
+    bool ended;
+    int status;
+};
+
+/* Registers and serves until it is stopped; *ret_status is the exit code. The caller must end the
+ * process by _exit: sockets may still carry traffic. */
+BT_MUST_CHECK enum bt_code runtime_run(const struct options *opt, const struct card *card,
+                                       void *self, void (*done)(void *self), uint32_t capacity,
+                                       int *ret_status, struct bt_error *err);
+
+/* ---- shared by the runtime*.c files ---- */
+void runtime_feed(struct runtime *rt, struct agent_state_event ev);
+/* runtime_serve.c: the supervisor's requests and their answers */
+void runtime_on_request(struct runtime *rt, struct link_event *ev);
+void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body);
+void runtime_answer_result(struct runtime *rt, uint64_t request, uint32_t slot);
+void runtime_answer_state(struct runtime *rt, uint64_t request, uint32_t slot);
+void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error *why,
+                    enum err_class cls);
+/* The result of a DONE slot as a message; strings point into the slot. */
+void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret);
+/* runtime_control.c: requests to the supervisor */
+void runtime_dial(struct runtime *rt);
+void runtime_call(struct runtime *rt, const struct agent_state_action *a);
+void runtime_on_control(struct runtime *rt, struct link_event *ev);
+#endif

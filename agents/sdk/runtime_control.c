@@ -1,0 +1,329 @@
+/* The control lane: finding the supervisor, requests to it, and its answers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agents/sdk/runtime.h"
+#include "protocol/base/log.h"
+
+static const struct link_limits control_limits = {.recv_max = LIMIT_CONTROL_BYTES};
+static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
+
+/* The daemon may have been restarted on another port, with another token. */
+void runtime_dial(struct runtime *rt)
+{
+    struct state_endpoints at;
+    struct bt_error err;
+
+    if (state_endpoints_read(buf_cstr(&rt->state_dir), &at, &err) != BT_OK) {
+        log_debug("agent.dial", "%s", err.msg);
+        return; /* agent_state dials again */
+    }
+    if (rt->control != NULL && !rt->outstanding && strcmp(at.control, rt->control_url) == 0) {
+        rt->feed_up = link_lane_is_up(rt->control);
+        return; /* the lane reconnects by itself */
+    }
+    if (rt->control != NULL) {
+        link_lane_retire(rt->control);
+        rt->control = NULL;
+        rt->outstanding = false;
+    }
+    if (link_url_check(str_from(at.control), false, false, &err) != BT_OK ||
+        link_lane_dial(rt->link, at.control, &control_limits, NULL, &rt->control, &err) != BT_OK) {
+        log_warn("agent.dial", "control=%s %s", at.control, err.msg);
+        return;
+    }
+    (void)snprintf(rt->control_url, sizeof rt->control_url, "%s", at.control);
+    log_debug("agent.dial", "control=%s", at.control);
+}
+
+static void send_control(struct runtime *rt, enum msg_type type, const void *body)
+{
+    char id[32];
+    struct bt_error err;
+    enum bt_code code;
+
+    (void)snprintf(id, sizeof id, "c%" PRIu64, ++rt->control_n);
+    buf_clear(&rt->out);
+    code = msg_request(&rt->out, WIRE_MSGPACK, str_from(id), str_from(rt->token), type, body, &err);
+    if (code == BT_OK && rt->control == NULL) {
+        code = err_set(&err, BT_UNAVAILABLE, "no control lane");
+    }
+    if (code == BT_OK) {
+        code = link_lane_send(rt->control, rt->out.at, rt->out.len, &err);
+    }
+    if (code == BT_OK) {
+        rt->outstanding = true;
+        return;
+    }
+    log_debug("agent.control", "%s: %s", msg_wire_type(type), err.msg);
+    if (type == MSG_step_result && (code == BT_LIMIT || code == BT_INVALID)) {
+        log_warn("agent.result",
+                 "a late result is too large for the control socket; it is kept for step.query");
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_RESULT_OK});
+        return;
+    }
+    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
+}
+
+static void send_register(struct runtime *rt)
+{
+    struct msg_agent_register m = {.instance_id = str_from(rt->instance_id),
+                                   .capacity = rt->agent_state.capacity,
+                                   .pid = (uint64_t)getpid(),
+                                   .session_key = str_from(rt->session_key),
+                                   .dial_in = rt->opt->dial_in};
+    struct arena arena = {0};
+    struct bt_error err;
+    struct buf versions;
+
+    buf_init(&versions, 64);
+    doc_put_array(&versions, 1);
+    doc_put_u64(&versions, 1);
+    m.protocol = doc_from_buf(&versions);
+    if (!rt->opt->dial_in) {
+        m.endpoint = str_from(link_server_url(rt->server));
+    }
+    if (state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
+        log_warn("agent.token", "%s", err.msg);
+    }
+    if (card_view(rt->card, &arena, &m.card, &err) == BT_OK) {
+        send_control(rt, MSG_agent_register, &m);
+    } else {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
+    }
+    arena_done(&arena);
+    buf_done(&versions);
+}
+
+static void send_heartbeat(struct runtime *rt)
+{
+    struct msg_inflight inflight[LIMIT_CAPACITY];
+    const struct agent_state *s = &rt->agent_state;
+    struct msg_agent_heartbeat m = {.instance_id = str_from(rt->instance_id),
+                                    .epoch = s->epoch,
+                                    .load = (double)s->running / (double)s->capacity};
+
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS && m.inflight_n < LIMIT_CAPACITY; i++) {
+        const struct agent_state_slot *slot = &s->slots[i];
+        double percent = rt->slots[i].progress.percent;
+        if (slot->state == SLOT_RUNNING) {
+            inflight[m.inflight_n++] =
+                (struct msg_inflight){.key = {slot->key, slot->key_len},
+                                      .progress = percent > 0.0 ? percent / 100.0 : 0.0};
+        }
+    }
+    m.inflight = inflight;
+    send_control(rt, MSG_agent_heartbeat, &m);
+}
+
+static void send_progress(struct runtime *rt, uint32_t slot)
+{
+    const struct agent_state_slot *r = &rt->agent_state.slots[slot];
+    const struct step_progress *p = &rt->slots[slot].progress;
+    struct msg_step_progress m = {.instance_id = str_from(rt->instance_id),
+                                  .key = {r->key, r->key_len},
+                                  .attempt = r->attempt,
+                                  .epoch = rt->agent_state.epoch,
+                                  .n = p->n,
+                                  .text = str_from(p->text)};
+    struct step_progress piece;
+    struct buf data;
+
+    buf_init(&data, 64);
+    if (rt->slots[slot].step != NULL && step_stream_piece(rt->slots[slot].step, &piece) > 0) {
+        m.n = piece.n;
+        m.text = str_from(piece.text);
+        if (piece.reset) {
+            doc_put_map(&data, 1);
+            doc_put_cstr(&data, "anew");
+            doc_put_bool(&data, true);
+            m.data = data.bad == BT_OK ? doc_from_buf(&data) : m.data;
+        }
+    }
+    if (p->percent >= 0.0) {
+        m.percent = p->percent;
+        msg_set(&m, step_progress, percent);
+    }
+    send_control(rt, MSG_step_progress, &m);
+    buf_done(&data);
+}
+
+void runtime_call(struct runtime *rt, const struct agent_state_action *a)
+{
+    struct msg_agent_drain drain = {.instance_id = str_from(rt->instance_id),
+                                    .epoch = rt->agent_state.epoch};
+    struct msg_agent_deregister leave = {.instance_id = str_from(rt->instance_id),
+                                         .epoch = rt->agent_state.epoch};
+    struct msg_step_result result;
+
+    if (a->type == DO_REGISTER) {
+        send_register(rt);
+    } else if (a->type == DO_HEARTBEAT) {
+        send_heartbeat(rt);
+    } else if (a->type == DO_PROGRESS) {
+        send_progress(rt, a->slot);
+    } else if (a->type == DO_DRAIN) {
+        send_control(rt, MSG_agent_drain, &drain);
+    } else if (a->type == DO_DEREGISTER) {
+        send_control(rt, MSG_agent_deregister, &leave);
+    } else if (a->type == DO_RESULT) {
+        runtime_view_result(rt, a->slot, &result);
+        result.epoch =
+            rt->agent_state.epoch; /* the result belongs to an older epoch, but this one sends it */
+        send_control(rt, MSG_step_result, &result);
+    }
+}
+
+/* ---- answers ---- */
+
+/* dial-in: the lanes to serve, one server each. Lanes of the epoch before have no supervisor any
+ * more. */
+static void serve_lanes(struct runtime *rt, const struct msg_agent_registered_ok *m)
+{
+    struct bt_error err;
+
+    for (uint32_t i = 0; i < rt->dialed_n; i++) {
+        for (uint32_t k = 0; k < RUNTIME_REQUESTS; k++) {
+            rt->requests[k].open = rt->requests[k].open && rt->requests[k].server != rt->dialed[i];
+        }
+        link_server_retire(rt->dialed[i]);
+    }
+    rt->dialed_n = 0;
+    for (uint32_t i = 0; i < m->lanes_n && i <= LIMIT_CAPACITY; i++) {
+        char url[STATE_URL_MAX + 1];
+        (void)snprintf(url, sizeof url, "%.*s", STR_ARG(m->lanes[i]));
+        if (link_url_check(m->lanes[i], false, false, &err) != BT_OK ||
+            link_server_dial(rt->link, url, 1, &lane_limits, NULL, &rt->dialed[rt->dialed_n],
+                             &err) != BT_OK) {
+            log_err("agent.lane", "lane=%u url=%s %s", i, url, err.msg);
+            continue;
+        }
+        rt->dialed_n++;
+    }
+}
+
+static enum bt_code on_registered(struct runtime *rt, struct msg_reader *r,
+                                  struct agent_state_event *ev, struct bt_error *err)
+{
+    struct msg_agent_registered_ok m;
+    enum bt_code code = msg_read_answer(r, MSG_agent_registered_ok, &m, NULL, err);
+
+    if (code == BT_OK) {
+        *ev = (struct agent_state_event){.type = AGENT_STATE_REGISTERED,
+                                         .epoch = m.epoch,
+                                         .lease_ms = m.lease_ms,
+                                         .heartbeat_ms = m.heartbeat_ms};
+        if (rt->opt->dial_in) {
+            serve_lanes(rt, &m);
+        }
+        log_info("agent.registered", "agent=%.*s instance=%s epoch=%" PRIu64 " control=%s",
+                 STR_ARG(rt->card->msg.agent_id), rt->instance_id, m.epoch, rt->control_url);
+    } else {
+        log_err("agent.refused", "the supervisor refused the registration: %s", err->msg);
+    }
+    return code;
+}
+
+static enum bt_code on_heartbeat(struct msg_reader *r, struct agent_state_event *ev,
+                                 struct agent_state_order *orders, struct bt_error *err)
+{
+    struct msg_agent_heartbeat_ok m;
+    enum bt_code code = msg_read_answer(r, MSG_agent_heartbeat_ok, &m, NULL, err);
+
+    if (code == BT_OK) {
+        for (uint32_t i = 0; i < m.cancel_n; i++) {
+            orders[i] = (struct agent_state_order){.key = m.cancel[i].key,
+                                                   .grace_ms = m.cancel[i].grace_ms};
+        }
+        *ev = (struct agent_state_event){.type = AGENT_STATE_HEARTBEAT_OK,
+                                         .lease_ms = m.lease_ms,
+                                         .drain = m.drain,
+                                         .orders = orders,
+                                         .n = m.cancel_n};
+    }
+    return code;
+}
+
+static enum bt_code read_answer(struct runtime *rt, struct msg_reader *r,
+                                struct agent_state_event *ev, struct agent_state_order *orders,
+                                struct bt_error *err)
+{
+    struct msg_step_result_ok taken;
+    struct msg_empty empty;
+    enum bt_code code;
+
+    switch (rt->agent_state.call) {
+    case CALL_REGISTER:
+        return on_registered(rt, r, ev, err);
+    case CALL_HEARTBEAT:
+        return on_heartbeat(r, ev, orders, err);
+    case CALL_RESULT:
+        code = msg_read_answer(r, MSG_step_result_ok, &taken, NULL, err);
+        if (code == BT_OK) {
+            log_info("agent.result", "late result accepted=%d %.*s", taken.accepted,
+                     STR_ARG(taken.reason));
+            *ev = (struct agent_state_event){.type = AGENT_STATE_RESULT_OK,
+                                             .accepted = taken.accepted};
+        }
+        return code;
+    case CALL_NONE:
+    case CALL_PROGRESS:
+    case CALL_DRAIN:
+    case CALL_DEREGISTER:
+        break;
+    }
+    *ev = (struct agent_state_event){.type = AGENT_STATE_CALL_OK};
+    return msg_read_answer(r, MSG_empty, &empty, NULL, err);
+}
+
+/* Sends the next piece of each stream, or the piece whose answer was lost. */
+static void continue_streams(struct runtime *rt)
+{
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS && !rt->ended; i++) {
+        if (rt->slots[i].step != NULL && step_stream_waits(rt->slots[i].step)) {
+            runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = i});
+        }
+    }
+}
+
+static void on_answer(struct runtime *rt, struct link_msg *msg)
+{
+    struct agent_state_order orders[AGENT_STATE_ORDERS];
+    struct str bytes = link_msg_bytes(msg);
+    struct agent_state_event ev = {.type = AGENT_STATE_CALL_OK};
+    struct msg_reader r = {0};
+    struct bt_error err;
+    enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
+
+    rt->outstanding = false;
+    if (code == BT_OK) {
+        code = read_answer(rt, &r, &ev, orders, &err);
+    }
+    if (rt->agent_state.call == CALL_PROGRESS &&
+        rt->slots[rt->agent_state.call_slot].step != NULL) {
+        step_stream_answered(rt->slots[rt->agent_state.call_slot].step, code == BT_OK);
+    }
+    if (code != BT_OK) {
+        log_debug("agent.control", "refused: %s", err.msg);
+        ev = (struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = code};
+    }
+    runtime_feed(rt, ev);
+    continue_streams(rt);
+    msg_reader_done(&r);
+}
+
+void runtime_on_control(struct runtime *rt, struct link_event *ev)
+{
+    if (ev->lane == rt->control && ev->type == LINK_ANSWER) {
+        on_answer(rt, ev->msg);
+    } else if (ev->lane == rt->control && ev->type == LINK_LOST) {
+        rt->outstanding = false;
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
+    } else if (ev->lane == rt->control && ev->type == LINK_UP) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
+    } else if (ev->lane == rt->control && ev->type == LINK_DOWN) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_DOWN});
+    }
+    link_msg_free(ev->msg);
+}

@@ -1,0 +1,169 @@
+/* chat: the connection to the daemon, which may be lost and restored. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/client/state.h"
+#include "supervisor/cli/chat/chat.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/json.h"
+
+enum { CHECK_MS = 500 };
+
+enum bt_code chat_call(struct chat *c, const char *type, cJSON *fields, cJSON **ret,
+                       struct bt_error *err)
+{
+    char *text = fields != NULL ? cJSON_PrintUnformatted(fields) : NULL;
+    char *json = NULL;
+    enum bt_code code = BT_OK;
+
+    *ret = NULL;
+    if (c->cli->client == NULL) {
+        code = bt_client_open(cli_value(c->cli, "state"), &c->cli->client, err);
+        if (code == BT_OK) {
+            bt_client_timeout(c->cli->client, CHAT_CALL_MS);
+        }
+    }
+    if (code == BT_OK) {
+        code = bt_client_call(c->cli->client, type, text, &json, err);
+    }
+    if (code == BT_OK) {
+        *ret = cJSON_Parse(json);
+        code = *ret != NULL ? BT_OK : err_set(err, BT_PROTOCOL, "an answer could not be read");
+    }
+    bt_free(json);
+    cJSON_free(text);
+    cJSON_Delete(fields);
+    return code;
+}
+
+bool chat_is_unreachable(const struct chat *c, enum bt_code code)
+{
+    return code == BT_UNAVAILABLE || code == BT_TIMEOUT || code == BT_BUSY ||
+           (code == BT_NOT_FOUND && c->cli->client == NULL);
+}
+
+/* Whether the state directory names a running daemon. Cheaper than a request. */
+static bool daemon_runs(const struct chat *c)
+{
+    const char *dir = cli_state_dir(c->cli);
+    struct state_endpoints at;
+
+    return dir != NULL && state_endpoints_read(dir, &at, NULL) == BT_OK &&
+           (at.pid == 0 || kill((pid_t)at.pid, 0) == 0 || errno != ESRCH);
+}
+
+static void disconnect(struct chat *c)
+{
+    bt_watch_close(c->watch);
+    c->watch = NULL;
+    bt_client_close(c->cli->client);
+    c->cli->client = NULL;
+}
+
+static void connection_lost(struct chat *c)
+{
+    disconnect(c);
+    if (!c->away) {
+        c->away = true;
+        c->away_since = clock_mono_ms();
+        c->screen.hold = c->screen.hold || c->screen.answer.text.len > 0;
+        screen_note(&c->screen, "waiting for the daemon; running plans continue when it is back");
+    }
+}
+
+/* Event numbers only grow: a smaller lastSeq means another journal. */
+static bool is_same_journal(struct chat *c)
+{
+    cJSON *info = NULL;
+    struct bt_error err;
+    bool same = true;
+
+    if (chat_call(c, "supervisor.info", NULL, &info, &err) == BT_OK &&
+        (uint64_t)json_number(info, "lastSeq") < c->last) {
+        screen_note(&c->screen,
+                    "this daemon does not know the session: its journal is another one");
+        c->exit = CLI_NOT_FOUND;
+        c->quit = true;
+        same = false;
+    }
+    cJSON_Delete(info);
+    return same;
+}
+
+static void reconnect(struct chat *c)
+{
+    struct bt_error err;
+
+    if (!daemon_runs(c) || !is_same_journal(c) || c->cli->client == NULL ||
+        bt_watch_open(c->cli->client, NULL, c->last, &c->watch, &err) != BT_OK) {
+        disconnect(c);
+        return;
+    }
+    c->away = false;
+    c->send_at = 0;
+    screen_note(&c->screen, "the daemon is back");
+}
+
+enum cli_exit chat_begin(struct chat *c)
+{
+    enum cli_exit code = cli_connect(c->cli);
+    cJSON *info = NULL;
+    struct bt_error err;
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    bt_client_timeout(c->cli->client, CHAT_CALL_MS);
+    if (chat_call(c, "supervisor.info", NULL, &info, &err) != BT_OK) {
+        return cli_fail(&err);
+    }
+    c->last = (uint64_t)json_number(info, "lastSeq");
+    cJSON_Delete(info);
+    if (bt_watch_open(c->cli->client, NULL, c->last, &c->watch, &err) != BT_OK) {
+        return cli_fail(&err);
+    }
+    return CLI_OK;
+}
+
+bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret)
+{
+    msec now = clock_mono_ms();
+    struct bt_error err;
+    enum bt_code code;
+
+    if (now >= c->check_at) {
+        c->check_at = now + CHECK_MS;
+        if (c->watch != NULL && !daemon_runs(c)) {
+            connection_lost(c);
+        } else if (c->watch == NULL) {
+            reconnect(c);
+        }
+    }
+    if (c->watch == NULL) {
+        if (!c->screen.interactive && now - c->away_since > CHAT_AWAY_MS_MAX) {
+            screen_note(&c->screen, "the daemon does not come back");
+            c->exit = CLI_UNREACHABLE;
+            c->quit = true;
+        }
+        return false;
+    }
+    code = bt_watch_next(c->watch, timeout_ms, ret, &err);
+    if (code == BT_OK) {
+        c->last = ret->seq;
+        return true;
+    }
+    if (code != BT_TIMEOUT) {
+        connection_lost(c);
+    }
+    return false;
+}
+
+void chat_end(struct chat *c)
+{
+    bt_watch_close(c->watch);
+    c->watch = NULL;
+}

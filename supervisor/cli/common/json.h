@@ -1,0 +1,22 @@
+/* Members of JSON values, the fields of a request, and JSON on stdout. */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include "supervisor/cli/common/cli.h"
+
+struct cJSON;
+
+/* A member of an object; the fallback when it is missing or no string. Borrowed. */
+const char *json_text(const struct cJSON *object, const char *name, const char *fallback);
+/* The same of a number; 0 when it is missing. */
+double json_number(const struct cJSON *object, const char *name);
+/* Prints the value on stdout, on one line. */
+void cli_print_json(const struct cJSON *value);
+/* A new object {name: value}; value NULL = {}. */
+struct cJSON *cli_fields(const char *name, const char *value);
+/* Adds the value of the option under `name` when it was given. */
+void cli_add_value(const struct cli *cli, const char *option, struct cJSON *fields,
+                   const char *name);
+/* Replaces control characters in every string of a tree, in place. NULL is allowed. */
+void cli_scrub_tree(struct cJSON *tree);
+#endif

@@ -1,0 +1,396 @@
+#include "supervisor/daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "protocol/client/state.h"
+#include "supervisor/api/api.h"
+#include "supervisor/conversation/conversation.h"
+#include "supervisor/dispatch/dispatch.h"
+#include "supervisor/dispatch/job.h"
+#include "supervisor/dispatch/lanes.h"
+#include "supervisor/notify.h"
+#include "supervisor/processes.h"
+
+enum {
+    CANARY_PERIOD_MS = 1000,
+    CANARY_LATE_MS = 3000,
+    CANARY_DEAD_MS = 4000,
+    WAIT_MAX_MS = 1000,
+    SETTLED_MS = 60000,
+    FAREWELL_MS = 50,
+    FAREWELL_WAIT_MS = 20
+};
+enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
+
+struct daemon {
+    const struct daemon_options *opt;
+    struct journal *journal;
+    struct spawn *spawn;
+    struct link *link;
+    struct engine *engine;
+    struct api *api;
+    struct processes processes;
+    struct pollfd watch[WATCH_COUNT];
+    struct uuid instance; /* of this start */
+    msec stop_deadline;   /* MSEC_NEVER = not stopping */
+    msec stop_begun;
+    bool stop_now;     /* a second signal */
+    msec wedged_since; /* the canary has been late since then; 0 = it is not */
+    bool settled;      /* up long enough to count as having survived its recoveries */
+};
+
+static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)sigdelset(&set, SIGPIPE);
+    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return *ret_fd >= 0 ? BT_OK : err_errno(err, errno, "signalfd");
+}
+
+/* What the engine calls upward, room by room. */
+static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api)
+{
+    return (struct engine_hooks){
+        .dispatch = dispatch,
+        .on_lane_event = lanes_on_link,
+        .perform = dispatch_perform,
+        .on_attempt_over = dispatch_on_attempt_over,
+        .on_job_record = job_on_record,
+        .on_job_command = job_on_command,
+        .settle = jobs_cycle,
+        .jobs_recovered = jobs_find,
+        .plan_ended = conversation_plan_ended,
+        .turns_recovered = conversation_recover,
+        .api = api,
+        .on_request = api_on_request,
+        .after_commit = api_after_commit,
+    };
+}
+
+/* The rooms of the loop, each built on those before it. */
+static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
+{
+    const struct engine_options *opt = &d->opt->engine;
+    struct process_hooks processes;
+    struct engine_hooks hooks;
+    struct dispatch *dispatch = NULL;
+    enum bt_code code = engine_new(opt, d->journal, d->link, &d->engine, err);
+
+    if (code == BT_OK) {
+        d->processes = (struct processes){.engine = d->engine,
+                                          .spawn = d->spawn,
+                                          .held_back = d->opt->held_back,
+                                          .n_held_back = d->opt->n_held_back};
+        processes = processes_hooks(&d->processes);
+        code = dispatch_new(opt, d->link, &processes, conversation_job_over, &dispatch, err);
+    }
+    if (code == BT_OK) {
+        code = api_new(&d->api, err);
+    }
+    if (code == BT_OK) {
+        hooks = hooks_of(dispatch, d->api);
+        engine_set_hooks(d->engine, &hooks);
+    }
+    return code;
+}
+
+/* In this order: signals before any thread, the lock before the spawner, the spawner before nng. */
+static enum bt_code open_all(struct daemon *d, struct bt_error *err)
+{
+    const char *dir = d->opt->engine.state_dir;
+    const struct journal_options journal = {.durability = d->opt->engine.durability,
+                                            .ballast_bytes = d->opt->ballast_bytes};
+    const struct spawn_options spawn = {.state_dir = dir};
+    int signals = -1;
+    enum bt_code code = block_signals(&signals, err);
+
+    if (code == BT_OK) {
+        code = journal_open_sqlite(dir, &journal, &d->journal, err);
+    }
+    if (code == BT_OK) {
+        code = spawn_open(&spawn, &d->spawn, err);
+    }
+    if (code == BT_OK) {
+        code = link_new(d->opt->inbox, &d->link, err);
+    }
+    if (code == BT_OK) {
+        code = open_rooms(d, err);
+    }
+    if (code == BT_OK) {
+        code = link_canary_start(CANARY_PERIOD_MS, err);
+    }
+    if (code == BT_OK) {
+        d->watch[WATCH_LINK] = (struct pollfd){.fd = link_fd(d->link), .events = POLLIN};
+        d->watch[WATCH_SPAWN] = (struct pollfd){.fd = spawn_fd(d->spawn), .events = POLLIN};
+        d->watch[WATCH_SIGNAL] = (struct pollfd){.fd = signals, .events = POLLIN};
+    }
+    return code;
+}
+
+/* The first cycle: what the journal holds goes on, and supervisor_started is published. */
+static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
+{
+    uint64_t recovered = 0;
+    enum bt_code code;
+
+    engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
+    for (size_t i = 0; i < d->opt->n_agent_ids; i++) {
+        (void)registry_agent_add(engine_registry(d->engine), str_from(d->opt->agent_ids[i]),
+                                 engine_now(d->engine));
+    }
+    processes_hold_back(&d->processes);
+    code = engine_recover(d->engine, &recovered, err);
+    if (code == BT_OK) {
+        code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
+    }
+    if (code == BT_OK) {
+        code = engine_end(d->engine, err);
+    }
+    if (code == BT_OK) {
+        log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s",
+                 d->opt->engine.state_dir, engine_control_url(d->engine),
+                 engine_events_url(d->engine), (unsigned long long)recovered,
+                 d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
+    }
+    return code;
+}
+
+static enum bt_code announce(struct daemon *d, struct bt_error *err)
+{
+    struct state_endpoints e = {.instance = d->instance, .pid = (uint64_t)getpid()};
+    enum bt_code code;
+
+    (void)snprintf(e.control, sizeof e.control, "%s", engine_control_url(d->engine));
+    (void)snprintf(e.events, sizeof e.events, "%s", engine_events_url(d->engine));
+    (void)snprintf(e.version, sizeof e.version, "%s", BATON_VERSION);
+    code = state_endpoints_write(d->opt->engine.state_dir, &e, err);
+    if (code == BT_OK) {
+        code = spawn_set_children(d->spawn, d->opt->specs, d->opt->n_specs, clock_mono_ms(), err);
+    }
+    if (code == BT_OK) {
+        if (d->opt->ready_fd >= 0) {
+            (void)!write(d->opt->ready_fd, "ready\n", 6);
+            (void)close(d->opt->ready_fd);
+        }
+        notify_service_manager("READY=1\nSTATUS=serving");
+    }
+    return code;
+}
+
+static void begin_stop(struct daemon *d, const char *why)
+{
+    struct bt_error err;
+
+    log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why,
+             (unsigned long long)d->opt->shutdown_grace_ms);
+    notify_service_manager("STOPPING=1\nSTATUS=draining");
+    engine_drain(d->engine);
+    d->stop_begun = engine_now(d->engine);
+    d->stop_deadline = engine_now(d->engine) + d->opt->shutdown_grace_ms;
+    for (uint32_t i = 0; i < registry_instances(engine_registry(d->engine)); i++) {
+        struct instance_view view;
+        struct core_event drain = {
+            .type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
+        if (!registry_instance_view(engine_registry(d->engine), i, &view)) {
+            continue;
+        }
+        drain.epoch = view.epoch;
+        if (engine_feed(d->engine, &drain, NULL, &err) != BT_OK) {
+            engine_fail(d->engine, &err);
+        }
+    }
+    if (engine_system_record(d->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
+        engine_fail(d->engine, &err);
+    }
+    spawn_stop_all(d->spawn, d->opt->shutdown_grace_ms, engine_now(d->engine));
+}
+
+static void signal_cycle(struct daemon *d)
+{
+    struct signalfd_siginfo info;
+
+    while (read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP) {
+            log_info("supervisor.hup", "configuration is read at start only");
+        } else if (d->stop_deadline != MSEC_NEVER) {
+            d->stop_now = true;
+        } else {
+            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+        }
+    }
+    if (api_stop_asked(d->api) && d->stop_deadline == MSEC_NEVER) {
+        begin_stop(d, "supervisor.drain");
+    }
+}
+
+static uint32_t outstanding(const struct daemon *d)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < registry_instances(engine_registry(d->engine)); i++) {
+        struct instance_view view;
+        n += registry_instance_view(engine_registry(d->engine), i, &view) ? view.outstanding : 0;
+    }
+    return n;
+}
+
+static bool is_over(const struct daemon *d)
+{
+    if (d->stop_deadline == MSEC_NEVER) {
+        return false;
+    }
+    if (!d->stop_now && engine_now(d->engine) - d->stop_begun < FAREWELL_MS) {
+        return false; /* the answer to supervisor.drain and the last events are still on their way
+                         out of the transport */
+    }
+    return d->stop_now || (spawn_is_idle(d->spawn) &&
+                           (outstanding(d) == 0 || engine_now(d->engine) >= d->stop_deadline));
+}
+
+/* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine.
+ */
+static void settle(struct daemon *d)
+{
+    struct bt_error err;
+
+    if (!d->settled && engine_now(d->engine) - engine_started(d->engine) > SETTLED_MS) {
+        d->settled = true;
+        if (journal_recovered(d->journal, 0, &err) != BT_OK) {
+            engine_fail(d->engine, &err);
+        }
+    }
+}
+
+static enum bt_code cycle(struct daemon *d, struct bt_error *err)
+{
+    const struct uuid *registered;
+    uint32_t n_registered;
+    struct link_event ev;
+    enum bt_code code;
+
+    engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
+    for (int n = 0;
+         n < ENGINE_CYCLE_EVENTS && !engine_is_full(d->engine) && link_next(d->link, &ev); n++) {
+        engine_on_link(d->engine, &ev);
+    }
+    processes_cycle(&d->processes,
+                    (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+    signal_cycle(d);
+    settle(d);
+    code = engine_end(d->engine, err);
+    registered = api_take_registered(d->api, &n_registered);
+    for (uint32_t i = 0; i < n_registered; i++) {
+        char id[UUID_TEXT_LEN + 1];
+        uuid_format(registered[i], id);
+        (void)spawn_registered(d->spawn, str_from(id), engine_now(d->engine));
+    }
+    return code;
+}
+
+static void wait_for_work(struct daemon *d)
+{
+    msec now = clock_mono_ms();
+    msec due = engine_deadline(d->engine);
+    msec timeout;
+
+    due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
+    timeout = due <= now ? 0 : due - now;
+    timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
+    timeout =
+        d->stop_deadline != MSEC_NEVER && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
+    for (int i = 0; i < WATCH_COUNT; i++) {
+        d->watch[i].revents = 0;
+    }
+    (void)poll(d->watch, WATCH_COUNT, (int)timeout);
+}
+
+/*
+ * nng's reaper has wedged (a known defect of 1.5.2): no pipe of this process will ever be cleaned
+ * up again. Seen late for some time, not once: after a stop of the whole process the canary is
+ * late, too, but sings again at once.
+ */
+static void replace_when_wedged(struct daemon *d, char **argv)
+{
+    if (link_canary_age() < CANARY_LATE_MS) {
+        d->wedged_since = 0;
+    } else if (d->wedged_since == 0) {
+        d->wedged_since = engine_now(d->engine);
+        log_warn("supervisor.wedged", "the transport does not answer");
+    } else if (engine_now(d->engine) - d->wedged_since > CANARY_DEAD_MS) {
+        log_err("supervisor.wedged",
+                "the transport is stuck; replacing the daemon, the journal goes on");
+        journal_close(d->journal);
+        (void)setenv(DAEMON_REPLACED, "1", 1);
+        (void)execv("/proc/self/exe", argv);
+        _exit(EXIT_JOURNAL_DEAD);
+    }
+}
+
+static int finish(struct daemon *d)
+{
+    struct bt_error err;
+
+    if (state_endpoints_remove(d->opt->engine.state_dir, d->instance, &err) != BT_OK) {
+        log_warn("supervisor.stop", "%s", err.msg);
+    }
+    if (journal_recovered(d->journal, 0, &err) != BT_OK ||
+        (journal_dirty(d->journal) && journal_commit(d->journal, &err) != BT_OK)) {
+        log_warn("supervisor.stop", "%s", err.msg);
+    }
+    spawn_close(d->spawn);
+    journal_close(d->journal);
+    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(engine_core(d->engine)));
+    return EXIT_STOPPED;
+}
+
+int daemon_run(const struct daemon_options *opt, char **argv)
+{
+    struct daemon *d = calloc(1, sizeof *d);
+    struct bt_error err = {.code = BT_NOMEM, .msg = "out of memory"};
+    enum bt_code code = BT_NOMEM;
+
+    if (d != NULL) {
+        d->opt = opt;
+        d->stop_deadline = MSEC_NEVER;
+        d->instance = uuid_new();
+        code = open_all(d, &err);
+    }
+    if (code == BT_OK) {
+        code = first_cycle(d, &err);
+    }
+    if (code == BT_OK) {
+        code = announce(d, &err);
+    }
+    if (code != BT_OK) {
+        log_err("supervisor.start", "%s", err.msg);
+        return code == BT_CONFLICT && d->journal == NULL ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
+    }
+    while (!is_over(d)) {
+        wait_for_work(d);
+        if (cycle(d, &err) != BT_OK) {
+            /* What the last commit did is unknown: only the journal can tell, so stop and be
+             * started again. */
+            log_err("supervisor.journal",
+                    "%s; stopping: what the last commit did is read again at the next start",
+                    err.msg);
+            return EXIT_JOURNAL_DEAD;
+        }
+        replace_when_wedged(d, argv);
+    }
+    return finish(d);
+}

@@ -1,0 +1,48 @@
+/*
+ * The shell around the core: one loop thread, one wait, the cycle. See ARCHITECTURE.md.
+ *
+ *     take up to N events from the inbox -> core_handle each -> append every record in ONE journal
+ * commit
+ *     -> perform the actions in order -> publish the events
+ */
+#ifndef SUPERVISOR_DAEMON_H
+#define SUPERVISOR_DAEMON_H
+
+#include "supervisor/engine/engine.h"
+#include "supervisor/processes.h"
+#include "supervisor/spawn/spawn.h"
+
+struct daemon_options {
+    struct engine_options engine;
+    const struct spawn_spec *specs;
+    size_t n_specs;
+    const char *const *agent_ids; /* of the configuration: known before they register */
+    size_t n_agent_ids;
+    const struct held_back *held_back; /* agents of these that are not started */
+    size_t n_held_back;
+    uint64_t ballast_bytes;
+    uint32_t inbox; /* messages between the transport's threads and the loop */
+    msec shutdown_grace_ms;
+    int ready_fd; /* gets "ready\n" when requests are served; -1 = none */
+};
+
+/* Set in the environment of a daemon that replaced itself: its --ready-fd was used up by the one
+ * before. */
+#define DAEMON_REPLACED "BATON_REPLACED"
+
+/* Exit codes of batond. */
+enum {
+    EXIT_STOPPED = 0,
+    EXIT_FAILURE_TO_START = 1,
+    EXIT_USAGE = 2,
+    EXIT_LOCKED = 3,
+    EXIT_JOURNAL_DEAD = 75
+};
+
+/*
+ * Runs until SIGTERM, SIGINT or supervisor.drain, then drains and returns the exit code; the caller
+ * leaves with _exit (never closing nng under traffic). Call before any thread exists. argv is for
+ * replacing itself when nng has wedged.
+ */
+int daemon_run(const struct daemon_options *opt, char **argv);
+#endif

@@ -1,0 +1,20 @@
+/*
+ * Keys of what is asked of agents: planId/revision/stepId, and for what is not the step itself
+ * planId/revision/stepId/phase. A step's id has no slash, so the two cannot be mistaken.
+ */
+#ifndef DISPATCH_KEYS_H
+#define DISPATCH_KEYS_H
+
+#include "supervisor/dispatch/lanes.h"
+
+enum { TRACEPARENT_LEN = 55 };
+
+void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
+              char ret[LIMIT_KEY_BYTES + 1]);
+/* Finds what a key that the instance names stands for; false when no open plan has it. */
+bool key_find(struct engine *engine, const struct lane_instance *by, struct str key,
+              uint64_t *ret_run, uint32_t *ret_step, enum step_phase *ret_phase);
+/* W3C trace context: the plan is the trace, what is asked of an agent a span. */
+void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
+                      uint32_t attempt, char ret[TRACEPARENT_LEN + 1]);
+#endif

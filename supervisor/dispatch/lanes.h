@@ -1,0 +1,74 @@
+/*
+ * The lanes of an instance: its pipes. Opened when it registers, greeted with lane.hello, retired
+ * together when the incarnation ends. One request is outstanding on a lane; orders for the control
+ * lane queue here.
+ */
+#ifndef DISPATCH_LANES_H
+#define DISPATCH_LANES_H
+
+#include "supervisor/engine/engine.h"
+
+enum lane_state {
+    LANE_CONNECTING, /* no pipe */
+    LANE_GREETING,   /* lane.hello sent */
+    LANE_READY,
+    LANE_BUSY /* a step, or on the control lane a query or cancel, is outstanding */
+};
+
+enum control_kind { CONTROL_QUERY, CONTROL_CANCEL, CONTROL_PING };
+
+struct control_item {
+    enum control_kind kind;
+    uint64_t run;
+    uint32_t step;
+    enum step_phase phase;
+    uint32_t attempt;
+    char key[LIMIT_KEY_BYTES + 1];
+};
+
+enum {
+    /* Orders that wait for a control lane: a query and a cancel for each attempt that an instance
+     * may have, and two pings. */
+    LANES_CONTROL_QUEUE = 130
+};
+
+struct lane {
+    struct link_lane *link; /* NULL = not used */
+    struct lane_instance *instance;
+    uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
+    enum lane_state state;
+    bool mute;                /* answered garbage: not greeted again before its next pipe */
+    bool cancelled;           /* its attempt was cancelled: heartbeats repeat the order */
+    struct control_item item; /* what is outstanding, on work lanes the attempt */
+};
+
+/* One incarnation of one instance. Its lanes are retired together. */
+struct lane_instance {
+    uint32_t slot;
+    uint64_t epoch;
+    uint32_t agent;
+    uint32_t capacity;
+    uint32_t pid;
+    enum wire_form form; /* of its registration, and so of every message to it */
+    char id[LIMIT_ID_BYTES + 1];
+    char endpoint[257];
+    char session_key[129];
+    struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
+    struct control_item queue[LANES_CONTROL_QUEUE];
+    uint32_t queue_at, queue_n;
+    bool pinged;  /* a ping is queued or out: a second one would bring nothing new */
+    msec opened;  /* when it registered */
+    bool reached; /* a work lane of it was greeted once */
+};
+
+/* Opens the lanes of a copy of *proto, in the place of an earlier incarnation in its slot. */
+BT_MUST_CHECK enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto,
+                                      struct bt_error *err);
+void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch);
+void lanes_on_link(struct engine *engine, struct link_event *ev);
+/* NULL when the slot has no lanes, or those of another epoch. */
+struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch);
+void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum control_kind kind);
+/* agent.ping on the control lane; CORE_PROBED reports whether it was answered. */
+void lanes_probe(struct engine *engine, const struct core_cmd *cmd);
+#endif

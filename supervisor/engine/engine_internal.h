@@ -1,0 +1,102 @@
+/* The engine, inside. For this room and its tests only. */
+#ifndef ENGINE_INTERNAL_H
+#define ENGINE_INTERNAL_H
+
+#include "protocol/base/map.h"
+#include "supervisor/engine/blob_cache.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
+#include "supervisor/engine/session_slots.h"
+
+enum {
+    /* Runs beyond a job for each plan: jobs of sessions, and those that are being stopped. */
+    ENGINE_RUNS_SPARE = 64
+};
+
+/* What to do once the cycle's rows are durable. */
+enum effect_type { EFFECT_ANSWER, EFFECT_PUBLISH, EFFECT_COMMAND };
+struct effect {
+    enum effect_type type;
+    uint64_t request;
+    size_t at, len;             /* bytes in engine.out */
+    size_t topic_at, topic_len; /* PUBLISH */
+    struct core_cmd cmd;        /* COMMAND; text points into the cycle's arena */
+};
+
+struct engine {
+    struct engine_options opt;
+    struct engine_hooks hooks;
+    struct engine_stats stats;
+    void *core_memory;
+    struct core *core;
+    struct registry *registry;
+    struct journal *journal;
+    struct link *link;
+    struct link_server *server;
+    struct link_pub *pub;
+    struct blob_cache cache;
+    msec now, wall; /* of this cycle */
+    msec started_mono, started_wall;
+    msec heartbeat_at;
+    bool draining; /* no new plans */
+
+    uint32_t runs_max;       /* open plans, a job of each, and a few that no plan waits for */
+    struct open_plan *plans; /* by run slot */
+    struct open_plan *ended; /* ended in this cycle, their slot given to another already */
+    uint32_t ended_n, ended_cap;
+    struct map plan_by_id;         /* upper-case id -> slot */
+    struct session_slots sessions; /* of the open plans */
+    uint32_t jobs, asking;         /* open jobs; plans that wait for one of them */
+    bool settle_due;               /* a job command or record came in this cycle */
+    uint32_t waiting;              /* requests that wait for rows */
+    msec waiting_until;            /* the first one's end */
+
+    struct commands commands;
+    struct effect *effects;
+    uint32_t effects_n, effects_cap;
+    struct buf out;        /* bytes of this cycle's answers and events */
+    struct buf row, topic; /* of the record being encoded */
+    struct arena cycle;
+    struct core_event *later; /* found after the commit; fed at the start of the next cycle */
+    uint32_t later_n, later_cap;
+    struct arena later_arena; /* their texts */
+    bool failed;              /* the journal is dead, by `fatal` */
+    struct bt_error fatal;
+};
+
+/* ---- plans.c ---- */
+/* Moves the plan into the slot of its run and leaves *plan empty. */
+void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run);
+void open_plan_remove(struct engine *engine, uint64_t run);
+/* Keeps what of a record neither the run nor its notes hold; live and at a recovery. */
+void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised);
+/* Puts the revision in the place of the plan's plan and block, and what was there before into
+ * *revision. */
+void open_plan_revise(struct open_plan *p, struct new_revision *revision);
+/* The session's number for the core, and its end. */
+void open_plan_session(struct engine *engine, struct open_plan *p);
+void open_plan_session_drop(struct engine *engine, struct open_plan *p);
+
+/* ---- aggregate_text.c ---- */
+/* The plan's answer as one text (M080), cut with a marker when it is too large. */
+BT_MUST_CHECK enum bt_code aggregate_text(struct engine *engine, const struct plan *plan,
+                                          const struct run *run, enum plan_status end,
+                                          struct buf *out, struct bt_error *err);
+
+/* ---- records.c ---- */
+/* What the event that led to a record brought, so that the record needs no read of the journal. */
+struct record_source {
+    const struct new_revision *revision; /* not yet taken over; NULL = none */
+    struct doc document;                 /* of the plan or the revision; .ptr NULL = none */
+    uint64_t document_id;                /* the blob that it is in; 0: the plan's row */
+};
+/* The row and the publication of one record. How the result begins, or the answer of a plan that
+ * ends, is appended to *text. */
+BT_MUST_CHECK enum bt_code engine_record(struct engine *engine, const struct record *rec,
+                                         const struct record_source *from, struct buf *text,
+                                         struct bt_error *err);
+
+/* ---- effects.c ---- */
+struct effect *engine_effect(struct engine *engine, enum effect_type type);
+void engine_perform(struct engine *engine);
+#endif

@@ -1,0 +1,81 @@
+/*
+ * An open plan: everything it owns, by the slot of its run. Plans are found by run, by id, by
+ * session, and one after the other. A pointer is valid until the next feed.
+ */
+#ifndef ENGINE_OPEN_PLAN_H
+#define ENGINE_OPEN_PLAN_H
+
+#include "protocol/base/buf.h"
+#include "protocol/base/map.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/core/sched/core.h"
+#include "supervisor/engine/step_notes.h"
+
+struct engine;
+
+/* What a plan that is a job knows of it. */
+struct job {
+    enum job_kind kind;
+    uint32_t attempt;             /* of asking the planner; filled in at its end */
+    uint32_t text_attempt;        /* attempt whose text was passed on last; 0 = none yet */
+    char of[LIMIT_ID_BYTES + 1];  /* the plan, or the session, that it is for */
+    char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the turn; SUMMARY: the last message in it */
+};
+
+struct open_plan {
+    uint64_t run;      /* 0 = free */
+    uint64_t ix;       /* the journal's number */
+    uint64_t plan_seq; /* of the last public record */
+    bool recovered;    /* from the journal, and nothing has happened to it since */
+    char id[UUID_TEXT_LEN + 1];
+    struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
+    struct plan *plan;  /* plan_pack's */
+    void *block;
+    struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
+    struct step_notes notes;
+    uint32_t session;   /* its session slot, or SESSION_SLOT_NONE */
+    struct job *job;    /* NULL: this plan is none */
+    uint64_t asked;     /* the run of the job that it waits for; 0 = none */
+    struct str failure; /* the whole error that it will have failed with; own memory */
+};
+
+/* Of a plan's document: NULL when it is no job; free() it. *ret_ok false: out of memory. */
+struct job *job_of_document(struct doc document, bool *ret_ok);
+
+/* ---- finding one; NULL when there is none ---- */
+struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run);
+struct open_plan *open_plan_by_id(struct engine *engine, struct str id);
+/* The plan, not job and not ended, that is open in the session; the newest of several. */
+struct open_plan *open_plan_of_session(struct engine *engine, struct str session_id);
+/* The same for many sessions in one pass: ret[i] is that of the session with the value i, and must
+ * be NULL before. */
+void open_plans_of_sessions(struct engine *engine, const struct map *sessions,
+                            struct open_plan **ret);
+/* The one after `p` in the order of slots, jobs included; the first when p is NULL. */
+struct open_plan *open_plan_next(struct engine *engine, const struct open_plan *p);
+
+/* ---- texts and decisions of one ---- */
+/* The sentence about its end that begins with the text, or the text when it is no longer. */
+struct str open_plan_failure(const struct open_plan *p, struct str text);
+/* What the agent asks of a person; empty when it gives no text. */
+struct str open_plan_prompt(const struct open_plan *p, uint32_t step);
+/* What a person decides about the plan as a whole. */
+enum review_kind open_plan_review(const struct open_plan *p);
+/* The plan waits for the job with this run; 0 = for none any more. Room is kept for the job that
+ * each plan may need. */
+void open_plan_await_job(struct engine *engine, struct open_plan *p, uint64_t run);
+
+/* ---- making one ---- */
+/* Zeroed memory for the plan's run; NULL when out of memory. */
+void *open_plan_block(const struct plan *plan);
+void open_plan_done(struct open_plan *p);
+
+/* A new revision of an open plan on its way into the core: see engine_revise. */
+struct new_revision {
+    struct plan *plan; /* plan_pack's */
+    void *block;
+    struct blob_ref document;
+    struct buf text; /* the document itself, until it has been handed over; may be empty */
+};
+void new_revision_done(struct new_revision *r);
+#endif

@@ -1,0 +1,377 @@
+/*
+ * The top level of a document: {steps}, {tasks}, {workflow}, {phases: [{tasks}]}, {plan: {steps}},
+ * or a list of steps (C02, F03).
+ */
+#include "supervisor/plan/reader_internal.h"
+
+enum {
+    PLAN_STEPS,
+    PLAN_PHASES,
+    PLAN_NESTED,
+    PLAN_GOAL,
+    PLAN_SESSION,
+    PLAN_PLANNER,
+    PLAN_POLICY,
+    PLAN_INPUTS,
+    PLAN_GRANTS,
+    PLAN_REVISION,
+    PLAN_REUSE,
+    PLAN_AFTER,
+    PLAN_BEFORE,
+    PLAN_STEP,
+    PLAN_DESCRIPTION,
+    PLAN_REASONING,
+    PLAN_TOTAL_TIME,
+    PLAN_CRITERIA,
+    PLAN_CONSTRAINTS,
+    PLAN_TOKENS,
+    PLAN_N_STEPS,
+    PLAN_PLANNING,
+    PLAN_JOB,
+    PLAN_DRY_RUN,
+    PLAN_FIELD_COUNT
+};
+
+static const struct field_name plan_names[] = {
+    {"steps", PLAN_STEPS},
+    {"tasks", PLAN_STEPS},
+    {"workflow", PLAN_STEPS},
+    {"phases", PLAN_PHASES},
+    {"plan", PLAN_NESTED},
+    {"goal", PLAN_GOAL},
+    {"query", PLAN_GOAL},
+    {"mission", PLAN_GOAL},
+    {"sessionId", PLAN_SESSION},
+    {"session_id", PLAN_SESSION},
+    {"planner", PLAN_PLANNER},
+    {"policy", PLAN_POLICY},
+    {"inputs", PLAN_INPUTS},
+    {"grants", PLAN_GRANTS},
+    {"revision", PLAN_REVISION},
+    {"reuse", PLAN_REUSE},
+    {"afterStepId", PLAN_AFTER},
+    {"after_step_id", PLAN_AFTER},
+    {"beforeStepId", PLAN_BEFORE},
+    {"before_step_id", PLAN_BEFORE},
+    {"stepId", PLAN_STEP},
+    {"step_id", PLAN_STEP},
+    /* members of other systems' plans (M001) */
+    {"name", FIELD_IGNORED},
+    {"title", FIELD_IGNORED},
+    {"version", FIELD_IGNORED},
+    {"planId", FIELD_IGNORED},
+    {"recipe", FIELD_IGNORED},
+    {"description", PLAN_DESCRIPTION},
+    {"reasoning", PLAN_REASONING},
+    {"estimatedTotalTime", PLAN_TOTAL_TIME},
+    {"estimated_total_time", PLAN_TOTAL_TIME},
+    {"successCriteria", PLAN_CRITERIA},
+    {"success_criteria", PLAN_CRITERIA},
+    {"constraints", PLAN_CONSTRAINTS},
+    {"estimatedTokens", PLAN_TOKENS},
+    {"estimated_tokens", PLAN_TOKENS},
+    {"estimatedSteps", PLAN_N_STEPS},
+    {"estimated_steps", PLAN_N_STEPS},
+    {"planning", PLAN_PLANNING},
+    {"errand", PLAN_JOB},
+    {"dryRun", PLAN_DRY_RUN},
+    {"dry_run", PLAN_DRY_RUN},
+};
+
+enum { PHASE_STEPS, PHASE_DEPS, PHASE_FIELD_COUNT };
+
+static const struct field_name phase_names[] = {
+    {"steps", PHASE_STEPS},       {"tasks", PHASE_STEPS},         {"dependsOn", PHASE_DEPS},
+    {"depends_on", PHASE_DEPS},   {"requires", PHASE_DEPS},       {"after", PHASE_DEPS},
+    {"dependencies", PHASE_DEPS}, {"phase", FIELD_IGNORED},       {"id", FIELD_IGNORED},
+    {"name", FIELD_IGNORED},      {"description", FIELD_IGNORED},
+};
+
+#define TABLE(names, reported, r)                                                                  \
+    {                                                                                              \
+        (names), sizeof(names) / sizeof(names)[0], &(r)->reported, &(r)->said_unknown              \
+    }
+
+static struct location top(const struct plan_reader *r)
+{
+    return (struct location){.problems = r->problems, .prefix = ""};
+}
+
+/* ---- steps ---- */
+
+static bool over_limit(struct plan_reader *r, uint32_t n)
+{
+    const struct location at = top(r);
+    if (n <= LIMIT_STEPS) {
+        return false;
+    }
+    location_report(&at, PROBLEM_LIMIT, false, "steps", "%u steps are more than the %u of one plan",
+                    n, (unsigned)LIMIT_STEPS);
+    return true;
+}
+
+/* Takes the elements of the list as steps. */
+static enum bt_code take_list(struct plan_reader *r, struct doc list)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct doc_head head;
+    if (!doc_next(&c, &head) || over_limit(r, r->first + head.n)) {
+        return BT_OK;
+    }
+    r->steps = arena_alloc(&r->scratch, (head.n + 1) * sizeof r->steps[0]);
+    if (r->steps == NULL) {
+        return reader_nomem(r);
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        r->steps[i] = doc_skip(&c);
+    }
+    r->plan->n_steps = r->first + head.n;
+    return BT_OK;
+}
+
+/* Phases (S003): their steps as one list; each also depends on what its phase depends on. */
+static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
+{
+    const uint32_t n_phases = doc_head(phases).n;
+    struct fields_reported reported = {{0}};
+    uint32_t n = 0;
+    const struct field_table table = {phase_names, sizeof phase_names / sizeof phase_names[0],
+                                      &reported, &r->reported.unknown};
+    if (over_limit(r, r->first + n_phases)) {
+        return BT_OK;
+    }
+    r->steps = arena_alloc(&r->scratch, (LIMIT_STEPS + 1) * sizeof r->steps[0]);
+    r->phase_deps = arena_alloc(&r->scratch, (LIMIT_STEPS + 1) * sizeof r->phase_deps[0]);
+    if (r->steps == NULL || r->phase_deps == NULL) {
+        return reader_nomem(r);
+    }
+    struct doc_cursor c = doc_cursor(phases);
+    struct doc_head head;
+    (void)doc_next(&c, &head);
+    for (uint32_t i = 0; i < n_phases; i++) {
+        const struct location at = {.problems = r->problems, .prefix = "phases"};
+        struct doc values[PHASE_FIELD_COUNT] = {{NULL, 0}};
+        const struct doc phase = doc_skip(&c);
+        fields_read(&table, phase, &at, values);
+        struct doc_cursor steps = doc_cursor(values[PHASE_STEPS]);
+        struct doc_head list;
+        if (!doc_next(&steps, &list) || list.kind != DOC_ARRAY) {
+            location_report(&at, PROBLEM_INVALID_FIELD, false, "steps",
+                            "phase %u has no list of steps", i + 1);
+            continue;
+        }
+        if (over_limit(r, r->first + n + list.n)) {
+            return BT_OK;
+        }
+        for (uint32_t s = 0; s < list.n; s++) {
+            r->phase_deps[n] = values[PHASE_DEPS];
+            r->steps[n++] = doc_skip(&steps);
+        }
+        r->any_deps = r->any_deps || values[PHASE_DEPS].ptr != NULL;
+    }
+    r->plan->n_steps = r->first + n;
+    return BT_OK;
+}
+
+static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)
+{
+    const struct location at = top(r);
+    const bool phases = values[PLAN_STEPS].ptr == NULL && values[PLAN_PHASES].ptr != NULL;
+    const struct doc list = phases ? values[PLAN_PHASES] : values[PLAN_STEPS];
+    char got[64];
+    if (list.ptr == NULL) {
+        return BT_OK; /* plan_check reports the empty plan */
+    }
+    if (doc_head(list).kind != DOC_ARRAY) {
+        value_describe(list, got, sizeof got);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, phases ? "phases" : "steps",
+                        "expected a list of steps, got %s", got);
+        return BT_OK;
+    }
+    return phases ? take_phases(r, list) : take_list(r, list);
+}
+
+/* ---- other members ---- */
+
+/* A value of the request wins over the document's. */
+static void take_text(struct plan_reader *r, const char *field, struct doc v, struct str given,
+                      size_t cap, struct str *ret)
+{
+    const struct location at = top(r);
+    struct str text = {NULL, 0};
+    (void)value_string(&at, field, v, &text);
+    text = given.len > 0 ? given : text;
+    if (text.len > cap) {
+        location_report(&at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
+        return;
+    }
+    *ret = text;
+}
+
+/* Members of a change, and the revision of a canonical document. */
+static void read_change(struct plan_reader *r, const struct doc *values)
+{
+    const struct location at = top(r);
+    uint64_t revision;
+    if (r->canonical) {
+        if (value_u64(&at, "revision", values[PLAN_REVISION], 1, LIMIT_REVISIONS, &revision)) {
+            r->plan->revision = (uint32_t)revision;
+        }
+    } else if (r->change != NULL) {
+        r->change->reuse = values[PLAN_REUSE];
+        (void)value_string(&at, "afterStepId", values[PLAN_AFTER], &r->change->after);
+        (void)value_string(&at, "beforeStepId", values[PLAN_BEFORE], &r->change->before);
+        (void)value_string(&at, "stepId", values[PLAN_STEP], &r->change->step);
+    } else {
+        for (uint8_t i = PLAN_REUSE; i <= PLAN_STEP; i++) {
+            static const char *const names[] = {"reuse", "afterStepId", "beforeStepId", "stepId"};
+            if (values[i].ptr != NULL) {
+                location_report(&at, PROBLEM_STYLE, true, names[i - PLAN_REUSE],
+                                "is ignored: it belongs to a change of a plan");
+            }
+        }
+    }
+}
+
+static struct str either(struct str given, struct doc reported)
+{
+    return given.len > 0 ? given : doc_string(reported);
+}
+
+static void read_texts(struct plan_reader *r, const struct doc *values, const struct doc *pending)
+{
+    const struct plan_request *request = r->request;
+    take_text(r, "goal", values[PLAN_GOAL], either(request->goal, pending[PLAN_GOAL]),
+              LIMIT_TASK_BYTES, &r->plan->goal);
+    take_text(r, "sessionId", values[PLAN_SESSION],
+              either(request->session_id, pending[PLAN_SESSION]), LIMIT_ID_BYTES,
+              &r->plan->session_id);
+    take_text(r, "planner", values[PLAN_PLANNER], either(request->planner, pending[PLAN_PLANNER]),
+              LIMIT_ID_BYTES + 16, &r->plan->planner);
+}
+
+static void read_own_words(struct plan_reader *r, const struct doc *values)
+{
+    const struct about_fields f = {.description = values[PLAN_DESCRIPTION],
+                                   .reasoning = values[PLAN_REASONING],
+                                   .total_time = values[PLAN_TOTAL_TIME],
+                                   .success_criteria = values[PLAN_CRITERIA],
+                                   .constraints = values[PLAN_CONSTRAINTS],
+                                   .tokens = values[PLAN_TOKENS],
+                                   .steps = values[PLAN_N_STEPS]};
+    plan_about_read(r, &f);
+}
+
+/* Reads the request's pending plan, when the document is the answer of its planner. */
+static void read_pending(struct plan_reader *r, struct doc *ret)
+{
+    const struct location at = top(r);
+    struct fields_reported reported = {{0}};
+    const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
+                                      &reported, &r->reported.unknown};
+    if (r->pending.ptr == NULL) {
+        return;
+    }
+    fields_read(&table, r->pending, &at, ret);
+    plan_policy_read(ret[PLAN_POLICY], r->problems, &r->reported, r->policy);
+    /* A canonical document has every number; that does not mean that somebody chose it. */
+    r->policy->concurrency_given = false;
+    r->policy->synthesis_given = false;
+}
+
+/* The members of a whole plan. A change keeps the plan's own policy, goal and so on. */
+static void read_about(struct plan_reader *r, const struct doc *values)
+{
+    const struct location at = top(r);
+    struct doc pending[PLAN_FIELD_COUNT] = {{NULL, 0}};
+    if (r->change != NULL || r->untrusted) {
+        if (values[PLAN_POLICY].ptr != NULL) {
+            location_report(&at, PROBLEM_STYLE, true, "policy",
+                            "is ignored: the plan keeps its policy; set the fields in the steps");
+        }
+    }
+    if (r->change != NULL) {
+        return;
+    }
+    read_pending(r, pending);
+    const struct doc *base = r->pending.ptr != NULL ? pending : values;
+    r->grants = base[PLAN_GRANTS];
+    read_texts(r, values, pending);
+    if (!r->untrusted) {
+        plan_policy_read(values[PLAN_POLICY], r->problems, &r->reported, r->policy);
+    }
+    read_own_words(r, values);
+    if (r->pending.ptr != NULL) {
+        const struct about_fields first = {.constraints = pending[PLAN_CONSTRAINTS]};
+        plan_about_read(r, &first);
+    }
+    plan_phases_read(r, base[PLAN_PLANNING], base[PLAN_JOB], base[PLAN_DRY_RUN]);
+}
+
+static enum bt_code read_map(struct plan_reader *r, struct doc doc)
+{
+    const struct location at = top(r);
+    struct doc values[PLAN_FIELD_COUNT] = {{NULL, 0}};
+    const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
+                                      &r->reported_plan, &r->reported.unknown};
+    fields_read(&table, doc, &at, values);
+    if (values[PLAN_STEPS].ptr == NULL && values[PLAN_PHASES].ptr == NULL &&
+        values[PLAN_NESTED].ptr != NULL) {
+        const struct doc inner = values[PLAN_NESTED];
+        if (doc_head(inner).kind == DOC_ARRAY) {
+            values[PLAN_STEPS] = inner;
+        } else {
+            location_report(&at, PROBLEM_STYLE, true, "plan", "the plan is read from inside it");
+            fields_read(&table, inner, &at, values);
+        }
+    }
+    if (values[PLAN_INPUTS].ptr != NULL) {
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "inputs",
+                        "this is a recipe; fill in its inputs to make it a plan");
+    }
+    read_change(r, values);
+    read_about(r, values);
+    return take_steps(r, values);
+}
+
+enum bt_code plan_document_find(struct plan_reader *r, struct doc doc)
+{
+    const struct location at = top(r);
+    const struct doc none[PLAN_FIELD_COUNT] = {{NULL, 0}};
+    enum bt_code code = BT_OK;
+    char got[64];
+    switch (doc_head(doc).kind) {
+    case DOC_MAP:
+        code = read_map(r, doc);
+        break;
+    case DOC_ARRAY:
+        location_report(&at, PROBLEM_STYLE, true, "steps", "the list is read as the plan's steps");
+        read_about(r, none);
+        code = take_list(r, doc);
+        break;
+    case DOC_NIL:
+    case DOC_BOOL:
+    case DOC_INT:
+    case DOC_UINT:
+    case DOC_FLOAT:
+    case DOC_STR:
+    case DOC_BIN:
+        value_describe(doc, got, sizeof got);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "plan",
+                        "expected a map with \"steps\", got %s", got);
+        break;
+    }
+    if (code != BT_OK || r->change != NULL) {
+        return code;
+    }
+    /* The plan borrows names from the policy, and the request ends before it. */
+    struct doc policy = r->request->policy;
+    if (policy.ptr != NULL) {
+        policy = doc_copy(r->arena, policy);
+        if (policy.ptr == NULL) {
+            return reader_nomem(r);
+        }
+    }
+    plan_policy_read(policy, r->problems, &r->reported, r->policy);
+    return plan_about_constrain(r, r->request->constraints, r->request->n_constraints);
+}

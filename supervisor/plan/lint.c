@@ -1,0 +1,215 @@
+#include "supervisor/plan/lint.h"
+
+/* Sums saturate at LINT_NO_BOUND. */
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > LINT_NO_BOUND - b ? LINT_NO_BOUND : a + b;
+}
+
+static uint64_t times(uint64_t a, uint64_t n)
+{
+    return n != 0 && a > LINT_NO_BOUND / n ? LINT_NO_BOUND : a * n;
+}
+
+static uint64_t bound(msec ms)
+{
+    return ms == 0 ? LINT_NO_BOUND : ms;
+}
+
+/* ---- one step ---- */
+
+static uint64_t longest_delay(const struct backoff *b, uint32_t failed_attempt)
+{
+    struct backoff plain = *b;
+    plain.jitter_permille = 0;
+    const uint64_t delay = backoff_delay(&plain, failed_attempt, 0);
+    return plus(delay, times(delay, b->jitter_permille) / 1000);
+}
+
+/* Attempts that are no retries: one after a wait, one by the search agent, one by each other agent.
+ */
+static uint32_t fallbacks_of(const struct plan *p, const struct plan_step *s)
+{
+    const uint32_t most = s->policy.effects == EFFECTS_UNSAFE
+                              ? 0
+                              : 1 + s->alternatives_n + (p->search_with.len > 0 ? 1u : 0u);
+    return most < p->max_fallbacks ? most : p->max_fallbacks;
+}
+
+/* The last fallback of a run has the longest wait: 2^n seconds, at most 30. */
+static uint64_t longest_wait(const struct plan *p)
+{
+    return p->max_fallbacks > 5 ? 30000 : UINT64_C(1000) << (p->max_fallbacks - 1);
+}
+
+uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret_attempts)
+{
+    const struct plan_step *s = &plan->steps[step];
+    const struct step_policy *p = &s->policy;
+    const uint64_t gate = s->gate_with.len > 0 ? bound(p->check_timeout_ms) : 0;
+    const bool asks = p->requires_approval || s->type == STEP_TYPE_REVIEW;
+    const uint64_t before = plus(gate, asks ? p->approval_timeout_ms : 0);
+    const uint32_t fallbacks = fallbacks_of(plan, s);
+    uint32_t attempts = p->max_retries + 1 + fallbacks;
+    uint64_t ms = 0;
+    if (s->type == STEP_TYPE_REVIEW) {
+        attempts = 0;
+    } else {
+        attempts = attempts < LIMIT_ATTEMPTS ? attempts : LIMIT_ATTEMPTS;
+        ms = times(bound(p->timeout_ms), attempts);
+        ms = plus(ms, s->verify_with.len > 0 ? times(bound(p->check_timeout_ms), attempts) : 0);
+        ms = plus(ms, fallbacks > 0 ? longest_wait(plan) : 0);
+        for (uint32_t i = 1; i <= p->max_retries; i++) {
+            ms = plus(ms, longest_delay(&p->backoff, i));
+        }
+        ms = p->limit_ms > 0 && ms > p->limit_ms ? p->limit_ms : ms;
+    }
+    if (ret_attempts != NULL) {
+        *ret_attempts = attempts;
+    }
+    return plus(before, ms);
+}
+
+/* ---- paths and levels ---- */
+
+static uint32_t n_deps(const struct plan *p, uint32_t entry)
+{
+    return p->chain ? (entry > 0 ? 1 : 0) : p->steps[entry].deps_n;
+}
+
+static uint32_t n_dependents(const struct plan *p, uint32_t entry)
+{
+    return p->chain ? (entry + 1 < p->n_steps ? 1 : 0) : p->steps[entry].dependents_n;
+}
+
+static uint32_t dependent(const struct plan *p, uint32_t entry, uint32_t i)
+{
+    return p->chain ? entry + 1 : p->dependents[p->steps[entry].dependents_at + i];
+}
+
+/* The longest path that ends at an entry. */
+struct longest_path {
+    uint64_t ms;
+    uint32_t steps; /* decides between paths of the same duration */
+    uint32_t from;
+    uint32_t open;
+};
+
+static bool is_longer_path(const struct longest_path *a, const struct longest_path *b)
+{
+    return a->ms != b->ms ? a->ms > b->ms : a->steps > b->steps;
+}
+
+static void extend_path(const struct longest_path *w, uint32_t entry, struct longest_path *to)
+{
+    if (is_longer_path(w, to)) {
+        to->ms = w->ms;
+        to->steps = w->steps;
+        to->from = entry;
+    }
+}
+
+/* The last entry of the longest path; UINT32_MAX when there is none. */
+static uint32_t find_paths(const struct plan *p, struct plan_lint *lint, struct longest_path *paths,
+                           uint32_t *list)
+{
+    uint32_t n = 0;
+    uint32_t last = UINT32_MAX;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        paths[i] = (struct longest_path){.from = UINT32_MAX, .open = n_deps(p, i)};
+        if (paths[i].open == 0) {
+            list[n++] = i;
+        }
+    }
+    for (uint32_t at = 0; at < n; at++) {
+        const uint32_t entry = list[at];
+        struct longest_path *w = &paths[entry];
+        struct lint_step *step = &lint->steps[entry];
+        const uint32_t level = step->level;
+        if (p->steps[entry].superseded) {
+            step->level = LINT_NO_LEVEL;
+        } else {
+            w->ms = plus(w->ms, step->worst_ms);
+            w->steps++;
+            lint->n_levels = lint->n_levels > level ? lint->n_levels : level + 1;
+            last = last == UINT32_MAX || is_longer_path(w, &paths[last]) ? entry : last;
+        }
+        for (uint32_t i = 0; i < n_dependents(p, entry); i++) {
+            const uint32_t next = dependent(p, entry, i);
+            const uint32_t its = p->steps[entry].superseded ? level : level + 1;
+            extend_path(w, entry, &paths[next]);
+            lint->steps[next].level = lint->steps[next].level > its ? lint->steps[next].level : its;
+            if (--paths[next].open == 0) {
+                list[n++] = next;
+            }
+        }
+    }
+    return last;
+}
+
+static void keep_path(const struct plan *p, struct plan_lint *lint,
+                      const struct longest_path *paths, uint32_t last)
+{
+    for (uint32_t i = last; i != UINT32_MAX; i = paths[i].from) {
+        lint->n_path += p->steps[i].superseded ? 0 : 1;
+    }
+    uint32_t at = lint->n_path;
+    for (uint32_t i = last; i != UINT32_MAX; i = paths[i].from) {
+        if (!p->steps[i].superseded) {
+            lint->path[--at] = i;
+        }
+    }
+    lint->path_ms = last == UINT32_MAX ? 0 : paths[last].ms;
+}
+
+/* ---- entry points ---- */
+
+static void add_up(const struct plan *p, struct plan_lint *lint)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct step_policy *policy = &p->steps[i].policy;
+        struct lint_step *step = &lint->steps[i];
+        if (p->steps[i].superseded) {
+            continue;
+        }
+        step->worst_ms = plan_lint_step_ms(p, i, &step->attempts);
+        lint->work_ms = plus(lint->work_ms, step->worst_ms);
+        lint->worst_tokens =
+            plus(lint->worst_tokens, times(policy->estimate_tokens, step->attempts));
+        lint->worst_micros =
+            plus(lint->worst_micros, times(policy->estimate_micros, step->attempts));
+        lint->unestimated += p->steps[i].type != STEP_TYPE_REVIEW && policy->estimate_tokens == 0 &&
+                                     policy->estimate_micros == 0
+                                 ? 1
+                                 : 0;
+    }
+}
+
+static uint64_t makespan(const struct plan *p, const struct plan_lint *lint)
+{
+    const uint64_t c = p->max_concurrency > 0 ? p->max_concurrency : 1;
+    uint64_t ms = LINT_NO_BOUND;
+    if (lint->work_ms != LINT_NO_BOUND) {
+        /* Graham's bound, rounded up; never more than the sum. */
+        ms = lint->path_ms + (lint->work_ms - lint->path_ms + c - 1) / c;
+    }
+    return p->timeout_ms > 0 && ms > p->timeout_ms ? p->timeout_ms : ms;
+}
+
+enum bt_code plan_lint(const struct plan *plan, struct arena *arena, struct plan_lint *ret,
+                       struct bt_error *err)
+{
+    const size_t n = (size_t)plan->n_steps + 1;
+    struct plan_lint lint = {.steps = arena_alloc(arena, n * sizeof lint.steps[0]),
+                             .path = arena_alloc(arena, n * sizeof lint.path[0])};
+    struct longest_path *paths = arena_alloc(arena, n * sizeof *paths);
+    uint32_t *list = arena_alloc(arena, n * sizeof *list);
+    if (lint.steps == NULL || lint.path == NULL || paths == NULL || list == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for the worst case of a plan");
+    }
+    add_up(plan, &lint);
+    keep_path(plan, &lint, paths, find_paths(plan, &lint, paths, list));
+    lint.worst_ms = makespan(plan, &lint);
+    *ret = lint;
+    return BT_OK;
+}

@@ -1,0 +1,130 @@
+#include "supervisor/plan/pack.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+
+#include "supervisor/plan/reader_internal.h"
+
+/* Runs twice: without memory it counts bytes, with memory it copies. */
+struct packer {
+    unsigned char *mem;
+    size_t used;
+    const struct plan *plan;
+    struct str ids[LIMIT_PLAN_AGENTS]; /* the copies of plan->agents.ids */
+};
+
+/* NULL while counting. */
+static void *put(struct packer *k, const void *from, size_t bytes, size_t align)
+{
+    const size_t at = (k->used + align - 1) / align * align;
+    k->used = at + bytes;
+    if (k->mem == NULL) {
+        return NULL;
+    }
+    if (bytes > 0) {
+        memcpy(k->mem + at, from, bytes);
+    }
+    return k->mem + at;
+}
+
+static struct str put_str(struct packer *k, struct str s)
+{
+    if (s.len == 0) {
+        return (struct str){s.ptr == NULL ? NULL : "", 0};
+    }
+    return (struct str){put(k, s.ptr, s.len, 1), s.len};
+}
+
+static struct doc put_doc(struct packer *k, struct doc d)
+{
+    return d.ptr == NULL ? d : (struct doc){put(k, d.ptr, d.len, 1), d.len};
+}
+
+/* An agent's id is stored once in the plan, however many steps name it. */
+static struct str put_agent(struct packer *k, struct str id)
+{
+    const uint32_t at = id.len == 0 ? UINT32_MAX : plan_grant_find(k->plan, id);
+    return at == UINT32_MAX ? put_str(k, id) : k->ids[at];
+}
+
+static void put_agents(struct packer *k, struct plan_agents *io)
+{
+    for (uint32_t i = 0; i < io->n; i++) {
+        k->ids[i] = put_str(k, io->ids[i]);
+    }
+    io->ids = put(k, k->ids, io->n * sizeof io->ids[0], alignof(struct str));
+    io->at = put(k, io->at, io->n * sizeof io->at[0], alignof(uint32_t));
+}
+
+/* A text that equals the one of the entry before is shared: most plans repeat skills, many tasks.
+ */
+static struct str put_like(struct packer *k, struct str s, struct str before, struct str kept)
+{
+    return s.len > 0 && str_eq(s, before) ? kept : put_str(k, s);
+}
+
+static struct plan_step *put_steps(struct packer *k)
+{
+    const struct plan *p = k->plan;
+    struct plan_step *steps =
+        put(k, p->steps, p->n_steps * sizeof p->steps[0], alignof(struct plan_step));
+    struct plan_step kept = {.step_id = {NULL, 0}};
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct plan_step *from = &p->steps[i];
+        const struct plan_step *before = i > 0 ? from - 1 : &kept;
+        struct plan_step s = *from;
+        s.step_id = put_str(k, from->step_id);
+        s.agent_id = put_agent(k, from->agent_id);
+        s.skill = put_like(k, from->skill, before->skill, kept.skill);
+        s.task = put_like(k, from->task, before->task, kept.task);
+        s.parameters = put_doc(k, from->parameters);
+        s.verify = put_doc(k, from->verify);
+        s.gate_with = put_agent(k, from->gate_with);
+        s.verify_with = put_agent(k, from->verify_with);
+        s.gate_skill = put_like(k, from->gate_skill, before->gate_skill, kept.gate_skill);
+        s.verify_skill = put_like(k, from->verify_skill, before->verify_skill, kept.verify_skill);
+        kept = s;
+        if (steps != NULL) {
+            steps[i] = s;
+        }
+    }
+    return steps;
+}
+
+static void pack(struct packer *k)
+{
+    const size_t edges = k->plan->n_edges * sizeof k->plan->deps[0];
+    struct plan p = *k->plan;
+    k->used = sizeof p;
+    p.policy = NULL;
+    put_agents(k, &p.agents);
+    p.alternatives =
+        put(k, p.alternatives, p.n_alternatives * sizeof p.alternatives[0], alignof(uint32_t));
+    p.replan.agent_id = put_agent(k, p.replan.agent_id);
+    p.replan.skill = put_str(k, p.replan.skill);
+    p.search_with = put_agent(k, p.search_with);
+    p.planning.agent_id = put_agent(k, p.planning.agent_id);
+    p.planning.skill = put_str(k, p.planning.skill);
+    p.synthesis.agent_id = put_agent(k, p.synthesis.agent_id);
+    p.synthesis.skill = put_str(k, p.synthesis.skill);
+    p.session_id = put_str(k, p.session_id);
+    p.goal = put_str(k, p.goal);
+    p.planner = put_str(k, p.planner);
+    p.deps = put(k, p.deps, edges, alignof(uint32_t));
+    p.dependents = put(k, p.dependents, edges, alignof(uint32_t));
+    p.steps = put_steps(k);
+    if (k->mem != NULL) {
+        memcpy(k->mem, &p, sizeof p);
+    }
+}
+
+struct plan *plan_pack(const struct plan *plan)
+{
+    struct packer k = {.plan = plan};
+    pack(&k);
+    k.mem = malloc(k.used);
+    if (k.mem != NULL) {
+        pack(&k);
+    }
+    return (struct plan *)(void *)k.mem;
+}

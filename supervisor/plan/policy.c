@@ -1,0 +1,251 @@
+/* The policy of a plan. */
+#include "supervisor/plan/policy_internal.h"
+
+struct plan_defaults plan_defaults_builtin(void)
+{
+    return (struct plan_defaults){
+        .step = {.max_retries = 2,
+                 .backoff = {.kind = BACKOFF_LINEAR,
+                             .initial_ms = 1000,
+                             .multiplier_permille = 2000,
+                             .max_ms = 30000},
+                 .timeout_ms = 60000,
+                 .check_timeout_ms = 30000,
+                 .on_failure = ON_FAILURE_ABORT,
+                 .on_verify = ON_FAILURE_RETRY,
+                 .effects = EFFECTS_IDEMPOTENT},
+        .plan_timeout_ms = 0,
+        .max_concurrency = 5,
+        .context_budget = CONTEXT_BUDGET_BYTES,
+        .context_result = CONTEXT_RESULT_BYTES,
+        .max_fallbacks = 5,
+        .max_handoffs = 5,
+        .replan = {.max_step = 3, .max_total = 5, .cooldown_ms = 1000, .timeout_ms = 30000},
+        .planner_timeout_ms = 30000,
+        .on_invalid = ON_INVALID_FAIL,
+        .synthesis = {.timeout_ms = 60000, .max_retries = 1},
+    };
+}
+
+void plan_policy_init(struct plan_policy *p, const struct plan_defaults *defaults)
+{
+    *p = (struct plan_policy){.step = defaults->step,
+                              .max_concurrency = defaults->max_concurrency,
+                              .plan_timeout_ms = defaults->plan_timeout_ms,
+                              .context_budget = defaults->context_budget,
+                              .context_result = defaults->context_result,
+                              .max_fallbacks = defaults->max_fallbacks,
+                              .max_handoffs = defaults->max_handoffs,
+                              .replan = defaults->replan,
+                              .planner_timeout_ms = defaults->planner_timeout_ms,
+                              .on_invalid = defaults->on_invalid,
+                              .synthesis = defaults->synthesis};
+    p->step.effects = EFFECTS_IDEMPOTENT;
+    p->step.run_if_always = false;
+    p->replan.agent_id = (struct str){NULL, 0};
+    p->replan.agent = AGENT_NONE;
+}
+
+enum {
+    POL_CONTINUE = COM_COUNT,
+    POL_STEP_TIMEOUT,
+    POL_PLAN_TIMEOUT,
+    POL_CONCURRENCY,
+    POL_CONTEXT_BUDGET,
+    POL_CONTEXT_RESULT,
+    POL_FALLBACKS_MAX,
+    POL_HANDOFFS_MAX,
+    POL_HANDBACK,
+    POL_HANDOFF_TO,
+    POL_SIGNOFF,
+    POL_BUDGET,
+    POL_REPLAN,
+    POL_REPLANS_MAX,
+    POL_SEARCH,
+    POL_PLANNER_TIMEOUT,
+    POL_ON_INVALID,
+    POL_SYNTHESIS,
+    POL_COUNT
+};
+
+static const struct field_name policy_names[] = {
+#define FIELD(name, field) {name, field},
+#include "supervisor/plan/common_fields.def"
+#undef FIELD
+    {"continueOnFailure", POL_CONTINUE},
+    {"continue_on_failure", POL_CONTINUE},
+    {"stepTimeoutMs", POL_STEP_TIMEOUT},
+    {"step_timeout_ms", POL_STEP_TIMEOUT},
+    {"planTimeoutMs", POL_PLAN_TIMEOUT},
+    {"plan_timeout_ms", POL_PLAN_TIMEOUT},
+    {"timeoutMs", POL_PLAN_TIMEOUT}, /* of the whole run, in S000 */
+    {"maxConcurrency", POL_CONCURRENCY},
+    {"max_concurrency", POL_CONCURRENCY},
+    {"contextBudgetBytes", POL_CONTEXT_BUDGET},
+    {"context_budget_bytes", POL_CONTEXT_BUDGET},
+    {"contextResultBytes", POL_CONTEXT_RESULT},
+    {"context_result_bytes", POL_CONTEXT_RESULT},
+    {"maxFallbacks", POL_FALLBACKS_MAX},
+    {"max_fallbacks", POL_FALLBACKS_MAX},
+    {"maxHandoffs", POL_HANDOFFS_MAX},
+    {"max_handoffs", POL_HANDOFFS_MAX},
+    {"handback", POL_HANDBACK},
+    {"handoffTo", POL_HANDOFF_TO},
+    {"handoff_to", POL_HANDOFF_TO},
+    {"signoff", POL_SIGNOFF},
+    {"sign_off", POL_SIGNOFF},
+    {"budget", POL_BUDGET},
+    {"replan", POL_REPLAN},
+    {"maxReplans", POL_REPLANS_MAX}, /* S000 */
+    {"max_replans", POL_REPLANS_MAX},
+    {"searchAgent", POL_SEARCH},
+    {"search_agent", POL_SEARCH},
+    {"plannerTimeoutMs", POL_PLANNER_TIMEOUT},
+    {"planner_timeout_ms", POL_PLANNER_TIMEOUT},
+    {"onInvalidPlan", POL_ON_INVALID},
+    {"on_invalid_plan", POL_ON_INVALID},
+    {"synthesis", POL_SYNTHESIS},
+};
+
+/* M024: false = abort, true = continue. */
+static void continue_on_failure(const struct location *at, const struct doc *values,
+                                enum on_failure *io)
+{
+    bool go_on;
+    if (!value_bool(at, "continueOnFailure", values[POL_CONTINUE], &go_on)) {
+        return;
+    }
+    const enum on_failure choice = go_on ? ON_FAILURE_CONTINUE : ON_FAILURE_ABORT;
+    if (values[COM_ON_FAILURE].ptr != NULL && choice != *io) {
+        location_report(at, PROBLEM_INVALID_FIELD, false, "continueOnFailure",
+                        "is \"%s\" where onFailure is \"%s\"; give one of them",
+                        on_failure_name(choice), on_failure_name(*io));
+        return;
+    }
+    *io = choice;
+}
+
+static void read_u32(const struct location *at, const char *field, struct doc v, uint64_t min,
+                     uint64_t max, uint32_t *io)
+{
+    uint64_t n;
+    if (value_u64(at, field, v, min, max, &n)) {
+        *io = (uint32_t)n;
+    }
+}
+
+/* ---- replanning ---- */
+
+enum {
+    REP_AGENT,
+    REP_SKILL,
+    REP_STEP,
+    REP_TOTAL,
+    REP_COOLDOWN,
+    REP_TIMEOUT,
+    REP_BUDGET,
+    REP_COUNT
+};
+static const struct field_name replan_names[] = {
+    {"agentId", REP_AGENT},
+    {"agent_id", REP_AGENT},
+    {"agent", REP_AGENT},
+    {"skill", REP_SKILL},
+    {"maxPerStep", REP_STEP},
+    {"max_per_step", REP_STEP},
+    {"max_replan_attempts", REP_STEP},
+    {"maxTotal", REP_TOTAL},
+    {"max_total", REP_TOTAL},
+    {"maxReplans", REP_TOTAL},
+    {"max_replans", REP_TOTAL},
+    {"max_total_replans", REP_TOTAL},
+    {"cooldownMs", REP_COOLDOWN},
+    {"cooldown_ms", REP_COOLDOWN},
+    {"replan_cooldown_ms", REP_COOLDOWN},
+    {"timeoutMs", REP_TIMEOUT},
+    {"timeout_ms", REP_TIMEOUT},
+    {"budget", REP_BUDGET},
+};
+
+enum { REPLANS_STEP_MAX = 100, REPLANS_TOTAL_MAX = LIMIT_REVISIONS - 1 };
+
+static void read_replan(const struct location *at, struct doc v, struct policy_reported *reported,
+                        struct plan_policy *io)
+{
+    char prefix[96];
+    const struct location in = location_below(at, "replan", prefix);
+    struct doc values[REP_COUNT] = {{NULL, 0}};
+    const struct field_table table = {replan_names, sizeof replan_names / sizeof replan_names[0],
+                                      &reported->replan, &reported->unknown};
+    struct replan_policy *r = &io->replan;
+    if (v.ptr == NULL || doc_head(v).kind != DOC_MAP) {
+        policy_agent_ref(at, "replan", v, "plan", reported, &io->replanner, NULL);
+        return;
+    }
+    fields_read(&table, v, &in, values);
+    struct agent_ref ref = {.given = true};
+    const bool named = value_string(&in, "agentId", values[REP_AGENT], &ref.agent_id);
+    if (value_string(&in, "skill", values[REP_SKILL], &ref.skill) || named) {
+        io->replanner = ref;
+    }
+    read_u32(&in, "maxPerStep", values[REP_STEP], 0, REPLANS_STEP_MAX, &r->max_step);
+    read_u32(&in, "maxTotal", values[REP_TOTAL], 0, REPLANS_TOTAL_MAX, &r->max_total);
+    policy_timeout(&in, "cooldownMs", values[REP_COOLDOWN], &r->cooldown_ms);
+    policy_timeout(&in, "timeoutMs", values[REP_TIMEOUT], &r->timeout_ms);
+    policy_amounts(&in, "budget", values[REP_BUDGET], reported, &r->budget_tokens,
+                   &r->budget_micros);
+}
+
+/* ---- entry points ---- */
+
+static void read_limits(const struct location *at, const struct doc *values,
+                        struct policy_reported *reported, struct plan_policy *io)
+{
+    policy_timeout(at, "planTimeoutMs", values[POL_PLAN_TIMEOUT], &io->plan_timeout_ms);
+    read_u32(at, "maxConcurrency", values[POL_CONCURRENCY], 1, LIMIT_STEPS, &io->max_concurrency);
+    io->concurrency_given = io->concurrency_given || values[POL_CONCURRENCY].ptr != NULL;
+    read_u32(at, "contextBudgetBytes", values[POL_CONTEXT_BUDGET], 0, LIMIT_RESULT_BYTES,
+             &io->context_budget);
+    read_u32(at, "contextResultBytes", values[POL_CONTEXT_RESULT], 0, LIMIT_RESULT_BYTES,
+             &io->context_result);
+    read_u32(at, "maxFallbacks", values[POL_FALLBACKS_MAX], 0, 1000, &io->max_fallbacks);
+    read_u32(at, "maxHandoffs", values[POL_HANDOFFS_MAX], 0, LIMIT_PLAN_AGENTS, &io->max_handoffs);
+    policy_amounts(at, "budget", values[POL_BUDGET], reported, &io->budget_tokens,
+                   &io->budget_micros);
+    read_replan(at, values[POL_REPLAN], reported, io);
+    read_u32(at, "maxReplans", values[POL_REPLANS_MAX], 0, REPLANS_TOTAL_MAX,
+             &io->replan.max_total);
+}
+
+void plan_policy_read(struct doc policy, struct problems *problems,
+                      struct policy_reported *reported, struct plan_policy *io)
+{
+    const struct location top = {.problems = problems, .prefix = ""};
+    const struct location at = {.problems = problems, .prefix = "policy"};
+    const struct field_table table = {policy_names, sizeof policy_names / sizeof policy_names[0],
+                                      &reported->policy, &reported->unknown};
+    struct doc values[POL_COUNT] = {{NULL, 0}};
+    bool closed = !io->step.verify_open;
+    if (!value_map(&top, "policy", policy)) {
+        return;
+    }
+    fields_read(&table, policy, &at, values);
+    policy_common(&at, values, reported, &io->step);
+    continue_on_failure(&at, values, &io->step.on_failure);
+    policy_timeout(&at, "stepTimeoutMs", values[POL_STEP_TIMEOUT], &io->step.timeout_ms);
+    policy_scope(&at, values[COM_SCOPE], &io->step.scope, &io->scope_given);
+    read_limits(&at, values, reported, io);
+    (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
+    (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
+    policy_agent_ref(&at, "gate", values[COM_GATE], "gate", reported, &io->gate,
+                     &io->step.gate_closed);
+    policy_agent_ref(&at, "verifyWith", values[COM_VERIFY_WITH], "", reported, &io->verifier,
+                     &closed);
+    io->step.verify_open = !closed;
+    policy_agent_ref(&at, "searchAgent", values[POL_SEARCH], "search", reported, &io->searcher,
+                     NULL);
+    policy_phases(&at, values[POL_PLANNER_TIMEOUT], values[POL_ON_INVALID], values[POL_SYNTHESIS],
+                  reported, io);
+    io->fallbacks = values[COM_FALLBACKS].ptr != NULL ? values[COM_FALLBACKS] : io->fallbacks;
+    io->handoff_to = values[POL_HANDOFF_TO].ptr != NULL ? values[POL_HANDOFF_TO] : io->handoff_to;
+}

@@ -1,0 +1,179 @@
+/*
+ * One reading of one plan document. Private to this folder: document.c, step.c, step_policy.c,
+ * agent_refs.c, grants.c, schema_check.c and write.c are its parts.
+ */
+#ifndef PLAN_READER_INTERNAL_H
+#define PLAN_READER_INTERNAL_H
+
+#include "protocol/base/buf.h"
+#include "supervisor/plan/about.h"
+#include "supervisor/plan/policy_internal.h"
+
+/* Members of a document that changes a plan, besides its steps (plan_revise). */
+struct plan_change {
+    struct doc reuse;
+    struct str after, before, step;
+};
+
+struct plan_reader {
+    const struct plan_request *request;
+    const struct registry *registry; /* only for indexes when `canonical` */
+    bool canonical;
+    bool granted_only;          /* agents must be in plan->agents: a replan */
+    bool untrusted;             /* an agent made it: the requirements of the plan's policy stay */
+    struct plan_change *change; /* NULL when a whole plan is read */
+    struct arena *arena;        /* memory of the plan */
+    struct arena scratch;       /* memory of the reading */
+    struct problems *problems;
+    struct bt_error *err;
+    struct plan *plan;
+    struct plan_policy *policy; /* in the arena */
+    struct policy_reported reported;
+    struct fields_reported reported_plan, reported_step;
+    uint32_t first;                     /* entries before it belong to earlier revisions */
+    struct doc *steps;                  /* as found: those of the entries from `first` */
+    struct doc *phase_deps;             /* dependencies of the step's phase; often absent */
+    struct doc grants;                  /* as found */
+    const struct plan_pending *planner; /* the planner of a pending plan that is being made */
+    struct doc pending;                 /* the request's, kept as long as the plan */
+    bool any_deps;                      /* some step has a dependency field: the plan is no chain */
+    bool after_any_end;                 /* the default of steps */
+    struct buf dep_names;               /* struct str, plan->n_edges of them */
+    struct buf texts;                   /* struct plan_text */
+    struct buf fallbacks;     /* struct str, plan->n_alternatives of them, grouped by step */
+    uint8_t *gate_given;      /* per entry: the step itself has a `gate` */
+    uint32_t choices;         /* steps whose skill was chosen by the words of the task */
+    uint32_t rejected_agents; /* agents that plan->agents had no room for */
+};
+
+/* One step while it is being read. */
+enum {
+    STEP_ID = COM_COUNT,
+    STEP_TYPE,
+    STEP_AGENT,
+    STEP_SKILL,
+    STEP_TASK,
+    STEP_DEPS,
+    STEP_PARAMETERS,
+    STEP_VERIFY,
+    STEP_TIMEOUT,
+    STEP_EFFECTS,
+    STEP_RUN_IF,
+    STEP_AFTER_ANY_END,
+    STEP_REVISION,
+    STEP_SUPERSEDED,
+    STEP_FIELD_COUNT
+};
+
+struct step_reader {
+    struct plan_reader *r;
+    struct plan_step *step;
+    uint32_t ix;
+    bool by_skill;   /* it has no agentId, only a skill */
+    bool gate_given; /* the step itself has a `gate` */
+    struct location at;
+    struct doc values[STEP_FIELD_COUNT];
+};
+
+/* ---- about.c: description, constraints, estimates ---- */
+
+/* The members as found; often absent. */
+struct about_fields {
+    struct doc description, reasoning, total_time, success_criteria, constraints, tokens, steps;
+};
+void plan_about_read(struct plan_reader *r, const struct about_fields *f);
+/* Constraints of the request win over the document's when there are any. */
+BT_MUST_CHECK enum bt_code plan_about_constrain(struct plan_reader *r, const struct str *at,
+                                                uint32_t n);
+
+/* ---- phases.c: planning, synthesis, jobs ---- */
+
+/* `planning`, `job` and `dryRun`; only documents of the supervisor have them. */
+void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job,
+                      struct doc dry_run);
+/* Resolves the planner and the synthesizer. */
+BT_MUST_CHECK enum bt_code plan_phases_resolve(struct plan_reader *r);
+
+/*
+ * document.c: reads the top level. Fills steps, phase_deps, plan->n_steps, the plan's texts and the
+ * policy.
+ */
+BT_MUST_CHECK enum bt_code plan_document_find(struct plan_reader *r, struct doc doc);
+/* read.c: initialises and releases the buffers of a reading. */
+void plan_reader_init(struct plan_reader *r);
+void plan_reader_done(struct plan_reader *r);
+/*
+ * Reads the entries from `first`; plan_reader_finish sets what depends on all of them (scope, the
+ * plan's gate); plan_reader_reject returns the error of the first problem.
+ */
+BT_MUST_CHECK enum bt_code plan_reader_steps(struct plan_reader *r);
+void plan_reader_finish(struct plan_reader *r);
+BT_MUST_CHECK enum bt_code plan_reader_reject(const struct plan_reader *r);
+/*
+ * step.c: reads step ix into plan->steps[ix], its dependencies into dep_names, its templates into
+ * texts.
+ */
+BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);
+/* step_policy.c: the policy, verification, gate and fallbacks of a step. */
+BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
+/* step.c: adds the strings of a step's parameters that contain templates to texts. */
+BT_MUST_CHECK enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix);
+/* skill.c: chooses the skill of a step that has only an agent; a warning names the choice. */
+BT_MUST_CHECK enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
+                                             const struct location *at);
+/* read.c: which steps the request marks as settled; NULL = none. */
+const uint8_t *plan_reader_settled_steps(const struct plan_reader *r);
+/*
+ * schema_check.c: checks parameters against the skills' input schemas, and that verify is a schema,
+ * for the entries from `first`.
+ */
+BT_MUST_CHECK enum bt_code plan_schema_check(struct plan_reader *r);
+/* write.c: appends the canonical document. The plan must have a policy. */
+BT_MUST_CHECK enum bt_code plan_write(const struct plan *plan, struct buf *out,
+                                      struct bt_error *err);
+
+/* ---- agent_refs.c: references to agents ---- */
+
+/* The index of the first agent that has the skill and that the plan may use; REGISTRY_NONE. */
+uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill);
+/* Whether the agent is known and granted; reports a problem if not. */
+bool plan_agent_check_known(struct plan_reader *r, const struct location *at, const char *field,
+                            struct str agent_id);
+/* Whether a replan may name the agent; reports a problem if not. */
+bool plan_agent_check_granted(struct plan_reader *r, const struct location *at, const char *field,
+                              struct str agent_id);
+/* Whether the agent may have the skill: its card has it, or there is no card yet. */
+bool plan_agent_has_skill(const struct plan_reader *r, struct str agent_id, struct str skill);
+/*
+ * The id of the agent, valid as long as the plan. Empty when the reference is empty or after a
+ * problem was reported.
+ */
+BT_MUST_CHECK enum bt_code plan_agent_resolve(struct plan_reader *r, const struct location *at,
+                                              const char *field, const struct agent_ref *ref,
+                                              struct str *ret);
+/* The known ids of a list (or of one id alone): each once, at most cap of them. Returns their
+ * number. */
+uint32_t plan_agent_read_list(struct plan_reader *r, const struct location *at, const char *field,
+                              struct doc list, struct str *ret, uint32_t cap);
+/* Resolves gate, verifyWith and fallbackAgents of the plan's policy. Before the steps are read. */
+BT_MUST_CHECK enum bt_code plan_agent_read_policy(struct plan_reader *r);
+/*
+ * grants.c: resolves the replanner and the search agent, fills plan->agents with all agents that
+ * the plan names, and the steps' alternatives from `fallbacks`. After the steps are read.
+ */
+BT_MUST_CHECK enum bt_code plan_grants(struct plan_reader *r);
+/* Allocates plan->agents. */
+BT_MUST_CHECK enum bt_code plan_grants_init(struct plan_reader *r);
+/* The index of the id in plan->agents; UINT32_MAX = not granted. */
+uint32_t plan_grant_find(const struct plan *plan, struct str agent_id);
+
+static inline enum bt_code reader_nomem(struct plan_reader *r)
+{
+    return err_set(r->err, BT_NOMEM, "out of memory for a plan");
+}
+
+static inline bool wants_replan(const struct step_policy *p)
+{
+    return p->on_failure == ON_FAILURE_REPLAN || p->on_verify == ON_FAILURE_REPLAN;
+}
+#endif

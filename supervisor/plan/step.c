@@ -1,0 +1,345 @@
+/* Reads one step of a document into an entry of the plan. */
+#include <stdio.h>
+
+#include "protocol/wire/msg.h"
+#include "registry/card.h"
+#include "supervisor/core/plan/template.h"
+#include "supervisor/plan/reader_internal.h"
+
+/* The first entry of a field is its canonical name; the rest are the aliases of C02 and F03. */
+static const struct field_name step_names[] = {
+    {"stepId", STEP_ID},
+    {"id", STEP_ID},
+    {"step_id", STEP_ID},
+    {"name", STEP_ID},
+#define FIELD(name, field) {name, field},
+#include "supervisor/plan/common_fields.def"
+#undef FIELD
+    {"type", STEP_TYPE},
+    {"agentId", STEP_AGENT},
+    {"agent_id", STEP_AGENT},
+    {"agent", STEP_AGENT},
+    {"worker", STEP_AGENT},
+    {"assigned_to", STEP_AGENT},
+    {"skill", STEP_SKILL},
+    {"tool", STEP_SKILL},
+    {"task", STEP_TASK},
+    {"input", STEP_TASK},
+    {"query", STEP_TASK},
+    {"prompt", STEP_TASK},
+    {"action", STEP_TASK},
+    {"description", STEP_TASK},
+    {"dependsOn", STEP_DEPS},
+    {"depends_on", STEP_DEPS},
+    {"requires", STEP_DEPS},
+    {"after", STEP_DEPS},
+    {"dependencies", STEP_DEPS},
+    {"parameters", STEP_PARAMETERS},
+    {"params", STEP_PARAMETERS},
+    {"args", STEP_PARAMETERS},
+    {"verify", STEP_VERIFY},
+    {"timeoutMs", STEP_TIMEOUT},
+    {"timeout_ms", STEP_TIMEOUT},
+    {"stepTimeoutMs", STEP_TIMEOUT},
+    {"effects", STEP_EFFECTS},
+    {"runIf", STEP_RUN_IF},
+    {"run_if", STEP_RUN_IF},
+    {"afterAnyEnd", STEP_AFTER_ANY_END},
+    {"after_any_end", STEP_AFTER_ANY_END},
+    {"revision", STEP_REVISION},
+    {"superseded", STEP_SUPERSEDED},
+    {"stepIndex", FIELD_IGNORED},
+    {"status", FIELD_IGNORED},
+    {"reasoning", FIELD_IGNORED},
+};
+_Static_assert(sizeof step_names / sizeof step_names[0] <= FIELD_NAMES_MAX, "a bit per name");
+
+/* ---- names ---- */
+
+static enum bt_code read_id(struct step_reader *s)
+{
+    bool oom = false;
+    char text[32];
+    if (s->values[STEP_ID].ptr != NULL) {
+        (void)value_id(&s->at, "stepId", s->values[STEP_ID], s->r->arena, &s->step->step_id, &oom);
+    }
+    if (s->step->step_id.ptr == NULL && !oom) {
+        (void)snprintf(text, sizeof text, "step-%u", s->ix + 1);
+        s->step->step_id = arena_str(s->r->arena, str_from(text));
+        oom = s->step->step_id.ptr == NULL;
+    }
+    return oom ? reader_nomem(s->r) : BT_OK;
+}
+
+/* A copy of a registry string that lives as long as the plan. */
+static enum bt_code keep(struct step_reader *s, struct str text, struct str *ret)
+{
+    *ret = arena_str(s->r->arena, text);
+    return ret->ptr == NULL ? reader_nomem(s->r) : BT_OK;
+}
+
+/* The card of the step's agent; NULL when it is not known. */
+static const struct msg_card *card_of(const struct step_reader *s)
+{
+    const struct registry *reg = s->r->registry;
+    const uint32_t agent = reg == NULL ? REGISTRY_NONE : registry_agent(reg, s->step->agent_id);
+    return agent == REGISTRY_NONE ? NULL : registry_agent_view(reg, agent).card;
+}
+
+/* A review is done by a person. */
+static bool names_nobody(struct step_reader *s)
+{
+    if (s->step->type != STEP_TYPE_REVIEW) {
+        return false;
+    }
+    s->step->agent = AGENT_NONE;
+    if (s->values[STEP_AGENT].ptr != NULL || s->values[STEP_SKILL].ptr != NULL) {
+        location_report(&s->at, PROBLEM_STYLE, true, "agentId",
+                        "is ignored: a person does a human_review");
+    }
+    return true;
+}
+
+static enum bt_code read_agent(struct step_reader *s)
+{
+    const struct registry *reg = s->r->registry;
+    enum bt_code code = BT_OK;
+    if (names_nobody(s)) {
+        return BT_OK;
+    }
+    (void)value_string(&s->at, "agentId", s->values[STEP_AGENT], &s->step->agent_id);
+    (void)value_string(&s->at, "skill", s->values[STEP_SKILL], &s->step->skill);
+    s->by_skill = s->step->agent_id.len == 0 && s->step->skill.len != 0;
+    if (s->by_skill && reg != NULL && !s->r->canonical) {
+        const uint32_t agent = plan_agent_with_skill(s->r, s->step->skill);
+        if (agent != REGISTRY_NONE) {
+            code = keep(s, registry_agent_view(reg, agent).id, &s->step->agent_id);
+        }
+    }
+    s->step->agent = reg == NULL ? REGISTRY_NONE : registry_agent(reg, s->step->agent_id);
+    return code;
+}
+
+/* A step with a skill may omit the task: then it is the skill's name. */
+static enum bt_code read_task(struct step_reader *s)
+{
+    const struct msg_card *card = card_of(s);
+    if (value_string(&s->at, "task", s->values[STEP_TASK], &s->step->task) ||
+        s->values[STEP_TASK].ptr != NULL) {
+        return BT_OK;
+    }
+    if (s->step->skill.len == 0) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "task",
+                        s->step->type == STEP_TYPE_REVIEW
+                            ? "is missing; say what the person is to decide"
+                            : "is missing; say what the agent is to do");
+        return BT_OK;
+    }
+    const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
+    const bool named = skill != UINT32_MAX && card->skills[skill].name.len > 0;
+    return keep(s, named ? card->skills[skill].name : s->step->skill, &s->step->task);
+}
+
+/* ---- dependencies ---- */
+
+static enum bt_code add_dep(struct step_reader *s, struct doc name)
+{
+    struct str id;
+    bool oom = false;
+    if (s->r->plan->n_edges == LIMIT_EDGES) {
+        return BT_LIMIT;
+    }
+    if (value_id(&s->at, "dependsOn", name, &s->r->scratch, &id, &oom)) {
+        buf_add(&s->r->dep_names, &id, sizeof id);
+        s->r->plan->n_edges++;
+        s->step->deps_n++;
+    }
+    return oom ? reader_nomem(s->r) : buf_check(&s->r->dep_names, s->r->err);
+}
+
+static enum bt_code add_deps(struct step_reader *s, struct doc deps)
+{
+    struct doc_cursor c = doc_cursor(deps);
+    struct doc_head head;
+    enum bt_code code = BT_OK;
+    if (deps.ptr == NULL || !doc_next(&c, &head)) {
+        return BT_OK;
+    }
+    s->r->any_deps = true;
+    if (head.kind != DOC_ARRAY) {
+        return add_dep(s, deps); /* one id without a list */
+    }
+    for (uint32_t i = 0; i < head.n && code == BT_OK; i++) {
+        code = add_dep(s, doc_skip(&c));
+    }
+    return code;
+}
+
+static enum bt_code read_deps(struct step_reader *s)
+{
+    s->step->deps_at = s->r->plan->n_edges;
+    enum bt_code code = add_deps(s, s->values[STEP_DEPS]);
+    if (code == BT_OK && s->r->phase_deps != NULL) {
+        code = add_deps(s, s->r->phase_deps[s->ix - s->r->first]);
+    }
+    if (code == BT_LIMIT && s->r->plan->n_edges == LIMIT_EDGES) {
+        location_report(&s->at, PROBLEM_LIMIT, false, "dependsOn",
+                        "the plan has more than %u dependencies", (unsigned)LIMIT_EDGES);
+        return BT_OK;
+    }
+    return code;
+}
+
+/* ---- templates of the parameters ---- */
+
+static enum bt_code add_text(struct plan_reader *r, uint32_t ix, struct str text, struct str key)
+{
+    char field[64];
+    struct plan_text entry = {.step = ix, .text = text};
+    (void)snprintf(field, sizeof field, "parameters.%.*s", (int)(key.len < 40 ? key.len : 40),
+                   key.ptr);
+    entry.field = arena_str(&r->scratch, str_from(field)).ptr;
+    if (entry.field == NULL) {
+        return reader_nomem(r);
+    }
+    buf_add(&r->texts, &entry, sizeof entry);
+    return buf_check(&r->texts, r->err);
+}
+
+/* Adds every string with a template. Map keys are checked, too, though they are never expanded. */
+static enum bt_code find_texts(struct plan_reader *r, uint32_t ix, struct doc value, struct str key)
+{
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head head;
+    struct template_ref t;
+    enum bt_code code = BT_OK;
+    while (code == BT_OK && doc_next(&c, &head)) {
+        size_t from = 0;
+        if (head.kind == DOC_STR && template_next(head.str, &from, &t)) {
+            code = add_text(r, ix, head.str, key);
+        }
+    }
+    return code;
+}
+
+enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix)
+{
+    const struct doc parameters = r->plan->steps[ix].parameters;
+    struct doc_cursor c = doc_cursor(parameters);
+    struct doc_head head;
+    struct doc_head key;
+    enum bt_code code = BT_OK;
+    if (parameters.ptr == NULL || !doc_next(&c, &head)) {
+        return BT_OK;
+    }
+    for (uint32_t i = 0; i < head.n && code == BT_OK && doc_next(&c, &key); i++) {
+        code = find_texts(r, ix, doc_skip(&c), key.str);
+    }
+    return code;
+}
+
+static enum bt_code read_parameters(struct step_reader *s)
+{
+    if (!value_map(&s->at, "parameters", s->values[STEP_PARAMETERS])) {
+        return BT_OK;
+    }
+    s->step->parameters = s->values[STEP_PARAMETERS];
+    return s->r->canonical ? BT_OK : plan_step_texts(s->r, s->ix);
+}
+
+/* ---- type and revision ---- */
+
+/* F04: aliases of other systems. */
+static void read_type(struct step_reader *s)
+{
+    static const char *const names[] = {"task",      "human_review", "synthesis_gate", "review",
+                                        "approval",  "gate",         "synthesis",      "compress",
+                                        "summarize", "direct"};
+    static const enum step_type types[] = {
+        STEP_TYPE_TASK,      STEP_TYPE_REVIEW,    STEP_TYPE_SYNTHESIS, STEP_TYPE_REVIEW,
+        STEP_TYPE_REVIEW,    STEP_TYPE_SYNTHESIS, STEP_TYPE_SYNTHESIS, STEP_TYPE_SYNTHESIS,
+        STEP_TYPE_SYNTHESIS, STEP_TYPE_TASK};
+    uint32_t choice = 0;
+    _Static_assert(sizeof names / sizeof names[0] == sizeof types / sizeof types[0], "pairs");
+    if (!value_choice(&s->at, "type", s->values[STEP_TYPE], names, sizeof names / sizeof names[0],
+                      &choice)) {
+        return;
+    }
+    s->step->type = types[choice];
+    if (choice >= STEP_TYPE_COUNT) {
+        location_report(&s->at, PROBLEM_STYLE, true, "type", "\"%s\" is read as \"%s\"",
+                        names[choice], step_type_name(types[choice]));
+    }
+}
+
+/* Members of a canonical document. */
+static void read_history(struct step_reader *s)
+{
+    uint64_t revision = 1;
+    bool superseded = false;
+    (void)value_u64(&s->at, "revision", s->values[STEP_REVISION], 1, LIMIT_REVISIONS, &revision);
+    s->step->revision = s->r->canonical ? (uint32_t)revision : s->r->plan->revision;
+    (void)value_bool(&s->at, "superseded", s->values[STEP_SUPERSEDED], &superseded);
+    s->step->superseded = superseded && s->r->canonical;
+    if (superseded && !s->r->canonical) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "superseded",
+                        "a superseded step cannot be done; leave it out");
+    }
+    s->step->after_any_end = s->r->after_any_end;
+    (void)value_bool(&s->at, "afterAnyEnd", s->values[STEP_AFTER_ANY_END], &s->step->after_any_end);
+}
+
+/* ---- entry points ---- */
+
+/* Reads the id first, so that problems of the other fields can name the step. */
+static void peek_id(struct step_reader *s, struct doc doc)
+{
+    for (uint32_t i = 0; step_names[i].field == STEP_ID && s->step->step_id.ptr == NULL; i++) {
+        s->step->step_id = doc_string(doc_get(doc, str_from(step_names[i].name)));
+    }
+}
+
+static bool find_fields(struct step_reader *s)
+{
+    const struct field_table table = {step_names, sizeof step_names / sizeof step_names[0],
+                                      &s->r->reported_step, &s->r->reported.unknown};
+    const struct doc doc = s->r->steps[s->ix - s->r->first];
+    const enum doc_kind kind = doc_head(doc).kind;
+    char got[64];
+    if (kind == DOC_MAP) {
+        peek_id(s, doc);
+        fields_read(&table, doc, &s->at, s->values);
+        s->step->step_id = (struct str){NULL, 0};
+        return true;
+    }
+    if (kind == DOC_STR) { /* a step that is only a task */
+        s->values[STEP_TASK] = doc;
+        return true;
+    }
+    value_describe(doc, got, sizeof got);
+    location_report(&s->at, PROBLEM_INVALID_FIELD, false, "steps",
+                    "step %u: expected a map or a task in words, got %s", s->ix + 1, got);
+    return false;
+}
+
+enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
+{
+    struct step_reader s = {.r = r, .step = &r->plan->steps[ix], .ix = ix};
+    s.at = (struct location){.problems = r->problems, .step = s.step, .ix = ix, .prefix = ""};
+    const bool readable = find_fields(&s);
+    enum bt_code code = read_id(&s);
+    s.step->deps_at = r->plan->n_edges;
+    s.step->agent = s.step->gate_agent = s.step->verify_agent = AGENT_NONE;
+    if (code != BT_OK || !readable) {
+        return code;
+    }
+    read_type(&s);
+    read_history(&s);
+    code = read_agent(&s);
+    code = code == BT_OK ? read_task(&s) : code;
+    code = code == BT_OK ? plan_skill_choose(r, s.step, &s.at) : code;
+    code = code == BT_OK ? plan_step_policy(&s) : code;
+    r->gate_given[ix - r->first] = s.gate_given;
+    code = code == BT_OK ? read_deps(&s) : code;
+    return code == BT_OK ? read_parameters(&s) : code;
+}

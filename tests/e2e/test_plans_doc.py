@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""protocol/PLANS.md against the plan reader: its fields, names, ranges, defaults, choices and examples.
+
+No daemon: `baton plan check` reads offline, plan_sieve prints the canonical document of a plan.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
+PAGE = (ROOT / "protocol/PLANS.md").read_text(encoding="utf-8")
+PLAN = ROOT / "supervisor/plan"
+
+# The reader's tables of field names -> the section of the page. A table that is not here makes a test red.
+TABLES = {"plan_names": "document", "phase_names": "phase", "step_names": "step", "policy_names": "policy",
+          "amount_names": "amounts", "backoff_names": "backoff", "agent_ref_names": "agent", "replan_names": "replan",
+          "synthesis_names": "synthesis", "recipe_names": "recipe"}
+COMMON = re.compile(r'#include "supervisor/plan/common_fields\.def"')
+CARD = {"agentId": "calc", "name": "Calculator", "version": "1", "skills": [
+    {"id": "add", "name": "Add", "description": "adds"}, {"id": "plan", "name": "Plan", "description": "plans"}]}
+
+
+def cells(line):
+    return [c.strip() for c in line.strip().strip("|").split("|")]
+
+
+def table_after(marker, text=PAGE):
+    """The rows of the table that follows the marker, as lists of cells."""
+    lines = text[text.index(f"<!-- {marker} -->"):].splitlines()[3:]
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append(cells(line))
+    return rows
+
+
+def documented(section):
+    return {row[0].strip("`"): dict(zip(("type", "range", "default", "meaning"), row[1:])) for row in table_after(f"fields: {section}")}
+
+
+SECTIONS = re.findall(r"<!-- fields: (\w+) -->", PAGE)
+FIELDS = {section: documented(section) for section in SECTIONS}
+
+
+def reader_tables():
+    """{table: [(name, field)]} of every table of field names in the plan room."""
+    found = {}
+    for source in sorted(PLAN.glob("*.c")):
+        text = source.read_text(encoding="utf-8")
+        for name, body in re.findall(r"static const struct field_name (\w+)\[\] = \{(.*?)\};", text, re.S):
+            body = COMMON.sub("", re.sub(r"#define FIELD.*|#undef FIELD", "", body))
+            found[name] = re.findall(r'\{"(\w+)",\s*(\w+)\}', body)
+    common = re.findall(r'FIELD\("(\w+)", (\w+)\)', (PLAN / "common_fields.def").read_text(encoding="utf-8"))
+    found["common_fields.def"] = common
+    return found
+
+
+def names_of(rows):
+    """(proper names, {proper: [other names]}, ignored names)"""
+    proper, others, ignored = {}, {}, set()
+    for name, field in rows:
+        if field == "FIELD_IGNORED":
+            ignored.add(name)
+        elif field not in proper:
+            proper[field] = name
+        else:
+            others.setdefault(proper[field], []).append(name)
+    return set(proper.values()), others, ignored
+
+
+def sieve(plans):
+    """Each plan through the reader: {"ok", "plan" | "problems"}."""
+    with tempfile.NamedTemporaryFile("w", suffix=".ndjson") as cards:
+        cards.write(json.dumps(CARD) + "\n")
+        cards.flush()
+        done = subprocess.run([BIN / "plan_sieve", cards.name], input="".join(json.dumps(p) + "\n" for p in plans), text=True,
+                              capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(plans)
+    return answers
+
+
+def plan_with(section, field, value):
+    """A small plan that is right but for this field; None where the field cannot stand in a plan that is submitted."""
+    step = {"stepId": "a", "agentId": "calc", "skill": "add", "task": "Add two and three", "dependsOn": []}
+    policy, plan = {}, {"policy": {}, "steps": [step]}
+    if section == "document":
+        plan[field] = value
+    elif section == "step":
+        step[field] = value
+    elif section == "common":
+        step[field] = value
+    elif section == "policy":
+        policy[field] = value
+    elif section == "amounts":
+        policy["budget"] = {field: value}
+    elif section == "agent":
+        policy["gate"] = {"skill": "plan", field: value}
+    elif section in ("backoff", "replan", "synthesis"):
+        policy[section] = {field: value}
+    else:
+        return None
+    plan["policy"] = policy
+    return plan
+
+
+def examples():
+    """(kind, text, line) of every fenced block."""
+    blocks = []
+    for match in re.finditer(r"^```([^\n]*)\n(.*?)^```$", PAGE, re.S | re.M):
+        blocks.append((match.group(1).strip(), match.group(2), PAGE[:match.start()].count("\n") + 1))
+    return blocks
+
+
+def check(verb, text):
+    """(exit code, problems) of `baton plan check` or `baton recipes check`, without a daemon."""
+    with tempfile.TemporaryDirectory() as state:
+        path = pathlib.Path(state) / "example.yaml"
+        path.write_text(text, encoding="utf-8")
+        done = subprocess.run([BIN / "baton", *verb, path, "--json", "--state", pathlib.Path(state) / "none"], text=True, capture_output=True,
+                              timeout=60)
+    answer = json.loads(done.stdout) if done.stdout else {"problems": [done.stderr]}
+    return done.returncode, answer["problems"]
+
+
+class Fields(unittest.TestCase):
+    def test_every_field_that_the_reader_knows_is_documented_and_no_other(self):
+        common = names_of(reader_tables()["common_fields.def"])[0]
+        self.assertEqual(set(FIELDS["common"]), common)
+        for table, rows in reader_tables().items():
+            if table == "common_fields.def":
+                continue
+            self.assertIn(table, TABLES, f"{table}: which section of PLANS.md documents its fields?")
+            self.assertEqual(set(FIELDS[TABLES[table]]), names_of(rows)[0], table)
+        self.assertEqual(set(SECTIONS), set(TABLES.values()) | {"common"})
+
+    def test_every_other_name_is_documented_in_the_order_in_which_it_wins(self):
+        given = {}
+        for section, field, others in table_after("aliases"):
+            given.setdefault(section, {})[field] = re.findall(r"`(\w+)`", others)
+        for table, rows in reader_tables().items():
+            section = TABLES.get(table, "common")
+            self.assertEqual(given.get(section, {}), names_of(rows)[1], table)
+
+    def test_every_ignored_name_is_documented(self):
+        places = {"plan_names": "The members", "step_names": "of a step are ignored", "phase_names": "of a phase are ignored"}
+        for table, rows in reader_tables().items():
+            for name in names_of(rows)[2]:
+                self.assertIn(table, places)
+                lines = [p for p in PAGE.split("\n\n") if "are ignored without a warning" in p.replace("\n", " ") and places[table] in p.replace("\n", " ")]
+                self.assertTrue(any(f"`{name}`" in p for p in lines), f"{table}: {name}")
+
+
+class Values(unittest.TestCase):
+    """What the columns type, range and default say is what the reader does."""
+
+    def rows(self, *types):
+        for section, fields in FIELDS.items():
+            for name, row in fields.items():
+                stored = "stored document" in row["meaning"] and name != "dryRun"
+                if row["type"] in types and not stored:
+                    yield section, name, row
+
+    def expect(self, cases):
+        answers = sieve([plan for _, plan, _ in cases])
+        for (what, plan, ok), answer in zip(cases, answers):
+            self.assertEqual(answer["ok"], ok, f"{what}: {json.dumps(plan)} gave {answer.get('problems', '')}")
+
+    def test_numbers_have_the_documented_range(self):
+        cases = []
+        for section, name, row in self.rows("integer", "ms", "number"):
+            least, most = re.fullmatch(r"(\d+) to (\d+)", row["range"]).groups()
+            whole = row["type"] != "number"
+            soft = section == "document"  # wrong estimates are left out with a warning
+            cases += [(f"{section}.{name} = least", plan_with(section, name, int(least)), True),
+                      (f"{section}.{name} = most", plan_with(section, name, int(most)), True),
+                      (f"{section}.{name} > most", plan_with(section, name, int(most) + (1 if whole else 0.5)), soft),
+                      (f"{section}.{name} < least", plan_with(section, name, int(least) - 1), soft)]
+        self.assertGreater(len(cases), 100)
+        self.expect(cases)
+
+    def test_choices_are_those_that_are_documented(self):
+        policies = [re.match(r"\w+", row[0]).group(0) for row in table_after("choices: onFailure")]
+        cases = []
+        for section, name, row in self.rows("choice"):
+            words = policies if "[onFailure]" in row["range"] else re.findall(r"`(\w+)`", row["range"])
+            self.assertGreater(len(words), 1, name)
+            for word in words:
+                plan = plan_with(section, name, word)
+                plan["policy"].setdefault("replan", {"agentId": "calc"})
+                if word == "human_review":
+                    del plan["steps"][0]["agentId"], plan["steps"][0]["skill"]
+                cases.append((f"{section}.{name} = {word}", plan, True))
+            cases.append((f"{section}.{name}", plan_with(section, name, "no-such-word"), False))
+        self.assertGreater(len(cases), 20)
+        self.expect(cases)
+
+    def test_booleans_and_texts_take_nothing_else(self):
+        cases = []
+        for section, name, row in self.rows("boolean"):
+            soft = section == "document"
+            cases += [(f"{section}.{name}", plan_with(section, name, "yes"), soft), (f"{section}.{name}", plan_with(section, name, True), True)]
+        for section, name, row in self.rows("text"):
+            plan = plan_with(section, name, {"no": "text"})
+            soft = name in ("description", "reasoning", "estimatedTotalTime", "afterStepId", "beforeStepId", "stepId")
+            if plan is not None:
+                cases.append((f"{section}.{name}", plan, soft))
+        self.assertGreater(len(cases), 20)
+        self.expect(cases)
+
+    def test_defaults_are_those_of_the_canonical_document(self):
+        step = {"stepId": "a", "agentId": "calc", "skill": "add", "task": "Add two and three", "dependsOn": []}
+        policy = sieve([{"steps": [step], "policy": {"synthesis": {"agentId": "calc", "skill": "plan"}}}])[0]["plan"]["policy"]
+        # What the policy holds under another name, or only where it was asked for.
+        elsewhere = {"common": {"critical", "retryOn", "gate", "verifyWith", "fallbackAgents", "contextScope"},
+                     "policy": {"continueOnFailure", "handoffTo", "maxReplans", "searchAgent", "synthesis", "budget", "replan"}}
+        seen = 0
+        for section, at in (("common", policy), ("policy", policy), ("backoff", policy["backoff"]), ("replan", policy["replan"]),
+                            ("amounts", policy["budget"]), ("synthesis", policy["synthesis"])):
+            for name, row in FIELDS[section].items():
+                if name in elsewhere.get(section, set()) or row["type"] in ("map", "text"):
+                    continue
+                default = {"none": [], "false": False, "true": True}.get(row["default"], row["default"])
+                value = at[name]
+                self.assertEqual(value, type(value)(default), f"{section}.{name}")
+                seen += 1
+        self.assertGreater(seen, 30)
+        self.assertEqual(policy["backoff"]["kind"], FIELDS["common"]["backoff"]["default"])
+        self.assertEqual(policy["contextScope"], "deps")
+
+
+class Lists(unittest.TestCase):
+    def test_error_classes_and_whether_they_are_retried(self):
+        text = (ROOT / "protocol/errors.def").read_text(encoding="utf-8")
+        known = {name: again == "true" for name, again in re.findall(r"^CLASS\((\w+), (true|false)\)", text, re.M) if name != "NONE"}
+        given = {}
+        for retried, other in table_after("classes"):
+            given |= {name: flag for name, flag in ((retried, True), (other, False)) if name}
+        self.assertEqual(given, known)
+
+    def test_problem_categories(self):
+        text = (ROOT / "supervisor/core/plan/problem.c").read_text(encoding="utf-8")
+        known = set(re.findall(r'\[PROBLEM_\w+\] = "(\w+)"', text)) | {"unroutable"}
+        self.assertEqual({row[0] for row in table_after("categories")}, known)
+
+    def test_limits(self):
+        text = (ROOT / "protocol/limits.h").read_text(encoding="utf-8")
+        enum = {name: eval(value, {"__builtins__": {}}) for name, value in re.findall(r"(LIMIT_\w+)\s*=\s*([\d *]+)", text)}
+        names = {"steps of a plan": "LIMIT_STEPS", "dependencies of a plan": "LIMIT_EDGES", "agents of a plan": "LIMIT_PLAN_AGENTS",
+                 "revisions of a plan": "LIMIT_REVISIONS", "attempts of a step": "LIMIT_ATTEMPTS", "bytes of a goal or a task": "LIMIT_TASK_BYTES",
+                 "bytes of an id": "LIMIT_ID_BYTES", "bytes of a document": "LIMIT_CONTROL_BYTES"}
+        rows = dict(table_after("limits"))
+        self.assertEqual(set(rows), set(names))
+        for what, value in rows.items():
+            self.assertEqual(int(value), enum[names[what]], what)
+
+    def test_links_inside_the_page_lead_somewhere(self):
+        heads = {re.sub(r"[^a-z0-9 -]", "", h.lower()).strip().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", PAGE, re.M)}
+        for link in re.findall(r"\]\(#([\w-]+)\)", PAGE):
+            self.assertIn(link, heads)
+
+    def test_lines_fit(self):
+        self.assertEqual([line for line in PAGE.splitlines() if len(line) > 100], [])
+
+
+class Examples(unittest.TestCase):
+    def test_every_example_is_read_without_a_problem(self):
+        count = {}
+        for kind, text, line in examples():
+            count[kind] = count.get(kind, 0) + 1
+            with self.subTest(kind=kind, line=line):
+                if kind == "yaml plan":
+                    self.assertEqual(check(("plan", "check"), text), (0, []))
+                elif kind == "yaml recipe":
+                    self.assertEqual(check(("recipes", "check"), text), (0, []))
+                elif kind == "yaml steps":
+                    self.assertEqual(check(("plan", "check"), "steps:\n" + text), (0, []))
+                elif kind == "yaml policy":
+                    inner = "".join("  " + part for part in text.splitlines(True))
+                    plan = "policy:\n" + inner + "steps:\n- {agentId: calc, task: Add two and three, dependsOn: []}\n"
+                    self.assertEqual(check(("plan", "check"), plan), (0, []))
+                elif kind == "json change":
+                    change = json.loads(text)
+                    known = json.dumps({"steps": [{"stepId": s, "agentId": "a", "task": "What was completed"} for s in change["reuse"]] + change["steps"]})
+                    self.assertEqual(check(("plan", "check"), known), (0, []))
+                else:
+                    self.assertEqual(kind, "sh", f"line {line}: what is a block of this kind?")
+        self.assertGreaterEqual(count["yaml plan"], 4)
+        self.assertGreaterEqual(count["yaml steps"], 3)
+        for kind in ("yaml recipe", "yaml policy", "json change"):
+            self.assertGreaterEqual(count[kind], 1)
+
+    def test_commands_of_the_page_are_options_of_baton(self):
+        for line in "\n".join(text for kind, text, _ in examples() if kind == "sh").splitlines():
+            if not line.strip():
+                continue
+            words = line.split("#")[0].split()
+            helped = subprocess.run([BIN / "baton", words[1], "--help"], text=True, capture_output=True, timeout=60)
+            self.assertEqual(helped.returncode, 0, line)
+            for option in (w for w in words if w.startswith("--")):
+                self.assertIn(option, helped.stdout, line)
+
+
+if __name__ == "__main__":
+    unittest.main()

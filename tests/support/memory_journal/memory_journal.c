@@ -1,0 +1,246 @@
+/* The memory journal: rows, blobs, commit. */
+#include "protocol/base/assert.h"
+#include "protocol/base/buf.h"
+#include "tests/support/memory_journal/memory_internal.h"
+
+static enum bt_code memory_append(struct journal *j, uint64_t pos, const struct journal_row *row,
+                                  struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+    struct mem_row *to;
+
+    if (!memory_grow(&m->rows, m->rows_n, &m->rows_cap, sizeof *m->rows)) {
+        return memory_full(err);
+    }
+    to = &m->rows[m->rows_n];
+    to->pos = pos;
+    to->row = *row;
+    to->row.seq = pos_seq(pos);
+    to->row.type.ptr = memory_copy(m, row->type.ptr, row->type.len);
+    to->row.topic.ptr = memory_copy(m, row->topic.ptr, row->topic.len);
+    to->row.body = memory_copy(m, row->body, row->body_len);
+    if (to->row.type.ptr == NULL || to->row.topic.ptr == NULL || to->row.body == NULL) {
+        return memory_full(err);
+    }
+    m->rows_n++;
+    return BT_OK;
+}
+
+static enum bt_code memory_blob_add(struct journal *j, const void *bytes, size_t len,
+                                    uint64_t *ret_id, struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+    void *copy = malloc(len + 1);
+
+    if (copy == NULL || !memory_grow(&m->blobs, m->blobs_n, &m->blobs_cap, sizeof *m->blobs)) {
+        free(copy);
+        return memory_full(err);
+    }
+    if (len > 0) {
+        memcpy(copy, bytes, len);
+    }
+    m->blobs[m->blobs_n++] = (struct mem_blob){copy, len};
+    *ret_id = m->blobs_n;
+    return BT_OK;
+}
+
+static enum bt_code memory_blob_get(struct journal *j, uint64_t id, struct buf *out,
+                                    struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+
+    if (id == 0 || id > m->blobs_n) {
+        return err_set(err, BT_NOT_FOUND, "no blob %llu", (unsigned long long)id);
+    }
+    buf_add(out, m->blobs[id - 1].bytes, m->blobs[id - 1].len);
+    return buf_check(out, err);
+}
+
+/* Commits the open batch. */
+static void batch_commit(struct memory *m)
+{
+    memory_plans_commit(m);
+    m->conversation.sessions_committed = m->conversation.sessions_n;
+    m->conversation.messages_committed = m->conversation.messages_n;
+    m->conversation.turns_committed = m->conversation.turns_n;
+    m->rows_committed = m->rows_n;
+    m->blobs_committed = m->blobs_n;
+    m->base.committed_pos = m->base.pos;
+}
+
+static void batch_rollback(struct memory *m)
+{
+    memory_plans_rollback(m);
+    m->conversation.sessions_n = m->conversation.sessions_committed;
+    m->conversation.messages_n = m->conversation.messages_committed;
+    m->conversation.turns_n = m->conversation.turns_committed;
+    for (; m->blobs_n > m->blobs_committed; m->blobs_n--) {
+        free(m->blobs[m->blobs_n - 1].bytes);
+    }
+    m->rows_n = m->rows_committed;
+    m->base.pos = m->base.committed_pos;
+    m->base.dirty = false;
+}
+
+static enum bt_code memory_commit(struct journal *j, struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+
+    if (m->fail_at > 0 && --m->fail_at == 0) {
+        if (m->fail_stored) {
+            batch_commit(m);
+        }
+        (void)err_set(err, BT_IO, "commit failed on request");
+        journal_die(j, err);
+        return BT_IO;
+    }
+    batch_commit(m);
+    return BT_OK;
+}
+
+static size_t first_row(const struct memory *m, uint64_t pos)
+{
+    size_t lo = 0;
+    size_t hi = m->rows_committed;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (m->rows[mid].pos < pos) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+static enum bt_code memory_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix,
+                                  uint32_t limit, journal_row_fn fn, void *self,
+                                  struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+    uint32_t given = 0;
+
+    (void)err;
+    for (size_t i = first_row(m, from_seq << POS_K_BITS); i < m->rows_committed && given < limit;
+         i++) {
+        struct journal_row row = m->rows[i].row; /* a copy: fn may append, which moves the array */
+        if (!row.is_public || (plan_ix != 0 && row.plan_ix != plan_ix)) {
+            continue;
+        }
+        given++;
+        if (!fn(&row, self)) {
+            break;
+        }
+    }
+    return BT_OK;
+}
+
+static enum bt_code memory_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
+                                    journal_row_fn fn, void *self, struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+
+    (void)err;
+    for (size_t i = m->rows_committed; i > 0; i--) {
+        const struct journal_row row = m->rows[i - 1].row;
+        if ((row.is_public || !only_public) && row.plan_ix == plan_ix) {
+            (void)fn(&row, self);
+            break;
+        }
+    }
+    return BT_OK;
+}
+
+static enum bt_code memory_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
+                                  void *self, struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+
+    (void)err;
+    for (size_t i = 0; i < m->rows_committed; i++) {
+        struct journal_row row = m->rows[i].row;
+        if (row.plan_ix == plan_ix && !fn(&row, self)) {
+            break;
+        }
+    }
+    return BT_OK;
+}
+
+static void memory_close(struct journal *j)
+{
+    struct memory *m = memory_of(j);
+
+    for (size_t i = 0; i < m->blobs_n; i++) {
+        free(m->blobs[i].bytes);
+    }
+    free(m->blobs);
+    free(m->plans);
+    free(m->rows);
+    free(m->touched);
+    memory_conversation_done(&m->conversation);
+    map_done(&m->by_id);
+    map_done(&m->by_key);
+    arena_done(&m->arena);
+    free(m);
+}
+
+static const struct journal_ops MEMORY_OPS = {
+    .close = memory_close,
+    .plan_add = memory_plan_add,
+    .plan_status = memory_plan_status,
+    .plan_by_id = memory_plan_by_id,
+    .plan_by_key = memory_plan_by_key,
+    .plans = memory_plans,
+    .jobs = memory_jobs,
+    .plans_open = memory_plans_open,
+    .recovered = memory_recovered,
+    .quarantine = memory_quarantine,
+    .session = memory_session,
+    .session_put = memory_session_put,
+    .sessions = memory_sessions,
+    .message_add = memory_message_add,
+    .messages = memory_messages,
+    .turn_put = memory_turn_put,
+    .turn = memory_turn,
+    .turn_key = memory_turn_key,
+    .turn_by_key = memory_turn_by_key,
+    .turn_of_plan = memory_turn_of_plan,
+    .turns_open = memory_turns_open,
+    .append = memory_append,
+    .blob_add = memory_blob_add,
+    .blob_get = memory_blob_get,
+    .commit = memory_commit,
+    .events = memory_events,
+    .last_row = memory_last_row,
+    .replay = memory_replay,
+};
+
+enum bt_code memory_journal_open(struct journal **ret, struct bt_error *err)
+{
+    struct memory *m = calloc(1, sizeof *m);
+
+    *ret = NULL;
+    if (m == NULL) {
+        return memory_full(err);
+    }
+    m->base.ops = &MEMORY_OPS;
+    m->base.boot = 1;
+    *ret = &m->base;
+    return BT_OK;
+}
+
+void memory_journal_fail(struct journal *j, uint32_t fail_at, bool kept)
+{
+    ASSERT(j->ops == &MEMORY_OPS);
+    memory_of(j)->fail_at = fail_at;
+    memory_of(j)->fail_stored = kept;
+}
+
+void memory_journal_restart(struct journal *j)
+{
+    ASSERT(j->ops == &MEMORY_OPS);
+    batch_rollback(memory_of(j));
+    j->dead = false;
+    j->boot++;
+}

@@ -1,0 +1,339 @@
+#include "fixture.h"
+#include "supervisor/plan/lint.h"
+
+#define TASK "'task':'do something worth doing'"
+#define D(id, deps, more) "{'stepId':'" id "','agentId':'calc'," TASK ",'dependsOn':" deps more "}"
+#define OFF "'policy':{'maxFallbacks':0},"
+
+static struct plan_lint linted(struct bench *b, const char *json)
+{
+    struct plan_lint lint;
+    if (read_json(b, json) != BT_OK) {
+        fail_msg("%s", b->err.msg);
+    }
+    assert_int_equal(plan_lint(b->plan, &b->arena, &lint, &b->err), BT_OK);
+    return lint;
+}
+
+/* "category step, ..." of the warnings. */
+static const char *styled(struct bench *b, const char *json)
+{
+    const struct plan_lint lint = linted(b, json);
+    struct buf text;
+    buf_init(&text, 10000);
+    b->problems = (struct problems){.at = b->at, .cap = 100};
+    assert_int_equal(plan_lint_style(b->plan, &lint, b->registry, &b->arena, &b->problems, &b->err),
+                     BT_OK);
+    assert_int_equal(b->problems.errors, 0);
+    for (uint32_t i = 0; i < b->problems.n; i++) {
+        const struct problem *p = &b->at[i];
+        buf_printf(&text, "%s%s%s%s", i > 0 ? ", " : "", problem_category_name(p->category),
+                   p->step == UINT32_MAX ? "" : " ", p->step == UINT32_MAX ? "" : p->step_id);
+    }
+    const char *copy = arena_str(&b->arena, str_from(buf_cstr(&text))).ptr;
+    buf_done(&text);
+    return copy;
+}
+
+/* ---- one step ---- */
+
+static void a_plain_step_takes_three_attempts_and_two_backoffs(void **state)
+{
+    struct bench *b = *state;
+    uint32_t attempts;
+    add_house(b);
+    const struct plan_lint lint = linted(b, "{" OFF "'steps':[{'agentId':'calc'," TASK "}]}");
+    assert_int_equal(plan_lint_step_ms(b->plan, 0, &attempts), 183000);
+    assert_int_equal(attempts, 3);
+    assert_int_equal(lint.worst_ms, 183000);
+    assert_int_equal(lint.n_path, 1);
+    assert_int_equal(lint.n_levels, 1);
+    assert_int_equal(lint.unestimated, 1);
+}
+
+static void everything_that_the_policy_allows_counts(void **state)
+{
+    struct bench *b = *state;
+    static const struct {
+        const char *members;
+        uint64_t ms;
+    } cases[] = {
+        {"'maxRetries':0,'timeoutMs':500", 500},
+        {"'maxRetries':2,'timeoutMs':0", LINT_NO_BOUND},
+        {"'maxRetries':2,'timeoutMs':0,'stepLimitMs':900", 900},
+        {"'maxRetries':2,'timeoutMs':500,'stepLimitMs':900", 900},
+        {"'maxRetries':1,'timeoutMs':500,'backoff':{'kind':'fixed','initialMs':100,'jitter':0.5}",
+         1150},
+        {"'maxRetries':0,'timeoutMs':500,'gate':'sql','checkTimeoutMs':70", 570},
+        {"'maxRetries':1,'timeoutMs':500,'backoff':{'initialMs':0},'verifyWith':'sql',"
+         "'checkTimeoutMs':70",
+         1140},
+        {"'maxRetries':0,'timeoutMs':500,'requiresApproval':true", 500},
+        {"'maxRetries':0,'timeoutMs':500,'requiresApproval':true,'approvalTimeoutMs':1000", 1500},
+        {"'type':'human_review','approvalTimeoutMs':1000", 1000},
+        {"'type':'human_review'", 0},
+    };
+    add_house(b);
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char json[400];
+        (void)snprintf(json, sizeof json, "{" OFF "'steps':[{'agentId':'calc'," TASK ",%s}]}",
+                       cases[i].members);
+        const struct plan_lint lint = linted(b, json);
+        if (lint.worst_ms != cases[i].ms) {
+            fail_msg("%s: %llu", cases[i].members, (unsigned long long)lint.worst_ms);
+        }
+    }
+}
+
+static void fallbacks_are_attempts_and_a_wait(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    struct plan_lint lint =
+        linted(b, "{'steps':[{'agentId':'calc','maxRetries':0,'timeoutMs':100," TASK "}]}");
+    assert_int_equal(lint.worst_ms, 2 * 100 + 16000);
+    lint =
+        linted(b, "{'policy':{'maxFallbacks':6,'searchAgent':'files'},'steps':[{'agentId':'calc',"
+                  "'maxRetries':0,'timeoutMs':100,'fallbackAgents':['sql','exec']," TASK "}]}");
+    assert_int_equal(lint.steps[0].attempts, 5);
+    assert_int_equal(lint.worst_ms, 5 * 100 + 30000);
+    lint = linted(b, "{'policy':{'maxFallbacks':1},'steps':[{'agentId':'calc','maxRetries':0,"
+                     "'timeoutMs':100,'fallbackAgents':['sql','exec']," TASK "}]}");
+    assert_int_equal(lint.worst_ms, 2 * 100 + 1000);
+}
+
+/* ---- plans ---- */
+
+#define FAST ",'maxRetries':0,'timeoutMs':10"
+#define SLOW ",'maxRetries':0,'timeoutMs':100"
+
+static void the_longest_path_decides_and_concurrency_binds(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    static const char *const diamond =
+        "{'policy':{'maxFallbacks':0,'maxConcurrency':%u},'steps':[" D("a", "[]", FAST) "," D(
+            "b", "['a']", FAST) "," D("c", "['a']", SLOW) "," D("d", "['b','c']",
+                                                                FAST) "," D("e", "[]", SLOW) "]}";
+    static const uint64_t worst[] = {230, 175, 157};
+    char json[1200];
+    for (uint32_t c = 1; c <= 3; c++) {
+        (void)snprintf(json, sizeof json, diamond, c);
+        const struct plan_lint lint = linted(b, json);
+        assert_int_equal(lint.work_ms, 230);
+        assert_int_equal(lint.path_ms, 120);
+        assert_int_equal(lint.worst_ms, worst[c - 1]);
+        assert_int_equal(lint.n_path, 3);
+        assert_int_equal(lint.path[0], 0);
+        assert_int_equal(lint.path[1], 2);
+        assert_int_equal(lint.path[2], 3);
+        static const uint32_t levels[] = {0, 1, 1, 2, 0};
+        assert_int_equal(lint.n_levels, 3);
+        for (uint32_t i = 0; i < 5; i++) {
+            assert_int_equal(lint.steps[i].level, levels[i]);
+        }
+    }
+}
+
+static void a_chain_is_its_sum_and_the_plans_deadline_an_end(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    struct plan_lint lint = linted(b, "{" OFF "'steps':[{'agentId':'calc'," TASK SLOW
+                                      "},{'agentId':'sql'," TASK FAST "}]}");
+    assert_int_equal(lint.worst_ms, 110);
+    assert_int_equal(lint.n_path, 2);
+    assert_int_equal(lint.n_levels, 2);
+    lint = linted(b, "{'policy':{'planTimeoutMs':55},'steps':[{'agentId':'calc'," TASK
+                     ",'timeoutMs':0}]}");
+    assert_int_equal(lint.path_ms, LINT_NO_BOUND);
+    assert_int_equal(lint.worst_ms, 55);
+}
+
+/* Compared with a list scheduler that starts ready steps in any order. */
+static void no_schedule_takes_longer(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t seed = 20261123;
+    uint32_t x = seed;
+    add_house(b);
+    for (uint32_t round = 0; round < 200; round++) {
+        char json[4000];
+        uint64_t left[10];
+        uint64_t now = 0;
+        bool begun[10] = {false};
+        x = x * 1664525u + 1013904223u;
+        const uint32_t n = 2 + (x >> 8) % 8;
+        const uint32_t c = 1 + (x >> 16) % 4;
+        (void)snprintf(json, sizeof json,
+                       "{'policy':{'maxFallbacks':0,'maxRetries':0,'maxConcurrency':%u},'steps':[",
+                       c);
+        for (uint32_t i = 0; i < n; i++) {
+            size_t at = strlen(json);
+            x = x * 1664525u + 1013904223u;
+            left[i] = 1 + (x >> 8) % 50;
+            at += (size_t)snprintf(json + at, sizeof json - at,
+                                   "%s{'stepId':'s%u','agentId':'calc'," TASK
+                                   ",'timeoutMs':%u,'dependsOn':[",
+                                   i > 0 ? "," : "", i, (unsigned)left[i]);
+            const char *comma = "";
+            for (uint32_t d = 0; d < i; d++) {
+                x = x * 1664525u + 1013904223u;
+                if ((x >> 8) % 3 == 0) {
+                    at += (size_t)snprintf(json + at, sizeof json - at, "%s's%u'", comma, d);
+                    comma = ",";
+                }
+            }
+            (void)snprintf(json + at, sizeof json - at, "]}");
+        }
+        (void)snprintf(json + strlen(json), sizeof json - strlen(json), "]}");
+        const struct plan_lint lint = linted(b, json);
+        for (uint32_t running = 0, done = 0; done < n; now++) {
+            for (uint32_t k = 0; k < n; k++) {
+                const uint32_t i = (round & 1) == 0 ? k : n - 1 - k;
+                const struct plan_step *s = &b->plan->steps[i];
+                bool ready = !begun[i] && running < c;
+                for (uint32_t d = 0; d < s->deps_n; d++) {
+                    ready = ready && left[b->plan->deps[s->deps_at + d]] == 0;
+                }
+                begun[i] = begun[i] || ready;
+                running += ready ? 1 : 0;
+            }
+            for (uint32_t i = 0; i < n; i++) {
+                if (begun[i] && left[i] > 0 && --left[i] == 0) {
+                    running--;
+                    done++;
+                }
+            }
+        }
+        if (now > lint.worst_ms) {
+            fail_msg("seed %u round %u: %u over %u", seed, round, (unsigned)now,
+                     (unsigned)lint.worst_ms);
+        }
+        arena_reset(&b->arena);
+        (void)registry_init(b->registry, &bench_limits);
+        add_house(b);
+    }
+}
+
+static void estimates_count_once_per_attempt(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    const struct plan_lint lint = linted(
+        b, "{" OFF "'steps':[" D("a", "[]", ",'estimate':{'tokens':10,'costMicros':3}") "," D(
+               "b", "['a']",
+               ",'maxRetries':0,'estimate':{'tokens':5}") "," D("c", "['b']",
+                                                                "") ",{'type':'review','dependsOn':"
+                                                                    "['c']," TASK "}]}");
+    assert_int_equal(lint.worst_tokens, 35);
+    assert_int_equal(lint.worst_micros, 9);
+    assert_int_equal(lint.unestimated, 1);
+}
+
+/* ---- style ---- */
+
+static void sane_plans_have_nothing_to_be_said_of(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_string_equal(
+        styled(b, "{'steps':[{'agentId':'calc'," TASK "},{'agentId':'sql'," TASK "}]}"), "");
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", "") "," D("b", "['a']", "") "," D(
+                                      "c", "['a']", "") "," D("d", "['b','c']", "") "]}"),
+                        "");
+}
+
+static void three_results_joined_without_a_gate_are_named(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+#define THREE(last)                                                                                \
+    "{'steps':[" D("r", "[]", "") "," D("a", "['r']", "") "," D("b", "['r']", "") "," D(           \
+        "c", "['r']", "") "," last "]}"
+    assert_string_equal(styled(b, THREE(D("j", "['a','b','c']", ""))), "missing_gate j");
+    assert_string_equal(styled(b, THREE(D("j", "['a','b','c']", ",'gate':'sql'"))), "");
+    assert_string_equal(styled(b, THREE(D("j", "['a','b','c']", ",'type':'synthesis_gate'"))), "");
+    /* r comes through the others: two are parallel. */
+    assert_string_equal(styled(b, THREE(D("j", "['a','b','r']", "") "," D("k", "['c','j']", ""))),
+                        "");
+}
+
+static void more_than_ten_side_by_side_are_many(void **state)
+{
+    struct bench *b = *state;
+    char json[3000] = "{'steps':[" D("r", "[]", "");
+    add_house(b);
+    for (uint32_t i = 0; i < 10; i++) {
+        (void)snprintf(json + strlen(json), sizeof json - strlen(json),
+                       ",{'stepId':'s%u','agentId':'calc'," TASK ",'dependsOn':['r']}", i);
+    }
+    const size_t ten = strlen(json);
+    (void)snprintf(json + ten, sizeof json - ten, "]}");
+    assert_string_equal(styled(b, json), "");
+    (void)snprintf(json + ten, sizeof json - ten, "," D("x", "['r']", "") "]}");
+    assert_string_equal(styled(b, json), "parallel_explosion");
+}
+
+static void what_reaches_outside_should_not_stop_the_plan(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+#define OUTSIDE(more)                                                                              \
+    "{'steps':[{'stepId':'a','agentId':'calc','task':'Fetch the page of news'" more "}]}"
+    assert_string_equal(styled(b, OUTSIDE("")), "optimism_bias a");
+    assert_string_equal(styled(b, OUTSIDE(",'onFailure':'skip'")), "");
+    assert_string_equal(styled(b, OUTSIDE(",'fallbackAgents':['sql']")), "");
+    assert_string_equal(styled(b, "{'steps':[{'agentId':'calc','task':'prefetching therapists'}]}"),
+                        "");
+}
+
+static void steps_and_parts_that_stand_alone_are_named(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_string_equal(
+        styled(b, "{'steps':[" D("a", "[]", "") "," D("b", "['a']", "") "," D("c", "[]", "") "]}"),
+        "orphan_task c");
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", "") "," D("b", "['a']", "") "," D(
+                                      "c", "[]", "") "," D("d", "['c']", "") "]}"),
+                        "disconnected_flow");
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", "") "]}"), "");
+}
+
+static void what_cannot_be_kept_is_named(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    (void)registry_agent_add(b->registry, STR_LIT("away"), 1);
+    assert_string_equal(
+        styled(b, "{'policy':{'planTimeoutMs':1000},'steps':[{'agentId':'calc'," TASK "}]}"),
+        "limit");
+    assert_string_equal(b->at[0].field, "policy.planTimeoutMs");
+    assert_string_equal(styled(b, "{'policy':{'budget':{'tokens':5},'estimate':{'tokens':3}},"
+                                  "'steps':[{'agentId':'calc'," TASK "}]}"),
+                        "limit");
+    assert_string_equal(b->at[0].field, "policy.budget");
+    assert_string_equal(styled(b, "{'steps':[{'stepId':'a','agentId':'away'," TASK "}]}"),
+                        "missing_agent a");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RULE(a_plain_step_takes_three_attempts_and_two_backoffs),
+        RULE(everything_that_the_policy_allows_counts),
+        RULE(fallbacks_are_attempts_and_a_wait),
+        RULE(the_longest_path_decides_and_concurrency_binds),
+        RULE(a_chain_is_its_sum_and_the_plans_deadline_an_end),
+        RULE(no_schedule_takes_longer),
+        RULE(estimates_count_once_per_attempt),
+        RULE(sane_plans_have_nothing_to_be_said_of),
+        RULE(three_results_joined_without_a_gate_are_named),
+        RULE(more_than_ten_side_by_side_are_many),
+        RULE(what_reaches_outside_should_not_stop_the_plan),
+        RULE(steps_and_parts_that_stand_alone_are_named),
+        RULE(what_cannot_be_kept_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+#include "fixture.h"
+
+#define TASK "'task':'do something worth doing'"
+
+/* ---- canonical plans ---- */
+
+static void a_chain_is_read_with_every_default(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'goal':'g','steps':["
+                                  "{'stepId':'a','agentId':'files','skill':'read'," TASK
+                                  ",'parameters':{'path':'/etc/hosts'}},"
+                                  "{'stepId':'b','agentId':'calc'," TASK "}]}"),
+                     BT_OK);
+    const struct plan *p = b->plan;
+    assert_int_equal(b->problems.total, 0);
+    assert_true(p->chain);
+    assert_int_equal(p->n_steps, 2);
+    assert_int_equal(p->max_concurrency, 1);
+    assert_int_equal(p->revision, 1);
+    assert_int_equal(p->timeout_ms, 0);
+    assert_true(str_is(p->goal, "g"));
+    const struct step_policy *s = &p->steps[0].policy;
+    assert_int_equal(s->max_retries, 2);
+    assert_int_equal(s->timeout_ms, 60000);
+    assert_int_equal(s->on_failure, ON_FAILURE_ABORT);
+    assert_int_equal(s->scope, SCOPE_ALL);
+    assert_int_equal(s->effects, EFFECTS_NONE); /* from the card */
+    assert_int_equal(p->steps[1].policy.effects, EFFECTS_IDEMPOTENT);
+    assert_int_equal(s->backoff.kind, BACKOFF_LINEAR);
+    assert_int_equal(s->backoff.initial_ms, 1000);
+    assert_int_equal(p->steps[0].agent, 0);
+    assert_int_equal(p->steps[1].agent, 2);
+}
+
+static void a_dependency_field_anywhere_makes_a_dag(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b,
+                               "{'steps':[{'stepId':'a','agentId':'calc'," TASK "},"
+                               "{'stepId':'b','agentId':'calc'," TASK ",'dependsOn':[]},"
+                               "{'stepId':'c','agentId':'calc'," TASK ",'dependsOn':['b','a']}]}"),
+                     BT_OK);
+    const struct plan *p = b->plan;
+    assert_false(p->chain);
+    assert_int_equal(p->max_concurrency, 5);
+    assert_int_equal(p->steps[0].policy.scope, SCOPE_DEPS);
+    assert_int_equal(p->steps[2].deps_n, 2);
+    assert_int_equal(p->deps[p->steps[2].deps_at], 0); /* ascending */
+    assert_int_equal(p->deps[p->steps[2].deps_at + 1], 1);
+    assert_int_equal(p->dependents[p->steps[0].dependents_at], 2);
+}
+
+static void policy_is_read_for_plan_and_step(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(
+        read_json(b, "{'policy':{'maxRetries':0,'backoff':{'kind':'exponential','initialMs':10,"
+                     "'multiplier':1.5,'maxMs':99,'jitter':0.25},'stepTimeoutMs':5000,"
+                     "'planTimeoutMs':7000,'onFailure':'stop','maxConcurrency':3,"
+                     "'contextScope':'none','contextBudgetBytes':1000},"
+                     "'steps':[{'stepId':'a','agentId':'calc','dependsOn':[]," TASK "},"
+                     "{'stepId':'b','agentId':'calc'," TASK ",'onFailure':'skip','maxRetries':7,"
+                     "'backoff':'fixed','timeoutMs':0,'effects':'unsafe','runIf':'always',"
+                     "'contextScope':'all','verify':{'type':'object'}}]}"),
+        BT_OK);
+    const struct plan *p = b->plan;
+    const struct step_policy *a = &p->steps[0].policy;
+    const struct step_policy *s = &p->steps[1].policy;
+    assert_int_equal(p->max_concurrency, 3);
+    assert_int_equal(p->timeout_ms, 7000);
+    assert_int_equal(p->context_budget, 1000);
+    assert_int_equal(a->on_failure, ON_FAILURE_ABORT);
+    assert_int_equal(a->max_retries, 0);
+    assert_int_equal(a->timeout_ms, 5000);
+    assert_int_equal(a->scope, SCOPE_NONE);
+    assert_int_equal(a->backoff.kind, BACKOFF_EXPONENTIAL);
+    assert_int_equal(a->backoff.multiplier_permille, 1500);
+    assert_int_equal(a->backoff.jitter_permille, 250);
+    assert_false(a->run_if_always);
+    assert_int_equal(s->on_failure, ON_FAILURE_SKIP);
+    assert_int_equal(s->max_retries, 7);
+    assert_int_equal(s->backoff.kind, BACKOFF_FIXED);
+    assert_int_equal(s->backoff.initial_ms, 10); /* the rest comes from the plan */
+    assert_int_equal(s->timeout_ms, 0);
+    assert_int_equal(s->effects, EFFECTS_UNSAFE);
+    assert_int_equal(s->scope, SCOPE_ALL);
+    assert_true(s->run_if_always);
+    assert_non_null(p->steps[1].verify.ptr);
+}
+
+static void continue_on_failure_is_wired(void **state)
+{
+    struct bench *b = *state; /* M024 */
+    add_house(b);
+    assert_int_equal(read_json(b, "{'policy':{'continueOnFailure':true},'steps':["
+                                  "{'stepId':'a','agentId':'calc'," TASK "}]}"),
+                     BT_OK);
+    assert_int_equal(b->plan->steps[0].policy.on_failure, ON_FAILURE_CONTINUE);
+    assert_int_equal(read_json(b, "{'policy':{'continueOnFailure':true,'onFailure':'abort'},"
+                                  "'steps':[{'stepId':'a','agentId':'calc'," TASK "}]}"),
+                     BT_INVALID);
+}
+
+static void the_submitted_policy_wins_over_the_plans_own(void **state)
+{
+    struct bench *b = *state;
+    const struct plan_defaults defaults = plan_defaults_builtin();
+    add_house(b);
+    const struct plan_request request = {
+        .plan = doc_of(b, "{'goal':'theirs','policy':{'maxRetries':5,'stepTimeoutMs':1},'steps':["
+                          "{'stepId':'a','agentId':'calc'," TASK "}]}"),
+        .policy = doc_of(b, "{'maxRetries':1}"),
+        .defaults = &defaults,
+        .registry = b->registry,
+        .goal = STR_LIT("ours"),
+        .session_id = STR_LIT("s-1"),
+        .planner = STR_LIT("file")};
+    b->problems = (struct problems){.at = b->at, .cap = 100};
+    assert_int_equal(
+        plan_read_request(&request, &b->arena, &b->plan, &b->problems, &b->normalised, &b->err),
+        BT_OK);
+    assert_int_equal(b->plan->steps[0].policy.max_retries, 1);
+    assert_int_equal(b->plan->steps[0].policy.timeout_ms, 1);
+    assert_true(str_is(b->plan->goal, "ours"));
+    struct plan *again = NULL;
+    assert_int_equal(plan_read_canonical(doc_from_buf(&b->normalised), &defaults, b->registry,
+                                         &b->arena, &again, &b->err),
+                     BT_OK);
+    assert_true(str_is(again->session_id, "s-1") && str_is(again->planner, "file"));
+    assert_int_equal(again->steps[0].policy.max_retries, 1);
+}
+
+/* ---- leniency, with a word about it ---- */
+
+static void aliases_are_read_and_reported_once(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'query':'g','tasks':["
+                                  "{'id':1,'agent':'calc','description':'do something worth doing',"
+                                  "'args':{},'depends_on':[]},"
+                                  "{'step_id':2,'worker':'calc','input':'do something worth doing',"
+                                  "'params':{},'requires':[1]},"
+                                  "{'id':3,'assigned_to':'calc','query':'do something worth doing',"
+                                  "'after':'2'}]}"),
+                     BT_OK);
+    const struct plan *p = b->plan;
+    assert_int_equal(p->n_steps, 3);
+    assert_true(str_is(p->steps[0].step_id, "1"));
+    assert_true(str_is(p->steps[2].agent_id, "calc"));
+    assert_int_equal(p->steps[1].deps_n, 1);
+    assert_int_equal(p->steps[2].deps_n, 1);
+    assert_true(str_is(p->goal, "g"));
+    assert_int_equal(b->problems.errors, 0);
+    uint32_t ids = 0;
+    for (uint32_t i = 0; i < b->problems.n; i++) {
+        ids += strcmp(b->at[i].field, "id") == 0;
+    }
+    assert_int_equal(ids, 1);
+}
+
+static void steps_are_found_where_other_systems_put_them(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'plan':{'workflow':[{'id':'a','agent':'calc'," TASK "}]}}"),
+                     BT_OK);
+    assert_int_equal(read_json(b, "{'plan':[{'id':'a','agent':'calc'," TASK "}]}"), BT_OK);
+    assert_int_equal(read_json(b, "[{'id':'a','agent':'calc'," TASK "}]"), BT_OK);
+    assert_int_equal(read_json(b, "{'phases':[{'tasks':[{'id':'a','agent':'calc'," TASK "}]},"
+                                  "{'depends_on':['a'],'tasks':[{'id':'b','agent':'calc'," TASK
+                                  "},{'id':'c','agent':'calc'," TASK "}]}]}"),
+                     BT_OK);
+    assert_int_equal(b->plan->n_steps, 3);
+    assert_false(b->plan->chain);
+    assert_int_equal(b->plan->steps[2].deps_n, 1);
+}
+
+static void missing_ids_agents_and_tasks_are_filled_in(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'steps':[{'skill':'read','parameters':{'path':'a'}},"
+                                  "{'agentId':'calc','task':'look at all of it now'}]}"),
+                     BT_OK);
+    assert_true(str_is(b->plan->steps[0].step_id, "step-1"));
+    assert_true(str_is(b->plan->steps[1].step_id, "step-2"));
+    assert_true(str_is(b->plan->steps[0].agent_id, "files"));
+    assert_true(str_is(b->plan->steps[0].task, "Read a file"));
+}
+
+static void a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about(void **state)
+{
+    struct bench *b = *state;
+    add_agent(b, "{'agentId':'one','skills':[{'id':'only'}]}");
+    add_agent(b, "{'agentId':'two','skills':[{'id':'paint','tags':['colour']},{'id':'sing','tags':["
+                 "'song']}]}");
+    assert_int_equal(read_json(b, "{'steps':[{'agentId':'one','task':'do whatever you can do'},"
+                                  "{'agentId':'two','task':'sing a song about the sea'}]}"),
+                     BT_OK);
+    assert_true(str_is(b->plan->steps[0].skill, "only"));
+    assert_true(str_is(b->plan->steps[1].skill, "sing"));
+    assert_int_equal(b->problems.total, 1); /* a warning about the choice */
+    assert_int_equal(b->problems.errors, 0);
+    assert_int_equal(
+        read_json(b, "{'steps':[{'agentId':'two','task':'translate this into Latin'}]}"), BT_OK);
+    assert_int_equal(b->plan->steps[0].skill.len, 0);
+}
+
+static void unknown_fields_are_ignored_with_a_word_and_a_guess(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'steps':[{'stepId':'a','agentId':'calc'," TASK
+                                  ",'dependsOm':['x'],'colour':1}]}"),
+                     BT_OK);
+    assert_string_equal(problem_of(b, 0),
+                        "style a dependsOm: is not a field that is known here and is ignored; did "
+                        "you mean \"dependsOn\"?");
+    assert_string_equal(problem_of(b, 1),
+                        "style a colour: is not a field that is known here and is ignored");
+}
+
+/* ---- refusals ---- */
+
+static const char *refused_step(struct bench *b, const char *member)
+{
+    char json[600];
+    (void)snprintf(json, sizeof json, "{'steps':[{'stepId':'a','agentId':'calc'," TASK ",%s}]}",
+                   member);
+    assert_int_equal(read_json(b, json), BT_INVALID);
+    assert_null(b->plan);
+    assert_int_equal(b->normalised.len, 0);
+    return problem_of(b, 0);
+}
+
+static void a_field_of_the_wrong_type_is_named_with_what_was_given(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_string_equal(refused_step(b, "'timeoutMs':'60s'"),
+                        "invalid_field a timeoutMs: expected a whole number from 0 to 2147483647, "
+                        "got \"60s\"");
+    assert_string_equal(refused_step(b, "'timeoutMs':-1"),
+                        "invalid_field a timeoutMs: expected a whole number from 0 to 2147483647, "
+                        "got -1");
+    assert_string_equal(refused_step(b, "'maxRetries':4294967296"),
+                        "invalid_field a maxRetries: expected a whole number from 0 to 99, got "
+                        "4294967296");
+    assert_string_equal(refused_step(b, "'parameters':[1]"),
+                        "invalid_field a parameters: expected a map, got a list");
+    assert_string_equal(refused_step(b, "'dependsOn':[1.5]"),
+                        "invalid_field a dependsOn: expected a string, got 1.5");
+    assert_string_equal(refused_step(b, "'effects':'some'"),
+                        "invalid_field a effects: expected one of none, idempotent, unsafe, got "
+                        "\"some\"");
+    assert_string_equal(refused_step(b, "'runIf':'maybe'"),
+                        "invalid_field a runIf: expected one of success, always, got \"maybe\"");
+    assert_string_equal(refused_step(b, "'backoff':{'jitter':2}"),
+                        "invalid_field a backoff.jitter: expected a number from 0 to 1, got 2");
+}
+
+static void a_recipe_is_no_plan(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'inputs':{},'steps':[]}"), BT_INVALID);
+    assert_non_null(strstr(problem_of(b, 0), "recipe"));
+}
+
+static void all_problems_come_at_once_and_the_first_is_the_error(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'steps':["
+                                  "{'stepId':'a','agentId':'nobody'," TASK ",'dependsOn':['b']},"
+                                  "{'stepId':'b','agentId':'files','skill':'fly'," TASK
+                                  ",'dependsOn':['a','x'],'timeoutMs':true},"
+                                  "{'stepId':'b','agentId':'files','skill':'read'," TASK
+                                  ",'parameters':{'path':1,'extra':2}}]}"),
+                     BT_INVALID);
+    const char *all = "";
+    for (uint32_t i = 0; i < b->problems.n; i++) {
+        char *line = arena_alloc(&b->arena, strlen(all) + 40);
+        assert_non_null(line);
+        (void)snprintf(line, strlen(all) + 40, "%s%s ", all,
+                       problem_category_name(b->at[i].category));
+        all = line;
+    }
+    assert_string_equal(all, "invalid_field duplicate_id missing_dependency cycle_detected "
+                             "missing_agent missing_skill invalid_params invalid_params ");
+    assert_string_equal(b->err.msg,
+                        "b: timeoutMs: expected a whole number from 0 to 2147483647, got true (and "
+                        "7 more)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RULE(a_chain_is_read_with_every_default),
+        RULE(a_dependency_field_anywhere_makes_a_dag),
+        RULE(policy_is_read_for_plan_and_step),
+        RULE(continue_on_failure_is_wired),
+        RULE(the_submitted_policy_wins_over_the_plans_own),
+        RULE(aliases_are_read_and_reported_once),
+        RULE(steps_are_found_where_other_systems_put_them),
+        RULE(missing_ids_agents_and_tasks_are_filled_in),
+        RULE(a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about),
+        RULE(unknown_fields_are_ignored_with_a_word_and_a_guess),
+        RULE(a_field_of_the_wrong_type_is_named_with_what_was_given),
+        RULE(a_recipe_is_no_plan),
+        RULE(all_problems_come_at_once_and_the_first_is_the_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
