@@ -31,6 +31,7 @@ void files_free(struct files *f);
 void files_read(struct bt_step *step, void *self);
 void files_list(struct bt_step *step, void *self);
 void files_grep(struct bt_step *step, void *self);
+void files_count(struct bt_step *step, void *self);
 void files_csv(struct bt_step *step, void *self);
 void files_write(struct bt_step *step, void *self);
 void files_render(struct bt_step *step, void *self);

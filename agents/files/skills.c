@@ -26,10 +26,15 @@ static const char list_input[] =
 
 static const char grep_input[] =
     "{\"type\":\"object\",\"required\":[\"path\",\"pattern\"],\"properties\":{" PATH ","
-    "\"pattern\":{" PATTERN SAYS("PCRE2") ",\"x-baton-fill\":\"quoted\"},"
+    "\"pattern\":{" PATTERN SAYS("PCRE2") ",\"x-baton-fill\":\"quoted or sought\"},"
     "\"ignoreCase\":" BOOLEAN ","
     "\"limit\":{" COUNT ",\"maximum\":20000},"
     "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":10}}}";
+
+static const char count_input[] =
+    "{\"type\":\"object\",\"properties\":{" PATH ","
+    "\"text\":{" TEXT SAYS("instead of a file") ",\"x-baton-fill\":\"previous.text\"},"
+    "\"unit\":{\"enum\":[\"lines\",\"words\"],\"x-baton-fill\":\"choice\"}}}";
 
 static const char csv_input[] =
     "{\"type\":\"object\",\"properties\":{" PATH ","
@@ -96,6 +101,15 @@ const struct bt_skill files_skills[] = {
      .output_schema = "{\"type\":\"object\",\"required\":[\"matches\",\"count\",\"truncated\"]}",
      .effects = "none",
      .run = files_grep},
+    {.id = "count",
+     .name = "Count lines",
+     .description = "Counts the lines or words of a text.",
+     .tags = LIST("count", "number", "wc"),
+     .examples = LIST("count the lines in /var/log/syslog", "how many lines are in notes.txt"),
+     .input_schema = count_input,
+     .output_schema = "{\"type\":\"object\",\"required\":[\"lines\",\"words\"]}",
+     .effects = "none",
+     .run = files_count},
     {.id = "csv",
      .name = "Rows from lines",
      .description =

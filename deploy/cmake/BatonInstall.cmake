@@ -69,5 +69,5 @@ add_custom_target(installed_completion ALL DEPENDS ${completion})
 install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME baton)
 
 install(FILES deploy/baton.yaml deploy/TOUR.md README.md ARCHITECTURE.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES protocol/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME PROTOCOL.md)
+install(FILES protocol/WIRE.md protocol/EVENTS.md protocol/MESSAGES.md protocol/PLANS.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY deploy/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)

@@ -13,6 +13,7 @@ pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 find_library(NNG_LIBRARY nng REQUIRED)
+find_library(STEMMER_LIBRARY stemmer REQUIRED) # without a .pc file
 if(BATON_TESTS)
     find_library(CMOCKA_LIBRARY cmocka REQUIRED)
 endif()

@@ -7,22 +7,35 @@
 
 #include "protocol/base/utf8.h"
 
-static const char *const code_names[] = {
-#define CODE(name) [BT_##name] = #name,
+static const struct {
+    const char *name;
+    bool retryable;
+    uint32_t wait_ms;
+} codes[] = {
+#define CODE(name, retryable, wait_ms, sentence) [BT_##name] = {#name, retryable, wait_ms},
 #include "protocol/errors.def"
-#undef CODE
 };
-_Static_assert(sizeof code_names / sizeof code_names[0] == BT_CODE_COUNT, "a name per code");
+_Static_assert(sizeof codes / sizeof codes[0] == BT_CODE_COUNT, "an entry per code");
 
 const char *bt_code_name(enum bt_code code)
 {
-    return (unsigned)code < BT_CODE_COUNT ? code_names[code] : "INTERNAL";
+    return (unsigned)code < BT_CODE_COUNT ? codes[code].name : "INTERNAL";
+}
+
+bool err_code_retryable(enum bt_code code)
+{
+    return (unsigned)code < BT_CODE_COUNT && codes[code].retryable;
+}
+
+uint32_t err_code_wait_ms(enum bt_code code)
+{
+    return (unsigned)code < BT_CODE_COUNT ? codes[code].wait_ms : 0;
 }
 
 enum bt_code err_code_from_name(const char *name, size_t len)
 {
     for (int i = 0; i < BT_CODE_COUNT; i++) {
-        if (strlen(code_names[i]) == len && memcmp(code_names[i], name, len) == 0) {
+        if (strlen(codes[i].name) == len && memcmp(codes[i].name, name, len) == 0) {
             return (enum bt_code)i;
         }
     }

@@ -4,13 +4,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "baton/error.h"
 
 enum err_class {
-#define CLASS(name, retry) CLASS_##name,
+#define CLASS(name, retryable, sentence) CLASS_##name,
 #include "protocol/errors.def"
-#undef CLASS
     CLASS_COUNT
 };
 
@@ -24,6 +24,10 @@ enum bt_code err_errno(struct bt_error *err, int errnum, const char *fmt, ...) B
 
 /* Maps "NOT_FOUND" to BT_NOT_FOUND. An unknown name gives BT_INTERNAL. */
 enum bt_code err_code_from_name(const char *name, size_t len);
+/* Whether a request that got this code may be sent again as it is. */
+bool err_code_retryable(enum bt_code code);
+/* How long to wait before that, when the sender of the error names no other time; 0 = no wait. */
+uint32_t err_code_wait_ms(enum bt_code code);
 
 /* Returns the wire name of a class, "NONE" for CLASS_NONE; never NULL. */
 const char *err_class_name(enum err_class c);

@@ -6,11 +6,10 @@ static const struct {
     const char *name;
     bool retryable;
 } classes[] = {
-#define CLASS(name, retry) [CLASS_##name] = {#name, retry},
+#define CLASS(name, retryable, sentence) [CLASS_##name] = {#name, retryable},
 #include "protocol/errors.def"
-#undef CLASS
 };
-_Static_assert(sizeof classes / sizeof classes[0] == CLASS_COUNT, "a row per class");
+_Static_assert(sizeof classes / sizeof classes[0] == CLASS_COUNT, "an entry per class");
 
 const char *err_class_name(enum err_class c)
 {

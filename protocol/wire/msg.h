@@ -23,28 +23,7 @@ enum wire_form { WIRE_MSGPACK, WIRE_JSON };
 
 enum msg_type {
 #define MSG(m, wire) MSG_##m,
-#define STR(m, c, w, cap, need)
-#define U64(m, c, w, max, need)
-#define I64(m, c, w, need)
-#define F64(m, c, w, need)
-#define BOOL(m, c, w, need)
-#define DOC(m, c, w, cap, need)
-#define SUB(m, c, w, part, need)
-#define LIST(m, c, w, part, max, need)
-#define STRS(m, c, w, cap, max, need)
-#define END(m)
 #include "protocol/messages.def"
-#undef MSG
-#undef STR
-#undef U64
-#undef I64
-#undef F64
-#undef BOOL
-#undef DOC
-#undef SUB
-#undef LIST
-#undef STRS
-#undef END
     MSG_TYPE_COUNT
 };
 
@@ -71,17 +50,6 @@ enum msg_type {
     }                                                                                              \
     ;
 #include "protocol/messages.def"
-#undef MSG
-#undef STR
-#undef U64
-#undef I64
-#undef F64
-#undef BOOL
-#undef DOC
-#undef SUB
-#undef LIST
-#undef STRS
-#undef END
 
 /* HAS_<msg>_<field> is the index of the field in its message. */
 #define MSG(m, wire) enum {
@@ -99,17 +67,6 @@ enum msg_type {
     }                                                                                              \
     ;
 #include "protocol/messages.def"
-#undef MSG
-#undef STR
-#undef U64
-#undef I64
-#undef F64
-#undef BOOL
-#undef DOC
-#undef SUB
-#undef LIST
-#undef STRS
-#undef END
 
 #define msg_has(body, m, field) (((body)->has >> HAS_##m##_##field & 1u) != 0)
 #define msg_set(body, m, field) ((body)->has |= UINT64_C(1) << HAS_##m##_##field)

@@ -1,107 +1,200 @@
-/* Prints the tables of protocol/MESSAGES.md. A lint test compares them with the file. */
-#include <inttypes.h>
+/* msg_doc TABLE: prints one table of protocol/WIRE.md or MESSAGES.md. `ninja messages` writes them
+ * into the files; lint.messages fails when a file has another. */
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/wire/msg_table.h"
+#include "protocol/wire/catalog.h"
+#include "protocol/wire/doc_print.h"
 
-enum group { GROUP_MESSAGES, GROUP_EVENTS, GROUP_RECORDS, GROUP_PARTS, GROUP_COUNT };
+/* ---- MESSAGES.md ---- */
 
-static enum group group_of(const struct msg_desc *desc)
+/* EVENTS.md has these. */
+static bool is_event(const struct msg_desc *desc)
 {
-    if (strcmp(desc->name, "event") == 0 || strcmp(desc->name, "heartbeat") == 0 ||
-        (strncmp(desc->name, "ev_", 3) == 0 && desc->wire[0] != 0)) {
-        return GROUP_EVENTS;
-    }
-    if (strncmp(desc->name, "rec_", 4) == 0) {
-        return GROUP_RECORDS;
-    }
-    return desc->wire[0] == 0 ? GROUP_PARTS : GROUP_MESSAGES;
+    return strcmp(desc->name, "event") == 0 || strcmp(desc->name, "heartbeat") == 0 ||
+           (strncmp(desc->name, "ev_", 3) == 0 && desc->wire[0] != 0);
 }
 
-static void print_max(uint64_t max)
+static bool is_record(const struct msg_desc *desc)
 {
-    if (max == UINT64_MAX) {
-        (void)printf("2^64-1");
-    } else if (max == INT64_MAX) {
-        (void)printf("2^63-1");
-    } else {
-        (void)printf("%" PRIu64, max);
-    }
+    return strncmp(desc->name, "rec_", 4) == 0;
 }
 
-static void print_kind(const struct msg_field *f)
+static bool is_part(const struct msg_desc *desc)
 {
-    const char *part = f->part == MSG_TYPE_COUNT ? "" : msg_table[f->part].name;
-
-    switch (f->kind) {
-    case FIELD_STR:
-        (void)printf("string, %" PRIu64 " bytes", f->max);
-        break;
-    case FIELD_U64:
-        (void)printf("integer, 0 to ");
-        print_max(f->max);
-        break;
-    case FIELD_I64:
-        (void)printf("integer, 64 bits with sign");
-        break;
-    case FIELD_F64:
-        (void)printf("number");
-        break;
-    case FIELD_BOOL:
-        (void)printf("true or false");
-        break;
-    case FIELD_DOC:
-        (void)printf("any value, %" PRIu64 " bytes as msgpack", f->max);
-        break;
-    case FIELD_SUB:
-        (void)printf("map: `%s`", part);
-        break;
-    case FIELD_LIST:
-        (void)printf("list of `%s`, %u elements", part, (unsigned)f->list_max);
-        break;
-    case FIELD_STRS:
-        (void)printf("list of strings, %u elements of %" PRIu64 " bytes", (unsigned)f->list_max,
-                     f->max);
-        break;
-    case FIELD_KIND_COUNT:
-        break;
-    }
+    return desc->wire[0] == 0 && !is_event(desc);
 }
 
-static void print_message(const struct msg_desc *desc)
+static bool is_message(const struct msg_desc *desc)
 {
-    bool is_sent = desc->wire[0] != 0;
-
-    (void)printf("\n### %s\n\n", is_sent ? desc->wire : desc->name);
-    if (desc->n == 0) {
-        (void)printf("No fields of its own.\n");
-        return;
-    }
-    (void)printf("| field | value, at most | |\n|---|---|---|\n");
-    for (uint32_t i = 0; i < desc->n; i++) {
-        (void)printf("| `%.*s` | ", STR_ARG(desc->fields[i].name));
-        print_kind(&desc->fields[i]);
-        (void)printf(" | %s |\n", desc->fields[i].required ? "required" : "");
-    }
+    return !is_event(desc) && !is_record(desc) && !is_part(desc);
 }
 
-int main(void)
+static void print_group(bool (*belongs)(const struct msg_desc *desc))
 {
-    static const char *const titles[GROUP_COUNT] = {
-        [GROUP_MESSAGES] = "Requests and answers (beside the fields of `envelope`)",
-        [GROUP_EVENTS] = "Events (beside the fields of `event`)",
-        [GROUP_RECORDS] = "Records of the journal that are never published",
-        [GROUP_PARTS] = "Parts",
-    };
+    unsigned n = 0;
 
-    for (unsigned group = 0; group < GROUP_COUNT; group++) {
-        (void)printf("\n## %s\n", titles[group]);
-        for (unsigned type = 0; type < MSG_TYPE_COUNT; type++) {
-            if ((unsigned)group_of(&msg_table[type]) == group) {
-                print_message(&msg_table[type]);
-            }
+    for (unsigned type = 0; type < MSG_TYPE_COUNT; type++) {
+        const struct msg_desc *desc = &msg_table[type];
+        if (belongs(desc)) {
+            (void)printf("%s### %s\n\n", n++ > 0 ? "\n" : "",
+                         is_part(desc) ? desc->name : desc->wire);
+            doc_print_fields(desc);
         }
     }
-    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static void print_messages(void)
+{
+    print_group(is_message);
+}
+
+static void print_parts(void)
+{
+    print_group(is_part);
+}
+
+static void print_records(void)
+{
+    print_group(is_record);
+}
+
+/* ---- WIRE.md ---- */
+
+static void print_requests(const char *sender, const char *lane)
+{
+    for (uint32_t i = 0; i < catalog_requests_n; i++) {
+        const struct catalog_request *rq = &catalog_requests[i];
+        char head[160];
+        if ((rq->sender == NULL) != (sender == NULL) ||
+            (sender != NULL ? strcmp(rq->sender, sender) : strcmp(rq->lane, lane)) != 0) {
+            continue;
+        }
+        (void)snprintf(head, sizeof head, "`%s` → `%s`", msg_wire_type(rq->type),
+                       msg_wire_type(rq->answer));
+        doc_print_item(head, rq->sentence);
+    }
+}
+
+static void print_agent_requests(void)
+{
+    print_requests("AGENT", NULL);
+}
+
+static void print_client_requests(void)
+{
+    print_requests("CLIENT", NULL);
+}
+
+static void print_lane_requests(void)
+{
+    (void)printf("On every lane:\n\n");
+    print_requests(NULL, "EVERY");
+    (void)printf("\nOn a work lane:\n\n");
+    print_requests(NULL, "WORK");
+    (void)printf("\nOn the control lane:\n\n");
+    print_requests(NULL, "CONTROL");
+}
+
+static void print_code(enum bt_code code, const char *sentence)
+{
+    char head[96];
+
+    if (code == BT_OK) {
+        return;
+    }
+    if (err_code_wait_ms(code) > 0) {
+        (void)snprintf(head, sizeof head, "`%s` (retryable, retryAfterMs %u)", bt_code_name(code),
+                       (unsigned)err_code_wait_ms(code));
+    } else {
+        (void)snprintf(head, sizeof head, "`%s`%s", bt_code_name(code),
+                       err_code_retryable(code) ? " (retryable)" : "");
+    }
+    doc_print_item(head, sentence);
+}
+
+static void print_codes(void)
+{
+#define CODE(name, retryable, wait_ms, sentence) print_code(BT_##name, sentence);
+#include "protocol/errors.def"
+}
+
+static void print_class(enum err_class c, const char *sentence)
+{
+    char head[64];
+
+    if (c != CLASS_NONE) {
+        (void)snprintf(head, sizeof head, "`%s`%s", err_class_name(c),
+                       err_class_retryable(c) ? " (retryable)" : "");
+        doc_print_item(head, sentence);
+    }
+}
+
+static void print_classes(void)
+{
+#define CLASS(name, retryable, sentence) print_class(CLASS_##name, sentence);
+#include "protocol/errors.def"
+}
+
+static void print_limits(void)
+{
+    static const struct {
+        const char *what;
+        unsigned value;
+    } limits[] = {
+        {"Bytes of a request on the control socket", LIMIT_CONTROL_BYTES},
+        {"Bytes of a late `step.result`, of an answer, and of every body on a lane",
+         LIMIT_STEP_BYTES},
+        {"Bytes of an event frame, with its topic", LIMIT_EVENT_BYTES},
+        {"Nesting of a body", LIMIT_DEPTH},
+        {"Values in a body", LIMIT_NODES},
+        {"Bytes of a result", LIMIT_RESULT_BYTES},
+        {"Bytes of a result's preview in an event", LIMIT_PREVIEW_BYTES},
+        {"Bytes of a task", LIMIT_TASK_BYTES},
+        {"Bytes of an id", LIMIT_ID_BYTES},
+        {"Bytes of an idempotency key", LIMIT_KEY_BYTES},
+        {"Steps of a plan", LIMIT_STEPS},
+        {"Dependencies of a plan", LIMIT_EDGES},
+        {"Agents of a plan", LIMIT_PLAN_AGENTS},
+        {"Revisions of a plan", LIMIT_REVISIONS},
+        {"Attempts of a step", LIMIT_ATTEMPTS},
+        {"Plans that are open", LIMIT_PLANS_OPEN},
+        {"Agents", LIMIT_AGENTS},
+        {"Instances", LIMIT_INSTANCES},
+        {"Work lanes of an instance", LIMIT_CAPACITY},
+        {"Skills of a card", LIMIT_SKILLS},
+        {"Events of one answer to `events.read`", LIMIT_EVENTS_READ},
+    };
+
+    (void)printf("| what | at most |\n|---|---|\n");
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        (void)printf("| %s | %u |\n", limits[i].what, limits[i].value);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*print)(void);
+    } tables[] = {
+        {"messages", print_messages},
+        {"parts", print_parts},
+        {"records", print_records},
+        {"agent requests", print_agent_requests},
+        {"client requests", print_client_requests},
+        {"lane requests", print_lane_requests},
+        {"codes", print_codes},
+        {"classes", print_classes},
+        {"limits", print_limits},
+    };
+
+    for (size_t i = 0; argc == 2 && i < sizeof tables / sizeof tables[0]; i++) {
+        if (strcmp(argv[1], tables[i].name) == 0) {
+            tables[i].print();
+            return fflush(stdout) == 0 ? 0 : 1;
+        }
+    }
+    (void)fprintf(stderr, "usage: msg_doc TABLE\n");
+    return 2;
 }

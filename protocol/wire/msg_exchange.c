@@ -52,10 +52,7 @@ static struct str replace_invalid_utf8(const char *text, char ret[BT_ERROR_MSG_M
 /* Whether a client may send the same request again. */
 static bool is_retryable(enum bt_code code, enum err_class cls)
 {
-    if (cls != CLASS_NONE) {
-        return err_class_retryable(cls);
-    }
-    return code == BT_BUSY || code == BT_UNAVAILABLE || code == BT_TIMEOUT;
+    return cls != CLASS_NONE ? err_class_retryable(cls) : err_code_retryable(code);
 }
 
 enum bt_code msg_answer_error(struct buf *out, enum wire_form form, struct str id,

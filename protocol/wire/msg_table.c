@@ -52,30 +52,9 @@
     ;                                                                                              \
     _Static_assert((int)HAS_##m##_COUNT <= 64, "`has` has 64 bits");
 #include "protocol/messages.def"
-#undef MSG
-#undef STR
-#undef U64
-#undef I64
-#undef F64
-#undef BOOL
-#undef DOC
-#undef SUB
-#undef LIST
-#undef STRS
-#undef END
 
 const struct msg_desc msg_table[MSG_TYPE_COUNT] = {
 #define MSG(m, w) [MSG_##m] = {#m, w, fields_##m, HAS_##m##_COUNT, sizeof(struct msg_##m)},
-#define STR(m, c, w, cap, need)
-#define U64(m, c, w, top, need)
-#define I64(m, c, w, need)
-#define F64(m, c, w, need)
-#define BOOL(m, c, w, need)
-#define DOC(m, c, w, cap, need)
-#define SUB(m, c, w, sub, need)
-#define LIST(m, c, w, sub, most, need)
-#define STRS(m, c, w, cap, most, need)
-#define END(m)
 #include "protocol/messages.def"
 };
 

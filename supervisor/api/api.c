@@ -6,43 +6,11 @@
 #include "supervisor/api/api_internal.h"
 
 static const struct {
-    enum msg_type type;
-    request_fn handle;
+    enum msg_type type, answer;
+    request_fn *handle;
 } routes[] = {
-    {MSG_agent_heartbeat, on_agent_heartbeat},
-    {MSG_step_progress, on_step_progress},
-    {MSG_step_result, on_step_result},
-    {MSG_agent_register, on_agent_register},
-    {MSG_agent_drain, on_agent_drain},
-    {MSG_agent_deregister, on_agent_deregister},
-    {MSG_plan_submit, on_plan_submit},
-    {MSG_plan_lint, on_plan_lint},
-    {MSG_plan_get, on_plan_get},
-    {MSG_plan_list, on_plan_list},
-    {MSG_plan_result, on_plan_result},
-    {MSG_plan_cancel, on_plan_cancel},
-    {MSG_plan_pause, on_plan_pause},
-    {MSG_plan_resume, on_plan_resume},
-    {MSG_plan_modify, on_plan_modify},
-    {MSG_plan_retry, on_plan_retry},
-    {MSG_plan_fork, on_plan_fork},
-    {MSG_plan_history, on_plan_history},
-    {MSG_plan_stats, on_plan_stats},
-    {MSG_plan_cost, on_plan_cost},
-    {MSG_review_list, on_review_list},
-    {MSG_review_decide, on_review_decide},
-    {MSG_events_read, on_events_read},
-    {MSG_blob_get, on_blob_get},
-    {MSG_agents_list, on_agents_list},
-    {MSG_agents_get, on_agents_get},
-    {MSG_agents_drain, on_agents_drain},
-    {MSG_agents_enable, on_agents_enable},
-    {MSG_session_say, on_session_say},
-    {MSG_session_get, on_session_get},
-    {MSG_session_list, on_session_list},
-    {MSG_supervisor_info, on_supervisor_info},
-    {MSG_supervisor_stats, on_supervisor_stats},
-    {MSG_supervisor_drain, on_supervisor_drain},
+#define REQUEST(name, handler, answer, sender, sentence) {MSG_##name, MSG_##answer, handler},
+#include "protocol/messages.def"
 };
 
 /* Takes the same time wherever the first difference is. */
@@ -56,12 +24,14 @@ static bool token_ok(struct str have, struct str want)
     return diff == 0 && want.len > 0;
 }
 
-static request_fn route(struct str wire_type)
+/* The handler of the request; NULL when there is none of its type. Notes the type of its answer. */
+static request_fn *route(struct request *rq)
 {
-    enum msg_type type = msg_type_from_wire(wire_type);
+    enum msg_type type = msg_type_from_wire(rq->env.type);
 
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         if (routes[i].type == type) {
+            rq->answer = routes[i].answer;
             return routes[i].handle;
         }
     }
@@ -71,7 +41,7 @@ static request_fn route(struct str wire_type)
 static void check_and_route(struct engine *engine, struct request *rq)
 {
     struct bt_error err;
-    request_fn handle;
+    request_fn *handle;
 
     if (msg_read(&rq->reader, MSG_envelope, &rq->env, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
@@ -95,7 +65,7 @@ static void check_and_route(struct engine *engine, struct request *rq)
                             LIMIT_CONTROL_BYTES, LIMIT_STEP_BYTES, rq->bytes);
         return;
     }
-    handle = route(rq->env.type);
+    handle = route(rq);
     if (handle == NULL) {
         request_refuse_text(engine, rq, BT_INVALID, "unknown request type '%.*s'",
                             STR_ARG(rq->env.type));

@@ -26,7 +26,6 @@ const struct uuid *api_take_registered(struct api *api, uint32_t *ret_n);
 bool api_stop_asked(const struct api *api);
 
 /* ---- between the handlers ---- */
-typedef void (*request_fn)(struct engine *engine, struct request *rq);
 /* The document of a revision of the plan, in the arena. BT_NOT_FOUND: no such plan or revision. */
 BT_MUST_CHECK enum bt_code request_document(struct engine *engine, struct str plan_id,
                                             uint64_t revision, struct arena *arena, struct doc *ret,
@@ -41,38 +40,9 @@ struct lane_instance *request_instance(struct engine *engine, struct request *rq
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, enum modify_kind kind, uint32_t expect);
 
-void on_agent_register(struct engine *engine, struct request *rq);
-void on_agent_heartbeat(struct engine *engine, struct request *rq);
-void on_agent_drain(struct engine *engine, struct request *rq);
-void on_agent_deregister(struct engine *engine, struct request *rq);
-void on_step_progress(struct engine *engine, struct request *rq);
-void on_step_result(struct engine *engine, struct request *rq);
-void on_plan_submit(struct engine *engine, struct request *rq);
-void on_plan_lint(struct engine *engine, struct request *rq);
-void on_plan_cancel(struct engine *engine, struct request *rq);
-void on_plan_pause(struct engine *engine, struct request *rq);
-void on_plan_resume(struct engine *engine, struct request *rq);
-void on_plan_modify(struct engine *engine, struct request *rq);
-void on_plan_retry(struct engine *engine, struct request *rq);
-void on_plan_fork(struct engine *engine, struct request *rq);
-void on_plan_get(struct engine *engine, struct request *rq);
-void on_plan_list(struct engine *engine, struct request *rq);
-void on_plan_result(struct engine *engine, struct request *rq);
-void on_plan_history(struct engine *engine, struct request *rq);
-void on_plan_stats(struct engine *engine, struct request *rq);
-void on_plan_cost(struct engine *engine, struct request *rq);
-void on_review_list(struct engine *engine, struct request *rq);
-void on_review_decide(struct engine *engine, struct request *rq);
-void on_events_read(struct engine *engine, struct request *rq);
-void on_blob_get(struct engine *engine, struct request *rq);
-void on_agents_list(struct engine *engine, struct request *rq);
-void on_agents_get(struct engine *engine, struct request *rq);
-void on_agents_drain(struct engine *engine, struct request *rq);
-void on_agents_enable(struct engine *engine, struct request *rq);
-void on_session_say(struct engine *engine, struct request *rq);
-void on_session_get(struct engine *engine, struct request *rq);
-void on_session_list(struct engine *engine, struct request *rq);
-void on_supervisor_info(struct engine *engine, struct request *rq);
-void on_supervisor_stats(struct engine *engine, struct request *rq);
-void on_supervisor_drain(struct engine *engine, struct request *rq);
+/* The handlers, one per REQUEST of messages.def. Each answers rq once: at once, or later when it
+ * parks rq. */
+typedef void request_fn(struct engine *engine, struct request *rq);
+#define REQUEST(name, handler, answer, sender, sentence) request_fn handler;
+#include "protocol/messages.def"
 #endif

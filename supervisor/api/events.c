@@ -182,8 +182,10 @@ void api_after_commit(struct engine *engine, bool committed)
     for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
         struct parked_read *q = &api->parked[i];
         bool due = q->request != 0 && q->deadline <= engine_now(engine);
-        struct request rq = {
-            .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
+        struct request rq = {.handle = q->request,
+                             .reader = {.form = q->form},
+                             .env = {.id = str_from(q->id)},
+                             .answer = MSG_events_read_ok};
 
         if (q->request != 0 && (committed || due) && try_read(engine, &rq, q, !due)) {
             q->request = 0;

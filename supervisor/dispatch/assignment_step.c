@@ -4,10 +4,10 @@
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
 #include "supervisor/dispatch/assignment.h"
-#include "supervisor/keyword/rank.h"
 #include "supervisor/plan/expand.h"
+#include "supervisor/plan/skill.h"
 
-enum { HITS_MAX = 64, MEMBERS_MAX = 256 };
+enum { MEMBERS_MAX = 256 };
 
 /* {{results.x}}: the result of a completed step of this run. */
 static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, struct bt_error *err)
@@ -169,28 +169,6 @@ static enum bt_code expand(struct assignment *q, struct bt_error *err)
 
 /* ---- the skill ---- */
 
-/* The skill of the agent that the task is about; none when it has but one, or no word points to
- * one: the agent itself may know what to do. */
-static struct str skill_by_words(struct assignment *q, const struct msg_card *card)
-{
-    struct rank_hit hits[HITS_MAX];
-    struct rank *rank = NULL;
-    uint32_t n = 0;
-
-    if (card->skills_n == 1) {
-        return card->skills[0].id;
-    }
-    if (rank_new(engine_registry(q->engine), &q->m.task, 1, q->arena, &rank, NULL) == BT_OK) {
-        n = rank_clause(rank, 0, hits, HITS_MAX);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        if (hits[i].agent == q->agent && hits[i].skill < card->skills_n) {
-            return card->skills[hits[i].skill].id;
-        }
-    }
-    return (struct str){"", 0};
-}
-
 /* The plan's agent is asked for the plan's skill. Who got the step by a handoff or a fallback may
  * not have it. */
 static struct str skill_of(struct assignment *q)
@@ -202,7 +180,8 @@ static struct str skill_of(struct assignment *q)
         (s->skill.len > 0 && card_skill(card, s->skill) != UINT32_MAX)) {
         return s->skill;
     }
-    return skill_by_words(q, card);
+    const uint32_t skill = plan_skill_by_words(card, q->m.task);
+    return skill == UINT32_MAX ? (struct str){"", 0} : card->skills[skill].id;
 }
 
 enum bt_code assignment_step(struct assignment *q, struct bt_error *err)

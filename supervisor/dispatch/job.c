@@ -221,6 +221,7 @@ bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event
     *CORE_EV(&ev, planned) = (struct core_ev_planned){
         .next = {.plan = revision->plan, .block = revision->block, .document = document},
         .usage = *usage};
+
     if (engine_revise(engine, &ev, revision, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
     }

@@ -292,8 +292,8 @@ enum core_reject results_take(struct engine *engine, const struct msg_step_resul
             engine, lanes_instance(engine, ev->slot, ev->epoch), &CORE_EV(ev, result)->usage);
     }
     if (!is_awaited(engine, ev)) {
-        CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED; /* stale: the core rejects it with the
-                                              reason, and frees the lane */
+        /* stale: the core rejects it with the reason, and frees the lane */
+        CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
     } else {
         code = ev->phase <= PHASE_SEARCH ? take_attempt(engine, m, ev, &a.text, &err)
                                          : take_answer(engine, m, ev, &a, &err);

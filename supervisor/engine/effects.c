@@ -8,9 +8,6 @@
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
 
-/* For who comes again: long enough that a crowd of clients is no load. */
-enum { RETRY_AFTER_MS = 500 };
-
 struct effect *engine_effect(struct engine *engine, enum effect_type type)
 {
     if (engine->effects_n == engine->effects_cap) {
@@ -79,7 +76,7 @@ enum bt_code request_try_answer(struct engine *engine, struct request *rq, enum 
     struct effect *e;
     enum bt_code code;
 
-    ASSERT(!rq->answered);
+    ASSERT(!rq->answered && type == rq->answer);
     code = msg_answer(&engine->out, rq->reader.form, rq->env.id, type, body, err);
     if (code == BT_OK && engine->out.len - at > LIMIT_STEP_BYTES) {
         code = err_set(err, BT_LIMIT, "the answer would be larger than %u bytes; ask for less",
@@ -116,8 +113,8 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
     ASSERT(!rq->answered);
     rq->answered = true;
     engine->stats.refused_busy += why->code == BT_BUSY;
-    if (retry_after_ms == 0 && (why->code == BT_BUSY || why->code == BT_UNAVAILABLE)) {
-        retry_after_ms = RETRY_AFTER_MS;
+    if (retry_after_ms == 0) {
+        retry_after_ms = err_code_wait_ms(why->code);
     }
     if (msg_answer_error(&engine->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms,
                          details) != BT_OK) {

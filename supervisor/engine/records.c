@@ -139,19 +139,19 @@ static struct doc document_of(struct engine *engine, const struct open_plan *p,
 {
     struct journal_plan row = {.doc = NULL};
     struct doc document = {NULL, 0};
-    const struct blob_ref result = REC(rec, revision)->result;
+    const uint64_t id = REC(rec, revision)->result.id;
     struct buf bytes;
 
-    if (from->document.ptr != NULL && from->document_id == result.id) {
+    if (from->document.ptr != NULL && from->document_id == id) {
         return from->document;
     }
-    if (result.id == 0) {
+    if (id == 0) {
         return journal_plan_by_id(engine->journal, p->plan->plan_id, &row, NULL) == BT_OK
                    ? (struct doc){row.doc, row.doc_len}
                    : document;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
-    if (journal_blob_get(engine->journal, result.id, &bytes, NULL) == BT_OK) {
+    if (journal_blob_get(engine->journal, id, &bytes, NULL) == BT_OK) {
         document = doc_copy(arena, doc_from_buf(&bytes));
     }
     buf_done(&bytes);

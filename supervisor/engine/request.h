@@ -10,7 +10,8 @@ struct request {
     uint64_t handle;
     struct msg_reader reader;
     struct msg_envelope env;
-    size_t bytes; /* as it came */
+    size_t bytes;         /* as it came */
+    enum msg_type answer; /* the type of its answer, from messages.def */
     bool answered;
 };
 

@@ -30,11 +30,8 @@ static enum bt_code plan_goal(struct engine *engine, const struct submit_request
                               struct submission *d, struct bt_error *err)
 {
     struct planner_request request = {.goal = w->goal, .registry = engine->registry};
-    struct str name = w->planner.len > 0 ? w->planner : str_from(engine->opt.planner);
-    struct planner planner;
-    enum bt_code code = planner_find(name, &planner, err);
 
-    return code == BT_OK ? planner_plan(&planner, &request, &d->arena, &d->planned, err) : code;
+    return planner_plan(&request, &d->arena, &d->planned, err);
 }
 
 /* Constraints and policies that only a planner with a model can keep to. */
@@ -142,25 +139,11 @@ uint32_t submission_problems(struct submission *d)
             .field = str_from(p->field),
             .message = str_from(p->message)};
     }
-    bool listed = false;
     for (uint32_t i = 0; i < d->planned.n_unrouted; i++) {
-        const struct planner_unrouted *u = &d->planned.unrouted[i];
-        const struct str can = d->planned.abilities;
-        struct buf text;
-        buf_init(&text, LIMIT_TASK_BYTES);
-        buf_printf(&text, "%s \"%.*s\"; %.*s", u->unsaid ? "words cannot plan" : "no agent can do",
-                   (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
-                   (int)utf8_cut(u->why.ptr, u->why.len, 500), u->why.ptr);
-        if (!u->unsaid && !listed && can.len > 0) {
-            buf_printf(&text, "; agents can do: %.*s", STR_ARG(can));
-            listed = true; /* once is enough */
-        }
-        const size_t shown = utf8_cut((const char *)text.at, text.len, PROBLEM_BYTES);
+        struct str text = d->planned.unrouted[i];
+        text.len = utf8_cut(text.ptr, text.len, PROBLEM_BYTES);
         d->problem_views[d->problems.n + i] = (struct msg_plan_problem){
-            .severity = STR_LIT("error"),
-            .category = STR_LIT("unroutable"),
-            .message = arena_str(&d->arena, (struct str){(const char *)text.at, shown})};
-        buf_done(&text);
+            .severity = STR_LIT("error"), .category = STR_LIT("unroutable"), .message = text};
     }
     return d->problems.n + d->planned.n_unrouted;
 }

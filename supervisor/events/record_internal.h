@@ -29,43 +29,12 @@ struct encoding {
     struct str missing[MISSING_SHOWN];
 };
 
+/* The message of every codec of record.def. */
 union payload {
-    struct msg_ev_planning_started planning_started;
-    struct msg_ev_planning_retry planning_retry;
-    struct msg_ev_planning_failed planning_failed;
-    struct msg_ev_synthesis_started synthesis_started;
-    struct msg_ev_text_delta text_delta;
-    struct msg_ev_synthesis_retry synthesis_retry;
-    struct msg_ev_synthesis_finished synthesis_finished;
-    struct msg_ev_turn_start turn_start;
-    struct msg_ev_turn_end turn_end;
-    struct msg_ev_plan_generated generated;
-    struct msg_ev_plan_started started;
-    struct msg_ev_plan_step_started step_started;
-    struct msg_ev_agent_handoff handoff;
-    struct msg_ev_plan_step_progress progress;
-    struct msg_ev_plan_step_retry retry;
-    struct msg_ev_plan_step_waiting waiting;
-    struct msg_ev_review_decided decided;
-    struct msg_ev_plan_step_verification_failed verification;
-    struct msg_ev_quality_gate_started gate_started;
-    struct msg_ev_quality_gate_passed gate_passed;
-    struct msg_ev_quality_gate_failed gate_failed;
-    struct msg_ev_quality_gate_error gate_error;
-    struct msg_ev_fallback_used fallback;
-    struct msg_ev_replan_started replan_started;
-    struct msg_ev_replan_finished replan_finished;
-    struct msg_ev_plan_step_completed step_completed;
-    struct msg_ev_plan_modified modified;
-    struct msg_ev_plan_paused paused;
-    struct msg_ev_plan_resumed resumed;
-    struct msg_ev_plan_cancelling cancelling;
-    struct msg_ev_plan_completed completed;
-    struct msg_ev_agent agent;
-    struct msg_ev_system system;
-    struct msg_rec_step step;
-    struct msg_rec_checking checking;
-    struct msg_rec_rejected rejected;
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    struct msg_##message codec;
+#define RECORD_ALSO(name, wire, is_public, about, member, scope, message, codec, sentence)
+#include "supervisor/core/run/record.def"
 };
 
 /* Fills the payload of one type of record and returns its message type. */
@@ -94,18 +63,9 @@ enum msg_type record_payload(struct encoding *e, union payload *p);
 void record_topic(const struct record *rec, const struct record_extra *x, struct str from,
                   struct str to, struct buf *topic);
 
-/* ---- event_encode_step.c, event_encode_ask.c ---- */
-record_put event_encode_step_started, event_encode_handoff, event_encode_progress,
-    event_encode_retry, event_encode_fallback, event_encode_step_completed, event_encode_internal,
-    event_encode_checking, event_encode_rejected;
-record_put event_encode_waiting, event_encode_decided, event_encode_verification,
-    event_encode_gate_started, event_encode_gate_passed, event_encode_gate_failed,
-    event_encode_gate_error, event_encode_replan_started, event_encode_replan_finished;
-
-/* ---- record_job.c ---- */
-record_put event_encode_planning_started, event_encode_planning_retry, event_encode_planning_failed,
-    event_encode_synthesis_started, event_encode_text_delta, event_encode_synthesis_retry,
-    event_encode_synthesis_finished, event_encode_turn_start, event_encode_turn_end;
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    record_put event_encode_##codec;
+#include "supervisor/core/run/record.def"
 
 /* ---- back ---- */
 
@@ -132,16 +92,8 @@ enum err_class event_decode_class(struct decoding *d, struct str name);
 enum step_phase event_decode_phase(struct decoding *d, struct str name); /* empty = execute */
 void event_decode_usage(struct decoding *d, const struct msg_usage *u);
 
-/* ---- event_decode_step.c, event_decode_ask.c ---- */
-record_get event_decode_step_started, event_decode_handoff, event_decode_progress,
-    event_decode_retry, event_decode_fallback, event_decode_step_completed, event_decode_internal,
-    event_decode_checking, event_decode_rejected;
-record_get event_decode_waiting, event_decode_decided, event_decode_verification,
-    event_decode_gate_started, event_decode_gate_passed, event_decode_gate_failed,
-    event_decode_gate_error, event_decode_replan_started, event_decode_replan_finished;
-/* ---- record_job.c ---- */
-record_get event_decode_planning_started, event_decode_planning_retry, event_decode_planning_failed,
-    event_decode_synthesis_started, event_decode_text_delta, event_decode_synthesis_retry,
-    event_decode_synthesis_finished;
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    record_get event_decode_##codec;
+#include "supervisor/core/run/record.def"
 enum plan_failure record_failure(struct decoding *d, struct str name);
 #endif

@@ -1,316 +1,340 @@
-#include "supervisor/keyword/fill_parts.h"
-
+/* Parameters from the values of a clause. A property says what it takes by "x-baton-fill"; of one
+ * that does not, the type and the name say it (hint_of). The README has both. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/limits.h"
-#include "supervisor/keyword/expression.h"
-#include "supervisor/keyword/said.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/keyword/keyword_internal.h"
 
-/* Schemas come from agents: what is looked at is bounded. */
-enum { CHOICES_MAX = 32 };
+enum { CHOICES_MAX = 32 }; /* schemas come from agents: what is looked at is bounded */
 
-/* ---- one property ---- */
+struct property {
+    struct str name;
+    struct doc schema;
+    bool required;
+    bool alone; /* the only required one */
+};
 
-static void take(struct fill_taken *taken, struct str text)
+/* ---- tokens ---- */
+
+static struct token *token_at(const struct fill *f, uint32_t i)
 {
-    if (taken->n < FILL_TAKEN_MAX) {
-        taken->at[taken->n++] = text;
-    }
+    return &f->goal->tokens[i];
 }
 
-static void choose(struct fill_taken *taken, struct doc property, struct doc value)
+static bool is_free(const struct fill *f, uint32_t i, enum token_kind kind)
 {
-    const struct str name = doc_string(value);
-    if (taken->n_chosen + 2 <= FILL_CHOSEN_MAX) {
-        taken->chosen[taken->n_chosen++] = name;
-        taken->chosen[taken->n_chosen++] =
-            doc_string(doc_get(doc_get(property, STR_LIT("x-baton-words")), name));
-    }
+    return token_at(f, i)->kind == kind && token_at(f, i)->taken != f->attempt;
 }
 
-static void put_member(struct buf *out, struct str key)
+/* How many words of the text stand in the span; none when not `all` do. Takes them if told so. */
+static uint32_t match_words(const struct fill *f, struct str text, bool all, bool take)
 {
-    doc_put_str(out, key);
-}
-
-static bool fill_paths(const struct fill *f, struct str key, struct doc property,
-                       struct fill_taken *taken, struct buf *out)
-{
-    const bool list = str_is(doc_string(doc_get(property, STR_LIT("type"))), "array");
-    struct str path;
     size_t at = 0;
+    struct str word;
     uint32_t n = 0;
-    while (n < CHOICES_MAX && fill_token(f->clause, token_is_path, &at, &path)) {
-        n++;
+    while (words_next(text, &at, &word)) {
+        const uint32_t term = goal_term(f->goal, word);
+        bool found = false;
+        for (uint32_t i = f->span.from; i < f->span.to && term != TERM_NONE; i++) {
+            struct token *t = token_at(f, i);
+            if (t->kind == TOKEN_WORD && t->term == term) {
+                t->taken = take ? f->attempt : t->taken;
+                found = true;
+            }
+        }
+        if (all && !found) {
+            return 0;
+        }
+        n += found;
     }
-    if (n == 0) {
-        return false;
+    return n;
+}
+
+/* ---- kinds of values ---- */
+
+static bool type_is(const struct property *p, const char *type, bool when_untyped)
+{
+    const struct doc types = doc_get(p->schema, STR_LIT("type"));
+    bool is = types.ptr == NULL ? when_untyped : str_is(doc_string(types), type);
+    for (uint32_t i = 0; i < CHOICES_MAX && !is && doc_at(types, i).ptr != NULL; i++) {
+        is = str_is(doc_string(doc_at(types, i)), type);
     }
-    put_member(out, key);
-    if (list) {
-        doc_put_array(out, n);
-    }
-    at = 0;
-    for (uint32_t i = 0; i < (list ? n : 1); i++) {
-        (void)fill_token(f->clause, token_is_path, &at, &path);
-        take(taken, path);
-        doc_put_str(out, path);
-    }
+    return is;
+}
+
+static bool put_str(struct fill *f, const struct property *p, struct str value)
+{
+    doc_put_str(&f->members, p->name);
+    doc_put_str(&f->members, value);
     return true;
 }
 
-/* Whether the property's type is, or may be, of that name; any type when it says none. */
-static bool may_be(struct doc property, const char *type)
+/* The first value of the kind that no parameter has. */
+static bool put_value(struct fill *f, const struct property *p, enum token_kind kind)
 {
-    const struct doc types = doc_get(property, STR_LIT("type"));
-    if (types.ptr == NULL || str_is(doc_string(types), type)) {
-        return true;
+    uint32_t i = f->span.from;
+    while (i < f->span.to && !is_free(f, i, kind)) {
+        i++;
     }
-    for (uint32_t i = 0; i < CHOICES_MAX; i++) {
-        const struct doc one = doc_at(types, i);
-        if (one.ptr == NULL) {
-            return false;
-        }
-        if (str_is(doc_string(one), type)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool fill_previous(const struct fill *f, struct str key, struct doc property,
-                          struct str rest, struct buf *out)
-{
-    struct buf text;
-    const bool list = f->n_previous > 1 && may_be(property, "array");
-    if (f->n_previous == 0 || (rest.len > 0 && rest.ptr[0] != '.') ||
-        (f->n_previous > 1 && !list && !may_be(property, "string"))) {
+    if (i == f->span.to) {
         return false;
     }
-    buf_init(&text, LIMIT_CONTROL_BYTES);
-    put_member(out, key);
-    if (list) {
-        doc_put_array(out, f->n_previous);
-    }
-    for (uint32_t i = 0; i < f->n_previous; i++) {
-        buf_printf(&text, "%s{{results.%.*s%.*s}}", text.len > 0 ? "\n\n" : "",
-                   STR_ARG(f->previous[i]), STR_ARG(rest));
-        if (list) {
-            doc_put_str(out, buf_str(&text));
-            buf_clear(&text);
-        }
-    }
-    if (!list) {
-        doc_put_str(out, buf_str(&text));
-    }
-    out->bad = out->bad != BT_OK ? out->bad : text.bad;
-    buf_done(&text);
-    return true;
+    token_at(f, i)->taken = f->attempt;
+    return put_str(f, p, token_at(f, i)->text);
 }
 
-/* "3", "-4", "2.5" */
-static bool read_decimal(struct str s, double *ret)
+/* "3", "-4", "2.5", no more digits than a double keeps: not "2026-01-01". */
+static bool is_decimal(const struct fill *f, uint32_t i, double *ret)
 {
-    char text[20];
+    const struct str s = token_at(f, i)->text;
+    char text[20] = "";
     char *end;
-    if (s.len == 0 || s.len > 17) { /* digits that a double keeps, and fits an integer */
+    if (!is_free(f, i, TOKEN_NUMBER) || s.len > 17) {
         return false;
-    }
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
-        if (!(c >= '0' && c <= '9') && c != '.' && !(c == '-' && i == 0)) {
-            return false;
-        }
     }
     memcpy(text, s.ptr, s.len);
-    text[s.len] = '\0';
     *ret = strtod(text, &end);
     return *end == '\0';
 }
 
-/* All numbers of the clause, two at least, outside quotes. */
-static bool fill_numbers(const struct fill *f, struct str key, struct fill_taken *taken,
-                         struct buf *out)
+/* The first number; or a list of all of them, two at least. */
+static bool put_numbers(struct fill *f, const struct property *p, bool list)
 {
-    double values[FILL_TAKEN_MAX];
+    double value;
     uint32_t n = 0;
-    struct said_reader r;
-    struct word w;
-    enum said_kind kind;
-    bool counts = false; /* "the 2 largest": it is none of them */
-
-    said_begin(&r, f->clause);
-    while (n < FILL_TAKEN_MAX && said_next(&r, &kind, &w)) {
-        const struct str last = n > 0 ? taken->at[taken->n - 1] : (struct str){f->clause.ptr, 0};
-        counts = counts || (n > 0 && kind == SAID_WORD && r.token.ptr == last.ptr + last.len + 1);
-        if (kind == SAID_NUMBER && taken->n < FILL_TAKEN_MAX && read_decimal(r.token, &values[n])) {
-            take(taken, r.token);
-            n++;
-        }
+    for (uint32_t i = f->span.from; i < f->span.to; i++) {
+        n += is_decimal(f, i, &value);
     }
-    if (n < 2 || counts) {
-        taken->n -= n;
+    if (list ? n < 2 || !type_is(p, "array", true) : n < 1) {
         return false;
     }
-    put_member(out, key);
-    doc_put_array(out, n);
-    for (uint32_t i = 0; i < n; i++) {
-        if (values[i] == (double)(int64_t)values[i]) {
-            doc_put_i64(out, (int64_t)values[i]);
-        } else {
-            doc_put_f64(out, values[i]);
+    doc_put_str(&f->members, p->name);
+    if (list) {
+        doc_put_array(&f->members, n);
+    }
+    n = list ? n : 1;
+    for (uint32_t i = f->span.from; n > 0; i++) {
+        if (is_decimal(f, i, &value)) {
+            token_at(f, i)->taken = f->attempt;
+            n--;
+            if (value == (double)(int64_t)value) {
+                doc_put_i64(&f->members, (int64_t)value);
+            } else {
+                doc_put_f64(&f->members, value);
+            }
         }
     }
     return true;
 }
 
-/* What stands in the clause as it is. */
-static bool find_text(const struct fill *f, struct str how, struct str *ret)
+/* The template of the step before: all of its result, or a member of it. */
+static bool put_previous(struct fill *f, const struct property *p, struct str member)
 {
-    size_t at = 0;
-    return (str_is(how, "url") && fill_token(f->clause, token_is_url, &at, ret)) ||
-           (str_is(how, "quoted") && fill_quoted(f->clause, &at, ret)) ||
-           (str_is(how, "expression") && expression_find(f->clause, ret));
+    struct buf text;
+    buf_init(&text, LIMIT_CONTROL_BYTES);
+    buf_printf(&text, "{{results.%.*s%.*s}}", STR_ARG(f->previous), STR_ARG(member));
+    f->members.bad = f->members.bad != BT_OK ? f->members.bad : text.bad;
+    f->takes_previous = put_str(f, p, buf_str(&text));
+    buf_done(&text);
+    return true;
 }
 
-static bool fill_one(const struct fill *f, struct str how, struct str key, struct doc property,
-                     struct fill_taken *taken, struct buf *out)
+/* The value of the enum that most words of the clause name. */
+static bool put_choice(struct fill *f, const struct property *p)
 {
-    static const char previous[] = "previous";
-    struct str text;
-    struct doc value;
-    if (str_is(how, "path")) {
-        return fill_paths(f, key, property, taken, out);
+    const struct doc values = doc_get(p->schema, STR_LIT("enum"));
+    struct str chosen = {"", 0};
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < CHOICES_MAX && doc_at(values, i).ptr != NULL; i++) {
+        const struct str value = doc_string(doc_at(values, i));
+        const uint32_t n = match_words(f, value, false, false);
+        chosen = n > most ? value : chosen;
+        most = n > most ? n : most;
     }
-    if (str_is(how, "numbers")) {
-        return fill_numbers(f, key, taken, out);
+    (void)match_words(f, chosen, false, true);
+    return most > 0 && put_str(f, p, chosen);
+}
+
+/* `ignoreCase` is true when the clause has both words. */
+static bool put_switch(struct fill *f, const struct property *p)
+{
+    const bool on = match_words(f, p->name, true, false) > 0;
+    if (on) {
+        doc_put_str(&f->members, p->name);
+        doc_put_bool(&f->members, true);
     }
-    if (how.len >= sizeof previous - 1 && memcmp(how.ptr, previous, sizeof previous - 1) == 0) {
-        const struct str rest = {how.ptr + sizeof previous - 1, how.len - (sizeof previous - 1)};
-        const bool filled = fill_previous(f, key, property, rest, out);
-        taken->previous = taken->previous || filled;
-        return filled;
+    return on;
+}
+
+static bool ends_sought(const struct fill *f, uint32_t i)
+{
+    const struct token *t = token_at(f, i);
+    return (t->kind != TOKEN_WORD && t->kind != TOKEN_NUMBER) || t->taken == f->attempt ||
+           word_in(t->text, "in from of inside within on at");
+}
+
+/* "ERROR", "OOMKilled", "E1042", "404": written as no word of a sentence is. */
+static bool is_literal(const struct token *t)
+{
+    bool literal = t->kind == TOKEN_NUMBER;
+    for (size_t i = 1; i < t->text.len && t->kind == TOKEN_WORD; i++) {
+        literal = literal || t->text.ptr[i] <= 'Z';
     }
-    if (str_is(how, "choice") && fill_choice(property, f->clause, &value)) {
-        choose(taken, property, value);
-        put_member(out, key);
-        doc_put_doc(out, value);
-        return true;
+    return literal;
+}
+
+/* What is looked for without quotes: "for connection refused", "containing 404", "grep ERROR", up
+ * to a preposition, a value or a comma. */
+static bool put_sought(struct fill *f, const struct property *p)
+{
+    uint32_t from = f->span.to;
+    for (uint32_t i = f->span.from; i + 1 < f->span.to; i++) {
+        const bool leads = word_in(token_at(f, i)->text,
+                                   "for with containing contain contains matching match saying");
+        from = leads && !ends_sought(f, i + 1) ? i + 1 : from;
     }
-    if (str_is(how, "number") && fill_number(f->clause, &text)) {
-        take(taken, text);
-        put_member(out, key);
-        doc_put_u64(out, fill_number_of(text));
-        return true;
+    for (uint32_t i = f->span.from + 1; i < f->span.to && from == f->span.to; i++) {
+        from = is_literal(token_at(f, i)) && !ends_sought(f, i) ? i : from;
     }
-    if (find_text(f, how, &text)) {
-        take(taken, text);
-        put_member(out, key);
-        doc_put_str(out, text);
-        return true;
+    while (from + 1 < f->span.to && !ends_sought(f, from + 1) &&
+           word_in(token_at(f, from)->text, "a the word words text term pattern string phrase")) {
+        from++;
     }
-    if (str_is(how, "clause")) {
-        taken->whole = true;
-        put_member(out, key);
-        doc_put_str(out, f->clause);
-        return true;
+    uint32_t to = from;
+    while (to < f->span.to && !ends_sought(f, to) && !(to > from && token_at(f, to - 1)->pause)) {
+        token_at(f, to++)->taken = f->attempt;
     }
-    return false;
+    return to > from && put_str(f, p, goal_text(f->goal, (struct span){from, to}));
+}
+
+/* ---- one property ---- */
+
+static bool put_kind(struct fill *f, struct str kind, const struct property *p)
+{
+    static const char previous[] = "previous"; /* "previous.text": a member of it */
+    const size_t n = kind.len < sizeof previous - 1 ? kind.len : sizeof previous - 1;
+    if (f->previous.len > 0 && str_is((struct str){kind.ptr, n}, previous)) {
+        return put_previous(f, p, (struct str){kind.ptr + n, kind.len - n});
+    }
+    f->reads_task = f->reads_task || str_is(kind, "clause");
+    return str_is(kind, "path")         ? put_value(f, p, TOKEN_PATH)
+           : str_is(kind, "url")        ? put_value(f, p, TOKEN_URL)
+           : str_is(kind, "quoted")     ? put_value(f, p, TOKEN_QUOTE)
+           : str_is(kind, "expression") ? put_value(f, p, TOKEN_EXPRESSION)
+           : str_is(kind, "number")     ? put_numbers(f, p, false)
+           : str_is(kind, "numbers")    ? put_numbers(f, p, true)
+           : str_is(kind, "choice")     ? put_choice(f, p)
+           : str_is(kind, "switch")     ? put_switch(f, p)
+           : str_is(kind, "sought")     ? put_sought(f, p)
+           : str_is(kind, "clause")     ? put_str(f, p, goal_text(f->goal, f->span))
+                                        : false;
 }
 
 /* "path or previous": the first that there is. */
-static bool fill_property(const struct fill *f, struct str rest, struct str key,
-                          struct doc property, struct fill_taken *taken, struct buf *out)
+static bool put_property(struct fill *f, struct str hint, const struct property *p)
 {
-    while (rest.len > 0) {
-        size_t n = 0;
-        while (n < rest.len && rest.ptr[n] != ' ') {
-            n++;
-        }
-        const struct str how = {rest.ptr, n};
-        if (n > 0 && !str_is(how, "or") && fill_one(f, how, key, property, taken, out)) {
-            return true;
-        }
-        n += n < rest.len;
-        rest = (struct str){rest.ptr + n, rest.len - n};
+    bool put = false;
+    while (hint.len > 0 && !put) {
+        const char *end = memchr(hint.ptr, ' ', hint.len);
+        const size_t n = end == NULL ? hint.len : (size_t)(end - hint.ptr);
+        put = put_kind(f, (struct str){hint.ptr, n}, p);
+        hint = (struct str){hint.ptr + n + (end != NULL), hint.len - n - (end != NULL)};
     }
-    return false;
+    return put;
+}
+
+/* What a property takes that does not say so. An optional one takes only what names it, or what is
+ * meant for nothing else. */
+static struct str hint_of(const struct fill *f, const struct property *p)
+{
+    size_t at = 0;
+    struct str word;
+    struct str name = p->name; /* its last word: "logFile" */
+    while (words_next(p->name, &at, &word)) {
+        name = word;
+    }
+    const bool number = type_is(p, "integer", false) || type_is(p, "number", false);
+    const bool text = type_is(p, "string", true);
+    const bool named = match_words(f, p->name, true, false) > 0;
+    return doc_get(p->schema, STR_LIT("enum")).ptr != NULL ? STR_LIT("choice")
+           : type_is(p, "boolean", false) && !text         ? STR_LIT("switch")
+           : number && !text ? (p->required || named ? STR_LIT("number") : STR_LIT(""))
+           : word_in(name, "path file filename filepath dir folder directory") ? STR_LIT("path")
+           : word_in(name, "url uri link")                                     ? STR_LIT("url")
+           : !p->required                                                      ? STR_LIT("")
+           : word_in(name, "expression formula")                ? STR_LIT("expression or quoted")
+           : word_in(name, "pattern query search term keyword") ? STR_LIT("quoted or sought")
+           : word_in(name, "text input data content body rows items values results document")
+               ? STR_LIT("quoted or numbers or previous")
+           : p->alone && text ? STR_LIT("quoted") /* of two texts, which is which? */
+                              : STR_LIT("");
 }
 
 /* ---- all ---- */
 
-/* *ret_n = how many are required. */
-static bool is_required(struct doc schema, struct str key, uint32_t *ret_n)
+static bool is_required(struct doc names, struct str name)
 {
-    const struct doc names = doc_get(schema, STR_LIT("required"));
-    struct doc_cursor c = doc_cursor(names);
-    struct doc_head list;
-    *ret_n = 0;
-    if (!doc_next(&c, &list) || list.kind != DOC_ARRAY) {
-        return false;
+    bool found = false;
+    for (uint32_t i = 0; i < PROPERTIES_MAX && !found && doc_at(names, i).ptr != NULL; i++) {
+        found = str_eq(doc_string(doc_at(names, i)), name);
     }
-    *ret_n = list.n;
-    for (uint32_t i = 0; i < list.n; i++) {
-        if (str_eq(doc_string(doc_skip(&c)), key)) {
-            return true;
+    return found;
+}
+
+/* A value that no parameter takes. A path or an address may be named again, and whatever an earlier
+ * clause has: that says which is meant. */
+static const struct token *find_left(const struct fill *f)
+{
+    for (uint32_t i = f->span.from; i < f->span.to; i++) {
+        const struct token *t = token_at(f, i);
+        bool known = t->kind < TOKEN_QUOTE || t->taken == f->attempt;
+        for (uint32_t k = 0; k < (t->kind == TOKEN_QUOTE ? f->span.from : i) && !known; k++) {
+            const struct token *other = token_at(f, k);
+            known =
+                t->kind != TOKEN_NUMBER && other->kind == t->kind && str_eq(other->text, t->text);
+        }
+        if (!known) {
+            return t;
         }
     }
-    return false;
+    return NULL;
 }
 
-/* What a property takes of the words. One that says nothing takes the text in quotes when the skill
- * cannot do without it, and without no other. */
-static struct str hint_of(struct doc schema, struct str key, struct doc property, bool *ret_needed)
+void fill_parameters(struct fill *f, struct doc schema)
 {
-    uint32_t n;
-    const struct str hint = doc_string(doc_get(property, STR_LIT("x-baton-fill")));
-    *ret_needed = is_required(schema, key, &n);
-    return hint.ptr == NULL && *ret_needed && n == 1 && may_be(property, "string")
-               ? STR_LIT("quoted")
-               : hint;
-}
-
-/* A choice or a limit is said or not; the others are what a skill works on. */
-static bool is_work(struct str hint)
-{
-    return hint.len > 0 && !str_is(hint, "choice") && !str_is(hint, "number");
-}
-
-uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct buf *out,
-                         struct fill_taken *taken, struct str *ret_missing)
-{
-    struct doc_cursor c = doc_cursor(doc_get(input_schema, STR_LIT("properties")));
+    struct doc_cursor c = doc_cursor(doc_get(schema, STR_LIT("properties")));
+    const struct doc required = doc_get(schema, STR_LIT("required"));
     struct doc_head map;
-    struct buf members;
-    struct str work = {NULL, 0}; /* the first property that takes some */
+    struct str work = {NULL, 0}; /* the first property that says that it takes some */
     bool works = false;
-    uint32_t n = 0;
-    *ret_missing = (struct str){NULL, 0};
-    *taken = (struct fill_taken){.whole = doc_head(input_schema).kind != DOC_MAP};
-    buf_init(&members, out->max);
-    const uint32_t properties = doc_next(&c, &map) && map.kind == DOC_MAP ? map.n : 0;
-    for (uint32_t i = 0; i < properties && i < FILL_PROPERTIES_MAX; i++) {
+    buf_clear(&f->members);
+    f->attempt++;
+    f->n = 0;
+    f->takes_previous = false;
+    f->missing = (struct str){NULL, 0};
+    f->reads_task = doc_head(schema).kind != DOC_MAP;
+    const uint32_t all = doc_next(&c, &map) && map.kind == DOC_MAP ? map.n : 0;
+    for (uint32_t i = 0; i < all && i < PROPERTIES_MAX; i++) {
         struct doc_head key;
-        bool needed;
         (void)doc_next(&c, &key);
-        const struct doc property = doc_skip(&c);
-        const struct str hint = hint_of(input_schema, key.str, property, &needed);
-        const bool filled = fill_property(f, hint, key.str, property, taken, &members);
-        n += filled;
-        taken->filled |= (uint32_t)filled << i;
-        works = works || (filled && is_work(hint));
-        work = work.ptr == NULL && is_work(hint) ? key.str : work;
-        if (!filled && ret_missing->ptr == NULL && needed) {
-            *ret_missing = key.str;
+        struct property p = {.name = key.str, .schema = doc_skip(&c)};
+        p.required = is_required(required, p.name);
+        p.alone = doc_head(required).n == 1;
+        const struct str said = doc_string(doc_get(p.schema, STR_LIT("x-baton-fill")));
+        const struct str hint = said.ptr != NULL ? said : hint_of(f, &p);
+        const bool put = put_property(f, hint, &p);
+        /* Choices, switches and numbers are how work is done; the others what it is done to. */
+        const bool is_work = said.len > 0 && !word_in(said, "choice number switch");
+        works = works || (put && is_work);
+        f->n += put;
+        if (put) {
+            (void)match_words(f, p.name, false, true); /* "the limit 5" */
+        } else if (p.required && f->missing.ptr == NULL) {
+            f->missing = p.name;
         }
+        work = work.ptr == NULL && is_work ? p.name : work;
     }
-    if (ret_missing->ptr == NULL && work.ptr != NULL && !works) {
-        *ret_missing = work;
-    }
-    doc_put_map(out, n);
-    buf_add_str(out, buf_str(&members));
-    out->bad = out->bad != BT_OK ? out->bad : members.bad;
-    buf_done(&members);
-    return n;
+    f->missing = f->missing.ptr == NULL && !works ? work : f->missing;
+    f->left = f->reads_task ? NULL : find_left(f);
 }

@@ -1,270 +1,188 @@
-#include "supervisor/keyword/words.h"
+/* Words: their stems, those that are no evidence, and what is no word but a value. */
+#include <libstemmer.h>
+#include <strings.h>
 
 #include "protocol/base/utf8.h"
-
-/* ---- tokens ---- */
-
-static bool one_of(char c, const char *set)
-{
-    return c != '\0' && strchr(set, c) != NULL;
-}
-
-static bool between(char c)
-{
-    switch (c) {
-    case ' ':
-    case '\t':
-    case '\r':
-    case '\n':
-    case '"':
-    case '`':
-    case '\'':
-    case '(':
-    case ')':
-    case '[':
-    case ']':
-    case '{':
-    case '}':
-    case '<':
-    case '>':
-    case '|':
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool token_next(struct str text, size_t *at, struct str *ret)
-{
-    while (*at < text.len && between(text.ptr[*at])) {
-        (*at)++;
-    }
-    const size_t start = *at;
-    if (start >= text.len) {
-        *ret = STR_LIT("");
-        return false;
-    }
-    while (*at < text.len && !between(text.ptr[*at])) {
-        (*at)++;
-    }
-    size_t end = *at;
-    while (end > start && one_of(text.ptr[end - 1], ",;:.!?")) {
-        end--;
-    }
-    *ret = (struct str){text.ptr + start, end - start};
-    return *at > start;
-}
-
-static bool letter_or_digit(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-static bool starts(struct str s, const char *with)
-{
-    const struct str w = str_from(with);
-    return s.len >= w.len && memcmp(s.ptr, w.ptr, w.len) == 0;
-}
-
-/* The extension of a name, or empty: 1 to 5 letters or digits, one letter at least, after
- * something. */
-static struct str extension(struct str token)
-{
-    size_t n = 0;
-    bool letters = false;
-    while (n < token.len && letter_or_digit(token.ptr[token.len - 1 - n])) {
-        const char c = token.ptr[token.len - 1 - n];
-        letters = letters || c > '9';
-        n++;
-    }
-    const bool dotted = n < token.len && token.ptr[token.len - 1 - n] == '.';
-    if (!dotted || !letters || n < 1 || n > 5 || n + 2 > token.len) {
-        return (struct str){"", 0};
-    }
-    return (struct str){token.ptr + token.len - n, n};
-}
-
-bool token_is_url(struct str token)
-{
-    return starts(token, "http://") || starts(token, "https://") || starts(token, "www.");
-}
-
-bool token_is_path(struct str token)
-{
-    if (token_is_url(token)) {
-        return false;
-    }
-    const bool rooted = (starts(token, "/") || starts(token, "./") || starts(token, "../") ||
-                         starts(token, "~/")) &&
-                        token.len > 1;
-    /* "and/or" is no path; "e.g" and "3.5" are no names. */
-    return rooted || extension(token).len >= 2;
-}
-
-/* ---- words ---- */
+#include "supervisor/keyword/keyword_internal.h"
 
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-static bool in_word(char c)
+bool text_in_word(char c)
 {
-    return letter_or_digit(c) || (unsigned char)c >= 0x80;
+    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
+           (unsigned char)c >= 0x80;
 }
 
-static bool vowel(char c)
+bool text_is_one_of(char c, const char *set)
 {
-    return one_of(c, "aeiouy");
+    return c != '\0' && strchr(set, c) != NULL;
 }
 
-static bool has_vowel(const struct word *w, size_t len)
+/* ---- lists ---- */
+
+bool word_in(struct str word, const char *list)
 {
-    for (size_t i = 0; i < len; i++) {
-        if (vowel(w->text[i]) || (unsigned char)w->text[i] >= 0x80) {
+    for (size_t n = 0; *list != '\0'; list += n + (list[n] == ' ')) {
+        n = strcspn(list, " ");
+        if (n == word.len && strncasecmp(word.ptr, list, n) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static bool ends(const struct word *w, const char *with)
+bool word_is_frame(struct str word)
+{
+    const char *mark = memchr(word.ptr, '\'', word.len); /* "what's", "I'd" */
+    word.len = mark != NULL ? (size_t)(mark - word.ptr) : word.len;
+    return word_in(word, "a about all also am an another any are as at be between both by can "
+                         "could does each every everything for from has have he her here hers "
+                         "him his how i in inside into is it its just kindly know let lets like "
+                         "many may me might mine much must my need of on onto our per please "
+                         "shall she should so some thank thanks that the their them there these "
+                         "they this those through to too us via want we what whats which will "
+                         "with within would you your");
+}
+
+/* ---- values ---- */
+
+static bool begins(struct str s, const char *with)
 {
     const size_t n = strlen(with);
-    return w->len >= n && memcmp(w->text + w->len - n, with, n) == 0;
+    return s.len > n && memcmp(s.ptr, with, n) == 0;
 }
 
-static void singular(struct word *w)
+bool text_is_url(struct str s)
 {
-    if (w->len < 4 || ends(w, "ss") || ends(w, "us") || ends(w, "is")) {
-        return;
-    }
-    if (ends(w, "ies") && !ends(w, "eies") && !ends(w, "aies")) {
-        w->len -= 2;
-        w->text[w->len - 1] = 'y';
-    } else if (ends(w, "ches") || ends(w, "shes") || ends(w, "xes") || ends(w, "sses")) {
-        w->len -= 2;
-    } else if (ends(w, "s")) {
-        w->len -= 1;
-    }
+    return begins(s, "http://") || begins(s, "https://") || begins(s, "www.");
 }
 
-static void verb(struct word *w)
+bool text_is_path(struct str s)
 {
-    const size_t drop = ends(w, "ing") ? 3 : ends(w, "ed") ? 2 : 0;
-    if (drop == 0 || w->len < drop + 3 || !has_vowel(w, w->len - drop)) {
-        return;
+    const char *dot = memrchr(s.ptr, '.', s.len); /* an extension: 2 to 5 letters or digits */
+    const size_t n = dot == NULL ? 0 : s.len - (size_t)(dot - s.ptr) - 1;
+    bool name = dot > s.ptr && n >= 2 && n <= 5 && memchr(s.ptr, '@', s.len) == NULL &&
+                !text_is_number((struct str){dot + 1, n});
+    for (size_t i = 1; i <= n && name; i++) {
+        name = text_in_word(dot[i]);
     }
-    w->len -= drop;
-    const char last = w->text[w->len - 1];
-    if (last == w->text[w->len - 2] && !vowel(last) && !one_of(last, "lsz")) {
-        w->len--; /* running -> run */
-    }
+    return !text_is_url(s) &&
+           (name || begins(s, "/") || begins(s, "./") || begins(s, "../") || begins(s, "~/"));
 }
 
-static void show(struct word *w)
+bool text_is_number(struct str s)
 {
-    /* A word may be cut in the middle of a character. */
-    size_t n = w->len;
-    while (n > 0 && !utf8_valid(w->text, n)) {
-        n--;
-    }
-    memcpy(w->shown, w->text, n);
-    w->shown[n] = '\0';
-}
-
-static void stem(struct word *w)
-{
-    singular(w);
-    verb(w);
-    if (w->len > 4 && ends(w, "e")) {
-        w->len--; /* compute, computed, computing */
-    }
-}
-
-static bool stop_word(const struct word *w)
-{
-    static const char *const words[] = {
-        "a",    "an",    "and",   "are",   "as",   "at",     "be",   "by", "for",  "from", "in",
-        "into", "is",    "it",    "its",   "me",   "my",     "of",   "on", "or",   "our",  "out",
-        "that", "the",   "them",  "this",  "to",   "us",     "was",  "we", "were", "with", "you",
-        "your", "their", "these", "those", "then", "please", "some", "so"};
-    enum { LONGEST = 6 };
-    for (size_t i = 0; i < sizeof words / sizeof words[0] && w->len <= LONGEST; i++) {
-        /* Each word of each card comes here: most are told apart by their first letter. */
-        if (words[i][0] == w->text[0] &&
-            str_eq((struct str){w->text, w->len}, str_from(words[i]))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The next part of a token: "countByDay", "count_by_day", "count-by-day" are three words. */
-static bool next_part(struct str *token, struct word *ret)
-{
-    size_t i = 0;
-    ret->len = 0;
-    while (i < token->len && !in_word(token->ptr[i])) {
+    size_t i = s.len > 1 && text_is_one_of(s.ptr[0], "-+") ? 1 : 0;
+    const bool number = i < s.len && text_is_one_of(s.ptr[i], "0123456789");
+    while (i < s.len && text_is_one_of(s.ptr[i], "0123456789.,:-/%TZ")) {
         i++;
     }
-    const size_t start = i;
-    for (; i < token->len && in_word(token->ptr[i]); i++) {
-        const char c = token->ptr[i];
-        const bool hump = i > start && c >= 'A' && c <= 'Z' && token->ptr[i - 1] >= 'a' &&
-                          token->ptr[i - 1] <= 'z';
-        if (hump) {
-            break;
-        }
-        if (ret->len < WORD_MAX) {
-            ret->text[ret->len++] = lower(c);
-        }
-    }
-    *token = (struct str){token->ptr + i, token->len - i};
-    return ret->len > 0;
+    return number && i == s.len;
 }
 
-void words_init(struct words *w, struct str text)
+bool words_next(struct str text, size_t *at, struct str *ret)
 {
-    /* An empty text may have no address, to which nothing may be added. */
-    *w = (struct words){.text = text.ptr == NULL ? STR_LIT("") : text, .token = STR_LIT("")};
-}
-
-static void set_word(struct word *w, struct str s)
-{
-    w->len = 0;
-    for (size_t i = 0; i < s.len && i < WORD_MAX; i++) {
-        w->text[w->len++] = lower(s.ptr[i]);
-    }
-    show(w);
-}
-
-bool words_next(struct words *w, struct word *ret)
-{
-    for (;;) {
-        if (w->pending[0] != '\0') {
-            set_word(ret, str_from(w->pending));
-            w->pending[0] = '\0';
-            return true;
-        }
-        while (next_part(&w->token, ret)) {
-            if (!stop_word(ret)) {
-                show(ret);
-                stem(ret);
-                return true;
-            }
-        }
-        if (!token_next(w->text, &w->at, &w->token)) {
-            return false;
-        }
-        const bool url = token_is_url(w->token);
-        if (url || token_is_path(w->token)) {
-            const struct str ext = url ? (struct str){"", 0} : extension(w->token);
-            memcpy(w->pending, ext.ptr, ext.len);
-            w->pending[ext.len] = '\0';
-            w->token = (struct str){w->token.ptr, 0};
-            set_word(ret, url ? STR_LIT("url") : STR_LIT("file"));
-            return true;
+    while (*at < text.len && !text_in_word(text.ptr[*at])) {
+        const char c = text.ptr[(*at)++];
+        const bool path = c == '/' && (*at < 2 || text_is_one_of(text.ptr[*at - 2], BLANKS));
+        const char *quote = c == '"' ? memchr(text.ptr + *at, '"', text.len - *at) : NULL;
+        *at = quote != NULL ? (size_t)(quote - text.ptr) + 1 : *at;
+        while (path && *at < text.len && !text_is_one_of(text.ptr[*at], BLANKS)) {
+            (*at)++;
         }
     }
+    const size_t from = *at;
+    bool hump = false; /* "countByDay" */
+    while (*at < text.len && text_in_word(text.ptr[*at]) && !hump) {
+        (*at)++;
+        hump = *at < text.len && text.ptr[*at - 1] >= 'a' && text.ptr[*at - 1] <= 'z' &&
+               text.ptr[*at] >= 'A' && text.ptr[*at] <= 'Z';
+    }
+    *ret = (struct str){*at > from ? text.ptr + from : "", *at - from};
+    return *at > from;
+}
+
+/* ---- terms ---- */
+
+/* Stems; the second stands for both: verbs that ask for the same work, and a few nouns. */
+static const char *const synonyms[][2] = {
+    {"calcul", "comput"},    {"evalu", "comput"},   {"display", "show"},     {"view", "show"},
+    {"print", "show"},       {"locat", "find"},     {"eras", "delet"},       {"remov", "delet"},
+    {"summaris", "summar"},  {"summari", "summar"}, {"folder", "directori"}, {"averag", "mean"},
+    {"percentag", "percent"}};
+enum { SYNONYMS = sizeof synonyms / sizeof synonyms[0] };
+
+/* Valid until the next call. */
+static struct str stem_of(struct goal *g, struct str word)
+{
+    sb_symbol text[WORD_BYTES];
+    const size_t n = utf8_cut(word.ptr, word.len, sizeof text);
+    for (size_t i = 0; i < n; i++) {
+        text[i] = (sb_symbol)lower(word.ptr[i]);
+    }
+    const sb_symbol *stem = sb_stemmer_stem(g->stemmer, text, (int)n);
+    const int len = sb_stemmer_length(g->stemmer);
+    struct str s = {(const char *)stem, stem == NULL ? 0 : (size_t)len};
+    for (size_t i = 0; i < SYNONYMS; i++) {
+        s = str_is(s, synonyms[i][0]) ? str_from(synonyms[i][1]) : s;
+    }
+    return s;
+}
+
+/* Cards have many words and goals few: most are told apart by two letters, which no English stem
+ * changes (but for dying, lying and tying). */
+static bool *begin_of(struct goal *g, struct str word)
+{
+    const unsigned a = word.len > 0 ? (unsigned char)lower(word.ptr[0]) : 0;
+    const unsigned b = word.len > 1 ? (unsigned char)lower(word.ptr[1]) : 0;
+    return &g->begins[(a * 31 + b) % TERM_BEGINS];
+}
+
+uint32_t goal_term(struct goal *g, struct str word)
+{
+    if (!*begin_of(g, word)) {
+        return TERM_NONE;
+    }
+    const struct str stem = stem_of(g, word);
+    uint32_t i = 0;
+    while (i < g->n_terms && !str_eq(g->terms[i].stem, stem)) {
+        i++;
+    }
+    return i < g->n_terms ? i : TERM_NONE;
+}
+
+enum bt_code goal_nomem(struct goal *g)
+{
+    return g->code = err_set(g->err, BT_NOMEM, "out of memory for a plan");
+}
+
+struct str goal_keep(struct goal *g, struct str text)
+{
+    const struct str kept = arena_str(g->arena, text);
+    g->code = kept.ptr != NULL ? g->code : goal_nomem(g);
+    return kept.ptr != NULL ? kept : STR_LIT("");
+}
+
+uint32_t goal_add_term(struct goal *g, struct str word)
+{
+    *begin_of(g, word) = true;
+    const uint32_t known = goal_term(g, word);
+    if (known != TERM_NONE) {
+        return known;
+    }
+    if (g->n_terms == TERMS_MAX) {
+        g->code = err_set(g->err, BT_LIMIT,
+                          "the goal has more than %d different words; give a plan", TERMS_MAX);
+        return TERM_NONE;
+    }
+    const struct str stem = goal_keep(g, stem_of(g, word));
+    *begin_of(g, stem) = true;
+    for (size_t i = 0; i < SYNONYMS; i++) {
+        *begin_of(g, str_from(synonyms[i][0])) |= str_is(stem, synonyms[i][1]);
+    }
+    g->terms[g->n_terms] = (struct term){.stem = stem};
+    return g->n_terms++;
 }

@@ -1,4 +1,4 @@
-"""A stand-alone Baton agent in plain Python, written from protocol/README.md: no library, JSON bodies, one lane.
+"""A stand-alone Baton agent in plain Python, written from protocol/WIRE.md: no library, JSON bodies, one lane.
 
 usage: agent.py STATE_DIR [--dial-in]      registers as "shout", serves until its standard input closes
 """

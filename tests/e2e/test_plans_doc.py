@@ -239,7 +239,7 @@ class Values(unittest.TestCase):
 class Lists(unittest.TestCase):
     def test_error_classes_and_whether_they_are_retried(self):
         text = (ROOT / "protocol/errors.def").read_text(encoding="utf-8")
-        known = {name: again == "true" for name, again in re.findall(r"^CLASS\((\w+), (true|false)\)", text, re.M) if name != "NONE"}
+        known = {name: again == "true" for name, again in re.findall(r"^CLASS\((\w+), (true|false)\b", text, re.M) if name != "NONE"}
         given = {}
         for retried, other in table_after("classes"):
             given |= {name: flag for name, flag in ((retried, True), (other, False)) if name}

@@ -13,10 +13,8 @@ static enum bt_code plan(struct registry *registry, struct str goal, struct aren
 {
     const struct planner_request request = {
         .goal = goal, .registry = registry, .allow_unrouted = true};
-    struct planner planner;
     struct bt_error err = {.code = BT_OK};
-    require(planner_find(STR_LIT("keyword"), &planner, &err) == BT_OK);
-    const enum bt_code code = planner_plan(&planner, &request, arena, ret, &err);
+    const enum bt_code code = planner_plan(&request, arena, ret, &err);
     require(code == BT_OK || ((code == BT_INVALID || code == BT_LIMIT) && err.msg[0] != '\0'));
     return code;
 }

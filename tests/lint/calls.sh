@@ -1,32 +1,31 @@
 #!/bin/sh
-# The rooms of the loop call each other in one direction, held on the names that their archives need
-# and define. An upward call may link all the same, so the linker does not see it.
-# usage: calls.sh LIBRARY_DIR
+# The arrows of rooms.awk hold for called names, too: no object of a room refers to a symbol of another room unless
+# the table lets it, and the calls between rooms have no circle. Reads the objects of a build.
+# usage: calls.sh ROOT BUILD_DIR
 set -eu
 cd "$1"
-rooms="engine query dispatch conversation api" # each may call those before it
-command -v nm > /dev/null || exit 77
-for room in $rooms; do
-    [ -f "lib$room.a" ] || exit 77 # a build of something else
-done
-for room in $rooms; do
-    nm -A "lib$room.a" | awk -v room="$room" '{ print room, $(NF - 1), $NF, $1 }'
-done | awk -v rooms="$rooms" '
-BEGIN {
-    n = split(rooms, order, " ")
-    for (i = 1; i <= n; i++) {
-        level[order[i]] = i
-    }
+build=$2
+rooms=$PWD/tests/lint/rooms.awk
+calls=$PWD/tests/lint/calls.awk
+root=$PWD/
+cd "$build"
+[ -s compile_commands.json ] || {
+    echo "no compile_commands.json in $build: configure with a preset"
+    exit 1
 }
-$2 ~ /^[TDBRC]$/ { home[$3] = $1 }
-$2 == "U" { uses[++m] = $0 }
-END {
-    for (i = 1; i <= m; i++) {
-        split(uses[i], use, " ")
-        if (use[3] in home && level[home[use[3]]] > level[use[1]]) {
-            print use[4] " calls " use[3] " of the room above, " home[use[3]]
-            bad = 1
-        }
-    }
-    exit bad || m == 0
-}'
+# "OBJECT SOURCE" of each file of the product; what the purity lint compiles is the same sources again.
+tr -d '",' <compile_commands.json | awk -v root="$root" '
+    $1 == "command:" { for (i = 1; i < NF; i++) if ($i == "-o") object = $(i + 1) }
+    $1 == "file:" { sub(root, "", $2); print object, $2 }' |
+    grep -E ' (protocol|registry|supervisor|agents)/' | grep -v '_purity\.dir' >calls.objects
+missing=$(cut -d' ' -f1 calls.objects | while read -r object; do [ -f "$object" ] || echo "$object is not built"; done)
+[ -z "$missing" ] || {
+    echo "$missing"
+    exit 1
+}
+cut -d' ' -f1 calls.objects | xargs nm -A -P | awk '
+    FNR == NR { source[$1 ":"] = $2; next }
+    $3 ~ /^[TDBRCWV]$/ { print "D", $2, source[$1] }
+    $3 == "U" { print "U", $2, source[$1] }' calls.objects - >calls.symbols
+[ -s calls.symbols ]
+awk -f "$rooms" -f "$calls" calls.symbols calls.symbols

@@ -16,8 +16,8 @@ complain() {
     bad=1
 }
 
-# ---- rooms: the folders that layers.sh has rules for, and each agent
-rooms=$(sed -n 's/^ *may\["\([a-z/]*\)"\].*/\1/p' tests/lint/layers.sh | sort -u)
+# ---- rooms: the folders that rooms.awk has rules for, and each agent
+rooms=$(sed -n 's/^ *may\["\([a-z/]*\)"\].*/\1/p' tests/lint/rooms.awk | sort -u)
 headers=$(find protocol agents -path '*/include/baton/*.h' | sort)
 find protocol registry supervisor agents -name '*.[ch]' -print0 | sort -z |
     xargs -0 awk -v rooms="$rooms" -v headers="$headers" '

@@ -11,80 +11,14 @@
 
 enum { TEXT_MAX = 400, NAME_MAX_LEN = 40 };
 
-/*
- * The template of each event's line. {name} is a member, {a.b} a member of a member; a list becomes
- * its strings or step ids. [ ] is omitted when a member in it is missing or empty. Forms after a
- * colon: ms = a duration, missing when 0; again = only from 2 on; yes, no = prints nothing,
- * requires that the member is true or false.
- */
+/* The templates; messages.def describes their form. */
 static const struct {
     const char *type;
     const char *title;
     const char *line;
 } lines[] = {
-    {"planning_started", "planning",
-     "[{agentId} is asked][, attempt {attempt:again}][, within {timeoutMs:ms}][: {goal}]"},
-    {"planning_retry", "planning again", "[{validationErrors} problems][: {text}]"},
-    {"planning_failed", "no plan", "[{failureKind}][: {reason}]"},
-    {"plan_generated", NULL,
-     "{estimatedSteps} steps[ by {planner}][, from plan {parentPlanId}][, about {estimatedTokens} "
-     "tokens][: {query}][; read as: {normalised}]"},
-    {"plan_started", NULL, "{stepCount} steps"},
-    {"plan_step_started", NULL, "{stepId}[ → {agentId}][, attempt {attempt:again}][: {task}]"},
-    {"agent_handoff", "handoff",
-     "{fromAgent.agentId} → {toAgent.agentId}[ for {planStepId}] ({reason})[: {explanation}]"},
-    {"plan_step_progress", NULL, "{stepId}[ {percent} %][: {text}]"},
-    {"plan_step_retry", NULL,
-     "{stepId} attempt {attempt} failed[ ({errorClass})], again in {delayMs:ms}[: {error}]"},
-    {"plan_step_waiting", NULL,
-     "{stepId} needs a person ({kind}): baton approve {reviewId}[, within {timeoutMs:ms}][: "
-     "{prompt}]"},
-    {"review_decided", "decided",
-     "{decision}[ {stepId}][ ({kind})][, with an edit{editRef:yes}][: {comment}]"},
-    {"plan_step_verification_failed", "verification failed",
-     "{stepId}[ of {agentId}][, attempt {attempt:again}][: {diagnosis}]"},
-    {"quality_gate_started", NULL, "{stepId}[: {agentId} is asked][, within {timeoutMs:ms}]"},
-    {"quality_gate_passed", NULL, "{stepId}[: {reason}]"},
-    {"quality_gate_failed", "gate failed", "{stepId}[: {reason}][; missing: {missing}]"},
-    {"quality_gate_error", "gate without a verdict",
-     "{stepId}[, so it fails{failClosed:yes}][, it goes on all the same{failClosed:no}][: "
-     "{error}]"},
-    {"fallback_used", "fallback",
-     "{stepId} {action}[ → {agentId}][ in {delayMs:ms}][, after {class}][: {error}]"},
-    {"replan_started", "replanning",
-     "{stepId}[ by {agentId}][, replan {totalReplans} of the plan][, in {delayMs:ms}][: "
-     "{diagnosis}]"},
-    {"replan_finished", "replanned",
-     "{stepId}[, no new plan{ok:no}][, revision {revision}{ok:yes}][, new: {steps}][: {reason}]"},
-    {"plan_step_completed", NULL,
-     "{stepId} {status}[ ({reason})][ after {durationMs:ms}][, {attempts:again} attempts][, stop "
-     "{stop}][: {error}]"},
-    {"plan_modified", "modified",
-     "{kind}[ at {stepId}], revision {revision}[, new: {steps}][: {reasoning}]"},
-    {"synthesis_started", "answering", "[{agentId} is asked][, within {timeoutMs:ms}]"},
-    {"text_delta", NULL, "{text}"},
-    {"synthesis_retry", "trying again", "revision {revision}[, new: {steps}][: {reason}]"},
-    {"synthesis_finished", "answered",
-     "[by {agentId}{ok:yes}][the results as they are{ok:no}][: {reason}]"},
-    {"turn_start", "turn", "[{message}]"},
-    {"turn_end", "turn over",
-     "[{action}][, plan {turnPlanId}][ after {durationMs:ms}][: {message}]"},
-    {"plan_paused", "paused", "{reason}[, baton approve {reviewId}][: {comment}]"},
-    {"plan_resumed", "resumed", "{reason}[: {comment}]"},
-    {"plan_cancelling", "cancelling",
-     "running steps are cancelled[, within {graceMs:ms}][: {reason}]"},
-    {"plan_completed", NULL,
-     "{status}[, outcome {outcome}][ after {durationMs:ms}][, revision {revision:again}][: "
-     "{failureReason}]"},
-    {"agent_registered", NULL, "{agentId}[ {version}][, capacity {capacity}][, pid {pid}]"},
-    {"agent_up", NULL, "{agentId}[: {reason}]"},
-    {"agent_down", NULL, "{agentId}[: {reason}]"},
-    {"agent_draining", NULL, "{agentId}[: {reason}]"},
-    {"agent_restarted", NULL, "{agentId}[, pid {pid}][: {reason}]"},
-    {"supervisor_started", NULL,
-     "version {version}[, pid {pid}][, {plansRecovered} plans "
-     "recovered]"},
-    {"supervisor_stopping", NULL, "[{reason}]"},
+#define EVENT_LINE(type, title, line) {type, title, line},
+#include "protocol/messages.def"
 };
 
 static const cJSON *member(const cJSON *event, const char *path)

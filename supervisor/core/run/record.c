@@ -8,10 +8,9 @@ static const struct {
     bool is_public;
     enum record_about about;
 } records[] = {
-#define RECORD(name, wire, is_public, about, member)                                               \
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
     [REC_##name] = {wire, is_public, ABOUT_##about},
 #include "supervisor/core/run/record.def"
-#undef RECORD
 };
 _Static_assert(sizeof records / sizeof records[0] == REC_COUNT, "a row per record");
 

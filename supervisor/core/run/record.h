@@ -17,9 +17,8 @@
 enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SYSTEM };
 
 enum record_type {
-#define RECORD(name, wire, is_public, about, member) REC_##name,
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence) REC_##name,
 #include "supervisor/core/run/record.def"
-#undef RECORD
     REC_COUNT
 };
 
@@ -355,16 +354,16 @@ struct record {
 
 /* Which member of `as` a type has. */
 enum {
-#define RECORD(name, wire, is_public, about, member) RECORD_MEMBER_OF_##name = RECORD_##member,
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    RECORD_MEMBER_OF_##name = RECORD_##member,
 #include "supervisor/core/run/record.def"
-#undef RECORD
 };
 static inline enum record_member record_member(enum record_type t)
 {
     static const uint8_t members[] = {
-#define RECORD(name, wire, is_public, about, member) [REC_##name] = RECORD_##member,
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    [REC_##name] = RECORD_##member,
 #include "supervisor/core/run/record.def"
-#undef RECORD
     };
     return (unsigned)t < REC_COUNT ? (enum record_member)members[t] : RECORD_none;
 }

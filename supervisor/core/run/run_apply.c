@@ -7,7 +7,7 @@
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 
-static bool apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
 {
     if (run->status != PLAN_PENDING || run->plan_seq != 0 || plan->planning.pending) {
         return false;
@@ -17,7 +17,7 @@ static bool apply_generated(struct run *run, const struct plan *plan, const stru
     return true;
 }
 
-static bool apply_started(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     if (run->status != PLAN_PENDING || run->paused != 0 || run->job != JOB_NONE) {
         return false;
@@ -28,7 +28,7 @@ static bool apply_started(struct run *run, const struct plan *plan, const struct
     return true;
 }
 
-static bool apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
     if ((unsigned)REC(rec, revision)->modify >= MODIFY_KIND_COUNT ||
@@ -39,7 +39,7 @@ static bool apply_modified(struct run *run, const struct plan *plan, const struc
     return true;
 }
 
-static bool apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
 {
     const struct rec_pause *pause = REC(rec, pause);
     (void)plan;
@@ -54,7 +54,7 @@ static bool apply_paused(struct run *run, const struct plan *plan, const struct 
     return true;
 }
 
-static bool apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
 {
     const enum pause_reason reason = REC(rec, pause)->reason;
     if ((unsigned)reason >= PAUSE_REASON_COUNT || (run->paused & 1u << reason) == 0) {
@@ -68,7 +68,7 @@ static bool apply_resumed(struct run *run, const struct plan *plan, const struct
 }
 
 /* Attempts under way have the grace to stop; the plan's deadline no longer applies. */
-static bool apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
     run->cancelling = 1;
@@ -81,7 +81,7 @@ static bool apply_cancelling(struct run *run, const struct plan *plan, const str
     return true;
 }
 
-static bool apply_completed(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_completed(struct run *run, const struct plan *plan, const struct record *rec)
 {
     const struct rec_plan_completed *end = REC(rec, plan_completed);
     (void)plan;
@@ -99,65 +99,51 @@ static bool apply_completed(struct run *run, const struct plan *plan, const stru
     return true;
 }
 
-enum about { PLAN_ONLY, STEP_ONLY, EITHER };
+enum scope { PLAN_ONLY, STEP_ONLY, EITHER };
 
 static const struct {
     run_rule *apply; /* NULL: the record is not about a run */
-    enum about about;
+    enum scope scope;
 } rules[REC_COUNT] = {
-    [REC_PLANNING_STARTED] = {run_apply_planning_started, PLAN_ONLY},
-    [REC_PLANNING_RETRY] = {run_apply_planning_retry, PLAN_ONLY},
-    [REC_PLANNING_FAILED] = {run_apply_planning_failed, PLAN_ONLY},
-    [REC_SYNTHESIS_STARTED] = {run_apply_synthesis_started, EITHER},
-    [REC_TEXT_DELTA] = {run_apply_text_delta, PLAN_ONLY},
-    [REC_SYNTHESIS_FINISHED] = {run_apply_synthesis_finished, PLAN_ONLY},
-    [REC_PLAN_GENERATED] = {apply_generated, PLAN_ONLY},
-    [REC_PLAN_STARTED] = {apply_started, PLAN_ONLY},
-    [REC_STEP_STARTED] = {run_apply_step_started, STEP_ONLY},
-    [REC_HANDOFF] = {run_apply_handoff, STEP_ONLY},
-    [REC_STEP_PROGRESS] = {run_apply_progress, STEP_ONLY},
-    [REC_STEP_RETRY] = {run_apply_retry, STEP_ONLY},
-    [REC_STEP_WAITING] = {run_apply_waiting, STEP_ONLY},
-    [REC_REVIEW_DECIDED] = {run_apply_decided, EITHER},
-    [REC_VERIFICATION_FAILED] = {run_apply_verification, STEP_ONLY},
-    [REC_GATE_STARTED] = {run_apply_gate_started, STEP_ONLY},
-    [REC_GATE_PASSED] = {run_apply_gate_passed, STEP_ONLY},
-    [REC_GATE_FAILED] = {run_apply_gate_failed, STEP_ONLY},
-    [REC_GATE_ERROR] = {run_apply_gate_error, STEP_ONLY},
-    [REC_FALLBACK_USED] = {run_apply_fallback, STEP_ONLY},
-    [REC_REPLAN_STARTED] = {run_apply_replan_started, STEP_ONLY},
-    [REC_REPLAN_FINISHED] = {run_apply_replan_finished, STEP_ONLY},
-    [REC_STEP_COMPLETED] = {run_apply_step_completed, STEP_ONLY},
-    [REC_PLAN_MODIFIED] = {apply_modified, EITHER},
-    [REC_PLAN_PAUSED] = {apply_paused, PLAN_ONLY},
-    [REC_PLAN_RESUMED] = {apply_resumed, PLAN_ONLY},
-    [REC_PLAN_CANCELLING] = {apply_cancelling, PLAN_ONLY},
-    [REC_PLAN_COMPLETED] = {apply_completed, EITHER},
-    [REC_STEP_ASSIGNED] = {run_apply_assigned, STEP_ONLY},
-    [REC_STEP_CHECKING] = {run_apply_checking, STEP_ONLY},
-    [REC_RESULT_REJECTED] = {run_apply_rejected, EITHER},
-    [REC_STEP_UNKNOWN] = {run_apply_unknown, STEP_ONLY},
+#define RULE_PLAN_ONLY(codec)                                                                      \
+    {                                                                                              \
+        run_apply_##codec, PLAN_ONLY                                                               \
+    }
+#define RULE_STEP_ONLY(codec)                                                                      \
+    {                                                                                              \
+        run_apply_##codec, STEP_ONLY                                                               \
+    }
+#define RULE_EITHER(codec)                                                                         \
+    {                                                                                              \
+        run_apply_##codec, EITHER                                                                  \
+    }
+#define RULE_NO_RUN(codec)                                                                         \
+    {                                                                                              \
+        NULL, PLAN_ONLY                                                                            \
+    }
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    [REC_##name] = RULE_##scope(codec),
+#include "supervisor/core/run/record.def"
 };
 
 static bool is_about_run(const struct run *run, const struct record *rec)
 {
     if ((unsigned)rec->type >= REC_COUNT || plan_is_final(run->status) ||
-        (rules[rec->type].apply == NULL && rec->type != REC_SYNTHESIS_RETRY)) {
+        rules[rec->type].apply == NULL) {
         return false;
     }
-    const enum about about = rules[rec->type].about;
-    const bool step = about == STEP_ONLY || (about == EITHER && rec->step != STEP_NONE);
+    const enum scope scope = rules[rec->type].scope;
+    const bool step = scope == STEP_ONLY || (scope == EITHER && rec->step != STEP_NONE);
     /* Before the plan starts, its steps can only be completed by reuse. */
     const bool reused =
         rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
-    const bool early = run->status == PLAN_PENDING && about == STEP_ONLY && !reused;
+    const bool early = run->status == PLAN_PENDING && scope == STEP_ONLY && !reused;
     return !(step && rec->step >= run->n_steps) && !early;
 }
 
 bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (!is_about_run(run, rec) || record_revises(rec) || rules[rec->type].apply == NULL ||
-        !rules[rec->type].apply(run, plan, rec)) {
+    if (!is_about_run(run, rec) || record_revises(rec) || !rules[rec->type].apply(run, plan, rec)) {
         return false;
     }
     run_derive_status(run, plan);

@@ -31,17 +31,20 @@ void run_end_open_steps(struct run *run);
 /* The next attempt does not count against max_retries. A second call before it has no effect. */
 void run_grant(struct run_step *step);
 
-/* ---- run_apply_step.c: attempts ---- */
-run_rule run_apply_step_started, run_apply_assigned, run_apply_handoff, run_apply_progress,
-    run_apply_retry, run_apply_unknown, run_apply_step_completed, run_apply_fallback,
-    run_apply_rejected;
-/* ---- run_apply_ask.c: people, checks, replans ---- */
-run_rule run_apply_waiting, run_apply_decided, run_apply_checking, run_apply_gate_started,
-    run_apply_gate_passed, run_apply_gate_error, run_apply_gate_failed, run_apply_verification,
-    run_apply_replan_started, run_apply_replan_finished;
-/* ---- run_apply_job.c: planning and synthesis ---- */
-run_rule run_apply_planning_started, run_apply_planning_retry, run_apply_planning_failed,
-    run_apply_synthesis_started, run_apply_text_delta, run_apply_synthesis_finished;
+/* ---- run_apply*.c: one rule per record of a run; run_apply_step.c has those about attempts,
+ * run_apply_ask.c about people, checks and replans, run_apply_job.c about planning and synthesis */
+#define RULE_PLAN_ONLY(codec) run_rule run_apply_##codec;
+#define RULE_STEP_ONLY(codec) run_rule run_apply_##codec;
+#define RULE_EITHER(codec) run_rule run_apply_##codec;
+#define RULE_NO_RUN(codec)
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    RULE_##scope(codec)
+#include "supervisor/core/run/record.def"
+#undef RULE_PLAN_ONLY
+#undef RULE_STEP_ONLY
+#undef RULE_EITHER
+#undef RULE_NO_RUN
+
 /* The part of a record with a new plan that concerns the job that ends. */
 bool run_job_revises(const struct run *run, const struct plan *from, const struct record *rec);
 void run_job_revised(struct run *next, const struct plan *to, const struct record *rec);

@@ -101,6 +101,15 @@ bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct
 }
 
 /* Without SYNTHESIS_STARTED before it: the budget was spent. */
+/* It always brings a revision, which run_revise applies. */
+bool run_apply_synthesis_retry(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)run;
+    (void)plan;
+    (void)rec;
+    return false;
+}
+
 bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
                                   const struct record *rec)
 {

@@ -179,6 +179,22 @@ static void globs_match_whole_names(void **state)
                    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 }
 
+/* ---- count ---- */
+
+static void lines_and_words_are_counted(void **state)
+{
+    (void)state;
+    tree_text("in/w", "one  two\r\n\n\tthree");
+    steps_expect(tree_run(files_count, "{\"path\":\"w\"}"), "\"lines\":3,\"words\":3");
+    steps_expect(tree_run(files_count, "{\"path\":\"w\"}"), "\"text\":\"3\"");
+    steps_expect(tree_run(files_count, "{\"text\":\"a b\\n\",\"unit\":\"words\"}"),
+                 "\"text\":\"2\"");
+    tree_text("in/none", "");
+    steps_expect(tree_run(files_count, "{\"path\":\"none\"}"), "\"lines\":0,\"words\":0");
+    tree_fails(tree_run(files_count, "{\"path\":\"../outside\"}"), "PERMISSION_DENIED", "");
+    tree_fails(tree_run(files_count, "{}"), "VALIDATION_ERROR", "give a path or a text");
+}
+
 /* ---- grep ---- */
 
 static void matching_lines_come_as_text_and_data(void **state)
@@ -307,6 +323,7 @@ static void lines_of_a_text_are_those_of_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_and_words_are_counted),
         cmocka_unit_test(a_file_is_read_as_text_and_its_data_does_not_repeat_it),
         cmocka_unit_test(an_empty_file_is_an_empty_text),
         cmocka_unit_test(bytes_that_are_no_utf8_are_replaced_and_told),

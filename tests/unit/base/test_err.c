@@ -28,6 +28,21 @@ static void unknown_names_have_a_safe_meaning(void **state)
     assert_non_null(err_class_name((enum err_class)999));
 }
 
+static void a_code_that_asks_for_a_wait_is_retryable(void **state)
+{
+    (void)state;
+    assert_int_equal(err_code_wait_ms(BT_BUSY), 500);
+    assert_int_equal(err_code_wait_ms(BT_UNAVAILABLE), 500);
+    for (int code = 0; code < BT_CODE_COUNT; code++) {
+        assert_true(err_code_wait_ms((enum bt_code)code) == 0 ||
+                    err_code_retryable((enum bt_code)code));
+    }
+    assert_true(err_code_retryable(BT_TIMEOUT));
+    assert_false(err_code_retryable(BT_INVALID));
+    assert_false(err_code_retryable((enum bt_code)999));
+    assert_int_equal(err_code_wait_ms((enum bt_code)999), 0);
+}
+
 /* The literal enum of the installed header must not drift from errors.def. */
 static void the_public_enum_has_the_order_of_the_list(void **state)
 {
@@ -92,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_and_class_finds_its_way_back_from_its_name),
         cmocka_unit_test(unknown_names_have_a_safe_meaning),
+        cmocka_unit_test(a_code_that_asks_for_a_wait_is_retryable),
         cmocka_unit_test(the_public_enum_has_the_order_of_the_list),
         cmocka_unit_test(wrapping_puts_the_place_before_the_sentence_and_keeps_the_code),
         cmocka_unit_test(a_long_sentence_is_cut_and_terminated),

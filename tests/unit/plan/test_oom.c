@@ -70,7 +70,6 @@ static enum bt_code try_read(struct trial *t)
 
 static enum bt_code try_goal(struct trial *t)
 {
-    struct planner planner;
     struct planner_result r;
     const struct planner_request request = {
         .goal =
@@ -78,8 +77,7 @@ static enum bt_code try_goal(struct trial *t)
                     "cake, meanwhile list /etc; if it rains, stay; then report the busiest day"),
         .allow_unrouted = true,
         .registry = t->b->registry};
-    const enum bt_code code = planner_find(STR_LIT(""), &planner, &t->b->err);
-    return code != BT_OK ? code : planner_plan(&planner, &request, &t->arena, &r, &t->b->err);
+    return planner_plan(&request, &t->arena, &r, &t->b->err);
 }
 
 static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, struct bt_error *err)

@@ -1,8 +1,6 @@
 /* Records about jobs of a plan and turns of a session, to messages and back. */
 #include "supervisor/events/record_internal.h"
 
-/* ---- to messages ---- */
-
 enum msg_type event_encode_planning_started(struct encoding *e, union payload *p)
 {
     p->planning_started = (struct msg_ev_planning_started){
@@ -13,6 +11,23 @@ enum msg_type event_encode_planning_started(struct encoding *e, union payload *p
         .attempt = e->rec->attempt,
     };
     return MSG_ev_planning_started;
+}
+
+enum plan_failure record_failure(struct decoding *d, struct str name)
+{
+    enum plan_failure f = PLAN_FAILURE_NONE;
+
+    while (f < PLAN_FAILURE_COUNT && name.len > 0 && !str_is(name, plan_failure_name(f))) {
+        f++;
+    }
+    record_expect(d, f != PLAN_FAILURE_COUNT);
+    return f;
+}
+
+void event_decode_planning_started(struct decoding *d, const union payload *p)
+{
+    d->rec->attempt = (uint32_t)p->planning_started.attempt;
+    REC(d->rec, timed)->delay_ms = p->planning_started.timeout_ms;
 }
 
 enum msg_type event_encode_planning_retry(struct encoding *e, union payload *p)
@@ -30,6 +45,17 @@ enum msg_type event_encode_planning_retry(struct encoding *e, union payload *p)
     return MSG_ev_planning_retry;
 }
 
+void event_decode_planning_retry(struct decoding *d, const union payload *p)
+{
+    d->rec->attempt = (uint32_t)p->planning_retry.attempt;
+    d->rec->text = p->planning_retry.text;
+    *REC(d->rec, planning_retry) = (struct rec_planning_retry){
+        .n = p->planning_retry.validation_errors,
+        .result = {p->planning_retry.result_ref, p->planning_retry.result_len},
+    };
+    event_decode_usage(d, &p->planning_retry.usage);
+}
+
 enum msg_type event_encode_planning_failed(struct encoding *e, union payload *p)
 {
     p->planning_failed = (struct msg_ev_planning_failed){
@@ -39,6 +65,14 @@ enum msg_type event_encode_planning_failed(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_planning_failed;
+}
+
+void event_decode_planning_failed(struct decoding *d, const union payload *p)
+{
+    d->rec->attempt = (uint32_t)p->planning_failed.attempt;
+    d->rec->text = p->planning_failed.reason;
+    REC(d->rec, planning_failed)->failure = record_failure(d, p->planning_failed.failure_kind);
+    event_decode_usage(d, &p->planning_failed.usage);
 }
 
 enum msg_type event_encode_synthesis_started(struct encoding *e, union payload *p)
@@ -65,6 +99,22 @@ enum msg_type event_encode_synthesis_started(struct encoding *e, union payload *
     return MSG_ev_synthesis_started;
 }
 
+void event_decode_synthesis_started(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_synthesis_started *m = &p->synthesis_started;
+    struct rec_synthesis_started *end = REC(d->rec, synthesis_started);
+
+    end->status = plan_status_from_name(m->status);
+    end->outcome = plan_outcome_from_name(m->outcome);
+    end->failure = record_failure(d, m->failure_kind);
+    end->delay_ms = m->timeout_ms;
+    d->rec->text = m->failure_reason;
+    if (msg_has(m, ev_synthesis_started, failed_step_index)) {
+        event_decode_step(d, m->failed_step_index, m->failed_step_id);
+    }
+    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
+}
+
 enum msg_type event_encode_text_delta(struct encoding *e, union payload *p)
 {
     p->text_delta = (struct msg_ev_text_delta){
@@ -72,6 +122,12 @@ enum msg_type event_encode_text_delta(struct encoding *e, union payload *p)
         .text = record_cut(e, e->rec->text, 2048),
     };
     return MSG_ev_text_delta;
+}
+
+void event_decode_text_delta(struct decoding *d, const union payload *p)
+{
+    REC(d->rec, text_delta)->n = p->text_delta.index;
+    d->rec->text = p->text_delta.text;
 }
 
 enum msg_type event_encode_synthesis_retry(struct encoding *e, union payload *p)
@@ -98,6 +154,16 @@ enum msg_type event_encode_synthesis_retry(struct encoding *e, union payload *p)
     return MSG_ev_synthesis_retry;
 }
 
+void event_decode_synthesis_retry(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_synthesis_retry *m = &p->synthesis_retry;
+
+    d->rec->text = m->reason;
+    REC(d->rec, revision)->revision = (uint32_t)m->revision;
+    REC(d->rec, revision)->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    event_decode_usage(d, &m->usage);
+}
+
 enum msg_type event_encode_synthesis_finished(struct encoding *e, union payload *p)
 {
     const struct rec_synthesis_finished *end = REC(e->rec, synthesis_finished);
@@ -111,6 +177,16 @@ enum msg_type event_encode_synthesis_finished(struct encoding *e, union payload 
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_synthesis_finished;
+}
+
+void event_decode_synthesis_finished(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_synthesis_finished *m = &p->synthesis_finished;
+
+    d->rec->text = m->reason;
+    REC(d->rec, synthesis_finished)->ok = m->ok;
+    REC(d->rec, synthesis_finished)->result = (struct blob_ref){m->result_ref, m->result_len};
+    event_decode_usage(d, &m->usage);
 }
 
 enum msg_type event_encode_turn_start(struct encoding *e, union payload *p)
@@ -132,84 +208,4 @@ enum msg_type event_encode_turn_end(struct encoding *e, union payload *p)
         .duration_ms = REC(e->rec, turn_end)->duration_ms,
     };
     return MSG_ev_turn_end;
-}
-
-/* ---- and back ---- */
-
-enum plan_failure record_failure(struct decoding *d, struct str name)
-{
-    enum plan_failure f = PLAN_FAILURE_NONE;
-
-    while (f < PLAN_FAILURE_COUNT && name.len > 0 && !str_is(name, plan_failure_name(f))) {
-        f++;
-    }
-    record_expect(d, f != PLAN_FAILURE_COUNT);
-    return f;
-}
-
-void event_decode_planning_started(struct decoding *d, const union payload *p)
-{
-    d->rec->attempt = (uint32_t)p->planning_started.attempt;
-    REC(d->rec, timed)->delay_ms = p->planning_started.timeout_ms;
-}
-
-void event_decode_planning_retry(struct decoding *d, const union payload *p)
-{
-    d->rec->attempt = (uint32_t)p->planning_retry.attempt;
-    d->rec->text = p->planning_retry.text;
-    *REC(d->rec, planning_retry) = (struct rec_planning_retry){
-        .n = p->planning_retry.validation_errors,
-        .result = {p->planning_retry.result_ref, p->planning_retry.result_len},
-    };
-    event_decode_usage(d, &p->planning_retry.usage);
-}
-
-void event_decode_planning_failed(struct decoding *d, const union payload *p)
-{
-    d->rec->attempt = (uint32_t)p->planning_failed.attempt;
-    d->rec->text = p->planning_failed.reason;
-    REC(d->rec, planning_failed)->failure = record_failure(d, p->planning_failed.failure_kind);
-    event_decode_usage(d, &p->planning_failed.usage);
-}
-
-void event_decode_synthesis_started(struct decoding *d, const union payload *p)
-{
-    const struct msg_ev_synthesis_started *m = &p->synthesis_started;
-    struct rec_synthesis_started *end = REC(d->rec, synthesis_started);
-
-    end->status = plan_status_from_name(m->status);
-    end->outcome = plan_outcome_from_name(m->outcome);
-    end->failure = record_failure(d, m->failure_kind);
-    end->delay_ms = m->timeout_ms;
-    d->rec->text = m->failure_reason;
-    if (msg_has(m, ev_synthesis_started, failed_step_index)) {
-        event_decode_step(d, m->failed_step_index, m->failed_step_id);
-    }
-    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
-}
-
-void event_decode_text_delta(struct decoding *d, const union payload *p)
-{
-    REC(d->rec, text_delta)->n = p->text_delta.index;
-    d->rec->text = p->text_delta.text;
-}
-
-void event_decode_synthesis_retry(struct decoding *d, const union payload *p)
-{
-    const struct msg_ev_synthesis_retry *m = &p->synthesis_retry;
-
-    d->rec->text = m->reason;
-    REC(d->rec, revision)->revision = (uint32_t)m->revision;
-    REC(d->rec, revision)->result = (struct blob_ref){m->plan_ref, m->plan_len};
-    event_decode_usage(d, &m->usage);
-}
-
-void event_decode_synthesis_finished(struct decoding *d, const union payload *p)
-{
-    const struct msg_ev_synthesis_finished *m = &p->synthesis_finished;
-
-    d->rec->text = m->reason;
-    REC(d->rec, synthesis_finished)->ok = m->ok;
-    REC(d->rec, synthesis_finished)->result = (struct blob_ref){m->result_ref, m->result_len};
-    event_decode_usage(d, &m->usage);
 }

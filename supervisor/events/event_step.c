@@ -1,4 +1,4 @@
-/* From records about attempts to their messages. */
+/* Records about attempts: to the fields of their messages, and back. */
 #include <math.h>
 
 #include "supervisor/events/record_internal.h"
@@ -22,6 +22,17 @@ enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
         .epoch = to->epoch,
     };
     return MSG_ev_plan_step_started;
+}
+
+void event_decode_step_started(struct decoding *d, const union payload *p)
+{
+    struct rec_assigned *assigned = REC(d->rec, assigned);
+
+    event_decode_step(d, p->step_started.step_index, p->step_started.step_id);
+    event_decode_agent(d, p->step_started.agent_id);
+    d->rec->attempt = (uint32_t)p->step_started.attempt;
+    assigned->instance = event_decode_instance(d, p->step_started.instance_id);
+    assigned->epoch = p->step_started.epoch;
 }
 
 /* M090; an agent that hands over gives its own reason. */
@@ -68,6 +79,22 @@ enum msg_type event_encode_handoff(struct encoding *e, union payload *p)
     return MSG_ev_agent_handoff;
 }
 
+void event_decode_handoff(struct decoding *d, const union payload *p)
+{
+    struct rec_handoff *handoff = REC(d->rec, handoff);
+
+    event_decode_step(d, p->handoff.step_index, p->handoff.plan_step_id);
+    event_decode_agent(d, p->handoff.to_agent.agent_id);
+    handoff->from_agent = event_decode_from(d, p->handoff.from_agent.agent_id);
+    d->rec->attempt = (uint32_t)p->handoff.attempt;
+    handoff->kind = handoff_kind_from_name(p->handoff.reason);
+    if (handoff->kind == HANDOFF_AGENT) { /* the other explanations were made by the encoder */
+        d->rec->text = p->handoff.explanation;
+    }
+    event_decode_usage(d, &p->handoff.usage);
+    record_expect(d, handoff->kind != HANDOFF_KIND_COUNT);
+}
+
 enum msg_type event_encode_progress(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
@@ -87,6 +114,15 @@ enum msg_type event_encode_progress(struct encoding *e, union payload *p)
     return MSG_ev_plan_step_progress;
 }
 
+void event_decode_progress(struct decoding *d, const union payload *p)
+{
+    event_decode_step(d, p->progress.step_index, p->progress.step_id);
+    d->rec->attempt = (uint32_t)p->progress.attempt;
+    d->rec->text = p->progress.text;
+    *REC(d->rec, progress) = (struct rec_progress){
+        .n = p->progress.n, .percent = p->progress.percent, .data = p->progress.data};
+}
+
 enum msg_type event_encode_retry(struct encoding *e, union payload *p)
 {
     p->retry = (struct msg_ev_plan_step_retry){
@@ -100,6 +136,17 @@ enum msg_type event_encode_retry(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_plan_step_retry;
+}
+
+void event_decode_retry(struct decoding *d, const union payload *p)
+{
+    event_decode_step(d, p->retry.step_index, p->retry.step_id);
+    event_decode_agent(d, p->retry.agent_id);
+    d->rec->attempt = (uint32_t)p->retry.attempt;
+    d->rec->text = p->retry.error;
+    REC(d->rec, retry)->delay_ms = p->retry.delay_ms;
+    REC(d->rec, retry)->error_class = event_decode_class(d, p->retry.error_class);
+    event_decode_usage(d, &p->retry.usage);
 }
 
 enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
@@ -119,6 +166,22 @@ enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_fallback_used;
+}
+
+void event_decode_fallback(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_fallback_used *m = &p->fallback;
+    struct rec_fallback *instead = REC(d->rec, fallback);
+
+    event_decode_step(d, m->step_index, m->step_id);
+    event_decode_agent(d, m->agent_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->error;
+    instead->action = fallback_action_from_name(m->action);
+    instead->delay_ms = m->delay_ms;
+    instead->error_class = event_decode_class(d, m->class_);
+    event_decode_usage(d, &m->usage);
+    record_expect(d, instead->action != FALLBACK_ACTION_COUNT);
 }
 
 enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
@@ -149,13 +212,35 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
     return MSG_ev_plan_step_completed;
 }
 
+void event_decode_step_completed(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_plan_step_completed *m = &p->step_completed;
+    struct rec_step_completed *end = REC(d->rec, step_completed);
+
+    event_decode_step(d, m->step_index, m->step_id);
+    event_decode_agent(d, m->agent_id);
+    d->rec->attempt = (uint32_t)m->attempts;
+    d->rec->text = m->error;
+    end->status = step_status_from_name(m->status);
+    end->reason = m->reason.len == 0 ? REASON_NONE : step_reason_from_name(m->reason);
+    end->result = (struct blob_ref){m->result_ref, m->result_len};
+    end->duration_ms = m->duration_ms;
+    end->stop = m->stop.len == 0 ? STOP_NONE : step_stop_from_name(m->stop);
+    event_decode_usage(d, &m->usage);
+    end->error_class = event_decode_class(d, m->error_class);
+    end->instance = event_decode_instance(d, m->instance_id);
+    end->epoch = m->epoch;
+    record_expect(d, end->status != STEP_STATUS_COUNT && end->reason != STEP_REASON_COUNT &&
+                         end->stop != STEP_STOP_COUNT);
+}
+
 /* ---- bookkeeping ---- */
 
-enum msg_type event_encode_internal(struct encoding *e, union payload *p)
+enum msg_type event_encode_assigned(struct encoding *e, union payload *p)
 {
     const struct rec_assigned *to = REC(e->rec, assigned);
 
-    p->step = (struct msg_rec_step){
+    p->assigned = (struct msg_rec_step){
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
         .instance_id = record_instance(e, to->instance),
@@ -165,6 +250,29 @@ enum msg_type event_encode_internal(struct encoding *e, union payload *p)
         .phase = str_from(step_phase_name(to->phase)),
     };
     return MSG_rec_step;
+}
+
+void event_decode_assigned(struct decoding *d, const union payload *p)
+{
+    struct rec_assigned *assigned = REC(d->rec, assigned);
+
+    event_decode_step(d, p->assigned.step_index, (struct str){NULL, 0});
+    event_decode_agent(d, p->assigned.agent_id);
+    d->rec->attempt = (uint32_t)p->assigned.attempt;
+    assigned->delay_ms = p->assigned.delay_ms;
+    assigned->instance = event_decode_instance(d, p->assigned.instance_id);
+    assigned->epoch = p->assigned.epoch;
+    assigned->phase = event_decode_phase(d, p->assigned.phase);
+}
+
+enum msg_type event_encode_unknown(struct encoding *e, union payload *p)
+{
+    return event_encode_assigned(e, p);
+}
+
+void event_decode_unknown(struct decoding *d, const union payload *p)
+{
+    event_decode_assigned(d, p);
 }
 
 enum msg_type event_encode_checking(struct encoding *e, union payload *p)
@@ -182,6 +290,20 @@ enum msg_type event_encode_checking(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_rec_checking;
+}
+
+void event_decode_checking(struct decoding *d, const union payload *p)
+{
+    const struct msg_rec_checking *m = &p->checking;
+    struct rec_checking *checking = REC(d->rec, checking);
+
+    event_decode_step(d, m->step_index, (struct str){NULL, 0});
+    event_decode_agent(d, m->agent_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    checking->delay_ms = m->delay_ms;
+    checking->result = (struct blob_ref){m->result_ref, m->result_len};
+    checking->phase = event_decode_phase(d, m->phase);
+    event_decode_usage(d, &m->usage);
 }
 
 enum msg_type event_encode_rejected(struct encoding *e, union payload *p)
@@ -202,4 +324,21 @@ enum msg_type event_encode_rejected(struct encoding *e, union payload *p)
         msg_set(&p->rejected, rec_rejected, step_index);
     }
     return MSG_rec_rejected;
+}
+
+void event_decode_rejected(struct decoding *d, const union payload *p)
+{
+    const struct msg_rec_rejected *m = &p->rejected;
+    struct rec_assigned *sender = REC(d->rec, assigned);
+
+    if (msg_has(m, rec_rejected, step_index)) {
+        event_decode_step(d, m->step_index, (struct str){NULL, 0});
+        event_decode_agent(d, m->agent_id);
+    }
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->text;
+    sender->instance = event_decode_instance(d, m->instance_id);
+    sender->epoch = m->epoch;
+    sender->phase = event_decode_phase(d, m->phase);
+    event_decode_usage(d, &m->usage);
 }

@@ -1,4 +1,4 @@
-/* From records about reviews, checks and replans to their messages. */
+/* Records about people, checks and replans: to the fields of their messages, and back. */
 #include "supervisor/events/record_internal.h"
 
 enum { SCHEMA_MAX = 1024, MISSING_ROOM = 256 };
@@ -26,6 +26,23 @@ enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
     return MSG_ev_plan_step_waiting;
 }
 
+void event_decode_waiting(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_plan_step_waiting *m = &p->waiting;
+    struct rec_waiting *asks = REC(d->rec, waiting);
+
+    event_decode_step(d, m->step_index, m->step_id);
+    event_decode_agent(d, m->agent_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->prompt;
+    asks->review = review_kind_from_name(m->kind);
+    asks->data = m->schema;
+    asks->delay_ms = m->timeout_ms;
+    asks->error_class = event_decode_class(d, m->error_class);
+    event_decode_usage(d, &m->usage);
+    record_expect(d, asks->review != REVIEW_KIND_COUNT);
+}
+
 enum msg_type event_encode_decided(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
@@ -47,6 +64,26 @@ enum msg_type event_encode_decided(struct encoding *e, union payload *p)
     return MSG_ev_review_decided;
 }
 
+void event_decode_decided(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_review_decided *m = &p->decided;
+    const bool about_step = msg_has(m, ev_review_decided, step_index);
+    struct rec_decided *decided = REC(d->rec, decided);
+    struct uuid plan_id;
+    struct str step_id = {NULL, 0};
+
+    if (about_step) {
+        event_decode_step(d, m->step_index, m->step_id);
+    }
+    record_expect(d, review_id_parse(m->review_id, &plan_id, &step_id, &d->rec->attempt) &&
+                         uuid_eq(plan_id, d->plan->plan_id) && about_step == (step_id.len > 0));
+    decided->decision = review_decision_from_name(m->decision);
+    decided->review = m->kind.len == 0 ? REVIEW_UNKNOWN_OUTCOME : review_kind_from_name(m->kind);
+    d->rec->text = m->comment;
+    decided->result = (struct blob_ref){m->edit_ref, m->edit_len};
+    record_expect(d, decided->decision != DECISION_COUNT && decided->review != REVIEW_KIND_COUNT);
+}
+
 enum msg_type event_encode_verification(struct encoding *e, union payload *p)
 {
     p->verification = (struct msg_ev_plan_step_verification_failed){
@@ -58,6 +95,17 @@ enum msg_type event_encode_verification(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_plan_step_verification_failed;
+}
+
+void event_decode_verification(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_plan_step_verification_failed *m = &p->verification;
+
+    event_decode_step(d, m->step_index, m->step_id);
+    event_decode_agent(d, m->agent_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->diagnosis;
+    event_decode_usage(d, &m->usage);
 }
 
 /* ---- gates ---- */
@@ -74,6 +122,23 @@ enum msg_type event_encode_gate_started(struct encoding *e, union payload *p)
     return MSG_ev_quality_gate_started;
 }
 
+static void get_gate(struct decoding *d, uint64_t step_index, struct str step_id)
+{
+    event_decode_step(d, step_index, step_id);
+    if (d->fits) {
+        d->rec->agent = d->plan->steps[step_index].gate_agent;
+    }
+}
+
+void event_decode_gate_started(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_quality_gate_started *m = &p->gate_started;
+
+    get_gate(d, m->step_index, m->step_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    REC(d->rec, timed)->delay_ms = m->timeout_ms;
+}
+
 enum msg_type event_encode_gate_passed(struct encoding *e, union payload *p)
 {
     p->gate_passed = (struct msg_ev_quality_gate_passed){
@@ -85,6 +150,16 @@ enum msg_type event_encode_gate_passed(struct encoding *e, union payload *p)
         .attempt = e->rec->attempt,
     };
     return MSG_ev_quality_gate_passed;
+}
+
+void event_decode_gate_passed(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_quality_gate_passed *m = &p->gate_passed;
+
+    get_gate(d, m->step_index, m->step_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->reason;
+    event_decode_usage(d, &m->usage);
 }
 
 /* The texts in the gate's list of what is missing. */
@@ -118,6 +193,16 @@ enum msg_type event_encode_gate_failed(struct encoding *e, union payload *p)
     return MSG_ev_quality_gate_failed;
 }
 
+void event_decode_gate_failed(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_quality_gate_failed *m = &p->gate_failed;
+
+    get_gate(d, m->step_index, m->step_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->reason;
+    event_decode_usage(d, &m->usage);
+}
+
 enum msg_type event_encode_gate_error(struct encoding *e, union payload *p)
 {
     p->gate_error = (struct msg_ev_quality_gate_error){
@@ -130,6 +215,16 @@ enum msg_type event_encode_gate_error(struct encoding *e, union payload *p)
         .attempt = e->rec->attempt,
     };
     return MSG_ev_quality_gate_error;
+}
+
+void event_decode_gate_error(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_quality_gate_error *m = &p->gate_error;
+
+    get_gate(d, m->step_index, m->step_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->error;
+    event_decode_usage(d, &m->usage);
 }
 
 /* ---- replans ---- */
@@ -151,6 +246,21 @@ enum msg_type event_encode_replan_started(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_replan_started;
+}
+
+void event_decode_replan_started(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_replan_started *m = &p->replan_started;
+    struct rec_replan_started *starts = REC(d->rec, replan_started);
+
+    event_decode_step(d, m->step_index, m->step_id);
+    d->rec->agent = d->plan->replan.agent;
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->diagnosis;
+    starts->delay_ms = m->delay_ms;
+    starts->revision = (uint32_t)m->revision;
+    starts->error_class = event_decode_class(d, m->error_class);
+    event_decode_usage(d, &m->usage);
 }
 
 enum msg_type event_encode_replan_finished(struct encoding *e, union payload *p)
@@ -177,4 +287,18 @@ enum msg_type event_encode_replan_finished(struct encoding *e, union payload *p)
         p->replan_finished.new_steps = all;
     }
     return MSG_ev_replan_finished;
+}
+
+void event_decode_replan_finished(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_replan_finished *m = &p->replan_finished;
+    struct rec_revision *revision = REC(d->rec, revision);
+
+    event_decode_step(d, m->step_index, m->step_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->text = m->reason;
+    revision->ok = m->ok;
+    revision->revision = (uint32_t)m->revision;
+    revision->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    event_decode_usage(d, &m->usage);
 }

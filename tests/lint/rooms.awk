@@ -1,0 +1,85 @@
+# Which room may use which: the arrows of the architecture, read by layers.sh (includes), calls.sh (called names) and
+# pages.sh (the table of rooms). `baton/` are the public headers.
+BEGIN {
+    # room: the rooms it may include, besides itself. Rooms are matched by the longest prefix.
+    base = "protocol/limits.h protocol/errors.def protocol/base baton/error.h"
+    may["protocol/base"] = base
+    may["protocol/wire"] = base " protocol/messages.def"
+    may["protocol/jsonschema"] = base
+    may["protocol/link"] = base
+    may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
+    may["protocol/client"] = base " protocol/client/state protocol/wire protocol/link baton/client.h"
+    # state.c is a library of its own, without a socket
+    may["protocol/client/state"] = base " protocol/wire protocol/client/state"
+    may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
+    may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
+    may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h"
+    may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
+    may["supervisor/core/sched"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan supervisor/core/run"
+    may["supervisor/core/mutant.h"] = base
+    may["supervisor/plan"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run"
+    may["supervisor/keyword"] = base " protocol/wire registry supervisor/plan"
+    may["supervisor/journal"] = base " supervisor/core/plan"
+    may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
+    may["supervisor/spawn"] = base
+    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
+    # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
+    below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
+    may["supervisor/engine"] = below " protocol/link supervisor/keyword"
+    may["supervisor/query"] = below " supervisor/engine"
+    may["supervisor/dispatch"] = below " protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
+    may["supervisor/conversation"] = below " supervisor/engine supervisor/query supervisor/dispatch"
+    may["supervisor/api"] = below " protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation"
+    # the command line: common <- view <- chat <- verbs <- main.c
+    common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
+    may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/config/yaml.h supervisor/plan"
+    may["supervisor/cli/view"] = common " protocol/messages.def"
+    may["supervisor/cli/chat"] = common " supervisor/cli/view"
+    may["supervisor/cli/verbs"] = common " baton/vocabulary.h supervisor/cli/view supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h"
+    may["supervisor/cli"] = base " baton/client.h supervisor/cli"
+    # shared with the configuration: it must not know agents or the daemon
+    may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
+    may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
+    may["supervisor"] = base " protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/engine supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
+    may["agents/sdk"] = base " protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h"
+    # a library: the only rooms that include it
+    only["<nng/"] = "protocol/link"
+    only["<sqlite3.h>"] = "supervisor/journal agents/sql"
+    only["<msgpack"] = "protocol/wire"
+    only["<yaml.h>"] = "supervisor/config"
+    only["<curl/"] = "agents/http agents/llm"
+    # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
+    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/agent_state", pure, " ")
+    impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
+}
+function room_of(path,   name, best) {
+    best = ""
+    for (name in may) {
+        if (index(path, name) == 1 && path_ends(path, name) && length(name) > length(best)) {
+            best = name
+        }
+    }
+    return best == "agents/" ? substr(path, 1, 6 + index(substr(path, 8), "/")) : best
+}
+# a prefix is whole path components, or a file name without its extension: agents/llm/model is no model_call.c
+function path_ends(path, name) {
+    return name ~ /\/$/ || substr(path, length(name) + 1, 1) ~ /^[\/.]?$/
+}
+# What a room may use, besides itself.
+function allowed(room) {
+    return room in may ? may[room] : may["agents/"]
+}
+function listed(path, list,   parts, n, i) {
+    n = split(list, parts, " ")
+    for (i = 1; i <= n; i++) {
+        if (index(path, parts[i]) == 1) {
+            return 1
+        }
+    }
+    return 0
+}
+function folder_of(path) {
+    sub(/\/[^\/]*$/, "", path)
+    return path
+}
