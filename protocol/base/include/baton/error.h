@@ -34,7 +34,7 @@ enum bt_code {
     BT_BUSY,         /* try again later, see retryAfterMs */
     BT_TIMEOUT,      /* no answer in time; the outcome is unknown */
     BT_UNAVAILABLE,  /* the daemon, an agent or the storage cannot be reached */
-    BT_GONE,         /* it existed, and has ended or was compacted */
+    BT_GONE,         /* it existed, and has ended */
     BT_CANCELLED,    /* stopped on request */
     BT_PROTOCOL,     /* the peer sent something that the protocol forbids */
     BT_NOMEM,        /* out of memory */
