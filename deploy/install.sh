@@ -1,23 +1,27 @@
 #!/bin/sh
 # Installs the Debian packages that are missing, and nothing when none is. sudo only where it is needed.
-# usage: install.sh build|test|full
-#   build   to build and run Baton          test   and its everyday tests
-#   full    and ThreadSanitizer and fuzzing (clang)
+# usage: install.sh build|package|test|full
+#   build     to build and run Baton        test   and its everyday tests
+#   package   and to make packages of it    full   and ThreadSanitizer, fuzzing (clang), packages in a chroot
 set -eu
 
 packages="gcc libc6-dev cmake ninja-build pkg-config
-    libnng-dev libmsgpack-dev libcjson-dev libyaml-dev libsqlite3-dev libpcre2-dev libcurl4-openssl-dev libstemmer-dev"
-tests="libcmocka-dev python3 binutils json-schema-test-suite nng-utils nanomsg-utils perl libnanomsg-raw-perl openssl systemd"
+    libnng-dev libmsgpack-dev libcjson-dev libyaml-dev libsqlite3-dev libpcre2-dev libcurl4-openssl-dev libstemmer-dev libmbedtls-dev lowdown"
+tests="libcmocka-dev python3 python3-jsonschema binutils json-schema-test-suite nng-utils nanomsg-utils perl libnanomsg-raw-perl openssl systemd abigail-tools mandoc"
 # For the models that tests talk to. Who has npm has node, too, and perhaps not from Debian, whose packages would not go with it.
 command -v npm >/dev/null || tests="$tests nodejs npm"
 clang="clang libclang-rt-14-dev clang-format llvm"
 
+package="dpkg-dev file binutils"
+chroot="debootstrap lintian mount util-linux git"
+
 case ${1:-build} in
 build) ;;
+package) packages="$packages $package" ;;
 test) packages="$packages $tests" ;;
-full) packages="$packages $tests $clang" ;;
+full) packages="$packages $package $tests $clang $chroot" ;;
 *)
-    echo "usage: install.sh build|test|full" >&2
+    echo "usage: install.sh build|package|test|full" >&2
     exit 2
     ;;
 esac

@@ -59,8 +59,8 @@ fi
 
 say "Building"
 sh "$here/install.sh" build
-(cd "$root" && cmake --preset release -DBATON_TESTS=OFF >&2)
-ninja -C "$root/build/release" --quiet batond baton baton-agent-files baton-agent-sql baton-agent-calc baton-agent-exec >&2
+(cd "$root" && cmake --preset release >&2)
+ninja -C "$root/build/release" --quiet >&2
 
 say "Starting"
 sed -e "s|@ROOTS@|\"$(dirname "$log")\"|" -e "s|@EXAMPLES@|$here/examples|" "$here/quickstart.yaml" >"$dir/baton.yaml"

@@ -11,10 +11,12 @@ enum {
     LIMIT_DEPTH = 16, /* nesting of any body */
     LIMIT_NODES = 200000,                 /* values in one body */
     LIMIT_RESULT_BYTES = 3 * 1024 * 1024, /* a result; the envelope takes the rest of a lane body */
-    LIMIT_PREVIEW_BYTES = 1024,           /* the part of a result that an event carries */
+    LIMIT_RESULT_HEAD_BYTES = 64, /* names and heads of a result's members: no part of the result */
+    LIMIT_PREVIEW_BYTES = 1024,   /* the part of a result that an event carries */
     LIMIT_TASK_BYTES = 8 * 1024,
-    LIMIT_ID_BYTES = 64,   /* stepId, agentId, skill, sessionId */
-    LIMIT_KEY_BYTES = 160, /* idempotency key: planId/revision/stepId */
+    LIMIT_STATE_BYTES = 64 * 1024, /* a plan's state: it goes to each of its later steps */
+    LIMIT_ID_BYTES = 64,           /* stepId, agentId, skill, sessionId */
+    LIMIT_KEY_BYTES = 160,         /* idempotency key: planId/revision/stepId */
     LIMIT_TOKEN_BYTES = 128,
     LIMIT_STEPS = 10000,      /* steps of one plan */
     LIMIT_EDGES = 100000,     /* dependencies of one plan */
@@ -23,8 +25,9 @@ enum {
     LIMIT_PLANS_OPEN = 20000, /* plans that are not final */
     LIMIT_AGENTS = 1024,
     LIMIT_INSTANCES = 1024,
-    LIMIT_CAPACITY = 64, /* lanes of one instance, without the control lane */
-    LIMIT_SKILLS = 64,   /* skills of one card */
+    LIMIT_CAPACITY = 64,   /* lanes of one instance, without the control lane */
+    LIMIT_SKILLS = 64,     /* skills of one card */
+    LIMIT_ARTIFACTS = 256, /* files of earlier results that one step is given */
     LIMIT_ATTEMPTS = 100,
     LIMIT_EVENTS_READ =
         1000 /* events of one events.read answer, which also ends at half a control body */

@@ -229,6 +229,17 @@ void registry_breaker_reset_agent(struct registry *r, uint32_t agent)
     }
 }
 
+void registry_breaker_forget_agent(struct registry *r, uint32_t agent)
+{
+    registry_breaker_reset_agent(r, agent);
+    for (uint32_t slot = 0; slot < r->n_slots; slot++) {
+        struct previous_incarnation *previous = &registry_instance_entries(r)[slot].previous;
+        if (previous->agent == agent) {
+            *previous = (struct previous_incarnation){.epoch = 0};
+        }
+    }
+}
+
 /* A broken pipe or process ends all attempts on it. Returns true when that failure was counted
  * already. */
 static bool already_counted(struct registry *r, uint32_t slot, enum err_class cls)

@@ -70,6 +70,9 @@ static void agent_unlink(struct registry *r, uint32_t slot)
     owner->instances--;
     if (owner->instances == 0) {
         owner->absent_since = r->now;
+        if (!owner->configured) {
+            registry_note_absence(r);
+        }
     }
 }
 

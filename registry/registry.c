@@ -68,6 +68,7 @@ struct registry *registry_init(void *mem, const struct registry_limits *lim)
     struct registry *r = mem;
     r->lim = *lim;
     r->epoch = lim->epoch_base;
+    r->absence = MSEC_NEVER;
     r->agent_mask = table_size(lim->agents) - 1;
     r->instance_mask = table_size(lim->instances) - 1;
     r->agents_at = (uint32_t)l.agents;
@@ -104,45 +105,128 @@ static struct str agent_id(const struct agent_entry *entry)
     return (struct str){entry->id, entry->id_len};
 }
 
-/* Returns the place of the id in the table, or the free place for it. */
-static uint32_t *agent_place(const struct registry *r, struct str id)
+static uint32_t agent_home(const struct registry *r, struct str id)
 {
-    uint32_t *table = registry_agent_table(r);
-    uint32_t at = (uint32_t)str_hash(id) & r->agent_mask;
+    return (uint32_t)str_hash(id) & r->agent_mask;
+}
+
+/* Returns the index in the table of the id, or of the free place for it. */
+static uint32_t agent_place(const struct registry *r, struct str id)
+{
+    const uint32_t *table = registry_agent_table(r);
+    uint32_t at = agent_home(r, id);
     while (table[at] != REGISTRY_NONE &&
            !str_eq(agent_id(&registry_agent_entries(r)[table[at]]), id)) {
         at = (at + 1) & r->agent_mask;
     }
-    return &table[at];
+    return at;
+}
+
+/* Backward-shift deletion, as for the ids of instances. */
+static void remove_agent_id(struct registry *r, struct str id)
+{
+    uint32_t *table = registry_agent_table(r);
+    uint32_t hole = agent_place(r, id);
+    for (uint32_t at = (hole + 1) & r->agent_mask; table[at] != REGISTRY_NONE;
+         at = (at + 1) & r->agent_mask) {
+        const uint32_t home = agent_home(r, agent_id(&registry_agent_entries(r)[table[at]]));
+        if (((at - home) & r->agent_mask) >= ((at - hole) & r->agent_mask)) {
+            table[hole] = table[at];
+            hole = at;
+        }
+    }
+    table[hole] = REGISTRY_NONE;
 }
 
 uint32_t registry_agent(const struct registry *r, struct str id)
 {
-    return *agent_place(r, id);
+    return registry_agent_table(r)[agent_place(r, id)];
+}
+
+/* The lowest, so that the same history gives the same indexes. REGISTRY_NONE when there is none. */
+static uint32_t free_agent(struct registry *r)
+{
+    if (r->n_known == r->n_agents) {
+        return r->n_agents < r->lim.agents ? r->n_agents++ : REGISTRY_NONE;
+    }
+    uint32_t agent = 0;
+    while (registry_agent_entries(r)[agent].id_len > 0) {
+        agent++;
+    }
+    return agent;
 }
 
 uint32_t registry_agent_add(struct registry *r, struct str id, msec now)
 {
-    uint32_t *place = agent_place(r, id);
-    if (*place != REGISTRY_NONE) {
-        return *place;
+    const uint32_t place = agent_place(r, id);
+    uint32_t agent = registry_agent_table(r)[place];
+    if (agent != REGISTRY_NONE || id.len == 0 || id.len > LIMIT_ID_BYTES) {
+        return agent;
     }
-    if (r->n_agents == r->lim.agents || id.len == 0 || id.len > LIMIT_ID_BYTES) {
+    agent = free_agent(r);
+    if (agent == REGISTRY_NONE) {
         return REGISTRY_NONE;
     }
-    struct agent_entry *entry = &registry_agent_entries(r)[r->n_agents];
+    struct agent_entry *entry = &registry_agent_entries(r)[agent];
     *entry = (struct agent_entry){.first = REGISTRY_NONE,
                                   .id_len = (uint32_t)id.len,
+                                  .generation = entry->generation + 1,
                                   .enabled = true,
                                   .absent_since = registry_advance_time(r, now)};
     memcpy(entry->id, id.ptr, id.len);
-    *place = r->n_agents;
-    return r->n_agents++;
+    registry_agent_table(r)[place] = agent;
+    r->n_known++;
+    registry_note_absence(r);
+    return agent;
+}
+
+void registry_agent_forget(struct registry *r, uint32_t agent)
+{
+    ASSERT(agent < r->n_agents);
+    struct agent_entry *entry = &registry_agent_entries(r)[agent];
+    ASSERT(entry->id_len > 0 && entry->instances == 0);
+    registry_breaker_forget_agent(r, agent);
+    remove_agent_id(r, agent_id(entry));
+    *entry = (struct agent_entry){
+        .first = REGISTRY_NONE, .generation = entry->generation, .absent_since = r->now};
+    r->n_known--;
+}
+
+msec registry_absence(const struct registry *r)
+{
+    return r->absence;
+}
+
+void registry_absence_set(struct registry *r, msec since)
+{
+    r->absence = since;
+}
+
+uint32_t registry_agent_configure(struct registry *r, struct str id, msec now)
+{
+    const msec absence = r->absence;
+    const uint32_t agent = registry_agent_add(r, id, now);
+    if (agent != REGISTRY_NONE) {
+        registry_agent_entries(r)[agent].configured = true;
+        r->absence = absence; /* nobody waits for it to be forgotten */
+    }
+    return agent;
 }
 
 uint32_t registry_agents(const struct registry *r)
 {
     return r->n_agents;
+}
+
+uint32_t registry_agents_known(const struct registry *r)
+{
+    return r->n_known;
+}
+
+uint32_t registry_agent_generation(const struct registry *r, uint32_t agent)
+{
+    ASSERT(agent < r->n_agents);
+    return registry_agent_entries(r)[agent].generation;
 }
 
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
@@ -152,10 +236,21 @@ struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
     return (struct agent_view){.id = agent_id(entry),
                                .card = entry->card,
                                .instances = entry->instances,
+                               .configured = entry->configured,
+                               .expected = entry->instances > 0 ||
+                                           (entry->configured && entry->failure_len == 0),
                                .enabled = entry->enabled,
                                .absent_since = entry->absent_since,
                                .failure = {entry->failure, entry->failure_len},
                                .breaker = registry_breaker_agent_view(r, agent)};
+}
+
+uint32_t registry_agent_expected(const struct registry *r, uint32_t from)
+{
+    while (from < r->n_agents && !registry_agent_view(r, from).expected) {
+        from++;
+    }
+    return from < r->n_agents ? from : REGISTRY_NONE;
 }
 
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card)

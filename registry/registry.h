@@ -61,10 +61,12 @@ struct breaker_view {
 
 /* ---- agents ---- */
 struct agent_view {
-    struct str id;
+    struct str id;               /* empty: no agent has this index now */
     const struct msg_card *card; /* NULL until registry_agent_card */
     uint32_t instances;          /* not DEAD */
-    bool enabled;                /* false: an operator took the agent out of service */
+    bool configured;             /* registry_agent_configure */
+    bool expected;      /* it has an instance, or its processes are started: a name to offer */
+    bool enabled;       /* false: an operator took the agent out of service */
     msec absent_since;  /* when the last instance left or the agent was added; MSEC_NEVER while one
                            is live */
     struct str failure; /* why none of its processes is started any more; empty = they are */
@@ -74,11 +76,27 @@ struct agent_view {
 
 /* Returns the agent with this id, or REGISTRY_NONE. */
 uint32_t registry_agent(const struct registry *r, struct str id);
-/* Returns the agent, added when it is new; the id is copied. REGISTRY_NONE when full, or when the
- * id is empty or over LIMIT_ID_BYTES. */
+/* Returns the agent, added when it is new, at the lowest free index; the id is copied.
+ * REGISTRY_NONE when full, or when the id is empty or over LIMIT_ID_BYTES. */
 uint32_t registry_agent_add(struct registry *r, struct str id, msec now);
-uint32_t registry_agents(const struct registry *r); /* agents are 0 .. n-1, never removed */
+/* Agents are among 0 .. n-1; an index whose agent was forgotten has an empty id. */
+uint32_t registry_agents(const struct registry *r);
+uint32_t registry_agents_known(const struct registry *r); /* indexes that have an agent */
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent);
+/* Returns the first agent from this index on that is expected; REGISTRY_NONE = none is. */
+uint32_t registry_agent_expected(const struct registry *r, uint32_t from);
+/* Counts how often the index was given to an agent: what others keep by index belongs to it only
+ * while this number is the same. */
+uint32_t registry_agent_generation(const struct registry *r, uint32_t agent);
+/* The same for an agent that the configuration names: it is never forgotten. */
+uint32_t registry_agent_configure(struct registry *r, struct str id, msec now);
+/* Returns since when some agent is absent that the owner has not looked at; MSEC_NEVER = none is.
+ * The owner forgets those that nobody needs, and sets when it wants to look again. */
+msec registry_absence(const struct registry *r);
+void registry_absence_set(struct registry *r, msec since);
+/* Frees the index of an agent without instances; another agent may get it. The caller has nothing
+ * that names the index any more. */
+void registry_agent_forget(struct registry *r, uint32_t agent);
 /* Sets the card, which is borrowed and must live until it is replaced. */
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card);
 /* Enabling also closes the agent's breakers, because an operator overrides past failures. */

@@ -14,11 +14,13 @@
 
 struct agent_entry {
     char id[LIMIT_ID_BYTES];
-    uint32_t id_len;
+    uint32_t id_len;       /* 0 = the index is free */
+    uint32_t generation;   /* how often the index was given */
     uint32_t instances;    /* live ones */
     uint32_t first;        /* of the list of its instances, newest first */
     uint32_t n_not_closed; /* instances whose breaker is not CLOSED */
     bool enabled;
+    bool configured;
     const struct msg_card *card;
     msec absent_since;
     uint32_t failure_len;
@@ -66,10 +68,12 @@ enum { BREAKER_LEVELS = 32, BREAKER_PROBES = BREAKER_LEVELS, BREAKER_LISTS };
 
 struct registry {
     struct registry_limits lim;
-    msec now;       /* the latest time seen; it never goes back */
-    uint64_t epoch; /* the last one given */
-    uint32_t n_agents;
-    uint32_t n_slots; /* slots ever used */
+    msec now;          /* the latest time seen; it never goes back */
+    uint64_t epoch;    /* the last one given */
+    uint32_t n_agents; /* indexes ever used */
+    uint32_t n_known;  /* those that have an agent */
+    msec absence;      /* registry_absence */
+    uint32_t n_slots;  /* slots ever used */
     uint32_t oldest[HEALTH_COUNT];
     uint32_t newest[HEALTH_COUNT];
     uint32_t agent_mask; /* size of the table - 1 */
@@ -126,6 +130,12 @@ static inline uint64_t registry_advance_time(struct registry *r, msec now)
  * flag. */
 uint32_t registry_count_bits(uint64_t v);
 
+/* An agent has no instance from now on. */
+static inline void registry_note_absence(struct registry *r)
+{
+    r->absence = r->absence < r->now ? r->absence : r->now;
+}
+
 /* breakers.c */
 void registry_breakers_init(struct registry *r);
 bool registry_breaker_allows(const struct registry *r, uint32_t slot);
@@ -137,6 +147,8 @@ void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane)
 /* Ends the incarnation in the slot, which is still linked to its agent. */
 void registry_breaker_end_incarnation(struct registry *r, uint32_t slot);
 void registry_breaker_reset_agent(struct registry *r, uint32_t agent);
+/* The agent has no instance; results of its last incarnations count for nobody. */
+void registry_breaker_forget_agent(struct registry *r, uint32_t agent);
 msec registry_breaker_deadline(const struct registry *r);
 
 /* Moves the entry to the end of its new health's list (HEALTH_DEAD: to none), last seen at r->now.

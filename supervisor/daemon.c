@@ -12,12 +12,15 @@
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
 #include "supervisor/api/api.h"
+#include "supervisor/api/shown.h"
+#include "supervisor/artifacts/sweep.h"
 #include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/lanes.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
+#include "supervisor/stop.h"
 
 enum {
     CANARY_PERIOD_MS = 1000,
@@ -25,8 +28,8 @@ enum {
     CANARY_DEAD_MS = 4000,
     WAIT_MAX_MS = 1000,
     SETTLED_MS = 60000,
-    FAREWELL_MS = 50,
-    FAREWELL_WAIT_MS = 20
+    FAREWELL_WAIT_MS = 20,
+    CHANGES_LOGGED = 64
 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
 
@@ -37,12 +40,11 @@ struct daemon {
     struct link *link;
     struct engine *engine;
     struct api *api;
+    struct sweep *sweep;
     struct processes processes;
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
-    msec stop_deadline;   /* MSEC_NEVER = not stopping */
-    msec stop_begun;
-    bool stop_now;     /* a second signal */
+    struct stop stop;
     msec wedged_since; /* the canary has been late since then; 0 = it is not */
     bool settled;      /* up long enough to count as having survived its recoveries */
 };
@@ -62,19 +64,38 @@ static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
     return *ret_fd >= 0 ? BT_OK : err_errno(err, errno, "signalfd");
 }
 
+/* The turn that waits for the plan, and the plan's files. */
+static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan *p,
+                                  const struct record *rec, struct str summary, size_t not_done,
+                                  struct bt_error *err)
+{
+    struct uuid id;
+
+    if (p->job == NULL && uuid_parse(str_from(p->id), &id)) {
+        sweep_plan_ended(engine_hooks(engine)->sweep, id);
+    }
+    return conversation_plan_ended(engine, p, rec, summary, not_done, err);
+}
+
 /* What the engine calls upward, room by room. */
-static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api)
+static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, struct sweep *sweep,
+                                    struct reload *reload)
 {
     return (struct engine_hooks){
+        .reload_of = reload,
+        .reload = reload_config,
+        .sweep = sweep,
         .dispatch = dispatch,
         .on_lane_event = lanes_on_link,
         .perform = dispatch_perform,
+        .step_task = dispatch_step_task,
         .on_attempt_over = dispatch_on_attempt_over,
         .on_job_record = job_on_record,
         .on_job_command = job_on_command,
         .settle = jobs_cycle,
         .jobs_recovered = jobs_find,
-        .plan_ended = conversation_plan_ended,
+        .plan_ended = on_plan_ended,
+        .review_shown = review_shown,
         .turns_recovered = conversation_recover,
         .api = api,
         .on_request = api_on_request,
@@ -103,7 +124,10 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = api_new(&d->api, err);
     }
     if (code == BT_OK) {
-        hooks = hooks_of(dispatch, d->api);
+        code = sweep_new(&d->opt->artifacts, d->engine, &d->sweep, err);
+    }
+    if (code == BT_OK) {
+        hooks = hooks_of(dispatch, d->api, d->sweep, d->opt->reload);
         engine_set_hooks(d->engine, &hooks);
     }
     return code;
@@ -150,8 +174,8 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
     for (size_t i = 0; i < d->opt->n_agent_ids; i++) {
-        (void)registry_agent_add(engine_registry(d->engine), str_from(d->opt->agent_ids[i]),
-                                 engine_now(d->engine));
+        (void)registry_agent_configure(engine_registry(d->engine), str_from(d->opt->agent_ids[i]),
+                                       engine_now(d->engine));
     }
     processes_hold_back(&d->processes);
     code = engine_recover(d->engine, &recovered, err);
@@ -192,16 +216,17 @@ static enum bt_code announce(struct daemon *d, struct bt_error *err)
     return code;
 }
 
-static void begin_stop(struct daemon *d, const char *why)
+static void begin_stop(struct daemon *d, const char *why, msec grace_ms)
 {
     struct bt_error err;
 
+    if (!stop_ask(&d->stop, grace_ms, engine_now(d->engine))) {
+        return;
+    }
     log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why,
-             (unsigned long long)d->opt->shutdown_grace_ms);
+             (unsigned long long)grace_ms);
     notify_service_manager("STOPPING=1\nSTATUS=draining");
     engine_drain(d->engine);
-    d->stop_begun = engine_now(d->engine);
-    d->stop_deadline = engine_now(d->engine) + d->opt->shutdown_grace_ms;
     for (uint32_t i = 0; i < registry_instances(engine_registry(d->engine)); i++) {
         struct instance_view view;
         struct core_event drain = {
@@ -217,7 +242,24 @@ static void begin_stop(struct daemon *d, const char *why)
     if (engine_system_record(d->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
         engine_fail(d->engine, &err);
     }
-    spawn_stop_all(d->spawn, d->opt->shutdown_grace_ms, engine_now(d->engine));
+    spawn_stop_all(d->spawn, grace_ms, engine_now(d->engine));
+}
+
+/* SIGHUP: as supervisor.reload; what needs a restart is logged. */
+static void reload_on_signal(struct daemon *d)
+{
+    struct msg_setting_change changes[CHANGES_LOGGED];
+    struct bt_error err;
+    uint32_t n = 0;
+
+    if (reload_config(d->engine, STR_LIT(""), false, changes, CHANGES_LOGGED, &n, &err) != BT_OK) {
+        log_err("supervisor.hup", "%s; nothing was changed", err.msg);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        log_info("supervisor.hup", "setting=%.*s %s", STR_ARG(changes[i].key),
+                 changes[i].live ? "applied" : "needs a restart");
+    }
 }
 
 static void signal_cycle(struct daemon *d)
@@ -226,15 +268,16 @@ static void signal_cycle(struct daemon *d)
 
     while (read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP) {
-            log_info("supervisor.hup", "configuration is read at start only");
-        } else if (d->stop_deadline != MSEC_NEVER) {
-            d->stop_now = true;
+            reload_on_signal(d);
+        } else if (d->stop.asked) {
+            d->stop.at_once = true;
         } else {
-            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM",
+                       d->opt->shutdown_grace_ms);
         }
     }
-    if (api_stop_asked(d->api) && d->stop_deadline == MSEC_NEVER) {
-        begin_stop(d, "supervisor.drain");
+    if (api_stop_asked(d->api)) {
+        begin_stop(d, "supervisor.drain", api_stop_grace(d->api, d->opt->shutdown_grace_ms));
     }
 }
 
@@ -251,15 +294,7 @@ static uint32_t outstanding(const struct daemon *d)
 
 static bool is_over(const struct daemon *d)
 {
-    if (d->stop_deadline == MSEC_NEVER) {
-        return false;
-    }
-    if (!d->stop_now && engine_now(d->engine) - d->stop_begun < FAREWELL_MS) {
-        return false; /* the answer to supervisor.drain and the last events are still on their way
-                         out of the transport */
-    }
-    return d->stop_now || (spawn_is_idle(d->spawn) &&
-                           (outstanding(d) == 0 || engine_now(d->engine) >= d->stop_deadline));
+    return stop_is_over(&d->stop, !spawn_is_idle(d->spawn), outstanding(d), engine_now(d->engine));
 }
 
 /* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine.
@@ -293,6 +328,9 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     signal_cycle(d);
     settle(d);
     code = engine_end(d->engine, err);
+    if (code == BT_OK) {
+        sweep_cycle(d->sweep);
+    }
     registered = api_take_registered(d->api, &n_registered);
     for (uint32_t i = 0; i < n_registered; i++) {
         char id[UUID_TEXT_LEN + 1];
@@ -309,10 +347,10 @@ static void wait_for_work(struct daemon *d)
     msec timeout;
 
     due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
+    due = sweep_deadline(d->sweep) < due ? sweep_deadline(d->sweep) : due;
     timeout = due <= now ? 0 : due - now;
     timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
-    timeout =
-        d->stop_deadline != MSEC_NEVER && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
+    timeout = d->stop.asked && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
     for (int i = 0; i < WATCH_COUNT; i++) {
         d->watch[i].revents = 0;
     }
@@ -366,7 +404,6 @@ int daemon_run(const struct daemon_options *opt, char **argv)
 
     if (d != NULL) {
         d->opt = opt;
-        d->stop_deadline = MSEC_NEVER;
         d->instance = uuid_new();
         code = open_all(d, &err);
     }
@@ -383,7 +420,7 @@ int daemon_run(const struct daemon_options *opt, char **argv)
     while (!is_over(d)) {
         wait_for_work(d);
         if (cycle(d, &err) != BT_OK) {
-            /* What the last commit did is unknown: only the journal can tell, so stop and be
+            /* The outcome of the last commit is unknown: only the journal has it, so stop and be
              * started again. */
             log_err("supervisor.journal",
                     "%s; stopping: what the last commit did is read again at the next start",

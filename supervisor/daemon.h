@@ -8,8 +8,10 @@
 #ifndef SUPERVISOR_DAEMON_H
 #define SUPERVISOR_DAEMON_H
 
+#include "supervisor/artifacts/sweep.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/processes.h"
+#include "supervisor/reload.h"
 #include "supervisor/spawn/spawn.h"
 
 struct daemon_options {
@@ -20,9 +22,11 @@ struct daemon_options {
     size_t n_agent_ids;
     const struct held_back *held_back; /* agents of these that are not started */
     size_t n_held_back;
+    struct sweep_options artifacts;
     uint64_t ballast_bytes;
     uint32_t inbox; /* messages between the transport's threads and the loop */
     msec shutdown_grace_ms;
+    struct reload *reload;
     int ready_fd; /* gets "ready\n" when requests are served; -1 = none */
 };
 

@@ -7,14 +7,19 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "protocol/artifact/artifact.h"
 #include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
 #include "protocol/client/state.h"
 #include "supervisor/children.h"
 #include "supervisor/config/config.h"
 #include "supervisor/daemon.h"
+#include "supervisor/reload.h"
 #include "supervisor/spawn/spawner.h"
 
 enum { BALLAST_BYTES = 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
+/* A uri of plan and file, each byte as %XX, stays below its cap. */
+enum { ARTIFACT_ROOT_MAX = 512 };
 
 static const char usage[] =
     "usage: batond [options]\n"
@@ -117,54 +122,38 @@ static int parse(int argc, char **argv, struct arguments *a)
     return -1;
 }
 
-/* The schema of the configuration has checked the name. */
-static struct synthesis_choice synthesis_of(const char *name)
+/* The directory of the files of results, in *path; NULL when no uri could name it. */
+static const char *artifact_root(const struct config *c, struct buf *path)
 {
-    struct synthesis_choice choice = plan_defaults_builtin().synthesis;
+    size_t n = strlen(c->state_dir);
 
-    (void)synthesis_choice_named(str_from(name), &choice);
-    return choice;
+    while (n > 1 && c->state_dir[n - 1] == '/') {
+        n--;
+    }
+    buf_add(path, c->state_dir, n);
+    buf_add_cstr(path, "/" ARTIFACT_DIR);
+    if (path->bad == BT_OK && utf8_valid((const char *)path->at, path->len)) {
+        return buf_cstr(path);
+    }
+    log_warn("artifacts.off",
+             "agents cannot write artifacts: the path of the state directory is not UTF-8, or has "
+             "more than %d bytes",
+             ARTIFACT_ROOT_MAX);
+    return NULL;
 }
 
-static struct plan_defaults defaults_of(const struct config_policy *p)
+static int run(const struct config_request *request, const struct config *c, const char *artifacts,
+               const char *token, int ready_fd, char **argv)
 {
-    return (struct plan_defaults){
-        .step = {.max_retries = p->max_retries,
-                 .backoff = p->backoff,
-                 .timeout_ms = p->step_timeout_ms,
-                 .idle_ms = p->idle_timeout_ms,
-                 .queue_timeout_ms = p->queue_timeout_ms,
-                 .limit_ms = p->step_limit_ms,
-                 .approval_timeout_ms = p->approval_timeout_ms,
-                 .check_timeout_ms = p->check_timeout_ms,
-                 .on_failure = p->on_failure,
-                 .on_verify = p->on_verify,
-                 .effects = EFFECTS_IDEMPOTENT},
-        .plan_timeout_ms = p->plan_timeout_ms,
-        .max_concurrency = p->max_concurrency,
-        .context_budget = p->context_budget_bytes,
-        .context_result = p->context_result_bytes,
-        .max_fallbacks = p->max_fallbacks,
-        .max_handoffs = p->max_handoffs,
-        .replan = {.max_step = p->replan.max_step,
-                   .max_total = p->replan.max_total,
-                   .cooldown_ms = p->replan.cooldown_ms,
-                   .timeout_ms = p->replan.timeout_ms},
-        .planner_timeout_ms = p->planner_timeout_ms,
-        .on_invalid = p->on_invalid,
-        .synthesis = synthesis_of(p->synthesis),
-    };
-}
-
-static int run(const struct config *c, const char *token, int ready_fd, char **argv)
-{
+    struct reload reload = {.request = request, .started = c, .live = c};
     struct daemon_options opt = {
         .engine = {.token = str_from(token),
                    .state_dir = c->state_dir,
+                   .artifact_root = artifacts,
                    .control_url = c->listen_control,
                    .events_url = c->listen_events,
                    .durability = c->durability,
-                   .defaults = defaults_of(&c->policy),
+                   .defaults = reload_defaults(&c->policy),
                    .planner = c->planner,
                    .heartbeat_ms = c->policy.heartbeat_ms,
                    .lease_ms = c->policy.lease_ms,
@@ -180,10 +169,14 @@ static int run(const struct config *c, const char *token, int ready_fd, char **a
                    .breaker_cooldown_ms = c->policy.breaker.cooldown_ms,
                    .breaker_cooldown_max_ms = c->policy.breaker.cooldown_max_ms,
                    .result_max = c->limits.max_result_bytes},
+        .artifacts = {.root = artifacts,
+                      .keep_ms = c->artifacts.keep_ms,
+                      .max_bytes = c->artifacts.max_bytes},
         .inbox = c->limits.inbox,
         .ballast_bytes = BALLAST_BYTES,
         .shutdown_grace_ms = c->policy.shutdown_grace_ms,
         .ready_fd = ready_fd,
+        .reload = &reload,
     };
     struct bt_error err;
 
@@ -201,6 +194,7 @@ int main(int argc, char **argv)
     char token[STATE_TOKEN_LEN + 1];
     struct bt_error err;
     struct buf notes;
+    struct buf root;
     int exit_code;
 
     if (argc > 1 && strcmp(argv[1], "--spawner") == 0) {
@@ -218,9 +212,13 @@ int main(int argc, char **argv)
     buf_init(&notes, NOTES_MAX);
     exit_code = config_load(&a.request, &config, &notes, &err) == BT_OK ? -1 : EXIT_USAGE;
     (void)fputs(buf_cstr(&notes), stderr);
+    if (exit_code >=
+        0) { /* the notes have every problem; an error of another kind is only in err */
+        (void)fprintf(stderr, "batond: %s\n",
+                      notes.len > 0 ? "not started: the configuration is refused" : err.msg);
+    }
     buf_done(&notes);
     if (exit_code >= 0) {
-        (void)fprintf(stderr, "batond: %s\n", err.msg);
         return exit_code;
     }
     log_setup(config->log.level, NULL, NULL);
@@ -231,7 +229,8 @@ int main(int argc, char **argv)
         log_err("supervisor.start", "%s", err.msg);
         return EXIT_FAILURE_TO_START;
     }
-    exit_code = run(config, token, a.ready_fd, argv);
+    buf_init(&root, ARTIFACT_ROOT_MAX);
+    exit_code = run(&a.request, config, artifact_root(config, &root), token, a.ready_fd, argv);
     (void)fflush(NULL);
     _exit(exit_code); /* sockets are never closed under traffic: the process just ends */
 }

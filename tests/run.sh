@@ -1,20 +1,24 @@
 #!/bin/sh
-# Installs what the tests need, builds, runs every test. The last lines are ctest's own.
+# Installs what the tests need, builds, runs every test. The last lines are ctest's own, then how long each part took.
 # usage: sh tests/run.sh [--fast] [-R REGEX]
-#   --fast     only the everyday build (ASan and UBSan): no ThreadSanitizer, no fuzzing, no release build
-#   -R REGEX   only the tests whose name matches; implies --fast
+#   --fast     only the everyday build (ASan and UBSan), and of its tests none with the label slow or package
+#   -R REGEX   only the tests of the everyday build whose name matches
 set -eu
 cd "$(dirname "$0")/.."
 exec </dev/null
 
 fast=
+everyday=
 regex=
 while [ $# -gt 0 ]; do
     case $1 in
-    --fast) fast=yes ;;
+    --fast)
+        everyday=yes
+        fast=yes
+        ;;
     -R)
         regex=${2:?-R needs a regular expression}
-        fast=yes
+        everyday=yes
         shift
         ;;
     *)
@@ -25,7 +29,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-sh deploy/install.sh "$([ -n "$fast" ] && echo test || echo full)"
+sh deploy/install.sh "$([ -n "$everyday" ] && echo test || echo full)"
 
 jobs=$(nproc 2>/dev/null || echo 2)
 failed=
@@ -42,6 +46,20 @@ fi
 
 headline() {
     printf '\n== %s\n' "$*"
+}
+
+# A part begins; how long the one before it took is noted.
+began=$(date +%s)
+part="preparation"
+part_began=$began
+times=
+part() {
+    now=$(date +%s)
+    times="$times$(printf '%6d s  %s' $((now - part_began)) "$part")
+"
+    part=$*
+    part_began=$now
+    headline "$part"
 }
 
 # Configures and builds a preset: all of it, or what the tests of a selection (ctest arguments) need.
@@ -64,7 +82,7 @@ build() {
 extra() {
     preset=$1
     shift
-    headline "preset $preset: ctest $*"
+    part "preset $preset: ctest $*"
     if ! build "$preset" "$@" || ! $run ctest --preset "$preset" --no-tests=error -j "$jobs" "$@"; then
         failed="$failed $preset"
     fi
@@ -81,31 +99,41 @@ tsan_works() {
 
 mkdir -p build
 sh tests/peers/install.sh build/peers || headline "tests against models from npm: SKIPPED, see above"
-if [ -z "$fast" ]; then
-    headline "preset release: build"
+if [ -z "$everyday" ]; then
+    part "preset release: build"
     build release || failed="$failed release"
-    headline "quickstart on the small log"
+    sh tests/lint/manual.sh build/release/man build/release/bin/baton || failed="$failed manual"
+    part "quickstart on the small log"
     if ! sh deploy/quickstart.sh deploy/examples/dpkg.log; then
         failed="$failed quickstart"
     fi
+    part "bounded memory: large tables on the release build"
+    BATON_BIN=$PWD/build/release/bin python3 tests/e2e/test_artifacts.py Bundled || failed="$failed memory"
     if tsan_works >/dev/null 2>&1; then
         extra tsan -R 'test_(link|sdk)'
     else
         headline "preset tsan: SKIPPED, ThreadSanitizer does not run on this kernel"
     fi
     extra fuzz -L fuzz
-    headline "mutants: each must turn a test red"
+    part "mutants: each must turn a test red"
     sh tests/mutants/run.sh || failed="$failed mutants"
 fi
 
-headline "preset dev: build"
+part "preset dev: build"
 build dev
 if [ -n "$failed" ]; then
     headline "FAILED before the main run, see above:$failed"
 fi
-headline "preset dev: every test"
+part "preset dev: tests"
 status=0
-$run ctest --test-dir build/dev --no-tests=error ${regex:+-R "$regex"} || status=$?
+set -- --no-tests=error
+[ -z "$fast" ] || set -- "$@" -LE '^(slow|package)$'
+[ -z "$regex" ] || set -- "$@" -R "$regex"
+# With --fast one more than there are processors: most tests of whole daemons wait. Those that measure run alone
+# (RUN_SERIAL). In the full run each has the machine to itself.
+$run ctest --test-dir build/dev -j "$([ -n "$fast" ] && echo $((jobs + 1)) || echo 1)" "$@" || status=$?
+part "times"
+printf '%s%6d s  in all\n' "$times" $((now - began))
 if [ -n "$failed" ] && [ "$status" -eq 0 ]; then
     status=1
 fi

@@ -37,97 +37,60 @@ static void civil_from(int64_t days, int64_t *y, int64_t *m, int64_t *d)
 
 static int64_t month_days(int64_t y, int64_t m)
 {
-    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-
-    return days[m - 1] + (m == 2 && leap);
+    return cell_date_month_days((int)y, (int)m);
 }
 
-/* Reads n digits at *p; -1 when they are not digits. */
-static int64_t digits(const char **p, int n)
+struct date date_of(const struct cell_date *d)
 {
-    int64_t v = 0;
+    int64_t day = (int64_t)d->hour * 3600 + d->minute * 60 + d->second;
 
-    for (int i = 0; i < n; i++) {
-        if ((*p)[i] < '0' || (*p)[i] > '9') {
-            return -1;
-        }
-        v = v * 10 + ((*p)[i] - '0');
-    }
-    *p += n;
-    return v;
-}
-
-static bool skip(const char **p, char c)
-{
-    if (**p != c) {
-        return false;
-    }
-    (*p)++;
-    return true;
-}
-
-/* Reads "Z", "+02:00", "-0530" or nothing. */
-static bool zone(const char **p, int64_t *ret_offset)
-{
-    int64_t sign = **p == '-' ? -1 : 1;
-    int64_t h;
-    int64_t m;
-
-    *ret_offset = 0;
-    if (**p == 0 || skip(p, 'Z')) {
-        return true;
-    }
-    if (**p != '+' && **p != '-') {
-        return false;
-    }
-    (*p)++;
-    h = digits(p, 2);
-    (void)skip(p, ':');
-    m = digits(p, 2);
-    *ret_offset = sign * (h * 3600 + m * 60);
-    return h >= 0 && h <= 14 && m >= 0 && m <= 59;
-}
-
-static bool time_of_day(const char **p, int64_t *ret_seconds)
-{
-    int64_t h = digits(p, 2);
-    int64_t m = skip(p, ':') ? digits(p, 2) : -1;
-    int64_t s = skip(p, ':') ? digits(p, 2) : 0;
-    int64_t offset;
-
-    if (skip(p, '.')) {
-        while (**p >= '0' && **p <= '9') {
-            (*p)++;
-        }
-    }
-    if (h < 0 || h > 23 || m < 0 || m > 59 || s < 0 || s > 59 || !zone(p, &offset)) {
-        return false;
-    }
-    *ret_seconds = h * 3600 + m * 60 + s - offset;
-    return true;
+    return (struct date){.seconds = days_from(d->year, d->month, d->day) * DAY_S + day -
+                                    (int64_t)d->offset_minutes * 60,
+                         .has_time = d->has_time};
 }
 
 enum bt_code date_parse(const char *text, struct date *ret, struct bt_error *err)
 {
-    const char *p = text;
-    int64_t y = digits(&p, 4);
-    int64_t m = y >= 0 && skip(&p, '-') ? digits(&p, 2) : -1;
-    int64_t d = m >= 0 && skip(&p, '-') ? digits(&p, 2) : -1;
-    int64_t seconds = 0;
-    bool has_time = false;
-    bool ok = y >= 1 && m >= 1 && m <= 12 && d >= 1 && d <= month_days(y, m);
+    struct cell_date d;
 
-    if (ok && (skip(&p, 'T') || skip(&p, ' '))) {
-        has_time = true;
-        ok = time_of_day(&p, &seconds);
-    }
-    if (!ok || *p != 0) {
+    if (!cell_date_read(str_from(text), &d)) {
         return err_set(err, BT_INVALID,
                        "'%.40s': expected a date such as 2026-11-21 or 2026-11-21T03:53:00Z", text);
     }
-    *ret = (struct date){days_from(y, m, d) * DAY_S + seconds, has_time};
+    *ret = date_of(&d);
     return BT_OK;
+}
+
+/* ISO 8601: the week belongs to the year of its Thursday; week 1 is that of the first Thursday. */
+static void week_label(const struct cell_date *d, char *ret, size_t size)
+{
+    int64_t day = days_from(d->year, d->month, d->day);
+    int64_t weekday = ((day + 3) % 7 + 7) % 7; /* Monday = 0; 1970-01-01 was a Thursday */
+    int64_t thursday = day - weekday + 3;
+    int64_t y;
+    int64_t m;
+    int64_t of_month;
+
+    civil_from(thursday, &y, &m, &of_month);
+    (void)snprintf(ret, size, "%04d-W%02d", (int)y, (int)((thursday - days_from(y, 1, 1)) / 7 + 1));
+}
+
+bool date_bucket(const struct cell_date *d, const char *per, char ret[DATE_BUCKET])
+{
+    if (strcmp(per, "day") == 0) {
+        (void)snprintf(ret, DATE_BUCKET, "%04d-%02d-%02d", d->year, d->month, d->day);
+    } else if (strcmp(per, "week") == 0) {
+        week_label(d, ret, DATE_BUCKET);
+    } else if (strcmp(per, "month") == 0) {
+        (void)snprintf(ret, DATE_BUCKET, "%04d-%02d", d->year, d->month);
+    } else if (strcmp(per, "quarter") == 0) {
+        (void)snprintf(ret, DATE_BUCKET, "%04d-Q%d", d->year, (d->month + 2) / 3);
+    } else if (strcmp(per, "year") == 0) {
+        (void)snprintf(ret, DATE_BUCKET, "%04d", d->year);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static int64_t day_of(struct date d, int64_t *ret_rest)

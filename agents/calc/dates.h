@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "agents/cells/cell_date.h"
 #include "protocol/base/err.h"
 
 struct date {
@@ -13,6 +14,15 @@ struct date {
 
 enum { DATE_TEXT = 40 };
 
+/* The moment of a date; without an offset it is UTC. A fraction is dropped. */
+struct date date_of(const struct cell_date *d);
+enum { DATE_BUCKET = 16 };
+/*
+ * The label of the day, ISO week, month, quarter or year that a date lies in: 2026-11-21, 2026-W47,
+ * 2026-11, 2026-Q4, 2026. It is the calendar of the value: UTC, or its own offset when it has one.
+ * False for another word. Within one unit the labels sort as the dates do.
+ */
+bool date_bucket(const struct cell_date *d, const char *per, char ret[DATE_BUCKET]);
 /* Parses "2026-11-21", "2026-11-21T03:53:00Z", "2026-11-21 03:53", with a fraction (dropped) or an
  * offset (+02:00). Years 1 to 9999. */
 BT_MUST_CHECK enum bt_code date_parse(const char *text, struct date *ret, struct bt_error *err);

@@ -217,8 +217,9 @@ static enum bt_code sign(struct parser *p, double *ret)
     bool negative = false;
     enum bt_code code;
 
-    if (++p->depth > EXPR_DEPTH_MAX) {
-        return fail(p, "nested too deeply");
+    /* Every level comes here; the outermost is none. */
+    if (++p->depth > EXPR_DEPTH_MAX + 1) {
+        return fail(p, "nested more than 64 levels deep");
     }
     while (true) {
         if (take(p, '-')) {
@@ -264,12 +265,8 @@ static enum bt_code product(struct parser *p, double *ret)
 
 static enum bt_code sum(struct parser *p, double *ret)
 {
-    enum bt_code code;
+    enum bt_code code = product(p, ret);
 
-    if (++p->depth > EXPR_DEPTH_MAX) {
-        return fail(p, "nested too deeply");
-    }
-    code = product(p, ret);
     while (code == BT_OK) {
         bool minus;
         double right;
@@ -284,7 +281,6 @@ static enum bt_code sum(struct parser *p, double *ret)
             *ret = minus ? *ret - right : *ret + right;
         }
     }
-    p->depth--;
     return code;
 }
 

@@ -65,17 +65,21 @@ double values_mean(const struct values *v)
 double values_stdev(const struct values *v)
 {
     double mean = values_mean(v);
+    double scale = 0.0; /* keeps the squares of large and of tiny distances finite */
     double squares = 0.0;
 
     for (size_t i = 0; i < v->n; i++) {
-        squares += (v->at[i] - mean) * (v->at[i] - mean);
+        scale = fmax(scale, fabs(v->at[i] - mean));
     }
-    return v->n < 2 ? 0.0 : sqrt(squares / (double)(v->n - 1));
+    for (size_t i = 0; i < v->n && scale > 0.0; i++) {
+        squares += (v->at[i] - mean) / scale * ((v->at[i] - mean) / scale);
+    }
+    return v->n < 2 ? 0.0 : scale * sqrt(squares / (double)(v->n - 1));
 }
 
 double percentile(const struct values *sorted, double p)
 {
-    double place = p / 100.0 * (double)(sorted->n - 1);
+    double place = p * (double)(sorted->n - 1) / 100.0;
     size_t below = (size_t)floor(place);
     double part = place - (double)below;
 

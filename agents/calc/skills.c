@@ -7,6 +7,10 @@
     "\"description\":\"rows: {columns, rows}, a list of objects, a map, or CSV text; when "        \
     "missing, the result of the step before\","
 #define ROWS ROWS_SAYS "\"x-baton-fill\":\"previous\""
+#define TYPES                                                                                      \
+    "\"types\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"               \
+    "\"description\":\"column: text, integer, real, boolean or date, instead of the type that is " \
+    "found\"},"
 #define NUMBERS ROWS_SAYS "\"x-baton-fill\":\"numbers or previous\""
 
 const struct bt_skill calc_skills[] = {
@@ -37,7 +41,7 @@ const struct bt_skill calc_skills[] = {
                   "distribution"),
      .examples = LIST("compute the average and the median of the durations",
                       "statistics of the column size"),
-     .input_schema = "{\"type\":\"object\",\"properties\":{\"values\":{" NUMBERS "},"
+     .input_schema = "{\"type\":\"object\",\"properties\":{" TYPES "\"values\":{" NUMBERS "},"
                      "\"field\":{\"type\":\"string\",\"description\":\"the column; missing = the "
                      "last column of "
                      "numbers\"}}}",
@@ -49,7 +53,7 @@ const struct bt_skill calc_skills[] = {
      .tags = LIST("shares", "percent", "percentage", "proportion", "ratio", "fraction"),
      .examples = LIST("compute the share of each day in per cent",
                       "what percentage does each package have"),
-     .input_schema = "{\"type\":\"object\",\"properties\":{\"values\":{" ROWS "},"
+     .input_schema = "{\"type\":\"object\",\"properties\":{" TYPES "\"values\":{" ROWS "},"
                      "\"label\":{\"type\":\"string\",\"description\":\"the column of names\"},"
                      "\"value\":{\"type\":\"string\",\"description\":\"the column of numbers\"}}}",
      .effects = "none",
@@ -62,7 +66,7 @@ const struct bt_skill calc_skills[] = {
      .tags = LIST("count", "frequency", "histogram", "group", "tally", "most", "top"),
      .examples = LIST("count the rows by status", "count which packages occur most often"),
      .input_schema =
-         "{\"type\":\"object\",\"properties\":{\"items\":{" ROWS "},"
+         "{\"type\":\"object\",\"properties\":{" TYPES "\"items\":{" ROWS "},"
          "\"field\":{\"type\":\"string\",\"description\":\"the column; missing = the first\"},"
          "\"pattern\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"regular expression "
          "for lines of "
@@ -102,12 +106,70 @@ const struct bt_skill calc_skills[] = {
      .tags = LIST("report", "busiest", "maximum", "most", "peak", "highest", "largest", "day"),
      .examples =
          LIST("report the busiest day", "which hour is the peak", "report the highest count"),
-     .input_schema = "{\"type\":\"object\",\"properties\":{\"counts\":{" ROWS "},"
+     .input_schema = "{\"type\":\"object\",\"properties\":{" TYPES "\"counts\":{" ROWS "},"
                      "\"value\":{\"type\":\"string\",\"description\":\"the column of numbers\"},"
                      "\"rows\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"rows to show; "
                      "31 by default\"}}}",
      .effects = "none",
      .run = calc_busiest},
+    {.id = "sort",
+     .name = "Sort rows",
+     .description = "Sorts rows by one or more columns, ascending or descending; equal rows keep "
+                    "their order, empty cells come last.",
+     .tags = LIST("sort", "order", "ascending", "descending", "rank"),
+     .examples = LIST("sort the rows by amount, descending", "order the rows by name"),
+     .input_schema =
+         "{\"type\":\"object\",\"required\":[\"by\"],\"properties\":{" TYPES "\"values\":{" ROWS
+         "},"
+         "\"by\":{\"description\":\"a column, {field, order: asc or desc, per: day, week, month, "
+         "quarter or year}, or a list of them\"},"
+         "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"get only the first rows; "
+         "the result states that it is not whole\"}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"rowCount\"]}",
+     .effects = "none",
+     .run = calc_sort},
+    {.id = "group",
+     .name = "Group rows",
+     .description =
+         "Groups rows by columns, or by the day, week, month, quarter or year of a date, and "
+         "aggregates each group: count, sum, min, max, mean, median, percentile. Integers are "
+         "exact.",
+     .tags = LIST("group", "aggregate", "subtotal", "pivot", "sum", "quarter", "week"),
+     .examples =
+         LIST("group the rows by region and sum the amounts", "aggregate the sales by quarter"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{" TYPES "\"values\":{" ROWS "},"
+         "\"by\":{\"description\":\"a column, {field, per: day, week, month, quarter or year, "
+         "order}, or a list of them; missing = one group\"},"
+         "\"calculate\":{\"type\":\"array\",\"maxItems\":32,\"description\":\"count when missing\","
+         "\"items\":{\"type\":[\"object\",\"string\"],\"properties\":{"
+         "\"function\":{\"enum\":[\"count\",\"sum\",\"min\",\"max\",\"mean\",\"avg\",\"median\","
+         "\"percentile\"]},\"field\":{\"type\":\"string\"},"
+         "\"percent\":{\"type\":\"number\",\"minimum\":0,\"maximum\":100},"
+         "\"method\":{\"enum\":[\"linear\",\"nearest\"]},\"as\":{\"type\":\"string\"}}}},"
+         "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"get only the first "
+         "groups; "
+         "the result states that it is not whole\"}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"rowCount\"]}",
+     .effects = "none",
+     .run = calc_group},
+    {.id = "percentiles",
+     .name = "Percentiles of a column",
+     .description = "Finds percentiles (quantiles, quartiles) of a column of numbers: linear "
+                    "interpolation, or the nearest rank.",
+     .tags = LIST("percentiles", "quantiles", "quartiles", "p95"),
+     .examples = LIST("find the quartiles of the durations", "percentiles of the column size"),
+     .input_schema = "{\"type\":\"object\",\"properties\":{" TYPES "\"values\":{" NUMBERS "},"
+                     "\"field\":{\"type\":\"string\",\"description\":\"the column; missing = the "
+                     "last column of "
+                     "numbers\"},"
+                     "\"percents\":{\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":"
+                     "\"number\",\"minimum\":"
+                     "0,\"maximum\":100},\"description\":\"25, 50, 75, 90, 95, 99 when missing\"},"
+                     "\"method\":{\"enum\":[\"linear\",\"nearest\"]}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"method\"]}",
+     .effects = "none",
+     .run = calc_percentiles},
     {.id = "now",
      .name = "Current time",
      .description = "Tells the current date, time (UTC) and day of the week.",

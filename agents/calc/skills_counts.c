@@ -4,31 +4,47 @@
 #include <cjson/cJSON.h>
 
 #include "agents/calc/calc.h"
+#include "agents/calc/column.h"
 #include "agents/calc/counts.h"
+#include "agents/calc/total.h"
 #include "agents/sdk/input.h"
 #include "agents/sdk/regex.h"
 #include "agents/sdk/table.h"
+#include "agents/sdk/whole.h"
 #include "protocol/base/utf8.h"
 
-enum { SHOWN_ROWS = 1000, ROWS_LIMIT = 10000 };
+enum { ROWS_LIMIT = 60000 }; /* three values each: a result has LIMIT_NODES of them */
 
 static void reply_counts(struct bt_step *step, const struct counts *c, const char *label,
                          struct str counted)
 {
     double limit = bt_step_param_number(step, "limit", ROWS_LIMIT);
-    cJSON *data =
-        counts_to_tree(c, label, limit >= 1 && limit < ROWS_LIMIT ? (uint32_t)limit : ROWS_LIMIT);
+    uint32_t most = limit >= 1 && limit < ROWS_LIMIT ? (uint32_t)limit : ROWS_LIMIT;
     struct table t = {0};
+    cJSON *data;
     struct buf text;
     struct bt_error err;
     char what[256];
+
+    if (c->n > most && !bt_step_has_param(step, "limit")) {
+        bt_step_fail(step, "VALIDATION_ERROR", false,
+                     "result_too_large: %u different labels, and a result holds %d; count by "
+                     "something coarser, or set `limit` to get the first ones",
+                     c->n, ROWS_LIMIT);
+        return;
+    }
+    data = counts_to_tree(c, label, most);
 
     counted.len = counted.len > 0 ? utf8_cut(counted.ptr, counted.len, sizeof what - 1) : 0;
     (void)snprintf(what, sizeof what, "%.*s", (int)counted.len, counted.len > 0 ? counted.ptr : "");
     (void)cJSON_AddStringToObject(data, "counted", what[0] != 0 ? what : "everything");
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (table_read(data, &t, &err) == BT_OK) {
-        table_to_markdown(&t, SHOWN_ROWS, &text);
+        table_to_markdown(&t, TABLE_SHOWN_ROWS, TABLE_SHOWN_BYTES, TABLE_REST_IN_DATA, &text);
+    }
+    if (c->n > most) {
+        whole_mark(step, &text, "the first %u of %u labels; raise `limit` (at most %d)", most, c->n,
+                   ROWS_LIMIT);
     }
     input_reply(step, data, buf_cstr(&text));
     buf_done(&text);
@@ -184,14 +200,15 @@ static enum bt_code count_pattern(struct counts *c, struct str text, const char 
     return code;
 }
 
-static enum bt_code count_field(struct counts *c, const cJSON *tree, const char *field,
+static enum bt_code count_field(struct counts *c, struct bt_step *step, const char *field,
                                 struct bt_error *err)
 {
-    char text[1024];
+    struct buf text;
     struct table t = {0};
-    enum bt_code code = table_read(tree, &t, err);
+    enum bt_code code = input_table(step, "items", &t, err);
     int column = TABLE_NONE;
 
+    buf_init(&text, LIMIT_RESULT_BYTES);
     if (code == BT_OK) {
         column = field != NULL ? table_column(&t, field) : t.n > 0 ? 0 : TABLE_NONE;
         if (column == TABLE_NONE) {
@@ -200,9 +217,11 @@ static enum bt_code count_field(struct counts *c, const cJSON *tree, const char 
         }
     }
     for (int r = 0; r < t.rows_n && code == BT_OK; r++) {
-        code = counts_add(c, str_from(table_text(table_cell(&t, r, column), text, sizeof text)), 1,
-                          err);
+        buf_clear(&text);
+        table_put_text(table_cell(&t, r, column), &text);
+        code = counts_add(c, buf_str(&text), 1, err);
     }
+    buf_done(&text);
     table_done(&t);
     return code;
 }
@@ -213,7 +232,6 @@ void calc_count_by(struct bt_step *step, void *self)
     const char *field = bt_step_param_string(step, "field", NULL);
     const char *text = pattern != NULL ? input_text(step, "items") : NULL;
     struct counts c = {0};
-    cJSON *tree = NULL;
     struct bt_error err;
     enum bt_code code;
 
@@ -222,11 +240,7 @@ void calc_count_by(struct bt_step *step, void *self)
         code = text == NULL ? err_set(&err, BT_INVALID, "items: there are none")
                             : count_pattern(&c, str_from(text), pattern, &err);
     } else {
-        code = input_tree(step, "items", &tree, &err);
-        if (code == BT_OK) {
-            code = tree == NULL ? err_set(&err, BT_INVALID, "items: there are none")
-                                : count_field(&c, tree, field, &err);
-        }
+        code = count_field(&c, step, field, &err);
     }
     if (code == BT_OK) {
         counts_sort_by_size(&c);
@@ -234,50 +248,54 @@ void calc_count_by(struct bt_step *step, void *self)
     } else {
         bt_step_fail_error(step, &err);
     }
-    cJSON_Delete(tree);
     counts_done(&c);
 }
 
 /* ---- the busiest ---- */
 
-static void reply_busiest(struct bt_step *step, const struct table *t, int label, int value)
+static void reply_busiest(struct bt_step *step, const struct table *t, int label,
+                          const struct column *c)
 {
+    const struct total total = total_of(c->items, c->n);
+
     double rows = bt_step_param_number(step, "rows", 31);
     cJSON *data = cJSON_CreateObject();
-    double total = 0.0;
-    double most = 0.0;
-    int best = 0;
-    char name[512] = "";
+    size_t best = 0;
+    double percent = 0.0;
+    struct buf name;
     char n[64];
     char all[64];
     struct buf text;
 
-    for (int r = 0; r < t->rows_n; r++) {
-        double v = 0.0;
-        (void)table_number(table_cell(t, r, value), &v);
-        total += v;
-        if (r == 0 || v > most) {
-            most = v;
-            best = r;
-        }
+    for (size_t r = 1; r < c->n; r++) { /* null is after everything */
+        const bool more = item_compare(&c->items[r], &c->items[best]) > 0;
+        best = !c->items[r].cell.null && (more || c->items[best].cell.null) ? r : best;
     }
+    if (total.value > 0.0) {
+        percent = item_number(&c->items[best]) / total.value * 100.0;
+    }
+    buf_init(&name, LIMIT_RESULT_BYTES);
     if (label != TABLE_NONE) {
-        (void)table_text(table_cell(t, best, label), name, sizeof name);
+        table_put_text(table_cell(t, (int)best, label), &name);
     }
-    (void)cJSON_AddStringToObject(data, "label", name);
-    (void)table_text(cJSON_AddNumberToObject(data, "value", most), n, sizeof n);
-    (void)table_text(cJSON_AddNumberToObject(data, "total", total), all, sizeof all);
-    (void)cJSON_AddNumberToObject(data, "percent",
-                                  total > 0.0 ? round(most / total * 1000.0) / 10.0 : 0.0);
+    (void)cJSON_AddStringToObject(data, "label", buf_cstr(&name));
+    (void)cJSON_AddItemToObject(data, "value", table_new_cell(&c->items[best].cell));
+    (void)cJSON_AddItemToObject(data, "total", total_json(&total));
+    (void)cJSON_AddNumberToObject(data, "percent", round(percent * 10.0) / 10.0);
+    (void)table_text(cJSON_GetObjectItemCaseSensitive(data, "value"), n, sizeof n);
+    (void)table_text(cJSON_GetObjectItemCaseSensitive(data, "total"), all, sizeof all);
     buf_init(&text, LIMIT_RESULT_BYTES);
     buf_printf(&text, "The busiest %s is **%s** with %s of %s",
-               label == TABLE_NONE ? "row" : t->columns[label], name, n, all);
-    if (total > 0.0) {
-        buf_printf(&text, " (%.1f %%)", most / total * 100.0);
+               label == TABLE_NONE ? "row" : t->columns[label], buf_cstr(&name), n, all);
+    if (total.value > 0.0) {
+        buf_printf(&text, " (%.1f %%)", percent);
     }
     buf_add_cstr(&text, ".\n\n");
-    table_to_markdown(t, rows >= 0 && rows < SHOWN_ROWS ? (int)rows : SHOWN_ROWS, &text);
+    table_to_markdown(t, rows >= 0 && rows < TABLE_SHOWN_ROWS ? (int)rows : TABLE_SHOWN_ROWS,
+                      TABLE_SHOWN_BYTES, "the parameter rows shows more", &text);
+    calc_mark_approximate(data, c->approximate || total.approximate, &text);
     input_reply(step, data, buf_cstr(&text));
+    buf_done(&name);
     buf_done(&text);
 }
 
@@ -285,17 +303,12 @@ void calc_busiest(struct bt_step *step, void *self)
 {
     const char *wanted = bt_step_param_string(step, "value", NULL);
     struct table t = {0};
-    cJSON *tree = NULL;
     struct bt_error err;
+    struct column c = {0};
     int value = TABLE_NONE;
-    enum bt_code code = input_tree(step, "counts", &tree, &err);
+    enum bt_code code = input_table(step, "counts", &t, &err);
 
     (void)self;
-    if (code == BT_OK) {
-        code = tree == NULL ? err_set(&err, BT_INVALID,
-                                      "counts: give rows, or let a step before this one count")
-                            : table_read(tree, &t, &err);
-    }
     if (code == BT_OK) {
         value = wanted != NULL ? table_column(&t, wanted) : table_number_column(&t);
         if (value == TABLE_NONE) {
@@ -303,11 +316,16 @@ void calc_busiest(struct bt_step *step, void *self)
                            wanted == NULL ? "" : " called ", wanted == NULL ? "" : wanted);
         }
     }
-    if (code == BT_OK) {
-        reply_busiest(step, &t, table_other_column(&t, value), value);
-    } else {
+    if (code != BT_OK) {
         bt_step_fail_error(step, &err);
+    } else if (column_read(step, &t, value, COLUMN_SKIPS_ALL, &c)) {
+        if (c.numbers == 0) {
+            bt_step_fail(step, "VALIDATION_ERROR", false, "counts: column '%.80s' has no number",
+                         t.columns[value]);
+        } else {
+            reply_busiest(step, &t, table_other_column(&t, value), &c);
+        }
     }
-    cJSON_Delete(tree);
+    column_done(&c);
     table_done(&t);
 }

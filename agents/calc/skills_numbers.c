@@ -1,11 +1,15 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cjson/cJSON.h>
 
+#include "agents/calc/aggregate.h"
 #include "agents/calc/calc.h"
+#include "agents/calc/column.h"
 #include "agents/calc/expr.h"
 #include "agents/calc/functions.h"
+#include "agents/calc/total.h"
 #include "agents/sdk/input.h"
 #include "agents/sdk/table.h"
 
@@ -61,25 +65,22 @@ void calc_evaluate(struct bt_step *step, void *self)
  * step. */
 static bool read_table(struct bt_step *step, const char *parameter, struct table *ret)
 {
-    cJSON *tree = NULL;
     struct bt_error err;
-    enum bt_code code = input_tree(step, parameter, &tree, &err);
 
-    if (code == BT_OK && tree == NULL) {
-        code = err_set(&err, BT_INVALID,
-                       "%s: give the parameter, or let a step before this one make it", parameter);
-    }
-    if (code == BT_OK) {
-        code = table_read(tree, ret, &err);
-        if (code != BT_OK) {
-            (void)err_wrap(&err, "%s", parameter);
-        }
-    }
-    cJSON_Delete(tree);
-    if (code != BT_OK) {
+    if (input_table(step, parameter, ret, &err) != BT_OK) {
         bt_step_fail_error(step, &err);
+        return false;
     }
-    return code == BT_OK;
+    return true;
+}
+
+/* The numbers of a result are the right ones, or it says that they are not. */
+void calc_mark_approximate(cJSON *data, bool approximate, struct buf *text)
+{
+    if (approximate) {
+        (void)cJSON_AddTrueToObject(data, "approximate");
+        buf_add_cstr(text, "\n\n[approximate: a number has more digits than a double keeps]\n");
+    }
 }
 
 /* The column that a parameter names, or the likely one. False after failing the step. */
@@ -99,48 +100,67 @@ static bool find_column(struct bt_step *step, const struct table *t, const char 
     return true;
 }
 
-static bool column_values(struct bt_step *step, const struct table *t, int column,
-                          struct values *ret)
+/* The distances from the first item: their spread is that of the items, and those of integers
+ * beyond 2^53 are exact where the integers are not. */
+static double stdev_of(const struct column *c)
 {
-    for (int r = 0; r < t->rows_n; r++) {
-        double v;
-        if (!table_number(table_cell(t, r, column), &v)) {
-            bt_step_fail(step, "VALIDATION_ERROR", false, "row %d: column '%s' is no number", r + 1,
-                         t->columns[column]);
-            return false;
-        }
-        if (!values_add(ret, v)) {
-            bt_step_fail(step, "VALIDATION_ERROR", false, "more than %d values, or out of memory",
-                         EXPR_VALUES_MAX);
-            return false;
-        }
+    const struct cell *first = &c->items[0].cell;
+    struct values v = {.at = malloc(c->n * sizeof *v.at), .n = c->n, .cap = c->n};
+    double spread;
+
+    for (size_t i = 0; i < c->n && v.at != NULL; i++) {
+        const struct cell *x = &c->items[i].cell;
+        v.at[i] = first->type == CELL_REAL
+                      ? x->real
+                      : (double)((total_int)x->integer - (total_int)first->integer);
     }
-    return true;
+    spread = v.at != NULL ? values_stdev(&v) : NAN;
+    values_done(&v);
+    return spread;
 }
 
-static void reply_statistics(struct bt_step *step, struct values *v)
+/* The median, the smallest value and the like. An integer beyond 2^53 that lies between two others
+ * is rounded to a double. */
+static void add_place(cJSON *data, const char *name, double percent, const struct column *c,
+                      bool *io_approximate)
 {
+    const struct aggregation what = {AGGREGATE_PERCENTILE, percent, PERCENTILE_LINEAR};
+    struct cell value = {.null = true};
+
+    if (aggregate_apply(&what, c->items, c->n, &value, NULL) != BT_OK) {
+        value = (struct cell){.null = true}; /* only a sum can fail */
+    }
+    (void)cJSON_AddItemToObject(data, name, table_new_cell(&value));
+    *io_approximate =
+        *io_approximate || (value.type == CELL_REAL && c->items[0].cell.type == CELL_INTEGER &&
+                            fabs(value.real) > (double)CELL_SAFE_INTEGER);
+}
+
+static void reply_statistics(struct bt_step *step, const struct column *c, const struct total *sum)
+{
+    static const struct {
+        const char *name;
+        double percent;
+    } places[] = {{"min", 0.0},  {"p25", 25.0}, {"median", 50.0}, {"p75", 75.0},
+                  {"p90", 90.0}, {"p99", 99.0}, {"max", 100.0}};
+    bool approximate = c->approximate || sum->approximate;
     cJSON *data = cJSON_CreateObject();
     struct table t = {0};
     struct buf text;
     struct bt_error err;
 
-    values_sort(v);
-    (void)cJSON_AddNumberToObject(data, "count", (double)v->n);
-    (void)cJSON_AddNumberToObject(data, "sum", values_sum(v));
-    (void)cJSON_AddNumberToObject(data, "mean", values_mean(v));
-    (void)cJSON_AddNumberToObject(data, "stdev", values_stdev(v));
-    (void)cJSON_AddNumberToObject(data, "min", v->at[0]);
-    (void)cJSON_AddNumberToObject(data, "p25", percentile(v, 25.0));
-    (void)cJSON_AddNumberToObject(data, "median", percentile(v, 50.0));
-    (void)cJSON_AddNumberToObject(data, "p75", percentile(v, 75.0));
-    (void)cJSON_AddNumberToObject(data, "p90", percentile(v, 90.0));
-    (void)cJSON_AddNumberToObject(data, "p99", percentile(v, 99.0));
-    (void)cJSON_AddNumberToObject(data, "max", v->at[v->n - 1]);
+    (void)cJSON_AddNumberToObject(data, "count", (double)c->n);
+    (void)cJSON_AddItemToObject(data, "sum", total_json(sum));
+    (void)cJSON_AddNumberToObject(data, "mean", total_mean(sum, c->n));
+    (void)cJSON_AddNumberToObject(data, "stdev", stdev_of(c));
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        add_place(data, places[i].name, places[i].percent, c, &approximate);
+    }
     buf_init(&text, 65536);
     if (table_read(data, &t, &err) == BT_OK) {
-        table_to_markdown(&t, 100, &text);
+        table_to_markdown(&t, TABLE_SHOWN_ROWS, TABLE_SHOWN_BYTES, TABLE_REST_IN_DATA, &text);
     }
+    calc_mark_approximate(data, approximate, &text);
     input_reply(step, data, buf_cstr(&text));
     buf_done(&text);
     table_done(&t);
@@ -149,7 +169,7 @@ static void reply_statistics(struct bt_step *step, struct values *v)
 void calc_statistics(struct bt_step *step, void *self)
 {
     struct table t = {0};
-    struct values v = {0};
+    struct column c = {0};
     int column;
 
     (void)self;
@@ -157,29 +177,35 @@ void calc_statistics(struct bt_step *step, void *self)
         return;
     }
     if (find_column(step, &t, "field", table_number_column(&t), &column) &&
-        column_values(step, &t, column, &v)) {
-        if (v.n == 0) {
+        column_read(step, &t, column, COLUMN_SKIPS_NULLS, &c)) {
+        const struct total sum = total_of(c.items, c.n);
+        column_compress(&c);
+        if (c.n == 0) {
             bt_step_fail(step, "VALIDATION_ERROR", false, "values: there are none");
+        } else if (!isfinite(sum.value)) {
+            bt_step_fail(step, "VALIDATION_ERROR", false,
+                         "values: the sum is larger than a double holds; scale them");
         } else {
-            reply_statistics(step, &v);
+            reply_statistics(step, &c, &sum);
         }
     }
-    values_done(&v);
+    column_done(&c);
     table_done(&t);
 }
 
 static void reply_shares(struct bt_step *step, const struct table *t, int label, int value,
-                         const struct values *v)
+                         const struct column *v, const struct total *total)
 {
     static const char *const columns[] = {"value", "percent"};
-    double total = values_sum(v);
     cJSON *data = cJSON_CreateObject();
     cJSON *names = cJSON_AddArrayToObject(data, "columns");
     cJSON *rows = cJSON_AddArrayToObject(data, "rows");
     struct table shown = {0};
+    struct buf name;
     struct buf text;
     struct bt_error err;
 
+    buf_init(&name, LIMIT_RESULT_BYTES);
     (void)cJSON_AddItemToArray(
         names, cJSON_CreateString(label == TABLE_NONE ? "label" : t->columns[label]));
     (void)cJSON_AddItemToArray(names, cJSON_CreateString(label == TABLE_NONE || value == TABLE_NONE
@@ -187,24 +213,28 @@ static void reply_shares(struct bt_step *step, const struct table *t, int label,
                                                              : t->columns[value]));
     (void)cJSON_AddItemToArray(names, cJSON_CreateString(columns[1]));
     for (int r = 0; r < t->rows_n; r++) {
-        char name[512];
         cJSON *row = cJSON_CreateArray();
-        (void)snprintf(name, sizeof name, "%d", r + 1);
+        buf_clear(&name);
         if (label != TABLE_NONE) {
-            (void)table_text(table_cell(t, r, label), name, sizeof name);
+            table_put_text(table_cell(t, r, label), &name);
+        } else {
+            buf_printf(&name, "%d", r + 1);
         }
-        (void)cJSON_AddItemToArray(row, cJSON_CreateString(name));
-        (void)cJSON_AddItemToArray(row, cJSON_CreateNumber(v->at[r]));
-        (void)cJSON_AddItemToArray(row,
-                                   cJSON_CreateNumber(round(v->at[r] / total * 1000.0) / 10.0));
+        (void)cJSON_AddItemToArray(row, cJSON_CreateString(buf_cstr(&name)));
+        (void)cJSON_AddItemToArray(row, table_new_cell(&v->items[r].cell));
+        (void)cJSON_AddItemToArray(
+            row,
+            cJSON_CreateNumber(round(item_number(&v->items[r]) / total->value * 1000.0) / 10.0));
         (void)cJSON_AddItemToArray(rows, row);
     }
-    (void)cJSON_AddNumberToObject(data, "total", total);
+    (void)cJSON_AddItemToObject(data, "total", total_json(total));
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (table_read(data, &shown, &err) == BT_OK) {
-        table_to_markdown(&shown, 1000, &text);
+        table_to_markdown(&shown, TABLE_SHOWN_ROWS, TABLE_SHOWN_BYTES, TABLE_REST_IN_DATA, &text);
     }
+    calc_mark_approximate(data, v->approximate || total->approximate, &text);
     input_reply(step, data, buf_cstr(&text));
+    buf_done(&name);
     buf_done(&text);
     table_done(&shown);
 }
@@ -212,7 +242,7 @@ static void reply_shares(struct bt_step *step, const struct table *t, int label,
 void calc_shares(struct bt_step *step, void *self)
 {
     struct table t = {0};
-    struct values v = {0};
+    struct column v = {0};
     int value;
     int label = TABLE_NONE;
 
@@ -221,15 +251,16 @@ void calc_shares(struct bt_step *step, void *self)
         return;
     }
     if (find_column(step, &t, "value", table_number_column(&t), &value) &&
-        column_values(step, &t, value, &v) &&
+        column_read(step, &t, value, COLUMN_NEEDS_ALL, &v) &&
         (!bt_step_has_param(step, "label") || find_column(step, &t, "label", TABLE_NONE, &label))) {
+        const struct total total = total_of(v.items, v.n);
         label = label == TABLE_NONE ? table_other_column(&t, value) : label;
-        if (v.n == 0 || !(values_sum(&v) > 0.0)) {
+        if (v.n == 0 || !(total.value > 0.0)) {
             bt_step_fail(step, "VALIDATION_ERROR", false, "values: shares need a total above 0");
         } else {
-            reply_shares(step, &t, label, value, &v);
+            reply_shares(step, &t, label, value, &v, &total);
         }
     }
-    values_done(&v);
+    column_done(&v);
     table_done(&t);
 }

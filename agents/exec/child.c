@@ -48,6 +48,22 @@ static void write_input(struct run *r)
     spawn_close(&r->at.in);
 }
 
+/* Drops whole lines at the beginning until the new one fits. */
+static void keep_line(struct child_result *ret, const char *line, size_t n)
+{
+    while (ret->tail_len + n + 1 > CHILD_TAIL_MAX) {
+        const char *end = memchr(ret->tail, '\n', ret->tail_len);
+        const size_t drop = (size_t)(end - ret->tail) + 1;
+        memmove(ret->tail, ret->tail + drop, ret->tail_len - drop);
+        ret->tail_len -= drop;
+        ret->tail_cut = true;
+    }
+    memcpy(ret->tail + ret->tail_len, line, n);
+    ret->tail_len += n;
+    ret->tail[ret->tail_len++] = '\n';
+    ret->tail[ret->tail_len] = 0;
+}
+
 static void end_line(struct run *r)
 {
     size_t n = r->line_len;
@@ -56,11 +72,9 @@ static void end_line(struct run *r)
         n--;
     }
     r->line[n] = 0;
-    if (n > 0) {
+    if (n > 0 && (r->spec->line == NULL || r->spec->line(r->line, r->spec->self))) {
         memcpy(r->ret->last_line, r->line, n + 1);
-        if (r->spec->line != NULL) {
-            r->spec->line(r->line, r->spec->self);
-        }
+        keep_line(r->ret, r->line, n);
     }
     r->line_len = 0;
 }
@@ -92,6 +106,12 @@ static void take_output(struct run *r, const char *bytes, size_t n)
 {
     if (r->ending) {
         /* the result is a failure; reading on only keeps the pipe from blocking the program */
+        return;
+    }
+    if (r->spec->output != NULL) {
+        if (!r->spec->output(bytes, n, r->spec->self)) {
+            begin_end(r, CHILD_REFUSED, SIGKILL, clock_mono_ms(), AFTER_KILL_MS);
+        }
         return;
     }
     buf_add(&r->ret->out, bytes, n);
@@ -230,6 +250,7 @@ enum bt_code child_run(const struct child_spec *spec, struct child_result *ret,
                        struct bt_error *err)
 {
     struct run r = {.spec = spec, .ret = ret};
+    const msec begun = clock_mono_ms();
     sigset_t before;
     enum bt_code code;
 
@@ -243,6 +264,7 @@ enum bt_code child_run(const struct child_spec *spec, struct child_result *ret,
     write_input(&r);
     poll_until_ended(&r);
     reap(&r);
+    ret->duration_ms = clock_mono_ms() - begun;
     spawn_close(&r.at.in);
     spawn_close(&r.at.out);
     spawn_close(&r.at.err);

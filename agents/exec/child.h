@@ -3,7 +3,7 @@
  * checks the deadline and the stop callback, so no pipe can block another.
  *
  *   running --(deadline, stop)--> SIGTERM --(grace)--> SIGKILL --> ended
- *           --(output over the cap)------------------> SIGKILL --> ended
+ *           --(output over the cap, or refused)------> SIGKILL --> ended
  *           --(exited, and both pipes at their end)--> ended
  *
  * The program leads a session and a process group of its own. It is reaped last, so its id cannot
@@ -20,7 +20,7 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/msec.h"
 
-enum { CHILD_LINE_MAX = 512, CHILD_GRACE_MS = 2000 };
+enum { CHILD_LINE_MAX = 512, CHILD_TAIL_MAX = 4096, CHILD_GRACE_MS = 2000 };
 
 struct child_spec {
     const char *path;  /* of the program, from child_find */
@@ -34,12 +34,21 @@ struct child_spec {
     msec grace_ms; /* between SIGTERM and SIGKILL */
     /* polled several times a second; true = stop the program */
     bool (*stop)(void *self);
-    /* called for each line of stderr, cut to CHILD_LINE_MAX */
-    void (*line)(const char *line, void *self);
+    /* called for each line of stderr, cut to CHILD_LINE_MAX; false = it is no part of the tail */
+    bool (*line)(const char *line, void *self);
+    /* takes stdout in pieces instead of child_result.out; false = stop the program; NULL = none */
+    bool (*output)(const void *bytes, size_t len, void *self);
     void *self;
 };
 
-enum child_end { CHILD_EXITED, CHILD_SIGNALLED, CHILD_TIMEOUT, CHILD_STOPPED, CHILD_TOO_LARGE };
+enum child_end {
+    CHILD_EXITED,
+    CHILD_SIGNALLED,
+    CHILD_TIMEOUT,
+    CHILD_STOPPED,
+    CHILD_TOO_LARGE,
+    CHILD_REFUSED /* `output` returned false */
+};
 
 struct child_result {
     enum child_end end;
@@ -49,6 +58,10 @@ struct child_result {
     int signal;    /* of CHILD_SIGNALLED */
     struct buf out;
     char last_line[CHILD_LINE_MAX + 1]; /* of stderr, the last one that was not empty */
+    char tail[CHILD_TAIL_MAX + 1];      /* the last lines of stderr, each with its line break */
+    size_t tail_len;
+    bool tail_cut; /* earlier lines were left out */
+    msec duration_ms;
 };
 
 /* Runs the program. BT_NOT_FOUND, BT_UNAUTHORIZED (not executable), BT_LIMIT (arguments too long)

@@ -1,5 +1,7 @@
 #include "agents/exec/fields.h"
 
+#include <stdio.h>
+
 #include "agents/exec/settings.h"
 
 enum { FIELD_BYTES = 64 * 1024 };
@@ -58,6 +60,7 @@ enum bt_code field_choice(struct doc map, const char *member, const char *const 
                           unsigned *ret, struct bt_error *err)
 {
     struct doc d = doc_get(map, str_from(member));
+    char list[256];
 
     if (d.ptr == NULL) {
         return BT_OK;
@@ -68,31 +71,12 @@ enum bt_code field_choice(struct doc map, const char *member, const char *const 
             return BT_OK;
         }
     }
-    return err_set(err, BT_INVALID, "%s: expected one of %s, %s, %s", member, names[0], names[1],
-                   names[2]);
-}
-
-enum bt_code field_check_names(struct doc map, const char *const *known, size_t n,
-                               struct bt_error *err)
-{
-    struct doc_cursor c = doc_cursor(map);
-    struct doc_head h;
-
-    if (!doc_next(&c, &h) || h.kind != DOC_MAP) {
-        return err_set(err, BT_INVALID, "expected an object");
+    (void)snprintf(list, sizeof list, "%s", names[0]);
+    for (unsigned i = 1; i < n; i++) {
+        const size_t used = strlen(list);
+        (void)snprintf(list + used, sizeof list - used, ", %s", names[i]);
     }
-    for (uint32_t i = 0; i < h.n; i++) {
-        struct str key = doc_string(doc_skip(&c));
-        size_t k = 0;
-        (void)doc_skip(&c);
-        while (k < n && !str_is(key, known[k])) {
-            k++;
-        }
-        if (k == n) {
-            return err_set(err, BT_INVALID, "unknown member '%.*s'", STR_ARG(key));
-        }
-    }
-    return BT_OK;
+    return err_set(err, BT_INVALID, "%s: expected one of %s", member, list);
 }
 
 /* ---- the environment ---- */

@@ -7,15 +7,12 @@
 #include "protocol/base/arena.h"
 #include "protocol/wire/doc.h"
 
-/* Rejects a value that is not an object, and unknown members. */
-BT_MUST_CHECK enum bt_code field_check_names(struct doc map, const char *const *known, size_t n,
-                                             struct bt_error *err);
 BT_MUST_CHECK enum bt_code field_text(struct arena *a, struct doc map, const char *member,
                                       bool needed, const char **ret, struct bt_error *err);
 /* A list of texts, NULL-terminated. */
 BT_MUST_CHECK enum bt_code field_list(struct arena *a, struct doc map, const char *member,
                                       uint32_t max, const char *const **ret, struct bt_error *err);
-/* The index of the member's value in three names. */
+/* The index of the member's value in the n names. */
 BT_MUST_CHECK enum bt_code field_choice(struct doc map, const char *member,
                                         const char *const *names, unsigned n, unsigned *ret,
                                         struct bt_error *err);

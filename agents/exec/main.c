@@ -10,7 +10,8 @@ static enum bt_code add_skill(struct bt_agent_init *init, const struct exec_comm
                                    .examples = cmd->examples,
                                    .input_schema = cmd->input_schema,
                                    .effects = cmd->effects,
-                                   .run = exec_run};
+                                   .run = exec_run,
+                                   .max_ms = cmd->timeout_ms};
 
     return bt_agent_add_skill(init, &skill, err);
 }
@@ -20,6 +21,9 @@ static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_er
     struct exec_settings *s = NULL;
     enum bt_code code = exec_settings_read(bt_agent_settings_json(in), &s, err);
 
+    if (code == BT_OK) {
+        code = exec_settings_check(s, err);
+    }
     if (code == BT_OK && s->agent_id != NULL) {
         code = bt_agent_set_id(in, s->agent_id, err);
     }

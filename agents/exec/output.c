@@ -1,5 +1,6 @@
 #include "agents/exec/output.h"
 
+#include "agents/exec/reply.h"
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
@@ -7,23 +8,6 @@
 /* The limits of bt_step_reply_json: JSON that passes here is accepted there. */
 static const struct json_limits limits = {
     .bytes = LIMIT_RESULT_BYTES, .depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES - 1024};
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static struct str trimmed(struct str s)
-{
-    while (s.len > 0 && is_space(s.ptr[0])) {
-        s.ptr++;
-        s.len--;
-    }
-    while (s.len > 0 && is_space(s.ptr[s.len - 1])) {
-        s.len--;
-    }
-    return s;
-}
 
 static enum bt_code is_json(struct str s, struct bt_error *err)
 {
@@ -83,11 +67,13 @@ static void reply_text(struct bt_step *step, struct str bytes)
 
 void output_reply(struct bt_step *step, const char *id, enum exec_output how, struct str bytes)
 {
-    struct str json = trimmed(bytes);
+    struct str json = str_trimmed(bytes);
     bool looks = json.len > 0 && (json.ptr[0] == '{' || json.ptr[0] == '[');
     struct bt_error err;
 
-    if (how == EXEC_OUTPUT_JSON) {
+    if (how == EXEC_OUTPUT_REPLY) {
+        reply_send(step, id, json);
+    } else if (how == EXEC_OUTPUT_JSON) {
         if (is_json(json, &err) == BT_OK) {
             bt_step_reply_json(step, json.ptr, json.len);
         } else {

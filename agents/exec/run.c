@@ -5,19 +5,19 @@
 
 #include "agents/exec/child.h"
 #include "agents/exec/output.h"
+#include "agents/exec/state_file.h"
 #include "agents/exec/template.h"
 #include "agents/sdk/input.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
+#include "protocol/wire/doc.h"
 
 enum {
     ENV_OURS = 16,
     VALUE_MAX = 8 * 1024 * 1024,
     LOG_MAX = 64 * 1024, /* of one run's stderr in the agent's log */
-    EXIT_TEMPORARY = 75, /* EX_TEMPFAIL of sysexits.h */
-    EXIT_NOT_EXECUTABLE = 126,
-    EXIT_NOT_FOUND = 127
+    DETAILS_MAX = 4 * CHILD_TAIL_MAX
 };
 
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
@@ -27,9 +27,14 @@ struct command_run {
     const struct exec_command *cmd;
     struct arena texts;
     char **argv;
-    char *envp[ENV_OURS + EXEC_ENV_MAX + 1];
+    char *envp[ENV_OURS + 2 * EXEC_ENV_MAX + 1];
     size_t env_n;
     size_t logged;
+    bool own_deadline;            /* the command's timeoutMs comes before the step's deadline */
+    char state_path[PATH_MAX];    /* "" = no file for the plan's state */
+    struct bt_artifact *artifact; /* takes stdout; NULL = the reply has it */
+    uint64_t printed;             /* bytes in it */
+    struct bt_error refused;      /* why it took no more */
 };
 
 /* ---- the environment: a fixed list, never the agent's own environment ---- */
@@ -105,6 +110,7 @@ static enum bt_code make_env(struct command_run *j, struct bt_error *err)
         {"BATON_STEP_ID", bt_step_id(j->step)},
         {"BATON_ATTEMPT", attempt},
         {"BATON_KEY", bt_step_key(j->step)},
+        {STATE_FILE_ENV, j->state_path},
         /* The supervisor finds processes that a killed agent left behind by these variables. */
         {"BATON_INSTANCE_ID", agent_env("BATON_INSTANCE_ID", "")},
         {"BATON_STATE", agent_env("BATON_STATE", "")},
@@ -112,6 +118,10 @@ static enum bt_code make_env(struct command_run *j, struct bt_error *err)
     };
     enum bt_code code = copy_settings_env(j, err);
 
+    for (size_t i = 0; j->cmd->pass_env != NULL && j->cmd->pass_env[i] != NULL && code == BT_OK;
+         i++) {
+        code = put_env(j, j->cmd->pass_env[i], getenv(j->cmd->pass_env[i]), err);
+    }
     _Static_assert(sizeof all / sizeof all[0] <= ENV_OURS, "room for all");
     (void)snprintf(attempt, sizeof attempt, "%u", bt_step_attempt(j->step));
     for (size_t i = 0; i < sizeof all / sizeof all[0] && code == BT_OK; i++) {
@@ -178,79 +188,209 @@ static bool is_cancelled(void *self)
     return bt_step_cancelled(j->step);
 }
 
-static void log_line(const char *line, void *self)
+/* "::progress 40 text": a report instead of a line. The number may be missing. */
+static bool is_progress(const struct command_run *j, const char *line)
+{
+    static const char prefix[] = "::progress";
+    const char *text = line + sizeof prefix - 1;
+    double percent = -1;
+
+    if (strncmp(line, prefix, sizeof prefix - 1) != 0 || (*text != ' ' && *text != 0)) {
+        return false;
+    }
+    text += strspn(text, " ");
+    if (*text >= '0' && *text <= '9') {
+        char *end;
+        const double given = strtod(text, &end);
+        const char *after = *end == '%' ? end + 1 : end;
+        if ((*after == ' ' || *after == 0) && given <= 100) {
+            percent = given;
+            text = after + strspn(after, " ");
+        }
+    }
+    bt_step_progress(j->step, percent, *text != 0 ? text : NULL);
+    return true;
+}
+
+static bool take_line(const char *line, void *self)
 {
     struct command_run *j = self;
     size_t n = strlen(line) + 1;
 
+    if (is_progress(j, line)) {
+        return false;
+    }
     if (j->logged <= LOG_MAX && j->logged + n > LOG_MAX) {
-        log_warn("exec.stderr", "command=%s step=%s more than %d bytes: the rest is left out",
-                 j->cmd->id, bt_step_id(j->step), LOG_MAX);
+        log_warn("exec.stderr",
+                 "command=%s plan=%s step=%s more than %d bytes: the rest is left out", j->cmd->id,
+                 bt_step_plan_id(j->step), bt_step_id(j->step), LOG_MAX);
     } else if (j->logged <= LOG_MAX) {
-        log_info("exec.stderr", "command=%s step=%s line=%s", j->cmd->id, bt_step_id(j->step),
-                 line);
+        log_info("exec.stderr", "command=%s plan=%s step=%s line=%s", j->cmd->id,
+                 bt_step_plan_id(j->step), bt_step_id(j->step), line);
     }
     j->logged += n;
+    return true;
 }
 
-static msec deadline_of(const struct command_run *j)
+/* ---- stdout as an artifact ---- */
+
+static enum bt_code open_artifact(struct command_run *j, struct bt_error *err)
+{
+    const bool json = j->cmd->output == EXEC_OUTPUT_JSON;
+
+    if (!j->cmd->takes_artifact || !bt_step_param_bool(j->step, "artifact", false)) {
+        return BT_OK;
+    }
+    return bt_artifact_create(j->step, json ? "stdout.json" : "stdout.txt",
+                              json ? "application/json" : "text/plain", &j->artifact, err);
+}
+
+static bool take_output(const void *bytes, size_t len, void *self)
+{
+    struct command_run *j = self;
+
+    j->printed += len;
+    return bt_artifact_write(j->artifact, bytes, len, &j->refused) == BT_OK;
+}
+
+static void reply_artifact(struct command_run *j)
+{
+    struct bt_artifact *made = j->artifact;
+    struct bt_error err;
+    char data[64];
+
+    j->artifact = NULL;
+    if (bt_artifact_commit(made, &err) != BT_OK) {
+        bt_step_fail_error(j->step, &err);
+        return;
+    }
+    (void)snprintf(data, sizeof data, "{\"bytes\":%llu}", (unsigned long long)j->printed);
+    bt_step_reply_json(j->step, data, strlen(data));
+    bt_step_reply_text(j->step, "The output of %s (%llu bytes) is in a file.", j->cmd->id,
+                       (unsigned long long)j->printed);
+}
+
+static msec deadline_of(struct command_run *j)
 {
     msec now = clock_mono_ms();
     msec deadline = msec_add(now, bt_step_time_left_ms(j->step));
     msec own_deadline = j->cmd->timeout_ms == 0 ? MSEC_NEVER : msec_add(now, j->cmd->timeout_ms);
 
-    return deadline < own_deadline ? deadline : own_deadline;
+    j->own_deadline = own_deadline < deadline;
+    return j->own_deadline ? own_deadline : deadline;
 }
 
 /* ---- the reply ---- */
 
-static void fail_exit(const struct command_run *j, const struct child_result *r)
+/* Facts about the run, beside the result or the failure: {exitCode | signal, durationMs, stderr,
+ * stderrTruncated}. */
+static void put_details(struct bt_step *step, const struct child_result *r)
 {
-    const char *class = r->exit_code == EXIT_NOT_FOUND        ? "TOOL_NOT_FOUND"
-                        : r->exit_code == EXIT_NOT_EXECUTABLE ? "PERMISSION_DENIED"
-                                                              : "UNKNOWN";
+    const bool exited = r->end == CHILD_EXITED;
+    const bool ended = exited || r->end == CHILD_SIGNALLED;
+    struct buf doc;
+    struct buf tail;
+    struct buf json;
 
-    bt_step_fail(j->step, class, r->exit_code == EXIT_TEMPORARY, "%s: exit code %d%s%s", j->cmd->id,
-                 r->exit_code, r->last_line[0] != 0 ? ": " : "", r->last_line);
+    buf_init(&doc, DETAILS_MAX);
+    buf_init(&tail, DETAILS_MAX);
+    buf_init(&json, (size_t)DETAILS_MAX * 2);
+    (void)buf_add_repaired(&tail, (struct str){r->tail, r->tail_len});
+    doc_put_map(&doc, 1u + ended + (r->tail_len > 0) + r->tail_cut);
+    if (ended) {
+        doc_put_cstr(&doc, exited ? "exitCode" : "signal");
+        doc_put_u64(&doc, (uint64_t)(exited ? r->exit_code : r->signal));
+    }
+    doc_put_cstr(&doc, "durationMs");
+    doc_put_u64(&doc, r->duration_ms);
+    if (r->tail_len > 0) {
+        doc_put_cstr(&doc, "stderr");
+        doc_put_str(&doc, buf_str(&tail));
+    }
+    if (r->tail_cut) {
+        doc_put_cstr(&doc, "stderrTruncated");
+        doc_put_bool(&doc, true);
+    }
+    if (tail.bad == BT_OK && doc.bad == BT_OK &&
+        doc_to_json(doc_from_buf(&doc), false, &json, NULL) == BT_OK) {
+        bt_step_details_json(step, (const char *)json.at, json.len);
+    }
+    buf_done(&doc);
+    buf_done(&tail);
+    buf_done(&json);
 }
 
-static void answer(const struct command_run *j, const struct child_result *r)
+static void fail_timeout(const struct command_run *j, const struct child_result *r)
 {
     const char *held =
         r->exited ? " (it had ended, but something it started held its output open)" : "";
 
+    if (j->own_deadline) {
+        bt_step_fail(j->step, "TIMEOUT", true,
+                     "%s: not done in time, and ended%s: no result after %g s (timeoutMs: %llu); "
+                     "set timeoutMs of the command",
+                     j->cmd->id, held, (double)j->cmd->timeout_ms / 1000,
+                     (unsigned long long)j->cmd->timeout_ms);
+    } else {
+        bt_step_fail(j->step, "TIMEOUT", true,
+                     "%s: not done in time, and ended%s: no result after %.1f s, the step's "
+                     "deadline; set timeoutMs of the step, or stepTimeoutMs of the policy",
+                     j->cmd->id, held, (double)r->duration_ms / 1000);
+    }
+}
+
+static void answer_exited(struct command_run *j, const struct child_result *r)
+{
+    if (r->exit_code != 0) {
+        bt_step_fail(j->step, err_class_name((enum err_class)j->cmd->classes[r->exit_code]),
+                     j->cmd->retries[r->exit_code], "%s: exit code %d%s%s", j->cmd->id,
+                     r->exit_code, r->last_line[0] != 0 ? ": " : "", r->last_line);
+        return;
+    }
+    if (!state_file_reply(j->step, j->cmd->id, j->state_path)) {
+        return;
+    }
+    if (j->artifact != NULL) {
+        reply_artifact(j);
+    } else {
+        output_reply(j->step, j->cmd->id, j->cmd->output, buf_str(&r->out));
+    }
+}
+
+static void answer(struct command_run *j, const struct child_result *r)
+{
     switch (r->end) {
     case CHILD_EXITED:
-        if (r->exit_code != 0) {
-            fail_exit(j, r);
-        } else {
-            output_reply(j->step, j->cmd->id, j->cmd->output, buf_str(&r->out));
-        }
+        answer_exited(j, r);
+        break;
+    case CHILD_REFUSED:
+        bt_step_fail_error(j->step, &j->refused);
         break;
     case CHILD_SIGNALLED:
         bt_step_fail(j->step, "UNKNOWN", false, "%s: killed by signal %d%s%s", j->cmd->id,
                      r->signal, r->last_line[0] != 0 ? ": " : "", r->last_line);
         break;
-    case CHILD_TIMEOUT:
-        bt_step_fail(j->step, "TIMEOUT", true, "%s: not done in time, and ended%s", j->cmd->id,
-                     held);
-        break;
     case CHILD_STOPPED:
-        if (bt_step_time_left_ms(j->step) == 0) {
-            bt_step_fail(j->step, "TIMEOUT", true, "%s: not done in time, and ended%s", j->cmd->id,
-                         held);
-        } else {
+        if (bt_step_time_left_ms(j->step) > 0) {
             bt_step_fail(j->step, "CANCELLED", false, "%s: cancelled, and ended%s", j->cmd->id,
-                         held);
+                         r->exited ? " (it had ended, but something it started held its output "
+                                     "open)"
+                                   : "");
+            break;
         }
+        fail_timeout(j, r);
+        break;
+    case CHILD_TIMEOUT:
+        fail_timeout(j, r);
         break;
     case CHILD_TOO_LARGE:
         bt_step_fail(j->step, "VALIDATION_ERROR", false,
-                     "%s: result_too_large: its output is over %d bytes; write it to a file and "
-                     "print the path, or print less",
+                     "%s: result_too_large: its output is over %d bytes; use artifact: true, or "
+                     "print less",
                      j->cmd->id, LIMIT_RESULT_BYTES);
         break;
     }
+    put_details(j->step, r);
 }
 
 static void fail_start(struct bt_step *step, const struct bt_error *err)
@@ -270,13 +410,18 @@ static enum bt_code run_command(struct command_run *j, struct child_result *ret,
                               .deadline = deadline_of(j),
                               .grace_ms = CHILD_GRACE_MS,
                               .stop = is_cancelled,
-                              .line = log_line,
+                              .line = take_line,
                               .self = j};
     struct buf path;
     enum bt_code code = make_argv(j, err);
 
     buf_init(&path, VALUE_MAX);
     if (code == BT_OK) {
+        code = open_artifact(j, err);
+    }
+    spec.output = j->artifact != NULL ? take_output : NULL;
+    if (code == BT_OK) {
+        (void)state_file_make(j->state_path);
         code = make_env(j, err);
     }
     if (code == BT_OK) {
@@ -316,6 +461,8 @@ void exec_run(struct bt_step *step, void *self)
     } else {
         fail_start(step, &err);
     }
+    bt_artifact_abort(j.artifact);
+    state_file_remove(j.state_path);
     child_result_done(&result);
     arena_done(&j.texts);
 }

@@ -7,11 +7,18 @@
 
 #include "baton/agent.h"
 #include "protocol/base/arena.h"
+#include "protocol/base/err.h"
 #include "protocol/base/msec.h"
 
 enum exec_input { EXEC_INPUT_JSON, EXEC_INPUT_TEXT, EXEC_INPUT_NONE, EXEC_INPUT_COUNT };
-enum exec_output { EXEC_OUTPUT_AUTO, EXEC_OUTPUT_JSON, EXEC_OUTPUT_TEXT, EXEC_OUTPUT_COUNT };
-enum { EXEC_ARGS_MAX = 256, EXEC_ENV_MAX = 64, EXEC_LIST_MAX = 32 };
+enum exec_output {
+    EXEC_OUTPUT_AUTO,
+    EXEC_OUTPUT_JSON,
+    EXEC_OUTPUT_TEXT,
+    EXEC_OUTPUT_REPLY,
+    EXEC_OUTPUT_COUNT
+};
+enum { EXEC_ARGS_MAX = 256, EXEC_ENV_MAX = 64, EXEC_LIST_MAX = 32, EXEC_CODES = 256 };
 
 struct exec_command {
     const char *id;
@@ -28,7 +35,11 @@ struct exec_command {
     const char *cwd;        /* NULL = the agent's directory */
     enum exec_input input;
     enum exec_output output;
-    msec timeout_ms; /* 0 = only the step's deadline */
+    bool takes_artifact;         /* the parameter `artifact` is not an argument's */
+    msec timeout_ms;             /* 0 = only the step's deadline */
+    const char *const *pass_env; /* names taken from the agent's environment; or NULL */
+    bool retries[EXEC_CODES];    /* by exit code: another attempt may succeed */
+    uint8_t classes[EXEC_CODES]; /* enum err_class by exit code */
 };
 
 struct exec_settings {
@@ -42,6 +53,8 @@ struct exec_settings {
  * with exec_settings_free. */
 BT_MUST_CHECK enum bt_code exec_settings_read(const char *json, struct exec_settings **ret,
                                               struct bt_error *err);
+/* At the start, where a person reads it: BT_INVALID names a cwd that is no directory. */
+BT_MUST_CHECK enum bt_code exec_settings_check(const struct exec_settings *s, struct bt_error *err);
 /* Accepts NULL. */
 void exec_settings_free(struct exec_settings *s);
 /* The command of that id; the only command when the id is empty; NULL when there is none. */

@@ -2,61 +2,17 @@
 
 #include <stdlib.h>
 
+#include "agents/sdk/settings.h"
+
 enum { SETTINGS_BYTES = 64 * 1024 };
 
 /* ---- settings ---- */
 
-static enum bt_code add_roots(struct confine *c, struct doc list, const char *name,
-                              struct bt_error *err)
-{
-    enum bt_code code = BT_OK;
-
-    if (list.ptr == NULL) {
-        return BT_OK;
-    }
-    if (doc_head(list).kind != DOC_ARRAY) {
-        return err_set(err, BT_INVALID, "%s: expected a list of absolute directories", name);
-    }
-    for (uint32_t i = 0; code == BT_OK && i < doc_head(list).n; i++) {
-        struct str s = doc_string(doc_at(list, i));
-        char path[CONFINE_PATH_MAX + 1];
-        if (s.ptr == NULL || s.len > CONFINE_PATH_MAX || memchr(s.ptr, 0, s.len) != NULL) {
-            return err_set(err, BT_INVALID, "%s[%u]: expected an absolute directory", name, i);
-        }
-        memcpy(path, s.ptr, s.len);
-        path[s.len] = 0;
-        code = confine_add(c, path, err);
-        if (code != BT_OK) {
-            return err_wrap(err, "%s[%u]", name, i);
-        }
-    }
-    return code;
-}
-
 static enum bt_code check_names(struct doc map, struct bt_error *err)
 {
     static const char *const known[] = {"roots", "writeRoots", "maxBytes"};
-    struct doc_cursor c = doc_cursor(map);
-    struct doc_head head;
 
-    if (doc_head(map).kind != DOC_MAP || !doc_next(&c, &head)) {
-        return err_set(err, BT_INVALID,
-                       "settings: expected an object {roots, writeRoots?, maxBytes?}");
-    }
-    for (uint32_t i = 0; i < head.n; i++) {
-        struct str key = doc_string(doc_skip(&c));
-        bool found = false;
-        (void)doc_skip(&c);
-        for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
-            found = found || str_is(key, known[k]);
-        }
-        if (!found) {
-            return err_set(err, BT_INVALID,
-                           "settings: '%.*s' is unknown; there are roots, writeRoots, maxBytes",
-                           key.len > 80 ? 80 : (int)key.len, key.ptr == NULL ? "" : key.ptr);
-        }
-    }
-    return BT_OK;
+    return settings_check_names(map, known, sizeof known / sizeof known[0], err);
 }
 
 static enum bt_code read_settings(struct files *f, struct doc map, struct bt_error *err)
@@ -76,10 +32,10 @@ static enum bt_code read_settings(struct files *f, struct doc map, struct bt_err
         f->max_bytes = (size_t)head.u;
     }
     if (code == BT_OK) {
-        code = add_roots(&f->read, doc_get(map, STR_LIT("roots")), "roots", err);
+        code = confine_add_all(&f->read, doc_get(map, STR_LIT("roots")), "roots", err);
     }
     if (code == BT_OK) {
-        code = add_roots(&f->write, doc_get(map, STR_LIT("writeRoots")), "writeRoots", err);
+        code = confine_add_all(&f->write, doc_get(map, STR_LIT("writeRoots")), "writeRoots", err);
     }
     if (code == BT_OK && f->read.n + f->write.n == 0) {
         return err_set(err, BT_INVALID,

@@ -2,14 +2,13 @@
 #ifndef FILES_FILES_H
 #define FILES_FILES_H
 
-#include "agents/files/confine.h"
+#include "agents/sdk/confine.h"
 #include "agents/sdk/step.h"
 #include "baton/agent.h"
 
 enum {
     FILES_READ_DEFAULT = 2 * 1024 * 1024,
-    FILES_READ_MAX = 2560 * 1024, /* with its envelope a result stays within 3 MiB */
-    FILES_TEXT_MAX = 1024 * 1024  /* of grep, whose lines are both in the text and in the data */
+    FILES_READ_MAX = 2560 * 1024 /* with its envelope a result stays within 3 MiB */
 };
 
 struct files {

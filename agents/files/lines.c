@@ -59,17 +59,8 @@ static enum bt_code fill(struct lines *l, struct bt_error *err)
     return BT_OK;
 }
 
-/* Appends the bytes that fit to the line; true when some did not. */
-static bool add(struct lines *l, const uint8_t *at, size_t n)
-{
-    size_t room = LINES_LINE_MAX - l->line.len;
-
-    buf_add(&l->line, at, n < room ? n : room);
-    return n > room;
-}
-
 /* Reads the bytes up to the next "\n". */
-static enum bt_code gather(struct lines *l, bool *ret_any, bool *ret_cut, struct bt_error *err)
+static enum bt_code gather(struct lines *l, bool *ret_any, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
@@ -83,7 +74,12 @@ static enum bt_code gather(struct lines *l, bool *ret_any, bool *ret_cut, struct
         }
         *ret_any = true;
         stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
-        *ret_cut |= add(l, l->at, (size_t)((stop == NULL ? l->end : stop) - l->at));
+        buf_add(&l->line, l->at, (size_t)((stop == NULL ? l->end : stop) - l->at));
+        if (l->line.bad == BT_LIMIT) {
+            return err_set(err, BT_LIMIT,
+                           "line %llu has more than %d bytes, which is no line of a text; split it",
+                           (unsigned long long)l->number + 1, LINES_LINE_MAX);
+        }
         l->at = stop == NULL ? l->end : stop + 1;
         if (stop != NULL) {
             return buf_check(&l->line, err);
@@ -94,18 +90,16 @@ static enum bt_code gather(struct lines *l, bool *ret_any, bool *ret_cut, struct
 enum bt_code lines_next(struct lines *l, struct str *ret, bool *ret_more, struct bt_error *err)
 {
     bool any = false;
-    bool cut = false;
     enum bt_code code;
 
     buf_clear(&l->line);
-    code = gather(l, &any, &cut, err);
+    code = gather(l, &any, err);
     *ret_more = code == BT_OK && any;
     if (!*ret_more) {
         return code;
     }
     l->number++;
-    l->cut += cut;
-    if (!cut && l->line.len > 0 && l->line.at[l->line.len - 1] == '\r') {
+    if (l->line.len > 0 && l->line.at[l->line.len - 1] == '\r') {
         buf_truncate(&l->line, l->line.len - 1);
     }
     *ret = buf_str(&l->line);

@@ -1,14 +1,14 @@
 /*
- * Reads the lines of a file or a text with bounded memory. A line longer than LINES_LINE_MAX is cut
- * and its rest skipped. Each line is returned as UTF-8, without its end ("\n" or "\r\n"). One
- * thread.
+ * Reads the lines of a file or a text with bounded memory. A line longer than LINES_LINE_MAX is an
+ * error: what its end holds would be missed. Each line is returned as UTF-8, without its end ("\n"
+ * or "\r\n"). One thread.
  */
 #ifndef FILES_LINES_H
 #define FILES_LINES_H
 
 #include "protocol/base/buf.h"
 
-enum { LINES_LINE_MAX = 64 * 1024, LINES_BLOCK = 64 * 1024 };
+enum { LINES_LINE_MAX = 1024 * 1024, LINES_BLOCK = 64 * 1024 };
 
 struct lines {
     int fd;            /* -1 = the text */
@@ -19,7 +19,6 @@ struct lines {
     struct buf line;
     struct buf repaired;
     uint64_t number;   /* of the last returned line; from 1 */
-    uint64_t cut;      /* lines that were cut */
     uint64_t replaced; /* bytes that were not UTF-8 */
 };
 
@@ -30,7 +29,7 @@ void lines_of_text(struct lines *l, struct str text);
 /* Accepts zeroed; idempotent. */
 void lines_done(struct lines *l);
 /* *ret_more is false at the end. The line is valid until the next call. BT_INVALID: the file has
- * zero bytes. */
+ * zero bytes. BT_LIMIT: a line is too long. */
 BT_MUST_CHECK enum bt_code lines_next(struct lines *l, struct str *ret, bool *ret_more,
                                       struct bt_error *err);
 #endif

@@ -8,11 +8,11 @@
 
 #include "agents/files/files.h"
 #include "agents/files/glob.h"
+#include "agents/sdk/whole.h"
 #include "protocol/base/clock.h"
 
 enum {
-    ENTRIES_DEFAULT = 1000,
-    ENTRIES_MAX = 10000,
+    ENTRIES_MAX = 20000, /* nine values each: a result has LIMIT_NODES of them */
     DEPTH_MAX = 16,
     VISITED_MAX = 200000 /* names read; a glob must not make a step endless */
 };
@@ -33,7 +33,8 @@ struct listing {
     uint32_t n;
     uint32_t visited;
     uint32_t unreadable; /* directories that could not be read */
-    bool truncated;
+    bool truncated;      /* there are more than the limit */
+    bool limited;        /* the step asked for it */
 };
 
 static const char *type_name(mode_t mode)
@@ -48,7 +49,11 @@ static enum bt_code add(struct listing *l, const char *path, const struct stat *
 
     if (l->n == l->limit) {
         l->truncated = true;
-        return BT_OK;
+        return l->limited ? BT_OK
+                          : err_set(err, BT_LIMIT,
+                                    "result_too_large: more than %d names; narrow them by glob, "
+                                    "list a subdirectory, or set `limit` to get some of them",
+                                    ENTRIES_MAX);
     }
     e->name = strdup(path);
     if (e->name == NULL) {
@@ -75,8 +80,9 @@ static enum bt_code enter(struct listing *l, int dir, const char *name, const ch
     int fd;
 
     if (depth == DEPTH_MAX) {
-        l->truncated = true;
-        return BT_OK;
+        return err_set(err, BT_LIMIT,
+                       "'%.200s' is nested deeper than %d directories; list it by itself", path,
+                       DEPTH_MAX);
     }
     fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
@@ -94,8 +100,14 @@ static enum bt_code visit(struct listing *l, int dir, const char *prefix, const 
     enum bt_code code = BT_OK;
     int n = snprintf(path, sizeof path, "%s%s%s", prefix, prefix[0] != 0 ? "/" : "", name);
 
-    if (n < 0 || (size_t)n >= sizeof path || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        return BT_OK;
+    if (n < 0 || (size_t)n >= sizeof path) {
+        return err_set(err, BT_LIMIT,
+                       "a name below '%.200s' makes a path of more than %d bytes; list that "
+                       "directory by itself",
+                       prefix, CONFINE_PATH_MAX);
+    }
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        return BT_OK; /* removed meanwhile */
     }
     if (wanted(l, path, name)) {
         code = add(l, path, &st, err);
@@ -126,7 +138,8 @@ static enum bt_code walk(struct listing *l, int fd, const char *prefix, unsigned
         if (bt_step_cancelled(l->step)) {
             code = err_set(err, BT_CANCELLED, "cancelled while listing");
         } else if (++l->visited > VISITED_MAX) {
-            l->truncated = true;
+            code = err_set(err, BT_LIMIT, "more than %d names were read; list a subdirectory",
+                           VISITED_MAX);
         } else {
             code = visit(l, dirfd(dir), prefix, e->d_name, depth, err);
         }
@@ -179,7 +192,15 @@ static void reply(struct listing *l, struct str path)
         put_entry(&l->at[i], &data, &text);
     }
     if (l->truncated) {
-        buf_printf(&text, "(more; %u are listed)\n", l->n);
+        whole_mark(l->step, &text,
+                   "%u names, and there are more; raise `limit` (at most %d), or narrow them by "
+                   "glob",
+                   l->n, ENTRIES_MAX);
+    }
+    if (l->unreadable > 0) {
+        whole_mark(l->step, &text,
+                   "%u directories could not be read; give the agent the permission to read them",
+                   l->unreadable);
     }
     files_reply(l->step, &data, &text);
     buf_done(&data);
@@ -193,7 +214,8 @@ void files_list(struct bt_step *step, void *self)
     struct listing l = {.step = step,
                         .glob = bt_step_param_string(step, "glob", NULL),
                         .recursive = bt_step_param_bool(step, "recursive", false),
-                        .limit = files_param_count(step, "limit", ENTRIES_DEFAULT, ENTRIES_MAX)};
+                        .limit = files_param_count(step, "limit", ENTRIES_MAX, ENTRIES_MAX),
+                        .limited = bt_step_has_param(step, "limit")};
     struct bt_error err;
     struct stat st;
     int fd = -1;

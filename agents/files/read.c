@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "agents/files/artifact.h"
 #include "agents/files/files.h"
+#include "agents/sdk/whole.h"
 
 enum { BLOCK = 256 * 1024 };
 
@@ -61,10 +63,11 @@ static enum bt_code read_part(const struct files *f, int fd, const struct stat *
 
     *ret_truncated = bytes->len > part->limit;
     if (code == BT_OK && *ret_truncated && part->whole) {
-        return err_set(err, BT_LIMIT,
-                       "the file has %lld bytes, at most %zu are read at once; give offset and "
-                       "limit, or use grep or csv",
-                       (long long)st->st_size, f->max_bytes);
+        return err_set(
+            err, BT_LIMIT,
+            "result_too_large: the file has %lld bytes, at most %zu are read at once; use "
+            "artifact: true, set `offset` and `limit` to get a part, or use grep or csv",
+            (long long)st->st_size, f->max_bytes);
     }
     if (code == BT_OK && *ret_truncated) {
         buf_truncate(bytes, part->limit);
@@ -93,9 +96,47 @@ static void reply_part(struct bt_step *step, struct str path, const struct stat 
     files_put_count(&data, "offset", part->offset);
     files_put_bool(&data, "truncated", truncated);
     files_put_count(&data, "replaced", replaced);
+    if (truncated) {
+        whole_mark(step, &text, "bytes %llu to %llu of %llu; the next part has the offset %llu",
+                   (unsigned long long)part->offset,
+                   (unsigned long long)(part->offset + bytes->len),
+                   (unsigned long long)(st->st_size > 0 ? st->st_size : 0),
+                   (unsigned long long)(part->offset + bytes->len));
+    }
     files_reply(step, &data, &text);
     buf_done(&text);
     buf_done(&data);
+}
+
+/* The file as it is, whatever its size and its bytes. */
+static enum bt_code read_artifact(struct bt_step *step, struct str path, int fd,
+                                  struct bt_error *err)
+{
+    const char *name = files_artifact_name(step, path, "file");
+    struct buf text;
+    struct buf data;
+    uint64_t bytes;
+    enum bt_code code;
+
+    if (bt_step_has_param(step, "offset") || bt_step_has_param(step, "limit")) {
+        return err_set(err, BT_INVALID, "artifact: true is the whole file; leave offset and limit");
+    }
+    code = files_copy(step, fd, name, &bytes, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    buf_init(&text, LIMIT_CONTROL_BYTES);
+    buf_init(&data, LIMIT_CONTROL_BYTES);
+    doc_put_map(&data, 4);
+    files_put_text(&data, "path", path);
+    files_put_count(&data, "bytes", bytes);
+    files_put_count(&data, "size", bytes);
+    files_put_bool(&data, "truncated", false);
+    buf_printf(&text, "Copied %llu bytes", (unsigned long long)bytes);
+    files_reply(step, &data, &text);
+    buf_done(&text);
+    buf_done(&data);
+    return BT_OK;
 }
 
 void files_read(struct bt_step *step, void *self)
@@ -107,6 +148,7 @@ void files_read(struct bt_step *step, void *self)
     struct stat st;
     struct buf bytes;
     struct bt_error err;
+    const bool artifact = files_wants_artifact(step);
     bool truncated = false;
     int fd = -1;
     enum bt_code code = confine_open(&f->read, path, CONFINE_FILE, &fd, &st, &err);
@@ -115,15 +157,16 @@ void files_read(struct bt_step *step, void *self)
     part.limit = files_param_count(step, "limit", (uint32_t)f->max_bytes, (uint32_t)f->max_bytes);
     buf_init(&bytes, f->max_bytes + BLOCK);
     if (code == BT_OK) {
-        code = read_part(f, fd, &st, &part, &bytes, &truncated, &err);
+        code = artifact ? read_artifact(step, path, fd, &err)
+                        : read_part(f, fd, &st, &part, &bytes, &truncated, &err);
         if (code != BT_OK) {
             (void)err_wrap(&err, "'%.*s'", path.len > 200 ? 200 : (int)path.len, path.ptr);
         }
         (void)close(fd);
     }
-    if (code == BT_OK) {
+    if (code == BT_OK && !artifact) {
         reply_part(step, path, &st, &part, &bytes, truncated);
-    } else {
+    } else if (code != BT_OK) {
         bt_step_fail_error(step, &err);
     }
     buf_done(&bytes);

@@ -6,8 +6,9 @@
 #include "agents/files/files.h"
 #include "agents/sdk/input.h"
 #include "agents/sdk/table.h"
+#include "protocol/wire/doc.h"
 
-enum { TABLE_ROWS_SHOWN = 1000, SECTIONS_MAX = 200, KEY_MAX = 256 };
+enum { SECTIONS_MAX = 200, KEY_MAX = 256 };
 
 /* A heading is one line. */
 static void put_heading(struct buf *out, const char *marks, const char *text)
@@ -31,7 +32,6 @@ static void end_paragraph(struct buf *out)
 static enum bt_code put_plain(const cJSON *value, struct buf *out, struct bt_error *err)
 {
     char number[64];
-    char *json;
 
     if (cJSON_IsString(value)) {
         buf_add_cstr(out, value->valuestring);
@@ -41,13 +41,7 @@ static enum bt_code put_plain(const cJSON *value, struct buf *out, struct bt_err
         buf_add_cstr(out, table_text(value, number, sizeof number));
         return BT_OK;
     }
-    json = cJSON_PrintUnformatted(value);
-    if (json == NULL) {
-        return err_set(err, BT_NOMEM, "out of memory for the report");
-    }
-    buf_add_cstr(out, json);
-    cJSON_free(json);
-    return BT_OK;
+    return cjson_to_json(value, out, err);
 }
 
 static enum bt_code put_table(const cJSON *value, struct buf *out, struct bt_error *err)
@@ -56,7 +50,7 @@ static enum bt_code put_table(const cJSON *value, struct buf *out, struct bt_err
     enum bt_code code = table_read(value, &t, err);
 
     if (code == BT_OK) {
-        table_to_markdown(&t, TABLE_ROWS_SHOWN, out);
+        table_to_markdown(&t, t.rows_n, SIZE_MAX, "", out); /* over 3 MiB the step fails */
     }
     table_done(&t);
     return code;

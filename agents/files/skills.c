@@ -10,34 +10,38 @@
 #define BOOLEAN "{\"type\":\"boolean\"}"
 #define SAYS(words) ",\"description\":\"" words "\""
 #define PATH "\"path\":{" TEXT ",\"minLength\":1,\"maxLength\":4095,\"x-baton-fill\":\"path\"}"
+#define ARTIFACT \
+    "\"artifact\":{\"type\":\"boolean\"" \
+    SAYS("put the result into a file of the plan, of any size; later steps name it by " \
+         "{{results.STEP.artifact}}") "}"
 #define PATTERN TEXT ",\"minLength\":1,\"maxLength\":4096"
 
 static const char read_input[] =
-    "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH ","
+    "{\"type\":\"object\",\"x-baton-local\":true,\"required\":[\"path\"],\"properties\":{" PATH ","
     "\"offset\":{\"type\":\"integer\",\"minimum\":0" SAYS("first byte") "},"
-    "\"limit\":{" COUNT SAYS("bytes; missing = the whole file, which must fit") "}}}";
+    "\"limit\":{" COUNT SAYS("bytes; missing = the whole file, which must fit") "}," ARTIFACT "}}";
 
 static const char list_input[] =
-    "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH ","
+    "{\"type\":\"object\",\"x-baton-local\":true,\"required\":[\"path\"],\"properties\":{" PATH ","
     "\"glob\":{" TEXT ",\"minLength\":1,\"maxLength\":255"
     SAYS("*, ?, [a-z]; of the name, or with a slash of the path") "},"
     "\"recursive\":" BOOLEAN ","
-    "\"limit\":{" COUNT ",\"maximum\":10000}}}";
+    "\"limit\":{" COUNT ",\"maximum\":20000" SAYS("get only so many; the result states that it is not whole") "}}}";
 
 static const char grep_input[] =
-    "{\"type\":\"object\",\"required\":[\"path\",\"pattern\"],\"properties\":{" PATH ","
+    "{\"type\":\"object\",\"x-baton-local\":true,\"required\":[\"path\",\"pattern\"],\"properties\":{" PATH ","
     "\"pattern\":{" PATTERN SAYS("PCRE2") ",\"x-baton-fill\":\"quoted or sought\"},"
     "\"ignoreCase\":" BOOLEAN ","
-    "\"limit\":{" COUNT ",\"maximum\":20000},"
-    "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":10}}}";
+    "\"limit\":{" COUNT ",\"maximum\":4000000000" SAYS("get only the first; the result states that it is not whole") "},"
+    "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":10}," ARTIFACT "}}";
 
 static const char count_input[] =
-    "{\"type\":\"object\",\"properties\":{" PATH ","
+    "{\"type\":\"object\",\"x-baton-local\":true,\"properties\":{" PATH ","
     "\"text\":{" TEXT SAYS("instead of a file") ",\"x-baton-fill\":\"previous.text\"},"
     "\"unit\":{\"enum\":[\"lines\",\"words\"],\"x-baton-fill\":\"choice\"}}}";
 
 static const char csv_input[] =
-    "{\"type\":\"object\",\"properties\":{" PATH ","
+    "{\"type\":\"object\",\"x-baton-local\":true,\"properties\":{" PATH ","
     "\"text\":{" TEXT SAYS("instead of a file") ",\"x-baton-fill\":\"previous.text\"},"
     "\"pattern\":{" PATTERN SAYS("PCRE2; its named groups are the columns") "},"
     "\"ignoreCase\":" BOOLEAN ","
@@ -46,18 +50,20 @@ static const char csv_input[] =
     "\"columns\":{\"type\":\"array\",\"items\":{" TEXT "},\"maxItems\":256"
     SAYS("which ones, in this order") "},"
     "\"where\":{\"type\":\"object\""
-    SAYS("column: text, or list of texts; rows with none of them are left out") "},"
-    "\"limit\":{" COUNT "}}}";
+    SAYS("column: value, or list of values; rows with none of them are left out") "},"
+    "\"types\":{\"type\":\"object\",\"additionalProperties\":{" TEXT "}"
+    SAYS("column: text, integer, real, boolean or date, instead of the type that is found") "},"
+    "\"limit\":{" COUNT "}," ARTIFACT "}}";
 
 static const char write_input[] =
-    "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH ","
+    "{\"type\":\"object\",\"x-baton-local\":true,\"required\":[\"path\"],\"properties\":{" PATH ","
     "\"text\":{" TEXT SAYS("missing = the text of the step before")
     ",\"x-baton-fill\":\"previous.text or quoted\"},"
     "\"data\":{\"description\":\"instead of text: written as JSON\"},"
     "\"mkdirs\":{\"type\":\"boolean\"" SAYS("make the directories that are missing") "}}}";
 
 static const char render_input[] =
-    "{\"type\":\"object\",\"properties\":{"
+    "{\"type\":\"object\",\"x-baton-local\":true,\"properties\":{"
     "\"title\":{" TEXT ",\"maxLength\":500,\"x-baton-fill\":\"quoted\"},"
     "\"text\":{" TEXT SAYS("stands before the sections") ",\"x-baton-fill\":\"previous.text\"},"
     "\"sections\":{\"type\":\"array\",\"maxItems\":200,\"items\":{\"type\":\"object\","
@@ -98,7 +104,7 @@ const struct bt_skill files_skills[] = {
      .examples = LIST("search /var/log/syslog for \"error\"", "grep \"install\" in the log",
                       "find the lines with \"timeout\" in the file"),
      .input_schema = grep_input,
-     .output_schema = "{\"type\":\"object\",\"required\":[\"matches\",\"count\",\"truncated\"]}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"count\",\"truncated\"]}",
      .effects = "none",
      .run = files_grep},
     {.id = "count",
@@ -119,8 +125,7 @@ const struct bt_skill files_skills[] = {
      .examples = LIST("parse the csv file /srv/data/sales.csv", "split the lines into columns",
                       "turn the log into rows"),
      .input_schema = csv_input,
-     .output_schema =
-         "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"rowCount\",\"skipped\"]}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rowCount\",\"skipped\"]}",
      .effects = "none",
      .run = files_csv},
     {.id = "write",

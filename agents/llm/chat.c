@@ -3,6 +3,8 @@
 
 #include "agents/llm/model_call.h"
 #include "agents/sdk/input.h"
+#include "agents/sdk/whole.h"
+#include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
 enum { WORDS = 200, TOKENS_PER_WORD = 3 };
@@ -30,6 +32,23 @@ static bool read_schema(struct bt_step *step, cJSON **ret)
         return false;
     }
     return true;
+}
+
+/* The answer; marked when the model saw only a part of the data. */
+static void reply_text(struct bt_step *step, const struct prompt *p, const struct buf *answer)
+{
+    struct buf text;
+
+    buf_init(&text, LIMIT_RESULT_BYTES);
+    buf_add_str(&text, buf_str(answer));
+    if (p->left_out > 0) {
+        whole_mark(step, &text,
+                   "%zu bytes of the data did not fit the prompt; raise the setting dataBytes, or "
+                   "ask about parts",
+                   p->left_out);
+    }
+    bt_step_reply_bytes(step, buf_cstr(&text), text.len);
+    buf_done(&text);
 }
 
 void llm_chat(struct bt_step *step, void *self)
@@ -62,7 +81,10 @@ void llm_chat(struct bt_step *step, void *self)
             input_reply(step, reply.json, NULL);
             reply.json = NULL;
         } else {
-            bt_step_reply_bytes(step, buf_cstr(&reply.text), reply.text.len);
+            reply_text(step, &p, &reply.text);
+        }
+        if (p.left_out > 0) {
+            bt_step_reply_truncated(step);
         }
     }
     llm_reply_done(&reply);
@@ -99,7 +121,7 @@ void llm_summarize(struct bt_step *step, void *self)
     add_feedback(step, &p);
     model_call.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts too */
     if (model_call_run(&model_call, &p, &reply)) {
-        bt_step_reply_bytes(step, buf_cstr(&reply.text), reply.text.len);
+        reply_text(step, &p, &reply.text);
     }
     llm_reply_done(&reply);
     prompt_done(&p);

@@ -140,14 +140,24 @@ static void keep_own(cJSON *value)
 {
     static const struct {
         const char *member;
-        const char *action;
-    } own[] = {
-        {"targetStepNumber", "skip_to_step"}, {"stepsToSkip", "skip_steps"}, {"goal", "new_plan"}};
+        const char *action; /* NULL: every one */
+    } own[] = {{"action", NULL},
+               {"reasoning", NULL},
+               {"targetStepNumber", "skip_to_step"},
+               {"stepsToSkip", "skip_steps"},
+               {"goal", "new_plan"}};
     const char *action = get(value, "action")->valuestring;
+    cJSON *next;
 
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        if (strcmp(action, own[i].action) != 0) {
-            cJSON_DeleteItemFromObjectCaseSensitive(value, own[i].member);
+    for (cJSON *item = value->child; item != NULL; item = next) {
+        bool keep = false;
+        next = item->next;
+        for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+            keep = keep || (strcmp(item->string, own[i].member) == 0 &&
+                            (own[i].action == NULL || strcmp(action, own[i].action) == 0));
+        }
+        if (!keep) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(value, item));
         }
     }
 }
@@ -193,7 +203,7 @@ static void add_only(struct json_prompt *q, const char *from, const cJSON *list,
     cJSON *part = only(list, names, n, of_user);
 
     if (part == NULL || part->child != NULL) {
-        json_prompt_text(q, from, part == NULL ? NULL : cJSON_PrintUnformatted(part));
+        json_prompt_text(q, from, part == NULL ? NULL : cjson_print(part, false, NULL));
     }
     cJSON_Delete(part);
 }
@@ -276,6 +286,7 @@ static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON 
     struct model_call model_call = {.step = step,
                                     .agent = agent,
                                     .optional = optional,
+                                    .extra = true,
                                     .schema = schema,
                                     .schema_name = "action",
                                     .check = check,

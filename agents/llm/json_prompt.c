@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/assert.h"
+#include "protocol/wire/doc.h"
 
 void json_prompt_init(struct json_prompt *q)
 {
@@ -37,7 +38,7 @@ void json_prompt_data(struct json_prompt *q, const char *from, const cJSON *valu
     if (cJSON_IsString(value)) {
         prompt_data(&q->p, from, value->valuestring);
     } else {
-        json_prompt_text(q, from, cJSON_PrintUnformatted(value));
+        json_prompt_text(q, from, cjson_print(value, false, NULL));
     }
 }
 

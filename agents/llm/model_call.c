@@ -150,6 +150,7 @@ bool model_call_run(const struct model_call *a, struct prompt *p, struct llm_rep
         .schema = a->schema,
         .schema_name = a->schema_name,
         .optional = a->optional,
+        .extra = a->extra,
         .as_is = a->as_is,
         .check = a->check == NULL ? NULL : check,
         .on_text = a->on_text == NULL ? NULL : on_text,

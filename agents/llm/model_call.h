@@ -12,6 +12,7 @@ struct model_call {
     const struct cJSON *schema; /* NULL = text */
     const char *schema_name;
     const char *const *optional; /* members that an answer may lack (llm.h); or NULL */
+    bool extra;                  /* members that the schema does not have are accepted */
     bool as_is;                  /* reply.json may not fit the schema, or be NULL */
     uint64_t max_tokens;         /* 0 = the agent's setting */
     /* Receives the answer as it is generated (llm.h), on the handler's thread. Progress reports

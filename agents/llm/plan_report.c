@@ -7,7 +7,9 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/buf.h"
+#include "protocol/base/share.h"
 #include "protocol/base/utf8.h"
+#include "protocol/wire/doc.h"
 
 enum { TASK_MAX = 600, ERROR_MAX = 2000, STEP_OVERHEAD = 160, NAMED_MAX = 20, NAME_SHOWN = 64 };
 
@@ -27,7 +29,7 @@ static char *text_of(const cJSON *value)
     if (value == NULL || cJSON_IsNull(value)) {
         return NULL;
     }
-    return cJSON_IsString(value) ? strdup(value->valuestring) : cJSON_PrintUnformatted(value);
+    return cJSON_IsString(value) ? strdup(value->valuestring) : cjson_print(value, false, NULL);
 }
 
 /* Replaces the member by the beginning of the text; false when out of memory. */
@@ -61,27 +63,6 @@ static bool cut_long(cJSON *step, const char *name, size_t max)
     }
     cJSON_free(text);
     return ok;
-}
-
-/* The largest share with which all results fit: short results stay whole. */
-static size_t share_of(const size_t *lens, size_t n, size_t room)
-{
-    size_t low = 0;
-    size_t high = room;
-
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2;
-        size_t all = 0;
-        for (size_t i = 0; i < n && all <= room; i++) {
-            all += lens[i] < mid ? lens[i] : mid;
-        }
-        if (all <= room) {
-            low = mid;
-        } else {
-            high = mid - 1;
-        }
-    }
-    return low;
 }
 
 static void count(const cJSON *step, struct plan_report_counts *c)
@@ -128,13 +109,13 @@ char *plan_report_steps(cJSON *steps, size_t room, struct plan_report_counts *re
 
     *ret = (struct plan_report_counts){0};
     ok = lens != NULL && shorten(steps, lens, ret, &used);
-    share = ok ? share_of(lens, n, room > used ? room - used : 0) : 0;
+    share = ok ? share_fair(lens, n, room > used ? room - used : 0) : 0;
     buf_init(&out, SIZE_MAX / 4);
     cJSON_ArrayForEach(step, steps)
     {
         char *line;
         ok = ok && cut_long(step, "result", share);
-        line = ok ? cJSON_PrintUnformatted(step) : NULL;
+        line = ok ? cjson_print(step, false, NULL) : NULL;
         ok = line != NULL;
         buf_add_cstr(&out, ok ? line : "");
         buf_add_byte(&out, '\n');

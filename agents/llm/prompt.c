@@ -129,8 +129,9 @@ static void add_data(struct buf *out, struct str text)
     add_plain(out, (struct str){text.ptr + from, text.len - from});
 }
 
-static void add_frame(struct buf *out, const struct prompt_part *part, const char *mark,
-                      size_t share)
+/* Returns how many bytes of the part are left out. */
+static size_t add_frame(struct buf *out, const struct prompt_part *part, const char *mark,
+                        size_t share)
 {
     size_t n =
         part->text.len <= share ? part->text.len : utf8_cut(part->text.ptr, part->text.len, share);
@@ -142,6 +143,7 @@ static void add_frame(struct buf *out, const struct prompt_part *part, const cha
         buf_printf(out, "(The last %zu bytes of this data are left out.)\n", part->text.len - n);
     }
     buf_add_byte(out, '\n');
+    return part->text.len - n;
 }
 
 enum bt_code prompt_make(struct prompt *p, const char *extra, size_t data_bytes,
@@ -164,7 +166,7 @@ enum bt_code prompt_make(struct prompt *p, const char *extra, size_t data_bytes,
     }
     for (uint32_t i = 0; i < p->n; i++) {
         if (p->parts[i].from != NULL) {
-            add_frame(&p->user, &p->parts[i], mark, share);
+            p->left_out += add_frame(&p->user, &p->parts[i], mark, share);
         } else {
             add_plain(&p->user, p->parts[i].text);
             buf_add_cstr(&p->user, "\n\n");

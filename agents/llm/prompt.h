@@ -27,6 +27,7 @@ struct prompt {
     uint32_t n;
     struct buf user;
     struct buf system;
+    size_t left_out; /* bytes of data that did not fit */
 };
 
 /* data_bytes: room for all frames together. A text that does not fit is cut and marked as cut. */

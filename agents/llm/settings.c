@@ -4,21 +4,9 @@
 
 #include "agents/llm/llm_agent.h"
 #include "agents/llm/model/rules.h"
-#include "protocol/jsonschema/schema.h"
 #include "protocol/wire/doc.h"
 
 enum { MAX_TOKENS = 4096, DATA_BYTES = 128 * 1024 };
-
-static enum bt_code check(const cJSON *tree, struct bt_error *err)
-{
-    struct schema_problem problem[1];
-    uint32_t n = 0;
-    enum bt_code code = llm_rules_check(LLM_RULES_AGENT, tree, problem, 1, &n, err);
-
-    return code == BT_INVALID
-               ? err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message)
-               : code;
-}
 
 static const char *text(const cJSON *map, const char *name)
 {
@@ -65,7 +53,7 @@ enum bt_code llm_agent_new(const char *settings_json, struct llm_agent **ret, st
     }
     code = json_parse(str_from(settings_json), &a->tree, err);
     if (code == BT_OK) {
-        code = check(a->tree, err);
+        code = llm_rules_require(LLM_RULES_AGENT, a->tree, err);
     }
     if (code == BT_OK) {
         a->agent_id = text(a->tree, "agentId");

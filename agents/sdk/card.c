@@ -145,7 +145,8 @@ static enum bt_code copy_skill(struct card *c, const struct bt_skill *from, stru
                           .name = keep(c, from->name),
                           .description = keep(c, from->description),
                           .effects = keep(c, from->effects == NULL ? "idempotent" : from->effects),
-                          .run = from->run};
+                          .run = from->run,
+                          .max_ms = from->max_ms};
     if (to->skill.id == NULL || to->skill.effects == NULL ||
         (from->description != NULL && to->skill.description == NULL)) {
         return err_set(err, BT_NOMEM, "out of memory for a card");
@@ -253,7 +254,8 @@ enum bt_code card_view(const struct card *c, struct arena *arena, struct msg_car
                                  .description = str_from(from->skill.description),
                                  .input_schema = from->input,
                                  .output_schema = from->output,
-                                 .effects = str_from(from->skill.effects)};
+                                 .effects = str_from(from->skill.effects),
+                                 .max_ms = from->skill.max_ms};
         if (!view_list(arena, from->skill.tags, &to->tags, &to->tags_n) ||
             !view_list(arena, from->skill.examples, &to->examples, &to->examples_n)) {
             return err_set(err, BT_NOMEM, "out of memory for a card");

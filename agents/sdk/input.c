@@ -22,6 +22,20 @@ const char *input_text(struct bt_step *step, const char *path)
     return text;
 }
 
+static enum bt_code parse(struct str json, cJSON **ret, struct bt_error *err)
+{
+    struct buf doc;
+    enum bt_code code;
+
+    buf_init(&doc, json_doc_capacity(json.len));
+    code = json_to_doc(json, NULL, &doc, err);
+    if (code == BT_OK) {
+        code = doc_to_cjson_digits(doc_from_buf(&doc), ret, err);
+    }
+    buf_done(&doc);
+    return code;
+}
+
 /* A string may contain JSON that a command printed. Any other string stays a string. */
 static void read_string(cJSON **tree)
 {
@@ -31,7 +45,7 @@ static void read_string(cJSON **tree)
     if (text == NULL || (text[0] != '{' && text[0] != '[')) {
         return;
     }
-    if (json_parse(str_from(text), &inner, NULL) == BT_OK) {
+    if (parse(str_from(text), &inner, NULL) == BT_OK) {
         cJSON_Delete(*tree);
         *tree = inner;
     }
@@ -46,11 +60,11 @@ enum bt_code input_tree(struct bt_step *step, const char *path, cJSON **ret, str
 
     *ret = NULL;
     if (d.ptr != NULL) {
-        code = doc_to_cjson(d, ret, err);
+        code = doc_to_cjson_digits(d, ret, err);
     } else if (bt_step_dependency_count(step) > 0) {
         json = bt_step_dependency_json(step, newest(step));
         code = json == NULL ? err_set(err, BT_NOMEM, "out of memory")
-                            : json_parse(str_from(json), ret, err);
+                            : parse(str_from(json), ret, err);
     }
     if (code == BT_OK && *ret != NULL && d.ptr == NULL && cJSON_IsNull(*ret)) {
         cJSON_Delete(*ret);
@@ -60,6 +74,40 @@ enum bt_code input_tree(struct bt_step *step, const char *path, cJSON **ret, str
         read_string(ret);
     }
     return code;
+}
+
+enum bt_code input_table(struct bt_step *step, const char *path, struct table *ret,
+                         struct bt_error *err)
+{
+    cJSON *tree = NULL;
+    enum bt_code code = input_tree(step, path, &tree, err);
+
+    *ret = (struct table){0};
+    if (code == BT_OK && tree == NULL) {
+        code = err_set(err, BT_INVALID, "give the rows, or let a step before this one make them");
+    }
+    if (code == BT_OK) {
+        code = table_read(tree, ret, err);
+    }
+    if (code == BT_OK) {
+        code = input_types(step, ret, err);
+    }
+    cJSON_Delete(tree);
+    if (code != BT_OK) {
+        table_done(ret);
+        return err_wrap(err, "%s", path);
+    }
+    return BT_OK;
+}
+
+enum bt_code input_types(struct bt_step *step, struct table *t, struct bt_error *err)
+{
+    struct doc types = step->req.parameters.ptr == NULL
+                           ? (struct doc){0}
+                           : doc_get(step->req.parameters, STR_LIT("types"));
+    enum bt_code code = table_declare(t, types, err);
+
+    return code == BT_OK ? table_set_types(t, err) : code;
 }
 
 enum bt_code input_parameters(struct bt_step *step, cJSON **ret, struct bt_error *err)
@@ -73,16 +121,21 @@ enum bt_code input_parameters(struct bt_step *step, cJSON **ret, struct bt_error
 
 void input_reply(struct bt_step *step, cJSON *data, const char *text)
 {
-    char *json = data == NULL ? NULL : cJSON_PrintUnformatted(data);
+    struct buf json;
+    struct bt_error err;
+    enum bt_code code;
 
-    if (json == NULL) {
-        bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the result");
+    buf_init(&json, (size_t)LIMIT_STEP_BYTES * 4);
+    code = data == NULL ? err_set(&err, BT_NOMEM, "out of memory for the result")
+                        : cjson_to_json(data, &json, &err);
+    if (code != BT_OK) {
+        bt_step_fail_error(step, &err);
     } else {
-        bt_step_reply_json(step, json, strlen(json));
+        bt_step_reply_json(step, (const char *)json.at, json.len);
         if (text != NULL && step->reply.outcome == REPLY_COMPLETED) {
             bt_step_reply_bytes(step, text, strlen(text));
         }
     }
-    cJSON_free(json);
+    buf_done(&json);
     cJSON_Delete(data);
 }

@@ -6,6 +6,7 @@
 #define SDK_INPUT_H
 
 #include "agents/sdk/step.h"
+#include "agents/sdk/table.h"
 
 struct cJSON;
 
@@ -13,10 +14,16 @@ struct cJSON;
  * newest dependency's text. NULL when there is neither. Valid until the handler returns. */
 const char *input_text(struct bt_step *step, const char *path);
 /* A parameter as a tree. When it is missing, the newest dependency's data; a text that is JSON is
- * parsed. *ret stays NULL when there is neither. The caller frees. BT_INVALID when it cannot be a
- * tree. */
+ * parsed, and an integer beyond 2^53 becomes a text of its digits. *ret stays NULL when there is
+ * neither. The caller frees. */
 BT_MUST_CHECK enum bt_code input_tree(struct bt_step *step, const char *path, struct cJSON **ret,
                                       struct bt_error *err);
+/* The rows of input_tree as a table with types: those of the parameter `types`, else those of the
+ * source, else found. The caller frees with table_done. */
+BT_MUST_CHECK enum bt_code input_table(struct bt_step *step, const char *path, struct table *ret,
+                                       struct bt_error *err);
+/* Gives a table its types in the same way. */
+BT_MUST_CHECK enum bt_code input_types(struct bt_step *step, struct table *t, struct bt_error *err);
 /* All parameters as a tree; an empty object when there are none. The caller frees. */
 BT_MUST_CHECK enum bt_code input_parameters(struct bt_step *step, struct cJSON **ret,
                                             struct bt_error *err);

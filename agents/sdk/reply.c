@@ -1,5 +1,6 @@
 #include "agents/sdk/reply.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const outcome_names[] = {
@@ -39,7 +40,9 @@ void reply_init(struct reply *r)
     *r = (struct reply){0};
     buf_init(&r->text, LIMIT_RESULT_BYTES);
     buf_init(&r->data, LIMIT_RESULT_BYTES);
+    buf_init(&r->details, REPLY_DETAILS_MAX);
     buf_init(&r->schema, 65536);
+    buf_init(&r->state, LIMIT_STATE_BYTES);
     r->arena.max = 1024 * 1024;
 }
 
@@ -48,7 +51,9 @@ void reply_done(struct reply *r)
     if (r != NULL) {
         buf_done(&r->text);
         buf_done(&r->data);
+        buf_done(&r->details);
         buf_done(&r->schema);
+        buf_done(&r->state);
         arena_done(&r->arena);
         *r = (struct reply){0};
     }
@@ -56,7 +61,8 @@ void reply_done(struct reply *r)
 
 size_t reply_bytes(const struct reply *r)
 {
-    return r->text.cap + r->data.cap + r->schema.cap + r->arena.total;
+    return r->text.cap + r->data.cap + r->details.cap + r->schema.cap + r->state.cap +
+           r->arena.total;
 }
 
 enum err_class reply_class_of(enum bt_code code)
@@ -72,8 +78,10 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     buf_done(&r->text);
     buf_done(&r->data);
     buf_done(&r->schema);
+    buf_done(&r->state);
     r->artifacts_n = 0;
     r->has_text = false;
+    r->truncated = false;
     r->outcome = REPLY_FAILED;
     r->code = code;
     r->cls = cls;
@@ -84,6 +92,31 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     if (r->message.ptr == NULL) {
         r->message = STR_LIT("failed, and there is no memory for the reason");
     }
+}
+
+/* As the supervisor counts it; of an artifact, with room for its names. */
+static size_t result_bytes(const struct reply *r)
+{
+    size_t n = r->text.len + r->data.len;
+
+    for (uint32_t i = 0; i < r->artifacts_n; i++) {
+        const struct msg_artifact *a = &r->artifacts[i];
+        n += a->name.len + a->media_type.len + a->uri.len + a->data.len + 64;
+    }
+    return n;
+}
+
+static void fail_too_large(struct reply *r)
+{
+    const bool known = r->text.bad == BT_OK && r->data.bad == BT_OK;
+    char text[160];
+
+    (void)snprintf(text, sizeof text,
+                   "result_too_large: %zu%s bytes, at most %d; use artifact: true where the "
+                   "skill has it, or ask for less",
+                   known ? result_bytes(r) : (size_t)LIMIT_RESULT_BYTES + 1,
+                   known ? "" : " or more", LIMIT_RESULT_BYTES);
+    reply_fail(r, BT_LIMIT, CLASS_VALIDATION_ERROR, false, text);
 }
 
 void reply_finish(struct reply *r, bool cancelled, bool timed_out)
@@ -98,10 +131,8 @@ void reply_finish(struct reply *r, bool cancelled, bool timed_out)
     } else if (r->text.bad == BT_NOMEM || r->data.bad == BT_NOMEM || r->schema.bad == BT_NOMEM) {
         reply_fail(r, BT_NOMEM, CLASS_SERVICE_UNAVAILABLE, true, "out of memory for the result");
     } else if (r->text.bad != BT_OK || r->data.bad != BT_OK ||
-               r->text.len + r->data.len + r->arena.total > (size_t)LIMIT_RESULT_BYTES - 4096) {
-        reply_fail(r, BT_LIMIT, CLASS_VALIDATION_ERROR, false,
-                   "result_too_large: a result is at most 3 MiB; write it to a file and return its "
-                   "path, or ask for less");
+               result_bytes(r) > LIMIT_RESULT_BYTES) {
+        fail_too_large(r);
     } else if (r->schema.bad != BT_OK) {
         reply_fail(r, BT_LIMIT, CLASS_VALIDATION_ERROR, false,
                    "the schema of the needed input is over 64 KiB");
@@ -116,6 +147,9 @@ static void view_failure(const struct reply *r, struct msg_step_result *ret)
     ret->failure.message = r->message;
     ret->failure.retryable = r->retryable;
     msg_set(&ret->failure, error, retryable);
+    if (r->details.len > 0) {
+        ret->failure.details = doc_from_buf(&r->details);
+    }
     if (r->retry_after_ms > 0) {
         ret->failure.retry_after_ms = r->retry_after_ms;
         msg_set(&ret->failure, error, retry_after_ms);
@@ -131,6 +165,16 @@ static void view_result(const struct reply *r, struct msg_step_result *ret)
     }
     if (r->data.len > 0) {
         ret->result.data = doc_from_buf(&r->data);
+    }
+    if (r->state.len > 0) {
+        ret->state = doc_from_buf(&r->state);
+    }
+    if (r->details.len > 0) {
+        ret->result.details = doc_from_buf(&r->details);
+    }
+    if (r->truncated) {
+        ret->result.truncated = true;
+        msg_set(&ret->result, result, truncated);
     }
     if (r->artifacts_n > 0) {
         /* The encoder only reads the list, but the message struct has no const, because decoding

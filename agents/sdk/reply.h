@@ -17,14 +17,17 @@ enum reply_outcome {
     REPLY_OUTCOME_COUNT
 };
 
-enum { REPLY_ARTIFACTS_MAX = 64 };
+enum { REPLY_ARTIFACTS_MAX = 64, REPLY_DETAILS_MAX = 65536 };
 
 struct reply {
     enum reply_outcome outcome;
     struct buf text;
-    struct buf data;   /* msgpack */
-    struct buf schema; /* msgpack, of the input that is needed */
+    struct buf data;    /* msgpack */
+    struct buf details; /* msgpack; stays when the outcome changes */
+    struct buf state;   /* msgpack, a patch of the plan's state */
+    struct buf schema;  /* msgpack, of the input that is needed */
     bool has_text;
+    bool truncated; /* the result is not whole */
     struct msg_artifact artifacts[REPLY_ARTIFACTS_MAX];
     uint32_t artifacts_n;
     struct msg_usage usage;

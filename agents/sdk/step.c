@@ -76,6 +76,7 @@ enum bt_code step_new(struct msg_reader *r, msec now, struct bt_step **ret, stru
 void step_free(struct bt_step *s)
 {
     if (s != NULL) {
+        step_abort_artifacts(s);
         reply_done(&s->reply);
         msg_reader_done(&s->reader);
         arena_done(&s->texts);
@@ -123,6 +124,7 @@ void step_run(struct bt_step *s)
     if (parameters_fit(s)) {
         s->card_skill->skill.run(s, s->self);
     }
+    step_abort_artifacts(s);
     reply_finish(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
 }
 

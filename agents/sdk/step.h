@@ -45,7 +45,8 @@ struct bt_step {
     msec deadline; /* CLOCK_MONOTONIC; MSEC_NEVER = none */
     atomic_bool cancelled;
     struct reply reply;
-    pthread_mutex_t lock; /* guards progress, notified, stream */
+    struct bt_artifact *artifacts; /* being written; step_run removes what is left */
+    pthread_mutex_t lock;          /* guards progress, notified, stream */
     struct step_progress progress;
     struct step_stream stream;
     pthread_cond_t piece_answered; /* signalled when a piece was answered */
@@ -82,6 +83,10 @@ bool step_stream_waits(struct bt_step *s);
 bool step_is_late(const struct bt_step *s);
 /* A terminated copy that lives as long as the step; NULL when out of memory. */
 const char *step_copy_text(struct bt_step *s, struct str text);
+/* Aborts the artifacts that the handler left open. */
+void step_abort_artifacts(struct bt_step *s);
+/* The handler replies with a result: drops earlier replies, unless they were part of it. */
+void step_reply_completed(struct bt_step *s);
 /* The reply as the JSON object {outcome, result | failure | need | handoff, usage?}. */
 BT_MUST_CHECK enum bt_code step_reply_json(const struct bt_step *s, struct buf *out,
                                            struct bt_error *err);

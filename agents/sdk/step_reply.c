@@ -38,10 +38,17 @@ static void set_outcome(struct bt_step *s, enum reply_outcome outcome)
         buf_done(&s->reply.text);
         buf_done(&s->reply.data);
         buf_done(&s->reply.schema);
+        buf_done(&s->reply.state);
         s->reply.has_text = false;
+        s->reply.truncated = false;
         s->reply.artifacts_n = 0;
     }
     s->reply.outcome = outcome;
+}
+
+void step_reply_completed(struct bt_step *s)
+{
+    set_outcome(s, REPLY_COMPLETED);
 }
 
 void bt_step_reply_bytes(struct bt_step *s, const char *text, size_t len)
@@ -98,6 +105,18 @@ void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
     }
 }
 
+void bt_step_details_json(struct bt_step *s, const char *json, size_t len)
+{
+    static const struct json_limits limits = {
+        .bytes = REPLY_DETAILS_MAX, .depth = LIMIT_DEPTH - 4, .nodes = 1024};
+
+    buf_clear(&s->reply.details);
+    if (json_to_doc((struct str){json, len}, &limits, &s->reply.details, NULL) != BT_OK ||
+        doc_head(doc_from_buf(&s->reply.details)).kind != DOC_MAP) {
+        buf_clear(&s->reply.details);
+    }
+}
+
 void bt_step_reply_artifact(struct bt_step *s, const char *name, const char *media_type,
                             const char *uri)
 {
@@ -113,6 +132,24 @@ void bt_step_reply_artifact(struct bt_step *s, const char *name, const char *med
     *a = (struct msg_artifact){.name = arena_str(&s->reply.arena, str_from(name)),
                                .media_type = arena_str(&s->reply.arena, str_from(media_type)),
                                .uri = arena_str(&s->reply.arena, str_from(uri))};
+}
+
+void bt_step_reply_state_json(struct bt_step *s, const char *json, size_t len)
+{
+    struct bt_error err;
+
+    set_outcome(s, REPLY_COMPLETED);
+    buf_clear(&s->reply.state);
+    if (json_to_doc((struct str){json, len}, NULL, &s->reply.state, &err) != BT_OK) {
+        (void)err_wrap(&err, "the handler's state");
+        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+    }
+}
+
+void bt_step_reply_truncated(struct bt_step *s)
+{
+    set_outcome(s, REPLY_COMPLETED);
+    s->reply.truncated = true;
 }
 
 void bt_step_add_usage(struct bt_step *s, uint64_t input_tokens, uint64_t output_tokens,

@@ -92,11 +92,11 @@ const char *bt_step_dependency_id(struct bt_step *s, size_t ix)
                : NULL;
 }
 
-/* A result is {text?, data?, artifacts?}: the payload is its data, else its text. Any other value
- * is its own payload. */
+/* A result is {text?, data?, artifacts?, truncated?, state?}: the payload is its data, else its
+ * text. Any other value is its own payload. */
 static struct doc payload(struct doc result)
 {
-    static const char *const members[] = {"text", "data", "artifacts"};
+    static const char *const members[] = {"text", "data", "artifacts", "truncated", "state"};
     struct doc_head h = doc_head(result);
     struct doc data;
     uint32_t known = 0;

@@ -1,10 +1,11 @@
 #include "agents/sdk/table.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>
+
+#include "agents/cells/csv.h"
 
 void table_done(struct table *t)
 {
@@ -24,7 +25,7 @@ static enum bt_code no_memory(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for a table");
 }
 
-static enum bt_code add_column(struct table *t, const char *name, struct bt_error *err)
+enum bt_code table_add_column(struct table *t, const char *name, struct bt_error *err)
 {
     if (t->columns == NULL) {
         t->columns = calloc(TABLE_COLUMNS_MAX, sizeof *t->columns);
@@ -50,13 +51,12 @@ static enum bt_code add_numbered_columns(struct table *t, int n, struct bt_error
     while (t->n < n && code == BT_OK) {
         char name[16];
         (void)snprintf(name, sizeof name, "c%d", t->n + 1);
-        code = add_column(t, name, err);
+        code = table_add_column(t, name, err);
     }
     return code;
 }
 
-/* Takes ownership of the row, also on failure. */
-static enum bt_code add_row(struct table *t, cJSON *row, struct bt_error *err)
+enum bt_code table_add_row(struct table *t, cJSON *row, struct bt_error *err)
 {
     if (row == NULL) {
         return no_memory(err);
@@ -100,7 +100,7 @@ static enum bt_code add_object(struct table *t, const cJSON *object, struct bt_e
     cJSON_ArrayForEach(member, object)
     {
         if (code == BT_OK && table_column(t, member->string) == TABLE_NONE) {
-            code = add_column(t, member->string, err);
+            code = table_add_column(t, member->string, err);
         }
     }
     row = code == BT_OK ? cJSON_CreateArray() : NULL;
@@ -112,7 +112,7 @@ static enum bt_code add_object(struct table *t, const cJSON *object, struct bt_e
             row = NULL;
         }
     }
-    return code == BT_OK ? add_row(t, row, err) : code;
+    return code == BT_OK ? table_add_row(t, row, err) : code;
 }
 
 static enum bt_code add_list(struct table *t, const cJSON *list, struct bt_error *err)
@@ -128,7 +128,7 @@ static enum bt_code add_list(struct table *t, const cJSON *list, struct bt_error
             row = cJSON_CreateArray();
             (void)cJSON_AddItemToArray(row, only);
         }
-        code = add_row(t, row, err);
+        code = table_add_row(t, row, err);
     }
     return code;
 }
@@ -159,7 +159,7 @@ static enum bt_code read_columns_and_rows(struct table *t, const cJSON *columns,
             code = err_set(err, BT_INVALID, "columns: expected a list of names");
         }
         if (code == BT_OK) {
-            code = add_column(t, name->valuestring, err);
+            code = table_add_column(t, name->valuestring, err);
         }
     }
     return code == BT_OK ? read_rows(t, rows, err) : code;
@@ -168,10 +168,10 @@ static enum bt_code read_columns_and_rows(struct table *t, const cJSON *columns,
 static enum bt_code read_map(struct table *t, const cJSON *map, struct bt_error *err)
 {
     const cJSON *member;
-    enum bt_code code = add_column(t, "label", err);
+    enum bt_code code = table_add_column(t, "label", err);
 
     if (code == BT_OK) {
-        code = add_column(t, "value", err);
+        code = table_add_column(t, "value", err);
     }
     cJSON_ArrayForEach(member, map)
     {
@@ -179,7 +179,7 @@ static enum bt_code read_map(struct table *t, const cJSON *map, struct bt_error 
         if (row != NULL) {
             (void)cJSON_AddItemToArray(row, cJSON_CreateString(member->string));
             (void)cJSON_AddItemToArray(row, cJSON_Duplicate(member, true));
-            code = add_row(t, row, err);
+            code = table_add_row(t, row, err);
         }
     }
     return code;
@@ -231,65 +231,28 @@ enum bt_code table_read(const cJSON *tree, struct table *ret, struct bt_error *e
         table_done(&t);
         return code;
     }
+    table_take_types(
+        &t, cJSON_GetObjectItemCaseSensitive(cJSON_IsArray(columns) ? tree : NULL, "types"));
     *ret = t;
     return BT_OK;
 }
 
 /* ---- CSV ---- */
 
-/* Reads one field at *at into out. Leaves *at on the delimiter, the end of the line or the end of
- * the text. */
-static bool csv_field(const char **at, char delimiter, struct buf *out)
-{
-    const char *p = *at;
-
-    buf_clear(out);
-    if (*p == '"') {
-        for (p++; *p != 0; p++) {
-            if (*p == '"' && p[1] == '"') {
-                p++;
-            } else if (*p == '"') {
-                break;
-            }
-            buf_add_byte(out, (uint8_t)*p);
-        }
-        if (*p != '"') {
-            return false;
-        }
-        p++;
-    }
-    while (*p != 0 && *p != delimiter && *p != '\n' && *p != '\r') {
-        buf_add_byte(out, (uint8_t)*p++);
-    }
-    *at = p;
-    return out->bad == BT_OK;
-}
-
-static enum bt_code csv_line(struct table *t, const char **at, char delimiter, struct buf *field,
-                             cJSON **ret_row, struct bt_error *err)
+/* The record as a row of texts. */
+static cJSON *csv_row(const struct csv *c, struct buf *text)
 {
     cJSON *row = cJSON_CreateArray();
-    const char *p = *at;
-    int n = 0;
 
-    for (;;) {
-        if (row == NULL || ++n > TABLE_COLUMNS_MAX || !csv_field(&p, delimiter, field) ||
-            !cJSON_AddItemToArray(row, cJSON_CreateString(buf_cstr(field)))) {
+    for (uint32_t i = 0; i < c->n && row != NULL; i++) {
+        buf_clear(text);
+        buf_add_str(text, csv_cell(c, i));
+        if (!cJSON_AddItemToArray(row, cJSON_CreateString(buf_cstr(text)))) {
             cJSON_Delete(row);
-            return err_set(err, BT_INVALID,
-                           "CSV record %d: a quoted field without its end, or too many fields",
-                           t->rows_n + (t->n > 0 ? 2 : 1));
+            row = NULL;
         }
-        if (*p != delimiter) {
-            break;
-        }
-        p++;
     }
-    p += *p == '\r';
-    p += *p == '\n';
-    *at = p;
-    *ret_row = row;
-    return BT_OK;
+    return row;
 }
 
 static enum bt_code csv_header(struct table *t, const cJSON *row, struct bt_error *err)
@@ -305,35 +268,51 @@ static enum bt_code csv_header(struct table *t, const cJSON *row, struct bt_erro
                            "CSV header: a column without a name, or two of the same name");
         }
         if (code == BT_OK) {
-            code = add_column(t, cell->valuestring, err);
+            code = table_add_column(t, cell->valuestring, err);
         }
     }
+    return code;
+}
+
+static enum bt_code csv_record(struct table *t, const struct csv *c, struct buf *text,
+                               struct bt_error *err)
+{
+    cJSON *row;
+    enum bt_code code;
+
+    if (t->n > 0 && c->n > (uint32_t)t->n) {
+        return err_set(err, BT_INVALID, "CSV record %d: %u fields under a header of %d",
+                       t->rows_n + 2, c->n, t->n);
+    }
+    row = csv_row(c, text);
+    if (t->n > 0 || row == NULL) {
+        return table_add_row(t, row, err);
+    }
+    code = csv_header(t, row, err);
+    cJSON_Delete(row);
     return code;
 }
 
 enum bt_code table_read_csv(const char *text, char delimiter, struct table *ret,
                             struct bt_error *err)
 {
-    struct table t = {0};
+    struct table t = {.csv = true};
+    struct str left = str_from(text);
+    struct csv csv;
     struct buf field;
+    bool record = true;
     enum bt_code code = BT_OK;
 
-    buf_init(&field, 1024 * 1024);
-    while (*text != 0 && code == BT_OK) {
-        cJSON *row = NULL;
-        code = csv_line(&t, &text, delimiter, &field, &row, err);
-        if (code == BT_OK && t.n == 0) {
-            code = csv_header(&t, row, err);
-            cJSON_Delete(row);
-        } else if (code == BT_OK && cJSON_GetArraySize(row) > t.n) {
-            code = err_set(err, BT_INVALID, "CSV record %d: %d fields under a header of %d",
-                           t.rows_n + 2, cJSON_GetArraySize(row), t.n);
-            cJSON_Delete(row);
-        } else if (code == BT_OK) {
-            code = add_row(&t, row, err);
+    csv_init(&csv, delimiter);
+    buf_init(&field, CSV_RECORD_MAX + 1);
+    while (code == BT_OK && record) {
+        code = csv_next(&csv, &left, true, &record, err);
+        if (code == BT_OK && record) {
+            code = csv_record(&t, &csv, &field, err);
         }
     }
     buf_done(&field);
+    csv_done(&csv);
     if (code == BT_OK && t.n == 0) {
         code = err_set(err, BT_INVALID, "CSV: there is no header line");
     }

@@ -7,6 +7,7 @@
 
 #include "agents/sdk/table.h"
 #include "protocol/base/utf8.h"
+#include "protocol/limits.h"
 
 const cJSON *table_cell(const struct table *t, int row, int column)
 {
@@ -15,33 +16,24 @@ const cJSON *table_cell(const struct table *t, int row, int column)
 
 bool table_number(const cJSON *cell, double *ret)
 {
-    char *end = NULL;
-    double v;
+    struct cell value;
 
     if (cJSON_IsNumber(cell)) {
         *ret = cell->valuedouble;
         return true;
     }
-    if (!cJSON_IsString(cell) || cell->valuestring[0] == 0) {
+    if (!cJSON_IsString(cell) ||
+        !cell_read(CELL_REAL, false, str_from(cell->valuestring), &value) || value.null) {
         return false;
     }
-    v = strtod(cell->valuestring, &end);
-    if (*end != 0 || !isfinite(v) || strpbrk(cell->valuestring, "xXnN \t") != NULL) {
-        return false;
-    }
-    *ret = v;
+    *ret = value.real;
     return true;
 }
 
 int table_number_column(const struct table *t)
 {
     for (int c = t->n - 1; c >= 0; c--) {
-        bool all = t->rows_n > 0;
-        double v;
-        for (int r = 0; r < t->rows_n && all; r++) {
-            all = table_number(table_cell(t, r, c), &v);
-        }
-        if (all) {
+        if (cell_type_is_number(t->type[c])) {
             return c;
         }
     }
@@ -58,45 +50,84 @@ int table_other_column(const struct table *t, int except)
     return TABLE_NONE;
 }
 
+/* The shortest text that is the number again. */
+static void number_text(double v, char *ret, size_t size)
+{
+    if (floor(v) == v && fabs(v) <= (double)CELL_SAFE_INTEGER) {
+        (void)snprintf(ret, size, "%.0f", v == 0.0 ? 0.0 : v);
+        return;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(ret, size, "%.*g", digits, v);
+        if (strtod(ret, NULL) == v) {
+            return;
+        }
+    }
+}
+
+void table_put_text(const cJSON *cell, struct buf *out)
+{
+    char number[40];
+
+    if (cJSON_IsString(cell)) {
+        buf_add_cstr(out, cell->valuestring);
+    } else if (cJSON_IsNumber(cell)) {
+        number_text(cell->valuedouble, number, sizeof number);
+        buf_add_cstr(out, number);
+    } else if (cell != NULL && !cJSON_IsNull(cell) && cjson_to_json(cell, out, NULL) != BT_OK) {
+        buf_add_cstr(out, "?");
+    }
+}
+
 const char *table_text(const cJSON *cell, char *ret, size_t size)
 {
-    char *json = NULL;
+    struct buf text;
 
-    ret[0] = 0;
-    if (cJSON_IsString(cell)) {
-        (void)snprintf(ret, size, "%s", cell->valuestring);
-        ret[utf8_cut(cell->valuestring, strlen(cell->valuestring), size - 1)] = 0;
-    } else if (cJSON_IsNumber(cell)) {
-        double v = cell->valuedouble;
-        bool whole = floor(v) == v && fabs(v) < 1e15;
-        (void)snprintf(ret, size, whole ? "%.0f" : "%.10g", v);
-    } else if (cell != NULL && !cJSON_IsNull(cell)) {
-        json = cJSON_PrintUnformatted(cell);
-        (void)snprintf(ret, size, "%s", json == NULL ? "" : json);
-        cJSON_free(json);
-    }
+    buf_init(&text, LIMIT_STEP_BYTES);
+    table_put_text(cell, &text);
+    (void)snprintf(ret, size, "%s", buf_cstr(&text));
+    ret[utf8_cut(buf_cstr(&text), text.len, size - 1)] = 0;
+    buf_done(&text);
     return ret;
 }
 
-static void markdown_text(const char *text, struct buf *out)
+static void markdown_text(struct str text, struct buf *out)
 {
-    for (; *text != 0; text++) {
-        if (*text == '|' || *text == '\\') {
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '|' || text.ptr[i] == '\\') {
             buf_add_byte(out, '\\');
         }
-        buf_add_byte(out, *text == '\n' || *text == '\r' ? ' ' : (uint8_t)*text);
+        buf_add_byte(out, text.ptr[i] == '\n' || text.ptr[i] == '\r' ? ' ' : (uint8_t)text.ptr[i]);
     }
 }
 
-void table_to_markdown(const struct table *t, int max_rows, struct buf *out)
+static void put_row(const struct table *t, int row, struct buf *text, struct buf *out)
 {
-    char text[1024];
+    buf_add_byte(out, '|');
+    for (int c = 0; c < t->n; c++) {
+        buf_clear(text);
+        table_put_text(table_cell(t, row, c), text);
+        buf_add_byte(out, ' ');
+        markdown_text(buf_str(text), out);
+        buf_add_cstr(out, " |");
+    }
+    buf_add_byte(out, '\n');
+}
+
+void table_to_markdown(const struct table *t, int max_rows, size_t max_bytes, const char *rest,
+                       struct buf *out)
+{
+    struct buf text;
+    struct buf row;
+    const size_t start = out->len;
     int shown = t->rows_n < max_rows ? t->rows_n : max_rows;
 
+    buf_init(&text, LIMIT_STEP_BYTES * 2);
+    buf_init(&row, LIMIT_STEP_BYTES * 2);
     buf_add_byte(out, '|');
     for (int c = 0; c < t->n; c++) {
         buf_add_byte(out, ' ');
-        markdown_text(t->columns[c], out);
+        markdown_text(str_from(t->columns[c]), out);
         buf_add_cstr(out, " |");
     }
     buf_add_cstr(out, "\n|");
@@ -109,17 +140,19 @@ void table_to_markdown(const struct table *t, int max_rows, struct buf *out)
     }
     buf_add_byte(out, '\n');
     for (int r = 0; r < shown; r++) {
-        buf_add_byte(out, '|');
-        for (int c = 0; c < t->n; c++) {
-            buf_add_byte(out, ' ');
-            markdown_text(table_text(table_cell(t, r, c), text, sizeof text), out);
-            buf_add_cstr(out, " |");
+        buf_clear(&row);
+        put_row(t, r, &text, &row);
+        if (row.bad == BT_LIMIT || out->len - start + row.len > max_bytes) {
+            shown = r;
+        } else {
+            buf_add_str(out, buf_str(&row));
         }
-        buf_add_byte(out, '\n');
     }
     if (shown < t->rows_n) {
-        buf_printf(out, "\n%d of %d rows are shown.\n", shown, t->rows_n);
+        buf_printf(out, "\n%d of %d rows are shown; %s.\n", shown, t->rows_n, rest);
     }
+    buf_done(&text);
+    buf_done(&row);
 }
 
 void table_csv_field(struct str text, char delimiter, struct buf *out)

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "agents/sql/temp_vfs.h"
+
 enum {
     VALUE_MAX = 16 * 1024 * 1024, /* one text, blob or row */
     SQL_MAX = 1024 * 1024,
@@ -73,6 +75,13 @@ enum bt_code db_error(struct db *db, struct bt_error *err)
     case SQLITE_NOMEM:
         return err_set(err, BT_LIMIT, "the statement needs more memory than the agent has");
     case SQLITE_FULL:
+        if (temp_vfs_was_full()) {
+            return err_set(err, BT_LIMIT,
+                           "sorting or grouping needs more than %llu bytes of temporary files, all "
+                           "running statements together (the setting maxDatabaseBytes); select "
+                           "fewer rows or columns, or raise it",
+                           (unsigned long long)db->settings->max_db_bytes);
+        }
         return err_set(err, BT_LIMIT, "the database is full: maxDatabaseBytes is %llu",
                        (unsigned long long)db->settings->max_db_bytes);
     case SQLITE_TOOBIG:
@@ -175,7 +184,8 @@ static enum bt_code configure(struct db *db, bool is_new, struct bt_error *err)
     if (code == BT_OK && db->mode == DB_WRITE) {
         code = db_run_own(db, pages, err);
     }
-    return code == BT_OK ? db_run_own(db, "PRAGMA temp_store=MEMORY", err) : code;
+    /* Sorting and grouping a large table spills into unlinked files of databaseDir. */
+    return code == BT_OK ? db_run_own(db, "PRAGMA temp_store=FILE", err) : code;
 }
 
 enum bt_code db_open(struct db *db, const struct sql_settings *settings, const struct bt_step *step,
@@ -200,7 +210,11 @@ enum bt_code db_open(struct db *db, const struct sql_settings *settings, const s
     flags |= mode == DB_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
              : there          ? SQLITE_OPEN_READONLY
                               : SQLITE_OPEN_READWRITE;
-    if (sqlite3_open_v2(path, &db->sql, flags, NULL) != SQLITE_OK) {
+    const char *vfs = temp_vfs_use(settings->max_db_bytes);
+    if (vfs == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for SQLite");
+    }
+    if (sqlite3_open_v2(path, &db->sql, flags, vfs) != SQLITE_OK) {
         return db->sql == NULL ? err_set(err, BT_NOMEM, "out of memory for a database")
                                : db_error(db, err);
     }

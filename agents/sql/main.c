@@ -1,10 +1,8 @@
-#include <stdlib.h>
-
 #include <sqlite3.h>
 
 #include "agents/sql/sql.h"
 
-/* Heap of all statements together: SQLite sorts and groups in memory. */
+/* Heap of all statements together. */
 #define HEAP_MAX (INT64_C(512) * 1024 * 1024)
 
 static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_error *err)
@@ -20,12 +18,18 @@ static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_er
         }
     }
     if (code != BT_OK) {
-        free(s);
+        sql_settings_free(s);
         return code;
     }
     (void)sqlite3_hard_heap_limit64(HEAP_MAX);
+    sqlite3_temp_directory = sqlite3_mprintf("%s", s->dir);
     *ret_self = s;
     return BT_OK;
+}
+
+static void done(void *self)
+{
+    sql_settings_free(self);
 }
 
 int main(int argc, char **argv)
@@ -39,7 +43,7 @@ int main(int argc, char **argv)
         .version = BATON_VERSION,
         .capacity = 3,
         .init = init,
-        .done = free,
+        .done = done,
     };
 
     return bt_agent_main(&def, argc, argv);

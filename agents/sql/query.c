@@ -1,5 +1,6 @@
 #include "agents/sdk/step.h"
 #include "agents/sql/idempotency.h"
+#include "agents/sql/query_file.h"
 #include "agents/sql/rows.h"
 #include "agents/sql/sql.h"
 #include "agents/sql/statement.h"
@@ -15,15 +16,32 @@ void sql_answer(struct bt_step *step, enum bt_code code, const struct bt_error *
     }
     bt_step_reply_json(step, (const char *)json->at, json->len);
     if (step->reply.outcome == REPLY_COMPLETED) {
+        struct doc cut = doc_get(doc_from_buf(&step->reply.data), STR_LIT("truncated"));
         bt_step_reply_bytes(step, (const char *)text->at, text->len);
+        if (cut.ptr != NULL && doc_head(cut).kind == DOC_BOOL && doc_head(cut).b) {
+            bt_step_reply_truncated(step);
+        }
     }
 }
 
-static uint32_t row_cap(struct bt_step *step, const struct sql_settings *s)
+/* Rows of an artifact have no limit but the step's own; 0 = none. */
+static uint64_t file_cap(struct bt_step *step)
 {
-    double asked = bt_step_param_number(step, "maxRows", (double)s->max_rows);
+    const char *name = bt_step_has_param(step, "limit") ? "limit" : "maxRows";
+    const double asked = bt_step_param_number(step, name, 0.0);
 
-    return asked >= 0.0 && asked < (double)s->max_rows ? (uint32_t)asked : s->max_rows;
+    return asked >= 1.0 && asked < 9e15 ? (uint64_t)asked : 0;
+}
+
+/* How many rows a step gets: its limit, or all that fit under the setting. */
+static struct rows_cap row_cap(struct bt_step *step, const struct sql_settings *s)
+{
+    const char *name = bt_step_has_param(step, "limit") ? "limit" : "maxRows";
+    double asked = bt_step_param_number(step, name, (double)s->max_rows);
+    bool below = asked >= 0.0 && asked <= (double)s->max_rows;
+
+    return (struct rows_cap){.max = below ? (uint32_t)asked : s->max_rows,
+                             .asked = below && bt_step_has_param(step, name)};
 }
 
 static struct doc params_of(const struct bt_step *step)
@@ -33,8 +51,8 @@ static struct doc params_of(const struct bt_step *step)
 }
 
 /* Prepares, binds and steps the statement. The caller calls rows_done. */
-static enum bt_code run(struct db *db, struct bt_step *step, struct sql_rows *ret,
-                        struct bt_error *err)
+static enum bt_code run(struct db *db, struct bt_step *step, enum query_form form,
+                        struct sql_rows *ret, struct bt_error *err)
 {
     const char *sql = bt_step_param_string(step, "sql", NULL);
     sqlite3_stmt *stmt = NULL;
@@ -47,7 +65,9 @@ static enum bt_code run(struct db *db, struct bt_step *step, struct sql_rows *re
     if (code == BT_OK) {
         code = statement_bind(db, stmt, params_of(step), err);
     }
-    if (code == BT_OK) {
+    if (code == BT_OK && form != QUERY_MESSAGE) {
+        code = query_to_file(db, step, stmt, file_cap(step), form, ret, err);
+    } else if (code == BT_OK) {
         code = rows_collect(db, stmt, row_cap(step, db->settings), db->mode == DB_WRITE, ret, err);
     }
     (void)sqlite3_finalize(stmt);
@@ -56,15 +76,15 @@ static enum bt_code run(struct db *db, struct bt_step *step, struct sql_rows *re
 
 /* ---- query ---- */
 
-static enum bt_code query_reply(const struct sql_rows *rows, struct buf *json, struct buf *text,
-                                struct bt_error *err)
+static enum bt_code query_reply(const struct sql_rows *rows, enum query_form form, struct buf *json,
+                                struct buf *text, struct bt_error *err)
 {
     struct buf doc;
     enum bt_code code;
 
     buf_init(&doc, (size_t)LIMIT_RESULT_BYTES * 2);
-    doc_put_map(&doc, ROWS_MEMBERS);
-    rows_put(rows, &doc);
+    doc_put_map(&doc, form == QUERY_MESSAGE ? ROWS_MEMBERS : ROWS_MEMBERS - 1);
+    rows_put(rows, form == QUERY_MESSAGE, &doc);
     code = buf_check(&doc, err);
     if (code == BT_OK) {
         code = doc_to_json(doc_from_buf(&doc), false, json, err);
@@ -83,16 +103,20 @@ void sql_query(struct bt_step *step, void *self)
     struct buf json;
     struct buf text;
     struct bt_error err;
+    enum query_form form = QUERY_MESSAGE;
     enum bt_code code =
         db_open(&db, self, step, bt_step_param_string(step, "database", "main"), DB_READ, &err);
 
     buf_init(&json, (size_t)LIMIT_STEP_BYTES * 2);
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (code == BT_OK) {
-        code = run(&db, step, &rows, &err);
+        code = query_form_of(step, &form, &err);
     }
     if (code == BT_OK) {
-        code = query_reply(&rows, &json, &text, &err);
+        code = run(&db, step, form, &rows, &err);
+    }
+    if (code == BT_OK) {
+        code = query_reply(&rows, form, &json, &text, &err);
     }
     sql_answer(step, code, &err, &json, &text);
     rows_done(&rows);
@@ -115,7 +139,7 @@ static enum bt_code execute_reply(const struct sql_rows *rows, sqlite3_int64 cha
     doc_put_cstr(&doc, "changes");
     doc_put_i64(&doc, changes);
     if (returns) {
-        rows_put(rows, &doc);
+        rows_put(rows, true, &doc);
     }
     code = buf_check(&doc, err);
     if (code == BT_OK) {
@@ -143,7 +167,7 @@ static enum bt_code execute(struct db *db, struct bt_step *step, struct buf *jso
     }
     if (code == BT_OK && !found) {
         before = sqlite3_total_changes64(db->sql);
-        code = run(db, step, &rows, err);
+        code = run(db, step, QUERY_MESSAGE, &rows, err);
         if (code == BT_OK) {
             code = execute_reply(&rows, sqlite3_total_changes64(db->sql) - before, json, text, err);
         }

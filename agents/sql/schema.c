@@ -1,12 +1,13 @@
 /* schema: lists the databases, or the tables and columns of one. */
 #include <dirent.h>
 
+#include "agents/sdk/whole.h"
 #include "agents/sql/db.h"
 #include "agents/sql/sql.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
-enum { DATABASES_MAX = 1000 };
+enum { DATABASES_MAX = 10000 };
 
 static const char list_columns[] =
     "SELECT t.name, t.type, c.name, c.type, c.pk FROM pragma_table_list AS t, "
@@ -21,6 +22,7 @@ struct listing {
     struct buf head; /* its name and type */
     struct buf name;
     struct buf *text;
+    uint32_t databases_n;
 };
 
 static void put_member(struct buf *out, const char *key, struct str value)
@@ -124,7 +126,7 @@ static uint32_t list_databases(const struct sql_settings *s, struct buf *out)
 }
 
 static enum bt_code make_reply(const struct sql_settings *s, const char *database,
-                               const struct listing *l, struct buf *json, struct bt_error *err)
+                               struct listing *l, struct buf *json, struct bt_error *err)
 {
     struct buf names;
     struct buf doc;
@@ -134,6 +136,7 @@ static enum bt_code make_reply(const struct sql_settings *s, const char *databas
     buf_init(&names, DATABASES_MAX * (DB_NAME_MAX * 4));
     buf_init(&doc, (size_t)LIMIT_RESULT_BYTES * 2);
     n = list_databases(s, &names);
+    l->databases_n = n;
     doc_put_map(&doc, 3);
     doc_put_cstr(&doc, "database");
     doc_put_cstr(&doc, database);
@@ -180,6 +183,10 @@ void sql_schema(struct bt_step *step, void *self)
     }
     if (code == BT_OK) {
         code = make_reply(self, database, &l, &json, &err);
+    }
+    if (code == BT_OK && l.databases_n == DATABASES_MAX) {
+        whole_mark(step, &text, "there may be more than %d databases; list their directory",
+                   DATABASES_MAX);
     }
     sql_answer(step, code, &err, &json, &text);
     buf_done(&l.tables);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "agents/sdk/settings.h"
 #include "protocol/wire/doc.h"
 
 enum { SETTINGS_BYTES = 64 * 1024, BUSY_DEFAULT_MS = 5000, BUSY_MAX_MS = 600000 };
@@ -42,26 +43,10 @@ static enum bt_code read_number(struct doc map, const char *member, uint64_t min
 
 static enum bt_code check_names(struct doc map, struct bt_error *err)
 {
-    static const char *const known[] = {"databaseDir", "readOnly",      "allowLoad",
-                                        "maxRows",     "busyTimeoutMs", "maxDatabaseBytes"};
-    struct doc_cursor c = doc_cursor(map);
-    struct doc_head h;
+    static const char *const known[] = {"databaseDir",   "readOnly",         "allowLoad", "maxRows",
+                                        "busyTimeoutMs", "maxDatabaseBytes", "roots"};
 
-    if (!doc_next(&c, &h) || h.kind != DOC_MAP) {
-        return err_set(err, BT_INVALID, "expected an object");
-    }
-    for (uint32_t i = 0; i < h.n; i++) {
-        struct str key = doc_string(doc_skip(&c));
-        size_t k = 0;
-        (void)doc_skip(&c);
-        while (k < sizeof known / sizeof known[0] && !str_is(key, known[k])) {
-            k++;
-        }
-        if (k == sizeof known / sizeof known[0]) {
-            return err_set(err, BT_INVALID, "unknown member '%.*s'", STR_ARG(key));
-        }
-    }
-    return BT_OK;
+    return settings_check_names(map, known, sizeof known / sizeof known[0], err);
 }
 
 static enum bt_code read_dir(struct doc map, struct sql_settings *s, struct bt_error *err)
@@ -70,8 +55,15 @@ static enum bt_code read_dir(struct doc map, struct sql_settings *s, struct bt_e
     char path[PATH_MAX];
     struct stat st;
 
+    if (given.ptr == NULL && doc_get(map, STR_LIT("databaseDir")).ptr == NULL) {
+        return err_set(err, BT_INVALID,
+                       "databaseDir: is missing; give the directory of the databases, such as "
+                       "\"${CONFIG_DIR}/db\"");
+    }
     if (given.len == 0 || given.len >= sizeof path) {
-        return err_set(err, BT_INVALID, "databaseDir: expected the path of a directory");
+        return err_set(err, BT_INVALID,
+                       "databaseDir: expected the path of a directory, of 1 to %zu bytes",
+                       sizeof path - 1);
     }
     memcpy(path, given.ptr, given.len);
     path[given.len] = 0;
@@ -107,7 +99,18 @@ static enum bt_code read_all(struct doc map, struct sql_settings *s, struct bt_e
     if (code == BT_OK) {
         code = read_number(map, "maxDatabaseBytes", DB_BYTES_MIN, INT64_MAX, &s->max_db_bytes, err);
     }
+    if (code == BT_OK) {
+        code = confine_add_all(&s->roots, doc_get(map, STR_LIT("roots")), "roots", err);
+    }
     return code == BT_OK ? read_dir(map, s, err) : code;
+}
+
+void sql_settings_free(struct sql_settings *s)
+{
+    if (s != NULL) {
+        confine_done(&s->roots);
+        free(s);
+    }
 }
 
 enum bt_code sql_settings_read(const char *json, struct sql_settings **ret, struct bt_error *err)
@@ -130,7 +133,7 @@ enum bt_code sql_settings_read(const char *json, struct sql_settings **ret, stru
     }
     buf_done(&bytes);
     if (code != BT_OK) {
-        free(s);
+        sql_settings_free(s);
         return code;
     }
     *ret = s;

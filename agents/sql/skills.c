@@ -11,7 +11,10 @@
     "statement\",\"x-baton-fill\":\"quoted\"},"                                                    \
     "\"params\":{\"type\":[\"array\",\"object\"],\"description\":\"values for ? or :name; never "  \
     "part of the text\"},"                                                                         \
-    "\"maxRows\":{\"type\":\"integer\",\"minimum\":0}"
+    "\"limit\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"get only the first rows; "    \
+    "the "                                                                                         \
+    "result states that it is not whole\"},"                                                       \
+    "\"maxRows\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"the same\"}"
 
 static const struct bt_skill skills[] = {
     {.id = "load",
@@ -23,16 +26,25 @@ static const struct bt_skill skills[] = {
      .examples = LIST("load the csv into the table \"sales\"", "import the rows into the database",
                       "store the result in a table"),
      .input_schema =
-         "{\"type\":\"object\",\"properties\":{" DATABASE ","
+         "{\"type\":\"object\",\"x-baton-local\":true,\"properties\":{" DATABASE ","
          "\"table\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"description\":\"name "
          "of the table; data when missing\",\"x-baton-fill\":\"quoted\"},"
          "\"rows\":{\"type\":[\"array\",\"object\",\"string\"],\"description\":\"lists, objects, "
          "{columns, rows}, or CSV text; when missing, the result of the step "
          "before\",\"x-baton-fill\":\"previous\"},"
          "\"csv\":{\"type\":\"string\",\"description\":\"CSV text with a header line\"},"
-         "\"delimiter\":{\"type\":\"string\",\"maxLength\":1},"
+         "\"artifact\":{\"type\":\"string\",\"description\":\"a file of an earlier step, of any "
+         "size: {{results.STEP.artifact}}; CSV, or rows of sql.query\"},"
+         "\"file\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4095,\"description\":\"a CSV "
+         "file "
+         "below the roots of this agent's settings\"},"
+         "\"delimiter\":{\"type\":\"string\",\"description\":\"of CSV: one character, or "
+         "tab; a comma when missing\"},"
          "\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":1},"
          "\"description\":\"names for the columns, in order\"},"
+         "\"types\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"
+         "\"description\":\"column: text, integer, real, boolean or date, instead of the type that "
+         "is found\"},"
          "\"replace\":{\"type\":\"boolean\",\"description\":\"put the rows in the place of a "
          "table of that name\"}}}",
      .output_schema = "{\"type\":\"object\",\"required\":[\"table\",\"rows\",\"columns\"]}",
@@ -50,8 +62,12 @@ static const struct bt_skill skills[] = {
          LIST("query the database with \"SELECT name, sum(amount) FROM sales GROUP BY name\"",
               "run the sql \"SELECT count(*) FROM data\"", "select the rows of a table"),
      .input_schema =
-         "{\"type\":\"object\",\"required\":[\"sql\"],\"properties\":{" DATABASE "," STATEMENT "}}",
-     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"rowCount\","
+         "{\"type\":\"object\",\"x-baton-local\":true,\"required\":[\"sql\"],\"properties\":"
+         "{" DATABASE "," STATEMENT ","
+         "\"artifact\":{\"enum\":[true,false,\"ndjson\",\"csv\"],\"description\":\"put all rows "
+         "into "
+         "a file of the plan; later steps name it by {{results.STEP.artifact}}\"}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rowCount\","
                       "\"truncated\"]}",
      .effects = "none",
      .run = sql_query},
@@ -63,7 +79,7 @@ static const struct bt_skill skills[] = {
      .tags = LIST("schema", "tables", "columns", "describe", "database", "structure", "sqlite"),
      .examples = LIST("list the tables of the database", "describe the database schema",
                       "which columns does the table have"),
-     .input_schema = "{\"type\":\"object\",\"properties\":{" DATABASE "}}",
+     .input_schema = "{\"type\":\"object\",\"x-baton-local\":true,\"properties\":{" DATABASE "}}",
      .output_schema = "{\"type\":\"object\",\"required\":[\"database\",\"tables\"]}",
      .effects = "none",
      .run = sql_schema},
@@ -76,8 +92,8 @@ static const struct bt_skill skills[] = {
                   "database", "sql"),
      .examples = LIST("execute \"UPDATE sales SET amount = 0 WHERE amount IS NULL\"",
                       "insert a row into the table", "delete rows from the table"),
-     .input_schema =
-         "{\"type\":\"object\",\"required\":[\"sql\"],\"properties\":{" DATABASE "," STATEMENT "}}",
+     .input_schema = "{\"type\":\"object\",\"x-baton-local\":true,\"required\":[\"sql\"],"
+                     "\"properties\":{" DATABASE "," STATEMENT "}}",
      .output_schema = "{\"type\":\"object\",\"required\":[\"changes\"]}",
      .effects = "idempotent",
      .run = sql_execute},

@@ -1,10 +1,4 @@
-/*
- * Infers the type of a column from its cells. INTEGER when every cell is a whole number of 64 bits,
- * REAL when every cell is a number, else TEXT. A column is TEXT too when a number would lose digits
- * as REAL or has a leading zero: postal codes and telephone numbers keep their form. A text counts
- * as a number only in CSV; the exception is a whole number beyond 2^53, which travels as a JSON
- * text. A column without values is TEXT.
- */
+/* The types of cells (agents/cells) in SQLite. */
 #ifndef SQL_TYPES_H
 #define SQL_TYPES_H
 
@@ -12,13 +6,15 @@
 
 #include "agents/sdk/table.h"
 
-enum sql_type { SQL_INTEGER, SQL_REAL, SQL_TEXT, SQL_TYPE_COUNT };
-
-const char *types_name(enum sql_type type);
-/* Writes one type per column to ret (t->n of them). from_csv: texts may be numbers, empty ones are
- * NULL. */
-void types_infer(const struct table *t, bool from_csv, enum sql_type *ret);
-/* Binds a cell as the column's inferred type; returns SQLite's result code. */
-int types_bind(sqlite3_stmt *stmt, int ix, const struct cJSON *cell, enum sql_type type,
-               bool from_csv);
+/* What a column of the type is declared as: INTEGER, REAL, BOOLEAN, TEXT. Dates are TEXT, because
+ * texts of ISO 8601 sort as dates. */
+const char *types_sql_name(enum cell_type type);
+/* Whether a declaration is that of a boolean column: its 0 and 1 are false and true. */
+bool types_is_boolean(const char *declared);
+/* Binds a value. The text must stay valid until the statement is stepped. Returns SQLite's result
+ * code. */
+int types_bind_value(sqlite3_stmt *stmt, int ix, const struct cell *value);
+/* Binds a cell of a table with types; a list or an object becomes JSON text. */
+int types_bind(sqlite3_stmt *stmt, int ix, const struct table *t, int column,
+               const struct cJSON *cell);
 #endif

@@ -1,50 +1,73 @@
-# What `cmake --install` puts where. The two libraries are installed as one archive each: everything that they are made
-# of in one object, whose inner names are made local, so that they cannot clash with a program's own.
-set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "Where libraries go, below the prefix; the .pc files count on one level")
-include(GNUInstallDirs)
-
+# What `cmake --install` puts where. The two libraries are installed as one archive and one shared library each:
+# everything that they are made of in one object, whose inner names are made local, so that they cannot clash with a
+# program's own.
 if(NOT CMAKE_OBJCOPY)
     message(FATAL_ERROR "objcopy (binutils) is needed to make the libraries")
 endif()
 
-# bt_installed_library(NAME FROM target ... REQUIRES "pkg-config names" ABOUT "one line")
+# A .pc file finds the prefix from where it lies, so that an installed tree can be moved.
+file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+
+# bt_installed_library(NAME FROM target ... LINK library ... PC_REQUIRES "pkg-config names" PC_LIBS "-lother" ABOUT "one line")
+# The shared library has the symbols of deploy/abi/libNAME.map and no others.
 function(bt_installed_library name)
-    cmake_parse_arguments(L "" "REQUIRES;ABOUT" "FROM" ${ARGN})
+    cmake_parse_arguments(L "" "PC_REQUIRES;PC_LIBS;ABOUT" "FROM;LINK" ${ARGN})
     set(object ${CMAKE_BINARY_DIR}/install/${name}.o)
     set(archive ${CMAKE_BINARY_DIR}/install/lib${name}.a)
+    set(map ${PROJECT_SOURCE_DIR}/deploy/abi/lib${name}.map)
     set(files)
     foreach(target IN LISTS L_FROM)
         list(APPEND files $<TARGET_FILE:${target}>)
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endforeach()
-    # Weak, because both libraries hold the error functions and one program may use both.
-    add_custom_command(OUTPUT ${archive}
+    # Weak in the archive, because both libraries hold the error functions and one program may use both.
+    add_custom_command(OUTPUT ${object} ${archive}
         COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/install
         COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
         COMMAND ${CMAKE_LINKER} -r -o ${object} --whole-archive ${files}
-        COMMAND ${CMAKE_OBJCOPY} --localize-hidden --wildcard --weaken-symbol=bt_* ${object}
-        COMMAND ${CMAKE_AR} rcs ${archive} ${object}
-        DEPENDS ${L_FROM} VERBATIM COMMENT "Gathering lib${name}.a")
-    add_custom_target(installed_${name} ALL DEPENDS ${archive})
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+        COMMAND ${CMAKE_OBJCOPY} $<$<BOOL:${BATON_PACKAGE}>:--strip-debug> --wildcard --weaken-symbol=bt_* ${object} ${name}.weak.o
+        COMMAND ${CMAKE_AR} rcs ${archive} ${name}.weak.o
+        WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/install
+        DEPENDS ${L_FROM} VERBATIM COMMAND_EXPAND_LISTS COMMENT "Gathering lib${name}.a")
+    add_custom_target(installed_${name} ALL DEPENDS ${object} ${archive})
+
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    add_library(shared_${name} SHARED ${object})
+    add_dependencies(shared_${name} installed_${name})
+    set_target_properties(shared_${name} PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE C
+        VERSION 0.${PROJECT_VERSION_MINOR}.${PROJECT_VERSION_PATCH} SOVERSION 0 LINK_DEPENDS ${map}
+        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/install)
+    target_link_libraries(shared_${name} PRIVATE baton_options ${L_LINK} ${NNG_LIBRARY} PkgConfig::CJSON Threads::Threads m)
+    target_link_options(shared_${name} PRIVATE -Wl,--version-script=${map} -Wl,--as-needed)
+    if(NOT BATON_SANITIZE) # the program has what a sanitizer needs
+        target_link_options(shared_${name} PRIVATE -Wl,-z,defs)
+    endif()
+
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/install/${name}.pc @ONLY CONTENT
-"prefix=\${pcfiledir}/../..
+"prefix=\${pcfiledir}/@up@
 includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 libdir=\${pcfiledir}/..
 
 Name: @name@
 Description: @L_ABOUT@
 Version: @PROJECT_VERSION@
-Requires: @L_REQUIRES@
+Requires.private: @L_PC_REQUIRES@
 Cflags: -I\${includedir}
-Libs: -L\${libdir} -l@name@ -lnng -pthread -lm
+Libs: -L\${libdir} -l@name@
+Libs.private: @L_PC_LIBS@ -lnng -pthread -lm
 ")
-    install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    install(FILES ${CMAKE_BINARY_DIR}/install/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    install(TARGETS shared_${name}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT lib${name}0 NAMELINK_COMPONENT libbaton-dev)
+    install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libbaton-dev)
+    install(FILES ${CMAKE_BINARY_DIR}/install/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libbaton-dev)
 endfunction()
 
 bt_installed_library(baton FROM baton_client compat state link wire base base_pure
-    REQUIRES "libcjson" ABOUT "submit plans to a Baton supervisor and watch them")
-bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema state link wire base base_pure
-    REQUIRES "libcjson libpcre2-8" ABOUT "write an agent for a Baton supervisor")
+    PC_REQUIRES "libcjson" ABOUT "submit plans to a Baton supervisor and watch them")
+bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema artifact state link wire base base_pure
+    LINK PkgConfig::PCRE2 ${MBEDCRYPTO_LIBRARY}
+    PC_REQUIRES "libcjson libpcre2-8" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
 foreach(agent IN ITEMS exec files sql calc llm)
@@ -54,20 +77,42 @@ endforeach()
 install(FILES
     protocol/base/include/baton/error.h protocol/client/include/baton/client.h
     protocol/compat/include/baton/vocabulary.h agents/sdk/include/baton/agent.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/baton)
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/baton COMPONENT libbaton-dev)
 
 file(READ deploy/systemd/baton.service unit)
 string(REPLACE "/usr/bin/" "${CMAKE_INSTALL_FULL_BINDIR}/" unit "${unit}")
 file(CONFIGURE OUTPUT install/baton.service CONTENT "${unit}" @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/install/baton.service DESTINATION lib/systemd/system)
+install(FILES deploy/systemd/baton.sysusers DESTINATION lib/sysusers.d RENAME baton.conf)
+install(FILES deploy/systemd/baton.tmpfiles DESTINATION lib/tmpfiles.d RENAME baton.conf)
 
-set(completion ${CMAKE_BINARY_DIR}/install/completion)
-add_custom_command(OUTPUT ${completion}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/install
-    COMMAND baton completion bash > ${completion} VERBATIM)
-add_custom_target(installed_completion ALL DEPENDS ${completion})
-install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME baton)
+# Debian's zsh looks into vendor-completions, and into site-functions of /usr/local only.
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set(zsh_folder zsh/vendor-completions)
+else()
+    set(zsh_folder zsh/site-functions)
+endif()
+set(completions)
+foreach(shell IN ITEMS bash zsh fish)
+    set(completion ${CMAKE_BINARY_DIR}/install/completion.${shell})
+    add_custom_command(OUTPUT ${completion}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/install
+        COMMAND baton completion ${shell} > ${completion} DEPENDS baton VERBATIM)
+    list(APPEND completions ${completion})
+endforeach()
+add_custom_target(installed_completion ALL DEPENDS ${completions})
+install(FILES ${CMAKE_BINARY_DIR}/install/completion.bash RENAME baton
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${CMAKE_BINARY_DIR}/install/completion.zsh RENAME _baton
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/${zsh_folder})
+install(FILES ${CMAKE_BINARY_DIR}/install/completion.fish RENAME baton.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-install(FILES deploy/baton.yaml deploy/TOUR.md README.md ARCHITECTURE.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES deploy/baton.yaml deploy/TOUR.md README.md ARCHITECTURE.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(NOT BATON_PACKAGE) # Debian has the licence already, and a changelog of its own form
+    install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()
 install(FILES protocol/WIRE.md protocol/EVENTS.md protocol/MESSAGES.md protocol/PLANS.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY deploy/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
+install(FILES protocol/plan.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
+# Programs may not need what is in doc (Debian policy 12.3), and `baton init` and `baton recipes` need these.
+install(DIRECTORY deploy/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/baton USE_SOURCE_PERMISSIONS)

@@ -13,6 +13,7 @@ pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 find_library(NNG_LIBRARY nng REQUIRED)
+find_library(MBEDCRYPTO_LIBRARY mbedcrypto REQUIRED) # nng links it already
 find_library(STEMMER_LIBRARY stemmer REQUIRED) # without a .pc file
 if(BATON_TESTS)
     find_library(CMOCKA_LIBRARY cmocka REQUIRED)
@@ -47,7 +48,7 @@ function(bt_module name)
     cmake_parse_arguments(M "PURE" "" "SOURCES;LINK" ${ARGN})
     add_library(${name} STATIC ${M_SOURCES})
     target_link_libraries(${name} PUBLIC baton_options ${M_LINK})
-    if(M_PURE)
+    if(M_PURE AND BATON_TESTS)
         # Compiled once more as released code: what is still undefined then is what the room really calls.
         add_library(${name}_purity OBJECT ${M_SOURCES})
         target_include_directories(${name}_purity PRIVATE

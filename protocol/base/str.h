@@ -32,6 +32,24 @@ static inline bool str_is(struct str a, const char *cstr)
     return str_eq(a, str_from(cstr));
 }
 
+/* The white space of JSON, RFC 8259, 2. */
+static inline bool str_is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Without the white space at both ends. */
+static inline struct str str_trimmed(struct str s)
+{
+    while (s.len > 0 && str_is_space(s.ptr[0])) {
+        s = (struct str){s.ptr + 1, s.len - 1};
+    }
+    while (s.len > 0 && str_is_space(s.ptr[s.len - 1])) {
+        s.len--;
+    }
+    return s;
+}
+
 /* FNV-1a, 64 bit: http://www.isthe.com/chongo/tech/comp/fnv/ . For tables, never for security. */
 static inline uint64_t str_hash(struct str s)
 {

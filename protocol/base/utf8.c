@@ -76,3 +76,26 @@ size_t utf8_cut(const char *bytes, size_t len, size_t max)
     }
     return max;
 }
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+size_t utf8_cut_words(const char *bytes, size_t len, size_t max)
+{
+    const size_t whole = utf8_cut(bytes, len, max);
+    size_t n = whole;
+
+    if (n == len) {
+        return n;
+    }
+    while (n > whole / 2 && !is_blank(bytes[n])) {
+        n--;
+    }
+    n = is_blank(bytes[n]) ? n : whole;
+    while (n > 0 && is_blank(bytes[n - 1])) {
+        n--;
+    }
+    return n;
+}

@@ -10,4 +10,7 @@ bool utf8_valid(const char *bytes, size_t len);
 size_t utf8_prefix(const char *bytes, size_t len);
 /* Returns the largest n <= max that cuts no character in two; bytes must be valid UTF-8. */
 size_t utf8_cut(const char *bytes, size_t len, size_t max);
+/* The same for people: when that cuts a word in two, the text ends before the word, unless more
+ * than half of the text would go with it. Blanks at the end of what was cut are left out. */
+size_t utf8_cut_words(const char *bytes, size_t len, size_t max);
 #endif

@@ -206,6 +206,7 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
     struct doc_cursor cur;
     struct doc_head head = {.kind = DOC_MAP};
     enum bt_code code = BT_OK;
+    bool by = strcmp(type, "review.decide") == 0 || strcmp(type, "session.say") == 0;
 
     buf_init(&fields, LIMIT_STEP_BYTES);
     if (fields_json != NULL) {
@@ -218,13 +219,18 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
         }
     }
     if (code == BT_OK) {
-        doc_put_map(out, head.n + 3);
+        by = by && doc_get(doc_from_buf(&fields), STR_LIT("by")).ptr == NULL;
+        doc_put_map(out, head.n + (by ? 4 : 3));
         doc_put_cstr(out, "v");
         doc_put_u64(out, 1);
         doc_put_cstr(out, "type");
         doc_put_cstr(out, type);
         doc_put_cstr(out, "token");
         doc_put_cstr(out, c->token);
+        if (by) {
+            doc_put_cstr(out, "by");
+            client_put_by(c, out);
+        }
         for (uint32_t i = 0; i < 2 * head.n; i++) {
             doc_put_doc(out, doc_skip(&cur));
         }

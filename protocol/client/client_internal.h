@@ -24,6 +24,7 @@ struct bt_client {
     uint32_t timeout_ms;
     char dir[4096];
     char token[STATE_TOKEN_LEN + 1];
+    char via[64]; /* bt_client_via; "" = the library */
 };
 
 /* Sends one body and waits for one answer, which the caller frees with link_msg_free. */
@@ -33,6 +34,8 @@ BT_MUST_CHECK enum bt_code client_exchange(struct bt_client *c, const struct buf
 BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type,
                                            const char *fields_json, uint32_t timeout_ms,
                                            char **ret_json, struct bt_error *err);
+/* Appends {user, host, via}. */
+void client_put_by(const struct bt_client *c, struct buf *out);
 /* Takes an event of the watch's subscription, and owns its message. */
 void watch_take(struct bt_watch *w, struct link_event *ev);
 #endif

@@ -17,6 +17,15 @@ static void put_text(struct buf *out, uint32_t *n, const char *name, const char 
     }
 }
 
+static void put_flag(struct buf *out, uint32_t *n, const char *name, bool value)
+{
+    if (value) {
+        doc_put_cstr(out, name);
+        doc_put_bool(out, true);
+        (*n)++;
+    }
+}
+
 static enum bt_code put_json(struct buf *out, uint32_t *n, const char *name, const char *json,
                              struct bt_error *err)
 {
@@ -51,11 +60,8 @@ static enum bt_code submit_fields(const struct bt_submit *s, const char *key, st
     if (code == BT_OK) {
         code = put_json(&pairs, &n, "constraints", s->constraints_json, err);
     }
-    if (s->dry_run) {
-        doc_put_cstr(&pairs, "dryRun");
-        doc_put_bool(&pairs, true);
-        n++;
-    }
+    put_flag(&pairs, &n, "dryRun", s->dry_run);
+    put_flag(&pairs, &n, "lenient", s->lenient);
     if (code == BT_OK) {
         doc_put_map(&map, n);
         buf_add(&map, pairs.at, pairs.len);

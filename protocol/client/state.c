@@ -35,6 +35,16 @@ static void add_absolute(struct buf *out, const char *path)
     }
 }
 
+/* `baton init` makes it. A checkout or another user cannot: it must be this user's, and no one
+ * else's. */
+static bool project_is_here(void)
+{
+    struct stat st;
+
+    return lstat(STATE_PROJECT_DIR, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+           (st.st_mode & 077) == 0;
+}
+
 enum bt_code state_dir_find(const char *flag, struct buf *ret_path, struct bt_error *err)
 {
     const char *xdg = env_value("XDG_STATE_HOME");
@@ -44,6 +54,8 @@ enum bt_code state_dir_find(const char *flag, struct buf *ret_path, struct bt_er
         add_absolute(ret_path, flag);
     } else if (env_value("BATON_STATE") != NULL) {
         add_absolute(ret_path, env_value("BATON_STATE"));
+    } else if (project_is_here()) {
+        add_absolute(ret_path, STATE_PROJECT_DIR);
     } else if (xdg != NULL &&
                xdg[0] == '/') { /* by the XDG specification relative paths are ignored */
         add_absolute(ret_path, xdg);

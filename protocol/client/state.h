@@ -13,6 +13,9 @@
 #include "protocol/base/err.h"
 #include "protocol/base/uuid.h"
 
+/* The state directory of a project: `baton init` makes it beside the project's baton.yaml. */
+#define STATE_PROJECT_DIR ".baton"
+
 enum { STATE_TOKEN_LEN = 64, STATE_URL_MAX = 255, STATE_VERSION_MAX = 31 };
 
 struct state_endpoints {
@@ -25,8 +28,9 @@ struct state_endpoints {
 
 /*
  * Replaces ret_path by the absolute path of the directory: flag (NULL or "" = not given), else
- * BATON_STATE, else $XDG_STATE_HOME/baton, else ~/.local/state/baton. Does not test whether it
- * exists. BT_NOT_FOUND when HOME is unset too.
+ * BATON_STATE, else ./.baton when it is a directory of this user with mode 0700, else
+ * $XDG_STATE_HOME/baton, else ~/.local/state/baton. Does not test whether these exist.
+ * BT_NOT_FOUND when HOME is unset too.
  */
 BT_MUST_CHECK enum bt_code state_dir_find(const char *flag, struct buf *ret_path,
                                           struct bt_error *err);

@@ -104,7 +104,13 @@ enum bt_code state_file_read(const char *dir, const char *name, bool private, st
 
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (fd < 0 || fstat(fd, &st) != 0) {
+    if (fd < 0 && errno == EACCES) {
+        code =
+            err_set(err, BT_UNAUTHORIZED,
+                    "%s: you (user %u) may not read it; only the user of the daemon may. Your own "
+                    "state directory: --state DIR or BATON_STATE",
+                    path, (unsigned)geteuid());
+    } else if (fd < 0 || fstat(fd, &st) != 0) {
         code = err_errno(err, errno, "%s", path);
     } else if (!S_ISREG(st.st_mode)) {
         code = err_set(err, BT_INVALID, "%s: is not a regular file", path);

@@ -37,10 +37,11 @@ static void add_duration(struct compat_map *m, const struct compat_event *ev, ui
 /* ---- the tool of a step, and its arguments ---- */
 
 struct tool {
-    char name[2 * LIMIT_ID_BYTES + 2];
+    char name[LIMIT_ID_BYTES + 1];
 };
 
-/* Returns "agent.skill", or the part that is known. A step without an agent is a human review. */
+/* Returns the skill, which is a tool of the document; where it is not known the agent. A step
+ * without an agent is a human review. */
 static struct tool tool_of(const struct compat_event *document, struct str agent)
 {
     struct str skill = {NULL, 0};
@@ -49,11 +50,9 @@ static struct tool tool_of(const struct compat_event *document, struct str agent
     if (document->body.ptr != NULL) {
         skill = compat_text(document, "skill");
     }
-    agent = compat_or_default(agent, STR_LIT("human_review"));
-    agent.len = utf8_cut(agent.ptr, agent.len, LIMIT_ID_BYTES);
-    skill.len = skill.len > 0 ? utf8_cut(skill.ptr, skill.len, LIMIT_ID_BYTES) : 0;
-    (void)snprintf(t.name, sizeof t.name, "%.*s%s%.*s", STR_ARG(agent), skill.len > 0 ? "." : "",
-                   (int)skill.len, skill.len > 0 ? skill.ptr : "");
+    skill = compat_or_default(skill, compat_or_default(agent, STR_LIT("human_review")));
+    skill.len = utf8_cut(skill.ptr, skill.len, LIMIT_ID_BYTES);
+    (void)snprintf(t.name, sizeof t.name, "%.*s", STR_ARG(skill));
     return t;
 }
 

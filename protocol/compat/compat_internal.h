@@ -34,8 +34,7 @@ struct compat_step {
     bool completed;
     uint64_t started_ms; /* ptc-runner-telemetry; 0 = unknown */
     struct str id;       /* these point into the memory after the struct */
-    struct str
-        tool; /* agent-turn: agent and skill; plan-executor: the agent's name, its id is `id` */
+    struct str tool;   /* agent-turn: the skill; plan-executor: the agent's name, its id is `id` */
     struct str result; /* .ptr NULL = not kept */
     size_t bytes;
 };

@@ -1,8 +1,9 @@
 /*
  * orchestrator-log: "Monitor task execution" (S004): the log events task_started, task_completed,
  * task_failed. The document names no members, so these are the members of its tasks (task_id,
- * description, agent, result). Also the interrupt of its planner ("ERROR_RECOVERY") with its three
- * members, when no plan could be made and a person is asked.
+ * description, agent, result). Also its interrupts, with their three members: "ERROR_RECOVERY" of
+ * the planner, when no plan could be made and a person is asked; "APPROVAL_REQUIRED", when a step,
+ * or the plan before it starts, waits for a person. The decision is no interrupt of the document.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -22,30 +23,54 @@ static void log_task(struct bt_vocabulary *v, const char *type, const struct com
     compat_emit(v, type, &m);
 }
 
-/* The plan waits for a person, who may have it planned again or bring a plan; so it is recoverable.
- */
-static void interrupt(struct bt_vocabulary *v, const struct compat_event *ev)
+/* InterruptData: {type, context, metadata}. */
+static void interrupt(struct bt_vocabulary *v, const char *type, const struct compat_map *context,
+                      const struct compat_map *metadata)
 {
     struct compat_map m = {0};
-    struct compat_map context = {0};
     size_t cut;
 
-    compat_add(&context, "error", compat_or_default(compat_text(ev, "comment"), STR_LIT("")));
-    compat_add(&context, "node", STR_LIT("planner"));
     compat_reset_buf(v, &v->list);
-    compat_put(&v->list, &context);
+    compat_put(&v->list, context);
     cut = v->list.len;
-    doc_put_map(&v->list, 1);
-    doc_put_cstr(&v->list, "recoverable");
-    doc_put_bool(&v->list, true);
+    compat_put(&v->list, metadata);
     if (v->list.bad != BT_OK) {
         v->bad = v->list.bad;
         return;
     }
-    compat_add(&m, "type", STR_LIT("ERROR_RECOVERY"));
+    compat_add(&m, "type", str_from(type));
     compat_add_doc(&m, "context", (struct doc){v->list.at, cut});
     compat_add_doc(&m, "metadata", (struct doc){v->list.at + cut, v->list.len - cut});
-    compat_emit(v, "ERROR_RECOVERY", &m);
+    compat_emit(v, type, &m);
+}
+
+/* The plan waits for a person, who may have it planned again or bring a plan; so it is recoverable.
+ */
+static void planning_failed(struct bt_vocabulary *v, const struct compat_event *ev)
+{
+    static const uint8_t yes[] = {0xc3};
+    struct compat_map metadata = {0};
+    struct compat_map context = {0};
+
+    compat_add(&context, "error", compat_or_default(compat_text(ev, "comment"), STR_LIT("")));
+    compat_add(&context, "node", STR_LIT("planner"));
+    compat_add_doc(&metadata, "recoverable", (struct doc){yes, sizeof yes});
+    interrupt(v, "ERROR_RECOVERY", &context, &metadata);
+}
+
+/* A step, or the whole plan before it starts, waits for a person's decision. */
+static void approval_required(struct bt_vocabulary *v, const struct compat_event *ev, bool plan)
+{
+    struct compat_map metadata = {0};
+    struct compat_map context = {0};
+
+    compat_copy(&context, "task_id", ev, "stepId");
+    compat_copy(&context, "agent", ev, "agentId");
+    compat_copy(&context, "prompt", ev, "prompt");
+    compat_add(&context, "node", plan ? STR_LIT("planner") : STR_LIT("agent"));
+    compat_add(&metadata, "kind", plan ? STR_LIT("plan") : compat_text(ev, "kind"));
+    compat_copy(&metadata, "review_id", ev, "reviewId");
+    interrupt(v, "APPROVAL_REQUIRED", &context, &metadata);
 }
 
 static void take_orchestrator_log(struct bt_vocabulary *v, struct compat_plan *p,
@@ -73,8 +98,12 @@ static void take_orchestrator_log(struct bt_vocabulary *v, struct compat_plan *p
         } else if (began && (error.len > 0 || !str_is(status, "skipped"))) {
             log_task(v, "task_failed", ev, error);
         }
+    } else if (str_is(ev->type, "plan_step_waiting")) {
+        approval_required(v, ev, false);
+    } else if (str_is(ev->type, "plan_paused") && str_is(compat_text(ev, "reason"), "signoff")) {
+        approval_required(v, ev, true);
     } else if (str_is(ev->type, "plan_paused") && str_is(compat_text(ev, "reason"), "planning")) {
-        interrupt(v, ev);
+        planning_failed(v, ev);
     }
 }
 

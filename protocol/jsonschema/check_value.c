@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "protocol/base/suggest.h"
+#include "protocol/base/utf8.h"
 #include "protocol/jsonschema/check_internal.h"
 
 bool rule_type(struct checker *c, const struct rule *r, const struct check_target *a)
@@ -30,6 +31,26 @@ bool rule_type(struct checker *c, const struct rule *r, const struct check_targe
     return false;
 }
 
+enum { JSON_SHOWN = 80 };
+
+/* A list or object as JSON, since "an array" does not tell two of them apart; cut after 80 bytes.
+ * Other values as describe_value. */
+static void describe_whole(struct buf *out, const cJSON *v)
+{
+    char *json = (node_type(v) & (TYPE_ARRAY | TYPE_OBJECT)) != 0 && v->child != NULL
+                     ? cJSON_PrintUnformatted(v)
+                     : NULL;
+    const size_t len = json != NULL ? strlen(json) : 0;
+
+    if (json == NULL) {
+        describe_value(out, v);
+    } else {
+        buf_add(out, json, utf8_cut(json, len, JSON_SHOWN));
+        buf_add_cstr(out, len > JSON_SHOWN ? "..." : "");
+    }
+    cJSON_free(json);
+}
+
 bool rule_const(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     struct buf text;
@@ -42,9 +63,9 @@ bool rule_const(struct checker *c, const struct rule *r, const struct check_targ
     }
     buf_init(&text, DESCRIBE_MAX);
     buf_add_cstr(&text, "expected ");
-    describe_value(&text, r->u.json);
+    describe_whole(&text, r->u.json);
     buf_add_cstr(&text, ", got ");
-    describe_value(&text, a->item);
+    describe_whole(&text, a->item);
     (void)check_report(a, "%s", buf_cstr(&text));
     buf_done(&text);
     return false;
@@ -80,14 +101,14 @@ static bool report_enum(const struct rule *r, const struct check_target *a)
     {
         if (n++ < ENUM_SHOWN) {
             buf_add_cstr(&text, n == 1 ? "" : ", ");
-            describe_value(&text, v);
+            describe_whole(&text, v);
         }
     }
     if (n > ENUM_SHOWN) {
         buf_printf(&text, " or %u more", n - ENUM_SHOWN);
     }
     buf_add_cstr(&text, ", got ");
-    describe_value(&text, a->item);
+    describe_whole(&text, a->item);
     if (suggestion.len > 0) {
         buf_printf(&text, "; did you mean \"%.*s\"?", STR_ARG(suggestion));
     }
@@ -151,9 +172,9 @@ bool rule_number(struct checker *c, const struct rule *r, const struct check_tar
     }
     buf_init(&text, DESCRIBE_MAX);
     buf_printf(&text, "must be %s ", must[r->kind]);
-    describe_value(&text, &(cJSON){.type = cJSON_Number, .valuedouble = bound});
+    describe_whole(&text, &(cJSON){.type = cJSON_Number, .valuedouble = bound});
     buf_add_cstr(&text, ", got ");
-    describe_value(&text, a->item);
+    describe_whole(&text, a->item);
     (void)check_report(a, "%s", buf_cstr(&text));
     buf_done(&text);
     return false;

@@ -288,10 +288,11 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
     return resolve_ref_chains(k);
 }
 
-enum bt_code schema_compile(const struct cJSON *tree, struct schema **ret, struct bt_error *err)
+static enum bt_code compile(const struct cJSON *tree, bool exact, struct schema **ret,
+                            struct bt_error *err)
 {
     struct bt_error own_err = {0};
-    struct compiler k = {.err = err != NULL ? err : &own_err};
+    struct compiler k = {.err = err != NULL ? err : &own_err, .exact = exact};
     struct schema_size size = {0};
     enum bt_code code;
 
@@ -313,6 +314,17 @@ enum bt_code schema_compile(const struct cJSON *tree, struct schema **ret, struc
     }
     *ret = k.s;
     return BT_OK;
+}
+
+enum bt_code schema_compile(const struct cJSON *tree, struct schema **ret, struct bt_error *err)
+{
+    return compile(tree, false, ret, err);
+}
+
+enum bt_code schema_compile_exact(const struct cJSON *tree, struct schema **ret,
+                                  struct bt_error *err)
+{
+    return compile(tree, true, ret, err);
 }
 
 void schema_free(struct schema *s)

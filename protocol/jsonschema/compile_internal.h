@@ -7,6 +7,7 @@
 struct compiler {
     struct schema *s;
     struct bt_error *err;
+    bool exact;                    /* an unknown name is an error */
     struct rule rules[RULE_COUNT]; /* of the current node; at most one of each kind */
     uint32_t n_rules;
 };
@@ -35,7 +36,8 @@ BT_MUST_CHECK enum bt_code compile_alloc(struct compiler *k, size_t n, size_t si
 BT_MUST_CHECK enum bt_code compile_pattern(struct compiler *k, const struct keyword_ctx *at,
                                            const char *text, pcre2_code **ret);
 
-/* Reads one keyword and fills in at->keyword and at->kind. An unknown name is an annotation. */
+/* Reads one keyword and fills in at->keyword and at->kind. An unknown name is an annotation,
+ * or an error in an exact schema. */
 BT_MUST_CHECK enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value);
 
 /* Readers of keywords that hold subschemas (applicators.c). */

@@ -1,6 +1,7 @@
 /* The table of keywords, and the readers of those without subschemas. */
 #include <math.h>
 
+#include "protocol/base/suggest.h"
 #include "protocol/jsonschema/compile_internal.h"
 
 static const struct {
@@ -216,6 +217,44 @@ static const struct keyword {
     {"unevaluatedProperties", reject_later_draft, RULE_COUNT},
 };
 
+static const char *const annotations[] = {"$schema",
+                                          "$comment",
+                                          "title",
+                                          "description",
+                                          "default",
+                                          "examples",
+                                          "contentMediaType",
+                                          "contentEncoding",
+                                          "readOnly",
+                                          "writeOnly",
+                                          "deprecated",
+                                          "format",
+                                          "then",
+                                          "else"};
+
+/* What an exact schema makes of a name that is no keyword. */
+static enum bt_code read_other(struct compiler *k, uint32_t node, cJSON *value)
+{
+    struct keyword_ctx at = {.node = node, .keyword = value->string, .value = value};
+    struct suggest near = suggest_start(str_from(value->string));
+
+    for (size_t i = 0; i < sizeof annotations / sizeof annotations[0]; i++) {
+        if (strcmp(annotations[i], value->string) == 0) {
+            return BT_OK;
+        }
+    }
+    if (strncmp(value->string, "x-", 2) == 0) {
+        return BT_OK;
+    }
+    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
+        suggest_offer(&near, str_from(keywords[i].name));
+    }
+    return compile_error(k, &at, BT_INVALID, "is no keyword of JSON Schema%s%.*s%s",
+                         near.best.ptr != NULL ? "; did you mean `" : "", (int)near.best.len,
+                         near.best.ptr != NULL ? near.best.ptr : "",
+                         near.best.ptr != NULL ? "`?" : "");
+}
+
 enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value)
 {
     for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
@@ -224,5 +263,5 @@ enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value)
             return keywords[i].read(k, &at);
         }
     }
-    return BT_OK;
+    return k->exact ? read_other(k, node, value) : BT_OK;
 }

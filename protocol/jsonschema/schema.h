@@ -23,6 +23,10 @@ struct schema;
  * KiB, 32 levels, 4096 values. */
 BT_MUST_CHECK enum bt_code schema_compile(const struct cJSON *tree, struct schema **ret,
                                           struct bt_error *err);
+/* The same for a schema that a person wrote: a name that is neither a keyword nor an annotation nor
+ * begins with "x-" is an error, with a guess. */
+BT_MUST_CHECK enum bt_code schema_compile_exact(const struct cJSON *tree, struct schema **ret,
+                                                struct bt_error *err);
 void schema_free(struct schema *s);
 
 struct schema_problem {

@@ -1,5 +1,7 @@
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -138,6 +140,24 @@ struct str link_msg_bytes(const struct link_msg *m)
 {
     nng_msg *msg = (nng_msg *)(void *)(uintptr_t)m;
     return (struct str){nng_msg_body(msg), nng_msg_len(msg)};
+}
+
+void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1])
+{
+    char ip[INET6_ADDRSTRLEN] = "";
+    nng_sockaddr at;
+
+    ret[0] = 0;
+    if (nng_pipe_get_addr(nng_msg_get_pipe((nng_msg *)(void *)(uintptr_t)m), NNG_OPT_REMADDR,
+                          &at) != 0) {
+        return;
+    }
+    if (at.s_family == NNG_AF_INET && inet_ntop(AF_INET, &at.s_in.sa_addr, ip, sizeof ip) != NULL) {
+        (void)snprintf(ret, LINK_PEER_MAX + 1, "%s:%u", ip, ntohs(at.s_in.sa_port));
+    } else if (at.s_family == NNG_AF_INET6 &&
+               inet_ntop(AF_INET6, at.s_in6.sa_addr, ip, sizeof ip) != NULL) {
+        (void)snprintf(ret, LINK_PEER_MAX + 1, "[%s]:%u", ip, ntohs(at.s_in6.sa_port));
+    }
 }
 
 void link_msg_free(struct link_msg *m)

@@ -77,6 +77,10 @@ bool link_wait(struct link *l, msec timeout_ms);
 void link_free(struct link *l);
 
 struct str link_msg_bytes(const struct link_msg *m);
+enum { LINK_PEER_MAX = 63 };
+/* The address of the peer that sent the message, "127.0.0.1:4711" or "[::1]:4711"; "" when its
+ * transport has none, or it has hung up. */
+void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1]);
 void link_msg_free(struct link_msg *m);
 
 struct link_limits {

@@ -65,6 +65,12 @@ struct doc doc_path(struct doc d, struct str path);
 /* Returns the text of a string value, else {NULL, 0}. */
 struct str doc_string(struct doc d);
 
+/*
+ * Whether both are the same value: numbers by value, maps in any order of their keys. Absent equals
+ * absent. Maps of more than 256 members with different orders count as different.
+ */
+bool doc_eq(struct doc a, struct doc b);
+
 /* ---- JSON ---- */
 
 struct json_limits {
@@ -98,11 +104,27 @@ BT_MUST_CHECK enum bt_code doc_to_text(struct doc d, struct buf *out, struct bt_
 /* Builds a tree for code that needs one (schemas, configuration). An integer over 2^53 is
  * BT_INVALID, because cJSON has only doubles. The caller frees *ret with cJSON_Delete. */
 BT_MUST_CHECK enum bt_code doc_to_cjson(struct doc d, struct cJSON **ret, struct bt_error *err);
+/* The same, but an integer over 2^53 becomes a text of its digits. For tables, where a text of
+ * digits is an integer again. */
+BT_MUST_CHECK enum bt_code doc_to_cjson_digits(struct doc d, struct cJSON **ret,
+                                               struct bt_error *err);
 /* Appends the tree as msgpack. Whole numbers become integers. On failure out is unchanged. */
 BT_MUST_CHECK enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out,
                                         struct bt_error *err);
+/* Appends the tree as JSON. Unlike cJSON's own printer it keeps every digit of a number: that one
+ * rounds to 15 digits. An item of the type cJSON_Raw must be an integer. On failure out is
+ * unchanged. */
+BT_MUST_CHECK enum bt_code cjson_to_json(const struct cJSON *tree, struct buf *out,
+                                         struct bt_error *err);
+/* The same as a new text, on one line or laid out as by cJSON_Print (pretty). The caller frees it
+ * with cJSON_free. NULL: the reason is in err, which may be NULL. */
+char *cjson_print(const struct cJSON *tree, bool pretty, struct bt_error *err);
 /* json_to_doc and doc_to_cjson in one call, for files and tests. */
 BT_MUST_CHECK enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *err);
+/* The same for answers of the daemon, of any size: an integer over 2^53 becomes an item of the type
+ * cJSON_Raw, its digits, which cjson_print and cJSON's printers write as they are. */
+BT_MUST_CHECK enum bt_code json_parse_exact(struct str json, struct cJSON **ret,
+                                            struct bt_error *err);
 
 /* ---- writing values one by one (over msgpack-c's packer); a failure stays in out ---- */
 void doc_put_nil(struct buf *out);

@@ -1,6 +1,7 @@
 /* Conversion between docs and cJSON trees. Recursion is bounded by WIRE_DEPTH_MAX. */
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <string.h>
 
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
@@ -9,12 +10,16 @@
 #include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/mp_validate.h"
 
+enum { PRINT_BYTES_MAX = 1 << 30 }; /* no answer and no plan is larger */
+
 #define DOUBLE_INTEGER_MAX 9007199254740992.0 /* 2^53: up to here a double holds every integer */
 
 struct tree_builder {
     struct doc_cursor cursor;
     struct buf text; /* the current string with a terminating zero */
     struct bt_error *err;
+    int big; /* what an integer over 2^53 becomes: cJSON_String, cJSON_Raw, or cJSON_Invalid = an
+                error */
 };
 
 static enum bt_code out_of_memory(struct bt_error *err)
@@ -41,6 +46,24 @@ static cJSON *new_string(struct tree_builder *b, const struct doc_head *h)
     }
     text = buf_cstr(&b->text);
     return b->text.bad == BT_OK ? cJSON_CreateString(text) : NULL;
+}
+
+static bool is_big(const struct doc_head *h)
+{
+    return (h->kind == DOC_UINT && h->u > (uint64_t)DOUBLE_INTEGER_MAX) ||
+           (h->kind == DOC_INT && h->i < -(int64_t)DOUBLE_INTEGER_MAX);
+}
+
+static cJSON *new_digits(struct tree_builder *b, const struct doc_head *h)
+{
+    buf_clear(&b->text);
+    if (h->kind == DOC_UINT) {
+        buf_printf(&b->text, "%llu", (unsigned long long)h->u);
+    } else {
+        buf_printf(&b->text, "%lld", (long long)h->i);
+    }
+    return b->big == cJSON_Raw ? cJSON_CreateRaw(buf_cstr(&b->text))
+                               : cJSON_CreateString(buf_cstr(&b->text));
 }
 
 static cJSON *new_item(struct tree_builder *b, const struct doc_head *h)
@@ -112,11 +135,10 @@ static enum bt_code build(struct tree_builder *b, uint32_t depth, cJSON **ret)
     if (depth > WIRE_DEPTH_MAX) {
         return err_set(b->err, BT_LIMIT, "nested deeper than %d", WIRE_DEPTH_MAX);
     }
-    if ((h.kind == DOC_UINT && h.u > (uint64_t)DOUBLE_INTEGER_MAX) ||
-        (h.kind == DOC_INT && h.i < -(int64_t)DOUBLE_INTEGER_MAX)) {
+    if (is_big(&h) && b->big == cJSON_Invalid) {
         return err_set(b->err, BT_INVALID, "an integer over 2^53 cannot be held exactly here");
     }
-    item = new_item(b, &h);
+    item = is_big(&h) ? new_digits(b, &h) : new_item(b, &h);
     if (item == NULL) {
         return out_of_memory(b->err);
     }
@@ -129,15 +151,25 @@ static enum bt_code build(struct tree_builder *b, uint32_t depth, cJSON **ret)
     return BT_OK;
 }
 
-enum bt_code doc_to_cjson(struct doc d, struct cJSON **ret, struct bt_error *err)
+static enum bt_code to_tree(struct doc d, int big, struct cJSON **ret, struct bt_error *err)
 {
-    struct tree_builder b = {.cursor = doc_cursor(d), .err = err};
+    struct tree_builder b = {.cursor = doc_cursor(d), .err = err, .big = big};
     enum bt_code code;
 
-    buf_init(&b.text, d.len * 2 + 8); /* base64 adds a third */
+    buf_init(&b.text, d.len * 2 + 64); /* base64 adds a third; the digits of a short document */
     code = build(&b, 0, ret);
     buf_done(&b.text);
     return code;
+}
+
+enum bt_code doc_to_cjson(struct doc d, struct cJSON **ret, struct bt_error *err)
+{
+    return to_tree(d, cJSON_Invalid, ret, err);
+}
+
+enum bt_code doc_to_cjson_digits(struct doc d, struct cJSON **ret, struct bt_error *err)
+{
+    return to_tree(d, cJSON_String, ret, err);
 }
 
 static enum bt_code put_number(double v, struct buf *out, struct bt_error *err)
@@ -151,6 +183,22 @@ static enum bt_code put_number(double v, struct buf *out, struct bt_error *err)
         doc_put_f64(out, v);
     }
     return BT_OK;
+}
+
+/* The digits of an integer, as json_parse_exact has them. */
+static enum bt_code put_digits(struct str digits, struct buf *out, struct bt_error *err)
+{
+    const size_t start = out->len;
+    enum bt_code code = json_to_doc(digits, NULL, out, err);
+    struct doc_head head;
+
+    if (code != BT_OK) {
+        return code;
+    }
+    head = doc_head((struct doc){out->at + start, out->len - start});
+    return head.kind == DOC_UINT || head.kind == DOC_INT
+               ? BT_OK
+               : err_set(err, BT_INVALID, "a raw item of a tree must be an integer");
 }
 
 static enum bt_code put_tree(const cJSON *tree, uint32_t depth, struct buf *out,
@@ -192,6 +240,9 @@ static enum bt_code put_tree(const cJSON *tree, uint32_t depth, struct buf *out,
     if (cJSON_IsNumber(tree)) {
         return put_number(tree->valuedouble, out, err);
     }
+    if (cJSON_IsRaw(tree) && tree->valuestring != NULL) {
+        return put_digits(str_from(tree->valuestring), out, err);
+    }
     if (cJSON_IsString(tree) && tree->valuestring != NULL) {
         doc_put_cstr(out, tree->valuestring);
     } else if (cJSON_IsBool(tree)) {
@@ -221,16 +272,102 @@ enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out, struct bt_e
     return code;
 }
 
-enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *err)
+enum bt_code cjson_to_json(const struct cJSON *tree, struct buf *out, struct bt_error *err)
+{
+    struct buf doc;
+    size_t start = out->len;
+    enum bt_code code;
+
+    buf_init(&doc, out->max + 1024);
+    code = cjson_to_doc(tree, &doc, err);
+    if (code == BT_OK) {
+        code = doc_to_json(doc_from_buf(&doc), false, out, err);
+    }
+    buf_done(&doc);
+    if (code != BT_OK && out->bad == BT_OK) {
+        buf_truncate(out, start);
+    }
+    return code;
+}
+
+static char *print_line(const cJSON *tree, struct bt_error *err)
+{
+    struct buf out;
+    char *text = NULL;
+
+    buf_init(&out, PRINT_BYTES_MAX);
+    if (cjson_to_json(tree, &out, err) == BT_OK) {
+        text = cJSON_malloc(out.len + 1);
+        if (text != NULL) {
+            memcpy(text, buf_cstr(&out), out.len + 1);
+        } else {
+            (void)out_of_memory(err);
+        }
+    }
+    buf_done(&out);
+    return text;
+}
+
+/* Makes each number of the list and below it a text that cJSON prints as it is. */
+static bool spell_numbers(cJSON *list, struct bt_error *err)
+{
+    for (cJSON *v = list; v != NULL; v = v->next) {
+        if (cJSON_IsNumber(v)) {
+            v->valuestring = print_line(v, err);
+            v->type = cJSON_Raw;
+        }
+        if ((v->type == cJSON_Raw && v->valuestring == NULL) || !spell_numbers(v->child, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+char *cjson_print(const struct cJSON *tree, bool pretty, struct bt_error *err)
+{
+    cJSON *copy;
+    char *text = NULL;
+
+    if (tree == NULL) {
+        (void)err_set(err, BT_INVALID, "there is no value to print");
+        return NULL;
+    }
+    if (!pretty) {
+        return print_line(tree, err);
+    }
+    copy = cJSON_Duplicate(tree, true);
+    if (copy == NULL) {
+        (void)out_of_memory(err);
+    } else if (spell_numbers(copy, err)) {
+        text = cJSON_Print(copy);
+    }
+    cJSON_Delete(copy);
+    return text;
+}
+
+static enum bt_code parse(struct str json, const struct json_limits *limits, int big,
+                          struct cJSON **ret, struct bt_error *err)
 {
     struct buf doc;
     enum bt_code code;
 
     buf_init(&doc, json_doc_capacity(json.len));
-    code = json_to_doc(json, NULL, &doc, err);
+    code = json_to_doc(json, limits, &doc, err);
     if (code == BT_OK) {
-        code = doc_to_cjson(doc_from_buf(&doc), ret, err);
+        code = to_tree(doc_from_buf(&doc), big, ret, err);
     }
     buf_done(&doc);
     return code;
+}
+
+enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *err)
+{
+    return parse(json, NULL, cJSON_Invalid, ret, err);
+}
+
+enum bt_code json_parse_exact(struct str json, struct cJSON **ret, struct bt_error *err)
+{
+    static const struct json_limits whole_answers = {SIZE_MAX, WIRE_DEPTH_MAX, UINT32_MAX};
+
+    return parse(json, &whole_answers, cJSON_Raw, ret, err);
 }

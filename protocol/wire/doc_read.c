@@ -124,3 +124,69 @@ struct doc doc_from_buf(const struct buf *b)
 {
     return (struct doc){b->len == 0 ? NULL : b->at, b->len};
 }
+
+/* ---- equality ---- */
+
+enum { EQUAL_MEMBERS_MAX = 256 };
+
+static double number_of(const struct doc_head *h)
+{
+    return h->kind == DOC_FLOAT ? h->f : h->kind == DOC_INT ? (double)h->i : (double)h->u;
+}
+
+static bool is_number(const struct doc_head *h)
+{
+    return h->kind == DOC_INT || h->kind == DOC_UINT || h->kind == DOC_FLOAT;
+}
+
+static bool scalars_equal(const struct doc_head *a, const struct doc_head *b)
+{
+    if (is_number(a) && is_number(b)) {
+        return a->kind == b->kind && a->kind != DOC_FLOAT ? a->i == b->i && a->u == b->u
+                                                          : number_of(a) == number_of(b);
+    }
+    if (a->kind != b->kind) {
+        return false;
+    }
+    return a->kind == DOC_BOOL
+               ? a->b == b->b
+               : (a->kind != DOC_STR && a->kind != DOC_BIN) || str_eq(a->str, b->str);
+}
+
+/* Recursive: a document is at most LIMIT_DEPTH deep. */
+bool doc_eq(struct doc a, struct doc b)
+{
+    struct doc_cursor at = doc_cursor(a);
+    struct doc_cursor bt = doc_cursor(b);
+    struct doc_head ah;
+    struct doc_head bh;
+    if (a.ptr == NULL || b.ptr == NULL) {
+        return a.ptr == b.ptr;
+    }
+    if (!doc_next(&at, &ah) || !doc_next(&bt, &bh)) {
+        return false;
+    }
+    if (ah.kind != DOC_ARRAY && ah.kind != DOC_MAP) {
+        return scalars_equal(&ah, &bh);
+    }
+    if (ah.kind != bh.kind || ah.n != bh.n) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ah.n; i++) {
+        struct doc other;
+        if (ah.kind == DOC_MAP) {
+            const struct str key = doc_string(doc_skip(&at));
+            const bool same_place = str_eq(doc_string(doc_skip(&bt)), key);
+            other = doc_skip(&bt);
+            if (!same_place) {
+                other = ah.n <= EQUAL_MEMBERS_MAX ? doc_get(b, key) : (struct doc){NULL, 0};
+            }
+        } else {
+            other = doc_skip(&bt);
+        }
+        if (other.ptr == NULL || !doc_eq(doc_skip(&at), other)) {
+            return false;
+        }
+    }
+    return true;
+}

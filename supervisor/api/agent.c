@@ -150,12 +150,52 @@ static void refuse_foreign_instance(struct engine *engine, struct request *rq)
         "instanceId: belongs to a live instance of another agent; make up a new one");
 }
 
+/* A full registry forgets an agent that left, to have room for one that comes. */
+static uint32_t known_agent(struct engine *engine, struct str id)
+{
+    const uint32_t agent = registry_agent_add(engine_registry(engine), id, engine_now(engine));
+
+    return agent == REGISTRY_NONE && core_agent_room(engine_core(engine))
+               ? registry_agent_add(engine_registry(engine), id, engine_now(engine))
+               : agent;
+}
+
+/* Everything after the checks: the core's decision, and the lanes. False = it was refused. */
+static bool take_registration(struct engine *engine, struct request *rq,
+                              const struct msg_agent_register *m, struct core_event *ev,
+                              uint32_t *ret_slot, uint64_t *ret_epoch)
+{
+    const uint32_t agent = CORE_EV(ev, registration)->agent;
+    enum core_reject reject;
+    struct bt_error err;
+
+    if (engine_register(engine, ev, ret_slot, ret_epoch, &reject, &err) != BT_OK) {
+        engine_fail(engine, &err);
+        return false;
+    }
+    if (reject != REJECT_NONE || *ret_slot == REGISTRY_NONE) {
+        request_refuse_text(engine, rq, BT_LIMIT, "%s", core_reject_text(reject));
+        return false;
+    }
+    if (open_instance(engine, m, rq->reader.form, agent, *ret_slot, *ret_epoch, &err) != BT_OK) {
+        struct core_event gone = {
+            .type = CORE_GONE, .slot = *ret_slot, .epoch = *ret_epoch, .text = STR_LIT("no lanes")};
+        struct bt_error why;
+        log_err("agent.lanes", "%s", err.msg);
+        if (engine_feed(engine, &gone, NULL, &why) != BT_OK) {
+            engine_fail(engine, &why);
+        }
+        request_refuse(engine, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
+        return false;
+    }
+    return true;
+}
+
 void on_agent_register(struct engine *engine, struct request *rq)
 {
     const struct process_hooks *processes = dispatch_processes(engine);
     struct core_event ev = {.type = CORE_REGISTER};
     struct core_ev_registration *reg = CORE_EV(&ev, registration);
-    enum core_reject reject;
     struct msg_agent_register m;
     struct bt_error err;
     uint64_t epoch = 0;
@@ -167,9 +207,10 @@ void on_agent_register(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    reg->agent = registry_agent_add(engine_registry(engine), m.card.agent_id, engine_now(engine));
+    reg->agent = known_agent(engine, m.card.agent_id);
     if (reg->agent == REGISTRY_NONE) {
-        request_refuse_text(engine, rq, BT_LIMIT, "there are %u agents already",
+        request_refuse_text(engine, rq, BT_LIMIT,
+                            "there are %u agents already; one that leaves makes room",
                             engine_options(engine)->agents_max);
         return;
     }
@@ -186,23 +227,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
     reg->capacity = (uint32_t)m.capacity;
     reg->pid = (uint32_t)m.pid;
     reg->spawned = processes->is_ours != NULL && processes->is_ours(processes->of, m.instance_id);
-    if (engine_register(engine, &ev, &slot, &epoch, &reject, &err) != BT_OK) {
-        engine_fail(engine, &err);
-        return;
-    }
-    if (reject != REJECT_NONE || slot == REGISTRY_NONE) {
-        request_refuse_text(engine, rq, BT_LIMIT, "%s", core_reject_text(reject));
-        return;
-    }
-    if (open_instance(engine, &m, rq->reader.form, reg->agent, slot, epoch, &err) != BT_OK) {
-        struct core_event gone = {
-            .type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
-        struct bt_error why;
-        log_err("agent.lanes", "%s", err.msg);
-        if (engine_feed(engine, &gone, NULL, &why) != BT_OK) {
-            engine_fail(engine, &why);
-        }
-        request_refuse(engine, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
+    if (!take_registration(engine, rq, &m, &ev, &slot, &epoch)) {
         return;
     }
     remember_registered(engine, ev.instance);

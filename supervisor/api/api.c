@@ -111,3 +111,8 @@ bool api_stop_asked(const struct api *api)
 {
     return api->stop_asked;
 }
+
+msec api_stop_grace(const struct api *api, msec otherwise)
+{
+    return api->stop_grace_ms == MSEC_NEVER ? otherwise : api->stop_grace_ms;
+}

@@ -24,18 +24,26 @@ void api_after_commit(struct engine *engine, bool committed);
 const struct uuid *api_take_registered(struct api *api, uint32_t *ret_n);
 /* supervisor.drain was asked for. */
 bool api_stop_asked(const struct api *api);
+/* Its graceMs; `otherwise` when it gave none. */
+msec api_stop_grace(const struct api *api, msec otherwise);
 
 /* ---- between the handlers ---- */
 /* The document of a revision of the plan, in the arena. BT_NOT_FOUND: no such plan or revision. */
 BT_MUST_CHECK enum bt_code request_document(struct engine *engine, struct str plan_id,
                                             uint64_t revision, struct arena *arena, struct doc *ret,
                                             struct bt_error *err);
+/* What plan.get has beyond the rows; of an open plan also what the steps from..to-1 wait for. */
+struct projection;
+void request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to);
 /* Why a plan cannot be paused, resumed or changed now, when the core rejects with NOT_WAITING;
  * otherwise: when there is no better reason. */
 const char *request_why_not(const struct open_plan *p, const char *otherwise);
 /* The live instance that a request speaks for; NULL after refusing. */
 struct lane_instance *request_instance(struct engine *engine, struct request *rq,
                                        struct str instance_id, uint64_t epoch);
+/* Lists show who is there, who belongs there (the configuration names it, or an operator took it
+ * out of service), and who is waited for. */
+bool agent_is_shown(const struct engine *engine, uint32_t agent);
 /* The kinds of plan.modify that bring new steps. Answers. */
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, enum modify_kind kind, uint32_t expect);

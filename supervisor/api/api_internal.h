@@ -28,5 +28,6 @@ struct api {
     struct uuid registered[API_REGISTERED_MAX];
     uint32_t registered_n;
     bool stop_asked;
+    msec stop_grace_ms; /* MSEC_NEVER = the request gave none */
 };
 #endif

@@ -160,7 +160,7 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
     return code == BT_OK ? put_estimates(all->engine, all->ids[i], c, err) : code;
 }
 
-/* What agents say of themselves may be anything: it ends where integers do. */
+/* Agents' own figures are untrusted: sums saturate at the largest integer. */
 static void add_number(uint64_t *to, uint64_t more)
 {
     *to = more > INT64_MAX - *to ? INT64_MAX : *to + more;
@@ -256,7 +256,7 @@ static bool add(const struct journal_plan *row, void *self)
     *c = (struct msg_cost_record){.has = 0};
     uuid_format(row->plan_id, text);
     clock_iso(row->created_wall, iso);
-    task.len = task.len == 0 ? 0 : utf8_cut(task.ptr, task.len, TASK_MAX);
+    task.len = task.len == 0 ? 0 : utf8_cut_words(task.ptr, task.len, TASK_MAX);
     c->plan_id = arena_str(&all->arena, str_from(text));
     c->task = task.len > 0 ? arena_str(&all->arena, task) : (struct str){"", 0};
     c->status = arena_str(&all->arena, row->status);

@@ -1,5 +1,6 @@
 /* What a person decides about a step, or about a plan as a whole. */
-#include "supervisor/api/api.h"
+#include "supervisor/api/decided.h"
+#include "supervisor/dispatch/input_check.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/events/record_codec.h"
@@ -71,36 +72,12 @@ static enum bt_code store_edit(struct engine *engine, const struct msg_review_de
     return code;
 }
 
-/* The plan and step of a review; NULL after refusing. */
-static struct open_plan *find_review(struct engine *engine, struct request *rq,
-                                     struct str review_id, struct core_event *ev)
-{
-    char plan_text[UUID_TEXT_LEN + 1];
-    struct open_plan *p = NULL;
-    struct uuid plan_id;
-    struct str step_id = {"", 0};
-
-    if (review_id_parse(review_id, &plan_id, &step_id, &ev->attempt)) {
-        uuid_format(plan_id, plan_text);
-        p = open_plan_by_id(engine, str_from(plan_text));
-    }
-    ev->step = p != NULL && step_id.len > 0 ? plan_step_find(p->plan, step_id) : STEP_NONE;
-    if (p == NULL || (step_id.len > 0 && ev->step == STEP_NONE)) {
-        request_refuse_text(engine, rq, BT_NOT_FOUND, "no open review has the id '%.*s'",
-                            STR_ARG(review_id));
-        return NULL;
-    }
-    return p;
-}
-
 /* Whether the core would take the decision: only then is an edit worth a row of the journal. */
 static bool is_awaited(const struct open_plan *p, const struct core_event *ev)
 {
     const struct run *run = core_block_run(p->block);
 
-    return ev->step != STEP_NONE && ev->step < run->n_steps &&
-           run->steps[ev->step].status == STEP_WAITING &&
-           run->steps[ev->step].attempt == ev->attempt && !run->cancelling;
+    return ev->step != STEP_NONE && run->steps[ev->step].status == STEP_WAITING && !run->cancelling;
 }
 
 /* A person gives the plan that no planner could make. */
@@ -152,6 +129,11 @@ static void decide(struct engine *engine, struct request *rq, struct open_plan *
         decide_planning(engine, rq, p, m, ev);
         return;
     }
+    if (awaited && kind == REVIEW_INPUT && CORE_EV(ev, decide)->decision == DECISION_APPROVE &&
+        dispatch_input_check(engine, p, ev->step, m->edit, m->comment, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
     if (awaited && store_edit(engine, m, kind, ev, &err) != BT_OK) {
         engine_fail(engine, &err);
         return;
@@ -161,9 +143,43 @@ static void decide(struct engine *engine, struct request *rq, struct open_plan *
     }
 }
 
+/* The review is not open. The same decision as before has the same answer; any other one is
+ * refused, with the name of what is open. */
+static void decide_late(struct engine *engine, struct request *rq, const struct open_plan *p,
+                        const struct msg_review_decide *m, const struct review_id *id)
+{
+    struct past_decision past = {.found = false};
+    struct arena arena = {.chunks = NULL};
+    struct journal_plan row;
+    struct buf open;
+
+    buf_init(&open, 512);
+    if (p != NULL) {
+        review_name_open(p, id->step_id, &open);
+    }
+    if (id->serial != 0 &&
+        journal_plan_by_id(engine_journal(engine), id->plan_id, &row, NULL) == BT_OK) {
+        past_decision_find(engine, row.ix, id, &arena, &past);
+    }
+    if (past.found && past_decision_is(&past, m)) {
+        request_answer(engine, rq, MSG_empty, NULL);
+    } else if (past.found) {
+        request_refuse_text(engine, rq, BT_CONFLICT,
+                            "the review '%.*s' was decided at %.*s (%.*s)%s%.*s%s",
+                            STR_ARG(m->review_id), STR_ARG(past.at), STR_ARG(past.decision),
+                            past.by.len > 0 ? " by " : "", STR_ARG(past.by), buf_cstr(&open));
+    } else {
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "no open review has the id '%.*s'%s",
+                            STR_ARG(m->review_id), buf_cstr(&open));
+    }
+    buf_done(&open);
+    arena_done(&arena);
+}
+
 void on_review_decide(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_DECIDE};
+    struct review_id id = {.serial = 0};
     struct msg_review_decide m;
     struct open_plan *p;
 
@@ -177,9 +193,15 @@ void on_review_decide(struct engine *engine, struct request *rq)
                             STR_ARG(m.decision));
         return;
     }
-    p = find_review(engine, rq, m.review_id, &ev);
-    if (p != NULL) {
+    p = review_plan_of(engine, m.review_id, &id);
+    if (p != NULL && review_find_open(p, &id, &ev.step)) {
+        ev.attempt = id.serial;
         ev.text = m.comment;
+        CORE_EV(&ev, decide)->digest = decision_digest(&m);
+        CORE_EV(&ev, decide)->by =
+            (struct actor){m.by.user, m.by.host, m.by.via, engine_request_peer(engine)};
         decide(engine, rq, p, &m, &ev);
+    } else {
+        decide_late(engine, rq, p, &m, &id);
     }
 }

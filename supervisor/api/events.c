@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
+#include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
+#include "supervisor/core/run/record.h"
 
 /* Rows looked at by one read: a search for a rare type over a long history must not hold up the
  * others. */
@@ -94,6 +96,28 @@ static bool try_read(struct engine *engine, struct request *rq, struct parked_re
     return done;
 }
 
+/* A misspelt type would select nothing, which reads as "it did not happen". */
+static enum bt_code check_types(const struct msg_events_read *m, struct bt_error *err)
+{
+    for (uint32_t i = 0; i < m->types_n; i++) {
+        const enum record_type type = record_type_from_wire(m->types[i]);
+        struct suggest near = suggest_start(m->types[i]);
+        if (type != REC_COUNT && record_is_public(type)) {
+            continue;
+        }
+        for (int k = 0; k < REC_COUNT; k++) {
+            if (record_is_public((enum record_type)k)) {
+                suggest_offer(&near, str_from(record_wire_type((enum record_type)k)));
+            }
+        }
+        return err_set(err, BT_INVALID, "types[%u]: \"%.*s\" is no event%s%.*s%s", i,
+                       STR_ARG(m->types[i]), near.best.ptr != NULL ? "; did you mean \"" : "",
+                       STR_ARG(near.best),
+                       near.best.ptr != NULL ? "\"?" : "; EVENTS.md lists them");
+    }
+    return BT_OK;
+}
+
 static bool join_types(const struct msg_events_read *m, struct parked_read *q)
 {
     size_t at = 0;
@@ -165,6 +189,10 @@ void on_events_read(struct engine *engine, struct request *rq)
     q.from_seq = m.from_seq == 0 ? 1 : m.from_seq;
     q.limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
     q.deadline = engine_now(engine) + m.wait_ms;
+    if (check_types(&m, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return;
+    }
     if (!join_types(&m, &q)) {
         request_refuse_text(engine, rq, BT_LIMIT, "types: at most 500 bytes of names");
         return;

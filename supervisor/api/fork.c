@@ -126,7 +126,7 @@ static enum bt_code submission_again(struct engine *engine, const struct again *
                                      struct projection *s, const struct rerun_row *rows,
                                      struct submission *d, struct bt_error *err)
 {
-    struct submit_request w = {.session_id = a->session_id, .policy = a->policy};
+    struct submit_request w = {.session_id = a->session_id, .policy = a->policy, .lenient = true};
     struct buf doc;
     enum bt_code code;
 

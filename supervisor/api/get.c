@@ -8,8 +8,11 @@
 #include "supervisor/query/projection.h"
 #include "supervisor/query/waits.h"
 
-/* Of one answer. The rest of a longer critical path is where it began. */
-enum { PATH_MAX = 200 };
+enum {
+    DETAILS_BYTES = LIMIT_CONTROL_BYTES / 8, /* of the failed steps of one answer */
+    PATH_MAX = 200, /* of one answer; the rest of a longer critical path is where it began */
+    NAMES_SHOWN = 8
+};
 
 /* A point of the core's time as text; "" for never. */
 static struct str until_text(struct engine *engine, struct projection *s, msec until)
@@ -29,19 +32,21 @@ static struct str agent_id(struct engine *engine, uint32_t agent)
                : (struct str){"", 0};
 }
 
-/* reviewId: of a step planId/stepId/attempt, of the sign-off planId. */
+/* reviewId: of what the step waits for, or of the plan's sign-off. */
 static struct str review_id(const struct open_plan *p, struct projection *s, uint32_t step,
                             const struct step_wait *w)
 {
+    const struct run *run = core_block_run(p->block);
     struct str made;
     struct buf id;
 
-    if (w->review == REVIEW_PLAN) {
-        return s->view.plan_id;
-    }
     buf_init(&id, 256);
-    review_id_format(p->plan->plan_id, p->plan->steps[step].step_id,
-                     core_block_run(p->block)->steps[step].attempt, &id);
+    if (w->review == REVIEW_PLAN) {
+        review_id_format(p->plan->plan_id, (struct str){NULL, 0}, run->plan_review, &id);
+    } else {
+        review_id_format(p->plan->plan_id, p->plan->steps[step].step_id,
+                         run->steps[step].review_serial, &id);
+    }
     made = projection_keep(s, buf_str(&id));
     buf_done(&id);
     return made;
@@ -50,6 +55,7 @@ static struct str review_id(const struct open_plan *p, struct projection *s, uin
 /* How the agents stand, worked out once for all the steps of an answer. */
 struct standing {
     struct wait_agent *at; /* by agent; NULL = not yet, or out of memory */
+    struct str there;      /* names_there */
 };
 
 static void count_instances(struct engine *engine, struct wait_agent *at, uint32_t n)
@@ -87,13 +93,40 @@ static const struct wait_agent *standing_of(struct engine *engine, struct standi
     return agent < n ? &all->at[agent] : NULL;
 }
 
+/* The agents that are there: a plan could name one of them instead. */
+static struct str names_there(struct engine *engine, struct projection *s,
+                              struct standing *standing)
+{
+    const struct registry *r = engine_registry(engine);
+    uint32_t named = 0;
+    struct buf names;
+
+    if (standing->there.len > 0) {
+        return standing->there;
+    }
+    buf_init(&names, (NAMES_SHOWN + 1) * (LIMIT_ID_BYTES + 2));
+    for (uint32_t i = 0; i < registry_agents(r) && named <= NAMES_SHOWN; i++) {
+        const struct agent_view v = registry_agent_view(r, i);
+        if (v.instances > 0 && v.enabled) {
+            buf_add_cstr(&names, named > 0 ? ", " : "");
+            buf_add_str(&names, named == NAMES_SHOWN ? STR_LIT("...") : v.id);
+            named++;
+        }
+    }
+    standing->there = projection_keep(s, buf_str(&names));
+    buf_done(&names);
+    return standing->there;
+}
+
 /* Nothing of a plan begins before its sign-off, whatever else its steps wait for. */
 static struct step_wait wait_of(struct engine *engine, const struct open_plan *p, uint32_t step)
 {
     struct step_wait w = core_step_wait(engine_core(engine), p->run, step);
-    bool signoff = (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0;
+    const struct run *run = core_block_run(p->block);
+    const bool signoff = (run->paused & 1u << PAUSE_SIGNOFF) != 0;
+    const bool ready = run->steps[step].status == STEP_READY;
 
-    if (signoff && (w.kind == WAIT_NOTHING || w.kind == WAIT_PAUSED)) {
+    if (signoff && ((w.kind == WAIT_NOTHING && ready) || w.kind == WAIT_PAUSED)) {
         w = (struct step_wait){.kind = WAIT_PERSON, .review = REVIEW_PLAN, .until = MSEC_NEVER};
     }
     return w;
@@ -104,7 +137,7 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
 {
     const struct step_wait w = wait_of(engine, p, step);
     struct msg_step_waiting *to = &s->view.steps[step].waiting;
-    struct wait_names names = {.agent = NULL};
+    struct wait_names names = {.until = until_text(engine, s, w.until)};
     struct buf text;
 
     if (w.kind == WAIT_NOTHING) {
@@ -119,6 +152,7 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
         names.agent = w.kind == WAIT_LANE || w.kind == WAIT_AGENT
                           ? standing_of(engine, standing, &s->arena, w.agent)
                           : NULL;
+        names.there = w.kind == WAIT_AGENT ? names_there(engine, s, standing) : names.there;
     }
     buf_init(&text, 2048);
     wait_sentence(&w, &names, &text);
@@ -127,7 +161,7 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
                                     .agent_id = names.agent_id,
                                     .step_id = projection_keep(s, names.step_id),
                                     .review_id = names.review_id,
-                                    .until = until_text(engine, s, w.until)};
+                                    .until = names.until};
     msg_set(&s->view.steps[step], step_view, waiting);
     buf_done(&text);
 }
@@ -245,7 +279,7 @@ static struct str *texts_of(struct projection *s, struct doc list, uint32_t *ret
     return at;
 }
 
-/* What the document says about the plan; and of a job, whose it is. */
+/* Members of the plan's document; for a job, those of its plan or session. */
 static void fill_about(struct projection *s)
 {
     struct msg_plan_about *a = &s->view.about;
@@ -281,7 +315,28 @@ static void fill_phase(struct projection *s)
                                          : STR_LIT("planning");
 }
 
-static void fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
+/* How the failed steps failed, as far as there is room. One that cannot be read is missing, too:
+ * with its stepId plan.result says why. */
+static void fill_details(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
+{
+    size_t room = DETAILS_BYTES;
+
+    for (uint32_t i = from; i < to && i < s->view.steps_n; i++) {
+        const struct blob_ref ref = s->steps[i].details;
+        struct msg_step_view *v = &s->view.steps[i];
+        struct doc details = {NULL, 0};
+        if (ref.id == 0) {
+            continue;
+        }
+        if (ref.len <= room && engine_result_doc(engine, ref, &details, NULL) == BT_OK) {
+            v->details = doc_copy(&s->arena, details);
+        }
+        v->details_truncated = v->details.ptr == NULL;
+        room -= v->details.len;
+    }
+}
+
+void request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
 {
     const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
 
@@ -294,6 +349,7 @@ static void fill_view(struct engine *engine, struct projection *s, uint32_t from
     fill_phase(s);
     fill_path(engine, s);
     fill_position(s);
+    fill_details(engine, s, from, to);
     if (p != NULL && !s->ended) {
         fill_live(engine, p, s, from, to);
     } else {
@@ -345,7 +401,7 @@ void on_plan_get(struct engine *engine, struct request *rq)
     } else {
         steps = !msg_has(&m, plan_get, steps) || m.steps;
         from = m.from_step < s.view.steps_n ? (uint32_t)m.from_step : s.view.steps_n;
-        fill_view(engine, &s, from, steps ? s.view.steps_n : from);
+        request_fill_view(engine, &s, from, steps ? s.view.steps_n : from);
         s.view.steps_n = steps ? s.view.steps_n : from;
         if (m.document) {
             s.view.document = s.document;

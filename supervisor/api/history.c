@@ -6,7 +6,7 @@
 /* Of one answer, before it is looked whether they fit; lengths of M053. */
 enum { HANDOFFS_SHOWN = 1000, INPUT_MAX = 300, APPROACH_MAX = 400 };
 
-/* What the row of a replan cannot say: what the step was to do, and who was to do it. */
+/* What the row of a replan lacks: the step's task and its agent. */
 static void fill_replans(struct projection *s, struct history *h)
 {
     struct buf text;

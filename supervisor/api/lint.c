@@ -88,8 +88,11 @@ void on_plan_lint(struct engine *engine, struct request *rq)
             "and plan.get with document");
         return;
     }
-    const struct submit_request w = {
-        .goal = m.goal, .planner = m.planner, .plan = m.plan, .policy = m.policy};
+    const struct submit_request w = {.goal = m.goal,
+                                     .planner = m.planner,
+                                     .plan = m.plan,
+                                     .policy = m.policy,
+                                     .lenient = m.lenient};
     ok.valid = submission_init(&d, &err) == BT_OK && submission_make(engine, &w, &d, &err) == BT_OK;
     if (!ok.valid && d.problems.errors == 0 && d.planned.n_unrouted == 0) {
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});

@@ -87,6 +87,7 @@ static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *aren
     uint32_t slots = registry_instances(engine_registry(engine));
     bool all_draining = a.instances > 0;
 
+    ret->external = !a.configured;
     ret->instances = arena_alloc(arena, (a.instances + 1) * sizeof *ret->instances);
     if (ret->instances == NULL) {
         return false;
@@ -136,6 +137,14 @@ static void answer_list(struct engine *engine, struct request *rq, struct msg_ag
     request_answer(engine, rq, MSG_agents_list_ok, ok);
 }
 
+bool agent_is_shown(const struct engine *engine, uint32_t agent)
+{
+    const struct agent_view a = registry_agent_view(engine_registry(engine), agent);
+
+    return a.id.len > 0 && (a.instances > 0 || a.configured || !a.enabled ||
+                            core_agent_queued(engine_core(engine), agent) > 0);
+}
+
 void on_agents_list(struct engine *engine, struct request *rq)
 {
     uint32_t n = registry_agents(engine_registry(engine));
@@ -145,7 +154,8 @@ void on_agents_list(struct engine *engine, struct request *rq)
 
     ok.agents = arena_alloc(&arena, (n + 1) * sizeof *ok.agents);
     for (uint32_t i = 0; ok.agents != NULL && i < n && fits; i++) {
-        fits = fill_agent(engine, i, &arena, &ok.agents[ok.agents_n++]);
+        fits =
+            !agent_is_shown(engine, i) || fill_agent(engine, i, &arena, &ok.agents[ok.agents_n++]);
     }
     if (ok.agents == NULL || !fits) {
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for %u agents", n);
@@ -276,6 +286,16 @@ void on_agents_enable(struct engine *engine, struct request *rq)
     }
 }
 
+static uint32_t agents_shown(const struct engine *engine)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < registry_agents(engine_registry(engine)); i++) {
+        n += agent_is_shown(engine, i) ? 1 : 0;
+    }
+    return n;
+}
+
 void on_supervisor_info(struct engine *engine, struct request *rq)
 {
     static const uint8_t versions[] = {0x91, 0x01}; /* msgpack: [1] */
@@ -300,7 +320,7 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
         .sqlite = str_from(journal_sqlite_version()),
         .last_seq = journal_committed_seq(engine_journal(engine)),
         .plans_open = engine_plans_open(engine),
-        .agents = registry_agents(engine_registry(engine)),
+        .agents = agents_shown(engine),
     };
 
     clock_iso(engine_started_wall(engine), started);
@@ -311,7 +331,16 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
 
 void on_supervisor_drain(struct engine *engine, struct request *rq)
 {
+    struct api *api = api_of(engine);
+    struct msg_supervisor_drain m;
+    struct bt_error err;
+
+    if (msg_read(&rq->reader, MSG_supervisor_drain, &m, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
     engine_drain(engine);
-    api_of(engine)->stop_asked = true;
+    api->stop_grace_ms = msg_has(&m, supervisor_drain, grace_ms) ? m.grace_ms : MSEC_NEVER;
+    api->stop_asked = true;
     request_answer(engine, rq, MSG_empty, NULL);
 }

@@ -1,14 +1,11 @@
-/* Requests that only read: plans, results, events, blobs. */
+/* Requests that only read: lists of plans, blobs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/suggest.h"
 #include "supervisor/api/api.h"
-#include "supervisor/query/projection.h"
-
-/* Of one answer: beside an aggregated result of 3 MiB there is room for no more. */
-enum { HANDOFFS_MAX = 1000 };
 
 /* A running plan's status is its run's: waiting shows at once. */
 static void live_status(struct engine *engine, struct msg_plan_view *v)
@@ -16,6 +13,7 @@ static void live_status(struct engine *engine, struct msg_plan_view *v)
     struct open_plan *p = open_plan_by_id(engine, v->plan_id);
     if (p != NULL) {
         v->status = str_from(plan_status_name(core_block_run(p->block)->status));
+        v->dry_run = p->plan->dry_run;
     }
 }
 
@@ -59,8 +57,91 @@ static bool add_plan(const struct journal_plan *row, void *self)
         v->completed_at = arena_str(page->arena, str_from(iso));
     }
     live_status(page->engine, v);
+    v->dry_run = v->dry_run || str_is(v->status, "planned");
     page->n += page->status.len == 0 || str_eq(v->status, page->status);
     return true;
+}
+
+/* "" is any status. A misspelt one would select nothing, which reads as "there is no such plan". */
+static enum bt_code check_status(struct str status, struct bt_error *err)
+{
+    static const char planned[] = "planned"; /* the status of an ended dry run */
+    struct suggest near = suggest_start(status);
+
+    for (int i = 0; i < PLAN_STATUS_COUNT; i++) {
+        const struct str name = str_from(plan_status_name((enum plan_status)i));
+        if (str_eq(status, name)) {
+            return BT_OK;
+        }
+        suggest_offer(&near, name);
+    }
+    suggest_offer(&near, str_from(planned));
+    if (status.len == 0 || str_is(status, planned)) {
+        return BT_OK;
+    }
+    return near.best.ptr != NULL
+               ? err_set(err, BT_INVALID,
+                         "status: \"%.*s\" is no status of a plan; did you mean \"%.*s\"?",
+                         STR_ARG(status), STR_ARG(near.best))
+               : err_set(err, BT_INVALID,
+                         "status: \"%.*s\" is no status of a plan; expected pending, running, "
+                         "waiting, completed, failed, cancelled or planned",
+                         STR_ARG(status));
+}
+
+/* The decimal digits that an earlier answer gave; "" begins at the newest. */
+static enum bt_code read_cursor(struct str text, uint64_t *ret, struct bt_error *err)
+{
+    *ret = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const unsigned digit = (unsigned char)text.ptr[i] - (unsigned)'0';
+        if (digit > 9 || *ret > ((uint64_t)INT64_MAX - digit) / 10) {
+            return err_set(err, BT_INVALID,
+                           "cursor: expected the cursor of an earlier plan.list.ok, got \"%.*s\"",
+                           STR_ARG(text));
+        }
+        *ret = *ret * 10 + digit;
+    }
+    return BT_OK;
+}
+
+/*
+ * The first and the last id that begin with the text, in either case. False when no id does: it is
+ * too long, or has another character than an id at its place.
+ */
+static bool ids_of_prefix(struct str prefix, struct uuid *ret_first, struct uuid *ret_last)
+{
+    char first[] = "00000000-0000-0000-0000-000000000000";
+    char last[] = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
+    if (prefix.len > UUID_TEXT_LEN) {
+        return false;
+    }
+    memcpy(first, prefix.ptr, prefix.len);
+    memcpy(last, prefix.ptr, prefix.len);
+    return uuid_parse((struct str){first, UUID_TEXT_LEN}, ret_first) &&
+           uuid_parse((struct str){last, UUID_TEXT_LEN}, ret_last);
+}
+
+/* The plans of the request: those of a prefix, or of a status and a session. */
+static enum bt_code list_plans(struct engine *engine, const struct msg_plan_list *m,
+                               uint64_t before, struct plan_page *page, struct bt_error *err)
+{
+    struct uuid first;
+    struct uuid last;
+
+    if (m->id_prefix.len == 0) {
+        return journal_plans(engine_journal(engine), m->status, m->session_id, before, UINT32_MAX,
+                             add_plan, page, err);
+    }
+    if (m->status.len > 0 || m->session_id.len > 0 || m->cursor.len > 0) {
+        return err_set(err, BT_INVALID,
+                       "idPrefix: excludes status, sessionId and cursor; it selects by itself");
+    }
+    return ids_of_prefix(m->id_prefix, &first, &last)
+               ? journal_plans_between(engine_journal(engine), first, last, UINT32_MAX, add_plan,
+                                       page, err)
+               : BT_OK;
 }
 
 void on_plan_list(struct engine *engine, struct request *rq)
@@ -70,9 +151,14 @@ void on_plan_list(struct engine *engine, struct request *rq)
     struct msg_plan_list m;
     struct arena arena = {0};
     char cursor[24];
+    uint64_t before = 0;
     struct bt_error err;
 
     if (!request_read(engine, rq, MSG_plan_list, &m)) {
+        return;
+    }
+    if (check_status(m.status, &err) != BT_OK || read_cursor(m.cursor, &before, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
     page = calloc(1, sizeof *page);
@@ -87,10 +173,7 @@ void on_plan_list(struct engine *engine, struct request *rq)
         page->status = m.status;
         m.status = STR_LIT("running");
     }
-    (void)snprintf(cursor, sizeof cursor, "%.*s", m.cursor.len > 20 ? 0 : (int)m.cursor.len,
-                   m.cursor.ptr);
-    if (journal_plans(engine_journal(engine), m.status, m.session_id, strtoull(cursor, NULL, 10),
-                      UINT32_MAX, add_plan, page, &err) != BT_OK) {
+    if (list_plans(engine, &m, before, page, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok.plans = page->plans;
@@ -103,80 +186,7 @@ void on_plan_list(struct engine *engine, struct request *rq)
     free(page);
 }
 
-/* ---- plan.result ---- */
-static void answer_step_result(struct engine *engine, struct request *rq,
-                               const struct msg_plan_result *m, struct projection *projection,
-                               struct msg_plan_result_ok *ok)
-{
-    uint32_t ix = plan_step_find(projection->plan, m->step_id);
-    struct bt_error err;
-
-    if (ix == UINT32_MAX) {
-        request_refuse_text(engine, rq, BT_NOT_FOUND, "the plan has no step '%.*s'",
-                            STR_ARG(m->step_id));
-        return;
-    }
-    if (engine_result_doc(engine, projection->steps[ix].result, &ok->result, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-        return;
-    }
-    ok->status = projection->view.steps[ix].status;
-    ok->success = str_is(ok->status, "completed");
-    ok->error = projection->view.steps[ix].error;
-    request_answer(engine, rq, MSG_plan_result_ok, ok);
-}
-
-static void answer_plan_result(struct engine *engine, struct request *rq,
-                               struct projection *projection, struct msg_plan_result_ok *ok)
-{
-    struct buf text;
-    struct bt_error err;
-
-    buf_init(&text, LIMIT_STEP_BYTES);
-    if (projection->ended && engine_result_text(engine, projection->summary, LIMIT_RESULT_BYTES,
-                                                &text, &ok->truncated, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else {
-        ok->aggregated_result = buf_str(&text);
-        ok->handoffs = projection->handoffs;
-        /* The rest are events: agent_handoff. */
-        ok->handoffs_n =
-            projection->handoffs_n < HANDOFFS_MAX ? projection->handoffs_n : HANDOFFS_MAX;
-        ok->truncated =
-            ok->truncated || projection->handoffs_cut || ok->handoffs_n < projection->handoffs_n;
-        request_answer(engine, rq, MSG_plan_result_ok, ok);
-    }
-    buf_done(&text);
-}
-
-void on_plan_result(struct engine *engine, struct request *rq)
-{
-    struct msg_plan_result_ok ok = {0};
-    struct msg_plan_result m;
-    struct projection projection;
-    struct bt_error err;
-
-    if (!request_read(engine, rq, MSG_plan_result, &m)) {
-        return;
-    }
-    if (projection_read(engine, m.plan_id, &projection, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else {
-        ok.plan_id = projection.view.plan_id;
-        ok.status = projection.view.status;
-        ok.outcome = projection.view.outcome;
-        ok.success = str_is(ok.status, "completed");
-        ok.error = projection.view.failure_reason;
-        msg_set(&ok, plan_result_ok, success);
-        if (m.step_id.len > 0) {
-            answer_step_result(engine, rq, &m, &projection, &ok);
-        } else {
-            answer_plan_result(engine, rq, &projection, &ok);
-        }
-    }
-    projection_done(&projection);
-}
-
+/* ---- blob.get ---- */
 void on_blob_get(struct engine *engine, struct request *rq)
 {
     struct msg_blob_get_ok ok = {0};

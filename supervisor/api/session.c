@@ -81,7 +81,7 @@ static bool add_plan(const struct journal_plan *p, void *self)
 
     v->plan_id = id_of(page, p->plan_id);
     v->task = text_of(page, p->goal);
-    v->task.len = v->task.len == 0 ? 0 : utf8_cut(v->task.ptr, v->task.len, TASK_MAX);
+    v->task.len = v->task.len == 0 ? 0 : utf8_cut_words(v->task.ptr, v->task.len, TASK_MAX);
     v->created_at = time_of(page, p->created_wall);
     open = p->ended_wall == 0 ? open_plan_by_id(page->engine, v->plan_id) : NULL;
     v->status = open != NULL ? str_from(plan_status_name(core_block_run(open->block)->status))

@@ -244,7 +244,6 @@ static void add_loads(struct engine *engine, struct msg_supervisor_stats_ok *ok,
                                     .tokens = f->tokens};
         ok->queued += ok->agents[i].queued;
     }
-    ok->agents_n = n;
     for (uint32_t slot = 0; slot < registry_instances(engine_registry(engine)); slot++) {
         struct instance_view v;
         if (registry_instance_view(engine_registry(engine), slot, &v) && v.agent < n) {
@@ -260,6 +259,12 @@ static void add_loads(struct engine *engine, struct msg_supervisor_stats_ok *ok,
             ok->agents[i].state = a.enabled ? STR_LIT("down") : STR_LIT("disabled");
         } else if (draining[i] == a.instances) {
             ok->agents[i].state = STR_LIT("draining");
+        }
+    }
+    ok->agents_n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (agent_is_shown(engine, i)) {
+            ok->agents[ok->agents_n++] = ok->agents[i];
         }
     }
 }

@@ -1,4 +1,4 @@
-/* What agents say about their steps on the control socket: progress, and results that came late. */
+/* Agents' messages about their steps on the control socket: progress, and late results. */
 #include "supervisor/api/api.h"
 #include "supervisor/dispatch/keys.h"
 #include "supervisor/dispatch/result_form.h"

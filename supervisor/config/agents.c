@@ -2,11 +2,8 @@
  * list. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "supervisor/config/loader.h"
-
-enum { EXPANDED_MAX = 128 * 1024 };
 
 /* An entry of `agents` while it is read into struct config. */
 struct agent_entry {
@@ -26,58 +23,18 @@ static void entry_problem(struct loader *l, const struct agent_entry *r, const c
     config_problem(l, origin, "%s: %s", key, text);
 }
 
-/* The directory of the running program; "." when the system does not report it. */
-const char *config_bin_dir(struct loader *l)
-{
-    char path[4096];
-    ssize_t n;
-
-    if (l->request->bin_dir != NULL) {
-        return l->request->bin_dir;
-    }
-    n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0) {
-        return ".";
-    }
-    path[n] = '\0';
-    if (strrchr(path, '/') != NULL) {
-        *strrchr(path, '/') = '\0';
-    }
-    return config_store_text(l->store, path);
-}
-
-/* Expands ${BATON_BIN}, the only variable; a single "$" stays. NULL = no memory, or a reported
- * problem. */
+/* A text with its variables; the problem with one is reported, and the text is then empty. NULL =
+ * no memory. */
 static const char *expand(struct loader *l, const struct agent_entry *r, const char *member,
                           const char *text)
 {
-    static const char NAME[] = "${BATON_BIN}";
-    const char *bin = config_bin_dir(l);
-    const char *result = NULL;
-    struct buf out;
+    const char *why = NULL;
+    const char *result = config_expand(l, r->layer, text, &why);
 
-    buf_init(&out, EXPANDED_MAX);
-    while (*text != '\0') {
-        const char *next = strstr(text, "${");
-        size_t n = next == NULL ? strlen(text) : (size_t)(next - text);
-        buf_add(&out, text, n);
-        text += n;
-        if (next != NULL && strncmp(next, NAME, sizeof NAME - 1) != 0) {
-            entry_problem(
-                l, r, member,
-                "only ${BATON_BIN} is replaced here, the directory of the running program");
-            buf_done(&out);
-            return "";
-        }
-        if (next != NULL) {
-            buf_add_cstr(&out, bin == NULL ? "" : bin);
-            text += sizeof NAME - 1;
-        }
+    if (why != NULL) {
+        entry_problem(l, r, member, why);
+        return "";
     }
-    if (bin != NULL && buf_check(&out, NULL) == BT_OK) {
-        result = config_store_text(l->store, buf_cstr(&out));
-    }
-    buf_done(&out);
     return result;
 }
 
@@ -130,7 +87,7 @@ static enum bt_code bind(struct loader *l, const struct agent_entry *r, struct c
         (enum policy_restart)setting_choice(setting_restart_names, restart, POLICY_PERMANENT);
     a->grace_ms = number(r, "graceMs", (uint32_t)l->store->c.policy.shutdown_grace_ms);
     a->settings = cJSON_IsObject(settings_tree) ? settings_tree : l->store->empty_object;
-    a->settings_json = config_store_json(l->store, a->settings);
+    a->settings_json = config_expand_json(l, r->layer, a->settings);
     if (a->command == NULL || a->env == NULL || a->settings_json == NULL ||
         (cwd != NULL && a->cwd == NULL)) {
         return config_no_memory(l);

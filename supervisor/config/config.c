@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "protocol/client/state.h"
+#include "protocol/wire/doc.h"
 #include "supervisor/config/loader.h"
 
 enum { NOTES_MAX = 256 * 1024, LINE_MAX_BYTES = 1024 };
@@ -55,7 +56,9 @@ const char *config_store_text(struct config_store *h, const char *text)
 
 const char *config_store_json(struct config_store *h, const cJSON *v)
 {
-    char *text = cJSON_PrintUnformatted(v);
+    char *exact = cjson_print(v, false, NULL);
+    /* The path of a directory may be no UTF-8; it stays as it is. */
+    char *text = exact != NULL ? exact : cJSON_PrintUnformatted(v);
     const char *kept = text == NULL ? NULL : config_store_text(h, text);
 
     cJSON_free(text);

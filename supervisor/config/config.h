@@ -56,6 +56,7 @@ struct config_policy {
     msec check_timeout_ms;
     uint32_t max_fallbacks;
     uint32_t max_handoffs;
+    uint32_t max_pause_ms;
     struct config_replan replan;
     msec planner_timeout_ms;
     enum on_invalid on_invalid;
@@ -82,6 +83,12 @@ struct config_limits {
     uint32_t inbox; /* messages between the transport's threads and the loop */
 };
 
+/* Files of results of plans that have ended. */
+struct config_artifacts {
+    msec keep_ms;
+    uint64_t max_bytes; /* together; 0 = no limit */
+};
+
 struct config_log {
     enum log_level level;
     enum config_log_format format;
@@ -89,7 +96,7 @@ struct config_log {
 
 struct config_agent {
     const char *agent_id;
-    const char *const *command; /* NULL-terminated; ${BATON_BIN} is expanded */
+    const char *const *command; /* NULL-terminated; the variables are replaced */
     const char *const *env;     /* NULL-terminated: NAME (the daemon's own value) or NAME=VALUE */
     const char *cwd;            /* absolute, or NULL */
     uint32_t instances;
@@ -97,7 +104,7 @@ struct config_agent {
     enum policy_restart restart;
     msec grace_ms;
     const struct cJSON *settings; /* an object; never NULL */
-    const char *settings_json;    /* the same as compact text */
+    const char *settings_json;    /* the same as compact text; the variables are replaced */
     const char *held_back;        /* why it must not be started; NULL = start it */
 };
 
@@ -116,6 +123,7 @@ struct config {
     enum durability durability;
     struct config_policy policy;
     struct config_limits limits;
+    struct config_artifacts artifacts;
     struct config_log log;
     const struct config_agent *agents;
     uint32_t n_agents; /* with `llm`, the orchestrator is the last one */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "protocol/base/suggest.h"
+#include "protocol/client/state.h"
 #include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
@@ -112,13 +113,37 @@ static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool must_
     return code == BT_NOMEM ? config_no_memory(l) : BT_OK;
 }
 
-/* The user's file by the XDG rule; NULL without a home directory. */
-static const char *user_file(struct config_store *h)
+/* baton.yaml beside the state directory of a project; NULL when there is none. */
+static const char *project_file(struct config_store *h, const char *state_flag)
 {
+    static const char dir[] = "/" STATE_PROJECT_DIR;
+    struct buf path;
+    const char *file = NULL;
+
+    buf_init(&path, PATH_BYTES);
+    if (state_dir_find(state_flag, &path, NULL) == BT_OK && path.len >= sizeof dir &&
+        strcmp(buf_cstr(&path) + path.len - (sizeof dir - 1), dir) == 0) {
+        buf_truncate(&path, path.len - (sizeof dir - 1));
+        buf_add_cstr(&path, "/baton.yaml");
+        file = buf_check(&path, NULL) == BT_OK && access(buf_cstr(&path), F_OK) == 0
+                   ? config_store_text(h, buf_cstr(&path))
+                   : NULL;
+    }
+    buf_done(&path);
+    return file;
+}
+
+/* The user's file: of the project, else by the XDG rule; NULL without a home directory. */
+static const char *user_file(struct config_store *h, const char *state_flag)
+{
+    const char *const project = project_file(h, state_flag);
     const char *xdg = getenv("XDG_CONFIG_HOME");
     const char *home = getenv("HOME");
     char path[PATH_BYTES];
 
+    if (project != NULL) {
+        return project;
+    }
     if (xdg != NULL && xdg[0] == '/') {
         (void)snprintf(path, sizeof path, "%s/baton/baton.yaml", xdg);
     } else if (home != NULL && home[0] == '/') {
@@ -304,7 +329,7 @@ enum bt_code layers_read(struct loader *l)
     enum bt_code code;
 
     l->layers[LAYER_SYSTEM_FILE].file = r->system_file != NULL ? r->system_file : SYSTEM_FILE;
-    l->layers[LAYER_USER_FILE].file = r->file != NULL ? r->file : user_file(l->store);
+    l->layers[LAYER_USER_FILE].file = r->file != NULL ? r->file : user_file(l->store, r->state_dir);
     code = read_file(l, LAYER_SYSTEM_FILE, false);
     if (code == BT_OK && l->layers[LAYER_USER_FILE].file != NULL) {
         code = read_file(l, LAYER_USER_FILE, r->file != NULL);

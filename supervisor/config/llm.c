@@ -169,6 +169,9 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
         return config_no_memory(l);
     }
     l->store->c.n_agents++;
+    if (layers_find(l, "planner", &layer) == NULL) {
+        l->store->c.planner = "llm"; /* goals go to the model that is there */
+    }
     return BT_OK;
 }
 

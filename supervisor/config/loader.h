@@ -73,6 +73,16 @@ BT_MUST_CHECK enum bt_code config_llm_keys_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_prices_bind(struct loader *l);
 /* The value of ${BATON_BIN}; NULL = no memory. */
 const char *config_bin_dir(struct loader *l);
+/*
+ * A text of a layer with ${BATON_BIN} and ${CONFIG_DIR} replaced; a single "$" stays. NULL = no
+ * memory, or *ret_why is set: another variable, or ${CONFIG_DIR} where there is no file
+ * (variables.c).
+ */
+const char *config_expand(struct loader *l, enum layer_kind layer, const char *text,
+                          const char **ret_why);
+/* A value as compact JSON in which these two are replaced, and nothing else is. NULL = no memory.
+ */
+const char *config_expand_json(struct loader *l, enum layer_kind layer, const cJSON *v);
 void config_rules_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_entries_make(struct loader *l, const char *state_origin);
 

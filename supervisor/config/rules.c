@@ -29,7 +29,7 @@ static enum listen_fault check_url(const char *url, uint32_t *ret_port)
         colon[1] == '\0' || strlen(colon) > 6) {
         return LISTEN_SYNTAX;
     }
-    for (const char *at = colon + 1; *at != '\0'; at++) {
+    for (const char *at = strcmp(colon, ":auto") == 0 ? "0" : colon + 1; *at != '\0'; at++) {
         if (*at < '0' || *at > '9') {
             return LISTEN_SYNTAX;
         }
@@ -52,10 +52,10 @@ static uint32_t check_listener(struct loader *l, const char *key, const char *ur
 
     setting_origin(l, key, origin);
     if (fault == LISTEN_SYNTAX) {
-        config_problem(
-            l, origin,
-            "%s: \"%.80s\" is not tcp://HOST:PORT, for example tcp://127.0.0.1:7117 (port 0 = any)",
-            key, url);
+        config_problem(l, origin,
+                       "%s: \"%.80s\" is not tcp://HOST:PORT, for example tcp://127.0.0.1:auto "
+                       "(port auto = of the state directory, 0 = any)",
+                       key, url);
     } else if (fault == LISTEN_REMOTE) {
         config_problem(
             l, origin,

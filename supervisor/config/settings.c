@@ -48,6 +48,8 @@ static const struct setting table[] = {
     {SETTING_NUMBER, key, offsetof(struct config, member), NULL, NULL, number},
 #define TIME(key, member, number)                                                                  \
     {SETTING_TIME, key, offsetof(struct config, member), NULL, NULL, number},
+#define WIDE(key, member, number)                                                                  \
+    {SETTING_WIDE, key, offsetof(struct config, member), NULL, NULL, number},
 #define PERMILLE(key, member, number)                                                              \
     {SETTING_PERMILLE, key, offsetof(struct config, member), NULL, NULL, number},
 #include "supervisor/config/settings.def"
@@ -55,6 +57,7 @@ static const struct setting table[] = {
 #undef CHOICE
 #undef NUMBER
 #undef TIME
+#undef WIDE
 #undef PERMILLE
 };
 
@@ -153,11 +156,14 @@ uint32_t setting_choice(const char *const *names, const char *text, uint32_t fal
     return fallback;
 }
 
+#define WIDE_MAX 9007199254740991.0 /* 2^53 - 1: a double holds every whole number up to it */
+
 static double number_or_default(const struct setting *s, const cJSON *v)
 {
-    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= (double)UINT32_MAX
-               ? v->valuedouble
-               : s->number;
+    const double max = s->kind == SETTING_WIDE ? WIDE_MAX : (double)UINT32_MAX;
+
+    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= max ? v->valuedouble
+                                                                             : s->number;
 }
 
 void setting_store(const struct setting *s, const cJSON *v, struct config *c)
@@ -165,8 +171,8 @@ void setting_store(const struct setting *s, const cJSON *v, struct config *c)
     void *at = (char *)c + s->offset;
     const char *text = cJSON_IsString(v) ? v->valuestring : s->text;
     double number = number_or_default(s, v);
-    uint32_t small = (uint32_t)number;
-    msec time = (msec)number;
+    uint32_t small = s->kind == SETTING_WIDE ? 0 : (uint32_t)number;
+    uint64_t wide = (uint64_t)number;
 
     switch (s->kind) {
     case SETTING_TEXT:
@@ -180,7 +186,8 @@ void setting_store(const struct setting *s, const cJSON *v, struct config *c)
         memcpy(at, &small, sizeof small);
         break;
     case SETTING_TIME:
-        memcpy(at, &time, sizeof time);
+    case SETTING_WIDE:
+        memcpy(at, &wide, sizeof wide);
         break;
     case SETTING_PERMILLE:
         small = number <= 1000000 ? (uint32_t)lround(number * 1000) : (uint32_t)(s->number * 1000);

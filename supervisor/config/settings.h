@@ -6,7 +6,14 @@
 
 #include "supervisor/config/config.h"
 
-enum setting_kind { SETTING_TEXT, SETTING_CHOICE, SETTING_NUMBER, SETTING_TIME, SETTING_PERMILLE };
+enum setting_kind {
+    SETTING_TEXT,
+    SETTING_CHOICE,
+    SETTING_NUMBER,
+    SETTING_TIME,
+    SETTING_WIDE,
+    SETTING_PERMILLE
+};
 
 struct setting {
     enum setting_kind kind;

@@ -41,6 +41,9 @@ static enum bt_code add_setting(struct loader *l, const struct setting *s)
     if (v != NULL) {
         return add(l, s->key, config_store_json(l->store, v), origin);
     }
+    if (strcmp(s->key, "planner") == 0) { /* the one default that depends on others */
+        return add(l, s->key, quoted(l->store, l->store->c.planner), origin);
+    }
     (void)snprintf(number, sizeof number, "%.15g", s->number);
     return add(l, s->key,
                s->text != NULL ? quoted(l->store, s->text) : config_store_text(l->store, number),

@@ -32,7 +32,7 @@ struct str conversation_agent(struct engine *engine, const char *skill)
 
 /* ---- converse ---- */
 
-/* Who talks does not wait for a model that fails all the time. */
+/* A person does not wait for a model that always fails. */
 static bool is_resting(struct engine *engine, struct str agent_id)
 {
     const uint32_t agent = registry_agent(engine_registry(engine), agent_id);
@@ -65,7 +65,7 @@ bool conversation_converse(struct turn_ctx *t)
         return engine_has_failed(t->engine);
     }
     t->turn.plan = open_plan_of_run(t->engine, run)->plan->plan_id;
-    t->action = STR_LIT(""); /* turn_end will say */
+    t->action = STR_LIT(""); /* turn_end names it */
     t->waits = true;
     return true;
 }
@@ -147,6 +147,14 @@ static void put_reply(struct turn_ctx *t, struct str text)
     }
 }
 
+/* What the model wanted cannot be done: the words that help, and why. */
+static void refuse(struct turn_ctx *t, struct str action, const char *why)
+{
+    reply_without_model(t);
+    buf_printf(&t->reply, "\nNothing was changed: the model wanted %.*s, and %s.",
+               action.len > 40 ? 40 : (int)action.len, action.ptr, why);
+}
+
 static void take_action(struct turn_ctx *t, struct doc data)
 {
     static const struct {
@@ -166,12 +174,15 @@ static void take_action(struct turn_ctx *t, struct doc data)
                    action.len > 40 ? 40 : (int)action.len, action.ptr);
     } else if (str_is(action, "new_plan")) {
         new_plan(t, doc_string(doc_get(data, STR_LIT("goal"))));
-    } else if (t->plan == NULL) {
-        reply_last(t->engine, t->turn.session_id, &t->reply);
     } else {
         struct intent s = {.intent = INTENT_UNKNOWN, .only_resumes = true};
         for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
             s.intent = str_is(action, simple[i].action) ? simple[i].intent : s.intent;
+        }
+        if (s.intent == INTENT_UNKNOWN || t->plan == NULL) {
+            refuse(t, action,
+                   s.intent == INTENT_UNKNOWN ? "there is no such action" : "no plan is open");
+            return;
         }
         s.ranges[0] = one_step(number_in(doc_get(data, STR_LIT("targetStepNumber"))));
         if (!turn_context_holds(t, s.intent)) {

@@ -1,5 +1,5 @@
 /*
- * Sessions: what people say, what becomes of it, and the replies. A message of a person is a
+ * Sessions: people's messages, their effects, and the replies. A message of a person is a
  * turn; it ends when it is answered, which for a new plan is when the plan has ended. Messages and
  * turns are rows of the journal and nothing else: after a restart the end of a plan finds its turn
  * again. What a model made of a message is checked like what a person types. (session_slots.h is
@@ -36,6 +36,7 @@ struct turn_ctx {
     struct str reasoning;     /* why the model takes it as it does; "" = no model was asked */
     struct str planner;       /* of a plan that it leads to */
     struct doc policy;
+    struct actor by;        /* on whose behalf; "" = the client did not say */
     struct str shown;       /* the id of the review that the person saw last; "" = not known */
     struct open_plan *plan; /* the open plan of the session; NULL */
     struct arena arena;
@@ -54,10 +55,11 @@ bool turn_begin(struct turn_ctx *t);
 /* What became of it: waits, or answer and turn_end. */
 bool turn_end(struct turn_ctx *t);
 /* ---- hooks of the engine and of dispatch ---- */
-/* A plan has ended: its answer becomes a message and ends the turn that waits for it. */
+/* A plan has ended: its answer becomes a message and ends the turn that waits for it. The last
+ * not_done bytes of the answer are kept when it is cut. */
 BT_MUST_CHECK enum bt_code conversation_plan_ended(struct engine *engine, const struct open_plan *p,
                                                    const struct record *rec, struct str summary,
-                                                   struct bt_error *err);
+                                                   size_t not_done, struct bt_error *err);
 /* After a recovery: turns whose plan or job did not come back are ended. */
 BT_MUST_CHECK enum bt_code conversation_recover(struct engine *engine, struct bt_error *err);
 /* A job of a session has ended. */
@@ -80,7 +82,7 @@ uint32_t intent_number(struct turn_ctx *t, uint32_t said);
 /* ---- intent_decide.c: what waits for a person ---- */
 void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decision decision);
 bool decision_is_awaited(const struct open_plan *p);
-/* Tells what waits for a person from what waited before; 0 = nothing does. */
+/* Distinguishes what waits for a person now from what waited before; 0 = nothing waits. */
 uint64_t decision_awaited(const struct open_plan *p);
 /* Whether one of the reviews that wait is the one that was shown (t->shown), or none was. On
  * t->plan, which must not be NULL. */

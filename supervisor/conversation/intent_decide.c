@@ -48,18 +48,22 @@ bool decision_is_awaited(const struct open_plan *p)
     return all.n > 0;
 }
 
-/* A review is identified by its step and attempt; a later one has others. */
-uint64_t decision_awaited(const struct open_plan *p)
+static uint32_t serial_of(const struct open_plan *p, uint32_t step)
 {
     const struct run *run = core_block_run(p->block);
+
+    return step == STEP_NONE ? run->plan_review : run->steps[step].review_serial;
+}
+
+/* A review is identified by its serial; a later one has another. */
+uint64_t decision_awaited(const struct open_plan *p)
+{
     struct reviews all;
     uint64_t h = 0;
 
     find_reviews(p, &all);
     for (uint32_t i = 0; i < all.n; i++) {
-        const uint32_t step = all.step[i];
-        const uint64_t attempt = step != STEP_NONE ? run->steps[step].attempt : 0;
-        h = ((h * 31 + step) * 31 + attempt) * 31 + (uint64_t)kind_of(p, step) + 1;
+        h = (h * 31 + all.step[i]) * 31 + serial_of(p, all.step[i]);
     }
     return h >> 1; /* as a number of JSON and of the journal */
 }
@@ -67,18 +71,19 @@ uint64_t decision_awaited(const struct open_plan *p)
 /* Whether the review of the step is the one that was shown. */
 static bool is_shown(const struct turn_ctx *t, uint32_t step)
 {
-    const struct plan *plan = t->plan->plan;
-    struct uuid plan_id;
-    struct str step_id;
-    uint32_t attempt;
+    struct review_id id;
 
-    if (!review_id_parse(t->shown, &plan_id, &step_id, &attempt) ||
-        !uuid_eq(plan_id, plan->plan_id)) {
-        return false;
-    }
-    return step == STEP_NONE ? step_id.len == 0
-                             : str_eq(step_id, plan->steps[step].step_id) &&
-                                   attempt == run_of(t)->steps[step].attempt;
+    return review_id_parse(t->shown, &id) && uuid_eq(id.plan_id, t->plan->plan->plan_id) &&
+           id.serial == serial_of(t->plan, step);
+}
+
+/* An earlier review of the step was shown, and this one was not. */
+static bool was_replaced(const struct turn_ctx *t, uint32_t step)
+{
+    struct review_id id;
+
+    return review_id_parse(t->shown, &id) &&
+           str_eq(id.step_id, t->plan->plan->steps[step].step_id) && !is_shown(t, step);
 }
 
 bool decision_is_shown(const struct turn_ctx *t)
@@ -118,6 +123,10 @@ static bool choose(struct turn_ctx *t, const struct intent *s, uint32_t *ret)
         const uint32_t number = intent_number(t, s->ranges[0].from);
         if (number != 0 && run_of(t)->steps[number - 1].status != STEP_WAITING) {
             reply_only(t, "Step %u does not wait for you.", number);
+        } else if (number != 0 && was_replaced(t, number - 1)) {
+            reply_only(t, "By now step %u waits for something else; nothing was decided. ", number);
+            reply_where(t->plan, &t->reply);
+            return false;
         }
         *ret = number - 1;
         return number != 0 && run_of(t)->steps[number - 1].status == STEP_WAITING;
@@ -233,13 +242,12 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
         return;
     }
     CORE_EV(&ev, decide)->decision = decision;
+    CORE_EV(&ev, decide)->by = t->by;
     ev.text = s->intent == INTENT_ANSWER || (s->intent == INTENT_NO && decision == DECISION_REJECT)
                   ? s->rest
               : wants_words(kind) ? t->text
                                   : (struct str){"", 0};
-    if (ev.step != STEP_NONE) {
-        ev.attempt = run_of(t)->steps[ev.step].attempt;
-    }
+    ev.attempt = serial_of(t->plan, ev.step);
     if (run_of(t)->cancelling) {
         reply_only(t, "The plan is being stopped.");
     } else if (kind == REVIEW_STEP && decision == DECISION_APPROVE &&

@@ -21,10 +21,10 @@ void reply_only(struct turn_ctx *t, const char *fmt, ...)
     t->waits = false;
 }
 
-/* In quotes, on one line, cut where a character ends. */
+/* In quotes, on one line, cut where a word ends. */
 void reply_quote(struct buf *out, struct str text, size_t max)
 {
-    size_t keep = text.len == 0 ? 0 : utf8_cut(text.ptr, text.len, max);
+    size_t keep = text.len == 0 ? 0 : utf8_cut_words(text.ptr, text.len, max);
 
     buf_add_byte(out, '"');
     for (size_t i = 0; i < keep; i++) {
@@ -47,7 +47,8 @@ static const char *wanted(enum review_kind kind)
     case REVIEW_FAILURE:
         return "has failed: say yes to try it once more, skip, or no";
     case REVIEW_UNKNOWN_OUTCOME:
-        return "may have been done or not: say yes to run it again, skip, or no";
+        return "may have been done or not: say yes to run it again (it may take effect "
+               "twice), skip, or no";
     case REVIEW_PLAN:
     case REVIEW_PLANNING:
     case REVIEW_KIND_COUNT:
@@ -113,7 +114,11 @@ void reply_where(const struct open_plan *p, struct buf *out)
     if (run->cancelling) {
         buf_add_cstr(out, " is being stopped.");
     } else if ((run->paused & 1u << PAUSE_SIGNOFF) != 0) {
-        buf_printf(out, " has %u steps and waits for your approval: say yes or no.", all);
+        buf_printf(out,
+                   run->signed_off > 0
+                       ? " was changed, has %u steps and waits for your approval: say yes or no."
+                       : " has %u steps and waits for your approval: say yes or no.",
+                   all);
     } else if ((run->paused & 1u << PAUSE_PLANNING) != 0) {
         buf_add_cstr(out, " could not be made: say yes to have it planned once more, or no.");
     } else if (run->job == JOB_PLANNING) {

@@ -1,4 +1,4 @@
-/* session.say: what a person says becomes a new plan, a change of the open one, a decision, or
+/* session.say: a person's message becomes a new plan, a change of the open one, a decision, or
  * words (M009, C25, M064). */
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
@@ -47,9 +47,7 @@ static bool is_blank(struct str s)
 
 static bool check(struct engine *engine, struct request *rq, const struct msg_session_say *m)
 {
-    struct uuid plan_id;
-    struct str step_id;
-    uint32_t n;
+    struct review_id review;
 
     if (m->session_id.len == 0 || !is_plain(m->session_id, false)) {
         request_refuse_text(engine, rq, BT_INVALID,
@@ -61,10 +59,10 @@ static bool check(struct engine *engine, struct request *rq, const struct msg_se
         request_refuse_text(
             engine, rq, BT_INVALID,
             "text: expected text without control characters (but tabs and line ends)");
-    } else if (m->review_id.len > 0 && !review_id_parse(m->review_id, &plan_id, &step_id, &n)) {
+    } else if (m->review_id.len > 0 && !review_id_parse(m->review_id, &review)) {
         request_refuse_text(
             engine, rq, BT_INVALID,
-            "reviewId: expected planId/stepId/attempt or planId, as review.list has it");
+            "reviewId: expected planId/stepId/rN or planId/rN, as review.list has it");
     } else {
         return true;
     }
@@ -265,6 +263,7 @@ void conversation_say(struct engine *engine, struct request *rq)
     t.planner = m.planner;
     t.policy = m.policy;
     t.shown = m.review_id;
+    t.by = (struct actor){m.by.user, m.by.host, m.by.via, engine_request_peer(engine)};
     t.turn.client_key = m.client_key;
     t.turn.body_hash = hash_body(&m);
     code = journal_session(engine_journal(engine), m.session_id, &s, &err);

@@ -24,14 +24,26 @@ void turn_done(struct turn_ctx *t)
     arena_done(&t->arena);
 }
 
+/* What a person reads; when it is cut, the last `end` bytes are kept. */
+struct said {
+    struct str text;
+    size_t end;
+    struct str outcome; /* of the plan whose answer it is; "" = it is none */
+};
+
+static struct said says(struct str text)
+{
+    return (struct said){.text = text, .outcome = {"", 0}};
+}
+
 static enum bt_code record(struct engine *engine, const struct journal_turn *t,
-                           enum record_type type, struct str text, struct bt_error *err)
+                           enum record_type type, const struct said *said, struct bt_error *err)
 {
     char turn_id[UUID_TEXT_LEN + 1];
     char plan_id[UUID_TEXT_LEN + 1];
     struct record rec = {
-        .type = type, .now = engine_now(engine), .wall = engine_wall(engine), .text = text};
-    struct record_extra x = {.session_id = t->session_id};
+        .type = type, .now = engine_now(engine), .wall = engine_wall(engine), .text = said->text};
+    struct record_extra x = {.session_id = t->session_id, .outcome = said->outcome};
 
     uuid_format(t->turn_id, turn_id);
     x.turn_id = str_from(turn_id);
@@ -47,23 +59,38 @@ static enum bt_code record(struct engine *engine, const struct journal_turn *t,
     return engine_write_record(engine, &rec, &x, err);
 }
 
+/* Valid UTF-8 of at most SESSION_ANSWER_MAX bytes. */
+static void put_message(const struct said *said, struct buf *out)
+{
+    static const char mark[] = "\n\n[cut: baton result gives the whole answer]";
+    const bool middle = said->end > 0 && said->text.len > SESSION_ANSWER_MAX;
+    const size_t after = middle ? said->end + sizeof mark - 1 : 0;
+    struct str head = said->text;
+
+    head.len = head.len < SESSION_ANSWER_MAX ? head.len : SESSION_ANSWER_MAX;
+    (void)buf_add_repaired(out, head);
+    if (out->len > SESSION_ANSWER_MAX - after) {
+        buf_truncate(out, utf8_cut((const char *)out->at, out->len, SESSION_ANSWER_MAX - after));
+    }
+    if (middle) {
+        buf_add_cstr(out, mark);
+        buf_add(out, said->text.ptr + said->text.len - said->end, said->end);
+    }
+}
+
 /* Text from anywhere becomes what a message may hold. */
 static enum bt_code add_message(struct engine *engine, struct str session_id, const char *role,
-                                struct str text, const struct journal_turn *t, struct uuid plan,
+                                struct said said, const struct journal_turn *t, struct uuid plan,
                                 uint64_t *ret_n, struct bt_error *err)
 {
     struct journal_message m = {.role = str_from(role), .plan = plan, .wall = engine_wall(engine)};
     struct buf clean;
     enum bt_code code;
 
-    m.cut = text.len > SESSION_ANSWER_MAX;
-    if (m.cut) {
-        text.len = SESSION_ANSWER_MAX;
-    }
+    m.cut = said.text.len > SESSION_ANSWER_MAX;
     buf_init(&clean, SESSION_ANSWER_MAX * 4);
-    (void)buf_add_repaired(&clean, text);
+    put_message(&said, &clean);
     m.text = buf_str(&clean);
-    m.text.len = utf8_cut(m.text.ptr, m.text.len, SESSION_ANSWER_MAX);
     if (t != NULL) {
         m.turn = t->turn_id;
     }
@@ -81,13 +108,14 @@ static enum bt_code begin(struct turn_ctx *t, struct bt_error *err)
 
     t->turn.turn_id = uuid_new();
     t->turn.started_wall = engine_wall(t->engine);
-    code = add_message(t->engine, t->turn.session_id, ROLE_USER, t->text, &t->turn,
+    code = add_message(t->engine, t->turn.session_id, ROLE_USER, says(t->text), &t->turn,
                        (struct uuid){{0}}, &t->turn.asked, err);
     if (code == BT_OK) {
         code = journal_turn_put(engine_journal(t->engine), &t->turn, err);
     }
     if (code == BT_OK) {
-        code = record(t->engine, &t->turn, REC_TURN_START, t->text, err);
+        const struct said said = says(t->text);
+        code = record(t->engine, &t->turn, REC_TURN_START, &said, err);
     }
     return code;
 }
@@ -104,17 +132,17 @@ bool turn_begin(struct turn_ctx *t)
 }
 
 /* The answer, the end of the turn and its record. */
-static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, struct str text,
+static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, struct said said,
                                struct bt_error *err)
 {
     enum bt_code code =
-        add_message(engine, t->session_id, ROLE_ASSISTANT, text, t, t->plan, &t->answered, err);
+        add_message(engine, t->session_id, ROLE_ASSISTANT, said, t, t->plan, &t->answered, err);
 
     t->ended_wall = engine_wall(engine) > 0 ? engine_wall(engine) : 1; /* 0 = open */
     if (code == BT_OK) {
         code = journal_turn_put(engine_journal(engine), t, err);
     }
-    return code == BT_OK ? record(engine, t, REC_TURN_END, text, err) : code;
+    return code == BT_OK ? record(engine, t, REC_TURN_END, &said, err) : code;
 }
 
 bool turn_end(struct turn_ctx *t)
@@ -128,7 +156,7 @@ bool turn_end(struct turn_ctx *t)
     t->turn.action = t->action;
     if (code == BT_OK) {
         code = t->waits ? journal_turn_put(engine_journal(t->engine), &t->turn, &err)
-                        : close_turn(t->engine, &t->turn, buf_str(&t->reply), &err);
+                        : close_turn(t->engine, &t->turn, says(buf_str(&t->reply)), &err);
     }
     if (code != BT_OK) {
         engine_fail(t->engine, &err);
@@ -163,7 +191,7 @@ static void end_text(const struct open_plan *p, const struct record *rec, struct
         buf_add_cstr(out, "The plan failed: ");
     }
     if (status != PLAN_COMPLETED) {
-        plan_failure_reason(rec, p->plan, out);
+        plan_failure_text(rec, p->plan, out);
         buf_add_cstr(out, run->completed > 0 && summary.len > 0 ? "\n\n" : "");
     }
     if (status == PLAN_COMPLETED || run->completed > 0) {
@@ -172,7 +200,7 @@ static void end_text(const struct open_plan *p, const struct record *rec, struct
 }
 
 /* M081: the answer of a plan becomes a message, and ends the turn that waits for it. */
-static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p, struct str text,
+static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p, struct said said,
                                 struct bt_error *err)
 {
     struct journal_turn t;
@@ -187,9 +215,9 @@ static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p
         t.action = arena_str(&arena, t.action);
         code = t.client_key.ptr == NULL || t.action.ptr == NULL
                    ? err_set(err, BT_NOMEM, "out of memory for a turn")
-                   : close_turn(engine, &t, text, err);
+                   : close_turn(engine, &t, said, err);
     } else if (code == BT_NOT_FOUND) { /* a plan of the session that no message asked for */
-        code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, text, NULL,
+        code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, said, NULL,
                            p->plan->plan_id, &n, err);
     } else if (code == BT_IO) { /* a damaged turn */
         log_err("session.turn", "plan=%s %s", p->id, err->msg);
@@ -200,7 +228,7 @@ static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p
 }
 
 enum bt_code conversation_plan_ended(struct engine *engine, const struct open_plan *p,
-                                     const struct record *rec, struct str summary,
+                                     const struct record *rec, struct str summary, size_t not_done,
                                      struct bt_error *err)
 {
     struct journal_session s;
@@ -226,7 +254,11 @@ enum bt_code conversation_plan_ended(struct engine *engine, const struct open_pl
     end_text(p, rec, summary, &text);
     code = buf_check(&text, err);
     if (code == BT_OK) {
-        code = answer_turn(engine, p, buf_str(&text), err);
+        code = answer_turn(
+            engine, p,
+            (struct said){buf_str(&text), not_done,
+                          str_from(plan_outcome_name(REC(rec, plan_completed)->outcome))},
+            err);
     }
     buf_done(&text);
     return code;
@@ -294,7 +326,7 @@ static enum bt_code end_lost(struct engine *engine, struct journal_turn *t, stru
     n = snprintf(text, sizeof text,
                  "This could not be brought to its end: %s was put aside after a restart (%.*s).",
                  row.job.len > 0 ? "the question to the model" : "its plan", STR_ARG(row.status));
-    return close_turn(engine, t, (struct str){text, (size_t)n}, err);
+    return close_turn(engine, t, says((struct str){text, (size_t)n}), err);
 }
 
 enum bt_code conversation_recover(struct engine *engine, struct bt_error *err)

@@ -5,7 +5,7 @@
  */
 #include "supervisor/conversation/conversation.h"
 
-enum { MEMBERS = 4 };
+enum { MEMBERS = 5 };
 
 static void note(struct turn_ctx *t)
 {
@@ -15,6 +15,22 @@ static void note(struct turn_ctx *t)
     t->meant.awaited = t->plan == NULL        ? 0
                        : decision_is_shown(t) ? decision_awaited(t->plan)
                                               : INT64_MAX;
+}
+
+static void put_text(struct buf *out, const char *name, struct str text)
+{
+    doc_put_cstr(out, name);
+    doc_put_str(out, text.len > 0 ? text : (struct str){"", 0});
+}
+
+/* Who decides when the agent takes the message for a decision. */
+static void put_by(const struct actor *by, struct buf *out)
+{
+    doc_put_map(out, 4);
+    put_text(out, "user", by->user);
+    put_text(out, "host", by->host);
+    put_text(out, "via", by->via);
+    put_text(out, "address", by->address);
 }
 
 bool turn_context_keep(struct turn_ctx *t)
@@ -34,6 +50,8 @@ bool turn_context_keep(struct turn_ctx *t)
     doc_put_u64(&bytes, t->meant.revision);
     doc_put_cstr(&bytes, "awaited");
     doc_put_u64(&bytes, t->meant.awaited);
+    doc_put_cstr(&bytes, "by");
+    put_by(&t->by, &bytes);
     if (t->policy.ptr != NULL) {
         doc_put_cstr(&bytes, "policy");
         doc_put_doc(&bytes, t->policy);
@@ -71,6 +89,10 @@ void turn_context_read(struct turn_ctx *t)
         t->planner = doc_string(doc_get(context, STR_LIT("planner")));
         t->policy = doc_get(context, STR_LIT("policy"));
         t->meant.plan = doc_string(doc_get(context, STR_LIT("plan")));
+        t->by = (struct actor){doc_string(doc_path(context, STR_LIT("by.user"))),
+                               doc_string(doc_path(context, STR_LIT("by.host"))),
+                               doc_string(doc_path(context, STR_LIT("by.via"))),
+                               doc_string(doc_path(context, STR_LIT("by.address")))};
         t->meant.revision = number(context, STR_LIT("revision"));
         t->meant.awaited = number(context, STR_LIT("awaited"));
     }

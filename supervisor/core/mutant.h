@@ -1,61 +1,73 @@
 /*
- * Bugs that are put in on purpose, to see that a test turns red for each (tests/mutants). In every
- * build that does not ask for them MUTANT(x) is a constant zero and compiles away.
+ * The mutants: defects that a test build puts into the core on purpose. Each must turn a test red
+ * (tests/mutants). In other builds MUTANT(x) is a constant zero and compiles away.
  *
- *   -DBATON_MUTANT=7      number 7 is in
- *   -DBATON_MUTANTS    the variable baton_mutant says at run time which one is
+ *   -DBATON_MUTANT=7   builds with mutant 7
+ *   -DBATON_MUTANTS    the variable baton_mutant chooses one at run time
  */
 #ifndef CORE_MUTANT_H
 #define CORE_MUTANT_H
 
 enum mutant {
     MUTANT_NONE,
-    MUTANT_NO_FENCING,           /* 1: any incarnation may answer for an attempt */
-    MUTANT_LATE_AFTER_NEWER,     /* 2: a late result counts although a newer attempt has finished */
-    MUTANT_UNDECLARED_CONTEXT,   /* 3: a step is given results that it did not declare */
-    MUTANT_LOST_WAKE_UP,         /* 4: nobody looks who waits when an agent is back */
-    MUTANT_TERMINAL_OVERWRITTEN, /* 5: a step that has ended can be skipped */
-    MUTANT_CYCLIC_PLAN,          /* 6: a plan with a cycle is accepted */
-    MUTANT_REPLAN_ADDS_AGENT,    /* 7: a replan may bring an agent that was not granted */
+    MUTANT_NO_FENCING,           /* 1: any incarnation of an instance may answer */
+    MUTANT_LATE_AFTER_NEWER,     /* 2: a late result counts after a newer attempt finished */
+    MUTANT_UNDECLARED_CONTEXT,   /* 3: a step gets results of steps that it does not depend on */
+    MUTANT_LOST_WAKE_UP,         /* 4: a returned agent does not wake the steps that wait */
+    MUTANT_TERMINAL_OVERWRITTEN, /* 5: the core skips a step that has ended */
+    MUTANT_CYCLIC_PLAN,          /* 6: the plan check accepts a cycle */
+    MUTANT_REPLAN_ADDS_AGENT,    /* 7: a replan uses an agent that the plan was not granted */
     MUTANT_UNSAFE_AGAIN,         /* 8: an unsafe step runs again after a timeout */
-    MUTANT_PAUSE_IGNORED,        /* 9: a paused plan goes on */
-    MUTANT_RESUME_FORGETS,       /* 10: what was parked stays parked */
-    MUTANT_BUDGET_NOT_RESERVED,  /* 11: what others may cost is not counted */
-    MUTANT_FALLBACKS_UNLIMITED,  /* 12: max_fallbacks is not looked at */
-    MUTANT_REPLANS_FORGOTTEN,    /* 13: new work under an old name may be replanned anew */
-    MUTANT_ONE_RETRY_MORE,       /* 14 */
-    MUTANT_HANDOFF_CYCLE,        /* 15: a step can go back to who has had it */
-    MUTANT_GATE_NEVER_CLOSED,    /* 16: a closed gate that cannot answer lets pass */
-    MUTANT_GRACE_NOT_ARMED,      /* 17: who does not stop is waited for */
-    MUTANT_KILLS_BYSTANDERS,     /* 18: a process with other work is ended, too */
-    MUTANT_VERDICT_IGNORED,      /* 19: a verifier's no is a yes */
-    MUTANT_SIGNOFF_SKIPPED,      /* 20 */
-    MUTANT_RECOVERY_RESENDS,     /* 21: what was out at the restart is sent again */
-    MUTANT_QUEUED_NOT_COUNTED,   /* 22: max_concurrency forgets the queued */
-    MUTANT_RUN_BESIDE_APPLY,     /* 23: a run is changed by something else than a record */
-    MUTANT_EXPECT_IGNORED,       /* 24: changes against an old revision are made */
-    MUTANT_SUPERSEDED_GOES_ON,   /* 25: what a revision does without is not told to stop */
-    MUTANT_IDLE_IGNORED,         /* 26: silence is no timeout */
-    MUTANT_QUEUE_FOR_EVER,       /* 27: the queue timeout is not armed */
-    MUTANT_LANE_FREED_EARLY,     /* 28: the lane of an attempt that timed out is used again */
-    MUTANT_REVIEW_FOR_EVER,      /* 29: no decision is waited for for ever */
-    MUTANT_SKIP_IS_FAILURE,      /* 30: what a person skips fails its dependents */
-    MUTANT_UNKNOWN_NOT_ASKED,    /* 31: who comes back is not asked */
-    MUTANT_BEGINS_CANCELLED,     /* 32: steps begin while the plan is called off */
-    MUTANT_BEGINS_REPLANNED,     /* 33: steps begin while a replan is asked for */
-    MUTANT_UNSAFE_FALLBACK,      /* 34: an unsafe step that ran has a fallback */
-    MUTANT_STALE_PLANNER,        /* 35: the failure of an earlier question counts for this one */
-    MUTANT_REPAIRS_UNLIMITED,    /* 36: what is no plan is sent back for ever */
-    MUTANT_RECTIFY_UNLIMITED,    /* 37: steps are tried again as often as somebody wants */
-    MUTANT_DRY_RUN_RUNS,         /* 38 */
-    MUTANT_PLANNING_FREE,        /* 39: what a planner used in vain is not counted */
-    MUTANT_ANSWER_AFTER_END,     /* 40: a plan that is called off, or out of time, is answered */
-    MUTANT_ANSWERED_TWICE,       /* 41: an answer that was written is asked for again */
-    MUTANT_JOB_GOES_ON,          /* 42: nobody is told that the plan is called off */
-    MUTANT_END_FORGOTTEN,  /* 43: what failed a plan is forgotten when others are tried again */
-    MUTANT_JOB_FORGOTTEN,  /* 44: after a restart nobody asks again */
-    MUTANT_CHANGED_AT_JOB, /* 45: a plan is paused while it is made or answered */
-    MUTANT_SINGLE_ASKED,   /* 46: one result is not the answer */
+    MUTANT_PAUSE_IGNORED,        /* 9: a paused plan starts steps */
+    MUTANT_RESUME_FORGETS,       /* 10: a resumed plan leaves its parked steps parked */
+    MUTANT_BUDGET_NOT_RESERVED,  /* 11: estimates of running steps do not count as spent */
+    MUTANT_FALLBACKS_UNLIMITED,  /* 12: a run may use more fallbacks than max_fallbacks */
+    MUTANT_REPLANS_FORGOTTEN,    /* 13: a new step forgets the replans of its id */
+    MUTANT_ONE_RETRY_MORE,       /* 14: a step has one retry more than max_retries */
+    MUTANT_HANDOFF_CYCLE,        /* 15: a step returns to an agent that has had it */
+    MUTANT_GATE_NEVER_CLOSED,    /* 16: a step begins although its closed gate cannot answer */
+    MUTANT_GRACE_NOT_ARMED,      /* 17: a cancelled attempt has no deadline */
+    MUTANT_KILLS_BYSTANDERS,     /* 18: the core ends a process that also has other work */
+    MUTANT_VERDICT_IGNORED,      /* 19: a verifier's rejection completes the step */
+    MUTANT_SIGNOFF_SKIPPED,      /* 20: a plan starts before its sign-off */
+    MUTANT_RECOVERY_RESENDS,     /* 21: recovery sends attempts again that were under way */
+    MUTANT_QUEUED_NOT_COUNTED,   /* 22: queued steps do not count against max_concurrency */
+    MUTANT_RUN_BESIDE_APPLY,     /* 23: a handler changes a run without a record */
+    MUTANT_EXPECT_IGNORED,       /* 24: a change is made although expectRevision is old */
+    MUTANT_SUPERSEDED_GOES_ON,   /* 25: a superseded attempt gets no cancel request */
+    MUTANT_IDLE_IGNORED,         /* 26: an attempt without progress does not time out */
+    MUTANT_QUEUE_FOR_EVER,       /* 27: queue_timeout_ms has no effect */
+    MUTANT_LANE_FREED_EARLY,     /* 28: the lane of a timed-out attempt is used before it answers */
+    MUTANT_REVIEW_FOR_EVER,      /* 29: approval_timeout_ms has no effect */
+    MUTANT_SKIP_IS_FAILURE,      /* 30: a step that a person skips fails its dependents */
+    MUTANT_UNKNOWN_NOT_ASKED,  /* 31: an instance that is back is not queried about its attempts */
+    MUTANT_BEGINS_CANCELLED,   /* 32: a plan that is being cancelled starts steps */
+    MUTANT_BEGINS_REPLANNED,   /* 33: a plan starts steps while it waits for a replan */
+    MUTANT_UNSAFE_FALLBACK,    /* 34: an unsafe step that ran gets a fallback */
+    MUTANT_STALE_PLANNER,      /* 35: the failure of an earlier request ends this one */
+    MUTANT_REPAIRS_UNLIMITED,  /* 36: an invalid plan goes back without a limit */
+    MUTANT_RECTIFY_UNLIMITED,  /* 37: the synthesizer may have steps retried without a limit */
+    MUTANT_DRY_RUN_RUNS,       /* 38: a dry run starts its steps */
+    MUTANT_PLANNING_FREE,      /* 39: the usage of a failed planning request is not counted */
+    MUTANT_ANSWER_AFTER_END,   /* 40: a cancelled or timed-out plan gets a synthesis */
+    MUTANT_ANSWERED_TWICE,     /* 41: a stored answer is requested again */
+    MUTANT_JOB_GOES_ON,        /* 42: the end of a plan does not stop its job */
+    MUTANT_END_FORGOTTEN,      /* 43: a synthesizer's retry forgets how the plan ends */
+    MUTANT_JOB_FORGOTTEN,      /* 44: recovery does not request the job again */
+    MUTANT_CHANGED_AT_JOB,     /* 45: a plan is paused while it waits for planning or synthesis */
+    MUTANT_STALE_DECISION,     /* 46: a decision about an earlier review counts for the open one */
+    MUTANT_WAIT_TOO_SHORT,     /* 47: the first wait of a rate-limited step is 1 s */
+    MUTANT_RETRY_ON_IGNORED,   /* 48: retry_on does not make a class retried */
+    MUTANT_PAUSE_UNLIMITED,    /* 49: an agent may ask for a pause of any length */
+    MUTANT_COMPLETED_AGAIN,    /* 50: a replan runs a completed step again */
+    MUTANT_UNSAFE_REPLANNED,   /* 51: a replan repeats an unsafe step without an approval */
+    MUTANT_SINGLE_UNANSWERED,  /* 52: one result is the answer, although a synthesis is wanted */
+    MUTANT_LEFT_REMEMBERED,    /* 53: an agent that left is known for ever */
+    MUTANT_NEEDED_FORGOTTEN,   /* 54: an agent is forgotten while an open plan names it */
+    MUTANT_SEARCH_ERROR_TAKEN, /* 55: the error of a failed search replaces the step's own */
+    MUTANT_CHANGE_UNSIGNED,    /* 56: a changed plan goes on without a new sign-off */
+    MUTANT_APPROVED_FOR_ANOTHER, /* 57: an approval for one agent holds for another */
+    MUTANT_CONTEXT_CUT_UNNAMED,  /* 58: the end does not name who read only a part */
     MUTANT_COUNT
 };
 

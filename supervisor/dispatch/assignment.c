@@ -6,7 +6,7 @@
 
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "supervisor/core/run/context.h"
+#include "supervisor/dispatch/artifacts.h"
 #include "supervisor/dispatch/dispatch_internal.h"
 
 void assignment_init(struct assignment *q, struct engine *engine, const struct open_plan *p,
@@ -19,7 +19,7 @@ void assignment_init(struct assignment *q, struct engine *engine, const struct o
                              .phase = cmd->phase,
                              .arena = &dispatch_of(engine)->assignment,
                              .error_class = CLASS_VALIDATION_ERROR};
-    buf_init(&q->text, LIMIT_RESULT_BYTES);
+    buf_init(&q->text, LIMIT_STEP_BYTES);
     buf_init(&q->params, LIMIT_RESULT_BYTES);
     buf_init(&q->task, LIMIT_RESULT_BYTES);
 }
@@ -46,98 +46,6 @@ struct str assignment_agent_id(const struct assignment *q, uint32_t step)
         return s->agent_id.len > 0 ? s->agent_id : STR_LIT("person");
     }
     return registry_agent_view(engine_registry(q->engine), agent).id;
-}
-
-/* ---- context ---- */
-
-/* M070: "Previous step results:\n- Step <i+1> (<agentId>): <result>\n\nCurrent task: <task>" or
- * "Task: <task>". */
-static enum bt_code render_text(struct assignment *q, const struct context_pick *picks,
-                                struct context_choice choice, struct bt_error *err)
-{
-    enum bt_code code = BT_OK;
-
-    if (choice.n > 0 || choice.omitted > 0) {
-        buf_add_cstr(&q->text, "Previous step results:\n");
-    }
-    if (choice.omitted > 0) {
-        buf_printf(&q->text, "[%u earlier results left out for the context budget]\n",
-                   choice.omitted);
-    }
-    for (uint32_t i = 0; i < choice.n && code == BT_OK; i++) {
-        bool cut;
-        buf_printf(&q->text, "- Step %u (%.*s): ", picks[i].step + 1,
-                   STR_ARG(assignment_agent_id(q, picks[i].step)));
-        code = engine_result_text(q->engine, picks[i].result, picks[i].bytes, &q->text, &cut, err);
-        if (cut) {
-            buf_printf(&q->text, " [cut to %u bytes of %llu]", picks[i].bytes,
-                       (unsigned long long)picks[i].result.len);
-        }
-        buf_add_byte(&q->text, '\n');
-    }
-    buf_add_cstr(&q->text, choice.n > 0 || choice.omitted > 0 ? "\nCurrent task: " : "Task: ");
-    buf_add_str(&q->text, q->m.task);
-    return code != BT_OK ? code : buf_check(&q->text, err);
-}
-
-/* The declared dependencies, in a chain the step before, with their whole results (cut only by
- * leaving the document out, and saying so). */
-static enum bt_code dependencies(struct assignment *q, size_t room, struct bt_error *err)
-{
-    const struct plan *plan = q->plan->plan;
-    const struct plan_step *s = &plan->steps[q->step];
-    struct msg_context *c = &q->m.context;
-    struct msg_task_context *t = &c->task_context;
-    const uint32_t before = q->step - 1;
-    const uint32_t *deps = plan->chain ? &before : plan->deps + s->deps_at;
-    const uint32_t n = plan->chain ? q->step > 0 : s->deps_n;
-
-    c->dependencies = arena_alloc(q->arena, (n + 1) * sizeof *c->dependencies);
-    t->dependencies_completed = arena_alloc(q->arena, (n + 1) * sizeof *t->dependencies_completed);
-    if (c->dependencies == NULL || t->dependencies_completed == NULL) {
-        return err_set(err, BT_NOMEM, "out of memory for a context");
-    }
-    for (uint32_t i = 0; i < n && s->policy.scope != SCOPE_NONE; i++) {
-        uint32_t ix = deps[i];
-        struct msg_dependency *d = &c->dependencies[c->dependencies_n];
-        enum bt_code code;
-        if (q->run->steps[ix].status != STEP_COMPLETED) {
-            continue;
-        }
-        d->step_id = plan->steps[ix].step_id;
-        d->agent_id = assignment_agent_id(q, ix);
-        t->dependencies_completed[t->dependencies_completed_n++] = d->step_id;
-        code = engine_result_doc(q->engine, q->run->steps[ix].result, &d->result, err);
-        if (code != BT_OK) {
-            return code;
-        }
-        /* A cached document may move when the next one is loaded: keep this one. */
-        d->result = d->result.len <= room ? doc_copy(q->arena, d->result) : (struct doc){NULL, 0};
-        d->truncated = d->result.ptr == NULL && q->run->steps[ix].result.id != 0;
-        room -= d->result.len;
-        c->dependencies_n++;
-    }
-    return BT_OK;
-}
-
-enum bt_code assignment_context(struct assignment *q, size_t room, struct bt_error *err)
-{
-    const struct plan *plan = q->plan->plan;
-    uint32_t cap = plan->n_steps < 4096 ? plan->n_steps : 4096;
-    struct context_pick *picks = arena_alloc(q->arena, cap * sizeof *picks);
-    struct context_choice choice;
-    enum bt_code code;
-
-    if (picks == NULL) {
-        return err_set(err, BT_NOMEM, "out of memory for a context");
-    }
-    choice = context_choose(plan, q->run, q->step, picks, cap);
-    code = render_text(q, picks, choice, err);
-    if (code == BT_OK) {
-        code = dependencies(q, room, err);
-    }
-    q->m.context.text = buf_str(&q->text);
-    return code;
 }
 
 /* ---- the head ---- */
@@ -206,19 +114,7 @@ static void put_head(struct assignment *q, const struct lane_instance *in, uint3
         q->m.feedback = note != NULL ? note->feedback : (struct str){"", 0};
     }
     put_budget(q);
-}
-
-/* What goes with the task, once it is known. */
-static void put_task_context(struct assignment *q)
-{
-    struct msg_context *c = &q->m.context;
-
-    c->is_plan_context = true;
-    c->step_id = q->m.step_id;
-    c->task_context.current_task = q->m.task;
-    c->task_context.task_id = c->step_id;
-    c->task_context.original_request = q->plan->plan->goal;
-    c->task_context.plan_position = str_from(q->position);
+    artifacts_put_dir(q);
 }
 
 void assignment_put(struct buf *out, const char *name, struct str text, size_t max)
@@ -266,6 +162,6 @@ enum bt_code assignment_make(struct assignment *q, const struct lane_instance *i
     if (code == BT_OK) {
         code = assignment_session(q, err);
     }
-    put_task_context(q);
+    assignment_task_context(q);
     return code;
 }

@@ -6,6 +6,7 @@
 #ifndef DISPATCH_ASSIGNMENT_H
 #define DISPATCH_ASSIGNMENT_H
 
+#include "protocol/artifact/artifact.h"
 #include "supervisor/dispatch/keys.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/open_plan.h"
@@ -22,12 +23,14 @@ struct assignment {
     struct buf text;   /* rendered context */
     struct buf params; /* expanded or composed parameters */
     struct buf task;
+    struct str request; /* CONVERSE: the person's message */
     struct msg_step_execute m;
     enum err_class error_class; /* of an assignment that cannot be made */
     char plan_id[UUID_TEXT_LEN + 1];
     char key[LIMIT_KEY_BYTES + 1];
     char position[48];
     char traceparent[TRACEPARENT_LEN + 1];
+    char artifact_dir[ARTIFACT_PATH_MAX + 1];
 };
 
 /* cmd: CMD_DISPATCH. assignment_done in every case. */
@@ -38,6 +41,10 @@ void assignment_done(struct assignment *q);
 BT_MUST_CHECK enum bt_code assignment_make(struct assignment *q, const struct lane_instance *in,
                                            uint32_t attempt, struct bt_error *err);
 
+/* Task, parameters and skill of the step's next attempt, as assignment_make will send them: what a
+ * person sees before it runs. cmd of assignment_init: step and PHASE_EXECUTE. */
+BT_MUST_CHECK enum bt_code assignment_preview(struct assignment *q, struct bt_error *err);
+
 /* ---- between the files of the assignment ---- */
 
 /* The card of the agent that gets it; NULL when it has none. */
@@ -45,9 +52,12 @@ const struct msg_card *assignment_card(const struct assignment *q);
 /* Who executed, or is to execute, a step: the plan's agent, or who got it by handoff or fallback.
  */
 struct str assignment_agent_id(const struct assignment *q, uint32_t step);
-/* Context: text (M070) and the results of the dependencies, of at most `room` bytes together. */
+/* assignment_context.c: the text of the results before the step (M070), the results of its
+ * dependencies, of at most `room` bytes together, and the steps that have none. */
 BT_MUST_CHECK enum bt_code assignment_context(struct assignment *q, size_t room,
                                               struct bt_error *err);
+/* What goes with the task, once it is known (M071). */
+void assignment_task_context(struct assignment *q);
 /* The skill that answers the question, when the agent's card has it; TOOL_NOT_FOUND otherwise. */
 BT_MUST_CHECK enum bt_code assignment_question_skill(struct assignment *q, struct str wished,
                                                      const char *own, struct bt_error *err);

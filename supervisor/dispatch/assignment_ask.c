@@ -5,7 +5,7 @@
  */
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "supervisor/dispatch/assignment.h"
+#include "supervisor/dispatch/artifacts.h"
 
 /* What a question may quote of a task: the rest of the task's room is for what is asked. */
 enum { QUOTE_MAX = LIMIT_TASK_BYTES - 1024 };
@@ -85,6 +85,9 @@ enum bt_code assignment_verify(struct assignment *q, struct bt_error *err)
 
     if (code == BT_OK) {
         code = engine_result_doc(q->engine, result, &q->m.result, err);
+    }
+    if (code == BT_OK) {
+        code = artifacts_give(q, q->m.result, err);
     }
     if (code == BT_OK && q->m.result.ptr != NULL) {
         q->m.result = doc_copy(q->arena, q->m.result); /* the cache may move it */

@@ -8,6 +8,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/dispatch/assignment.h"
+#include "supervisor/dispatch/frame.h"
 #include "supervisor/query/session_view.h"
 
 enum {
@@ -124,17 +125,20 @@ static void put_plan(const struct open_plan *p, struct buf *out)
 static void put_last_result(struct assignment *q, const struct open_plan *p, struct buf *out)
 {
     const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
+    struct result_cut cut = {0};
     struct buf text;
     struct bt_error err;
-    bool cut;
 
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (run != NULL && run->last_done < run->n_steps &&
-        engine_result_text(q->engine, run->steps[run->last_done].result, RESULT_SHOWN, &text, &cut,
-                           &err) != BT_OK) {
+        engine_result_cut(q->engine, run->steps[run->last_done].result, RESULT_SHOWN, &text, &cut,
+                          &err) != BT_OK) {
         buf_clear(&text);
     }
-    assignment_put(out, "lastResult", buf_str(&text), RESULT_SHOWN);
+    if (cut.shown < cut.whole) {
+        buf_printf(&text, " ... %s left out", cut.what);
+    }
+    assignment_put(out, "lastResult", buf_str(&text), RESULT_SHOWN + RESULT_CUT_MAX + 16);
     buf_done(&text);
 }
 
@@ -142,16 +146,13 @@ static void put_last_result(struct assignment *q, const struct open_plan *p, str
 
 /* With a damaged session the agent works without its messages. */
 static enum bt_code find_context(struct assignment *q, struct str session_id, uint64_t before,
-                                 struct doc *ret_messages, struct str *ret_summary,
-                                 struct bt_error *err)
+                                 struct session_context *ret, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
-    *ret_messages = (struct doc){NULL, 0};
-    *ret_summary = (struct str){"", 0};
+    *ret = (struct session_context){.summary = {"", 0}};
     if (session_id.len > 0) {
-        code = session_context(q->engine, session_id, before, q->arena, ret_messages, ret_summary,
-                               err);
+        code = session_context_of(q->engine, session_id, before, q->arena, ret, err);
     }
     if (code != BT_OK && code != BT_NOMEM) {
         log_err("session.context", "plan=%s %s", q->plan->id, err->msg);
@@ -163,18 +164,21 @@ static enum bt_code find_context(struct assignment *q, struct str session_id, ui
 enum bt_code assignment_put_session(struct assignment *q, struct str session_id, uint64_t before,
                                     struct buf *out, struct bt_error *err)
 {
-    struct doc messages;
-    struct str summary;
-    enum bt_code code = find_context(q, session_id, before, &messages, &summary, err);
+    struct session_context c;
+    enum bt_code code = find_context(q, session_id, before, &c, err);
 
     doc_put_cstr(out, "session");
-    doc_put_map(out, 2);
-    assignment_put(out, "summary", summary, SESSION_SUMMARY_MAX);
+    doc_put_map(out, c.left_out > 0 ? 3 : 2);
+    assignment_put(out, "summary", c.summary, SESSION_SUMMARY_MAX + 128);
     doc_put_cstr(out, "messages");
-    if (messages.ptr != NULL) {
-        doc_put_doc(out, messages);
+    if (c.messages.ptr != NULL) {
+        doc_put_doc(out, c.messages);
     } else {
         doc_put_array(out, 0);
+    }
+    if (c.left_out > 0) {
+        doc_put_cstr(out, "messagesLeftOut");
+        doc_put_u64(out, c.left_out);
     }
     return code;
 }
@@ -202,6 +206,7 @@ enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
         return code;
     }
     q->m.task = STR_LIT(CONVERSE_QUESTION);
+    q->request = said.n > 0 ? said.at[0].text : (struct str){"", 0};
     doc_put_map(out, 4);
     assignment_put(out, "text", said.n > 0 ? said.at[0].text : (struct str){"", 0},
                    SESSION_TEXT_MAX);
@@ -222,7 +227,7 @@ static void add_line(struct buf *text, const struct journal_message *m)
     const size_t n = m->text.len == 0 ? 0 : utf8_cut(m->text.ptr, m->text.len, DIGEST_TEXT);
 
     buf_printf(text, "%s: ", str_is(m->role, "user") ? "Person" : "Answer");
-    buf_add(text, m->text.ptr, n);
+    frame_add(text, (struct str){m->text.ptr, n});
     buf_add_cstr(text, n < m->text.len || m->cut ? " [cut]\n\n" : "\n\n");
 }
 
@@ -248,7 +253,9 @@ static void conversation(const struct journal_session *s, const struct session_m
         buf_add_cstr(text, "\n\n");
     }
     if (first < all->n && all->at[first].n > s->summarized + 1) {
-        buf_add_cstr(text, "[older messages are left out]\n\n");
+        const uint64_t n = all->at[first].n - s->summarized - 1;
+        buf_printf(text, "[%llu older message%s left out]\n\n", (unsigned long long)n,
+                   n == 1 ? " is" : "s are");
     }
     for (uint32_t i = first; i < all->n; i++) {
         add_line(text, &all->at[i]);
@@ -292,6 +299,10 @@ enum bt_code assignment_session(struct assignment *q, struct bt_error *err)
         (e != NULL && (e->kind == JOB_CONVERSE || e->kind == JOB_SUMMARY))) {
         return BT_OK;
     }
-    return find_context(q, q->plan->plan->session_id, 0, &q->m.context.messages,
-                        &q->m.context.summary, err);
+    struct session_context c;
+    const enum bt_code code = find_context(q, q->plan->plan->session_id, 0, &c, err);
+    q->m.context.messages = c.messages;
+    q->m.context.summary = c.summary;
+    q->m.context.messages_left_out = c.left_out;
+    return code;
 }

@@ -8,6 +8,7 @@
 #include "supervisor/engine/revision.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/plan/about.h"
+#include "supervisor/plan/permit.h"
 
 enum {
     TEXT_CARD = 1024,
@@ -71,7 +72,8 @@ static uint32_t count_work(const struct msg_card *card)
 
 static bool is_listed(const struct agent_view *v)
 {
-    return v->enabled && v->card != NULL && (v->card->skills_n == 0 || count_work(v->card) > 0);
+    return v->enabled && v->expected && v->card != NULL &&
+           (v->card->skills_n == 0 || count_work(v->card) > 0);
 }
 
 static void put_examples(struct buf *out, const struct msg_skill *s)
@@ -137,7 +139,7 @@ static void put_agent(struct buf *out, const struct agent_view *v, bool brief)
     }
 }
 
-static void put_agents(struct assignment *q, struct buf *out)
+static void put_agents(struct assignment *q, struct doc permitted, struct buf *out)
 {
     const struct registry *r = engine_registry(q->engine);
     const size_t from = out->len;
@@ -145,13 +147,13 @@ static void put_agents(struct assignment *q, struct buf *out)
 
     for (uint32_t i = 0; i < registry_agents(r); i++) {
         const struct agent_view v = registry_agent_view(r, i);
-        n += is_listed(&v) ? 1 : 0;
+        n += is_listed(&v) && plan_permits(permitted, v.id) ? 1 : 0;
     }
     doc_put_cstr(out, "agents");
     doc_put_array(out, n);
     for (uint32_t i = 0; i < registry_agents(r); i++) {
         const struct agent_view v = registry_agent_view(r, i);
-        if (is_listed(&v)) {
+        if (is_listed(&v) && plan_permits(permitted, v.id)) {
             put_agent(out, &v, out->len - from > CARDS_ROOM);
         }
     }
@@ -172,7 +174,8 @@ static bool find_wrong(const struct journal_row *row, void *self)
     if (record_type_from_wire(row->type) == REC_PLANNING_RETRY) {
         const struct doc body = {row->body, row->body_len};
         w->text = arena_str(w->arena, row_text(body, "text"));
-        w->answer = (struct blob_ref){row_number(body, "resultRef"), row_number(body, "resultLen")};
+        w->answer = (struct blob_ref){.id = row_number(body, "resultRef"),
+                                      .len = row_number(body, "resultLen")};
     }
     return true;
 }
@@ -223,7 +226,7 @@ static enum bt_code compose(struct assignment *q, const struct open_plan *p, str
     doc_put_map(out, 5u + (wrong.len > 0 ? 1u : 0) + (previous.ptr != NULL ? 1u : 0));
     assignment_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     put_list(out, "constraints", about.constraints);
-    put_agents(q, out);
+    put_agents(q, plan_permitted_of(document), out);
     doc_put_cstr(out, "limits");
     doc_put_map(out, 1);
     doc_put_cstr(out, "maxSteps");

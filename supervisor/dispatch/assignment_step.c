@@ -3,7 +3,8 @@
 
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "supervisor/dispatch/assignment.h"
+#include "supervisor/dispatch/artifacts.h"
+#include "supervisor/dispatch/dispatch.h"
 #include "supervisor/plan/expand.h"
 #include "supervisor/plan/skill.h"
 
@@ -12,13 +13,14 @@ enum { MEMBERS_MAX = 256 };
 /* {{results.x}}: the result of a completed step of this run. */
 static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, struct bt_error *err)
 {
-    const struct assignment *q = self;
+    struct assignment *q = self;
     uint32_t ix = plan_step_find(q->plan->plan, step_id);
 
     if (ix == UINT32_MAX || q->run->steps[ix].status != STEP_COMPLETED) {
         return err_set(err, BT_INVALID, "step '%.*s' has no result", STR_ARG(step_id));
     }
-    return engine_result_doc(q->engine, q->run->steps[ix].result, ret, err);
+    enum bt_code code = engine_result_doc(q->engine, q->run->steps[ix].result, ret, err);
+    return code == BT_OK ? artifacts_give(q, *ret, err) : code;
 }
 
 /* ---- parameters that a person gave ---- */
@@ -195,11 +197,47 @@ enum bt_code assignment_step(struct assignment *q, struct bt_error *err)
     return code;
 }
 
+enum bt_code assignment_preview(struct assignment *q, struct bt_error *err)
+{
+    const struct plan_step *s = &q->plan->plan->steps[q->step];
+    const struct run_step *row = &q->run->steps[q->step];
+    enum bt_code code;
+
+    q->agent = row->agent;
+    if ((row->did & STEP_DID_SEARCH) != 0 && row->agent == q->plan->plan->search_agent) {
+        return assignment_search(q, err);
+    }
+    code = expand(q, err);
+    if (code == BT_OK && s->type != STEP_TYPE_REVIEW) {
+        q->m.skill = skill_of(q);
+    }
+    return code;
+}
+
+bool dispatch_step_task(struct engine *engine, const struct open_plan *p, uint32_t step,
+                        struct buf *out)
+{
+    const struct core_cmd cmd = {.step = step, .phase = PHASE_EXECUTE};
+    struct arena arena = {.chunks = NULL}; /* another assignment may be in the making */
+    struct assignment q;
+    struct bt_error err;
+    bool ok;
+
+    assignment_init(&q, engine, p, &cmd);
+    q.arena = &arena;
+    ok = expand_text(p->plan->steps[step].task, resolve, &q, &q.task, &err) == BT_OK;
+    if (ok) {
+        buf_add_str(out, buf_str(&q.task));
+    }
+    assignment_done(&q);
+    arena_done(&arena);
+    return ok;
+}
+
 enum bt_code assignment_search(struct assignment *q, struct bt_error *err)
 {
     const struct msg_card *card = assignment_card(q);
     uint32_t ix = card != NULL ? card_skill(card, STR_LIT("search")) : UINT32_MAX;
-    struct doc kind;
     struct buf query;
     enum bt_code code = expand(q, err);
 
@@ -210,22 +248,18 @@ enum bt_code assignment_search(struct assignment *q, struct bt_error *err)
     if (code != BT_OK) {
         return code;
     }
-    /* {query: the parameters}; as text where the skill wants one, and the task where there are
-     * none. */
-    kind = doc_path(card->skills[ix].input_schema, STR_LIT("properties.query.type"));
+    /* {query: the parameters as JSON text, or the task where there are none} (M042). */
     buf_init(&query, LIMIT_RESULT_BYTES);
     doc_put_map(&query, 1);
     doc_put_cstr(&query, "query");
     if (q->params.len == 0) {
         doc_put_str(&query, q->m.task);
-    } else if (kind.ptr != NULL && str_is(doc_string(kind), "string")) {
+    } else {
         struct buf text;
         buf_init(&text, LIMIT_RESULT_BYTES);
         code = doc_to_json(doc_from_buf(&q->params), false, &text, err);
         doc_put_str(&query, buf_str(&text));
         buf_done(&text);
-    } else {
-        doc_put_doc(&query, doc_from_buf(&q->params));
     }
     if (code == BT_OK) {
         code = buf_check(&query, err);

@@ -4,7 +4,14 @@
 
 struct agent_card *agent_card_of(struct engine *engine, uint32_t agent)
 {
-    return &dispatch_of(engine)->cards[agent];
+    struct agent_card *kept = &dispatch_of(engine)->cards[agent];
+    const uint32_t generation = registry_agent_generation(engine_registry(engine), agent);
+
+    if (kept->generation != generation) {
+        arena_done(&kept->arena);
+        *kept = (struct agent_card){.generation = generation};
+    }
+    return kept;
 }
 
 static enum bt_code copy_card(struct agent_card *kept, struct doc bytes, uint64_t hash,

@@ -8,6 +8,7 @@
 
 struct agent_card {
     struct arena arena;
+    uint32_t generation; /* of the registry's index: another agent may have had it */
     struct msg_card card;
     uint64_t hash; /* of its bytes: the same card is not copied again */
     struct verify_outputs outputs;

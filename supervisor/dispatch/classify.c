@@ -177,7 +177,7 @@ static enum err_class by_words(const struct words *w)
     return CLASS_NONE;
 }
 
-/* The protocol's own codes. Those that say nothing about the cause leave it to the message. */
+/* The protocol's own codes. A code without a cause leaves the class to the message. */
 static enum err_class by_code(struct str code)
 {
     static const struct {

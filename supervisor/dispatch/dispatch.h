@@ -28,6 +28,9 @@ uint64_t dispatch_sent(const struct engine *engine);
 /* ---- hooks of the engine ---- */
 /* CMD_DISPATCH, CMD_CANCEL_STEP, CMD_QUERY, CMD_CLOSE, CMD_PROBE, CMD_KILL. */
 void dispatch_perform(struct engine *engine, const struct core_cmd *cmd);
+/* The task of the step, with the values of its templates. */
+bool dispatch_step_task(struct engine *engine, const struct open_plan *p, uint32_t step,
+                        struct buf *out);
 /* Counts for the agent of the record. */
 void dispatch_on_attempt_over(struct engine *engine, const struct record *rec);
 #endif

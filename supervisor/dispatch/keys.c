@@ -69,10 +69,12 @@ bool key_find(struct engine *engine, const struct lane_instance *by, struct str 
         return false;
     }
     p = open_plan_by_id(engine, (struct str){key.ptr, UUID_TEXT_LEN});
+    /* The key is the only spelling: a leading zero would give one step two keys. */
     while (at < key.len && key.ptr[at] >= '0' && key.ptr[at] <= '9' && revision < 1000000) {
         revision = revision * 10 + (uint32_t)(key.ptr[at++] - '0');
     }
-    if (p == NULL || at >= key.len || key.ptr[at] != '/') {
+    if (p == NULL || at >= key.len || key.ptr[at] != '/' || key.ptr[UUID_TEXT_LEN + 1] == '0' ||
+        memcmp(key.ptr, p->id, UUID_TEXT_LEN) != 0) {
         return false;
     }
     id = (struct str){key.ptr + at + 1, key.len - at - 1};

@@ -9,12 +9,17 @@
 
 #include "protocol/wire/mp_validate.h"
 #include "registry/card.h"
+#include "supervisor/dispatch/artifacts.h"
 #include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/classify.h"
 #include "supervisor/dispatch/lanes.h"
 #include "supervisor/dispatch/verdict.h"
+#include "supervisor/engine/plan_state.h"
 
-enum { SCHEMA_MAX = 1024 }; /* of the input that an agent wants: it travels in an event */
+enum {
+    SCHEMA_MAX = 1024,  /* of the input that an agent wants: it travels in an event */
+    DETAILS_MAX = 65536 /* of a failed attempt */
+};
 
 /*
  * Whether the core could accept this: only then is it worth a row of the journal. A result of an
@@ -69,6 +74,34 @@ void result_invalid(struct core_event *ev, struct str why)
     ev->text = why;
 }
 
+/* How a failed attempt came about, for plan.get and plan.result. In an answer the details stand
+ * four levels down. */
+static enum bt_code store_details(struct engine *engine, struct doc details, struct core_event *ev,
+                                  struct bt_error *err)
+{
+    static const struct mp_limits limits = {.depth = LIMIT_DEPTH - 5, .nodes = LIMIT_NODES};
+    struct buf bytes;
+    enum bt_code code = BT_OK;
+
+    if (details.ptr == NULL) {
+        return BT_OK;
+    }
+    buf_init(&bytes, DETAILS_MAX);
+    doc_put_doc(&bytes, details);
+    if (bytes.bad == BT_LIMIT || mp_validate(details.ptr, details.len, &limits, NULL) != BT_OK) {
+        buf_clear(&bytes);
+        doc_put_map(&bytes, 1);
+        doc_put_cstr(&bytes, "leftOut");
+        doc_put_cstr(&bytes, "the agent's details are over 64 KiB, or nested over 11 levels deep");
+    }
+    code = buf_check(&bytes, err);
+    if (code == BT_OK) {
+        code = engine_result_store(engine, &bytes, &CORE_EV(ev, result)->result, err);
+    }
+    buf_done(&bytes);
+    return code;
+}
+
 /* ---- a step's own result ---- */
 
 static bool is_empty_result(const struct msg_result *r)
@@ -76,14 +109,56 @@ static bool is_empty_result(const struct msg_result *r)
     return r->text.len == 0 && r->data.ptr == NULL && r->artifacts_n == 0;
 }
 
-/* The result as it is kept: {text?, data?, artifacts?}. */
-static enum bt_code store(struct engine *engine, const struct msg_step_result *m,
-                          struct core_event *ev, struct bt_error *err)
+static size_t text_head(size_t len)
+{
+    return len < 32 ? 1 : len < 256 ? 2 : len < 65536 ? 3 : 5;
+}
+
+/* Bytes of the values of text, data and artifacts in a document of that length: what the cap
+ * counts. A name has one byte as its head. */
+static size_t result_bytes(const struct msg_result *r, size_t doc_len)
+{
+    const size_t text = sizeof "text" + text_head(r->text.len);
+    size_t head = 1;
+
+    head += r->text.len > 0 || msg_has(r, result, text) ? text : 0;
+    head += r->data.ptr != NULL ? sizeof "data" : 0;
+    head += r->artifacts_n > 0 ? sizeof "artifacts" : 0;
+    head += msg_has(r, result, state) ? sizeof "state" + r->state.len : 0;
+    head += r->truncated ? sizeof "truncated" + 1 : 0;
+    return doc_len - head;
+}
+
+/* The patch for the plan's state is kept with the result. */
+static bool take_state(struct engine *engine, const struct msg_step_result *m,
+                       struct core_event *ev, struct msg_result *io, struct buf *text)
+{
+    const struct open_plan *p = open_plan_of_run(engine, ev->run);
+    struct bt_error err;
+
+    io->state = m->state.ptr != NULL ? m->state : io->state;
+    if (io->state.ptr == NULL || p == NULL) {
+        return true;
+    }
+    if (plan_state_check(engine, p, io->state, &err) == BT_OK) {
+        msg_set(io, result, state);
+        return true;
+    }
+    buf_clear(text);
+    buf_add_cstr(text, err.msg);
+    result_invalid(ev, buf_str(text));
+    return false;
+}
+
+/* The result as it is kept: {text?, data?, artifacts?, state?}. */
+static enum bt_code store(struct engine *engine, const struct msg_result *result,
+                          struct core_event *ev, struct buf *text, struct bt_error *err)
 {
     /* In a context the result stands four levels down; that body, too, may not be deeper than
      * LIMIT_DEPTH. */
     static const struct mp_limits nesting = {.depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES};
-    struct msg_part part = {MSG_result, &m->result};
+    const size_t max = engine_options(engine)->result_max;
+    struct msg_part part = {MSG_result, result};
     struct buf doc;
     enum bt_code code;
 
@@ -92,18 +167,27 @@ static enum bt_code store(struct engine *engine, const struct msg_step_result *m
     if (code != BT_OK && code != BT_NOMEM) {
         /* The same values may be longer in our form than in the peer's. That is the result's fault,
          * not the journal's. */
-        result_invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a "
-                                   "file and return its path"));
+        result_invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; use "
+                                   "artifact: true where the skill has it, or ask for less"));
         code = BT_OK;
     } else if (code == BT_OK && mp_validate(doc.at, doc.len, &nesting, NULL) != BT_OK) {
         result_invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so "
                                    "that later steps can be given it"));
-    } else if (code == BT_OK && doc.len > engine_options(engine)->result_max) {
-        result_invalid(ev, STR_LIT("result_too_large: more than limits.maxResultBytes; write it to "
-                                   "a file and return its path"));
-    } else if (code == BT_OK && !is_empty_result(&m->result)) {
-        /* An empty one is neither injected nor part of the answer: no blob. */
-        code = engine_result_store(engine, &doc, &CORE_EV(ev, result)->result, err);
+    } else if (code == BT_OK && result_bytes(result, doc.len) > max) {
+        buf_printf(text,
+                   "result_too_large: %zu bytes, at most %zu (limits.maxResultBytes); use "
+                   "artifact: true where the skill has it, or ask for less",
+                   result_bytes(result, doc.len), max);
+        result_invalid(ev, buf_str(text));
+    } else if (code == BT_OK && (!is_empty_result(result) || result->state.ptr != NULL)) {
+        /* An empty one is neither injected nor part of the answer: no blob, or one of length 0. */
+        struct blob_ref *ref = &CORE_EV(ev, result)->result;
+        code = engine_result_store(engine, &doc, ref, err);
+        if (code == BT_OK) {
+            code = result_text_length(doc_from_buf(&doc), &ref->text_len, err);
+        }
+        ref->len = is_empty_result(result) ? 0 : ref->len;
+        ref->truncated = result->truncated;
     }
     buf_done(&doc);
     return code;
@@ -168,15 +252,25 @@ static enum bt_code take_attempt(struct engine *engine, const struct msg_step_re
             result_invalid(ev, STR_LIT("outcome completed without a result"));
             return BT_OK;
         }
+        if (!artifacts_fit(engine, open_plan_of_run(engine, ev->run), &m->result, text)) {
+            result_invalid(ev, buf_str(text));
+            return BT_OK;
+        }
         if (!passes_verification(engine, m, ev, text)) {
             return BT_OK;
         }
+        struct msg_result result = m->result;
+        if (!take_state(engine, m, ev, &result, text)) {
+            return BT_OK;
+        }
         CORE_EV(ev, result)->outcome = STEP_OUTCOME_COMPLETED;
-        return store(engine, m, ev, err);
+        return store(engine, &result, ev, text, err);
     }
     if (str_is(m->outcome, "failed")) {
         classify_failure(m, ev);
-    } else if (str_is(m->outcome, "needs_input") || str_is(m->outcome, "needs_approval")) {
+        return store_details(engine, m->failure.details, ev, err);
+    }
+    if (str_is(m->outcome, "needs_input") || str_is(m->outcome, "needs_approval")) {
         CORE_EV(ev, result)->outcome = str_is(m->outcome, "needs_input")
                                            ? STEP_OUTCOME_NEEDS_INPUT
                                            : STEP_OUTCOME_NEEDS_APPROVAL;
@@ -242,7 +336,7 @@ static void count_error(struct engine *engine, const struct core_event *ev)
     }
 }
 
-/* M111: what tokens cost of an agent that does not say it. */
+/* M111: the cost of tokens of an agent that does not report it. */
 static uint64_t price_of(const struct engine *engine, const struct lane_instance *in,
                          const struct usage *u)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "supervisor/engine/revision.h"
+#include "supervisor/plan/problem_add.h"
 
 enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
                          const struct revise_change *change, struct problems *problems,
@@ -50,6 +51,7 @@ enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
 
 static void list_problems(const struct problems *p, bool warnings, uint32_t most, struct buf *text)
 {
+    char line[720];
     uint32_t told = 0;
     uint32_t all = 0;
 
@@ -58,11 +60,8 @@ static void list_problems(const struct problems *p, bool warnings, uint32_t most
         if (one->warning != warnings || ++all > most) {
             continue;
         }
-        buf_add_cstr(text, told++ > 0 ? "; " : "");
-        if (one->step_id[0] != 0) {
-            buf_printf(text, "step '%s': ", one->step_id);
-        }
-        buf_printf(text, "%s%s%s", one->field, one->field[0] != 0 ? ": " : "", one->message);
+        problem_text(one, line, sizeof line);
+        buf_printf(text, "%s%s", told++ > 0 ? "; " : "", line);
     }
     all = warnings ? all : p->errors;
     if (all > told && told > 0) {

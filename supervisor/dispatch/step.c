@@ -1,4 +1,5 @@
 /* A step, or a question about one, goes out: its assignment is made and sent on its lane. */
+#include <stdio.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
@@ -45,10 +46,12 @@ static bool send_step(struct engine *engine, struct lane *lane, struct assignmen
                       const struct core_cmd *cmd, struct bt_error *err)
 {
     struct dispatch *d = dispatch_of(engine);
+    char id[21]; /* not the key, which may be longer than an id */
     enum bt_code code;
 
+    (void)snprintf(id, sizeof id, "%llu", (unsigned long long)d->sent + 1);
     buf_clear(&d->message);
-    code = msg_request(&d->message, lane->instance->form, str_from(q->key), (struct str){NULL, 0},
+    code = msg_request(&d->message, lane->instance->form, str_from(id), (struct str){NULL, 0},
                        MSG_step_execute, &q->m, err);
     if (code != BT_OK) {
         fail_step(engine, cmd, CLASS_VALIDATION_ERROR, err);

@@ -9,16 +9,11 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 /* What stands around a word without being part of one: "**Yes**, because" begins with "Yes". */
 static bool is_ornament(char c)
 {
-    return is_space(c) || c == '"' || c == '\'' || c == '*' || c == '_' || c == '`' || c == '#' ||
-           c == '(';
+    return str_is_space(c) || c == '"' || c == '\'' || c == '*' || c == '_' || c == '`' ||
+           c == '#' || c == '(';
 }
 
 static bool word_is(struct str word, const char *lower)
@@ -66,24 +61,12 @@ static bool begins_with_yes(struct str text)
     return false;
 }
 
-static struct str trimmed(struct str s)
-{
-    while (s.len > 0 && is_space(s.ptr[0])) {
-        s.ptr++;
-        s.len--;
-    }
-    while (s.len > 0 && is_space(s.ptr[s.len - 1])) {
-        s.len--;
-    }
-    return s;
-}
-
 /* Models like to put their JSON between fences. */
 static struct str without_fence(struct str s)
 {
     const char *line;
 
-    s = trimmed(s);
+    s = str_trimmed(s);
     if (s.len < 6 || memcmp(s.ptr, "```", 3) != 0 || memcmp(s.ptr + s.len - 3, "```", 3) != 0) {
         return s;
     }
@@ -93,7 +76,7 @@ static struct str without_fence(struct str s)
     }
     s.len -= (size_t)(line - s.ptr) + 3;
     s.ptr = line;
-    return trimmed(s);
+    return str_trimmed(s);
 }
 
 static void add_cut(struct buf *out, struct str s, size_t max)
@@ -113,7 +96,7 @@ static uint32_t take_missing(struct doc d, struct buf *missing, struct buf *text
     }
     for (uint32_t i = 0; i < head.n && i < 4 * VERDICT_MISSING_MAX && n < VERDICT_MISSING_MAX;
          i++) {
-        struct str s = trimmed(doc_string(doc_at(d, i)));
+        struct str s = str_trimmed(doc_string(doc_at(d, i)));
         if (s.len > 0) {
             s.len = utf8_cut(s.ptr, s.len, MISSING_TEXT_MAX);
             all[n++] = s;
@@ -169,7 +152,7 @@ static enum verdict read_map(struct doc d, struct buf *text, struct buf *missing
         }
     }
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0] && v != VERDICT_UNREADABLE; i++) {
-        struct str s = trimmed(doc_string(doc_get(d, str_from(reasons[i]))));
+        struct str s = str_trimmed(doc_string(doc_get(d, str_from(reasons[i]))));
         if (s.len > 0) {
             add_cut(text, s, VERDICT_TEXT_MAX);
             break;
@@ -189,7 +172,7 @@ static enum verdict read_text(struct str s, struct buf *text, struct buf *missin
     struct str json = without_fence(s);
     struct buf parsed;
 
-    s = trimmed(s);
+    s = str_trimmed(s);
     if (s.len == 0) {
         return VERDICT_UNREADABLE;
     }
@@ -217,7 +200,7 @@ static enum verdict read_doc(struct doc d, struct buf *text, struct buf *missing
         return read_map(d, text, missing);
     }
     if (head.kind == DOC_STR) {
-        struct str s = trimmed(head.str);
+        struct str s = str_trimmed(head.str);
         /* No JSON inside a JSON string: that would go on for ever. */
         add_cut(text, s, VERDICT_TEXT_MAX);
         return s.len == 0 ? VERDICT_UNREADABLE : begins_with_yes(s) ? VERDICT_YES : VERDICT_NO;
@@ -237,7 +220,7 @@ enum verdict verdict_read(const struct msg_result *result, struct buf *text, str
     if (v == VERDICT_UNREADABLE && result->text.len > 0) {
         v = read_text(result->text, text, missing);
     } else if (v != VERDICT_UNREADABLE && text->len == 0) {
-        add_cut(text, trimmed(result->text), VERDICT_TEXT_MAX);
+        add_cut(text, str_trimmed(result->text), VERDICT_TEXT_MAX);
     }
     if (v == VERDICT_UNREADABLE) {
         buf_clear(text);

@@ -30,7 +30,7 @@ enum verdict verdict_read(const struct msg_result *result, struct buf *text, str
 /* The map that an answer is about: its data, or its text read as JSON into *parsed (between fences,
  * too). .ptr NULL when there is none. Valid as long as both. */
 struct doc answer_map(const struct msg_result *result, struct buf *parsed);
-/* Whether a planner says that no plan can reach the goal (member `impossible`, a text); *text then
- * gets "Mission impossible: " and why. */
+/* True when a planner answers that no plan can reach the goal (member `impossible`, a text); *text
+ * then gets "Mission impossible: " and why. */
 bool answer_impossible(struct doc answer, struct buf *text);
 #endif

@@ -26,6 +26,26 @@ struct str engine_cycle_text(struct engine *engine, struct str text)
     return text.len == 0 ? (struct str){"", 0} : arena_str(&engine->cycle, text);
 }
 
+void engine_cycle_events(const struct engine *engine, bool (*fn)(struct doc body, void *self),
+                         void *self)
+{
+    for (uint32_t i = 0; i < engine->effects_n; i++) {
+        const struct effect *e = &engine->effects[i];
+        if (e->type == EFFECT_PUBLISH && !fn((struct doc){engine->out.at + e->at, e->len}, self)) {
+            return;
+        }
+    }
+}
+
+struct str engine_request_peer(struct engine *engine)
+{
+    engine->peer[0] = 0;
+    if (engine->in_hand != NULL) {
+        link_msg_peer(engine->in_hand, engine->peer);
+    }
+    return str_from(engine->peer);
+}
+
 /* Steps and answers first: agents and clients work on while the events are published. */
 static void perform_actions(struct engine *engine)
 {

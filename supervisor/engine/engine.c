@@ -1,12 +1,19 @@
 /* The cycle: it begins, events go through the core, it commits and then performs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
 #include "supervisor/engine/engine_internal.h"
 
-enum { OUT_MAX = 512 * 1024 * 1024, CYCLE_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
+enum {
+    OUT_MAX = 512 * 1024 * 1024,
+    CYCLE_BYTES = 16 * 1024 * 1024,
+    STEP_ERROR_MAX = 2048, /* as much as an event has room for */
+    UTF8_MAX = 4           /* bytes of a character */
+};
 
 static void grow_commands(struct commands *c)
 {
@@ -16,19 +23,6 @@ static void grow_commands(struct commands *c)
     ASSERT(at != NULL); /* half a decision cannot be taken back: crash, replay */
     c->at = at;
     c->cap = cap;
-}
-
-static enum bt_code open_sockets(struct engine *engine, struct bt_error *err)
-{
-    struct link_limits control = {.recv_max = LIMIT_STEP_BYTES};
-    struct link_limits events = {.recv_max = LIMIT_EVENT_BYTES};
-    enum bt_code code = link_server_open(engine->link, engine->opt.control_url, CONTROL_CONTEXTS,
-                                         &control, NULL, &engine->server, err);
-
-    if (code == BT_OK) {
-        code = link_pub_open(engine->link, engine->opt.events_url, &events, &engine->pub, err);
-    }
-    return code;
 }
 
 static struct core_config core_config_of(const struct engine_options *opt, uint64_t boot)
@@ -87,7 +81,7 @@ enum bt_code engine_new(const struct engine_options *opt, struct journal *journa
     if (code == BT_OK) {
         engine->core = core_init(engine->core_memory, &config);
         engine->registry = core_registry(engine->core);
-        code = open_sockets(engine, err);
+        code = engine_listen(engine, err);
     }
     if (code != BT_OK) {
         engine_free(engine);
@@ -209,25 +203,69 @@ static bool is_attempt_over(const struct record *rec)
            rec->step != STEP_NONE;
 }
 
+/* A run holds no text, or the beginning of one: it does not know why the step failed that a replan
+ * drops, and has the beginning of the error of one that was searched for in vain. The step's notes
+ * have all of it. A copy, because the notes end with the step. */
+static struct str failure_of_step(struct open_plan *p, const struct record *rec,
+                                  char mem[STEP_ERROR_MAX])
+{
+    const struct note *note = step_notes_of(&p->notes, rec->step);
+    const struct rec_step_completed *end = REC(rec, step_completed);
+    const bool dropped = end->status == STEP_FAILED && end->reason == REASON_SUPERSEDED;
+    struct str error = {mem, 0};
+
+    if (note == NULL || note->error.len == 0) {
+        return rec->text;
+    }
+    const bool cut = rec->text.len + UTF8_MAX > STEP_OWN_TEXT && rec->text.len < note->error.len &&
+                     memcmp(rec->text.ptr, note->error.ptr, rec->text.len) == 0;
+    if (!dropped && !cut) {
+        return rec->text;
+    }
+    error.len = utf8_cut(note->error.ptr, note->error.len, STEP_ERROR_MAX);
+    memcpy(mem, note->error.ptr, error.len);
+    if (cut) {
+        open_plan_keep_failure(p, error); /* the plan may end with it */
+    }
+    return error;
+}
+
+/* The core passes by the details of a failed attempt: its rows name them. */
+static struct blob_ref failure_details(const struct core_event *ev)
+{
+    const bool failed =
+        ev->type == CORE_RESULT && CORE_EV(ev, result)->outcome == STEP_OUTCOME_FAILED;
+
+    return failed ? CORE_EV(ev, result)->result : (struct blob_ref){0};
+}
+
 /* A record becomes a row; then the rooms that wait for its plan see it. */
 static enum bt_code take_record(struct engine *engine, const struct feed *f,
                                 const struct record *rec, struct bt_error *err)
 {
     struct open_plan *p = open_plan_of_run(engine, rec->run);
-    const struct record_source from = {
-        .revision = f->revision, .document = f->document, .document_id = f->document_id};
+    const struct record_source from = {.revision = f->revision,
+                                       .document = f->document,
+                                       .document_id = f->document_id,
+                                       .details = failure_details(f->ev),
+                                       .step = f->ev->step};
     struct record whole = *rec;
     struct buf summary; /* of an ended plan */
+    size_t not_done;    /* bytes at its end */
+    char error[STEP_ERROR_MAX];
     enum bt_code code;
 
     if (p != NULL && rec->type == REC_PLAN_COMPLETED) {
         whole.text = open_plan_failure(p, rec->text);
     }
+    if (p != NULL && rec->type == REC_STEP_COMPLETED) {
+        whole.text = failure_of_step(p, rec, error);
+    }
     buf_init(&summary, LIMIT_RESULT_BYTES);
-    code = engine_record(engine, &whole, &from, &summary, err);
+    code = engine_record(engine, &whole, &from, &summary, &not_done, err);
     if (code == BT_OK && p != NULL && rec->type == REC_PLAN_COMPLETED) {
         engine->jobs -= p->job != NULL ? 1 : 0;
-        code = engine->hooks.plan_ended(engine, p, &whole, buf_str(&summary), err);
+        code = engine->hooks.plan_ended(engine, p, &whole, buf_str(&summary), not_done, err);
     }
     if (code == BT_OK && p != NULL && is_attempt_over(rec)) {
         engine->hooks.on_attempt_over(engine, &whole);
@@ -276,11 +314,24 @@ static void bind_plan(struct engine *engine, struct open_plan *plan)
     }
 }
 
+/* Nobody approves blind: what the person saw stands beside the decision. */
+static enum bt_code keep_shown(struct engine *engine, struct core_event *ev, struct bt_error *err)
+{
+    const struct open_plan *p = open_plan_of_run(engine, ev->run);
+
+    return p == NULL
+               ? BT_OK
+               : engine->hooks.review_shown(engine, p, ev->step, &CORE_EV(ev, decide)->shown, err);
+}
+
 static enum bt_code feed(struct engine *engine, struct feed *f, enum core_reject *ret_reject,
                          struct bt_error *err)
 {
-    enum bt_code code;
+    enum bt_code code = f->ev->type == CORE_DECIDE ? keep_shown(engine, f->ev, err) : BT_OK;
 
+    if (code != BT_OK) {
+        return code;
+    }
     f->ev->now = engine->now;
     f->ev->wall = engine->wall;
     engine->commands.n = 0;
@@ -440,7 +491,9 @@ void engine_on_link(struct engine *engine, struct link_event *ev)
 {
     if (ev->type == LINK_REQUEST) {
         engine->stats.requests++;
+        engine->in_hand = ev->msg;
         engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
+        engine->in_hand = NULL;
     } else if (ev->lane != NULL) {
         engine->hooks.on_lane_event(engine, ev);
     }
@@ -519,6 +572,13 @@ const char *engine_events_url(const struct engine *engine)
 uint32_t engine_plans_open(const struct engine *engine)
 {
     return core_runs_open(engine->core) - engine->jobs;
+}
+
+void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
+                         const char *planner)
+{
+    engine->opt.defaults = *defaults;
+    engine->opt.planner = planner;
 }
 
 void engine_drain(struct engine *engine)

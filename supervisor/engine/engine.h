@@ -16,6 +16,7 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
 #include "supervisor/core/sched/core.h"
+#include "supervisor/engine/result_text.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/plan/read.h"
 
@@ -38,7 +39,8 @@ struct token_price {
 struct engine_options {
     struct str token;
     const char *state_dir;
-    const char *control_url; /* where to listen; port 0 = any */
+    const char *artifact_root; /* of the files of results; NULL = there are none */
+    const char *control_url;   /* where to listen; port 0 = any, `auto` = of the state directory */
     const char *events_url;
     enum durability durability;
     struct plan_defaults defaults;
@@ -67,14 +69,17 @@ struct engine_stats {
 
 struct dispatch;
 struct api;
+struct sweep;
 
 /*
- * What the engine calls upward. The daemon fills it in; every pointer must be set. The two states
- * belong to the rooms of their names, which find them again by dispatch_of and api_of.
+ * What the engine calls upward. The daemon fills it in; every pointer must be set. The states
+ * belong to the rooms of their names: dispatch_of and api_of find them again, and the daemon's own
+ * hooks.
  */
 struct engine_hooks {
     struct dispatch *dispatch;
     struct api *api;
+    struct sweep *sweep; /* of supervisor/artifacts */
     /* Takes one request of a client or an agent. It is answered exactly once, now or later. */
     void (*on_request)(struct engine *engine, uint64_t handle, struct str bytes);
     /* Takes an event of a lane. Its message stays the caller's. */
@@ -93,15 +98,32 @@ struct engine_hooks {
     bool (*settle)(struct engine *engine);
     /* After a recovery: ties the jobs that go on to the plans that wait for them. */
     void (*jobs_recovered)(struct engine *engine);
+    /* Appends the task of a step as its agent gets it, with the values of its templates. False: it
+     * cannot be made now. */
+    bool (*step_task)(struct engine *engine, const struct open_plan *p, uint32_t step,
+                      struct buf *out);
     /* Writes what the end of a plan means for its turn, after the plan's last row and in the same
-     * commit. summary: the plan's answer. Fails only when the journal does. */
+     * commit. summary: the plan's answer; not_done: bytes at its end that name what was not done.
+     * Fails only when the journal does. */
     enum bt_code (*plan_ended)(struct engine *engine, const struct open_plan *p,
-                               const struct record *rec, struct str summary, struct bt_error *err);
+                               const struct record *rec, struct str summary, size_t not_done,
+                               struct bt_error *err);
+    /* Stores what an open review shows, for the row of its decision; *ret stays as it is when it
+     * is too large. Fails only when the journal does. */
+    enum bt_code (*review_shown)(struct engine *engine, const struct open_plan *p, uint32_t step,
+                                 struct blob_ref *ret, struct bt_error *err);
     /* After jobs_recovered: ends the turns whose plan or job did not come back. */
     enum bt_code (*turns_recovered)(struct engine *engine, struct bt_error *err);
     /* Answers the requests that wait for rows, after the commit; not called when engine_set_waiting
      * named none. committed: the cycle wrote rows. */
     void (*after_commit)(struct engine *engine, bool committed);
+    /* Reads the configuration again; file empty = the one of the start. Writes at most `max`
+     * changes whose texts are valid until the cycle has been performed. BT_INVALID: err has all
+     * problems. */
+    enum bt_code (*reload)(struct engine *engine, struct str file, bool check,
+                           struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,
+                           struct bt_error *err);
+    struct reload *reload_of; /* of supervisor/reload */
 };
 
 /* Opens the sockets. The journal and the link stay the caller's, and outlive the engine. */
@@ -155,6 +177,9 @@ BT_MUST_CHECK enum bt_code engine_revise(struct engine *engine, struct core_even
 BT_MUST_CHECK enum bt_code engine_register(struct engine *engine, struct core_event *ev,
                                            uint32_t *ret_slot, uint64_t *ret_epoch,
                                            enum core_reject *ret_reject, struct bt_error *err);
+/* The address of the client whose request is in hand, "127.0.0.1:4711"; empty when it has none.
+ * Valid until the next request. */
+struct str engine_request_peer(struct engine *engine);
 /* How many requests wait for rows, and when the wait of the first one is over. */
 void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline);
 /* Feeds ev in the next cycle (which comes at once); its text is copied. */
@@ -168,6 +193,13 @@ BT_MUST_CHECK enum bt_code engine_result_store(struct engine *engine, const stru
 BT_MUST_CHECK enum bt_code engine_result_text(struct engine *engine, struct blob_ref ref,
                                               size_t max, struct buf *out, bool *ret_cut,
                                               struct bt_error *err);
+/* The same, cut at the boundary of a value. */
+BT_MUST_CHECK enum bt_code engine_result_cut(struct engine *engine, struct blob_ref ref, size_t max,
+                                             struct buf *out, struct result_cut *ret,
+                                             struct bt_error *err);
+/* Bytes of the whole text. */
+BT_MUST_CHECK enum bt_code engine_result_length(struct engine *engine, struct blob_ref ref,
+                                                uint64_t *ret, struct bt_error *err);
 /* Bytes of a stored result; valid until another result is stored or read. */
 BT_MUST_CHECK enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref,
                                              struct doc *ret, struct bt_error *err);
@@ -179,6 +211,9 @@ struct record_extra;
 /* The row and the publication of a record about no plan; fills in seq and event_id. */
 BT_MUST_CHECK enum bt_code engine_write_record(struct engine *engine, const struct record *rec,
                                                struct record_extra *x, struct bt_error *err);
+/* The events of this cycle in order, which no reader of the journal sees yet; fn false: stop. */
+void engine_cycle_events(const struct engine *engine, bool (*fn)(struct doc body, void *self),
+                         void *self);
 /* The daemon starts or stops. */
 BT_MUST_CHECK enum bt_code engine_system_record(struct engine *engine, enum record_type type,
                                                 struct str reason, uint64_t recovered,
@@ -203,6 +238,9 @@ const char *engine_control_url(const struct engine *engine);
 const char *engine_events_url(const struct engine *engine);
 /* Open plans, without jobs. */
 uint32_t engine_plans_open(const struct engine *engine);
+/* For plans that are made from now on. planner is borrowed for ever. */
+void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
+                         const char *planner);
 /* No new plans from now on. */
 void engine_drain(struct engine *engine);
 bool engine_is_draining(const struct engine *engine);

@@ -54,6 +54,8 @@ struct engine {
     struct commands commands;
     struct effect *effects;
     uint32_t effects_n, effects_cap;
+    char peer[LINK_PEER_MAX + 1]; /* of the request in hand */
+    const struct link_msg *in_hand;
     struct buf out;        /* bytes of this cycle's answers and events */
     struct buf row, topic; /* of the record being encoded */
     struct arena cycle;
@@ -68,6 +70,8 @@ struct engine {
 /* Moves the plan into the slot of its run and leaves *plan empty. */
 void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run);
 void open_plan_remove(struct engine *engine, uint64_t run);
+/* Keeps the text of a failure that the run has only the beginning of. */
+void open_plan_keep_failure(struct open_plan *p, struct str text);
 /* Keeps what of a record neither the run nor its notes hold; live and at a recovery. */
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised);
 /* Puts the revision in the place of the plan's plan and block, and what was there before into
@@ -78,10 +82,17 @@ void open_plan_session(struct engine *engine, struct open_plan *p);
 void open_plan_session_drop(struct engine *engine, struct open_plan *p);
 
 /* ---- aggregate_text.c ---- */
-/* The plan's answer as one text (M080), cut with a marker when it is too large. */
-BT_MUST_CHECK enum bt_code aggregate_text(struct engine *engine, const struct plan *plan,
-                                          const struct run *run, enum plan_status end,
-                                          struct buf *out, struct bt_error *err);
+/* The answer of a plan that ends with this record as one text, an agent's or the joined results
+ * (M080), cut with a mark when it is too large. readers: the steps that read only a part. *ret_end:
+ * bytes at its end that name what was not done or is not whole; 0 = nothing. */
+BT_MUST_CHECK enum bt_code aggregate_text(struct engine *engine, const struct open_plan *p,
+                                          const struct record *rec,
+                                          const struct aggregate_readers *readers, struct buf *out,
+                                          size_t *ret_end, struct bt_error *err);
+
+/* Opens the control socket and the bus of the options. BT_CONFLICT: another program has the
+ * address. */
+BT_MUST_CHECK enum bt_code engine_listen(struct engine *engine, struct bt_error *err);
 
 /* ---- records.c ---- */
 /* What the event that led to a record brought, so that the record needs no read of the journal. */
@@ -89,12 +100,14 @@ struct record_source {
     const struct new_revision *revision; /* not yet taken over; NULL = none */
     struct doc document;                 /* of the plan or the revision; .ptr NULL = none */
     uint64_t document_id;                /* the blob that it is in; 0: the plan's row */
+    struct blob_ref details;             /* of the attempt of `step` that failed */
+    uint32_t step;
 };
 /* The row and the publication of one record. How the result begins, or the answer of a plan that
- * ends, is appended to *text. */
+ * ends, is appended to *text; *ret_end as in aggregate_text. */
 BT_MUST_CHECK enum bt_code engine_record(struct engine *engine, const struct record *rec,
                                          const struct record_source *from, struct buf *text,
-                                         struct bt_error *err);
+                                         size_t *ret_end, struct bt_error *err);
 
 /* ---- effects.c ---- */
 struct effect *engine_effect(struct engine *engine, enum effect_type type);

@@ -31,6 +31,7 @@ struct open_plan {
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct plan *plan;  /* plan_pack's */
     void *block;
+    struct blob_ref state;    /* what its agents left for later steps; id 0: nothing */
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct step_notes notes;
     uint32_t session;   /* its session slot, or SESSION_SLOT_NONE */
@@ -47,8 +48,10 @@ struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run);
 struct open_plan *open_plan_by_id(struct engine *engine, struct str id);
 /* The plan, not job and not ended, that is open in the session; the newest of several. */
 struct open_plan *open_plan_of_session(struct engine *engine, struct str session_id);
-/* The same for many sessions in one pass: ret[i] is that of the session with the value i, and must
- * be NULL before. */
+/* The same without dry runs, which are in nobody's way. */
+struct open_plan *open_plan_running_in(struct engine *engine, struct str session_id);
+/* open_plan_of_session for many sessions in one pass: ret[i] is that of the session with the value
+ * i, and must be NULL before. */
 void open_plans_of_sessions(struct engine *engine, const struct map *sessions,
                             struct open_plan **ret);
 /* The one after `p` in the order of slots, jobs included; the first when p is NULL. */
@@ -59,6 +62,10 @@ struct open_plan *open_plan_next(struct engine *engine, const struct open_plan *
 struct str open_plan_failure(const struct open_plan *p, struct str text);
 /* What the agent asks of a person; empty when it gives no text. */
 struct str open_plan_prompt(const struct open_plan *p, uint32_t step);
+/* The task of a step as it was sent: the values of its templates, cut with a mark when they are
+ * long. A task without templates is as the plan has it. `into` is cleared and holds the text. */
+struct str open_plan_step_task(struct engine *engine, const struct open_plan *p, uint32_t step,
+                               struct buf *into);
 /* What a person decides about the plan as a whole. */
 enum review_kind open_plan_review(const struct open_plan *p);
 /* The plan waits for the job with this run; 0 = for none any more. Room is kept for the job that

@@ -4,8 +4,11 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
+#include "supervisor/core/plan/template.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/about.h"
+
+enum { STEP_TASK_MAX = 1024 };
 
 static uint32_t slot_of(uint64_t run)
 {
@@ -73,17 +76,28 @@ struct open_plan *open_plan_next(struct engine *engine, const struct open_plan *
     return NULL;
 }
 
-struct open_plan *open_plan_of_session(struct engine *engine, struct str session_id)
+static struct open_plan *newest_of_session(struct engine *engine, struct str session_id,
+                                           bool dry_too)
 {
     struct open_plan *newest = NULL;
 
     for (struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
         if (is_open(p) && str_eq(p->plan->session_id, session_id) &&
-            (newest == NULL || p->ix > newest->ix)) {
+            (dry_too || !p->plan->dry_run) && (newest == NULL || p->ix > newest->ix)) {
             newest = p;
         }
     }
     return newest;
+}
+
+struct open_plan *open_plan_of_session(struct engine *engine, struct str session_id)
+{
+    return newest_of_session(engine, session_id, true);
+}
+
+struct open_plan *open_plan_running_in(struct engine *engine, struct str session_id)
+{
+    return newest_of_session(engine, session_id, false);
 }
 
 void open_plans_of_sessions(struct engine *engine, const struct map *sessions,
@@ -166,16 +180,25 @@ void open_plan_done(struct open_plan *p)
     *p = (struct open_plan){.session = SESSION_SLOT_NONE};
 }
 
+void open_plan_keep_failure(struct open_plan *p, struct str text)
+{
+    char *copy = text.len > 0 ? malloc(text.len) : NULL;
+
+    if (copy != NULL) { /* without it the run's own, shorter text is used */
+        memcpy(copy, text.ptr, text.len);
+    }
+    free((void *)(uintptr_t)p->failure.ptr);
+    p->failure = (struct str){copy, copy != NULL ? text.len : 0};
+}
+
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised)
 {
     step_notes_record(&p->notes, rec);
+    if (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->state.id != 0) {
+        p->state = REC(rec, step_completed)->state;
+    }
     if (rec->type == REC_SYNTHESIS_STARTED) {
-        char *copy = rec->text.len > 0 ? malloc(rec->text.len) : NULL;
-        if (copy != NULL) { /* without it the run's own, shorter text is used */
-            memcpy(copy, rec->text.ptr, rec->text.len);
-        }
-        free((void *)(uintptr_t)p->failure.ptr);
-        p->failure = (struct str){copy, copy != NULL ? rec->text.len : 0};
+        open_plan_keep_failure(p, rec->text);
     } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
         for (uint32_t i = 0; i < revised->n_steps; i++) {
             if (revised->steps[i].revision == REC(rec, revision)->revision) {
@@ -183,6 +206,27 @@ void open_plan_keep(struct open_plan *p, const struct record *rec, const struct 
             }
         }
     }
+}
+
+struct str open_plan_step_task(struct engine *engine, const struct open_plan *p, uint32_t step,
+                               struct buf *into)
+{
+    const struct str task = p->plan->steps[step].task;
+    struct template_ref ref;
+    size_t from = 0;
+    size_t keep;
+
+    buf_clear(into);
+    if (p->job != NULL || !template_next(task, &from, &ref) ||
+        !engine->hooks.step_task(engine, p, step, into) || into->bad != BT_OK || into->len == 0) {
+        return task;
+    }
+    keep = utf8_cut((const char *)into->at, into->len, STEP_TASK_MAX);
+    if (keep < into->len) {
+        buf_truncate(into, keep);
+        buf_add_cstr(into, "…");
+    }
+    return buf_str(into);
 }
 
 struct str open_plan_failure(const struct open_plan *p, struct str text)
@@ -326,6 +370,7 @@ enum bt_code engine_result_text(struct engine *engine, struct blob_ref ref, size
 {
     struct doc doc;
     struct doc text;
+    struct doc files;
     size_t keep;
     enum bt_code code = engine_result_doc(engine, ref, &doc, err);
 
@@ -333,17 +378,39 @@ enum bt_code engine_result_text(struct engine *engine, struct blob_ref ref, size
     if (code != BT_OK || doc.ptr == NULL) {
         return code;
     }
+    files = doc_get(doc, STR_LIT("artifacts"));
     text = doc_get(doc, STR_LIT("text"));
     if (text.ptr != NULL) {
         struct str s = doc_string(text);
         keep = max == 0 ? s.len : utf8_cut(s.ptr, s.len, max);
         *ret_cut = keep < s.len;
         buf_add(out, s.ptr, keep);
-        return buf_check(out, err);
+        return result_files_put(doc, out, err);
     }
     text = doc_get(doc, STR_LIT("data"));
-    if (text.ptr == NULL) {
-        text = doc_get(doc, STR_LIT("artifacts"));
+    if (text.ptr == NULL && doc_path(files, STR_LIT("0.bytes")).ptr == NULL) {
+        text = files; /* no files: URLs, or data in place */
     }
-    return text.ptr == NULL ? BT_OK : data_text(text, max, out, ret_cut, err);
+    code = text.ptr == NULL ? BT_OK : data_text(text, max, out, ret_cut, err);
+    return code == BT_OK ? result_files_put(doc, out, err) : code;
+}
+
+enum bt_code engine_result_cut(struct engine *engine, struct blob_ref ref, size_t max,
+                               struct buf *out, struct result_cut *ret, struct bt_error *err)
+{
+    struct doc doc;
+    enum bt_code code = engine_result_doc(engine, ref, &doc, err);
+
+    *ret = (struct result_cut){.member = ""};
+    return code != BT_OK || doc.ptr == NULL ? code : result_text_put(doc, max, out, ret, err);
+}
+
+enum bt_code engine_result_length(struct engine *engine, struct blob_ref ref, uint64_t *ret,
+                                  struct bt_error *err)
+{
+    struct doc doc;
+    enum bt_code code = engine_result_doc(engine, ref, &doc, err);
+
+    *ret = 0;
+    return code != BT_OK || doc.ptr == NULL ? code : result_text_length(doc, ret, err);
 }

@@ -2,54 +2,73 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/core/run/aggregate.h"
 #include "supervisor/engine/engine_internal.h"
+#include "supervisor/engine/plan_state.h"
+#include "supervisor/engine/step_context.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/about.h"
 
-/* The text that answers for the whole plan (M080), stored as a blob in the same commit as
- * plan_completed. */
-static enum bt_code aggregate(struct engine *engine, const struct open_plan *p,
-                              enum plan_status end, struct record_extra *x, struct buf *text,
-                              struct bt_error *err)
+/* The answer as a stored result. What an agent gave beside its text is kept. */
+static enum bt_code store_answer(struct engine *engine, struct doc given, struct str text,
+                                 struct blob_ref *ret, struct bt_error *err)
 {
-    const struct run *run = core_block_run(p->block);
+    static const char *const beside[] = {"data", "artifacts"};
+    struct doc kept[2];
+    uint32_t n = 1;
     struct buf doc;
     enum bt_code code;
 
+    for (size_t i = 0; i < 2; i++) {
+        kept[i] = doc_get(given, str_from(beside[i]));
+        n += kept[i].ptr != NULL ? 1u : 0u;
+    }
     buf_init(&doc, LIMIT_STEP_BYTES);
-    if (aggregate_text(engine, p->plan, run, end, text, err) != BT_OK) {
+    doc_put_map(&doc, n);
+    doc_put_cstr(&doc, "text");
+    doc_put_str(&doc, text);
+    for (size_t i = 0; i < 2; i++) {
+        if (kept[i].ptr != NULL) {
+            doc_put_cstr(&doc, beside[i]);
+            doc_put_doc(&doc, kept[i]);
+        }
+    }
+    code = buf_check(&doc, err);
+    if (code == BT_OK) {
+        ret->len = doc.len;
+        code = journal_blob_add(engine->journal, doc.at, doc.len, &ret->id, err);
+    }
+    buf_done(&doc);
+    return code;
+}
+
+/* The text that answers for the whole plan (M080), stored as a blob in the same commit as
+ * plan_completed. An agent's whole answer is stored already. */
+static enum bt_code aggregate(struct engine *engine, const struct open_plan *p,
+                              const struct record *rec, struct record_extra *x, struct buf *text,
+                              size_t *ret_end, struct bt_error *err)
+{
+    const struct blob_ref result = REC(rec, plan_completed)->result;
+    struct doc given = {NULL, 0};
+    enum bt_code code = aggregate_text(engine, p, rec, &x->readers, text, ret_end, err);
+
+    x->preview = buf_str(text);
+    if (code == BT_OK && result.id != 0 && *ret_end == 0) {
+        x->summary = result;
+        return BT_OK;
+    }
+    if (code == BT_OK && result.id != 0) {
+        code = engine_result_doc(engine, result, &given, err);
+    }
+    if (code != BT_OK) {
         /* A damaged result costs this plan its summary, not the daemon its life. */
         log_err("plan.aggregate", "plan=%s %s", p->id, err->msg);
         buf_clear(text);
         buf_printf(text, "The results could not be put together: %s", err->msg);
+        *ret_end = 0;
+        given = (struct doc){NULL, 0};
+        x->preview = buf_str(text);
     }
-    doc_put_map(&doc, 1);
-    doc_put_cstr(&doc, "text");
-    doc_put_str(&doc, buf_str(text));
-    code = buf_check(&doc, err);
-    if (code == BT_OK) {
-        x->summary.len = doc.len;
-        code = journal_blob_add(engine->journal, doc.at, doc.len, &x->summary.id, err);
-    }
-    buf_done(&doc);
-    x->preview = buf_str(text);
-    return code;
-}
-
-/* The answer is an agent's: it is stored already. */
-static enum bt_code synthesised(struct engine *engine, const struct record *rec,
-                                struct record_extra *x, struct buf *text, struct bt_error *err)
-{
-    const struct blob_ref result = REC(rec, plan_completed)->result;
-    bool cut;
-
-    if (engine_result_text(engine, result, LIMIT_PREVIEW_BYTES, text, &cut, err) != BT_OK) {
-        buf_clear(text);
-    }
-    x->summary = result;
-    x->preview = buf_str(text);
-    return BT_OK;
+    return store_answer(engine, given, buf_str(text), &x->summary, err);
 }
 
 static enum bt_code append(struct engine *engine, const struct record *rec,
@@ -97,18 +116,22 @@ static void name_agent(struct engine *engine, const struct record *rec, struct r
 
 static enum bt_code end_of_plan(struct engine *engine, const struct open_plan *p,
                                 const struct record *rec, struct record_extra *x, struct buf *text,
-                                struct bt_error *err)
+                                size_t *ret_end, struct arena *about, struct bt_error *err)
 {
     const struct rec_plan_completed *end = REC(rec, plan_completed);
     enum bt_code code = BT_OK;
 
+    if (!step_notes_readers(&p->notes, about, &x->readers)) {
+        return err_set(err, BT_NOMEM, "out of memory for the end of a plan");
+    }
     if (p->job == NULL) {
-        code = end->result.id != 0 ? synthesised(engine, rec, x, text, err)
-                                   : aggregate(engine, p, end->status, x, text, err);
+        code = aggregate(engine, p, rec, x, text, ret_end, err);
     }
     if (code == BT_OK) {
-        code = journal_plan_status(engine->journal, p->ix, str_from(plan_status_name(end->status)),
-                                   rec->wall, err);
+        const bool planned = p->plan->dry_run && end->status == PLAN_COMPLETED;
+        code = journal_plan_status(
+            engine->journal, p->ix,
+            planned ? STR_LIT("planned") : str_from(plan_status_name(end->status)), rec->wall, err);
     }
     return code;
 }
@@ -173,22 +196,51 @@ static void describe_plan(struct doc document, struct record_extra *x, struct ar
     buf_done(&text);
 }
 
+/* What the step's agent will not see of the results before it. A damaged result is the step's to
+ * fail with. */
+static void add_context(struct engine *engine, struct open_plan *p, const struct record *rec,
+                        struct record_extra *x, struct arena *arena)
+{
+    struct step_context context;
+    struct bt_error err;
+
+    if (step_context_choose(engine, p->plan, x->run, rec->step, arena, &context, &err) != BT_OK) {
+        return;
+    }
+    x->context = context.picks;
+    x->context_n = context.choice.n;
+    x->context_left_out = context.choice.omitted;
+    if (!uuid_is_nil(REC(rec, assigned)->instance)) {
+        step_notes_context(&p->notes, rec->step, record_context_truncated(x));
+    }
+}
+
 /* What the edge adds to a record about a plan. */
 static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const struct record *rec,
                              const struct record_source *from, struct record_extra *x,
-                             struct buf *text, struct arena *about, struct bt_error *err)
+                             struct buf *text, size_t *ret_end, struct arena *about,
+                             struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
     if (rec->type == REC_HANDOFF) {
         x->handoff_id = uuid_new();
+        x->task = open_plan_step_task(engine, p, rec->step, text);
+    } else if (rec->type == REC_STEP_STARTED && p->job == NULL) {
+        x->task = open_plan_step_task(engine, p, rec->step, text);
+        add_context(engine, p, rec, x, about);
+    } else if (rec->type == REC_STEP_ASSIGNED && p->job == NULL) {
+        add_context(engine, p, rec, x, about);
     } else if (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->result.id != 0) {
         preview(engine, REC(rec, step_completed)->result, text);
         x->preview = buf_str(text);
+        if (p->job == NULL && REC(rec, step_completed)->status == STEP_COMPLETED) {
+            code = plan_state_apply(engine, p, REC(rec, step_completed)->result, &x->state, err);
+        }
     } else if (rec->type == REC_PLAN_GENERATED && p->job == NULL) {
         describe_plan(document_of(engine, p, rec, from, about), x, about);
     } else if (rec->type == REC_PLAN_COMPLETED) {
-        code = end_of_plan(engine, p, rec, x, text, err);
+        code = end_of_plan(engine, p, rec, x, text, ret_end, about, err);
     }
     count(engine, rec);
     if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
@@ -200,7 +252,8 @@ static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const s
 }
 
 enum bt_code engine_record(struct engine *engine, const struct record *rec,
-                           const struct record_source *from, struct buf *text, struct bt_error *err)
+                           const struct record_source *from, struct buf *text, size_t *ret_end,
+                           struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
     struct open_plan *p = open_plan_of_run(engine, rec->run);
@@ -208,6 +261,7 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
     struct arena about = {.chunks = NULL};
     enum bt_code code = BT_OK;
 
+    *ret_end = 0;
     x.seq = is_public ? journal_next_seq(engine->journal) : journal_last_seq(engine->journal);
     if (record_about(rec->type) == ABOUT_AGENT) {
         name_agent(engine, rec, &x);
@@ -220,8 +274,9 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
             x.run = core_block_run(from->revision->block);
         }
         x.plan_seq = is_public ? ++p->plan_seq : 0;
+        x.details = rec->step == from->step ? from->details : (struct blob_ref){0};
         open_plan_keep(p, rec, x.revised);
-        code = add_plan(engine, p, rec, from, &x, text, &about, err);
+        code = add_plan(engine, p, rec, from, &x, text, ret_end, &about, err);
     }
     if (code == BT_OK) {
         code = append(engine, rec, &x, p != NULL ? p->ix : 0, err);

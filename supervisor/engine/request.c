@@ -85,6 +85,7 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
     case REJECT_JOB:
     case REJECT_FINAL:
     case REJECT_STALE_ATTEMPT:
+    case REJECT_STALE_REVIEW:
     case REJECT_STALE_EPOCH:
     case REJECT_FOREIGN:
     case REJECT_NOT_WAITING:

@@ -9,6 +9,8 @@ static void free_note(struct note *t)
     /* The note's own copies. */
     free((void *)(uintptr_t)t->prompt.ptr);
     free((void *)(uintptr_t)t->feedback.ptr);
+    free((void *)(uintptr_t)t->why.ptr);
+    free((void *)(uintptr_t)t->error.ptr);
     free(t->edits);
 }
 
@@ -139,6 +141,46 @@ void step_notes_feedback(struct step_notes *n, uint32_t step, struct str text)
     }
 }
 
+static void on_ended(struct step_notes *n, const struct record *rec)
+{
+    const struct rec_step_completed *end = REC(rec, step_completed);
+    const bool undone =
+        end->status != STEP_COMPLETED && end->reason != REASON_SUPERSEDED && rec->text.len > 0;
+    const struct note *before = step_notes_of(n, rec->step);
+    const bool truncated = before != NULL && before->context_truncated;
+    struct note *t;
+
+    drop(n, rec->step);
+    t = undone || truncated ? open_note(n, rec->step) : NULL;
+    if (t != NULL) {
+        t->context_truncated = truncated;
+        keep_text(&t->why, undone ? rec->text : (struct str){NULL, 0}, NOTE_WHY_MAX);
+    }
+}
+
+void step_notes_context(struct step_notes *n, uint32_t step, bool truncated)
+{
+    struct note *t = truncated || step_notes_of(n, step) != NULL ? open_note(n, step) : NULL;
+
+    if (t != NULL) {
+        t->context_truncated = truncated;
+    }
+}
+
+bool step_notes_readers(const struct step_notes *n, struct arena *arena,
+                        struct aggregate_readers *ret)
+{
+    uint32_t *at = arena_alloc(arena, (n->n + 1) * sizeof *at);
+
+    *ret = (struct aggregate_readers){.at = at};
+    for (uint32_t i = 0; at != NULL && i < n->n; i++) {
+        if (n->at[i].context_truncated) {
+            at[ret->n++] = n->at[i].step;
+        }
+    }
+    return at != NULL;
+}
+
 void step_notes_record(struct step_notes *n, const struct record *rec)
 {
     if (rec->step == STEP_NONE) {
@@ -153,10 +195,20 @@ void step_notes_record(struct step_notes *n, const struct record *rec)
         }
     } else if (rec->type == REC_REVIEW_DECIDED) {
         on_decided(n, rec);
+    } else if (rec->type == REC_REPLAN_STARTED ||
+               (rec->type == REC_FALLBACK_USED && REC(rec, fallback)->action == FALLBACK_SEARCH)) {
+        struct note *t = rec->text.len > 0 ? open_note(n, rec->step) : NULL;
+        if (t != NULL) {
+            keep_text(&t->error, rec->text, NOTE_PROMPT_MAX);
+        }
     } else if (rec->type == REC_VERIFICATION_FAILED ||
                (rec->type == REC_HANDOFF && REC(rec, handoff)->kind != HANDOFF_PLAN_STEP)) {
         step_notes_feedback(n, rec->step, rec->text);
+    } else if (rec->type == REC_STEP_STARTED || rec->type == REC_STEP_ASSIGNED) {
+        if (!uuid_is_nil(REC(rec, assigned)->instance)) { /* an attempt, not what comes before it */
+            step_notes_context(n, rec->step, REC(rec, assigned)->context_truncated);
+        }
     } else if (rec->type == REC_STEP_COMPLETED) {
-        drop(n, rec->step);
+        on_ended(n, rec);
     }
 }

@@ -5,6 +5,7 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/pack.h"
+#include "supervisor/plan/permit.h"
 
 enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as messages.def has it */ };
 
@@ -29,7 +30,8 @@ void submission_done(struct submission *d)
 static enum bt_code plan_goal(struct engine *engine, const struct submit_request *w,
                               struct submission *d, struct bt_error *err)
 {
-    struct planner_request request = {.goal = w->goal, .registry = engine->registry};
+    struct planner_request request = {
+        .goal = w->goal, .registry = engine->registry, .permitted = plan_permitted_of(w->policy)};
 
     return planner_plan(&request, &d->arena, &d->planned, err);
 }
@@ -80,6 +82,7 @@ enum bt_code submission_make(struct engine *engine, const struct submit_request 
                                    .n_constraints = w->n_constraints,
                                    .dry_run = w->dry_run,
                                    .own = w->own,
+                                   .lenient = w->lenient,
                                    .settled = w->settled,
                                    .n_settled = w->n_settled};
     struct planner_choice planner = {.asks_agent = false};
@@ -138,6 +141,10 @@ uint32_t submission_problems(struct submission *d)
             .step_id = str_from(p->step_id),
             .field = str_from(p->field),
             .message = str_from(p->message)};
+        if (p->step != UINT32_MAX) {
+            d->problem_views[i].step_index = p->step;
+            msg_set(&d->problem_views[i], plan_problem, step_index);
+        }
     }
     for (uint32_t i = 0; i < d->planned.n_unrouted; i++) {
         struct str text = d->planned.unrouted[i];

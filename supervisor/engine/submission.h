@@ -30,6 +30,7 @@ struct submit_request {
     const struct str *constraints;
     uint32_t n_constraints;
     bool dry_run;
+    bool lenient;           /* unknown fields of the document are warnings */
     bool own;               /* the document is the supervisor's: a job */
     const uint8_t *settled; /* per step of `plan`: its result is known; NULL = none */
     uint32_t n_settled;

@@ -1,7 +1,7 @@
 /* Records about people, checks and replans: to the fields of their messages, and back. */
 #include "supervisor/events/record_internal.h"
 
-enum { SCHEMA_MAX = 1024, MISSING_ROOM = 256 };
+enum { SCHEMA_MAX = 1024, MISSING_ROOM = 256, BY_ROOM = 64 };
 
 enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
 {
@@ -12,13 +12,15 @@ enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
         .step_id = record_step(e)->step_id,
         .step_index = rec->step,
         .attempt = rec->attempt,
-        .review_id = record_review(e),
+        .review_id = record_review(e, asks->serial),
         .kind = str_from(review_kind_name(asks->review)),
         .prompt = record_cut(e, rec->text, 2048),
         .error_class = record_class(asks->error_class),
         .agent_id = record_agent_id(e, rec->agent),
         .timeout_ms = asks->delay_ms,
         .usage = record_usage(&rec->usage),
+        .details_ref = e->x->details.id,
+        .details_len = e->x->details.len,
     };
     if (asks->data.len <= SCHEMA_MAX && e->room >= SCHEMA_MAX) {
         p->waiting.schema = asks->data; /* a document cannot be cut, only left out */
@@ -36,6 +38,7 @@ void event_decode_waiting(struct decoding *d, const union payload *p)
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->text = m->prompt;
     asks->review = review_kind_from_name(m->kind);
+    asks->serial = event_decode_review(d, m->review_id);
     asks->data = m->schema;
     asks->delay_ms = m->timeout_ms;
     asks->error_class = event_decode_class(d, m->error_class);
@@ -49,18 +52,30 @@ enum msg_type event_encode_decided(struct encoding *e, union payload *p)
     const struct rec_decided *decided = REC(rec, decided);
 
     p->decided = (struct msg_ev_review_decided){
-        .review_id = record_review(e),
+        .review_id = record_review(e, decided->serial),
+        .attempt = rec->attempt,
         .decision = str_from(review_decision_name(decided->decision)),
         .comment = record_cut(e, rec->text, 2048),
         .kind = str_from(review_kind_name(decided->review)),
         .edit_ref = decided->result.id,
         .edit_len = decided->result.len,
+        .digest = decided->digest,
     };
     if (rec->step < e->x->plan->n_steps) {
         p->decided.step_id = record_step(e)->step_id;
         p->decided.step_index = rec->step;
         msg_set(&p->decided, ev_review_decided, step_index);
     }
+    p->decided.by = (struct msg_decided_by){.user = record_cut(e, decided->by.user, BY_ROOM),
+                                            .host = record_cut(e, decided->by.host, BY_ROOM),
+                                            .via = record_cut(e, decided->by.via, BY_ROOM),
+                                            .address = record_cut(e, decided->by.address, BY_ROOM)};
+    if (decided->by.via.len + decided->by.user.len + decided->by.address.len > 0) {
+        msg_set(&p->decided, ev_review_decided, by);
+    }
+    p->decided.revision = decided->revision;
+    p->decided.shown_ref = decided->shown.id;
+    p->decided.shown_len = decided->shown.len;
     return MSG_ev_review_decided;
 }
 
@@ -69,18 +84,24 @@ void event_decode_decided(struct decoding *d, const union payload *p)
     const struct msg_ev_review_decided *m = &p->decided;
     const bool about_step = msg_has(m, ev_review_decided, step_index);
     struct rec_decided *decided = REC(d->rec, decided);
-    struct uuid plan_id;
-    struct str step_id = {NULL, 0};
+    struct review_id id;
 
     if (about_step) {
         event_decode_step(d, m->step_index, m->step_id);
     }
-    record_expect(d, review_id_parse(m->review_id, &plan_id, &step_id, &d->rec->attempt) &&
-                         uuid_eq(plan_id, d->plan->plan_id) && about_step == (step_id.len > 0));
+    decided->serial = event_decode_review(d, m->review_id);
+    decided->revision = (uint32_t)m->revision;
+    decided->shown = (struct blob_ref){.id = m->shown_ref, .len = m->shown_len};
+    d->rec->attempt = (uint32_t)m->attempt;
+    if (review_id_parse(m->review_id, &id) && id.serial == 0) {
+        d->rec->attempt = id.attempt;
+    }
     decided->decision = review_decision_from_name(m->decision);
     decided->review = m->kind.len == 0 ? REVIEW_UNKNOWN_OUTCOME : review_kind_from_name(m->kind);
     d->rec->text = m->comment;
-    decided->result = (struct blob_ref){m->edit_ref, m->edit_len};
+    decided->result = (struct blob_ref){.id = m->edit_ref, .len = m->edit_len};
+    decided->digest = m->digest;
+    decided->by = (struct actor){m->by.user, m->by.host, m->by.via, m->by.address};
     record_expect(d, decided->decision != DECISION_COUNT && decided->review != REVIEW_KIND_COUNT);
 }
 
@@ -244,6 +265,8 @@ enum msg_type event_encode_replan_started(struct encoding *e, union payload *p)
         .delay_ms = starts->delay_ms,
         .revision = starts->revision,
         .usage = record_usage(&e->rec->usage),
+        .details_ref = e->x->details.id,
+        .details_len = e->x->details.len,
     };
     return MSG_ev_replan_started;
 }
@@ -299,6 +322,6 @@ void event_decode_replan_finished(struct decoding *d, const union payload *p)
     d->rec->text = m->reason;
     revision->ok = m->ok;
     revision->revision = (uint32_t)m->revision;
-    revision->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    revision->result = (struct blob_ref){.id = m->plan_ref, .len = m->plan_len};
     event_decode_usage(d, &m->usage);
 }

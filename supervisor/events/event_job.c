@@ -160,7 +160,7 @@ void event_decode_synthesis_retry(struct decoding *d, const union payload *p)
 
     d->rec->text = m->reason;
     REC(d->rec, revision)->revision = (uint32_t)m->revision;
-    REC(d->rec, revision)->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    REC(d->rec, revision)->result = (struct blob_ref){.id = m->plan_ref, .len = m->plan_len};
     event_decode_usage(d, &m->usage);
 }
 
@@ -185,7 +185,8 @@ void event_decode_synthesis_finished(struct decoding *d, const union payload *p)
 
     d->rec->text = m->reason;
     REC(d->rec, synthesis_finished)->ok = m->ok;
-    REC(d->rec, synthesis_finished)->result = (struct blob_ref){m->result_ref, m->result_len};
+    REC(d->rec, synthesis_finished)->result =
+        (struct blob_ref){.id = m->result_ref, .len = m->result_len};
     event_decode_usage(d, &m->usage);
 }
 
@@ -205,6 +206,7 @@ enum msg_type event_encode_turn_end(struct encoding *e, union payload *p)
         .message = record_cut(e, e->rec->text, 2048),
         .action = e->x->action,
         .turn_plan_id = e->x->turn_plan_id,
+        .outcome = e->x->outcome,
         .duration_ms = REC(e->rec, turn_end)->duration_ms,
     };
     return MSG_ev_turn_end;

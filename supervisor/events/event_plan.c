@@ -1,4 +1,5 @@
 /* Records about plans, agents and the supervisor: to the fields of their messages, and back. */
+#include "supervisor/core/run/aggregate.h"
 #include "supervisor/events/record_internal.h"
 
 enum { QUERY_ROOM = 512 };
@@ -36,7 +37,8 @@ void event_decode_generated(struct decoding *d, const union payload *p)
 {
     event_decode_usage(d, &p->generated.usage);
     REC(d->rec, revision)->revision = (uint32_t)p->generated.revision;
-    REC(d->rec, revision)->result = (struct blob_ref){p->generated.plan_ref, p->generated.plan_len};
+    REC(d->rec, revision)->result =
+        (struct blob_ref){.id = p->generated.plan_ref, .len = p->generated.plan_len};
 }
 
 enum msg_type event_encode_started(struct encoding *e, union payload *p)
@@ -91,7 +93,7 @@ void event_decode_modified(struct decoding *d, const union payload *p)
     d->rec->attempt = (uint32_t)m->attempt;
     revision->modify = modify_kind_from_name(m->kind);
     revision->revision = (uint32_t)m->revision;
-    revision->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    revision->result = (struct blob_ref){.id = m->plan_ref, .len = m->plan_len};
     d->rec->text = m->reasoning;
     event_decode_usage(d, &m->usage);
     record_expect(d, revision->modify != MODIFY_KIND_COUNT);
@@ -107,7 +109,8 @@ enum msg_type event_encode_paused(struct encoding *e, union payload *p)
         .timeout_ms = pause->delay_ms,
     };
     if (pause->reason == PAUSE_SIGNOFF || pause->reason == PAUSE_PLANNING) {
-        p->paused.review_id = record_review(e);
+        p->paused.review_id = record_review(e, pause->serial);
+        p->paused.revision = pause->revision;
     }
     return MSG_ev_plan_paused;
 }
@@ -118,6 +121,10 @@ void event_decode_paused(struct decoding *d, const union payload *p)
 
     pause->reason = pause_reason_from_name(p->paused.reason);
     pause->delay_ms = p->paused.timeout_ms;
+    pause->revision = (uint32_t)p->paused.revision;
+    if (p->paused.review_id.len > 0) {
+        pause->serial = event_decode_review(d, p->paused.review_id);
+    }
     d->rec->text = p->paused.comment;
     record_expect(d, pause->reason != PAUSE_REASON_COUNT);
 }
@@ -170,6 +177,33 @@ static void put_sums(const struct run *run, struct msg_ev_plan_completed *m)
     m->fallbacks = run->fallbacks;
 }
 
+/* The ids of the steps of which `what` is not whole, as many as fit; returns how many there are. */
+static uint32_t list_not_whole(const struct record_extra *x, unsigned what,
+                               struct str ids[NOT_WHOLE_SHOWN])
+{
+    struct aggregate_lack lacks[NOT_WHOLE_SHOWN];
+    const uint32_t n =
+        aggregate_not_whole(x->plan, x->run, &x->readers, what, lacks, NOT_WHOLE_SHOWN);
+
+    for (uint32_t i = 0; i < n && i < NOT_WHOLE_SHOWN; i++) {
+        ids[i] = x->plan->steps[lacks[i].step].step_id;
+    }
+    return n;
+}
+
+static void put_not_whole(struct encoding *e, struct msg_ev_plan_completed *m)
+{
+    uint32_t n = list_not_whole(e->x, AGGREGATE_RESULT, e->not_whole);
+
+    m->truncated_steps = e->not_whole;
+    m->truncated_steps_n = n < NOT_WHOLE_SHOWN ? n : NOT_WHOLE_SHOWN;
+    m->truncated_steps_total = n > NOT_WHOLE_SHOWN ? n : 0;
+    n = list_not_whole(e->x, AGGREGATE_CONTEXT, e->readers);
+    m->context_truncated_steps = e->readers;
+    m->context_truncated_steps_n = n < NOT_WHOLE_SHOWN ? n : NOT_WHOLE_SHOWN;
+    m->context_truncated_steps_total = n > NOT_WHOLE_SHOWN ? n : 0;
+}
+
 enum msg_type event_encode_completed(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
@@ -187,6 +221,7 @@ enum msg_type event_encode_completed(struct encoding *e, union payload *p)
         .failure_reason = record_cut(e, buf_str(&e->made), 2048),
         .duration_ms = end->duration_ms,
     };
+    p->completed.dry_run = x->plan->dry_run;
     if (end->result.id != 0) {
         p->completed.synthesis = STR_LIT("agent");
     }
@@ -194,12 +229,16 @@ enum msg_type event_encode_completed(struct encoding *e, union payload *p)
         p->completed.failure_kind = str_from(plan_failure_name(end->failure));
     }
     if (rec->step < x->plan->n_steps) {
+        if (end->failure == PLAN_FAILURE_STEP) {
+            p->completed.hint = record_timeout_hint(e, record_step(e));
+        }
         p->completed.failed_step_id = record_step(e)->step_id;
         p->completed.failed_step_index = rec->step;
         msg_set(&p->completed, ev_plan_completed, failed_step_index);
     }
     if (x->run != NULL) {
         put_sums(x->run, &p->completed);
+        put_not_whole(e, &p->completed);
     }
     return MSG_ev_plan_completed;
 }
@@ -214,7 +253,7 @@ void event_decode_completed(struct decoding *d, const union payload *p)
     d->rec->text = m->failure_reason;
     end->duration_ms = m->duration_ms;
     event_decode_usage(d, &m->usage);
-    end->result = (struct blob_ref){m->summary_ref, m->summary_len};
+    end->result = (struct blob_ref){.id = m->summary_ref, .len = m->summary_len};
     if (msg_has(m, ev_plan_completed, failed_step_index)) {
         event_decode_step(d, m->failed_step_index, m->failed_step_id);
     } else if (m->failed_step_id.len > 0) {

@@ -5,6 +5,43 @@
 
 enum { DATA_MAX = 1024 };
 
+/* What the agent will not see of the results before the step. */
+static void put_cuts(struct encoding *e, struct msg_ev_plan_step_started *m)
+{
+    const struct record_extra *x = e->x;
+
+    m->context_truncated = e->cuts;
+    m->context_left_out = x->context_left_out;
+    for (uint32_t i = 0; i < x->context_n; i++) {
+        const struct context_pick *pick = &x->context[i];
+        if (pick->bytes >= pick->whole) {
+            continue;
+        }
+        if (m->context_truncated_n < CUTS_SHOWN) {
+            e->cuts[m->context_truncated_n++] =
+                (struct msg_ev_context_cut){.step_id = x->plan->steps[pick->step].step_id,
+                                            .bytes = pick->bytes,
+                                            .of = pick->whole};
+        }
+        m->context_cuts++;
+    }
+}
+
+bool record_context_truncated(const struct record_extra *x)
+{
+    bool cut = x->context_left_out > 0;
+
+    for (uint32_t i = 0; i < x->context_n; i++) {
+        cut = cut || x->context[i].bytes < x->context[i].whole;
+    }
+    return cut;
+}
+
+static struct str sent_task(const struct encoding *e)
+{
+    return e->x->task.ptr != NULL ? e->x->task : record_step(e)->task;
+}
+
 enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
 {
     const struct plan_step *s = record_step(e);
@@ -16,11 +53,12 @@ enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
         .step_index = e->rec->step,
         .agent_id = agent,
         .agent_name = record_agent_name(e, e->rec->agent, agent),
-        .task = record_cut(e, s->task, LIMIT_TASK_BYTES),
+        .task = record_cut(e, sent_task(e), LIMIT_TASK_BYTES),
         .attempt = e->rec->attempt,
         .instance_id = record_instance(e, to->instance),
         .epoch = to->epoch,
     };
+    put_cuts(e, &p->step_started);
     return MSG_ev_plan_step_started;
 }
 
@@ -33,6 +71,8 @@ void event_decode_step_started(struct decoding *d, const union payload *p)
     d->rec->attempt = (uint32_t)p->step_started.attempt;
     assigned->instance = event_decode_instance(d, p->step_started.instance_id);
     assigned->epoch = p->step_started.epoch;
+    assigned->context_truncated =
+        p->step_started.context_cuts > 0 || p->step_started.context_left_out > 0;
 }
 
 /* M090; an agent that hands over gives its own reason. */
@@ -48,9 +88,8 @@ static struct str explanation(struct encoding *e)
 
     buf_clear(&e->made);
     buf_add_cstr(&e->made, INTRO[kind]);
-    buf_add_str(&e->made, kind == HANDOFF_AGENT
-                              ? record_cut(e, e->rec->text, 2048)
-                              : record_cut(e, record_step(e)->task, LIMIT_TASK_BYTES));
+    buf_add_str(&e->made, kind == HANDOFF_AGENT ? record_cut(e, e->rec->text, 2048)
+                                                : record_cut(e, sent_task(e), LIMIT_TASK_BYTES));
     return buf_str(&e->made);
 }
 
@@ -123,6 +162,11 @@ void event_decode_progress(struct decoding *d, const union payload *p)
         .n = p->progress.n, .percent = p->progress.percent, .data = p->progress.data};
 }
 
+static struct str timeout_hint(struct encoding *e, enum err_class class)
+{
+    return class == CLASS_TIMEOUT ? record_timeout_hint(e, record_step(e)) : (struct str){NULL, 0};
+}
+
 enum msg_type event_encode_retry(struct encoding *e, union payload *p)
 {
     p->retry = (struct msg_ev_plan_step_retry){
@@ -130,10 +174,16 @@ enum msg_type event_encode_retry(struct encoding *e, union payload *p)
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
         .delay_ms = REC(e->rec, retry)->delay_ms,
+        .until = record_until(e, REC(e->rec, retry)->delay_ms),
+        .asked_by =
+            REC(e->rec, retry)->asked ? record_agent_id(e, e->rec->agent) : (struct str){NULL, 0},
         .error = record_cut(e, e->rec->text, 2048),
         .error_class = record_class(REC(e->rec, retry)->error_class),
+        .hint = timeout_hint(e, REC(e->rec, retry)->error_class),
         .agent_id = record_agent_id(e, e->rec->agent),
         .usage = record_usage(&e->rec->usage),
+        .details_ref = e->x->details.id,
+        .details_len = e->x->details.len,
     };
     return MSG_ev_plan_step_retry;
 }
@@ -145,6 +195,7 @@ void event_decode_retry(struct decoding *d, const union payload *p)
     d->rec->attempt = (uint32_t)p->retry.attempt;
     d->rec->text = p->retry.error;
     REC(d->rec, retry)->delay_ms = p->retry.delay_ms;
+    REC(d->rec, retry)->asked = p->retry.asked_by.len > 0;
     REC(d->rec, retry)->error_class = event_decode_class(d, p->retry.error_class);
     event_decode_usage(d, &p->retry.usage);
 }
@@ -161,9 +212,14 @@ enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
         .action = str_from(fallback_action_name(instead->action)),
         .agent_id = record_agent_id(e, e->rec->agent),
         .delay_ms = instead->delay_ms,
+        .until = instead->action == FALLBACK_WAIT ? record_until(e, instead->delay_ms)
+                                                  : (struct str){NULL, 0},
+        .asked_by = instead->asked ? record_agent_id(e, e->rec->agent) : (struct str){NULL, 0},
         .error = record_cut(e, e->rec->text, 2048),
         .fallbacks_used = e->x->run != NULL ? e->x->run->fallbacks : 0,
         .usage = record_usage(&e->rec->usage),
+        .details_ref = e->x->details.id,
+        .details_len = e->x->details.len,
     };
     return MSG_ev_fallback_used;
 }
@@ -179,6 +235,7 @@ void event_decode_fallback(struct decoding *d, const union payload *p)
     d->rec->text = m->error;
     instead->action = fallback_action_from_name(m->action);
     instead->delay_ms = m->delay_ms;
+    instead->asked = m->asked_by.len > 0;
     instead->error_class = event_decode_class(d, m->class_);
     event_decode_usage(d, &m->usage);
     record_expect(d, instead->action != FALLBACK_ACTION_COUNT);
@@ -197,14 +254,21 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
         .reason = str_from(step_reason_name(end->reason)),
         .result_ref = end->result.id,
         .result_len = end->result.len,
+        .truncated = end->result.truncated != 0,
+        .result_text_len = end->result.text_len,
+        .state_ref = e->x->state.id,
+        .state_len = e->x->state.len,
         .error = record_cut(e, rec->text, 2048),
         .error_class = record_class(end->error_class),
+        .hint = timeout_hint(e, end->error_class),
         .instance_id = record_instance(e, end->instance),
         .epoch = end->epoch,
         .attempts = rec->attempt,
         .duration_ms = end->duration_ms,
         .usage = record_usage(&rec->usage),
         .stop = str_from(step_stop_name(end->stop)),
+        .details_ref = e->x->details.id,
+        .details_len = e->x->details.len,
     };
     if (end->result.id != 0) {
         p->step_completed.result = record_cut(e, e->x->preview, LIMIT_PREVIEW_BYTES);
@@ -223,7 +287,8 @@ void event_decode_step_completed(struct decoding *d, const union payload *p)
     d->rec->text = m->error;
     end->status = step_status_from_name(m->status);
     end->reason = m->reason.len == 0 ? REASON_NONE : step_reason_from_name(m->reason);
-    end->result = (struct blob_ref){m->result_ref, m->result_len};
+    end->result = (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
+    end->state = (struct blob_ref){m->state_ref, m->state_len, 0, 0};
     end->duration_ms = m->duration_ms;
     end->stop = m->stop.len == 0 ? STOP_NONE : step_stop_from_name(m->stop);
     event_decode_usage(d, &m->usage);
@@ -248,6 +313,7 @@ enum msg_type event_encode_assigned(struct encoding *e, union payload *p)
         .delay_ms = to->delay_ms,
         .agent_id = record_agent_id(e, e->rec->agent),
         .phase = str_from(step_phase_name(to->phase)),
+        .context_truncated = record_context_truncated(e->x),
     };
     return MSG_rec_step;
 }
@@ -262,6 +328,7 @@ void event_decode_assigned(struct decoding *d, const union payload *p)
     assigned->delay_ms = p->assigned.delay_ms;
     assigned->instance = event_decode_instance(d, p->assigned.instance_id);
     assigned->epoch = p->assigned.epoch;
+    assigned->context_truncated = p->assigned.context_truncated;
     assigned->phase = event_decode_phase(d, p->assigned.phase);
 }
 
@@ -287,6 +354,8 @@ enum msg_type event_encode_checking(struct encoding *e, union payload *p)
         .delay_ms = checking->delay_ms,
         .result_ref = checking->result.id,
         .result_len = checking->result.len,
+        .truncated = checking->result.truncated != 0,
+        .result_text_len = checking->result.text_len,
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_rec_checking;
@@ -301,7 +370,8 @@ void event_decode_checking(struct decoding *d, const union payload *p)
     event_decode_agent(d, m->agent_id);
     d->rec->attempt = (uint32_t)m->attempt;
     checking->delay_ms = m->delay_ms;
-    checking->result = (struct blob_ref){m->result_ref, m->result_len};
+    checking->result =
+        (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
     checking->phase = event_decode_phase(d, m->phase);
     event_decode_usage(d, &m->usage);
 }

@@ -53,6 +53,21 @@ uint32_t event_decode_from(const struct decoding *d, struct str from)
     return agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
 }
 
+uint32_t event_decode_review(struct decoding *d, struct str review_id)
+{
+    const uint32_t step = d->rec->step;
+    struct review_id id = {.serial = 0};
+
+    if (!review_id_parse(review_id, &id) || !uuid_eq(id.plan_id, d->plan->plan_id)) {
+        record_expect(d, false);
+    } else if (step < d->plan->n_steps) {
+        record_expect(d, str_eq(id.step_id, d->plan->steps[step].step_id));
+    } else {
+        record_expect(d, id.step_id.len == 0);
+    }
+    return id.serial;
+}
+
 struct uuid event_decode_instance(struct decoding *d, struct str id)
 {
     struct uuid instance = {{0}};

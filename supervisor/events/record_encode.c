@@ -83,6 +83,7 @@ enum bt_code record_encode(const struct record *rec, const struct record_extra *
 
     buf_clear(topic);
     buf_init(&e.made, LIMIT_TASK_BYTES + 256);
+    buf_init(&e.hint, 512);
     buf_init(&e.review, LIMIT_KEY_BYTES);
     if (rec->type == REC_HANDOFF && x->plan != NULL) {
         from = record_from_id(&e);
@@ -107,6 +108,7 @@ enum bt_code record_encode(const struct record *rec, const struct record_extra *
     }
     arena_done(&e.repaired);
     buf_done(&e.made);
+    buf_done(&e.hint);
     buf_done(&e.review);
     return code;
 }

@@ -8,9 +8,11 @@
 #include "supervisor/events/record_codec.h"
 
 enum {
-    STEPS_SHOWN = 64,   /* entries of a list of new steps; more do not fit a frame */
-    MISSING_SHOWN = 32, /* entries of a gate's list */
-    TEXT_ROOM = 2048    /* bytes of a free text at first; halved until the frame fits */
+    CUTS_SHOWN = 8,       /* entries of a list of cut results */
+    STEPS_SHOWN = 64,     /* entries of a list of new steps; more do not fit a frame */
+    MISSING_SHOWN = 32,   /* entries of a gate's list */
+    NOT_WHOLE_SHOWN = 16, /* entries of a list of steps of which something is not whole */
+    TEXT_ROOM = 2048      /* bytes of a free text at first; halved until the frame fits */
 };
 
 /* The state of one record_encode. */
@@ -22,11 +24,16 @@ struct encoding {
     uint32_t steps_room; /* steps that may be listed */
     struct arena repaired;
     struct buf made;   /* a sentence that the encoder makes */
+    struct buf hint;   /* what is to be done about a timeout */
     struct buf review; /* a review id */
     char instance[UUID_TEXT_LEN + 1];
-    char id[UUID_TEXT_LEN + 1]; /* of a handoff, or of the parent plan */
+    char id[UUID_TEXT_LEN + 1];    /* of a handoff, or of the parent plan */
+    char until[CLOCK_ISO_LEN + 1]; /* the end of a pause */
     struct msg_ev_step_summary steps[STEPS_SHOWN];
     struct str missing[MISSING_SHOWN];
+    struct msg_ev_context_cut cuts[CUTS_SHOWN];
+    struct str not_whole[NOT_WHOLE_SHOWN];
+    struct str readers[NOT_WHOLE_SHOWN];
 };
 
 /* The message of every codec of record.def. */
@@ -51,8 +58,12 @@ struct str record_from_id(const struct encoding *e);
 const struct plan_step *record_step(const struct encoding *e);
 struct str record_instance(struct encoding *e, struct uuid instance); /* empty for nil */
 struct str record_class(enum err_class class);                        /* empty for none */
-struct str record_review(struct encoding *e); /* the id of the record's review */
+struct str record_review(struct encoding *e, uint32_t serial);        /* the id of a review */
+/* Of an attempt that timed out: "no result after 60 s (...); set ...". The error itself stays what
+ * other documents call it (M021). Empty for other failures. */
+struct str record_timeout_hint(struct encoding *e, const struct plan_step *step);
 struct msg_usage record_usage(const struct usage *u);
+struct str record_until(struct encoding *e, msec delay_ms); /* the wall time after the delay */
 /* Lists the steps of plan that came with revision `since` or later, as many as fit. *ret_all is
  * their number; *ret_cut: something is missing. */
 uint32_t record_list_steps(struct encoding *e, const struct plan *plan, uint32_t since,
@@ -87,6 +98,8 @@ void event_decode_step(struct decoding *d, uint64_t ix, struct str step_id);
 void event_decode_agent(struct decoding *d, struct str agent_id);
 /* The agent that handed over; the supervisor when the plan has no such agent. */
 uint32_t event_decode_from(const struct decoding *d, struct str from);
+/* The serial in the id of a review of the record's plan and step; 0 for an id without one. */
+uint32_t event_decode_review(struct decoding *d, struct str review_id);
 struct uuid event_decode_instance(struct decoding *d, struct str id); /* empty = nil */
 enum err_class event_decode_class(struct decoding *d, struct str name);
 enum step_phase event_decode_phase(struct decoding *d, struct str name); /* empty = execute */

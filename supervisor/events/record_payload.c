@@ -83,14 +83,27 @@ struct str record_class(enum err_class class)
     return class == CLASS_NONE ? (struct str){NULL, 0} : str_from(err_class_name(class));
 }
 
-struct str record_review(struct encoding *e)
+struct str record_timeout_hint(struct encoding *e, const struct plan_step *step)
+{
+    buf_clear(&e->hint);
+    plan_timeout_hint(&step->policy, e->rec->text, &e->hint);
+    return record_cut(e, buf_str(&e->hint), 256);
+}
+
+struct str record_review(struct encoding *e, uint32_t serial)
 {
     const bool step = e->rec->step < e->x->plan->n_steps;
 
     buf_clear(&e->review);
     review_id_format(e->x->plan->plan_id, step ? record_step(e)->step_id : (struct str){NULL, 0},
-                     e->rec->attempt, &e->review);
+                     serial, &e->review);
     return buf_str(&e->review);
+}
+
+struct str record_until(struct encoding *e, msec delay_ms)
+{
+    clock_iso(msec_add(e->rec->wall, delay_ms), e->until);
+    return (struct str){e->until, CLOCK_ISO_LEN};
 }
 
 struct msg_usage record_usage(const struct usage *u)

@@ -2,51 +2,65 @@
 #include "supervisor/events/record_internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "protocol/base/utf8.h"
 
-void review_id_format(struct uuid plan_id, struct str step_id, uint32_t attempt, struct buf *out)
+void review_id_format(struct uuid plan_id, struct str step_id, uint32_t serial, struct buf *out)
 {
     char text[UUID_TEXT_LEN + 1];
 
     uuid_format(plan_id, text);
     buf_add_cstr(out, text);
     if (step_id.len > 0) {
-        buf_printf(out, "/%.*s/%u", STR_ARG(step_id), attempt);
+        buf_printf(out, "/%.*s", STR_ARG(step_id));
     }
+    buf_printf(out, "/r%u", serial);
 }
 
-bool review_id_parse(struct str id, struct uuid *ret_plan, struct str *ret_step_id,
-                     uint32_t *ret_attempt)
+/* One to nine digits, and nothing else. */
+static bool read_number(struct str s, uint32_t *ret)
 {
-    size_t slash = id.len;
-    uint32_t attempt = 0;
-
-    if (id.len == UUID_TEXT_LEN && uuid_parse(id, ret_plan)) {
-        *ret_step_id = (struct str){NULL, 0};
-        *ret_attempt = 0;
-        return true;
-    }
-    if (id.len <= UUID_TEXT_LEN + 1 || id.ptr[UUID_TEXT_LEN] != '/' ||
-        !uuid_parse((struct str){id.ptr, UUID_TEXT_LEN}, ret_plan)) {
-        return false;
-    }
-    while (slash > 0 && id.ptr[slash - 1] != '/') {
-        slash--;
-    }
-    /* slash: the first digit. There are at most nine digits, and none before the plan's slash. */
-    if (slash <= UUID_TEXT_LEN + 2 || slash == id.len || id.len - slash > 9) {
-        return false;
-    }
-    for (size_t i = slash; i < id.len; i++) {
-        if (id.ptr[i] < '0' || id.ptr[i] > '9') {
+    *ret = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9') {
             return false;
         }
-        attempt = attempt * 10 + (uint32_t)(id.ptr[i] - '0');
+        *ret = *ret * 10 + (uint32_t)(s.ptr[i] - '0');
     }
-    *ret_step_id = (struct str){id.ptr + UUID_TEXT_LEN + 1, slash - UUID_TEXT_LEN - 2};
-    *ret_attempt = attempt;
-    return true;
+    return s.len > 0 && s.len <= 9;
+}
+
+bool review_id_parse(struct str id, struct review_id *ret)
+{
+    size_t last = id.len; /* where the last segment begins */
+    struct str segment;
+    bool serial;
+
+    *ret = (struct review_id){.step_id = {NULL, 0}};
+    if (id.len < UUID_TEXT_LEN || !uuid_parse((struct str){id.ptr, UUID_TEXT_LEN}, &ret->plan_id)) {
+        return false;
+    }
+    if (id.len == UUID_TEXT_LEN) {
+        return true;
+    }
+    while (id.ptr[last - 1] != '/' && last > UUID_TEXT_LEN + 1) {
+        last--;
+    }
+    segment = (struct str){id.ptr + last, id.len - last};
+    serial = segment.len > 1 && segment.ptr[0] == 'r';
+    if (id.ptr[UUID_TEXT_LEN] != '/' || (!serial && last == UUID_TEXT_LEN + 1)) {
+        return false;
+    }
+    if (last > UUID_TEXT_LEN + 1) {
+        ret->step_id = (struct str){id.ptr + UUID_TEXT_LEN + 1, last - 1 - (UUID_TEXT_LEN + 1)};
+        if (ret->step_id.len == 0) {
+            return false;
+        }
+    }
+    return serial ? read_number((struct str){segment.ptr + 1, segment.len - 1}, &ret->serial) &&
+                        ret->serial > 0
+                  : read_number(segment, &ret->attempt);
 }
 
 /* For a failure without a sentence of the core. */
@@ -89,6 +103,45 @@ void plan_failure_reason(const struct record *rec, const struct plan *plan, stru
     } else if (end->status == PLAN_CANCELLED) {
         buf_add_cstr(out, rec->text.len > 0 ? "Cancelled: " : "Cancelled");
         buf_add_str(out, rec->text);
+    }
+}
+
+static bool begins_with(struct str s, const char *with)
+{
+    return s.len >= strlen(with) && memcmp(s.ptr, with, strlen(with)) == 0;
+}
+
+void plan_timeout_hint(const struct step_policy *policy, struct str error, struct buf *out)
+{
+    const bool whole = str_is(error, "Step execution timeout");
+    const bool silent = begins_with(error, "No progress for ");
+    const msec ms = whole ? policy->timeout_ms : silent ? policy->idle_ms : policy->limit_ms;
+    const char *setting = whole ? "timeoutMs" : silent ? "idleTimeoutMs" : "stepLimitMs";
+
+    if (!whole && !silent && !begins_with(error, "Step limit of ")) {
+        return;
+    }
+    buf_printf(out, "%s after %llu", silent ? "no progress" : "no result",
+               (unsigned long long)(ms / 1000));
+    if (ms % 1000 != 0) {
+        buf_printf(out, ".%03llu", (unsigned long long)(ms % 1000));
+    }
+    buf_printf(out, " s (%s: %llu); set %s of the step%s", setting, (unsigned long long)ms, setting,
+               whole ? ", or stepTimeoutMs of the policy" : " or policy");
+}
+
+void plan_failure_text(const struct record *rec, const struct plan *plan, struct buf *out)
+{
+    size_t end;
+
+    plan_failure_reason(rec, plan, out);
+    end = out->len;
+    if (REC(rec, plan_completed)->failure == PLAN_FAILURE_STEP && rec->step < plan->n_steps) {
+        buf_add_cstr(out, "; ");
+        plan_timeout_hint(&plan->steps[rec->step].policy, rec->text, out);
+        if (out->bad == BT_OK && out->len == end + 2) {
+            buf_truncate(out, end);
+        }
     }
 }
 

@@ -121,6 +121,14 @@ enum bt_code journal_plans(struct journal *j, struct str status, struct str sess
     return j->ops->plans(j, status, session_id, before_ix, limit, fn, self, err);
 }
 
+enum bt_code journal_plans_between(struct journal *j, struct uuid first, struct uuid last,
+                                   uint32_t limit, journal_plan_fn fn, void *self,
+                                   struct bt_error *err)
+{
+    enum bt_code code = check_alive(j, err);
+    return code != BT_OK ? code : j->ops->plans_between(j, first, last, limit, fn, self, err);
+}
+
 enum bt_code journal_jobs(struct journal *j, struct str session_id, uint64_t before_ix,
                           uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
 {

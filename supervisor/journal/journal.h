@@ -96,7 +96,12 @@ typedef bool (*journal_plan_fn)(const struct journal_plan *p, void *self); /* fa
 BT_MUST_CHECK enum bt_code journal_plans(struct journal *j, struct str status,
                                          struct str session_id, uint64_t before_ix, uint32_t limit,
                                          journal_plan_fn fn, void *self, struct bt_error *err);
-/* The same for the jobs of a session (empty = all). */
+/* The plans whose ids are first, last or between them, newest first. */
+BT_MUST_CHECK enum bt_code journal_plans_between(struct journal *j, struct uuid first,
+                                                 struct uuid last, uint32_t limit,
+                                                 journal_plan_fn fn, void *self,
+                                                 struct bt_error *err);
+/* The same as journal_plans for the jobs of a session (empty = all). */
 BT_MUST_CHECK enum bt_code journal_jobs(struct journal *j, struct str session_id,
                                         uint64_t before_ix, uint32_t limit, journal_plan_fn fn,
                                         void *self, struct bt_error *err);

@@ -31,6 +31,9 @@ struct journal_ops {
     enum bt_code (*plans)(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);
+    enum bt_code (*plans_between)(struct journal *j, struct uuid first, struct uuid last,
+                                  uint32_t limit, journal_plan_fn fn, void *self,
+                                  struct bt_error *err);
     enum bt_code (*jobs)(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
                          journal_plan_fn fn, void *self, struct bt_error *err);
     enum bt_code (*plans_open)(struct journal *j, journal_plan_fn fn, void *self,

@@ -192,6 +192,7 @@ static const struct journal_ops SQLITE_OPS = {
     .plan_by_id = sqlite_plan_by_id,
     .plan_by_key = sqlite_plan_by_key,
     .plans = sqlite_plans,
+    .plans_between = sqlite_plans_between,
     .jobs = sqlite_jobs,
     .plans_open = sqlite_plans_open,
     .recovered = sqlite_recovered,

@@ -68,6 +68,9 @@ enum {
     SQL(IX_SESSION,                                                                                \
         "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "                       \
         "AND p.session = ?2 AND p.session <> '' AND " SQL_NO_JOB("p") " ORDER BY p.ix DESC")       \
+    SQL(IX_BETWEEN,                                                                                \
+        "SELECT p.ix FROM plans p WHERE +p.ix < ?1 AND p.id BETWEEN ?2 AND ?3 AND " SQL_NO_JOB(    \
+            "p") " ORDER BY p.id DESC")                                                            \
     SQL(IX_JOBS,                                                                                   \
         "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "                       \
         "AND p.session = ?2 AND p.session <> '' AND NOT " SQL_NO_JOB("p") " ORDER BY p.ix DESC")   \
@@ -200,6 +203,9 @@ enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journa
 enum bt_code sqlite_plans(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);
+enum bt_code sqlite_plans_between(struct journal *j, struct uuid first, struct uuid last,
+                                  uint32_t limit, journal_plan_fn fn, void *self,
+                                  struct bt_error *err);
 enum bt_code sqlite_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
                          journal_plan_fn fn, void *self, struct bt_error *err);
 /* Copies strings and doc into text (cleared first). BT_NOT_FOUND; BT_IO when a checksum is

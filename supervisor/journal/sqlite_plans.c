@@ -441,6 +441,18 @@ enum bt_code sqlite_plans(struct journal *j, struct str status, struct str sessi
     return list_plans(s, which, status, before_ix, limit, fn, self, err);
 }
 
+enum bt_code sqlite_plans_between(struct journal *j, struct uuid first, struct uuid last,
+                                  uint32_t limit, journal_plan_fn fn, void *self,
+                                  struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    sqlite3_stmt *st = s->stmt[SQL_IX_BETWEEN];
+
+    (void)sqlite3_bind_blob(st, 2, first.b, sizeof first.b, SQLITE_STATIC);
+    (void)sqlite3_bind_blob(st, 3, last.b, sizeof last.b, SQLITE_STATIC);
+    return list_plans(s, SQL_IX_BETWEEN, (struct str){"", 0}, 0, limit, fn, self, err);
+}
+
 enum bt_code sqlite_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
                          journal_plan_fn fn, void *self, struct bt_error *err)
 {

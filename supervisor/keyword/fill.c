@@ -1,5 +1,5 @@
-/* Parameters from the values of a clause. A property says what it takes by "x-baton-fill"; of one
- * that does not, the type and the name say it (hint_of). The README has both. */
+/* Parameters from the values of a clause. "x-baton-fill" names what a property takes; without
+ * it the type and the name decide (hint_of). The README has both. */
 #include <stdlib.h>
 
 #include "protocol/limits.h"
@@ -244,7 +244,7 @@ static bool put_property(struct fill *f, struct str hint, const struct property 
     return put;
 }
 
-/* What a property takes that does not say so. An optional one takes only what names it, or what is
+/* What a property without a hint takes. An optional one takes only what names it, or what is
  * meant for nothing else. */
 static struct str hint_of(const struct fill *f, const struct property *p)
 {
@@ -283,7 +283,7 @@ static bool is_required(struct doc names, struct str name)
 }
 
 /* A value that no parameter takes. A path or an address may be named again, and whatever an earlier
- * clause has: that says which is meant. */
+ * clause has: it decides which is meant. */
 static const struct token *find_left(const struct fill *f)
 {
     for (uint32_t i = f->span.from; i < f->span.to; i++) {
@@ -306,7 +306,7 @@ void fill_parameters(struct fill *f, struct doc schema)
     struct doc_cursor c = doc_cursor(doc_get(schema, STR_LIT("properties")));
     const struct doc required = doc_get(schema, STR_LIT("required"));
     struct doc_head map;
-    struct str work = {NULL, 0}; /* the first property that says that it takes some */
+    struct str work = {NULL, 0}; /* the first property whose hint takes some */
     bool works = false;
     buf_clear(&f->members);
     f->attempt++;

@@ -8,6 +8,7 @@
 
 #include "protocol/wire/msg.h"
 #include "supervisor/keyword/keyword_internal.h"
+#include "supervisor/plan/permit.h"
 
 #define K1 1.2
 #define B 0.75
@@ -82,18 +83,30 @@ static void index_skill(struct indexer *x, const struct msg_card *card)
     }
 }
 
-void index_build(struct index *x, const struct registry *registry, struct goal *g)
+/* Whether an agent that is there has the skill: nothing waits for one that is being started. */
+static bool is_elsewhere(const struct registry *registry, struct str skill)
 {
+    const uint32_t agent = registry_agent_with_skill(registry, skill);
+    return agent != REGISTRY_NONE && registry_agent_view(registry, agent).instances > 0;
+}
+
+void index_build(struct index *x, const struct planner_request *request, struct goal *g)
+{
+    const struct registry *registry = request->registry;
     struct indexer *in = arena_alloc(g->arena, sizeof *in);
     uint64_t total = 0;
     x->entries = arena_alloc(g->arena, SKILLS_MAX * sizeof x->entries[0]);
     g->code = in != NULL && x->entries != NULL ? g->code : goal_nomem(g);
     for (uint32_t a = 0; a < registry_agents(registry) && g->code == BT_OK; a++) {
         const struct agent_view v = registry_agent_view(registry, a);
-        const uint32_t n = v.enabled && v.card != NULL ? v.card->skills_n : 0;
+        const bool may = v.enabled && v.expected && plan_permits(request->permitted, v.id);
+        const uint32_t n = may && v.card != NULL ? v.card->skills_n : 0;
         for (uint32_t s = 0; s < n && x->n < SKILLS_MAX && g->code == BT_OK; s++) {
             if (word_in(v.card->skills[s].id, "gate verify plan synthesize converse")) {
                 continue; /* the supervisor asks these itself: they do no work of a goal */
+            }
+            if (v.instances == 0 && is_elsewhere(registry, v.card->skills[s].id)) {
+                continue;
             }
             in->g = g;
             in->e = &x->entries[x->n++];

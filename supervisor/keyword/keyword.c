@@ -17,7 +17,8 @@ enum { CANDIDATES_MAX = 16, NEAREST = 3, CLAUSE_SHOWN = 100 };
 enum {
     TRIES_MAX = 256, /* clauses looked at for one goal: "and" may join many */
     TEXT_MAX = 700,  /* bytes of a refusal, or of why a step has its agent */
-    WORD_SHOWN = 48  /* bytes of a word, a skill's id or description */
+    WORD_SHOWN = 48, /* bytes of a word or a skill's id */
+    ABOUT_SHOWN = 60 /* of a skill's description */
 };
 
 /* For "%.*s" of texts from outside. */
@@ -214,7 +215,7 @@ static bool route(struct drafter *d, struct span s)
     const struct token *tokens = d->goal.tokens;
     for (d->verb = s.from; d->verb < s.to && !tokens[d->verb].content; d->verb++) {
         if (tokens[d->verb].kind == TOKEN_EXPRESSION) {
-            break; /* arithmetic says itself what is to be done */
+            break; /* arithmetic needs no verb */
         }
     }
     const char *none = d->n_steps == STEPS_MAX || d->tries++ >= TRIES_MAX
@@ -262,6 +263,14 @@ static bool route_all(struct drafter *d, struct span s)
     return route(d, s);
 }
 
+/* The beginning of the text in whole words, and a mark when that is not all. */
+static void add_cut(struct buf *out, struct str text, size_t max)
+{
+    const size_t n = utf8_cut_words(text.ptr, text.len, max);
+    buf_add(out, text.ptr, n);
+    buf_add_cstr(out, n < text.len ? "..." : "");
+}
+
 static void refuse(struct drafter *d, uint32_t ix)
 {
     const struct piece *p = &d->goal.pieces[ix];
@@ -273,8 +282,9 @@ static void refuse(struct drafter *d, uint32_t ix)
                 CUT(p->refused_words, WORD_SHOWN), p->refused);
     }
     buf_init(&out, 4 * TEXT_MAX);
-    buf_printf(&out, "%s \"%.*s\"", p->refused != NULL ? "words cannot plan" : "no agent can do",
-               CUT(clause, CLAUSE_SHOWN));
+    buf_add_cstr(&out, p->refused != NULL ? "words cannot plan \"" : "no agent can do \"");
+    add_cut(&out, clause, CLAUSE_SHOWN);
+    buf_add_byte(&out, '"');
     if (d->goal.n_pieces > 1) {
         buf_printf(&out, " (part %u of %u)", ix + 1, d->goal.n_pieces);
     }
@@ -285,8 +295,9 @@ static void refuse(struct drafter *d, uint32_t ix)
         const struct str about = nearest[i].entry->skill->description;
         buf_printf(&out, "%s" NAME_FMT, i > 0 ? ", " : "", NAME_ARG(nearest[i].entry));
         if (about.len > 0) {
-            buf_printf(&out, " (%.*s%s)", CUT(about, WORD_SHOWN),
-                       about.len > WORD_SHOWN ? "..." : "");
+            buf_add_cstr(&out, " (");
+            add_cut(&out, about, ABOUT_SHOWN);
+            buf_add_byte(&out, ')');
         }
     }
     d->result->unrouted[d->result->n_unrouted++] = keep_buf(d, &out);
@@ -338,7 +349,7 @@ static void draft(struct drafter *d)
     if (g->code == BT_OK && g->n_pieces == 0) {
         g->code = err_set(g->err, BT_INVALID, "the goal is empty; say what is to be done");
     }
-    index_build(&d->index, d->request->registry, g);
+    index_build(&d->index, d->request, g);
     for (uint32_t i = 0; i < g->n_pieces && g->code == BT_OK; i++) {
         if (g->pieces[i].refused != NULL || !route_all(d, g->pieces[i].tokens)) {
             refuse(d, i);

@@ -17,7 +17,7 @@ enum {
     TERMS_MAX = 256, /* different words of a goal: each clause has an array of them */
     TERM_BEGINS = 1024,
     TOKENS_MAX = 2048,   /* of a goal: 8 KiB of text have 1,500 words */
-    STEPS_MAX = 64,      /* of a plan from words: longer ones are written, not said */
+    STEPS_MAX = 64,      /* of a plan from words; a longer plan comes as a file */
     PROPERTIES_MAX = 32, /* of an inputSchema: schemas come from agents */
     SKILLS_MAX = 4096,   /* later ones in the registry's order are left out */
     SKILL_WORDS = 200    /* of a skill's card; its id, name and tags come first */
@@ -158,8 +158,8 @@ struct hit {
     double score;
 };
 
-/* Reads the cards of all enabled agents. */
-void index_build(struct index *x, const struct registry *registry, struct goal *g);
+/* Reads the cards of all enabled agents that are there, or expected. */
+void index_build(struct index *x, const struct planner_request *request, struct goal *g);
 const struct posting *entry_posting(const struct entry *e, uint32_t term); /* NULL = none */
 /* What the term adds to the score of a clause with this verb; 0 = nothing. */
 double index_weight(const struct index *x, const struct goal *g, const struct entry *e,

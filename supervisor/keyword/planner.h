@@ -25,7 +25,8 @@ BT_MUST_CHECK enum bt_code planner_choose(struct str name, struct planner_choice
 struct planner_request {
     struct str goal; /* valid UTF-8 */
     const struct registry *registry;
-    bool allow_unrouted; /* leave out what no agent can do, instead of refusing the goal */
+    struct doc permitted; /* policy.agents: globs of agents; absent = all */
+    bool allow_unrouted;  /* leave out what no agent can do, instead of refusing the goal */
 };
 
 /* Why a step has its agent. */

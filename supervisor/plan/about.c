@@ -34,7 +34,7 @@ static bool list_fits(const struct location *at, const char *field, struct doc v
     const bool one = head.kind != DOC_ARRAY;
     const uint32_t n = one ? 1 : head.n;
     if (n > ABOUT_LIST_MAX) {
-        location_report(at, PROBLEM_LIMIT, at->warn_only, field, "%u entries are more than %d", n,
+        location_report(at, PROBLEM_LIMIT, at->warn_only, field, "%u entries, at most %d", n,
                         ABOUT_LIST_MAX);
         return false;
     }
@@ -44,7 +44,7 @@ static bool list_fits(const struct location *at, const char *field, struct doc v
         }
         if (item.len > ABOUT_ITEM_MAX) {
             location_report(at, PROBLEM_LIMIT, at->warn_only, field,
-                            "an entry is longer than %d bytes", ABOUT_ITEM_MAX);
+                            "an entry of %zu bytes, at most %d", item.len, ABOUT_ITEM_MAX);
             return false;
         }
     }

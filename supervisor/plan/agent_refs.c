@@ -2,14 +2,24 @@
 #include "protocol/base/utf8.h"
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
+#include "supervisor/plan/permit.h"
+#include "supervisor/plan/problem_add.h"
 #include "supervisor/plan/reader_internal.h"
 
 enum { NAMES_SHOWN = 8 };
 
 /* ---- skills ---- */
 
+bool plan_agent_is_permitted(const struct plan_reader *r, struct str agent_id)
+{
+    return r->canonical || r->asks_planner || plan_permits(r->policy->permitted, agent_id);
+}
+
 static bool may_use(const struct plan_reader *r, struct str agent_id)
 {
+    if (!plan_agent_is_permitted(r, agent_id)) {
+        return false;
+    }
     return !r->granted_only || plan_grant_find(r->plan, agent_id) != UINT32_MAX;
 }
 
@@ -35,34 +45,57 @@ uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill)
 
 /* ---- ids ---- */
 
-/* Appends "a, b, c, ...": the ids of the known agents, or of the granted ones in a replan. */
+/* Appends "a, b, c, ...": the ids of the agents that are there or expected, or of the granted ones
+ * in a replan. */
 static void put_names(const struct plan_reader *r, struct buf *text)
 {
-    const uint32_t n = r->granted_only ? r->plan->agents.n : registry_agents(r->registry);
-    for (uint32_t i = 0; i < n && i < NAMES_SHOWN; i++) {
-        buf_add_cstr(text, i == 0 ? "" : ", ");
-        buf_add_str(text, r->granted_only ? r->plan->agents.ids[i]
-                                          : registry_agent_view(r->registry, i).id);
+    const struct plan_agents *granted = &r->plan->agents;
+    uint32_t named = 0;
+    for (uint32_t i = 0; named <= NAMES_SHOWN; i++) {
+        i = !r->granted_only ? registry_agent_expected(r->registry, i)
+            : i < granted->n ? i
+                             : REGISTRY_NONE;
+        if (i == REGISTRY_NONE) {
+            break;
+        }
+        buf_add_cstr(text, named == 0 ? "" : ", ");
+        buf_add_str(text, named == NAMES_SHOWN ? STR_LIT("...")
+                          : r->granted_only    ? granted->ids[i]
+                                               : registry_agent_view(r->registry, i).id);
+        named++;
     }
-    buf_add_cstr(text, n > NAMES_SHOWN ? ", ..." : n == 0 ? "none" : "");
+    buf_add_cstr(text, named == 0 ? "none" : "");
 }
 
 static void report_unknown_agent(const struct plan_reader *r, const struct location *at,
                                  const char *field, struct str agent_id)
 {
     struct buf names;
-    const int shown = (int)utf8_cut(agent_id.ptr, agent_id.len, 80);
+    if (!plan_agent_is_permitted(r, agent_id)) {
+        location_report(at, PROBLEM_MISSING_AGENT, false, field,
+                        "agent \"%.*s%s\" is not one of those that policy.agents permits",
+                        PROBLEM_NAME(agent_id));
+        return;
+    }
     buf_init(&names, 1024);
     put_names(r, &names);
     if (r->granted_only) {
         location_report(at, PROBLEM_MISSING_AGENT, false, field,
-                        "agent \"%.*s\" was not granted to this plan; granted: %s", shown,
-                        agent_id.ptr, buf_cstr(&names));
+                        "agent \"%.*s%s\" was not granted to this plan; granted: %s",
+                        PROBLEM_NAME(agent_id), buf_cstr(&names));
     } else {
-        location_report(at, PROBLEM_MISSING_AGENT, false, field, "Unknown agent: %.*s; known: %s",
-                        shown, agent_id.ptr, buf_cstr(&names));
+        location_report(at, PROBLEM_MISSING_AGENT, false, field, "Unknown agent: %.*s%s; known: %s",
+                        PROBLEM_NAME(agent_id), buf_cstr(&names));
     }
     buf_done(&names);
+}
+
+void plan_agent_check_permitted(struct plan_reader *r, const struct location *at,
+                                struct str agent_id)
+{
+    if (agent_id.len > 0 && !plan_agent_is_permitted(r, agent_id)) {
+        report_unknown_agent(r, at, "agentId", agent_id);
+    }
 }
 
 bool plan_agent_check_granted(struct plan_reader *r, const struct location *at, const char *field,

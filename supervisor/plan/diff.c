@@ -312,7 +312,7 @@ enum bt_code plan_diff(struct doc before, struct doc after, struct arena *arena,
 
 static void put_clean(struct buf *out, struct str text, size_t cap)
 {
-    const size_t n = utf8_cut(text.ptr, text.len, cap);
+    const size_t n = utf8_cut_words(text.ptr, text.len, cap);
     for (size_t i = 0; i < n; i++) {
         const unsigned char c = (unsigned char)text.ptr[i];
         buf_add_byte(out, c < 0x20 || c == 0x7f ? ' ' : c);

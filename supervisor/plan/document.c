@@ -33,58 +33,15 @@ enum {
 };
 
 static const struct field_name plan_names[] = {
-    {"steps", PLAN_STEPS},
-    {"tasks", PLAN_STEPS},
-    {"workflow", PLAN_STEPS},
-    {"phases", PLAN_PHASES},
-    {"plan", PLAN_NESTED},
-    {"goal", PLAN_GOAL},
-    {"query", PLAN_GOAL},
-    {"mission", PLAN_GOAL},
-    {"sessionId", PLAN_SESSION},
-    {"session_id", PLAN_SESSION},
-    {"planner", PLAN_PLANNER},
-    {"policy", PLAN_POLICY},
-    {"inputs", PLAN_INPUTS},
-    {"grants", PLAN_GRANTS},
-    {"revision", PLAN_REVISION},
-    {"reuse", PLAN_REUSE},
-    {"afterStepId", PLAN_AFTER},
-    {"after_step_id", PLAN_AFTER},
-    {"beforeStepId", PLAN_BEFORE},
-    {"before_step_id", PLAN_BEFORE},
-    {"stepId", PLAN_STEP},
-    {"step_id", PLAN_STEP},
-    /* members of other systems' plans (M001) */
-    {"name", FIELD_IGNORED},
-    {"title", FIELD_IGNORED},
-    {"version", FIELD_IGNORED},
-    {"planId", FIELD_IGNORED},
-    {"recipe", FIELD_IGNORED},
-    {"description", PLAN_DESCRIPTION},
-    {"reasoning", PLAN_REASONING},
-    {"estimatedTotalTime", PLAN_TOTAL_TIME},
-    {"estimated_total_time", PLAN_TOTAL_TIME},
-    {"successCriteria", PLAN_CRITERIA},
-    {"success_criteria", PLAN_CRITERIA},
-    {"constraints", PLAN_CONSTRAINTS},
-    {"estimatedTokens", PLAN_TOKENS},
-    {"estimated_tokens", PLAN_TOKENS},
-    {"estimatedSteps", PLAN_N_STEPS},
-    {"estimated_steps", PLAN_N_STEPS},
-    {"planning", PLAN_PLANNING},
-    {"errand", PLAN_JOB},
-    {"dryRun", PLAN_DRY_RUN},
-    {"dry_run", PLAN_DRY_RUN},
+#define FIELDS_DOCUMENT
+#include "supervisor/plan/field_names.def"
 };
 
 enum { PHASE_STEPS, PHASE_DEPS, PHASE_FIELD_COUNT };
 
 static const struct field_name phase_names[] = {
-    {"steps", PHASE_STEPS},       {"tasks", PHASE_STEPS},         {"dependsOn", PHASE_DEPS},
-    {"depends_on", PHASE_DEPS},   {"requires", PHASE_DEPS},       {"after", PHASE_DEPS},
-    {"dependencies", PHASE_DEPS}, {"phase", FIELD_IGNORED},       {"id", FIELD_IGNORED},
-    {"name", FIELD_IGNORED},      {"description", FIELD_IGNORED},
+#define FIELDS_PHASE
+#include "supervisor/plan/field_names.def"
 };
 
 #define TABLE(names, reported, r)                                                                  \
@@ -202,10 +159,21 @@ static void take_text(struct plan_reader *r, const char *field, struct doc v, st
     (void)value_string(&at, field, v, &text);
     text = given.len > 0 ? given : text;
     if (text.len > cap) {
-        location_report(&at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
+        location_report(&at, PROBLEM_LIMIT, false, field, "%zu bytes, at most %zu", text.len, cap);
         return;
     }
     *ret = text;
+}
+
+/* A member that has no effect here: an error, so that nobody relies on it. */
+static void report_idle(struct plan_reader *r, const char *field, const char *why)
+{
+    const struct location at = top(r);
+    const bool warning = r->reported.unknown.lenient;
+    if (!r->canonical) {
+        location_report(&at, warning ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, warning, field,
+                        "%s%s", warning ? "is ignored: " : "has no effect: ", why);
+    }
 }
 
 /* Members of a change, and the revision of a canonical document. */
@@ -226,8 +194,7 @@ static void read_change(struct plan_reader *r, const struct doc *values)
         for (uint8_t i = PLAN_REUSE; i <= PLAN_STEP; i++) {
             static const char *const names[] = {"reuse", "afterStepId", "beforeStepId", "stepId"};
             if (values[i].ptr != NULL) {
-                location_report(&at, PROBLEM_STYLE, true, names[i - PLAN_REUSE],
-                                "is ignored: it belongs to a change of a plan");
+                report_idle(r, names[i - PLAN_REUSE], "it belongs to a change of a plan");
             }
         }
     }
@@ -282,12 +249,10 @@ static void read_pending(struct plan_reader *r, struct doc *ret)
 /* The members of a whole plan. A change keeps the plan's own policy, goal and so on. */
 static void read_about(struct plan_reader *r, const struct doc *values)
 {
-    const struct location at = top(r);
     struct doc pending[PLAN_FIELD_COUNT] = {{NULL, 0}};
     if (r->change != NULL || r->untrusted) {
         if (values[PLAN_POLICY].ptr != NULL) {
-            location_report(&at, PROBLEM_STYLE, true, "policy",
-                            "is ignored: the plan keeps its policy; set the fields in the steps");
+            report_idle(r, "policy", "the plan keeps its policy; set the fields in the steps");
         }
     }
     if (r->change != NULL) {
@@ -308,13 +273,26 @@ static void read_about(struct plan_reader *r, const struct doc *values)
     plan_phases_read(r, base[PLAN_PLANNING], base[PLAN_JOB], base[PLAN_DRY_RUN]);
 }
 
+/* The steps come from one place. */
+static void check_one_source(struct plan_reader *r, const struct doc *values)
+{
+    if (values[PLAN_STEPS].ptr != NULL && values[PLAN_PHASES].ptr != NULL) {
+        report_idle(r, "phases", "the plan has steps, too; give one of them");
+    }
+    if (values[PLAN_NESTED].ptr != NULL &&
+        (values[PLAN_STEPS].ptr != NULL || values[PLAN_PHASES].ptr != NULL)) {
+        report_idle(r, "plan", "the steps are given beside it");
+    }
+}
+
 static enum bt_code read_map(struct plan_reader *r, struct doc doc)
 {
     const struct location at = top(r);
     struct doc values[PLAN_FIELD_COUNT] = {{NULL, 0}};
     const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
-                                      &r->reported_plan, &r->reported.unknown};
+                                      &r->reported_plan, &r->reported.unknown, &plan_policy_names};
     fields_read(&table, doc, &at, values);
+    check_one_source(r, values);
     if (values[PLAN_STEPS].ptr == NULL && values[PLAN_PHASES].ptr == NULL &&
         values[PLAN_NESTED].ptr != NULL) {
         const struct doc inner = values[PLAN_NESTED];

@@ -1,10 +1,14 @@
 #include "supervisor/plan/expand.h"
 
+#include "protocol/artifact/artifact.h"
 #include "supervisor/plan/subst_internal.h"
+
+enum { PATH_BYTES = ARTIFACT_PATH_MAX + 16 };
 
 struct expander {
     expand_resolver resolver;
     void *self;
+    struct buf path; /* of {{results.x.artifact.path}} */
 };
 
 static struct doc present(struct doc d)
@@ -29,10 +33,60 @@ static struct doc pick(struct doc result, struct str path)
     return text.ptr != NULL ? text : (struct doc){empty_text, sizeof empty_text};
 }
 
+/* ---- artifacts ---- */
+
+/* The path of a file: an agent that runs programs needs one instead of a URI. */
+static struct doc path_of(struct expander *x, struct doc uri)
+{
+    char path[ARTIFACT_PATH_MAX + 1];
+
+    if (uri.ptr == NULL || !artifact_uri_path(doc_string(uri), path)) {
+        return (struct doc){NULL, 0};
+    }
+    buf_clear(&x->path);
+    doc_put_cstr(&x->path, path);
+    return buf_check(&x->path, NULL) == BT_OK ? doc_from_buf(&x->path) : (struct doc){NULL, 0};
+}
+
+/* "artifact" is the uri of the first artifact, "artifact.member" a member of it. */
+static struct doc pick_artifact(struct expander *x, struct doc result, struct str path)
+{
+    const struct str word = STR_LIT("artifact");
+    const struct doc first = doc_path(result, STR_LIT("artifacts.0"));
+    struct str member = STR_LIT("uri");
+
+    if (first.ptr == NULL || path.len < word.len || memcmp(path.ptr, word.ptr, word.len) != 0) {
+        return (struct doc){NULL, 0};
+    }
+    if (path.len > word.len) {
+        if (path.ptr[word.len] != '.') {
+            return (struct doc){NULL, 0};
+        }
+        member = (struct str){path.ptr + word.len + 1, path.len - word.len - 1};
+    }
+    return str_is(member, "path") ? path_of(x, doc_get(first, STR_LIT("uri")))
+                                  : doc_get(first, member);
+}
+
+static enum bt_code no_member(const struct template_ref *t, struct str id, struct str path,
+                              struct doc result, struct bt_error *err)
+{
+    const bool artifact = path.len >= 8 && memcmp(path.ptr, "artifact", 8) == 0;
+
+    if (artifact && doc_path(result, STR_LIT("artifacts.0")).ptr == NULL) {
+        return err_set(err, BT_INVALID,
+                       "%.*s: the result of step \"%.*s\" has no artifact; set artifact: true in "
+                       "its parameters, where its skill has it",
+                       STR_ARG(t->text), STR_ARG(id));
+    }
+    return err_set(err, BT_INVALID, "%.*s: the result of step \"%.*s\" has no member \"%.*s\"",
+                   STR_ARG(t->text), STR_ARG(id), STR_ARG(path));
+}
+
 static enum bt_code lookup(const struct template_ref *t, struct doc *ret, void *self,
                            struct bt_error *err)
 {
-    const struct expander *x = self;
+    struct expander *x = self;
     struct bt_error why = {.code = BT_OK};
     struct str id = {NULL, 0};
     struct str path;
@@ -42,11 +96,10 @@ static enum bt_code lookup(const struct template_ref *t, struct doc *ret, void *
         code = x->resolver(id, &result, x->self, &why);
         if (code == BT_OK) {
             *ret = pick(result, path);
-            return ret->ptr != NULL
-                       ? BT_OK
-                       : err_set(err, BT_INVALID,
-                                 "%.*s: the result of step \"%.*s\" has no member \"%.*s\"",
-                                 STR_ARG(t->text), STR_ARG(id), STR_ARG(path));
+            if (ret->ptr == NULL) {
+                *ret = pick_artifact(x, result, path);
+            }
+            return ret->ptr != NULL ? BT_OK : no_member(t, id, path, result, err);
         }
         if (code != BT_NOT_FOUND && code != BT_INVALID) {
             break;
@@ -59,15 +112,25 @@ static enum bt_code lookup(const struct template_ref *t, struct doc *ret, void *
 enum bt_code expand_text(struct str text, expand_resolver resolver, void *self, struct buf *out,
                          struct bt_error *err)
 {
-    struct expander x = {resolver, self};
+    struct expander x = {.resolver = resolver, .self = self};
     const struct subst s = {.word = STR_LIT("results"), .lookup = lookup, .self = &x};
-    return subst_text(&s, text, out, err);
+    enum bt_code code;
+
+    buf_init(&x.path, PATH_BYTES);
+    code = subst_text(&s, text, out, err);
+    buf_done(&x.path);
+    return code;
 }
 
 enum bt_code expand_params(struct doc params, expand_resolver resolver, void *self, struct buf *out,
                            struct bt_error *err)
 {
-    struct expander x = {resolver, self};
+    struct expander x = {.resolver = resolver, .self = self};
     const struct subst s = {.word = STR_LIT("results"), .lookup = lookup, .self = &x};
-    return subst_doc(&s, params, out, err);
+    enum bt_code code;
+
+    buf_init(&x.path, PATH_BYTES);
+    code = subst_doc(&s, params, out, err);
+    buf_done(&x.path);
+    return code;
 }

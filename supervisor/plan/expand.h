@@ -6,6 +6,8 @@
  * there is no data. {{results.x.a.b}} is a path into the data (map keys and array indexes). When
  * the data has no such member, the path is tried from the result itself: {{results.x.text}},
  * {{results.x.data}}, {{results.x.artifacts.0.uri}}.
+ * {{results.x.artifact}} is the uri of the first artifact, {{results.x.artifact.name}} a member of
+ * it, and {{results.x.artifact.path}} the path of its `file:` uri.
  */
 #ifndef PLAN_EXPAND_H
 #define PLAN_EXPAND_H

@@ -8,11 +8,13 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
+#include "supervisor/plan/problem_add.h"
+#include "supervisor/plan/words_internal.h"
 
 void location_report(const struct location *at, enum problem_category c, bool warning,
                      const char *field, const char *fmt, ...)
 {
-    char path[96];
+    char path[256]; /* problem_put cuts it, with a mark */
     char text[640];
     va_list args;
     (void)snprintf(path, sizeof path, "%s%s%s", at->prefix, at->prefix[0] == '\0' ? "" : ".",
@@ -26,28 +28,120 @@ void location_report(const struct location *at, enum problem_category c, bool wa
 
 /* ---- members ---- */
 
-static void unknown_name(const struct field_table *t, struct str key, const struct location *at)
+void field_report_unknown(const struct location *at, struct fields_unknown *unknown,
+                          const char *what, struct str name, struct str best,
+                          const char *about_best)
 {
-    if (++*t->unknown > FIELD_UNKNOWN_MAX) {
+    char field[80];
+    const bool warning =
+        unknown->lenient && !word_is_relied_on(name) && !word_is_relied_on(best) &&
+        !word_is_relied_on(str_from(at->prefix)); /* nor in a gate, a verifier or a budget */
+    if (warning && unknown->found > FIELD_UNKNOWN_MAX) {
         return;
     }
-    struct suggest near = suggest_start(key);
-    for (uint32_t i = 0; i < t->n; i++) {
-        if (i == 0 || t->names[i].field != t->names[i - 1].field) {
-            suggest_offer(&near, str_from(t->names[i].name));
+    (void)snprintf(field, sizeof field, "%.*s%s", PROBLEM_NAME(name));
+    location_report(at, PROBLEM_UNKNOWN_FIELD, warning, field, "unknown %s `%.*s%s`%s%s%.*s%s%s%s",
+                    what, PROBLEM_NAME(name), warning ? " is ignored" : "",
+                    best.len > 0 ? "; did you mean `" : "", STR_ARG(best), best.len > 0 ? "`" : "",
+                    about_best, best.len > 0 ? "?" : "");
+}
+
+bool field_unknown_counts(const struct location *at, struct fields_unknown *unknown)
+{
+    if (unknown->silent) {
+        return false;
+    }
+    unknown->found++;
+    if (unknown->lenient && unknown->found == FIELD_UNKNOWN_LENIENT_MAX + 1) {
+        location_report(at, PROBLEM_LIMIT, false, "", "the plan has more than %d unknown fields",
+                        FIELD_UNKNOWN_LENIENT_MAX);
+    }
+    return unknown->found <=
+           (unknown->lenient ? FIELD_UNKNOWN_LENIENT_MAX : (uint32_t)FIELD_UNKNOWN_MAX);
+}
+
+/* The parts of a proper name that people write alone: "timeout" of timeoutMs, "retries" of
+ * maxRetries. */
+static void offer_parts(struct suggest *near, struct str name)
+{
+    static const char *const ends[] = {"Ms", "Bytes", "Id", "With", "On"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t n = strlen(ends[i]);
+        if (name.len > n + 2 && memcmp(name.ptr + name.len - n, ends[i], n) == 0) {
+            suggest_offer(near, (struct str){name.ptr, name.len - n});
         }
     }
-    char name[80];
-    const size_t shown = utf8_cut(key.ptr, key.len, 64);
-    (void)snprintf(name, sizeof name, "%.*s", (int)shown, key.ptr);
-    if (near.best.ptr != NULL) {
-        location_report(at, PROBLEM_STYLE, true, name,
-                        "is not a field that is known here and is ignored; did you mean \"%.*s\"?",
-                        STR_ARG(near.best));
-    } else {
-        location_report(at, PROBLEM_STYLE, true, name,
-                        "is not a field that is known here and is ignored");
+    if (name.len > 5 && memcmp(name.ptr, "max", 3) == 0) {
+        suggest_offer(near, (struct str){name.ptr + 3, name.len - 3});
     }
+}
+
+/* The proper name that is meant; empty when none is near enough. Proper names win over their parts,
+ * and those over other names. */
+static struct str guess(const struct field_table *t, struct str key)
+{
+    struct suggest near = suggest_start(key);
+    struct str found = {"", 0};
+    for (int pass = 0; pass < 3; pass++) {
+        for (uint32_t i = 0; i < t->n; i++) {
+            const struct field_name *n = &t->names[i];
+            const uint32_t before = near.distance;
+            if (n->field == FIELD_IGNORED || (n->how == FIELD_PROPER) == (pass == 2)) {
+                continue;
+            }
+            if (pass == 1) {
+                offer_parts(&near, str_from(n->name));
+            } else {
+                suggest_offer(&near, str_from(n->name));
+            }
+            if (near.distance < before) {
+                found = str_from(field_canonical(t, n->field));
+            }
+        }
+    }
+    return found;
+}
+
+/* "policy.maxRetries" for a name that stands one level too high; else empty. */
+static struct str belongs_below(const struct field_table *t, struct str key, char *mem, size_t cap)
+{
+    for (uint32_t i = 0; t->below != NULL && i < t->below->n; i++) {
+        if (str_is(key, t->below->at[i].name)) {
+            (void)snprintf(mem, cap, "%s.%s", t->below->in, t->below->at[i].name);
+            return str_from(mem);
+        }
+    }
+    return (struct str){"", 0};
+}
+
+/* The field of this table that other systems call so, perhaps with a value; empty when none is. */
+static struct str synonym(const struct field_table *t, struct str key)
+{
+    const char *meant = word_synonym(key);
+    const size_t len = meant == NULL ? 0 : strcspn(meant, ":");
+    for (uint32_t i = 0; i < t->n && meant != NULL; i++) {
+        if (str_eq(str_from(t->names[i].name), (struct str){meant, len})) {
+            return str_from(meant);
+        }
+    }
+    return (struct str){"", 0};
+}
+
+static void unknown_name(const struct field_table *t, struct str key, const struct location *at)
+{
+    const char *why = word_refusal(key);
+    char name[80];
+    if (!field_unknown_counts(at, t->unknown)) {
+        return;
+    }
+    if (why == NULL) {
+        struct str best = belongs_below(t, key, name, sizeof name);
+        best = best.len > 0 ? best : synonym(t, key);
+        field_report_unknown(at, t->unknown, "field", key, best.len > 0 ? best : guess(t, key), "");
+        return;
+    }
+    (void)snprintf(name, sizeof name, "%.*s", (int)utf8_cut(key.ptr, key.len, 64), key.ptr);
+    location_report(at, PROBLEM_UNSUPPORTED, false, name, "`%s` is not supported: %s", name, why);
 }
 
 static uint32_t entry_of(const struct field_table *t, struct str key)
@@ -74,10 +168,31 @@ static void report_alias(const struct field_table *t, uint32_t entry, const stru
 {
     const char *canonical = field_canonical(t, t->names[entry].field);
     uint64_t *reported = &t->reported->entries[entry / 64];
-    if (canonical != t->names[entry].name && (*reported >> entry % 64 & 1) == 0) {
+    if (t->names[entry].how == FIELD_ALIAS && (*reported >> entry % 64 & 1) == 0) {
         *reported |= UINT64_C(1) << entry % 64;
         location_report(at, PROBLEM_STYLE, true, t->names[entry].name, "is read as \"%s\"",
                         canonical);
+    }
+}
+
+static bool same(struct doc a, struct doc b)
+{
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* One field under two names. Where people rely on it, two values are no choice of the reader. */
+static void report_twice(const struct field_table *t, uint32_t kept, uint32_t lost, bool same,
+                         const struct location *at)
+{
+    const char *proper = field_canonical(t, t->names[kept].field);
+    if (!same && !t->unknown->silent && word_is_relied_on(str_from(proper))) {
+        location_report(at, PROBLEM_INVALID_FIELD, false, t->names[lost].name,
+                        "is the same field as \"%s\" and has another value; give one of them",
+                        t->names[kept].name);
+    } else {
+        location_report(at, PROBLEM_STYLE, true, t->names[lost].name,
+                        "is ignored: \"%s\" is the same field and is given, too",
+                        t->names[kept].name);
     }
 }
 
@@ -113,10 +228,8 @@ void fields_read(const struct field_table *t, struct doc map, const struct locat
         }
         if (rank[field] != 0xff) {
             const uint32_t kept = entry < rank[field] ? entry : rank[field];
-            const uint32_t lost = entry < rank[field] ? rank[field] : entry;
-            location_report(at, PROBLEM_STYLE, true, t->names[lost].name,
-                            "is ignored: \"%s\" is the same field and is given, too",
-                            t->names[kept].name);
+            report_twice(t, kept, kept == entry ? rank[field] : entry, same(value, values[field]),
+                         at);
         }
         if (entry < rank[field]) {
             rank[field] = (uint8_t)entry;

@@ -1,5 +1,61 @@
 /* The agents that a plan may use, and their indexes in the registry. */
+#include "supervisor/plan/permit.h"
 #include "supervisor/plan/reader_internal.h"
+
+/* ---- policy.agents ---- */
+
+/* Each "*" first stands for nothing; after a mismatch the last one takes one more character. */
+static bool fits(struct str glob, struct str text)
+{
+    size_t g = 0;
+    size_t t = 0;
+    size_t star = SIZE_MAX;
+    size_t from = 0;
+    while (t < text.len) {
+        if (g < glob.len && glob.ptr[g] == '*') {
+            star = g++;
+            from = t;
+        } else if (g < glob.len && (glob.ptr[g] == '?' || glob.ptr[g] == text.ptr[t])) {
+            g++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            g = star + 1;
+            t = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (g < glob.len && glob.ptr[g] == '*') {
+        g++;
+    }
+    return g == glob.len;
+}
+
+bool plan_permits(struct doc globs, struct str agent_id)
+{
+    struct doc_cursor c = doc_cursor(globs);
+    struct doc_head head;
+    if (globs.ptr == NULL || !doc_next(&c, &head)) {
+        return true;
+    }
+    if (head.kind != DOC_ARRAY) {
+        return fits(doc_string(globs), agent_id);
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        if (fits(doc_string(doc_skip(&c)), agent_id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct doc plan_permitted_of(struct doc document)
+{
+    const struct doc policy = doc_get(document, STR_LIT("policy"));
+    return doc_get(policy.ptr != NULL ? policy : document, STR_LIT("agents"));
+}
+
+/* ---- grants ---- */
 
 uint32_t plan_grant_find(const struct plan *plan, struct str agent_id)
 {
@@ -55,20 +111,24 @@ static bool is_star(struct doc list)
     return str_is(doc_string(doc_head(list).kind == DOC_ARRAY ? doc_at(list, 0) : list), "*");
 }
 
-/* handoffTo ["*"]: all agents that are registered now. */
+/* handoffTo ["*"]: all agents that are there now, or expected. */
 static enum bt_code add_all_agents(struct plan_reader *r)
 {
     const struct location at = {.problems = r->problems, .prefix = "policy"};
     const uint32_t n = r->registry == NULL ? 0 : registry_agents(r->registry);
     for (uint32_t i = 0; i < n; i++) {
-        const struct str id = registry_agent_view(r->registry, i).id;
+        const struct agent_view view = registry_agent_view(r->registry, i);
+        if (!view.expected || !plan_agent_is_permitted(r, view.id) ||
+            plan_grant_find(r->plan, view.id) != UINT32_MAX) {
+            continue;
+        }
         if (r->plan->agents.n == LIMIT_PLAN_AGENTS) {
             location_report(&at, PROBLEM_STYLE, true, "handoffTo",
                             "\"*\" stands for the first %u agents only: a plan may use no more",
                             (unsigned)LIMIT_PLAN_AGENTS);
             break;
         }
-        const struct str kept = arena_str(r->arena, id);
+        const struct str kept = arena_str(r->arena, view.id);
         if (kept.ptr == NULL) {
             return reader_nomem(r);
         }
@@ -117,16 +177,17 @@ static enum bt_code find_replanner(struct plan_reader *r)
     return BT_OK;
 }
 
+/* Nobody unless the plan asks for it (M042): the search agent gets a step's parameters. By a skill
+ * it is one of the agents that the plan names anyway. */
 static enum bt_code find_searcher(struct plan_reader *r)
 {
-    static const struct agent_ref finder = {.skill = {"search", 6}};
     const struct location at = {.problems = r->problems, .prefix = "policy"};
     const struct agent_ref *ref = &r->policy->searcher;
-    if (!ref->given && !r->canonical && r->policy->max_fallbacks > 0 && r->plan->job == JOB_NONE &&
-        plan_agent_with_skill(r, finder.skill) != REGISTRY_NONE) {
-        ref = &finder;
-    }
-    return plan_agent_resolve(r, &at, "searchAgent", ref, &r->plan->search_with);
+    const bool granted_only = r->granted_only;
+    r->granted_only = granted_only || ref->agent_id.len == 0;
+    const enum bt_code code = plan_agent_resolve(r, &at, "searchAgent", ref, &r->plan->search_with);
+    r->granted_only = granted_only;
+    return code;
 }
 
 /* ---- entry points ---- */
@@ -165,12 +226,14 @@ static enum bt_code add_alternatives(struct plan_reader *r)
 /* The agents of a whole plan. A change already has them. */
 static enum bt_code add_named(struct plan_reader *r)
 {
-    enum bt_code code = find_searcher(r);
-    (void)add(r, r->plan->search_with);
-    if (code == BT_OK && is_star(r->policy->handoff_to)) {
-        return add_all_agents(r);
+    enum bt_code code = BT_OK;
+    if (is_star(r->policy->handoff_to)) {
+        code = add_all_agents(r);
+    } else {
+        add_listed(r, "policy", "handoffTo", r->policy->handoff_to);
     }
-    add_listed(r, "policy", "handoffTo", r->policy->handoff_to);
+    code = code == BT_OK ? find_searcher(r) : code;
+    (void)add(r, r->plan->search_with);
     return code;
 }
 

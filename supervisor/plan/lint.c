@@ -39,7 +39,7 @@ static uint32_t fallbacks_of(const struct plan *p, const struct plan_step *s)
 /* The last fallback of a run has the longest wait: 2^n seconds, at most 30. */
 static uint64_t longest_wait(const struct plan *p)
 {
-    return p->max_fallbacks > 5 ? 30000 : UINT64_C(1000) << (p->max_fallbacks - 1);
+    return p->max_fallbacks >= 5 ? 30000 : UINT64_C(1000) << p->max_fallbacks;
 }
 
 uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret_attempts)

@@ -2,6 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "protocol/base/utf8.h"
+#include "protocol/wire/msg.h"
+#include "registry/card.h"
 #include "registry/registry.h"
 #include "supervisor/plan/lint.h"
 #include "supervisor/plan/problem_add.h"
@@ -96,7 +99,22 @@ static const char *outside_word(struct str text)
     return NULL;
 }
 
-static void optimism_bias(const struct style *s, uint32_t entry)
+/* Whether the input schema of the skill says that it reaches nothing outside of this machine. */
+static bool is_local(const struct registry *registry, const struct plan_step *step)
+{
+    const uint32_t agent = registry == NULL || step->agent_id.len == 0
+                               ? REGISTRY_NONE
+                               : registry_agent(registry, step->agent_id);
+    const struct msg_card *card =
+        agent == REGISTRY_NONE ? NULL : registry_agent_view(registry, agent).card;
+    const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, step->skill);
+    const struct doc local =
+        skill == UINT32_MAX ? (struct doc){NULL, 0}
+                            : doc_get(card->skills[skill].input_schema, STR_LIT("x-baton-local"));
+    return local.ptr != NULL && doc_head(local).b;
+}
+
+static void optimism_bias(const struct style *s, const struct registry *registry, uint32_t entry)
 {
     const struct plan_step *step = &s->plan->steps[entry];
     char text[200];
@@ -106,7 +124,7 @@ static void optimism_bias(const struct style *s, uint32_t entry)
     }
     const char *word = outside_word(step->task);
     word = word == NULL ? outside_word(step->skill) : word;
-    if (word != NULL) {
+    if (word != NULL && !is_local(registry, step)) {
         (void)snprintf(text, sizeof text,
                        "\"%s\" may fail, and the plan would fail with it; give fallbackAgents, or "
                        "onFailure skip, continue, replan or ask",
@@ -127,6 +145,27 @@ static void absent_agent(const struct style *s, const struct registry *registry,
                        STR_ARG(step->agent_id));
         warn(s, PROBLEM_MISSING_AGENT, entry, "agentId", text);
     }
+}
+
+/* The skill's card allows it more time than the step does. */
+static void short_timeout(const struct style *s, const struct registry *registry, uint32_t entry)
+{
+    const struct plan_step *step = &s->plan->steps[entry];
+    const uint32_t agent =
+        step->agent_id.len == 0 ? REGISTRY_NONE : registry_agent(registry, step->agent_id);
+    const struct msg_card *card =
+        agent == REGISTRY_NONE ? NULL : registry_agent_view(registry, agent).card;
+    const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, step->skill);
+    char text[300];
+    if (skill == UINT32_MAX || step->policy.timeout_ms == 0 ||
+        card->skills[skill].max_ms <= step->policy.timeout_ms) {
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "an attempt ends after %" PRIu64 " ms, but skill \"%.*s\" may take %" PRIu64
+                   " ms; set timeoutMs of the step, or stepTimeoutMs of the policy",
+                   step->policy.timeout_ms, STR_ARG(step->skill), card->skills[skill].max_ms);
+    warn(s, PROBLEM_LIMIT, entry, "timeoutMs", text);
 }
 
 /* ---- shape ---- */
@@ -231,6 +270,47 @@ static void over_bounds(const struct style *s)
     }
 }
 
+/* The parameters of a step, with the results in them, go to an agent that the step did not name. */
+static void search_sends(const struct style *s)
+{
+    enum { STEPS_SHOWN = 8 };
+    const struct plan *p = s->plan;
+    struct buf text;
+    uint32_t shown = 0;
+    uint32_t all = 0;
+    if (p->search_with.len == 0 || p->max_fallbacks == 0) {
+        return;
+    }
+    buf_init(&text, 1024);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct plan_step *step = &p->steps[i];
+        if (!is_live(s, i) || step->type == STEP_TYPE_REVIEW ||
+            step->policy.effects == EFFECTS_UNSAFE) {
+            continue;
+        }
+        if (shown < STEPS_SHOWN) {
+            struct doc_cursor c = doc_cursor(step->parameters);
+            struct doc_head map = {.kind = DOC_NIL};
+            const bool has = step->parameters.ptr != NULL && doc_next(&c, &map) && map.n > 0;
+            buf_printf(&text, "%s%.*s (", shown++ > 0 ? ", " : "", STR_ARG(step->step_id));
+            for (uint32_t k = 0; has && k < map.n && k < STEPS_SHOWN; k++) {
+                const struct str name = doc_string(doc_skip(&c));
+                (void)doc_skip(&c);
+                buf_printf(&text, "%s%.*s%s", k > 0 ? ", " : "", PROBLEM_NAME(name));
+            }
+            buf_add_cstr(&text, !has ? "its task)" : map.n > STEPS_SHOWN ? ", ...)" : ")");
+        }
+        all++;
+    }
+    if (all > 0) {
+        problem_add(s->problems, PROBLEM_STYLE, true, NULL, 0, "policy.searchAgent",
+                    "a step that fails with RESOURCE_NOT_FOUND sends its parameters, with the "
+                    "results in them, to agent \"%.*s\": %s%s",
+                    STR_ARG(p->search_with), buf_cstr(&text), all > shown ? ", ..." : "");
+    }
+    buf_done(&text);
+}
+
 enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *lint,
                              const struct registry *registry, struct arena *arena,
                              struct problems *problems, struct bt_error *err)
@@ -249,9 +329,10 @@ enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *li
             continue;
         }
         missing_gate(&s, i);
-        optimism_bias(&s, i);
+        optimism_bias(&s, registry, i);
         if (registry != NULL) {
             absent_agent(&s, registry, i);
+            short_timeout(&s, registry, i);
         }
     }
     memset(s.mark, 0, plan->n_steps * sizeof s.mark[0]);
@@ -260,5 +341,6 @@ enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *li
         parallel_explosion(&s);
     }
     over_bounds(&s);
+    search_sends(&s);
     return BT_OK;
 }

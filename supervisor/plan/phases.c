@@ -34,9 +34,8 @@ bool synthesis_choice_named(struct str name, struct synthesis_choice *io)
 
 enum { SYN_STRATEGY, SYN_AGENT, SYN_SKILL, SYN_TIMEOUT, SYN_RETRIES, SYN_COUNT };
 static const struct field_name synthesis_names[] = {
-    {"strategy", SYN_STRATEGY},  {"agentId", SYN_AGENT},      {"agent_id", SYN_AGENT},
-    {"agent", SYN_AGENT},        {"skill", SYN_SKILL},        {"timeoutMs", SYN_TIMEOUT},
-    {"timeout_ms", SYN_TIMEOUT}, {"maxRetries", SYN_RETRIES}, {"max_retries", SYN_RETRIES},
+#define FIELDS_SYNTHESIS
+#include "supervisor/plan/field_names.def"
 };
 
 static void read_strategy(const struct location *at, const char *field, struct doc v,
@@ -258,7 +257,9 @@ static enum bt_code find_planner(struct plan_reader *r)
         location_report(&at, PROBLEM_INVALID_FIELD, false, "planner", "more than %d repairs",
                         REPAIRS_MAX);
     }
+    r->asks_planner = true;
     const enum bt_code code = ask(r, &at, "planner", &ref, &p->agent_id);
+    r->asks_planner = false;
     return code == BT_OK ? keep_skill(r, r->planner->skill, &p->skill) : code;
 }
 

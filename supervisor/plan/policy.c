@@ -20,6 +20,7 @@ struct plan_defaults plan_defaults_builtin(void)
         .context_result = CONTEXT_RESULT_BYTES,
         .max_fallbacks = 5,
         .max_handoffs = 5,
+        .max_pause_ms = PLAN_MAX_PAUSE_MS,
         .replan = {.max_step = 3, .max_total = 5, .cooldown_ms = 1000, .timeout_ms = 30000},
         .planner_timeout_ms = 30000,
         .on_invalid = ON_INVALID_FAIL,
@@ -36,6 +37,7 @@ void plan_policy_init(struct plan_policy *p, const struct plan_defaults *default
                               .context_result = defaults->context_result,
                               .max_fallbacks = defaults->max_fallbacks,
                               .max_handoffs = defaults->max_handoffs,
+                              .max_pause_ms = defaults->max_pause_ms,
                               .replan = defaults->replan,
                               .planner_timeout_ms = defaults->planner_timeout_ms,
                               .on_invalid = defaults->on_invalid,
@@ -55,12 +57,16 @@ enum {
     POL_CONTEXT_RESULT,
     POL_FALLBACKS_MAX,
     POL_HANDOFFS_MAX,
+    POL_PAUSE_MAX,
     POL_HANDBACK,
     POL_HANDOFF_TO,
+    POL_AGENTS,
     POL_SIGNOFF,
     POL_BUDGET,
     POL_REPLAN,
     POL_REPLANS_MAX,
+    POL_REPLANS_STEP,
+    POL_REPLAN_COOLDOWN,
     POL_SEARCH,
     POL_PLANNER_TIMEOUT,
     POL_ON_INVALID,
@@ -69,43 +75,13 @@ enum {
 };
 
 static const struct field_name policy_names[] = {
-#define FIELD(name, field) {name, field},
-#include "supervisor/plan/common_fields.def"
-#undef FIELD
-    {"continueOnFailure", POL_CONTINUE},
-    {"continue_on_failure", POL_CONTINUE},
-    {"stepTimeoutMs", POL_STEP_TIMEOUT},
-    {"step_timeout_ms", POL_STEP_TIMEOUT},
-    {"planTimeoutMs", POL_PLAN_TIMEOUT},
-    {"plan_timeout_ms", POL_PLAN_TIMEOUT},
-    {"timeoutMs", POL_PLAN_TIMEOUT}, /* of the whole run, in S000 */
-    {"maxConcurrency", POL_CONCURRENCY},
-    {"max_concurrency", POL_CONCURRENCY},
-    {"contextBudgetBytes", POL_CONTEXT_BUDGET},
-    {"context_budget_bytes", POL_CONTEXT_BUDGET},
-    {"contextResultBytes", POL_CONTEXT_RESULT},
-    {"context_result_bytes", POL_CONTEXT_RESULT},
-    {"maxFallbacks", POL_FALLBACKS_MAX},
-    {"max_fallbacks", POL_FALLBACKS_MAX},
-    {"maxHandoffs", POL_HANDOFFS_MAX},
-    {"max_handoffs", POL_HANDOFFS_MAX},
-    {"handback", POL_HANDBACK},
-    {"handoffTo", POL_HANDOFF_TO},
-    {"handoff_to", POL_HANDOFF_TO},
-    {"signoff", POL_SIGNOFF},
-    {"sign_off", POL_SIGNOFF},
-    {"budget", POL_BUDGET},
-    {"replan", POL_REPLAN},
-    {"maxReplans", POL_REPLANS_MAX}, /* S000 */
-    {"max_replans", POL_REPLANS_MAX},
-    {"searchAgent", POL_SEARCH},
-    {"search_agent", POL_SEARCH},
-    {"plannerTimeoutMs", POL_PLANNER_TIMEOUT},
-    {"planner_timeout_ms", POL_PLANNER_TIMEOUT},
-    {"onInvalidPlan", POL_ON_INVALID},
-    {"on_invalid_plan", POL_ON_INVALID},
-    {"synthesis", POL_SYNTHESIS},
+#define FIELDS_COMMON
+#define FIELDS_POLICY
+#include "supervisor/plan/field_names.def"
 };
+
+const struct field_names plan_policy_names = {
+    policy_names, sizeof policy_names / sizeof policy_names[0], "policy"};
 
 /* M024: false = abort, true = continue. */
 static void continue_on_failure(const struct location *at, const struct doc *values,
@@ -147,27 +123,9 @@ enum {
     REP_COUNT
 };
 static const struct field_name replan_names[] = {
-    {"agentId", REP_AGENT},
-    {"agent_id", REP_AGENT},
-    {"agent", REP_AGENT},
-    {"skill", REP_SKILL},
-    {"maxPerStep", REP_STEP},
-    {"max_per_step", REP_STEP},
-    {"max_replan_attempts", REP_STEP},
-    {"maxTotal", REP_TOTAL},
-    {"max_total", REP_TOTAL},
-    {"maxReplans", REP_TOTAL},
-    {"max_replans", REP_TOTAL},
-    {"max_total_replans", REP_TOTAL},
-    {"cooldownMs", REP_COOLDOWN},
-    {"cooldown_ms", REP_COOLDOWN},
-    {"replan_cooldown_ms", REP_COOLDOWN},
-    {"timeoutMs", REP_TIMEOUT},
-    {"timeout_ms", REP_TIMEOUT},
-    {"budget", REP_BUDGET},
+#define FIELDS_REPLAN
+#include "supervisor/plan/field_names.def"
 };
-
-enum { REPLANS_STEP_MAX = 100, REPLANS_TOTAL_MAX = LIMIT_REVISIONS - 1 };
 
 static void read_replan(const struct location *at, struct doc v, struct policy_reported *reported,
                         struct plan_policy *io)
@@ -210,11 +168,44 @@ static void read_limits(const struct location *at, const struct doc *values,
              &io->context_result);
     read_u32(at, "maxFallbacks", values[POL_FALLBACKS_MAX], 0, 1000, &io->max_fallbacks);
     read_u32(at, "maxHandoffs", values[POL_HANDOFFS_MAX], 0, LIMIT_PLAN_AGENTS, &io->max_handoffs);
+    (void)value_u64(at, "maxPauseMs", values[POL_PAUSE_MAX], 1, POLICY_MS_MAX, &io->max_pause_ms);
     policy_amounts(at, "budget", values[POL_BUDGET], reported, &io->budget_tokens,
                    &io->budget_micros);
     read_replan(at, values[POL_REPLAN], reported, io);
     read_u32(at, "maxReplans", values[POL_REPLANS_MAX], 0, REPLANS_TOTAL_MAX,
              &io->replan.max_total);
+    read_u32(at, "maxReplansPerStep", values[POL_REPLANS_STEP], 0, REPLANS_STEP_MAX,
+             &io->replan.max_step);
+    policy_timeout(at, "replanCooldownMs", values[POL_REPLAN_COOLDOWN], &io->replan.cooldown_ms);
+}
+
+/* One glob or a list of them; a wrong one would permit what nobody meant. */
+static void read_permitted(const struct location *at, struct doc v, struct doc *io)
+{
+    struct doc_cursor c = doc_cursor(v);
+    struct doc_head head;
+    bool ok = true;
+    if (v.ptr == NULL || !doc_next(&c, &head)) {
+        return;
+    }
+    const bool one = head.kind != DOC_ARRAY;
+    const uint32_t n = one ? 1 : head.n;
+    for (uint32_t i = 0; i < n && ok; i++) {
+        struct str glob;
+        ok = value_string(at, "agents", one ? v : doc_skip(&c), &glob);
+        if (ok && (glob.len == 0 || glob.len > LIMIT_ID_BYTES)) {
+            location_report(at, PROBLEM_INVALID_FIELD, false, "agents",
+                            "expected agent ids of 1 to 64 bytes, or globs like \"file*\"");
+            ok = false;
+        }
+    }
+    if (n == 0 || n > LIMIT_PLAN_AGENTS) {
+        location_report(at, PROBLEM_INVALID_FIELD, false, "agents",
+                        n == 0 ? "permits no agent; leave it out, or name at least one"
+                               : "has more entries than a plan may use agents");
+        ok = false;
+    }
+    *io = ok ? v : *io;
 }
 
 void plan_policy_read(struct doc policy, struct problems *problems,
@@ -236,6 +227,7 @@ void plan_policy_read(struct doc policy, struct problems *problems,
     policy_scope(&at, values[COM_SCOPE], &io->step.scope, &io->scope_given);
     read_limits(&at, values, reported, io);
     (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
+    read_permitted(&at, values[POL_AGENTS], &io->permitted);
     (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
     policy_agent_ref(&at, "gate", values[COM_GATE], "gate", reported, &io->gate,
                      &io->step.gate_closed);

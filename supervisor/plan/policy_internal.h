@@ -8,6 +8,10 @@
 
 /* The longest timeout or delay: 2^31 - 1 ms, 24.8 days. A longer one is a mistake. */
 #define POLICY_MS_MAX 2147483647u
+/* Of a budget or an estimate: sums over all steps and attempts of a plan fit into 64 bits. */
+#define AMOUNT_MAX (UINT64_C(1) << 40)
+
+enum { REPLANS_STEP_MAX = 100, REPLANS_TOTAL_MAX = LIMIT_REVISIONS - 1 };
 
 /* The fields of both plan and step (common_fields.def): the first fields of either table. */
 enum common_field {
@@ -42,7 +46,7 @@ struct agent_ref {
 /* Names that were already reported, for the tables of one plan. */
 struct policy_reported {
     struct fields_reported policy, backoff, ref, replan, amounts, synthesis;
-    uint32_t unknown;
+    struct fields_unknown unknown;
 };
 
 /*
@@ -59,6 +63,7 @@ struct plan_policy {
     uint32_t context_result;
     uint32_t max_fallbacks;
     uint32_t max_handoffs;
+    msec max_pause_ms;
     bool handback;
     bool signoff;
     uint64_t budget_tokens, budget_micros;
@@ -70,6 +75,7 @@ struct plan_policy {
     struct plan_about about;
     struct plan_job job;
     struct agent_ref gate, verifier, replanner, searcher;
+    struct doc permitted;             /* globs of agents; absent = all */
     struct doc fallbacks, handoff_to; /* lists of ids as given; often absent */
     /* Ids, resolved by agent_refs.c: */
     struct str gate_with, verify_with;
@@ -77,6 +83,8 @@ struct plan_policy {
     uint32_t n_fallback_ids;
 };
 
+/* The names of the fields of a policy. */
+extern const struct field_names plan_policy_names;
 void plan_policy_init(struct plan_policy *p, const struct plan_defaults *defaults);
 /* Reads a `policy` map over *io, field by field. */
 void plan_policy_read(struct doc policy, struct problems *problems,

@@ -56,16 +56,13 @@ static void critical(const struct location *at, const struct doc *values, enum o
 
 enum { AMOUNT_TOKENS, AMOUNT_MICROS, AMOUNT_COUNT };
 static const struct field_name amount_names[] = {
-    {"tokens", AMOUNT_TOKENS},
-    {"costMicros", AMOUNT_MICROS},
-    {"cost_micros", AMOUNT_MICROS},
+#define FIELDS_AMOUNTS
+#include "supervisor/plan/field_names.def"
 };
 
 void policy_amounts(const struct location *at, const char *field, struct doc v,
                     struct policy_reported *reported, uint64_t *io_tokens, uint64_t *io_micros)
 {
-    /* So that sums over all steps and attempts of a plan fit into 64 bits. */
-    const uint64_t most = UINT64_C(1) << 40;
     char prefix[96];
     struct doc values[AMOUNT_COUNT] = {{NULL, 0}};
     const struct field_table table = {amount_names, sizeof amount_names / sizeof amount_names[0],
@@ -75,22 +72,16 @@ void policy_amounts(const struct location *at, const char *field, struct doc v,
     }
     const struct location in = location_below(at, field, prefix);
     fields_read(&table, v, &in, values);
-    (void)value_u64(&in, "tokens", values[AMOUNT_TOKENS], 0, most, io_tokens);
-    (void)value_u64(&in, "costMicros", values[AMOUNT_MICROS], 0, most, io_micros);
+    (void)value_u64(&in, "tokens", values[AMOUNT_TOKENS], 0, AMOUNT_MAX, io_tokens);
+    (void)value_u64(&in, "costMicros", values[AMOUNT_MICROS], 0, AMOUNT_MAX, io_micros);
 }
 
 /* ---- backoff ---- */
 
 enum { BACK_KIND, BACK_INITIAL, BACK_MULTIPLIER, BACK_MAX, BACK_JITTER, BACK_COUNT };
 static const struct field_name backoff_names[] = {
-    {"kind", BACK_KIND},
-    {"type", BACK_KIND},
-    {"initialMs", BACK_INITIAL},
-    {"initial_ms", BACK_INITIAL},
-    {"multiplier", BACK_MULTIPLIER},
-    {"maxMs", BACK_MAX},
-    {"max_ms", BACK_MAX},
-    {"jitter", BACK_JITTER},
+#define FIELDS_BACKOFF
+#include "supervisor/plan/field_names.def"
 };
 
 static void backoff(const struct location *at, struct doc v, struct policy_reported *reported,
@@ -167,35 +158,35 @@ static bool classes(const struct location *at, const char *field, struct doc v, 
     return all;
 }
 
-/* retryOn permits only its classes; noRetry forbids classes, also those of retryOn. */
-static void no_retry(const struct location *at, const struct doc *values, uint32_t *io)
+/* retryOn has its classes retried, and no others; noRetry forbids classes, also those of retryOn.
+ */
+static void retried_classes(const struct location *at, const struct doc *values,
+                            struct step_policy *io)
 {
     uint32_t set;
     uint32_t never = 0;
+    uint32_t always = 0;
     bool reported = false;
     if (classes(at, "retryOn", values[COM_RETRY_ON], &set)) {
         never = ((1u << CLASS_COUNT) - 1) & ~set & ~(1u << CLASS_NONE);
+        always = set;
         reported = true;
     }
     if (classes(at, "noRetry", values[COM_NO_RETRY], &set)) {
         never |= set;
+        always &= ~set;
         reported = true;
     }
-    *io = reported ? never : *io;
+    io->no_retry = reported ? never : io->no_retry;
+    io->retry_on = reported ? always : io->retry_on;
 }
 
 /* ---- agents ---- */
 
 enum { REF_AGENT, REF_SKILL, REF_FAIL_OPEN, REF_FAIL_CLOSED, REF_COUNT };
 static const struct field_name agent_ref_names[] = {
-    {"agentId", REF_AGENT},
-    {"agent_id", REF_AGENT},
-    {"agent", REF_AGENT},
-    {"skill", REF_SKILL},
-    {"failOpen", REF_FAIL_OPEN},
-    {"fail_open", REF_FAIL_OPEN},
-    {"failClosed", REF_FAIL_CLOSED},
-    {"fail_closed", REF_FAIL_CLOSED},
+#define FIELDS_AGENT
+#include "supervisor/plan/field_names.def"
 };
 
 static void agent_ref_map(const struct location *at, const char *field, struct doc v,
@@ -265,7 +256,7 @@ void policy_common(const struct location *at, const struct doc *values,
         io->max_retries = (uint32_t)n;
     }
     backoff(at, values[COM_BACKOFF], reported, &io->backoff);
-    no_retry(at, values, &io->no_retry);
+    retried_classes(at, values, io);
     policy_timeout(at, "idleTimeoutMs", values[COM_IDLE], &io->idle_ms);
     policy_timeout(at, "queueTimeoutMs", values[COM_QUEUE], &io->queue_timeout_ms);
     policy_timeout(at, "stepLimitMs", values[COM_STEP_LIMIT], &io->limit_ms);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "supervisor/plan/problem_add.h"
 #include "supervisor/plan/reader_internal.h"
 
 /* ---- chain or graph ---- */
@@ -54,6 +55,7 @@ static void finish_order(struct plan_reader *r)
     p->context_result = policy->context_result;
     p->max_fallbacks = policy->max_fallbacks;
     p->max_handoffs = policy->max_handoffs;
+    p->max_pause_ms = policy->max_pause_ms;
     p->handback = policy->handback;
     p->signoff = policy->signoff;
     p->signoff_timeout_ms = policy->step.approval_timeout_ms;
@@ -135,11 +137,12 @@ enum bt_code plan_reader_reject(const struct plan_reader *r)
             continue;
         }
         char more[48] = "";
+        char text[400];
         if (p->errors > 1) {
             (void)snprintf(more, sizeof more, " (and %u more)", p->errors - 1);
         }
-        return err_set(r->err, BT_INVALID, "%s%s%s: %.300s%s", at->step_id,
-                       at->step_id[0] == 0 ? "" : ": ", at->field, at->message, more);
+        problem_text(at, text, sizeof text);
+        return err_set(r->err, BT_INVALID, "%s%s", text, more);
     }
     return err_set(r->err, BT_INVALID, "the plan has %u problems", p->errors);
 }
@@ -198,6 +201,8 @@ static enum bt_code read_all(struct plan_reader *r)
 
 void plan_reader_init(struct plan_reader *r)
 {
+    r->reported.unknown.silent = r->canonical;
+    r->reported.unknown.lenient = r->request->lenient || r->untrusted;
     buf_init(&r->dep_names, LIMIT_EDGES * sizeof(struct str));
     buf_init(&r->texts, LIMIT_NODES * sizeof(struct plan_text));
     buf_init(&r->fallbacks, (size_t)LIMIT_STEPS * LIMIT_PLAN_AGENTS * sizeof(struct str));

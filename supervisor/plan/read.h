@@ -60,6 +60,7 @@ struct plan_defaults {
     uint32_t context_budget;
     uint32_t context_result;
     uint32_t max_fallbacks, max_handoffs;
+    msec max_pause_ms;
     struct replan_policy replan; /* only its numbers */
     msec planner_timeout_ms;
     enum on_invalid on_invalid;
@@ -89,6 +90,7 @@ struct plan_request {
      * policy, constraints and grants apply. Often absent. */
     struct doc pending;
     bool trusted; /* a person made the answer: its policy applies, too */
+    bool lenient; /* unknown fields are warnings, as in the answer of an agent */
     /* Per step of the document, n_settled of them: 1 = its result is known and it will not run, so
      * its agent, parameters and templates are not checked. NULL = every step may run. */
     const uint8_t *settled;

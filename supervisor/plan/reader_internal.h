@@ -21,6 +21,7 @@ struct plan_reader {
     bool canonical;
     bool granted_only;          /* agents must be in plan->agents: a replan */
     bool untrusted;             /* an agent made it: the requirements of the plan's policy stay */
+    bool asks_planner;          /* while it looks for the planner, which policy.agents permits */
     struct plan_change *change; /* NULL when a whole plan is read */
     struct arena *arena;        /* memory of the plan */
     struct arena scratch;       /* memory of the reading */
@@ -56,12 +57,14 @@ enum {
     STEP_DEPS,
     STEP_PARAMETERS,
     STEP_VERIFY,
+    STEP_SIGNATURE,
     STEP_TIMEOUT,
     STEP_EFFECTS,
     STEP_RUN_IF,
     STEP_AFTER_ANY_END,
     STEP_REVISION,
     STEP_SUPERSEDED,
+    STEP_STATUS,
     STEP_FIELD_COUNT
 };
 
@@ -139,6 +142,10 @@ uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill);
 /* Whether the agent is known and granted; reports a problem if not. */
 bool plan_agent_check_known(struct plan_reader *r, const struct location *at, const char *field,
                             struct str agent_id);
+/* Whether policy.agents permits the agent; the other reports a problem if not. */
+bool plan_agent_is_permitted(const struct plan_reader *r, struct str agent_id);
+void plan_agent_check_permitted(struct plan_reader *r, const struct location *at,
+                                struct str agent_id);
 /* Whether a replan may name the agent; reports a problem if not. */
 bool plan_agent_check_granted(struct plan_reader *r, const struct location *at, const char *field,
                               struct str agent_id);

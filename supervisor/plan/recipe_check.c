@@ -9,6 +9,7 @@
 #include "protocol/limits.h"
 #include "registry/card.h"
 #include "supervisor/plan/fields_internal.h"
+#include "supervisor/plan/problem_add.h"
 #include "supervisor/plan/read.h"
 #include "supervisor/plan/recipe.h"
 #include "supervisor/plan/recipe_internal.h"
@@ -31,13 +32,15 @@ struct recipe_checker {
 
 enum { REC_NAME, REC_TITLE, REC_DESCRIPTION, REC_COUNT };
 static const struct field_name recipe_names[] = {
-    {"name", REC_NAME}, {"title", REC_TITLE}, {"description", REC_DESCRIPTION}};
+#define FIELDS_RECIPE
+#include "supervisor/plan/field_names.def"
+};
 
 static void check_text(const struct location *at, const char *field, struct doc v, size_t cap)
 {
     struct str text;
     if (value_string(at, field, v, &text) && text.len > cap) {
-        location_report(at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
+        location_report(at, PROBLEM_LIMIT, false, field, "%zu bytes, at most %zu", text.len, cap);
     }
 }
 
@@ -46,7 +49,7 @@ static void check_about(struct recipe_checker *k)
     const struct doc about = doc_get(k->recipe, STR_LIT("recipe"));
     const struct location at = {.problems = k->problems, .prefix = "recipe"};
     struct fields_reported reported = {{0}};
-    uint32_t unknown = 0;
+    struct fields_unknown unknown = {.lenient = false};
     const struct field_table table = {recipe_names, REC_COUNT, &reported, &unknown};
     struct doc values[REC_COUNT] = {{NULL, 0}};
     struct str name;
@@ -59,8 +62,8 @@ static void check_about(struct recipe_checker *k)
                         "is missing; give 1 to 64 of A-Z a-z 0-9 _ . -");
     } else if (value_string(&at, "name", values[REC_NAME], &name) && !card_id_ok(name)) {
         location_report(&at, PROBLEM_INVALID_FIELD, false, "name",
-                        "\"%.*s\" is no name; it needs 1 to 64 of A-Z a-z 0-9 _ . -",
-                        (int)utf8_cut(name.ptr, name.len, 80), name.ptr);
+                        "\"%.*s%s\" is no name; it needs 1 to 64 of A-Z a-z 0-9 _ . -",
+                        PROBLEM_NAME(name));
     }
     check_text(&at, "title", values[REC_TITLE], TITLE_MAX);
     check_text(&at, "description", values[REC_DESCRIPTION], DESCRIPTION_MAX);
@@ -199,8 +202,7 @@ static void check_uses(struct recipe_checker *k)
             return;
         }
         char field[96];
-        (void)snprintf(field, sizeof field, "inputs.properties.%.*s",
-                       (int)utf8_cut(name.ptr, name.len, 64), name.ptr);
+        (void)snprintf(field, sizeof field, "inputs.properties.%.*s%s", PROBLEM_NAME(name));
         if (k->used[i] == 0) {
             location_report(&k->at, PROBLEM_STYLE, true, field, "is used nowhere in the recipe");
         } else if (!recipe_requires(k->inputs, name) &&
@@ -231,8 +233,7 @@ static enum bt_code check_templates(struct recipe_checker *k)
         code = subst_doc(&s, value, &out, &why);
         if (code != BT_OK && code != BT_NOMEM) {
             k->bad_template = true;
-            (void)snprintf(field, sizeof field, "%.*s", (int)utf8_cut(key.ptr, key.len, 64),
-                           key.ptr);
+            (void)snprintf(field, sizeof field, "%.*s%s", PROBLEM_NAME(key));
             location_report(&k->at, PROBLEM_BAD_TEMPLATE, false, field, "%.400s", why.msg);
             code = BT_OK;
         }
@@ -249,7 +250,8 @@ static bool stands_anyway(enum problem_category c)
 {
     return c == PROBLEM_EMPTY_PLAN || c == PROBLEM_DUPLICATE_ID ||
            c == PROBLEM_MISSING_DEPENDENCY || c == PROBLEM_CYCLE_DETECTED ||
-           c == PROBLEM_BAD_TEMPLATE || c == PROBLEM_LIMIT;
+           c == PROBLEM_BAD_TEMPLATE || c == PROBLEM_LIMIT || c == PROBLEM_UNKNOWN_FIELD ||
+           c == PROBLEM_UNSUPPORTED;
 }
 
 static enum bt_code read_plan(struct recipe_checker *k, struct doc plan, bool filled)
@@ -314,11 +316,12 @@ static enum bt_code check_plan(struct recipe_checker *k)
 
 static enum bt_code reject(const struct recipe_checker *k)
 {
+    char text[400];
     for (uint32_t i = 0; i < k->problems->n; i++) {
         const struct problem *p = &k->problems->at[i];
         if (!p->warning) {
-            return err_set(k->err, BT_INVALID, "%s%s%s: %.300s", p->step_id,
-                           p->step_id[0] == '\0' ? "" : ": ", p->field, p->message);
+            problem_text(p, text, sizeof text);
+            return err_set(k->err, BT_INVALID, "%s", text);
         }
     }
     return err_set(k->err, BT_INVALID, "the recipe has %u problems", k->problems->errors);

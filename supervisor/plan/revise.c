@@ -1,6 +1,7 @@
 #include "supervisor/plan/revise.h"
 
 #include "protocol/base/utf8.h"
+#include "supervisor/plan/problem_add.h"
 #include "supervisor/plan/revision_edges_internal.h"
 
 static struct location top(const struct revision_edges *w)
@@ -73,8 +74,7 @@ static uint32_t named_entry(struct revision_edges *w, const char *field, struct 
         return entry;
     }
     location_report(&at, PROBLEM_MISSING_DEPENDENCY, false, field,
-                    "\"%.*s\" is no step of this plan%s",
-                    (int)utf8_cut(id.ptr, id.len, LIMIT_ID_BYTES), id.ptr,
+                    "\"%.*s%s\" is no step of this plan%s", PROBLEM_NAME(id),
                     entry == UINT32_MAX ? "" : " any more");
     return UINT32_MAX;
 }
@@ -135,7 +135,7 @@ static void reuse(struct revision_edges *w, struct doc name)
                         "step \"%.*s\" has not completed; only results can be used again",
                         STR_ARG(id));
     } else if (entry != UINT32_MAX) {
-        w->reused[entry] = 1;
+        w->reused[entry] = REUSED_BY_NAME;
     }
 }
 
@@ -155,9 +155,10 @@ static void find_reused(struct revision_edges *w)
             reuse(w, doc_skip(&c));
         }
     }
+    /* What has completed is kept whether `reuse` names it or not (C32). */
     for (uint32_t i = 0; i < w->r->first; i++) {
         struct plan_step *s = &w->r->plan->steps[i];
-        s->superseded = s->superseded || w->reused[i] == 0;
+        s->superseded = s->superseded || w->request->run->steps[i].status != STEP_COMPLETED;
     }
 }
 
@@ -167,7 +168,6 @@ static void find_rerun(struct revision_edges *w)
     for (uint32_t i = 0; i < w->r->first; i++) {
         struct plan_step *s = &w->r->plan->steps[i];
         s->superseded = s->superseded || w->request->rerun[i] != 0;
-        w->reused[i] = w->request->rerun[i] == 0 ? 1 : 0;
     }
 }
 
@@ -254,6 +254,9 @@ static enum bt_code read_change(struct revision_edges *w)
     find_anchor(w);
     code = old_texts(w);
     code = code == BT_OK ? plan_reader_steps(w->r) : code;
+    if (code == BT_OK && w->request->kind == REVISE_REPLAN) {
+        code = revision_repeats_settle(w);
+    }
     if (code == BT_OK) {
         check_granted(w);
     }
@@ -297,7 +300,7 @@ static enum bt_code compose(struct revision_edges *w)
     if (code != BT_OK) {
         return code;
     }
-    if (r->plan->n_steps > r->first) {
+    if (r->plan->n_steps > r->first || w->left_out > 0) {
         code = revision_edges_find(w);
         if (code == BT_OK && r->plan->n_edges <= LIMIT_EDGES) {
             plan_reader_finish(r);

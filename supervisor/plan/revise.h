@@ -13,14 +13,16 @@
  * dependencies. Neither: at the end of a chain; in a graph by the new steps' own dependsOn.
  * - replace {stepId, steps}. What depended on the old step depends on the last new ones, the first
  * new ones on what it depended on.
- * - replan {steps, reuse: [stepId]}. Everything except the completed steps in `reuse` is
- * superseded. New steps may depend on each other and on the reused ones.
+ * - replan {steps, reuse: [stepId]}. Completed steps stay; everything else is superseded. A new
+ * step whose id, agent, skill, task and parameters equal a completed one's is that one; with other
+ * content it takes the id, unless `reuse` names it. One that repeats a completed unsafe step needs
+ * an approval. New steps may depend on each other and on the completed ones.
  * - rerun {steps}. The entries marked in the request, all of them over, are superseded by these
  * steps, which name their dependencies. All others stay. Only granted agents.
  *
  * "First" and "last" new steps are those that depend on no other new one, and that no other new one
  * depends on. Without any dependsOn the new steps follow each other; those of a replan follow all
- * reused ones. Ids of superseded steps may be used again, for new work (C32). A `policy` in the
+ * completed ones. Ids of superseded steps may be used again, for new work (C32). A `policy` in the
  * document is ignored: the plan keeps its own.
  */
 #ifndef PLAN_REVISE_H

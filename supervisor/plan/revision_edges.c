@@ -83,6 +83,9 @@ static void find_ends(struct revision_edges *w)
 {
     const struct plan *p = w->r->plan;
     const uint32_t first = w->r->first;
+    if (p->n_steps == first) {
+        return; /* all of them have completed already */
+    }
     if (!w->r->any_deps) {
         for (uint32_t i = first + 1; i < p->n_steps; i++) {
             add_edge(w, i, i - 1);
@@ -215,7 +218,7 @@ static void revision_edges_replace(struct revision_edges *w)
     }
 }
 
-/* An answer without any dependsOn is a chain (C10), after the steps that it reuses. */
+/* An answer without any dependsOn is a chain (C10), after the completed steps. */
 static void revision_edges_replan(struct revision_edges *w)
 {
     struct plan *p = w->r->plan;
@@ -283,7 +286,8 @@ static enum bt_code put_edges(struct revision_edges *w)
         w->added.len / sizeof(struct added_edge) >= LIMIT_EDGES) {
         const struct location at = {.problems = w->r->problems, .prefix = ""};
         location_report(&at, PROBLEM_LIMIT, false, "steps",
-                        "the plan would have more than %u dependencies", (unsigned)LIMIT_EDGES);
+                        "%u or more dependencies of the plan, at most %u", LIMIT_EDGES + 1U,
+                        (unsigned)LIMIT_EDGES);
         return BT_OK;
     }
     const enum bt_code code = buf_check(&w->names, w->r->err);

@@ -6,6 +6,8 @@
 #include "supervisor/plan/reader_internal.h"
 #include "supervisor/plan/revise.h"
 
+enum { REUSED_BY_NAME = 1 };
+
 /* A dependency that the document does not name. Those of one entry form a list. */
 struct added_edge {
     uint32_t dep;
@@ -17,7 +19,8 @@ struct revision_edges {
     struct plan_reader *r; /* r->plan: old entries, then new ones; r->first: the first new one */
     uint8_t *settled;      /* per entry: begun or over; 0 for new ones */
     uint32_t after, before, replaced; /* entries; UINT32_MAX = none */
-    uint8_t *reused;                  /* per entry */
+    uint8_t *reused;                  /* per entry: REUSED_BY_NAME, or 0 */
+    uint32_t left_out;                /* new steps that are completed ones */
     struct map ids;       /* of the entries that are not superseded; of two with one id either */
     uint32_t *last_added; /* per entry: the last of its list in `added`; UINT32_MAX = none */
     struct buf added;     /* struct added_edge */
@@ -35,6 +38,9 @@ struct revision_edges {
  * plan->n_edges. Reports steps that have begun and would have to wait again. BT_NOMEM.
  */
 BT_MUST_CHECK enum bt_code revision_edges_find(struct revision_edges *w);
+/* revision_repeats.c: leaves out the new steps of a replan that have completed already, and has a
+ * person approve those that repeat an unsafe one. After the steps were read. BT_NOMEM. */
+BT_MUST_CHECK enum bt_code revision_repeats_settle(struct revision_edges *w);
 /* Whether the steps that are not superseded form a chain, in whatever form. */
 bool revision_edges_is_ordered(const struct revision_edges *w);
 void revision_edges_done(struct revision_edges *w);

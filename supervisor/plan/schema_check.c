@@ -13,6 +13,7 @@
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
 #include "supervisor/core/plan/template.h"
+#include "supervisor/plan/parameters_internal.h"
 #include "supervisor/plan/reader_internal.h"
 
 enum { SCHEMA_PROBLEMS_MAX = 16 };
@@ -20,6 +21,7 @@ enum { SCHEMA_PROBLEMS_MAX = 16 };
 /* One compiled schema per skill that the plan uses. */
 struct compiled {
     struct schema *schema; /* NULL = the card's schema cannot be used */
+    struct cJSON *tree;    /* what it was made of */
 };
 
 struct schema_checker {
@@ -28,6 +30,7 @@ struct schema_checker {
     struct compiled *at;
     uint32_t n;
     uint32_t step;
+    struct parameters_check names;
 };
 
 static void put(struct schema_checker *k, bool warning, const char *field, const char *message)
@@ -41,17 +44,6 @@ static void put(struct schema_checker *k, bool warning, const char *field, const
 
 /* ---- the schema ---- */
 
-static enum bt_code compile(struct doc doc, struct schema **ret, struct bt_error *err)
-{
-    struct cJSON *tree = NULL;
-    enum bt_code code = doc_to_cjson(doc, &tree, err);
-    if (code == BT_OK) {
-        code = schema_compile(tree, ret, err);
-    }
-    cJSON_Delete(tree);
-    return code;
-}
-
 static const struct msg_skill *skill_of(const struct plan_reader *r, const struct plan_step *s)
 {
     if (r->registry == NULL || s->agent == REGISTRY_NONE || s->skill.len == 0) {
@@ -62,9 +54,10 @@ static const struct msg_skill *skill_of(const struct plan_reader *r, const struc
     return ix == UINT32_MAX ? NULL : &card->skills[ix];
 }
 
-/* *ret NULL: the skill has no usable schema. A bad one is the agent's fault, so it is a warning. */
+/* ret->schema NULL: the skill has no usable schema. A bad one is the agent's fault, so it is a
+ * warning. */
 static enum bt_code find_schema(struct schema_checker *k, const struct plan_step *s,
-                                const struct msg_skill *skill, struct schema **ret)
+                                const struct msg_skill *skill, struct compiled *ret)
 {
     char text[2 * LIMIT_ID_BYTES + 4];
     const int len =
@@ -73,13 +66,15 @@ static enum bt_code find_schema(struct schema_checker *k, const struct plan_step
     uint32_t ix = map_get(&k->seen, key);
     if (ix == MAP_NONE) {
         struct bt_error why = {.code = BT_OK};
-        struct schema *schema = NULL;
+        struct compiled made = {NULL, NULL};
         key = arena_str(&k->r->scratch, key);
         if (key.ptr == NULL || map_put(&k->seen, key, k->n) != BT_OK) {
             return reader_nomem(k->r);
         }
-        const enum bt_code code = compile(skill->input_schema, &schema, &why);
+        enum bt_code code = doc_to_cjson(skill->input_schema, &made.tree, &why);
+        code = code == BT_OK ? schema_compile(made.tree, &made.schema, &why) : code;
         if (code == BT_NOMEM) {
+            cJSON_Delete(made.tree);
             return reader_nomem(k->r);
         }
         if (code != BT_OK) {
@@ -91,9 +86,9 @@ static enum bt_code find_schema(struct schema_checker *k, const struct plan_step
             put(k, true, "skill", message);
         }
         ix = k->n++;
-        k->at[ix].schema = schema;
+        k->at[ix] = made;
     }
-    *ret = k->at[ix].schema;
+    *ret = k->at[ix];
     return BT_OK;
 }
 
@@ -175,6 +170,10 @@ static void put_problems(struct schema_checker *k, struct doc params,
             continue;
         }
         field_name(found[i].path, field, sizeof field);
+        if (strcmp(found[i].message, "is missing") == 0 &&
+            parameters_is_reported(&k->names, field)) {
+            continue;
+        }
         (void)snprintf(message, sizeof message, "Invalid params - %.320s", found[i].message);
         put(k, false, field, message);
     }
@@ -184,7 +183,7 @@ static enum bt_code check_parameters(struct schema_checker *k, const struct plan
 {
     static const uint8_t empty_map[] = {0x80};
     const struct msg_skill *skill = skill_of(k->r, s);
-    struct schema *schema = NULL;
+    struct compiled known = {NULL, NULL};
     struct cJSON *tree = NULL;
     struct schema_problem found[SCHEMA_PROBLEMS_MAX];
     uint32_t n = 0;
@@ -192,15 +191,18 @@ static enum bt_code check_parameters(struct schema_checker *k, const struct plan
     if (skill == NULL || skill->input_schema.ptr == NULL) {
         return BT_OK;
     }
-    enum bt_code code = find_schema(k, s, skill, &schema);
-    if (code != BT_OK || schema == NULL) {
+    enum bt_code code = find_schema(k, s, skill, &known);
+    if (code != BT_OK || known.schema == NULL) {
         return code;
     }
     const struct doc params =
         s->parameters.ptr != NULL ? s->parameters : (struct doc){empty_map, sizeof empty_map};
     code = doc_to_cjson(params, &tree, &why);
     if (code == BT_OK) {
-        code = schema_check(schema, tree, found, SCHEMA_PROBLEMS_MAX, &n, &why);
+        k->names.at =
+            (struct location){.problems = k->r->problems, .step = s, .ix = k->step, .prefix = ""};
+        parameters_check_names(&k->names, known.tree, tree);
+        code = schema_check(known.schema, tree, found, SCHEMA_PROBLEMS_MAX, &n, &why);
     }
     cJSON_Delete(tree);
     if (code == BT_INVALID && n > 0) {
@@ -214,12 +216,15 @@ static enum bt_code check_parameters(struct schema_checker *k, const struct plan
 static enum bt_code check_verify(struct schema_checker *k, const struct plan_step *s)
 {
     struct schema *schema = NULL;
+    struct cJSON *tree = NULL;
     struct bt_error why = {.code = BT_OK};
     if (s->verify.ptr == NULL) {
         return BT_OK;
     }
-    const enum bt_code code = compile(s->verify, &schema, &why);
+    enum bt_code code = doc_to_cjson(s->verify, &tree, &why);
+    code = code == BT_OK ? schema_compile_exact(tree, &schema, &why) : code;
     schema_free(schema);
+    cJSON_Delete(tree);
     if (code == BT_NOMEM) {
         return reader_nomem(k->r);
     }
@@ -235,7 +240,7 @@ static enum bt_code check_verify(struct schema_checker *k, const struct plan_ste
 enum bt_code plan_schema_check(struct plan_reader *r)
 {
     const uint8_t *settled = plan_reader_settled_steps(r);
-    struct schema_checker k = {.r = r};
+    struct schema_checker k = {.r = r, .names = {.unknown = &r->reported.unknown}};
     k.at = arena_alloc(&r->scratch, (r->plan->n_steps + 1) * sizeof k.at[0]);
     enum bt_code code = k.at == NULL ? reader_nomem(r) : BT_OK;
     for (k.step = r->first; k.step < r->plan->n_steps && code == BT_OK; k.step++) {
@@ -248,6 +253,7 @@ enum bt_code plan_schema_check(struct plan_reader *r)
     }
     for (uint32_t i = 0; i < k.n; i++) {
         schema_free(k.at[i].schema);
+        cJSON_Delete(k.at[i].tree);
     }
     map_done(&k.seen);
     return code;

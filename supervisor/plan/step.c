@@ -8,49 +8,9 @@
 
 /* The first entry of a field is its canonical name; the rest are the aliases of C02 and F03. */
 static const struct field_name step_names[] = {
-    {"stepId", STEP_ID},
-    {"id", STEP_ID},
-    {"step_id", STEP_ID},
-    {"name", STEP_ID},
-#define FIELD(name, field) {name, field},
-#include "supervisor/plan/common_fields.def"
-#undef FIELD
-    {"type", STEP_TYPE},
-    {"agentId", STEP_AGENT},
-    {"agent_id", STEP_AGENT},
-    {"agent", STEP_AGENT},
-    {"worker", STEP_AGENT},
-    {"assigned_to", STEP_AGENT},
-    {"skill", STEP_SKILL},
-    {"tool", STEP_SKILL},
-    {"task", STEP_TASK},
-    {"input", STEP_TASK},
-    {"query", STEP_TASK},
-    {"prompt", STEP_TASK},
-    {"action", STEP_TASK},
-    {"description", STEP_TASK},
-    {"dependsOn", STEP_DEPS},
-    {"depends_on", STEP_DEPS},
-    {"requires", STEP_DEPS},
-    {"after", STEP_DEPS},
-    {"dependencies", STEP_DEPS},
-    {"parameters", STEP_PARAMETERS},
-    {"params", STEP_PARAMETERS},
-    {"args", STEP_PARAMETERS},
-    {"verify", STEP_VERIFY},
-    {"timeoutMs", STEP_TIMEOUT},
-    {"timeout_ms", STEP_TIMEOUT},
-    {"stepTimeoutMs", STEP_TIMEOUT},
-    {"effects", STEP_EFFECTS},
-    {"runIf", STEP_RUN_IF},
-    {"run_if", STEP_RUN_IF},
-    {"afterAnyEnd", STEP_AFTER_ANY_END},
-    {"after_any_end", STEP_AFTER_ANY_END},
-    {"revision", STEP_REVISION},
-    {"superseded", STEP_SUPERSEDED},
-    {"stepIndex", FIELD_IGNORED},
-    {"status", FIELD_IGNORED},
-    {"reasoning", FIELD_IGNORED},
+#define FIELDS_STEP
+#define FIELDS_COMMON
+#include "supervisor/plan/field_names.def"
 };
 _Static_assert(sizeof step_names / sizeof step_names[0] <= FIELD_NAMES_MAX, "a bit per name");
 
@@ -100,6 +60,12 @@ static bool names_nobody(struct step_reader *s)
     return true;
 }
 
+static bool is_settled(const struct step_reader *s)
+{
+    const uint8_t *settled = plan_reader_settled_steps(s->r);
+    return settled != NULL && settled[s->ix] != 0;
+}
+
 static enum bt_code read_agent(struct step_reader *s)
 {
     const struct registry *reg = s->r->registry;
@@ -116,23 +82,50 @@ static enum bt_code read_agent(struct step_reader *s)
             code = keep(s, registry_agent_view(reg, agent).id, &s->step->agent_id);
         }
     }
+    if (code == BT_OK && !is_settled(s)) {
+        plan_agent_check_permitted(s->r, &s->at, s->step->agent_id);
+    }
     s->step->agent = reg == NULL ? REGISTRY_NONE : registry_agent(reg, s->step->agent_id);
     return code;
 }
 
-/* A step with a skill may omit the task: then it is the skill's name. */
+static bool is_blank(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.ptr[i] > ' ') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the step may omit the task: a skill with its parameters says it all. Agents forget it. */
+static bool may_omit_task(const struct step_reader *s)
+{
+    return s->step->skill.len > 0 && (s->values[STEP_PARAMETERS].ptr != NULL ||
+                                      s->r->reported.unknown.lenient || s->r->canonical);
+}
+
+/* Without a task it is the skill's name. */
 static enum bt_code read_task(struct step_reader *s)
 {
     const struct msg_card *card = card_of(s);
-    if (value_string(&s->at, "task", s->values[STEP_TASK], &s->step->task) ||
-        s->values[STEP_TASK].ptr != NULL) {
+    if (value_string(&s->at, "task", s->values[STEP_TASK], &s->step->task)) {
+        if (is_blank(s->step->task) && !s->r->canonical) {
+            location_report(&s->at, PROBLEM_INVALID_FIELD, false, "task", "is empty");
+        }
         return BT_OK;
     }
-    if (s->step->skill.len == 0) {
-        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "task",
-                        s->step->type == STEP_TYPE_REVIEW
-                            ? "is missing; say what the person is to decide"
-                            : "is missing; say what the agent is to do");
+    if (s->values[STEP_TASK].ptr != NULL) {
+        return BT_OK;
+    }
+    if (!may_omit_task(s)) {
+        location_report(
+            &s->at, PROBLEM_INVALID_FIELD, false, "task",
+            s->step->type == STEP_TYPE_REVIEW ? "is missing; say what the person is to decide"
+            : s->step->skill.len > 0
+                ? "is missing; say what the agent is to do, or give the skill's parameters"
+                : "is missing; say what the agent is to do");
         return BT_OK;
     }
     const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
@@ -184,7 +177,8 @@ static enum bt_code read_deps(struct step_reader *s)
     }
     if (code == BT_LIMIT && s->r->plan->n_edges == LIMIT_EDGES) {
         location_report(&s->at, PROBLEM_LIMIT, false, "dependsOn",
-                        "the plan has more than %u dependencies", (unsigned)LIMIT_EDGES);
+                        "%u or more dependencies of the plan, at most %u", LIMIT_EDGES + 1U,
+                        (unsigned)LIMIT_EDGES);
         return BT_OK;
     }
     return code;
@@ -272,6 +266,22 @@ static void read_type(struct step_reader *s)
     }
 }
 
+/* The state of a run in another system: only of one that has not begun. */
+static void read_status(struct step_reader *s)
+{
+    const struct doc status = s->values[STEP_STATUS];
+    const bool warning = s->r->reported.unknown.lenient;
+    char got[64];
+    if (status.ptr == NULL || s->r->canonical || str_is(doc_string(status), "pending")) {
+        return;
+    }
+    value_describe(status, got, sizeof got);
+    location_report(&s->at, warning ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, warning, "status",
+                    "is %s, but every step of a new plan is pending; leave it out (baton retry "
+                    "keeps what has completed)",
+                    got);
+}
+
 /* Members of a canonical document. */
 static void read_history(struct step_reader *s)
 {
@@ -281,6 +291,7 @@ static void read_history(struct step_reader *s)
     s->step->revision = s->r->canonical ? (uint32_t)revision : s->r->plan->revision;
     (void)value_bool(&s->at, "superseded", s->values[STEP_SUPERSEDED], &superseded);
     s->step->superseded = superseded && s->r->canonical;
+    read_status(s);
     if (superseded && !s->r->canonical) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "superseded",
                         "a superseded step cannot be done; leave it out");

@@ -2,6 +2,7 @@
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
 #include "supervisor/plan/reader_internal.h"
+#include "supervisor/plan/signature_internal.h"
 
 /* The most alternatives that a step with only a skill gets. */
 enum { ALTERNATIVES_BY_SKILL = 4 };
@@ -73,16 +74,66 @@ static void read_policy(struct step_reader *s)
 
 /* ---- verification and gate ---- */
 
-static void read_verify(struct step_reader *s)
+/* {"allOf": [verify, signature]} when a step has both. */
+static enum bt_code add_to_verify(struct step_reader *s, struct doc schema)
+{
+    struct buf both;
+    if (s->step->verify.ptr == NULL) {
+        s->step->verify = schema;
+        return BT_OK;
+    }
+    buf_init(&both, LIMIT_CONTROL_BYTES);
+    doc_put_map(&both, 1);
+    doc_put_cstr(&both, "allOf");
+    doc_put_array(&both, 2);
+    doc_put_doc(&both, s->step->verify);
+    doc_put_doc(&both, schema);
+    s->step->verify =
+        both.bad == BT_OK ? doc_copy(s->r->arena, doc_from_buf(&both)) : (struct doc){NULL, 0};
+    buf_done(&both);
+    return s->step->verify.ptr == NULL ? reader_nomem(s->r) : BT_OK;
+}
+
+/* PtcRunner's types of a result, or a JSON Schema; they are checked as `verify` is. */
+static enum bt_code read_signature(struct step_reader *s)
+{
+    const struct doc value = s->values[STEP_SIGNATURE];
+    struct bt_error why = {.code = BT_OK};
+    struct buf schema;
+    struct doc kept = {NULL, 0};
+    if (value.ptr == NULL) {
+        return BT_OK;
+    }
+    if (doc_head(value).kind != DOC_STR) {
+        return doc_head(value).kind == DOC_BOOL || value_map(&s->at, "signature", value)
+                   ? add_to_verify(s, value)
+                   : BT_OK;
+    }
+    buf_init(&schema, LIMIT_CONTROL_BYTES);
+    enum bt_code code = plan_signature_schema(doc_string(value), &schema, &why);
+    if (code == BT_OK) {
+        kept = doc_copy(s->r->arena, doc_from_buf(&schema));
+        code = kept.ptr == NULL ? reader_nomem(s->r) : add_to_verify(s, kept);
+    } else if (code != BT_NOMEM) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "signature", "%s", why.msg);
+        code = BT_OK;
+    }
+    buf_done(&schema);
+    return code == BT_NOMEM ? reader_nomem(s->r) : code;
+}
+
+static enum bt_code read_verify(struct step_reader *s)
 {
     const enum doc_kind kind = doc_head(s->values[STEP_VERIFY]).kind;
     if (kind == DOC_BOOL || value_map(&s->at, "verify", s->values[STEP_VERIFY])) {
         s->step->verify = s->values[STEP_VERIFY];
     }
+    const enum bt_code code = read_signature(s);
     if (is_review(s) && (s->step->verify.ptr != NULL || s->values[COM_VERIFY_WITH].ptr != NULL)) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "verify",
                         "a human_review has no result to verify; leave verify and verifyWith out");
     }
+    return code;
 }
 
 /* A planner cannot change the gate and verifier of the plan's policy; it may add others (G26). */
@@ -150,7 +201,8 @@ static enum bt_code others_with_the_skill(struct step_reader *s)
     const uint32_t n = reg == NULL ? 0 : registry_agents(reg);
     for (uint32_t i = 0; i < n && s->step->alternatives_n < ALTERNATIVES_BY_SKILL; i++) {
         const struct agent_view agent = registry_agent_view(reg, i);
-        if (i == s->step->agent || !agent.enabled || agent.card == NULL ||
+        if (i == s->step->agent || !agent.enabled || !agent.expected ||
+            !plan_agent_is_permitted(s->r, agent.id) || agent.card == NULL ||
             card_skill(agent.card, s->step->skill) == UINT32_MAX ||
             (s->r->granted_only && plan_grant_find(s->r->plan, agent.id) == UINT32_MAX)) {
             continue;
@@ -199,7 +251,7 @@ static enum bt_code read_fallbacks(struct step_reader *s)
 enum bt_code plan_step_policy(struct step_reader *s)
 {
     read_policy(s);
-    read_verify(s);
-    const enum bt_code code = read_checkers(s);
+    enum bt_code code = read_verify(s);
+    code = code == BT_OK ? read_checkers(s) : code;
     return code == BT_OK && !is_review(s) ? read_fallbacks(s) : code;
 }

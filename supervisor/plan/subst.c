@@ -177,7 +177,11 @@ enum bt_code subst_doc(const struct subst *s, struct doc doc, struct buf *out, s
         code = mp_validate(out->at + at, out->len - at, &limits, err);
         if (code != BT_OK) {
             code = BT_INVALID;
-            (void)err_wrap(err, "with its templates replaced, the value cannot be sent");
+            (void)err_wrap(err, "with its templates replaced, the value cannot be sent%s",
+                           str_is(s->word, "results")
+                               ? "; use artifact: true in the step before, and pass on "
+                                 "{{results.STEP.artifact}}"
+                               : "");
         }
     }
     return code;

@@ -45,13 +45,13 @@ static void put_amounts(struct writer *w, const char *key, uint64_t tokens, uint
     put_u64(&in, "costMicros", micros);
 }
 
-static void put_no_retry(struct writer *w, uint32_t set)
+static void put_classes(struct writer *w, const char *key, uint32_t set)
 {
     uint32_t n = 0;
     for (uint32_t c = 0; c < CLASS_COUNT; c++) {
         n += set >> c & 1;
     }
-    put_key(w, "noRetry");
+    put_key(w, key);
     doc_put_array(w->out, n);
     for (uint32_t c = 0; c < CLASS_COUNT; c++) {
         if ((set >> c & 1) != 0) {
@@ -88,8 +88,12 @@ static void put_common(struct writer *w, const struct step_policy *p,
     if (base == NULL || !same_backoff(&p->backoff, &base->backoff)) {
         put_backoff(w, &p->backoff);
     }
-    if (base == NULL || p->no_retry != base->no_retry) {
-        put_no_retry(w, p->no_retry);
+    /* Reading sets both, so they are written together. */
+    if (base == NULL || p->no_retry != base->no_retry || p->retry_on != base->retry_on) {
+        if (p->retry_on != 0) {
+            put_classes(w, "retryOn", p->retry_on);
+        }
+        put_classes(w, "noRetry", p->no_retry);
     }
     put_ms(w, timeout, p->timeout_ms, BASE(timeout_ms));
     put_ms(w, "idleTimeoutMs", p->idle_ms, BASE(idle_ms));
@@ -156,6 +160,23 @@ static void put_policy_checkers(struct writer *w, const struct plan *plan)
     }
 }
 
+static void put_permitted(struct writer *w, struct doc globs)
+{
+    struct doc_cursor c = doc_cursor(globs);
+    struct doc_head head;
+    if (globs.ptr == NULL || !doc_next(&c, &head)) {
+        return;
+    }
+    put_key(w, "agents");
+    doc_put_array(w->out, head.kind == DOC_ARRAY ? head.n : 1);
+    for (uint32_t i = 0; head.kind == DOC_ARRAY && i < head.n; i++) {
+        doc_put_doc(w->out, doc_skip(&c));
+    }
+    if (head.kind != DOC_ARRAY) {
+        doc_put_doc(w->out, globs);
+    }
+}
+
 static void write_policy(struct writer *w, const struct plan *plan)
 {
     struct buf members;
@@ -172,7 +193,9 @@ static void write_policy(struct writer *w, const struct plan *plan)
     put_u64(&in, "contextResultBytes", plan->context_result);
     put_u64(&in, "maxFallbacks", plan->max_fallbacks);
     put_u64(&in, "maxHandoffs", plan->max_handoffs);
+    put_u64(&in, "maxPauseMs", plan->max_pause_ms);
     put_bool(&in, "handback", plan->handback);
+    put_permitted(&in, plan->policy->permitted);
     put_bool(&in, "signoff", plan->signoff);
     put_amounts(&in, "budget", plan->budget_tokens, plan->budget_micros);
     put_policy_checkers(&in, plan);

@@ -157,17 +157,39 @@ static bool add_review(struct projection *s, struct history *h, struct doc body,
     return true;
 }
 
-static void decided(struct projection *s, struct history *h, struct doc body, msec wall)
+/* The review that a decision is about. One that an older version opened has another form of id: it
+ * is the last one of the step that is not decided. */
+static struct msg_review_record *asked(const struct history *h, struct doc body)
 {
-    struct str id = row_text(body, "reviewId");
+    struct msg_review_record *open = NULL;
 
     for (uint32_t i = h->reviews_n; i > 0; i--) {
         struct msg_review_record *r = &h->reviews[i - 1];
-        if (str_eq(r->review_id, id)) {
-            r->decision = projection_keep(s, row_text(body, "decision"));
-            r->comment = projection_keep(s, row_text(body, "comment"));
-            r->decided_at = projection_iso(s, wall);
-            return;
+        if (str_eq(r->review_id, row_text(body, "reviewId"))) {
+            return r;
+        }
+        if (open == NULL && r->decision.len == 0 && str_eq(r->step_id, row_text(body, "stepId"))) {
+            open = r;
+        }
+    }
+    return open;
+}
+
+static void decided(struct projection *s, struct history *h, struct doc body, msec wall)
+{
+    struct msg_review_record *r = asked(h, body);
+    const struct doc by = doc_get(body, STR_LIT("by"));
+
+    if (r != NULL) {
+        r->decision = projection_keep(s, row_text(body, "decision"));
+        r->comment = projection_keep(s, row_text(body, "comment"));
+        r->decided_at = projection_iso(s, wall);
+        if (by.ptr != NULL) {
+            r->by = (struct msg_decided_by){.user = projection_keep(s, row_text(by, "user")),
+                                            .host = projection_keep(s, row_text(by, "host")),
+                                            .via = projection_keep(s, row_text(by, "via")),
+                                            .address = projection_keep(s, row_text(by, "address"))};
+            msg_set(r, review_record, by);
         }
     }
 }

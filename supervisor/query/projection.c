@@ -7,6 +7,8 @@
 #include "registry/registry.h"
 #include "supervisor/engine/request.h"
 
+enum { NOT_WHOLE_MAX = 1000 /* as messages.def has it */ };
+
 void projection_done(struct projection *s)
 {
     free(s->handoffs);
@@ -61,7 +63,7 @@ static void lay_out_step(struct engine *engine, struct projection *s, uint32_t i
     v->step_id = p->step_id;
     v->step_index = i;
     v->skill = p->skill;
-    v->task = p->task;
+    v->task = s->steps[i].task.len > 0 ? s->steps[i].task : p->task;
     v->type = str_from(step_type_name(p->type));
     v->revision = p->revision;
     v->superseded = p->superseded;
@@ -73,6 +75,13 @@ static void lay_out_step(struct engine *engine, struct projection *s, uint32_t i
     name_agent(engine, p, v);
 }
 
+/* A dry run that is over: its steps were never to begin. */
+static bool is_planned(const struct projection *s)
+{
+    return s->ended && s->plan->dry_run && !str_is(s->view.status, "failed") &&
+           !str_is(s->view.status, "cancelled");
+}
+
 static void count_step(struct projection *s, struct msg_step_view *v)
 {
     struct msg_plan_counts *n = &s->view.counts;
@@ -81,7 +90,7 @@ static void count_step(struct projection *s, struct msg_step_view *v)
         n->superseded++;
         return;
     }
-    if (s->ended && str_is(v->status, "pending")) {
+    if (s->ended && !is_planned(s) && str_is(v->status, "pending")) {
         v->status = STR_LIT("cancelled"); /* never began: the end of the plan ends it, too */
     }
     n->total++;
@@ -89,6 +98,47 @@ static void count_step(struct projection *s, struct msg_step_view *v)
     n->failed += str_is(v->status, "failed");
     n->skipped += str_is(v->status, "skipped");
     n->cancelled += str_is(v->status, "cancelled");
+}
+
+static bool gave_part(const struct msg_step_view *v)
+{
+    return v->truncated && !v->superseded;
+}
+
+static bool read_part(const struct msg_step_view *v)
+{
+    return v->context_truncated && !v->superseded;
+}
+
+/* The ids of the steps that are meant: at most NOT_WHOLE_MAX in *ret, *ret_n of them. *ret_total is
+ * 0 when these are all. False: out of memory. */
+static bool list_steps(struct projection *s, bool (*is_meant)(const struct msg_step_view *v),
+                       struct str **ret, uint32_t *ret_n, uint64_t *ret_total)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->view.steps_n; i++) {
+        n += is_meant(&s->view.steps[i]) ? 1u : 0u;
+    }
+    *ret_total = n > NOT_WHOLE_MAX ? n : 0;
+    *ret = n == 0 ? NULL : arena_alloc(&s->arena, n * sizeof(struct str));
+    for (uint32_t i = 0; *ret != NULL && *ret_n < NOT_WHOLE_MAX && i < s->view.steps_n; i++) {
+        if (is_meant(&s->view.steps[i])) {
+            (*ret)[(*ret_n)++] = s->view.steps[i].step_id;
+        }
+    }
+    return n == 0 || *ret != NULL;
+}
+
+/* The steps that gave or read something that is not whole. False: out of memory. */
+static bool list_not_whole(struct projection *s)
+{
+    struct msg_plan_view *v = &s->view;
+
+    return list_steps(s, gave_part, &v->truncated_steps, &v->truncated_steps_n,
+                      &v->truncated_steps_total) &&
+           list_steps(s, read_part, &v->context_truncated_steps, &v->context_truncated_steps_n,
+                      &v->context_truncated_steps_total);
 }
 
 static enum bt_code lay_out(struct engine *engine, struct projection *s, struct bt_error *err)
@@ -101,7 +151,7 @@ static enum bt_code lay_out(struct engine *engine, struct projection *s, struct 
         lay_out_step(engine, s, i);
         count_step(s, &s->view.steps[i]);
     }
-    return BT_OK;
+    return list_not_whole(s) ? BT_OK : err_set(err, BT_NOMEM, "out of memory for a story");
 }
 
 /* The newest revision's document: a blob, or that of the plan's row. */
@@ -158,7 +208,7 @@ static void open_projection(const struct journal_plan *row, struct projection *s
 
     uuid_format(row->plan_id, id);
     s->document = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
-    s->created = row->created_wall;
+    s->created = s->updated = row->created_wall;
     s->view.plan_id = projection_keep(s, str_from(id));
     s->view.session_id = projection_keep(s, row->session_id);
     s->view.query = projection_keep(s, row->goal);
@@ -200,6 +250,11 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     }
     if (code == BT_OK && !ret->ended && !quarantined) {
         ret->view.status = open_status(engine, plan_id);
+    }
+    if (code == BT_OK) {
+        ret->view.dry_run = ret->plan->dry_run;
+        ret->view.status = is_planned(ret) ? STR_LIT("planned") : ret->view.status;
+        ret->view.updated_at = projection_iso(ret, ret->updated);
     }
     ret->view.last_seq = ret->last_seq;
     arena_done(&t.scratch);

@@ -13,10 +13,12 @@
 struct engine;
 struct journal_row;
 
-/* What the view of a step does not say. Wall times; 0 = it did not come to that. */
+/* What the view of a step lacks. Wall times; 0 = that did not happen. */
 struct projection_step {
     struct blob_ref result;
-    struct usage usage; /* of all its attempts and of what was asked about it */
+    struct blob_ref details; /* of the newest attempt that failed */
+    struct str task;         /* as it was sent; empty before */
+    struct usage usage;      /* of all its attempts and of what was asked about it */
     msec began, first_attempt, ended;
     uint32_t failed_attempts;
 };
@@ -34,8 +36,9 @@ struct projection {
         total; /* total: of the rows; 0 until the plan has ended */
     struct msg_handoff_record *handoffs;
     uint32_t handoffs_n, handoffs_cap;
-    uint32_t paused; /* bit per enum pause_reason */
-    msec created, started, ended_at;
+    struct str failure_text; /* view.failure_reason, with the hint of a timeout */
+    uint32_t paused;         /* bit per enum pause_reason */
+    msec created, started, ended_at, updated;
     uint64_t last_seq;
     enum job_kind phase; /* what an agent is asked for the whole plan; JOB_NONE = nothing */
     bool ended;
@@ -60,6 +63,8 @@ BT_MUST_CHECK enum bt_code projection_apply(struct projection *s, struct arena *
 /* Makes room for n steps; false when out of memory. */
 bool projection_make_room(struct projection *s, uint32_t n);
 struct str projection_keep(struct projection *s, struct str text);
+/* A kept "error; hint", or the error alone without a hint. */
+struct str projection_error(struct projection *s, struct str error, struct str hint);
 /* A time as text; "" for 0. */
 struct str projection_iso(struct projection *s, msec wall);
 #endif

@@ -81,6 +81,17 @@ static void take_attempt(struct told *t)
         t->v->instance_id = projection_keep(t->s, instance);
         t->v->attempts = row_number(t->body, "attempt");
         t->x->first_attempt = t->x->first_attempt == 0 ? t->wall : t->x->first_attempt;
+        t->x->details = (struct blob_ref){0}; /* they were of the attempt before */
+    }
+}
+
+/* A row without details leaves those of the same attempt: a person rejected it after it failed. */
+static void take_details(struct told *t)
+{
+    const uint64_t id = row_number(t->body, "detailsRef");
+
+    if (id != 0) {
+        t->x->details = (struct blob_ref){.id = id, .len = row_number(t->body, "detailsLen")};
     }
 }
 
@@ -88,6 +99,7 @@ static void take_error(struct told *t, const char *text, struct str cls)
 {
     t->v->error = projection_keep(t->s, row_text(t->body, text));
     t->v->error_class = projection_keep(t->s, cls);
+    t->v->hint = projection_keep(t->s, row_text(t->body, "hint"));
 }
 
 /* What an attempt or a question about the step has cost. */
@@ -103,6 +115,11 @@ static void on_started(struct told *t)
     t->v->status = STR_LIT("in_progress");
     t->v->started_at = projection_iso(t->s, t->wall);
     t->x->began = t->wall;
+    t->x->task = projection_keep(t->s, row_text(t->body, "task"));
+    if (row_text(t->body, "instanceId").len > 0) { /* an attempt, not what comes before it */
+        t->v->context_truncated =
+            row_number(t->body, "contextCuts") > 0 || row_number(t->body, "contextLeftOut") > 0;
+    }
     t->s->view.current_step_index = t->v->step_index;
     take_agent(t);
     take_attempt(t);
@@ -115,11 +132,13 @@ static void on_assigned(struct told *t)
     take_agent(t);
     take_attempt(t);
     t->v->phase = phase.len > 0 ? projection_keep(t->s, phase) : STR_LIT("execute");
+    t->v->context_truncated = row_bool(t->body, "contextTruncated");
 }
 
 static void on_failed_attempt(struct told *t, const char *text, struct str cls)
 {
     take_error(t, text, cls);
+    take_details(t);
     take_usage(t);
     t->x->failed_attempts++;
 }
@@ -128,6 +147,7 @@ static void on_waiting(struct told *t)
 {
     t->v->status = STR_LIT("waiting");
     t->v->reason = projection_keep(t->s, row_text(t->body, "kind"));
+    take_details(t);
     take_usage(t);
 }
 
@@ -163,6 +183,7 @@ static void on_completed(struct told *t)
     v->duration_ms = row_number(t->body, "durationMs");
     v->result = projection_keep(t->s, result);
     v->result_len = row_number(t->body, "resultLen");
+    v->truncated = row_bool(t->body, "truncated");
     v->stop = projection_keep(t->s, row_text(t->body, "stop"));
     v->phase = (struct str){"", 0};
     /* The end of a replanned step has no error of its own; an earlier row has it. */
@@ -170,9 +191,11 @@ static void on_completed(struct told *t)
         take_error(t, "error", row_text(t->body, "errorClass"));
     }
     take_agent(t);
+    take_details(t);
     take_usage(t);
     t->x->failed_attempts += str_is(v->status, "failed");
-    t->x->result = (struct blob_ref){row_number(t->body, "resultRef"), v->result_len};
+    t->x->result = (struct blob_ref){
+        .id = row_number(t->body, "resultRef"), .len = v->result_len, .truncated = v->truncated};
     t->x->ended = t->wall;
 }
 
@@ -245,7 +268,7 @@ static void on_gate_over(struct told *t)
     on_checking(t, STR_LIT("execute"));
 }
 
-/* Kinds that are not here say nothing about a step that is kept. */
+/* Other kinds do not change a step that is kept. */
 static void (*const TELLS[REC_COUNT])(struct told *t) = {
     [REC_STEP_STARTED] = on_started,
     [REC_STEP_ASSIGNED] = on_assigned,
@@ -271,7 +294,7 @@ static void on_revision(struct projection *s, struct doc body)
 
     s->view.revision = row_number(body, "revision");
     if (ref != 0) {
-        s->revised = (struct blob_ref){ref, row_number(body, "planLen")};
+        s->revised = (struct blob_ref){.id = ref, .len = row_number(body, "planLen")};
     }
 }
 
@@ -294,6 +317,20 @@ static void on_pause(struct projection *s, struct doc body, bool on)
     }
 }
 
+struct str projection_error(struct projection *s, struct str error, struct str hint)
+{
+    struct str text = projection_keep(s, error);
+    struct buf both;
+
+    if (hint.len > 0) {
+        buf_init(&both, error.len + hint.len + 3);
+        buf_printf(&both, "%.*s; %.*s", STR_ARG(error), STR_ARG(hint));
+        text = projection_keep(s, buf_str(&both));
+        buf_done(&both);
+    }
+    return text;
+}
+
 static void on_end(struct projection *s, struct doc body, msec wall)
 {
     s->ended = true;
@@ -304,10 +341,12 @@ static void on_end(struct projection *s, struct doc body, msec wall)
     s->view.outcome = projection_keep(s, row_text(body, "outcome"));
     s->view.completed_at = projection_iso(s, wall);
     s->view.failure_reason = projection_keep(s, row_text(body, "failureReason"));
+    s->failure_text = projection_error(s, row_text(body, "failureReason"), row_text(body, "hint"));
     s->view.summary = projection_keep(s, row_text(body, "summary"));
     s->view.duration_ms = row_number(body, "durationMs");
     s->total = row_usage(body, "usage");
-    s->summary = (struct blob_ref){row_number(body, "summaryRef"), row_number(body, "summaryLen")};
+    s->summary = (struct blob_ref){.id = row_number(body, "summaryRef"),
+                                   .len = row_number(body, "summaryLen")};
 }
 
 static void add_usage(struct usage *to, struct doc body)
@@ -376,6 +415,7 @@ enum bt_code projection_apply(struct projection *s, struct arena *scratch,
     /* Internal rows bear the number before them, which may be of another plan. */
     s->last_seq = row->is_public ? row->seq : s->last_seq;
     s->view.plan_seq = row->is_public ? row->plan_seq : s->view.plan_seq;
+    s->updated = row->wall;
     apply_plan(s, type, t.body, row->wall);
     if (doc_get(t.body, STR_LIT("stepIndex")).ptr == NULL || ix >= LIMIT_STEPS) {
         return BT_OK;

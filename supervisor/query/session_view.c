@@ -94,9 +94,30 @@ static uint32_t share_room(const struct session_messages *all, size_t *rooms)
     return first;
 }
 
-enum bt_code session_context(struct engine *engine, struct str session_id, uint64_t before,
-                             struct arena *arena, struct doc *ret_messages, struct str *ret_summary,
-                             struct bt_error *err)
+/* The summary, and what is in neither it nor the messages from `first` on. */
+static struct str told_summary(struct engine *engine, const struct journal_session *s,
+                               uint64_t first, struct arena *arena, uint64_t *ret_left_out)
+{
+    const struct str summary = session_summary(engine, s, arena);
+    const uint64_t covered = summary.len > 0 ? s->summarized : 0;
+    struct str told = summary;
+    struct buf text;
+
+    *ret_left_out = first > covered + 1 ? first - covered - 1 : 0;
+    if (*ret_left_out > 0) {
+        buf_init(&text, SESSION_SUMMARY_MAX + 128);
+        buf_add_str(&text, summary);
+        buf_printf(&text, "%s%llu older message%s left out", summary.len > 0 ? "\n\n" : "",
+                   (unsigned long long)*ret_left_out, *ret_left_out == 1 ? " is" : "s are");
+        told = text.bad == BT_OK ? arena_str(arena, buf_str(&text)) : summary;
+        buf_done(&text);
+    }
+    return told.ptr != NULL ? told : (struct str){"", 0};
+}
+
+enum bt_code session_context_of(struct engine *engine, struct str session_id, uint64_t before,
+                                struct arena *arena, struct session_context *ret,
+                                struct bt_error *err)
 {
     size_t rooms[SESSION_NEWEST];
     struct session_messages all;
@@ -105,8 +126,7 @@ enum bt_code session_context(struct engine *engine, struct str session_id, uint6
     uint32_t first;
     enum bt_code code = journal_session(engine_journal(engine), session_id, &s, err);
 
-    *ret_messages = (struct doc){NULL, 0};
-    *ret_summary = (struct str){"", 0};
+    *ret = (struct session_context){.summary = {"", 0}};
     if (code == BT_OK) {
         code = session_messages(engine, session_id, before, SESSION_NEWEST, arena, &all, err);
     }
@@ -121,9 +141,9 @@ enum bt_code session_context(struct engine *engine, struct str session_id, uint6
     }
     code = buf_check(&out, err);
     if (code == BT_OK) {
-        *ret_messages = doc_copy(arena, doc_from_buf(&out));
-        *ret_summary = session_summary(engine, &s, arena);
-        code = ret_messages->ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for messages")
+        ret->messages = doc_copy(arena, doc_from_buf(&out));
+        ret->summary = told_summary(engine, &s, all.at[first].n, arena, &ret->left_out);
+        code = ret->messages.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for messages")
                                          : BT_OK;
     }
     buf_done(&out);

@@ -22,13 +22,16 @@ struct session_messages {
 BT_MUST_CHECK enum bt_code session_messages(struct engine *engine, struct str session_id,
                                             uint64_t before, uint32_t limit, struct arena *arena,
                                             struct session_messages *ret, struct bt_error *err);
-/* M072: for agents: {messages [{role, text, timestamp}], oldest first, and the summary of those
- * before}; both empty when there are no messages. Texts together are at most SESSION_CONTEXT_MAX.
- */
-BT_MUST_CHECK enum bt_code session_context(struct engine *engine, struct str session_id,
-                                           uint64_t before, struct arena *arena,
-                                           struct doc *ret_messages, struct str *ret_summary,
-                                           struct bt_error *err);
+struct session_context {
+    struct doc messages; /* [{role, text, timestamp}], oldest first; absent when there are none */
+    struct str summary;  /* of those before; at its end how many are left out */
+    uint64_t left_out;   /* messages that are in neither */
+};
+
+/* M072: for agents. Texts of messages together are at most SESSION_CONTEXT_MAX. */
+BT_MUST_CHECK enum bt_code session_context_of(struct engine *engine, struct str session_id,
+                                              uint64_t before, struct arena *arena,
+                                              struct session_context *ret, struct bt_error *err);
 /* The text of the summary; empty when there is none, or it cannot be read. */
 struct str session_summary(struct engine *engine, const struct journal_session *s,
                            struct arena *arena);

@@ -46,6 +46,9 @@ static void agent_sentence(const struct step_wait *w, const struct wait_names *n
         if (a != NULL && a->failure.len > 0) {
             buf_printf(out, "; %.*s", STR_ARG(a->failure));
         }
+        if (names->there.len > 0) {
+            buf_printf(out, "; there are: %.*s", STR_ARG(names->there));
+        }
     } else if (a != NULL && a->lanes_up == 0) {
         buf_printf(out, "waiting for agent %.*s: 0 of %u instances can be reached",
                    STR_ARG(names->agent_id), a->instances);
@@ -70,8 +73,9 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         agent_sentence(w, names, out);
         break;
     case WAIT_BREAKER:
-        buf_printf(out, "waiting for agent %.*s: it failed too often and is left alone for a while",
-                   STR_ARG(names->agent_id));
+        buf_printf(out, "waiting: circuit of agent %.*s open%s%.*s", STR_ARG(names->agent_id),
+                   names->until.len > 0 ? " until " : "; it is being tried again",
+                   STR_ARG(names->until));
         break;
     case WAIT_LIMIT:
         buf_add_cstr(out, "waiting for a place among the attempts in flight");
@@ -80,7 +84,10 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         buf_add_cstr(out, "waiting for budget that other steps have reserved");
         break;
     case WAIT_BACKOFF:
-        buf_add_cstr(out, "waiting for the next attempt");
+        buf_printf(out, "waiting for the next attempt at %.*s", STR_ARG(names->until));
+        if (names->agent_id.len > 0) {
+            buf_printf(out, ": agent %.*s asked for the pause", STR_ARG(names->agent_id));
+        }
         break;
     case WAIT_REPLY:
         buf_printf(out, "waiting for agent %.*s: its reply was lost", STR_ARG(names->agent_id));

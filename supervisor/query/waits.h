@@ -21,10 +21,12 @@ struct wait_names {
     struct str agent_id;
     struct str step_id; /* the first dependency that is open */
     struct str review_id;
+    struct str until;               /* the wall time of the wait's end */
     const struct wait_agent *agent; /* WAIT_AGENT, WAIT_LANE; NULL = not known */
+    struct str there;               /* WAIT_AGENT: other agents, "a, b"; empty = none is there */
 };
 
-/* "waiting for agent calc: 0 instances". Nothing for WAIT_NOTHING. */
+/* "waiting for agent calc: 0 instances; there are: files, sql". Nothing for WAIT_NOTHING. */
 void wait_sentence(const struct step_wait *w, const struct wait_names *names, struct buf *out);
 
 /*

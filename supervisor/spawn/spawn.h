@@ -77,8 +77,8 @@ struct spawn_event {
     pid_t pid;     /* 0 when it never started */
     bool expected; /* EXITED: after a stop, or a clean exit of a child that may end */
     uint32_t restarts;
-    char reason[SPAWN_REASON_MAX]; /* "killed by signal 9", "exit code 3", "exec failed: No such
-                                      file or directory" */
+    char reason[SPAWN_REASON_MAX]; /* "killed by signal 9", "exit code 3", "exec of x failed: No
+                                      such file or directory" */
 };
 
 /* The data of `baton agents` and `baton doctor`. */

@@ -33,6 +33,20 @@ _Noreturn static void fail(int fd, const char *what)
     _exit(127);
 }
 
+/* Of a long path its end is shown, which has the name of the program. */
+_Noreturn static void fail_exec(int fd, const char *path)
+{
+    enum { SHOWN = 72 };
+    const int error = errno;
+    const size_t len = strlen(path);
+    char what[96];
+
+    (void)snprintf(what, sizeof what, "exec of %s%s", len > SHOWN ? "..." : "",
+                   len > SHOWN ? path + len - SHOWN : path);
+    errno = error;
+    fail(fd, what);
+}
+
 static bool limit(int resource, uint64_t value)
 {
     struct rlimit rl = {.rlim_cur = (rlim_t)value, .rlim_max = (rlim_t)value};
@@ -98,7 +112,7 @@ _Noreturn static void become_agent(const struct setup *set)
     reset_signals();
     environ = order->env; /* execvp reads PATH from it */
     (void)execvp(order->argv[0], order->argv);
-    fail(FAILURE_FD, "exec");
+    fail_exec(FAILURE_FD, order->argv[0]);
 }
 
 /* Opens for append; a file that has reached its cap is renamed to .1 first. */

@@ -61,7 +61,7 @@ struct child {
 /* The child's report through the CLOEXEC pipe when it cannot become the agent. */
 struct exec_failure {
     int errnum;
-    char what[24];
+    char what[96];
 };
 
 struct spawner {

@@ -1,6 +1,6 @@
 /*
- * What the benchmark programs share: a daemon of their own with echo agents, the raw reference,
- * plans, figures and the one line of JSON. A benchmark that cannot go on says why, stops its
+ * Shared by the benchmark programs: a daemon of their own with echo agents, the raw reference,
+ * plans, figures and the one line of JSON. On a failure a benchmark prints the reason, stops its
  * daemon, removes its directory and exits with 1.
  */
 #ifndef BENCH_BENCH_H
@@ -39,12 +39,12 @@ struct bench_scenario {
 int bench_main(int argc, char **argv, const struct bench_scenario *scenarios, size_t n);
 /* The directory of this run: on the disk that durability is measured on. */
 const char *bench_dir(void);
-/* Says what went wrong on stderr and ends the run. */
+/* Prints the failure to stderr and ends the run. */
 _Noreturn void bench_die(const char *fmt, ...) BT_PRINTF(1, 2);
 void bench_say(const char *fmt, ...) BT_PRINTF(1, 2);
-/* Dies with what and the error's own words unless code is BT_OK. */
+/* Ends the run with `what` and the error's message unless code is BT_OK. */
 void bench_check(enum bt_code code, const char *what, const struct bt_error *err);
-/* A program beside this one. */
+/* The path of a program in this program's directory. */
 void bench_program(const char *name, char *ret, size_t cap);
 /* Starts a program with stdout and stderr as given (-1 = the log). `ready_fd` (-1 = none) becomes
  * descriptor 3. */
@@ -56,11 +56,11 @@ struct bench_setup {
     const char *durability;
     long instances, capacity; /* 0 instances = no agent at all */
     const char *command;      /* the agent's program; NULL = bench_echo_agent */
-    const char *log;          /* where each execution leaves a line; NULL = nowhere */
+    const char *log;          /* file that gets a line per execution; NULL = none */
     const char *state;        /* its directory within bench_dir(); NULL = "state" */
 };
 
-/* Starts it and waits until it serves. The state directory stays the same over restarts. Returns
+/* Starts the daemon and waits until it serves. Restarts keep the state directory. Returns the
  * milliseconds from exec to ready. */
 double bench_daemon_start(const struct bench_setup *setup);
 /* SIGTERM, SIGKILL after 15 s; waits for its end. */
@@ -69,11 +69,11 @@ void bench_daemon_kill(void); /* kill -9 */
 pid_t bench_daemon_pid(void);
 const char *bench_state(void);
 struct bt_client *bench_client(void);
-/* Waits until all instances have registered and one plan has gone through. */
+/* Waits until all instances have registered and one plan has completed. */
 void bench_wait_agents(struct bt_client *c, const struct bench_setup *setup);
 /* Resident bytes of the daemon now. */
 uint64_t bench_daemon_rss(void);
-/* Microseconds of processor time that each side has used so far. */
+/* Microseconds of processor time of each process so far. */
 struct bench_cpu {
     double daemon, agents, client;
 };
@@ -83,20 +83,20 @@ uint64_t bench_journal_bytes(void);
 
 /* ---- bench_plans.c: plans as JSON; the caller frees with free() */
 
-/* n echo steps; each depends on the one before when `chained`, and gets its result. */
+/* n echo steps; when `chained`, each depends on the one before and gets its result. */
 char *bench_plan_steps(uint32_t n, bool chained, uint32_t concurrency);
 char *bench_plan_fan(uint32_t width, uint32_t concurrency); /* 1 -> width -> 1 */
-char *bench_plan_sleepy(uint32_t n, double ms);             /* a chain of steps that take ms each */
-char *bench_plan_approval(void);                            /* one step that asks first */
-char *bench_plan_waiting(const char *policy); /* one echo step and what the plan's policy says */
+char *bench_plan_sleepy(uint32_t n, double ms);             /* a chain of steps of ms each */
+char *bench_plan_approval(void);                            /* one step that needs an approval */
+char *bench_plan_waiting(const char *policy);               /* one echo step with this policy */
 /* Submits; dies on a refusal. */
 void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN + 1]);
-/* Takes events until the plan has completed; dies when it did not succeed or took over a minute. */
+/* Takes events until the plan has completed; ends the run on a failed plan or after a minute. */
 void bench_until_done(struct bt_watch *w, const char *plan_id);
 struct bt_watch *bench_watch(struct bt_client *c);
 /* A number out of an answer of the supervisor: bench_ask(c, "supervisor.stats", "rssBytes"). */
 double bench_ask(struct bt_client *c, const char *type, const char *member);
-/* Whether an event says that its plan has ended well; dies when it says that it has not. */
+/* True when the event ends its plan successfully; ends the run when it ends it otherwise. */
 bool bench_is_success(const struct bt_event *ev);
 
 /* ---- bench_figures.c: numbers */
@@ -128,12 +128,12 @@ struct bench_result {
     struct bench_ref before, after;
     enum bench_against against;
     double goal;   /* of the ratio (or of `figure` when against nothing) */
-    double figure; /* what the goal is about when it is no ratio */
+    double figure; /* the figure of a goal that is no ratio */
     uint64_t rss;
     struct bench_cpu cpu; /* per step; zero = not measured */
     const char *more;     /* further members: "\"a\":1,\"b\":2", or NULL */
 };
 
-/* The line. Ratios are against the lower of the two references: the harder one. */
+/* Prints the line. Ratios are against the lower of the two references, the harder one. */
 void bench_print(const struct bench_result *r);
 #endif

@@ -1,8 +1,8 @@
 /*
- * What the core alone costs: nanoseconds per event and per step of chains and fans of 10 to 10,000
- * steps, of 10,000 plans that wait, and of changes to a plan of 10,000 steps. No socket, no journal
- * and no other process, so a cost that grows with the size of the plan shows. One line of JSON per
- * case. "flat" compares the largest with n = 100, where the fixed cost of a plan is shared out.
+ * The cost of the core alone: nanoseconds per event and per step of chains and fans of 10 to 10,000
+ * steps, of 10,000 plans that wait, and of changes to a plan of 10,000 steps. Without sockets,
+ * journal and other processes, a cost that grows with the size of the plan is visible. One line of
+ * JSON per case. "flat" compares the largest with n = 100, where a plan's fixed cost is spread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct bench {
     uint64_t set_ns;
 };
 
-/* Processor time: what else runs on the machine does not count. */
+/* Processor time: other programs do not count. */
 static uint64_t now_ns(void)
 {
     struct timespec t;
@@ -185,7 +185,7 @@ static struct plan *chain(uint32_t n)
     return finished(p);
 }
 
-/* One root, n - 2 beside each other, one join. */
+/* One root, n - 2 parallel steps, one join. */
 static struct plan *fan(uint32_t n)
 {
     struct plan *p = plan_text_blank(n, 2 * n, 0, "x");
@@ -227,7 +227,7 @@ struct cost {
     double per_event, per_step;
 };
 
-/* The plan from its submission to its end, again and again; the medians of the rounds. */
+/* Runs the plan from submission to end in rounds; returns their medians. */
 static struct cost run_shape(struct bench *b, const struct plan *p)
 {
     const uint32_t times = STEPS_PER_ROUND / p->n_steps;
@@ -277,7 +277,7 @@ static void print(const char *name, uint32_t n, const char *unit, double ns)
     (void)printf("{\"case\":\"%s\",\"n\":%u,\"%s\":%.0f}\n", name, n, unit, ns);
 }
 
-/* 10,000 plans wait for a person; what a step of another plan, and a decision, cost beside them. */
+/* 10,000 plans wait for a person; the cost of a step of another plan, and of a decision. */
 static void beside_waiting_plans(void)
 {
     struct bench *b = bench_new(LANES);
@@ -303,9 +303,9 @@ static void beside_waiting_plans(void)
     print("tick beside waiting plans", OPEN_PLANS, "ns_per_event", spent(b) / 1000);
     set_clock(b);
     for (uint32_t i = 0; i < OPEN_PLANS; i++) {
-        feed(b, (struct core_event){CORE_EV_INIT(DECIDE, decide, .decision = DECISION_APPROVE),
-                                    .run = runs[i],
-                                    .attempt = core_run(b->core, runs[i], NULL)->steps[0].attempt});
+        feed(b, (struct core_event){
+                    CORE_EV_INIT(DECIDE, decide, .decision = DECISION_APPROVE), .run = runs[i],
+                    .attempt = core_run(b->core, runs[i], NULL)->steps[0].review_serial});
         while (b->out_n > 0) {
             answer(b);
         }
@@ -319,7 +319,7 @@ static void beside_waiting_plans(void)
     bench_free(b);
 }
 
-/* 10,000 plans of one step want the same agent, which has no lane: then it has one. */
+/* 10,000 plans of one step wait for an agent without a lane; then it gets one. */
 static void queued_plans(void)
 {
     struct bench *b = bench_new(1);
@@ -380,7 +380,7 @@ static void change_chain(uint32_t n)
     bench_free(b);
 }
 
-/* All queued at once but 64 that are out. */
+/* All are queued at once except 64 that are outstanding. */
 static void change_wide(uint32_t n)
 {
     struct bench *b = bench_new(LANES);
@@ -400,7 +400,7 @@ static void change_wide(uint32_t n)
     bench_free(b);
 }
 
-/* The root fails: all that depends on it is skipped. */
+/* The root fails: all its dependents are skipped. */
 static void fail_fan(uint32_t n)
 {
     struct bench *b = bench_new(LANES);

@@ -1,4 +1,4 @@
-/* The daemon under measurement: its configuration, its life, its size. */
+/* The measured daemon: its configuration, start and stop, size. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>

@@ -1,20 +1,19 @@
 /*
  * S6: the bus. Latency from commit to subscriber, and the rate at which 1, 10 and 100 subscribers
- * get every event.
+ * receive every event.
  *
- * Latency: an event carries wall-clock milliseconds only, too coarse. We take what can be seen from
- * outside: the answer to plan.submit and the event plan_generated leave the daemon in the same
- * turn, after the same commit, the answer first. "Event in the subscriber's hand" minus "answer in
- * the client's hand" is therefore how much longer than an answer the event takes; the answer itself
- * takes less than a whole raw round trip, so that plus h1 bounds commit-to-subscriber from above,
- * and this is compared with the goal. Both stamps are CLOCK_MONOTONIC of this process. p50 and p99
- * of the line are from the call of plan.submit to the event: request, check of the plan, commit and
- * publication.
+ * Latency: an event has wall-clock milliseconds only, which is too coarse. We measure from outside:
+ * the answer to plan.submit and the event plan_generated leave the daemon in the same cycle, after
+ * the same commit, the answer first. Arrival of the event minus arrival of the answer is therefore
+ * the extra time of the event. The answer itself takes less than a raw round trip, so the extra
+ * time plus h1 is an upper bound of commit-to-subscriber, and is compared with the goal. Both
+ * stamps are CLOCK_MONOTONIC of this process. p50 and p99 of the line are from the call of
+ * plan.submit to the event: request, check of the plan, commit and publication.
  *
  * Rate: plans of 200 steps run while the subscribers count sequence numbers; the rate is events per
- * second delivered to every one of them without a gap. It is bounded by how fast the daemon makes
- * events, so the raw PUB rate of the same run is printed beside it, and replayed pages (gaps that
- * libbaton filled) are counted.
+ * second delivered to every one of them without a gap. The daemon's production
+ * of events bounds it, so the raw PUB rate of the same run is printed, too, and replayed pages
+ * (gaps that libbaton filled) are counted.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -36,8 +35,8 @@ enum {
 };
 enum { FRAME_MAX = 8192, INBOX = 65536 };
 
-/* ---- subscribers on a thread of their own, straight on the link: nothing is replayed, so a gap is
- * seen */
+/* ---- subscribers on a thread of their own, directly on the link: nothing is replayed, so gaps
+ * count */
 
 struct subscriber {
     uint64_t first, last, gaps;
@@ -49,9 +48,9 @@ struct listener {
     int n;
     atomic_int up;
     atomic_ullong wanted;  /* the sequence number to wait for; 0 = not known yet */
-    atomic_int there;      /* subscribers that have had it */
-    atomic_ullong heard;   /* newest number that subscriber 0 has had */
-    uint64_t generated_ns; /* when plan_generated came last; read behind the semaphore */
+    atomic_int there;      /* subscribers that have received it */
+    atomic_ullong heard;   /* newest number that subscriber 0 has received */
+    uint64_t generated_ns; /* last arrival of plan_generated; read after the semaphore */
     sem_t generated;
     atomic_bool stop;
     pthread_t thread;
@@ -173,7 +172,7 @@ static struct listener *listener_start(struct bt_client *c, int n)
     return l;
 }
 
-/* Its link stays: sockets are not closed under traffic. */
+/* Its link stays open: sockets are not closed under traffic. */
 static void listener_stop(struct listener *l)
 {
     atomic_store(&l->stop, true);
@@ -214,7 +213,7 @@ static void latency(struct bt_client *c, struct bench_samples *whole, struct ben
 /* ---- rate */
 
 struct rate {
-    double per_second; /* events that every subscriber had, per second */
+    double per_second; /* events per second that every subscriber received */
     double lost;       /* share of all deliveries */
 };
 
@@ -276,7 +275,7 @@ static void events(const struct bench_options *opt)
     r.rss = bench_daemon_rss();
     bench_daemon_stop();
     r.after = bench_reference(opt);
-    /* The rate is deliveries: what one frame to ten subscribers costs is ten sends. */
+    /* The rate counts deliveries: one frame to ten subscribers is ten sends. */
     best = one.per_second;
     best = 10 * ten.per_second > best ? 10 * ten.per_second : best;
     best = 100 * hundred.per_second > best ? 100 * hundred.per_second : best;

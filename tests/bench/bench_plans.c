@@ -1,4 +1,4 @@
-/* The plans of the benches, and what their events say. */
+/* The plans of the benches, and reading their events. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>

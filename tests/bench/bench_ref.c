@@ -3,7 +3,7 @@
  * bytes between two processes over ipc, first one request outstanding (h1), then 64 (h64, per
  * message); the floor of a durable step: h1 plus append of a 512-byte record plus fdatasync; and
  * the raw rate of one PUB socket to one subscriber. Prints one line of JSON. The echo server is
- * this program, executed again: never forked from a process with threads.
+ * this program, executed again, because a process with threads must not fork.
  *
  * The one program outside protocol/link that includes nng: it measures nng itself, without our
  * link.
@@ -73,14 +73,14 @@ static void echo_step(void *arg)
         return;
     }
     e->sending = !e->sending;
-    if (e->sending) { /* the message that came in stays in the aio and goes out */
+    if (e->sending) { /* the received message stays in the aio and is sent back */
         nng_ctx_send(e->ctx, e->aio);
     } else {
         nng_ctx_recv(e->ctx, e->aio);
     }
 }
 
-/* Publishes what it is asked for: a request of PUB_WINDOW means that many frames more. */
+/* Publishes on request: one request asks for PUB_WINDOW more frames. */
 static void serve_pub(const char *url)
 {
     static char frame[FRAME];
@@ -272,7 +272,7 @@ static double measure_64(nng_socket s, const char *lanes_url, int n)
     return (now_us() - start) / n;
 }
 
-/* Frames per second that one subscriber gets without loss, asked for in windows that fit its
+/* Frames per second that one subscriber receives without loss, requested in windows that fit its
  * buffer. */
 static double measure_pub(const char *url, int total)
 {

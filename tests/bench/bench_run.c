@@ -1,4 +1,4 @@
-/* Arguments, the directory of the run, child processes, and the end of it all. */
+/* Arguments, the directory of the run, child processes, and the cleanup. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -32,7 +32,7 @@ static double median_start(const struct bench_setup *setup)
     return ms;
 }
 
-/* Runs wide plans until the journal holds so many events; the number it has then. */
+/* Runs wide plans until the journal has that many events; returns its number of events. */
 static double fill_journal(const struct bench_setup *setup, double events)
 {
     char *plan = bench_plan_fan(FAN_WIDTH, 64);

@@ -1,4 +1,4 @@
-/* S1 chain, S2 fan-out, S3 many plans, S5 growth: what a step costs. */
+/* S1 chain, S2 fan-out, S3 many plans, S5 growth: the cost of a step. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ enum {
     CLIENTS_MAX = 64
 };
 
-/* What was used since `before`, per step. */
+/* The use since `before`, per step. */
 static struct bench_cpu cpu_since(struct bench_cpu before, double steps)
 {
     struct bench_cpu now = bench_cpu_used();
@@ -140,8 +140,7 @@ static void *submitter(void *arg)
     return NULL; /* its client ends with the process */
 }
 
-/* Takes events until n plans have ended; gives back a place for each; the duration of each into
- * samples. */
+/* Takes events until n plans have ended; releases a place and adds the duration for each. */
 static void count_ends(struct bt_watch *w, struct crowd *crowd, long n,
                        struct bench_samples *samples)
 {

@@ -1,9 +1,9 @@
 /*
- * S4: 10,000 plans that wait, of each kind in a daemon of its own: for an approval that an agent
- * asks for, for one before the step begins, for a sign-off of the plan, and plans that are paused.
- * What each costs in memory: all that the daemon has grown by, divided by the plans; and, without
- * what fills up once however many plans there are (the journal's cache), what the second half of
- * them added. And how long one that waits for an agent's approval takes to go on and end.
+ * S4: 10,000 waiting plans, each kind in a daemon of its own: waiting for an approval that an agent
+ * requests, for one before the step begins, for a sign-off of the plan, and paused plans. Memory
+ * per plan: the growth of the daemon divided by the plans; and the growth by the second half of
+ * them, which leaves out what fills only once (the journal's cache). Then the time that a plan
+ * needs to resume and end after an agent's approval.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ enum { CLIENTS = 4, WAITING_MS = 120000, DECISIONS = 50, POLL_MS = 1000, MEBI = 
 enum kind { KIND_ASKED, KIND_BEFORE_STEP, KIND_SIGNOFF, KIND_PAUSED, KIND_COUNT };
 static const char *const kind_names[] = {"asked", "before_step", "signoff", "paused"};
 
-/* What says that one more plan waits: an event, and what its JSON holds. */
+/* The event, and the text in its JSON, that mark one more waiting plan. */
 static const char *const kind_events[] = {"plan_step_waiting", "plan_step_waiting", "plan_paused",
                                           "plan_paused"};
 static const char *const kind_marks[] = {"\"reviewId\":\"", "\"reviewId\":\"", "\"signoff\"",
@@ -48,7 +48,7 @@ static void *submitter(void *arg)
     return NULL;
 }
 
-/* Takes events until n plans wait; keeps the reviews of the last ones. */
+/* Takes events until n plans wait; keeps the last reviews. */
 static void until_waiting(struct bt_watch *w, enum kind kind, long n, char reviews[DECISIONS][200])
 {
     uint64_t start = bench_now_ns();
@@ -95,7 +95,7 @@ static char *plan_of(enum kind kind)
     case KIND_ASKED:
         return bench_plan_approval();
     case KIND_BEFORE_STEP:
-    case KIND_PAUSED: /* before anything of it has run, or it would be over too soon */
+    case KIND_PAUSED: /* before its first step, or it would end too soon */
         return bench_plan_waiting("\"requiresApproval\":true");
     case KIND_SIGNOFF:
         return bench_plan_waiting("\"signoff\":true");
@@ -124,10 +124,10 @@ static void submit_all(enum kind kind, long n, struct bt_watch *w, char reviews[
     free(plan);
 }
 
-/* What waiting plans of one kind cost. */
+/* Memory of waiting plans of one kind. */
 struct weight {
     double submit_us;
-    double all, further; /* bytes per plan: of all, of the second half of them */
+    double all, further; /* bytes per plan: over all, over the second half */
     uint64_t empty, rss;
 };
 

@@ -1,4 +1,4 @@
-/* The agent of the benchmarks: says 256 bytes at once, or after parameters.ms milliseconds. */
+/* The benchmarks' agent: answers 256 bytes at once, or after parameters.ms milliseconds. */
 #include <baton/agent.h>
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { ECHO_BYTES = 256 };
 
-/* With BATON_BENCH_LOG set, each execution leaves a line: S8 counts those that were run twice. */
+/* With BATON_BENCH_LOG set, each execution appends a line: S8 counts repeated executions. */
 static void leave_a_trace(struct bt_step *step)
 {
     const char *path = getenv("BATON_BENCH_LOG");

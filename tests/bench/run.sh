@@ -1,7 +1,7 @@
 #!/bin/sh
-# sh tests/bench/run.sh S1|...|S9|core|all [--durability process|power] [--n N] [...]
+# sh tests/bench/run.sh S1|...|S10|core|all [--durability process|power] [--n N] [...]
 #
-# Builds the release preset where needed and runs one scenario, or all of them; one line of JSON each on stdout,
+# Builds the preset release-tests where needed and runs one scenario, or all of them; one line of JSON each on stdout,
 # progress on stderr. `all` without --durability measures S1 to S3 in both. BATON_BENCH_DIR chooses the disk
 # (default /var/tmp). tests/bench/README.md says what is measured and how.
 set -eu
@@ -13,10 +13,10 @@ usage() {
 }
 
 build() {
-    # The quickstart configures the same directory without tests.
-    grep -qs "^BATON_TESTS:BOOL=ON" build/release/CMakeCache.txt || cmake --preset release >&2
-    ninja -C build/release batond bench_echo_agent bench_ref bench_steps bench_wait bench_events bench_start \
-        bench_core baton baton-agent-llm baton-agent-calc >&2
+    [ -f build/release-tests/build.ninja ] || cmake --preset release-tests >&2
+    ninja -C build/release-tests batond bench_echo_agent bench_ref bench_steps bench_wait bench_events bench_start \
+        bench_core baton baton-agent-llm baton-agent-calc \
+        baton-agent-files baton-agent-sql >&2
 }
 
 program_of() {
@@ -26,6 +26,7 @@ program_of() {
     S6) echo bench_events ;;
     S7 | S8) echo bench_start ;;
     S9) echo planning.py ;;
+    S10) echo join.py ;;
     core) echo bench_core ;;
     *) usage ;;
     esac
@@ -36,11 +37,13 @@ run() {
     shift
     program=$(program_of "$scenario")
     echo "== $scenario $*" >&2
-    if [ "$program" = planning.py ]; then
-        BATON_BIN=$PWD/build/release/bin python3 -B tests/bench/planning.py "$scenario" "$@"
+    case $program in
+    *.py)
+        BATON_BIN=$PWD/build/release-tests/bin python3 -B "tests/bench/$program" "$scenario" "$@"
         return
-    fi
-    "build/release/bin/$program" "$scenario" "$@"
+        ;;
+    esac
+    "build/release-tests/bin/$program" "$scenario" "$@"
 }
 
 [ $# -ge 1 ] || usage
@@ -61,7 +64,7 @@ case " $* " in
     done
     ;;
 esac
-for s in S1 S2 S3 S4 S5 S6 S7 S8 S9; do
+for s in S1 S2 S3 S4 S5 S6 S7 S8 S9 S10; do
     run "$s" "$@" || failed=1
 done
 run core || failed=1

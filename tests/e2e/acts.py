@@ -1,4 +1,4 @@
-"""Agent processes whose every answer is a shell script that the test wrote: what a step, a planner, a gate or a verifier says.
+"""Agent processes whose every answer is a shell script that the test wrote: the result of a step, planner, gate or verifier.
 
     class T(Acts):
         def test_x(self):

@@ -171,16 +171,18 @@ class Story:
         s.review = e["reviewId"]
 
     def review_decided(self, e):
-        self.need("stepIndex" in e or e["reviewId"] == self.events[0]["planId"], "without a step it is the sign-off")
-        if "stepIndex" not in e and "planning" in self.paused:
-            self.paused.remove("planning")
+        older = "stepIndex" in e and "/r" not in (self.step(e).review or "/r")  # opened before ids had serials
+        self.need(e["reviewId"] in self.reviews or older, "what is decided was asked")
+        if "stepIndex" not in e:
+            self.paused = [reason for reason in self.paused if reason not in ("planning", "signoff")]
         if "stepIndex" in e:
-            s = self.open(e)
-            self.need(e["reviewId"] in self.reviews, "what is decided was asked")
-            s.review = None
+            self.open(e).review = None
 
     def plan_paused(self, e):
         self.need(e["reason"] not in self.paused, "it is not paused yet for that reason")
+        if "reviewId" in e:
+            self.need(e["reviewId"] not in self.reviews, "review ids are new each time")
+            self.reviews.add(e["reviewId"])
         self.paused.append(e["reason"])
 
     def plan_resumed(self, e):
@@ -190,6 +192,12 @@ class Story:
     def plan_modified(self, e):
         self.need(e["revision"] == self.revision + 1, "each modification is one revision")
         self.revision = e["revision"]
+        self.void_signoff(e["kind"] != "conversation_only")
+
+    def void_signoff(self, changed):
+        """An open sign-off is about the revision before."""
+        if changed and "signoff" in self.paused:
+            self.paused.remove("signoff")
 
     def replan_started(self, e):
         self.need(self.replanning is None, "one replan at a time")
@@ -200,6 +208,7 @@ class Story:
         self.replanning = None
         self.need(e["revision"] == self.revision + (1 if e["ok"] else 0), "a new plan is one revision")
         self.revision = e["revision"]
+        self.void_signoff(e["ok"])
 
     def plan_cancelling(self, e):
         self.need(not self.cancelling, "it is called off once")
@@ -250,9 +259,9 @@ def check(events, view=None):
 
 
 def agrees(story, view):
-    """The answer to plan.get and the events say the same."""
+    """The answer to plan.get agrees with the events."""
     ended = story.events[-1]["type"] == "plan_completed"
-    story.need(ended == (view["status"] in ("completed", "failed", "cancelled")), "plan.get and the events agree on the end")
+    story.need(ended == (view["status"] in ("completed", "planned", "failed", "cancelled")), "plan.get and the events agree on the end")
     story.need(view.get("revision", 1) == story.revision, "plan.get says the newest revision: %d" % view.get("revision", 1))
     by_id = {}
     for s in view.get("steps", []):

@@ -11,6 +11,7 @@ it waits for.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -61,6 +62,12 @@ def until(check, seconds, what):
         if time.monotonic() > deadline:
             raise AssertionError("not within %g s: %s" % (seconds, what))
         time.sleep(0.01)
+
+
+def sanitized():
+    """Whether the programs under test were built with sanitizers, which makes their size and speed another's."""
+    cache = BIN.parent / "CMakeCache.txt"
+    return cache.is_file() and re.search(r"^BATON_SANITIZE:\w+=\S", cache.read_text(), re.M) is not None
 
 
 def alive(pid):
@@ -165,7 +172,7 @@ class Daemon:
     def wait_plan(self, plan_id, seconds=30):
         def ended():
             view = self.ask("plan.get", planId=plan_id)
-            return view if view["status"] in ("completed", "failed", "cancelled") else None
+            return view if view["status"] in ("completed", "planned", "failed", "cancelled") else None
         return until(ended, seconds, "plan %s ends\n%s" % (plan_id, self.log()))
 
     def events(self, plan_id=None, **fields):
@@ -260,6 +267,14 @@ class BatonTest(unittest.TestCase):
         path = daemon.work / name
         path.write_text(plan if isinstance(plan, str) else json.dumps(plan))
         return path
+
+
+def read_yaml(text):
+    """What the product reads in a YAML file."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        return json.loads(subprocess.run([BIN / "yaml_json", file.name], capture_output=True, text=True, timeout=30, check=True).stdout)
 
 
 def main():

@@ -171,8 +171,8 @@ class Stage:
         return {"events": found, "nextSeq": len(self.events) + 1, "lastSeq": len(self.events)}
 
     def of(self, type_):
-        """The fields of every request of that type, without those that every request has."""
-        return [{k: v for k, v in r.items() if k not in ("v", "id", "token", "type")} for r in self.asked if r["type"] == type_]
+        """The fields of every request of that type, without those that every request has, and who decides."""
+        return [{k: v for k, v in r.items() if k not in ("v", "id", "token", "type", "by")} for r in self.asked if r["type"] == type_]
 
     def cli(self, *args, code=0, stdin=None, env=None):
         """-> (stdout, stderr); fails when the exit code is another one."""

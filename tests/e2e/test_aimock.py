@@ -460,7 +460,7 @@ class Planning(Planned):
         self.start()
         aimock.answers(GOOD)
         self.run_goal("--dry-run", "--constraint", "no division", "--json")
-        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "planned")
         self.assertNotIn("plan_step_started", self.types())
         self.assertIn("no division", self.asked(0))
 

@@ -1,11 +1,13 @@
 """Wrong input from peers (G15): each is refused in words or harms only its own step, and the
 daemon goes on. One daemon for a table; the same pid before and after."""
+import re
 import json
 import socket
 import time
 import unittest
 import uuid
 
+from pathlib import Path
 from harness import BatonTest, main, sp, until
 from probe import Probe, card, pack, step, wait_up
 
@@ -201,6 +203,41 @@ class Plans(Quiet):
         self.d.ask("events.read", fromSeq=10 ** 9, waitMs=300)
         self.assertGreaterEqual(time.monotonic() - began, 0.3)
         self.refused(self.ask_of("events.read", fromSeq=1, waitMs=60001), "INVALID")
+
+
+class Filters(Quiet):
+    """A misspelt filter is refused: an empty list would read as "there is nothing"."""
+
+    def test_an_unknown_status_is_refused_with_a_guess(self):
+        self.refused(self.ask_of("plan.list", status="compleeted"), "INVALID",
+                     'status: "compleeted" is no status of a plan; did you mean "completed"?')
+        self.refused(self.ask_of("plan.list", status="zzz"), "INVALID", "expected pending, running, waiting, ")
+        for status in ("pending", "running", "waiting", "completed", "failed", "cancelled", "planned"):
+            self.assertEqual(self.d.ask("plan.list", status=status)["plans"], [])
+
+    def test_a_cursor_that_no_answer_gave_is_refused(self):
+        for cursor in ("xyz", "-1", "1x", "99999999999999999999", " 7"):
+            self.refused(self.ask_of("plan.list", cursor=cursor), "INVALID", "cursor: ")
+
+    def test_an_unknown_event_type_is_refused_with_a_guess(self):
+        self.refused(self.ask_of("events.read", fromSeq=1, types=["plan_stpe_completed"]), "INVALID",
+                     'types[0]: "plan_stpe_completed" is no event; did you mean "plan_step_completed"?')
+        self.refused(self.ask_of("events.read", fromSeq=1, types=["plan_completed", "plan.submit"]), "INVALID", "types[1]")
+        self.assertEqual(self.d.ask("events.read", fromSeq=1, types=["plan_completed"]).get("events", []), [])
+
+    def test_every_event_of_the_page_is_a_type(self):
+        page = (Path(__file__).resolve().parents[2] / "protocol/EVENTS.md").read_text()
+        types = [t for t in re.findall(r"^### (\w+)$", page, re.M) if t != "heartbeat"]  # it has no number and is not stored
+        self.assertGreater(len(types), 30)
+        for type_ in types:
+            self.d.ask("events.read", fromSeq=1, types=[type_])
+
+    def test_the_command_line_refuses_them_too(self):
+        for args, word in ((("events", "--type", "plan_completed,plan_stpe_completed"), "did you mean 'plan_step_completed'?"),
+                           (("status", "--status", "compleeted"), 'did you mean "completed"?')):
+            done = self.d.cli_any(*args)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(word, done.stderr)
 
 
 class Replies(Quiet):

@@ -26,7 +26,7 @@ def stepped(type_, i=0, **more):
 
 MADE = {"type": "plan_generated", "estimatedSteps": 2, "steps": [
     {"stepId": "a", "stepIndex": 0, "agentId": "calc", "task": "add\x1b[2J"}, {"stepId": "b", "stepIndex": 1, "agentId": "calc", "task": "say"}]}
-WAITS = stepped("plan_step_waiting", 1, reviewId=PLAN + "/b/1", kind="before_step", prompt="Say it?", attempt=1)
+WAITS = stepped("plan_step_waiting", 1, reviewId=PLAN + "/b/r1", kind="before_step", prompt="Say it?", attempt=1)
 
 
 def end(summary="it is 42", status="completed", **more):
@@ -144,10 +144,10 @@ class Piped(unittest.TestCase):
         self.assertIn("? 2 b: Say it? (yes or no)", said)
         self.assertIn("the plan goes on: baton status " + PLAN, said)
         self.assertEqual(s.stage.cli("chat", stdin="add\nyes\n")[0], "done\n")
-        self.assertEqual([r.get("reviewId") for r in s.stage.of("session.say")[1:]], [None, PLAN + "/b/1"], "what the yes is for")
+        self.assertEqual([r.get("reviewId") for r in s.stage.of("session.say")[1:]], [None, PLAN + "/b/r1"], "what the yes is for")
 
     def test_what_was_decided_elsewhere_is_not_what_the_next_line_answers(self):
-        for over in ({"type": "review_decided", "reviewId": PLAN + "/b/1", "stepId": "b", "decision": "approve"},
+        for over in ({"type": "review_decided", "reviewId": PLAN + "/b/r1", "stepId": "b", "decision": "approve"},
                      stepped("plan_step_completed", 1, status="skipped")):
             s = Session(self, {"add": ((MADE, WAITS, over), {"message": "I begin", "turnPlanId": PLAN}), "bye": ((end(),), {"turnPlanId": PLAN})})
             s.stage.cli("chat", stdin="add\nbye\n")
@@ -164,6 +164,11 @@ class Piped(unittest.TestCase):
         self.assertEqual(s.said(), [])
         os.unlink(os.path.join(s.stage.state, "endpoints.json"))
         self.assertIn("baton up", s.stage.cli("chat", stdin="x\n", code=6)[1])
+
+    def test_input_of_2_mib_is_read_as_fast_as_it_comes(self):
+        s = Session(self, {})
+        self.assertIn("at most 8192 bytes", s.stage.cli("chat", stdin="x" * (2 << 20) + "\n", code=2)[1])  # within its 60 s
+        self.assertEqual(s.said(), [])
 
     def test_line_that_is_no_text_is_named_and_left_out(self):
         s = Session(self, {})

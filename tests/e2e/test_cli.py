@@ -14,9 +14,9 @@ from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
 NONE = ""
-VERBS = ["up", "down", "run", "plan", "chat", "sessions", "status", "events", "agents", "result", "cancel", "reviews", "approve", "reject",
-         "decide", "pause", "resume", "skip", "modify", "retry", "fork", "lint", "history", "stats", "cost", "recipes", "top", "info", "config", "doctor",
-         "completion"]
+VERBS = ["up", "down", "reload", "run", "plan", "chat", "sessions", "status", "events", "agents", "result", "cancel", "reviews", "review", "approve", "reject",
+         "decide", "pause", "resume", "skip", "modify", "retry", "fork", "lint", "history", "logs", "graph", "timeline", "stats", "cost", "recipes", "top", "info", "config", "doctor",
+         "help", "version", "completion"]
 NO_PLAN = "00000000-0000-7000-8000-000000000000"
 
 
@@ -43,22 +43,15 @@ class Cli(BatonTest):
 
 
 class Help(Cli):
-    def test_every_verb_has_help_and_bash_can_read_the_completion(self):
+    def test_every_verb_has_help(self):
         top = self.d.cli("--help")
         for verb in VERBS:
             self.assertIn("\n  %s " % verb, top)
             text = self.d.cli(verb, "--help")
             self.assertIn("usage: baton " + verb, text)
             self.assertIn("--json", text)
-        script = self.d.cli("completion", "bash")
-        subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=10)
-        words = subprocess.run(["bash", "-c", script + "\nCOMP_WORDS=(baton statu); COMP_CWORD=1; _baton; echo ${COMPREPLY[@]}"],
-                               capture_output=True, text=True, timeout=10).stdout.split()
-        self.assertEqual(words, ["status"])
-        words = subprocess.run(["bash", "-c", script + "\nCOMP_WORDS=(baton events --vocabulary ptc); COMP_CWORD=3; _baton; echo ${COMPREPLY[@]}"],
-                               capture_output=True, text=True, timeout=10).stdout.split()
-        self.assertEqual(words, ["ptc-runner", "ptc-runner-telemetry"])
-        self.err("completion", "fish", code=2)
+            self.assertIn("Examples:\n  ", text)
+            self.assertEqual((self.d.cli("help", verb), self.d.cli(verb, "-h")), (text, text))
 
     def test_slips_are_named_with_what_was_meant(self):
         for args, hint in ((("statsu",), "'status'"), (("run", "--detahc", "x"), "'--detach'"), (("status", "--limti", "3"), "'--limit'")):
@@ -198,7 +191,7 @@ class ExitCodes(Cli):
         self.err("result", review["planId"], code=4)
         self.err("decide", review["reviewId"], "perhaps", code=2)
         self.d.cli("decide", review["reviewId"], "reject", "--comment", "no")
-        self.err("decide", review["reviewId"], "approve", code=7)
+        self.err("decide", review["reviewId"], "approve", code=2)
         self.err(*run, self.plan_file(step("slow")), "--timeout", "300ms", code=124)
         plan = self.js("status", "--status", "running")[0]["planId"]
         self.err("result", plan, code=124)
@@ -333,8 +326,9 @@ class UpAndDown(Cli):
     def test_up_tells_why_the_daemon_did_not_start(self):
         self.d.stop()
         self.d.config.write_text("listen: {control: 'ftp://x'}\n")
-        said = self.err("up", "--config", self.d.config, code=2)
-        self.assertIn("listen", said)
+        for _ in range(2):  # not what the one before wrote
+            said = self.err("up", "--config", self.d.config, code=2)
+            self.assertEqual(said.count("listen.control"), 1, said)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             self.d.config.write_text("listen: {control: 'tcp://127.0.0.1:%d'}\n" % taken.getsockname()[1])
             self.assertIn("in use", self.err("up", "--config", self.d.config, code=1).lower())

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BIN, ROOT, BatonTest, main, until
+from harness import BIN, ROOT, BatonTest, main, read_yaml, until
 from probe import Probe, step, wait_up
 from stage import Refusal, Stage
 
@@ -87,7 +87,7 @@ class Run(OnStage):
 
     def test_interrupted_planning_needs_a_person_and_says_what_can_be_done(self):
         s = self.story(STARTED, {"type": "planning_failed", "attempt": 2, "reason": "gibberish"},
-                       {"type": "plan_paused", "reason": "planning", "reviewId": PLAN})
+                       {"type": "plan_paused", "reason": "planning", "reviewId": PLAN + "/r1"})
         said = s.cli("run", "count", code=4)[1]
         for word in ("there is no plan yet", "baton approve %s --plan FILE" % PLAN, "baton reject " + PLAN):
             self.assertIn(word, said)
@@ -96,7 +96,7 @@ class Run(OnStage):
         document = {"goal": "count", "steps": [{"stepId": "a", "agentId": "calc", "skill": "add", "task": "add it"}]}
         s = self.story(STARTED, MADE, END, **{"plan.get": self.view(document={**document, "dryRun": True, "planner": "llm"})})
         out, said = s.cli("run", "count", "--dry-run", "--planner", "llm")
-        self.assertEqual(json.loads(out), document, "who runs it gives a plan: nobody makes it, and it is meant")
+        self.assertEqual(read_yaml(out), document, "who runs it gives a plan: nobody makes it, and it is meant")
         self.assertIn("a → calc.add: add? it", said)
         self.assertTrue(s.of("plan.submit")[0]["dryRun"])
         self.assertEqual(s.of("plan.result"), [])
@@ -116,7 +116,7 @@ class Run(OnStage):
         s = self.story(END, **{"plan.submit": {"planId": PLAN, "problems": problems}})
         for quiet in ((), ("--quiet",)):
             said = s.cli("run", "count", *quiet)[1]
-            self.assertIn("  warning: budgt: is not known\n  warning: a: is short\n", said)
+            self.assertIn("  warning: budgt: is not known [style]\n  warning: step a: is short [style]\n", said)
             self.assertEqual("plan " + PLAN in said, not quiet)
 
     def test_long_task_is_cut_with_a_mark(self):
@@ -172,10 +172,12 @@ class Plan(OnStage):
         lint = {"valid": True, "plan": self.DOCUMENT, "routes": [{"stepId": "a", "agentId": "calc", "skill": "add", "why": "it adds"}]}
         s = self.story(STARTED, MADE, END, **{"plan.lint": lint, "plan.get": self.view(document=self.DOCUMENT)})
         out, said = s.cli("plan", "count", "--planner", "keyword")
-        self.assertEqual((json.loads(out), s.of("plan.submit")), (self.DOCUMENT, []))
-        self.assertIn("it adds", said)
+        self.assertEqual((read_yaml(out), s.of("plan.submit")), (self.DOCUMENT, []))
+        self.assertIn("a → calc.add\n", said)
+        self.assertNotIn("it adds", said)
+        self.assertIn("a → calc.add: it adds\n", s.cli("plan", "count", "--planner", "keyword", "-v")[1])
         out, said = s.cli("plan", "count", "--planner", "llm", "--constraint", "c")
-        self.assertEqual(json.loads(out), self.DOCUMENT)
+        self.assertEqual(read_yaml(out), self.DOCUMENT)
         self.assertIn("planning: orchestrator is asked", said)
         asked = s.of("plan.submit")[0]
         self.assertEqual((asked["dryRun"], asked["planner"], asked["constraints"]), (True, "llm", ["c"]))
@@ -184,7 +186,7 @@ class Plan(OnStage):
         refusal = Refusal("INVALID", "the planner is llm: submit it with dryRun")
         s = self.story(STARTED, MADE, END, **{"plan.lint": refusal, "plan.get": self.view(document=self.DOCUMENT)})
         out, said = s.cli("plan", "count")
-        self.assertEqual(json.loads(out), self.DOCUMENT)
+        self.assertEqual(read_yaml(out), self.DOCUMENT)
         self.assertNotIn("submit it with", said)
         self.assertNotIn("planner", s.of("plan.submit")[0])
 
@@ -283,12 +285,15 @@ class Recipes(OnStage):
         self.path = self.s.file("baton/recipes/words.json", RECIPE)
         self.s.file("baton/recipes/plain.yaml", "steps: [{stepId: a, agentId: calc, task: no recipe}]")
 
+    def listed(self):
+        """The recipes of our folder; those of the installed examples come after them."""
+        return [r for r in json.loads(self.s.cli("recipes", "--json", env=self.home)[0]) if r["path"].startswith(self.s.work)]
+
     def test_list_has_every_recipe_of_the_folders_with_its_inputs(self):
         out = self.s.cli("recipes", env=self.home)[0]
         self.assertIn("word-count: Count? words  (1 step, %s)" % self.path, out)
         self.assertRegex(out, r"file +string +required +what to read\n +n +integer +else 3\n")
-        self.assertNotIn("plain", out)
-        found = json.loads(self.s.cli("recipes", "--json", env=self.home)[0])
+        found = self.listed()
         self.assertEqual([(r["name"], [i["name"] for i in r["inputs"]]) for r in found], [("word-count", ["file", "n"])])
         self.assertEqual(json.loads(self.s.cli("recipes", self.s.work, "--json")[0]), [])
         more = self.s.cli("recipes", "--dir", os.path.join(self.s.work, "baton", "recipes"), env={"XDG_CONFIG_HOME": "/nonexistent"})[0]
@@ -301,7 +306,7 @@ class Recipes(OnStage):
         self.s.file("baton/recipes/wrong.json", {**RECIPE, "recipe": {"name": "a b", "description": "Counts."}, "goal": "{{inputs.b}}"})
         out = self.s.cli("recipes", env=self.home)[0]
         self.assertRegex(out, r"a b: .*\n    broken: .*; see: baton recipes check %s\n" % self.path.replace("words", "wrong"))
-        self.assertEqual(["broken" in r for r in json.loads(self.s.cli("recipes", "--json", env=self.home)[0])], [False, True])
+        self.assertEqual(["broken" in r for r in self.listed()], [False, True])
 
     def test_agents_that_a_recipe_needs_are_told_in_the_list_and_when_one_is_missing(self):
         two = {**RECIPE, "steps": [*RECIPE["steps"], {"stepId": "b", "agentId": "exec", "task": "say it"}, {"stepId": "c", "agentId": "calc", "task": "add"}]}
@@ -347,7 +352,7 @@ class Recipes(OnStage):
         prefix = os.path.join(self.s.work, "usr")
         os.makedirs(os.path.join(prefix, "bin"))
         shutil.copy(BIN / "baton", os.path.join(prefix, "bin", "baton"))
-        shutil.copytree(ROOT / "deploy" / "examples", os.path.join(prefix, "share", "doc", "baton", "examples"))
+        shutil.copytree(ROOT / "deploy" / "examples", os.path.join(prefix, "share", "baton", "examples"))
         done = subprocess.run([os.path.join(prefix, "bin", "baton"), "recipes", "--json"], capture_output=True, text=True,
                               env={**os.environ, "XDG_CONFIG_HOME": "/nonexistent"})
         found = {r["name"]: r["path"] for r in json.loads(done.stdout)}
@@ -365,7 +370,7 @@ class Recipes(OnStage):
 
 class Views(OnStage):
     def test_review_of_planning_can_be_decided_with_a_plan(self):
-        review = {"reviewId": PLAN, "planId": PLAN, "kind": "planning", "prompt": "no plan: gibberish"}
+        review = {"reviewId": PLAN + "/r1", "planId": PLAN, "kind": "planning", "prompt": "no plan: gibberish"}
         s = Stage(self, {"plan.get": {"planId": PLAN, "status": "waiting"}, "review.list": {"reviews": [review]}, "review.decide": {}})
         out = s.cli("reviews", PLAN)[0]
         for word in ("planning", "the whole plan", "no plan: gibberish", "--plan FILE"):
@@ -373,8 +378,8 @@ class Views(OnStage):
         s.cli("approve", PLAN)
         s.cli("approve", PLAN, "--plan", s.file("p.yaml", "steps: [{stepId: a, agentId: calc, task: add}]"))
         self.assertEqual(s.of("review.decide"), [
-            {"reviewId": PLAN, "decision": "approve"},
-            {"reviewId": PLAN, "decision": "approve", "edit": {"plan": {"steps": [{"stepId": "a", "agentId": "calc", "task": "add"}]}}}])
+            {"reviewId": PLAN + "/r1", "decision": "approve"},
+            {"reviewId": PLAN + "/r1", "decision": "approve", "edit": {"plan": {"steps": [{"stepId": "a", "agentId": "calc", "task": "add"}]}}}])
         s.cli("approve", PLAN, "--plan", "p.yaml", "--edit", "{}", code=2)
         s.cli("decide", PLAN, "reject", "--plan", "p.yaml", code=2)
         self.assertEqual(len(s.of("review.decide")), 2)
@@ -421,7 +426,7 @@ class Real(BatonTest):
 
     def test_plan_is_made_edited_and_run(self):
         done = self.d.cli_any("plan", "count it", "--planner", "agent", "--constraint", "be quick")
-        plan = json.loads(done.stdout)
+        plan = read_yaml(done.stdout)
         self.assertIn("a → probe.do: do the thing properly", done.stderr)
         self.assertEqual(self.purposes(), ["plan"])
         self.assertEqual(self.p.of("step.execute")[0]["parameters"]["constraints"], ["be quick"])

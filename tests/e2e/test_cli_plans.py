@@ -21,7 +21,7 @@ NONE = ""
 
 
 def review(step_id, **more):
-    return {"reviewId": "%s/%s/1" % (PLAN, step_id), "planId": PLAN, "stepId": step_id, "kind": "before_step", "prompt": "Go?", **more}
+    return {"reviewId": "%s/%s/r1" % (PLAN, step_id), "planId": PLAN, "stepId": step_id, "kind": "before_step", "prompt": "Go?", **more}
 
 
 def view(*steps, **more):
@@ -42,33 +42,33 @@ class Decisions(OnStage):
     def test_plan_id_stands_for_its_only_review(self):
         s = self.reviews(review("deploy"))
         said = s.cli("approve", PLAN, "--comment", "fine")[1]
-        self.assertIn("approved %s/deploy/1" % PLAN, said)
+        self.assertIn("approved %s/deploy/r1" % PLAN, said)
         self.assertEqual(s.of("review.list"), [{"planId": PLAN}])
-        self.assertEqual(s.of("review.decide"), [{"reviewId": PLAN + "/deploy/1", "decision": "approve", "comment": "fine"}])
+        self.assertEqual(s.of("review.decide"), [{"reviewId": PLAN + "/deploy/r1", "decision": "approve", "comment": "fine"}])
 
     def test_review_id_is_decided_without_a_look(self):
         s = self.reviews()
-        s.cli("reject", PLAN + "/deploy/1")
-        self.assertEqual(s.of("review.decide"), [{"reviewId": PLAN + "/deploy/1", "decision": "reject"}])
+        s.cli("reject", PLAN + "/deploy/r1")
+        self.assertEqual(s.of("review.decide"), [{"reviewId": PLAN + "/deploy/r1", "decision": "reject"}])
         self.assertEqual(s.of("review.list"), [])
 
     def test_several_reviews_are_listed_and_none_is_decided(self):
         s = self.reviews(review("deploy"), review("mail", prompt="Send\n\x1b[2Jit?"))
         said = s.cli("approve", PLAN, code=2)[1]
-        for word in ("2 decisions", PLAN + "/deploy/1", PLAN + "/mail/1", "Send ?[2Jit?"):
+        for word in ("2 decisions", PLAN + "/deploy/r1", PLAN + "/mail/r1", "Send ?[2Jit?"):
             self.assertIn(word, said)
         self.assertEqual(s.of("review.decide"), [])
         s.cli("approve", PLAN, "mail")
-        self.assertEqual(s.of("review.decide")[0]["reviewId"], PLAN + "/mail/1")
+        self.assertEqual(s.of("review.decide")[0]["reviewId"], PLAN + "/mail/r1")
 
     def test_plan_that_waits_for_nobody_is_told_so(self):
         self.assertIn("waits for no decision", self.reviews().cli("approve", PLAN, code=7)[1])
         self.assertIn("step b of plan", self.reviews(review("a")).cli("approve", PLAN, "b", code=7)[1])
 
     def test_signoff_is_decided_by_the_plans_id(self):
-        s = self.reviews({"reviewId": PLAN, "planId": PLAN, "kind": "plan", "prompt": "Start?"})
+        s = self.reviews({"reviewId": PLAN + "/r1", "planId": PLAN, "kind": "plan", "prompt": "Start?"})
         s.cli("approve", PLAN)
-        self.assertEqual(s.of("review.decide"), [{"reviewId": PLAN, "decision": "approve"}])
+        self.assertEqual(s.of("review.decide"), [{"reviewId": PLAN + "/r1", "decision": "approve"}])
         self.assertIn("the whole plan", s.cli("reviews", PLAN)[0])
 
     def test_edit_is_a_file_or_json(self):
@@ -84,7 +84,7 @@ class Decisions(OnStage):
         s = self.reviews(review("deploy", task="Deploy it", agentId="exec", parameters={"to": "prod"}, until="2026-11-21T08:00:00.000Z",
                                 upstreamResults=[{"stepId": "build", "result": "ok\nall green"}]))
         out = s.cli("reviews")[0]
-        for word in ("step deploy", "Go?", "Deploy it", "exec", '{"to":"prod"}', "build: ok all green", "08:00:00"):
+        for word in ("step deploy", "Go?", "Deploy it", "exec", '{"to":"prod"}', "from build: ok\\nall green", "08:00:00"):
             self.assertIn(word, out)
 
 
@@ -173,7 +173,6 @@ class Again(OnStage):
         self.assertEqual(s.of("plan.fork")[0], {"planId": PLAN, "fromStep": "b", "policy": {"maxRetries": 0}, "clientKey": "k"})
         self.assertNotEqual(s.of("plan.retry")[0]["clientKey"], s.of("plan.fork")[1]["clientKey"])
         self.assertIn("--from STEP", s.cli("fork", PLAN, code=2)[1])
-        s.cli("retry", PLAN, "--timeout", "1s", code=2)
 
     def test_waiting_for_the_new_plan_ends_with_its_code(self):
         s = self.stage({"plan.retry": {"planId": OTHER, "parentPlanId": PLAN}, "plan.get": view({"stepId": "a"}, planId=OTHER),
@@ -189,14 +188,14 @@ class Shown(OnStage):
         s = self.stage({"plan.get": view(
             {"stepId": "a", "status": "completed", "durationMs": 1500},
             {"stepId": "b", "waiting": {"kind": "agent", "text": "waiting for agent calc: 0 instances"}},
-            {"stepId": "c", "status": "waiting", "waiting": {"kind": "person", "text": "waiting for approval", "reviewId": PLAN + "/c/1"}},
+            {"stepId": "c", "status": "waiting", "waiting": {"kind": "person", "text": "waiting for approval", "reviewId": PLAN + "/c/r1"}},
             {"stepId": "d", "status": "skipped", "superseded": True},
             {"stepId": "e", "status": "cancelled", "stop": "fenced", "reason": "cancelled"},
             position="Step 2 of 5", revision=3, paused=["requested"], criticalPath=["a", "b"], parentPlanId=OTHER,
             usage={"inputTokens": 100, "outputTokens": 20, "costMicros": 1500}, budget={"tokens": 1000})})
         out = s.cli("status", PLAN)[0]
         for word in ("running, Step 2 of 5, revision 3, paused (requested)", "waiting for agent calc: 0 instances", "a → b",
-                     "baton approve %s/c/1" % PLAN, "baton resume " + PLAN, "spent: 120 of 1000 tokens, cost 0.0015", "from plan " + OTHER,
+                     "baton approve %s/c/r1" % PLAN, "baton resume " + PLAN, "spent: 120 of 1000 tokens, cost 0.0015", "from plan " + OTHER,
                      "a later revision does without it", "may still run", "1.5 s"):
             self.assertIn(word, out)
 
@@ -317,15 +316,18 @@ class Followed(OnStage):
 
     def test_plan_that_needs_a_person_ends_with_4_and_says_how_to_go_on(self):
         _, said, _ = self.run_story(self.about("plan_step_started", attempt=1),
-                                    self.about("plan_step_waiting", attempt=1, reviewId=PLAN + "/a/1", kind="approval"), code=4)
-        self.assertIn("needs your approval: baton approve %s/a/1" % PLAN, said)
-        _, said, _ = self.run_story({"type": "plan_paused", "reason": "signoff", "reviewId": PLAN}, code=4)
+                                    self.about("plan_step_waiting", attempt=1, reviewId=PLAN + "/a/r1", kind="approval"), code=4)
+        self.assertIn("needs your approval: baton approve %s/a/r1" % PLAN, said)
+        _, said, _ = self.run_story(self.about("plan_step_started", attempt=1),
+                                    self.about("plan_step_waiting", attempt=1, reviewId=PLAN + "/a/r1", kind="unknown_outcome"), code=4)
+        self.assertIn("needs your decision: baton review show %s/a/r1" % PLAN, said)
+        _, said, _ = self.run_story({"type": "plan_paused", "reason": "signoff", "reviewId": PLAN + "/r1"}, code=4)
         self.assertIn("baton approve " + PLAN, said)
 
     def test_decision_of_the_past_does_not_stop_it(self):
         past = view({"stepId": "a", "status": "completed"}, {"stepId": "b"}, lastSeq=3)
-        out, _, _ = self.run_story(self.about("plan_step_waiting", attempt=1, reviewId=PLAN + "/a/1", kind="approval"),
-                                   self.about("review_decided", reviewId=PLAN + "/a/1", decision="approve"),
+        out, _, _ = self.run_story(self.about("plan_step_waiting", attempt=1, reviewId=PLAN + "/a/r1", kind="approval"),
+                                   self.about("review_decided", reviewId=PLAN + "/a/r1", decision="approve"),
                                    self.about("plan_step_completed", status="completed"), self.END, **{"plan.get": past})
         self.assertEqual(out, "all\n")
 
@@ -456,7 +458,7 @@ class Real(BatonTest):
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
         self.assertEqual(p.of("step.execute")[0]["parameters"], {"to": "staging"})
         self.assertIn("waits for no decision", self.said("approve", plan, code=7))
-        self.assertIn("approve a (before_step), with an edit: not prod", self.d.cli("events", plan))
+        self.assertRegex(self.d.cli("events", plan), r"approve a \(before_step\), with an edit by .+@.+ via baton approve: not prod")
 
     def test_signoff_and_its_refusal(self):
         self.probe()

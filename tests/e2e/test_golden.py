@@ -158,6 +158,14 @@ class GoldenJournal(BatonTest):
         self.assertEqual([v["status"] for v in over.values()], ["completed", "failed", "cancelled"])
         self.assertEqual(self.view("chain in the middle")["revision"], 1)
         reviews = {r["planId"]: r for r in self.d.ask("review.list")["reviews"]}
+        for name in ("asks for input", "asks for approval", "unknown outcome"):  # opened before ids had serials
+            plan, step_id, serial = reviews[self.plans[name]]["reviewId"].split("/")
+            self.assertEqual((plan, serial, "askedAt" in reviews[self.plans[name]]), (self.plans[name], "r1", False))
+            listed = self.d.ask("review.list", planId=plan)["reviews"][0]
+            asked = [e for e in self.d.events(plan) if e["type"] == "plan_step_waiting"][-1]
+            self.assertEqual((listed["askedAt"], listed["reviewId"]), (asked["timestamp"], reviews[plan]["reviewId"]))
+            late = self.d.ask_raw("review.decide", reviewId=asked["reviewId"], decision="approve")
+            self.assertIn(reviews[plan]["reviewId"], late["error"]["message"])
         kinds = {name: reviews[self.plans[name]]["kind"] for name in ("asks for input", "asks for approval", "unknown outcome")}
         self.assertEqual(kinds, {"asks for input": "input", "asks for approval": "approval", "unknown outcome": "unknown_outcome"})
 
@@ -179,6 +187,8 @@ class GoldenJournal(BatonTest):
             self.d.ask("review.decide", reviewId=reviews[self.plans[name]]["reviewId"], decision="approve", comment=words)
             status, outcome, steps = self.ended(name)
             self.assertEqual((status, outcome, set(steps)), (*done, {"completed"}), name)
+            (told,) = self.d.ask("plan.history", planId=self.plans[name])["reviews"]
+            self.assertEqual((told["decision"], told["comment"]), ("approve", words))
         told = [r for r in probe.of("step.execute") if r["stepId"] == "asks"]
         self.assertEqual(told[0]["feedback"], "the second")
         self.assertEqual([d["stepId"] for d in told[0]["context"]["dependencies"]], ["a"])

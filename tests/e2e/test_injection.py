@@ -292,7 +292,7 @@ class Cards(Orchestrated):
                     self.assertNotEqual(s.get(member), "vault", item)
                 self.assertNotIn("fallbackAgents", s, item)
                 self.assertIsNot(s.get("requiresApproval", True), False, item)
-            self.d.ask("review.decide", reviewId=plan, decision="reject")
+            self.d.ask("review.decide", reviewId=plan + "/r1", decision="reject")
             self.assertEqual(self.d.wait_plan(plan)["status"], "cancelled")
         self.assertGreater(len(outcomes.get("waiting", []) + outcomes.get("pending", []) + outcomes.get("running", [])), 10, {k: len(v) for k, v in outcomes.items()})
         self.assert_nothing_ordered()

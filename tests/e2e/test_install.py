@@ -51,9 +51,13 @@ class Installed(BatonTest):
             raise AssertionError("%s: exit %d\n%s%s" % (command, done.returncode, done.stdout, done.stderr))
         return done.stdout
 
-    def compile(self, source, package, output):
-        flags = self.run_tool("pkg-config", "--cflags", "--libs", package,
+    def compile(self, source, package, output, static=False):
+        flags = self.run_tool("pkg-config", "--cflags", "--libs", *(["--static"] if static else []), package,
                               env={**os.environ, "PKG_CONFIG_PATH": str(self.pkgconfig)}).split()
+        if static:  # both lie in one directory, and the linker would take the shared one
+            flags = ["-l:lib%s.a" % package if flag == "-l" + package else flag for flag in flags]
+        else:
+            flags.append("-Wl,-rpath,%s" % self.pkgconfig.parent)
         cache = (BUILD / "CMakeCache.txt").read_text()
         sanitize = re.search(r"^BATON_SANITIZE:\w+=(.*)$", cache, re.M).group(1)
         compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.*)$", cache, re.M).group(1)
@@ -67,6 +71,12 @@ class Installed(BatonTest):
         for name in ("client", "agent", "error"):
             self.assertIn("include/baton/%s.h" % name, found)
         self.assertIn("share/bash-completion/completions/baton", found)
+        for name in ("hello", "nightly"):
+            self.assertIn("share/baton/examples/%s/plan.yaml" % name, found)
+        listed = self.run_tool(self.prefix / "bin" / "baton", "init", "--list", "--json")
+        self.assertIn('"path":"%s/share/baton/examples/hello/plan.yaml"' % self.prefix, listed)
+        self.assertTrue({"share/zsh/site-functions/_baton", "share/zsh/vendor-completions/_baton"} & set(found), found)
+        self.assertIn("share/fish/vendor_completions.d/baton.fish", found)
         self.assertIn("ExecStart=", (self.prefix / "lib/systemd/system/baton.service").read_text())
         self.run_tool("bash", "-n", self.prefix / "share/bash-completion/completions/baton")
         self.assertIn("0.3.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
@@ -76,14 +86,23 @@ class Installed(BatonTest):
             names = self.run_tool("nm", "-g", "--defined-only", next(self.prefix.glob("lib/**/" + archive))).split("\n")
             names = [line.split()[-1] for line in names if len(line.split()) == 3]
             self.assertGreater(len(names), 5)
+            shared = next(self.prefix.glob("lib/**/" + archive.replace(".a", ".so.0")))
+            exported = self.run_tool("nm", "-D", "--defined-only", shared).split("\n")
+            versions = {line.split("@@")[1] for line in exported if " A " not in line and line}
+            self.assertEqual(versions, {"BATON_0" if archive == "libbaton.a" else "BATON_AGENT_0"})
+            self.assertEqual({line.split()[2].split("@@")[0] for line in exported if "@@" in line}, set(n for n in names if n.startswith(prefix)))
             needed = self.run_tool("nm", "-u", next(self.prefix.glob("lib/**/" + archive)))
             self.assertNotRegex(needed, r"(?m)^ *w (nng_|cJSON_|fmod)", "a library that is needed may not be left out by the linker")
             self.assertEqual([n for n in names if not n.startswith(prefix) and not n.startswith("__odr_asan")], [])
 
     def test_agents_in_c_and_in_shell_and_a_client_work_against_what_is_installed(self):
         d = self.daemon(config="agents: []\n")
-        greeter = d.work / "greeter"
+        greeter, linked = d.work / "greeter", d.work / "linked"
         self.compile(AGENTS / "greeter.c", "baton-agent", greeter)
+        self.compile(AGENTS / "greeter.c", "baton-agent", linked, static=True)
+        self.assertIn("libbaton-agent.so.0", self.run_tool("readelf", "-d", greeter))
+        self.assertNotIn("libbaton", self.run_tool("readelf", "-d", linked))
+        self.assertEqual(self.run_tool(linked, "--help"), self.run_tool(greeter, "--help").replace(str(greeter), str(linked)))
         for command in ([greeter], [self.prefix / "bin" / "baton-agent-exec", "--settings", AGENTS / "shout.json"]):
             log = open(d.work / "agent.log", "ab")
             agent = subprocess.Popen([*command, "--state", d.state], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT)
@@ -98,10 +117,11 @@ class Installed(BatonTest):
 
         source = d.work / "client.c"
         source.write_text(CLIENT)
-        self.compile(source, "baton", d.work / "client")
-        out = self.run_tool(d.work / "client", d.state, '{"steps": [{"agentId": "greeter", "skill": "greet", '
-                                                        '"task": "greet", "parameters": {"name": "client"}}]}')
-        self.assertIn("Hello, client!", out)
+        for static in (False, True):
+            self.compile(source, "baton", d.work / "client", static)
+            out = self.run_tool(d.work / "client", d.state, '{"steps": [{"agentId": "greeter", "skill": "greet", '
+                                                            '"task": "greet", "parameters": {"name": "client"}}]}')
+            self.assertIn("Hello, client!", out)
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ class Again(Jobs):
 
     def test_a_dry_run_is_run_after_all_as_it_was_planned(self):
         planner = self.planner(says(PLAN))
-        self.assertEqual((self.ended(dryRun=True)["status"], self.worker.of("step.execute")), ("completed", []))
+        self.assertEqual((self.ended(dryRun=True)["status"], self.worker.of("step.execute")), ("planned", []))
         view = self.d.wait_plan(self.d.ask("plan.retry", planId=self.plan)["planId"])
         self.assertEqual((view["status"], [s["status"] for s in view["steps"]], len(planner.asked), len(self.worker.of("step.execute"))),
                          ("completed", ["completed"] * 2, 1, 2))

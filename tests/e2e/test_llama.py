@@ -87,7 +87,7 @@ class Noise(Engine):
         self.assertGreater(refused, LIVE // 20, "BATON_SEED=%d" % SEED)
 
     def test_same_seed_gives_the_same_plan_as_when_the_corpus_was_written(self):
-        # Only then is the corpus what this engine says. Another processor may round otherwise: then it says so.
+        # The corpus is compared only on the same engine. Another processor may round otherwise: the test prints that.
         with gzip.open(MODEL / "hostile.ndjson.gz", "rt", encoding="utf-8", newline="\n") as f:
             then = f.readline().rstrip("\n")
         now, = hostile.plans(self.engine(context=8192), 1, 1)
@@ -184,7 +184,7 @@ class Toy(Engine):
             wait_up(d, agent_id)
         for goal, steps in self.GOALS.items():
             done.clear()
-            out = d.cli("run", goal, "--planner", "llm", "--quiet")
+            out = d.cli("run", goal, "--planner", "llm", "--quiet", "--all")
             plan = d.ask("plan.list", limit=1)["plans"][0]["planId"]
             view = d.ask("plan.get", planId=plan)
             self.assertEqual([(s["agentId"], s["task"], s.get("dependsOn", [])) for s in view["steps"]], steps)

@@ -80,7 +80,7 @@ class NoKey(BatonTest):
         view = d.wait_plan(d.ask("plan.submit", goal="x", planner="llm")["planId"], 25)
         self.assertLess(time.monotonic() - begun, 20, "it waits no longer than there is hope")
         log = str(d.state / "log" / "orchestrator#1.log")
-        words = "keyFile: %s: expected a key of 8 to 4096" % (d.work / "key")
+        words = "keyFile: %s: expected a key of 1 to 4096" % (d.work / "key")
         ending = "exit code 2; see %s; or: baton agents orchestrator" % log
         for part in ("Agent 'orchestrator' is not running: it gave up after 5 crashes", ending):
             self.assertIn(part, view["failureReason"])

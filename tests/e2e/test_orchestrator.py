@@ -5,7 +5,7 @@ import socket
 import threading
 import unittest.mock
 
-from harness import BatonTest, main, until
+from harness import BatonTest, main, read_yaml, until
 import mock_llm
 
 CANARY = "sk-canary-4411/aa0b"
@@ -105,10 +105,10 @@ class Orchestrator(BatonTest):
         self.model([TWO])
         out = self.d.cli("run", "what are the sums?", "--planner", "llm", "--synthesis", "llm")
         self.assertEqual(out.count("# Plan Execution Summary"), 1, out)
-        document = json.loads(self.d.cli("plan", "what are the sums?", "--planner", "llm"))
+        document = read_yaml(self.d.cli("plan", "what are the sums?", "--planner", "llm"))
         self.assertEqual([s["stepId"] for s in document["steps"]], ["one", "two"])
         (self.d.work / "plan.json").write_text(json.dumps(document))
-        self.assertIn("add two and two", self.d.cli("run", "--plan", self.d.work / "plan.json"))
+        self.assertIn("add two and two", self.d.cli("run", "--all", "--plan", self.d.work / "plan.json"))
 
 
 class Failing(BatonTest):
@@ -225,6 +225,26 @@ class Failing(BatonTest):
         self.talk()
         until(lambda: "All is well." in [m.get("text") for m in self.d.ask("session.get", sessionId="s")["messages"]], 20, "the reply")
         self.assertEqual(len(self.mock.journal), 2, "one question for the action, one for the words")
+
+    def test_an_action_may_have_members_that_nobody_asked_for(self):
+        self.start("ok", lambda asked: "All is well." if "response_format" not in asked["body"] else
+                   '{"reasoning":"r","confidence":0.9,"action":"conversation_only","reply":"not this","mood":{"a":[1]}}')
+        self.talk()
+        until(lambda: "All is well." in [m.get("text") for m in self.d.ask("session.get", sessionId="s")["messages"]], 20, "the reply")
+        self.assertEqual(len(self.mock.journal), 2, "no question is asked twice")
+
+    def test_goals_and_chat_go_to_the_model_that_is_configured(self):
+        def brain(asked):
+            text = asked["messages"][0]["content"]
+            if "Decide what the newest message" in text:
+                return '{"reasoning":"r","action":"new_plan","goal":"add up"}'
+            return json.dumps(TWO)
+        self.start("ok", brain)
+        plan_id = self.d.ask("plan.submit", goal="what are the sums?")["planId"]
+        self.assertEqual(self.d.wait_plan(plan_id)["status"], "completed")
+        self.assertEqual([e["type"] for e in self.d.events(plan_id)][0], "planning_started")
+        self.talk()
+        until(lambda: any(e["type"] == "plan_completed" and e.get("sessionId") == "s" for e in self.d.events()), 20, "the plan of the chat")
 
 
 main()

@@ -7,7 +7,7 @@ from probe import step
 from test_modify import Changing
 
 
-class Deciding(Changing):
+class Reviewing(Changing):
     def review(self, plan, kind, seconds=10):
         def open_():
             found = self.d.ask("review.list", planId=plan)["reviews"]
@@ -19,12 +19,14 @@ class Deciding(Changing):
     def decide(self, review, decision, **fields):
         self.d.ask("review.decide", reviewId=review["reviewId"], decision=decision, **fields)
 
+
+class Deciding(Reviewing):
     def test_a_step_that_requires_approval_waits_and_edited_parameters_reach_the_agent(self):
         p = self.probe(work=self.work)
         plan = self.d.submit({"steps": [step("a"), step("b", requiresApproval=True, parameters={"to": "all"}, dependsOn=["a"])]})
         review = self.review(plan, "before_step")
         self.assertEqual((review["stepId"], review["stepIndex"], review["parameters"]), ("b", 1, {"to": "all"}))
-        self.assertEqual((review["dependsOn"], review["upstreamResults"]), (["a"], [{"stepId": "a", "result": "done a"}]))
+        self.assertEqual((review["dependsOn"], review["upstreamResults"]), (["a"], [{"stepId": "a", "result": "done a", "agentId": "probe"}]))
         waiting = self.steps(plan)["b"]["waiting"]
         self.assertEqual((waiting["kind"], waiting["text"]), ("person", "waiting for approval (review %s)" % review["reviewId"]))
         self.assertEqual(self.view(plan)["status"], "waiting")
@@ -36,7 +38,7 @@ class Deciding(Changing):
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
         sent = p.of("step.execute")[-1]
         self.assertEqual((sent["parameters"], sent["feedback"]), ({"to": "one"}, "not all of them"))
-        self.refused("NOT_FOUND", "review.decide", reviewId=review["reviewId"], decision="approve")
+        self.refused("CONFLICT", "review.decide", reviewId=review["reviewId"], decision="approve")
 
     def test_an_approval_survives_the_daemon(self):
         self.known("probe")
@@ -90,11 +92,11 @@ class Deciding(Changing):
         body = {"goal": "clean up", "policy": {"signoff": True}, "steps": [step("a")]}
         plan = self.d.submit(body)
         review = self.review(plan, "plan")
-        self.assertEqual((review["reviewId"], review["prompt"], "stepId" in review), (plan, "clean up", False))
+        self.assertEqual((review["reviewId"], review["prompt"], "stepId" in review), (plan + "/r1", "clean up", False))
         view = self.view(plan)
-        self.assertEqual((view["paused"], view["steps"][0]["waiting"]["reviewId"]), (["signoff"], plan))
+        self.assertEqual((view["paused"], view["steps"][0]["waiting"]["reviewId"]), (["signoff"], plan + "/r1"))
         self.assertIn("sign-off", self.refused("CONFLICT", "plan.pause", planId=plan)["message"])
-        self.refused("INVALID", "review.decide", reviewId=plan, decision="skip")
+        self.refused("INVALID", "review.decide", reviewId=plan + "/r1", decision="skip")
         self.assertEqual(self.d.ask("supervisor.stats")["reviewsOpen"], 1)
         self.decide(review, "approve")
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
@@ -103,7 +105,7 @@ class Deciding(Changing):
         self.assertEqual(self.d.wait_plan(plan)["status"], "cancelled")
         history = self.d.ask("plan.history", planId=plan)
         self.assertEqual([(r["reviewId"], r["kind"], r["decision"], r["comment"]) for r in history["reviews"]],
-                         [(plan, "plan", "reject", "too risky")])
+                         [(plan + "/r1", "plan", "reject", "too risky")])
 
 
 class Again(Changing):
@@ -233,7 +235,7 @@ class Reading(Changing):
         self.d.ask("agents.drain", agentId="away")
         why("a", "waiting for agent away: it was taken out of service")
         self.d.ask("agents.enable", agentId="away")
-        why("a", "waiting for agent away: 0 instances")  # its lease is over
+        why("a", "waiting for agent away: 0 instances; there are: probe")  # its lease is over
 
     def test_position_path_and_usage_by_phase_also_of_ended_plans(self):
         self.probe(work=self.work)

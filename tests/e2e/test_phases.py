@@ -158,7 +158,7 @@ class Limits(BatonTest):
         for p in probes:
             self.addCleanup(p.close)
         until(lambda: len(d.ask("agents.list")["agents"][0].get("instances", [])) == 4, 10, "four instances")
-        plans = [d.submit({"steps": [step("a", "a")], "sessionId": s}) for s in ("s", "s", "s", "t", "t")]
+        plans = [d.submit({"steps": [step("a%d" % i, "a", dependsOn=[]) for i in range(n)], "sessionId": s}) for s, n in (("s", 3), ("t", 2))]
         for plan in plans:
             self.assertEqual(d.wait_plan(plan)["status"], "completed")
         self.assertEqual((most["s"], most["t"], most["all"]), (1, 1, 2))
@@ -186,13 +186,42 @@ class Handoffs(Phases):
 
 
 class Searches(Phases):
+    def test_nothing_is_searched_for_unless_the_plan_asks_for_it(self):
+        self.agent("a", execute=failed("page not found"))
+        s = self.agent("finder", ["search"], search=text("found it"))
+        view = self.run_plan([step("a", "a", parameters={"page": "x"})])
+        self.assertEqual((view["status"], view["failureReason"], s.asked("search")), ("failed", "Step 1 failed: page not found", []))
+
+    def test_search_that_fails_leaves_the_steps_own_error(self):
+        """A refusal and an error; also of an error that is longer than what a run keeps of it."""
+        a, s = self.agent("a"), self.agent("finder", ["search"])
+        for own in ("page not found", "page not found: " + "nobody has seen it " * 20):
+            for said in (failed("not for you", **{"class": "PERMISSION_DENIED"}), failed("broken", retryable=False)):
+                with self.subTest(own=len(own), said=said):
+                    a.answers, s.answers = {"execute": failed(own)}, {"search": said}
+                    view = self.run_plan([step("a", "a")], policy={"searchAgent": "finder"})
+                    self.assertEqual((view["status"], view["failureReason"]), ("failed", "Step 1 failed: " + own))
+                    self.assertEqual((view["steps"][0]["error"], view["steps"][0]["errorClass"]), (own, "RESOURCE_NOT_FOUND"))
+                    self.assertEqual(self.event("plan_step_completed")["error"], own)
+        self.assertEqual(len(s.asked("search")), 4)
+
+    def test_lint_names_what_is_sent_to_whom(self):
+        self.agent("a")
+        self.agent("finder", ["search"])
+        plan = {"steps": [step("a", "a", parameters={"page": "x", "user": "y"}), step("b", "a")]}
+        self.assertNotIn("finder", str(self.d.ask("plan.lint", plan=plan)["problems"]))
+        found = self.d.ask("plan.lint", plan={**plan, "policy": {"searchAgent": "finder"}})["problems"]
+        (said,) = [p["message"] for p in found if p.get("field") == "policy.searchAgent"]
+        self.assertIn('to agent "finder": a (page, user), b (its task)', said)
+
     def test_what_is_not_found_is_searched_for_with_the_steps_parameters(self):
         self.agent("a", execute=failed("page not found"))
         s = self.agent("finder", ["search"], search=text("found it"))
-        view = self.run_plan([step("a", "a", parameters={"page": "x"}), step("b", "finder", skill="search", dependsOn=["a"])])
+        view = self.run_plan([step("a", "a", parameters={"page": "x"}), step("b", "finder", skill="search", dependsOn=["a"])],
+                             policy={"searchAgent": True})
         self.assertEqual(view["steps"][0]["result"], "found it", view)
         r = s.asked("search")[0]
-        self.assertEqual((r["skill"], r["parameters"], r["key"]), ("search", {"query": {"page": "x"}}, self.plan + "/1/a/search"))
+        self.assertEqual((r["skill"], r["parameters"], r["key"]), ("search", {"query": '{"page":"x"}'}, self.plan + "/1/a/search"))
         self.assertEqual(self.event("fallback_used")["action"], "search")
         self.assertIn("Step 1 (finder): found it", s.asked("execute")[0]["context"]["text"])
 
@@ -200,7 +229,8 @@ class Searches(Phases):
         self.agent("a", execute=failed("page not found"))
         schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
         s = self.agent("finder", [{"id": "search", "inputSchema": schema}], search=text("found"))
-        self.run_plan([step("a", "a", parameters={"page": "x"}), step("b", "a", task="find the page", dependsOn=["a"])])
+        self.run_plan([step("a", "a", parameters={"page": "x"}), step("b", "a", task="find the page", dependsOn=["a"])],
+                      policy={"searchAgent": "finder"})
         self.assertEqual([r["parameters"]["query"] for r in s.asked("search")], ['{"page":"x"}', "find the page"])
 
 
@@ -261,7 +291,8 @@ class People(Phases):
 
     def test_data_that_was_asked_for_goes_beside_the_parameters_also_after_a_restart(self):
         need = {"outcome": "needs_input", "need": {"kind": "input", "prompt": "Which?", "schema": {"type": "object"}}}
-        p = self.agent("a", execute=in_turn(need, need, text("thanks")))
+        anything = {"outcome": "needs_input", "need": {"kind": "input", "prompt": "And?"}}
+        p = self.agent("a", execute=in_turn(need, anything, text("thanks")))
         self.plan = self.d.submit({"steps": [step("a", "a", parameters={"x": 1, "y": "{{literal"})]})
         self.assertEqual(self.wait_review()["prompt"], "Which?")
         self.d.ask("review.decide", reviewId=self.wait_review()["reviewId"], decision="approve", edit={"colour": "{{results.a}}"})

@@ -54,8 +54,7 @@ class Examples(BatonTest):
         for name in names:
             with self.subTest(name):
                 done = self.d.cli_any("plan", "check", EXAMPLES / (name + ".yaml"), *self.inputs(name))
-                said = [line for line in done.stderr.splitlines() if "[optimism_bias]" not in line]  # a query of a file here is no risk
-                self.assertEqual((done.returncode, said), (0, ["valid"]))
+                self.assertEqual((done.returncode, done.stderr), (0, "valid\n"))
 
     def test_report_has_the_figures_of_an_independent_count(self):
         plan, _ = self.run_plan("dpkg-report")

@@ -2,6 +2,7 @@
 import unittest
 
 from acts import Acts, say, step
+from harness import until
 
 BROKEN = "echo 'the disk is full' >&2; exit 1"
 WHY = "act: exit code 1: the disk is full"
@@ -32,13 +33,61 @@ class Replanning(Acts):
         self.assertEqual(history["replanCount"], 1)
         self.assertEqual([p["phase"] for p in history["phases"]], ["planning", "execution", "replanning", "execution"])
 
-    def test_same_name_without_reuse_is_new_work(self):
+    def test_completed_results_stay_without_being_named(self):
+        """In the context of new steps and in the answer; the dropped step keeps its own error, in the event too."""
+        self.acts("a", "c")
+        self.act("b", BROKEN)
+        self.act("plan", say({"steps": [step("c", dependsOn=["a"])]}))
+        view = self.run_plan([step("a"), step("b", maxRetries=0)], policy=policy())
+        self.assertEqual((view["status"], view["outcome"], self.statuses(view)), ("completed", "success", [("a", "completed"), ("c", "completed")]))
+        self.assertIn("done a", self.heard("c")["context"]["text"])
+        answer = self.d.ask("plan.result", planId=self.plan)["aggregatedResult"]
+        self.assertIn("done a", answer)
+        self.assertIn("done c", answer)
+        (end,) = [e for e in self.events("plan_step_completed") if e["stepId"] == "b"]
+        self.assertEqual((end["status"], end["reason"], end["error"]), ("failed", "superseded", WHY))
+        self.assertEqual([s["error"] for s in view["steps"] if s["stepId"] == "b"], [WHY])
+
+    def test_step_that_equals_a_completed_one_is_not_run_again(self):
+        """C32: the same id, agent, skill, task and parameters; in any order of the keys."""
+        self.acts("a", "c")
+        self.act("b", BROKEN)
+        self.act("plan", say({"steps": [dict(reversed(step("a").items())), step("c", dependsOn=["a"])]}))
+        view = self.run_plan([step("a"), step("b", maxRetries=0)], policy=policy())
+        self.assertEqual((view["status"], self.statuses(view)), ("completed", [("a", "completed"), ("c", "completed")]), view)
+        self.assertEqual([self.asked(x) for x in "abc"], [1, 1, 1])
+
+    def test_plan_of_completed_steps_alone_needs_no_more_work(self):
         self.acts("a")
         self.act("b", BROKEN)
         self.act("plan", say({"steps": [step("a")]}))
         view = self.run_plan([step("a"), step("b", maxRetries=0)], policy=policy())
+        self.assertEqual((view["status"], self.statuses(view), self.asked("a")), ("completed", [("a", "completed")], 1), view)
+
+    def test_other_content_under_the_same_name_is_new_work(self):
+        self.acts("a")
+        self.act("b", BROKEN)
+        self.act("plan", say({"steps": [step("a", task="do a in another way")]}))
+        view = self.run_plan([step("a"), step("b", maxRetries=0)], policy=policy())
         self.assertEqual((view["status"], self.asked("a")), ("completed", 2), "C32: another revision, another key")
         self.assertNotEqual(self.heard("a", 1)["key"], self.heard("a", 2)["key"])
+
+    def test_completed_unsafe_step_is_not_repeated_without_a_person(self):
+        """Not under its id, not under another one, not when the replanner calls it harmless."""
+        for n, new in enumerate((step("a", task="pay in other words"), step("n", parameters={"name": "a"}),
+                                 step("n", parameters={"name": "a"}, effects="none", requiresApproval=False)), 1):
+            for decision, asked in (("reject", 1), ("approve", 2)):
+                with self.subTest(new=new, decision=decision):
+                    (self.d.work / "a.asked").unlink(missing_ok=True)
+                    self.acts("a")
+                    self.act("b", *[BROKEN] * 9)
+                    self.act("plan", *[say({"steps": [new]})] * 9)
+                    self.plan = self.d.submit({"steps": [step("a", effects="unsafe"), step("b", maxRetries=0)], "policy": policy(maxTotal=1)})
+                    found = until(lambda: [r for r in self.d.ask("review.list").get("reviews", []) if r["planId"] == self.plan], 15, self.d.log())
+                    self.assertEqual((found[0]["kind"], found[0]["stepId"], self.asked("a")), ("before_step", new["stepId"], 1))
+                    self.d.ask("review.decide", reviewId=found[0]["reviewId"], decision=decision)
+                    self.d.wait_plan(self.plan)
+                    self.assertEqual(self.asked("a"), asked)
 
     def test_too_many_replans_of_the_plan(self):
         self.act("s", BROKEN)

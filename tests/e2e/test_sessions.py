@@ -213,7 +213,7 @@ class WithoutAModel(Sessions):
     def test_when_several_steps_wait_it_must_be_said_which(self):
         self.probe()
         both = [step("a", requiresApproval=True), step("b", requiresApproval=True)]
-        plan = self.plan({"goal": "g", "maxConcurrency": 2, "steps": both + [step("c", dependsOn=["a", "b"])]})
+        plan = self.plan({"goal": "g", "policy": {"maxConcurrency": 2}, "steps": both + [step("c", dependsOn=["a", "b"])]})
         self.wait_statuses(plan, "waiting", "waiting", "pending")
         self.assertIn("More than one step waits", self.say("yes")["reply"])
         self.assertEqual(self.say("approve step 2")["reply"], "Step 2 is approved.")
@@ -349,7 +349,7 @@ class WithoutAModel(Sessions):
         self.assertEqual(context["messages"][-1]["text"], "do a thing")
         self.assertEqual({m["role"] for m in context["messages"]}, {"user", "assistant"})
         self.assertEqual(set(context["messages"][0]), {"role", "text", "timestamp"})
-        self.assertNotIn("summary", context)
+        self.assertEqual((context["summary"], context["messagesLeftOut"]), ("11 older messages are left out", 11))
         for i in range(12):
             self.say("skip step 1 %d %s" % (i, "x" * 8100), session="long")  # no rule: goals, refused
         self.say("do a thing", session="long")
@@ -358,6 +358,19 @@ class WithoutAModel(Sessions):
         self.assertLessEqual(sum(len(m["text"]) for m in messages), 65536)
         self.assertEqual(messages[-1]["text"], "do a thing")
         self.assertTrue(messages[0].get("truncated"))
+
+    def test_messages_that_fit_are_not_said_to_be_left_out_and_one_too_many_is(self):
+        p = self.probe()
+        for n, left_out in ((9, None), (0, "1 older message is left out")):
+            for i in range(n):
+                self.say("skip step %d" % i)
+            self.say("do a thing")
+            until(lambda: p.of("step.execute"), 15, "the step")
+            context = p.of("step.execute")[0]["context"]
+            self.assertEqual(context.get("summary"), left_out)
+            self.assertEqual(context.get("messagesLeftOut"), None if left_out is None else 1)
+            until(lambda: len(self.texts()) == 20, 15, "its answer") if left_out is None else None
+            p.requests.clear()
 
     def test_pages_of_messages(self):
         for _ in range(5):

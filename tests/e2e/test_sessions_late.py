@@ -88,7 +88,7 @@ class Late(Base):
         self.go.set()
         end = self.wait_turn(self.say("fine by me I suppose", reviewId=shown)["turnId"])
         self.assertEqual(end["action"], "conversation_only", end)
-        self.assertEqual(self.say("approve", reviewId=plan)["action"], "conversation_only", "that is its sign-off")
+        self.assertEqual(self.say("approve", reviewId=plan + "/r1")["action"], "conversation_only", "that is its sign-off")
         self.assertEqual(self.statuses(plan), ["completed", "waiting"])
         self.assertEqual(self.say("yes", reviewId=self.review(plan))["action"], "approve")
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")

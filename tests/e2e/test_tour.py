@@ -166,7 +166,7 @@ class Tour(BatonTest):
         plan = self.plan_of(done.stderr)
         story = self.sh("baton history %s" % plan).stdout
         self.assertIn("the log was rotated away", story)
-        # The planner says what it knows, and no more.
+        # The planner names what it knows, and no more.
         done = self.sh("baton run --plan deploy/examples/detour.yaml --inputs '{\"log\": \"/nowhere/else.log\"}'", 3)
         self.assertIn("only the lost log has another way", done.stderr)
 

@@ -307,6 +307,12 @@ def orchestrator_log(said, whole):
     begun = set()
     for e in said:
         if "event" not in e:
+            if e["type"] == "APPROVAL_REQUIRED":
+                members(e, ("type", "context", "metadata"))
+                members(e["context"], ("node",), ("task_id", "agent", "prompt"))
+                members(e["metadata"], ("kind", "review_id"))
+                need(("task_id" in e["context"]) == (e["context"]["node"] == "agent"), "the task that waits", e)
+                continue
             error = e.get("context", {}).get("error")
             need(e == {"type": "ERROR_RECOVERY", "context": {"error": error, "node": "planner"}, "metadata": {"recoverable": True}}, "InterruptData", e)
             need(error and isinstance(error, str), "what was wrong", e)

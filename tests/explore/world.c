@@ -92,8 +92,9 @@ static void add_agents(struct world *w)
     char name[1];
     for (uint32_t i = 0; w->scenario->bodies[i] != '\0'; i++) {
         ASSERT(i < WORLD_BODIES);
-        (void)registry_agent_add(w->core->registry, agent_name(w, i, name), w->at.now);
+        (void)registry_agent_configure(w->core->registry, agent_name(w, i, name), w->at.now);
     }
+    registry_absence_set(w->core->registry, MSEC_NEVER); /* no ticks in between for it */
 }
 
 static _Noreturn void broken_at_once(const struct world *w, const char *why)
@@ -243,8 +244,9 @@ static void restart(struct world *w)
     config.registry.epoch_base += 100;
     w->core = core_init(w->core, &config);
     for (uint32_t i = 0; i < n; i++) {
-        (void)registry_agent_add(w->core->registry, (struct str){names[i], 1}, w->at.now);
+        (void)registry_agent_configure(w->core->registry, (struct str){names[i], 1}, w->at.now);
     }
+    registry_absence_set(w->core->registry, MSEC_NEVER);
     memset(w->at.bodies, 0, sizeof w->at.bodies);
     memcpy(w->blocks[w->at.block], w->shadow, run_size(w->shadow->n_steps));
     handle(w, &(struct core_event){CORE_EV_INIT(RECOVER, recover, .plan = world_plan(w),
@@ -286,7 +288,7 @@ static void come_up(struct world *w, uint32_t body, struct core_event ev)
     handle(w, &ev);
 }
 
-/* ---- what the event says ---- */
+/* ---- reading the event ---- */
 
 void world_bring(struct world *w, struct flat_event *out, uint32_t plan)
 {
@@ -377,6 +379,9 @@ static void say(struct world *w, struct flat_event *out, enum world_answer answe
         break;
     case ANSWER_PLAN_STRANGER:
         say_revision(w, out, CHANGE_STRANGER);
+        break;
+    case ANSWER_PLAN_REPEAT:
+        say_revision(w, out, CHANGE_REPEAT);
         break;
     case ANSWER_PLAN_INVALID:
         say_class(out, CLASS_VALIDATION_ERROR);

@@ -56,6 +56,7 @@ enum world_answer {
     ANSWER_PLAN_MISFIT,    /* one that does not fit what is under way */
     ANSWER_PLAN_INVALID,   /* one that the plan check refuses */
     ANSWER_PLAN_STRANGER,  /* one with an agent that was not granted */
+    ANSWER_PLAN_REPEAT,    /* one that runs a completed step again */
     ANSWER_COUNT
 };
 #define SAYS(name) (1u << ANSWER_##name)
@@ -83,7 +84,7 @@ struct request {
     uint64_t epoch;
 };
 
-/* What the records told about a step, kept apart from the run as a second opinion. */
+/* The state of a step computed from the records alone, to compare with the run. */
 struct told {
     uint8_t started, completed, handed;
     uint8_t executions; /* attempts that left and may have run */
@@ -94,7 +95,8 @@ struct told {
     uint8_t waited, searched; /* fallbacks */
     uint8_t replans, hops;
     uint8_t gate, approved; /* said yes */
-    uint8_t refused;        /* the gate said no, or is closed and said nothing */
+    uint8_t again;          /* to another agent than it has by now */
+    uint8_t refused;        /* the gate rejected, or is closed and did not answer */
     uint8_t approvals;
     uint8_t out;      /* an attempt of it is with an instance, or its reply was lost */
     uint8_t adopted;  /* an instance says that it works on it, without a lane of ours */
@@ -118,7 +120,7 @@ struct body {
         old; /* was out when it registered again or went: only LOST can still be said of it */
 };
 
-/* What the records told about the plan's jobs: a second opinion, too. */
+/* The state of the plan's jobs computed from the records alone. */
 struct asking {
     uint8_t kind;  /* enum job_kind: what is asked for */
     bool out;      /* somebody has been asked and not told to stop */
@@ -193,6 +195,7 @@ enum world_change {
     CHANGE_KEEP,   /* it only puts a new step in the failed one's place */
     CHANGE_MISFIT, /* the same, but the failed one stays */
     CHANGE_STRANGER, /* the same as KEEP, with an agent more */
+    CHANGE_REPEAT,   /* the new step is a completed one; of an unsafe one it has another name */
     CHANGE_BEFORE,   /* a person puts a step before this one */
     CHANGE_FREE,     /* a person adds a step that depends on nothing */
     CHANGE_REPLACE,
@@ -283,6 +286,8 @@ void world_plans_free(struct world *w);
 typedef bool taker(struct world *w, const struct record *rec, const char **ret_why);
 taker world_take_generated, world_take_plan_started, world_take_modified, world_take_paused,
     world_take_resumed, world_take_cancelling, world_take_plan_completed;
+/* The plan is another one than a person approved, or is asked about. */
+void world_changed(struct world *w);
 /* The same on the replayed run. */
 taker world_replay;
 /* One record of the plan: the rules of its order, the second opinion, the replay. */

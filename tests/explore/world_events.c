@@ -81,7 +81,8 @@ static void answers(struct events *e, uint32_t i)
     const uint32_t says = e->world->scenario->answers;
     const bool room = e->world->shadow->n_steps < WORLD_STEPS;
     uint32_t set = says | SAYS(OK) | ((says & SAYS(OK)) != 0 ? 0 : SAYS(FAIL));
-    const uint32_t plans = SAYS(PLAN_KEEP) | SAYS(PLAN_MISFIT) | SAYS(PLAN_STRANGER);
+    const uint32_t plans =
+        SAYS(PLAN_KEEP) | SAYS(PLAN_MISFIT) | SAYS(PLAN_STRANGER) | SAYS(PLAN_REPEAT);
     if (req->phase == PHASE_REPLAN) {
         set = (room ? SAYS(OK) | (says & plans) : 0) | SAYS(FAIL) | (says & SAYS(PLAN_INVALID));
     } else if (req->phase == PHASE_GATE || req->phase == PHASE_VERIFY) {
@@ -215,10 +216,13 @@ static void words(struct events *e, uint32_t s, uint32_t i)
 static void decisions(struct events *e, uint32_t s)
 {
     const struct run_step *state = &e->world->shadow->steps[s];
-    struct world_event ev = {.kind = WORLD_DECIDE, .step = (uint8_t)s, .attempt = state->attempt};
+    struct world_event ev = {.kind = WORLD_DECIDE, .step = (uint8_t)s};
     if (state->status != STEP_WAITING) {
         return;
     }
+    ev.attempt = (uint16_t)(state->review_serial - 1);
+    add(e, ev); /* is refused: about a review before this one */
+    ev.attempt = (uint16_t)state->review_serial;
     for (uint8_t d = 0; d < DECISION_COUNT; d++) {
         ev.variant = d;
         if (d != DECISION_APPROVE || e->world->at.told[s].approvals < 2) {
@@ -278,6 +282,9 @@ static void plan_events(struct events *e)
     struct world_event ev = {.kind = WORLD_CANCEL};
     if (at->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) {
         ev.kind = WORLD_SIGNOFF;
+        ev.attempt = (uint16_t)(e->world->shadow->plan_review - 1);
+        add(e, ev); /* is refused: about a review before this one */
+        ev.attempt = (uint16_t)e->world->shadow->plan_review;
         add(e, ev);
         ev.variant = DECISION_REJECT;
         add(e, ev);
@@ -311,10 +318,18 @@ static void jobs(struct events *e)
 
 /* ---- all ---- */
 
+/* About a review before the open one: refused. */
+static bool is_stale(const struct world *w, const struct world_event *ev)
+{
+    const struct run *run = w->shadow;
+    return (ev->kind == WORLD_DECIDE && ev->attempt != run->steps[ev->step].review_serial) ||
+           (ev->kind == WORLD_SIGNOFF && ev->attempt != run->plan_review);
+}
+
 /* What would happen in a world in which all goes well comes first; 99: what never does there. */
 static uint32_t rank(const struct world *w, const struct world_event *ev)
 {
-    if (ev->charged) {
+    if (ev->charged || is_stale(w, ev)) {
         return 99;
     }
     switch ((unsigned)ev->kind) {
@@ -448,7 +463,8 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
                                                    "plan that keeps",
                                                    "plan that does not fit",
                                                    "invalid plan",
-                                                   "plan with a stranger"};
+                                                   "plan with a stranger",
+                                                   "plan that repeats"};
     _Static_assert(sizeof names / sizeof names[0] == WORLD_KIND_COUNT, "all");
     const char *detail = "";
     if (ev->kind == WORLD_RESULT || ev->kind == WORLD_STRAY || ev->kind == WORLD_RESULT_OLD) {

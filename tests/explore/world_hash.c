@@ -63,6 +63,7 @@ static void mix_run_step(struct digest *d, struct run_step s)
     s.deadline = ahead(d, s.deadline);
     s.limit = ahead(d, s.limit);
     s.epoch = rank_of(d, s.epoch);
+    s.review_serial = 0;           /* only whether it is the open one counts */
     if (step_is_final(s.status)) { /* only what its dependents and the end of the plan look at */
         s = (struct run_step){.status = s.status,
                               .reason = s.reason,
@@ -200,6 +201,7 @@ static void mix_run(struct digest *d, struct run r)
     r.started = 0;
     r.handoffs = 0;
     r.current = 0;
+    r.reviews = r.plan_review = 0;
     r.last_done = 0;
     r.deadline = ahead(d, r.deadline);
     r.planning_usage = r.synthesis_usage = (struct usage){0};

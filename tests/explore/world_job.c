@@ -72,7 +72,7 @@ uint32_t world_job_events(const struct world *w, struct world_event *ret)
     return s.n;
 }
 
-/* ---- as the shell says it ---- */
+/* ---- the shell's report ---- */
 
 static void say_late(const struct world *w, struct flat_event *out, enum world_late what)
 {
@@ -108,7 +108,7 @@ void world_job_translate(struct world *w, const struct world_event *ev, struct f
         break;
     case WORLD_BRING:
         out->type = CORE_DECIDE;
-        out->attempt = 0;
+        out->attempt = w->shadow->plan_review;
         world_bring(w, out, 1);
         break;
     case WORLD_JOB_FAILED:
@@ -211,23 +211,10 @@ bool world_take_planning(struct world *w, const struct record *rec, const char *
 
 /* ---- the rules of the answer ---- */
 
-static bool is_single(const struct world *w)
-{
-    uint32_t n = 0;
-    bool completed = false;
-    for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
-        if (!world_plan(w)->steps[i].superseded) {
-            n++;
-            completed = w->shadow->steps[i].status == STEP_COMPLETED;
-        }
-    }
-    return n == 1 && completed;
-}
-
 static bool wants_answer(const struct world *w, enum plan_failure failure)
 {
     return world_plan(w)->synthesis.agent_id.len > 0 && w->at.begun && !w->at.cancelling &&
-           failure != PLAN_FAILURE_TIMEOUT && !is_single(w);
+           failure != PLAN_FAILURE_TIMEOUT;
 }
 
 bool world_take_synthesis_started(struct world *w, const struct record *rec, const char **ret_why)
@@ -250,6 +237,7 @@ bool world_take_synthesis_started(struct world *w, const struct record *rec, con
     RULE(asking->status != PLAN_FAILED || REC(rec, synthesis_started)->status == PLAN_FAILED,
          "what failed the plan is forgotten");
     asking->kind = JOB_SYNTHESIS;
+    w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF);
     asking->status = (uint8_t)REC(rec, synthesis_started)->status;
     asking->outcome = (uint8_t)REC(rec, synthesis_started)->outcome;
     asking->failure = (uint8_t)REC(rec, synthesis_started)->failure;

@@ -54,6 +54,18 @@ static void one_dep(struct made_plan *m, uint32_t row, uint32_t dep)
     m->deps[m->plan.n_edges++] = dep;
 }
 
+/* What CHANGE_REPEAT repeats: the first completed step that is in force; the failed one when there
+ * is none, and then nothing goes. */
+static uint32_t repeated(const struct made_plan *m, const struct plan *from)
+{
+    for (uint32_t i = 0; i < from->n_steps; i++) {
+        if ((m->completed & 1u << i) != 0 && !from->steps[i].superseded) {
+            return i;
+        }
+    }
+    return m->step;
+}
+
 static bool is_gone(const struct made_plan *m, const struct plan *from, uint32_t i)
 {
     const uint32_t bit = 1u << i;
@@ -67,6 +79,10 @@ static bool is_gone(const struct made_plan *m, const struct plan *from, uint32_t
     case CHANGE_STRANGER:
     case CHANGE_REPLACE:
         return i == m->step;
+    case CHANGE_REPEAT:
+        return repeated(m, from) != m->step &&
+               (i == m->step ||
+                (i == repeated(m, from) && from->steps[i].policy.effects != EFFECTS_UNSAFE));
     case CHANGE_MISFIT:
     case CHANGE_BEFORE:
     case CHANGE_FREE:
@@ -120,18 +136,19 @@ static void fill(struct made_plan *m, const struct plan *from)
         add_stranger(m);
     }
     struct plan_step *new = &m->steps[row];
-    *new = from->steps[m->step];
+    const uint32_t like = m->change == CHANGE_REPEAT ? repeated(m, from) : m->step;
+    *new = from->steps[like];
     new->after_any_end |= from->chain;
     new->revision = m->revision;
     new->superseded = false;
-    if (!takes_place) {
+    if (!takes_place || (m->change == CHANGE_REPEAT && new->policy.effects == EFFECTS_UNSAFE)) {
         new->step_id = str_from(names[row]);
     }
     if (m->change == CHANGE_FREE) {
         new->deps_at = m->plan.n_edges;
         new->deps_n = 0;
     } else {
-        copy_deps(m, from, row, m->step, UINT32_MAX, 0,
+        copy_deps(m, from, row, like, UINT32_MAX, 0,
                   m->change == CHANGE_FRESH ? m->completed : UINT32_MAX);
     }
     plan_link(&m->plan);

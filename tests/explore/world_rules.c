@@ -15,6 +15,7 @@ static bool may_go_out(const struct world *w, const struct core_cmd *cmd, const 
     RULE(cmd->step < w->shadow->n_steps && at->told[cmd->step].completed == 0,
          "dispatched after the step ended");
     RULE((at->paused & told) == 0, "dispatched while the plan is paused");
+    RULE(!world_plan(w)->signoff || at->signed_off, "dispatched without a sign-off of the plan");
     RULE(at->job.kind == JOB_NONE, "dispatched while it is made or answered");
     RULE(!at->cancelling, "dispatched while the plan is cancelled");
     const uint64_t budget = world_plan(w)->budget_tokens;

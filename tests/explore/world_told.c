@@ -59,6 +59,7 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     RULE(!about->superseded, "a superseded step goes on");
     RULE(about->gate_with.len == 0 || gate_deps == 0 || told->gate, "begun without its gate");
     RULE(!about->policy.requires_approval || told->approved, "begun without its approval");
+    RULE(!told->again, "an approval for another agent");
     if (rec->attempt > told->attempts) {
         RULE(rec->attempt == told->attempts + 1u, "attempts are not numbered one by one");
         RULE(told->out == 0, "the next attempt before the end of the last");
@@ -125,6 +126,17 @@ static bool take_assigned(struct world *w, const struct record *rec, const char 
     return gets_attempt(w, rec, ret_why);
 }
 
+/* An approval is for one agent. */
+static void change_agent(struct told *told, uint32_t agent)
+{
+    if (told->approved && told->agent != agent) {
+        told->approved = 0;
+        told->again = 1;
+    }
+    told->agent = (uint8_t)agent;
+    told->visited |= (uint8_t)(1u << agent);
+}
+
 static bool take_handoff(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct told *told = &w->at.told[rec->step];
@@ -149,8 +161,7 @@ static bool take_handoff(struct world *w, const struct record *rec, const char *
         told->hops++;
         told->granted++;
         told->allowed++;
-        told->agent = (uint8_t)rec->agent;
-        told->visited |= (uint8_t)(1u << rec->agent);
+        change_agent(told, rec->agent);
         told->out = 0;
         break;
     case HANDOFF_FALLBACK:
@@ -221,7 +232,7 @@ static bool take_waiting(struct world *w, const struct record *rec, const char *
     struct told *told = &w->at.told[rec->step];
     const bool first =
         REC(rec, waiting)->review == REVIEW_BEFORE || REC(rec, waiting)->review == REVIEW_STEP;
-    RULE(!first || told->executions == 0, "asks before the beginning after it");
+    RULE(!first || told->executions == 0 || told->again, "asks before the beginning after it");
     RULE(REC(rec, waiting)->review != REVIEW_BEFORE || !told->approved,
          "asks for what was approved");
     RULE(REC(rec, waiting)->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec),
@@ -239,6 +250,8 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
                         w->doing.kind == WORLD_BRING;
     RULE(person || REC(rec, decided)->decision == DECISION_REJECT, "decided without a person");
     RULE(!person || w->doing.variant == REC(rec, decided)->decision, "decided otherwise");
+    RULE(!person || w->doing.kind == WORLD_BRING || w->doing.attempt == REC(rec, decided)->serial,
+         "decided about another review");
     w->seen->decisions[REC(rec, decided)->decision]++;
     if (rec->step == STEP_NONE) {
         const bool planning = (w->at.paused & 1u << PAUSE_PLANNING) != 0;
@@ -257,7 +270,11 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
         bump(&told->granted, told->attempts > 0);
         bump(&told->allowed, told->attempts > 0);
         told->approvals++;
-        told->approved = 1;
+        const enum review_kind review = REC(rec, decided)->review;
+        if (review == REVIEW_BEFORE || (review != REVIEW_INPUT && told->attempts > 0)) {
+            told->approved = 1;
+            told->again = 0;
+        }
     }
     return true;
 }
@@ -311,8 +328,7 @@ static bool take_fallback(struct world *w, const struct record *rec, const char 
     }
     w->seen->fallbacks[REC(rec, fallback)->action]++;
     bump(&told->granted, told->attempts > 0);
-    told->agent = (uint8_t)rec->agent;
-    told->visited |= (uint8_t)(1u << rec->agent);
+    change_agent(told, rec->agent);
     told->out = 0;
     return true;
 }
@@ -352,6 +368,9 @@ static bool take_replan(struct world *w, const struct record *rec, const char **
     RULE(at->replanning == step || at->replanned == step, "a replan ended that had not begun");
     RULE(REC(rec, revision)->ok == good, "a replan came to something else than the replanner said");
     at->replanning = 0;
+    if (good) {
+        world_changed(w);
+    }
     return true;
 }
 

@@ -23,6 +23,12 @@ bool world_take_plan_started(struct world *w, const struct record *rec, const ch
     return true;
 }
 
+void world_changed(struct world *w)
+{
+    w->at.signed_off = false;
+    w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF);
+}
+
 bool world_take_modified(struct world *w, const struct record *rec, const char **ret_why)
 {
     const bool revise = w->doing.kind == WORLD_REVISE;
@@ -32,6 +38,9 @@ bool world_take_modified(struct world *w, const struct record *rec, const char *
     RULE(!w->at.cancelling, "changed while it is cancelled");
     RULE(record_revises(rec) == revise, "a revision without a plan");
     w->seen->modifies[REC(rec, revision)->modify]++;
+    if (REC(rec, revision)->modify != MODIFY_CONVERSATION_ONLY) {
+        world_changed(w);
+    }
     return true;
 }
 

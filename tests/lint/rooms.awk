@@ -6,6 +6,7 @@ BEGIN {
     may["protocol/base"] = base
     may["protocol/wire"] = base " protocol/messages.def"
     may["protocol/jsonschema"] = base
+    may["protocol/artifact"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
     may["protocol/client"] = base " protocol/client/state protocol/wire protocol/link baton/client.h"
@@ -17,7 +18,7 @@ BEGIN {
     may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
     may["supervisor/core/sched"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan supervisor/core/run"
     may["supervisor/core/mutant.h"] = base
-    may["supervisor/plan"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run"
+    may["supervisor/plan"] = base " protocol/artifact protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run"
     may["supervisor/keyword"] = base " protocol/wire registry supervisor/plan"
     may["supervisor/journal"] = base " supervisor/core/plan"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
@@ -27,30 +28,36 @@ BEGIN {
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
     may["supervisor/engine"] = below " protocol/link supervisor/keyword"
     may["supervisor/query"] = below " supervisor/engine"
-    may["supervisor/dispatch"] = below " protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
+    may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
+    may["supervisor/dispatch"] = below " protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " supervisor/engine supervisor/query supervisor/dispatch"
-    may["supervisor/api"] = below " protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation"
-    # the command line: common <- view <- chat <- verbs <- main.c
+    may["supervisor/api"] = below " protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/dispatch supervisor/conversation"
+    # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
-    may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/config/yaml.h supervisor/plan"
-    may["supervisor/cli/view"] = common " protocol/messages.def"
+    may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
+    may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
+    may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
-    may["supervisor/cli/verbs"] = common " baton/vocabulary.h supervisor/cli/view supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h"
+    may["supervisor/cli/verbs"] = common " baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h"
+    may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
-    may["supervisor"] = base " protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/engine supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
-    may["agents/sdk"] = base " protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
-    may["agents/"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h"
+    may["supervisor"] = base " protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts protocol/artifact supervisor/engine supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
+    # the type of a cell: what tables, files and databases share
+    may["agents/cells"] = base
+    may["agents/sdk"] = base " agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/"] = base " protocol/wire protocol/jsonschema agents/cells agents/sdk baton/agent.h"
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"
     only["<sqlite3.h>"] = "supervisor/journal agents/sql"
     only["<msgpack"] = "protocol/wire"
+    only["<mbedtls/"] = "protocol/artifact"
     only["<yaml.h>"] = "supervisor/config"
     only["<curl/"] = "agents/http agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
-    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/agent_state", pure, " ")
+    n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
 }
 function room_of(path,   name, best) {

@@ -1,11 +1,12 @@
 /*
  * usage: test_sim [--seed N] [--seeds A-B] [--minutes N] [--trace] [--without FAULT,...]
  *                 [--plans N] [--steps N] [--quiet MS] [--no-shrink] [--counts]
- * Without arguments: the seeds of CI, and a failure when something that can happen never did.
- * --minutes: seeds from the clock on, for so long (nightly).
+ * Without arguments: runs the seeds of CI, and fails when a fault or state never occurred.
+ * --minutes: runs seeds counted from the clock for that many minutes (nightly).
  *
- * The days are lived by a child, so that a crash of the core is a failing seed like any other: it
- * is lived again with fewer faults, plans and steps as long as it still fails, and then told.
+ * A child process runs the seeds, so that a crash of the core is a failing seed like any other. The
+ * parent runs such a seed again with fewer faults, plans and steps while it still fails, and prints
+ * the smallest one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ struct order {
     bool trace, no_shrink, ci, counts;
 };
 
-/* What the child tells before it ends. */
+/* The child writes this to its parent before it ends. */
 struct told_by_child {
     struct sometimes sometimes;
     struct day day;
@@ -53,7 +54,7 @@ static bool live_seed(const struct order *o, uint64_t seed)
 
 static void child(const struct order *o)
 {
-    if (o->trace) { /* told to the end, whatever that is */
+    if (o->trace) { /* a trace ends where the seed fails */
         (void)setvbuf(stdout, NULL, _IOLBF, 0);
     }
     for (uint64_t seed = o->first; seed <= o->last; seed++) {
@@ -120,7 +121,7 @@ static bool halve(struct order *o, uint32_t *what, uint32_t from, uint64_t *turn
     return any;
 }
 
-/* Greedy: what the failure can do without goes, as long as no day gets longer. */
+/* Greedy: removes each part that the failure does not need, unless the run gets longer. */
 static void shrink(struct order *o)
 {
     uint64_t turns = shared->day.turns > 0 ? shared->day.turns : UINT64_MAX;

@@ -1,8 +1,8 @@
 /*
- * A simulated day of a daemon: the real core, a fake shell that performs its commands, fake agents
- * that crash, hang, lie, answer late, twice or not at all, people who decide, pause and change
- * plans, and a daemon that is killed at any turn. Everything is drawn from one seed and happens in
- * virtual milliseconds.
+ * One simulated run of a daemon: the real core, a fake shell that performs its commands, fake
+ * agents that crash, hang, lie, answer late, twice or not at all, people that decide, pause and
+ * change plans, and a daemon that is killed at any turn. One seed determines everything; time is
+ * virtual.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -28,11 +28,11 @@ enum {
     SIM_QUIET_MAX_MS = 20000, /* faults stop at the latest then */
     SIM_MUST_TELL_MAX = 64,
     SIM_WHY_BYTES = 200,
-    SIM_SENTENCES_MAX = 8,     /* times that an answer is asked for */
+    SIM_SENTENCES_MAX = 16,    /* requests for an answer, and fallbacks */
     SIM_TURNS_AT_ONCE = 20000, /* more in one millisecond is a loop */
 };
 
-/* A result that no agent made has an id from here on; the id of another one is its execution. */
+/* Ids from here on: results that no agent made. A lower id is the execution's. */
 #define SIM_RESULT_OTHER (UINT64_C(1) << 40)
 
 struct request {
@@ -47,7 +47,7 @@ struct body {
     struct uuid id;
     uint32_t agent, capacity;
     uint32_t slot;
-    uint64_t epoch; /* 0 = not registered, or it was told that it is not */
+    uint64_t epoch; /* 0 = not registered, or refused as unknown */
     bool alive, draining, spawned;
     msec silent_until, cut_until;
     struct request lanes[SIM_CAPACITY_MAX];
@@ -61,7 +61,7 @@ struct exec {
     uint32_t lane;
     uint64_t token;
     bool done;
-    bool bad_plan; /* the replanner's answer is nonsense */
+    bool bad_plan; /* the replanner's answer is invalid */
     struct core_event answer;
 };
 
@@ -85,16 +85,16 @@ enum sim_kind {
 
 struct sim_event {
     msec at;
-    uint64_t seq; /* first come, first served */
+    uint64_t seq; /* order of arrival */
     enum sim_kind kind;
-    uint32_t life; /* of the daemon; what was under way to a dead one is lost */
+    uint32_t life; /* of the daemon; messages to a dead one are lost */
     uint32_t body, lane, exec, plan;
     uint64_t token;
     struct uuid process;
     struct core_event core;
 };
 
-/* A request that left, and who got it. */
+/* A request that was sent, and its receiver. */
 struct sent {
     uint32_t plan, step, serial, agent;
     enum step_phase phase;
@@ -103,41 +103,41 @@ struct sent {
     uint64_t epoch;
     uint32_t prev; /* of the same step; UINT32_MAX = the first */
     msec at;
-    bool back; /* it does not count as out any more */
-    bool told; /* to stop */
+    bool back; /* no longer outstanding */
+    bool told; /* a cancel was sent */
 };
 
-/* What the records told about a step, apart from the run: a second opinion. */
+/* The state of a step computed from the records alone, to compare with the run. */
 struct told {
     bool started, completed, gated, approved;
-    uint32_t allowed; /* further executions of an unsafe step that somebody allowed */
+    uint32_t allowed; /* further executions of an unsafe step that were allowed */
     uint32_t executions, retries, hops;
     uint32_t retried;  /* attempt */
-    uint32_t in_a_row; /* times that the same was sent, in that life of the daemon */
+    uint32_t in_a_row; /* times the same attempt was sent, in this life of the daemon */
     uint32_t life;
     uint32_t fell;        /* fallbacks used: bit per action */
     uint32_t granted;     /* attempts beside max_retries: after approvals and fallbacks */
     uint64_t executed[2]; /* bit per attempt */
-    uint64_t visited;     /* agents that had it */
+    uint64_t visited;     /* agents that were assigned it */
     uint32_t sent;        /* the last one; UINT32_MAX = none */
     uint32_t replans;
-    msec sign; /* of life: the last progress */
+    msec sign; /* time of the last progress */
 };
 
-/* What the plan as a whole asked for, as the shell keeps it; outlives the daemon. */
+/* A job of the plan as a whole, as the shell keeps it; outlives the daemon. */
 struct job {
     uint64_t token; /* 0 = none is open */
     enum job_kind kind;
 };
 
-/* What the records told about that: a second opinion. */
+/* Its state computed from the records alone. */
 struct asking {
     enum job_kind kind;
-    bool out; /* the shell of this life was told */
+    bool out; /* the shell of this life has the command */
     bool answered;
     uint32_t asked, rectified, texts;
     uint64_t answer; /* 0 = none */
-    bool failed;     /* when its answer was asked for, it was to fail */
+    bool failed;     /* the plan was about to fail when its answer was requested */
     uint32_t failed_by;
     struct usage planning, replanning, synthesis;
 };
@@ -146,7 +146,7 @@ struct sim_plan {
     struct plan *revisions[SIM_REVISIONS_MAX + 1];
     uint32_t n_revisions; /* committed ones */
     void *block;          /* with the live run */
-    void *offer;          /* the block that goes with revisions[n_revisions], while it is offered */
+    void *offer;          /* the memory of revisions[n_revisions], while it is offered */
     struct run *shadow;   /* from the records */
     struct record *journal;
     uint32_t n_journal, cap_journal;
@@ -162,25 +162,25 @@ struct sim_plan {
     char sentences[SIM_SENTENCES_MAX][RUN_END_TEXT]; /* that a run keeps */
     uint32_t n_sentences;
     struct told *told; /* of the steps of the newest revision */
-    /* Turns that others had at an agent while this plan waited for it. */
+    /* Turns of other plans at an agent while this plan waited for it. */
     bool waits[SIM_AGENTS_MAX];
     uint32_t overtaken[SIM_AGENTS_MAX][SIM_PLANS_MAX];
 };
 
-/* A turn that the core has handled and that is not in the journal yet. */
+/* A turn that the core has handled and that is not yet in the journal. */
 struct turn {
     struct core_event ev;
     struct uuid sender; /* of the event; nil = the shell itself */
     uint32_t from, to;  /* its commands */
 };
 
-/* What a failing seed is to do without, while a shorter one is looked for. */
+/* What is left out of a failing seed, while the simulator looks for a shorter one. */
 struct shrink {
     uint64_t without; /* bit per fault */
     uint32_t plans, steps, quiet;
 };
 
-/* Which incarnation of which process an epoch was given to. */
+/* The process and incarnation that an epoch belongs to. */
 struct incarnation {
     struct uuid process;
     uint32_t slot, agent;
@@ -193,7 +193,7 @@ struct sim {
     bool trace;
     msec now, quiet;
     uint32_t life;
-    bool down; /* the daemon is dead, and the next one not yet there */
+    bool down; /* the daemon is dead, and the next one has not started */
     bool recovering, performing;
     uint32_t batch_max;
     uint32_t rate[FAULT_COUNT]; /* permille */
@@ -221,7 +221,7 @@ struct sim {
     /* Of the turn that is being committed. */
     uint32_t must_tell[SIM_MUST_TELL_MAX]; /* indexes into sent */
     uint32_t n_must_tell, queries;
-    int kills; /* commands without the record that says so */
+    int kills; /* kill commands that still lack their record */
     bool closed, rejected;
     uint64_t turns;
     msec last; /* when the last turn was */
@@ -234,7 +234,7 @@ struct sim {
 uint64_t sim_random(struct sim *s);
 uint32_t sim_range(struct sim *s, uint32_t from, uint32_t to); /* both included */
 bool sim_chance(struct sim *s, uint32_t permille);
-/* Whether the fault strikes here and now. Counts it. */
+/* True when the fault occurs now. Counts it. */
 bool sim_fault(struct sim *s, enum fault f);
 void sim_after(struct sim *s, msec delay, struct sim_event ev);
 /* Takes the next event out; there must be one. */
@@ -248,22 +248,22 @@ struct day {
     bool fine;
     uint64_t hash, turns;
     msec at;
-    char why[SIM_WHY_BYTES]; /* which rule was broken */
+    char why[SIM_WHY_BYTES]; /* the broken rule */
 };
 struct day sim_day(uint64_t seed, const struct shrink *shrink, bool trace);
 
 /* ---- sim_turn.c ---- */
 void sim_fail(struct sim *s, const char *why, uint32_t plan, uint32_t step);
 void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Hands the event to the core and performs what it commands, sooner or later. */
+/* Gives the event to the core; its commands are performed after the commit. */
 void sim_turn(struct sim *s, struct core_event ev, struct uuid sender);
-/* What the core has handled reaches the journal and is performed. */
+/* Commits the handled turns and performs their commands. */
 void sim_flush(struct sim *s);
 /* ---- sim_restart.c ---- */
-/* The daemon dies, and another one starts after a while. */
+/* The daemon dies; another one starts later. */
 void sim_die(struct sim *s, msec down);
 void sim_boot(struct sim *s);
-/* What the journal says about the plan, from nothing; the caller frees it. */
+/* The plan's run replayed from the journal; the caller frees it. */
 struct run *sim_replay(struct sim *s, const struct sim_plan *p);
 
 /* ---- sim_plan.c ---- */
@@ -271,10 +271,10 @@ extern const struct str sim_agent_names[SIM_AGENTS_MAX];
 struct plan *sim_plan_now(const struct sim_plan *p);
 void sim_make_plan(struct sim *s, struct sim_plan *p);
 void sim_free_plan(struct sim_plan *p);
-/* Random what, who and policy for a row; the edges are the caller's. */
+/* Random work, agent and policy for an entry; the caller sets the edges. */
 void sim_make_step(struct sim *s, struct plan *plan, uint32_t step);
 
-/* The plan that was asked for, with its block, into the event. */
+/* Puts the requested plan and its memory into the event. */
 bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bool bad);
 
 /* ---- sim_job.c ---- */
@@ -289,9 +289,9 @@ void sim_check_answered(struct sim *s, struct sim_plan *p, const struct record *
 void sim_check_asked(struct sim *s, const struct sim_plan *p);
 
 /* ---- sim_revise.c ---- */
-/* Puts a next revision of the plan into the event, with its block; false when there were enough. */
+/* Puts a next revision of the plan and its memory into the event; false at the cap of revisions. */
 bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool bad);
-/* After the turn: what was refused goes. */
+/* After the turn: frees a refused revision. */
 void sim_withdraw(struct sim_plan *p);
 
 /* ---- sim_agents.c ---- */
@@ -300,7 +300,7 @@ void sim_born(struct sim *s, uint32_t body);
 void sim_step_agents(struct sim *s, const struct sim_event *ev);
 void sim_register(struct sim *s, uint32_t body);
 void sim_crash(struct sim *s, uint32_t body, bool told);
-/* The lanes of the body are no more; what was out on them is reported as lost. */
+/* Closes the lanes of the process; outstanding requests are reported as lost. */
 void sim_drop_lanes(struct sim *s, struct body *b);
 
 /* ---- sim_work.c ---- */
@@ -308,7 +308,7 @@ void sim_arrive(struct sim *s, const struct sim_event *ev);
 void sim_reply(struct sim *s, const struct sim_event *ev);
 void sim_progress(struct sim *s, const struct sim_event *ev);
 void sim_query(struct sim *s, const struct sim_event *ev);
-/* The instance's word about an execution, over no lane. */
+/* The instance's answer about an execution, over no lane. */
 void sim_tell(struct sim *s, const struct exec *x, msec delay);
 
 /* ---- sim_answer.c ---- */
@@ -323,12 +323,12 @@ void sim_people(struct sim *s);
 
 /* ---- sim_shell.c ---- */
 void sim_perform(struct sim *s, const struct core_cmd *cmd);
-/* With that handle in this life of the daemon, over or not. */
+/* The plan with that handle in this life of the daemon, ended or not. */
 struct sim_plan *sim_plan_of(struct sim *s, uint64_t handle);
 struct body *sim_body_of(struct sim *s, uint32_t slot, uint64_t epoch);
 
 /* ---- sim_check.c ---- */
-/* `back`: the same as it comes back from the journal. */
+/* `back`: the same record, read back from the journal. */
 void sim_check_record(struct sim *s, const struct record *rec, const struct record *back);
 void sim_check_execution(struct sim *s, const struct exec *x);
 void sim_check_turn(struct sim *s);
@@ -341,7 +341,7 @@ void sim_told_grow(struct sim_plan *p, uint32_t from, uint32_t to);
 void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec);
 
 /* ---- sim_journal.c ---- */
-/* The record as it comes back; texts live until the next one. False: broken. */
+/* The record as read back; its texts live until the next call. False = a rule is broken. */
 bool sim_through_journal(struct sim *s, const struct sim_plan *p, const struct record *rec,
                          struct record *ret);
 
@@ -352,7 +352,7 @@ void sim_rules_command(struct sim *s, const struct core_cmd *cmd);
 void sim_rules_end(struct sim *s);
 
 /* ---- sim_limits.c ---- */
-/* Still out, as far as the records tell. What comes back to life after its reply was lost is not
+/* Outstanding according to the records. An execution that resumes after its reply was lost is not
  * counted: the core cannot refuse it. */
 bool sim_is_out(const struct sim *s, const struct sent *x);
 /* In the order in which commands and events come. */

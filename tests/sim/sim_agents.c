@@ -1,4 +1,4 @@
-/* The fake agents: processes that come, beat, and go. What they do: sim_work.c. */
+/* The fake agents: processes that start, send heartbeats, and end. Their work: sim_work.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ void sim_crash(struct sim *s, uint32_t ix, bool told)
     }
     sim_drop_lanes(s, b);
     b->epoch = 0;
-    if (b->spawned && s->tokens % 4 == 1) { /* until somebody starts it by hand */
+    if (b->spawned && s->tokens % 4 == 1) { /* until a person starts it */
         sim_to_core(s, sim_range(s, 20, 40),
                     (struct core_event){CORE_EV_INIT(GAVE_UP, process, .agent = b->agent),
                                         .lane = LANE_NONE,
@@ -99,7 +99,7 @@ static void beat(struct sim *s, uint32_t ix)
         return;
     }
     if (b->epoch == 0 || !registry_is_current(s->core->registry, b->slot, b->epoch)) {
-        sim_register(s, ix); /* the answer said that it is not known any more */
+        sim_register(s, ix); /* the answer: this instance is unknown */
         return;
     }
     sim_turn(s,

@@ -1,4 +1,4 @@
-/* What an execution comes to, and how long it takes. */
+/* The outcome of an execution, and its duration. */
 #include "tests/sim/sim.h"
 
 static void failure(struct sim *s, struct core_event *ev)
@@ -26,7 +26,7 @@ static void failure(struct sim *s, struct core_event *ev)
 
 static void attempt(struct sim *s, struct core_event *ev)
 {
-    const uint32_t agent = sim_range(s, 0, s->n_agents); /* one too many: nobody */
+    const uint32_t agent = sim_range(s, 0, s->n_agents); /* one too many: no agent */
     if (sim_fault(s, FAULT_FAILURE)) {
         failure(s, ev);
     } else if (sim_fault(s, FAULT_NEEDS_PERSON)) {

@@ -1,5 +1,5 @@
-/* The promises about what a plan as a whole asks for: in which order, how often, with what is left,
- * and that what came of it is what the plan ends with. By the records alone. */
+/* Rules about the jobs of a plan as a whole: their order, their number, their budget, and that the
+ * plan ends with their outcome. Computed from the records alone. */
 #include <string.h>
 
 #include "supervisor/core/run/run_apply.h"
@@ -74,8 +74,7 @@ static bool wants_answer(const struct sim_plan *p, enum plan_status status,
 {
     const struct plan *plan = sim_plan_now(p);
     const struct run *run = p->shadow;
-    const bool single = run->n_steps - run->superseded == 1 && run->completed == 1;
-    return plan->synthesis.agent_id.len > 0 && p->started && !run->cancelling && !single &&
+    return plan->synthesis.agent_id.len > 0 && p->started && !run->cancelling &&
            status != PLAN_CANCELLED && failure != PLAN_FAILURE_TIMEOUT;
 }
 
@@ -88,7 +87,7 @@ static void check_synthesis(struct sim *s, struct sim_plan *p, const struct reco
              "an answer that nobody wants");
     for (uint32_t i = 0; i < sim_plan_now(p)->n_steps; i++) {
         SIM_RULE(!p->told[i].started || p->told[i].completed, "asked before its steps are over");
-        p->told[i].completed = true; /* what has not begun never will */
+        p->told[i].completed = true; /* a step that has not begun never will */
     }
     asking->kind = JOB_SYNTHESIS;
     asking->failed = REC(rec, synthesis_started)->status == PLAN_FAILED;
@@ -192,7 +191,7 @@ void sim_check_asking(struct sim *s, struct sim_plan *p, const struct record *re
     count_usage(p, rec);
 }
 
-/* The step failed for good, and by its policy so does the plan. */
+/* The step failed finally, and its policy fails the plan. */
 static bool fails_plan(const struct sim_plan *p, uint32_t i)
 {
     const struct plan_step *about = &sim_plan_now(p)->steps[i];

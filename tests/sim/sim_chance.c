@@ -1,4 +1,4 @@
-/* Chance, and what is to come: one generator and one heap of events, so that a seed is a day. */
+/* One random generator and one heap of future events, so that a seed determines a run. */
 #include <stdlib.h>
 
 #include "protocol/base/assert.h"
@@ -51,7 +51,7 @@ bool sim_fault(struct sim *s, enum fault f)
     return strikes;
 }
 
-/* ---- what is to come ---- */
+/* ---- future events ---- */
 
 static bool before(const struct sim_event *a, const struct sim_event *b)
 {

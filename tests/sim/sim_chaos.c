@@ -1,8 +1,8 @@
-/* What goes wrong by itself: instances and lanes that come and go, lies, floods, restarts. */
+/* Spontaneous faults: instances and lanes that come and go, lies, floods, restarts. */
 #include "tests/sim/sim.h"
 
-/* An attempt without a timeout lasts as long as its live instance says so: nobody lies about those,
- * or it lasts for ever. Nor does anybody say that what it runs is over. */
+/* An attempt without a timeout lasts as long as its live instance reports it. A lie about such an
+ * attempt would keep it open for ever, so there is none, in either direction. */
 static void lie(struct sim *s, const struct body *b)
 {
     const struct sim_plan *p = &s->plans[sim_range(s, 0, s->n_plans - 1)];
@@ -43,7 +43,7 @@ static void flood(struct sim *s, const struct body *b)
     }
 }
 
-/* Of an incarnation before, or of a lane that is not there. */
+/* From an earlier incarnation, or a lane that does not exist. */
 static void stale(struct sim *s, const struct body *b)
 {
     static const enum core_event_type types[] = {CORE_SEEN, CORE_LANE_UP, CORE_LANE_DOWN,
@@ -83,7 +83,7 @@ static void lane_down(struct sim *s, uint32_t ix)
               (struct sim_event){.kind = SIM_LANE_UP, .body = ix, .process = b->id, .core = ev});
 }
 
-/* The daemon may die in any of these, and then nobody has an epoch. */
+/* The daemon may die in any of these; then no instance has an epoch. */
 static void to_body(struct sim *s, uint32_t ix)
 {
     struct body *b = &s->bodies[ix];
@@ -119,7 +119,7 @@ static void to_body(struct sim *s, uint32_t ix)
     }
 }
 
-/* Instances that were to stop for good do so now. */
+/* Instances that were due to stop finally do so now. */
 static void calm_down(struct sim *s)
 {
     for (uint32_t i = 0; i < s->n_bodies; i++) {

@@ -1,5 +1,5 @@
-/* The promises about plans, checked from outside the core: from records, commands and what the
- * agents really did. Those about one step: sim_step_rules.c; limits and turns: sim_limits.c. */
+/* Rules about plans, checked from outside the core: from records, commands and what the agents
+ * really did. Rules about one step: sim_step_rules.c; limits and turns: sim_limits.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ void sim_told_grow(struct sim_plan *p, uint32_t from, uint32_t to)
 
 /* ---- records ---- */
 
-/* C07: what people left out and what was superseded is no failure. */
+/* C07: a step that a person skipped, or that was superseded, is no failure. */
 static bool went_well(const struct sim_plan *p, const struct plan *plan)
 {
     bool well = true;
@@ -81,7 +81,7 @@ static void count(const struct record *rec)
     }
 }
 
-/* Work under an old name goes on counting. */
+/* A new step under an old id continues its counters. */
 static uint32_t replans_of_name(const struct sim_plan *p, const struct plan *plan, uint32_t step)
 {
     uint32_t n = 0;
@@ -113,6 +113,11 @@ static void check_about_plan(struct sim *s, struct sim_plan *p, const struct rec
         p->signed_off =
             p->signed_off || (REC(rec, decided)->review == REVIEW_PLAN && rec->step == STEP_NONE &&
                               REC(rec, decided)->decision == DECISION_APPROVE);
+    } else if (rec->type == REC_PLAN_MODIFIED || rec->type == REC_REPLAN_FINISHED) {
+        const bool note = rec->type == REC_PLAN_MODIFIED &&
+                          REC(rec, revision)->modify == MODIFY_CONVERSATION_ONLY;
+        const bool none = rec->type == REC_REPLAN_FINISHED && !REC(rec, revision)->ok;
+        p->signed_off = p->signed_off && (note || none);
     } else if (rec->type == REC_PLAN_COMPLETED) {
         check_plan_end(s, p, rec);
     } else if (rec->type == REC_FALLBACK_USED) {
@@ -138,7 +143,25 @@ static bool same_deps(const struct plan *a, const struct plan *b, uint32_t step)
     return same;
 }
 
-/* The record brings a revision: the rows of what was before it are still there. */
+/* C32: what has completed does not run again, and unsafe work only when a person approves it. */
+static void check_repeats(struct sim *s, const struct sim_plan *p, const struct plan *from,
+                          const struct record *rec, const struct plan_step *row)
+{
+    for (uint32_t i = 0; i < from->n_steps; i++) {
+        const struct plan_step *old = &from->steps[i];
+        const bool same_id = str_eq(old->step_id, row->step_id);
+        const bool same_work = plan_step_same_work(old, row);
+        if (p->shadow->steps[i].status != STEP_COMPLETED) {
+            continue;
+        }
+        SIM_RULE(old->superseded || !same_id || !same_work, "a completed step is run again");
+        SIM_RULE(old->policy.effects != EFFECTS_UNSAFE || row->policy.requires_approval ||
+                     !(same_work || (same_id && row->policy.effects == EFFECTS_UNSAFE)),
+                 "an unsafe step is run again and nobody is asked");
+    }
+}
+
+/* The record brings a revision: the entries before it are still there. */
 static void take_revision(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     const struct plan *from = sim_plan_now(p);
@@ -149,6 +172,9 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
              "a replan took agents that were not granted");
     SIM_RULE(REC(rec, revision)->result.id == event_document(&s->turn->ev).id,
              "another revision than the one offered");
+    for (uint32_t i = from->n_steps; rec->type == REC_REPLAN_FINISHED && i < to->n_steps; i++) {
+        check_repeats(s, p, from, rec, &to->steps[i]);
+    }
     struct run *next = run_revise(sim_need(1, run_size(to->n_steps)), to, p->shadow, from, rec);
     SIM_RULE(next != NULL, "a revision does not fit on replay");
     for (uint32_t i = 0; i < from->n_steps; i++) {
@@ -165,7 +191,7 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
     sometimes->revised++;
 }
 
-/* What could not be asked during the pause has its whole time again. */
+/* A request that could not be sent during the pause has its full time again. */
 static void check_renewed(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);

@@ -1,11 +1,11 @@
-/* One seed: what is drawn, and the loop until every plan is over. */
+/* One seed: its random choices, and the loop until every plan has ended. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
-/* ---- what is drawn ---- */
+/* ---- random choices ---- */
 
 static void draw_faults(struct sim *s)
 {
@@ -27,7 +27,7 @@ static void draw_faults(struct sim *s)
     }
 }
 
-/* Most days are short and have few plans; some are long. */
+/* Most runs are short and have few plans; some are long. */
 static void draw_size(struct sim *s)
 {
     const uint32_t size = sim_range(s, 0, 99);
@@ -98,7 +98,7 @@ static void set_up(struct sim *s)
     draw_config(s);
     s->core = core_init(sim_need(1, core_size(&s->config)), &s->config);
     for (uint32_t i = 0; i < s->n_agents; i++) {
-        (void)registry_agent_add(s->core->registry, sim_agent_names[i], 0);
+        (void)registry_agent_configure(s->core->registry, sim_agent_names[i], 0);
     }
     for (uint32_t i = 0; i < s->n_plans; i++) {
         sim_make_plan(s, &s->plans[i]);
@@ -165,7 +165,7 @@ static void submit(struct sim *s, uint32_t ix)
                      .n_reuse = p->n_reuse, .planning = {.input_tokens = 1, .cost_micros = 1})},
                  (struct uuid){{0}});
     }
-    if (!p->submitted) { /* busy, or the daemon died before it could say yes */
+    if (!p->submitted) { /* busy, or the daemon died before it accepted the plan */
         sim_after(s, 200, (struct sim_event){.kind = SIM_SUBMIT, .plan = ix});
     }
 }

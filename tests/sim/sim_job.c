@@ -1,10 +1,10 @@
-/* Jobs as the shell knows them: somebody plans or writes, takes its time, fails, talks nonsense,
- * wants steps again, and has its say when nobody waits for it any more. They outlive the daemon: an
- * job is over when the journal says so. */
+/* Jobs as the shell knows them: an agent plans or writes, is slow, fails, answers nonsense, wants
+ * steps again, or answers too late. Jobs outlive the daemon: a job has ended when the journal has
+ * its end. */
 #include "tests/sim/sim.h"
 
 enum { PIECES_MAX = 3 };
-enum { SAYS_END, SAYS_TEXT, SAYS_NOTHING /* its time is over */ };
+enum { SAYS_END, SAYS_TEXT, SAYS_NOTHING /* its time has ended */ };
 
 void sim_job_order(struct sim *s, const struct core_cmd *cmd)
 {
@@ -16,7 +16,7 @@ void sim_job_order(struct sim *s, const struct core_cmd *cmd)
         return;
     }
     if (p->job.token != 0 && p->job.kind == cmd->job) {
-        return; /* it goes on */
+        return; /* it is still running */
     }
     const struct plan *plan = sim_plan_now(p);
     const msec most =
@@ -35,10 +35,10 @@ void sim_job_order(struct sim *s, const struct core_cmd *cmd)
     ev.lane = most > 0 && duration > most ? SAYS_NOTHING : SAYS_END;
     sim_after(s, ev.lane == SAYS_NOTHING ? most : duration, ev);
     ev.lane = SAYS_END;
-    sim_after(s, duration + sim_range(s, 20, 400), ev); /* once more, if it has the nerve */
+    sim_after(s, duration + sim_range(s, 20, 400), ev); /* the duplicate */
 }
 
-/* ---- what it says ---- */
+/* ---- its answer ---- */
 
 static void keep_offer(const struct core_new_plan *next, struct flat_event *ev)
 {
@@ -94,7 +94,7 @@ static void say_answer(struct sim *s, struct sim_plan *p, struct flat_event *ev,
     ev->result = (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 3};
 }
 
-/* Whatever it was about, nobody waits for it. */
+/* Whatever the job was, nothing waits for it. */
 static void say_late(struct sim *s, struct flat_event *ev)
 {
     static const enum core_event_type types[] = {CORE_PLANNED, CORE_JOB_FAILED, CORE_JOB_TEXT,
@@ -133,13 +133,13 @@ static struct flat_event draw(struct sim *s, struct sim_plan *p, uint32_t what, 
     return ev;
 }
 
-/* Between two turns: what the journal says about it is the truth. */
+/* Between two turns: the journal alone decides whether it has ended. */
 static bool is_open(const struct sim_plan *p, uint64_t token)
 {
     return p->job.token == token && p->asking.kind == p->job.kind && !p->over;
 }
 
-/* True when it waits for another daemon, or for the one that is there to hear it. */
+/* True when the job waits for a daemon that can take its answer. */
 static bool comes_again(struct sim *s, const struct sim_plan *p, const struct sim_event *event)
 {
     if (!is_open(p, event->token) || s->failed || event->lane == SAYS_TEXT) {
@@ -169,8 +169,8 @@ void sim_job_says(struct sim *s, const struct sim_event *event)
         sim_withdraw(p);
     }
     if (!s->down && !s->failed && flat.plan == NULL && !is_open(p, event->token) &&
-        sim_fault(s, FAULT_DUPLICATE)) { /* it says so once more */
+        sim_fault(s, FAULT_DUPLICATE)) { /* the answer comes twice */
         sim_turn(s, ev, (struct uuid){{0}});
     }
-    (void)comes_again(s, p, event); /* refused, or the daemon died of it */
+    (void)comes_again(s, p, event); /* refused, or the daemon died */
 }

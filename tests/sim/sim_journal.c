@@ -1,5 +1,5 @@
-/* Records as a restart finds them: through the bytes of the journal and back. What the codec does
- * not bring back makes the replayed run another than the live one. */
+/* Records as a restart finds them: encoded to the journal's bytes and decoded again. A member that
+ * the codec loses makes the replayed run differ from the live one. */
 #include <string.h>
 
 #include "protocol/base/assert.h"

@@ -1,5 +1,5 @@
-/* What may be out at the same time, what it may cost, and whose turn it is: checked at each request
- * that leaves, in the order of the commands. */
+/* Limits of concurrency and budgets, and fairness between plans: checked at each request that is
+ * sent, in the order of the commands. */
 #include <string.h>
 
 #include "protocol/base/assert.h"
@@ -7,7 +7,7 @@
 
 enum { OVERTAKEN_MAX = 4, OVERTAKEN_IN_GROUP = 8 }; /* of turns that are committed together */
 
-/* ---- what was sent ---- */
+/* ---- sent requests ---- */
 
 bool sim_was_sent(const struct sim *s, const struct sim_plan *p, uint32_t step,
                   enum step_phase most, uint32_t serial, struct uuid to)
@@ -34,7 +34,7 @@ bool sim_is_out(const struct sim *s, const struct sent *x)
                : step->status == STEP_CHECKING && step->phase == x->phase && step->ask == x->serial;
 }
 
-/* Only the last ones can be out: each lane has one. */
+/* Only the last ones can be outstanding: each lane has one. */
 static uint32_t oldest(struct sim *s)
 {
     while (s->first_out < s->n_sent && !sim_is_out(s, &s->sent[s->first_out])) {
@@ -100,7 +100,7 @@ static void check_limits(struct sim *s, struct sim_plan *p, const struct sent *l
              "dispatched beyond the budget of money");
 }
 
-/* A question reserves nothing, but something must be left. */
+/* A question reserves no budget, but some must be left. */
 static void check_left(struct sim *s, struct sim_plan *p, const struct sent *x)
 {
     const struct plan *plan = sim_plan_now(p);
@@ -123,9 +123,9 @@ static void check_left(struct sim *s, struct sim_plan *p, const struct sent *x)
              "replanned with no money left");
 }
 
-/* ---- whose turn it is ---- */
+/* ---- fairness ---- */
 
-/* No plan is passed by for long: between two turns of one the others have a few each. */
+/* No plan starves: between two turns of one plan, each other plan has only a few. */
 static void check_fairness(struct sim *s, struct sim_plan *p, const struct sent *x, bool again)
 {
     const uint32_t ix = (uint32_t)(p - s->plans);
@@ -141,7 +141,7 @@ static void check_fairness(struct sim *s, struct sim_plan *p, const struct sent 
                  "a plan is passed by again and again");
     }
     memset(p->overtaken[x->agent], 0, sizeof p->overtaken[x->agent]);
-    p->waits[x->agent] = false; /* whether it still does is looked at between turns */
+    p->waits[x->agent] = false; /* computed again between turns */
 }
 
 void sim_limits_turn(struct sim *s)
@@ -159,7 +159,7 @@ void sim_limits_turn(struct sim *s)
     }
 }
 
-/* ---- a request leaves ---- */
+/* ---- a request is sent ---- */
 
 static const struct incarnation *incarnation_of(const struct sim *s, const struct core_cmd *cmd)
 {
@@ -190,18 +190,19 @@ static void check_state(struct sim *s, const struct sim_plan *p, const struct co
     SIM_RULE(cmd->phase != PHASE_REPLAN || s->turn->ev.now >= p->replan_from,
              "asked for a replan before its pause was over");
     SIM_RULE((run->paused & told) == 0 && !run->cancelling, "dispatch while the plan is on hold");
+    SIM_RULE(!sim_plan_now(p)->signoff || p->signed_off, "dispatch without a sign-off of the plan");
     SIM_RULE(p->asking.kind == JOB_NONE, "dispatch while the plan is made or answered");
     SIM_RULE(run->replanning == 0 || cmd->phase == PHASE_REPLAN,
              "dispatch while the plan is being replanned");
 }
 
-/* Who is sent something is there, may work and is trusted. */
+/* The receiver is present, enabled, and its breaker is closed. */
 static void check_instance(struct sim *s, const struct sim_plan *p, const struct core_cmd *cmd)
 {
     const struct record *rec = &(struct record){.step = cmd->step};
     struct instance_view to;
     if (s->n_batch > 1) {
-        return; /* the registry is some turns ahead */
+        return; /* the registry is a few turns ahead */
     }
     SIM_RULE(registry_is_current(s->core->registry, cmd->slot, cmd->epoch) &&
                  registry_instance_view(s->core->registry, cmd->slot, &to),

@@ -1,5 +1,5 @@
-/* People: they decide or do not, hold plans up, change them, call them off, and get it wrong. Once
- * the faults have stopped somebody decides everything and lets every plan go on. */
+/* People: they decide or do not, pause, change and cancel plans, and make mistakes. After the
+ * faults have stopped, a person decides every review and resumes every plan. */
 #include "tests/sim/sim.h"
 
 static void ask(struct sim *s, const struct sim_plan *p, struct core_event ev)
@@ -19,7 +19,7 @@ static struct core_event draw_decision(struct sim *s)
                                      : word < 8 ? DECISION_REJECT
                                                 : DECISION_SKIP;
     ev.text.len = sim_chance(s, 300) ? 0 : ev.text.len;
-    if (sim_chance(s, 300)) { /* other parameters, the data that was asked for */
+    if (sim_chance(s, 300)) { /* other parameters, or the requested data */
         CORE_EV(&ev, decide)->result =
             (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 2};
     }
@@ -36,6 +36,7 @@ static void decide(struct sim *s, struct sim_plan *p)
     if ((p->shadow->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) != 0) {
         struct core_event ev = draw_decision(s);
         ev.step = STEP_NONE;
+        ev.attempt = p->shadow->plan_review - (sim_fault(s, FAULT_STALE) ? 1 : 0);
         if (sim_plan_now(p)->planning.pending && sim_chance(s, 400) &&
             !sim_offer_plan(s, p, &ev, sim_fault(s, FAULT_BAD_REVISION))) {
             return;
@@ -50,11 +51,8 @@ static void decide(struct sim *s, struct sim_plan *p)
         }
         struct core_event ev = draw_decision(s);
         ev.step = i;
-        ev.attempt = step->attempt;
-        if (ev.attempt > 0 && sim_fault(s, FAULT_STALE)) {
-            ev.attempt--;
-        }
-        /* Two people: the other one comes too late. */
+        ev.attempt = step->review_serial - (sim_fault(s, FAULT_STALE) ? 1 : 0);
+        /* Two people decide: the second is too late. */
         for (uint32_t n = sim_chance(s, 100) ? 2 : 1; n > 0; n--) {
             ask(s, p, ev);
         }
@@ -66,7 +64,7 @@ static void decide(struct sim *s, struct sim_plan *p)
 
 /* ---- changes ---- */
 
-/* What they believe the revision to be: they looked, they looked too long ago, or did not look. */
+/* The revision that a person names: the current one, an old one, or none. */
 static uint32_t expected(struct sim *s, const struct sim_plan *p)
 {
     const uint32_t now = p->shadow->revision;

@@ -20,7 +20,7 @@ static enum on_failure random_on_failure(struct sim *s)
 {
     const enum on_failure any = (enum on_failure)sim_range(s, 0, ON_FAILURE_COUNT - 1);
     const enum on_failure on = sim_chance(s, 500) ? ON_FAILURE_SKIP : ON_FAILURE_CONTINUE;
-    return sim_chance(s, 450) ? on : any; /* else few plans last */
+    return sim_chance(s, 450) ? on : any; /* otherwise few plans live long */
 }
 
 static msec maybe(struct sim *s, uint32_t permille, uint32_t from, uint32_t to)
@@ -54,13 +54,14 @@ static void random_policy(struct sim *s, struct step_policy *p)
     p->effects = (enum effects)sim_range(s, 0, EFFECTS_COUNT - 1);
     p->scope = (enum context_scope)sim_range(s, 0, SCOPE_COUNT - 1);
     p->run_if_always = sim_chance(s, 100);
+    p->retry_on = sim_chance(s, 100) ? 1u << sim_range(s, 1, CLASS_COUNT - 1) : 0;
 }
 
 void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
 {
     struct plan_step *row = &plan->steps[step];
     const struct plan_agents *may = &plan->agents;
-    const bool any = may->n == 0; /* nothing is granted yet: what is named will be */
+    const bool any = may->n == 0; /* no agent is granted yet: those named will be */
     const uint32_t n = any ? s->n_agents : may->n;
     const uint32_t who[3] = {sim_range(s, 0, n - 1), sim_range(s, 0, n - 1),
                              sim_range(s, 0, n - 1)};
@@ -69,6 +70,7 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
         agents[i] = any ? who[i] : may->at[who[i]];
     }
     random_policy(s, &row->policy);
+    row->task = row->step_id;
     row->type = sim_chance(s, 50)    ? STEP_TYPE_REVIEW
                 : sim_chance(s, 100) ? STEP_TYPE_SYNTHESIS
                                      : STEP_TYPE_TASK;
@@ -87,7 +89,7 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
         row->agent_id = (struct str){0};
         row->verify_with = (struct str){0};
         row->policy.effects = EFFECTS_NONE;
-    } else if (sim_chance(s, 400)) { /* alternatives are all that is granted: plan_agents() */
+    } else if (sim_chance(s, 400)) { /* the alternatives are all granted agents: plan_agents() */
         row->alternatives_n = 1;
     }
     sometimes->policies[row->policy.on_failure]++;
@@ -118,6 +120,7 @@ static void plan_policy(struct sim *s, struct plan *p)
     p->timeout_ms = maybe(s, 80, 500, 20000);
     p->max_fallbacks = sim_range(s, 0, 5);
     p->max_handoffs = sim_range(s, 0, 3);
+    p->max_pause_ms = 400; /* agents ask for at most 500 */
     p->handback = sim_chance(s, 500);
     p->signoff = sim_chance(s, 70);
     p->budget_tokens = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
@@ -139,7 +142,7 @@ static void plan_policy(struct sim *s, struct plan *p)
     }
 }
 
-/* Beside those that the plan names; all of them are the alternatives of who has any. */
+/* Agents besides those that steps name; all are alternatives of a step that has any. */
 static void plan_agents(struct sim *s, struct plan *p)
 {
     const bool fits = plan_agents_collect(p);
@@ -159,7 +162,7 @@ static void plan_agents(struct sim *s, struct plan *p)
     }
 }
 
-/* Results of an earlier run: mostly with all that they depend on. */
+/* Results of an earlier run: mostly with all their dependencies. */
 static void random_reuse(struct sim *s, struct sim_plan *p)
 {
     const struct plan *plan = sim_plan_now(p);
@@ -180,7 +183,7 @@ static void random_reuse(struct sim *s, struct sim_plan *p)
     }
 }
 
-/* What the plan as a whole asks for. */
+/* The jobs of the plan as a whole. */
 static void job_policy(struct sim *s, struct plan *p)
 {
     const uint32_t writer = sim_range(s, 0, s->n_agents - 1);
@@ -192,7 +195,7 @@ static void job_policy(struct sim *s, struct plan *p)
     }
     p->dry_run = sim_chance(s, 30);
     p->signoff_timeout_ms = maybe(s, 300, 100, 1500);
-    p->job = sim_chance(s, 50) ? JOB_CONVERSE : JOB_NONE; /* its rows are internal */
+    p->job = sim_chance(s, 50) ? JOB_CONVERSE : JOB_NONE; /* its records are internal */
 }
 
 static struct plan *make(struct sim *s, uint32_t n, uint32_t ix)
@@ -209,7 +212,7 @@ static struct plan *make(struct sim *s, uint32_t n, uint32_t ix)
             random_deps(s, plan, i);
         }
     }
-    /* A circle that nobody checked (M026): its last step waits for itself. */
+    /* A cycle that no check has found (M026): its last step waits for itself. */
     if (!plan->chain && n > 0 && plan->steps[n - 1].deps_n == 0 && sim_chance(s, 60)) {
         plan->steps[n - 1].deps_at = plan->n_edges;
         plan->deps[plan->n_edges++] = n - 1;
@@ -227,7 +230,7 @@ static uint32_t draw_steps(struct sim *s)
     return s->shrink.steps > 0 && n > s->shrink.steps ? s->shrink.steps : n;
 }
 
-/* An agent is asked for its steps. */
+/* An agent plans its steps. */
 static void without_steps(struct sim *s, struct plan *plan)
 {
     const uint32_t planner = sim_range(s, 0, s->n_agents - 1);
@@ -258,7 +261,7 @@ bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bo
     plan->budget_tokens = blank->budget_tokens;
     plan->budget_micros = blank->budget_micros;
     plan->revision = p->shadow->revision + (bad && !bring ? 1 : 0);
-    plan->planning.pending = bring; /* as good as none */
+    plan->planning.pending = bring; /* no plan */
     p->revisions[p->n_revisions] = plan;
     p->offer = sim_need(1, core_run_size(plan));
     *event_plan(ev) =

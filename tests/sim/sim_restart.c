@@ -1,5 +1,5 @@
-/* The death of a daemon, and the next one: it knows its journal and nobody, and everybody finds out
- * sooner or later. */
+/* The death of a daemon and the start of the next one. It knows only its journal; agents find out
+ * later. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ void sim_die(struct sim *s, msec down)
     }
     for (uint32_t i = 0; i < s->n_plans; i++) {
         struct sim_plan *p = &s->plans[i];
-        p->handle = 0; /* of the daemon before */
+        p->handle = 0; /* of the previous daemon */
         p->asking.out = false;
         memset(p->waits, 0, sizeof p->waits);
         memset(p->overtaken, 0, sizeof p->overtaken);
@@ -86,7 +86,7 @@ void sim_boot(struct sim *s)
     memset(s->core, 0, core_size(&s->config));
     s->core = core_init(s->core, &s->config);
     for (uint32_t i = 0; i < s->n_agents; i++) {
-        (void)registry_agent_add(s->core->registry, sim_agent_names[i], s->now);
+        (void)registry_agent_configure(s->core->registry, sim_agent_names[i], s->now);
     }
     for (uint32_t i = 0; i < s->n_plans && !s->failed; i++) {
         recover(s, &s->plans[i]);

@@ -1,5 +1,5 @@
-/* The next revision of a plan, as the replanner and people make it: rows keep their places, some
- * are superseded, new ones stand behind them. And some that do not fit. */
+/* The next revision of a plan, as replanner and people make it: entries keep their index, some are
+ * superseded, new ones follow. Some revisions are invalid. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { NEW_ROWS_MAX = 3, NEW_DEPS_MAX = 2 };
 
-/* A blank plan with all that the old one says, but for the edges. */
+/* A new plan with everything of the old one except the edges. */
 static struct plan *copy_of(const struct plan *old, uint32_t n_new, uint32_t agent)
 {
     const uint32_t n = old->n_steps + n_new;
@@ -63,13 +63,13 @@ static bool is_revise(const struct core_event *ev, enum modify_kind kind)
     return ev->type == CORE_REVISE && CORE_EV(ev, revise)->kind == kind;
 }
 
-/* What goes: for a replan most of what is not reused; for a person's REPLACE one step. */
+/* Superseded entries: for a replan most that are not reused; for a person's REPLACE one step. */
 static void supersede(struct sim *s, const struct run *run, struct plan *plan,
                       const struct core_event *ev)
 {
     const bool replan = ev->type == CORE_RESULT;
     const bool again = ev->type == CORE_RECTIFY;
-    const uint32_t keep = sim_chance(s, 700) ? 0 : 500; /* a planner that reuses what is open */
+    const uint32_t keep = sim_chance(s, 700) ? 0 : 500; /* a planner that reuses open steps */
     const uint32_t victim = sim_range(s, 0, run->n_steps - 1);
     for (uint32_t i = 0; i < run->n_steps; i++) {
         struct plan_step *row = &plan->steps[i];
@@ -81,7 +81,7 @@ static void supersede(struct sim *s, const struct run *run, struct plan *plan,
     }
 }
 
-/* New rows depend on what has begun and on new rows before them, so nothing goes in circles. */
+/* New entries depend on begun ones and on earlier new ones, so there is no cycle. */
 static void new_rows(struct sim *s, const struct run *run, struct plan *plan)
 {
     for (uint32_t i = run->n_steps; i < plan->n_steps; i++) {
@@ -99,12 +99,33 @@ static void new_rows(struct sim *s, const struct run *run, struct plan *plan)
         }
         const uint32_t like = sim_range(s, 0, run->n_steps - 1);
         if (plan->steps[like].superseded && sim_chance(s, 500)) {
-            row->step_id = plan->steps[like].step_id; /* new work under an old name */
+            row->step_id = plan->steps[like].step_id; /* new work under an old id */
         }
     }
 }
 
-/* Rows that have not begun may wait for new ones; others stay as they are. */
+/* A replanner that plans completed work again: under its id, or under another one. */
+static void repeat_row(struct sim *s, const struct run *run, struct plan *plan)
+{
+    const uint32_t like = sim_range(s, 0, run->n_steps - 1);
+    struct plan_step *old = &plan->steps[like];
+    struct plan_step *row = &plan->steps[plan->n_steps - 1];
+    if (run->steps[like].status != STEP_COMPLETED || old->type != STEP_TYPE_TASK) {
+        return;
+    }
+    row->type = old->type;
+    row->agent = old->agent;
+    row->agent_id = old->agent_id;
+    row->task = old->task;
+    row->policy.effects = old->policy.effects;
+    row->policy.requires_approval = sim_chance(s, 500);
+    if (old->superseded || sim_chance(s, 500)) {
+        row->step_id = old->step_id;
+        old->superseded = true;
+    }
+}
+
+/* Entries that have not begun may depend on new ones; others stay unchanged. */
 static void old_edges(struct sim *s, const struct run *run, const struct plan *old,
                       struct plan *plan)
 {
@@ -136,7 +157,7 @@ static void grant_more(struct sim *s, struct plan *plan)
     plan->n_alternatives = plan->agents.n;
 }
 
-/* One thing that makes it unfit. What cannot be spoiled stays good. */
+/* Makes the revision invalid in one way, where that way applies. */
 static void spoil(struct sim *s, const struct run *run, const struct plan *old, struct plan *plan)
 {
     const uint32_t at = sim_range(s, 0, run->n_steps - 1);
@@ -145,16 +166,16 @@ static void spoil(struct sim *s, const struct run *run, const struct plan *old, 
         plan->revision += sim_chance(s, 500) ? 1 : UINT32_MAX;
         break;
     case 1:
-        plan->agents.n -= plan->agents.n == old->agents.n ? 1 : 0; /* a grant is gone */
+        plan->agents.n -= plan->agents.n == old->agents.n ? 1 : 0; /* a granted agent is missing */
         break;
     case 2:
-        for (uint32_t i = 0; i < run->n_steps; i++) { /* what was done without is back */
+        for (uint32_t i = 0; i < run->n_steps; i++) { /* a superseded step is back */
             plan->steps[i].superseded = false;
         }
         break;
     case 3:
         plan->steps[at].superseded = old->steps[at].superseded;
-        plan->steps[at].deps_n = 0; /* something that began has other dependencies */
+        plan->steps[at].deps_n = 0; /* a begun step has other dependencies */
         break;
     default:
         plan->n_steps = old->n_steps - 1;
@@ -181,6 +202,9 @@ bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool ba
     supersede(s, run, plan, ev);
     old_edges(s, run, old, plan);
     new_rows(s, run, plan);
+    if (ev->type == CORE_RESULT && sim_chance(s, 200)) {
+        repeat_row(s, run, plan);
+    }
     if (bad) {
         spoil(s, run, old, plan);
     }

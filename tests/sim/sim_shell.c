@@ -1,4 +1,4 @@
-/* The fake shell: does what the core commands, once it is in the journal. */
+/* The fake shell: performs the core's commands after they are in the journal. */
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
@@ -41,7 +41,7 @@ static void dispatch(struct sim *s, const struct core_cmd *cmd)
     struct body *b = sim_body_of(s, cmd->slot, cmd->epoch);
     const struct sim_plan *p = sim_plan_of(s, cmd->run);
     if (b == NULL || sim_fault(s, FAULT_UNSENT)) {
-        report_lost(s, cmd, b, false); /* it died before we got to it */
+        report_lost(s, cmd, b, false); /* it died before the command */
         return;
     }
     if (p == NULL || cmd->lane >= b->capacity || b->lanes[cmd->lane].token != 0) {
@@ -67,14 +67,14 @@ static void dispatch(struct sim *s, const struct core_cmd *cmd)
                                  .process = b->id});
 }
 
-/* Most agents stop when told; the lane is answered all the same. */
+/* Most agents stop when cancelled; the lane still gets an answer. */
 static void cancel_step(struct sim *s, const struct core_cmd *cmd)
 {
     const struct body *b = sim_body_of(s, cmd->slot, cmd->epoch);
     const struct sim_plan *p = sim_plan_of(s, cmd->run);
     const bool off = p != NULL && p->shadow->cancelling && s->now < s->quiet;
     if (b != NULL && (sim_fault(s, FAULT_CRASH) || (off && sim_chance(s, 100)))) {
-        sim_crash(s, (uint32_t)(b - s->bodies), true); /* it cannot bear it */
+        sim_crash(s, (uint32_t)(b - s->bodies), true); /* the cancel crashes it */
         return;
     }
     if (b == NULL || !sim_chance(s, 700)) {

@@ -1,4 +1,4 @@
-/* What happened over all seeds, and what never did. */
+/* Counts what occurred over all seeds, and what never did. */
 #include "tests/sim/sim_sometimes.h"
 
 #include <inttypes.h>
@@ -63,7 +63,7 @@ const char *sim_fault_name(enum fault f)
     return names[f];
 }
 
-static bool all_counts; /* tell each */
+static bool all_counts; /* print each */
 
 static int never(const char *what, const char *which, uint64_t n)
 {

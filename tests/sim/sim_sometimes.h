@@ -1,6 +1,6 @@
 /*
- * What happened over all seeds of a batch. What can happen and never did was not tested, so a batch
- * that misses something fails.
+ * Counts what occurred over all seeds of a batch. A fault or state that never occurred was not
+ * tested, so such a batch fails.
  */
 #ifndef TESTS_SIM_SOMETIMES_H
 #define TESTS_SIM_SOMETIMES_H
@@ -8,26 +8,26 @@
 #include "supervisor/core/sched/core.h"
 #include "tests/unit/core/run/plan_life.h"
 
-/* What can go wrong, or is a person's whim. Each seed draws a subset and a rate for each. */
+/* Faults, and actions of people. Each seed draws a subset and a rate for each. */
 enum fault {
-    FAULT_FAILURE,       /* the agent says that it failed */
+    FAULT_FAILURE,       /* the agent reports a failure */
     FAULT_NEEDS_PERSON,  /* the agent asks for an approval or for input */
     FAULT_HANDOFF,       /* the agent gives the step to another one */
-    FAULT_VERDICT_NO,    /* a gate or a verifier says no */
+    FAULT_VERDICT_NO,    /* a gate or a verifier rejects */
     FAULT_CHECK_ERROR,   /* a gate, a verifier or the replanner cannot answer */
     FAULT_BAD_REVISION,  /* the replanner's plan, or a person's, does not fit */
-    FAULT_UNSENT,        /* the request never left */
-    FAULT_REQUEST_LOST,  /* it left and never came */
+    FAULT_UNSENT,        /* the request was not sent */
+    FAULT_REQUEST_LOST,  /* it was sent and did not arrive */
     FAULT_REPLY_LOST,    /* it ran and the answer was lost */
     FAULT_DELAY,         /* the request is long under way */
     FAULT_REORDER,       /* a message is overtaken by later ones */
     FAULT_LATE,          /* the answer comes after the timeout */
-    FAULT_SLOW,          /* the work takes long and says so */
+    FAULT_SLOW,          /* the work takes long and reports progress */
     FAULT_HANG,          /* the answer does not come before the faults stop */
     FAULT_DUPLICATE,     /* the answer comes twice */
     FAULT_LIE,           /* an instance answers for what it does not have */
     FAULT_CRASH,         /* an instance dies; another takes its place */
-    FAULT_CRASH_UNSEEN,  /* the same, and nobody tells: the lease has to end */
+    FAULT_CRASH_UNSEEN,  /* the same without a notice: the lease has to end */
     FAULT_SILENCE,       /* no heartbeats for a while; it works on */
     FAULT_PARTITION,     /* nothing passes between it and the daemon for a while */
     FAULT_REREGISTER,    /* an instance registers again under its id */
@@ -38,12 +38,12 @@ enum fault {
     FAULT_PROBE_LOST,    /* a ping is not answered */
     FAULT_FLOOD,         /* progress without end */
     FAULT_STALE,         /* an event of an incarnation that was replaced */
-    FAULT_CANCEL,        /* a user calls a plan off */
-    FAULT_PAUSE,         /* a user holds a plan up */
-    FAULT_MODIFY,        /* a user skips, cancels steps, talks */
+    FAULT_CANCEL,        /* a user cancels a plan */
+    FAULT_PAUSE,         /* a user pauses a plan */
+    FAULT_MODIFY,        /* a user skips or cancels steps, or writes */
     FAULT_REVISE,        /* a user inserts or replaces steps */
-    FAULT_NONSENSE,      /* a user asks for what makes no sense */
-    FAULT_UNDECIDED,     /* nobody looks at the reviews */
+    FAULT_NONSENSE,      /* a user sends an invalid request */
+    FAULT_UNDECIDED,     /* no person decides the reviews */
     FAULT_RESTART,       /* the daemon is stopped between two turns */
     FAULT_DOWN,          /* and stays away for a while */
     FAULT_BEFORE_COMMIT, /* the daemon dies: the turns that were not synced never happened */
@@ -51,10 +51,10 @@ enum fault {
     FAULT_DISK_FULL,     /* the commit fails: the daemon stops until there is room */
     FAULT_ABSENT,        /* an agent has no instance at first */
     FAULT_UNPLANNED,     /* the planner fails */
-    FAULT_BAD_PLAN,      /* the planner brings what is no plan */
+    FAULT_BAD_PLAN,      /* the planner returns no plan */
     FAULT_NO_ANSWER,     /* the synthesizer fails */
-    FAULT_RECTIFY,       /* it wants steps to be tried again first */
-    FAULT_JOB_LATE,      /* a job that nobody waits for any more has its say */
+    FAULT_RECTIFY,       /* the synthesizer wants steps to run again first */
+    FAULT_JOB_LATE,      /* an answer arrives for a job that has ended */
     FAULT_COUNT
 };
 
@@ -84,12 +84,13 @@ struct sometimes {
     uint64_t seeds, plans, steps, turns, executions;
     uint64_t seed;      /* being run */
     uint64_t longest;   /* ms that a plan went on after the faults stopped */
-    uint64_t overtaken; /* how often one was passed by at most */
+    uint64_t overtaken; /* most turns that one plan waited for another */
 };
 extern struct sometimes *sometimes;
 
 const char *sim_fault_name(enum fault f);
-/* How many things never happened, each said on stderr; with counts: how often the others did. */
+/* Returns the number of things that never occurred, and prints each to stderr; with counts, also
+ * how often the others did. */
 int sim_check_sometimes(bool counts);
 void sim_print_sometimes(void);
 #endif

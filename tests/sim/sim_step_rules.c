@@ -1,5 +1,4 @@
-/* The promises about one step, looked at before its record is applied: `was` is the state before.
- */
+/* Rules about one step, checked before its record is applied: `was` is the state before. */
 #include "tests/sim/sim.h"
 
 /* G10: a step begins only after its dependencies are settled in its favour. */
@@ -18,7 +17,7 @@ static void check_dependencies(struct sim *s, const struct sim_plan *p, const st
     }
 }
 
-/* Skipped because of what came before: then something before it really went wrong. */
+/* Skipped because of a dependency: then a dependency really failed. */
 static void check_skipped(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);
@@ -49,8 +48,8 @@ static void check_first_attempt(struct sim *s, const struct sim_plan *p, const s
     SIM_RULE(p->shadow->replanning == 0, "an attempt while the plan is being replanned");
 }
 
-/* Who a result comes from had that attempt; another one than the current only late, over its lane;
- * and it is the result that came. */
+/* The sender of a result had that attempt. A result of an earlier attempt comes late, over its
+ * lane. The recorded result is the one that came. */
 static void check_result(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
@@ -118,7 +117,7 @@ static void check_handoff(struct sim *s, struct sim_plan *p, const struct record
     SIM_RULE(plan_agent_find(plan, rec->agent) != UINT32_MAX, "given to an agent not granted");
     if (REC(rec, handoff)->kind == HANDOFF_AGENT) {
         told->hops++;
-        told->allowed++; /* who had it said that another one may do it */
+        told->allowed++; /* the agent allowed another agent to run it */
         SIM_RULE(told->hops <= plan->max_handoffs, "handed over too often");
         SIM_RULE((told->visited & UINT64_C(1) << rec->agent) == 0, "handed over in a circle");
     }
@@ -141,14 +140,16 @@ static void check_retry(struct sim *s, struct sim_plan *p, const struct record *
                  REC(rec, retry)->delay_ms >= CORE_EV(ev, result)->retry_after_ms ||
                  was->status == STEP_CHECKING,
              "the pause that the agent asked for is not kept");
+    SIM_RULE(!REC(rec, retry)->asked || REC(rec, retry)->delay_ms <= sim_plan_now(p)->max_pause_ms,
+             "a longer pause than the plan grants");
     if (ev->type == CORE_RESULT && CORE_EV(ev, result)->retryable_given &&
         CORE_EV(ev, result)->retryable) {
-        told->allowed++; /* the agent itself said that it may run again */
+        told->allowed++; /* the agent itself allowed another run */
     }
 }
 
-/* The answer to a question: of who was asked that very question. Agents that cannot be asked, time
- * and lost answers end it, too. */
+/* The answer to a question comes from the agent that was asked. An unavailable agent, a timeout and
+ * a lost answer end the question, too. */
 static void check_answered(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
@@ -189,7 +190,7 @@ static void check_started(struct sim *s, struct sim_plan *p, const struct record
     check_dependencies(s, p, rec);
 }
 
-/* Records that speak of a step that has not begun, or is over. */
+/* Records about a step that has not begun, or has ended. */
 static bool may_speak(const struct told *told, const struct record *rec)
 {
     const bool open = told->started && !told->completed;
@@ -199,7 +200,7 @@ static bool may_speak(const struct told *told, const struct record *rec)
     if (rec->type == REC_HANDOFF && REC(rec, handoff)->kind == HANDOFF_BACK) {
         return told->completed;
     }
-    if (rec->type == REC_REPLAN_FINISHED) { /* the step that it does without has ended before */
+    if (rec->type == REC_REPLAN_FINISHED) { /* the superseded step has ended before */
         return told->started && told->completed == REC(rec, revision)->ok;
     }
     if (rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED) {
@@ -237,8 +238,8 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
     told->allowed += approves && was->attempt > 0 ? 1 : 0;
     told->granted += approves ? 1 : 0;
     if (rec->type == REC_REVIEW_DECIDED && s->turn->ev.type == CORE_DECIDE) {
-        SIM_RULE(s->turn->ev.step == rec->step && s->turn->ev.attempt == was->attempt,
-                 "a decision about another attempt");
+        SIM_RULE(s->turn->ev.step == rec->step && s->turn->ev.attempt == was->review_serial,
+                 "a decision about another review");
     }
     if (rec->type == REC_FALLBACK_USED) {
         check_fallback(s, p, rec);
@@ -260,7 +261,7 @@ void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec)
     const bool reused =
         rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
     if (rec->type == REC_PLAN_MODIFIED) {
-        return; /* the step is only where it leads to */
+        return; /* the step is only its target */
     }
     SIM_RULE(p->started || reused, "a step before plan_started");
     SIM_RULE(p->asking.kind == JOB_NONE || rec->type == REC_RESULT_REJECTED,
@@ -270,8 +271,8 @@ void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec)
     take_step(s, p, rec);
 }
 
-/* G5: every execution is a journaled attempt, none runs twice, unsafe steps run again only when
- * somebody allowed it. Questions only read: they may be asked again. */
+/* G5: every execution is a journaled attempt, none runs twice, and unsafe steps run again only with
+ * a permission. Questions only read: they may be asked again. */
 void sim_check_execution(struct sim *s, const struct exec *x)
 {
     const struct sim_plan *p = &s->plans[x->plan];

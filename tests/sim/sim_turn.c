@@ -12,7 +12,7 @@
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
-/* ---- telling ---- */
+/* ---- trace ---- */
 
 void sim_say(struct sim *s, const char *fmt, ...)
 {
@@ -114,7 +114,8 @@ static void keep(struct sim_plan *p, const struct record *rec)
     p->journal = sim_room(p->journal, p->n_journal, &p->cap_journal, sizeof *p->journal);
     p->journal[p->n_journal] = *rec;
     p->journal[p->n_journal].text = (struct str){0};
-    if (rec->type == REC_SYNTHESIS_STARTED && rec->text.len > 0) {
+    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_FALLBACK_USED) &&
+        rec->text.len > 0) {
         const size_t n = rec->text.len < RUN_END_TEXT ? rec->text.len : RUN_END_TEXT;
         ASSERT(p->n_sentences < SIM_SENTENCES_MAX);
         memcpy(p->sentences[p->n_sentences], rec->text.ptr, n);
@@ -142,7 +143,7 @@ static void commit_record(struct sim *s, const struct record *rec)
     }
 }
 
-/* The core gave back what was before a revision. */
+/* The core returned the memory of an earlier revision. */
 static void revised(struct sim *s, const struct core_cmd *cmd)
 {
     struct sim_plan *p = sim_plan_of(s, cmd->run);
@@ -246,7 +247,7 @@ static void remember_handle(struct sim *s, const void *block)
 void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
 {
     if (s->down || s->failed) {
-        return; /* nobody hears it */
+        return; /* no daemon receives it */
     }
     ev.now = s->now;
     ev.wall = s->now;
@@ -266,8 +267,8 @@ void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
     if (ev.type == CORE_SUBMIT || ev.type == CORE_RECOVER) {
         remember_handle(s, event_block(&ev));
     }
-    /* What there was no room for the sentences of is left to the next tick; so is who, with no time
-     * to wait for an agent, came to its queue at the end of this one. */
+    /* The next tick handles entries whose texts had no room, and entries that came to a queue at
+     * the end of this turn without time to wait for an agent. */
     const bool all = s->core->text_used <= CORE_TEXT_BYTES / 2 && s->config.agent_wait_ms > 0;
     if (ev.type == CORE_TICK && all && core_deadline(s->core) <= s->now) {
         sim_fail(s, "something is still due after a tick", 0, STEP_NONE);

@@ -1,4 +1,4 @@
-/* The promises about a turn as a whole: who is told to stop, who is asked, who is killed, and that
+/* Rules about a turn as a whole: which executions are cancelled, queried and killed, and that
  * nothing happens before its time. */
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
@@ -12,7 +12,7 @@ void sim_rules_begin(struct sim *s)
     s->rejected = false;
 }
 
-/* ---- who is told to stop ---- */
+/* ---- cancels ---- */
 
 static bool about_it(const struct core_event *ev, const struct sim_plan *p, const struct sent *x)
 {
@@ -21,7 +21,7 @@ static bool about_it(const struct core_event *ev, const struct sim_plan *p, cons
            (ev->phase == x->phase || (ev->phase <= PHASE_SEARCH && x->phase <= PHASE_SEARCH));
 }
 
-/* Whether the record takes the step away from who has it. Asked before it is applied. */
+/* True when the record takes the step away from its agent. Called before it is applied. */
 static bool takes_away(const struct record *rec)
 {
     return rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_RETRY ||
@@ -74,7 +74,8 @@ static void check_timeout(struct sim *s, const struct sim_plan *p, const struct 
     const msec now = s->turn->ev.now;
     const bool silent = policy->idle_ms > 0 && now - last_sign(s, p, rec->step) >= policy->idle_ms;
     const uint32_t at = p->told[rec->step].sent;
-    const bool out = at != UINT32_MAX && sim_is_out(s, &s->sent[at]); /* else it is queued again */
+    const bool out =
+        at != UINT32_MAX && sim_is_out(s, &s->sent[at]); /* otherwise it is queued again */
     SIM_RULE(!out || was->deadline <= now || silent, "timed out before its time");
 }
 
@@ -149,7 +150,7 @@ void sim_rules_command(struct sim *s, const struct core_cmd *cmd)
 
 /* ---- the end of a turn ---- */
 
-/* Who comes back is asked about what it may have; who is gone leaves nothing open. */
+/* A returning instance is queried about its executions; a lost one leaves nothing open. */
 static void check_unknown(struct sim *s)
 {
     const struct core_event *ev = &s->turn->ev;

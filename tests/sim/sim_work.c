@@ -1,5 +1,5 @@
-/* What processes do: they carry out requests and answer, over the lane or beside it, once or twice
- * or never. */
+/* The work of processes: they execute requests and answer over the lane or the control socket,
+ * once, twice or never. */
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
@@ -8,7 +8,7 @@ void sim_arrive(struct sim *s, const struct sim_event *ev)
     struct body *b = &s->bodies[ev->body];
     const struct request *r = &b->lanes[ev->lane];
     if (r->token != ev->token) {
-        return; /* the pipe went before it came; the loss is reported */
+        return; /* the pipe closed before it arrived; the loss is reported */
     }
     if (s->now < b->cut_until) {
         sim_after(s, b->cut_until - s->now, *ev);
@@ -63,7 +63,7 @@ void sim_tell(struct sim *s, const struct exec *x, msec delay)
     }
 }
 
-/* The shell makes the replanner's answer a revision of the plan as it stands now. */
+/* The shell turns the replanner's answer into a revision of the current plan. */
 static void answer(struct sim *s, const struct exec *x, struct core_event ev, struct uuid sender)
 {
     struct sim_plan *p = &s->plans[x->plan];
@@ -98,7 +98,7 @@ void sim_reply(struct sim *s, const struct sim_event *event)
     x->done = true;
     struct request *r = &b->lanes[x->lane];
     if (r->token != x->token) {
-        sim_tell(s, x, sim_range(s, 0, 30)); /* its lane is gone: over the control socket */
+        sim_tell(s, x, sim_range(s, 0, 30)); /* its lane is closed: over the control socket */
         return;
     }
     struct core_event ev = about(s, x);
@@ -109,7 +109,7 @@ void sim_reply(struct sim *s, const struct sim_event *event)
         ev.type = CORE_LOST;
         *CORE_EV(&ev, lost) = (struct core_ev_lost){.sent = true};
     } else if (s->plans[x->plan].over && x->token % 2 == 0) {
-        ev.type = CORE_LANE_FREE; /* the shell does not know the key any more */
+        ev.type = CORE_LANE_FREE; /* the shell no longer knows the key */
     }
     if (sim_fault(s, FAULT_DUPLICATE)) {
         sim_tell(s, x, sim_range(s, 0, 200));

@@ -10,22 +10,6 @@ enum { PROBLEMS_SHOWN = 3, STRICT_DEPTH = 10 };
 
 /* ---- wrappings ---- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static struct str trim(struct str s)
-{
-    while (s.len > 0 && is_space(s.ptr[0])) {
-        s = (struct str){s.ptr + 1, s.len - 1};
-    }
-    while (s.len > 0 && is_space(s.ptr[s.len - 1])) {
-        s.len--;
-    }
-    return s;
-}
-
 static bool starts(struct str s, const char *with)
 {
     size_t n = strlen(with);
@@ -54,7 +38,7 @@ static struct str skip_thinking(struct str s, const char *open, const char *clos
             /* the reasoning has no end, so there is no answer */
             return (struct str){s.ptr + s.len, 0};
         }
-        return trim(behind(s, (size_t)(end - s.ptr) + strlen(close)));
+        return str_trimmed(behind(s, (size_t)(end - s.ptr) + strlen(close)));
     }
     return s;
 }
@@ -66,7 +50,7 @@ struct str answer_parser_clean(struct str text)
     if (starts(text, "\xef\xbb\xbf")) {
         text = behind(text, 3);
     }
-    text = trim(text);
+    text = str_trimmed(text);
     for (size_t before = text.len + 1; text.len < before;) {
         before = text.len;
         text = skip_thinking(text, "<think>", "</think>");
@@ -78,7 +62,7 @@ struct str answer_parser_clean(struct str text)
     if (lone != NULL) {
         const char *open = find(text, "<think>");
         if (open == NULL || open > lone) {
-            text = trim(behind(text, (size_t)(lone - text.ptr) + strlen("</think>")));
+            text = str_trimmed(behind(text, (size_t)(lone - text.ptr) + strlen("</think>")));
         }
     }
     return text;
@@ -169,7 +153,7 @@ enum bt_code answer_parser_json(struct str text, cJSON **ret, struct bt_error *e
     struct search s = {0};
     enum bt_code code = BT_OK;
 
-    text = trim(text);
+    text = str_trimmed(text);
     if (text.len > 0 && opens(text.ptr[0]) && balanced(text) == text.len) {
         try_one(&s, text);
     }

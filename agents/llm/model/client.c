@@ -242,6 +242,9 @@ static enum bt_code complete_by_schema(struct provider_call *a, struct bt_error 
     struct schema *schema = NULL;
     enum bt_code code = tree == NULL ? err_set(err, BT_NOMEM, "out of memory for a schema") : BT_OK;
 
+    if (r->extra) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, "additionalProperties");
+    }
     if (code == BT_OK) {
         code = schema_compile(tree, &schema, err);
     }

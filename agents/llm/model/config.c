@@ -10,20 +10,8 @@
 #include "agents/llm/model/rules.h"
 #include "agents/llm/model/url.h"
 #include "protocol/base/arena.h"
-#include "protocol/jsonschema/schema.h"
 
 enum { TIMEOUT_MS = 120000, CONNECT_MS = 10000, IDLE_MS = 60000, BYTES = 8 * 1024 * 1024 };
-
-static enum bt_code check(const cJSON *tree, struct bt_error *err)
-{
-    struct schema_problem problem[1];
-    uint32_t n = 0;
-    enum bt_code code = llm_rules_check(LLM_RULES_CLIENT, tree, problem, 1, &n, err);
-
-    return code == BT_INVALID
-               ? err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message)
-               : code;
-}
 
 static const char *text(const cJSON *map, const char *name)
 {
@@ -267,7 +255,7 @@ enum bt_code llm_config_read(cJSON *tree, struct llm_config **ret, struct bt_err
         cJSON_Delete(tree);
         return code;
     }
-    code = check(tree, err);
+    code = llm_rules_require(LLM_RULES_CLIENT, tree, err);
     if (code == BT_OK) {
         cJSON_ArrayForEach(map, list)
         {

@@ -198,8 +198,10 @@ static enum bt_code finish_text(struct attempt *a, const struct dialect_request 
         return server_error(a, secrets, BT_INVALID, "the model refused to answer", err);
     }
     if (m->finish == LLM_FINISH_LENGTH) {
-        return err_set(err, BT_LIMIT, "the answer was cut off at %llu tokens",
-                       (unsigned long long)ask->request->max_tokens);
+        return err_set(
+            err, BT_LIMIT,
+            "the answer was cut off at %llu tokens; raise maxTokens, or ask for a shorter answer",
+            (unsigned long long)ask->request->max_tokens);
     }
     if (of_tool && ask->request->schema == NULL) {
         return err_set(err, BT_PROTOCOL, "the model called a tool; it was given none");

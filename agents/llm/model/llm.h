@@ -48,6 +48,8 @@ struct llm_request {
     /* Top-level members that the schema requires, as servers demand, but the reader does not.
      * NULL-terminated. May be NULL. */
     const char *const *optional;
+    /* The reader takes no notice of top-level members that the schema does not have. */
+    bool extra;
     /* Checks what a schema cannot express; BT_INVALID with a sentence for the model. May be
      * NULL. */
     enum bt_code (*check)(void *self, const struct cJSON *value, struct bt_error *err);

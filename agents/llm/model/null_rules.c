@@ -19,7 +19,7 @@ static bool takes_null(const cJSON *type)
            (cJSON_IsString(type) && strcmp(type->valuestring, "null") == 0);
 }
 
-/* Repairs one member. Only a type in the schema tells what null means. */
+/* Repairs one member. Only a type in the schema decides what null means. */
 static bool repair_member(cJSON *value, const cJSON *schema, bool required)
 {
     const cJSON *type = get(schema, "type");

@@ -65,3 +65,14 @@ enum bt_code llm_rules_check(enum llm_rules which, const cJSON *tree, struct sch
     cJSON_Delete(json);
     return code;
 }
+
+enum bt_code llm_rules_require(enum llm_rules which, const cJSON *tree, struct bt_error *err)
+{
+    struct schema_problem problem[1];
+    uint32_t n = 0;
+    enum bt_code code = llm_rules_check(which, tree, problem, 1, &n, err);
+
+    return code == BT_INVALID
+               ? err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message)
+               : code;
+}

@@ -20,4 +20,7 @@ enum llm_rules {
 BT_MUST_CHECK enum bt_code llm_rules_check(enum llm_rules which, const struct cJSON *tree,
                                            struct schema_problem *at, uint32_t max, uint32_t *ret_n,
                                            struct bt_error *err);
+/* The same with the first problem as the error: "path: what would be right". */
+BT_MUST_CHECK enum bt_code llm_rules_require(enum llm_rules which, const struct cJSON *tree,
+                                             struct bt_error *err);
 #endif

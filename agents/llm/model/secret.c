@@ -24,7 +24,7 @@ void secrets_done(struct secrets *s)
 /* Whether a header may contain it. */
 static bool is_key(struct str key)
 {
-    if (key.len < SECRET_BYTES_MIN || key.len > SECRET_BYTES_MAX) {
+    if (key.len == 0 || key.len > SECRET_BYTES_MAX) {
         return false;
     }
     for (size_t i = 0; i < key.len; i++) {
@@ -35,25 +35,17 @@ static bool is_key(struct str key)
     return true;
 }
 
-static struct str trimmed(struct str key)
-{
-    while (key.len > 0 && strchr(" \t\r\n", key.ptr[key.len - 1]) != NULL) {
-        key.len--;
-    }
-    return key;
-}
-
 static enum bt_code no_key(const char *where, struct bt_error *err)
 {
     return err_set(err, BT_INVALID,
-                   "%s: expected a key of %d to %d printable characters without spaces", where,
-                   SECRET_BYTES_MIN, SECRET_BYTES_MAX);
+                   "%s: expected a key of 1 to %d printable characters without spaces", where,
+                   SECRET_BYTES_MAX);
 }
 
 static enum bt_code keep(struct secrets *s, struct str key, const char *where, const char **ret,
                          struct bt_error *err)
 {
-    key = trimmed(key);
+    key = str_trimmed(key);
     if (!is_key(key)) {
         return no_key(where, err);
     }
@@ -210,7 +202,7 @@ static enum bt_code probe_env(const struct secret_view *seen, const char *name,
     const char *value = seen_value(seen, name);
     enum bt_code code = check_env(name, value, where, err);
 
-    return code != BT_OK || is_key(trimmed(str_from(value))) ? code : no_key(where, err);
+    return code != BT_OK || is_key(str_trimmed(str_from(value))) ? code : no_key(where, err);
 }
 
 static enum bt_code probe_file(const struct secret_view *seen, const char *name,
@@ -255,21 +247,32 @@ void secrets_forget_env(const char *name)
 
 /* ---- redacting ---- */
 
-/* The number of bytes at `at` that are this key, escaped slashes included; 0 = none. At the end of
- * the text a prefix of the key is enough, because texts are cut. */
-static size_t match(struct str text, size_t at, const char *key, bool *ret_cut)
+static bool in_word(char c)
 {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           (unsigned char)c >= 0x80;
+}
+
+/* The number of bytes at `at` that are this key, escaped slashes included; 0 = none. At the end of
+ * the text a prefix of the key is enough, because texts are cut. before: the byte before the text;
+ * ret_cut: what follows the text decides. */
+static size_t match(struct str text, size_t at, char before, const char *key, bool *ret_cut)
+{
+    const bool is_short = strlen(key) < SECRET_PLAIN_BYTES;
     size_t i = at;
     size_t k = 0;
 
     *ret_cut = false;
+    if (is_short && in_word(at > 0 ? text.ptr[at - 1] : before)) {
+        return 0;
+    }
     while (key[k] != 0) {
         if (i < text.len && text.ptr[i] == '\\' && key[k] != '\\') {
             i++;
         }
         if (i == text.len) {
             *ret_cut = true;
-            return k >= SECRET_BYTES_MIN ? i - at : 0;
+            return k >= SECRET_PLAIN_BYTES ? i - at : 0;
         }
         if (text.ptr[i] != key[k]) {
             return 0;
@@ -277,18 +280,20 @@ static size_t match(struct str text, size_t at, const char *key, bool *ret_cut)
         i++;
         k++;
     }
-    return i - at;
+    *ret_cut = is_short && i == text.len;
+    return is_short && i < text.len && in_word(text.ptr[i]) ? 0 : i - at;
 }
 
 /* ret_cut: the text ends within a key. */
-static size_t match_any(const struct secrets *s, struct str text, size_t at, bool *ret_cut)
+static size_t match_any(const struct secrets *s, struct str text, size_t at, char before,
+                        bool *ret_cut)
 {
     size_t best = 0;
 
     *ret_cut = false;
     for (uint32_t i = 0; i < s->n; i++) {
         bool cut = false;
-        size_t n = match(text, at, s->at[i], &cut);
+        size_t n = match(text, at, before, s->at[i], &cut);
         best = n > best ? n : best;
         *ret_cut = *ret_cut || cut;
     }
@@ -300,20 +305,21 @@ bool secrets_contained(const struct secrets *s, struct str text)
     size_t at = 0;
     bool cut;
 
-    while (at < text.len && match_any(s, text, at, &cut) == 0) {
+    while (at < text.len && match_any(s, text, at, ' ', &cut) == 0) {
         at++;
     }
     return at < text.len;
 }
 
-size_t secrets_redact_stream(const struct secrets *s, struct str text, bool last, struct buf *out)
+size_t secrets_redact_stream(const struct secrets *s, struct str text, char before, bool last,
+                             struct buf *out)
 {
     size_t at = s->n == 0 ? text.len : 0;
     size_t kept = 0;
 
     while (at < text.len) {
         bool cut = false;
-        size_t n = match_any(s, text, at, &cut);
+        size_t n = match_any(s, text, at, before, &cut);
         if (cut && !last) {
             break;
         }
@@ -336,7 +342,7 @@ void secrets_redact(const struct secrets *s, struct buf *text)
         return;
     }
     buf_init(&out, text->max + text->len * 2);
-    (void)secrets_redact_stream(s, buf_str(text), true, &out);
+    (void)secrets_redact_stream(s, buf_str(text), ' ', true, &out);
     buf_clear(text);
     if (out.bad != BT_OK) {
         buf_add_cstr(text, mark); /* an empty text is better than a key */

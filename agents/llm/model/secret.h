@@ -8,7 +8,7 @@
 
 #include "protocol/base/buf.h"
 
-enum { SECRETS_MAX = 16, SECRET_BYTES_MAX = 4096, SECRET_BYTES_MIN = 8 };
+enum { SECRETS_MAX = 16, SECRET_BYTES_MAX = 4096, SECRET_PLAIN_BYTES = 8 };
 
 struct secrets {
     char *at[SECRETS_MAX];
@@ -20,7 +20,7 @@ enum secret_source { SECRET_NONE, SECRET_ENV, SECRET_FILE, SECRET_CREDENTIAL };
 /* Wipes the keys. A zeroed struct secrets is empty. */
 void secrets_done(struct secrets *s);
 /* Loads a key and returns it (borrowed from s) in *ret. Errors name the source, never the content.
- * BT_INVALID when others may read the file, or the content is not a key (8 to 4096 printable
+ * BT_INVALID when others may read the file, or the content is not a key (1 to 4096 printable
  * characters without spaces). BT_NOT_FOUND when there is none. */
 BT_MUST_CHECK enum bt_code secrets_load(struct secrets *s, enum secret_source source,
                                         const char *name, const char **ret, struct bt_error *err);
@@ -38,12 +38,15 @@ BT_MUST_CHECK enum bt_code secret_probe(const struct secret_view *seen, enum sec
  * threads exist. */
 void secrets_forget_env(const char *name);
 /* Replaces every key in the text by "[redacted]". Also a prefix of a key at the end of a cut text,
- * and keys with escaped slashes. */
+ * and keys with escaped slashes. A key of less than SECRET_PLAIN_BYTES may be a part of any word:
+ * it is replaced where no letter or digit stands beside it. */
 void secrets_redact(const struct secrets *s, struct buf *text);
 /* The same for a text that arrives in pieces. Appends the safe part to out and returns its length
  * in the text. The rest may be a prefix of a key: the caller passes it again with the next piece.
- * last: no piece follows, all of the text is processed. */
-size_t secrets_redact_stream(const struct secrets *s, struct str text, bool last, struct buf *out);
+ * before: the byte before the text, ' ' at its beginning. last: no piece follows, all of the text
+ * is processed. */
+size_t secrets_redact_stream(const struct secrets *s, struct str text, char before, bool last,
+                             struct buf *out);
 /* Whether the text contains a key. */
 bool secrets_contained(const struct secrets *s, struct str text);
 /* As secrets_redact, for the message of an error. */

@@ -13,26 +13,10 @@ void stream_done(struct stream *s)
     buf_done(&s->data);
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static struct str trim(struct str s)
-{
-    while (s.len > 0 && is_space(s.ptr[0])) {
-        s = (struct str){s.ptr + 1, s.len - 1};
-    }
-    while (s.len > 0 && is_space(s.ptr[s.len - 1])) {
-        s.len--;
-    }
-    return s;
-}
-
 /* An empty line ends an event: its data lines, joined, are one value. */
 static enum bt_code end_event(struct stream *s, struct bt_error *err)
 {
-    struct str data = trim(buf_str(&s->data));
+    struct str data = str_trimmed(buf_str(&s->data));
     enum bt_code code = buf_check(&s->data, err);
 
     if (code == BT_OK && str_is(data, "[DONE]")) {
@@ -69,8 +53,8 @@ static enum bt_code end_line(struct stream *s, struct bt_error *err)
     }
     if (code == BT_OK && s->kind == STREAM_EVENTS) {
         code = event_line(s, line, err);
-    } else if (code == BT_OK && trim(line).len > 0) {
-        code = s->take(s->self, trim(line), true, err);
+    } else if (code == BT_OK && str_trimmed(line).len > 0) {
+        code = s->take(s->self, str_trimmed(line), true, err);
     }
     buf_clear(&s->line);
     return code;
@@ -81,7 +65,7 @@ static size_t decide(struct stream *s, struct str bytes)
 {
     size_t i = 0;
 
-    while (i < bytes.len && (is_space(bytes.ptr[i]) || (uint8_t)bytes.ptr[i] >= 0x80)) {
+    while (i < bytes.len && (str_is_space(bytes.ptr[i]) || (uint8_t)bytes.ptr[i] >= 0x80)) {
         i++;
     }
     if (i == bytes.len) {
@@ -131,7 +115,7 @@ enum bt_code stream_end(struct stream *s, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     if (s->kind == STREAM_WHOLE) {
-        struct str whole = trim(buf_str(&s->line));
+        struct str whole = str_trimmed(buf_str(&s->line));
         return whole.len > 0 ? s->take(s->self, whole, false, err) : BT_OK;
     }
     if (s->kind != STREAM_UNKNOWN && s->line.len > 0) {

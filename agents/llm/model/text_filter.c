@@ -15,14 +15,9 @@ void text_filter_done(struct text_filter *s)
     buf_done(&s->out);
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static void skip_spaces(struct text_filter *s, struct str raw)
 {
-    while (s->consumed < raw.len && is_space(raw.ptr[s->consumed])) {
+    while (s->consumed < raw.len && str_is_space(raw.ptr[s->consumed])) {
         s->consumed++;
     }
 }
@@ -130,12 +125,13 @@ static void emit_answer(struct text_filter *s, struct str raw, bool last)
     if (!s->emitted) {
         skip_spaces(s, raw);
     }
-    while (end > s->consumed && is_space(raw.ptr[end - 1])) {
+    while (end > s->consumed && str_is_space(raw.ptr[end - 1])) {
         end--; /* spaces at the end of the answer are dropped */
     }
     if (end > s->consumed) {
         size_t n = secrets_redact_stream(
-            s->secrets, (struct str){raw.ptr + s->consumed, end - s->consumed}, last, &s->out);
+            s->secrets, (struct str){raw.ptr + s->consumed, end - s->consumed},
+            s->consumed > 0 ? raw.ptr[s->consumed - 1] : ' ', last, &s->out);
         s->consumed += n;
         s->emitted = s->emitted || n > 0;
     }

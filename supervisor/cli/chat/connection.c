@@ -7,8 +7,10 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
+#include "protocol/wire/doc.h"
 #include "supervisor/cli/chat/chat.h"
 #include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
 
 enum { CHECK_MS = 500 };
@@ -16,22 +18,23 @@ enum { CHECK_MS = 500 };
 enum bt_code chat_call(struct chat *c, const char *type, cJSON *fields, cJSON **ret,
                        struct bt_error *err)
 {
-    char *text = fields != NULL ? cJSON_PrintUnformatted(fields) : NULL;
+    char *text = fields != NULL ? cjson_print(fields, false, err) : NULL;
     char *json = NULL;
-    enum bt_code code = BT_OK;
+    enum bt_code code = fields != NULL && text == NULL ? BT_INVALID : BT_OK;
 
     *ret = NULL;
-    if (c->cli->client == NULL) {
+    if (code == BT_OK && c->cli->client == NULL) {
         code = bt_client_open(cli_value(c->cli, "state"), &c->cli->client, err);
         if (code == BT_OK) {
-            bt_client_timeout(c->cli->client, CHAT_CALL_MS);
+            bt_client_timeout(c->cli->client, deadline_left(CHAT_CALL_MS));
+            bt_client_via(c->cli->client, "baton chat");
         }
     }
     if (code == BT_OK) {
         code = bt_client_call(c->cli->client, type, text, &json, err);
     }
     if (code == BT_OK) {
-        *ret = cJSON_Parse(json);
+        *ret = json_tree(json);
         code = *ret != NULL ? BT_OK : err_set(err, BT_PROTOCOL, "an answer could not be read");
     }
     bt_free(json);
@@ -117,7 +120,7 @@ enum cli_exit chat_begin(struct chat *c)
     if (code != CLI_OK) {
         return code;
     }
-    bt_client_timeout(c->cli->client, CHAT_CALL_MS);
+    bt_client_timeout(c->cli->client, deadline_left(CHAT_CALL_MS));
     if (chat_call(c, "supervisor.info", NULL, &info, &err) != BT_OK) {
         return cli_fail(&err);
     }

@@ -13,6 +13,7 @@
 #include "protocol/base/utf8.h"
 #include "protocol/base/uuid.h"
 #include "supervisor/cli/chat/chat.h"
+#include "supervisor/cli/common/deadline.h"
 
 enum { BUSY_MS = 25, IDLE_MS = 100, PIPE_MS = 250, TYPING_MS = 5000, INPUT_BYTES = 4096 };
 
@@ -208,17 +209,23 @@ static void interrupted(struct chat *c)
     }
 }
 
-static uint32_t slice(const struct chat *c, const struct input *in)
-{
-    return !c->screen.interactive                    ? PIPE_MS
-           : clock_mono_ms() - in->typed < TYPING_MS ? BUSY_MS
-                                                     : IDLE_MS;
-}
-
 /* Whether a line may be handled now. */
 static bool takes_lines(struct chat *c)
 {
     return c->screen.interactive || turn_is_over(c);
+}
+
+/* How long to wait for events, in milliseconds: not at all while there is input to read. */
+static uint32_t slice(struct chat *c, const struct input *in)
+{
+    struct pollfd keys = {.fd = in->end ? -1 : STDIN_FILENO, .events = POLLIN};
+
+    if (takes_lines(c) && poll(&keys, 1, 0) > 0) {
+        return 0;
+    }
+    return !c->screen.interactive                    ? PIPE_MS
+           : clock_mono_ms() - in->typed < TYPING_MS ? BUSY_MS
+                                                     : IDLE_MS;
 }
 
 /* Handles signals and input. */
@@ -252,7 +259,7 @@ static void handle_events(struct chat *c, const struct input *in)
 /* The end of the input, and everything that was sent is over. */
 static bool is_done(struct chat *c, const struct input *in)
 {
-    return c->quit || chat_endings != 0 ||
+    return c->quit || chat_endings != 0 || deadline_is_over() ||
            (in->end && in->at == in->n && c->screen.line.len == 0 &&
             (c->screen.interactive || all_is_over(c)));
 }
@@ -263,11 +270,17 @@ static enum cli_exit exit_code(const struct chat *c)
     if (chat_endings != 0) {
         return CLI_INTERRUPTED;
     }
+    if (deadline_is_over()) {
+        return CLI_TIMEOUT;
+    }
     if (c->screen.interactive) {
         return c->exit == CLI_INTERRUPTED || c->exit == CLI_NOT_FOUND ? c->exit : CLI_OK;
     }
     if (c->exit != CLI_OK || c->plan.id[0] == 0) {
         return c->exit;
+    }
+    if (c->plan.exit == CLI_PARTIAL && cli_flag(c->cli, "allow-partial")) {
+        return CLI_OK;
     }
     return c->plan.over ? c->plan.exit : CLI_NEEDS_HUMAN;
 }

@@ -9,6 +9,8 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/event_line.h"
+#include "supervisor/cli/view/failures.h"
+#include "supervisor/cli/view/review.h"
 #include "supervisor/cli/view/tree.h"
 
 enum {
@@ -73,7 +75,7 @@ static bool waits_by_view(const cJSON *view)
 static bool is_final(const char *status)
 {
     return strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 ||
-           strcmp(status, "cancelled") == 0;
+           strcmp(status, "cancelled") == 0 || strcmp(status, "planned") == 0;
 }
 
 /*
@@ -88,7 +90,7 @@ static bool take_view(struct chat *c, const cJSON *view)
         return false;
     }
     c->plan.over = is_final(status);
-    c->plan.exit = cli_exit_of_plan(status);
+    c->plan.exit = cli_exit_of_plan(status, json_text(view, "outcome", ""));
     c->plan.waits = !c->plan.over && waits_by_view(view);
     return true;
 }
@@ -144,6 +146,27 @@ static void forget_shown(struct chat *c, const char *type, const cJSON *event)
     }
 }
 
+/* Shows what is to be decided: the values that will run, or the plan. Without an answer of the
+ * daemon there is only the question. */
+static void show_review(struct chat *c, const char *review_id)
+{
+    cJSON *answer = NULL;
+    struct bt_error err;
+    struct buf text;
+
+    if (review_id[0] != 0 &&
+        chat_call(c, "review.get", cli_fields("reviewId", review_id), &answer, &err) == BT_OK) {
+        buf_init(&text, SIZE_MAX / 2);
+        review_text(get(answer, "review"), REVIEW_CUT, &text);
+        if (strstr(buf_cstr(&text), "… ") != NULL) {
+            buf_printf(&text, "    all of it: baton review show %s\n", review_id);
+        }
+        screen_text(&c->screen, buf_cstr(&text));
+        buf_done(&text);
+    }
+    cJSON_Delete(answer);
+}
+
 /* Shows the question of each waiting step. */
 static void show_waits(struct chat *c, const cJSON *view)
 {
@@ -152,6 +175,7 @@ static void show_waits(struct chat *c, const cJSON *view)
     cJSON_ArrayForEach(s, get(view, "steps"))
     {
         if (strcmp(json_text(s, "status", ""), "waiting") == 0) {
+            show_review(c, json_text(get(s, "waiting"), "reviewId", ""));
             screen_note(&c->screen, "? %.0f %s: %s (yes or no)", json_number(s, "stepIndex") + 1,
                         json_text(s, "stepId", ""), json_text(get(s, "waiting"), "text", ""));
             keep_review(c, json_text(get(s, "waiting"), "reviewId", ""));
@@ -214,6 +238,7 @@ static void show_step(struct chat *c, const char *type, const cJSON *event)
 
     cli_format_ms(json_number(event, "durationMs"), ms, sizeof ms);
     if (strcmp(status, "waiting") == 0) {
+        show_review(c, json_text(event, "reviewId", ""));
         screen_note(&c->screen, "? %.0f %s: %s (%s)", n, step,
                     json_text(event, "prompt", "it needs your approval"),
                     strcmp(json_text(event, "kind", ""), "input") == 0 ? "an answer, or no"
@@ -225,9 +250,19 @@ static void show_step(struct chat *c, const char *type, const cJSON *event)
     } else {
         bool done = strcmp(status, "completed") == 0;
         const char *why = json_text(event, "error", json_text(event, "reason", ""));
-        screen_note(&c->screen, "%s %.0f %s %s%s%s", cli_mark(status), n, step, done ? ms : status,
-                    done || why[0] == 0 ? "" : ": ", done ? "" : why);
+        const char *hint = json_text(event, "hint", "");
+        screen_note(&c->screen, "%s %.0f %s %s%s%s%s%s", cli_mark(status), n, step,
+                    done ? ms : status, done || why[0] == 0 ? "" : ": ", done ? "" : why,
+                    hint[0] != 0 ? "; " : "", hint);
     }
+}
+
+static enum bt_code ask_result(struct chat *c, cJSON **ret, struct bt_error *err)
+{
+    cJSON *fields = cli_fields("planId", c->plan.id);
+
+    (void)cJSON_AddFalseToObject(fields, "steps");
+    return chat_call(c, "plan.result", fields, ret, err);
 }
 
 /* Shows the whole answer: an event has only the beginning of a long one. */
@@ -238,11 +273,30 @@ static void show_answer(struct chat *c, const cJSON *event)
     struct bt_error err;
 
     if (json_number(event, "summaryLen") > (double)(strlen(summary) + WRAPPING_MAX) &&
-        chat_call(c, "plan.result", cli_fields("planId", c->plan.id), &result, &err) == BT_OK) {
+        ask_result(c, &result, &err) == BT_OK) {
         summary = json_text(result, "aggregatedResult", summary);
     }
     chat_show_reply(c, summary);
     cJSON_Delete(result);
+}
+
+static void note_failure(void *self, const char *text)
+{
+    struct chat *c = self;
+
+    screen_note(&c->screen, "  %s", text);
+}
+
+/* The failed steps that the plan's own reason does not name. */
+static void show_failures(struct chat *c, const char *why)
+{
+    cJSON *view = NULL;
+    struct bt_error err;
+
+    if (chat_call(c, "plan.get", cli_fields("planId", c->plan.id), &view, &err) == BT_OK) {
+        failures_each(view, why, note_failure, c);
+    }
+    cJSON_Delete(view);
 }
 
 /* A cancelled plan has an answer only if a step completed. */
@@ -258,19 +312,24 @@ static void show_end(struct chat *c, const cJSON *event)
 {
     const char *status = json_text(event, "status", "");
     const char *why = json_text(event, "failureReason", "");
+    const char *hint = json_text(event, "hint", "");
 
     c->plan.over = true;
     c->plan.end_shown = true;
     c->plan.waits = false;
-    c->plan.exit = cli_exit_of_plan(status);
+    c->plan.exit = cli_exit_of_plan(status, json_text(event, "outcome", ""));
     if (c->plan.muted) {
         screen_note(&c->screen, "%s the plan %s: baton result %s", cli_mark(status), status,
                     c->plan.id);
         return;
     }
-    if (c->plan.exit != CLI_OK) {
-        screen_note(&c->screen, "%s the plan %s%s%s", cli_mark(status), status,
-                    why[0] != 0 ? ": " : "", why);
+    if (c->plan.exit == CLI_PARTIAL) {
+        screen_note(&c->screen, "%s the plan is partial: not all of it was done",
+                    cli_mark("skipped"));
+    } else if (c->plan.exit != CLI_OK) {
+        screen_note(&c->screen, "%s the plan %s%s%s%s%s", cli_mark(status), status,
+                    why[0] != 0 ? ": " : "", why, hint[0] != 0 ? "; " : "", hint);
+        show_failures(c, why);
     }
     if (has_answer(status, event)) {
         show_answer(c, event);
@@ -290,11 +349,14 @@ static void show_pause(struct chat *c, const char *type, const cJSON *event)
     const char *reason = json_text(event, "reason", "");
 
     if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "signoff") == 0) {
-        screen_note(&c->screen, "? run this plan? (yes or no)");
-        keep_review(c, c->plan.id);
+        show_review(c, json_text(event, "reviewId", ""));
+        screen_note(&c->screen, json_number(event, "revision") > 1
+                                    ? "? go on with the changed plan? (yes or no)"
+                                    : "? run this plan? (yes or no)");
+        keep_review(c, json_text(event, "reviewId", ""));
     } else if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "planning") == 0) {
         screen_note(&c->screen, "? no valid plan was made; plan again? (yes or no)");
-        keep_review(c, c->plan.id);
+        keep_review(c, json_text(event, "reviewId", ""));
     } else if (!is_shown_elsewhere(type, reason)) {
         screen_note(&c->screen, "%s", strcmp(type, "plan_paused") == 0 ? "paused" : "resumed");
     }

@@ -119,6 +119,13 @@ void screen_note(struct chat_screen *s, const char *fmt, ...)
     (void)fprintf(stderr, "%s\n", line);
 }
 
+void screen_text(struct chat_screen *s, const char *text)
+{
+    screen_clear(s);
+    answer_break(&s->answer);
+    (void)fputs(text, stderr);
+}
+
 void screen_piece(struct chat_screen *s, uint64_t index, const char *text)
 {
     screen_clear(s);

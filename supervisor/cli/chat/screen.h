@@ -39,6 +39,8 @@ void screen_prompt(struct chat_screen *s);
 void screen_typed(struct chat_screen *s);
 /* A line for people; control characters and newlines are replaced. */
 void screen_note(struct chat_screen *s, const char *fmt, ...) BT_PRINTF(2, 3);
+/* Lines that are safe as they are. */
+void screen_text(struct chat_screen *s, const char *text);
 /* A piece of an answer, and the whole answer: see answer.h. */
 void screen_piece(struct chat_screen *s, uint64_t index, const char *text);
 void screen_answer(struct chat_screen *s, const char *text);

@@ -153,7 +153,7 @@ static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *eve
     }
     chat_plan_set(c, plan_id);
     if (c->cli->json) {
-        (void)puts(ev->json);
+        (void)cli_print_json_text(ev->json);
         (void)fflush(stdout);
     }
     if (!c->plan.muted && !is_shown(c, turn, plan_id, action)) {
@@ -176,7 +176,7 @@ static void turn_start(struct chat *c, const cJSON *event)
 
 void chat_event(struct chat *c, const struct bt_event *ev)
 {
-    cJSON *event = cJSON_Parse(ev->json);
+    cJSON *event = json_tree(ev->json);
 
     if (strcmp(json_text(event, "sessionId", ""), c->session) == 0) {
         if (strcmp(ev->type, "turn_start") == 0) {

@@ -47,7 +47,7 @@ void cli_note_if_no_agents(struct bt_client *client)
     cJSON *answer = NULL;
 
     if (bt_client_call(client, "agents.list", NULL, &json, &err) == BT_OK) {
-        answer = cJSON_Parse(json); /* no answer: it is only a hint */
+        answer = json_tree(json); /* no answer: it is only a hint */
     }
     if (answer != NULL &&
         cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(answer, "agents")) == 0) {

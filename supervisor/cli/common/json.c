@@ -1,19 +1,17 @@
-/* JSON values: members, the fields of a request, output. */
-#include <stdio.h>
-
+/* JSON values: members, the fields of a request. */
 #include <cjson/cJSON.h>
+#include <stdlib.h>
 
+#include "protocol/wire/doc.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
 
-void cli_print_json(const struct cJSON *value)
+struct cJSON *json_tree(const char *json)
 {
-    char *text = cJSON_PrintUnformatted(value);
+    struct bt_error err;
+    cJSON *tree = NULL;
 
-    if (text != NULL) {
-        (void)puts(text);
-    }
-    cJSON_free(text);
+    return json != NULL && json_parse_exact(str_from(json), &tree, &err) == BT_OK ? tree : NULL;
 }
 
 const char *json_text(const struct cJSON *object, const char *name, const char *fallback)
@@ -25,7 +23,8 @@ const char *json_text(const struct cJSON *object, const char *name, const char *
 double json_number(const struct cJSON *object, const char *name)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(v) ? v->valuedouble : 0;
+
+    return cJSON_IsRaw(v) ? strtod(v->valuestring, NULL) : cJSON_IsNumber(v) ? v->valuedouble : 0;
 }
 
 cJSON *cli_fields(const char *name, const char *value)

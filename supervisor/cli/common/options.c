@@ -3,14 +3,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "protocol/base/utf8.h"
 #include "supervisor/cli/common/cli.h"
 
 const struct cli_option cli_global_options[] = {
-    {"state", "DIR", "state directory (else BATON_STATE, else ~/.local/state/baton)"},
-    {"json", NULL, "machine-readable output on stdout"},
+    {"state", "DIR", "state directory (else BATON_STATE, ./.baton, ~/.local/state/baton)"},
+    {"output", "json|jsonl|table|yaml", "form of the data on stdout (table)"},
+    {"json", NULL, "the same as --output json"},
+    {"timeout", "TIME", "end after this time with exit code 124; plans go on"},
+    {"quiet", NULL, "no progress on stderr; warnings and errors stay"},
     {"no-color", NULL, "no colours (also: NO_COLOR, or stderr is no terminal)"},
+    {"no-pager", NULL, "no pager on a terminal (else $BATON_PAGER, $PAGER, less)"},
     {"help", NULL, "this text"},
     {NULL, NULL, NULL},
 };
@@ -28,7 +33,9 @@ static const char *find_value(const struct cli_option *o, const char *const *val
 
 const char *cli_value(const struct cli *cli, const char *name)
 {
-    const char *v = find_value(cli->verb->options, cli->values, name);
+    const struct cli_option *own = cli->verb != NULL ? cli->verb->options : NULL;
+    const char *v = find_value(own, cli->values, name);
+
     return v != NULL ? v : find_value(cli_global_options, cli->global, name);
 }
 
@@ -72,22 +79,88 @@ bool cli_number(const char *text, const char *what, uint64_t *ret)
     return true;
 }
 
-bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
+/* "90", "90s", "250ms" and so on, in milliseconds; negative when it is no duration. */
+static double duration_ms(const char *text)
 {
     static const struct {
         const char *unit;
         double ms;
     } units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
     char *end = NULL;
-    double n = strtod(text, &end);
+    const double n = strtod(text, &end);
 
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (isdigit((unsigned char)text[0]) && strcmp(end, units[i].unit) == 0 &&
-            n * units[i].ms <= 4e9 && n * units[i].ms >= 1) {
-            *ret_ms = (uint32_t)(n * units[i].ms);
+        if (isdigit((unsigned char)text[0]) && strcmp(end, units[i].unit) == 0) {
+            return n * units[i].ms;
+        }
+    }
+    return -1;
+}
+
+bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
+{
+    const double ms = duration_ms(text);
+
+    if (ms >= 1 && ms <= 4e9) {
+        *ret_ms = (uint32_t)ms;
+        return true;
+    }
+    cli_error("%s: expected a time such as 500ms, 30s, 5m, 2h or 1d, got '%s'", what, text);
+    return false;
+}
+
+/* The end of the text of a time of day: seconds or less than a second may be missing. */
+static const char *skip_fraction(const char *text)
+{
+    return text != NULL && text[0] == '.' && isdigit((unsigned char)text[1])
+               ? text + 1 + strspn(text + 1, "0123456789")
+               : text;
+}
+
+/* The time of local fields: what is that far from UTC at this time. */
+static time_t local_time(struct tm *fields)
+{
+    const time_t as_utc = timegm(fields);
+    time_t t = as_utc;
+    struct tm tm;
+
+    for (int i = 0; i < 2; i++) { /* twice: the distance may change near it */
+        (void)localtime_r(&t, &tm);
+        t = as_utc - tm.tm_gmtoff;
+    }
+    return t;
+}
+
+bool cli_moment(const char *text, const char *what, msec now, msec *ret)
+{
+    static const char *const forms[] = {
+        "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d",
+        "%H:%M:%S",          "%H:%M"};
+    const double ms = duration_ms(text);
+    const time_t today = (time_t)(now / 1000);
+
+    if (ms >= 0) {
+        *ret = ms < (double)now ? now - (msec)ms : 0;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct tm tm;
+        const char *end;
+        time_t t;
+        (void)localtime_r(&today, &tm);
+        tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+        end = skip_fraction(strptime(text, forms[i], &tm));
+        if (end == NULL || (end[0] != 0 && strcmp(end, "Z") != 0)) {
+            continue;
+        }
+        t = end[0] == 'Z' ? timegm(&tm) : local_time(&tm);
+        if (t >= 0) {
+            *ret = (msec)t * 1000;
             return true;
         }
     }
-    cli_error("%s: expected a time such as 500ms, 30s, 5m, 2h or 1d, got '%s'", what, text);
+    cli_error("%s: expected how long ago, such as 30s, 5m or 2h, or a time such as 14:30, "
+              "2026-01-31, '2026-01-31 14:30' or 2026-01-31T13:30:00Z, got '%s'",
+              what, text);
     return false;
 }

@@ -37,7 +37,14 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len)
         }
     }
     if (n < 0 || bytes.bad != BT_OK) {
-        cli_error("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
+        if (n < 0) {
+            cli_error("%s: %s", path, strerror(errno));
+        } else {
+            cli_error(
+                "%s: has more than %zu bytes; keep large data in a file of its own, which a step "
+                "reads (files.read, artifact: true)",
+                path, max);
+        }
     }
     if (fd != STDIN_FILENO) {
         (void)close(fd);
@@ -73,7 +80,7 @@ cJSON *cli_read_value(const char *text, const char *what)
     if (strcmp(text, "-") == 0 || access(text, F_OK) == 0) {
         return cli_read_tree(text);
     }
-    tree = cJSON_ParseWithOpts(text, NULL, true);
+    tree = json_tree(text);
     if (tree == NULL) {
         cli_error("%s: neither a file nor JSON: '%.200s'", what, text);
     }
@@ -112,8 +119,7 @@ static cJSON *typed_value(const cJSON *recipe, const char *name, const char *tex
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(
         cJSON_GetObjectItemCaseSensitive(inputs, "properties"), name);
     const char *type = json_text(schema, "type", "");
-    cJSON *value =
-        takes_text(schema, text) ? cJSON_CreateString(text) : cJSON_ParseWithOpts(text, NULL, true);
+    cJSON *value = takes_text(schema, text) ? cJSON_CreateString(text) : json_tree(text);
 
     if (value == NULL && type[0] != 0) {
         cli_error("--input %s: expected a value of type %s as JSON, got '%.200s'", name, type,
@@ -132,13 +138,14 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
     const char *given = cli_value(cli, "inputs");
     cJSON *values;
     char *json = NULL;
+    struct bt_error err;
     const char *pair;
     bool ok = true;
 
     if (cli_value(cli, "input") == NULL) {
         return strdup(given != NULL ? given : "");
     }
-    values = given != NULL ? cJSON_ParseWithOpts(given, NULL, true) : cJSON_CreateObject();
+    values = given != NULL ? json_tree(given) : cJSON_CreateObject();
     if (!cJSON_IsObject(values)) {
         cli_error("--inputs: expected a JSON object, got '%.200s'", given != NULL ? given : "");
         ok = false;
@@ -159,7 +166,10 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
         (void)cJSON_AddItemToObject(values, name, value);
     }
     if (ok) {
-        json = cJSON_PrintUnformatted(values);
+        json = cjson_print(values, false, &err);
+        if (json == NULL) {
+            cli_error("--input: %s", err.msg);
+        }
     }
     cJSON_Delete(values);
     return json;
@@ -216,16 +226,33 @@ static char *take_text(struct buf *out)
     return text;
 }
 
-char *cli_read_plan(const struct cli *cli, const char *path)
+/* NULL after an error; an empty file is one. */
+static cJSON *read_tree_of_plan(const char *path)
 {
     cJSON *tree = cli_read_tree(path);
+
+    if (cJSON_IsNull(tree)) {
+        cli_error("%s: has nothing in it; a plan has at least a list of steps, as in "
+                  "steps: [{agentId: AGENT, task: WHAT TO DO}]",
+                  path);
+        cJSON_Delete(tree);
+        tree = NULL;
+    }
+    return tree;
+}
+
+char *cli_read_plan(const struct cli *cli, const char *path)
+{
+    cJSON *tree = read_tree_of_plan(path);
     char *inputs = tree != NULL ? read_inputs(cli, tree) : NULL;
-    char *json = inputs != NULL ? cJSON_PrintUnformatted(tree) : NULL;
     struct bt_error err;
+    char *json = inputs != NULL ? cjson_print(tree, false, &err) : NULL;
     struct buf out;
 
     buf_init(&out, LIMIT_CONTROL_BYTES);
-    if (json != NULL && fill(json, inputs, &out, &err) != BT_OK) {
+    if (inputs != NULL && json == NULL) {
+        cli_error("%s: %s", path, err.msg);
+    } else if (json != NULL && fill(json, inputs, &out, &err) != BT_OK) {
         cli_error("%s: %s", path, err.msg);
         cJSON_free(json);
         json = NULL;

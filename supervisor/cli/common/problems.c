@@ -1,18 +1,42 @@
 /* Prints problems of plans: of the daemon's answers, and of local checks. */
+#include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/form.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/problems.h"
 #include "supervisor/plan/read.h"
 
-static void print_problem(const char *severity, const char *step, const char *field,
-                          const char *message, const char *category)
+/* The message of an unknown name has the name: its place is the map that it is in. */
+static int place_len(const char *field, const char *category)
 {
-    cli_note("  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step,
-             step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", message, category);
+    const char *dot = strrchr(field, '.');
+
+    if (strcmp(category, "unknown_field") != 0 && strcmp(category, "unsupported") != 0) {
+        return (int)strlen(field);
+    }
+    return dot != NULL ? (int)(dot - field) : 0;
+}
+
+void cli_print_problem(const cJSON *p, const char *severity)
+{
+    const char *id = json_text(p, "stepId", "");
+    const char *field = json_text(p, "field", "");
+    const char *category = json_text(p, "category", "");
+    const int n = place_len(field, category);
+    char step[128] = "";
+
+    if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(p, "stepIndex"))) {
+        (void)snprintf(step, sizeof step, "step %.0f%s%.64s%s: ", json_number(p, "stepIndex") + 1,
+                       id[0] != 0 ? " (" : "", id, id[0] != 0 ? ")" : "");
+    } else if (id[0] != 0) {
+        (void)snprintf(step, sizeof step, "step %.64s: ", id);
+    }
+    cli_note("  %s: %s%.*s%s%s [%s]\n", severity, step, n, field, n > 0 ? ": " : "",
+             json_text(p, "message", ""), category);
 }
 
 void cli_print_problems(const cJSON *problems)
@@ -21,9 +45,7 @@ void cli_print_problems(const cJSON *problems)
 
     cJSON_ArrayForEach(p, problems)
     {
-        print_problem(json_text(p, "severity", "error"), json_text(p, "stepId", ""),
-                      json_text(p, "field", ""), json_text(p, "message", ""),
-                      json_text(p, "category", ""));
+        cli_print_problem(p, json_text(p, "severity", "error"));
     }
 }
 
@@ -35,13 +57,33 @@ static const cJSON *problems_of(const cJSON *error)
     return cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
 }
 
+/* The error of an answer as the wire has it: bt_submit returns problems alone. Takes it. */
+static cJSON *as_error(cJSON *error, const struct bt_error *err)
+{
+    cJSON *whole;
+
+    if (error != NULL && json_text(error, "code", NULL) != NULL) {
+        return error;
+    }
+    whole = cli_fields("code", bt_code_name(err->code));
+    (void)cJSON_AddStringToObject(whole, "message", err->msg);
+    if (error != NULL) {
+        (void)cJSON_AddItemToObject(whole, "details", error);
+    }
+    return whole;
+}
+
 enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const char *error_json)
 {
-    cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
+    cJSON *error = json_tree(error_json);
     const cJSON *problems = problems_of(error);
     const cJSON *p;
     int n = 0;
 
+    if (cli->json && !cli_has_printed()) {
+        cli_error_keep(as_error(error, err));
+        return cli_exit_of(err->code);
+    }
     cJSON_ArrayForEach(p, problems)
     {
         n += strcmp(json_text(p, "severity", "error"), "error") == 0;
@@ -51,9 +93,6 @@ enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const ch
     } else {
         cli_error("%s", err->msg);
     }
-    if (cli->json && error != NULL) {
-        cli_print_json(error);
-    }
     cli_print_problems(problems);
     cJSON_Delete(error);
     return cli_exit_of(err->code);
@@ -61,7 +100,7 @@ enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const ch
 
 bool cli_has_problem(const char *error_json, const char *category)
 {
-    cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
+    cJSON *error = json_tree(error_json);
     const cJSON *p;
     bool has = false;
 
@@ -82,6 +121,9 @@ static cJSON *as_json(const struct problem *p)
     if (p->step_id[0] != 0) {
         (void)cJSON_AddStringToObject(o, "stepId", p->step_id);
     }
+    if (p->step != UINT32_MAX) {
+        (void)cJSON_AddNumberToObject(o, "stepIndex", p->step);
+    }
     if (p->field[0] != 0) {
         (void)cJSON_AddStringToObject(o, "field", p->field);
     }
@@ -98,9 +140,10 @@ void cli_print_found(struct cli *cli, const struct problems *found, bool valid)
     for (uint32_t i = 0; i < found->n; i++) {
         (void)cJSON_AddItemToArray(list, as_json(&found->at[i]));
     }
-    cli_print_problems(list);
     if (cli->json) {
         cli_print_json(shape);
+    } else {
+        cli_print_problems(list);
     }
     cJSON_Delete(shape);
 }

@@ -16,12 +16,27 @@ enum { FILES_MAX = 1000, AGENTS_BYTES_MAX = 65536 };
 
 static const char *const endings[] = {".yaml", ".yml", ".json"};
 
+bool recipes_examples_dir(char ret[RECIPE_PATH_MAX])
+{
+    char self[RECIPE_PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    self[len > 0 ? len : 0] = 0;
+    for (int up = 0; up < 2; up++) { /* <prefix>/bin/baton */
+        char *slash = strrchr(self, '/');
+        if (slash != NULL) {
+            *slash = 0;
+        }
+    }
+    (void)snprintf(ret, RECIPE_PATH_MAX, "%.3800s/%s/examples", self, BATON_DATA_DIR);
+    return access(ret, R_OK) == 0;
+}
+
 int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX])
 {
     const char *xdg = getenv("XDG_CONFIG_HOME");
     const char *home = getenv("HOME");
-    char self[RECIPE_PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    char examples[RECIPE_PATH_MAX];
     int n = 0;
 
     if (xdg != NULL && xdg[0] == '/') {
@@ -29,17 +44,9 @@ int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX])
     } else if (home != NULL && home[0] == '/') {
         (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%s/.config/baton/recipes", home);
     }
-    if (len > 0) { /* <prefix>/bin/baton */
-        self[len] = 0;
-        for (int up = 0; up < 2; up++) {
-            char *slash = strrchr(self, '/');
-            if (slash != NULL) {
-                *slash = 0;
-            }
-        }
-        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s/%s/examples/recipes", self,
-                       BATON_DOC_DIR);
-        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s/%s/examples", self, BATON_DOC_DIR);
+    if (recipes_examples_dir(examples)) {
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s/recipes", examples);
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s", examples);
     }
     return n;
 }

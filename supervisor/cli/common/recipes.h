@@ -13,6 +13,9 @@ enum { RECIPE_PATH_MAX = 4096, RECIPE_DIRS_MAX = 3 };
  * ~/.config/baton/recipes), then the installed examples. Returns their number.
  */
 int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX]);
+/* The directory of the installed examples: share/baton/examples beside the bin of this program.
+ * False when it is not there. */
+bool recipes_examples_dir(char ret[RECIPE_PATH_MAX]);
 /* Whether the file name ends as a plan's: .yaml, .yml, .json. */
 bool recipes_is_file(const char *name);
 /* The file of a recipe's name or path. Prints the error and returns false. */

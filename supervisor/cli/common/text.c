@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 
 static const struct {
@@ -110,20 +110,30 @@ void cli_cut_line(char *to, size_t cap, const char *from)
 
     cli_one_line(to, cap, from);
     if (n >= cap) {
-        n = utf8_cut(to, strlen(to), cap - sizeof mark);
+        n = utf8_cut_words(to, strlen(to), cap - sizeof mark);
         memcpy(to + n, mark, sizeof mark);
     }
 }
 
 void cli_print_safe(const char *text)
 {
-    char *copy = isatty(STDOUT_FILENO) == 1 ? strdup(text) : NULL;
+    char *copy = cli_on_terminal() ? strdup(text) : NULL;
 
     if (copy != NULL) {
         cli_scrub(copy);
     }
     (void)fputs(copy != NULL ? copy : text, stdout);
     free(copy);
+}
+
+void cli_print_lines(const char *text)
+{
+    const size_t n = strlen(text);
+
+    cli_print_safe(text);
+    if (n == 0 || text[n - 1] != '\n') {
+        (void)fputc('\n', stdout);
+    }
 }
 
 const char *cli_did_you_mean(const char *word, const char *const *candidates)

@@ -9,10 +9,12 @@
 void cli_scrub(char *text);
 /* Prints text on stdout; scrubbed when stdout is a terminal, unchanged otherwise. */
 void cli_print_safe(const char *text);
+/* The same, and a newline unless the text ends with one. */
+void cli_print_lines(const char *text);
 /* Copies at most cap - 1 bytes as one scrubbed line, cut at a whole character. `to` may be `from`.
  */
 void cli_one_line(char *to, size_t cap, const char *from);
-/* The same with "…" at the end of a text that was cut; cap > 4. */
+/* The same, cut after a word and with "…" when that is not all; cap > 4. */
 void cli_cut_line(char *to, size_t cap, const char *from);
 /* The mark of a plan's, step's or agent's status: one character. */
 const char *cli_mark(const char *status);

@@ -1,29 +1,52 @@
 /* agents, info: the agents and the daemon. */
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "protocol/base/clock.h"
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
+
+enum { WAIT_MS = 60000, REQUEST_MS = 50, POLL_MS = 50, FIELDS_MAX = 32 };
+
+/* "circuit open, tried again in 12s"; empty when it is closed. */
+static void describe_circuit(const cJSON *of, char *text, size_t cap)
+{
+    const cJSON *breaker = cJSON_GetObjectItemCaseSensitive(of, "breaker");
+    const char *state = json_text(breaker, "state", "closed");
+    char ms[24];
+
+    text[0] = 0;
+    if (strcmp(state, "open") == 0) {
+        cli_format_ms(json_number(breaker, "retryInMs"), ms, sizeof ms);
+        (void)snprintf(text, cap, "circuit open, tried again in %s", ms);
+    } else if (strcmp(state, "closed") != 0) {
+        (void)snprintf(text, cap, "circuit half open, being tried again");
+    }
+}
 
 static void print_agent(struct cli *cli, const cJSON *a)
 {
     const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
     const cJSON *instances = cJSON_GetObjectItemCaseSensitive(a, "instances");
     const char *state = json_text(a, "state", "");
-    const char *breaker = json_text(a, "breaker", "closed");
-    bool well = strcmp(breaker, "closed") == 0;
+    char circuit[64];
     double busy = 0;
     double capacity = 0;
     char skills[256] = "";
     const cJSON *v;
 
     (void)cli;
+    describe_circuit(a, circuit, sizeof circuit);
     cJSON_ArrayForEach(v, instances)
     {
         busy += json_number(v, "outstanding");
@@ -36,12 +59,11 @@ static void print_agent(struct cli *cli, const cJSON *a)
                            skills[0] != 0 ? ", " : "", json_text(v, "id", ""));
         }
     }
-    (void)printf(
-        "%s %-12s %-9s %-8s %d instance%s  %.0f/%.0f busy  %.0f queued  %s%s%sskills: %s\n",
-        cli_mark(state), json_text(card, "agentId", ""), state, json_text(card, "version", ""),
-        cJSON_GetArraySize(instances), cJSON_GetArraySize(instances) == 1 ? " " : "s", busy,
-        capacity, json_number(a, "queued"), well ? "" : "breaker ", well ? "" : breaker,
-        well ? "" : "  ", skills);
+    (void)printf("%s %-12s %-9s %-8s %d instance%s  %.0f/%.0f busy  %.0f queued  %s%sskills: %s\n",
+                 cli_mark(state), json_text(card, "agentId", ""), state,
+                 json_text(card, "version", ""), cJSON_GetArraySize(instances),
+                 cJSON_GetArraySize(instances) == 1 ? " " : "s", busy, capacity,
+                 json_number(a, "queued"), circuit, circuit[0] != 0 ? "  " : "", skills);
     if (strcmp(state, "down") == 0) {
         char why[AGENT_REASON_MAX];
         agent_down_reason(a, why, sizeof why);
@@ -62,11 +84,13 @@ static void print_card(struct cli *cli, const cJSON *a)
     }
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(a, "instances"))
     {
-        (void)printf("  instance %s  %s  pid %.0f  %.0f/%.0f busy  seen %.0f ms ago  %s\n",
+        char circuit[64];
+        describe_circuit(v, circuit, sizeof circuit);
+        (void)printf("  instance %s  %s  pid %.0f  %.0f/%.0f busy  seen %.0f ms ago  %s%s%s\n",
                      json_text(v, "instanceId", ""), json_text(v, "health", ""),
                      json_number(v, "pid"), json_number(v, "outstanding"),
                      json_number(v, "capacity"), json_number(v, "lastSeenMs"),
-                     json_text(v, "endpoint", ""));
+                     json_text(v, "endpoint", ""), circuit[0] != 0 ? "  " : "", circuit);
     }
 }
 
@@ -87,6 +111,53 @@ static enum cli_exit one_agent(struct cli *cli, const char *type, const char *id
     return code;
 }
 
+/* Whether an agent of agents.list is up: 1; 0 = not yet; -1 = the daemon does not start it again,
+ * with the error printed. */
+static int is_ready(const cJSON *list, const char *id)
+{
+    const cJSON *a;
+
+    cJSON_ArrayForEach(a, list)
+    {
+        char why[AGENT_REASON_MAX];
+        if (strcmp(json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", ""), id) !=
+            0) {
+            continue;
+        }
+        if (strcmp(json_text(a, "state", ""), "up") == 0) {
+            return 1;
+        }
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp"))) {
+            agent_down_reason(a, why, sizeof why);
+            cli_error("agent %s is down%s", id, why);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Waits until the agent is up; the daemon need not know it yet. */
+static enum cli_exit await_agent(struct cli *cli, const char *id)
+{
+    const msec until = deadline_or(WAIT_MS);
+
+    for (;;) {
+        cJSON *answer = NULL;
+        const enum cli_exit code = cli_call(cli, "agents.list", NULL, &answer);
+        const int ready = is_ready(cJSON_GetObjectItemCaseSensitive(answer, "agents"), id);
+        cJSON_Delete(answer);
+        if (code != CLI_OK || ready != 0) {
+            return code == CLI_OK && ready < 0 ? CLI_INTERNAL : code;
+        }
+        const msec now = clock_mono_ms();
+        (void)poll(NULL, 0, until > now + POLL_MS ? POLL_MS : until > now ? (int)(until - now) : 0);
+        if (clock_mono_ms() + REQUEST_MS >= until) { /* no time for another request */
+            cli_error("agent %s is not up within the timeout; see: baton agents", id);
+            return CLI_TIMEOUT;
+        }
+    }
+}
+
 enum cli_exit verb_agents(struct cli *cli)
 {
     cJSON *answer = NULL;
@@ -94,6 +165,10 @@ enum cli_exit verb_agents(struct cli *cli)
     const cJSON *list;
     const cJSON *a;
 
+    if (cli_flag(cli, "wait") && cli->argc != 1) {
+        cli_error("usage: baton agents --wait AGENT_ID");
+        return CLI_USAGE;
+    }
     if (cli->argc == 2) {
         bool drain = strcmp(cli->argv[0], "drain") == 0;
         if (!drain && strcmp(cli->argv[0], "enable") != 0) {
@@ -103,7 +178,8 @@ enum cli_exit verb_agents(struct cli *cli)
         return one_agent(cli, drain ? "agents.drain" : "agents.enable", cli->argv[1], false);
     }
     if (cli->argc == 1) {
-        return one_agent(cli, "agents.get", cli->argv[0], true);
+        code = cli_flag(cli, "wait") ? await_agent(cli, cli->argv[0]) : CLI_OK;
+        return code != CLI_OK ? code : one_agent(cli, "agents.get", cli->argv[0], true);
     }
     code = cli_call(cli, "agents.list", NULL, &answer);
     list = cJSON_GetObjectItemCaseSensitive(answer, "agents");
@@ -119,25 +195,100 @@ enum cli_exit verb_agents(struct cli *cli)
     return code;
 }
 
+/* What has another name for people than in the answer. */
+static const struct {
+    const char *name, *member;
+} short_names[] = {{"address", "control"}, {"state", "stateDir"}};
+
+static void print_value(const cJSON *v)
+{
+    if (cJSON_IsString(v)) {
+        (void)puts(v->valuestring);
+    } else if (cJSON_IsNumber(v)) {
+        (void)printf("%.0f\n", v->valuedouble);
+    } else {
+        cli_print_json(v);
+    }
+}
+
+/* The bare value of one field, for scripts. */
+static enum cli_exit print_field(const cJSON *info, const char *name)
+{
+    const char *names[FIELDS_MAX + 1];
+    const char *member = name;
+    const char *near;
+    const cJSON *v;
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof short_names / sizeof short_names[0]; i++) {
+        member = strcmp(short_names[i].name, name) == 0 ? short_names[i].member : member;
+        names[n++] = short_names[i].name;
+    }
+    v = cJSON_GetObjectItemCaseSensitive(info, member);
+    if (v != NULL) {
+        print_value(v);
+        return CLI_OK;
+    }
+    cJSON_ArrayForEach(v, info)
+    {
+        if (n < FIELDS_MAX) {
+            names[n++] = v->string;
+        }
+    }
+    names[n] = NULL;
+    near = cli_did_you_mean(name, names);
+    cli_error("info: there is no field '%s'%s%s%s", name, near != NULL ? "; did you mean '" : "",
+              near != NULL ? near : "", near != NULL ? "'?" : "; see: baton info --json");
+    return CLI_USAGE;
+}
+
+/* Adds the paths of the files that belong to the state directory. */
+static void add_paths(cJSON *info)
+{
+    static const struct {
+        const char *name, *file;
+    } files[] = {{"token", "token"}, {"endpoints", "endpoints.json"}, {"log", "batond.log"}};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", json_text(info, "stateDir", ""), files[i].file);
+        (void)cJSON_AddStringToObject(info, files[i].name, path);
+    }
+}
+
+static void print_info(const cJSON *info)
+{
+    char when[CLI_TIME_MAX];
+
+    (void)printf("version     %s (nng %s, SQLite %s)\n", json_text(info, "version", ""),
+                 json_text(info, "nng", ""), json_text(info, "sqlite", ""));
+    (void)printf("pid         %.0f, up since %s\n", json_number(info, "pid"),
+                 cli_time(json_text(info, "startedAt", ""), when));
+    (void)printf("control     %s\nevents      %s\nstate       %s\ntoken       %s\nlog         %s\n",
+                 json_text(info, "control", ""), json_text(info, "events", ""),
+                 json_text(info, "stateDir", ""), json_text(info, "token", ""),
+                 json_text(info, "log", ""));
+    (void)printf("durability  %s: %s\n", json_text(info, "durability", ""),
+                 json_text(info, "durabilityMeans", ""));
+    (void)printf("plans open  %.0f\nlast seq    %.0f\n", json_number(info, "plansOpen"),
+                 json_number(info, "lastSeq"));
+}
+
 enum cli_exit verb_info(struct cli *cli)
 {
+    const char *field = cli_value(cli, "field");
     cJSON *answer = NULL;
     enum cli_exit code = cli_call(cli, "supervisor.info", NULL, &answer);
 
-    if (code == CLI_OK && cli->json) {
+    if (code == CLI_OK) {
+        add_paths(answer);
+    }
+    if (code == CLI_OK && field != NULL) {
+        code = print_field(answer, field);
+    } else if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
     } else if (code == CLI_OK) {
-        (void)printf("version     %s (nng %s, SQLite %s)\n", json_text(answer, "version", ""),
-                     json_text(answer, "nng", ""), json_text(answer, "sqlite", ""));
-        (void)printf("pid         %.0f, up since %s\n", json_number(answer, "pid"),
-                     json_text(answer, "startedAt", ""));
-        (void)printf("control     %s\nevents      %s\nstate       %s\n",
-                     json_text(answer, "control", ""), json_text(answer, "events", ""),
-                     json_text(answer, "stateDir", ""));
-        (void)printf("durability  %s: %s\n", json_text(answer, "durability", ""),
-                     json_text(answer, "durabilityMeans", ""));
-        (void)printf("plans open  %.0f\nlast seq    %.0f\n", json_number(answer, "plansOpen"),
-                     json_number(answer, "lastSeq"));
+        print_info(answer);
     }
     cJSON_Delete(answer);
     return code;

@@ -6,13 +6,15 @@
 
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/verbs/verbs.h"
 
-static enum cli_exit set_pause(struct cli *cli, const char *type)
+static enum cli_exit set_pause(struct cli *cli, const char *type, const char *id)
 {
-    cJSON *fields = cli_fields("planId", cli->argv[0]);
+    cJSON *fields = cli_fields("planId", id);
     cJSON *answer = NULL;
     enum cli_exit code;
 
@@ -30,14 +32,24 @@ static enum cli_exit set_pause(struct cli *cli, const char *type)
     return code;
 }
 
+static enum cli_exit pause_plan(struct cli *cli, const char *id)
+{
+    return set_pause(cli, "plan.pause", id);
+}
+
+static enum cli_exit resume_plan(struct cli *cli, const char *id)
+{
+    return set_pause(cli, "plan.resume", id);
+}
+
 enum cli_exit verb_pause(struct cli *cli)
 {
-    return set_pause(cli, "plan.pause");
+    return cli_each(cli, pause_plan);
 }
 
 enum cli_exit verb_resume(struct cli *cli)
 {
-    return set_pause(cli, "plan.resume");
+    return cli_each(cli, resume_plan);
 }
 
 /* Takes ownership of fields. */
@@ -49,8 +61,7 @@ static enum cli_exit modify(struct cli *cli, cJSON *fields)
 
     cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
     {
-        cli_note("  warning: %s%s%s\n", json_text(p, "stepId", ""),
-                 json_text(p, "stepId", "")[0] != 0 ? ": " : "", json_text(p, "message", ""));
+        cli_print_problem(p, "warning");
     }
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
@@ -119,14 +130,15 @@ enum cli_exit verb_skip(struct cli *cli)
     return modify(cli, fields);
 }
 
-/* The steps of a file that has a list, a plan, or one step. Prints the error and returns NULL. */
+/* The steps of a file that has a list, a plan, or one step; a plan with other members as a whole:
+ * the daemon reads them all. Prints the error and returns NULL. */
 static cJSON *read_steps(const char *path)
 {
     cJSON *tree = cli_read_tree(path);
     cJSON *steps = cJSON_GetObjectItemCaseSensitive(tree, "steps");
     cJSON *list;
 
-    if (tree == NULL || cJSON_IsArray(tree)) {
+    if (tree == NULL || cJSON_IsArray(tree) || (steps != NULL && cJSON_GetArraySize(tree) > 1)) {
         return tree;
     }
     if (steps != NULL) {

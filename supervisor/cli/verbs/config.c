@@ -1,10 +1,10 @@
-/* config show, completion: verbs without a daemon. */
+/* config show: the configuration, without a daemon. */
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
-#include "baton/vocabulary.h"
+#include "protocol/wire/doc.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -15,11 +15,15 @@ static void show_json(const struct config *c)
     cJSON *list = cJSON_CreateArray();
     uint32_t n = 0;
     const struct config_entry *entries = config_entries(c, &n);
+    struct bt_error err;
 
     for (uint32_t i = 0; i < n; i++) {
         cJSON *row = cJSON_CreateObject();
+        cJSON *value = NULL;
         (void)cJSON_AddStringToObject(row, "key", entries[i].key);
-        (void)cJSON_AddRawToObject(row, "value", entries[i].value);
+        if (json_parse(str_from(entries[i].value), &value, &err) == BT_OK) {
+            (void)cJSON_AddItemToObject(row, "value", value);
+        }
         (void)cJSON_AddStringToObject(row, "origin", entries[i].origin);
         (void)cJSON_AddItemToArray(list, row);
     }
@@ -54,43 +58,4 @@ enum cli_exit verb_config(struct cli *cli)
     config_free(config);
     buf_done(&notes);
     return code;
-}
-
-static void print_words(const struct cli_option *o)
-{
-    for (int i = 0; o != NULL && o[i].name != NULL; i++) {
-        (void)printf("--%s ", o[i].name);
-    }
-}
-
-enum cli_exit verb_completion(struct cli *cli)
-{
-    if (strcmp(cli->argv[0], "bash") != 0) {
-        cli_error("completion: only bash is supported, got '%s'", cli->argv[0]);
-        return CLI_USAGE;
-    }
-    (void)printf("_baton() {\n    local cur=${COMP_WORDS[COMP_CWORD]} words\n    COMPREPLY=()\n"
-                 "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='");
-    for (const struct cli_verb *v = cli_verbs; v->name != NULL; v++) {
-        (void)printf("%s ", v->name);
-    }
-    (void)printf("--help --version'\n    else\n        case ${COMP_WORDS[1]} in\n");
-    for (const struct cli_verb *v = cli_verbs; v->name != NULL; v++) {
-        (void)printf("        %s) words='", v->name);
-        print_words(v->options);
-        print_words(cli_global_options);
-        (void)printf("' ;;\n");
-    }
-    (void)printf("        *) words='' ;;\n        esac\n    fi\n"
-                 "    [ \"${COMP_WORDS[COMP_CWORD-1]}\" = --vocabulary ] && {\n        words='");
-    for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
-        (void)printf("%s ", *name);
-    }
-    (void)printf("'\n        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-                 "        return\n    }\n    case $cur in\n    -*) ;;\n"
-                 "    *) [ \"$COMP_CWORD\" -gt 1 ] && { mapfile -t COMPREPLY < <(compgen -f -- "
-                 "\"$cur\"); return; } ;;\n    esac\n"
-                 "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\ncomplete -F "
-                 "_baton baton\n");
-    return CLI_OK;
 }

@@ -31,7 +31,11 @@ static double tokens_of(const cJSON *usage)
 
 static void cell_count(struct table *t, double n)
 {
-    table_cell(t, n != 0 ? "%.0f" : "", n);
+    if (n != 0) {
+        table_cell(t, "%.0f", n);
+    } else {
+        table_cell(t, "%s", "");
+    }
 }
 
 static void cell_money(struct table *t, double micros)
@@ -94,6 +98,7 @@ static void print_plans(const cJSON *plans)
                                         ">replanning", ">synthesis", ">tokens",   ">estimated",
                                         ">cost",       "goal",       NULL};
     struct table *t = table_new(heads);
+    char task[TASK_MAX];
     const cJSON *p;
 
     cJSON_ArrayForEach(p, plans)
@@ -106,7 +111,8 @@ static void print_plans(const cJSON *plans)
         table_cell(t, "%.0f", tokens_of(get(p, "total")));
         cell_count(t, json_number(p, "estimatedTokens"));
         cell_money(t, json_number(get(p, "total"), "costMicros"));
-        table_cell(t, "%.60s", json_text(p, "task", ""));
+        cli_cut_line(task, sizeof task, json_text(p, "task", ""));
+        table_cell(t, "%s", task);
     }
     table_show(t);
 }

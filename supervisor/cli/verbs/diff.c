@@ -11,6 +11,7 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/recipes.h"
@@ -71,10 +72,11 @@ static enum cli_exit from_file(const struct cli *cli, const char *path, struct b
 }
 
 /* PLAN_ID or PLAN_ID@REVISION */
-static enum cli_exit from_daemon(struct cli *cli, const char *name, struct buf *out)
+static enum cli_exit from_daemon(struct cli *cli, const char *given, struct buf *out)
 {
-    const char *at = strchr(name, '@');
+    char name[CLI_ID_MAX];
     char id[ID_MAX + 1];
+    const char *at;
     cJSON *fields;
     cJSON *view = NULL;
     char *json = NULL;
@@ -82,6 +84,11 @@ static enum cli_exit from_daemon(struct cli *cli, const char *name, struct buf *
     uint64_t revision = 0;
     enum cli_exit code;
 
+    code = cli_plan_id(cli, given, name);
+    if (code != CLI_OK) {
+        return code;
+    }
+    at = strchr(name, '@');
     (void)snprintf(id, sizeof id, "%.*s", (int)(at != NULL ? at - name : ID_MAX), name);
     if (at != NULL && !cli_number(at + 1, "the revision", &revision)) {
         return CLI_USAGE;
@@ -94,7 +101,7 @@ static enum cli_exit from_daemon(struct cli *cli, const char *name, struct buf *
     }
     code = cli_call(cli, "plan.get", fields, &view);
     if (code == CLI_OK) {
-        json = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(view, "document"));
+        json = cjson_print(cJSON_GetObjectItemCaseSensitive(view, "document"), false, NULL);
         if (json == NULL || json_to_doc(str_from(json), NULL, out, &err) != BT_OK) {
             cli_error("%s has no document", name);
             code = CLI_NOT_FOUND;
@@ -124,7 +131,7 @@ static bool print(const struct cli *cli, const struct plan_diff *diff)
     if (cli->json) {
         plan_diff_doc(diff, &out);
         ok = doc_to_json(doc_from_buf(&out), false, &json, NULL) == BT_OK;
-        (void)puts(ok ? buf_cstr(&json) : "");
+        ok = ok && cli_print_json_text(buf_cstr(&json));
     } else {
         plan_diff_text(diff, &out);
         ok = out.bad == BT_OK;

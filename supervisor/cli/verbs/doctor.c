@@ -17,6 +17,7 @@
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/verbs/doctor_internal.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -208,14 +209,14 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
         finding(d, false, "daemon", err.msg);
         return;
     }
-    bt_client_timeout(d->cli->client, 3000);
+    bt_client_timeout(d->cli->client, deadline_left(3000));
     if (bt_client_call(d->cli->client, "agents.list", NULL, &json, &err) != BT_OK) {
         finding(d, false, "daemon", err.msg);
         bt_free(json);
         return;
     }
     finding(d, true, "daemon", "answers");
-    list = cJSON_Parse(json);
+    list = json_tree(json);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
         char detail[AGENT_REASON_MAX + 200];
@@ -264,5 +265,9 @@ enum cli_exit verb_doctor(struct cli *cli)
     }
     cJSON_Delete(d.findings);
     config_free(config);
+    if (deadline_is_over()) {
+        cli_error("doctor has not made all checks within the timeout");
+        return CLI_TIMEOUT;
+    }
     return d.bad == 0 ? CLI_OK : CLI_INTERNAL;
 }

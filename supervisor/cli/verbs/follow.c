@@ -1,7 +1,9 @@
 #include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/verbs/artifact.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,14 +12,23 @@
 
 #include "protocol/base/clock.h"
 #include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/submit.h"
 #include "supervisor/cli/view/answer.h"
 #include "supervisor/cli/view/event_line.h"
+#include "supervisor/cli/view/failures.h"
+#include "supervisor/cli/view/leaves.h"
 #include "supervisor/cli/view/tree.h"
 
-enum { SLICE_MS = 250, LINE_BYTES_MAX = 65536 };
+enum {
+    SLICE_MS = 250,
+    LINE_BYTES_MAX = 65536,
+    LOOK_MS = 1000,      /* so often: what do the steps wait for? */
+    LOOK_CALL_MS = 1000, /* of that question: an interrupt waits for it */
+    LOOK_STEPS_MAX = 200 /* of a larger plan the daemon would read too much each time */
+};
 
 struct following {
     struct cli *cli;
@@ -29,6 +40,7 @@ struct following {
     struct answer answer;  /* the answer while it is written */
     bool streams;          /* the answer is printed while it is written */
     bool planned_by_agent; /* an agent makes the plan */
+    msec look_at;          /* when to look at what the steps wait for */
 };
 
 /* The reviews of a whole plan. */
@@ -49,6 +61,37 @@ void follow_catch_interrupts(void)
     (void)sigaction(SIGINT, &action, NULL);
 }
 
+/* How the newest failed attempt of a step came about, on stderr: `exitCode: 3, durationMs: 12`,
+ * then the end of what the program wrote to stderr. */
+static void print_details(const cJSON *details)
+{
+    const char *lines = json_text(details, "stderr", "");
+    const cJSON *d;
+    struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    cJSON_ArrayForEach(d, details)
+    {
+        char *value = strcmp(d->string, "stderr") == 0 ? NULL : cJSON_PrintUnformatted(d);
+        if (value != NULL) {
+            buf_printf(&text, "%s%s: %s", text.len > 0 ? ", " : "  ", d->string, value);
+        }
+        cJSON_free(value);
+    }
+    buf_add_cstr(&text, text.len > 0 ? "\n" : "");
+    buf_add_cstr(&text, lines[0] != 0 ? "  stderr:\n" : "");
+    while (*lines != 0) {
+        const size_t n = strcspn(lines, "\n");
+        buf_printf(&text, "    %.*s\n", (int)n, lines);
+        lines += n + (lines[n] != 0);
+    }
+    if (buf_cstr(&text)[0] != 0) {
+        cli_scrub((char *)text.at);
+        (void)fputs(buf_cstr(&text), stderr);
+    }
+    buf_done(&text);
+}
+
 void follow_print_step(const struct cli *cli, const cJSON *answer, const char *step_id)
 {
     const cJSON *result = cJSON_GetObjectItemCaseSensitive(answer, "result");
@@ -60,12 +103,31 @@ void follow_print_step(const struct cli *cli, const cJSON *answer, const char *s
     } else if (result == NULL) {
         cli_error("step %s is %s and has no result%s%s", step_id, json_text(answer, "status", ""),
                   why[0] != 0 ? ": " : "", why);
+        print_details(cJSON_GetObjectItemCaseSensitive(answer, "details"));
     } else if (text != NULL) {
-        cli_print_safe(text);
-        (void)fputc('\n', stdout);
-    } else {
+        cli_print_lines(text);
+    } else if (cJSON_HasObjectItem(result, "data")) {
         cli_print_json(cJSON_GetObjectItemCaseSensitive(result, "data"));
     }
+    if (!cli->json) {
+        cli_print_artifacts(answer);
+    }
+}
+
+static void note_failure(void *self, const char *text)
+{
+    (void)self;
+    cli_note("  %s\n", text);
+}
+
+void follow_print_failures(struct cli *cli, const char *plan_id, const char *why)
+{
+    cJSON *view = NULL;
+
+    if (cli_plan_view(cli, plan_id, &view) == CLI_OK) {
+        failures_each(view, why, note_failure, NULL);
+    }
+    cJSON_Delete(view);
 }
 
 /* Prints one step's result; CLI_OK also without one. */
@@ -88,22 +150,28 @@ static enum cli_exit print_result(struct cli *cli, const struct follow *f, struc
 {
     cJSON *answer = NULL;
     enum cli_exit shown = CLI_OK;
-    enum cli_exit code = cli_call(cli, "plan.result", cli_fields("planId", f->plan_id), &answer);
+    enum cli_exit code = cli_plan_result(cli, f->plan_id, &answer);
 
     if (code == CLI_OK) {
         const char *why = json_text(answer, "failureReason", NULL);
-        code = cli_exit_of_plan(json_text(answer, "status", ""));
+        code = cli_exit_of_plan(json_text(answer, "status", ""), json_text(answer, "outcome", ""));
         if (f->result_step != NULL) {
             answer_break(shown_yet);
             shown = print_step(cli, f);
         } else if (cli->json) {
             cli_print_json(answer);
         } else {
-            answer_whole(shown_yet, json_text(answer, "aggregatedResult", ""));
+            char *leaves = cli_flag(cli, "all") ? NULL : cli_leaf_answer(cli, f->plan_id, answer);
+            answer_whole(shown_yet,
+                         leaves != NULL ? leaves : json_text(answer, "aggregatedResult", ""));
+            free(leaves);
         }
         if (why != NULL) {
             cli_error("%s", why);
+            follow_print_failures(cli, f->plan_id, why);
         }
+        cli_report_not_whole(answer);
+        code = cli_report_partial(cli, code, f->plan_id);
     }
     cJSON_Delete(answer);
     return code == CLI_OK ? shown : code;
@@ -213,6 +281,9 @@ static void on_event(struct following *g, const char *type, const cJSON *event)
     if (brings_steps(g, type, event)) {
         refresh_steps(g);
     }
+    if (strcmp(type, "review_decided") == 0 && json_text(event, "stepId", NULL) == NULL) {
+        g->needs = NULL;
+    }
     for (size_t i = 0; i < sizeof plan_reviews / sizeof plan_reviews[0]; i++) {
         if (strcmp(reason, plan_reviews[i]) == 0 && strcmp(type, "plan_paused") == 0) {
             g->needs = plan_reviews[i];
@@ -225,8 +296,16 @@ static void on_event(struct following *g, const char *type, const cJSON *event)
 
 static enum cli_exit needs_human(const struct following *g)
 {
+    char review[CLI_REVIEW_ID];
+    struct buf open;
     const char *id = g->f->plan_id;
 
+    buf_init(&open, SIZE_MAX / 2);
+    if (cli_reviews_open(g->cli, id, review, &open) == 1) {
+        id = review;
+    }
+    (void)fputs(buf_cstr(&open), stderr);
+    buf_done(&open);
     if (g->needs != NULL && strcmp(g->needs, "planning") == 0) {
         cli_error(
             "there is no plan yet: baton approve %s plans again, baton approve %s --plan FILE "
@@ -240,16 +319,39 @@ static enum cli_exit needs_human(const struct following *g)
     return CLI_NEEDS_HUMAN;
 }
 
+/* An open circuit is no event of the plan: the daemon is asked when there is none. */
+static void look_at_waits(struct following *g)
+{
+    cJSON *view = NULL;
+    char *json = NULL;
+    char fields[96];
+    struct bt_error err;
+
+    if (clock_mono_ms() < g->look_at || g->f->quiet || tree_size(g->tree) > LOOK_STEPS_MAX) {
+        return;
+    }
+    (void)snprintf(fields, sizeof fields, "{\"planId\":\"%s\"}", g->f->plan_id);
+    bt_client_timeout(g->cli->client, deadline_left(LOOK_CALL_MS));
+    if (bt_client_call(g->cli->client, "plan.get", fields, &json, &err) == BT_OK) {
+        view = json_tree(json);
+        cli_scrub_tree(view);
+        tree_waits(g->tree, view);
+    }
+    cJSON_Delete(view);
+    bt_free(json);
+    cli_limit_call(g->cli);
+    g->look_at = clock_mono_ms() + LOOK_MS;
+}
+
 /* Handles events until the plan has ended. */
 static enum cli_exit follow(struct following *g)
 {
     const struct follow *f = g->f;
-    msec deadline = f->timeout_ms == 0 ? MSEC_NEVER : clock_mono_ms() + f->timeout_ms;
-
+    g->look_at = clock_mono_ms() + LOOK_MS;
     for (;;) {
         struct bt_event ev;
         struct bt_error err;
-        enum bt_code got = bt_watch_next(g->watch, SLICE_MS, &ev, &err);
+        enum bt_code got = bt_watch_next(g->watch, deadline_left(SLICE_MS), &ev, &err);
         uint64_t seq;
         cJSON *event;
         bool ended;
@@ -257,12 +359,14 @@ static enum cli_exit follow(struct following *g)
             answer_break(&g->answer);
             return interrupted(g->cli, f->plan_id);
         }
-        if (clock_mono_ms() >= deadline) {
+        if (deadline_is_over()) {
             answer_break(&g->answer);
             cli_error("plan %s has not ended within the timeout; it continues", f->plan_id);
             return CLI_TIMEOUT;
         }
+        look_at_waits(g);
         if (got == BT_TIMEOUT) {
+            tree_flush(g->tree);
             continue;
         }
         if (got != BT_OK) {
@@ -270,14 +374,15 @@ static enum cli_exit follow(struct following *g)
         }
         seq = ev.seq;
         ended = strcmp(ev.type, "plan_completed") == 0;
-        event = cJSON_Parse(ev.json);
+        event = json_tree(ev.json);
         on_event(g, json_text(event, "type", ""), event);
         cJSON_Delete(event);
         if (ended) {
+            tree_flush(g->tree);
             return CLI_OK;
         }
         if ((tree_waiting(g->tree) || g->needs != NULL) && seq >= g->history &&
-            deadline == MSEC_NEVER) {
+            deadline_at() == MSEC_NEVER) {
             return needs_human(g);
         }
     }

@@ -8,7 +8,9 @@
 
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
@@ -131,10 +133,15 @@ static void add_reviews(struct timeline *s, const cJSON *list)
         const char *step = json_text(r, "stepId", "the plan");
         const char *prompt = json_text(r, "prompt", "");
         const char *comment = json_text(r, "comment", "");
+        const cJSON *by = get(r, "by");
+        const char *user = json_text(by, "user", "");
+        const char *via = json_text(by, "via", "");
         add_entry(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
                   json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
-        add_entry(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s", step,
-                  json_text(r, "decision", ""), comment[0] != 0 ? ": " : "", comment);
+        add_entry(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s%s%s%s%s%s%s", step,
+                  json_text(r, "decision", ""), user[0] != 0 ? " by " : "", user,
+                  user[0] != 0 ? "@" : "", json_text(by, "host", ""), via[0] != 0 ? " via " : "",
+                  via, comment[0] != 0 ? ": " : "", comment);
     }
 }
 
@@ -183,7 +190,8 @@ static enum cli_exit print_history(const cJSON *h)
     qsort(s.at, s.n, sizeof *s.at, by_time);
     print_head(h);
     for (size_t i = 0; i < s.n; i++) {
-        (void)printf("%s %-8s %s\n", s.at[i].when, s.at[i].kind, s.at[i].text);
+        char when[CLI_TIME_MAX];
+        (void)printf("%s %-8s %s\n", cli_time(s.at[i].when, when), s.at[i].kind, s.at[i].text);
     }
     if (cJSON_IsTrue(get(h, "truncated"))) {
         cli_note("  the answer was cut: see baton events %s\n", json_text(h, "planId", ""));
@@ -192,10 +200,10 @@ static enum cli_exit print_history(const cJSON *h)
     return CLI_OK;
 }
 
-enum cli_exit verb_history(struct cli *cli)
+static enum cli_exit show_history(struct cli *cli, const char *id)
 {
     cJSON *answer = NULL;
-    enum cli_exit code = cli_call(cli, "plan.history", cli_fields("planId", cli->argv[0]), &answer);
+    enum cli_exit code = cli_call(cli, "plan.history", cli_fields("planId", id), &answer);
 
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
@@ -204,6 +212,11 @@ enum cli_exit verb_history(struct cli *cli)
     }
     cJSON_Delete(answer);
     return code;
+}
+
+enum cli_exit verb_history(struct cli *cli)
+{
+    return cli_each(cli, show_history);
 }
 
 static void cell_ms(struct table *t, const cJSON *object, const char *name)
@@ -303,10 +316,10 @@ static void print_stats(const cJSON *s)
     print_agent_stats(get(s, "agents"));
 }
 
-enum cli_exit verb_stats(struct cli *cli)
+static enum cli_exit show_stats(struct cli *cli, const char *id)
 {
     cJSON *answer = NULL;
-    enum cli_exit code = cli_call(cli, "plan.stats", cli_fields("planId", cli->argv[0]), &answer);
+    enum cli_exit code = cli_call(cli, "plan.stats", cli_fields("planId", id), &answer);
 
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
@@ -315,4 +328,9 @@ enum cli_exit verb_stats(struct cli *cli)
     }
     cJSON_Delete(answer);
     return code;
+}
+
+enum cli_exit verb_stats(struct cli *cli)
+{
+    return cli_each(cli, show_stats);
 }

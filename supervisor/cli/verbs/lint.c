@@ -10,7 +10,7 @@
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/table.h"
 
-enum { ID_MAX = 65 };
+enum { ID_MAX = 65, TASK_SHOWN = 64 };
 
 static const cJSON *get(const cJSON *object, const char *name)
 {
@@ -61,6 +61,7 @@ static void print_steps(const cJSON *answer)
     const cJSON *plan = get(answer, "plan");
     const cJSON *policy = get(plan, "policy");
     struct table *t = table_new(heads);
+    char task[TASK_SHOWN];
     const cJSON *step;
     const cJSON *dep;
 
@@ -69,6 +70,7 @@ static void print_steps(const cJSON *answer)
         const char *id = json_text(step, "stepId", "");
         int level = level_of(get(answer, "levels"), id);
         double each = policy_number(step, policy, "timeoutMs", "stepTimeoutMs");
+        char at[12];
         char with[128] = "";
         char after[512] = "";
         char ms[24] = "no limit";
@@ -90,7 +92,8 @@ static void print_steps(const cJSON *answer)
             (void)snprintf(after + len, sizeof after - len, "%s%s", len > 0 ? ", " : "",
                            cJSON_IsString(dep) ? dep->valuestring : "");
         }
-        table_cell(t, level > 0 ? "%d" : "", level);
+        (void)snprintf(at, sizeof at, "%d", level);
+        table_cell(t, "%s", level > 0 ? at : "");
         table_cell(t, "%s", id);
         table_cell(t, "%s", among(get(answer, "criticalPath"), id) ? "*" : "");
         table_cell(t, "%s", json_text(step, "agentId", ""));
@@ -99,7 +102,8 @@ static void print_steps(const cJSON *answer)
         table_cell(t, "%s", ms);
         table_cell(t, "%s", with);
         table_cell(t, "%s", after);
-        table_cell(t, "%.60s", json_text(step, "task", ""));
+        cli_cut_line(task, sizeof task, json_text(step, "task", ""));
+        table_cell(t, "%s", task);
     }
     table_show(t);
 }

@@ -16,6 +16,7 @@
 #include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/verbs/diff.h"
+#include "supervisor/cli/verbs/document.h"
 #include "supervisor/cli/verbs/follow.h"
 #include "supervisor/cli/verbs/lint.h"
 #include "supervisor/cli/verbs/submit.h"
@@ -32,15 +33,26 @@ static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
     struct problems problems = {.at = list, .cap = OFFLINE_PROBLEMS_MAX};
     struct arena arena = {0};
     struct plan *plan = NULL;
+    const char *policy = cli_value(cli, "policy");
+    struct buf policy_doc;
     struct buf doc;
     struct bt_error err;
     enum bt_code code;
 
     buf_init(&doc, LIMIT_CONTROL_BYTES);
+    buf_init(&policy_doc, LIMIT_CONTROL_BYTES);
     code = list == NULL ? err_set(&err, BT_NOMEM, "out of memory")
                         : json_to_doc(str_from(plan_json), NULL, &doc, &err);
     if (code == BT_OK) {
-        code = plan_read(doc_from_buf(&doc), &defaults, NULL, &arena, &plan, &problems, NULL, &err);
+        code = json_to_doc(str_from(policy != NULL ? policy : "{}"), NULL, &policy_doc, &err);
+        code = code == BT_OK ? BT_OK : err_wrap(&err, "--policy");
+    }
+    if (code == BT_OK) {
+        const struct plan_request request = {.plan = doc_from_buf(&doc),
+                                             .policy = doc_from_buf(&policy_doc),
+                                             .defaults = &defaults,
+                                             .lenient = cli_flag(cli, "lenient")};
+        code = plan_read_request(&request, &arena, &plan, &problems, NULL, &err);
     }
     cli_print_found(cli, &problems, code == BT_OK);
     if (code == BT_OK) {
@@ -50,6 +62,7 @@ static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
                       plan->n_steps);
     }
     arena_done(&arena);
+    buf_done(&policy_doc);
     buf_done(&doc);
     free(list);
     return code == BT_OK ? CLI_OK : cli_fail(&err);
@@ -64,10 +77,13 @@ static cJSON *lint_fields(struct cli *cli, const char *goal, const char *plan_js
     if (goal != NULL) {
         (void)cJSON_AddStringToObject(fields, "goal", goal);
     } else {
-        (void)cJSON_AddItemToObject(fields, "plan", cJSON_Parse(plan_json));
+        (void)cJSON_AddItemToObject(fields, "plan", json_tree(plan_json));
     }
     if (planner != NULL) {
         (void)cJSON_AddStringToObject(fields, "planner", planner);
+    }
+    if (cli_flag(cli, "lenient")) {
+        (void)cJSON_AddTrueToObject(fields, "lenient");
     }
     if (policy != NULL) {
         cJSON *tree = cJSON_Parse(policy);
@@ -88,16 +104,17 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     }
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
     cli_make_submittable(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
-    cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+    if (goal != NULL) {
+        cli_drop_own_remarks(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
+    }
+    cli_print_routes(cli, cJSON_GetObjectItemCaseSensitive(answer, "routes"));
     cli_print_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
     if (cli->json) {
         cli_print_json(answer);
     } else if (table) {
         lint_print(answer);
     } else if (valid && goal != NULL) {
-        char *text = cJSON_Print(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
-        (void)puts(text != NULL ? text : "");
-        cJSON_free(text);
+        code = cli_print_document(cli, cJSON_GetObjectItemCaseSensitive(answer, "plan"));
     } else if (valid) {
         (void)fprintf(stderr, "valid\n");
     }
@@ -108,7 +125,7 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     if (!valid && goal != NULL) {
         cli_note_if_no_agents(cli->client);
     }
-    return valid ? CLI_OK : CLI_USAGE;
+    return valid ? code : CLI_USAGE;
 }
 
 /* Checks a plan file; without a daemon as far as that is possible. */
@@ -124,7 +141,7 @@ static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
     if (bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
         code = check_offline(cli, plan);
     } else {
-        bt_client_timeout(cli->client, CHECK_MS);
+        cli->call_ms = CHECK_MS;
         code = lint(cli, NULL, plan, table);
         code = code == CLI_UNREACHABLE ? check_offline(cli, plan) : code;
     }
@@ -162,15 +179,11 @@ static enum cli_exit plans_by_keyword(struct cli *cli, const char *goal, bool *r
 /* An agent makes the plan: submits it as a dry run and follows it. */
 static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
 {
-    const char *timeout = cli_value(cli, "timeout");
     char plan_id[BT_ID_LEN + 1] = "";
     struct follow f = {.plan_id = plan_id, .dry = true, .quiet = cli_flag(cli, "quiet")};
     struct submitting what = {.goal = goal, .dry = true, .quiet = f.quiet, .ret_issues = &f.issues};
     enum cli_exit code;
 
-    if (timeout != NULL && !cli_duration(timeout, "--timeout", &f.timeout_ms)) {
-        return CLI_USAGE;
-    }
     follow_catch_interrupts();
     code = cli_submit(cli, &what, plan_id);
     code = code == CLI_OK ? follow_plan(cli, &f) : code;

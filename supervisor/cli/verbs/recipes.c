@@ -28,7 +28,7 @@ enum { PROBLEMS_MAX = 200, NAME_MAX_LEN = 128 };
 static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
 {
     cJSON *tree = cli_read_tree(path);
-    char *json = tree != NULL ? cJSON_PrintUnformatted(tree) : NULL;
+    char *json = tree != NULL ? cjson_print(tree, false, NULL) : NULL;
     struct bt_error err;
     bool ok = json != NULL && json_to_doc(str_from(json), NULL, out, &err) == BT_OK;
 
@@ -195,7 +195,7 @@ static void print_recipe(const cJSON *r)
     cJSON_ArrayForEach(in, cJSON_GetObjectItemCaseSensitive(r, "inputs"))
     {
         const cJSON *default_value = cJSON_GetObjectItemCaseSensitive(in, "default");
-        char *text = default_value != NULL ? cJSON_PrintUnformatted(default_value) : NULL;
+        char *text = default_value != NULL ? cjson_print(default_value, false, NULL) : NULL;
         table_cell(t, "%s", "   ");
         table_cell(t, "%s", json_text(in, "name", ""));
         table_cell(t, "%s", json_text(in, "type", ""));

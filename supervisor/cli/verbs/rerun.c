@@ -46,41 +46,21 @@ static enum cli_exit again(struct cli *cli, const char *type, cJSON *fields, str
     return code == CLI_OK && wait ? follow_plan(cli, f) : code;
 }
 
-/* Prints the error and returns false. */
-static bool read_waiting(struct cli *cli, struct follow *f)
-{
-    const char *timeout = cli_value(cli, "timeout");
-
-    f->quiet = cli_flag(cli, "quiet");
-    if (timeout != NULL && !cli_flag(cli, "wait")) {
-        cli_error("%s: --timeout goes with --wait", cli->verb->name);
-        return false;
-    }
-    return timeout == NULL || cli_duration(timeout, "--timeout", &f->timeout_ms);
-}
-
 enum cli_exit verb_retry(struct cli *cli)
 {
-    struct follow f = {0};
-    cJSON *fields;
+    struct follow f = {.quiet = cli_flag(cli, "quiet")};
+    cJSON *fields = cli_fields("planId", cli->argv[0]);
 
-    if (!read_waiting(cli, &f)) {
-        return CLI_USAGE;
-    }
-    fields = cli_fields("planId", cli->argv[0]);
     cli_add_value(cli, "from", fields, "fromStep");
     return again(cli, "plan.retry", fields, &f);
 }
 
 enum cli_exit verb_fork(struct cli *cli)
 {
-    struct follow f = {0};
+    struct follow f = {.quiet = cli_flag(cli, "quiet")};
     cJSON *fields;
     cJSON *policy = NULL;
 
-    if (!read_waiting(cli, &f)) {
-        return CLI_USAGE;
-    }
     if (cli_value(cli, "from") == NULL) {
         cli_error("fork: expected --from STEP: that step and all that depend on it run again");
         return CLI_USAGE;

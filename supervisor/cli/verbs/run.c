@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/recipes.h"
 #include "supervisor/cli/verbs/follow.h"
@@ -24,6 +26,13 @@ static bool check_options(const struct cli *cli)
     if ((cli->argc > 0) == file) {
         cli_error(
             "run: expected either a goal, --plan FILE or --recipe NAME; see: baton run --help");
+        return false;
+    }
+    if (!file && (recipes_is_file(cli->argv[0]) ||
+                  (strchr(cli->argv[0], '/') != NULL && access(cli->argv[0], F_OK) == 0))) {
+        char hint[RECIPE_PATH_MAX];
+        (void)snprintf(hint, sizeof hint, "to run the plan: baton run -f %s", cli->argv[0]);
+        cli_error_hint(hint, "run: '%s' is a file, and a goal is in words", cli->argv[0]);
         return false;
     }
     if (!file && (cli_value(cli, "inputs") != NULL || cli_value(cli, "input") != NULL)) {
@@ -67,9 +76,20 @@ static enum cli_exit submit(struct cli *cli, char plan_id[BT_ID_LEN + 1], cJSON 
     return code;
 }
 
+static void print_plan_id(const struct cli *cli, const char *plan_id)
+{
+    cJSON *answer = cli_fields("planId", plan_id);
+
+    if (cli->json) {
+        cli_print_json(answer);
+    } else {
+        (void)printf("%s\n", plan_id);
+    }
+    cJSON_Delete(answer);
+}
+
 enum cli_exit verb_run(struct cli *cli)
 {
-    const char *timeout = cli_value(cli, "timeout");
     char plan_id[BT_ID_LEN + 1] = "";
     struct follow f = {.plan_id = plan_id,
                        .result_step = cli_value(cli, "result"),
@@ -77,14 +97,13 @@ enum cli_exit verb_run(struct cli *cli)
                        .quiet = cli_flag(cli, "quiet")};
     enum cli_exit code;
 
-    if (!check_options(cli) ||
-        (timeout != NULL && !cli_duration(timeout, "--timeout", &f.timeout_ms))) {
+    if (!check_options(cli)) {
         return CLI_USAGE;
     }
     follow_catch_interrupts();
     code = submit(cli, plan_id, &f.issues);
     if (code == CLI_OK && cli_flag(cli, "detach")) {
-        (void)printf(cli->json ? "{\"planId\":\"%s\"}\n" : "%s\n", plan_id);
+        print_plan_id(cli, plan_id);
     } else if (code == CLI_OK) {
         code = follow_plan(cli, &f);
     }

@@ -9,6 +9,7 @@
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/sessions.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
@@ -112,13 +113,14 @@ static void print_sessions(const cJSON *sessions)
     {
         const char *words = json_text(s, "lastWords", "");
         const char *status = json_text(s, "openPlanStatus", "");
+        char when[CLI_TIME_MAX];
         char last[WORDS_SHOWN];
         char goal[WORDS_SHOWN];
         cli_cut_line(goal, sizeof goal, json_text(s, "lastGoal", ""));
         cli_cut_line(last, sizeof last,
                      strcmp(words, json_text(s, "lastGoal", "")) != 0 ? words : "");
         table_cell(t, "%s", json_text(s, "sessionId", ""));
-        table_cell(t, "%s", json_text(s, "lastMessageAt", ""));
+        table_cell(t, "%s", cli_time(json_text(s, "lastMessageAt", ""), when));
         table_cell(t, "%.0f", json_number(s, "messagesTotal"));
         table_cell(t, status[0] != 0 ? "%s %s" : "%s%s", status[0] != 0 ? cli_mark(status) : "",
                    status);
@@ -155,18 +157,20 @@ static enum cli_exit list_sessions(struct cli *cli, uint64_t limit)
 static void print_line(const char *when, const char *mark, const char *text)
 {
     char line[LINE_SHOWN];
+    char local[CLI_TIME_MAX];
 
     cli_cut_line(line, sizeof line, text);
-    (void)printf("%s  %s %s\n", when, mark, line);
+    (void)printf("%s  %s %s\n", cli_time(when, local), mark, line);
 }
 
 static void print_session(const cJSON *view)
 {
     const double n = json_number(view, "messagesTotal");
+    char when[CLI_TIME_MAX];
     const cJSON *v;
 
     (void)printf("%s  %.0f message%s since %s\n", json_text(view, "sessionId", ""), n,
-                 n == 1 ? "" : "s", json_text(view, "createdAt", ""));
+                 n == 1 ? "" : "s", cli_time(json_text(view, "createdAt", ""), when));
     if (json_text(view, "summary", "")[0] != 0) {
         char line[LINE_SHOWN];
         cli_cut_line(line, sizeof line, json_text(view, "summary", ""));
@@ -186,8 +190,8 @@ static void print_session(const cJSON *view)
         char task[TEXT_SHOWN];
         const char *status = json_text(v, "status", "");
         cli_cut_line(task, sizeof task, json_text(v, "task", ""));
-        (void)printf("%s  %s %s %-10s %s\n", json_text(v, "createdAt", ""), cli_mark(status),
-                     json_text(v, "planId", ""), status, task);
+        (void)printf("%s  %s %s %-10s %s\n", cli_time(json_text(v, "createdAt", ""), when),
+                     cli_mark(status), json_text(v, "planId", ""), status, task);
     }
 }
 
@@ -212,7 +216,7 @@ static enum cli_exit show_session(struct cli *cli, const char *id, uint64_t limi
         code = CLI_NOT_FOUND;
     } else if (called != BT_OK) {
         code = cli_fail(&err);
-    } else if ((view = cJSON_Parse(json)) == NULL) {
+    } else if ((view = json_tree(json)) == NULL) {
         cli_error("the daemon's answer could not be read");
         code = CLI_INTERNAL;
     } else if (cli->json) {

@@ -8,11 +8,17 @@
 
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/artifact.h"
 #include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/verbs/plans.h"
 #include "supervisor/cli/verbs/verbs.h"
+#include "supervisor/cli/view/review.h"
 #include "supervisor/cli/view/tree.h"
+
+enum { ROWS_BESIDE = 8 }; /* of a watched plan: what stands above and below its steps */
 
 static const cJSON *get(const cJSON *object, const char *name)
 {
@@ -26,6 +32,9 @@ static void print_state(const cJSON *view)
 
     if (get(view, "outcome") != NULL) {
         (void)printf(", outcome %s", json_text(view, "outcome", ""));
+    }
+    if (cJSON_IsTrue(get(view, "dryRun"))) {
+        (void)printf(", dry run");
     }
     if (get(view, "phase") != NULL && strcmp(json_text(view, "phase", ""), "execution") != 0) {
         (void)printf(", %s", json_text(view, "phase", ""));
@@ -158,8 +167,10 @@ static void print_hints(const cJSON *view)
     {
         const char *review = json_text(get(s, "waiting"), "reviewId", "");
         if (review[0] != 0 && strcmp(review, id) != 0) {
-            (void)printf("  %s needs your approval: baton approve %s\n", json_text(s, "stepId", ""),
-                         review);
+            (void)printf(review_asks_more(json_text(s, "reason", ""))
+                             ? "  %s needs your decision: baton review show %s\n"
+                             : "  %s needs your approval: baton approve %s\n",
+                         json_text(s, "stepId", ""), review);
         }
     }
     cJSON_ArrayForEach(why, get(view, "paused"))
@@ -176,7 +187,8 @@ static void print_hints(const cJSON *view)
     }
 }
 
-static void print_plan(struct cli *cli, const cJSON *view)
+/* rows 0: all the steps; else as many as fit. */
+static void print_plan(struct cli *cli, const cJSON *view, int columns, int rows)
 {
     const char *status = json_text(view, "status", "");
     char query[256];
@@ -191,8 +203,12 @@ static void print_plan(struct cli *cli, const cJSON *view)
         (void)printf("  from plan %s\n", json_text(view, "parentPlanId", ""));
     }
     print_about(get(view, "about"));
-    tree_print(cli, view);
-    print_path(view);
+    if (rows > 0) {
+        tree_print_in(cli, view, columns, rows - ROWS_BESIDE);
+    } else {
+        tree_print(cli, view);
+        print_path(view);
+    }
     print_spent(view);
     print_phases(view);
     print_hints(view);
@@ -201,7 +217,8 @@ static void print_plan(struct cli *cli, const cJSON *view)
     }
 }
 
-static enum cli_exit show_plan(struct cli *cli, const char *id)
+/* *ret_over: the plan has ended. */
+static enum cli_exit show_id(struct cli *cli, const char *id, int columns, int rows, bool *ret_over)
 {
     cJSON *view = NULL;
     enum cli_exit code = cli_plan_view(cli, id, &view);
@@ -209,88 +226,134 @@ static enum cli_exit show_plan(struct cli *cli, const char *id)
     if (code == CLI_OK && cli->json) {
         cli_print_json(view);
     } else if (code == CLI_OK) {
-        print_plan(cli, view);
+        print_plan(cli, view, columns, rows);
     }
+    *ret_over = get(view, "completedAt") != NULL;
     cJSON_Delete(view);
     return code;
 }
 
+static enum cli_exit show_plan(struct cli *cli, const char *id)
+{
+    bool over;
+
+    return show_id(cli, id, 0, 0, &over);
+}
+
+static enum cli_exit watch_plan(struct cli *cli, int columns, int rows, bool *ret_over)
+{
+    return show_id(cli, cli->argv[0], columns, rows, ret_over);
+}
+
 enum cli_exit verb_status(struct cli *cli)
 {
-    const char *limit = cli_value(cli, "limit");
-    cJSON *fields;
-    cJSON *answer = NULL;
-    const cJSON *p;
-    uint64_t n = 20;
-    enum cli_exit code;
+    static const char *const filters[] = {"status", "agent", "session", "limit"};
+    const bool watch = cli_flag(cli, "watch");
 
-    if (cli->argc == 1) {
-        return show_plan(cli, cli->argv[0]);
+    for (size_t i = 0; cli->argc > 0 && i < sizeof filters / sizeof filters[0]; i++) {
+        if (cli_value(cli, filters[i]) != NULL) {
+            cli_error("status: --%s is for the list of plans, not for one", filters[i]);
+            return CLI_USAGE;
+        }
     }
-    if (limit != NULL && !cli_number(limit, "--limit", &n)) {
+    if (watch && cli->argc > 1) {
+        cli_error("status: --watch is for one plan, or for the list");
         return CLI_USAGE;
     }
-    fields = cJSON_CreateObject();
-    (void)cJSON_AddNumberToObject(fields, "limit", (double)(n > 100 ? 100 : n));
-    cli_add_value(cli, "status", fields, "status");
-    cli_add_value(cli, "session", fields, "sessionId");
-    code = cli_call(cli, "plan.list", fields, &answer);
-    if (code == CLI_OK && cli->json) {
-        cli_print_json(cJSON_GetObjectItemCaseSensitive(answer, "plans"));
+    if (watch) {
+        return cli_watch(cli, cli->argc == 1 ? watch_plan : cli_show_plans);
+    }
+    return cli->argc > 0 ? cli_each(cli, show_plan) : cli_list_plans(cli);
+}
+
+/* Of a plan or of a step; CLI_TIMEOUT when it has not ended. */
+static enum cli_exit exit_of_result(const char *status, const char *outcome)
+{
+    static const char *const ended[] = {"completed", "failed", "cancelled", "waiting",
+                                        "quarantined"};
+
+    for (size_t i = 0; i < sizeof ended / sizeof ended[0]; i++) {
+        if (strcmp(status, ended[i]) == 0) {
+            return cli_exit_of_plan(status, outcome);
+        }
+    }
+    return strcmp(status, "skipped") == 0 ? CLI_OK : CLI_TIMEOUT;
+}
+
+/* step NULL = the plan's result. */
+static enum cli_exit show_result(struct cli *cli, const char *plan, const char *step)
+{
+    const char *artifact = cli_value(cli, "artifact");
+    cJSON *answer = NULL;
+    enum cli_exit code;
+
+    if (step != NULL) {
+        cJSON *fields = cli_fields("planId", plan);
+        (void)cJSON_AddStringToObject(fields, "stepId", step);
+        code = cli_call(cli, "plan.result", fields, &answer);
+    } else {
+        code = cli_plan_result(cli, plan, &answer);
+    }
+    if (code == CLI_OK && artifact != NULL) {
+        code = cli_print_artifact(cli, answer, artifact);
+        cJSON_Delete(answer);
+        return code;
+    }
+    if (code == CLI_OK && step != NULL) {
+        follow_print_step(cli, answer, step);
+    } else if (code == CLI_OK && cli->json) {
+        cli_print_json(answer);
     } else if (code == CLI_OK) {
-        cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "plans"))
-        {
-            const char *status = json_text(p, "status", "");
-            (void)printf("%s %s  %-10s %s  %.60s\n", cli_mark(status), json_text(p, "planId", ""),
-                         status, json_text(p, "createdAt", ""), json_text(p, "query", ""));
+        cli_print_lines(json_text(answer, "aggregatedResult", ""));
+        cli_print_artifacts(answer);
+    }
+    if (code == CLI_OK) {
+        code = exit_of_result(json_text(answer, "status", ""),
+                              step == NULL ? json_text(answer, "outcome", "") : "");
+    }
+    if (answer != NULL && step == NULL) {
+        cli_report_not_whole(answer);
+    }
+    if (code == CLI_PARTIAL) {
+        code = cli_report_partial(cli, code, plan);
+    } else if (code != CLI_OK && answer != NULL && step == NULL) {
+        const char *why = json_text(answer, "failureReason",
+                                    code == CLI_TIMEOUT ? "the plan has not ended yet"
+                                                        : json_text(answer, "status", ""));
+        cli_error("%s", why);
+        if (code == CLI_FAILED) {
+            follow_print_failures(cli, plan, why);
         }
     }
     cJSON_Delete(answer);
     return code;
 }
 
-static enum cli_exit exit_of_result(const char *status)
+/* PLAN_ID or PLAN_ID/STEP_ID; one of several has its name above it. */
+static enum cli_exit show_named_result(struct cli *cli, const char *name)
 {
-    return strcmp(status, "completed") == 0 || strcmp(status, "skipped") == 0    ? CLI_OK
-           : strcmp(status, "failed") == 0 || strcmp(status, "quarantined") == 0 ? CLI_FAILED
-           : strcmp(status, "cancelled") == 0                                    ? CLI_CANCELLED
-           : strcmp(status, "waiting") == 0                                      ? CLI_NEEDS_HUMAN
-                                                                                 : CLI_TIMEOUT;
+    char plan[CLI_ID_MAX];
+    const char *slash = strchr(name, '/');
+
+    if (cli->argc > 1 && !cli->json) {
+        (void)printf("==> %s <==\n", name);
+    }
+    (void)snprintf(plan, sizeof plan, "%.*s",
+                   slash != NULL ? (int)(slash - name) : (int)sizeof plan, name);
+    return show_result(cli, plan, slash != NULL ? slash + 1 : NULL);
 }
 
 enum cli_exit verb_result(struct cli *cli)
 {
-    cJSON *fields = cli_fields("planId", cli->argv[0]);
-    cJSON *answer = NULL;
-    enum cli_exit code;
-
-    if (cli->argc == 2) {
-        (void)cJSON_AddStringToObject(fields, "stepId", cli->argv[1]);
+    if (cli->argc == 2 && !cli_names_plan(cli->argv[1])) {
+        return show_result(cli, cli->argv[0], cli->argv[1]);
     }
-    code = cli_call(cli, "plan.result", fields, &answer);
-    if (code == CLI_OK && cli->argc == 2) {
-        follow_print_step(cli, answer, cli->argv[1]);
-    } else if (code == CLI_OK && cli->json) {
-        cli_print_json(answer);
-    } else if (code == CLI_OK) {
-        cli_print_safe(json_text(answer, "aggregatedResult", ""));
-        (void)fputc('\n', stdout);
-    }
-    if (code == CLI_OK) {
-        code = exit_of_result(json_text(answer, "status", ""));
-    }
-    if (code != CLI_OK && answer != NULL && cli->argc == 1) {
-        cli_error("%s", json_text(answer, "failureReason",
-                                  code == CLI_TIMEOUT ? "the plan has not ended yet"
-                                                      : json_text(answer, "status", "")));
-    }
-    cJSON_Delete(answer);
-    return code;
+    return cli_each(cli, show_named_result);
 }
 
-enum cli_exit verb_cancel(struct cli *cli)
+static enum cli_exit cancel(struct cli *cli, const char *id)
 {
-    cJSON *fields = cli_fields("planId", cli->argv[0]);
+    cJSON *fields = cli_fields("planId", id);
     cJSON *answer = NULL;
     enum cli_exit code;
 
@@ -303,4 +366,9 @@ enum cli_exit verb_cancel(struct cli *cli)
     }
     cJSON_Delete(answer);
     return code;
+}
+
+enum cli_exit verb_cancel(struct cli *cli)
+{
+    return cli_each(cli, cancel);
 }

@@ -6,11 +6,13 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/wire/doc.h"
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/verbs/document.h"
 
 static const char *const on_invalid[] = {"fail", "synthesize", "interrupt", NULL};
 
@@ -73,6 +75,7 @@ static bool add_policy(const struct cli *cli, cJSON *policy)
 static bool read_policy(const struct cli *cli, char **ret)
 {
     const char *given = cli_value(cli, "policy");
+    struct bt_error err;
     cJSON *policy;
     bool ok;
 
@@ -88,7 +91,13 @@ static bool read_policy(const struct cli *cli, char **ret)
         return false;
     }
     ok = add_policy(cli, policy);
-    *ret = ok ? cJSON_PrintUnformatted(policy) : NULL;
+    if (ok) {
+        *ret = cjson_print(policy, false, &err);
+        ok = *ret != NULL;
+        if (!ok) {
+            cli_error("--policy: %s", err.msg);
+        }
+    }
     cJSON_Delete(policy);
     return ok;
 }
@@ -110,15 +119,29 @@ static char *read_constraints(const struct cli *cli)
     return text;
 }
 
-void cli_print_routes(const cJSON *routes)
+void cli_drop_own_remarks(cJSON *problems)
 {
+    cJSON *next;
+
+    for (cJSON *p = problems != NULL ? problems->child : NULL; p != NULL; p = next) {
+        next = p->next;
+        if (strcmp(json_text(p, "category", ""), "style") == 0 &&
+            strcmp(json_text(p, "field", ""), "task") == 0) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(problems, p));
+        }
+    }
+}
+
+void cli_print_routes(const struct cli *cli, const cJSON *routes)
+{
+    const bool scores = cli_flag(cli, "verbose");
     const cJSON *r;
 
     cJSON_ArrayForEach(r, routes)
     {
-        cli_note("  %s → %s%s%s: %s\n", json_text(r, "stepId", ""), json_text(r, "agentId", ""),
+        cli_note("  %s → %s%s%s%s%s\n", json_text(r, "stepId", ""), json_text(r, "agentId", ""),
                  json_text(r, "skill", NULL) != NULL ? "." : "", json_text(r, "skill", ""),
-                 json_text(r, "why", ""));
+                 scores ? ": " : "", scores ? json_text(r, "why", "") : "");
     }
 }
 
@@ -128,17 +151,14 @@ static void print_warnings(const cJSON *answer)
 
     cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
     {
-        const char *step = json_text(p, "stepId", "");
-        const char *field = json_text(p, "field", "");
-        cli_note("  warning: %s%s%s%s%s\n", step, step[0] != 0 ? ": " : "", field,
-                 field[0] != 0 ? ": " : "", json_text(p, "message", ""));
+        cli_print_problem(p, "warning");
     }
 }
 
 /* Lists all agents that the plan needs, when one is missing. */
 static void print_needed_agents(const char *plan_json)
 {
-    cJSON *plan = cJSON_Parse(plan_json);
+    cJSON *plan = json_tree(plan_json);
     cJSON *agents = recipe_agents(plan);
     char *names = recipe_agents_text(agents);
 
@@ -156,6 +176,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     struct bt_submit s = {.goal = what->goal,
                           .plan_json = what->plan,
                           .dry_run = what->dry,
+                          .lenient = cli_flag(cli, "lenient"),
                           .session_id = cli_value(cli, "session"),
                           .planner = cli_value(cli, "planner"),
                           .client_key = cli_value(cli, "key")};
@@ -181,10 +202,16 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
             cli_note_if_no_agents(cli->client);
         }
     } else if (code == CLI_OK) {
-        cJSON *answer = cJSON_Parse(json);
+        cJSON *answer = json_tree(json);
         if (!what->quiet) {
-            (void)fprintf(stderr, "plan %s\n", ret_plan_id);
-            cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+            (void)fprintf(stderr, "plan %s%s\n", ret_plan_id,
+                          cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "continued"))
+                              ? " goes on: it is open in the session"
+                              : "");
+            cli_print_routes(cli, cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+        }
+        if (what->goal != NULL) {
+            cli_drop_own_remarks(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
         }
         print_warnings(answer); /* warnings are printed even when quiet */
         if (what->ret_issues != NULL) {
@@ -254,7 +281,7 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSO
     if (code != CLI_OK) {
         return code;
     }
-    code = cli_exit_of_plan(json_text(view, "status", ""));
+    code = cli_exit_of_plan(json_text(view, "status", ""), json_text(view, "outcome", ""));
     document = cJSON_DetachItemFromObjectCaseSensitive(view, "document");
     cli_make_submittable(document);
     valid = code == CLI_OK && document != NULL;
@@ -262,10 +289,8 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSO
         print_shape(view, document, issues, valid);
         document = NULL;
     } else if (valid) {
-        char *text = cJSON_Print(document);
         print_step_agents(view);
-        (void)puts(text != NULL ? text : "");
-        cJSON_free(text);
+        code = cli_print_document(cli, document);
     }
     if (code == CLI_OK && !valid) {
         cli_error("plan %s has no document", plan_id);

@@ -29,6 +29,8 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
 enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const struct cJSON *issues);
 /* Removes dryRun and planner from a document of the daemon, so that it can be submitted. */
 void cli_make_submittable(struct cJSON *document);
-/* Prints "  a → calc.add: why" for each route, on stderr. */
-void cli_print_routes(const struct cJSON *routes);
+/* Prints "  a → calc.add" for each route, on stderr; with --verbose the scores too. */
+void cli_print_routes(const struct cli *cli, const struct cJSON *routes);
+/* Removes the remarks about the style of tasks: the planner wrote them, not the user. */
+void cli_drop_own_remarks(struct cJSON *problems);
 #endif

@@ -1,4 +1,4 @@
-/* top: shows agents, queues and plans every second: a screen on a terminal, tables elsewhere. */
+/* top: shows agents, queues and plans: a screen on a terminal, every second; elsewhere a table. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,17 +13,19 @@
 #include "protocol/base/clock.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
-#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/common/output.h"
 #include "supervisor/cli/verbs/verbs.h"
-#include "supervisor/cli/view/table.h"
+#include "supervisor/cli/view/load.h"
+#include "supervisor/cli/view/screen.h"
 
 enum {
     INTERVAL_MS = 1000,
+    SLICE_MS = 100, /* a signal between two looks at its flag waits so long */
     ASK_MS = 3000,
     GONE_MS = 15000, /* as in `run`: after so long a silent daemon counts as gone */
-    PLANS_MAX = 50,
-    FRAME_BYTES_MAX = 4 << 20
+    PLANS_MAX = 50
 };
 
 struct top {
@@ -32,14 +34,24 @@ struct top {
     struct termios before; /* of the terminal */
     msec last_answer;
     cJSON *frame; /* {stats, plans} of the last answer */
+    struct load *load;
 };
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, resized, suspended;
 
 static void on_signal(int signal_number)
 {
     (void)signal_number;
     stop = 1;
+}
+
+static void on_change(int signal_number)
+{
+    if (signal_number == SIGTSTP) {
+        suspended = 1;
+    } else {
+        resized = 1;
+    }
 }
 
 static const cJSON *get(const cJSON *object, const char *name)
@@ -51,9 +63,12 @@ static enum bt_code ask(struct cli *cli, const char *type, const char *fields, c
                         struct bt_error *err)
 {
     char *json = NULL;
-    enum bt_code code = bt_client_call(cli->client, type, fields, &json, err);
+    enum bt_code code;
 
-    *ret = code == BT_OK ? cJSON_Parse(json) : NULL;
+    cli_limit_call(cli);
+    code = bt_client_call(cli->client, type, fields, &json, err);
+
+    *ret = code == BT_OK ? json_tree(json) : NULL;
     bt_free(json);
     if (!cli->json) {
         cli_scrub_tree(*ret);
@@ -103,113 +118,14 @@ static enum bt_code fetch(struct top *t, struct bt_error *err)
     (void)cJSON_AddItemToObject(t->frame, "stats", stats);
     (void)cJSON_AddItemToObject(t->frame, "plans", plans);
     t->last_answer = clock_mono_ms();
+    load_take(t->load, stats, (double)t->last_answer);
     return BT_OK;
-}
-
-static void put_head(const cJSON *s, struct buf *out)
-{
-    double most = json_number(s, "inFlightMax");
-    char limit[32] = "";
-
-    if (most > 0) {
-        (void)snprintf(limit, sizeof limit, " of %.0f", most);
-    }
-    buf_printf(out,
-               "plans %.0f open, %.0f waiting, %.0f done   steps %.0f%s in flight, %.0f queued   "
-               "reviews %.0f\n",
-               json_number(s, "plansOpen"), json_number(s, "plansWaiting"),
-               json_number(s, "plansDone"), json_number(s, "inFlight"), limit,
-               json_number(s, "queued"), json_number(s, "reviewsOpen"));
-    buf_printf(out,
-               "dispatched %.0f, retried %.0f, fallbacks %.0f, replans %.0f   refused %.0f   "
-               "memory %.1f MiB\n\n",
-               json_number(s, "stepsDispatched"), json_number(s, "stepsRetried"),
-               json_number(s, "fallbacks"), json_number(s, "replans"),
-               json_number(s, "refusedBusy"), json_number(s, "rssBytes") / (1 << 20));
-}
-
-static void put_agents(const cJSON *agents, int width, int rows, struct buf *out)
-{
-    static const char *const heads[] = {"agent",    "state",   "breaker", ">instances",
-                                        ">busy",    ">queued", ">steps",  ">errors",
-                                        ">average", ">max",    ">tokens", NULL};
-    struct table *t = table_new(heads);
-    const cJSON *a;
-
-    cJSON_ArrayForEach(a, agents)
-    {
-        char average[24];
-        char max[24];
-        cli_format_ms(json_number(a, "averageMs"), average, sizeof average);
-        cli_format_ms(json_number(a, "maxMs"), max, sizeof max);
-        table_cell(t, "%s", json_text(a, "agentId", ""));
-        table_cell(t, "%s %s", cli_mark(json_text(a, "state", "")), json_text(a, "state", ""));
-        table_cell(t, "%s", json_text(a, "breaker", ""));
-        table_cell(t, "%.0f", json_number(a, "instances"));
-        table_cell(t, "%.0f/%.0f", json_number(a, "inFlight"), json_number(a, "capacity"));
-        table_cell(t, "%.0f", json_number(a, "queued"));
-        table_cell(t, "%.0f", json_number(a, "steps"));
-        table_cell(t, "%.0f", json_number(a, "errors"));
-        table_cell(t, "%s", average);
-        table_cell(t, "%s", max);
-        table_cell(t, "%.0f", json_number(a, "tokens"));
-    }
-    table_write(t, width, rows, out);
-    table_free(t);
-}
-
-static void put_plans(const cJSON *plans, int width, int rows, struct buf *out)
-{
-    static const char *const heads[] = {"plan",  "status",   "phase", "paused",
-                                        ">done", "position", "goal",  NULL};
-    struct table *t = table_new(heads);
-    const cJSON *p;
-
-    cJSON_ArrayForEach(p, plans)
-    {
-        const cJSON *counts = get(p, "counts");
-        const cJSON *paused = cJSON_GetArrayItem(get(p, "paused"), 0);
-        const char *phase = json_text(p, "phase", "");
-        table_cell(t, "%s", json_text(p, "planId", ""));
-        table_cell(t, "%s %s", cli_mark(json_text(p, "status", "")), json_text(p, "status", ""));
-        table_cell(t, "%s", strcmp(phase, "execution") == 0 ? "" : phase);
-        table_cell(t, "%s", cJSON_IsString(paused) ? paused->valuestring : "");
-        table_cell(t, "%.0f/%.0f", json_number(counts, "completed"), json_number(counts, "total"));
-        table_cell(t, "%s", json_text(p, "position", ""));
-        table_cell(t, "%.80s", json_text(p, "query", ""));
-    }
-    table_write(t, width, rows, out);
-    table_free(t);
-}
-
-static int lines_of(struct buf *out)
-{
-    int n = 0;
-
-    for (const char *p = buf_cstr(out); *p != 0; p++) {
-        n += *p == '\n';
-    }
-    return n;
-}
-
-/* Appends the frame for people; width and height 0 = no terminal, no limits. */
-static void put_frame(const struct top *t, int width, int height, struct buf *out)
-{
-    const cJSON *stats = get(t->frame, "stats");
-    int left;
-
-    put_head(stats, out);
-    put_agents(get(stats, "agents"), width, height > 8 ? height / 2 : 0, out);
-    left = height == 0 ? 0 : height - lines_of(out) - 3;
-    if (cJSON_GetArraySize(get(t->frame, "plans")) > 0 && (height == 0 || left > 0)) {
-        buf_add_byte(out, '\n');
-        put_plans(get(t->frame, "plans"), width, left, out);
-    }
 }
 
 /* Each line wipes the rest of the old one, so nothing flickers. */
 static void draw(const struct top *t, const char *trouble)
 {
+    struct look look = screen_look(t->cli);
     struct winsize size = {0};
     struct buf out;
     int line = 0;
@@ -218,8 +134,10 @@ static void draw(const struct top *t, const char *trouble)
         size =
             (struct winsize){.ws_row = 24, .ws_col = 80}; /* the terminal does not know its size */
     }
-    buf_init(&out, FRAME_BYTES_MAX);
-    put_frame(t, size.ws_col, size.ws_row, &out);
+    look.width = size.ws_col;
+    buf_init(&out, SCREEN_BYTES_MAX);
+    load_frame(t->load, get(t->frame, "stats"), get(t->frame, "plans"), &look, size.ws_row - 1,
+               &out);
     (void)fputs("\033[H", stdout);
     for (const char *p = buf_cstr(&out); *p != 0 && line < size.ws_row - 1; line++) {
         size_t n = strcspn(p, "\n");
@@ -239,8 +157,9 @@ static void show(const struct top *t, const char *trouble)
     } else if (trouble == NULL && t->cli->json) {
         cli_print_json(t->frame);
     } else if (trouble == NULL) {
-        buf_init(&out, FRAME_BYTES_MAX);
-        put_frame(t, 0, 0, &out);
+        const struct look look = {.width = 0};
+        buf_init(&out, SCREEN_BYTES_MAX);
+        load_frame(t->load, get(t->frame, "stats"), get(t->frame, "plans"), &look, 0, &out);
         (void)printf("%s%s", buf_cstr(&out), cli_flag(t->cli, "once") ? "" : "\n");
         buf_done(&out);
     }
@@ -273,8 +192,24 @@ static void leave_screen(struct top *t)
     }
 }
 
-/* Waits for the next frame; false after `q` or a signal. */
-static bool wait_for_next(const struct top *t, uint32_t interval_ms)
+/* The terminal is as it was until the process continues. */
+static void suspend(struct top *t)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+
+    suspended = 0;
+    leave_screen(t);
+    (void)sigaction(SIGTSTP, &action, NULL);
+    (void)raise(SIGTSTP); /* returns when the process continues */
+    action.sa_handler = on_change;
+    (void)sigaction(SIGTSTP, &action, NULL);
+    enter_screen(t);
+    resized = 1; /* all is drawn again */
+}
+
+/* Waits for the next frame; draws the same one again when the terminal has another size. False
+ * after `q` or a signal. */
+static bool wait_for_next(struct top *t, uint32_t interval_ms, const char *trouble)
 {
     struct pollfd keys = {.fd = t->screen ? STDIN_FILENO : -1, .events = POLLIN};
     msec until = clock_mono_ms() + interval_ms;
@@ -282,9 +217,17 @@ static bool wait_for_next(const struct top *t, uint32_t interval_ms)
 
     while (stop == 0 && now < until) {
         char key = 0;
-        if (poll(&keys, 1, (int)(until - now)) > 0 &&
+        if (poll(&keys, 1, until - now < SLICE_MS ? (int)(until - now) : SLICE_MS) > 0 &&
             (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q' || key == 4)) {
             return false;
+        }
+        if (suspended != 0) {
+            suspend(t);
+        }
+        if (resized != 0) {
+            resized = 0;
+            show(t, trouble);
+            (void)fflush(stdout);
         }
         now = clock_mono_ms();
     }
@@ -293,6 +236,9 @@ static bool wait_for_next(const struct top *t, uint32_t interval_ms)
 
 static enum cli_exit run(struct top *t, uint32_t interval_ms)
 {
+    const bool once =
+        cli_flag(t->cli, "once") || (!t->screen && cli_value(t->cli, "interval") == NULL);
+    const char *trouble;
     struct bt_error err;
 
     do {
@@ -303,17 +249,22 @@ static enum cli_exit run(struct top *t, uint32_t interval_ms)
             t->screen = false;
             return cli_fail(&err);
         }
-        show(t, code == BT_OK ? NULL : err.msg);
-        if (fflush(stdout) != 0 || cli_flag(t->cli, "once")) {
-            return CLI_OK; /* or the reader has closed the pipe */
+        trouble = code == BT_OK ? NULL : err.msg;
+        show(t, trouble);
+        if (!output_flush() || once) {
+            return CLI_OK; /* main prints why */
         }
-    } while (wait_for_next(t, interval_ms));
+        if (deadline_is_over()) {
+            return CLI_TIMEOUT;
+        }
+    } while (wait_for_next(t, deadline_left(interval_ms), trouble));
     return stop != 0 ? CLI_INTERRUPTED : CLI_OK;
 }
 
 enum cli_exit verb_top(struct cli *cli)
 {
     struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction change = {.sa_handler = on_change};
     const char *interval = cli_value(cli, "interval");
     struct top t = {.cli = cli};
     uint32_t interval_ms = INTERVAL_MS;
@@ -326,15 +277,25 @@ enum cli_exit verb_top(struct cli *cli)
     if (code != CLI_OK) {
         return code;
     }
-    bt_client_timeout(cli->client, ASK_MS);
+    cli->call_ms = ASK_MS;
+    t.load = load_new();
+    if (t.load == NULL) {
+        cli_error("out of memory");
+        return CLI_INTERNAL;
+    }
     if (!cli_flag(cli, "once")) {
         (void)sigaction(SIGINT, &action, NULL);
         (void)sigaction(SIGTERM, &action, NULL);
         (void)sigaction(SIGHUP, &action, NULL);
     }
     enter_screen(&t);
+    if (t.screen) {
+        (void)sigaction(SIGWINCH, &change, NULL);
+        (void)sigaction(SIGTSTP, &change, NULL);
+    }
     code = run(&t, interval_ms);
     leave_screen(&t);
     cJSON_Delete(t.frame);
+    load_free(t.load);
     return code;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,10 +19,14 @@
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/reload.h"
 #include "supervisor/cli/verbs/verbs.h"
+#include "supervisor/cli/view/last_lines.h"
 
 enum { UP_TIMEOUT_MS = 20000, DOWN_TIMEOUT_MS = 15000, POLL_MS = 50, ARGS_MAX = 16 };
+enum { SAID_MAX = 50, LINE_BYTES = 2048, ENDING_MS = 3000 };
 enum { LINES_MAX = 1024 * 1024 };
 
 /* batond is in the same folder. */
@@ -80,25 +85,50 @@ static void become_daemon(const char *program, char **args, const char *log, int
     _exit(127);
 }
 
-static void print_tail(const char *log)
-{
-    FILE *f = fopen(log, "re");
-    char lines[5][512] = {{0}};
-    int n = 0;
+/* The log of the daemon, and its length before this daemon wrote to it. */
+struct log {
+    char path[4200];
+    long from;
+};
 
-    while (f != NULL && fgets(lines[n % 5], sizeof lines[0], f) != NULL) {
-        n++;
+static void find_log(const char *state, struct log *ret)
+{
+    struct stat st;
+
+    (void)snprintf(ret->path, sizeof ret->path, "%s/batond.log", state);
+    ret->from = stat(ret->path, &st) == 0 ? (long)st.st_size : 0;
+}
+
+/* Prints what this daemon wrote; what it wrote more than SAID_MAX lines ago is only counted. */
+static void print_said(const struct log *log)
+{
+    FILE *f = fopen(log->path, "re");
+    char line[LINE_BYTES];
+    struct last_lines last;
+    size_t n = 0;
+
+    if (f == NULL || fseek(f, log->from, SEEK_SET) != 0 || !last_lines_init(&last, SAID_MAX)) {
+        cli_error("%s cannot be read: %s", log->path, strerror(errno));
+        if (f != NULL) {
+            (void)fclose(f);
+        }
+        return;
     }
-    for (int i = n < 5 ? 0 : n - 5; i < n; i++) {
-        (void)fprintf(stderr, "  %s", lines[i % 5]);
+    for (; fgets(line, sizeof line, f) != NULL; n++) {
+        last_lines_add(&last, line);
     }
-    if (f != NULL) {
-        (void)fclose(f);
+    (void)fclose(f);
+    if (n > SAID_MAX) {
+        cli_note("  (%zu lines before these)\n", n - SAID_MAX);
     }
+    for (size_t i = 0; i < last.n; i++) {
+        cli_note("  %s", last.at[(last.first + i) % last.cap]);
+    }
+    last_lines_done(&last);
 }
 
 /* CLI_OK when the daemon is ready. */
-static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadline)
+static enum cli_exit await_ready(pid_t pid, int fd, const struct log *log, msec deadline)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     char text[8] = {0};
@@ -111,20 +141,22 @@ static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadli
     }
     if (waitpid(pid, &status, WNOHANG) == pid || clock_mono_ms() < deadline) {
         (void)waitpid(pid, &status, 0);
-        cli_error("the daemon ended before it was ready; the end of %s:", log);
-        print_tail(log);
+        cli_error("the daemon ended before it was ready; it wrote to %s:", log->path);
+        print_said(log);
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? CLI_USAGE : CLI_INTERNAL;
     }
-    cli_error("the daemon was not ready in time; see %s", log);
+    cli_error("the daemon was not ready in time; it wrote to %s:", log->path);
+    print_said(log);
     return CLI_TIMEOUT;
 }
 
 struct missing {
     int n, gave_up; /* gave_up: those of them that the daemon does not start any more */
+    int ready;
     struct buf lines;
 };
 
-/* The configured agents that are not up, one line each. */
+/* The configured agents that are not up, one line each. The others come and go as they like. */
 static void agents_missing(const cJSON *list, struct missing *ret)
 {
     const cJSON *a;
@@ -132,10 +164,13 @@ static void agents_missing(const cJSON *list, struct missing *ret)
 
     ret->n = 0;
     ret->gave_up = 0;
+    ret->ready = 0;
     buf_clear(&ret->lines);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
-        if (strcmp(json_text(a, "state", ""), "down") == 0) {
+        const bool down = strcmp(json_text(a, "state", ""), "down") == 0;
+        ret->ready += down ? 0 : 1;
+        if (down && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "external"))) {
             const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
             agent_down_reason(a, why, sizeof why);
             buf_printf(&ret->lines, "  %s%s\n", json_text(card, "agentId", "?"), why);
@@ -163,26 +198,25 @@ static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct m
     for (;;) {
         cJSON *list = NULL;
         enum cli_exit code = cli_call(cli, "agents.list", NULL, &list);
-        int all = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(list, "agents"));
         agents_missing(list, missing);
         cJSON_Delete(list);
         if (code != CLI_OK) {
             return code;
         }
         if (missing->n == 0) {
-            (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", all,
+            (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", missing->ready,
                           cli_state_dir(cli));
-            if (all == 0) {
+            if (missing->ready == 0) {
                 cli_note_no_agents();
             }
             print_state_json(cli, "ready", true);
             return CLI_OK;
         }
-        if (missing->gave_up == missing->n || clock_mono_ms() >= deadline) {
+        if (missing->gave_up == missing->n || clock_mono_ms() + POLL_MS >= deadline) {
             cli_error("up, but these agents are not ready (see also: baton doctor):");
             (void)fputs(buf_cstr(&missing->lines), stderr);
             print_state_json(cli, "ready", false);
-            return CLI_INTERNAL;
+            return missing->gave_up == missing->n ? CLI_INTERNAL : CLI_TIMEOUT;
         }
         (void)poll(NULL, 0, POLL_MS);
     }
@@ -215,28 +249,44 @@ static bool lock_is_held(const char *state)
     return held;
 }
 
+/* Whether a daemon runs. One that is ending keeps the lock for a moment after its process is gone:
+ * it is waited for. */
+static bool daemon_runs(const char *state)
+{
+    const msec until = clock_mono_ms() + ENDING_MS;
+    struct state_endpoints at;
+
+    while (lock_is_held(state)) {
+        const bool ended = state_endpoints_read(state, &at, NULL) == BT_OK && at.pid != 0 &&
+                           kill((pid_t)at.pid, 0) != 0 && errno == ESRCH;
+        if (!ended || clock_mono_ms() >= until) {
+            return true;
+        }
+        (void)poll(NULL, 0, POLL_MS);
+    }
+    return false;
+}
+
 enum cli_exit verb_up(struct cli *cli)
 {
     const char *state = cli_state_dir(cli);
-    const char *timeout = cli_value(cli, "timeout");
-    uint32_t timeout_ms = UP_TIMEOUT_MS;
+    const msec deadline = deadline_or(UP_TIMEOUT_MS);
     char program[4096];
-    char log[4200];
+    struct log log;
     char ready[16];
     char *args[ARGS_MAX];
     struct bt_error err;
     enum cli_exit code;
-    msec deadline;
     int fds[2];
     pid_t pid;
 
-    if (state == NULL || (timeout != NULL && !cli_duration(timeout, "--timeout", &timeout_ms))) {
+    if (state == NULL) {
         return CLI_USAGE;
     }
-    deadline = clock_mono_ms() + timeout_ms;
-    if (lock_is_held(state)) {
+    if (daemon_runs(state)) {
         (void)fprintf(stderr, "baton: a daemon runs already in %s\n", state);
-        return await_agents(cli, deadline);
+        code = cli_value(cli, "config") != NULL ? cli_compare_config(cli) : CLI_OK;
+        return code == CLI_OK ? await_agents(cli, deadline) : code;
     }
     if (!find_daemon(program, sizeof program)) {
         cli_error("batond was not found beside this program (%s)", program);
@@ -247,11 +297,12 @@ enum cli_exit verb_up(struct cli *cli)
     }
     if (cli_flag(cli, "foreground")) {
         (void)daemon_args(cli, state, NULL, args);
+        deadline_stop();
         (void)execv(program, args);
         cli_error("%s: %s", program, strerror(errno));
         return CLI_INTERNAL;
     }
-    (void)snprintf(log, sizeof log, "%s/batond.log", state);
+    find_log(state, &log);
     if (pipe2(fds, O_CLOEXEC) != 0) {
         cli_error("pipe: %s", strerror(errno));
         return CLI_INTERNAL;
@@ -260,10 +311,10 @@ enum cli_exit verb_up(struct cli *cli)
     (void)daemon_args(cli, state, ready, args);
     pid = fork();
     if (pid == 0) {
-        become_daemon(program, args, log, fds[1]);
+        become_daemon(program, args, log.path, fds[1]);
     }
     (void)close(fds[1]);
-    code = pid < 0 ? CLI_INTERNAL : await_ready(pid, fds[0], log, deadline);
+    code = pid < 0 ? CLI_INTERNAL : await_ready(pid, fds[0], &log, deadline);
     (void)close(fds[0]);
     return code == CLI_OK ? await_agents(cli, deadline) : code;
 }
@@ -271,13 +322,11 @@ enum cli_exit verb_up(struct cli *cli)
 enum cli_exit verb_down(struct cli *cli)
 {
     const char *state = cli_state_dir(cli);
-    const char *timeout = cli_value(cli, "timeout");
-    uint32_t timeout_ms = DOWN_TIMEOUT_MS;
+    const msec deadline = deadline_or(DOWN_TIMEOUT_MS);
     cJSON *answer = NULL;
     enum cli_exit code;
-    msec deadline;
 
-    if (state == NULL || (timeout != NULL && !cli_duration(timeout, "--timeout", &timeout_ms))) {
+    if (state == NULL) {
         return CLI_USAGE;
     }
     if (!lock_is_held(state)) {
@@ -290,7 +339,6 @@ enum cli_exit verb_down(struct cli *cli)
     if (code != CLI_OK) {
         return code;
     }
-    deadline = clock_mono_ms() + timeout_ms;
     while (lock_is_held(state)) {
         if (clock_mono_ms() >= deadline) {
             cli_error("the daemon is still draining; it will end by itself (log: %s/batond.log)",

@@ -1,17 +1,13 @@
-/* The verbs: the table, and the function of each row. */
+/* The function of each verb. Their table is in ../usage. */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
 
 #include "supervisor/cli/common/cli.h"
 
-/* Every verb, in the order of the help; ends with name NULL. */
-extern const struct cli_verb cli_verbs[];
-
 enum cli_exit verb_agents(struct cli *cli);
 enum cli_exit verb_approve(struct cli *cli);
 enum cli_exit verb_cancel(struct cli *cli);
 enum cli_exit verb_chat(struct cli *cli);
-enum cli_exit verb_completion(struct cli *cli);
 enum cli_exit verb_config(struct cli *cli);
 enum cli_exit verb_cost(struct cli *cli);
 enum cli_exit verb_decide(struct cli *cli);
@@ -19,9 +15,13 @@ enum cli_exit verb_doctor(struct cli *cli);
 enum cli_exit verb_down(struct cli *cli);
 enum cli_exit verb_events(struct cli *cli);
 enum cli_exit verb_fork(struct cli *cli);
+enum cli_exit verb_graph(struct cli *cli);
 enum cli_exit verb_history(struct cli *cli);
 enum cli_exit verb_info(struct cli *cli);
+enum cli_exit verb_init(struct cli *cli);
 enum cli_exit verb_lint(struct cli *cli);
+enum cli_exit verb_reload(struct cli *cli);
+enum cli_exit verb_logs(struct cli *cli);
 enum cli_exit verb_modify(struct cli *cli);
 enum cli_exit verb_pause(struct cli *cli);
 enum cli_exit verb_plan(struct cli *cli);
@@ -30,12 +30,14 @@ enum cli_exit verb_reject(struct cli *cli);
 enum cli_exit verb_result(struct cli *cli);
 enum cli_exit verb_resume(struct cli *cli);
 enum cli_exit verb_retry(struct cli *cli);
+enum cli_exit verb_review(struct cli *cli);
 enum cli_exit verb_reviews(struct cli *cli);
 enum cli_exit verb_run(struct cli *cli);
 enum cli_exit verb_sessions(struct cli *cli);
 enum cli_exit verb_skip(struct cli *cli);
 enum cli_exit verb_stats(struct cli *cli);
 enum cli_exit verb_status(struct cli *cli);
+enum cli_exit verb_timeline(struct cli *cli);
 enum cli_exit verb_top(struct cli *cli);
 enum cli_exit verb_up(struct cli *cli);
 #endif

@@ -49,7 +49,7 @@ void answer_whole(struct answer *a, const char *text)
         answer_break(a);
     }
     print(a, text);
-    if (a->open || shown == 0) {
+    if (a->open || (shown == 0 && text[0] == 0)) {
         (void)fputc('\n', stdout);
     }
     a->open = false;

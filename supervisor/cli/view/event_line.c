@@ -1,6 +1,7 @@
 #include "supervisor/cli/view/event_line.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
@@ -20,6 +21,15 @@ static const struct {
 #define EVENT_LINE(type, title, line) {type, title, line},
 #include "protocol/messages.def"
 };
+
+const char *const *event_types(void)
+{
+    static const char *const types[] = {
+#define EVENT_LINE(type, title, line) type,
+#include "protocol/messages.def"
+        NULL};
+    return types;
+}
 
 static const cJSON *member(const cJSON *event, const char *path)
 {
@@ -56,12 +66,23 @@ static void put_list(struct buf *out, const cJSON *list)
     }
 }
 
+/* As json_tree has it. */
+static bool is_number(const cJSON *v)
+{
+    return cJSON_IsNumber(v) || cJSON_IsRaw(v);
+}
+
+static double number_of(const cJSON *v)
+{
+    return cJSON_IsRaw(v) ? strtod(v->valuestring, NULL) : cJSON_IsNumber(v) ? v->valuedouble : 0;
+}
+
 static void put_value(struct buf *out, const cJSON *v, const char *form)
 {
     char ms[24];
 
     if (strcmp(form, "ms") == 0) {
-        cli_format_ms(cJSON_IsNumber(v) ? v->valuedouble : 0, ms, sizeof ms);
+        cli_format_ms(number_of(v), ms, sizeof ms);
         buf_add_cstr(out, ms);
     } else if (strcmp(form, "yes") == 0 || strcmp(form, "no") == 0) {
         return;
@@ -69,6 +90,8 @@ static void put_value(struct buf *out, const cJSON *v, const char *form)
         put_text(out, v->valuestring);
     } else if (cJSON_IsNumber(v)) {
         buf_printf(out, "%.0f", v->valuedouble);
+    } else if (cJSON_IsRaw(v)) { /* an integer over 2^53 */
+        buf_add_cstr(out, v->valuestring);
     } else {
         put_list(out, v);
     }
@@ -76,7 +99,7 @@ static void put_value(struct buf *out, const cJSON *v, const char *form)
 
 static bool has(const cJSON *v, const char *form)
 {
-    bool yes = cJSON_IsTrue(v) || (cJSON_IsNumber(v) && v->valuedouble != 0);
+    bool yes = cJSON_IsTrue(v) || number_of(v) != 0;
 
     if (strcmp(form, "yes") == 0 || strcmp(form, "no") == 0) {
         return yes == (form[0] == 'y');
@@ -85,9 +108,9 @@ static bool has(const cJSON *v, const char *form)
         return yes;
     }
     if (strcmp(form, "again") == 0) {
-        return cJSON_IsNumber(v) && v->valuedouble >= 2;
+        return number_of(v) >= 2;
     }
-    return (cJSON_IsString(v) && v->valuestring[0] != 0) || cJSON_IsNumber(v) ||
+    return (cJSON_IsString(v) && v->valuestring[0] != 0) || is_number(v) ||
            (cJSON_IsArray(v) && cJSON_GetArraySize(v) > 0);
 }
 
@@ -139,7 +162,7 @@ static void put_unknown(const cJSON *event, struct buf *out)
 
     cJSON_ArrayForEach(v, event)
     {
-        bool skip = !cJSON_IsString(v) && !cJSON_IsNumber(v);
+        bool skip = !cJSON_IsString(v) && !is_number(v);
         for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
             skip = skip || strcmp(v->string, common[i]) == 0;
         }

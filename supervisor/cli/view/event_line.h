@@ -13,6 +13,8 @@ struct cJSON;
  * event type is shown by its plain members.
  */
 void event_line(const struct cJSON *event, struct buf *out);
+/* The types of all events; ends with NULL. */
+const char *const *event_types(void);
 /* The name of the event in `run` ("replanning"); NULL for events that the tree of steps shows. */
 const char *event_title(const struct cJSON *event);
 #endif

@@ -7,6 +7,7 @@
 
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/picture/look.h"
 
 enum { COLUMNS_MAX = 16, CELL_MAX = 256, TABLE_BYTES_MAX = 64 << 20 };
 
@@ -19,17 +20,6 @@ struct table {
     size_t n, cap;
     bool failed;
 };
-
-/* The columns on a terminal, approximately: one per code point. */
-static int width_of(const char *text)
-{
-    int n = 0;
-
-    for (; *text != 0; text++) {
-        n += ((unsigned char)*text & 0xC0) != 0x80;
-    }
-    return n;
-}
 
 struct table *table_new(const char *const *heads)
 {
@@ -93,7 +83,7 @@ void table_cell(struct table *t, const char *fmt, ...)
         return;
     }
     column = (int)(t->n % (size_t)t->columns);
-    width = width_of(copy);
+    width = look_columns(copy);
     t->widths[column] = width > t->widths[column] ? width : t->widths[column];
     t->cells[t->n++] = copy;
 }
@@ -101,27 +91,23 @@ void table_cell(struct table *t, const char *fmt, ...)
 /* Pads to the column's width; the last column of a line is not padded. */
 static void put(struct buf *line, const char *text, int width, bool right, bool last)
 {
-    int pad = width - width_of(text);
+    int pad = width - look_columns(text);
 
     buf_printf(line, "%*s%s%*s", right && pad > 0 ? pad : 0, "", text,
                !right && !last && pad > 0 ? pad : 0, "");
 }
 
+/* A line that is wider than the terminal ends with a mark. */
 static void end_line(struct buf *line, int width, struct buf *out)
 {
-    const char *text = buf_cstr(line);
-    size_t len = 0;
-
-    for (int n = 0; text[len] != 0; len++) {
-        n += ((unsigned char)text[len] & 0xC0) != 0x80;
-        if (width > 0 && n > width) {
-            break;
-        }
+    while (line->len > 0 && line->at[line->len - 1] == ' ') {
+        buf_truncate(line, line->len - 1);
     }
-    while (len > 0 && text[len - 1] == ' ') {
-        len--;
+    if (width > 0) {
+        look_fit(buf_cstr(line), width, false, false, out);
+    } else {
+        buf_add_cstr(out, buf_cstr(line));
     }
-    buf_add(out, text, len);
     buf_add_byte(out, '\n');
     buf_clear(line);
 }
@@ -140,7 +126,7 @@ static void write_row(const struct table *t, long row, int width, struct buf *ou
     for (int i = 0; i <= last; i++) {
         const char *text =
             row < 0 ? t->heads[i] : t->cells[(size_t)row * (size_t)t->columns + (size_t)i];
-        int head = width_of(t->heads[i]);
+        int head = look_columns(t->heads[i]);
         if (t->widths[i] == 0) {
             continue;
         }

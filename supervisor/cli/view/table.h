@@ -20,8 +20,8 @@ void table_free(struct table *t);
 /* Adds the next cell; a row ends with the last column. NULL is allowed. */
 void table_cell(struct table *t, const char *fmt, ...) BT_PRINTF(2, 3);
 /*
- * Appends heads and rows. A line is cut to `width` characters (0 = not cut); at most `rows` rows (0
- * = all). When memory ran out, the last line says so.
+ * Appends heads and rows. A line is cut to `width` columns, with a mark (0 = not cut); at most
+ * `rows` rows (0 = all). When memory ran out, the last line says so.
  */
 void table_write(const struct table *t, int width, int rows, struct buf *out);
 /* Writes the table to stdout and frees it. */

@@ -202,6 +202,14 @@ uint32_t plan_agent_find(const struct plan *p, uint32_t agent)
     return UINT32_MAX;
 }
 
+bool plan_step_same_work(const struct plan_step *a, const struct plan_step *b)
+{
+    const struct str one = {(const char *)a->parameters.ptr, a->parameters.len};
+    const struct str other = {(const char *)b->parameters.ptr, b->parameters.len};
+    return (a->task.len > 0 || one.len > 0) && str_eq(a->agent_id, b->agent_id) &&
+           str_eq(a->skill, b->skill) && str_eq(a->task, b->task) && str_eq(one, other);
+}
+
 uint32_t plan_step_find(const struct plan *p, struct str step_id)
 {
     uint32_t found = UINT32_MAX;

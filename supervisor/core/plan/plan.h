@@ -12,8 +12,12 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
-/* Defaults for the bytes of injected results: of all results together, and of one. */
-enum { CONTEXT_BUDGET_BYTES = 32768, CONTEXT_RESULT_BYTES = 5000 };
+/* Defaults for the bytes of injected results: of all results together, and of one. Several long
+ * answers of models stay whole; all together are some 32,000 tokens. */
+enum { CONTEXT_BUDGET_BYTES = 131072, CONTEXT_RESULT_BYTES = 65536 };
+/* The default of max_pause_ms: five minutes outlast the windows of common rate limits (a minute).
+ */
+enum { PLAN_MAX_PAUSE_MS = 5 * 60 * 1000 };
 
 /* What happens when a step will get no further attempt (C11, M025). */
 enum on_failure {
@@ -53,7 +57,9 @@ struct step_policy {
     msec limit_ms; /* of the whole step from its first attempt, without time in review; 0 = none */
     msec approval_timeout_ms; /* after it the review is denied; 0 = no end */
     msec check_timeout_ms; /* of a gate or a verification by an agent, with the wait for its lane */
-    uint32_t no_retry;     /* bit per err_class: these are never retried */
+    uint32_t
+        retry_on; /* bit per err_class: retried whatever the class's default and the agent say */
+    uint32_t no_retry; /* bit per err_class: these are never retried */
     enum on_failure on_failure;
     enum on_failure on_verify; /* after a failed verification; RETRY = next attempt with the
                                   diagnosis, then on_failure */
@@ -163,6 +169,7 @@ struct plan {
     uint32_t search_agent;
     uint32_t max_fallbacks; /* per run (C17); 0 = off */
     uint32_t max_handoffs;  /* by agents, per step */
+    msec max_pause_ms;      /* the longest pause before an attempt that an agent may ask for */
     bool handback;
     bool signoff;                          /* a person must approve before it starts */
     msec signoff_timeout_ms;               /* after it the sign-off is denied; 0 = no end */
@@ -207,6 +214,9 @@ void plan_link(struct plan *p);
 bool plan_agents_collect(struct plan *p);
 /* The agent's place in plan.agents; UINT32_MAX when it was not granted. */
 uint32_t plan_agent_find(const struct plan *p, uint32_t agent);
+/* Whether both are the same work: agent, skill, task and parameters, byte for byte. Steps without
+ * task and parameters are not. */
+bool plan_step_same_work(const struct plan_step *a, const struct plan_step *b);
 /* The step with that id that is not superseded; UINT32_MAX when there is none. Linear: not for the
  * hot path. */
 uint32_t plan_step_find(const struct plan *p, struct str step_id);

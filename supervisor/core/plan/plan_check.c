@@ -53,9 +53,11 @@ static void check_id(struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];
     char number[2][21];
-    if (!card_id_ok(step->step_id)) {
-        CHECK_PUT(k, PROBLEM_INVALID_FIELD, s, "stepId", STR_LIT("step "),
-                  plan_check_number(number[0], s + 1u), STR_LIT(": \""), step->step_id,
+    if (step->step_id.len > LIMIT_ID_BYTES) {
+        CHECK_PUT(k, PROBLEM_LIMIT, s, "stepId", plan_check_number(number[0], step->step_id.len),
+                  STR_LIT(" bytes, at most 64"));
+    } else if (!card_id_ok(step->step_id)) {
+        CHECK_PUT(k, PROBLEM_INVALID_FIELD, s, "stepId", STR_LIT("\""), step->step_id,
                   STR_LIT("\" is no step id; it needs 1 to 64 of A-Z a-z 0-9 _ . -"));
     }
     uint32_t *place = id_place(k, step->step_id, step->superseded ? step->revision : 0);
@@ -81,6 +83,11 @@ static void check_ids(struct plan_checker *k)
 
 /* ---- dependencies ---- */
 
+/* "; did you mean "x"?" as three parts of a message; empty ones when there is no guess. */
+#define MEANT(near)                                                                                \
+    (near).len > 0 ? STR_LIT("; did you mean \"") : STR_LIT(""), (near),                           \
+        (near).len > 0 ? STR_LIT("\"?") : STR_LIT("")
+
 static void check_dep(struct plan_checker *k, uint32_t s, uint32_t e)
 {
     struct str name = k->in->dep_names[e];
@@ -93,8 +100,9 @@ static void check_dep(struct plan_checker *k, uint32_t s, uint32_t e)
     }
     k->in->ret_deps[e] = dep;
     if (dep == UINT32_MAX) {
+        const struct str near = plan_guess_step(k, s, name);
         CHECK_PUT(k, PROBLEM_MISSING_DEPENDENCY, s, "dependsOn", STR_LIT("depends on \""), name,
-                  STR_LIT("\", which is no step of this plan"));
+                  STR_LIT("\", which is no step of this plan"), MEANT(near));
     } else if (dep == s) {
         CHECK_PUT(k, PROBLEM_CYCLE_DETECTED, s, "dependsOn", STR_LIT("depends on itself: "), name,
                   STR_LIT(" -> "), name);
@@ -122,37 +130,80 @@ static void check_deps(struct plan_checker *k)
 
 /* ---- agents and skills ---- */
 
-enum { NAMES_SHOWN = 8, PARTS_MAX = 2 * NAMES_SHOWN + 8 };
+enum { NAMES_SHOWN = 8, PARTS_MAX = 2 * NAMES_SHOWN + 12 };
+
+/* Another agent that has the skill; empty when none has it. */
+static struct str agent_with(const struct registry *r, struct str skill)
+{
+    for (uint32_t a = registry_agent_expected(r, 0); a != REGISTRY_NONE;
+         a = registry_agent_expected(r, a + 1)) {
+        const struct agent_view agent = registry_agent_view(r, a);
+        if (agent.card != NULL && card_skill(agent.card, skill) != UINT32_MAX) {
+            return agent.id;
+        }
+    }
+    return STR_LIT("");
+}
+
+/* Appends "; did you mean "x"?"; nothing when there is no guess. */
+static uint32_t put_guess(struct str *parts, uint32_t n, struct str near)
+{
+    const struct str meant[] = {MEANT(near)};
+    for (uint32_t i = 0; near.len > 0 && i < 3; i++) {
+        parts[n++] = meant[i];
+    }
+    return n;
+}
 
 static void put_unknown_agent(struct plan_checker *k, uint32_t s)
 {
     const struct registry *r = k->in->registry;
     struct str parts[PARTS_MAX];
     uint32_t n = 0;
+    uint32_t named = 0;
+    const struct str near = plan_guess_agent(k, k->plan->steps[s].agent_id);
     parts[n++] = STR_LIT("Unknown agent: ");
     parts[n++] = k->plan->steps[s].agent_id;
-    parts[n++] = registry_agents(r) == 0 ? STR_LIT("; no agent is known") : STR_LIT("; known: ");
-    for (uint32_t a = 0; a < registry_agents(r) && a < NAMES_SHOWN; a++) {
-        if (a > 0) {
-            parts[n++] = STR_LIT(", ");
-        }
-        parts[n++] = registry_agent_view(r, a).id;
+    n = put_guess(parts, n, near);
+    for (uint32_t a = registry_agent_expected(r, 0); a != REGISTRY_NONE && named <= NAMES_SHOWN;
+         a = registry_agent_expected(r, a + 1)) {
+        parts[n++] = named > 0      ? STR_LIT(", ")
+                     : near.len > 0 ? STR_LIT(" known: ")
+                                    : STR_LIT("; known: ");
+        parts[n++] = named == NAMES_SHOWN ? STR_LIT("...") : registry_agent_view(r, a).id;
+        named++;
     }
-    if (registry_agents(r) > NAMES_SHOWN) {
-        parts[n++] = STR_LIT(", ...");
+    if (named == 0) {
+        parts[n++] = STR_LIT("; no agent is known");
     }
     problem_put(k->out, PROBLEM_MISSING_AGENT, false, &k->plan->steps[s], s, "agentId", parts, n);
 }
 
 static void put_missing_skill(struct plan_checker *k, uint32_t s, const struct msg_card *card)
 {
+    const struct str skill = k->plan->steps[s].skill;
+    const struct str other = agent_with(k->in->registry, skill);
+    bool guessed = false;
     struct str parts[PARTS_MAX];
     uint32_t n = 0;
     parts[n++] = STR_LIT("agent \"");
     parts[n++] = k->plan->steps[s].agent_id;
     parts[n++] = STR_LIT("\" has no skill \"");
-    parts[n++] = k->plan->steps[s].skill;
-    parts[n++] = card->skills_n == 0 ? STR_LIT("\"; it has none") : STR_LIT("\"; it has: ");
+    parts[n++] = skill;
+    parts[n++] = STR_LIT("\"");
+    if (other.len > 0) {
+        parts[n++] = STR_LIT("; agent \"");
+        parts[n++] = other;
+        parts[n++] = STR_LIT("\" has it");
+    } else {
+        const struct str near = plan_guess_skill(k, card, skill);
+        n = put_guess(parts, n, near);
+        guessed = near.len > 0;
+    }
+    parts[n] = card->skills_n == 0 ? STR_LIT("; it has none")
+               : guessed           ? STR_LIT(" it has: ")
+                                   : STR_LIT("; it has: ");
+    n++;
     for (uint32_t i = 0; i < card->skills_n && i < NAMES_SHOWN; i++) {
         if (i > 0) {
             parts[n++] = STR_LIT(", ");
@@ -165,10 +216,23 @@ static void put_missing_skill(struct plan_checker *k, uint32_t s, const struct m
     problem_put(k->out, PROBLEM_MISSING_SKILL, false, &k->plan->steps[s], s, "skill", parts, n);
 }
 
+/* True: the name is longer than any that is registered. */
+static bool check_length(struct plan_checker *k, uint32_t s, const char *field, struct str name)
+{
+    char number[21];
+    if (name.len <= LIMIT_ID_BYTES) {
+        return false;
+    }
+    CHECK_PUT(k, PROBLEM_LIMIT, s, field, plan_check_number(number, name.len),
+              STR_LIT(" bytes, at most 64"));
+    return true;
+}
+
 static void check_agent(struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];
-    if (step->type == STEP_TYPE_REVIEW) {
+    if (step->type == STEP_TYPE_REVIEW || check_length(k, s, "agentId", step->agent_id) ||
+        check_length(k, s, "skill", step->skill)) {
         return;
     }
     if (step->agent_id.len == 0) {
@@ -177,8 +241,10 @@ static void check_agent(struct plan_checker *k, uint32_t s)
                       STR_LIT("names no agent and no skill; give agentId, or a skill that a "
                               "registered agent has"));
         } else if (k->in->registry != NULL) {
+            const struct str near = plan_guess_skill(k, NULL, step->skill);
             CHECK_PUT(k, PROBLEM_MISSING_SKILL, s, "skill",
-                      STR_LIT("no registered agent has the skill \""), step->skill, STR_LIT("\""));
+                      STR_LIT("no registered agent has the skill \""), step->skill, STR_LIT("\""),
+                      MEANT(near));
         }
         return;
     }
@@ -203,8 +269,14 @@ static void check_task(struct plan_checker *k, uint32_t s)
     enum { SHORT_TASK = 15, LONG_TASK = 200 }; /* characters; rule S004 */
     const struct plan_step *step = &k->plan->steps[s];
     if (step->task.len > LIMIT_TASK_BYTES) {
-        CHECK_PUT(k, PROBLEM_LIMIT, s, "task", STR_LIT("the task is longer than 8192 bytes"));
+        char length[21], cap[21];
+        CHECK_PUT(k, PROBLEM_LIMIT, s, "task", STR_LIT("the task has "),
+                  plan_check_number(length, step->task.len), STR_LIT(" bytes, at most "),
+                  plan_check_number(cap, LIMIT_TASK_BYTES));
         return;
+    }
+    if (step->task.len == 0 || str_eq(step->task, step->skill)) {
+        return; /* missing, which is reported; or made from the skill, and not the author's */
     }
     size_t characters = 0;
     for (size_t i = 0; i < step->task.len; i++) {

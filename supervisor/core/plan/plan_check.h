@@ -22,6 +22,8 @@ enum problem_category {
     PROBLEM_BAD_TEMPLATE,
     PROBLEM_LIMIT,
     PROBLEM_INVALID_FIELD,
+    PROBLEM_UNKNOWN_FIELD,
+    PROBLEM_UNSUPPORTED,
     PROBLEM_STYLE, /* this and the next are warnings of plan/plan_lint only (F08) */
     PROBLEM_MISSING_GATE,
     PROBLEM_PARALLEL_EXPLOSION,
@@ -50,8 +52,8 @@ struct problems {
     uint32_t errors;
 };
 
-/* Adds one problem. Its message is the parts joined, cut at a whole character, without control
- * characters. In a full list an error replaces a warning. step NULL = the plan. */
+/* Adds one problem. Its message is the parts joined, without control characters; what is cut ends
+ * with "…". In a full list an error replaces a warning. step NULL = the plan. */
 void problem_put(struct problems *p, enum problem_category c, bool warning,
                  const struct plan_step *step, uint32_t ix, const char *field,
                  const struct str *parts, uint32_t n_parts);

@@ -1,4 +1,4 @@
-/* Declarations shared by plan_check.c, plan_cycle.c and plan_template.c. */
+/* Declarations shared by plan_check.c, plan_cycle.c, plan_guess.c and plan_template.c. */
 #ifndef CORE_PLAN_CHECK_INTERNAL_H
 #define CORE_PLAN_CHECK_INTERNAL_H
 
@@ -16,6 +16,7 @@ struct plan_checker {
     uint32_t *rev_at; /* n_steps + 1: where the dependents of a step begin in rev */
     uint32_t *rev;    /* n_edges */
     uint64_t visits;  /* edges visited for templates so far */
+    uint32_t offers;  /* names compared for guesses so far */
 };
 
 /* Adds a problem with the field and the parts, given as str. */
@@ -26,6 +27,11 @@ struct plan_checker {
 
 /* Index of the step with that id, or UINT32_MAX. */
 uint32_t plan_check_find(const struct plan_checker *k, struct str id);
+/* What was perhaps meant by an unknown name; empty when nothing is near. */
+struct str plan_guess_step(struct plan_checker *k, uint32_t step, struct str name);
+struct str plan_guess_agent(struct plan_checker *k, struct str name);
+/* Of the skills on the card; NULL = of those of all agents. */
+struct str plan_guess_skill(struct plan_checker *k, const struct msg_card *card, struct str name);
 void plan_check_cycles(struct plan_checker *k);
 void plan_check_templates(struct plan_checker *k);
 

@@ -133,13 +133,81 @@ static void check_ref(struct refs *r, const char *field, const struct template_r
     }
 }
 
-/* "{{result.x}}" or "{{inputs.x}}": plain text in a plan, but perhaps not intended. */
-static void warn_foreign(struct refs *r, const char *field, const struct template_ref *t)
+/* ---- templates of other systems ---- */
+
+static bool in_name(char c)
 {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+static struct str next_name(struct str text, size_t *at)
+{
+    while (*at < text.len && !in_name(text.ptr[*at])) {
+        (*at)++;
+    }
+    const size_t from = *at;
+    while (*at < text.len && in_name(text.ptr[*at])) {
+        (*at)++;
+    }
+    return (struct str){text.ptr + from, *at - from};
+}
+
+/* The step that "steps.a.output", "a.output" or "a" names; UINT32_MAX = none. */
+static uint32_t named_step(const struct plan_checker *k, struct str text)
+{
+    static const char *const words[] = {"steps", "step",    "tasks",  "task",   "jobs",   "nodes",
+                                        "needs", "outputs", "output", "result", "results"};
+    size_t at = 0;
+    struct str name = next_name(text, &at);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (str_is(name, words[i])) {
+            name = next_name(text, &at);
+            break;
+        }
+    }
+    return name.len == 0 ? UINT32_MAX : plan_check_find(k, name);
+}
+
+/* "{{result.x}}" or "{{ steps.x.output }}": plain text in a plan. With the id of a step in it, it
+ * cannot be intended. */
+static void check_foreign(struct refs *r, const char *field, const struct template_ref *t)
+{
+    struct plan_checker *k = r->k;
+    const uint32_t other = named_step(k, t->text);
+    if (other != UINT32_MAX) {
+        CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
+                  STR_LIT(" is no template of a plan; the result of that step is {{results."),
+                  k->plan->steps[other].step_id, STR_LIT("}}"));
+        return;
+    }
     const struct str parts[] = {
         t->text, STR_LIT(" stays as it is; templates of a plan are {{results.<stepId>}}")};
-    problem_put(r->k->out, PROBLEM_STYLE, true, &r->k->plan->steps[r->step], r->step, field, parts,
-                2);
+    problem_put(k->out, PROBLEM_STYLE, true, &k->plan->steps[r->step], r->step, field, parts, 2);
+}
+
+/* "${a}" or "${steps.a.output}" for a step a: text of a shell, but perhaps not intended. */
+static void warn_variables(struct refs *r, const char *field, struct str text)
+{
+    for (size_t at = 0; at + 2 < text.len; at++) {
+        if (text.ptr[at] != '$' || text.ptr[at + 1] != '{' || text.ptr[at + 2] == '{') {
+            continue;
+        }
+        const char *end = memchr(text.ptr + at, '}', text.len - at);
+        if (end == NULL) {
+            return;
+        }
+        const struct str variable = {text.ptr + at, (size_t)(end - text.ptr) + 1 - at};
+        const uint32_t other = named_step(r->k, variable);
+        if (other != UINT32_MAX) {
+            const struct str parts[] = {
+                variable, STR_LIT(" stays as it is; the result of that step is {{results."),
+                r->k->plan->steps[other].step_id, STR_LIT("}}")};
+            problem_put(r->k->out, PROBLEM_STYLE, true, &r->k->plan->steps[r->step], r->step, field,
+                        parts, 4);
+        }
+        at += variable.len - 1;
+    }
 }
 
 static void check_text(struct refs *r, const char *field, struct str text)
@@ -150,12 +218,13 @@ static void check_text(struct refs *r, const char *field, struct str text)
         if (t.kind == TEMPLATE_OK) {
             check_ref(r, field, &t);
         } else if (t.kind == TEMPLATE_FOREIGN) {
-            warn_foreign(r, field, &t);
+            check_foreign(r, field, &t);
         } else {
             CHECK_PUT(r->k, PROBLEM_BAD_TEMPLATE, r->step, field, STR_LIT("template \""), t.text,
                       STR_LIT("\" "), str_from(template_kind_text(t.kind)));
         }
     }
+    warn_variables(r, field, text);
 }
 
 /* Its templates have been filled, or never will be. */

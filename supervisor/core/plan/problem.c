@@ -3,6 +3,8 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/core/plan/plan_check_internal.h"
 
+#define CUT_MARK "…"
+
 const char *problem_category_name(enum problem_category c)
 {
     static const char *const names[] = {
@@ -16,6 +18,8 @@ const char *problem_category_name(enum problem_category c)
         [PROBLEM_BAD_TEMPLATE] = "bad_template",
         [PROBLEM_LIMIT] = "limit",
         [PROBLEM_INVALID_FIELD] = "invalid_field",
+        [PROBLEM_UNKNOWN_FIELD] = "unknown_field",
+        [PROBLEM_UNSUPPORTED] = "unsupported",
         [PROBLEM_STYLE] = "style",
         [PROBLEM_MISSING_GATE] = "missing_gate",
         [PROBLEM_PARALLEL_EXPLOSION] = "parallel_explosion",
@@ -28,20 +32,29 @@ const char *problem_category_name(enum problem_category c)
     return names[c];
 }
 
-/* Appends to a terminated text of cap bytes, without control characters: plans come from anywhere
- * and messages go to terminals. */
-static void append(char *to, size_t cap, struct str s)
+/* Sets a terminated text of cap bytes, without control characters: plans come from anywhere and
+ * messages go to terminals. A text that is too long ends with a mark. */
+static void join(char *to, size_t cap, const struct str *parts, uint32_t n_parts)
 {
-    const size_t used = strlen(to);
-    size_t n = s.len;
-    if (n > cap - 1 - used) {
-        n = utf8_cut(s.ptr, s.len, cap - 1 - used);
+    size_t used = 0;
+    size_t room = cap - 1;
+    for (uint32_t k = 0; k < n_parts && used < cap - 1; k++) {
+        const struct str s = parts[k];
+        const size_t n = s.len <= room ? s.len : utf8_cut(s.ptr, s.len, room);
+        for (size_t i = 0; i < n; i++) {
+            const unsigned char c = (unsigned char)s.ptr[i];
+            to[used + i] = c < 0x20 || c == 0x7f ? '?' : (char)c;
+        }
+        used += n;
+        room -= n;
+        if (n < s.len) {
+            used = utf8_cut(to, used, cap - sizeof CUT_MARK);
+            memcpy(to + used, CUT_MARK, sizeof CUT_MARK - 1);
+            used += sizeof CUT_MARK - 1;
+            break;
+        }
     }
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)s.ptr[i];
-        to[used + i] = c < 0x20 || c == 0x7f ? '?' : (char)c;
-    }
-    to[used + n] = '\0';
+    to[used] = '\0';
 }
 
 /* The place for the next problem, or NULL. An error may replace the last warning. */
@@ -67,6 +80,7 @@ void problem_put(struct problems *p, enum problem_category c, bool warning,
                  const struct plan_step *step, uint32_t ix, const char *field,
                  const struct str *parts, uint32_t n_parts)
 {
+    const struct str name = str_from(field);
     struct problem *to = place(p, warning);
     p->total++;
     p->errors += warning ? 0 : 1;
@@ -78,12 +92,10 @@ void problem_put(struct problems *p, enum problem_category c, bool warning,
     to->warning = warning;
     to->step = step == NULL ? UINT32_MAX : ix;
     if (step != NULL) {
-        append(to->step_id, sizeof to->step_id, step->step_id);
+        join(to->step_id, sizeof to->step_id, &step->step_id, 1);
     }
-    append(to->field, sizeof to->field, str_from(field));
-    for (uint32_t i = 0; i < n_parts; i++) {
-        append(to->message, sizeof to->message, parts[i]);
-    }
+    join(to->field, sizeof to->field, &name, 1);
+    join(to->message, sizeof to->message, parts, n_parts);
 }
 
 struct str plan_check_number(char *buf, uint64_t n)

@@ -165,6 +165,8 @@ enum step_stop {
 struct blob_ref {
     uint64_t id; /* 0 = none */
     uint64_t len;
+    uint64_t truncated; /* 1: a result that is not whole. A word: runs are compared as bytes */
+    uint64_t text_len;  /* of a step's result: bytes of its text; 0 = not known, or none */
 };
 
 struct usage {
@@ -180,7 +182,8 @@ struct rec_assigned { /* A nil instance: the step begins without an attempt. */
     struct uuid instance;
     uint64_t epoch;
     enum step_phase phase;
-    msec delay_ms; /* STEP_UNKNOWN: how long the instance may take to come back */
+    msec delay_ms;          /* STEP_UNKNOWN: how long the instance may take to come back */
+    bool context_truncated; /* on replay: its context is not whole; the engine's, not the run's */
 };
 struct rec_timed {
     msec delay_ms; /* how long it may take */
@@ -210,17 +213,28 @@ struct rec_progress {
 struct rec_retry {
     enum err_class error_class;
     msec delay_ms;
+    bool asked; /* the agent of the record asked for the delay */
 };
 struct rec_waiting {
     enum review_kind review;
     enum err_class error_class;
     msec delay_ms;   /* 0 = no end */
     struct doc data; /* borrowed */
+    uint32_t serial; /* of the review within the plan: 1, 2, ...; 0 = from an older journal */
+};
+/* Who decided, as the client claims; all may be empty. The daemon knows the address. */
+struct actor {
+    struct str user, host, via, address;
 };
 struct rec_decided {
     enum review_kind review;
     enum review_decision decision;
+    uint32_t serial;        /* of the review that was open */
+    uint32_t revision;      /* REVIEW_PLAN: of the plan that was shown */
+    uint64_t digest;        /* of the request, to recognise its repetition; 0 = unknown */
+    struct actor by;        /* borrowed */
     struct blob_ref result; /* edited parameters, given data or a plan's document */
+    struct blob_ref shown;  /* what the person saw; the engine's, not the run's */
 };
 struct rec_gate {
     struct doc data; /* GATE_FAILED: what is missing; borrowed */
@@ -229,6 +243,7 @@ struct rec_fallback {
     enum fallback_action action;
     enum err_class error_class;
     msec delay_ms;
+    bool asked; /* as in rec_retry */
 };
 struct rec_replan_started {
     enum err_class error_class;
@@ -242,13 +257,16 @@ struct rec_step_completed {
     enum err_class error_class;
     enum step_stop stop;
     struct blob_ref result;
+    struct blob_ref state; /* on replay: the plan's state after it; the engine's, not the run's */
     msec duration_ms;
     struct uuid instance;
     uint64_t epoch;
 };
 struct rec_pause {
     enum pause_reason reason;
-    msec delay_ms; /* 0 = no end */
+    msec delay_ms;     /* 0 = no end */
+    uint32_t serial;   /* SIGNOFF, PLANNING: of the review */
+    uint32_t revision; /* SIGNOFF: of the plan that is shown */
 };
 struct rec_synthesis_started {
     enum plan_status status; /* how the plan will end */

@@ -134,6 +134,11 @@ bool run_step_is_doomed(const struct run *run, const struct plan *plan, uint32_t
            !plan->steps[step].policy.run_if_always;
 }
 
+bool run_needs_signoff(const struct run *run, const struct plan *plan)
+{
+    return plan->signoff && run->signed_off != run->revision;
+}
+
 size_t run_size(uint32_t n_steps)
 {
     return sizeof(struct run) + n_steps * sizeof(struct run_step);
@@ -152,6 +157,7 @@ struct run *run_init(void *mem, const struct plan *plan)
     run->end_step = STEP_NONE;
     run->revision = plan->revision;
     run->deadline = MSEC_NEVER;
+    run->review_deadline = MSEC_NEVER;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         struct run_step *step = &run->steps[i];
         step->deps_open = run_deps(plan, i);
@@ -168,7 +174,7 @@ struct run *run_init(void *mem, const struct plan *plan)
 uint64_t run_hash(const struct run *run)
 {
     /* There is no padding in the block, so equal states are equal bytes. */
-    _Static_assert(sizeof(struct run_step) == 104, "struct run_step has no padding");
-    _Static_assert(sizeof(struct run) == 360, "struct run has no padding");
+    _Static_assert(sizeof(struct run_step) == 224, "struct run_step has no padding");
+    _Static_assert(sizeof(struct run) == 392, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
 }

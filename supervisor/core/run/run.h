@@ -13,15 +13,18 @@
 
 enum {
     RUN_END_TEXT = 96, /* bytes that a run keeps of the sentence about its end */
+    STEP_OWN_TEXT = 96 /* and of the error of a step that a search agent got */
 };
 
 enum {
     STEP_DID_BEGIN = 1,   /* plan_step_started was emitted */
     STEP_DID_GATE = 2,    /* the gate passed, or failed open */
-    STEP_DID_APPROVE = 4, /* a person approved the start */
+    STEP_DID_APPROVE = 4, /* a person approved an attempt */
     STEP_DID_WAIT = 8,    /* fallbacks that were used: each at most once a step */
     STEP_DID_SEARCH = 16,
     STEP_DID_HANDOFF = 32, /* the plan's first handoff to the step's agent was emitted */
+    STEP_PAUSE_ASKED = 64, /* BACKOFF: its agent asked for the pause */
+    STEP_MUST_ASK = 128,   /* a person approved it for another agent than the one that has it now */
 };
 
 struct run_step {
@@ -51,6 +54,9 @@ struct run_step {
                       MSEC_NEVER = none */
     msec limit;    /* of the whole step; MSEC_NEVER = none, or stopped while a person decides */
     struct blob_ref result; /* in phase VERIFY: the result that is verified */
+    uint32_t review_serial; /* of its last review; 0 = none yet */
+    uint32_t own_text_n;
+    char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
 };
 
 struct run {
@@ -65,8 +71,8 @@ struct run {
     uint32_t waiting; /* WAITING */
     uint32_t completed, failed, skipped, cancelled; /* superseded steps not counted */
     uint32_t superseded;
-    uint32_t revision; /* 1, plus 1 for every modification, with or without a new plan */
-    uint32_t unused;
+    uint32_t revision;   /* 1, plus 1 for every modification, with or without a new plan */
+    uint32_t reviews;    /* how many have been opened: the serial of the last one */
     uint32_t replans;    /* replans that have begun */
     uint32_t replanning; /* steps in phase REPLAN */
     uint32_t fallbacks;
@@ -77,6 +83,9 @@ struct run {
     uint64_t plan_seq; /* plan_seq of the last public record applied */
     msec started;
     msec deadline;             /* of the plan */
+    msec review_deadline;      /* of its open review as a whole; MSEC_NEVER = none */
+    uint32_t plan_review;      /* serial of its last review as a whole; 0 = none yet */
+    uint32_t signed_off;       /* the revision that a person approved; 0 = none */
     struct usage usage;        /* of the whole plan */
     struct usage replan_usage; /* the part that replanning spent */
     struct usage planning_usage, synthesis_usage;
@@ -112,6 +121,9 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
 bool run_invariant(const struct run *run, const struct plan *plan, const char **ret_why);
 /* Whether the step may become ready: all its dependencies are settled in its favour. */
 bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t step);
+/* Whether a person still has to approve the plan as it is now: it wants a sign-off, and this
+ * revision has none. */
+bool run_needs_signoff(const struct run *run, const struct plan *plan);
 /* FNV-1a over the block: equal states have equal hashes. */
 uint64_t run_hash(const struct run *run);
 #endif

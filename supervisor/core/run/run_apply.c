@@ -35,21 +35,24 @@ bool run_apply_modified(struct run *run, const struct plan *plan, const struct r
         REC(rec, revision)->revision != run->revision + 1) {
         return false;
     }
-    run->revision++;
+    run_revised(run, REC(rec, revision)->modify == MODIFY_CONVERSATION_ONLY);
     return true;
 }
 
 bool run_apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
 {
     const struct rec_pause *pause = REC(rec, pause);
+    const bool asks = pause->reason == PAUSE_SIGNOFF || pause->reason == PAUSE_PLANNING;
     (void)plan;
-    if ((unsigned)pause->reason >= PAUSE_REASON_COUNT || (run->paused & 1u << pause->reason) != 0) {
+    if ((unsigned)pause->reason >= PAUSE_REASON_COUNT || (run->paused & 1u << pause->reason) != 0 ||
+        (asks && !run_review_follows(run, pause->serial))) {
         return false;
     }
     run->paused |= (uint8_t)(1u << pause->reason);
-    if (pause->reason == PAUSE_SIGNOFF ||
-        pause->reason == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
-        run->deadline = pause->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, pause->delay_ms);
+    if (asks) {
+        run->plan_review = ++run->reviews;
+        run->review_deadline =
+            pause->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, pause->delay_ms);
     }
     return true;
 }
@@ -73,6 +76,7 @@ bool run_apply_cancelling(struct run *run, const struct plan *plan, const struct
     (void)plan;
     run->cancelling = 1;
     run->deadline = MSEC_NEVER; /* the grace is the new limit */
+    run->review_deadline = MSEC_NEVER;
     for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
         if (run->steps[i].status == STEP_IN_PROGRESS) {
             run->steps[i].deadline = msec_add(rec->now, REC(rec, timed)->delay_ms);
@@ -96,6 +100,7 @@ bool run_apply_completed(struct run *run, const struct plan *plan, const struct 
     run->job = JOB_NONE;
     run->paused = 0;
     run->deadline = MSEC_NEVER;
+    run->review_deadline = MSEC_NEVER;
     return true;
 }
 
@@ -234,7 +239,9 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     memcpy(next, run, sizeof *run);
     memcpy(rows, run->steps, run->n_steps * sizeof *rows);
     next->n_steps = to->n_steps;
-    next->revision = to->revision;
+    if (rec->type != REC_PLAN_GENERATED) {
+        run_revised(next, rec->type == REC_SYNTHESIS_RETRY);
+    }
     for (uint32_t i = 0; i < to->n_steps; i++) {
         if (!recount(next, to, i)) {
             return NULL;

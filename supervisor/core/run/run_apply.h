@@ -26,6 +26,11 @@ bool run_is_current_attempt(const struct run *run, const struct record *rec);
 /* The step has begun and is not over, and the record is about its latest attempt. */
 bool run_may_recover(const struct run *run, const struct record *rec);
 
+/* The run has its next revision, which a person has to sign off again unless it is the same work.
+ */
+void run_revised(struct run *run, bool same_work);
+/* Nothing is left to sign off. */
+void run_void_signoff(struct run *run);
 /* Ends all open steps with the plan. Nothing may be under way. */
 void run_end_open_steps(struct run *run);
 /* The next attempt does not count against max_retries. A second call before it has no effect. */

@@ -28,6 +28,8 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
         fits = run_is_current_attempt(run, rec);
         break;
     case REVIEW_BEFORE:
+        fits = is_between(step, rec, false);
+        break;
     case REVIEW_STEP:
         fits = is_between(step, rec, true);
         break;
@@ -39,10 +41,11 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
     case REVIEW_KIND_COUNT:
         break;
     }
-    if (!fits) {
+    if (!fits || !run_review_follows(run, asks->serial)) {
         return false;
     }
     run_step_move(run, step, STEP_WAITING, PHASE_EXECUTE);
+    step->review_serial = ++run->reviews;
     step->review = (uint8_t)asks->review;
     step->error_class = (uint8_t)asks->error_class;
     step->deadline = until(rec->now, asks->delay_ms);
@@ -54,20 +57,25 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
 bool run_apply_decided(struct run *run, const struct plan *plan, const struct record *rec)
 {
     const enum review_decision decision = REC(rec, decided)->decision;
+    const uint32_t serial = REC(rec, decided)->serial;
     if ((unsigned)decision >= DECISION_COUNT) {
         return false;
     }
     if (rec->step == STEP_NONE) {
         const uint8_t bits = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
-        if ((run->paused & bits) == 0) {
+        if ((run->paused & bits) == 0 || (serial != 0 && serial != run->plan_review)) {
             return false;
         }
+        if ((run->paused & 1u << PAUSE_SIGNOFF) != 0 && decision == DECISION_APPROVE) {
+            run->signed_off = run->revision;
+        }
         run->paused &= (uint8_t)~bits;
-        run->deadline = MSEC_NEVER;
+        run->review_deadline = MSEC_NEVER;
+        run_renew_questions(run, plan, rec->now);
         return true;
     }
     struct run_step *step = &run->steps[rec->step];
-    if (step->status != STEP_WAITING) {
+    if (step->status != STEP_WAITING || (serial != 0 && serial != step->review_serial)) {
         return false;
     }
     /* After a rejection, a skip, or the approval of a human_review the end of the step is the next
@@ -76,7 +84,10 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
         run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
         step->deadline = rec->now;
         run_grant(step);
-        step->did |= step->review == REVIEW_BEFORE ? STEP_DID_APPROVE : 0;
+        /* Before the first attempt it may be about a gate. */
+        if (step->review == REVIEW_BEFORE || (step->review != REVIEW_INPUT && step->attempt > 0)) {
+            step->did = (uint8_t)((step->did & ~STEP_MUST_ASK) | STEP_DID_APPROVE);
+        }
     }
     return true;
 }

@@ -84,6 +84,7 @@ bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const
         return false;
     }
     run_end_open_steps(run);
+    run_void_signoff(run);
     run->job = JOB_SYNTHESIS;
     keep_end(run, rec);
     return true;

@@ -1,6 +1,10 @@
 /* Records about attempts. */
 #include "supervisor/core/run/run_apply.h"
 
+#include <string.h>
+
+#include "protocol/base/utf8.h"
+
 static msec after(msec now, msec ms)
 {
     return ms == 0 ? MSEC_NEVER : msec_add(now, ms);
@@ -57,6 +61,16 @@ bool run_apply_assigned(struct run *run, const struct plan *plan, const struct r
     return true;
 }
 
+/* An approval names the agent: it does not hold for another one. */
+static void change_agent(struct run_step *step, const struct plan *plan, uint32_t agent)
+{
+    if ((step->did & STEP_DID_APPROVE) != 0 && step->agent != agent) {
+        step->did = (uint8_t)((step->did & ~STEP_DID_APPROVE) | STEP_MUST_ASK);
+    }
+    step->agent = agent;
+    step->visited = run_visit(plan, step->visited, agent);
+}
+
 bool run_apply_handoff(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
@@ -73,8 +87,7 @@ bool run_apply_handoff(struct run *run, const struct plan *plan, const struct re
         }
         run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
         step->deadline = rec->now;
-        step->agent = rec->agent;
-        step->visited = run_visit(plan, step->visited, rec->agent);
+        change_agent(step, plan, rec->agent);
         step->hops++;
         run_grant(step);
         run_usage_add(&run->usage, &rec->usage);
@@ -103,6 +116,11 @@ bool run_apply_progress(struct run *run, const struct plan *plan, const struct r
     return run_is_current_attempt(run, rec);
 }
 
+static void set_pause_asked(struct run_step *step, bool asked)
+{
+    step->did = (uint8_t)((step->did & ~STEP_PAUSE_ASKED) | (asked ? STEP_PAUSE_ASKED : 0));
+}
+
 bool run_apply_retry(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
@@ -113,8 +131,9 @@ bool run_apply_retry(struct run *run, const struct plan *plan, const struct reco
     }
     run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
     step->deadline = msec_add(rec->now, REC(rec, retry)->delay_ms);
+    set_pause_asked(step, REC(rec, retry)->asked);
     step->error_class = (uint8_t)REC(rec, retry)->error_class;
-    step->result = (struct blob_ref){0, 0};
+    step->result = (struct blob_ref){0};
     run_usage_add(&run->usage, &rec->usage);
     return true;
 }
@@ -129,6 +148,17 @@ bool run_apply_unknown(struct run *run, const struct plan *plan, const struct re
     run_step_move(run, step, STEP_UNKNOWN, step->phase);
     step->deadline = msec_add(rec->now, REC(rec, assigned)->delay_ms);
     return true;
+}
+
+/* When the search fails, the step fails with its own error. */
+static void keep_own_text(struct run_step *step, struct str text)
+{
+    const size_t n = utf8_cut(text.ptr, text.len, STEP_OWN_TEXT);
+    step->own_text_n = (uint32_t)n;
+    if (n > 0) {
+        memcpy(step->own_text, text.ptr, n);
+    }
+    memset(step->own_text + n, 0, STEP_OWN_TEXT - n);
 }
 
 bool run_apply_fallback(struct run *run, const struct plan *plan, const struct record *rec)
@@ -146,16 +176,19 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
                   : wait ? run_next_phase(plan, step)
                          : PHASE_EXECUTE);
     step->deadline = msec_add(rec->now, instead->delay_ms);
+    set_pause_asked(step, instead->asked);
     step->error_class = (uint8_t)instead->error_class;
-    step->result = (struct blob_ref){0, 0};
+    step->result = (struct blob_ref){0};
     run_grant(step);
     if (wait) {
         step->did |= STEP_DID_WAIT;
     } else {
-        step->agent = rec->agent;
+        if (search) {
+            keep_own_text(step, rec->text);
+        }
+        change_agent(step, plan, rec->agent);
         step->did |= search ? STEP_DID_SEARCH : 0;
         step->alternative = (uint16_t)(step->alternative + (search ? 0 : 1));
-        step->visited = run_visit(plan, step->visited, rec->agent);
     }
     run->fallbacks++;
     run_usage_add(&run->usage, &rec->usage);

@@ -31,6 +31,9 @@ uint32_t run_step_serial(const struct run *run, uint32_t step);
 void run_derive_status(struct run *run, const struct plan *plan);
 /* The set `visited` (run_step.visited) with the agent added. */
 uint64_t run_visit(const struct plan *plan, uint64_t visited, uint32_t agent);
+/* Whether a record may open a review with the serial. Serials count the reviews of a plan; 0 is
+ * what a journal without serials has. */
+bool run_review_follows(const struct run *run, uint32_t serial);
 /* The plan's max_concurrency, at least 1. */
 uint32_t run_concurrency(const struct plan *plan);
 #endif

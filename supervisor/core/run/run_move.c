@@ -152,6 +152,27 @@ void run_derive_status(struct run *run, const struct plan *plan)
     run->status = (waits || held) && !run->cancelling ? PLAN_WAITING : PLAN_RUNNING;
 }
 
+void run_void_signoff(struct run *run)
+{
+    run->paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF);
+    run->review_deadline = MSEC_NEVER;
+}
+
+void run_revised(struct run *run, bool same_work)
+{
+    if (!same_work) {
+        run_void_signoff(run); /* an open one is about the revision before */
+    } else if (run->signed_off == run->revision) {
+        run->signed_off++;
+    }
+    run->revision++;
+}
+
+bool run_review_follows(const struct run *run, uint32_t serial)
+{
+    return run->reviews < UINT32_MAX && (serial == 0 || serial == run->reviews + 1);
+}
+
 void run_grant(struct run_step *step)
 {
     step->granted = (uint16_t)(step->granted + (step->granted < step->attempt ? 1 : 0));

@@ -63,6 +63,8 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
     CHECK((step->status != STEP_READY && step->status != STEP_PENDING) || step->attempt == 0,
           "an attempt of a step that has not begun");
     CHECK(step->granted <= step->attempt, "more approvals than attempts");
+    CHECK(step->review_serial <= run->reviews, "a review with a serial that was not given");
+    CHECK(step->status != STEP_WAITING || step->review_serial > 0, "a review without a serial");
     return true;
 }
 
@@ -122,6 +124,7 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
           "an answer out of steps that are not over");
     CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0,
           "waits without a reason");
+    CHECK(run->plan_review <= run->reviews, "a review of the plan that was not opened");
     CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");
     return true;
 }

@@ -29,7 +29,9 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
     const struct plan_step *about = &entry->plan->steps[step];
     const struct run_step *state = &entry->run->steps[step];
     const struct failure nothing = {0};
-    if (state->attempt > 0) {
+    if ((state->did & STEP_MUST_ASK) != 0 && !MUTANT(APPROVED_FOR_ANOTHER)) {
+        core_step_waits(c, entry, step, REVIEW_BEFORE, &nothing, (struct doc){0});
+    } else if (state->attempt > 0) {
         core_enqueue(c, entry, step, false);
     } else if (has_gate(entry, step) && (state->did & STEP_DID_GATE) == 0) {
         core_unlink(c, entry, step);

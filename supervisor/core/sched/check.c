@@ -108,10 +108,12 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
     CHECK(core_on_hold(entry) || run->active + queued > 0,
           "nothing is under way and nothing can begin");
     CHECK(heap_ok(&entry->due, run->n_steps), "the heap of the steps");
-    const msec steps = heap_min(&entry->due);
-    const msec end = core_entry_deadline(c, entry);
-    CHECK(c->due.keys[entry - c->runs] == (steps < end ? steps : end),
+    CHECK(c->due.keys[entry - c->runs] == core_entry_due(c, entry),
           "the run is due at another time than its steps");
+    CHECK(run->status == PLAN_PENDING || run->job != JOB_NONE || run->cancelling ||
+              run->open == 0 || !run_needs_signoff(run, entry->plan) ||
+              (run->paused & 1u << PAUSE_SIGNOFF) != 0,
+          "a plan goes on that nobody signed off");
     return true;
 }
 

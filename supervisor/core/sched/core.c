@@ -225,6 +225,7 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_UNKNOWN_RUN] = "no open plan has this handle",
         [REJECT_FINAL] = "it has ended",
         [REJECT_STALE_ATTEMPT] = "this attempt is not the current one",
+        [REJECT_STALE_REVIEW] = "another review is open by now",
         [REJECT_STALE_EPOCH] = "this incarnation of the instance was replaced or is gone",
         [REJECT_FOREIGN] = "it belongs to another instance or agent",
         [REJECT_NOT_WAITING] = "nothing waits for this",
@@ -287,6 +288,9 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
     c->text_agent = REGISTRY_NONE;
     handlers[ev->type](c, ev);
     core_start_queued(c);
+    if (ev->type == CORE_TICK) {
+        core_forget_agents(c); /* at the end: no list of the core names an agent without work */
+    }
     ASSERT(c->lost.n == 0 && !c->quiet);
     c->out = NULL;
 }
@@ -295,7 +299,9 @@ msec core_deadline(const struct core *c)
 {
     const msec runs = heap_min(&c->due);
     const msec registry = registry_deadline(c->registry);
-    return runs < registry ? runs : registry;
+    const msec left = msec_add(registry_absence(c->registry), c->config.agent_wait_ms);
+    const msec due = runs < registry ? runs : registry;
+    return due < left ? due : left;
 }
 
 /* ---- asking ---- */

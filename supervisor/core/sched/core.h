@@ -36,6 +36,9 @@ struct core_config {
 size_t core_size(const struct core_config *c);
 struct core *core_init(void *mem, const struct core_config *c);
 struct registry *core_registry(struct core *c);
+/* Forgets the agent that has been away longest among those that nobody needs. False = there is
+ * none, and a full registry takes no new agent. */
+bool core_agent_room(struct core *c);
 
 enum core_cmd_type {
     CMD_RECORD,      /* rec */
@@ -66,6 +69,7 @@ enum core_reject {
     REJECT_UNKNOWN_RUN,   /* it never existed, or has ended */
     REJECT_FINAL,         /* the run or step has ended */
     REJECT_STALE_ATTEMPT, /* another attempt is the current one */
+    REJECT_STALE_REVIEW,  /* another review is open there by now */
     REJECT_STALE_EPOCH,   /* from an incarnation that was replaced */
     REJECT_FOREIGN,       /* the attempt belongs to another instance */
     REJECT_NOT_WAITING,   /* there is nothing to decide */
@@ -138,7 +142,7 @@ enum wait_kind {
     WAIT_BREAKER,     /* agent: its breaker is open; until */
     WAIT_LIMIT,       /* a limit of attempts in flight: global, of the agent or of the session */
     WAIT_BUDGET,      /* the budget is reserved by other steps */
-    WAIT_BACKOFF,     /* until */
+    WAIT_BACKOFF,     /* until; agent: it asked for the pause, AGENT_NONE = nobody did */
     WAIT_REPLY,       /* the reply was lost; until */
     WAIT_PERSON,      /* review; until, or MSEC_NEVER */
     WAIT_PAUSED,

@@ -75,7 +75,7 @@ struct core_ev_result {
     bool invalid;   /* REPLAN, FAILED: there was a plan, and the plan check rejected it */
     uint32_t agent; /* HANDOFF: the agent that takes over; AGENT_NONE = unknown */
     msec retry_after_ms;
-    struct blob_ref result;
+    struct blob_ref result; /* FAILED: the attempt's details, which the core does not look at */
     struct usage usage;
     struct doc data;
     struct core_new_plan next; /* REPLAN, COMPLETED */
@@ -93,7 +93,10 @@ struct core_ev_progress {
 };
 struct core_ev_decide {
     enum review_decision decision;
+    uint64_t digest; /* of the request; 0 = none */
+    struct actor by;
     struct blob_ref result;    /* for a step: edited parameters or given data */
+    struct blob_ref shown;     /* what the person saw */
     struct core_new_plan next; /* for failed planning, APPROVE: the plan; NULL: plan once more */
 };
 struct core_ev_probed {
@@ -145,7 +148,7 @@ enum core_ev_member {
 struct core_event {
     enum core_event_type type;
     uint32_t step;
-    uint32_t attempt; /* for a question its number */
+    uint32_t attempt; /* for a question its number, for a decision the serial of its review */
     enum step_phase phase;
     uint64_t run;
     msec now;

@@ -52,6 +52,8 @@ struct str core_text_count(struct core *c, const char *before, uint32_t n, const
 struct str core_text_crashed(struct core *c, struct str reason);
 struct str core_text_timeout(struct core *c, msec timeout_ms);
 struct str core_text_absent(struct core *c, uint32_t agent);
+/* An agent asks for a longer pause than the plan grants. */
+struct str core_text_pause(struct core *c, msec asked_ms, msec max_ms, struct str text);
 struct str core_text_budget(struct core *c, const char *unit, uint64_t spent, uint64_t budget,
                             uint64_t needs);
 
@@ -66,7 +68,9 @@ struct core_run *core_deref(const struct core *c, uint64_t ref, uint32_t *ret_st
 void core_set_due(struct core *c, struct core_run *entry, uint32_t step, msec when);
 msec core_entry_deadline(const struct core *c,
                          const struct core_run *entry); /* see core_plan_deadline */
-/* Updates the run's key in the core's heap: the earliest of its steps' and its own deadline. */
+/* The earliest deadline of the run: of its steps, its review, or its own. */
+msec core_entry_due(const struct core *c, const struct core_run *entry);
+/* Updates the run's key in the core's heap: core_entry_due. */
 void core_rearm(struct core *c, struct core_run *entry);
 /* Puts the step into the queue of its agent: at the end, or at the front when its request never
  * left. A step of a run on hold is parked instead. */
@@ -247,6 +251,8 @@ void core_resolve_unknown(struct core *c, struct core_run *entry, uint32_t step,
 core_handler core_on_submit, core_on_recover;
 /* The plan has its steps: it ends (dry run), waits for its sign-off, or starts. */
 void core_plan_made(struct core *c, struct core_run *entry);
+/* Asks a person to sign the plan off as it is now. Nothing begins before. */
+void core_ask_signoff(struct core *c, struct core_run *entry);
 /* Emits PLAN_STARTED, and starts what may begin. */
 void core_start_run(struct core *c, struct core_run *entry);
 void core_release_run(struct core *c, struct core_run *entry);
@@ -259,6 +265,12 @@ core_handler core_on_register, core_on_seen, core_on_lane_up, core_on_lane_down,
 void core_expire_instances(struct core *c);
 /* Any message of this incarnation shows that it is alive. */
 void core_mark_alive(struct core *c, const struct core_event *ev);
+
+/* ---- forget.c ---- */
+/* Forgets the agents that have been away for agent_wait_ms and that nobody needs. */
+void core_forget_agents(struct core *c);
+/* The run ends: agents that only it needed are looked at again. */
+void core_agents_released(struct core *c, const struct core_run *entry);
 
 /* ---- modify.c ---- */
 core_handler core_on_pause, core_on_resume, core_on_modify, core_on_revise;

@@ -61,7 +61,7 @@ void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32
     sched->since = c->now;
     sched->last_sign = c->now;
     sched->progress = 0;
-    entry->run->unused += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
+    entry->run->handoffs += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
     core_link(c, entry, step, LIST_HELD, false);
     core_set_due(c, entry, step, core_held_due(entry, step));
     struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);

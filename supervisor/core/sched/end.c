@@ -1,5 +1,6 @@
 /* How steps and plans end. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /* ---- telling instances ---- */
@@ -109,6 +110,10 @@ void core_advance(struct core *c, struct core_run *entry)
     if (entry->run->open == 0) {
         core_end_plan_by_steps(c, entry);
         return;
+    }
+    if (run_needs_signoff(entry->run, entry->plan) && !MUTANT(CHANGE_UNSIGNED) &&
+        (entry->run->paused & 1u << PAUSE_SIGNOFF) == 0) {
+        core_ask_signoff(c, entry);
     }
     if (nothing_can_happen(entry)) { /* only in a plan that was not checked (M026) */
         core_end_plan(

@@ -31,7 +31,6 @@ enum {
     CORE_UNSENT_MAX = 8,    /* failures in a row to send one attempt, before it counts as failed */
     CORE_ASKS_MAX = 1000,   /* questions about one step; every question checks it first */
     CORE_TEXTS_MAX = 65536, /* pieces of one answer: each is a row of the journal */
-    CORE_RETRY_AFTER_MAX_MS = 3600 * 1000, /* the longest pause that an agent may ask for */
 };
 
 enum list_kind {

@@ -70,7 +70,8 @@ static void await_decision(struct core *c, struct core_run *entry, struct str te
 {
     core_record(c, entry,
                 (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_PLANNING,
-                                         .delay_ms = entry->plan->signoff_timeout_ms),
+                                         .delay_ms = entry->plan->signoff_timeout_ms,
+                                         .serial = entry->run->reviews + 1),
                                 .step = STEP_NONE, .text = text});
     core_rearm(c, entry);
 }
@@ -153,12 +154,11 @@ static void planning_failed(struct core *c, struct core_run *entry, const struct
 
 /* ---- the answer ---- */
 
-/* C21, M082: the result of a single step is the answer. */
+/* C21, M082: also for a single step, whose result is the answer only without a synthesizer. */
 static bool wants_synthesis(const struct core_run *entry, const struct plan_end *end)
 {
     const struct run *run = entry->run;
-    const bool single =
-        run->n_steps - run->superseded == 1 && run->completed == 1 && !MUTANT(SINGLE_ASKED);
+    const bool single = MUTANT(SINGLE_UNANSWERED) && run->n_steps - run->superseded == 1;
     const bool called_off =
         end->status == PLAN_CANCELLED || run->cancelling || end->failure == PLAN_FAILURE_TIMEOUT;
     return entry->plan->synthesis.agent_id.len > 0 && (!called_off || MUTANT(ANSWER_AFTER_END)) &&

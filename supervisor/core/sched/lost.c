@@ -186,8 +186,10 @@ void core_on_state(struct core *c, const struct core_event *ev)
     if (!CORE_EV(ev, state)->running) {
         /* The instance does not know the key, so the attempt never ran there: even an unsafe step
          * may run again. */
-        const struct failure f = {
-            .error_class = CLASS_REPLY_LOST, .text = STR_LIT("Reply lost"), .retryable = true};
+        const struct failure f = {.error_class = CLASS_REPLY_LOST,
+                                  .text =
+                                      STR_LIT("Reply lost: the agent does not know of the attempt"),
+                                  .retryable = true};
         core_attempt_failed(c, entry, step, &f);
         return;
     }

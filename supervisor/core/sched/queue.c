@@ -148,11 +148,17 @@ msec core_plan_deadline(const struct core *c, uint64_t handle)
     return entry == NULL ? MSEC_NEVER : core_entry_deadline(c, entry);
 }
 
-void core_rearm(struct core *c, struct core_run *entry)
+msec core_entry_due(const struct core *c, const struct core_run *entry)
 {
     const msec steps = heap_min(&entry->due);
     const msec plan = core_entry_deadline(c, entry);
-    heap_set(&c->due, (uint32_t)(entry - c->runs), steps < plan ? steps : plan);
+    const msec first = steps < plan ? steps : plan;
+    return first < entry->run->review_deadline ? first : entry->run->review_deadline;
+}
+
+void core_rearm(struct core *c, struct core_run *entry)
+{
+    heap_set(&c->due, (uint32_t)(entry - c->runs), core_entry_due(c, entry));
 }
 
 void core_set_due(struct core *c, struct core_run *entry, uint32_t step, msec when)

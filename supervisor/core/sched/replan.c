@@ -135,14 +135,43 @@ static bool grants_fit(const struct plan *to, const struct plan *from, bool grow
     return true;
 }
 
+/* A replan runs nothing again that has completed: not a step under its id (C32), and no unsafe work
+ * without a person's approval. */
+static bool repeats(const struct plan *to, const struct core_run *entry, uint32_t fresh)
+{
+    const struct plan_step *is = &to->steps[fresh];
+    for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
+        const struct plan_step *was = &entry->plan->steps[i];
+        const bool same_id = str_eq(was->step_id, is->step_id);
+        if (entry->run->steps[i].status != STEP_COMPLETED ||
+            (!same_id && was->policy.effects != EFFECTS_UNSAFE)) {
+            continue;
+        }
+        const bool same_work = plan_step_same_work(was, is);
+        const bool again = same_id && same_work && !was->superseded && !MUTANT(COMPLETED_AGAIN);
+        const bool unsafe = was->policy.effects == EFFECTS_UNSAFE &&
+                            (same_work || (same_id && is->policy.effects == EFFECTS_UNSAFE));
+        const bool unasked = unsafe && !is->policy.requires_approval && !MUTANT(UNSAFE_REPLANNED);
+        if (again || unasked) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool revision_fits(const struct plan *to, const struct core_run *entry, bool grows)
 {
     if (to->revision != entry->run->revision + 1 || to->n_steps < entry->plan->n_steps ||
-        !grants_fit(to, entry->plan, grows)) {
+        !grants_fit(to, entry->plan, grows) || to->signoff != entry->plan->signoff) {
         return false;
     }
     for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
         if (!row_fits(to, entry, i)) {
+            return false;
+        }
+    }
+    for (uint32_t i = entry->plan->n_steps; !grows && i < to->n_steps; i++) {
+        if (repeats(to, entry, i)) {
             return false;
         }
     }

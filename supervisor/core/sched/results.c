@@ -205,7 +205,7 @@ static void handed_off(struct core *c, struct core_run *entry, const struct core
                     REC_INIT(HANDOFF, handoff, .kind = HANDOFF_AGENT, .from_agent = state->agent),
                     .step = ev->step, .attempt = state->attempt, .agent = to, .usage = f->usage,
                     .text = ev->text});
-    core_enqueue(c, entry, ev->step, false);
+    core_continue(c, entry, ev->step);
 }
 
 static void attempt_answered(struct core *c, struct core_run *entry, const struct core_event *ev)

@@ -15,10 +15,10 @@ static uint32_t next_random(struct core *c)
     return (uint32_t)((z ^ z >> 31) >> 32);
 }
 
-static msec pause_asked(const struct failure *f)
+/* The agent asks for a longer pause than the plan grants: no attempt of this agent follows. */
+static bool asks_too_much(const struct core_run *entry, const struct failure *f)
 {
-    return f->retry_after_ms < CORE_RETRY_AFTER_MAX_MS ? f->retry_after_ms
-                                                       : CORE_RETRY_AFTER_MAX_MS;
+    return f->retry_after_ms > entry->plan->max_pause_ms && !MUTANT(PAUSE_UNLIMITED);
 }
 
 /* A pause beyond the limit of the step or the plan would end in a timeout. Then the failure is
@@ -35,14 +35,15 @@ static void retry(struct core *c, struct core_run *entry, uint32_t step, const s
     const struct run_step *state = &entry->run->steps[step];
     const struct backoff *backoff = &entry->plan->steps[step].policy.backoff;
     const struct holder who = core_holder(c, entry, step);
-    const msec asked = pause_asked(f);
     const msec ours = backoff_delay(backoff, state->attempt, next_random(c));
+    const bool asked = f->retry_after_ms > ours;
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){REC_INIT(STEP_RETRY, retry, .error_class = f->error_class,
-                                         .delay_ms = asked > ours ? asked : ours),
-                                .step = step, .attempt = state->attempt, .agent = state->agent,
-                                .usage = f->usage, .text = f->text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(STEP_RETRY, retry, .error_class = f->error_class,
+                                 .delay_ms = asked ? f->retry_after_ms : ours, .asked = asked),
+                        .step = step, .attempt = state->attempt, .agent = state->agent,
+                        .usage = f->usage, .text = f->text});
     core_set_due(c, entry, step, state->deadline);
     if (f->cancel) {
         core_emit_cancel(c, entry, step, &who, f->text);
@@ -55,9 +56,13 @@ static bool may_retry(const struct core *c, const struct core_run *entry, uint32
     const struct run_step *state = &entry->run->steps[step];
     const struct step_policy *policy = &entry->plan->steps[step].policy;
     const uint32_t counted = (uint32_t)state->attempt - state->granted;
-    const bool any = policy->on_failure == ON_FAILURE_RETRY && policy->effects != EFFECTS_UNSAFE;
+    const bool named =
+        policy->on_failure == ON_FAILURE_RETRY ||
+        ((policy->retry_on & 1u << f->error_class) != 0 && !MUTANT(RETRY_ON_IGNORED));
+    const bool any = named && policy->effects != EFFECTS_UNSAFE;
     return (f->retryable || any) && (policy->no_retry & 1u << f->error_class) == 0 &&
-           state->limit > c->now && !outlasts(c, entry, step, pause_asked(f)) &&
+           state->limit > c->now && !asks_too_much(entry, f) &&
+           !outlasts(c, entry, step, f->retry_after_ms) &&
            counted <= policy->max_retries + (MUTANT(ONE_RETRY_MORE) ? 1 : 0) &&
            state->attempt < LIMIT_ATTEMPTS;
 }
@@ -65,8 +70,13 @@ static bool may_retry(const struct core *c, const struct core_run *entry, uint32
 void core_attempt_failed(struct core *c, struct core_run *entry, uint32_t step,
                          const struct failure *f)
 {
+    struct failure refused;
     if (entry->run->cancelling) {
         core_stopped(c, entry, step, STOP_ACKNOWLEDGED, f);
+    } else if (asks_too_much(entry, f)) {
+        refused = *f;
+        refused.text = core_text_pause(c, f->retry_after_ms, entry->plan->max_pause_ms, f->text);
+        core_give_up(c, entry, step, &refused);
     } else if (!may_retry(c, entry, step, f)) {
         core_give_up(c, entry, step, f);
     } else if (f->may_have_run && entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
@@ -95,10 +105,11 @@ static uint32_t alternative(const struct core_run *entry, uint32_t step)
     return AGENT_NONE;
 }
 
-/* The n-th fallback of a run waits 2^n seconds, at most 30. */
+/* The n-th fallback of a run waits 2^n seconds, at most 30: the count is raised first (M042). */
 static msec rate_limited_wait(const struct run *run)
 {
-    return run->fallbacks < 5 ? (msec)1000 << run->fallbacks : 30000;
+    const uint32_t used = run->fallbacks + (MUTANT(WAIT_TOO_SHORT) ? 0 : 1);
+    return used < 5 ? (msec)1000 << used : 30000;
 }
 
 /* Chooses the fallback; false when there is none. */
@@ -112,10 +123,13 @@ static bool choose_fallback(const struct core *c, const struct core_run *entry, 
     if (f->error_class == CLASS_RATE_LIMITED || f->error_class == CLASS_SERVICE_UNAVAILABLE) {
         const msec ours =
             f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(entry->run) : 2000;
-        const msec wait = pause_asked(f) > ours ? pause_asked(f) : ours;
-        if (!waited && state->attempt > 0 && !outlasts(c, entry, step, wait)) {
+        const bool asked = f->retry_after_ms > ours;
+        const msec wait = asked ? f->retry_after_ms : ours;
+        if (!waited && state->attempt > 0 && !asks_too_much(entry, f) &&
+            !outlasts(c, entry, step, wait)) {
             instead->action = FALLBACK_WAIT;
             instead->delay_ms = wait;
+            instead->asked = asked;
             return true;
         }
     }
@@ -235,12 +249,30 @@ void core_fail_by(struct core *c, struct core_run *entry, uint32_t step, const s
     fail_step(c, entry, step, &known, policy);
 }
 
+/* A search that fails leaves the step's own error (M042). */
+static struct failure own_failure(struct core *c, const struct core_run *entry, uint32_t step,
+                                  const struct failure *f)
+{
+    const struct run_step *state = &entry->run->steps[step];
+    struct failure own = *f;
+    if (state->phase != PHASE_SEARCH || f->reason != REASON_NONE ||
+        f->error_class == CLASS_VERIFICATION_FAILED || MUTANT(SEARCH_ERROR_TAKEN)) {
+        return own;
+    }
+    own.error_class = CLASS_RESOURCE_NOT_FOUND;
+    if (state->own_text_n > 0) {
+        own.text = core_text_pair(c, "", (struct str){state->own_text, state->own_text_n});
+    }
+    return own;
+}
+
 void core_give_up(struct core *c, struct core_run *entry, uint32_t step, const struct failure *f)
 {
     if (entry->run->cancelling) {
         core_stopped(c, entry, step, STOP_NONE, f);
     } else if (!fall_back(c, entry, step, f)) {
-        core_fail_by(c, entry, step, f, entry->plan->steps[step].policy.on_failure);
+        const struct failure own = own_failure(c, entry, step, f);
+        core_fail_by(c, entry, step, &own, entry->plan->steps[step].policy.on_failure);
     }
 }
 

@@ -31,17 +31,23 @@ void core_step_waits(struct core *c, struct core_run *entry, uint32_t step, enum
     const struct run_step *state = &entry->run->steps[step];
     const struct holder who = core_holder(c, entry, step);
     core_unlink(c, entry, step);
-    core_record(
-        c, entry,
-        (struct record){
-            REC_INIT(STEP_WAITING, waiting, .review = kind, .error_class = why->error_class,
-                     .delay_ms = entry->plan->steps[step].policy.approval_timeout_ms, .data = data),
-            .step = step, .attempt = state->attempt, .agent = state->agent, .usage = why->usage,
-            .text = why->text});
+    core_record(c, entry,
+                (struct record){
+                    REC_INIT(STEP_WAITING, waiting, .review = kind, .error_class = why->error_class,
+                             .delay_ms = entry->plan->steps[step].policy.approval_timeout_ms,
+                             .data = data, .serial = entry->run->reviews + 1),
+                    .step = step, .attempt = state->attempt, .agent = state->agent,
+                    .usage = why->usage, .text = why->text});
     core_set_due(c, entry, step, MUTANT(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
     if (why->cancel) {
         core_emit_cancel(c, entry, step, &who, why->text);
     }
+}
+
+/* A decision is about the review with the serial that the person saw, and about no later one. */
+static bool is_about(const struct core_event *ev, uint32_t serial)
+{
+    return ev->attempt == serial || MUTANT(STALE_DECISION);
 }
 
 static enum core_reject check_decision(const struct core_event *ev, const struct core_run *entry)
@@ -63,6 +69,9 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
         const bool fits = next->plan == NULL || (planning && decision == DECISION_APPROVE &&
                                                  core_brings_plan(entry, next));
         const bool waits = (entry->run->paused & asks) != 0;
+        if (waits && !is_about(ev, entry->run->plan_review)) {
+            return REJECT_STALE_REVIEW;
+        }
         return waits && fits && decision != DECISION_SKIP ? REJECT_NONE : REJECT_NOT_WAITING;
     }
     if (ev->step >= entry->run->n_steps) {
@@ -75,8 +84,8 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
     if (state->status != STEP_WAITING) {
         return REJECT_NOT_WAITING;
     }
-    if (ev->attempt != state->attempt) {
-        return REJECT_STALE_ATTEMPT;
+    if (!is_about(ev, state->review_serial)) {
+        return REJECT_STALE_REVIEW;
     }
     /* Approvals do not count against max_retries. At these limits only "reject" and "skip" are
      * left. */
@@ -87,16 +96,19 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
 static void record_decision(struct core *c, struct core_run *entry, const struct core_event *ev,
                             enum review_kind review)
 {
-    const bool step = ev->step != STEP_NONE;
+    const struct run_step *step = ev->step != STEP_NONE ? &entry->run->steps[ev->step] : NULL;
     const struct core_ev_decide *decided = CORE_EV(ev, decide);
     const bool brings = decided->next.plan != NULL;
     core_record(
         c, entry,
-        (struct record){REC_INIT(REVIEW_DECIDED, decided, .review = review,
-                                 .decision = decided->decision,
-                                 .result = brings ? decided->next.document : decided->result),
-                        .step = ev->step, .attempt = ev->attempt,
-                        .agent = step ? entry->run->steps[ev->step].agent : 0, .text = ev->text});
+        (struct record){
+            REC_INIT(REVIEW_DECIDED, decided, .review = review, .decision = decided->decision,
+                     .digest = decided->digest, .by = decided->by, .shown = decided->shown,
+                     .revision = review == REVIEW_PLAN ? entry->run->revision : 0,
+                     .serial = step != NULL ? step->review_serial : entry->run->plan_review,
+                     .result = brings ? decided->next.document : decided->result),
+            .step = ev->step, .attempt = step != NULL ? step->attempt : 0,
+            .agent = step != NULL ? step->agent : 0, .text = ev->text});
 }
 
 static void decide_signoff(struct core *c, struct core_run *entry, const struct core_event *ev)
@@ -107,15 +119,22 @@ static void decide_signoff(struct core *c, struct core_run *entry, const struct 
         return;
     }
     record_decision(c, entry, ev, REVIEW_PLAN);
-    if (CORE_EV(ev, decide)->decision == DECISION_APPROVE) {
+    const bool approved = CORE_EV(ev, decide)->decision == DECISION_APPROVE;
+    if (approved && entry->run->status == PLAN_PENDING) {
         core_start_run(c, entry);
+        return;
+    }
+    if (approved) { /* of a change */
+        core_rearm(c, entry);
+        core_unpark(c, entry); /* also the question to the replanner, as in core_on_resume */
+        core_advance(c, entry);
         return;
     }
     core_end_plan(c, entry,
                   &(struct plan_end){.status = PLAN_CANCELLED,
                                      .outcome = OUTCOME_FAILED,
                                      .failure = PLAN_FAILURE_REJECTED,
-                                     .reason = REASON_REJECTED,
+                                     .reason = REASON_PLAN_ABORTED,
                                      .step = STEP_NONE,
                                      .text = ev->text.len > 0 ? ev->text
                                                               : STR_LIT("Rejected by a reviewer")});
@@ -126,7 +145,8 @@ void core_signoff_timeout(struct core *c, struct core_run *entry)
     const struct str text =
         core_text_ms(c, "No decision within ", entry->plan->signoff_timeout_ms, "ms: denied");
     decide_signoff(c, entry,
-                   &(struct core_event){CORE_EV_INIT(DECIDE, decide, .decision = DECISION_REJECT),
+                   &(struct core_event){CORE_EV_INIT(DECIDE, decide, .decision = DECISION_REJECT,
+                                                     .by = {.via = STR_LIT("supervisor")}),
                                         .step = STEP_NONE, .text = text});
 }
 
@@ -201,8 +221,9 @@ void core_review_timeout(struct core *c, struct core_run *entry, uint32_t step)
     const struct str text =
         core_text_ms(c, "No decision within ", entry->plan->steps[step].policy.approval_timeout_ms,
                      "ms: denied");
-    const struct core_event ev = {CORE_EV_INIT(DECIDE, decide, .decision = DECISION_REJECT),
-                                  .step = step, .attempt = state->attempt, .text = text};
+    const struct core_event ev = {CORE_EV_INIT(DECIDE, decide, .decision = DECISION_REJECT,
+                                               .by = {.via = STR_LIT("supervisor")}),
+                                  .step = step, .attempt = state->review_serial, .text = text};
     core_set_due(c, entry, step, MSEC_NEVER);
     record_decision(c, entry, &ev, review);
     rejected(c, entry, step, review, REASON_APPROVAL_TIMEOUT, text);

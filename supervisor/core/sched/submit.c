@@ -27,6 +27,7 @@ void core_release_run(struct core *c, struct core_run *entry)
 {
     const uint32_t slot = (uint32_t)(entry - c->runs);
     heap_set(&c->due, slot, MSEC_NEVER);
+    core_agents_released(c, entry);
     ASSERT(entry->ready.n == 0 && entry->queued == 0 && entry->held == 0 && entry->due.n == 0);
     ASSERT(entry->reserved_tokens == 0 && entry->reserved_micros == 0);
     *entry = (struct core_run){.generation = entry->generation,
@@ -84,12 +85,15 @@ void core_start_run(struct core *c, struct core_run *entry)
     start_ready_steps(c, entry);
 }
 
-static void wait_for_signoff(struct core *c, struct core_run *entry)
+void core_ask_signoff(struct core *c, struct core_run *entry)
 {
     core_record(c, entry,
                 (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_SIGNOFF,
-                                         .delay_ms = entry->plan->signoff_timeout_ms),
+                                         .delay_ms = entry->plan->signoff_timeout_ms,
+                                         .serial = entry->run->reviews + 1,
+                                         .revision = entry->run->revision),
                                 .step = STEP_NONE});
+    core_park(c, entry);
     core_rearm(c, entry);
 }
 
@@ -127,7 +131,7 @@ void core_plan_made(struct core *c, struct core_run *entry)
                                             .step = STEP_NONE},
                          (struct blob_ref){0});
     } else if (entry->plan->signoff && !MUTANT(SIGNOFF_SKIPPED)) {
-        wait_for_signoff(c, entry);
+        core_ask_signoff(c, entry);
     } else {
         core_start_run(c, entry);
     }

@@ -5,6 +5,8 @@
 
 #include "supervisor/core/sched/core_internal.h"
 
+enum { NAMES_SHOWN = 8 };
+
 struct str core_text(struct core *c, const struct str *parts, uint32_t n, struct str instead)
 {
     size_t len = 0;
@@ -88,6 +90,36 @@ struct str core_text_count(struct core *c, const char *before, uint32_t n, const
     return core_text(c, parts, 4, text);
 }
 
+struct str core_text_pause(struct core *c, msec asked_ms, msec max_ms, struct str text)
+{
+    char digits[2][20];
+    const struct str parts[] = {STR_LIT("The agent asks for a pause of "),
+                                decimal(digits[0], sizeof digits[0], asked_ms),
+                                STR_LIT(" ms, at most "),
+                                decimal(digits[1], sizeof digits[1], max_ms),
+                                STR_LIT(" ms (maxPauseMs)"),
+                                text.len > 0 ? STR_LIT(": ") : STR_LIT(""),
+                                cut(text, CORE_TEXT_BYTES / 4)};
+    return core_text(c, parts, 7, text);
+}
+
+/* Adds "; there are: a, b": the agents that a plan could name instead. */
+static uint32_t add_names(const struct registry *r, uint32_t but, struct str *parts, uint32_t n)
+{
+    uint32_t named = 0;
+    for (uint32_t a = registry_agent_expected(r, 0); a != REGISTRY_NONE && named <= NAMES_SHOWN;
+         a = registry_agent_expected(r, a + 1)) {
+        const struct agent_view view = registry_agent_view(r, a);
+        if (a == but || view.instances == 0 || !view.enabled) {
+            continue;
+        }
+        parts[n++] = named == 0 ? STR_LIT("; there are: ") : STR_LIT(", ");
+        parts[n++] = named == NAMES_SHOWN ? STR_LIT("...") : view.id;
+        named++;
+    }
+    return n;
+}
+
 struct str core_text_absent(struct core *c, uint32_t agent)
 {
     const struct agent_view view = registry_agent_view(c->registry, agent);
@@ -103,10 +135,11 @@ struct str core_text_absent(struct core *c, uint32_t agent)
         c->text_absent = core_text(c, why, 4, STR_LIT("The agent is not running"));
         return c->text_absent;
     }
-    const struct str parts[] = {
+    struct str parts[5 + 2 * (NAMES_SHOWN + 1)] = {
         STR_LIT("No instance of agent '"), cut(agent_id, LIMIT_ID_BYTES), STR_LIT("' came within "),
         decimal(digits, sizeof digits, c->config.agent_wait_ms), STR_LIT(" ms")};
-    c->text_absent = core_text(c, parts, 5, STR_LIT("No instance of the agent came in time"));
+    const uint32_t n = add_names(c->registry, agent, parts, 5);
+    c->text_absent = core_text(c, parts, n, STR_LIT("No instance of the agent came in time"));
     return c->text_absent;
 }
 

@@ -78,7 +78,9 @@ static void step_due(struct core *c, struct core_run *entry, uint32_t step)
         held_due(c, entry, step);
         break;
     case LIST_UNKNOWN:
-        core_resolve_unknown(c, entry, step, CLASS_REPLY_LOST, STR_LIT("Reply lost"));
+        core_resolve_unknown(
+            c, entry, step, CLASS_REPLY_LOST,
+            STR_LIT("Reply lost: the agent ended, or its connection, and no answer came"));
         break;
     case LIST_NONE:
         idle_step_due(c, entry, step);
@@ -99,11 +101,10 @@ void core_on_tick(struct core *c, const struct core_event *ev)
     /* When the text buffer is half full, the rest stays due: the next tick comes at once. */
     while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {
         struct core_run *entry = &c->runs[heap_top(&c->due)];
-        const bool over = core_entry_deadline(c, entry) <= c->now;
-        if (over && entry->run->status == PLAN_PENDING) {
-            core_signoff_timeout(c, entry);
-        } else if (over) {
+        if (core_entry_deadline(c, entry) <= c->now) {
             core_plan_timeout(c, entry);
+        } else if (entry->run->review_deadline <= c->now) {
+            core_signoff_timeout(c, entry);
         } else {
             step_due(c, entry, heap_top(&entry->due));
         }

@@ -95,6 +95,7 @@ static void for_nobody(const struct core_run *entry, uint32_t step, struct step_
         break;
     case STEP_BACKOFF:
         w->kind = WAIT_BACKOFF;
+        w->agent = (state->did & STEP_PAUSE_ASKED) != 0 ? state->agent : AGENT_NONE;
         w->until = state->deadline;
         break;
     case STEP_WAITING:

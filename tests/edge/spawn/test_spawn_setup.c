@@ -172,9 +172,8 @@ static void start_failures_say_what_and_why(void **state)
     specs[1].policy.restart = POLICY_TEMPORARY;
     world_open(w, specs, 2);
     wait_event(w, SPAWN_GAVE_UP);
-    assert_string_equal(
-        w->last.reason,
-        "1 crashes within 30000 ms; the last: exec failed: No such file or directory");
+    assert_string_equal(w->last.reason, "1 crashes within 30000 ms; the last: exec of "
+                                        "/nonexistent/agent failed: No such file or directory");
     if (w->seen[SPAWN_EXITED] < 2) {
         wait_event(w, SPAWN_EXITED);
     }
@@ -183,7 +182,7 @@ static void start_failures_say_what_and_why(void **state)
         struct spawn_info info;
         spawn_describe(w->spawn, i, &info);
         assert_string_equal(info.reason,
-                            i == 0 ? "exec failed: No such file or directory"
+                            i == 0 ? "exec of /nonexistent/agent failed: No such file or directory"
                                    : "working directory failed: No such file or directory");
     }
 }

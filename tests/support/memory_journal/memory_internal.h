@@ -117,6 +117,9 @@ enum bt_code memory_plan_by_key(struct journal *j, struct str key, struct journa
 enum bt_code memory_plans(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);
+enum bt_code memory_plans_between(struct journal *j, struct uuid first, struct uuid last,
+                                  uint32_t limit, journal_plan_fn fn, void *self,
+                                  struct bt_error *err);
 enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                struct bt_error *err);
 enum bt_code memory_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,

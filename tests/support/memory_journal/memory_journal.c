@@ -192,6 +192,7 @@ static const struct journal_ops MEMORY_OPS = {
     .plan_by_id = memory_plan_by_id,
     .plan_by_key = memory_plan_by_key,
     .plans = memory_plans,
+    .plans_between = memory_plans_between,
     .jobs = memory_jobs,
     .plans_open = memory_plans_open,
     .recovered = memory_recovered,

@@ -182,6 +182,36 @@ enum bt_code memory_plans(struct journal *j, struct str status, struct str sessi
     return BT_OK;
 }
 
+struct between {
+    struct uuid first, last;
+    uint32_t left;
+    journal_plan_fn fn;
+    void *self;
+};
+
+static bool give_between(const struct journal_plan *p, void *self)
+{
+    struct between *b = self;
+
+    if (memcmp(p->plan_id.b, b->first.b, sizeof b->first.b) < 0 ||
+        memcmp(p->plan_id.b, b->last.b, sizeof b->last.b) > 0) {
+        return true;
+    }
+    return b->left-- > 0 && b->fn(p, b->self);
+}
+
+enum bt_code memory_plans_between(struct journal *j, struct uuid first, struct uuid last,
+                                  uint32_t limit, journal_plan_fn fn, void *self,
+                                  struct bt_error *err)
+{
+    const struct str any = {"", 0};
+    struct between b = {.first = first, .last = last, .left = limit, .fn = fn, .self = self};
+
+    (void)err;
+    list(memory_of(j), false, any, any, 0, UINT32_MAX, give_between, &b);
+    return BT_OK;
+}
+
 enum bt_code memory_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
                          journal_plan_fn fn, void *self, struct bt_error *err)
 {

@@ -13,9 +13,10 @@ char exec_logged[4096];
 size_t exec_logged_lines;
 
 #define SH "\"argv\":[\"/bin/sh\",\"-c\",\"{script}\"]"
+#define SH_REPLY SH ",\"output\":\"reply\""
 #define CMD(id, members) "{\"id\":\"" id "\",\"description\":\"d\"," members "}"
 
-static const char settings_json[] = "{\"commands\":[" CMD("sh", SH) "," CMD(
+static const char settings_json[] = "{\"commands\":[" CMD("sh", SH) "," CMD("sh-reply", SH_REPLY) "," CMD(
     "sh-none", SH
     ",\"stdin"
     "\":"
@@ -50,18 +51,19 @@ static const char settings_json[] = "{\"commands\":[" CMD("sh", SH) "," CMD(
                                                                                                               "\"") "," CMD("env",
                                                                                                                             "\"argv\":[\"env\"],\"stdin\":\"none\","
                                                                                                                             "\"env\":{\"EXTRA\":\"a b\","
-                                                                                                                            "\"LANG\":\"C\"}") "," CMD("cat", "\"argv\":["
-                                                                                                                                                              "\"cat\"]") "," CMD("cat-"
-                                                                                                                                                                                  "text",
-                                                                                                                                                                                  "\"arg"
-                                                                                                                                                                                  "v\":["
-                                                                                                                                                                                  "\"cat"
-                                                                                                                                                                                  "\"],"
-                                                                                                                                                                                  "\"std"
-                                                                                                                                                                                  "in\":"
-                                                                                                                                                                                  "\"tex"
-                                                                                                                                                                                  "t\"") "," CMD("args", "\"argv\":[\"printf\",\"<%s>\",\"{a}\",\"x{b}y\",\"\"]") "," CMD("nothing", "\"argv\":[\"baton-no-such-program\"]") "," CMD("directory",
-                                                                                                                                                                                                                                                                                                                                     "\"argv\":[\"/usr\"]") "]}";
+                                                                                                                            "\"LANG\":\"C\"}") "," CMD("cat",
+                                                                                                                                                       "\"argv\":["
+                                                                                                                                                       "\"cat\"]") "," CMD("cat-"
+                                                                                                                                                                           "text",
+                                                                                                                                                                           "\"arg"
+                                                                                                                                                                           "v\":["
+                                                                                                                                                                           "\"cat"
+                                                                                                                                                                           "\"],"
+                                                                                                                                                                           "\"std"
+                                                                                                                                                                           "in\":"
+                                                                                                                                                                           "\"tex"
+                                                                                                                                                                           "t\"") "," CMD("args", "\"argv\":[\"printf\",\"<%s>\",\"{a}\",\"x{b}y\",\"\"]") "," CMD("nothing", "\"argv\":[\"baton-no-such-program\"]") "," CMD("directory", "\"argv\":[\"/usr\"]") "," CMD("sh-codes", SH ",\"retryOn\":[1,9],\"errorClasses\":{\"4\":\"RESOURCE_NOT_FOUND\"},"
+                                                                                                                                                                                                                                                                                                                                                                                         "\"passEnv\":[\"SECRET\",\"BATON_NO_SUCH\"]") "]}";
 
 static void sink(enum log_level level, const char *event, const char *text, void *self)
 {

@@ -142,6 +142,37 @@ static void rows_are_counted_by_a_column_or_a_pattern(void **state)
                  "\"rows\":[[\"x\",2]]");
 }
 
+/* Counts the numbers from 1 to n, each once. */
+static const char *count_labels(int n, const char *more)
+{
+    struct buf json;
+    const char *reply;
+
+    buf_init(&json, LIMIT_STEP_BYTES);
+    buf_add_cstr(&json, "{\"parameters\":{\"items\":[1");
+    for (int i = 2; i <= n; i++) {
+        buf_printf(&json, ",%d", i);
+    }
+    buf_printf(&json, "]%s}}", more);
+    reply = run("count_by", buf_cstr(&json));
+    buf_done(&json);
+    return reply;
+}
+
+static void labels_over_a_result_fail_and_over_a_limit_are_named(void **state)
+{
+    const char *reply = count_labels(60000, "");
+
+    (void)state;
+    steps_expect(reply, "\"labels\":60000");
+    assert_null(strstr(reply, "\"truncated\""));
+    steps_expect(count_labels(60001, ""),
+                 "result_too_large: 60001 different labels, and a result holds 60000");
+    reply = count_labels(60001, ",\"limit\":60000");
+    steps_expect(reply, "[not whole: the first 60000 of 60001 labels; raise `limit`");
+    steps_expect(reply, "},\"truncated\":true}");
+}
+
 static void shares_add_up_to_a_hundred(void **state)
 {
     (void)state;
@@ -283,6 +314,7 @@ int main(void)
         cmocka_unit_test(counting_nothing_says_what_was_looked_for),
         cmocka_unit_test(the_busiest_day_is_reported_in_words),
         cmocka_unit_test(rows_are_counted_by_a_column_or_a_pattern),
+        cmocka_unit_test(labels_over_a_result_fail_and_over_a_limit_are_named),
         cmocka_unit_test(shares_add_up_to_a_hundred),
         cmocka_unit_test(statistics_describe_a_list_or_a_column),
         cmocka_unit_test(dates_are_moved_and_compared),

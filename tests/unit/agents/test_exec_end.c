@@ -40,6 +40,76 @@ static void exit_codes_have_their_classes(void **state)
     }
 }
 
+static void settings_say_which_exit_codes_retry_and_what_they_mean(void **state)
+{
+    const struct {
+        const char *script;
+        const char *part;
+        const char *retryable;
+    } cases[] = {
+        {"exit 1", "\"class\":\"UNKNOWN\"", "\"retryable\":true"},
+        {"exit 9", "\"class\":\"UNKNOWN\"", "\"retryable\":true"},
+        {"exit 75", "\"class\":\"UNKNOWN\"",
+         "\"retryable\":false"}, /* the list is the whole list */
+        {"exit 4", "\"class\":\"RESOURCE_NOT_FOUND\"", "\"retryable\":false"},
+        {"exit 127", "\"class\":\"TOOL_NOT_FOUND\"", "\"retryable\":false"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *reply = exec_script("sh-codes", cases[i].script);
+        steps_expect(reply, cases[i].part);
+        steps_expect(reply, cases[i].retryable);
+    }
+    steps_expect(exec_script("sh-codes", "echo $SECRET"), "\"text\":\"never handed on\"");
+}
+
+static void details_tell_exit_code_duration_and_the_end_of_stderr(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    reply = exec_script("sh", "echo one >&2; echo two >&2; exit 3");
+    steps_expect(reply, "\"exitCode\":3");
+    steps_expect(reply, "\"durationMs\":");
+    steps_expect(reply, "\"stderr\":\"one\\ntwo\\n\"");
+    reply = exec_script("sh", "echo note >&2; echo done");
+    steps_expect(reply, "\"text\":\"done\"");
+    steps_expect(reply, "\"exitCode\":0");
+    steps_expect(reply, "\"stderr\":\"note\\n\"");
+    steps_expect(exec_script("sh", "kill -9 $$"), "\"signal\":9");
+    steps_expect(exec_script("sh", "printf '\\\\377\\\\n' >&2; exit 1"),
+                 "\"stderr\":\"\xEF\xBF\xBD");
+}
+
+static void only_the_last_4096_bytes_of_stderr_are_kept_in_whole_lines(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    /* 40 lines of 100 bytes and 96 bytes: 4096. One byte more drops the first line. */
+    reply = exec_script("sh", "for i in $(seq 40); do printf '%099d\\n' $i >&2; done; "
+                              "printf '%095d\\n' 99 >&2; exit 1");
+    assert_null(strstr(reply, "stderrTruncated"));
+    reply = exec_script("sh", "for i in $(seq 40); do printf '%099d\\n' $i >&2; done; "
+                              "printf '%096d\\n' 99 >&2; exit 1");
+    steps_expect(reply, "\"stderrTruncated\":true");
+    assert_null(strstr(reply, "0001\\n"));
+    assert_non_null(strstr(reply, "0002\\n"));
+}
+
+static void lines_with_the_prefix_are_progress_and_nothing_else(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    reply = exec_script("sh", "echo before >&2; echo '::progress 40 half way' >&2; "
+                              "echo '::progressive' >&2; echo '::progress' >&2; exit 1");
+    steps_expect(reply, "exit code 1: ::progressive");
+    steps_expect(reply, "\"stderr\":\"before\\n::progressive\\n\"");
+    assert_null(strstr(exec_logged, "half way"));
+}
+
 static void what_cannot_be_started_is_said(void **state)
 {
     (void)state;
@@ -241,6 +311,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_codes_have_their_classes),
+        cmocka_unit_test(settings_say_which_exit_codes_retry_and_what_they_mean),
+        cmocka_unit_test(details_tell_exit_code_duration_and_the_end_of_stderr),
+        cmocka_unit_test(only_the_last_4096_bytes_of_stderr_are_kept_in_whole_lines),
+        cmocka_unit_test(lines_with_the_prefix_are_progress_and_nothing_else),
         cmocka_unit_test(what_cannot_be_started_is_said),
         cmocka_unit_test(argument_that_is_too_long_for_the_system_is_refused),
         cmocka_unit_test(program_that_ignores_sigterm_is_killed_after_the_grace_with_its_group),

@@ -34,8 +34,9 @@ static void named_groups_become_columns(void **state)
 
     (void)state;
     steps_expect(reply, "\"columns\":[\"day\",\"time\",\"action\",\"package\",\"old\",\"new\"]");
-    steps_expect(reply, "\"rowCount\":3,\"skipped\":2,\"filtered\":0,\"truncated\":false");
-    steps_expect(reply, "[\"2026-11-20\",\"03:53:00\",\"install\",\"a:amd64\",\"<none>\",\"1.0\"]");
+    steps_expect(reply,
+                 "\"rowCount\":3,\"skipped\":2,\"filtered\":0,\"replaced\":0,\"truncated\":false");
+    steps_expect(reply, "[\"2026-11-20\",\"03:53:00\",\"install\",\"a:amd64\",\"<none>\",1.0]");
 }
 
 static void columns_and_where_narrow_the_rows(void **state)
@@ -60,19 +61,26 @@ static void columns_and_where_narrow_the_rows(void **state)
                         "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG "\",\"where\":{\"x\":\"y\"}}"),
                "VALIDATION_ERROR", "where: there is no column 'x'");
     tree_fails(tree_run(files_csv,
-                        "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG "\",\"where\":{\"day\":1}}"),
-               "VALIDATION_ERROR", "where.day: expected a text or a list");
+                        "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG "\",\"where\":{\"day\":{}}}"),
+               "VALIDATION_ERROR", "where.day: expected a value or a list");
+    tree_fails(tree_run(files_csv, "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG
+                                   "\",\"columns\":[\"day\",\"day\"]}"),
+               "VALIDATION_ERROR", "columns: 'day' is named twice");
 }
 
 static void a_limit_cuts_the_rows_and_says_so(void **state)
 {
+    const char *reply =
+        tree_run(files_csv, "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG "\",\"limit\":2}");
+
     (void)state;
-    steps_expect(
-        tree_run(files_csv, "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG "\",\"limit\":2}"),
-        "\"rowCount\":2,\"skipped\":2,\"filtered\":0,\"truncated\":true");
-    steps_expect(
-        tree_run(files_csv, "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG "\",\"limit\":3}"),
-        "\"truncated\":false");
+    steps_expect(reply, "\"rowCount\":2,\"skipped\":2,\"filtered\":0,\"replaced\":0,"
+                        "\"truncated\":true");
+    steps_expect(reply, "[not whole: the first 2 rows; 1 more are there; raise `limit`");
+    steps_expect(reply, "]},\"truncated\":true}");
+    reply = tree_run(files_csv, "{\"path\":\"dpkg.log\",\"pattern\":\"" DPKG "\",\"limit\":3}");
+    steps_expect(reply, "\"truncated\":false");
+    steps_expect(reply, "were no rows\",");
 }
 
 static void groups_that_took_no_part_are_null(void **state)
@@ -95,14 +103,14 @@ static void csv_quoting_crlf_and_a_mark_at_the_start_are_read(void **state)
     steps_expect(tree_run(files_csv, "{\"path\":\"t.csv\",\"where\":{\"name\":\"bob\"}}"),
                  "\"rowCount\":1");
     tree_fails(tree_run(files_csv, "{\"text\":\"a\\n\\\"open\"}"), "VALIDATION_ERROR",
-               "CSV record 2");
+               "CSV line 2");
 }
 
 static void other_delimiters_and_files_without_a_header_are_read(void **state)
 {
     (void)state;
     steps_expect(tree_run(files_csv, "{\"text\":\"a;b\\n1;2\",\"delimiter\":\";\"}"),
-                 "\"rows\":[[\"1\",\"2\"]]");
+                 "\"rows\":[[1,2]]");
     steps_expect(tree_run(files_csv, "{\"text\":\"a\\tb\\n1\\t2\",\"delimiter\":\"tab\"}"),
                  "\"columns\":[\"a\",\"b\"]");
     steps_expect(tree_run(files_csv, "{\"text\":\"1,2\\n3,4\",\"header\":false,"
@@ -118,6 +126,40 @@ static void other_delimiters_and_files_without_a_header_are_read(void **state)
     tree_fails(tree_run(files_csv, "{}"), "VALIDATION_ERROR", "give path or text");
 }
 
+static void a_column_has_a_type_and_where_compares_values(void **state)
+{
+    static const char text[] =
+        "{\"text\":\"zip,n,x,ok,day,mix\\n007,500,1.5,true,2026-11-21,1\\n12345,"
+        "9007199254740993,99.83,false,2026-11-22,a\\n,,,,,\\n\"%s}";
+    static const char *const cases[][2] = {
+        {"", "\"types\":{\"zip\":\"text\",\"n\":\"integer\",\"x\":\"real\",\"ok\":\"boolean\","
+             "\"day\":\"date\",\"mix\":\"text\"}"},
+        {"", "\"rows\":[[\"007\",500,1.5,true,\"2026-11-21\",\"1\"],[\"12345\","
+             "\"9007199254740993\",99.83,false,\"2026-11-22\",\"a\"],[null,null,null,null,null,"
+             "null]]"},
+        {",\"types\":{\"zip\":\"integer\",\"n\":\"text\"}",
+         "\"rows\":[[7,\"500\",1.5,true,\"2026-11-21\",\"1\"],[12345,\"9007199254740993\","},
+        {",\"types\":{\"n\":\"text\"}", ",[null,\"\",null,null,null,null]]"},
+        {",\"types\":{\"mix\":\"real\"}",
+         "row 2: column 'mix' has the type real, but 'a' is not a"},
+        {",\"types\":{\"mix\":\"number\"}", "types.mix: expected text, integer, real"},
+        {",\"types\":{\"no\":\"text\"}", "types: there is no column 'no'"},
+        {",\"where\":{\"n\":500}", "\"rowCount\":1"},
+        {",\"where\":{\"n\":9007199254740993}", "\"rowCount\":1"},
+        {",\"where\":{\"x\":99.83}", "\"rowCount\":1"},
+        {",\"where\":{\"ok\":[true,false]}", "\"rowCount\":2"},
+        {",\"where\":{\"zip\":null}", "\"rowCount\":1"},
+        {",\"where\":{\"zip\":7}", "\"rowCount\":0"}, /* 007 is a text */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char json[1024];
+        (void)snprintf(json, sizeof json, text, cases[i][0]);
+        steps_expect(tree_run(files_csv, json), cases[i][1]);
+    }
+}
+
 static void rows_over_a_result_fail_and_are_not_lost(void **state)
 {
     struct buf text;
@@ -131,7 +173,7 @@ static void rows_over_a_result_fail_and_are_not_lost(void **state)
     tree_put("in/many", text.at, text.len);
     buf_done(&text);
     tree_fails(tree_run(files_csv, json), "VALIDATION_ERROR",
-               "a result holds 63333 of these rows and there are more");
+               "190000 values, 63333 of these rows, and there are more");
     steps_expect(tree_run(files_csv, "{\"path\":\"many\",\"pattern\":\"^(?<a>.)(?<b>.)$\","
                                      "\"limit\":60000}"),
                  "\"rowCount\":60000");
@@ -324,6 +366,7 @@ int main(void)
         cmocka_unit_test(groups_that_took_no_part_are_null),
         cmocka_unit_test(csv_quoting_crlf_and_a_mark_at_the_start_are_read),
         cmocka_unit_test(other_delimiters_and_files_without_a_header_are_read),
+        cmocka_unit_test(a_column_has_a_type_and_where_compares_values),
         cmocka_unit_test(rows_over_a_result_fail_and_are_not_lost),
         cmocka_unit_test(a_text_is_written_whole_and_again),
         cmocka_unit_test(nothing_is_written_outside_of_the_write_roots),

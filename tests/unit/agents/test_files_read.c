@@ -60,13 +60,14 @@ static void a_file_that_does_not_fit_is_refused_and_read_in_parts(void **state)
     memset(big, 'x', BIG);
     tree_put("in/big", big, BIG);
     tree_fails(tree_run(files_read, "{\"path\":\"big\"}"), "VALIDATION_ERROR",
-               "3145729 bytes, at most 2097152 are read at once; give offset and limit");
+               "3145729 bytes, at most 2097152 are read at once; use artifact: true, set `offset` "
+               "and `limit`");
     reply = tree_run(files_read, "{\"path\":\"big\",\"offset\":3145719,\"limit\":100}");
     steps_expect(reply, "\"xxxxxxxxxx\"");
     steps_expect(reply, "\"truncated\":false");
     reply = tree_run(files_read, "{\"path\":\"big\",\"limit\":5}");
-    steps_expect(reply, "\"xxxxx\"");
-    steps_expect(reply, "\"truncated\":true");
+    steps_expect(reply, "\"xxxxx\\n[not whole: bytes 0 to 5 of 3145729; the next part has");
+    steps_expect(reply, "},\"truncated\":true}");
     tree_put("in/big", big, 2 * 1024 * 1024);
     steps_expect(tree_run(files_read, "{\"path\":\"big\"}"), "\"bytes\":2097152");
     free(big);
@@ -82,11 +83,13 @@ static void a_limit_does_not_cut_a_character_in_two(void **state)
         char json[64];
         (void)snprintf(json, sizeof json, "{\"path\":\"euro\",\"limit\":%d}", limit);
         reply = tree_run(files_read, json);
-        steps_expect(reply, "\"text\":\"ab\"");
+        steps_expect(reply, "\"text\":\"ab\\n[not whole: bytes 0 to 2 of 6; the next part has the "
+                            "offset 2]\\n\"");
         steps_expect(reply, "\"bytes\":2,");
         steps_expect(reply, "\"replaced\":0");
     }
-    steps_expect(tree_run(files_read, "{\"path\":\"euro\",\"limit\":5}"), "ab\xe2\x82\xac\"");
+    steps_expect(tree_run(files_read, "{\"path\":\"euro\",\"limit\":5}"),
+                 "\"text\":\"ab\xe2\x82\xac\\n[");
 }
 
 static void unreadable_files_are_denied(void **state)
@@ -157,6 +160,9 @@ static void a_limit_cuts_the_list_and_says_so(void **state)
 
     (void)state;
     steps_expect(reply, "\"count\":2,\"truncated\":true");
+    steps_expect(reply, "[not whole: 2 names, and there are more; raise `limit`");
+    steps_expect(reply, "},\"truncated\":true}");
+    steps_expect(tree_run(files_list, "{\"path\":\"l\",\"limit\":4}"), "\"truncated\":false");
     tree_fails(tree_run(files_list, "{\"path\":\"l/a.txt\"}"), "VALIDATION_ERROR",
                "expected a directory");
 }
@@ -224,26 +230,59 @@ static void context_is_shown_once_with_line_numbers(void **state)
 
 static void a_limit_stops_the_lines_and_not_the_count(void **state)
 {
+    const char *reply;
+
     (void)state;
     tree_text("in/n", "x\nx\nx\n");
-    steps_expect(tree_run(files_grep, "{\"path\":\"n\",\"pattern\":\"x\",\"limit\":1}"),
-                 "\"count\":3,\"lines\":3,\"cutLines\":0,\"replaced\":0,\"truncated\":true,"
-                 "\"matches\":[{\"line\":1,\"text\":\"x\"}]");
+    reply = tree_run(files_grep, "{\"path\":\"n\",\"pattern\":\"x\",\"limit\":2}");
+    steps_expect(reply, "\"count\":3,\"lines\":3,\"replaced\":0,\"truncated\":true,"
+                        "\"matches\":[{\"line\":1,\"text\":\"x\"},{\"line\":2,\"text\":\"x\"}]");
+    steps_expect(reply, "\"text\":\"x\\nx\\n[not whole: the first 2 of 3 lines that match; raise");
+    steps_expect(reply, "},\"truncated\":true}");
+    reply = tree_run(files_grep, "{\"path\":\"n\",\"pattern\":\"x\",\"limit\":3}");
+    steps_expect(reply, "\"text\":\"x\\nx\\nx\\n\",");
+    steps_expect(reply, "\"truncated\":false");
 }
 
-static void big_files_stream_and_huge_lines_are_cut(void **state)
+static void big_files_stream_and_huge_lines_are_refused(void **state)
 {
     char *big = malloc(BIG);
-    const char *reply;
 
     (void)state;
     assert_non_null(big);
     memset(big, 'x', BIG);
-    memcpy(big + BIG - 6, "\nlast\n", 6);
-    tree_put("in/huge", big, BIG);
-    reply = tree_run(files_grep, "{\"path\":\"huge\",\"pattern\":\"^last$\"}");
-    steps_expect(reply, "\"count\":1,\"lines\":2,\"cutLines\":1");
-    steps_expect(reply, "{\"line\":2,\"text\":\"last\"}");
+    big[LINES_LINE_MAX] = '\n';
+    tree_put("in/huge", big, LINES_LINE_MAX + 1);
+    steps_expect(tree_run(files_grep, "{\"path\":\"huge\",\"pattern\":\"y\"}"),
+                 "\"count\":0,\"lines\":1");
+    big[LINES_LINE_MAX] = 'x';
+    big[LINES_LINE_MAX + 1] = '\n';
+    tree_put("in/huge", big, LINES_LINE_MAX + 2);
+    tree_fails(tree_run(files_grep, "{\"path\":\"huge\",\"pattern\":\"y\"}"), "VALIDATION_ERROR",
+               "line 1 has more than 1048576 bytes");
+    steps_expect(tree_run(files_count, "{\"path\":\"huge\"}"), "\"lines\":1,\"words\":1");
+    free(big);
+}
+
+/* Lines of "y", one more than a result holds. */
+static void lines_over_a_result_fail_and_over_a_limit_are_named(void **state)
+{
+    enum { MOST = 35000 };
+    char *big = malloc((size_t)(MOST + 1) * 2);
+
+    (void)state;
+    assert_non_null(big);
+    for (size_t i = 0; i < (MOST + 1) * 2; i++) {
+        big[i] = i % 2 == 1 ? '\n' : 'y';
+    }
+    tree_put("in/many", big, (size_t)MOST * 2);
+    steps_expect(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\"}"),
+                 "\"count\":35000,\"lines\":35000,\"replaced\":0,\"truncated\":false");
+    tree_put("in/many", big, (size_t)(MOST + 1) * 2);
+    tree_fails(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\"}"), "VALIDATION_ERROR",
+               "result_too_large: 35001 lines match, and a result holds 35000 lines");
+    steps_expect(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\",\"limit\":35000}"),
+                 "\"count\":35001,\"lines\":35001,\"replaced\":0,\"truncated\":true");
     free(big);
 }
 
@@ -257,8 +296,10 @@ static void a_result_stays_within_its_bytes(void **state)
         big[i] = i % 1000 == 999 ? '\n' : 'y';
     }
     tree_put("in/many", big, BIG);
-    steps_expect(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\"}"),
-                 "\"count\":3146,\"lines\":3146,\"cutLines\":0,\"replaced\":0,\"truncated\":true");
+    tree_fails(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\"}"), "VALIDATION_ERROR",
+               "result_too_large: 3146 lines match");
+    steps_expect(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\",\"limit\":3146}"),
+                 "\"count\":3146,\"lines\":3146,\"replaced\":0,\"truncated\":true");
     free(big);
 }
 
@@ -338,7 +379,8 @@ int main(void)
         cmocka_unit_test(matching_lines_come_as_text_and_data),
         cmocka_unit_test(context_is_shown_once_with_line_numbers),
         cmocka_unit_test(a_limit_stops_the_lines_and_not_the_count),
-        cmocka_unit_test(big_files_stream_and_huge_lines_are_cut),
+        cmocka_unit_test(big_files_stream_and_huge_lines_are_refused),
+        cmocka_unit_test(lines_over_a_result_fail_and_over_a_limit_are_named),
         cmocka_unit_test(a_result_stays_within_its_bytes),
         cmocka_unit_test(patterns_that_backtrack_without_end_are_stopped),
         cmocka_unit_test(lines_with_bad_bytes_are_searched_as_repaired),

@@ -160,6 +160,7 @@ static void long_texts_are_cut_where_a_character_ends_and_it_is_said(void **stat
     assert_non_null(strstr(buf_cstr(&p.user), "\nshort\n"));
     assert_int_equal(count(buf_cstr(&p.user), "\xc3\xa9"), 500);
     assert_non_null(strstr(buf_cstr(&p.user), "(The last 99000 bytes of this data are left out.)"));
+    assert_int_equal(p.left_out, 99000);
     prompt_done(&p);
     free(text);
 }

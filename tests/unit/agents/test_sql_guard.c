@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agents/sql/db.h"
+#include "agents/sql/temp_vfs.h"
 #include "protocol/base/clock.h"
 #include "tests/unit/agents/sql_world.h"
 
@@ -199,7 +200,11 @@ static void execute_tells_what_it_changed(void **state)
     sql_do("CREATE TABLE t(a INTEGER PRIMARY KEY, b UNIQUE)");
     steps_expect(
         sql_run(sql_execute, sql_writer, "INSERT INTO t(b) VALUES (1), (2) RETURNING a", ""),
-        "\"changes\":2,\"columns\":[\"a\"],\"rows\":[[1],[2]]");
+        "\"changes\":2,\"columns\":[\"a\"],\"types\":{\"a\":\"integer\"},\"rows\":[[1],[2]]");
+    steps_expect(sql_run(sql_execute, sql_reader, "UPDATE t SET b = b RETURNING a", ""),
+                 "\"class\":\"PERMISSION_DENIED\"");
+    steps_expect(sql_run(sql_execute, sql_writer, "UPDATE t SET b = b RETURNING a", ",\"limit\":1"),
+                 "\"rows\":[[1]],\"rowCount\":1,\"truncated\":true");
     steps_expect(sql_run(sql_execute, sql_writer, "INSERT INTO t(b) VALUES (3), (1)", ""),
                  "UNIQUE constraint failed");
     steps_expect(sql_ask("SELECT count(*) FROM t"), "\"rows\":[[2]]");
@@ -232,6 +237,67 @@ static void database_does_not_grow_past_its_cap(void **state)
     steps_expect(sql_run(sql_execute, small, "INSERT INTO t VALUES (zeroblob(100000))", ""),
                  "the database is full");
     steps_expect(sql_ask("SELECT count(*) FROM t"), "\"rows\":[[0]]");
+    /* 16 pages of 4096 bytes, and not one more */
+    while (strstr(sql_run(sql_execute, small, "INSERT INTO t VALUES (zeroblob(4000))", ""),
+                  "\"outcome\":\"completed\"") != NULL) {
+    }
+    steps_expect(sql_ask("PRAGMA page_count"), "\"rows\":[[16]]");
+    free(small);
+}
+
+/* ---- temporary files ---- */
+
+static sqlite3_file *open_temp(sqlite3_vfs *vfs)
+{
+    sqlite3_file *file = calloc(1, (size_t)vfs->szOsFile);
+
+    assert_non_null(file);
+    assert_int_equal(vfs->xOpen(vfs, NULL, file,
+                                SQLITE_OPEN_TEMP_DB | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                                    SQLITE_OPEN_EXCLUSIVE | SQLITE_OPEN_DELETEONCLOSE,
+                                NULL),
+                     SQLITE_OK);
+    return file;
+}
+
+static void temporary_files_hold_the_limit_together_and_not_a_byte_more(void **state)
+{
+    static const char block[65536];
+    sqlite3_vfs *vfs = sqlite3_vfs_find(temp_vfs_use(65536));
+    sqlite3_file *a = open_temp(vfs);
+    sqlite3_file *b = open_temp(vfs);
+
+    (void)state;
+    assert_int_equal(a->pMethods->xWrite(a, block, 65535, 0), SQLITE_OK);
+    assert_int_equal(b->pMethods->xWrite(b, block, 1, 0), SQLITE_OK); /* N */
+    assert_false(temp_vfs_was_full());
+    assert_int_equal(b->pMethods->xWrite(b, block, 1, 1), SQLITE_FULL); /* N + 1 */
+    assert_true(temp_vfs_was_full());
+    assert_int_equal(a->pMethods->xWrite(a, block, 65535, 0), SQLITE_OK); /* in place */
+    assert_int_equal(a->pMethods->xTruncate(a, 10), SQLITE_OK);
+    assert_int_equal(b->pMethods->xWrite(b, block, 65525, 1), SQLITE_OK);
+    assert_int_equal(a->pMethods->xWrite(a, block, 1, 10), SQLITE_FULL);
+    assert_int_equal(b->pMethods->xClose(b), SQLITE_OK);
+    assert_int_equal(a->pMethods->xWrite(a, block, 65526, 10), SQLITE_OK);
+    assert_int_equal(a->pMethods->xClose(a), SQLITE_OK);
+    free(a);
+    free(b);
+}
+
+static void a_statement_that_spills_too_much_names_the_setting(void **state)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM (SELECT DISTINCT printf('%0200d', i) FROM (WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000) SELECT i FROM n))";
+    struct sql_settings *small = sql_settings_make(",\"maxDatabaseBytes\":1048576");
+    const char *reply = sql_run(sql_query, small, sql, "");
+
+    (void)state;
+    steps_expect(reply, "needs more than 1048576 bytes of temporary files");
+    steps_expect(reply, "the setting maxDatabaseBytes");
+    steps_expect(reply, "\"class\":\"VALIDATION_ERROR\"");
+    steps_expect(sql_ask(sql), "\"rows\":[[40000]]"); /* the default is enough */
+    steps_expect(sql_run(sql_query, small, "SELECT 1", ""), "\"rows\":[[1]]");
     free(small);
 }
 
@@ -339,6 +405,8 @@ int main(void)
         cmocka_unit_test_setup(execute_tells_what_it_changed, sql_fresh),
         cmocka_unit_test_setup(repeated_key_is_answered_from_the_first_time, sql_fresh),
         cmocka_unit_test_setup(database_does_not_grow_past_its_cap, sql_fresh),
+        cmocka_unit_test(temporary_files_hold_the_limit_together_and_not_a_byte_more),
+        cmocka_unit_test_setup(a_statement_that_spills_too_much_names_the_setting, sql_fresh),
         cmocka_unit_test_setup(names_cannot_leave_the_directory, sql_fresh),
         cmocka_unit_test_setup(missing_database_is_not_found_but_main_is_empty, sql_fresh),
         cmocka_unit_test_setup(file_that_is_no_database_is_said, sql_fresh),

@@ -35,34 +35,35 @@ static void infers(const char *cells, const char *type, const char *rows)
 static void types_of_csv_columns_are_found(void **state)
 {
     (void)state;
-    infers("1,x\\n-20,x\\n", "INTEGER", "[[1],[-20]]");
-    infers("1,x\\n2.5,x\\n-1e3,x\\n", "REAL", "[[1.0],[2.5],[-1000.0]]");
-    infers("1,x\\n,x\\n3,x\\n", "INTEGER", "[[1],[null],[3]]");
-    infers(",x\\n,x\\n", "TEXT", "[[null],[null]]");
-    infers("01234,x\\n99999,x\\n", "TEXT", "[[\"01234\"],[\"99999\"]]");
-    infers("1,x\\ntwo,x\\n", "TEXT", "[[\"1\"],[\"two\"]]");
-    infers("0x10,x\\n", "TEXT", "[[\"0x10\"]]");
-    infers("+1,x\\n", "TEXT", "[[\"+1\"]]");
-    infers(" 1,x\\n", "TEXT", "[[\" 1\"]]");
-    infers("nan,x\\n", "TEXT", "[[\"nan\"]]");
-    infers("inf,x\\n", "TEXT", "[[\"inf\"]]");
-    infers("1e999,x\\n", "TEXT", "[[\"1e999\"]]");
-    infers(".5,x\\n", "TEXT", "[[\".5\"]]");
-    infers("1.,x\\n", "TEXT", "[[\"1.\"]]");
-    infers("-0,x\\n", "TEXT", "[[\"-0\"]]");
-    infers("0,x\\n0.5,x\\n", "REAL", "[[0.0],[0.5]]");
-    infers("2026-11-21,x\\n", "TEXT", "[[\"2026-11-21\"]]");
+    infers("1,x\\n-20,x\\n", "integer", "[[1],[-20]]");
+    infers("1,x\\n2.5,x\\n-1e3,x\\n", "real", "[[1.0],[2.5],[-1000.0]]");
+    infers("1,x\\n,x\\n3,x\\n", "integer", "[[1],[null],[3]]");
+    infers(",x\\n,x\\n", "text", "[[null],[null]]");
+    infers("01234,x\\n99999,x\\n", "text", "[[\"01234\"],[\"99999\"]]");
+    infers("1,x\\ntwo,x\\n", "text", "[[\"1\"],[\"two\"]]");
+    infers("0x10,x\\n", "text", "[[\"0x10\"]]");
+    infers("+1,x\\n", "text", "[[\"+1\"]]");
+    infers(" 1,x\\n", "text", "[[\" 1\"]]");
+    infers("nan,x\\n", "text", "[[\"nan\"]]");
+    infers("inf,x\\n", "text", "[[\"inf\"]]");
+    infers("1e999,x\\n", "text", "[[\"1e999\"]]");
+    infers(".5,x\\n", "real", "[[0.5]]");
+    infers("1.,x\\n", "text", "[[\"1.\"]]");
+    infers("-0,x\\n", "integer", "[[0]]");
+    infers("0,x\\n0.5,x\\n", "real", "[[0.0],[0.5]]");
+    infers("true,x\\nfalse,x\\n", "boolean", "[[true],[false]]");
+    infers("2026-11-21,x\\n", "date", "[[\"2026-11-21\"]]");
 }
 
 static void huge_integers_keep_every_digit(void **state)
 {
     (void)state;
-    infers("9223372036854775807,x\\n1,x\\n", "INTEGER", "[[\"9223372036854775807\"],[1]]");
-    infers("-9223372036854775808,x\\n", "INTEGER", "[[\"-9223372036854775808\"]]");
-    infers("9223372036854775808,x\\n", "TEXT", "[[\"9223372036854775808\"]]");
-    infers("9007199254740993,x\\n0.5,x\\n", "TEXT", "[[\"9007199254740993\"],[\"0.5\"]]");
+    infers("9223372036854775807,x\\n1,x\\n", "integer", "[[\"9223372036854775807\"],[1]]");
+    infers("-9223372036854775808,x\\n", "integer", "[[\"-9223372036854775808\"]]");
+    infers("9223372036854775808,x\\n", "text", "[[\"9223372036854775808\"]]");
+    infers("9007199254740993,x\\n0.5,x\\n", "text", "[[\"9007199254740993\"],[\"0.5\"]]");
     steps_expect(load("{\"table\":\"j\",\"rows\":[[\"9007199254740993\"],[1]]}"),
-                 "\"type\":\"INTEGER\"");
+                 "\"type\":\"integer\"");
     steps_expect(sql_ask("SELECT sum(c1) FROM j"), "\"9007199254740994\"");
 }
 
@@ -72,15 +73,47 @@ static void json_rows_keep_their_types(void **state)
     steps_expect(load("{\"table\":\"t\",\"rows\":[{\"a\":1,\"b\":\"1\",\"c\":true,\"d\":1.5,\"e\":"
                       "[1,{\"x\":null}]},{\"a\":null,\"f\":\"\"}]}"),
                  "\"rows\":2");
-    steps_expect(sql_ask("SELECT * FROM t"),
-                 "\"columns\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\"],\"rows\":[[1,\"1\",1,1.5,"
-                 "\"[1,{\\\"x\\\":null}]\",null],[null,null,null,null,null,\"\"]]");
+    steps_expect(
+        sql_ask("SELECT * FROM t"),
+        "\"columns\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\"],\"types\":{\"a\":\"integer\",\"b\":"
+        "\"integer\","
+        "\"c\":\"boolean\",\"d\":\"real\",\"e\":\"text\",\"f\":\"text\"},\"rows\":[[1,1,true,1.5,"
+        "\"[1,{\\\"x\\\":null}]\",null],[null,null,null,null,null,\"\"]]");
     steps_expect(load("{\"table\":\"u\",\"rows\":{\"columns\":[\"n\",\"m\"],\"rows\":[[1,2]]}}"),
                  "\"rows\":1");
     steps_expect(load("{\"table\":\"v\",\"rows\":[[1,2]],\"columns\":[\"left\",\"right\"]}"),
                  "\"name\":\"left\"");
     steps_expect(load("{\"table\":\"w\",\"rows\":\"a;b\\n1;2\\n\",\"delimiter\":\";\"}"),
                  "\"rows\":1");
+}
+
+static void types_can_be_set_by_the_caller_and_by_the_source(void **state)
+{
+    (void)state;
+    steps_expect(load("{\"table\":\"t\",\"csv\":\"zip,n\\n12345,+5\\n,\\n\",\"types\":{\"zip\":"
+                      "\"text\",\"n\":\"integer\"}}"),
+                 "[{\"name\":\"zip\",\"type\":\"text\"},{\"name\":\"n\",\"type\":\"integer\"}]");
+    steps_expect(sql_ask("SELECT zip, n, typeof(zip) FROM t"),
+                 "\"rows\":[[\"12345\",5,\"text\"],[\"\",null,\"text\"]]");
+    steps_expect(load("{\"table\":\"u\",\"rows\":{\"columns\":[\"zip\",\"n\"],\"types\":{\"zip\":"
+                      "\"text\",\"n\":\"integer\",\"x\":7},\"rows\":[[\"12345\","
+                      "\"9007199254740993\"],[\"\",9007199254740995]]}}"),
+                 "\"rows\":2");
+    steps_expect(sql_ask("SELECT zip, n, typeof(n) FROM u"),
+                 "\"rows\":[[\"12345\",\"9007199254740993\",\"integer\"],[\"\","
+                 "\"9007199254740995\",\"integer\"]]");
+    steps_expect(load("{\"table\":\"v\",\"rows\":{\"columns\":[\"z\"],\"types\":{\"z\":\"text\"},"
+                      "\"rows\":[[\"1\"]]},\"types\":{\"z\":\"real\"}}"),
+                 "{\"name\":\"z\",\"type\":\"real\"}");
+    steps_expect(
+        load("{\"table\":\"w\",\"csv\":\"a\\n1\\nx\\n\",\"types\":{\"a\":\"integer\"}}"),
+        "row 2: column 'a' has the type integer, but 'x' is not a whole number of 64 bits; "
+        "set types: {\\\"a\\\": \\\"text\\\"}");
+    steps_expect(load("{\"table\":\"w\",\"csv\":\"a\\n1\\n\",\"types\":{\"b\":\"integer\"}}"),
+                 "types: there is no column 'b'; the columns are: a");
+    steps_expect(load("{\"table\":\"w\",\"csv\":\"a\\n1\\n\",\"columns\":[\"b\"],\"types\":{\"b\":"
+                      "\"text\"}}"),
+                 "{\"name\":\"b\",\"type\":\"text\"}");
 }
 
 static void names_are_quoted_whatever_they_contain(void **state)
@@ -135,7 +168,7 @@ static void failed_load_leaves_everything_as_it_was(void **state)
     steps_expect(steps_run(step, sql_load, sql_reader), "\"class\":\"CANCELLED\"");
     steps_expect(sql_ask("SELECT c1 FROM t"), "\"rows\":[[1]]");
     steps_expect(load("{\"table\":\"t\",\"replace\":true,\"rows\":[{\"A\":1,\"a\":2}]}"),
-                 "duplicate column name");
+                 "columns 1 and 2: 'A' and 'a' are one name in SQL");
     steps_expect(sql_ask("SELECT c1 FROM t"), "\"rows\":[[1]]");
     buf_done(&json);
     free(small);
@@ -181,8 +214,8 @@ static void wrong_input_is_named(void **state)
         {"{\"csv\":\"\"}", "there is no header line"},
         {"{\"csv\":\"a,a\\n1,2\\n\"}", "two of the same name"},
         {"{\"csv\":\"a\\n1,2\\n\"}", "CSV record 2"},
-        {"{\"csv\":\"a\\n\\\"open\\n\"}", "a quoted field without its end"},
-        {"{\"csv\":\"a\\n1\\n\",\"delimiter\":\"\"}", "delimiter: expected one character"},
+        {"{\"csv\":\"a\\n\\\"open\\n\"}", "has no closing quote"},
+        {"{\"csv\":\"a\\n1\\n\",\"delimiter\":\"\"}", "delimiter: expected one ASCII character"},
         {"{\"csv\":\"a\\n1\\n\",\"table\":\"\"}", "table '': expected"},
         {"{\"csv\":\"a\\n1\\n\",\"table\":\"sqlite_x\"}", "not beginning with sqlite_"},
         {"{\"csv\":\"a\\n1\\n\",\"table\":\"_Baton_done\"}", "_baton_"},
@@ -202,8 +235,9 @@ static void wrong_input_is_named(void **state)
 static void blank_records_are_no_rows(void **state)
 {
     (void)state;
-    steps_expect(load("{\"table\":\"t\",\"csv\":\"a,b\\r\\n1,2\\r\\n\\r\\n3,4\\r\\n\\r\\n\"}"),
-                 "\"rows\":2");
+    steps_expect(
+        load("{\"table\":\"t\",\"csv\":\"a,b\\r\\n1,2\\r\\n\\r\\n3,4\\r\\n,\\r\\n\\r\\n\"}"),
+        "\"rows\":3"); /* the commas are a row of nulls */
 }
 
 static void load_can_be_forbidden(void **state)
@@ -235,6 +269,7 @@ int main(void)
         cmocka_unit_test_setup(types_of_csv_columns_are_found, sql_fresh),
         cmocka_unit_test_setup(huge_integers_keep_every_digit, sql_fresh),
         cmocka_unit_test_setup(json_rows_keep_their_types, sql_fresh),
+        cmocka_unit_test_setup(types_can_be_set_by_the_caller_and_by_the_source, sql_fresh),
         cmocka_unit_test_setup(names_are_quoted_whatever_they_contain, sql_fresh),
         cmocka_unit_test_setup(values_are_never_sql, sql_fresh),
         cmocka_unit_test_setup(existing_table_is_replaced_only_when_asked, sql_fresh),

@@ -116,16 +116,30 @@ static void people_get_a_markdown_table(void **state)
     steps_expect(sql_ask("SELECT 1 WHERE 0"), "\"text\":\"0 rows\"");
 }
 
-static void rows_over_the_cap_are_left_out_and_it_says_so(void **state)
+static void rows_over_a_cap_fail_and_over_a_limit_are_named(void **state)
 {
     static const char many[] = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c "
                                "WHERE n < 5000) SELECT n FROM c";
+    static const char some[] = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c "
+                               "WHERE n < 100) SELECT n FROM c";
+    const char *reply;
 
     (void)state;
-    steps_expect(sql_ask(many), "\"rowCount\":1000,\"truncated\":true");
-    steps_expect(sql_run(sql_query, sql_reader, many, ",\"maxRows\":2"),
-                 "\"rows\":[[1],[2]],\"rowCount\":2,\"truncated\":true");
-    steps_expect(sql_run(sql_query, sql_writer, many, ",\"maxRows\":100000"), "\"rowCount\":100,");
+    steps_expect(sql_ask(many), "\"rowCount\":5000,\"truncated\":false");
+    steps_expect(sql_ask(many), "5000 rows (the first 1000 are shown; the data has all of them)\"");
+    reply = sql_run(sql_query, sql_reader, many, ",\"maxRows\":2");
+    steps_expect(reply, "\"rows\":[[1],[2]],\"rowCount\":2,\"truncated\":true");
+    steps_expect(reply, "[not whole: the first 2 rows; 4998 more are there; raise `limit`");
+    steps_expect(reply, "},\"truncated\":true}");
+    steps_expect(sql_run(sql_query, sql_reader, many, ",\"limit\":5000"), "\"truncated\":false");
+    steps_expect(sql_run(sql_query, sql_reader, many, ",\"limit\":4999"), "1 more are there");
+    /* the setting of this agent is 100 rows */
+    steps_expect(sql_run(sql_query, sql_writer, many, ""),
+                 "result_too_large: more than 100 rows (the setting maxRows); use artifact: true, "
+                 "ask for fewer");
+    steps_expect(sql_run(sql_query, sql_writer, many, ",\"limit\":101"), "result_too_large");
+    steps_expect(sql_run(sql_query, sql_writer, many, ",\"limit\":100"), "4900 more are there");
+    steps_expect(sql_run(sql_query, sql_writer, some, ""), "\"rowCount\":100,\"truncated\":false");
     steps_expect(sql_run(sql_query, sql_reader, "SELECT 1", ",\"maxRows\":1"),
                  "\"truncated\":false");
     steps_expect(sql_run(sql_query, sql_reader, "SELECT 1", ",\"maxRows\":0"),
@@ -150,7 +164,7 @@ int main(void)
         cmocka_unit_test_setup(text_that_is_no_utf8_is_repaired_and_says_so, sql_fresh),
         cmocka_unit_test_setup(columns_of_the_same_name_are_told_apart, sql_fresh),
         cmocka_unit_test_setup(people_get_a_markdown_table, sql_fresh),
-        cmocka_unit_test_setup(rows_over_the_cap_are_left_out_and_it_says_so, sql_fresh),
+        cmocka_unit_test_setup(rows_over_a_cap_fail_and_over_a_limit_are_named, sql_fresh),
         cmocka_unit_test_setup(result_over_the_cap_is_refused, sql_fresh),
     };
 

@@ -74,6 +74,33 @@ static void a_cut_never_splits_a_character(void **state)
     }
 }
 
+static size_t cut_words(const char *text, size_t max)
+{
+    return utf8_cut_words(text, strlen(text), max);
+}
+
+static void a_cut_for_people_ends_after_a_word(void **state)
+{
+    (void)state;
+    assert_int_equal(cut_words("one two", 7), 7);
+    assert_int_equal(cut_words("one two", 6), 3); /* not "one tw" */
+    assert_int_equal(cut_words("one two", 4), 3); /* no blank at the end */
+    assert_int_equal(cut_words("one two", 3), 3);
+    assert_int_equal(cut_words("one\ntwo three", 8), 7);
+    assert_int_equal(cut_words("", 5), 0);
+    assert_int_equal(cut_words("   x", 2), 0);
+}
+
+static void a_word_longer_than_half_of_the_text_is_cut_between_characters(void **state)
+{
+    (void)state;
+    assert_int_equal(cut_words("abcdefghijkl", 8), 8);
+    assert_int_equal(cut_words("a bcdefghijkl", 8), 8);
+    assert_int_equal(cut_words("abc defghijkl", 8), 8);
+    assert_int_equal(cut_words("abcd efghijkl", 8), 4);
+    assert_int_equal(cut_words("\xC3\xA9\xC3\xA9\xC3\xA9", 3), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +108,8 @@ int main(void)
         cmocka_unit_test(forms_that_rfc_3629_forbids_are_refused),
         cmocka_unit_test(every_two_byte_sequence_is_judged_right),
         cmocka_unit_test(a_cut_never_splits_a_character),
+        cmocka_unit_test(a_cut_for_people_ends_after_a_word),
+        cmocka_unit_test(a_word_longer_than_half_of_the_text_is_cut_between_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,14 +190,8 @@ static void unknown_vocabulary_is_refused_with_those_that_there_are(void **state
 
 static void what_is_no_event_is_refused_and_what_is_not_known_passes_by(void **state)
 {
-    static const char *const bad[] = {"",
-                                      "{",
-                                      "[]",
-                                      "{}",
-                                      "{\"type\":7}",
-                                      "\x81\xa4type\x07",
-                                      "{\"type\":\"x\"} "
-                                      "y"};
+    static const char *const bad[] = {
+        "", "{", "[]", "{}", "{\"type\":7}", "\x81\xa4type\x07", "{\"type\":\"x\"} y"};
     static const char *const unknown[] = {
         "{\"type\":\"heartbeat\",\"lastSeq\":3,\"tsMs\":4}",
         "{\"type\":\"agent_up\",\"seq\":1,\"agentId\":\"a\"}",
@@ -264,16 +258,16 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
         buf_cstr(&out),
         "{\"type\":\"turn_start\",\"planId\":\"P\",\"payload\":{}}\n"
         "{\"type\":\"plan_created\",\"planId\":\"P\",\"payload\":{\"stepCount\":2,\"steps\":[{"
-        "\"tool\":\"calc.add\",\"args\":{\"x\":1}},{\"tool\":\"exec.say\",\"args\":{\"task\":\"do "
+        "\"tool\":\"add\",\"args\":{\"x\":1}},{\"tool\":\"say\",\"args\":{\"task\":\"do "
         "b\"}}]}}\n"
         "{\"type\":\"plan_step_start\",\"planId\":\"P\",\"payload\":{\"index\":0,\"stepCount\":2,"
-        "\"tool\":\"calc.add\",\"args\":{\"x\":1}}}\n"
+        "\"tool\":\"add\",\"args\":{\"x\":1}}}\n"
         "{\"type\":\"tool_call\",\"planId\":\"P\",\"payload\":{\"toolCallId\":\"P/0\","
-        "\"toolName\":\"calc.add\",\"args\":{\"x\":1}}}\n"
+        "\"toolName\":\"add\",\"args\":{\"x\":1}}}\n"
         "{\"type\":\"tool_result\",\"planId\":\"P\",\"payload\":{\"toolCallId\":\"P/0\","
-        "\"toolName\":\"calc.add\",\"result\":1}}\n"
+        "\"toolName\":\"add\",\"result\":1}}\n"
         "{\"type\":\"plan_step_end\",\"planId\":\"P\",\"payload\":{\"index\":0,\"stepCount\":2,"
-        "\"tool\":\"calc.add\",\"result\":1}}\n");
+        "\"tool\":\"add\",\"result\":1}}\n");
     assert_int_equal(bt_vocabulary_describe(v, "{\"planId\":\"P\"}", &err), BT_INVALID);
     assert_int_equal(bt_vocabulary_describe(v, "{", &err), BT_INVALID);
     buf_done(&out);
@@ -324,7 +318,7 @@ static void steps_of_the_largest_plan_are_found(void **state)
                        i + 1, i, i);
         buf_clear(&out);
         take(v, event, &out);
-        assert_non_null(strstr(buf_cstr(&out), "\"calc.add\""));
+        assert_non_null(strstr(buf_cstr(&out), "\"add\""));
     }
     buf_done(&out);
     bt_vocabulary_free(v);

@@ -11,8 +11,8 @@ static void defaults_are_the_numbers_of_the_requirements(void **state)
 
     expect_loads(h);
     c = h->config;
-    assert_string_equal(c->listen_control, "tcp://127.0.0.1:7117");
-    assert_string_equal(c->listen_events, "tcp://127.0.0.1:7118");
+    assert_string_equal(c->listen_control, "tcp://127.0.0.1:auto");
+    assert_string_equal(c->listen_events, "tcp://127.0.0.1:auto");
     assert_int_equal(c->durability, DURABILITY_POWER);
     assert_string_equal(c->planner, "keyword");
     assert_int_equal(c->policy.max_retries, 2);
@@ -28,8 +28,8 @@ static void defaults_are_the_numbers_of_the_requirements(void **state)
     assert_int_equal(c->policy.heartbeat_ms, 1000);
     assert_int_equal(c->policy.lease_ms, 3000);
     assert_int_equal(c->policy.agent_wait_ms, 30000);
-    assert_int_equal(c->policy.context_budget_bytes, 32768);
-    assert_int_equal(c->policy.context_result_bytes, 5000);
+    assert_int_equal(c->policy.context_budget_bytes, 131072);
+    assert_int_equal(c->policy.context_result_bytes, 65536);
     assert_int_equal(c->policy.shutdown_grace_ms, 5000);
     assert_int_equal(c->policy.restart.intensity, 5);
     assert_int_equal(c->policy.restart.period_ms, 30000);
@@ -240,6 +240,74 @@ static void agents_are_read_with_their_defaults(void **state)
     assert_string_equal(entry(h, "agents.0.restart")->value, "\"permanent\"");
 }
 
+static void directory_of_the_file_is_a_variable_of_agents(void **state)
+{
+    struct home *h = *state;
+    const struct config_agent *a;
+    char expected[256];
+
+    write_text(h->user,
+               "agents:\n"
+               "  - agentId: x\n"
+               "    command: ['${CONFIG_DIR}/x', '${BATON_BIN}:${CONFIG_DIR}']\n"
+               "    cwd: '${CONFIG_DIR}'\n"
+               "    settings: {roots: ['${CONFIG_DIR}/a'], run: '${BATON_BIN}/b ${HOME}'}\n");
+    expect_loads(h);
+    a = &h->config->agents[0];
+    (void)snprintf(expected, sizeof expected, "%s/baton/x", h->dir);
+    assert_string_equal(a->command[0], expected);
+    (void)snprintf(expected, sizeof expected, "/opt/baton/bin:%s/baton", h->dir);
+    assert_string_equal(a->command[1], expected);
+    (void)snprintf(expected, sizeof expected, "%s/baton", h->dir);
+    assert_string_equal(a->cwd, expected);
+    (void)snprintf(expected, sizeof expected,
+                   "{\"roots\":[\"%s/baton/a\"],\"run\":\"/opt/baton/bin/b ${HOME}\"}", h->dir);
+    assert_string_equal(a->settings_json, expected);
+}
+
+static void directory_of_the_file_is_quoted_in_settings(void **state)
+{
+    struct home *h = *state;
+    char dir[128];
+    char file[160];
+    char expected[256];
+
+    (void)snprintf(dir, sizeof dir, "%s/a\"b\\c", h->dir);
+    (void)snprintf(file, sizeof file, "%s/baton.yaml", dir);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    write_text(
+        file,
+        "agents: [{agentId: x, command: [x], settings: {at: '${CONFIG_DIR}/${CONFIG_DIR}'}}]\n");
+    h->request.file = file;
+    expect_loads(h);
+    (void)snprintf(expected, sizeof expected, "{\"at\":\"%s/a\\\"b\\\\c/%s/a\\\"b\\\\c\"}", h->dir,
+                   h->dir);
+    assert_string_equal(h->config->agents[0].settings_json, expected);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+static void file_of_a_project_is_the_users_file(void **state)
+{
+    struct home *h = *state;
+    char state_dir[128];
+    char file[160];
+
+    (void)snprintf(state_dir, sizeof state_dir, "%s/.baton", h->dir);
+    (void)snprintf(file, sizeof file, "%s/baton.yaml", h->dir);
+    h->request.state_dir = state_dir;
+    write_text(h->user, "planner: llm\n");
+    expect_loads(h);
+    assert_string_equal(h->config->planner, "llm"); /* no file beside it: the XDG rule */
+    write_text(file, "planner: agent\n");
+    expect_loads(h);
+    assert_string_equal(h->config->planner, "agent");
+    (void)snprintf(state_dir, sizeof state_dir, "%s/x.baton", h->dir);
+    expect_loads(h);
+    assert_string_equal(h->config->planner, "llm"); /* it is not called so */
+    assert_int_equal(unlink(file), 0);
+}
+
 static void agents_of_the_stronger_file_replace_the_list(void **state)
 {
     struct home *h = *state;
@@ -300,6 +368,9 @@ int main(void)
         TEST(a_file_given_by_flag_replaces_the_users_and_must_exist),
         TEST(json_and_empty_files_are_files_too),
         TEST(agents_are_read_with_their_defaults),
+        TEST(directory_of_the_file_is_a_variable_of_agents),
+        TEST(directory_of_the_file_is_quoted_in_settings),
+        TEST(file_of_a_project_is_the_users_file),
         TEST(agents_of_the_stronger_file_replace_the_list),
         TEST(the_example_says_the_defaults),
         TEST(state_directory_follows_the_flag),

@@ -34,7 +34,7 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "agentId, command, instances, capacity, restart, env, settings, graceMs, cwd\n"
            "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
            "allowed: listen, "
-           "durability, planner, llm, prices, policy, limits, log, agents\n"
+           "durability, planner, llm, prices, policy, limits, artifacts, log, agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
            "other machines; that "
            "needs TLS plus tokens, which this version does not have: listen on 127.0.0.1, "
@@ -84,7 +84,10 @@ static void listeners_stay_on_this_machine(void **state)
         bool fine;
     } rows[] = {
         {"tcp://127.0.0.1:0", true},
+        {"tcp://127.0.0.1:auto", true},
         {"tcp://127.8.9.1:65535", true},
+        {"tcp://0.0.0.0:auto", false},
+        {"tcp://127.0.0.1:automatic", false},
         {"tcp://localhost:1", true},
         {"tcp://[::1]:7117", true},
         {"tcp://0.0.0.0:1", false},

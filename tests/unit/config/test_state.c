@@ -98,6 +98,37 @@ static void directory_is_found_by_flag_variable_xdg_and_home(void **state)
     buf_done(&path);
 }
 
+static void directory_of_a_project_is_the_users_alone(void **state)
+{
+    struct place *p = *state;
+    char here[512];
+    char project[600];
+
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(p->dir), 0);
+    (void)snprintf(project, sizeof project, "%s/.baton", p->dir);
+    assert_int_equal(setenv("HOME", "/h", 1), 0);
+    assert_int_equal(unsetenv("BATON_STATE"), 0);
+    assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+    assert_int_equal(mkdir(".baton", 0700), 0);
+    expect_dir(NULL, project);
+    assert_int_equal(setenv("XDG_STATE_HOME", "/xdg", 1), 0);
+    expect_dir(NULL, project);
+    assert_int_equal(chmod(".baton", 0755), 0); /* as a checkout makes it */
+    expect_dir(NULL, "/xdg/baton");
+    assert_int_equal(chmod(".baton", 0700), 0);
+    assert_int_equal(setenv("BATON_STATE", "/v", 1), 0);
+    expect_dir(NULL, "/v");
+    assert_int_equal(unsetenv("BATON_STATE"), 0);
+    assert_int_equal(rename(".baton", "elsewhere"), 0);
+    assert_int_equal(symlink("elsewhere", ".baton"), 0);
+    expect_dir(NULL, "/xdg/baton");
+    assert_int_equal(unlink(".baton"), 0);
+    assert_int_equal(rmdir("elsewhere"), 0);
+    assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+    assert_int_equal(chdir(here), 0);
+}
+
 static void directory_is_made_private_with_its_parents(void **state)
 {
     struct place *p = *state;
@@ -226,6 +257,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, place_open, place_close)
     const struct CMUnitTest tests[] = {
         TEST(directory_is_found_by_flag_variable_xdg_and_home),
+        TEST(directory_of_a_project_is_the_users_alone),
         TEST(directory_is_made_private_with_its_parents),
         TEST(token_is_made_once_and_private),
         TEST(processes_that_race_get_the_same_token),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "supervisor/config/yaml.h"
+#include "supervisor/config/yaml_write.h"
 
 static enum bt_code read_bytes(struct str text, cJSON **tree, struct yaml_marks **marks,
                                struct bt_error *err)
@@ -211,6 +212,83 @@ static void no_prefix_of_a_text_does_harm(void **state)
     }
 }
 
+static void expect_written(const char *json, const char *yaml)
+{
+    cJSON *tree = cJSON_Parse(json);
+    struct buf out;
+    struct bt_error err;
+
+    assert_non_null(tree);
+    buf_init(&out, 1 << 20);
+    assert_int_equal(yaml_write(tree, &out, &err), BT_OK);
+    assert_string_equal(buf_cstr(&out), yaml);
+    expect_tree(yaml, json);
+    buf_done(&out);
+    cJSON_Delete(tree);
+}
+
+static void what_is_written_is_read_as_the_same_tree(void **state)
+{
+    (void)state;
+    expect_written(
+        "{\"a\":1,\"b\":[true,null,-2.5],\"c\":{},\"d\":[],\"e\":{\"f\":[{\"g\":\"h\"}]}}",
+        "a: 1\nb:\n- true\n- null\n- -2.5\nc: {}\nd: []\ne:\n  f:\n  - g: h\n");
+    expect_written("[]", "[]\n");
+    expect_written("\"x\"", "x\n");
+    expect_written("{\"on\":\"yes\",\"b\":\"1e3\",\"c\":\"2026-11-23\",\"d\":\"\",\"e\":\"a: b\","
+                   "\"f\":\"- x\",\"g\":\"Null\",\"h\":\"a #b\",\"i\":\"ünï ✓\"}",
+                   "'on': 'yes'\nb: '1e3'\nc: '2026-11-23'\nd: ''\ne: 'a: b'\nf: '- x'\n"
+                   "g: 'Null'\nh: 'a #b'\ni: ünï ✓\n");
+    expect_written("{\"text\":\"one\\n  two\\n\",\"end\":\"x\\ny\",\"esc\":\"\\u001b[1m\"}",
+                   "text: |\n  one\n    two\nend: |-\n  x\n  y\nesc: \"\\e[1m\"\n");
+}
+
+static void awkward_texts_survive_a_round(void **state)
+{
+    static const char *const texts[] = {
+        "\\n",         "\\n\\n", " \\nx", "x\\n ",   "\\ta",        "a\\t",    "#",
+        "'",           "\\\"",   "\\\\",  "\\u007f", "\\u0085x",    "\\u2028", "a\\r\\nb",
+        "?",           "!x",     "&a",    "*a",      "%",           "@",       "`",
+        "{{steps.x}}", "[a",     "a, b",  "---",     "x\\n...\\ny", "  x",     "x  ",
+        "x\\n\\n\\n",  "=",      "<<",    "0777",    "-",           "~"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char json[64];
+        cJSON *tree;
+        cJSON *again = NULL;
+        struct buf out;
+        struct bt_error err = {0};
+        (void)snprintf(json, sizeof json, "{\"%s\":[\"%s\"]}", texts[i], texts[i]);
+        tree = cJSON_Parse(json);
+        assert_non_null(tree);
+        buf_init(&out, 1 << 20);
+        assert_int_equal(yaml_write(tree, &out, &err), BT_OK);
+        if (read_bytes(str_from(buf_cstr(&out)), &again, NULL, &err) != BT_OK ||
+            !cJSON_Compare(tree, again, true)) {
+            fail_msg("%s: %s: %s", texts[i], buf_cstr(&out), err.msg);
+        }
+        cJSON_Delete(again);
+        cJSON_Delete(tree);
+        buf_done(&out);
+    }
+}
+
+static void full_buffer_is_an_error(void **state)
+{
+    cJSON *tree = cJSON_Parse("{\"a\":\"0123456789\"}");
+    struct bt_error err;
+
+    (void)state;
+    for (size_t cap = 15; cap <= 16; cap++) {
+        struct buf out;
+        buf_init(&out, cap);
+        assert_int_equal(yaml_write(tree, &out, &err), cap == 16 ? BT_OK : BT_LIMIT);
+        buf_done(&out);
+    }
+    cJSON_Delete(tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +301,9 @@ int main(void)
         cmocka_unit_test(many_keys_are_compared_in_linear_time),
         cmocka_unit_test(places_follow_pointers_as_far_as_they_lead),
         cmocka_unit_test(no_prefix_of_a_text_does_harm),
+        cmocka_unit_test(what_is_written_is_read_as_the_same_tree),
+        cmocka_unit_test(awkward_texts_survive_a_round),
+        cmocka_unit_test(full_buffer_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

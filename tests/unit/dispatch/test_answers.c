@@ -336,6 +336,8 @@ static void results_of_any_form_become_text_or_data(void **state)
             "\"outcome\":\"completed\",\"result\":{\"text\":\"a\"}}");
     becomes("\"outcome\":\"completed\",\"result\":{\"data\":{\"command\":\"handoff\"}}",
             "\"outcome\":\"completed\",\"result\":{\"data\":{\"command\":\"handoff\"}}}");
+    becomes("\"outcome\":\"completed\",\"result\":{\"text\":\"a\",\"truncated\":true}",
+            "\"outcome\":\"completed\",\"result\":{\"text\":\"a\",\"truncated\":true}}");
     becomes("\"outcome\":\"completed\",\"result\":{}", "\"outcome\":\"completed\",\"result\":{}}");
     becomes("\"outcome\":\"failed\",\"failure\":{\"code\":\"X\",\"message\":\"m\"},\"result\":null",
             "\"outcome\":\"failed\",\"failure\":{\"code\":\"X\",\"message\":\"m\"}}");

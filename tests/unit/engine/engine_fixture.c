@@ -14,7 +14,7 @@ uint32_t engine_world_reads;
 bool engine_world_jobs;
 enum bt_code (*engine_world_plan_ended)(struct engine *engine, const struct open_plan *p,
                                         const struct record *rec, struct str summary,
-                                        struct bt_error *err);
+                                        size_t not_done, struct bt_error *err);
 
 /* ---- a journal that counts ---- */
 
@@ -84,15 +84,28 @@ static void recovered(struct engine *engine)
 }
 
 static enum bt_code plan_ended(struct engine *engine, const struct open_plan *p,
-                               const struct record *rec, struct str summary, struct bt_error *err)
+                               const struct record *rec, struct str summary, size_t not_done,
+                               struct bt_error *err)
 {
-    return engine_world_plan_ended != NULL ? engine_world_plan_ended(engine, p, rec, summary, err)
-                                           : BT_OK;
+    return engine_world_plan_ended != NULL
+               ? engine_world_plan_ended(engine, p, rec, summary, not_done, err)
+               : BT_OK;
 }
 
 static enum bt_code turns_recovered(struct engine *engine, struct bt_error *err)
 {
     (void)engine;
+    (void)err;
+    return BT_OK;
+}
+
+static enum bt_code review_shown(struct engine *engine, const struct open_plan *p, uint32_t step,
+                                 struct blob_ref *ret, struct bt_error *err)
+{
+    (void)engine;
+    (void)p;
+    (void)step;
+    (void)ret;
     (void)err;
     return BT_OK;
 }
@@ -104,15 +117,27 @@ static void after_commit(struct engine *engine, bool committed)
     fail_msg("no request waits");
 }
 
+static bool step_task(struct engine *engine, const struct open_plan *p, uint32_t step,
+                      struct buf *out)
+{
+    (void)engine;
+    (void)p;
+    (void)step;
+    (void)out;
+    return false;
+}
+
 static const struct engine_hooks hooks = {.on_request = on_request,
                                           .on_lane_event = on_lane_event,
                                           .perform = perform,
+                                          .step_task = step_task,
                                           .on_job_command = perform,
                                           .on_job_record = on_job_record,
                                           .on_attempt_over = on_attempt_over,
                                           .settle = settle,
                                           .jobs_recovered = recovered,
                                           .plan_ended = plan_ended,
+                                          .review_shown = review_shown,
                                           .turns_recovered = turns_recovered,
                                           .after_commit = after_commit};
 

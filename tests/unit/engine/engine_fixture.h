@@ -18,7 +18,7 @@ extern bool engine_world_jobs;
 /* Called for plan_ended; NULL = nothing. */
 extern enum bt_code (*engine_world_plan_ended)(struct engine *engine, const struct open_plan *p,
                                                const struct record *rec, struct str summary,
-                                               struct bt_error *err);
+                                               size_t not_done, struct bt_error *err);
 
 void engine_world_open(struct engine_world *w);
 void engine_world_close(struct engine_world *w);

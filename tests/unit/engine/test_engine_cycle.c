@@ -165,7 +165,8 @@ static bool dirty_at_end;
 static uint64_t seq_at_end;
 
 static enum bt_code end_turn(struct engine *engine, const struct open_plan *p,
-                             const struct record *rec, struct str summary, struct bt_error *err)
+                             const struct record *rec, struct str summary, size_t not_done,
+                             struct bt_error *err)
 {
     const struct record end = {.type = REC_TURN_END,
                                .now = engine_now(engine),
@@ -178,6 +179,7 @@ static enum bt_code end_turn(struct engine *engine, const struct open_plan *p,
     assert_non_null(p->plan);
     assert_int_equal(rec->type, REC_PLAN_COMPLETED);
     (void)summary;
+    (void)not_done;
     dirty_at_end = journal_dirty(engine_journal(engine));
     seq_at_end = journal_last_seq(engine_journal(engine));
     return engine_write_record(engine, &end, &x, err);

@@ -85,6 +85,33 @@ static void feedback_is_the_last_thing_that_was_said_to_the_step(void **state)
     step_notes_done(&n);
 }
 
+static void why_a_step_was_not_done_is_kept_and_nothing_else_of_it(void **state)
+{
+    struct step_notes n = {0};
+    struct record rec = about(REC_STEP_WAITING, 0, "Which?");
+    char long_why[NOTE_WHY_MAX + 2];
+
+    (void)state;
+    step_notes_record(&n, &rec);
+    rec = about(REC_STEP_COMPLETED, 0, "no such file");
+    REC(&rec, step_completed)->status = STEP_FAILED;
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 0)->why, "no such file"));
+    assert_int_equal(step_notes_of(&n, 0)->prompt.len, 0);
+    memset(long_why, 'x', sizeof long_why - 1);
+    long_why[sizeof long_why - 1] = 0;
+    rec = about(REC_STEP_COMPLETED, 1, long_why);
+    REC(&rec, step_completed)->status = STEP_SKIPPED;
+    step_notes_record(&n, &rec);
+    assert_int_equal(step_notes_of(&n, 1)->why.len, NOTE_WHY_MAX);
+    rec = about(REC_STEP_COMPLETED, 2, "a revision without it");
+    REC(&rec, step_completed)->status = STEP_SKIPPED;
+    REC(&rec, step_completed)->reason = REASON_SUPERSEDED;
+    step_notes_record(&n, &rec);
+    assert_null(step_notes_of(&n, 2));
+    step_notes_done(&n);
+}
+
 static void given_data_adds_up_and_new_parameters_replace_everything(void **state)
 {
     struct step_notes n = {0};
@@ -92,7 +119,7 @@ static void given_data_adds_up_and_new_parameters_replace_everything(void **stat
 
     (void)state;
     REC(&rec, decided)->review = REVIEW_INPUT;
-    REC(&rec, decided)->result = (struct blob_ref){1, 10};
+    REC(&rec, decided)->result = (struct blob_ref){.id = 1, .len = 10};
     step_notes_record(&n, &rec);
     REC(&rec, decided)->result.id = 2;
     step_notes_record(&n, &rec);
@@ -131,6 +158,9 @@ static void step_notes_stay_in_order_whatever_the_order_of_steps(void **state)
         (void)snprintf(text, sizeof text, "%u", step);
         has[step] = rng_below(&rng, 3) > 0;
         struct record rec = about(has[step] ? REC_STEP_WAITING : REC_STEP_COMPLETED, step, text);
+        if (!has[step]) {
+            REC(&rec, step_completed)->status = STEP_COMPLETED;
+        }
         step_notes_record(&n, &rec);
         for (uint32_t s = 0; s < 50; s++) {
             const struct note *t = step_notes_of(&n, s);
@@ -141,6 +171,73 @@ static void step_notes_stay_in_order_whatever_the_order_of_steps(void **state)
             }
         }
     }
+    step_notes_done(&n);
+}
+
+static void why_a_step_did_not_complete_is_kept_and_nothing_of_a_completed_one(void **state)
+{
+    static const enum step_status ends[] = {STEP_FAILED, STEP_SKIPPED, STEP_CANCELLED,
+                                            STEP_COMPLETED};
+    static char text[NOTE_WHY_MAX + 2];
+    struct step_notes n = {0};
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct record rec = about(REC_STEP_COMPLETED, i, text);
+        REC(&rec, step_completed)->status = ends[i];
+        step_notes_record(&n, &rec);
+        assert_int_equal(step_notes_of(&n, i) != NULL, ends[i] != STEP_COMPLETED);
+    }
+    assert_int_equal(step_notes_of(&n, 0)->why.len, NOTE_WHY_MAX);
+    struct record rec = about(REC_STEP_COMPLETED, 9, "");
+    REC(&rec, step_completed)->status = STEP_SKIPPED;
+    step_notes_record(&n, &rec);
+    assert_null(step_notes_of(&n, 9));
+    step_notes_done(&n);
+}
+
+/* The steps with the mark, as "1 3". */
+static const char *readers(const struct step_notes *n)
+{
+    static char text[40];
+    struct arena arena = {.chunks = NULL};
+    struct aggregate_readers got;
+    size_t at = 0;
+
+    text[0] = '\0';
+    assert_true(step_notes_readers(n, &arena, &got));
+    for (uint32_t i = 0; i < got.n; i++) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%u", i > 0 ? " " : "", got.at[i]);
+    }
+    arena_done(&arena);
+    return text;
+}
+
+static void that_a_context_is_not_whole_outlives_its_step_and_not_its_attempt(void **state)
+{
+    struct step_notes n = {0};
+    struct record rec = about(REC_STEP_STARTED, 3, "");
+
+    (void)state;
+    REC(&rec, assigned)->context_truncated = true;
+    step_notes_record(&n, &rec);
+    assert_string_equal(readers(&n), ""); /* it begins without an attempt */
+    REC(&rec, assigned)->instance.b[0] = 1;
+    step_notes_record(&n, &rec);
+    rec.type = REC_STEP_ASSIGNED;
+    rec.step = 1;
+    step_notes_record(&n, &rec);
+    assert_string_equal(readers(&n), "1 3");
+    rec = about(REC_STEP_COMPLETED, 1, "");
+    REC(&rec, step_completed)->status = STEP_COMPLETED;
+    step_notes_record(&n, &rec);
+    assert_string_equal(readers(&n), "1 3");
+    assert_int_equal(step_notes_of(&n, 1)->why.len, 0);
+    rec = about(REC_STEP_ASSIGNED, 3, "");
+    REC(&rec, assigned)->instance.b[0] = 1;
+    step_notes_record(&n, &rec);
+    assert_string_equal(readers(&n), "1");
     step_notes_done(&n);
 }
 
@@ -205,8 +302,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompt_is_kept_cut_at_a_character_and_gone_once_decided),
         cmocka_unit_test(step_that_waits_without_a_word_costs_nothing),
+        cmocka_unit_test(why_a_step_was_not_done_is_kept_and_nothing_else_of_it),
         cmocka_unit_test(feedback_is_the_last_thing_that_was_said_to_the_step),
         cmocka_unit_test(given_data_adds_up_and_new_parameters_replace_everything),
+        cmocka_unit_test(why_a_step_did_not_complete_is_kept_and_nothing_of_a_completed_one),
+        cmocka_unit_test(that_a_context_is_not_whole_outlives_its_step_and_not_its_attempt),
         cmocka_unit_test(step_notes_stay_in_order_whatever_the_order_of_steps),
         cmocka_unit_test(plans_of_one_session_share_a_number_until_the_last_has_gone),
         cmocka_unit_test(numbers_are_never_shared_by_two_sessions),

@@ -208,7 +208,7 @@ static bool offer_revision(struct drive *d, bool replan, struct flat_event *ev)
     assert_non_null(offer->block);
     ev->plan = &offer->p->plan;
     ev->block = offer->block;
-    ev->result = (struct blob_ref){PLAN_BLOBS + d->current + 1, 100};
+    ev->result = (struct blob_ref){.id = PLAN_BLOBS + d->current + 1, .len = 100};
     return true;
 }
 
@@ -243,7 +243,8 @@ static void put_outcome(struct drive *d, struct flat_event *ev)
         ev->error_class = (enum err_class)(1 + rng_below(&d->r, CLASS_COUNT - 1));
     }
     if (ev->phase <= PHASE_SEARCH && ev->outcome == STEP_OUTCOME_COMPLETED) {
-        ev->result = (struct blob_ref){1 + rng_next(&d->r) % 1000, rng_next(&d->r) % 1000};
+        ev->result =
+            (struct blob_ref){.id = 1 + rng_next(&d->r) % 1000, .len = rng_next(&d->r) % 1000};
     }
     ev->passed = rng_below(&d->r, 3) != 0;
 }
@@ -291,12 +292,13 @@ static void decide(struct drive *d)
         ev.decision = DECISION_APPROVE;
     }
     if (rng_below(&d->r, 2) == 0) {
-        ev.result = (struct blob_ref){7, 70};
+        ev.result = (struct blob_ref){.id = 7, .len = 70};
     }
     if ((run_of(d)->paused & asks) != 0) {
         ev.step = STEP_NONE;
     }
-    ev.attempt = ev.step == STEP_NONE ? 0 : run_of(d)->steps[ev.step].attempt;
+    ev.attempt =
+        ev.step == STEP_NONE ? run_of(d)->plan_review : run_of(d)->steps[ev.step].review_serial;
     if (ev.decision == DECISION_APPROVE && plan_of(d)->planning.pending &&
         rng_below(&d->r, 2) == 0 && offer_revision(d, false, &ev)) {
         give_revision(d, &ev);
@@ -340,7 +342,7 @@ static void synthesizer_says(struct drive *d)
 
     if (what == 0) {
         ev.type = CORE_SYNTHESIZED;
-        ev.result = (struct blob_ref){1 + rng_next(&d->r) % 1000, 20};
+        ev.result = (struct blob_ref){.id = 1 + rng_next(&d->r) % 1000, .len = 20};
     } else if (what == 1) {
         ev.type = CORE_JOB_FAILED;
     } else if (what == 2 && offer_revision(d, true, &ev)) {

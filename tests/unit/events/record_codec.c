@@ -57,9 +57,11 @@ static struct record random_record(struct rng *r, const struct plan *plan, enum 
         .modify = (enum modify_kind)rng_below(r, MODIFY_KIND_COUNT),
         .handoff = (enum handoff_kind)rng_below(r, HANDOFF_KIND_COUNT),
         .fallback = (enum fallback_action)rng_below(r, FALLBACK_ACTION_COUNT),
+        .asked = rng_below(r, 2) == 1,
         .stop = (enum step_stop)rng_below(r, STEP_STOP_COUNT),
         .ok = rng_below(r, 2) == 0,
         .revision = 1 + rng_below(r, LIMIT_REVISIONS),
+        .serial = 1 + rng_below(r, 999999999),
         .delay_ms = rng_next(r) >> rng_below(r, 64),
         .duration_ms = rng_next(r) >> rng_below(r, 64),
         .usage = random_usage(r),
@@ -68,7 +70,9 @@ static struct record random_record(struct rng *r, const struct plan *plan, enum 
         .text = random_text(r),
     };
     if (rng_below(r, 4) != 0) {
-        rec.result = (struct blob_ref){1 + (rng_next(r) >> 2), rng_next(r)};
+        rec.result = (struct blob_ref){.id = 1 + (rng_next(r) >> 2), .len = rng_next(r)};
+        rec.result.truncated =
+            (type == REC_STEP_COMPLETED || type == REC_STEP_CHECKING) && rng_below(r, 2) == 0;
         for (size_t i = 0; i < sizeof rec.instance.b; i++) {
             rec.instance.b[i] = (uint8_t)rng_next(r);
         }
@@ -148,7 +152,8 @@ static void assert_same_numbers(const struct flat_record *want, const struct fla
     assert_true((what & DELAY) == 0 || got->delay_ms == want->delay_ms);
     assert_true((what & CLASS) == 0 || got->error_class == want->error_class);
     assert_true((what & RESULT) == 0 ||
-                (got->result.id == want->result.id && got->result.len == want->result.len));
+                (got->result.id == want->result.id && got->result.len == want->result.len &&
+                 got->result.truncated == want->result.truncated));
     assert_true((what & REVISION) == 0 || got->revision == want->revision);
     assert_true((what & FROM) == 0 || got->from_agent == want->from_agent);
     assert_true((what & NUMBER) == 0 || got->n == want->n);
@@ -177,6 +182,7 @@ static void assert_same(const struct record *wanted, const struct record *gotten
     assert_true(t != REC_HANDOFF || got->handoff == want->handoff);
     assert_true(t != REC_STEP_WAITING || got->review == want->review);
     assert_true(t != REC_FALLBACK_USED || got->fallback == want->fallback);
+    assert_true((t != REC_FALLBACK_USED && t != REC_STEP_RETRY) || got->asked == want->asked);
     assert_true((t != REC_REPLAN_FINISHED && t != REC_SYNTHESIS_FINISHED) || got->ok == want->ok);
     assert_true(t != REC_PLANNING_FAILED || got->failure == want->failure);
     assert_true(t != REC_PLAN_MODIFIED || got->modify == want->modify);
@@ -184,7 +190,14 @@ static void assert_same(const struct record *wanted, const struct record *gotten
     if (t == REC_REVIEW_DECIDED) {
         assert_int_equal(got->decision, want->decision);
         assert_int_equal(got->review, want->review);
-        assert_int_equal(got->attempt, want->step == STEP_NONE ? 0 : want->attempt);
+        assert_int_equal(got->attempt, want->attempt);
+        assert_true(got->n == want->n); /* the digest */
+    }
+    if (t == REC_REVIEW_DECIDED || t == REC_STEP_WAITING ||
+        (t == REC_PLAN_PAUSED && (want->pause == PAUSE_SIGNOFF || want->pause == PAUSE_PLANNING))) {
+        assert_int_equal(got->serial, want->serial);
+        assert_int_equal(t != REC_STEP_WAITING ? got->revision : 0,
+                         t != REC_STEP_WAITING ? want->revision : 0);
     }
     if (t == REC_STEP_COMPLETED) {
         assert_int_equal(got->status, want->status);
@@ -257,7 +270,7 @@ static struct flat_record largest(enum record_type t)
         .pid = UINT32_MAX,
         .delay_ms = UINT64_MAX,
         .duration_ms = UINT64_MAX,
-        .result = {INT64_MAX, UINT64_MAX},
+        .result = {INT64_MAX, UINT64_MAX, 0},
         .usage = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX},
         .n = UINT64_MAX,
         .text = {long_text, 19999},
@@ -329,7 +342,7 @@ static void a_revision_tells_its_new_steps_and_no_others(void **state)
 {
     struct bench *b = *state;
     struct record rec = {
-        REC_INIT(REPLAN_FINISHED, revision, .ok = true, .revision = 2, .result = {7, 900}),
+        REC_INIT(REPLAN_FINISHED, revision, .ok = true, .revision = 2, .result = {7, 900, 0}),
         .step = 1, .text = STR_LIT("another way")};
     struct record_extra x;
     struct msg_ev_replan_finished ev;
@@ -396,7 +409,7 @@ static void rows_of_a_job_are_internal(void **state)
 {
     struct bench *b = *state;
     struct record rec = {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
-                                  .error_class = CLASS_TIMEOUT, .result = {7, 8}),
+                                  .error_class = CLASS_TIMEOUT, .result = {7, 8, 0}),
                          .now = 5,
                          .wall = 6,
                          .step = 1,
@@ -445,7 +458,7 @@ static void planning_says_who_is_asked_for_what(void **state)
     assert_true(str_is(started.goal, "count the users") && str_is(started.agent_id, "sql-agent"));
     assert_true(str_is(started.planner, "file") && started.timeout_ms == 30000);
 
-    rec = (struct record){REC_INIT(PLAN_GENERATED, revision, .revision = 1, .result = {9, 90}),
+    rec = (struct record){REC_INIT(PLAN_GENERATED, revision, .revision = 1, .result = {9, 90, 0}),
                           .step = STEP_NONE};
     x = extra_of(b, &rec);
     x.description = STR_LIT("two steps");
@@ -475,11 +488,13 @@ static void a_turn_stands_under_its_session(void **state)
     x.turn_id = STR_LIT("t7");
     x.action = STR_LIT("new_plan");
     x.turn_plan_id = STR_LIT("p9");
+    x.outcome = STR_LIT("partial");
     encode(b, &rec, &x);
     assert_true(str_is(buf_str(&b->topic), "session/chat-1/turn_end"));
     assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_turn_end, &ev, &err), err);
     assert_true(str_is(ev.turn_id, "t7") && str_is(ev.message, "Done.") && ev.duration_ms == 70);
     assert_true(str_is(ev.action, "new_plan") && str_is(ev.turn_plan_id, "p9"));
+    assert_true(str_is(ev.outcome, "partial"));
 }
 
 /* An agent that was not granted cannot come back from a row as if it were. */

@@ -77,29 +77,71 @@ static void review_ids_come_back(void **state)
 {
     struct bench *b = *state;
     struct uuid plan = uuid_new();
-    struct uuid got;
-    struct str step;
-    uint32_t attempt;
-    const char *const bad[] = {"", "x", "//1", "/a/1", "-/a/1"};
+    struct review_id id;
 
     buf_clear(&b->body);
     review_id_format(plan, STR_LIT("a/b"), 100, &b->body);
-    assert_true(review_id_parse(buf_str(&b->body), &got, &step, &attempt));
-    assert_true(uuid_eq(got, plan) && str_is(step, "a/b") && attempt == 100);
+    assert_true(review_id_parse(buf_str(&b->body), &id));
+    assert_true(uuid_eq(id.plan_id, plan) && str_is(id.step_id, "a/b") && id.serial == 100);
     for (size_t cut = 1; cut < b->body.len; cut++) {
         struct str s = {(char *)b->body.at, b->body.len - cut};
         if (cut > 2) {
-            assert_false(review_id_parse(s, &got, &step, &attempt) && str_is(step, "a/b"));
+            assert_false(review_id_parse(s, &id) && str_is(id.step_id, "a/b"));
         }
     }
     buf_clear(&b->body);
     review_id_format(plan, (struct str){NULL, 0}, 3, &b->body);
-    assert_int_equal(b->body.len, UUID_TEXT_LEN); /* the sign-off: the plan alone */
-    assert_true(review_id_parse(buf_str(&b->body), &got, &step, &attempt));
-    assert_true(uuid_eq(got, plan) && step.len == 0 && attempt == 0);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_false(review_id_parse(str_from(bad[i]), &got, &step, &attempt));
+    assert_int_equal(b->body.len, UUID_TEXT_LEN + 3); /* the plan as a whole */
+    assert_true(review_id_parse(buf_str(&b->body), &id));
+    assert_true(uuid_eq(id.plan_id, plan) && id.step_id.len == 0 && id.serial == 3);
+}
+
+/* "P" is the plan's id. */
+static void ids_of_older_journals_are_read_and_have_no_serial(void **state)
+{
+    static const struct {
+        const char *text, *step;
+        uint32_t serial, attempt;
+        bool fits;
+    } ids[] = {
+        {"", "", 0, 0, true},
+        {"/a/1", "a", 0, 1, true},
+        {"/a/b/12", "a/b", 0, 12, true},
+        {"/r1/2", "r1", 0, 2, true},
+        {"/r1", "", 1, 0, true},
+        {"/r1/r2", "r1", 2, 0, true},
+        {"/a/r999999999", "a", 999999999, 0, true},
+        {"/", "", 0, 0, false},
+        {"/a", "", 0, 0, false},
+        {"/1", "", 0, 0, false},
+        {"//1", "", 0, 0, false},
+        {"//r1", "", 0, 0, false},
+        {"/r", "", 0, 0, false},
+        {"/r0", "", 0, 0, false},
+        {"/a/r", "", 0, 0, false},
+        {"/a/r1x", "", 0, 0, false},
+        {"/a/r1 ", "", 0, 0, false},
+        {"/a/r1000000000", "", 0, 0, false},
+        {"/a/-1", "", 0, 0, false},
+        {"x/a/r1", "", 0, 0, false},
+    };
+    struct bench *b = *state;
+    struct review_id id;
+
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        buf_clear(&b->body);
+        review_id_format(uuid_new(), (struct str){NULL, 0}, 1, &b->body);
+        buf_truncate(&b->body, UUID_TEXT_LEN);
+        buf_add_cstr(&b->body, ids[i].text);
+        assert_int_equal(review_id_parse(buf_str(&b->body), &id), ids[i].fits);
+        if (ids[i].fits) {
+            assert_true(str_is(id.step_id, ids[i].step));
+            assert_int_equal(id.serial, ids[i].serial);
+            assert_int_equal(id.attempt, ids[i].attempt);
+        }
     }
+    assert_false(review_id_parse(STR_LIT("x"), &id));
+    assert_false(review_id_parse(STR_LIT(""), &id));
 }
 
 static void handoffs_say_why(void **state)
@@ -185,6 +227,7 @@ int main(void)
         TEST(bad_utf8_in_a_text_is_repaired_not_refused),
         TEST(time_is_rebased_and_never_below_zero),
         TEST(review_ids_come_back),
+        TEST(ids_of_older_journals_are_read_and_have_no_serial),
         TEST(handoffs_say_why),
         TEST(failure_reasons_read_as_documented),
     };

@@ -106,6 +106,38 @@ static void plans_are_listed_newest_first_with_filters_and_cursor(void **state)
     assert_string_equal(s.text, "");
 }
 
+static bool take_id(const struct journal_plan *p, void *self)
+{
+    struct uuid *id = self;
+
+    *id = p->plan_id;
+    return false;
+}
+
+static void plans_are_found_by_a_range_of_ids(void **state)
+{
+    struct journal *j = of(state);
+    struct bt_error err;
+    struct seen s = {{0}};
+    struct str any = {NULL, 0};
+    struct uuid ids[4];
+
+    for (int i = 0; i < 4; i++) {
+        (void)add_plan(j, "", "g");
+        assert_ok(journal_plans(j, any, any, 0, 1, take_id, &ids[i], &err), err);
+    }
+    commit(j);
+    s = (struct seen){{0}};
+    assert_ok(journal_plans_between(j, ids[1], ids[2], 9, see_plan, &s, &err), err);
+    assert_string_equal(s.text, "3:g/running/0 2:g/running/0 ");
+    s = (struct seen){{0}};
+    assert_ok(journal_plans_between(j, ids[0], ids[3], 2, see_plan, &s, &err), err);
+    assert_string_equal(s.text, "4:g/running/0 3:g/running/0 ");
+    s = (struct seen){{0}};
+    assert_ok(journal_plans_between(j, ids[3], ids[0], 9, see_plan, &s, &err), err);
+    assert_string_equal(s.text, "");
+}
+
 static void open_plans_are_counted_at_each_recovery_and_quarantine_ends_it(void **state)
 {
     struct fixture *f = *state;
@@ -185,6 +217,7 @@ int main(void)
         BOTH(a_client_key_is_taken_once_also_within_a_batch),
         BOTH(a_plan_is_found_by_id_and_key_with_all_its_fields),
         BOTH(plans_are_listed_newest_first_with_filters_and_cursor),
+        BOTH(plans_are_found_by_a_range_of_ids),
         BOTH(open_plans_are_counted_at_each_recovery_and_quarantine_ends_it),
         BOTH(a_recovery_may_replay_and_write_from_its_callback),
     };

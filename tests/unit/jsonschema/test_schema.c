@@ -8,6 +8,9 @@ static void messages_say_what_was_expected_and_what_came(void **state)
     expect_said("{'type':'integer'}", "7.5", ": expected an integer, got 7.5");
     expect_valid("{'type':'integer'}", "1.0");
     expect_said("{'type':['string','null']}", "[1]", ": expected a string or null, got an array");
+    expect_said("{'const':[[0]]}", "[[2]]", ": expected [[0]], got [[2]]");
+    expect_said("{'enum':[{'a':1},[]]}", "{'a':2}",
+                ": expected one of {\"a\":1}, an empty array, got {\"a\":2}");
     expect_said("{'enum':['a','b']}", "'c'", ": expected one of \"a\", \"b\", got \"c\"");
     expect_said(
         "{'enum':['openai','ollama']}", "'opnai'",

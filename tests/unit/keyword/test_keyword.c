@@ -422,6 +422,7 @@ static void equal_skills_go_to_the_agent_that_is_there(void **state)
     static const char *const card = "{'agentId':'a%d','skills':[{'id':'greet','tags':['people']}]}";
     static const struct rule first = {"greet people", "a1.greet -"};
     static const struct rule second = {"greet people", "a2.greet -"};
+    static const struct rule none = {"greet people", "! no agent can do \"greet people\""};
     for (int i = 1; i <= 2; i++) {
         char text[200];
         (void)snprintf(text, sizeof text, card, i);
@@ -431,7 +432,22 @@ static void equal_skills_go_to_the_agent_that_is_there(void **state)
     registry_remove(b->registry, 0, 5);
     check(b, &second, 1);
     registry_agent_enable(b->registry, 1, false);
-    check(b, &first, 1);
+    check(b, &none, 1); /* nothing waits for an agent that left */
+    (void)registry_agent_configure(b->registry, STR_LIT("a1"), 6);
+    check(b, &first, 1); /* but for one whose processes are started */
+    registry_agent_failed(b->registry, 0, STR_LIT("exit code 1"));
+    check(b, &none, 1);
+}
+
+static void descriptions_in_a_refusal_are_cut_after_a_word(void **state)
+{
+    struct bench *b = *state;
+    struct planner_result r;
+    add_agent(b, "{'agentId':'a','skills':[{'id':'resize','description':'Changes the width and the "
+                 "height in pixels of an image that lies in a folder'}]}");
+    assert_int_equal(plan(b, "bake a cake", false, &r), BT_INVALID);
+    assert_non_null(strstr(b->err.msg, "\nNearest: a.resize (Changes the width and the height in "
+                                       "pixels of an image that...)"));
 }
 
 static void questions_of_the_supervisor_attract_no_steps(void **state)
@@ -589,6 +605,7 @@ int main(void)
         RULE(planners_that_ask_agents_are_known_by_name),
         RULE(a_card_stuffed_with_words_gains_nothing),
         RULE(equal_skills_go_to_the_agent_that_is_there),
+        RULE(descriptions_in_a_refusal_are_cut_after_a_word),
         RULE(questions_of_the_supervisor_attract_no_steps),
         RULE(goals_of_connecting_words_are_planned_or_refused),
         RULE(large_goals_are_refused_and_hostile_ones_cost_little),

@@ -247,7 +247,7 @@ static void keys_are_looked_for_as_the_agent_will_see_them(void **state)
     missing(",\"keyEnv\":\"LLM_TEST_SET\"", own, "", "");
     missing(",\"keyEnv\":\"LLM_TEST_HIDDEN\"", own, "/providers/1/keyEnv",
             "the environment variable LLM_TEST_HIDDEN is not set");
-    missing(",\"keyEnv\":\"LLM_TEST_BAD\"", own, "/providers/1/keyEnv", "expected a key of 8 to");
+    missing(",\"keyEnv\":\"LLM_TEST_BAD\"", own, "/providers/1/keyEnv", "expected a key of 1 to");
     missing(",\"keyFile\":\"key\"", own, "/providers/1/keyFile", "/nonexistent/key");
     missing(",\"keyFile\":\"/dev/null\"", own, "/providers/1/keyFile", "regular file");
     missing(",\"keyCredential\":\"key\"", own, "/providers/1/keyCredential",

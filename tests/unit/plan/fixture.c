@@ -93,7 +93,8 @@ void add_house(struct bench *b)
            " 'effects':'none'},"
            "{'id':'grep','name':'Find lines','tags':['search','find','lines'],"
            " 'description':'Finds the lines of a file that hold a text',"
-           " 'inputSchema':{'type':'object','properties':{'path':{'type':'string',"
+           " 'inputSchema':{'type':'object','x-baton-local':true,'properties':{'path':{'type':'"
+           "string',"
            "'x-baton-fill':'path'},'pattern':{'type':'string','x-baton-fill':'quoted'},"
            "'ignoreCase':{'type':'boolean','description':'capitals match, too'},"
            "'limit':{'type':'integer','description':'at most so many',"
@@ -144,8 +145,9 @@ enum bt_code read_doc(struct bench *b, struct doc doc)
     b->problems = (struct problems){.at = b->at, .cap = 100};
     b->plan = NULL;
     buf_clear(&b->normalised);
-    return plan_read(doc, &defaults, b->registry, &b->arena, &b->plan, &b->problems, &b->normalised,
-                     &b->err);
+    const struct plan_request request = {
+        .plan = doc, .defaults = &defaults, .registry = b->registry, .lenient = b->lenient};
+    return plan_read_request(&request, &b->arena, &b->plan, &b->problems, &b->normalised, &b->err);
 }
 
 enum bt_code read_json(struct bench *b, const char *json)

@@ -25,6 +25,7 @@ struct bench {
     struct run *run; /* of the plan, when a test sets one */
     struct buf normalised;
     struct bt_error err;
+    bool lenient; /* of read_doc */
 };
 
 extern const struct registry_limits bench_limits;

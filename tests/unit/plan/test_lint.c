@@ -91,7 +91,7 @@ static void fallbacks_are_attempts_and_a_wait(void **state)
     add_house(b);
     struct plan_lint lint =
         linted(b, "{'steps':[{'agentId':'calc','maxRetries':0,'timeoutMs':100," TASK "}]}");
-    assert_int_equal(lint.worst_ms, 2 * 100 + 16000);
+    assert_int_equal(lint.worst_ms, 2 * 100 + 30000);
     lint =
         linted(b, "{'policy':{'maxFallbacks':6,'searchAgent':'files'},'steps':[{'agentId':'calc',"
                   "'maxRetries':0,'timeoutMs':100,'fallbackAgents':['sql','exec']," TASK "}]}");
@@ -99,7 +99,7 @@ static void fallbacks_are_attempts_and_a_wait(void **state)
     assert_int_equal(lint.worst_ms, 5 * 100 + 30000);
     lint = linted(b, "{'policy':{'maxFallbacks':1},'steps':[{'agentId':'calc','maxRetries':0,"
                      "'timeoutMs':100,'fallbackAgents':['sql','exec']," TASK "}]}");
-    assert_int_equal(lint.worst_ms, 2 * 100 + 1000);
+    assert_int_equal(lint.worst_ms, 2 * 100 + 2000);
 }
 
 /* ---- plans ---- */
@@ -286,6 +286,11 @@ static void what_reaches_outside_should_not_stop_the_plan(void **state)
     assert_string_equal(styled(b, OUTSIDE(",'fallbackAgents':['sql']")), "");
     assert_string_equal(styled(b, "{'steps':[{'agentId':'calc','task':'prefetching therapists'}]}"),
                         "");
+    /* A search in a file of this machine is none. */
+    assert_string_equal(styled(b, "{'steps':[{'agentId':'files','skill':'grep',"
+                                  "'task':'Search the log for errors',"
+                                  "'parameters':{'path':'a','pattern':'b'}}]}"),
+                        "");
 }
 
 static void steps_and_parts_that_stand_alone_are_named(void **state)
@@ -318,10 +323,31 @@ static void what_cannot_be_kept_is_named(void **state)
                         "missing_agent a");
 }
 
+static void a_skill_that_may_take_longer_than_the_step_is_named(void **state)
+{
+    struct bench *b = *state;
+    add_agent(b,
+              "{'agentId':'slow','skills':[{'id':'dig','maxMs':60001},{'id':'walk','maxMs':60000},"
+              "{'id':'run'}]}");
+#define S(more) "{" OFF "'steps':[{'stepId':'a','agentId':'slow'," TASK more "}]}"
+    assert_string_equal(styled(b, S(",'skill':'dig'")), "limit a");
+    assert_string_equal(b->at[0].field, "timeoutMs");
+    assert_string_equal(
+        b->at[0].message,
+        "an attempt ends after 60000 ms, but skill \"dig\" may take 60001 ms; set timeoutMs of the "
+        "step, or stepTimeoutMs of the policy");
+    assert_string_equal(styled(b, S(",'skill':'walk'")), "");
+    assert_string_equal(styled(b, S(",'skill':'run'")), "");
+    assert_string_equal(styled(b, S(",'skill':'dig','timeoutMs':60001")), "");
+    assert_string_equal(styled(b, S(",'skill':'dig','timeoutMs':0")), "");
+#undef S
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RULE(a_plain_step_takes_three_attempts_and_two_backoffs),
+        RULE(a_skill_that_may_take_longer_than_the_step_is_named),
         RULE(everything_that_the_policy_allows_counts),
         RULE(fallbacks_are_attempts_and_a_wait),
         RULE(the_longest_path_decides_and_concurrency_binds),

@@ -114,13 +114,13 @@ static void notes_that_are_wrong_are_left_out_but_a_constraint_is_not(void **sta
                         "invalid_field - constraints: expected a string, got 7");
     char json[3000];
     (void)snprintf(json, sizeof json, "{'constraints':['%01100d']," STEPS "}", 0);
-    assert_non_null(strstr(first_problem(b, json), "longer than 1024 bytes"));
+    assert_non_null(strstr(first_problem(b, json), "an entry of 1100 bytes, at most 1024"));
     (void)snprintf(json, sizeof json, "{'constraints':[");
     for (int i = 0; i < 33; i++) {
         (void)snprintf(json + strlen(json), sizeof json - strlen(json), "%s'x'", i > 0 ? "," : "");
     }
     (void)snprintf(json + strlen(json), sizeof json - strlen(json), "]," STEPS "}");
-    assert_non_null(strstr(first_problem(b, json), "33 entries are more than 32"));
+    assert_non_null(strstr(first_problem(b, json), "33 entries, at most 32"));
 }
 
 static void a_long_description_is_cut_at_a_character(void **state)

@@ -71,6 +71,15 @@ static void classes_that_are_not_retried_are_named(void **state)
     const uint32_t never = read_step(b, STEP(",'retryOn':['TIMEOUT']"))->policy.no_retry;
     assert_int_equal(never & 1u << CLASS_TIMEOUT, 0);
     assert_int_not_equal(never & 1u << CLASS_UNKNOWN, 0);
+    assert_int_equal(
+        read_step(b, STEP(",'retryOn':['RESOURCE_NOT_FOUND','TIMEOUT'],'noRetry':['TIMEOUT']"))
+            ->policy.retry_on,
+        1u << CLASS_RESOURCE_NOT_FOUND);
+    assert_int_equal(read_step(b,
+                               "{'policy':{'retryOn':['TIMEOUT']},'steps':[{'agentId':'calc'," TASK
+                               ",'noRetry':['UNKNOWN']}]}")
+                         ->policy.retry_on,
+                     0); /* the step's own lists take the place of the plan's */
     assert_string_equal(refused(b, STEP(",'noRetry':['TIMEOUTS']")),
                         "invalid_field a noRetry: \"TIMEOUTS\" is no error class; did you mean "
                         "\"TIMEOUT\"?");
@@ -181,7 +190,7 @@ static void the_plans_own_policy_is_read(void **state)
     assert_true(str_is(p->replan.agent_id, "planner"));
     assert_true(str_is(p->search_with, "files"));
     assert_int_equal(p->replan.agent, registry_agent(b->registry, STR_LIT("planner")));
-    static const char *const granted[] = {"calc", "planner", "files", "sql"};
+    static const char *const granted[] = {"calc", "planner", "sql", "files"};
     assert_int_equal(p->agents.n, 4);
     for (uint32_t i = 0; i < 4; i++) {
         assert_true(str_is(p->agents.ids[i], granted[i]));
@@ -277,14 +286,34 @@ static void a_step_by_skill_falls_back_on_the_others_that_have_it(void **state)
                      0);
 }
 
-static void the_searcher_is_whoever_can_search(void **state)
+/* M042: it gets a step's parameters. */
+static void nobody_searches_unless_the_plan_asks_for_it(void **state)
 {
     struct bench *b = *state;
     add_helpers(b);
     (void)read_step(b, STEP(""));
-    assert_true(str_is(read_back(b)->search_with, "finder"));
+    assert_int_equal(read_back(b)->search_with.len, 0);
     (void)read_step(b, "{'policy':{'searchAgent':false},'steps':[{'agentId':'calc'," TASK "}]}");
     assert_int_equal(read_back(b)->search_with.len, 0);
+    (void)read_step(b, "{'policy':{'searchAgent':'finder'},'steps':[{'agentId':'calc'," TASK "}]}");
+    assert_true(str_is(read_back(b)->search_with, "finder"));
+}
+
+static void a_searcher_by_skill_is_an_agent_that_the_plan_names(void **state)
+{
+    static const char *const named[] = {
+        "{'grants':['finder'],'policy':{'searchAgent':true},'steps':[{'agentId':'calc'," TASK "}]}",
+        "{'policy':{'searchAgent':{'skill':'search'},'handoffTo':['finder']},"
+        "'steps':[{'agentId':'calc'," TASK "}]}"};
+    struct bench *b = *state;
+    add_helpers(b);
+    assert_non_null(
+        strstr(refused(b, "{'policy':{'searchAgent':true},'steps':[{'agentId':'calc'," TASK "}]}"),
+               "no granted agent has the skill \"search\"; name one"));
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        (void)read_step(b, named[i]);
+        assert_true(str_is(read_back(b)->search_with, "finder"));
+    }
 }
 
 static void a_replan_needs_a_replanner(void **state)
@@ -381,7 +410,8 @@ static void superseded_rows_are_not_for_new_plans(void **state)
     add_helpers(b);
     assert_non_null(strstr(refused(b, STEP(",'superseded':true")), "leave it out"));
     assert_int_equal(read_step(b, STEP(",'revision':7"))->revision, 1);
-    assert_int_equal(read_json(b, "{'reuse':['x'],'steps':[{'agentId':'calc'," TASK "}]}"), BT_OK);
+    assert_int_equal(read_json(b, "{'reuse':['x'],'steps':[{'agentId':'calc'," TASK "}]}"),
+                     BT_INVALID);
     assert_non_null(strstr(problem_of(b, 0), "belongs to a change of a plan"));
 }
 
@@ -399,7 +429,8 @@ int main(void)
         RULE(gates_and_verifiers_are_found_by_agent_or_skill),
         RULE(the_plans_gate_is_for_steps_that_have_something_before_them),
         RULE(a_step_by_skill_falls_back_on_the_others_that_have_it),
-        RULE(the_searcher_is_whoever_can_search),
+        RULE(nobody_searches_unless_the_plan_asks_for_it),
+        RULE(a_searcher_by_skill_is_an_agent_that_the_plan_names),
         RULE(a_replan_needs_a_replanner),
         RULE(a_plan_may_use_64_agents),
         RULE(a_star_hands_over_to_everyone),

@@ -1,5 +1,7 @@
 #include "fixture.h"
 
+#include "supervisor/plan/problem_add.h"
+
 #define TASK "'task':'do something worth doing'"
 
 /* ---- canonical plans ---- */
@@ -146,10 +148,12 @@ static void aliases_are_read_and_reported_once(void **state)
                                   "{'step_id':2,'worker':'calc','input':'do something worth doing',"
                                   "'params':{},'requires':[1]},"
                                   "{'id':3,'assigned_to':'calc','query':'do something worth doing',"
-                                  "'after':'2'}]}"),
+                                  "'after':'2'},"
+                                  "{'id':4,'assigned_to':'calc','task':'do something worth doing'}"
+                                  "]}"),
                      BT_OK);
     const struct plan *p = b->plan;
-    assert_int_equal(p->n_steps, 3);
+    assert_int_equal(p->n_steps, 4);
     assert_true(str_is(p->steps[0].step_id, "1"));
     assert_true(str_is(p->steps[2].agent_id, "calc"));
     assert_int_equal(p->steps[1].deps_n, 1);
@@ -158,7 +162,7 @@ static void aliases_are_read_and_reported_once(void **state)
     assert_int_equal(b->problems.errors, 0);
     uint32_t ids = 0;
     for (uint32_t i = 0; i < b->problems.n; i++) {
-        ids += strcmp(b->at[i].field, "id") == 0;
+        ids += strcmp(b->at[i].field, "assigned_to") == 0;
     }
     assert_int_equal(ids, 1);
 }
@@ -211,20 +215,6 @@ static void a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about(vo
     assert_int_equal(b->plan->steps[0].skill.len, 0);
 }
 
-static void unknown_fields_are_ignored_with_a_word_and_a_guess(void **state)
-{
-    struct bench *b = *state;
-    add_house(b);
-    assert_int_equal(read_json(b, "{'steps':[{'stepId':'a','agentId':'calc'," TASK
-                                  ",'dependsOm':['x'],'colour':1}]}"),
-                     BT_OK);
-    assert_string_equal(problem_of(b, 0),
-                        "style a dependsOm: is not a field that is known here and is ignored; did "
-                        "you mean \"dependsOn\"?");
-    assert_string_equal(problem_of(b, 1),
-                        "style a colour: is not a field that is known here and is ignored");
-}
-
 /* ---- refusals ---- */
 
 static const char *refused_step(struct bench *b, const char *member)
@@ -236,6 +226,30 @@ static const char *refused_step(struct bench *b, const char *member)
     assert_null(b->plan);
     assert_int_equal(b->normalised.len, 0);
     return problem_of(b, 0);
+}
+
+#define ID64 "A23456789-B23456789-C23456789-D23456789-E23456789-F23456789-G234"
+
+/* Its place is told once, and what is cut has a mark. */
+static void what_is_longer_than_an_id_is_cut_with_a_mark(void **state)
+{
+    struct bench *b = *state;
+    char text[512];
+    add_house(b);
+    assert_int_equal(read_json(b, "{'steps':[{'stepId':'" ID64 "','agentId':'calc'," TASK "}]}"),
+                     BT_OK);
+    assert_int_equal(read_json(b, "{'steps':[{'stepId':'" ID64 "X','agentId':'calc'," TASK "}]}"),
+                     BT_INVALID);
+    problem_text(&b->at[0], text, sizeof text);
+    assert_string_equal(text, "step 1 (A23456789-B23456789-C23456789-D23456789-E23456789-F23456789-"
+                              "G…): stepId: 65 bytes, at most 64");
+    assert_string_equal(refused_step(b, "'" ID64 "':1"),
+                        "unknown_field a " ID64 ": unknown field `" ID64 "`");
+    assert_string_equal(refused_step(b, "'" ID64 "X':1"),
+                        "unknown_field a " ID64 "…: unknown field `" ID64 "…`");
+    assert_string_equal(refused_step(b, "'fallbackAgents':['" ID64 "X']"),
+                        "missing_agent a fallbackAgents: Unknown agent: " ID64
+                        "…; known: files, sql, calc, exec");
 }
 
 static void a_field_of_the_wrong_type_is_named_with_what_was_given(void **state)
@@ -293,9 +307,10 @@ static void all_problems_come_at_once_and_the_first_is_the_error(void **state)
     }
     assert_string_equal(all, "invalid_field duplicate_id missing_dependency cycle_detected "
                              "missing_agent missing_skill invalid_params invalid_params ");
-    assert_string_equal(b->err.msg,
-                        "b: timeoutMs: expected a whole number from 0 to 2147483647, got true (and "
-                        "7 more)");
+    assert_string_equal(
+        b->err.msg,
+        "step 2 (b): timeoutMs: expected a whole number from 0 to 2147483647, got true (and "
+        "7 more)");
 }
 
 int main(void)
@@ -310,7 +325,7 @@ int main(void)
         RULE(steps_are_found_where_other_systems_put_them),
         RULE(missing_ids_agents_and_tasks_are_filled_in),
         RULE(a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about),
-        RULE(unknown_fields_are_ignored_with_a_word_and_a_guess),
+        RULE(what_is_longer_than_an_id_is_cut_with_a_mark),
         RULE(a_field_of_the_wrong_type_is_named_with_what_was_given),
         RULE(a_recipe_is_no_plan),
         RULE(all_problems_come_at_once_and_the_first_is_the_error),

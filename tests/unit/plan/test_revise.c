@@ -145,7 +145,7 @@ static void only_a_step_that_has_not_begun_is_replaced(void **state)
 
 /* ---- replan ---- */
 
-static void a_replan_keeps_what_it_reuses_and_nothing_else(void **state)
+static void a_replan_keeps_what_has_completed_and_nothing_else(void **state)
 {
     struct bench *b = *state;
     struct run *run = start_run(b, DIAMOND);
@@ -154,9 +154,9 @@ static void a_replan_keeps_what_it_reuses_and_nothing_else(void **state)
     move_step(b, run, 2, STEP_IN_PROGRESS);
     run = revised(
         b, run, REVISE_REPLAN,
-        "{'reuse':['b'],'steps':[" D(
-            "a", "['b']") ",{'id':'n','agent':'calc','description':'tell what {{results.b}} and "
-                          "{{results.a}} mean','depends_on':['a']}]}");
+        "{'reuse':['b'],'steps':[{'stepId':'a','agentId':'calc','task':'do it in another way',"
+        "'dependsOn':['b']},{'id':'n','agent':'calc','description':'tell what {{results.b}} and "
+        "{{results.a}} mean','depends_on':['a']}]}");
     assert_string_equal(shape(b, b->plan), "-a; b<a; -c<a; -d<b,c; a<b; n<a");
     assert_int_equal(b->plan->deps[b->plan->steps[1].deps_at],
                      0); /* the superseded one of that name */
@@ -178,7 +178,128 @@ static void a_replan_without_dependencies_is_a_chain_behind_what_it_keeps(void *
     assert_string_equal(shape(b, b->plan), "a; b<a; -c<a; -d<b,c; n~b; m~n");
     move_step(b, run, 4, STEP_IN_PROGRESS);
     run = revised(b, run, REVISE_REPLAN, "[" A("x") "]");
-    assert_string_equal(shape(b, b->plan), "-a; -b<a; -c<a; -d<b,c; -n~b; -m~n; x");
+    assert_string_equal(shape(b, b->plan), "a; b<a; -c<a; -d<b,c; -n~b; -m~n; x~b");
+}
+
+#define COUNT(id, parameters)                                                                      \
+    "{'stepId':'" id "','agentId':'worker','task':'count what there is','parameters':" parameters  \
+    ",'dependsOn':[]}"
+
+/* C32, and S003: preserving completed results. */
+static void a_new_step_that_equals_a_completed_one_is_that_one(void **state)
+{
+    static const char *const same[] = {
+        COUNT("a", "{'x':1,'y':[true,'z']}"), COUNT("a", "{'y':[true,'z'],'x':1}"),
+        COUNT("a", "{'x':1.0,'y':[true,'z']}"),
+        ("{'stepId':'a','agentId':'worker','task':'count what there is','maxRetries':7,"
+         "'parameters':{'x':1,'y':[true,'z']}}")};
+    struct bench *b = *state;
+    add_agent(b, "{'agentId':'worker','skills':[{'id':'count'}]}");
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        struct run *run = start_run(
+            b, "{'steps':[" COUNT("a", "{'x':1,'y':[true,'z']}") "," D("b", "['a']") "]}");
+        char change[600];
+        move_step(b, run, 0, STEP_COMPLETED);
+        move_step(b, run, 1, STEP_IN_PROGRESS);
+        (void)snprintf(change, sizeof change,
+                       "{'steps':[%s,{'stepId':'n','agentId':'calc','task':'tell what "
+                       "{{results.a}} means','dependsOn':['a']}]}",
+                       same[i]);
+        run = revised(b, run, REVISE_REPLAN, change);
+        assert_string_equal(shape(b, b->plan), "a; -b<a; n<a");
+        assert_int_equal(run->steps[0].status, STEP_COMPLETED);
+        assert_int_equal(run->steps[2].status, STEP_READY);
+    }
+}
+
+static void other_content_under_the_id_of_a_completed_step_is_new_work(void **state)
+{
+    static const char *const other[] = {
+        COUNT("a", "{'x':2}"),
+        COUNT("a", "{'x':'1'}"),
+        COUNT("a", "{'x':1,'y':2}"),
+        COUNT("a", "{}"),
+        "{'stepId':'a','agentId':'worker','task':'count it all again','parameters':{'x':1},"
+        "'dependsOn':[]}",
+        "{'stepId':'a','agentId':'files','skill':'read','task':'count what there is',"
+        "'parameters':{'path':'x'},'dependsOn':[]}"};
+    struct bench *b = *state;
+    add_agent(b, "{'agentId':'worker','skills':[{'id':'count'}]}");
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        struct run *run = start_run(b, "{'policy':{'handoffTo':['files']},'steps':[" COUNT(
+                                           "a", "{'x':1}") "," D("b", "['a']") "]}");
+        char change[400];
+        move_step(b, run, 0, STEP_COMPLETED);
+        move_step(b, run, 1, STEP_IN_PROGRESS);
+        (void)snprintf(change, sizeof change, "{'steps':[%s]}", other[i]);
+        run = revised(b, run, REVISE_REPLAN, change);
+        assert_string_equal(shape(b, b->plan), "-a; -b<a; a");
+        assert_int_equal(run->steps[2].status, STEP_READY);
+    }
+}
+
+static void a_replan_of_completed_steps_alone_ends_the_plan(void **state)
+{
+    struct bench *b = *state;
+    struct run *run = start_run(b, CHAIN);
+    move_step(b, run, 0, STEP_COMPLETED);
+    move_step(b, run, 1, STEP_IN_PROGRESS);
+    run = revised(b, run, REVISE_REPLAN, "{'steps':[" A("a") "]}");
+    assert_string_equal(shape(b, b->plan), "a; -b~a; -c~b");
+    assert_int_equal(run->open, 0);
+}
+
+#define SEND(id, to)                                                                               \
+    "{'stepId':'" id "','agentId':'mailer','skill':'send','task':'send the report to " to          \
+    "','parameters':{'to':'" to "'},'dependsOn':[]}"
+
+static void what_repeats_a_completed_unsafe_step_waits_for_a_person(void **state)
+{
+    static const struct {
+        const char *step;
+        bool asks;
+    } all[] = {
+        {SEND("s", "ann"), false}, /* is the completed one */
+        {SEND("s", "bob"), true},  /* its id */
+        {SEND("t", "ann"), true},  /* its work */
+        {SEND("t", "bob"), false},
+        {"{'stepId':'t','agentId':'mailer','skill':'send','task':'mail the report once more',"
+         "'parameters':{'to':'ann'},'requiresApproval':false}",
+         true},
+        {"{'stepId':'s','agentId':'worker','task':'count what was sent'}", false},
+        {"{'stepId':'s','agentId':'worker','task':'count what was sent','effects':'unsafe'}", true},
+    };
+    struct bench *b = *state;
+    add_agent(b, "{'agentId':'worker','skills':[{'id':'count'}]}");
+    add_agent(b, "{'agentId':'mailer','skills':[{'id':'send','effects':'unsafe'}]}");
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct run *run = start_run(b, "{'policy':{'handoffTo':['worker','calc']},'steps':[" SEND(
+                                           "s", "ann") "," D("b", "['s']") "]}");
+        char change[400];
+        move_step(b, run, 0, STEP_COMPLETED);
+        move_step(b, run, 1, STEP_IN_PROGRESS);
+        (void)snprintf(change, sizeof change, "{'steps':[%s," A("n") "]}", all[i].step);
+        run = revised(b, run, REVISE_REPLAN, change);
+        if (b->plan->steps[2].policy.requires_approval != all[i].asks) {
+            fail_msg("%s: %d", all[i].step, (int)all[i].asks);
+        }
+    }
+}
+
+/* The author's word on the effects holds for the repetition, too. */
+static void what_the_author_calls_unsafe_stays_unsafe_in_a_replan(void **state)
+{
+    struct bench *b = *state;
+    add_agent(b, "{'agentId':'worker','skills':[{'id':'count','effects':'idempotent'}]}");
+    struct run *run = start_run(b, "{'steps':[{'stepId':'a','agentId':'worker','effects':'unsafe',"
+                                   "'dependsOn':[]," TASK "}," D("b", "['a']") "]}");
+    move_step(b, run, 0, STEP_COMPLETED);
+    move_step(b, run, 1, STEP_IN_PROGRESS);
+    run = revised(b, run, REVISE_REPLAN,
+                  "{'steps':[{'stepId':'a','agentId':'worker','task':'do it in other words'}]}");
+    assert_string_equal(shape(b, b->plan), "-a; -b<a; a");
+    assert_int_equal(b->plan->steps[2].policy.effects, EFFECTS_UNSAFE);
+    assert_true(b->plan->steps[2].policy.requires_approval);
 }
 
 static void what_is_over_may_speak_of_what_is_gone(void **state)
@@ -192,7 +313,7 @@ static void what_is_over_may_speak_of_what_is_gone(void **state)
     move_step(b, run, 1, STEP_COMPLETED);
     run = revised(b, run, REVISE_REPLAN, "{'reuse':['b'],'steps':[" D("n", "['b']") "]}");
     run = revised(b, run, REVISE_INSERT, "{'steps':[" D("m", "['n']") "]}");
-    assert_string_equal(shape(b, b->plan), "-a; b~a; -c~b; n<b; m<n");
+    assert_string_equal(shape(b, b->plan), "a; b~a; -c~b; n<b; m<n");
 }
 
 static void only_what_has_completed_is_reused(void **state)
@@ -208,11 +329,14 @@ static void only_what_has_completed_is_reused(void **state)
                         "missing_dependency - reuse: \"z\" is no step of this plan");
     assert_string_equal(refused(b, run, REVISE_REPLAN, "{'reuse':'a','steps':[" A("n") "]}"),
                         "invalid_field - reuse: expected a list of the ids of completed steps");
-    assert_string_equal(refused(b, run, REVISE_REPLAN, "{'reuse':['a'],'steps':[" A("a") "]}"),
-                        "duplicate_id a stepId: steps 1 and 5 are both called \"a\"; each step "
-                        "needs its own id");
-    assert_string_equal(refused(b, run, REVISE_REPLAN, "{'steps':[" D("n", "['a']") "]}"),
-                        "missing_dependency n dependsOn: depends on \"a\", which is no step of "
+    assert_string_equal(
+        refused(
+            b, run, REVISE_REPLAN,
+            "{'reuse':['a'],'steps':[{'stepId':'a','agentId':'calc','task':'do something else'}]}"),
+        "duplicate_id a stepId: steps 1 and 5 are both called \"a\"; each step "
+        "needs its own id");
+    assert_string_equal(refused(b, run, REVISE_REPLAN, "{'steps':[" D("n", "['b']") "]}"),
+                        "missing_dependency n dependsOn: depends on \"b\", which is no step of "
                         "this plan");
     assert_string_equal(refused(b, run, REVISE_REPLAN, "{'reuse':['a'],'steps':[]}"),
                         "empty_plan - steps: the change has no steps; give at least one");
@@ -346,16 +470,17 @@ static void the_policy_of_the_plan_stays_and_holds_for_new_steps(void **state)
     struct run *run =
         start_run(b, "{'policy':{'maxRetries':7,'gate':'exec','fallbackAgents':['sql'],'budget':{"
                      "'tokens':9}},'goal':'g','steps':[" A("a") "]}");
-    run = revised(b, run, REVISE_INSERT,
-                  "{'policy':{'maxRetries':1,'budget':{'tokens':10000}},"
-                  "'steps':[" A("n") "]}");
+    struct plan *none = NULL;
+    const char *change = "{'policy':{'maxRetries':1,'budget':{'tokens':10000}},"
+                         "'steps':[" A("n") "]}";
+    assert_int_equal(revise(b, run, REVISE_INSERT, doc_of(b, change), &none), BT_INVALID);
+    assert_non_null(strstr(problem_of(b, 0), "the plan keeps its policy"));
+    run = revised(b, run, REVISE_INSERT, "{'steps':[" A("n") "]}");
     assert_int_equal(b->plan->steps[1].policy.max_retries, 7);
     assert_true(str_is(b->plan->steps[1].gate_with, "exec"));
     assert_int_equal(b->plan->steps[1].alternatives_n, 1);
-    assert_int_equal(b->plan->steps[0].gate_with.len, 0);
     assert_int_equal(b->plan->budget_tokens, 9);
     assert_true(str_is(b->plan->goal, "g"));
-    assert_non_null(strstr(problem_of(b, 0), "the plan keeps its policy"));
 }
 
 static void steps_and_revisions_have_an_end(void **state)
@@ -422,7 +547,12 @@ int main(void)
         RULE(a_replaced_step_hands_its_place_on),
         RULE(new_work_may_have_the_old_name),
         RULE(only_a_step_that_has_not_begun_is_replaced),
-        RULE(a_replan_keeps_what_it_reuses_and_nothing_else),
+        RULE(a_replan_keeps_what_has_completed_and_nothing_else),
+        RULE(a_new_step_that_equals_a_completed_one_is_that_one),
+        RULE(other_content_under_the_id_of_a_completed_step_is_new_work),
+        RULE(a_replan_of_completed_steps_alone_ends_the_plan),
+        RULE(what_repeats_a_completed_unsafe_step_waits_for_a_person),
+        RULE(what_the_author_calls_unsafe_stays_unsafe_in_a_replan),
         RULE(a_replan_without_dependencies_is_a_chain_behind_what_it_keeps),
         RULE(what_is_over_may_speak_of_what_is_gone),
         RULE(only_what_has_completed_is_reused),

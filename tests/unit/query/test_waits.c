@@ -8,7 +8,8 @@ static void says(struct step_wait wait, const char *expected)
 {
     const struct wait_names names = {.agent_id = STR_LIT("calc"),
                                      .step_id = STR_LIT("fetch"),
-                                     .review_id = STR_LIT("P/fetch/1")};
+                                     .review_id = STR_LIT("P/fetch/1"),
+                                     .until = STR_LIT("2026-01-01T00:00:00.000Z")};
     struct buf out;
 
     buf_init(&out, 1000);
@@ -29,12 +30,14 @@ static void every_kind_of_wait_has_its_sentence(void **state)
     says((struct step_wait){.kind = WAIT_AGENT}, "waiting for agent calc: 0 instances");
     says((struct step_wait){.kind = WAIT_LANE, .n = 2}, "waiting for a lane of calc: 2 of 2 busy");
     says((struct step_wait){.kind = WAIT_BREAKER},
-         "waiting for agent calc: it failed too often and is left alone for a while");
+         "waiting: circuit of agent calc open until 2026-01-01T00:00:00.000Z");
     says((struct step_wait){.kind = WAIT_LIMIT},
          "waiting for a place among the attempts in flight");
     says((struct step_wait){.kind = WAIT_BUDGET},
          "waiting for budget that other steps have reserved");
-    says((struct step_wait){.kind = WAIT_BACKOFF}, "waiting for the next attempt");
+    says(
+        (struct step_wait){.kind = WAIT_BACKOFF},
+        "waiting for the next attempt at 2026-01-01T00:00:00.000Z: agent calc asked for the pause");
     says((struct step_wait){.kind = WAIT_REPLY}, "waiting for agent calc: its reply was lost");
     says((struct step_wait){.kind = WAIT_PERSON, .review = REVIEW_BEFORE},
          "waiting for approval (review P/fetch/1)");

@@ -64,7 +64,8 @@ static void a_dependency_gives_its_data_else_its_text(void **state)
 {
     struct bt_step *s = make(
         "{\"context\":{\"text\":\"before\",\"dependencies\":["
-        "{\"stepId\":\"a\",\"agentId\":\"x\",\"result\":{\"text\":\"shown\",\"data\":{\"n\":1}}},"
+        "{\"stepId\":\"a\",\"agentId\":\"x\",\"result\":{\"text\":\"shown\",\"data\":{\"n\":1},"
+        "\"truncated\":true}},"
         "{\"stepId\":\"b\",\"agentId\":\"x\",\"result\":{\"text\":\"only\"}},"
         "{\"stepId\":\"c\",\"agentId\":\"x\",\"result\":{\"text\":\"own\",\"more\":1}},"
         "{\"stepId\":\"d\",\"agentId\":\"x\",\"truncated\":true}]}}");
@@ -188,6 +189,27 @@ static void text_and_data_go_together_and_the_last_word_counts(void **state)
            "\"outcome\":\"failed\",\"failure\":{\"code\":\"INTERNAL\",\"class\":\"RATE_LIMITED\","
            "\"message\":\"100% of it\",\"retryable\":true}");
     s = make("{}");
+    bt_step_reply_json(s, "[1]", 3);
+    bt_step_reply_truncated(s);
+    expect(s, "\"outcome\":\"completed\",\"result\":{\"data\":[1],\"truncated\":true}");
+    s = make("{}");
+    bt_step_reply_state_json(s, "{\"n\":1,\"gone\":null}", 19);
+    bt_step_reply_text(s, "ok");
+    expect(s, "\"outcome\":\"completed\",\"result\":{\"text\":\"ok\"},\"state\":{\"n\":1,"
+              "\"gone\":null}");
+    s = make("{}");
+    bt_step_reply_state_json(s, "{", 1);
+    expect(s, "the handler's state: ");
+    s = make("{}");
+    bt_step_reply_state_json(s, "{\"n\":1}", 7);
+    bt_step_fail(s, "TIMEOUT", true, "no");
+    expect(s, "\"message\":\"no\",\"retryable\":true}");
+    s = make("{}");
+    bt_step_reply_truncated(s);
+    bt_step_fail(s, "TIMEOUT", true, "no");
+    bt_step_reply_text(s, "whole");
+    expect(s, "\"result\":{\"text\":\"whole\"}");
+    s = make("{}");
     bt_step_reply_text(s, "%s", "");
     expect(s, "\"result\":{\"text\":\"\"}"); /* an empty text is an answer */
 }
@@ -239,7 +261,10 @@ static void what_is_no_result_fails_the_step_clearly(void **state)
     assert_non_null(large);
     memset(large, 'x', LIMIT_RESULT_BYTES + 1);
     bt_step_reply_bytes(s, large, LIMIT_RESULT_BYTES + 1);
-    expect(s, "result_too_large");
+    expect(s, "result_too_large: 3145729 or more bytes, at most 3145728");
+    s = make("{}");
+    bt_step_reply_bytes(s, large, LIMIT_RESULT_BYTES);
+    expect(s, "\"outcome\":\"completed\"");
     s = make("{}");
     bt_step_reply_bytes(s, large, LIMIT_RESULT_BYTES / 2);
     large[0] = '"';

@@ -58,7 +58,7 @@ static void anything_else_is_told_as_it_is(void **state)
 {
     static const char *const lines[] = {
         "",
-        "settings: keyFile: /a/key: expected a key of 8 to 4096 printable characters",
+        "settings: keyFile: /a/key: expected a key of 1 to 4096 printable characters",
         "llm.providers.0.keyEnv: the environment variable NO_SUCH_KEY is not set",
         "Permission denied: \"/var/lib/x\"",
         "Keyboard: not found = 3",

@@ -1,5 +1,7 @@
 #include "protocol/wire/doc.h"
 
+#include <stdio.h>
+
 #include "protocol/wire/mp_validate.h"
 #include "tests/support/cmocka.h"
 
@@ -117,11 +119,87 @@ static void raw_documents_go_into_an_array_byte_for_byte(void **state)
     buf_done(&b);
 }
 
+static bool same(const char *a, const char *b)
+{
+    struct buf one;
+    struct buf other;
+    buf_init(&one, 100000);
+    buf_init(&other, 100000);
+    assert_int_equal(json_to_doc(str_from(a), NULL, &one, NULL), BT_OK);
+    assert_int_equal(json_to_doc(str_from(b), NULL, &other, NULL), BT_OK);
+    const bool equal = doc_eq(doc_from_buf(&one), doc_from_buf(&other));
+    assert_int_equal(doc_eq(doc_from_buf(&other), doc_from_buf(&one)), equal);
+    assert_true(doc_eq(doc_from_buf(&one), doc_from_buf(&one)));
+    buf_done(&one);
+    buf_done(&other);
+    return equal;
+}
+
+static void equal_documents_have_the_same_values_in_any_order_of_keys(void **state)
+{
+    static const char *const equal[][2] = {
+        {"{\"a\":1,\"b\":[true,null,\"x\"]}", "{\"b\":[true,null,\"x\"],\"a\":1}"},
+        {"1", "1.0"},
+        {"-3", "-3.0"},
+        {"{}", "{}"},
+        {"[]", "[]"},
+        {"{\"a\":{\"b\":{\"c\":[{}]}}}", "{\"a\":{\"b\":{\"c\":[{}]}}}"}};
+    static const char *const different[][2] = {{"{\"a\":1}", "{\"a\":2}"},
+                                               {"{\"a\":1}", "{\"b\":1}"},
+                                               {"{\"a\":1}", "{\"a\":1,\"b\":1}"},
+                                               {"[1,2]", "[2,1]"},
+                                               {"[]", "{}"},
+                                               {"\"1\"", "1"},
+                                               {"0", "false"},
+                                               {"null", "false"},
+                                               {"1", "-1"},
+                                               {"9007199254740993", "9007199254740992"},
+                                               {"{\"a\":null}", "{\"b\":null}"},
+                                               {"\"a\"", "\"b\""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof equal / sizeof equal[0]; i++) {
+        assert_true(same(equal[i][0], equal[i][1]));
+    }
+    for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
+        assert_false(same(different[i][0], different[i][1]));
+    }
+    assert_true(doc_eq((struct doc){NULL, 0}, (struct doc){NULL, 0}));
+}
+
+static void maps_over_the_cap_are_equal_only_in_the_same_order(void **state)
+{
+    struct buf a;
+    struct buf b;
+    (void)state;
+    for (uint32_t n = 256; n <= 257; n++) {
+        buf_init(&a, 100000);
+        buf_init(&b, 100000);
+        doc_put_map(&a, n);
+        doc_put_map(&b, n);
+        for (uint32_t i = 0; i < n; i++) {
+            char key[16];
+            (void)snprintf(key, sizeof key, "%u", i);
+            doc_put_cstr(&a, key);
+            doc_put_u64(&a, i);
+            (void)snprintf(key, sizeof key, "%u", n - 1 - i);
+            doc_put_cstr(&b, key);
+            doc_put_u64(&b, n - 1 - i);
+        }
+        assert_true(doc_eq(doc_from_buf(&a), doc_from_buf(&a)));
+        assert_int_equal(doc_eq(doc_from_buf(&a), doc_from_buf(&b)), n == 256);
+        buf_done(&a);
+        buf_done(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_lead_through_maps_and_arrays),
         cmocka_unit_test(paths_that_lead_nowhere_are_absent),
+        cmocka_unit_test(equal_documents_have_the_same_values_in_any_order_of_keys),
+        cmocka_unit_test(maps_over_the_cap_are_equal_only_in_the_same_order),
         cmocka_unit_test(a_copy_is_independent_and_absent_stays_absent),
         cmocka_unit_test(numbers_keep_their_value_at_every_width),
         cmocka_unit_test(raw_documents_go_into_an_array_byte_for_byte),

@@ -337,6 +337,45 @@ static void a_tree_says_what_the_text_says(void **state)
     buf_done(&json);
 }
 
+static void an_exact_tree_keeps_every_digit_however_it_is_printed(void **state)
+{
+    static const char text[] = "{\"edge\":[9007199254740992,-9007199254740992],"
+                               "\"over\":[9007199254740993,-9007199254740993,"
+                               "18446744073709551615,-9223372036854775808]}";
+    struct bt_error err = {.code = BT_OK};
+    struct cJSON *tree = NULL;
+    struct cJSON *copy;
+    char *printed;
+
+    (void)state;
+    assert_int_equal(json_parse_exact(str_from(text), &tree, &err), BT_OK);
+    copy = cJSON_Duplicate(tree, true);
+    printed = cjson_print(copy, false, &err);
+    assert_string_equal(printed, text);
+    cJSON_free(printed);
+    printed = cJSON_PrintUnformatted(copy);
+    assert_non_null(strstr(printed, strstr(text, "\"over\"")));
+    cJSON_free(printed);
+    printed = cjson_print(tree, true, &err);
+    assert_non_null(strstr(printed, "18446744073709551615"));
+    cJSON_free(printed);
+    cJSON_Delete(copy);
+    cJSON_Delete(tree);
+}
+
+static void a_raw_item_is_an_integer(void **state)
+{
+    static const char *const bad[] = {"", "1 2", "1,\"x\":2", "nul", "null", "1.5", "[1]"};
+    struct bt_error err = {.code = BT_OK};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct cJSON *raw = cJSON_CreateRaw(bad[i]);
+        assert_null(cjson_print(raw, false, &err));
+        cJSON_Delete(raw);
+    }
+}
+
 static void an_integer_that_a_double_would_bend_has_no_tree(void **state)
 {
     struct bt_error err = {.code = BT_OK};
@@ -393,6 +432,8 @@ int main(void)
         cmocka_unit_test(pretty_print_is_for_people),
         cmocka_unit_test(a_tree_says_what_the_text_says),
         cmocka_unit_test(an_integer_that_a_double_would_bend_has_no_tree),
+        cmocka_unit_test(an_exact_tree_keeps_every_digit_however_it_is_printed),
+        cmocka_unit_test(a_raw_item_is_an_integer),
         cmocka_unit_test(a_tree_made_by_hand_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include "protocol/base/clock.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "tests/support/cmocka.h"
@@ -220,6 +219,15 @@ static void many_keys(struct buf *out, uint32_t n, const char *fmt)
     }
 }
 
+/* Of this thread: other programs do not count. */
+static uint64_t cpu_ns(void)
+{
+    struct rusage r;
+
+    assert_int_equal(getrusage(RUSAGE_THREAD, &r), 0);
+    return ((uint64_t)r.ru_utime.tv_sec * 1000000 + (uint64_t)r.ru_utime.tv_usec) * 1000;
+}
+
 static void a_map_of_100000_keys_is_checked_in_linear_time(void **state)
 {
     const struct mp_limits wide = {16, 1000000};
@@ -230,10 +238,10 @@ static void a_map_of_100000_keys_is_checked_in_linear_time(void **state)
     buf_init(&doc, 1 << 22);
     many_keys(&doc, 100000, "k");
     for (int i = 0; i < 3; i++) { /* the best of three: the machine may be busy */
-        uint64_t started = clock_mono_ns();
+        uint64_t started = cpu_ns();
         uint64_t took;
         assert_int_equal(mp_validate(doc.at, doc.len, &wide, NULL), BT_OK);
-        took = clock_mono_ns() - started;
+        took = cpu_ns() - started;
         best = took < best ? took : best;
     }
     print_message("100000 keys in %.1f ms\n", (double)best / 1e6);

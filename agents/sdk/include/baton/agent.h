@@ -48,6 +48,7 @@ extern "C" {
 #endif
 
 struct bt_step;       /* one attempt at one step */
+struct bt_artifact;   /* a file of the result that is being written */
 struct bt_agent_init; /* the argument of init(): reads settings, adds skills */
 
 /* Handles one step. It answers with one of the reply calls below. A handler that returns without
@@ -66,6 +67,7 @@ struct bt_skill {
     const char *output_schema;   /* JSON Schema of the result's data, as JSON text; or NULL */
     const char *effects;         /* "none", "idempotent" (the default) or "unsafe" */
     bt_skill_run run;
+    uint64_t max_ms; /* the longest that one attempt may take, for warnings; 0 = not known */
 };
 
 struct bt_agent_def {
@@ -217,7 +219,8 @@ BT_API bool bt_step_stream_flush(struct bt_step *step, uint64_t max_ms);
 
 /* ---- the reply: the last call wins, but reply_text and reply_json add up ---- */
 
-/* The result's text and its data. A result has at most 3 MiB; more fails the step. */
+/* The result's text and its data. A result has at most 3 MiB; more fails the step: write it into
+ * an artifact. */
 BT_API void bt_step_reply_text(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
 BT_API void bt_step_reply_bytes(struct bt_step *step, const char *text,
                                 size_t len); /* text as it is; UTF-8 */
@@ -225,13 +228,60 @@ BT_API void bt_step_reply_json(struct bt_step *step, const char *json, size_t le
 /* A reference to an artifact: a file, a URL. At most 64. media_type may be NULL. */
 BT_API void bt_step_reply_artifact(struct bt_step *step, const char *name, const char *media_type,
                                    const char *uri);
+/* Changes the state of the plan, which later steps get (bt_step_json: context.state): a JSON merge
+ * patch, an object of at most 65536 bytes. Part of a success only. */
+BT_API void bt_step_reply_state_json(struct bt_step *step, const char *json, size_t len);
+/* Marks the result as not whole: the step asked for a limit, and more was there. The plan's end
+ * names the step. The text should end with a line that names how much is missing and how to get it.
+ * A result that is cut without being asked for must be a failure instead. */
+BT_API void bt_step_reply_truncated(struct bt_step *step);
 /* The answer to a gate or a verification. The sentence names what is missing or wrong and what
  * would be right; the next attempt gets it as feedback. */
 BT_API void bt_step_reply_verdict(struct bt_step *step, bool passed, const char *fmt, ...)
     BT_PRINTF(3, 4);
+/* Facts about how the reply came about, as a JSON object of at most 64 KiB: an exit code, a
+ * duration. They are `details` of the result, or of the failure. Texts for
+ * models and people leave them out. Details that are no JSON object or are too long are dropped. */
+BT_API void bt_step_details_json(struct bt_step *step, const char *json, size_t len);
 /* What the step cost. The calls add up. */
 BT_API void bt_step_add_usage(struct bt_step *step, uint64_t input_tokens, uint64_t output_tokens,
                               uint64_t cached_tokens, uint64_t cost_micros);
+
+/* ---- artifacts: results by reference, for what is larger than a result ---- */
+
+/*
+ * Starts a file of the result. name: 1 to 100 of [A-Za-z0-9_.-], unique in this result.
+ * media_type may be NULL. BT_UNAVAILABLE: the supervisor is older. BT_INVALID: the request is a
+ * question.
+ * A file that is neither committed nor aborted is removed when the handler returns.
+ */
+BT_API BT_MUST_CHECK enum bt_code bt_artifact_create(struct bt_step *step, const char *name,
+                                                     const char *media_type,
+                                                     struct bt_artifact **ret,
+                                                     struct bt_error *err);
+/* Appends. After a failure only bt_artifact_abort is allowed. */
+BT_API BT_MUST_CHECK enum bt_code bt_artifact_write(struct bt_artifact *artifact, const void *bytes,
+                                                    size_t len, struct bt_error *err);
+/* Makes the file durable and adds it to the reply, with length and checksum. Frees the artifact,
+ * also on failure; then nothing is left of it. A later failure of the step drops it, too. */
+BT_API BT_MUST_CHECK enum bt_code bt_artifact_commit(struct bt_artifact *artifact,
+                                                     struct bt_error *err);
+/* Removes the file. Accepts NULL. */
+BT_API void bt_artifact_abort(struct bt_artifact *artifact);
+/*
+ * Opens a file of an earlier result for reading; the caller closes it. uri: a parameter such as
+ * "{{results.fetch.artifact}}". Only files that the supervisor passed on with this step can be
+ * opened, and only whole ones: the length and the SHA-256 are compared first. ret_bytes may be
+ * NULL. BT_UNAUTHORIZED: the step was not given this file. BT_GONE: it was removed. BT_INVALID: it
+ * was changed.
+ */
+BT_API BT_MUST_CHECK enum bt_code bt_artifact_open(struct bt_step *step, const char *uri,
+                                                   int *ret_fd, uint64_t *ret_bytes,
+                                                   struct bt_error *err);
+/* The uri of the first artifact of a dependency's result; NULL when it has none. */
+BT_API const char *bt_step_dependency_artifact(struct bt_step *step, size_t ix);
+/* The media type of a file that the step was given; "" when it is not known. */
+BT_API const char *bt_artifact_media_type(struct bt_step *step, const char *uri);
 
 /*
  * Fails the step. error_class is one of the protocol's classes: TOOL_NOT_FOUND, RESOURCE_NOT_FOUND,

@@ -25,8 +25,9 @@ struct bt_client;
 
 /*
  * Connects through a state directory, which has endpoints.json and token. state_dir NULL =
- * BATON_STATE, else $XDG_STATE_HOME/baton, else ~/.local/state/baton. The client reads both files
- * again when the daemon has moved. The caller frees *ret with bt_client_close.
+ * BATON_STATE, else ./.baton when it is a directory of this user with mode 0700, else
+ * $XDG_STATE_HOME/baton, else ~/.local/state/baton. The client reads both files again when the
+ * daemon has moved. The caller frees *ret with bt_client_close.
  */
 BT_API BT_MUST_CHECK enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret,
                                                  struct bt_error *err);
@@ -34,6 +35,9 @@ BT_API BT_MUST_CHECK enum bt_code bt_client_open(const char *state_dir, struct b
 BT_API void bt_client_close(struct bt_client *c);
 /* Sets the timeout of all further requests; 0 = the default of 10,000. */
 BT_API void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms);
+/* Names the program in `by` of review.decide and session.say, beside user and host ("baton
+ * approve"); NULL or "" = the library. */
+BT_API void bt_client_via(struct bt_client *c, const char *via);
 BT_API void bt_free(void *p);
 
 /*
@@ -55,6 +59,7 @@ struct bt_submit {
     const char *policy_json; /* may be NULL */
     const char *constraints_json; /* a list of strings for the planner; may be NULL */
     bool dry_run;                 /* make and check the plan, execute nothing */
+    bool lenient;                 /* unknown fields of the plan are warnings, if they can be */
 };
 
 enum { BT_ID_LEN = 36 };

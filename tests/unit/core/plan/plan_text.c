@@ -44,6 +44,7 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     p->n_steps = n_steps;
     p->max_concurrency = 5;
     p->max_handoffs = 5;
+    p->max_pause_ms = PLAN_MAX_PAUSE_MS;
     p->replan = (struct replan_policy){.max_step = 3, .max_total = 5};
     p->alternatives = o->alternatives;
     for (uint32_t i = 0; i < n_steps; i++) {
@@ -142,6 +143,7 @@ static bool plan_number(struct plan *p, const char *w)
         {"signtime", NULL, &p->signoff_timeout_ms},
         {"fallbacks", &p->max_fallbacks, NULL},
         {"handoffs", &p->max_handoffs, NULL},
+        {"maxpause", NULL, &p->max_pause_ms},
         {"replans", &p->replan.max_total, NULL},
         {"perstep", &p->replan.max_step, NULL},
         {"cooldown", NULL, &p->replan.cooldown_ms},
@@ -304,6 +306,9 @@ static void step_word(const struct reading *r, const char *w)
     } else if (text_of(w, "noretry") != NULL) {
         const char *name = text_of(w, "noretry");
         p->no_retry |= 1u << err_class_from_name(name, strlen(name));
+    } else if (text_of(w, "retryon") != NULL) {
+        const char *name = text_of(w, "retryon");
+        p->retry_on |= 1u << err_class_from_name(name, strlen(name));
     } else if (strcmp(w, "review") == 0) {
         s->type = STEP_TYPE_REVIEW;
         s->agent = AGENT_NONE;
@@ -345,6 +350,7 @@ static void read_step(struct plan *p, char *text, struct registry *registry)
     char stop = '\0';
     char *name = word(&text, "@", &stop);
     step->step_id = str_from(name);
+    step->task = step->step_id;
     step->agent_id = stop == '@' ? str_from(word(&text, " ", &stop)) : STR_LIT("x");
     step->agent = registry_agent_add(registry, step->agent_id, 0);
     if (options != NULL) {

@@ -131,9 +131,10 @@ static void house_init(struct house *h)
     h->skills[0] = (struct msg_skill){.id = STR_LIT("read")};
     h->skills[1] = (struct msg_skill){.id = STR_LIT("grep")};
     h->card = (struct msg_card){.agent_id = STR_LIT("worker"), .skills = h->skills, .skills_n = 2};
-    registry_agent_card(h->registry, registry_agent_add(h->registry, h->card.agent_id, 0),
+    registry_agent_card(h->registry, registry_agent_configure(h->registry, h->card.agent_id, 0),
                         &h->card);
-    registry_agent_add(h->registry, STR_LIT("later"), 0);
+    (void)registry_agent_configure(h->registry, STR_LIT("later"), 0);
+    registry_agent_add(h->registry, STR_LIT("gone"), 0);
 }
 
 static void an_unknown_agent_is_named_with_those_that_are_known(void **state)
@@ -145,7 +146,8 @@ static void an_unknown_agent_is_named_with_those_that_are_known(void **state)
     b->plan.steps[1].agent_id = STR_LIT("wroker");
     check(b, h.registry);
     assert_int_equal(b->problems.errors, 1);
-    says(nth(b, 0), PROBLEM_MISSING_AGENT, "b", "Unknown agent: wroker; known: worker, later");
+    says(nth(b, 0), PROBLEM_MISSING_AGENT, "b",
+         "Unknown agent: wroker; did you mean \"worker\"? known: worker, later");
     built_free(b);
     free(h.registry);
 }
@@ -242,7 +244,7 @@ static void a_full_list_counts_on_and_errors_push_warnings_out(void **state)
     assert_string_equal(at[1].field, "4");
 }
 
-static void a_message_is_cut_at_a_whole_character(void **state)
+static void a_message_is_cut_at_a_whole_character_with_a_mark(void **state)
 {
     (void)state;
     struct problem at[1];
@@ -253,10 +255,17 @@ static void a_message_is_cut_at_a_whole_character(void **state)
     }
     const struct str parts[] = {STR_LIT("x"), {text, sizeof text}};
     problem_put(&p, PROBLEM_LIMIT, false, NULL, 0, "f", parts, 2);
-    assert_int_equal(strlen(at[0].message), 511);
+    assert_int_equal(strlen(at[0].message), 510);
+    assert_string_equal(at[0].message + 505, "\xc3\xa4…");
     problem_put(&p, PROBLEM_LIMIT, false, NULL, 0, "f", parts + 1, 1);
     p.n = p.errors = 0;
     problem_put(&p, PROBLEM_LIMIT, false, NULL, 0, "f", parts + 1, 1);
+    assert_int_equal(strlen(at[0].message), 511);
+    assert_string_equal(at[0].message + 506, "\xc3\xa4…");
+    p.n = p.errors = 0;
+    const struct str fits = {text, 510};
+    problem_put(&p, PROBLEM_LIMIT, false, NULL, 0, "f", &fits, 1);
+    assert_memory_equal(at[0].message, text, 510);
     assert_int_equal(strlen(at[0].message), 510);
 }
 
@@ -311,7 +320,7 @@ int main(void)
         cmocka_unit_test(a_very_short_or_long_task_is_a_warning),
         cmocka_unit_test(a_task_over_its_limit_is_refused),
         cmocka_unit_test(a_full_list_counts_on_and_errors_push_warnings_out),
-        cmocka_unit_test(a_message_is_cut_at_a_whole_character),
+        cmocka_unit_test(a_message_is_cut_at_a_whole_character_with_a_mark),
         cmocka_unit_test(a_name_is_that_of_the_step_in_use_and_with_a_revision_that_of_the_old_one),
         cmocka_unit_test(nobody_has_to_do_a_human_review),
     };

@@ -88,10 +88,38 @@ static void a_malformed_template_is_refused_and_foreign_braces_are_a_warning(voi
 {
     (void)state;
     struct built *b =
-        with_text("a; b<a", 1, "{{results.a..b}} {{results}} {{result.a}} {{results.a");
+        with_text("a; b<a", 1, "{{results.a..b}} {{results}} {{result.x}} {{results.a");
     assert_int_equal(b->problems.errors, 3);
     assert_int_equal(b->problems.total, 4);
     assert_true(nth(b, 2)->warning);
+    built_free(b);
+}
+
+static void a_template_of_another_system_that_names_a_step_is_refused(void **state)
+{
+    static const char *const texts[] = {"{{result.a}}",
+                                        "{{ a }}",
+                                        "{{ a.output }}",
+                                        "{{ steps.a.output }}",
+                                        "${{ steps.a.outputs.x }}",
+                                        "{{ outputs['a'] }}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct built *b = with_text("a; b<a", 1, texts[i]);
+        assert_int_equal(b->problems.errors, 1);
+        assert_non_null(strstr(nth(b, 0)->message, "the result of that step is {{results.a}}"));
+        built_free(b);
+    }
+}
+
+static void a_variable_that_names_a_step_is_a_warning(void **state)
+{
+    (void)state;
+    struct built *b = with_text("a; b<a", 1, "${a} ${steps.a.output} ${HOME} ${} $a ${a");
+    assert_int_equal(b->problems.errors, 0);
+    assert_int_equal(b->problems.total, 2);
+    says(nth(b, 0), PROBLEM_STYLE, "b",
+         "${a} stays as it is; the result of that step is {{results.a}}");
     built_free(b);
 }
 
@@ -106,6 +134,8 @@ int main(void)
         cmocka_unit_test(a_step_id_with_dots_is_the_longest_that_fits),
         cmocka_unit_test(a_template_that_could_name_two_steps_is_refused),
         cmocka_unit_test(a_malformed_template_is_refused_and_foreign_braces_are_a_warning),
+        cmocka_unit_test(a_template_of_another_system_that_names_a_step_is_refused),
+        cmocka_unit_test(a_variable_that_names_a_step_is_a_warning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

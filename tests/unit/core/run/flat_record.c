@@ -37,16 +37,21 @@ static void to_flat_1(const struct record *rec, struct flat_record *flat)
     case RECORD_retry:
         flat->error_class = REC(rec, retry)->error_class;
         flat->delay_ms = REC(rec, retry)->delay_ms;
+        flat->asked = REC(rec, retry)->asked;
         break;
     case RECORD_waiting:
         flat->review = REC(rec, waiting)->review;
         flat->error_class = REC(rec, waiting)->error_class;
         flat->delay_ms = REC(rec, waiting)->delay_ms;
         flat->data = REC(rec, waiting)->data;
+        flat->serial = REC(rec, waiting)->serial;
         break;
     case RECORD_decided:
         flat->review = REC(rec, decided)->review;
         flat->decision = REC(rec, decided)->decision;
+        flat->serial = REC(rec, decided)->serial;
+        flat->revision = REC(rec, decided)->revision;
+        flat->n = REC(rec, decided)->digest << 1;
         flat->result = REC(rec, decided)->result;
         break;
     case RECORD_gate:
@@ -56,6 +61,7 @@ static void to_flat_1(const struct record *rec, struct flat_record *flat)
         flat->fallback = REC(rec, fallback)->action;
         flat->error_class = REC(rec, fallback)->error_class;
         flat->delay_ms = REC(rec, fallback)->delay_ms;
+        flat->asked = REC(rec, fallback)->asked;
         break;
     default:
         break;
@@ -84,6 +90,8 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
     case RECORD_pause:
         flat->pause = REC(rec, pause)->reason;
         flat->delay_ms = REC(rec, pause)->delay_ms;
+        flat->serial = REC(rec, pause)->serial;
+        flat->revision = REC(rec, pause)->revision;
         break;
     case RECORD_synthesis_started:
         flat->plan_status = REC(rec, synthesis_started)->status;
@@ -177,25 +185,32 @@ static void from_flat_1(const struct flat_record *flat, struct record *rec)
             (struct rec_progress){.n = flat->n, .percent = flat->percent, .data = flat->data};
         break;
     case RECORD_retry:
-        *REC(rec, retry) =
-            (struct rec_retry){.error_class = flat->error_class, .delay_ms = flat->delay_ms};
+        *REC(rec, retry) = (struct rec_retry){
+            .error_class = flat->error_class, .delay_ms = flat->delay_ms, .asked = flat->asked};
         break;
     case RECORD_waiting:
         *REC(rec, waiting) = (struct rec_waiting){.review = flat->review,
                                                   .error_class = flat->error_class,
                                                   .delay_ms = flat->delay_ms,
-                                                  .data = flat->data};
+                                                  .data = flat->data,
+                                                  .serial = flat->serial};
         break;
     case RECORD_decided:
-        *REC(rec, decided) = (struct rec_decided){
-            .review = flat->review, .decision = flat->decision, .result = flat->result};
+        *REC(rec, decided) = (struct rec_decided){.review = flat->review,
+                                                  .decision = flat->decision,
+                                                  .serial = flat->serial,
+                                                  .revision = flat->revision,
+                                                  .digest = flat->n >> 1,
+                                                  .result = flat->result};
         break;
     case RECORD_gate:
         *REC(rec, gate) = (struct rec_gate){.data = flat->data};
         break;
     case RECORD_fallback:
-        *REC(rec, fallback) = (struct rec_fallback){
-            .action = flat->fallback, .error_class = flat->error_class, .delay_ms = flat->delay_ms};
+        *REC(rec, fallback) = (struct rec_fallback){.action = flat->fallback,
+                                                    .error_class = flat->error_class,
+                                                    .delay_ms = flat->delay_ms,
+                                                    .asked = flat->asked};
         break;
     default:
         break;
@@ -222,7 +237,10 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
                                                                 .epoch = flat->epoch};
         break;
     case RECORD_pause:
-        *REC(rec, pause) = (struct rec_pause){.reason = flat->pause, .delay_ms = flat->delay_ms};
+        *REC(rec, pause) = (struct rec_pause){.reason = flat->pause,
+                                              .delay_ms = flat->delay_ms,
+                                              .serial = flat->serial,
+                                              .revision = flat->revision};
         break;
     case RECORD_synthesis_started:
         *REC(rec, synthesis_started) = (struct rec_synthesis_started){.status = flat->plan_status,

@@ -26,11 +26,13 @@ struct flat_record {
     enum plan_failure failure;
     enum review_kind review;
     enum review_decision decision;
+    uint32_t serial;
     enum step_phase phase;
     enum pause_reason pause;
     enum modify_kind modify;
     enum handoff_kind handoff;
     enum fallback_action fallback;
+    bool asked; /* of a retry or fallback: by the agent */
     enum step_stop stop;
     bool ok;
     uint32_t revision;

@@ -19,6 +19,8 @@ static inline struct run *build_run(const struct plan *plan, const char *states)
                     : w.ptr[0] == 's' ? STEP_SKIPPED
                     : w.ptr[0] == 'f' ? STEP_FAILED
                                       : STEP_PENDING;
+        run->failed += s->status == STEP_FAILED;
+        run->skipped += s->status == STEP_SKIPPED;
         if (s->status == STEP_COMPLETED) {
             const uint64_t len = strtoull(w.ptr + 1, NULL, 10);
             s->result = (struct blob_ref){len == 0 ? 0 : 100 + i, len};

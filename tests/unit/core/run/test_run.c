@@ -86,7 +86,7 @@ static void the_deadline_of_an_attempt_follows_its_timeout(void **state)
     assert_int_equal(b->run->started, 7);
 }
 
-/* Whatever a damaged journal says: false, and the same bytes. */
+/* Whatever a damaged journal contains: false, and the same bytes. */
 static void records_that_do_not_fit_change_nothing(void **state)
 {
     struct bench *b = *state;

@@ -156,7 +156,8 @@ static void keep_record(struct rig *r, const struct record *rec)
     }
     p->records[p->n_records] = *rec;
     p->records[p->n_records].text = (struct str){0};
-    if (rec->type == REC_SYNTHESIS_STARTED && rec->text.len > 0) {
+    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_FALLBACK_USED) &&
+        rec->text.len > 0) {
         if (rec->text.len > TEXTS_MAX - p->texts_n) {
             rig_stop(r, "too many texts", record_wire_type(rec->type));
         }
@@ -361,7 +362,7 @@ void rig_decide(struct rig *r, const char *step, enum review_decision d, const c
     uint32_t ix;
     const struct rig_plan *p = find_step(r, step, &ix);
     struct core_event ev = rig_about(r, CORE_DECIDE, step);
-    ev.attempt = core_block_run(p->block)->steps[ix].attempt;
+    ev.attempt = core_block_run(p->block)->steps[ix].review_serial;
     CORE_EV(&ev, decide)->decision = d;
     ev.text = str_from(comment);
     ev.lane = LANE_NONE;
@@ -523,6 +524,9 @@ void rig_restart(struct rig *r, msec down)
     for (uint32_t i = 0; i < n && i < 64; i++) {
         const struct str id = registry_agent_view(core_registry(r->core), i).id;
         (void)snprintf(names[i], sizeof names[i], "%.*s", STR_ARG(id));
+        if (id.len == 0) { /* plans keep their indexes: the place of a forgotten agent stays */
+            (void)snprintf(names[i], sizeof names[i], "free-%u", i);
+        }
     }
     memset(r->core_mem, 0, core_size(&r->config));
     r->core = core_init(r->core_mem, &r->config);

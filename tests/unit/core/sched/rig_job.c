@@ -60,7 +60,8 @@ void rig_rectify(struct rig *r, uint64_t handle, const char *text)
 void rig_decide_plan(struct rig *r, uint64_t handle, enum review_decision d, const char *plan)
 {
     struct core_event ev = about_plan(r, CORE_DECIDE, handle);
-    ev.attempt = 0;
+    const struct run *run = core_run(r->core, handle, NULL);
+    ev.attempt = run != NULL ? run->plan_review : 0;
     CORE_EV(&ev, decide)->decision = d;
     if (plan == NULL) {
         rig_event(r, ev);

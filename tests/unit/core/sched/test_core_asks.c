@@ -222,6 +222,23 @@ static void a_verifier_that_cannot_answer_fails_the_step_unless_it_is_open(void 
                  "[0] run done\n");
 }
 
+static void a_result_that_is_not_whole_stays_so_through_its_verification(void **state)
+{
+    struct rig *r = *state;
+    struct core_event ev;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "judge", 2, 1);
+    const uint64_t handle = rig_submit(r, "A(verify=judge); B<A");
+    ev = rig_about(r, CORE_RESULT, "A");
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_COMPLETED;
+    CORE_EV(&ev, result)->result = (struct blob_ref){.id = 7, .len = 3, .truncated = 1};
+    rig_event(r, ev);
+    assert_int_equal(rig_run(r, handle)->steps[0].status, STEP_CHECKING);
+    rig_verdict(r, "A", true, "");
+    assert_int_equal(rig_run(r, handle)->steps[0].status, STEP_COMPLETED);
+    assert_int_equal(rig_run(r, handle)->steps[0].result.truncated, 1);
+}
+
 static void an_answer_counts_over_its_lane_only(void **state)
 {
     struct rig *r = *state;
@@ -363,6 +380,7 @@ static void a_plan_can_need_a_sign_off_before_it_starts(void **state)
     (void)run;
     struct core_event ev = rig_about(r, CORE_DECIDE, "A");
     ev.step = STEP_NONE;
+    ev.attempt = 1;
     CORE_EV(&ev, decide)->decision = DECISION_APPROVE;
     rig_event(r, ev);
     RIG_TRACE(r, "[1000] review_decided approve\n"
@@ -374,6 +392,7 @@ static void a_plan_can_need_a_sign_off_before_it_starts(void **state)
     rig_forget(r);
     ev = rig_about(r, CORE_DECIDE, "B");
     ev.step = STEP_NONE;
+    ev.attempt = 1;
     CORE_EV(&ev, decide)->decision = DECISION_REJECT;
     rig_event(r, ev);
     RIG_TRACE(r, "[1000] review_decided reject\n"
@@ -434,6 +453,7 @@ int main(void)
         CORE_TEST(what_fails_its_verification_is_tried_again_with_the_diagnosis),
         CORE_TEST(on_verification_failure_can_skip_or_go_on),
         CORE_TEST(a_verifier_that_cannot_answer_fails_the_step_unless_it_is_open),
+        CORE_TEST(a_result_that_is_not_whole_stays_so_through_its_verification),
         CORE_TEST(an_answer_counts_over_its_lane_only),
         CORE_TEST(an_approval_comes_before_the_first_attempt),
         CORE_TEST(a_human_review_is_a_step_that_a_person_completes),

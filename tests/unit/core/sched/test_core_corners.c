@@ -62,14 +62,14 @@ static void a_search_that_is_rate_limited_or_waits_for_a_person_is_still_a_searc
     rig_submit(r, "fallbacks=5 search=finder: A; B");
     rig_fail(r, "A", CLASS_RESOURCE_NOT_FOUND, "no such page");
     rig_fail(r, "A", CLASS_RATE_LIMITED, "429");
-    rig_until(r, 2000);
+    rig_until(r, 4000);
     rig_needs(r, "A", STEP_OUTCOME_NEEDS_APPROVAL, "may I?");
     rig_forget(r);
     rig_decide(r, "A", DECISION_APPROVE, "");
-    RIG_TRACE(r, "[2000] A#3 decided approve\n"
-                 "[2000] plan_resumed review\n"
-                 "[2000] A#4 assigned i2 search\n"
-                 "[2000] dispatch search A#4 i2/0\n");
+    RIG_TRACE(r, "[4000] A#3 decided approve\n"
+                 "[4000] plan_resumed review\n"
+                 "[4000] A#4 assigned i2 search\n"
+                 "[4000] dispatch search A#4 i2/0\n");
 }
 
 static void a_question_that_may_not_be_asked_has_no_clock(void **state)

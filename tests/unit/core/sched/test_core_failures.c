@@ -59,7 +59,46 @@ static void the_agents_word_on_retrying_beats_the_class(void **state)
     assert_int_equal(rig_status(r, "A"), STEP_FAILED);
 }
 
-static void retry_after_prolongs_the_backoff_but_not_for_ever(void **state)
+static void a_class_of_retry_on_is_retried_whatever_its_default_and_the_agent_say(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(retries=2 retryon=RESOURCE_NOT_FOUND)");
+    rig_fail(r, "A", CLASS_RESOURCE_NOT_FOUND, "e");
+    assert_int_equal(rig_status(r, "A"), STEP_BACKOFF);
+    rig_until(r, 100);
+    fail_with_word(r, false, CLASS_RESOURCE_NOT_FOUND, 0);
+    assert_int_equal(rig_status(r, "A"), STEP_BACKOFF);
+    rig_until(r, 200);
+    fail_with_word(r, false, CLASS_VALIDATION_ERROR, 0); /* not of the list */
+    assert_int_equal(rig_status(r, "A"), STEP_FAILED);
+}
+
+static void retry_on_ends_with_the_retries_and_gives_way_to_no_retry(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(retries=1 continue retryon=VALIDATION_ERROR); B(retries=1 "
+                  "retryon=VALIDATION_ERROR noretry=VALIDATION_ERROR)");
+    rig_fail(r, "A", CLASS_VALIDATION_ERROR, "e");
+    assert_int_equal(rig_status(r, "A"), STEP_BACKOFF);
+    rig_until(r, 100);
+    rig_fail(r, "A", CLASS_VALIDATION_ERROR, "e");
+    assert_int_equal(rig_status(r, "A"), STEP_FAILED);
+    rig_fail(r, "B", CLASS_VALIDATION_ERROR, "e");
+    assert_int_equal(rig_status(r, "B"), STEP_FAILED);
+}
+
+static void retry_on_does_not_repeat_an_unsafe_step(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(unsafe retries=2 retryon=VALIDATION_ERROR)");
+    rig_fail(r, "A", CLASS_VALIDATION_ERROR, "e");
+    assert_int_equal(rig_status(r, "A"), STEP_FAILED);
+}
+
+static void retry_after_prolongs_the_backoff_up_to_the_pause_that_the_plan_grants(void **state)
 {
     struct rig *r = *state;
     rig_up(r, "x", 1, 1);
@@ -73,8 +112,65 @@ static void retry_after_prolongs_the_backoff_but_not_for_ever(void **state)
     RIG_TRACE(r, "[700] A#2 retry +100 RATE_LIMITED: e\n");
     rig_until(r, 800);
     rig_forget(r);
-    fail_with_word(r, true, CLASS_RATE_LIMITED, MSEC_NEVER);
-    RIG_TRACE(r, "[800] A#3 retry +3600000 RATE_LIMITED: e\n");
+    fail_with_word(r, true, CLASS_RATE_LIMITED, PLAN_MAX_PAUSE_MS);
+    RIG_TRACE(r, "[800] A#3 retry +300000 RATE_LIMITED: e\n");
+}
+
+static void a_longer_pause_than_the_plan_grants_fails_the_step_and_says_so(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "fallbacks=5: A(retries=3)");
+    rig_forget(r);
+    fail_with_word(r, true, CLASS_RATE_LIMITED, PLAN_MAX_PAUSE_MS + 1);
+    RIG_TRACE(r, "[0] A#1 failed RATE_LIMITED: The agent asks for a pause of 300001 ms, at most "
+                 "300000 ms (maxPauseMs): e\n"
+                 "[0] plan failed/failed step: The agent asks for a pause of 300001 ms, at most "
+                 "300000 ms (maxPauseMs): e\n"
+                 "[0] run done\n");
+}
+
+static void a_pause_without_end_is_no_pause(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "maxpause=50: A(retries=3)");
+    rig_forget(r);
+    fail_with_word(r, true, CLASS_RATE_LIMITED, UINT64_C(1) << 63);
+    RIG_TRACE(r, "[0] A#1 failed RATE_LIMITED: The agent asks for a pause of 9223372036854775808 "
+                 "ms, at most 50 ms (maxPauseMs): e\n"
+                 "[0] plan failed/failed step: The agent asks for a pause of 9223372036854775808 "
+                 "ms, at most 50 ms (maxPauseMs): e\n"
+                 "[0] run done\n");
+}
+
+/* The other agent did not ask for anything. */
+static void a_longer_pause_than_the_plan_grants_leaves_the_alternative_agent(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "y", 2, 1);
+    const uint64_t run = rig_submit(r, "fallbacks=5 maxpause=50: A(retries=3 alt=y)");
+    fail_with_word(r, true, CLASS_SERVICE_UNAVAILABLE, 51);
+    assert_int_equal(rig_run(r, run)->steps[0].alternative, 1);
+    assert_int_equal(rig_status(r, "A"), STEP_IN_PROGRESS);
+}
+
+static void a_pause_shows_whether_the_agent_asked_for_it(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    const uint64_t run = rig_submit(r, "fallbacks=5: A(retries=1); B(retries=0)");
+    fail_with_word(r, true, CLASS_RATE_LIMITED, 101);
+    struct step_wait w = core_step_wait(rig_core(r), run, 0);
+    assert_int_equal(w.kind, WAIT_BACKOFF);
+    assert_int_equal(w.agent, rig_plan(r, run)->steps[0].agent);
+    assert_int_equal(w.until, 101);
+    rig_until(r, 101);
+    fail_with_word(r, true, CLASS_RATE_LIMITED, 2000); /* as long as the fallback's own wait */
+    w = core_step_wait(rig_core(r), run, 0);
+    assert_int_equal(w.agent, AGENT_NONE);
+    assert_int_equal(w.until, 2101);
 }
 
 static enum step_status after_pause(const char *plan, msec pause)
@@ -104,8 +200,8 @@ static void a_pause_that_the_plan_or_the_step_does_not_outlast_is_not_waited_for
     assert_int_equal(after_pause("timeout=500: A(retries=3)", 499), STEP_BACKOFF);
     assert_int_equal(after_pause("A(retries=3 limit=300)", 300), STEP_FAILED);
     assert_int_equal(after_pause("A(retries=3 limit=300)", 299), STEP_BACKOFF);
-    assert_int_equal(after_pause("timeout=1000 fallbacks=5: A(retries=0)", 1), STEP_FAILED);
-    assert_int_equal(after_pause("timeout=1001 fallbacks=5: A(retries=0)", 1), STEP_BACKOFF);
+    assert_int_equal(after_pause("timeout=2000 fallbacks=5: A(retries=0)", 1), STEP_FAILED);
+    assert_int_equal(after_pause("timeout=2001 fallbacks=5: A(retries=0)", 1), STEP_BACKOFF);
 }
 
 static void jitter_is_drawn_from_the_seed(void **state)
@@ -337,7 +433,14 @@ int main(void)
         CORE_TEST(two_retries_are_three_attempts_with_linear_waits),
         CORE_TEST(a_class_that_is_not_retryable_fails_at_once),
         CORE_TEST(the_agents_word_on_retrying_beats_the_class),
-        CORE_TEST(retry_after_prolongs_the_backoff_but_not_for_ever),
+        CORE_TEST(a_class_of_retry_on_is_retried_whatever_its_default_and_the_agent_say),
+        CORE_TEST(retry_on_ends_with_the_retries_and_gives_way_to_no_retry),
+        CORE_TEST(retry_on_does_not_repeat_an_unsafe_step),
+        CORE_TEST(retry_after_prolongs_the_backoff_up_to_the_pause_that_the_plan_grants),
+        CORE_TEST(a_longer_pause_than_the_plan_grants_fails_the_step_and_says_so),
+        CORE_TEST(a_pause_without_end_is_no_pause),
+        CORE_TEST(a_longer_pause_than_the_plan_grants_leaves_the_alternative_agent),
+        CORE_TEST(a_pause_shows_whether_the_agent_asked_for_it),
         CORE_TEST(a_pause_that_the_plan_or_the_step_does_not_outlast_is_not_waited_for),
         cmocka_unit_test(jitter_is_drawn_from_the_seed),
         CORE_TEST(an_empty_error_still_says_something),

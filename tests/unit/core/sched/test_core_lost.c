@@ -84,7 +84,8 @@ static void a_key_that_the_instance_does_not_know_never_ran_so_even_unsafe_runs_
     rig_lost(r, "A", true);
     rig_forget(r);
     rig_state(r, "A", false);
-    RIG_TRACE(r, "[0] A#1 retry +100 REPLY_LOST: Reply lost\n");
+    RIG_TRACE(
+        r, "[0] A#1 retry +100 REPLY_LOST: Reply lost: the agent does not know of the attempt\n");
 }
 
 static void an_unknown_outcome_that_nobody_clears_up_is_a_lost_reply(void **state)
@@ -95,7 +96,8 @@ static void an_unknown_outcome_that_nobody_clears_up_is_a_lost_reply(void **stat
     rig_lost(r, "A", true);
     rig_forget(r);
     rig_until(r, 5000);
-    RIG_TRACE(r, "[5000] A#1 retry +100 REPLY_LOST: Reply lost\n");
+    RIG_TRACE(r, "[5000] A#1 retry +100 REPLY_LOST: Reply lost: the agent ended, or its "
+                 "connection, and no answer came\n");
 }
 
 static void an_unsafe_unknown_outcome_waits_for_a_person(void **state)
@@ -106,7 +108,8 @@ static void an_unsafe_unknown_outcome_waits_for_a_person(void **state)
     rig_lost(r, "A", true);
     rig_forget(r);
     rig_until(r, 5000);
-    RIG_TRACE(r, "[5000] A#1 waiting unknown_outcome: Reply lost\n"
+    RIG_TRACE(r, "[5000] A#1 waiting unknown_outcome: Reply lost: the agent ended, or its "
+                 "connection, and no answer came\n"
                  "[5000] plan_paused review\n");
 }
 
@@ -240,7 +243,8 @@ static void silence_makes_attempts_unknown_and_the_instance_may_come_back(void *
     rig_silence_until(r, 8000);
     RIG_TRACE(r, "[6000] agent_down x i1: lease expired\n"
                  "[6000] close epoch=2\n"
-                 "[8000] A#1 retry +100 REPLY_LOST: Reply lost\n");
+                 "[8000] A#1 retry +100 REPLY_LOST: Reply lost: the agent ended, or its "
+                 "connection, and no answer came\n");
 }
 
 static void a_suspect_instance_gets_no_new_work_until_it_is_heard_of(void **state)

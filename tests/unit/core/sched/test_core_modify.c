@@ -34,7 +34,8 @@ static void a_pause_survives_a_restart(void **state)
     rig_forget(r);
     rig_state(r, "A", false);
     rig_until(r, 3000);
-    RIG_TRACE(r, "[100] A#1 retry +100 REPLY_LOST: Reply lost\n");
+    RIG_TRACE(
+        r, "[100] A#1 retry +100 REPLY_LOST: Reply lost: the agent does not know of the attempt\n");
     struct core_event ev = rig_about(r, CORE_RESUME, "A");
     rig_event(r, ev);
     RIG_TRACE(r, "[3000] plan_resumed requested\n"

@@ -34,7 +34,8 @@ static void an_instance_that_does_not_come_back_is_a_lost_reply(void **state)
     rig_up(r, "x", 2, 1);
     rig_forget(r);
     rig_until(r, 5300);
-    RIG_TRACE(r, "[5200] A#1 retry +100 REPLY_LOST: Reply lost\n"
+    RIG_TRACE(r, "[5200] A#1 retry +100 REPLY_LOST: Reply lost: the agent ended, or its "
+                 "connection, and no answer came\n"
                  "[5300] A#2 assigned i2\n"
                  "[5300] dispatch A#2 i2/0\n");
 }

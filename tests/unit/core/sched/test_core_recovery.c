@@ -11,14 +11,16 @@ static void a_rate_limited_step_waits_and_is_tried_once_more(void **state)
     rig_submit(r, "fallbacks=5: A(retries=0)");
     rig_forget(r);
     rig_fail(r, "A", CLASS_RATE_LIMITED, "429");
-    RIG_TRACE(r, "[0] A#1 fallback wait_and_retry +1000 RATE_LIMITED: 429\n");
-    rig_until(r, 1000);
-    RIG_TRACE(r, "[1000] A#2 assigned i1\n"
-                 "[1000] dispatch A#2 i1/0\n");
+    RIG_TRACE(r, "[0] A#1 fallback wait_and_retry +2000 RATE_LIMITED: 429\n");
+    rig_until(r, 1999);
+    RIG_TRACE(r, "");
+    rig_until(r, 2000);
+    RIG_TRACE(r, "[2000] A#2 assigned i1\n"
+                 "[2000] dispatch A#2 i1/0\n");
     rig_fail(r, "A", CLASS_RATE_LIMITED, "429");
-    RIG_TRACE(r, "[1000] A#2 failed RATE_LIMITED: 429\n"
-                 "[1000] plan failed/failed step: 429\n"
-                 "[1000] run done\n");
+    RIG_TRACE(r, "[2000] A#2 failed RATE_LIMITED: 429\n"
+                 "[2000] plan failed/failed step: 429\n"
+                 "[2000] run done\n");
 }
 
 static void the_wait_of_fallbacks_doubles_over_the_run(void **state)
@@ -27,20 +29,37 @@ static void the_wait_of_fallbacks_doubles_over_the_run(void **state)
     rig_up(r, "x", 1, 1);
     rig_submit(r, "fallbacks=5: A; B; C");
     rig_fail(r, "A", CLASS_RATE_LIMITED, "429");
-    rig_until(r, 1000);
+    rig_until(r, 2000);
     rig_ok(r, "A");
     rig_forget(r);
     rig_fail(r, "B", CLASS_RATE_LIMITED, "429");
-    rig_until(r, 3000);
+    rig_until(r, 6000);
     rig_ok(r, "B");
-    RIG_TRACE(r, "[1000] B#1 fallback wait_and_retry +2000 RATE_LIMITED: 429\n"
-                 "[3000] B#2 assigned i1\n"
-                 "[3000] dispatch B#2 i1/0\n"
-                 "[3000] B#2 completed\n"
-                 "[3000] C#1 started i1\n"
-                 "[3000] dispatch C#1 i1/0\n");
+    RIG_TRACE(r, "[2000] B#1 fallback wait_and_retry +4000 RATE_LIMITED: 429\n"
+                 "[6000] B#2 assigned i1\n"
+                 "[6000] dispatch B#2 i1/0\n"
+                 "[6000] B#2 completed\n"
+                 "[6000] C#1 started i1\n"
+                 "[6000] dispatch C#1 i1/0\n");
     rig_fail(r, "C", CLASS_SERVICE_UNAVAILABLE, "503");
-    RIG_TRACE(r, "[3000] C#1 fallback wait_and_retry +2000 SERVICE_UNAVAILABLE: 503\n");
+    RIG_TRACE(r, "[6000] C#1 fallback wait_and_retry +2000 SERVICE_UNAVAILABLE: 503\n");
+}
+
+/* min(2^n * 1000, 30000), the count raised first (M042). */
+static void the_wait_of_the_fifth_fallback_and_of_later_ones_is_thirty_seconds(void **state)
+{
+    static const msec waits[] = {2000, 4000, 8000, 16000, 30000, 30000, 30000};
+    static const char *const steps[] = {"A", "B", "C", "D", "E", "F", "G"};
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    const uint64_t run = rig_submit(r, "fallbacks=9: A; B; C; D; E; F; G; H");
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        const msec from = rig_now(r);
+        rig_fail(r, steps[i], CLASS_RATE_LIMITED, "429");
+        assert_int_equal(rig_run(r, run)->steps[i].deadline, from + waits[i]);
+        rig_until(r, from + waits[i]);
+        rig_ok(r, steps[i]);
+    }
 }
 
 static void no_more_fallbacks_than_the_run_may_have(void **state)
@@ -49,13 +68,13 @@ static void no_more_fallbacks_than_the_run_may_have(void **state)
     rig_up(r, "x", 1, 1);
     rig_submit(r, "fallbacks=1: A; B");
     rig_fail(r, "A", CLASS_RATE_LIMITED, "429");
-    rig_until(r, 1000);
+    rig_until(r, 2000);
     rig_ok(r, "A");
     rig_forget(r);
     rig_fail(r, "B", CLASS_RATE_LIMITED, "429");
-    RIG_TRACE(r, "[1000] B#1 failed RATE_LIMITED: 429\n"
-                 "[1000] plan failed/failed step: 429\n"
-                 "[1000] run done\n");
+    RIG_TRACE(r, "[2000] B#1 failed RATE_LIMITED: 429\n"
+                 "[2000] plan failed/failed step: 429\n"
+                 "[2000] run done\n");
 }
 
 static void what_is_not_found_is_searched(void **state)
@@ -77,6 +96,57 @@ static void what_is_not_found_is_searched(void **state)
                  "[0] dispatch B#1 i1/0\n");
 }
 
+/* M042; whatever the search agent says, and when it says nothing. */
+static void a_search_that_fails_leaves_the_steps_own_error(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        struct rig *r = rig_new();
+        rig_up(r, "x", 1, 1);
+        rig_up(r, "finder", 2, 1);
+        rig_submit(r, "fallbacks=5 search=finder: A(timeout=500)");
+        rig_fail(r, "A", CLASS_RESOURCE_NOT_FOUND, "no such page");
+        rig_forget(r);
+        if (way == 0) {
+            rig_fail(r, "A", CLASS_PERMISSION_DENIED, "not for you");
+            RIG_TRACE(r, "[0] A#2 failed RESOURCE_NOT_FOUND: no such page\n"
+                         "[0] plan failed/failed step: no such page\n"
+                         "[0] run done\n");
+        } else if (way == 1) {
+            rig_until(r, 499);
+            RIG_TRACE(r, "");
+            rig_until(r, 500);
+            RIG_TRACE(r, "[500] A#2 failed RESOURCE_NOT_FOUND (fenced): no such page\n"
+                         "[500] cancel A#2 i2\n"
+                         "[500] plan failed/failed step: no such page\n"
+                         "[500] run done\n");
+        } else {
+            rig_restart(r, 10); /* the run is rebuilt from its records */
+            rig_forget(r);
+            rig_until(r, 3600000);
+            assert_int_equal(rig_status(r, "A"), STEP_FAILED);
+        }
+        rig_free(r);
+    }
+}
+
+static void two_searches_at_once_keep_both_errors(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    rig_up(r, "finder", 2, 2);
+    rig_submit(r, "par fallbacks=5 search=finder: A(continue); B(continue)");
+    rig_fail(r, "A", CLASS_RESOURCE_NOT_FOUND, "no a");
+    rig_fail(r, "B", CLASS_RESOURCE_NOT_FOUND, "no b");
+    rig_forget(r);
+    rig_fail(r, "A", CLASS_UNKNOWN, "nothing");
+    RIG_TRACE(r, "[0] A#2 failed RESOURCE_NOT_FOUND: no a\n");
+    rig_fail(r, "B", CLASS_UNKNOWN, "nothing");
+    RIG_TRACE(r, "[0] B#2 failed RESOURCE_NOT_FOUND: no b\n"
+                 "[0] plan failed/failed nothing_completed\n"
+                 "[0] run done\n");
+}
+
 static void an_absent_agent_is_replaced_by_an_alternative(void **state)
 {
     struct rig *r = *state;
@@ -86,7 +156,7 @@ static void an_absent_agent_is_replaced_by_an_alternative(void **state)
     rig_until(r, 10000);
     RIG_TRACE(r, "[10000] A#1 started\n"
                  "[10000] A#0 fallback alternative_agent +0 AGENT_UNAVAILABLE: No instance of "
-                 "agent 'x' came within 10000 ms\n"
+                 "agent 'x' came within 10000 ms; there are: y\n"
                  "[10000] A#1 assigned i2\n"
                  "[10000] A#1 handoff from supervisor\n"
                  "[10000] dispatch A#1 i2/0\n");
@@ -350,8 +420,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CORE_TEST(a_rate_limited_step_waits_and_is_tried_once_more),
         CORE_TEST(the_wait_of_fallbacks_doubles_over_the_run),
+        CORE_TEST(the_wait_of_the_fifth_fallback_and_of_later_ones_is_thirty_seconds),
         CORE_TEST(no_more_fallbacks_than_the_run_may_have),
         CORE_TEST(what_is_not_found_is_searched),
+        cmocka_unit_test(a_search_that_fails_leaves_the_steps_own_error),
+        CORE_TEST(two_searches_at_once_keep_both_errors),
         CORE_TEST(an_absent_agent_is_replaced_by_an_alternative),
         CORE_TEST(a_crashed_agent_is_replaced_when_its_retries_are_used_up),
         CORE_TEST(an_unsafe_step_has_no_fallback_once_it_ran),

@@ -1,4 +1,4 @@
-/* What the core says about instances, and which reports about them it refuses. */
+/* The core's records about instances, and the reports about them that it refuses. */
 #include "tests/unit/core/sched/test_core.h"
 
 static void an_instance_is_told_of_once_per_incarnation(void **state)

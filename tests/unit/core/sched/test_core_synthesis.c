@@ -155,17 +155,21 @@ static void with_the_budget_spent_nobody_is_asked(void **state)
                  "[0] run done\n");
 }
 
-static void one_result_is_the_answer_as_it_is(void **state)
+static void one_result_is_answered_for_too_when_a_synthesis_is_wanted(void **state)
 {
     struct rig *r = *state;
     rig_up(r, "x", 1, 1);
-    rig_submit(r, "answer=w: A");
+    rig_submit(r, "answer=w answertime=60000: A"); /* C21 */
     rig_forget(r);
     rig_ok(r, "A");
-    RIG_TRACE(r, "[0] A#1 completed\n"
+    RIG_TRACE(r, "[0] A#1 completed\n" ASKED("completed/success"));
+    rig_submit(r, "D");
+    rig_forget(r);
+    rig_ok(r, "D");
+    RIG_TRACE(r, "[0] D#1 completed\n"
                  "[0] plan completed/success\n"
                  "[0] run done\n");
-    rig_submit(r, "answer=w answertime=60000: B"); /* a single failure is worth a sentence */
+    rig_submit(r, "answer=w answertime=60000: B");
     rig_forget(r);
     rig_fail(r, "B", CLASS_UNKNOWN, "e");
     RIG_TRACE(r, "[0] B#1 failed UNKNOWN: e\n" ASKED("failed/failed step: e"));
@@ -476,7 +480,7 @@ int main(void)
         CORE_TEST(a_plan_that_is_out_of_time_asks_nobody),
         CORE_TEST(a_plan_that_is_called_off_has_no_answer),
         CORE_TEST(with_the_budget_spent_nobody_is_asked),
-        CORE_TEST(one_result_is_the_answer_as_it_is),
+        CORE_TEST(one_result_is_answered_for_too_when_a_synthesis_is_wanted),
         CORE_TEST(a_failed_plan_has_an_answer_and_stays_failed),
         CORE_TEST(a_long_sentence_is_kept_as_far_as_there_is_room),
         CORE_TEST(what_is_under_way_is_stopped_before_anybody_is_asked),

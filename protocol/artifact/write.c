@@ -1,0 +1,210 @@
+/* Writing an artifact: a hidden file, fsync, rename. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/artifact/artifact.h"
+
+enum { BLOCK = 64 * 1024, TEMP_NAME_MAX = 64, TEMP_TRIES = 16 };
+
+struct artifact_writer {
+    int dir;
+    int fd;
+    struct artifact_digest *digest;
+    uint64_t bytes;
+    size_t used; /* of block */
+    char temp[TEMP_NAME_MAX];
+    char file[ARTIFACT_FILE_MAX + 1];
+    uint8_t block[BLOCK];
+};
+
+static enum bt_code open_dir(const char *path, int *ret, struct bt_error *err)
+{
+    struct stat st;
+
+    if (mkdir(path, 0700) < 0 && errno != EEXIST) {
+        return err_errno(err, errno, "making the directory '%.200s'", path);
+    }
+    *ret = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*ret < 0) {
+        return errno == ENOTDIR || errno == ELOOP
+                   ? err_set(err, BT_UNAUTHORIZED, "'%.200s' is no directory", path)
+                   : err_errno(err, errno, "opening '%.200s'", path);
+    }
+    if (fstat(*ret, &st) < 0) {
+        return err_errno(err, errno, "'%.200s'", path);
+    }
+    if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+        return err_set(err, BT_UNAUTHORIZED,
+                       "'%.200s' belongs to another user, or others may use it", path);
+    }
+    return BT_OK;
+}
+
+static bool has_ended(int dir)
+{
+    struct stat st;
+
+    return fstatat(dir, ARTIFACT_ENDED, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static enum bt_code ended_error(struct bt_error *err)
+{
+    return err_set(err, BT_GONE, "the plan has ended: it takes no artifacts any more");
+}
+
+/* The process id and a counter; O_EXCL decides. The dot keeps the name out of every URI. */
+static enum bt_code make_temp(struct artifact_writer *w, struct bt_error *err)
+{
+    static atomic_uint count;
+
+    for (int i = 0; i < TEMP_TRIES && w->fd < 0; i++) {
+        (void)snprintf(w->temp, sizeof w->temp, ".%ld-%u.tmp", (long)getpid(),
+                       atomic_fetch_add(&count, 1));
+        w->fd = openat(w->dir, w->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (w->fd < 0 && errno != EEXIST) {
+            break;
+        }
+    }
+    if (w->fd < 0) {
+        w->temp[0] = 0;
+        return err_errno(err, errno, "making a file for the artifact");
+    }
+    return BT_OK;
+}
+
+enum bt_code artifact_create(const char *dir, const char *file, struct artifact_writer **ret,
+                             struct bt_error *err)
+{
+    struct artifact_writer *w = malloc(sizeof *w);
+    enum bt_code code;
+
+    if (w == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for an artifact");
+    }
+    w->dir = -1;
+    w->fd = -1;
+    w->bytes = 0;
+    w->used = 0;
+    w->temp[0] = 0;
+    (void)snprintf(w->file, sizeof w->file, "%s", file);
+    w->digest = artifact_digest_new();
+    code = w->digest == NULL ? err_set(err, BT_NOMEM, "out of memory for an artifact")
+                             : open_dir(dir, &w->dir, err);
+    if (code == BT_OK && has_ended(w->dir)) {
+        code = ended_error(err);
+    }
+    if (code == BT_OK) {
+        code = make_temp(w, err);
+    }
+    if (code != BT_OK) {
+        artifact_abort(w);
+        return code;
+    }
+    *ret = w;
+    return BT_OK;
+}
+
+static enum bt_code put(struct artifact_writer *w, const uint8_t *at, size_t len,
+                        struct bt_error *err)
+{
+    artifact_digest_add(w->digest, at, len);
+    w->bytes += len;
+    while (len > 0) {
+        ssize_t n = write(w->fd, at, len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return err_errno(err, errno, "writing the artifact failed, nothing of it is kept");
+        }
+        at += n;
+        len -= (size_t)n;
+    }
+    return BT_OK;
+}
+
+static enum bt_code flush(struct artifact_writer *w, struct bt_error *err)
+{
+    const size_t n = w->used;
+
+    w->used = 0;
+    return n == 0 ? BT_OK : put(w, w->block, n, err);
+}
+
+enum bt_code artifact_write(struct artifact_writer *w, const void *bytes, size_t len,
+                            struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (len > BLOCK - w->used) {
+        code = flush(w, err);
+    }
+    if (code != BT_OK || len >= BLOCK) {
+        return code == BT_OK ? put(w, bytes, len, err) : code;
+    }
+    if (len > 0) {
+        memcpy(w->block + w->used, bytes, len);
+        w->used += len;
+    }
+    return BT_OK;
+}
+
+static enum bt_code publish(struct artifact_writer *w, struct bt_error *err)
+{
+    if (fsync(w->fd) < 0) {
+        return err_errno(err, errno, "fsync of the artifact failed, nothing of it is kept");
+    }
+    if (has_ended(w->dir)) {
+        return ended_error(err);
+    }
+    if (renameat(w->dir, w->temp, w->dir, w->file) < 0) {
+        return err_errno(err, errno, "renaming the artifact");
+    }
+    w->temp[0] = 0;
+    if (fsync(w->dir) < 0) {
+        enum bt_code code = err_errno(err, errno, "fsync of the artifact's directory");
+        (void)unlinkat(w->dir, w->file, 0);
+        return code;
+    }
+    return BT_OK;
+}
+
+enum bt_code artifact_commit(struct artifact_writer *w, uint64_t *ret_bytes,
+                             char ret_sha256[ARTIFACT_SHA256_LEN + 1], struct bt_error *err)
+{
+    enum bt_code code = flush(w, err);
+
+    if (code == BT_OK) {
+        code = publish(w, err);
+    }
+    if (code == BT_OK) {
+        *ret_bytes = w->bytes;
+        artifact_digest_end(w->digest, ret_sha256);
+    }
+    artifact_abort(w);
+    return code;
+}
+
+void artifact_abort(struct artifact_writer *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    if (w->temp[0] != 0) {
+        (void)unlinkat(w->dir, w->temp, 0);
+    }
+    if (w->fd >= 0) {
+        (void)close(w->fd);
+    }
+    if (w->dir >= 0) {
+        (void)close(w->dir);
+    }
+    artifact_digest_free(w->digest);
+    free(w);
+}

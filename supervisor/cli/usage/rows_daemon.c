@@ -1,0 +1,127 @@
+/* Verbs: the daemon and its agents. */
+#include <stddef.h>
+
+#include "supervisor/cli/usage/usage.h"
+#include "supervisor/cli/verbs/verbs.h"
+
+static const struct cli_option up_options[] = {
+    {"config", "FILE", "configuration, instead of the user's file"},
+    {"listen-control", "URL", "address for clients and agents"},
+    {"listen-events", "URL", "address of the published events"},
+    {"durability", "power|process", "what an acknowledged plan survives"},
+    {"log-level", "err|warn|info|debug", "of the daemon"},
+    {"foreground", NULL, "stay in the foreground: become the daemon"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option reload_options[] = {
+    {"config", "FILE", "read this file instead of the one of the start"},
+    {"check", NULL, "only print what differs"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option agents_options[] = {
+    {"wait", NULL, "first wait until the agent is up, at most 60 s or --timeout"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option info_options[] = {
+    {"field", "NAME", "only this value: address, token, state, version, pid, log, ..."},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option config_options[] = {
+    {"config", "FILE", "configuration, instead of the user's file"},
+    {"origin", NULL, "where each value comes from"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option doctor_options[] = {
+    {"config", "FILE", "configuration, instead of the user's file"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option init_options[] = {
+    {"example", "NAME", "the example to begin with, one of --list (hello)"},
+    {"list", NULL, "list the examples, one line each"},
+    {NULL, NULL, NULL},
+};
+
+const struct cli_verb daemon_verbs[] = {
+    {.name = "init",
+     .args = "[DIR]",
+     .brief = "make a directory with a configuration, a plan and an agent",
+     .text = "DIR (the current one) gets the files of an example, and .baton, the state directory "
+             "of this project: in DIR `baton up` reads baton.yaml there, and the other verbs find "
+             "its daemon. Nothing is overwritten.",
+     .options = init_options,
+     .examples = {{"baton init x", "make x; then: cd x; baton up; baton run -f plan.yaml"},
+                  {"baton init --list", "list the examples"},
+                  {"baton init --example etl-join shop", "begin with another one"}},
+     .exits = {CLI_NOT_FOUND},
+     .args_max = 1,
+     .run = verb_init},
+    {.name = "up",
+     .brief = "start the daemon and its agents, wait until they are ready",
+     .text = "Waits at most 20 s, or --timeout.",
+     .options = up_options,
+     .examples = {{"baton up", "start the daemon with your configuration"},
+                  {"baton up --config deploy/examples/tour.yaml",
+                   "start it with the agents of the tour"},
+                  {"baton up --foreground", "become the daemon, for a service manager"}},
+     .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
+     .run = verb_up},
+    {.name = "down",
+     .brief = "drain and stop the daemon and its agents",
+     .text = "Waits at most 15 s, or --timeout, for running steps.",
+     .examples = {{"baton down", "let running steps end, then stop"},
+                  {"baton down --timeout 2m", "give them two minutes"}},
+     .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
+     .run = verb_down},
+    {.name = "reload",
+     .brief = "read the configuration again and apply what needs no restart",
+     .text = "Applied are the planner, the log's level and what plans get when they are made. "
+             "The rest is named. SIGHUP does the same.",
+     .options = reload_options,
+     .examples = {{"baton reload", "read the configuration again"},
+                  {"baton reload --check --config new.yaml", "what another file would change"}},
+     .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
+     .run = verb_reload},
+    {.name = "agents",
+     .args = "[AGENT_ID] | drain|enable AGENT_ID",
+     .brief = "list the agents and their state",
+     .text = "Drain takes an agent out of service: it gets no further steps. Enable takes it back.",
+     .options = agents_options,
+     .examples = {{"baton agents", "list the agents"},
+                  {"baton agents --wait calc", "wait for one, then show its skills and instances"},
+                  {"baton agents drain calc", "give it no further steps"}},
+     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
+     .args_max = 2,
+     .paged = true,
+     .run = verb_agents},
+    {.name = "info",
+     .brief = "show the daemon's version, addresses and durability",
+     .options = info_options,
+     .examples = {{"baton info", "show them"},
+                  {"baton info --field address", "print where clients and agents connect"},
+                  {"baton info --field token", "print the path of the token"}},
+     .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
+     .run = verb_info},
+    {.name = "config",
+     .args = "show",
+     .brief = "show the configuration as the daemon would read it",
+     .options = config_options,
+     .examples = {{"baton config show --origin", "each value, and where it comes from"}},
+     .args_min = 1,
+     .args_max = 1,
+     .paged = true,
+     .run = verb_config},
+    {.name = "doctor",
+     .brief = "check the daemon, its token, ports, journal and agents, and name what is wrong",
+     .options = doctor_options,
+     .examples = {{"baton doctor", "check this machine"},
+                  {"baton doctor --config new.yaml", "check a configuration before it is used"}},
+     .exits = {CLI_UNREACHABLE},
+     .run = verb_doctor},
+    {.name = NULL},
+};

@@ -1,0 +1,125 @@
+/* Artifacts of a plan: a list of them, and the bytes of one. */
+#include "supervisor/cli/verbs/artifact.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/artifact/artifact.h"
+#include "protocol/client/state.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+
+enum { BLOCK = 64 * 1024, LINE_MAX_BYTES = 4096 };
+
+void cli_print_artifacts(const cJSON *answer)
+{
+    const cJSON *a;
+    char path[ARTIFACT_PATH_MAX + 1];
+    char line[LINE_MAX_BYTES];
+
+    cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(answer, "artifacts"))
+    {
+        const char *uri = json_text(a, "uri", "");
+        const char *where = artifact_uri_path(str_from(uri), path) ? path : uri;
+        (void)snprintf(line, sizeof line, "artifact %s: %.0f bytes, %s", json_text(a, "name", ""),
+                       json_number(a, "bytes"), where);
+        cli_one_line(line, sizeof line, line);
+        (void)puts(line);
+    }
+}
+
+/* The only one of that name. */
+static const cJSON *find(const cJSON *answer, const char *name)
+{
+    const cJSON *found = NULL;
+    const cJSON *a;
+
+    cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(answer, "artifacts"))
+    {
+        if (strcmp(json_text(a, "name", ""), name) != 0) {
+            continue;
+        }
+        if (found != NULL) {
+            cli_error("the steps %s and %s both have an artifact '%s'; name the step, too",
+                      json_text(found, "stepId", ""), json_text(a, "stepId", ""), name);
+            return NULL;
+        }
+        found = a;
+    }
+    if (found == NULL) {
+        cli_error("there is no artifact '%s'; without --artifact the result lists them", name);
+    }
+    return found;
+}
+
+static enum bt_code open_found(struct cli *cli, const cJSON *found, int *ret_fd,
+                               struct bt_error *err)
+{
+    const struct artifact_claim claim = {.bytes = (uint64_t)json_number(found, "bytes"),
+                                         .sha256 = str_from(json_text(found, "sha256", ""))};
+    struct artifact_place at;
+    struct buf root;
+    enum bt_code code;
+
+    buf_init(&root, ARTIFACT_PATH_MAX);
+    code = state_dir_find(cli_value(cli, "state"), &root, err);
+    while (code == BT_OK && root.len > 1 && root.at[root.len - 1] == '/') {
+        buf_truncate(&root, root.len - 1);
+    }
+    buf_add_cstr(&root, "/" ARTIFACT_DIR);
+    if (code == BT_OK) {
+        code = buf_check(&root, err);
+    }
+    if (code == BT_OK) {
+        code = artifact_locate(buf_cstr(&root), str_from(json_text(found, "uri", "")), &at, err);
+    }
+    if (code == BT_OK) {
+        code = artifact_open(buf_cstr(&root), &at, &claim, NULL, NULL, ret_fd, err);
+    }
+    buf_done(&root);
+    return code;
+}
+
+static enum bt_code copy(int fd, struct bt_error *err)
+{
+    char block[BLOCK];
+
+    for (;;) {
+        ssize_t n = read(fd, block, sizeof block);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return err_errno(err, errno, "reading the artifact");
+        }
+        if (n == 0) {
+            break;
+        }
+        if (fwrite(block, 1, (size_t)n, stdout) != (size_t)n) {
+            return err_errno(err, errno, "writing to stdout");
+        }
+    }
+    return fflush(stdout) == 0 ? BT_OK : err_errno(err, errno, "writing to stdout");
+}
+
+enum cli_exit cli_print_artifact(struct cli *cli, const cJSON *answer, const char *name)
+{
+    const cJSON *found = find(answer, name);
+    struct bt_error err;
+    int fd = -1;
+    enum bt_code code;
+
+    if (found == NULL) {
+        return CLI_FAILED;
+    }
+    code = open_found(cli, found, &fd, &err);
+    if (code == BT_OK) {
+        code = copy(fd, &err);
+        (void)close(fd);
+    }
+    return code == BT_OK ? CLI_OK : cli_fail(&err);
+}

@@ -1,0 +1,18 @@
+/* The list of plans: once, or again and again. */
+#ifndef CLI_PLANS_H
+#define CLI_PLANS_H
+
+#include "supervisor/cli/common/cli.h"
+
+/* `status` without a plan: prints the plans that --status, --session and --agent let through. */
+enum cli_exit cli_list_plans(struct cli *cli);
+/*
+ * Calls `show` every second until it returns true in *ret_over or another code than CLI_OK, the
+ * timeout, or an interrupt. On a terminal each output replaces the one before; `show` gets its
+ * columns and rows, else 0 and 0.
+ */
+enum cli_exit cli_watch(struct cli *cli, enum cli_exit (*show)(struct cli *cli, int columns,
+                                                               int rows, bool *ret_over));
+/* The same as a `show` of cli_watch; never over. */
+enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_over);
+#endif

@@ -1,0 +1,218 @@
+#include "supervisor/cli/view/tree_node.h"
+
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/view/review.h"
+
+enum { BAR_CELLS = 10, LINE_BYTES = 1024, TASK_MIN = 12 };
+
+/* "text", or "text (error)". */
+static void put_note(struct tree_node *node, const char *text, const char *error)
+{
+    char both[2 * NODE_NOTE_MAX];
+
+    (void)snprintf(both, sizeof both, "%s%s%s%s", text, error != NULL ? " (" : "",
+                   error != NULL ? error : "", error != NULL ? ")" : "");
+    cli_cut_line(node->note, sizeof node->note, both);
+}
+
+/* The note after a step, from a view or from its plan_step_completed. */
+static void fill_note(struct tree_node *node, const cJSON *step)
+{
+    const char *wait = json_text(cJSON_GetObjectItemCaseSensitive(step, "waiting"), "text", NULL);
+    const char *stop = json_text(step, "stop", NULL);
+    const char *error = json_text(step, "error", NULL);
+    char ms[24];
+
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(step, "superseded"))) {
+        put_note(node, "a later revision does without it",
+                 strcmp(node->status, "failed") == 0 ? error : NULL);
+    } else if (wait != NULL) {
+        put_note(node, wait, error);
+    } else if (error != NULL) {
+        const char *hint = json_text(step, "hint", "");
+        char text[2 * NODE_NOTE_MAX];
+        (void)snprintf(text, sizeof text, "%s%s%s", error, hint[0] != 0 ? "; " : "", hint);
+        put_note(node, text, NULL);
+    } else if (json_number(step, "durationMs") > 0 || strcmp(node->status, "completed") == 0) {
+        cli_format_ms(json_number(step, "durationMs"), ms, sizeof ms);
+        (void)snprintf(node->note, sizeof node->note, "%s", ms);
+    }
+    if (strcmp(json_text(step, "reason", ""), "already_completed") == 0) {
+        (void)snprintf(node->note, sizeof node->note, "taken over from before");
+    } else if (node->note[0] == 0 && strcmp(node->status, "skipped") == 0) {
+        cli_cut_line(node->note, sizeof node->note, json_text(step, "reason", ""));
+    }
+    if (stop != NULL && strcmp(stop, "fenced") == 0 && strlen(node->note) + 40 < NODE_NOTE_MAX) {
+        (void)strncat(node->note, " (may still run; its result will not count)",
+                      NODE_NOTE_MAX - 1 - strlen(node->note));
+    }
+}
+
+void tree_node_fill(struct tree_node *node, const cJSON *step)
+{
+    cli_one_line(node->step_id, sizeof node->step_id, json_text(step, "stepId", ""));
+    cli_one_line(node->agent, sizeof node->agent, json_text(step, "agentId", node->agent));
+    cli_cut_line(node->task, sizeof node->task, json_text(step, "task", node->task));
+    cli_one_line(node->status, sizeof node->status, json_text(step, "status", "pending"));
+    node->attempt = json_number(step, "attempts") > node->attempt
+                        ? (int)json_number(step, "attempts")
+                        : node->attempt;
+    node->percent = -1;
+    node->note[0] = 0;
+    fill_note(node, step);
+}
+
+/* The question that is open about the step, as its note. */
+static bool update_asked(struct tree_node *node, const char *type, const cJSON *ev)
+{
+    char text[1024];
+    char ms[24];
+
+    if (strcmp(type, "plan_step_retry") == 0) {
+        cli_format_ms(json_number(ev, "delayMs"), ms, sizeof ms);
+        (void)snprintf(text, sizeof text, "attempt %.0f failed, again in %s%s: %s",
+                       json_number(ev, "attempt"), ms,
+                       json_text(ev, "askedBy", NULL) != NULL ? " as the agent asked" : "",
+                       json_text(ev, "error", ""));
+    } else if (strcmp(type, "quality_gate_started") == 0) {
+        (void)snprintf(text, sizeof text, "gate: %s is asked",
+                       json_text(ev, "agentId", "an agent"));
+    } else if (strcmp(type, "plan_step_verification_failed") == 0) {
+        (void)snprintf(text, sizeof text, "not verified: %s", json_text(ev, "diagnosis", ""));
+    } else if (strcmp(type, "fallback_used") == 0) {
+        cli_one_line(node->agent, sizeof node->agent, json_text(ev, "agentId", node->agent));
+        (void)snprintf(text, sizeof text, "fallback: %s", json_text(ev, "action", ""));
+    } else if (strcmp(type, "replan_started") == 0) {
+        (void)snprintf(text, sizeof text, "replanning: %s", json_text(ev, "diagnosis", ""));
+    } else if (strcmp(type, "agent_handoff") == 0) {
+        const char *to =
+            json_text(cJSON_GetObjectItemCaseSensitive(ev, "toAgent"), "agentId", node->agent);
+        if (strcmp(json_text(ev, "reason", ""), "plan_step") == 0) {
+            return false;
+        }
+        cli_one_line(node->agent, sizeof node->agent, to);
+        (void)snprintf(text, sizeof text, "handed to %s", to);
+    } else {
+        return false;
+    }
+    cli_cut_line(node->note, sizeof node->note, text);
+    return true;
+}
+
+/* Applies an event to its step; false when nothing visible changes. */
+bool tree_node_update(struct tree_node *node, const char *type, const cJSON *ev)
+{
+    if (strcmp(type, "plan_step_started") == 0 || strcmp(type, "review_decided") == 0) {
+        (void)snprintf(node->status, sizeof node->status, "in_progress");
+        cli_cut_line(node->task, sizeof node->task, json_text(ev, "task", node->task));
+        node->note[0] = 0;
+        node->percent = -1;
+        node->attempt =
+            json_number(ev, "attempt") > 0 ? (int)json_number(ev, "attempt") : node->attempt;
+    } else if (strcmp(type, "plan_step_completed") == 0) {
+        tree_node_fill(node, ev);
+    } else if (strcmp(type, "plan_step_waiting") == 0) {
+        (void)snprintf(node->status, sizeof node->status, "waiting");
+        (void)snprintf(node->note, sizeof node->note,
+                       review_asks_more(json_text(ev, "kind", ""))
+                           ? "needs your decision: baton review show %.160s"
+                           : "needs your approval: baton approve %.160s",
+                       json_text(ev, "reviewId", ""));
+    } else if (strcmp(type, "plan_step_progress") == 0) {
+        const cJSON *percent = cJSON_GetObjectItemCaseSensitive(ev, "percent");
+        node->percent = cJSON_IsNumber(percent) ? percent->valuedouble : node->percent;
+        cli_cut_line(node->note, sizeof node->note, json_text(ev, "text", ""));
+    } else if (!update_asked(node, type, ev)) {
+        return false;
+    }
+    cli_one_line(node->note, sizeof node->note, node->note);
+    return true;
+}
+
+void tree_put_cut(struct buf *out, const char *text, int columns)
+{
+    const size_t start = out->len;
+    size_t whole = 0; /* bytes of the first columns - 1 characters */
+    int n = 0;
+
+    for (const char *p = text; *p != 0; p++) {
+        if (((unsigned char)*p & 0xC0) != 0x80 && ++n == columns) {
+            whole = (size_t)(p - text);
+        }
+    }
+    buf_add_cstr(out, text);
+    if (columns > 0 && n > columns) {
+        buf_truncate(out, start + whole);
+        buf_add_cstr(out, "…");
+    }
+}
+
+/* "[████░░░░░░]  40 %  " */
+static void put_bar(struct buf *out, double percent)
+{
+    const double shown = percent > 100 ? 100 : percent;
+
+    buf_add_byte(out, '[');
+    for (int i = 0; i < BAR_CELLS; i++) {
+        buf_add_cstr(out, shown >= (i + 1) * 100.0 / BAR_CELLS ? "█" : "░");
+    }
+    buf_printf(out, "] %3.0f %%  ", shown);
+}
+
+static int characters(const char *text)
+{
+    int n = 0;
+
+    for (; *text != 0; text++) {
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return n;
+}
+
+/* How much of the task is printed on a line that has no room for all: the note is worth more.
+ * `used` = the characters before the task, `after` = those after it. 0 = all of it. */
+static int task_columns(const struct tree_node *node, int columns, int used, int after)
+{
+    const int room = columns - used - after;
+
+    if (columns == 0 || characters(node->task) <= room) {
+        return 0;
+    }
+    return room > TASK_MIN ? room : TASK_MIN;
+}
+
+void tree_node_line(const struct cli *cli, const struct tree_node *node, bool color, int columns,
+                    struct buf *out)
+{
+    const bool runs = strcmp(node->status, "in_progress") == 0;
+    struct buf rest;
+    struct buf after;
+
+    buf_init(&rest, (size_t)LINE_BYTES * 4);
+    buf_printf(&rest, " %-14s %-8s ", node->step_id, node->agent);
+    if (runs && node->percent >= 0) {
+        put_bar(&rest, node->percent);
+    }
+    buf_init(&after, (size_t)LINE_BYTES * 4);
+    if (node->attempt > 1) {
+        buf_printf(&after, "  (%s%d%s)", runs ? "attempt " : "", node->attempt,
+                   runs ? "" : " attempts");
+    }
+    if (node->note[0] != 0) {
+        buf_printf(&after, "  — %s", node->note);
+    }
+    tree_put_cut(
+        &rest, node->task,
+        task_columns(node, columns, 1 + characters(buf_cstr(&rest)), characters(buf_cstr(&after))));
+    buf_add_cstr(&rest, buf_cstr(&after));
+    buf_done(&after);
+    buf_printf(out, "%s%s%s", color ? cli_color(cli, node->status) : "", cli_mark(node->status),
+               color ? cli_color_off(cli) : "");
+    tree_put_cut(out, buf_cstr(&rest), columns > 1 ? columns - 1 : 0);
+    buf_done(&rest);
+}

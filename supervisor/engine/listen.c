@@ -1,0 +1,43 @@
+/* The sockets on which the daemon listens. */
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/engine/ports.h"
+
+enum { CONTROL_CONTEXTS = 128 };
+
+static enum bt_code open_control(struct engine *engine, uint16_t port, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    char url[PORTS_URL_MAX];
+
+    ports_url(engine->opt.control_url, port, url, sizeof url);
+    return link_server_open(engine->link, url, CONTROL_CONTEXTS, &limits, NULL, &engine->server,
+                            err);
+}
+
+static enum bt_code open_events(struct engine *engine, uint16_t port, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = LIMIT_EVENT_BYTES};
+    char url[PORTS_URL_MAX];
+
+    ports_url(engine->opt.events_url, port, url, sizeof url);
+    return link_pub_open(engine->link, url, &limits, &engine->pub, err);
+}
+
+/* When another program has a port of the state directory, any free one will do. */
+enum bt_code engine_listen(struct engine *engine, struct bt_error *err)
+{
+    const uint16_t port = ports_of(engine->opt.state_dir);
+    enum bt_code code = open_control(engine, port, err);
+
+    if (code == BT_CONFLICT && ports_is_auto(engine->opt.control_url)) {
+        code = open_control(engine, 0, err);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    code = open_events(engine, (uint16_t)(port + 1), err);
+    if (code == BT_CONFLICT && ports_is_auto(engine->opt.events_url)) {
+        code = open_events(engine, 0, err);
+    }
+    return code;
+}

@@ -1,0 +1,251 @@
+/* Words that no reading ignores: control flow that does not exist, and what people rely on. */
+#include "supervisor/plan/words_internal.h"
+
+#include "protocol/base/suggest.h"
+
+enum { PLAIN_MAX = 32, WORDS_MAX = 8 };
+
+/* ---- control flow ---- */
+
+#define WHY_CHOICE                                                                                 \
+    "a step runs always, except after a failed dependency (runIf); let its agent decide, or ask "  \
+    "a person (human_review)"
+#define WHY_LOOP "a step runs once; write one step for each item, or give an agent the whole list"
+#define WHY_TIME                                                                                   \
+    "a step starts as soon as its dependencies are over (dependsOn); a timer outside may start "   \
+    "the plan"
+#define WHY_ORDER                                                                                  \
+    "ready steps start in the order of the plan; dependsOn and maxConcurrency say which ones run " \
+    "at once"
+#define WHY_FAILURE                                                                                \
+    "onFailure says what follows a failure: abort, skip, continue, retry, replan or ask"
+#define WHY_EVENTS "events say what happens: baton events --follow"
+#define WHY_AGENTS                                                                                 \
+    "policy.agents says which agents the plan may use; their cards say what they can do"
+#define WHY_MODEL "the configuration names models; a gate, a planner or a synthesis names an agent"
+#define WHY_RESULTS "results are kept by baton retry and baton fork"
+#define WHY_INCLUDE "a plan has all its steps; a recipe has inputs"
+
+/* A name of a field, and what is told about it. */
+struct known_word {
+    const char *word; /* lower case, without - and _ */
+    const char *text;
+};
+
+static const struct known_word refused[] = {
+    {"if", WHY_CHOICE},
+    {"unless", WHY_CHOICE},
+    {"when", WHY_CHOICE},
+    {"condition", WHY_CHOICE},
+    {"conditions", WHY_CHOICE},
+    {"conditional", WHY_CHOICE},
+    {"switch", WHY_CHOICE},
+    {"case", WHY_CHOICE},
+    {"cases", WHY_CHOICE},
+    {"choice", WHY_CHOICE},
+    {"choose", WHY_CHOICE},
+    {"branch", WHY_CHOICE},
+    {"branches", WHY_CHOICE},
+    {"then", WHY_CHOICE},
+    {"else", WHY_CHOICE},
+    {"elseif", WHY_CHOICE},
+    {"elif", WHY_CHOICE},
+    {"otherwise", WHY_CHOICE},
+    {"onlyif", WHY_CHOICE},
+    {"onlywhen", WHY_CHOICE},
+    {"skipif", WHY_CHOICE},
+    {"skipwhen", WHY_CHOICE},
+    {"foreach", WHY_LOOP},
+    {"for", WHY_LOOP},
+    {"each", WHY_LOOP},
+    {"loop", WHY_LOOP},
+    {"loops", WHY_LOOP},
+    {"loopover", WHY_LOOP},
+    {"repeat", WHY_LOOP},
+    {"repeatuntil", WHY_LOOP},
+    {"while", WHY_LOOP},
+    {"dowhile", WHY_LOOP},
+    {"until", WHY_LOOP},
+    {"map", WHY_LOOP},
+    {"mapover", WHY_LOOP},
+    {"withitems", WHY_LOOP},
+    {"withparam", WHY_LOOP},
+    {"iterate", WHY_LOOP},
+    {"iterations", WHY_LOOP},
+    {"times", WHY_LOOP},
+    {"matrix", WHY_LOOP},
+    {"wait", WHY_TIME},
+    {"waitms", WHY_TIME},
+    {"waitfor", WHY_TIME},
+    {"waituntil", WHY_TIME},
+    {"delay", WHY_TIME},
+    {"delayms", WHY_TIME},
+    {"sleep", WHY_TIME},
+    {"sleepms", WHY_TIME},
+    {"schedule", WHY_TIME},
+    {"cron", WHY_TIME},
+    {"startat", WHY_TIME},
+    {"runat", WHY_TIME},
+    {"every", WHY_TIME},
+    {"interval", WHY_TIME},
+    {"trigger", WHY_TIME},
+    {"triggers", WHY_TIME},
+    {"priority", WHY_ORDER},
+    {"parallel", WHY_ORDER},
+    {"concurrent", WHY_ORDER},
+    {"sequential", WHY_ORDER},
+    {"goto", WHY_ORDER},
+    {"next", WHY_ORDER},
+    {"try", WHY_FAILURE},
+    {"catch", WHY_FAILURE},
+    {"finally", WHY_FAILURE},
+    {"onerror", WHY_FAILURE},
+    {"onsuccess", WHY_FAILURE},
+    {"rescue", WHY_FAILURE},
+    {"compensate", WHY_FAILURE},
+    {"rollback", WHY_FAILURE},
+    {"include", WHY_INCLUDE},
+    {"onevent", WHY_EVENTS},
+    {"onprogress", WHY_EVENTS},
+    {"onreplan", WHY_EVENTS},
+    {"onstepcomplete", WHY_EVENTS},
+    {"availabletools", WHY_AGENTS},
+    {"builtintools", WHY_AGENTS},
+    {"basetools", WHY_AGENTS},
+    {"llm", WHY_MODEL},
+    {"qualitygatellm", WHY_MODEL},
+    {"initialresults", WHY_RESULTS},
+    {"initialstate", WHY_RESULTS},
+    {"import", WHY_INCLUDE},
+    {"extends", WHY_INCLUDE},
+    {"subplan", WHY_INCLUDE},
+};
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* The letters and digits of a name, in lower case; "" when they are too many. */
+static struct str plain(struct str name, char mem[PLAIN_MAX])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        if (is_letter(name.ptr[i])) {
+            if (n == PLAIN_MAX) {
+                return (struct str){"", 0};
+            }
+            mem[n++] = lower(name.ptr[i]);
+        }
+    }
+    return (struct str){mem, n};
+}
+
+static const char *find_word(const struct known_word *words, size_t n, struct str name)
+{
+    char mem[PLAIN_MAX];
+    const struct str word = plain(name, mem);
+    for (size_t i = 0; i < n; i++) {
+        if (str_is(word, words[i].word)) {
+            return words[i].text;
+        }
+    }
+    return NULL;
+}
+
+const char *word_refusal(struct str name)
+{
+    return find_word(refused, sizeof refused / sizeof refused[0], name);
+}
+
+/* ---- names of other systems ---- */
+
+static const struct known_word synonyms[] = {
+    {"needs", "dependsOn"},
+    {"upstream", "dependsOn"},
+    {"dependencies", "dependsOn"},
+    {"optional", "onFailure: skip"},
+    {"allowfailure", "onFailure: skip"},
+    {"continueonerror", "onFailure: skip"},
+    {"ignoreerrors", "onFailure: skip"},
+    {"ignorefailure", "onFailure: skip"},
+    {"with", "parameters"},
+    {"inputs", "parameters"},
+    {"uses", "skill"},
+    {"jobs", "steps"},
+    {"stages", "steps"},
+    {"nodes", "steps"},
+};
+
+const char *word_synonym(struct str name)
+{
+    return find_word(synonyms, sizeof synonyms / sizeof synonyms[0], name);
+}
+
+/* ---- what people rely on ---- */
+
+static bool is_near(struct str word, const char *to)
+{
+    struct suggest near = suggest_start(word);
+    const size_t len = strlen(to);
+    if (len < 5) {
+        return str_is(word, to);
+    }
+    near.distance = len < 8 ? 2 : 3; /* one edit; of a long word two */
+    suggest_offer(&near, str_from(to));
+    return near.best.ptr != NULL;
+}
+
+static bool is_relied_on(struct str word)
+{
+    static const char *const words[] = {
+        "signoff", "approval",     "approve",  "approved", "approver", "budget",
+        "verify",  "verification", "verified", "verifier", "gate",     "gates",
+        "effect",  "effects",      "limit",    "limits",   "max",      "maximum",
+        "timeout", "deadline",     "critical", "confirm",  "unsafe"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (is_near(word, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next word of camelCase, snake_case or kebab-case, in lower case. */
+static struct str next_word(struct str name, size_t *at, char mem[PLAIN_MAX])
+{
+    size_t n = 0;
+    while (*at < name.len && !is_letter(name.ptr[*at])) {
+        (*at)++;
+    }
+    for (; *at < name.len && is_letter(name.ptr[*at]) && n < PLAIN_MAX; (*at)++) {
+        const char c = name.ptr[*at];
+        if (n > 0 && c >= 'A' && c <= 'Z' &&
+            !(name.ptr[*at - 1] >= 'A' && name.ptr[*at - 1] <= 'Z')) {
+            break;
+        }
+        mem[n++] = lower(c);
+    }
+    return (struct str){mem, n};
+}
+
+bool word_is_relied_on(struct str name)
+{
+    char mem[PLAIN_MAX];
+    size_t at = 0;
+    for (uint32_t i = 0; i < WORDS_MAX; i++) {
+        const struct str word = next_word(name, &at, mem);
+        if (word.len == 0) {
+            break;
+        }
+        if (is_relied_on(word)) {
+            return true;
+        }
+    }
+    return is_relied_on(plain(name, mem)); /* sign_off, time-out */
+}

@@ -1,0 +1,252 @@
+#include "supervisor/reload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/log.h"
+
+enum { FILE_BYTES = 4097, KEY_BYTES = 192, VALUE_BYTES = 1024 };
+
+/* The schema of the configuration has checked the name. */
+static struct synthesis_choice synthesis_of(const char *name)
+{
+    struct synthesis_choice choice = plan_defaults_builtin().synthesis;
+
+    (void)synthesis_choice_named(str_from(name), &choice);
+    return choice;
+}
+
+struct plan_defaults reload_defaults(const struct config_policy *p)
+{
+    return (struct plan_defaults){
+        .step = {.max_retries = p->max_retries,
+                 .backoff = p->backoff,
+                 .timeout_ms = p->step_timeout_ms,
+                 .idle_ms = p->idle_timeout_ms,
+                 .queue_timeout_ms = p->queue_timeout_ms,
+                 .limit_ms = p->step_limit_ms,
+                 .approval_timeout_ms = p->approval_timeout_ms,
+                 .check_timeout_ms = p->check_timeout_ms,
+                 .on_failure = p->on_failure,
+                 .on_verify = p->on_verify,
+                 .effects = EFFECTS_IDEMPOTENT},
+        .plan_timeout_ms = p->plan_timeout_ms,
+        .max_concurrency = p->max_concurrency,
+        .context_budget = p->context_budget_bytes,
+        .context_result = p->context_result_bytes,
+        .max_fallbacks = p->max_fallbacks,
+        .max_handoffs = p->max_handoffs,
+        .max_pause_ms = p->max_pause_ms,
+        .replan = {.max_step = p->replan.max_step,
+                   .max_total = p->replan.max_total,
+                   .cooldown_ms = p->replan.cooldown_ms,
+                   .timeout_ms = p->replan.timeout_ms},
+        .planner_timeout_ms = p->planner_timeout_ms,
+        .on_invalid = p->on_invalid,
+        .synthesis = synthesis_of(p->synthesis),
+    };
+}
+
+/* ---- what differs ---- */
+
+struct changes {
+    struct engine *engine;
+    struct msg_setting_change *at;
+    uint32_t n, max;
+};
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Settings that plans get when they are made, and the log's level. */
+static bool is_live(const char *key)
+{
+    static const char *const fixed[] = {
+        "policy.heartbeatMs",     "policy.leaseMs",  "policy.agentWaitMs", "policy.cancelGraceMs",
+        "policy.shutdownGraceMs", "policy.restart.", "policy.breaker."};
+
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        if (begins(key, fixed[i])) {
+            return false;
+        }
+    }
+    return begins(key, "policy.") || strcmp(key, "planner") == 0 || strcmp(key, "log.level") == 0;
+}
+
+/* Copies of the texts last as long as the cycle. */
+static void add_change(struct changes *c, const char *key, const char *running, const char *file)
+{
+    struct str old = str_from(running);
+    struct str new = str_from(file);
+
+    if (c->n == c->max) {
+        return;
+    }
+    old.len = old.len > VALUE_BYTES ? 0 : old.len; /* too long to be shown */
+    new.len = new.len > VALUE_BYTES ? 0 : new.len;
+    c->at[c->n] = (struct msg_setting_change){.key = engine_cycle_text(c->engine, str_from(key)),
+                                              .running = engine_cycle_text(c->engine, old),
+                                              .file = engine_cycle_text(c->engine, new),
+                                              .live = is_live(key)};
+    c->n++;
+}
+
+static const char *value_of(const struct config *c, const char *key)
+{
+    uint32_t n;
+    const struct config_entry *e = config_entries(c, &n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(e[i].key, key) == 0) {
+            return e[i].value;
+        }
+    }
+    return "";
+}
+
+static void compare_settings(const struct reload *r, const struct config *new, struct changes *c)
+{
+    uint32_t n;
+    const struct config_entry *e = config_entries(new, &n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const char *running = value_of(is_live(e[i].key) ? r->live : r->started, e[i].key);
+        if (!begins(e[i].key, "agents.") && strcmp(e[i].key, "state") != 0 &&
+            strcmp(running, e[i].value) != 0) {
+            add_change(c, e[i].key, running, e[i].value);
+        }
+    }
+}
+
+static const struct config_agent *agent_of(const struct config *c, const char *agent_id)
+{
+    for (uint32_t i = 0; i < c->n_agents; i++) {
+        if (strcmp(c->agents[i].agent_id, agent_id) == 0) {
+            return &c->agents[i];
+        }
+    }
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool same_list(const char *const *a, const char *const *b)
+{
+    for (; *a != NULL && *b != NULL; a++, b++) {
+        if (strcmp(*a, *b) != 0) {
+            return false;
+        }
+    }
+    return *a == *b;
+}
+
+static void compare_agent(const struct config_agent *a, const struct config_agent *b,
+                          struct changes *c)
+{
+    const struct {
+        const char *member;
+        bool same;
+    } members[] = {{"command", same_list(a->command, b->command)},
+                   {"env", same_list(a->env, b->env)},
+                   {"cwd", same_text(a->cwd, b->cwd)},
+                   {"instances", a->instances == b->instances},
+                   {"capacity", a->capacity == b->capacity},
+                   {"restart", a->restart == b->restart},
+                   {"graceMs", a->grace_ms == b->grace_ms},
+                   {"settings", same_text(a->settings_json, b->settings_json)},
+                   {"key", same_text(a->held_back, b->held_back)}};
+    char key[KEY_BYTES];
+
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (!members[i].same) {
+            (void)snprintf(key, sizeof key, "agents.%s.%s", a->agent_id, members[i].member);
+            add_change(c, key, "", "");
+        }
+    }
+}
+
+static void compare_agents(const struct config *old, const struct config *new, struct changes *c)
+{
+    char key[KEY_BYTES];
+
+    for (uint32_t i = 0; i < new->n_agents; i++) {
+        const struct config_agent *was = agent_of(old, new->agents[i].agent_id);
+        if (was != NULL) {
+            compare_agent(was, &new->agents[i], c);
+            continue;
+        }
+        (void)snprintf(key, sizeof key, "agents.%s", new->agents[i].agent_id);
+        add_change(c, key, "", "added");
+    }
+    for (uint32_t i = 0; i < old->n_agents; i++) {
+        if (agent_of(new, old->agents[i].agent_id) == NULL) {
+            (void)snprintf(key, sizeof key, "agents.%s", old->agents[i].agent_id);
+            add_change(c, key, "", "removed");
+        }
+    }
+}
+
+static void compare_prices(const struct config *old, const struct config *new, struct changes *c)
+{
+    bool same = old->n_prices == new->n_prices;
+
+    for (uint32_t i = 0; same && i < new->n_prices; i++) {
+        const struct config_price *a = &old->prices[i];
+        const struct config_price *b = &new->prices[i];
+        same = strcmp(a->agent_id, b->agent_id) == 0 && a->input == b->input &&
+               a->output == b->output && a->cached == b->cached;
+    }
+    if (!same) {
+        add_change(c, "prices", "", "");
+    }
+}
+
+/* ---- the hook ---- */
+
+static void apply(struct engine *engine, struct reload *r, const struct config *new)
+{
+    const struct plan_defaults defaults = reload_defaults(&new->policy);
+
+    engine_set_defaults(engine, &defaults, new->planner);
+    log_setup(new->log.level, NULL, NULL);
+    /* The one before is kept: plans that are being made may name its texts. */
+    r->live = new;
+    log_info("supervisor.reloaded", "settings that need no restart were applied");
+}
+
+enum bt_code reload_config(struct engine *engine, struct str file, bool check,
+                           struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,
+                           struct bt_error *err)
+{
+    struct reload *r = engine_hooks(engine)->reload_of;
+    struct config_request request = *r->request;
+    struct changes c = {.engine = engine, .at = ret, .max = max};
+    struct config *new = NULL;
+    char path[FILE_BYTES];
+    enum bt_code code;
+
+    if (file.len > 0) {
+        (void)snprintf(path, sizeof path, "%.*s", STR_ARG(file));
+        request.file = path;
+    }
+    code = config_load(&request, &new, NULL, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    compare_settings(r, new, &c);
+    compare_agents(r->started, new, &c);
+    compare_prices(r->started, new, &c);
+    *ret_n = c.n;
+    if (check) {
+        config_free(new);
+    } else {
+        apply(engine, r, new);
+    }
+    return BT_OK;
+}

@@ -1,0 +1,20 @@
+/* The configuration read again while the daemon runs: what differs, and what needs no restart. */
+#ifndef SUPERVISOR_RELOAD_H
+#define SUPERVISOR_RELOAD_H
+
+#include "supervisor/config/config.h"
+#include "supervisor/engine/engine.h"
+
+struct reload {
+    const struct config_request *request; /* of the start; borrowed */
+    const struct config *started;         /* what a restart would replace; borrowed */
+    const struct config *live;            /* where settings that need no restart are from */
+};
+
+/* The defaults of plans. Texts are borrowed. */
+struct plan_defaults reload_defaults(const struct config_policy *policy);
+/* The hook `reload` of the engine; see engine.h. */
+enum bt_code reload_config(struct engine *engine, struct str file, bool check,
+                           struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,
+                           struct bt_error *err);
+#endif

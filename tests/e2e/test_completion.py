@@ -1,0 +1,151 @@
+"""Completion: bash's is run as bash runs it, those of zsh and fish are run where these shells are."""
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+from harness import BIN, BatonTest, main
+from probe import Probe, step, wait_up
+
+BATON = str(BIN / "baton")
+
+
+class Completion(BatonTest):
+    def setUp(self):
+        self.d = self.daemon(config="", agents=False)
+
+    def probe(self):
+        p = Probe(self.d, "probe")
+        self.addCleanup(p.close)
+        wait_up(self.d, "probe")
+
+    def plan(self, **more):
+        plan = self.d.submit({"steps": [step("load"), step("report")], **more})
+        self.d.wait_plan(plan)
+        return plan
+
+    def words(self, *words, state=None, env=None):
+        """What bash has in COMPREPLY with the cursor at the end of the last word."""
+        script = subprocess.run([BATON, "completion", "bash"], capture_output=True, text=True, check=True).stdout
+        script += "\nCOMP_WORDS=(\"$@\") COMP_CWORD=$(($# - 1))\n_baton\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n"
+        done = subprocess.run(["bash", "-c", script, "bash", BATON, *words], capture_output=True, text=True, timeout=10,
+                              env={**os.environ, "BATON_STATE": str(state or self.d.state), **(env or {})})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return [w for w in done.stdout.splitlines() if w]
+
+    def test_verbs_and_options_come_from_the_table(self):
+        self.assertEqual(self.words("statu"), ["status"])
+        self.assertIn("run", self.words(""))
+        self.assertEqual(self.words("status", "--lim"), ["--limit"])
+        self.assertEqual(self.words("--js"), ["--json"])
+        self.assertEqual(self.words("--json", "-q", "statu"), ["status"])
+        self.assertEqual(self.words("help", "statu"), ["status"])
+        self.assertEqual(self.words("nonsense", ""), [])
+
+    def test_values_of_options_are_completed(self):
+        self.assertEqual(self.words("events", "--vocabulary", "ptc"), ["ptc-runner", "ptc-runner-telemetry"])
+        self.assertEqual(self.words("-o", "j"), ["json", "jsonl"])
+        self.assertEqual(self.words("status", "--output", "=", "y"), ["yaml"])  # bash splits a word at =
+        self.assertEqual(self.words("status", "--status", "fa"), ["failed"])
+        self.assertEqual(self.words("up", "--log-level", ""), ["err", "warn", "info", "debug"])
+        self.assertEqual(self.words("decide", "x", "a"), ["approve"])
+
+    def test_files_are_those_of_the_shell(self):
+        (self.d.work / "a plan.yaml").write_text("")
+        os.mkdir(self.d.work / "a dir")
+        self.assertEqual(sorted(self.words("run", "-f", str(self.d.work / "a "))), [str(self.d.work / "a dir"), str(self.d.work / "a plan.yaml")])
+        self.assertEqual(self.words("status", "--state", str(self.d.work / "a ")), [str(self.d.work / "a dir")])
+
+    def test_ids_agents_and_steps_are_those_of_the_daemon(self):
+        self.probe()
+        first, plan = self.plan(), self.plan()
+        self.assertEqual(self.words("cancel", ""), ["last", plan, first])
+        self.assertEqual(self.words("cancel", plan, first[:35].lower()), [first] if first[:35] != plan[:35] else [plan, first])
+        self.assertEqual(self.words("status", "--state", str(self.d.state), "la", state="/nonexistent"), ["last"])
+        self.assertEqual(self.words("result", "last", "re"), ["report"])
+        self.assertEqual(self.words("skip", plan, ""), ["load", "report"])
+        self.assertEqual(self.words("agents", ""), ["probe", "drain", "enable"])
+        self.assertEqual(self.words("agents", "drain", "p"), ["probe"])
+        self.d.cli_any("chat", "--session", "monday", "--new", stdin="hello\n")
+        self.assertEqual(self.words("sessions", "m"), ["monday"])
+        self.assertEqual(self.words("chat", "--session", ""), ["monday"])
+        asked = self.d.submit({"steps": [step("pay", type="human_review", prompt="Is it right?")]})
+        self.assertIn(asked + "/pay/r1", self.words("approve", asked))
+
+    def test_recipes_are_those_of_the_users_folder(self):
+        folder = self.d.work / "config" / "baton" / "recipes"
+        os.makedirs(folder)
+        (folder / "nightly.yaml").write_text("steps: []\n")
+        self.assertEqual(self.words("run", "--recipe", "nig", env={"XDG_CONFIG_HOME": str(self.d.work / "config")}), ["nightly"])
+
+    def test_without_a_daemon_it_is_silent_and_quick(self):
+        began = time.monotonic()
+        self.assertEqual(self.words("cancel", "", state="/nonexistent"), [])
+        os.kill(self.d.process.pid, 19)  # SIGSTOP: it hangs
+        self.addCleanup(os.kill, self.d.process.pid, 18)
+        done = subprocess.run([BATON, "completion", "words", "--", "cancel", ""], capture_output=True, text=True, timeout=10,
+                              env={**os.environ, "BATON_STATE": str(self.d.state)})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertLess(time.monotonic() - began, 3)
+
+    def test_other_shells_are_refused_by_name(self):
+        done = self.d.cli_any("completion", "tcsh")
+        self.assertEqual((done.returncode, done.stderr), (2, "baton: completion: expected bash, zsh or fish, got 'tcsh'\n"))
+
+
+class Shells(BatonTest):
+    """The scripts in the shells themselves, as a person types."""
+
+    def needs(self, shell):
+        if shutil.which(shell) is None:
+            self.skipTest("%s is not installed: its completion is NOT tested" % shell)
+        done = subprocess.run([shell, "-n"], input=subprocess.run([BATON, "completion", shell], capture_output=True).stdout,
+                              capture_output=True, timeout=20)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def typed(self, command, *dialogue):
+        """An interactive shell on a terminal: each keys are typed, then the pattern must come."""
+        master, slave = pty.openpty()
+        shell = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+                                 env={"PATH": str(BIN) + ":" + os.environ["PATH"], "HOME": self.home, "TERM": "vt100", "BATON_STATE": "/nonexistent"})
+        os.close(slave)
+        self.addCleanup(os.close, master)
+        self.addCleanup(shell.wait)
+        self.addCleanup(shell.kill)
+        for keys, pattern in dialogue:
+            os.write(master, keys.encode())
+            seen, deadline = "", time.monotonic() + 30
+            while not re.search(pattern, seen):
+                self.assertLess(time.monotonic(), deadline, (keys, seen))
+                if select.select([master], [], [], 0.2)[0]:
+                    seen += os.read(master, 65536).decode(errors="replace")
+
+    def setUp(self):
+        self.home = tempfile.mkdtemp(prefix="baton-home-")
+        self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
+
+    def test_bash_completes_at_tab(self):
+        self.needs("bash")
+        self.typed(["bash", "--norc", "--noprofile", "-i"],
+                   ("PS1='ready''> '\n", "ready> $"), ("source <(baton completion bash)\n", "ready> $"), ("baton statu\t", "status "))
+
+    def test_zsh_completes_at_tab(self):
+        self.needs("zsh")
+        self.typed(["zsh", "-f", "-i"],
+                   ("PS1='ready''> '; autoload -U compinit; compinit -u -D\n", "ready> "), ("source <(baton completion zsh)\n", "ready> "),
+                   ("baton statu\t", "baton status"))
+
+    def test_fish_completes_a_line(self):
+        self.needs("fish")
+        done = subprocess.run(["fish", "-N", "-c", "baton completion fish | source; complete -C 'baton statu'; complete -C 'baton -o js'"],
+                              capture_output=True, text=True, timeout=20,
+                              env={"PATH": str(BIN) + ":" + os.environ["PATH"], "HOME": self.home, "BATON_STATE": "/nonexistent"})
+        self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["status", "json", "jsonl"], done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""How every verb ends: output that cannot be written, and --timeout. Each verb of `baton help --json` has its line here."""
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import BIN, BatonTest, main, until
+from probe import Probe, step, wait_up
+
+
+
+def verbs():
+    table = json.loads(subprocess.run([BIN / "baton", "help", "--json"], capture_output=True, timeout=20).stdout)
+    return {v["name"] for g in table["groups"] for v in g["verbs"]}
+
+
+class Ends(BatonTest):
+    def setUp(self):
+        self.d = self.daemon(config="", agents=False)
+        self.p = Probe(self.d, "probe", work=self.work)
+        self.addCleanup(self.p.close)
+        wait_up(self.d, "probe")
+        self.file = self.write_plan(self.d, "plan.json", {"steps": [step()]})
+
+    def work(self, request):
+        if "fail" in request["task"]:
+            return {"outcome": "failed", "error": {"code": "INVALID", "message": "no"}}
+        return {"outcome": "completed", "result": {"text": "done"}}
+
+    def done(self, **more):
+        plan = self.d.submit({"steps": [{**step(), **more}]})
+        self.d.wait_plan(plan)
+        return plan
+
+    def waiting(self):
+        """A plan whose first step waits for a person."""
+        plan = self.d.submit({"steps": [step(requiresApproval=True), step("b", dependsOn=["a"])]})
+        until(lambda: self.d.ask("review.list", planId=plan).get("reviews"), 10, "a review")
+        return plan
+
+    def review(self):
+        return self.d.ask("review.list", planId=self.waiting())["reviews"][0]["reviewId"]
+
+    def paused(self):
+        plan = self.waiting()
+        self.d.ask("plan.pause", planId=plan)
+        return plan
+
+    def lines(self):
+        """Of each verb what makes a command line that prints on stdout and succeeds; called anew for each use."""
+        return {
+            "up": lambda: ("--json",), "reload": lambda: (), "run": lambda: ("--plan", self.file), "plan": lambda: ("diff", self.file, self.other()),
+            "lint": lambda: (self.file,), "recipes": lambda: ("--json",), "chat": lambda: (), "sessions": lambda: ("--json",),
+            "status": lambda: (self.done(),), "result": lambda: (self.done(),), "events": lambda: (self.done(),),
+            "logs": lambda: (self.logged(),), "history": lambda: (self.done(),), "stats": lambda: (self.done(),), "cost": lambda: ("--json",), "top": lambda: ("--once",),
+            "reviews": lambda: ("--json",), "review": lambda: ("show", self.review()), "approve": lambda: (self.review(), "--json"),
+            "reject": lambda: (self.review(), "--json"), "decide": lambda: (self.review(), "approve", "--json"),
+            "cancel": lambda: (self.waiting(),), "pause": lambda: (self.waiting(), "--json"), "resume": lambda: (self.paused(), "--json"),
+            "skip": lambda: (self.waiting(), "b", "--json"), "modify": lambda: (self.waiting(), "--note", "n", "--json"),
+            "retry": lambda: (self.done(task="fail", maxRetries=0),), "fork": lambda: (self.done(), "--from", "a"),
+            "agents": lambda: (), "info": lambda: (), "config": lambda: ("show",), "doctor": lambda: (), "help": lambda: (),
+            "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
+        }
+
+    def logged(self):
+        """A plan that a log file names."""
+        plan = self.done()
+        (self.d.state / "log").mkdir(exist_ok=True)
+        with open(self.d.state / "log" / "probe#1.log", "a") as log:
+            log.write("2026-01-01T00:00:00.000Z info x plan=%s\n" % plan)
+        return plan
+
+    def other(self):
+        return self.write_plan(self.d, "other.json", {"steps": [step(), step("b")]})
+
+    def baton(self, verb, *args, **more):
+        return subprocess.run([BIN / "baton", verb, *map(str, args), "--state", self.d.state], input=b"do a thing with probe\n", timeout=30, **more)
+
+
+class Output(Ends):
+    def test_output_that_cannot_be_written_is_an_error_of_every_verb(self):
+        lines = self.lines()
+        self.assertEqual(set(lines), verbs())
+        down = lines.pop("down")
+        for verb, line in lines.items():
+            with self.subTest(verb=verb):
+                fine = self.baton(verb, *line(), capture_output=True)
+                self.assertEqual((fine.returncode, fine.stdout != b""), (0, True), fine)
+                self.loses(verb, line)
+        self.loses("down", down, kinds=("full",))  # the last one: the daemon ends
+
+    def loses(self, verb, line, kinds=("full", "closed")):
+        for kind in kinds:
+            with open("/dev/full", "wb") as full:
+                lost = self.baton(verb, *line(), stderr=subprocess.PIPE, **(
+                    {"stdout": full} if kind == "full" else {"preexec_fn": lambda: os.close(1)}))
+            self.assertEqual(lost.returncode, 1, (verb, kind, lost.stderr))
+            self.assertIn(b"the output could not be written", lost.stderr)
+
+    def test_reader_that_has_enough_is_no_error(self):
+        plan = self.done()
+        for verb, args in (("events", (plan,)), ("status", (plan,)), ("help", ())):
+            reads, writes = os.pipe()
+            os.close(reads)
+            ended = self.baton(verb, *args, stdout=writes, stderr=subprocess.PIPE)
+            os.close(writes)
+            self.assertEqual((ended.returncode, ended.stderr), (0, b""), verb)
+
+
+class Timeout(Ends):
+    # Verbs that ask no daemon wait for nothing.
+    ALONE = {"init", "recipes", "config", "help", "version", "completion"}
+
+    def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
+        lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}
+        lines["plan"] = ("a goal",)
+        lines["lint"] = ("a goal",)
+        self.d.process.send_signal(signal.SIGSTOP)
+        try:
+            for verb, line in lines.items():
+                with self.subTest(verb=verb):
+                    began = time.monotonic()
+                    late = self.baton(verb, *line, "--timeout", "300ms", capture_output=True)
+                    self.assertEqual(late.returncode, 124, late)
+                    self.assertLess(time.monotonic() - began, 5)
+                    if "--json" in line:
+                        self.assertEqual(json.loads(late.stdout)["code"], "TIMEOUT", late)
+                    else:
+                        self.assertIn(b"baton: ", late.stderr)
+        finally:
+            self.d.process.send_signal(signal.SIGCONT)
+
+    def test_watching_ends_at_the_timeout(self):
+        for line in (("events", "--follow"), ("top", "--interval", "20ms"), ("top", "--interval", "1h")):
+            late = self.baton(*line, "--timeout", "300ms", capture_output=True)
+            self.assertEqual(late.returncode, 124, late)
+            self.assertTrue(late.stdout)
+
+    def test_time_that_is_none_is_named(self):
+        self.assertIn(b"--timeout: expected a time", self.baton("info", "--timeout", "soon", stderr=subprocess.PIPE).stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""The examples of deploy/examples that work on data: each is made by `baton init`, run by its own agents, and its answer is
+compared with a count of its own."""
+import collections
+import json
+import pathlib
+import re
+import shutil
+import statistics
+import tempfile
+import unittest
+
+from harness import until
+from project import EXAMPLES, NAMES, Gallery, Project, table
+
+NEEDS = {"nightly": ("--input", "day=2026-11-20"), "payment": ("--input", "invoice=2026-114")}
+# The exit code of the command in the index, where it is not 0: a person must decide, a budget is spent, a copy is damaged, a
+# model is not configured.
+ENDS = {"code-review": 4, "expense-form": 4, "payment": 4, "budget": 3, "backup-check": 8, "research": 1}
+# What is true of the example, and is its point: a budget that may not do, a model that is not there.
+REMARKS = {"budget": "[limit]", "research": "[missing_agent]"}
+
+
+class EveryExample(Gallery):
+    def test_there_are_fourteen_and_each_is_in_the_index(self):
+        self.assertGreaterEqual(len(NAMES), 14)
+        index = (EXAMPLES / "README.md").read_text()
+        for name in NAMES:
+            self.assertIn("baton init --example %s " % name, index)
+            self.assertIn("(%s/plan.yaml)" % name, index)
+        for name in re.findall(r"\(([a-z-]+)/plan\.yaml\)", index):
+            self.assertIn(name, NAMES)
+
+    def test_each_is_valid_without_a_word_too_much(self):
+        for name in NAMES:
+            with self.subTest(name):
+                p = self.project(name, up=name != "research")
+                if name == "research":
+                    self.assertEqual(p.any("up").returncode, 1, "its model is not configured")
+                for verb in (("plan", "check"), ("lint",)):
+                    done = p.any(*verb, "plan.yaml", *NEEDS.get(name, ()))
+                    said = [line for line in done.stderr.splitlines() if "warning" in line and REMARKS.get(name, "none") not in line]
+                    self.assertEqual((done.returncode, said), (0, []), done.stderr)
+                    if name not in REMARKS and verb[0] == "plan":
+                        self.assertEqual(done.stderr, "valid\n")
+                p.end()
+
+    def test_commands_of_the_index_run_as_they_stand(self):
+        index = (EXAMPLES / "README.md").read_text().replace(" &&\n        ", " && ")
+        commands = re.findall(r"^    (baton init --example (\S+) .*)$", index, re.M)
+        self.assertEqual({name for _, name in commands[1:]}, set(NAMES))
+        for command, name in commands:
+            with self.subTest(command):
+                work = pathlib.Path(tempfile.mkdtemp(prefix="baton-index-"))
+                p = Project(self, name, up=False)
+                p.dir = work / re.search(name + r" (\S+)", command).group(1)
+                done = p.sh(command, cwd=work)
+                self.assertEqual(done.returncode, ENDS.get(name, 0), done.stdout + done.stderr)
+                p.end()
+                shutil.rmtree(work)
+
+    def test_commands_at_the_head_of_each_plan_run(self):
+        for name in sorted(set(NAMES) - {"research"}):
+            head = (EXAMPLES / name / "plan.yaml").read_text().split("\n#\n")[1:]
+            commands = [line[4:] for part in head for line in part.splitlines() if re.match(r"#   (baton|echo|\./)", line)]
+            self.assertTrue(commands, name)
+            p = self.project(name)
+            for command in commands:
+                with self.subTest("%s: %s" % (name, command)):
+                    if "PLAN_ID" in command:
+                        plan = json.loads(p.baton("status", "--json"))[0]["planId"]
+                        command = command.replace("PLAN_ID", plan)
+                        if "cancel" not in command:
+                            until(lambda: p.view(plan)["status"] not in ("pending", "running"), 60, plan + " waits or has ended")
+                    done = p.sh(command)
+                    self.assertIn(done.returncode, (0, 3, 4, 8), done.stdout + done.stderr)
+                    self.assertNotIn("baton: unknown", done.stderr)
+            p.end()
+
+    def test_each_says_what_it_shows_in_one_line(self):
+        for name in NAMES:
+            text = (EXAMPLES / name / "plan.yaml").read_text()
+            self.assertTrue(text.startswith("# "), name)
+            described = re.search(r"^description: (.+)$", text, re.M)
+            self.assertTrue(described and len(described.group(1)) <= 90, name)
+
+
+class Data(Gallery):
+    def test_hello_greets_by_name(self):
+        p = self.project("hello")
+        self.assertEqual(p.run("--input", "name=Ada", "--result", "louder")[1].strip(), "HELLO, ADA!")
+        self.assertEqual(p.run("--result", "louder")[1].strip(), "HELLO, WORLD!")
+
+    def test_etl_joins_and_loses_no_row(self):
+        p = self.project("etl-join")
+        plan, report = p.run("--result", "report")
+        customers = {c["id"]: c for c in p.rows("customers.csv")}
+        revenue, count, unknown = collections.Counter(), collections.Counter(), []
+        for order in p.rows("orders.csv"):
+            if order["customer"] in customers:
+                region = customers[order["customer"]]["region"]
+                revenue[region] += round(100 * float(order["amount"]))
+                count[region] += 1
+            else:
+                unknown.append(order["order_id"])
+        self.assertEqual(table(report, "Regions"), [(r, str(count[r]), "%.2f" % (n / 100)) for r, n in revenue.most_common()])
+        self.assertEqual([row[0] for row in table(report, "Orders without a customer")], unknown)
+        bought = {order["customer"] for order in p.rows("orders.csv")}
+        self.assertEqual(table(report, "Customers without an order"), [(c["id"], c["name"]) for c in customers.values() if c["id"] not in bought])
+        self.assertEqual((p.dir / "out" / "report.md").read_text().strip(), report.strip())
+        self.assertEqual(table(report, "Regions")[0], ("south", "4", "1393.00"), "what its head says")
+
+    def test_incident_becomes_a_ticket_and_a_summary(self):
+        p = self.project("incident")
+        log = [re.match(r"\S+T(\d\d:\d\d):\d\dZ (\w+) +(\w+): ", line).groups() for line in (p.dir / "app.log").read_text().splitlines()]
+        errors = [(minute, service) for minute, level, service in log if level == "ERROR"]
+        service, most = sorted(collections.Counter(s for _, s in errors).items(), key=lambda e: (-e[1], e[0]))[0]
+        _, summary = p.run("--result", "summary")
+        self.assertIn("# T-001: %s has %d of %d errors" % (service, most, len(errors)), summary)
+        person = next(row for row in p.rows("oncall.csv") if row["service"] == service)
+        self.assertIn("On call: %(person)s, %(phone)s." % person, summary)
+        self.assertIn("Severity %s." % ("high" if most >= 10 else "medium" if most >= 5 else "low"), summary)
+        minutes = sorted(collections.Counter(m for m, _ in errors).items(), key=lambda e: (-e[1], e[0]))[:3]
+        self.assertEqual(table(summary, "Worst minutes"), [(m, str(n)) for m, n in minutes])
+        self.assertIn("# %s: %d of %d errors" % (service, most, len(errors)), (p.dir / "tickets" / "T-001.md").read_text())
+        self.assertIn("# T-002: ", p.run("--result", "summary")[1])
+
+    def test_log_without_errors_opens_no_ticket(self):
+        p = self.project("incident")
+        (p.dir / "quiet.log").write_text("2026-11-20T14:10:00Z INFO  web: request served\n")
+        p.run("--input", "log=quiet.log", code=3)
+        self.assertFalse((p.dir / "tickets").exists())
+
+    def test_backup_is_compared_file_by_file(self):
+        p = self.project("backup-check")
+
+        def files(top):
+            return {str(f.relative_to(p.dir / top)): f.read_bytes() for f in (p.dir / top).rglob("*") if f.is_file()}
+        source, backup = files("source"), files("backup")
+        expected = sorted([(state, name) for name in source for state in (
+            ["missing"] if name not in backup else ["damaged"] if backup[name] != source[name] else [])] +
+            [("only in the backup", name) for name in backup if name not in source])
+        plan, report = p.run("--result", "report", code=8)
+        self.assertEqual(table(report, "Differences"), [(name, state) for state, name in expected])
+        self.assertIn("%d files, %d of them missing or damaged" % (len(source), sum(s != "only in the backup" for s, _ in expected)), report)
+        for name, data in source.items():
+            (p.dir / "backup" / name).write_bytes(data)
+        self.assertIn("0 of them missing", p.run("--result", "report")[1])
+
+    def test_stations_are_gathered_into_one_table(self):
+        p = self.project("fan-out")
+        plan, report = p.run("--result", "report")
+        expected = []
+        for path in (p.dir / "stations").glob("*.csv"):
+            values = [float(line.split(",")[1]) for line in path.read_text().splitlines()[1:] if line.split(",")[1]]
+            expected.append((path.stem, len(values), min(values), statistics.mean(values), max(values)))
+        expected.sort(key=lambda s: -s[3])
+        found = table(report, "Stations")
+        self.assertEqual([row[0] for row in found], [s[0] for s in expected])
+        for row, (_, n, low, mean, high) in zip(found, expected):
+            self.assertEqual((int(row[1]), float(row[2]), float(row[4])), (n, low, high))
+            self.assertAlmostEqual(float(row[3]), mean, delta=0.0051)
+        self.assertIn("Warmest: %s. Coldest: %s." % (expected[0][0], expected[-1][0]), report)
+        steps = [(e["type"], e["stepId"]) for t in ("plan_step_started", "plan_step_completed") for e in p.events(plan, t) if e["stepId"].startswith("read-")]
+        self.assertEqual(len(steps), 12)
+
+    def test_replan_finds_the_cost_at_the_other_shop(self):
+        p = self.project("replan")
+        price = {row["item"]: float(row["price"]) for row in p.rows("prices-nearby.csv")}
+        cost = sum(float(row["amount"]) * price[row["item"]] for row in p.rows("recipe.csv"))
+        plan, said = p.run("--result", "cost")
+        self.assertEqual(table(said)[0][0], "%.2f" % cost)
+        self.assertIn("revision 2", p.baton("history", plan))
+        self.assertEqual([e["stepId"] for e in p.events(plan, "plan_step_completed")].count("recipe"), 1, "what was done is kept")
+
+    def test_budget_ends_with_what_was_paid_for(self):
+        p = self.project("budget")
+        letters = sorted((p.dir / "letters").iterdir())
+        cost = [400 * len(path.read_text().split()) for path in letters]
+        paid, n = 0, 0
+        while n < len(cost) and paid + 20000 <= 60000:
+            paid += cost[n]
+            n += 1
+        plan, said = p.run(code=3)
+        self.assertEqual([step["status"] for step in p.view(plan)["steps"]].count("completed"), n)
+        self.assertEqual(p.view(plan)["usage"]["costMicros"], paid)
+        self.assertIn("The lamp at the corner of Mill Road", said)
+        plan, _ = p.run("--policy", '{"budget": {"costMicros": 90000}}')
+        self.assertEqual(p.view(plan)["usage"]["costMicros"], sum(cost))
+
+    def test_handoffs_go_to_those_who_know(self):
+        p = self.project("handoff")
+        plan, answers = p.run("--result", "answers")
+        self.assertRegex(answers, r"(?s)ana@example.org\n\n[^#]*billing took over: it is about an invoice.*bo@example.org\n\n[^#]*8 to 12\.\n.*"
+                                  r"cy@example.org\n\n[^#]*technics took over: something in the shop is broken")
+        asked = [(e["fromAgent"]["agentId"], e["toAgent"]["agentId"]) for e in p.events(plan, "agent_handoff") if e["fromAgent"]["agentId"] == "desk"]
+        self.assertIn(("desk", "billing"), asked)
+        self.assertIn(("desk", "technics"), asked)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,33 @@
+#!/bin/sh
+# The pages of the manual that a build has made: there is one for each verb, agent, format and protocol, and mandoc finds
+# no mistake. Pages that are made of Markdown may have long lines; those of the verbs may not.
+# usage: manual.sh MAN_DIR BATON
+set -eu
+man=$1 baton=$2
+if ! command -v mandoc >/dev/null; then
+    echo "mandoc is missing"
+    exit 77
+fi
+failed=0
+missing() {
+    echo "$1: the page is missing"
+    failed=1
+}
+for verb in $("$baton" help --json | tr '{' '\n' | sed -n 's/^"name":"\([a-z]*\)".*"summary":.*/\1/p'); do
+    [ -s "$man/verbs/baton-$verb.1" ] || missing "baton-$verb(1)"
+    verbs=1
+done
+[ -n "${verbs-}" ] || missing "baton help --json has no verbs; so each verb's"
+for page in baton-agent-exec.1 baton-agent-files.1 baton-agent-sql.1 baton-agent-calc.1 baton-agent-llm.1 baton-plan.5 \
+    baton.yaml.5 baton-events.7 baton-messages.7 baton-protocol.7 batond.8; do
+    [ -s "$man/$page" ] || missing "$page"
+done
+mistakes=$({
+    mandoc -T lint -W style "$man"/verbs/*.1 || true
+    mandoc -T lint -W warning "$man"/*.[1578] || true
+} | sed '/referenced manual not found/d')
+if [ -n "$mistakes" ]; then
+    echo "$mistakes"
+    failed=1
+fi
+exit "$failed"

@@ -1,0 +1,153 @@
+"""The Debian packages: lintian, and their life in a Debian of its own: install, run, upgrade with a plan in flight, remove, purge.
+
+A chroot has no systemd as its first process. What the maintainer scripts ask of it is recorded by stand-ins for systemctl and
+deb-systemd-invoke; batond is started, ended and started again by hand, with the signals that the unit would send.
+"""
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+import built
+from chroot import PATH, ROOT, Chroot, base, skip_without_chroot, tool
+
+STATE = "/var/lib/baton"
+NEWER = "999-1"
+# Waits for a file, so that the plan is in flight for as long as the test wants.
+WAIT = '[/bin/sh, -c, "until [ -e /tmp/go ]; do sleep 0.1; done; echo done"]'
+RECORD = '#!/bin/sh\necho "$(basename "$0") $*" >>/var/log/asked\n'
+
+
+def debs():
+    found = sorted(p for p in (built.packages() / built.TREE.lstrip("/") / "build/package/packages").glob("*.deb"))
+    return {p.name.split("_")[0]: p for p in found}
+
+
+def newer(deb, where):
+    """The same package with a higher version."""
+    now = deb.name.split("_")[1]
+    tool("dpkg-deb", "--raw-extract", deb, where / "x")
+    control = where / "x" / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^Version: .*", "Version: " + NEWER, control.read_text()).replace("(= %s)" % now, "(= %s)" % NEWER))
+    out = where / deb.name.replace(now, NEWER)
+    tool("dpkg-deb", "--root-owner-group", "--build", where / "x", out)
+    shutil.rmtree(where / "x")
+    return out
+
+
+class Lint(unittest.TestCase):
+    def test_there_are_four_packages_and_lintian_finds_nothing(self):
+        self.assertEqual(sorted(debs()), ["baton", "libbaton-agent0", "libbaton-dev", "libbaton0"])
+        self.assertIsNotNone(shutil.which("lintian"), "`sh deploy/install.sh full` installs lintian")
+        out = tool("lintian", "--allow-root", "--fail-on", "error,warning", *debs().values())
+        self.assertEqual(re.findall(r"(?m)^[EW]: .*", out), [])
+
+
+class Life(unittest.TestCase):
+    def setUp(self):
+        self.c = Chroot.of(self, base())
+        self.c.path("/tmp/debs").mkdir()
+        for deb in debs().values():
+            shutil.copy(deb, self.c.path("/tmp/debs"))
+
+    def install(self, *names, more=""):
+        self.c.sh("apt-get update -q && apt-get install -q -y --no-install-recommends %s %s" % (
+            more, " ".join("/tmp/debs/%s_*.deb" % n for n in names)), network=True)
+
+    def baton(self, command, **kwargs):
+        return self.c.sh("baton %s --state %s" % (command, STATE), user="baton", env={"HOME": STATE}, **kwargs)
+
+    def start(self):
+        """As the unit does; back when it is ready."""
+        self.c.sh("batond --state %s >>/tmp/batond.log 2>&1 & echo $! >/tmp/pid" % STATE, user="baton", env={"HOME": STATE})
+        self.c.sh("for i in $(seq 600); do baton agents --state %s 2>/dev/null | grep -q calc && exit 0; sleep 0.1; done; cat /tmp/batond.log; exit 1" % STATE,
+                  user="baton", env={"HOME": STATE})
+
+    def end(self, signal):
+        self.c.sh("kill -%s $(cat /tmp/pid); for i in $(seq 300); do kill -0 $(cat /tmp/pid) 2>/dev/null || exit 0; sleep 0.1; done; exit 1" % signal)
+
+    def stand_ins(self):
+        """A machine with systemd, as far as maintainer scripts look; what they ask of it is recorded."""
+        self.c.sh("mkdir -p /run/systemd/system")
+        self.c.path("/etc/apt/apt.conf.d/path").write_text('DPkg::Path "%s";\n' % PATH)  # else apt leaves /usr/local out
+        for name in ("systemctl", "deb-systemd-invoke"):
+            self.c.path("/usr/local/bin/" + name).write_text(RECORD)
+            self.c.path("/usr/local/bin/" + name).chmod(0o755)
+
+    def asked(self):
+        log = self.c.path("/var/log/asked")
+        said = log.read_text().splitlines() if log.exists() else []
+        log.write_text("")
+        return [line for line in said if "baton" in line or "daemon-reload" in line]
+
+    def test_install_run_upgrade_with_a_plan_in_flight_remove_purge(self):
+        c = self.c
+        self.stand_ins()
+        self.install("baton")
+        self.assertEqual(self.asked(), ["systemctl --system daemon-reload"], "an installation starts nothing")
+        self.assertIn("0.3.0", c.sh("baton --version"))
+        self.assertEqual(c.sh("stat -c '%%a %%U' %s" % STATE).strip(), "700 baton")
+        self.assertEqual(c.sh("stat -c '%a %U' /etc/baton/baton.yaml").strip(), "644 root")
+
+        # The administrator's configuration: one more command of the agent exec.
+        config = c.path("/etc/baton/baton.yaml")
+        text = config.read_text()
+        config.write_text(text.replace("        - id: uptime\n", "        - id: linger\n          argv: %s\n          effects: none\n"
+                                       "          description: Waits.\n          output: text\n        - id: uptime\n" % WAIT, 1))
+        self.assertNotEqual(config.read_text(), text)
+        self.start()
+        out = self.baton("run --plan /usr/share/baton/examples/parallel.yaml --result quotient")
+        self.assertRegex(out, r"(?m)^30$")
+
+        # kill -9, then an upgrade as the scripts make it: the plan that waits in its first step ends.
+        c.path("/tmp/plan.json").write_text(json.dumps({"steps": [
+            {"stepId": "first", "agentId": "exec", "skill": "linger", "task": "Wait for the file /tmp/go"},
+            {"stepId": "then", "agentId": "calc", "skill": "evaluate", "task": "Multiply six by seven", "dependsOn": ["first"], "parameters": {"expression": "6*7"}}]}))
+        plan = re.search(r"[0-9A-F]{8}-[0-9A-F-]{27}", self.baton("run --plan /tmp/plan.json --detach")).group(0)
+        self.end("KILL")
+        self.start()
+        with tempfile.TemporaryDirectory() as where:
+            for deb in debs().values():
+                shutil.copy(newer(deb, pathlib.Path(where)), c.path("/tmp/debs"))
+        pid = c.path("/tmp/pid").read_text()
+        c.sh("dpkg -i /tmp/debs/baton_%s_*.deb" % NEWER)
+        self.assertEqual(self.asked(), ["systemctl --system daemon-reload", "deb-systemd-invoke try-restart baton.service"])
+        c.sh("kill -0 %s" % pid)  # it ran through the upgrade
+        self.assertIn("linger", config.read_text(), "the administrator's configuration stays")
+        self.end("TERM")
+        self.start()
+        self.assertIn('"running"', self.baton("status %s --json" % plan))
+        c.sh("touch /tmp/go")
+        c.sh("for i in $(seq 600); do baton status %s --json --state %s | grep -q '\"status\":\"completed\"' && exit 0; sleep 0.1; done; exit 1"
+             % (plan, STATE), user="baton", env={"HOME": STATE})
+        self.assertIn("42", self.baton("result %s then" % plan))
+
+        self.end("TERM")
+        c.sh("apt-get remove -q -y baton")
+        self.assertEqual(self.asked(), ["deb-systemd-invoke stop baton.service", "systemctl --system daemon-reload"])
+        self.assertFalse(c.exists("/usr/bin/batond"))
+        self.assertTrue(c.exists(STATE + "/token") or list(c.path(STATE).iterdir()), "the state stays")
+        self.assertTrue(c.exists("/etc/baton/baton.yaml"))
+
+        c.sh("apt-get purge -q -y baton")
+        self.assertFalse(c.exists(STATE))
+        self.assertFalse(c.exists("/etc/baton"))
+        c.sh("getent passwd baton", code=2)
+
+    def test_agent_in_c_is_built_with_libbaton_dev(self):
+        self.install("libbaton0", "libbaton-agent0", "libbaton-dev", more="gcc libc6-dev pkg-config")
+        shutil.copy(ROOT / "deploy/examples/agents/greeter.c", self.c.path("/tmp"))
+        self.c.sh("cc -Wall -Werror /tmp/greeter.c -o /tmp/shared $(pkg-config --cflags --libs baton-agent)")
+        self.assertIn("libbaton-agent.so.0 => /", self.c.sh("ldd /tmp/shared"))
+        self.c.sh("/tmp/shared --help")
+        self.c.sh("cc -Wall -Werror /tmp/greeter.c -o /tmp/static "
+                  "$(pkg-config --static --cflags --libs baton-agent | sed 's/-lbaton-agent/-l:libbaton-agent.a/')")
+        self.assertNotIn("libbaton", self.c.sh("ldd /tmp/static"))
+        self.c.sh("/tmp/static --help")
+
+
+if __name__ == "__main__":
+    skip_without_chroot()
+    unittest.main(verbosity=2)

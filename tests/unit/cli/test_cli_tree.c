@@ -1,0 +1,83 @@
+/* The line of a step in the tree. */
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "supervisor/cli/view/tree_node.h"
+#include "tests/support/cmocka.h"
+
+static struct tree_node node_of(const char *step)
+{
+    struct tree_node node = {{0}};
+    cJSON *json = cJSON_Parse(step);
+
+    tree_node_fill(&node, json);
+    cJSON_Delete(json);
+    return node;
+}
+
+static bool apply(struct tree_node *node, const char *type, const char *event)
+{
+    cJSON *json = cJSON_Parse(event);
+    const bool changed = tree_node_update(node, type, json);
+
+    cJSON_Delete(json);
+    return changed;
+}
+
+static void assert_line(const struct tree_node *node, int columns, const char *expected)
+{
+    const struct cli cli = {.color = false};
+    struct buf line;
+
+    buf_init(&line, 4096);
+    tree_node_line(&cli, node, true, columns, &line);
+    assert_string_equal(buf_cstr(&line), expected);
+    buf_done(&line);
+}
+
+static void progress_is_a_bar_as_long_as_the_step_runs(void **state)
+{
+    struct tree_node node = node_of("{\"stepId\":\"a\",\"agentId\":\"calc\",\"task\":\"add\"}");
+
+    (void)state;
+    assert_true(apply(&node, "plan_step_started", "{\"attempt\":1}"));
+    assert_line(&node, 0, "▸ a              calc     add");
+    assert_true(apply(&node, "plan_step_progress", "{\"percent\":0}"));
+    assert_line(&node, 0, "▸ a              calc     [░░░░░░░░░░]   0 %  add");
+    assert_true(apply(&node, "plan_step_progress", "{\"percent\":45.5,\"text\":\"half\"}"));
+    assert_line(&node, 0, "▸ a              calc     [████░░░░░░]  46 %  add  — half");
+    assert_true(apply(&node, "plan_step_progress", "{\"percent\":1e9}"));
+    assert_line(&node, 0, "▸ a              calc     [██████████] 100 %  add");
+    assert_true(apply(&node, "plan_step_started", "{\"attempt\":2}"));
+    assert_line(&node, 0, "▸ a              calc     add  (attempt 2)");
+    assert_true(apply(&node, "plan_step_completed",
+                      "{\"stepId\":\"a\",\"status\":\"completed\",\"durationMs\":5}"));
+    assert_line(&node, 0, "✓ a              calc     add  (2 attempts)  — 5 ms");
+}
+
+static void what_a_step_waits_for_is_worth_more_than_its_task(void **state)
+{
+    const struct tree_node node =
+        node_of("{\"stepId\":\"a\",\"agentId\":\"calc\",\"task\":\"Add up the very large one\","
+                "\"waiting\":{\"text\":\"waiting for step b\"}}");
+
+    (void)state;
+    assert_line(&node, 0,
+                "· a              calc     Add up the very large one  — waiting for step b");
+    assert_line(&node, 73,
+                "· a              calc     Add up the very large one  — waiting for step b");
+    assert_line(&node, 72,
+                "· a              calc     Add up the very large o…  — waiting for step b");
+    assert_line(&node, 40, "· a              calc     Add up the … …");
+    assert_line(&node, 2, "·…");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(progress_is_a_bar_as_long_as_the_step_runs),
+        cmocka_unit_test(what_a_step_waits_for_is_worth_more_than_its_task),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
