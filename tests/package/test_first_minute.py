@@ -37,7 +37,7 @@ class FirstMinute(unittest.TestCase):
         self.assertIn("baton is down", out)
 
     def test_tour_runs_as_one_block(self):
-        failed, out = self.paste(commands("deploy/TOUR.md", "# A tour", None))
+        failed, out = self.paste(commands("deploy/TOUR.md", "## Every feature", None))
         self.assertEqual(failed, ["exit 4 of: baton run --plan deploy/examples/publish.yaml --key tour"], out)
         self.assertIn("HELLO, READER!", out)
         self.assertIn("baton is down", out)
