@@ -17,6 +17,7 @@ from transcript import Page  # noqa: E402  (the path is set just above)
 
 PAGE = ROOT / "deploy" / "TOUR.md"
 DEBS = "/srv/debs"
+HOME = "/srv/" + built.USER
 # What a step of the page waits for at most.
 COMMAND_SECONDS = 300
 
@@ -58,7 +59,7 @@ class FirstHour(unittest.TestCase):
     def setUp(self):
         self.c = Chroot.of(self, base())
         self.c.sh("apt-get update -q", network=True)
-        self.c.sh("useradd --create-home --shell /bin/bash " + built.USER)
+        self.c.sh("useradd --create-home --home-dir %s --shell /bin/bash %s" % (HOME, built.USER))
         where = self.c.path(DEBS)
         (where / "newer").mkdir(parents=True)
         shutil.copy(debs()["baton"], where)
@@ -68,7 +69,7 @@ class FirstHour(unittest.TestCase):
     def test_page_shows_what_its_commands_print(self):
         page = Page(PAGE)
         self.assertGreater(len(page.commands), 25)
-        shells = {True: Shell(self, self.c, "root", DEBS), False: Shell(self, self.c, built.USER, "/home/" + built.USER)}
+        shells = {True: Shell(self, self.c, "root", DEBS), False: Shell(self, self.c, built.USER, HOME)}
         difference = page.run(shells)
         if WRITE:
             PAGE.write_text(page.text())

@@ -42,6 +42,14 @@ class FirstMinute(unittest.TestCase):
         self.assertIn("HELLO, READER!", out)
         self.assertIn("baton is down", out)
 
+    def test_command_of_deploy_readme_installs_without_packages(self):
+        (line,) = [line.strip() for line in (ROOT / "deploy/README.md").read_text().splitlines() if "sudo cmake --install" in line]
+        build, install = line.split(" && sudo ")
+        self.assertEqual(build, built.BUILD)
+        self.c.sh("cd %s && %s" % (built.TREE, install))
+        self.assertIn("0.3.0", self.c.sh("/usr/local/bin/baton version"))
+        self.assertIn("hello", self.c.sh("/usr/local/bin/baton init --list"))
+
     def test_quickstart_reports_on_its_small_log(self):
         out = built.as_user(self.c, "sh deploy/quickstart.sh deploy/examples/dpkg.log")
         self.assertIn("## Installed per day", out)
