@@ -13,7 +13,7 @@ import unittest
 from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
-NONE = ""
+NONE = "agents: []\npolicy: {cancelGraceMs: 500, shutdownGraceMs: 1000}\n"  # nobody is waited for longer than the tests need
 VERBS = ["up", "down", "reload", "run", "plan", "chat", "sessions", "status", "events", "agents", "result", "cancel", "reviews", "review", "approve", "reject",
          "decide", "pause", "resume", "skip", "modify", "retry", "fork", "lint", "history", "logs", "graph", "timeline", "stats", "cost", "recipes", "top", "info", "config", "doctor",
          "help", "version", "completion"]
