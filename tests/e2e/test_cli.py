@@ -60,8 +60,9 @@ class Help(Cli):
         self.assertIn("'-x'", self.err("status", "-xyz", code=2))
         self.assertIn("needs a value", subprocess.run([BIN / "baton", "run", "--timeout"], capture_output=True, text=True).stderr)
         for bad in (("status", "--limit", "x"), ("run", "g", "--timeout", "soon"), ("run",), ("run", "a", "b"), ("decide", "x"),
-                    ("events", "--after", "-1"), ("plan", "check"), ("agents", "kick", "x")):
+                    ("events", "--after", "-1"), ("plan", "check")):
             self.err(*bad, code=2)
+        self.assertIn("baton agents drain|enable AGENT_ID", self.err("agents", "kick", "x", code=7))
 
     def test_goal_that_is_no_text_is_told_by_its_place(self):
         for verb in ("run", "plan", "lint"):

@@ -272,7 +272,10 @@ static enum cli_exit one_skill(struct cli *cli, const char *agent, const char *i
         }
     }
     names[n] = NULL;
-    if (code == CLI_OK && found == NULL) {
+    if (code == CLI_NOT_FOUND) {
+        cli_note("to take an agent out of service, and back: baton agents drain|enable "
+                 "AGENT_ID\n");
+    } else if (code == CLI_OK && found == NULL) {
         near = cli_did_you_mean(id, names);
         cli_error_hint("see: baton agents AGENT_ID", "agent %s has no skill '%s'%s%s%s", agent, id,
                        near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
