@@ -162,7 +162,7 @@ static const char *code_name(enum cli_exit code)
     }
 }
 
-/* What libbaton says to do stands at the end of its message; programs find it as the hint. */
+/* What to do stands at the end of libbaton's messages; programs find it as the hint. */
 static void split_hint(cJSON *error)
 {
     static const char *const begins[] = {
