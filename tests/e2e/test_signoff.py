@@ -79,6 +79,14 @@ class Changed(Signing):
         (self.d.work / "go").touch()
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
         self.assertEqual([self.asked(x) for x in "abcn"], [1, 0, 1, 1])
+        void = self.events("review_voided")
+        self.assertEqual([(e["reviewId"], e["revision"]) for e in void], [(first["reviewId"], 3)])
+        self.d.kill9()
+        self.d.start()
+        reviews = self.d.ask("plan.history", planId=self.plan)["reviews"]
+        self.assertEqual([(r["reviewId"].rpartition("/")[2], r["decision"]) for r in reviews],
+                         [("r1", "approve"), ("r2", "void"), ("r3", "approve")])
+        self.assertEqual(reviews[1]["decidedAt"], void[0]["timestamp"])
 
     def test_a_plan_without_a_sign_off_asks_nothing(self):
         self.acts("a", "c")
