@@ -69,8 +69,14 @@ class Changed(Signing):
         self.d.ask("plan.modify", planId=self.plan, kind="skip_steps", stepsToSkip=[2])
         second = self.open("3")
         late = self.d.ask_raw("review.decide", reviewId=first["reviewId"], decision="approve")
-        self.assertEqual(late["error"]["code"], "NOT_FOUND", late)
-        self.assertIn(second["reviewId"], late["error"]["message"])
+        self.assertEqual(late["error"]["code"], "CONFLICT", late)
+        (void,) = self.events("review_voided")
+        for words in ("is void", void["timestamp"], "; open: " + second["reviewId"]):
+            self.assertIn(words, late["error"]["message"])
+        shown = self.d.ask("review.get", reviewId=first["reviewId"])["review"]
+        self.assertEqual((shown["decision"], shown["decidedAt"], shown["revision"]), ("void", void["timestamp"], 3))
+        self.assertIn("void", self.d.cli("review", "show", first["reviewId"]))
+        self.assertIn(first["reviewId"] + "  plan  void", self.d.cli("reviews", "--all", self.plan))
         self.assertEqual((second["revision"], second["signedOffRevision"]), (4, 2))
         self.assertIn("b (skipped)", self.d.cli("review", "show", second["reviewId"]))
         self.assertEqual((self.asked("n"), self.asked("c")), (0, 0))

@@ -137,12 +137,18 @@ static void a_void_sign_off_is_no_open_one(void **state)
     begin(&t);
     row(&t, "plan_paused", "{\"reason\":\"signoff\",\"reviewId\":\"P/r2\",\"revision\":2}");
     row(&t, "review_voided", "{\"reviewId\":\"P/r2\",\"revision\":2}");
+    assert_int_equal(t.projection.paused, 0);
     row(&t, "plan_modified", "{\"kind\":\"insert\",\"revision\":3}");
     row(&t, "plan_paused", "{\"reason\":\"signoff\",\"reviewId\":\"P/r3\",\"revision\":3}");
     assert_int_equal(t.history.reviews_n, 2);
     is(t.history.reviews[0].decision, "void");
     assert_true(t.history.reviews[0].decided_at.len > 0);
     is(t.history.reviews[1].decision, "");
+    assert_int_equal(t.projection.paused, 1u << PAUSE_SIGNOFF);
+    row(&t, "review_decided", "{\"stepIndex\":0,\"reviewId\":\"P/a/r9\"}"); /* of a step */
+    assert_int_equal(t.projection.paused, 1u << PAUSE_SIGNOFF);
+    row(&t, "review_decided", "{\"reviewId\":\"P/r3\",\"decision\":\"approve\"}");
+    assert_int_equal(t.projection.paused, 0);
     end(&t);
 }
 
