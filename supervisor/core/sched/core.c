@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 static size_t rounded(size_t bytes)
@@ -171,7 +172,8 @@ static void void_signoff(struct core *c, struct core_run *entry, const struct re
     const struct run *run = entry->run;
     const bool skips =
         rec->type == REC_PLAN_MODIFIED && REC(rec, revision)->modify != MODIFY_CONVERSATION_ONLY;
-    if ((run->paused & 1u << PAUSE_SIGNOFF) == 0 || !(skips || record_revises(rec))) {
+    if ((run->paused & 1u << PAUSE_SIGNOFF) == 0 || !(skips || record_revises(rec)) ||
+        MUTANT(VOID_UNTOLD)) {
         return;
     }
     const bool quiet = c->quiet;
