@@ -104,11 +104,23 @@ def copy(source, target):
     tool("cp", "-a", "--reflink=auto", "%s/." % source, target)
 
 
+def source_names():
+    """The files of this tree: what version control has or would take; where it has nothing to say, all but what builds made."""
+    git = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if git.returncode == 0 and git.stdout:
+        return [name for name in git.stdout.decode().split("\0") if name]
+    names = []
+    for where, directories, files in os.walk(ROOT):
+        directories[:] = [d for d in directories if d not in (".git", "build", "__pycache__")]
+        names += [os.path.relpath(os.path.join(where, name), ROOT) for name in files]
+    return sorted(names)
+
+
 def source_tree(where):
-    """What version control has of this tree, as it stands in the work tree, copied to the directory `where`."""
+    """This tree as it stands, without what builds made, copied to the directory `where`."""
     where.mkdir(parents=True)
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    for name in filter(None, names.decode().split("\0")):
+    for name in source_names():
         if (ROOT / name).is_file():
             (where / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, where / name)
