@@ -54,13 +54,25 @@ static bool limit(int resource, uint64_t value)
     return setrlimit((__rlimit_resource_t)resource, &rl) == 0;
 }
 
+/* No process may have more than the daemon may: it gets as many then. */
+static bool limit_files(uint64_t wanted)
+{
+    struct rlimit own;
+
+    return limit(RLIMIT_NOFILE, wanted) || (errno == EPERM && getrlimit(RLIMIT_NOFILE, &own) == 0 &&
+                                            limit(RLIMIT_NOFILE, own.rlim_max));
+}
+
 static void set_limits(const struct packet *order, int failure)
 {
-    uint64_t nofile = order->nofile != 0 ? order->nofile : NOFILE_DEFAULT;
-
-    if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_NOFILE, nofile) ||
-        (order->memory_bytes != 0 && !limit(RLIMIT_AS, order->memory_bytes))) {
-        fail(failure, "limits");
+    if (!limit(RLIMIT_CORE, 0)) {
+        fail(failure, "the limit of core files");
+    }
+    if (!limit_files(order->nofile != 0 ? order->nofile : NOFILE_DEFAULT)) {
+        fail(failure, "the limit of open files");
+    }
+    if (order->memory_bytes != 0 && !limit(RLIMIT_AS, order->memory_bytes)) {
+        fail(failure, "the limit of memory");
     }
 }
 
