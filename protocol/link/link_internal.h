@@ -10,6 +10,7 @@
 #define LINK_LINK_INTERNAL_H
 
 #include <nng/nng.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -142,6 +143,43 @@ void redial_stop(struct redial *r);
 /* Helper thread. True when the dialer started so recently that a connection may be half made. nng
  * leaks the dialer and pipe of a socket that is closed then (N17). */
 bool redial_is_settling(const struct redial *r, msec now);
+
+/* ---- what the peers of a listener hold ---- */
+
+struct peer;
+struct peer_seen;
+struct peer_watch {
+    struct helper_task task;
+    struct link_peer_limits limits;
+    pthread_mutex_t mutex; /* of the table; the owner thread and the helper thread take it */
+    struct peer *peers;
+    uint32_t *next; /* of the same port */
+    uint32_t n, cap;
+    struct peer_seen *seen; /* of this round; only the helper thread uses it */
+    uint32_t seen_n, seen_cap;
+    uint32_t *by_port; /* the first of each list: index + 1; 0 = none */
+    uint32_t round;
+    uint32_t shut, logged; /* connections, so far */
+    const char *why;       /* the last one */
+    msec log_at;           /* when the log may have its next line */
+    uint32_t port;         /* of the listener */
+    bool on;
+    bool (*is_idle)(void *of);
+    void *of;
+};
+
+/* Does nothing without limits, and on another transport than tcp. is_idle: requests do not wait for
+ * a context; NULL = there are none. */
+BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e,
+                                            const struct link_peer_limits *limits,
+                                            bool (*is_idle)(void *of), void *of,
+                                            struct bt_error *err);
+/* A whole request was taken. Owner thread. */
+void peer_watch_took(struct peer_watch *w, nng_msg *msg);
+/* Helper thread; accepts one that was not started. */
+void peer_watch_stop(struct peer_watch *w);
+/* Owner thread, after it. */
+void peer_watch_free(struct peer_watch *w);
 
 /* ---- guard of an ipc listener (N6) ---- */
 
