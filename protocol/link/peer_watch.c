@@ -23,7 +23,8 @@
 
 enum {
     SLOW_ROUND_MS = 1000,
-    FAST_ROUND_MS = 250,
+    FAST_ROUND_MS = 100,
+    CALM_MS = 5000,
     LOG_MS = 10000,
     PASSING_MS = 1000, /* a frame of an honest peer takes some ms; its memory is not counted */
     FEW_PEERS = 16,    /* they cannot hold much */
@@ -264,6 +265,27 @@ static void shut(struct peer_watch *w, struct peer *p, const char *why)
     p->received = 0;
 }
 
+/* Under a flood of large frames only short ones are let in, until it has been over for a while: nng
+ * hangs up on a longer one before it allocates anything. */
+static void judge_flood(struct peer_watch *w, msec now)
+{
+    const uint64_t calm = w->limits.unfinished_bytes / 8;
+    uint64_t sum = 0;
+    bool narrow;
+
+    for (uint32_t i = 0; i < w->n; i++) {
+        sum += unfinished(&w->peers[i]);
+    }
+    w->flooded_at = sum > calm || w->flooded_at == 0 ? now : w->flooded_at;
+    narrow = w->narrow ? now - w->flooded_at < CALM_MS : sum > w->limits.unfinished_bytes / 2;
+    if (narrow != w->narrow && nng_listener_set_size(w->listener, NNG_OPT_RECVMAXSZ,
+                                                     narrow ? LINK_NARROW_MAX : w->recv_max) == 0) {
+        w->narrow = narrow;
+        log_warn("link.flood", "listener_port=%u unfinished_bytes=%llu requests=\"%s\"", w->port,
+                 (unsigned long long)sum, narrow ? "only short ones" : "all");
+    }
+}
+
 static void judge_time(struct peer_watch *w, bool idle, msec now)
 {
     for (uint32_t i = 0; i < w->n; i++) {
@@ -340,6 +362,7 @@ static msec watch_run(struct helper_task *task)
     if (ok) {
         merge(w, now);
     }
+    judge_flood(w, now);
     judge_time(w, idle, now);
     judge_bytes(w, now);
     judge_number(w);
@@ -354,7 +377,7 @@ static msec watch_run(struct helper_task *task)
     return next;
 }
 
-enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e,
+enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e, nng_listener listener,
                               const struct link_peer_limits *limits, bool (*is_idle)(void *of),
                               void *of, struct bt_error *err)
 {
@@ -367,6 +390,8 @@ enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e,
     }
     (void)pthread_mutex_init(&w->mutex, NULL);
     w->limits = *limits;
+    w->listener = listener;
+    w->recv_max = e->recv_max + LINK_HEADER_ROOM;
     w->is_idle = is_idle;
     w->of = of;
     w->port = (uint32_t)strtoul(strrchr(e->url, ':') + 1, NULL, 10);

@@ -232,6 +232,7 @@ static enum bt_code read_on(struct engine *engine, struct kept_projection *k, ui
     if (k->users == 0) {
         code = journal_replay_on(engine_journal(engine), k->plan_ix, &k->place, apply_row, &t, err);
     }
+    arena_done(&k->scratch);
     *ret_n = t.n;
     *ret_all = !t.stopped;
     return code == BT_OK ? t.code : code;

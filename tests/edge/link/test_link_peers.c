@@ -163,6 +163,55 @@ static void frame_that_does_not_end_in_time_ends_its_connection(void **state)
     link_free(l);
 }
 
+/* Whether a stranger may send a whole request of so many bytes. */
+static bool is_let_in(struct link *l, struct link_server *s, uint32_t len)
+{
+    const int fd = stranger(link_server_url(s));
+    const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
+    struct link_event ev;
+    bool came = false;
+
+    begin_frame(fd, 4 + len, len);
+    while (!came && !hung_up(fd)) {
+        if (fixture_next(l, 20, &ev) && ev.type == LINK_REQUEST) {
+            came = link_msg_bytes(ev.msg).len == len;
+            assert_true(link_answer(s, ev.request, "", 0));
+            link_msg_free(ev.msg);
+        }
+        assert_true(clock_mono_ms() < until);
+    }
+    (void)close(fd);
+    return came;
+}
+
+static void await_let_in(struct link *l, struct link_server *s, bool want)
+{
+    const msec until = clock_mono_ms() + FIXTURE_WAIT_MS * 4;
+
+    while (is_let_in(l, s, FRAME) != want) {
+        assert_true(clock_mono_ms() < until);
+    }
+}
+
+static void flood_of_large_frames_lets_only_short_ones_in(void **state)
+{
+    (void)state;
+    struct link *l = fixture_link();
+    struct link_server *s = bounded(l, 1000, 4 * FRAME, 1000000);
+    int fds[3];
+
+    assert_true(is_let_in(l, s, FRAME));
+    for (uint32_t i = 0; i < 3; i++) {
+        fds[i] = stranger(link_server_url(s));
+        begin_frame(fds[i], FIXTURE_RECV_MAX, FRAME); /* more than half of what all may hold */
+    }
+    await_let_in(l, s, false);
+    assert_true(is_let_in(l, s, 1000));
+    close_all(fds, 3);
+    await_let_in(l, s, true); /* some seconds after the flood */
+    link_free(l);
+}
+
 /* A whole request that waits because every context is taken is no unfinished frame. */
 static void request_that_waits_for_a_context_is_not_judged(void **state)
 {
@@ -202,6 +251,7 @@ int main(void)
         cmocka_unit_test(too_many_connections_cost_those_that_never_asked),
         cmocka_unit_test(frames_that_hold_too_much_memory_end_the_largest),
         cmocka_unit_test(frame_that_does_not_end_in_time_ends_its_connection),
+        cmocka_unit_test(flood_of_large_frames_lets_only_short_ones_in),
         cmocka_unit_test(request_that_waits_for_a_context_is_not_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
