@@ -288,6 +288,22 @@ static void (*const TELLS[REC_COUNT])(struct told *t) = {
 
 /* ---- rows about the plan ---- */
 
+/* Out of memory: the list has a hole, and an earlier document answers for the revision. */
+static void keep_revision(struct projection *s)
+{
+    if (s->revisions_n == s->revisions_cap) {
+        const uint32_t cap = s->revisions_cap == 0 ? 8 : s->revisions_cap * 2;
+        struct projection_revision *at = realloc(s->revisions, cap * sizeof *at);
+        if (at == NULL) {
+            return;
+        }
+        s->revisions = at;
+        s->revisions_cap = cap;
+    }
+    s->revisions[s->revisions_n++] =
+        (struct projection_revision){.revision = s->view.revision, .document = s->revised};
+}
+
 static void on_revision(struct projection *s, struct doc body)
 {
     uint64_t ref = row_number(body, "planRef");
@@ -295,6 +311,7 @@ static void on_revision(struct projection *s, struct doc body)
     s->view.revision = row_number(body, "revision");
     if (ref != 0) {
         s->revised = (struct blob_ref){.id = ref, .len = row_number(body, "planLen")};
+        keep_revision(s);
     }
 }
 

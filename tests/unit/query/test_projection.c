@@ -25,7 +25,7 @@ static void begin(struct telling *t)
 static void end(struct telling *t)
 {
     arena_done(&t->scratch);
-    projection_done(&t->projection);
+    projection_free(&t->projection);
 }
 
 /* One row, 1 s after the one before. */
