@@ -62,7 +62,7 @@ class Worker:
             whole.replace(args.port_file)
         self.endpoint = args.advertise or "tcp://127.0.0.1:%d" % port
         self.me = self.identity()
-        self.process = uuid.uuid4().hex  # of this process: never another's
+        self.process = str(uuid.uuid4())  # of this process: never another's
         self.epoch = 0
         self.leaving = threading.Event()
 
@@ -111,13 +111,13 @@ class Worker:
                     there = self.register()
                     continue
                 with self.lock:
-                    running = [{"key": k} for k, a in self.asked.items() if not a.over.is_set()]
+                    running = [{"key": k, "attempt": a.attempt} for k, a in self.asked.items() if not a.over.is_set()]
                 answer = self.ask("agent.heartbeat", instanceId=self.me["instanceId"], epoch=self.epoch, inflight=running[:64])
                 if not answer["ok"]:
                     there = answer["error"]["code"] not in ("NOT_FOUND", "CONFLICT", "GONE")
                     continue
                 for order in answer.get("cancel") or []:
-                    self.cancel(order["key"])
+                    self.cancel(order["key"], order.get("attempt"))
             except (OSError, EOFError, ValueError, KeyError):
                 pass  # the supervisor is away, or its files are being written
 
@@ -177,6 +177,8 @@ class Worker:
             a = self.asked.get(r["key"])
             if a is None or r.get("attempt", a.attempt) > a.attempt:
                 return {"key": r["key"], "state": "unknown"}
+            if r.get("attempt", a.attempt) < a.attempt:
+                return {"key": r["key"], "state": "forgotten"}
             if not a.over.is_set():
                 return {"key": r["key"], "state": "running"}
             return {"key": r["key"], "state": "done", "result": {"key": r["key"], "attempt": a.attempt, "epoch": self.epoch, **a.answer}}
@@ -193,11 +195,10 @@ class Worker:
         head = {k: r[k] for k in ("key", "attempt", "epoch")}
         with self.lock:
             a = self.asked.get(r["key"])
-            again = a is not None and (a.attempt >= r["attempt"] or
-                                       (a.over.is_set() and a.answer["outcome"] == "completed"))
+            again = a is not None and a.attempt >= r["attempt"]
             if not again:
                 a = self.asked[r["key"]] = Asked(r["attempt"])
-        if again:  # the same key: what was done is the answer
+        if again:  # the same attempt: what was done is the answer
             a.over.wait()
             return {**head, **a.answer}
         params = r.get("parameters") or {}
