@@ -39,6 +39,20 @@ static void be_deaf(void)
     (void)signal(SIGHUP, SIG_IGN);
 }
 
+/* Obeys SIGTERM, and says so: its line then has its pid twice. */
+static void obey_and_tell(const char *fifo)
+{
+    sigset_t term;
+    int number = 0;
+
+    (void)sigemptyset(&term);
+    (void)sigaddset(&term, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &term, NULL);
+    tell(fifo, 0);
+    (void)sigwait(&term, &number);
+    tell(fifo, getpid());
+}
+
 /* fork, setsid, fork: the classical daemon, whose parent is gone; returns in the agent only. */
 static pid_t leave_a_daemon(const char *fifo, bool own_session, char *const *env)
 {
@@ -151,6 +165,9 @@ int main(int argc, char **argv)
     if (strcmp(role, "hide") == 0) {
         be_deaf();
         rest();
+    } else if (strcmp(role, "obedient") == 0) {
+        obey_and_tell(fifo);
+        return 0;
     } else if (strcmp(role, "deaf") == 0) {
         be_deaf();
     } else if (strcmp(role, "daemon") == 0) {

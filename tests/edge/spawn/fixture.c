@@ -283,8 +283,8 @@ _Noreturn static void daemon_main(char **argv)
     (void)snprintf(w.fifo_path, sizeof w.fifo_path, "%s/fifo", argv[2]);
     w.no_cgroup = strcmp(argv[3], "1") == 0;
     world_open(&w,
-               (const struct spawn_spec[]){agent_spec(&w, "a#1", "wait", NULL),
-                                           agent_spec(&w, "b#1", "daemon", NULL)},
+               (const struct spawn_spec[]){agent_spec(&w, "a#1", argv[4], NULL),
+                                           agent_spec(&w, "b#1", argv[5], NULL)},
                2);
     for (;;) {
         turn(&w, -1, MSEC_NEVER - 1);
@@ -298,7 +298,7 @@ int special_main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], SPAWNER_ARGUMENT) == 0) {
         return spawner_main(argc, argv);
     }
-    if (argc > 3 && strcmp(argv[1], "--daemon") == 0) {
+    if (argc > 5 && strcmp(argv[1], "--daemon") == 0) {
         daemon_main(argv);
     }
     return -1;
@@ -306,10 +306,18 @@ int special_main(int argc, char **argv)
 
 pid_t start_daemon(struct world *w)
 {
+    return start_daemon_of(w, "wait", "daemon");
+}
+
+pid_t start_daemon_of(struct world *w, const char *role_a, const char *role_b)
+{
+    char roles[2][32];
     char program[] = "/proc/self/exe";
     char role[] = "--daemon";
     char flag[2] = {w->no_cgroup ? '1' : '0', 0};
-    char *argv[] = {program, role, w->dir, flag, NULL};
+    char *argv[] = {program, role, w->dir, flag, roles[0], roles[1], NULL};
+    (void)snprintf(roles[0], sizeof roles[0], "%s", role_a);
+    (void)snprintf(roles[1], sizeof roles[1], "%s", role_b);
     pid_t pid = fork();
 
     assert_true(pid >= 0);

@@ -51,4 +51,5 @@ void wait_gone(struct world *w, pid_t pid, msec within_ms);
 bool is_alive(pid_t pid);
 /* Starts a daemon in a process of its own with two children, "a#1" (wait) and "b#1" (daemon). */
 pid_t start_daemon(struct world *w);
+pid_t start_daemon_of(struct world *w, const char *role_a, const char *role_b);
 #endif

@@ -76,6 +76,29 @@ static void kill_9_of_the_daemon_leaves_nothing_after_5_s(void **state)
     print_message("all gone after %llu ms\n", (unsigned long long)(clock_mono_ms() - killed));
 }
 
+static void every_agent_of_a_killed_daemon_is_asked_to_end_before_it_is_killed(void **state)
+{
+    struct world *w = *state;
+    pid_t daemon_pid = start_daemon_of(w, "obedient", "obedient");
+    pid_t pids[2];
+    pid_t obeyed[2];
+    pid_t other;
+
+    for (int i = 0; i < 2; i++) {
+        wait_line(w, &pids[i], &other);
+        assert_int_equal(other, 0);
+    }
+    kill_and_reap(daemon_pid);
+    for (int i = 0; i < 2; i++) { /* of the first child too */
+        wait_line(w, &obeyed[i], &other);
+        assert_int_equal(other, obeyed[i]);
+    }
+    assert_true((obeyed[0] == pids[0] && obeyed[1] == pids[1]) ||
+                (obeyed[0] == pids[1] && obeyed[1] == pids[0]));
+    wait_gone(w, pids[0], WAIT_MS);
+    wait_gone(w, pids[1], WAIT_MS);
+}
+
 static void open_as_successor(struct world *w, const char *role_of_b)
 {
     const struct spawn_spec specs[] = {agent_spec(w, "a#1", "wait", NULL),
@@ -262,6 +285,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         BOTH(kill_9_of_the_daemon_leaves_nothing_after_5_s),
+        ONE(every_agent_of_a_killed_daemon_is_asked_to_end_before_it_is_killed),
         BOTH(a_new_daemon_adopts_the_same_processes),
         ONE(a_changed_spec_is_started_anew),
         ONE(abandoned_agents_are_adopted_by_the_same_process),
