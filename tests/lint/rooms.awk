@@ -44,7 +44,7 @@ BEGIN {
     # shared with the configuration: it must not know agents or the daemon
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
-    may["supervisor"] = base " protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts protocol/artifact supervisor/engine supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
+    may["supervisor"] = base " protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
     may["agents/sdk"] = base " agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
