@@ -225,7 +225,9 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     struct journal_plan row;
     uint64_t ix;
     struct uuid id;
-    bool quarantined;
+    struct bt_error why;
+    bool settled; /* the row's status counts, not that of its events */
+    bool over;
     enum bt_code code;
 
     *ret = (struct projection){0};
@@ -235,9 +237,17 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     }
     ix = row.ix;
     id = row.plan_id;
-    quarantined = str_is(row.status, "quarantined");
+    settled = str_is(row.status, "quarantined");
+    over = row.ended_wall != 0;
     open_projection(&row, ret);
-    code = journal_replay(engine_journal(engine), ix, apply_row, &t, err);
+    code = journal_replay(engine_journal(engine), ix, apply_row, &t, &why);
+    if (code == BT_IO) {
+        /* What is before the damage is given; how the plan ended is known elsewhere. */
+        ret->view.damaged = projection_keep(ret, str_from(why.msg));
+        code = BT_OK;
+    } else if (code != BT_OK) {
+        code = err_set(err, code, "%s", why.msg);
+    }
     code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
         code = load_plan(engine, ret, err);
@@ -248,7 +258,7 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
             ret->view.revision > 0 ? (uint32_t)ret->view.revision : ret->plan->revision;
         code = lay_out(engine, ret, err);
     }
-    if (code == BT_OK && !ret->ended && !quarantined) {
+    if (code == BT_OK && !ret->ended && !settled && !(over && ret->view.damaged.len > 0)) {
         ret->view.status = open_status(engine, plan_id);
     }
     if (code == BT_OK) {
