@@ -111,6 +111,7 @@ enum bt_code sqlite_pragmas(sqlite3 *db, const struct journal_options *opt, stru
     uint32_t cache = opt->cache_kib != 0 ? opt->cache_kib : CACHE_KIB;
 
     (void)snprintf(sql, sizeof sql,
+                   "PRAGMA journal_mode = WAL; " /* a person may have changed it (Q5) */
                    "PRAGMA synchronous = %s; PRAGMA cache_size = -%" PRIu32
                    "; PRAGMA journal_size_limit = %d;",
                    opt->durability == DURABILITY_PROCESS ? "NORMAL" : "FULL", cache,

@@ -82,12 +82,20 @@ void sqlite_space_park(const struct sqlite_journal *s)
     }
 }
 
+/* It cannot be allocated, and not for want of room: the log is as long as it is. */
+static void give_up(struct sqlite_journal *s, int error)
+{
+    log_warn("journal.ballast", "dir=%s no room can be reserved: %s", s->dir, strerror(error));
+    s->ballast_bytes = s->reserved;
+}
+
 /* Allocates as much of the log as there is room for; what it has stays. */
 static void reserve(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
     struct stat st;
     uint64_t want = s->ballast_bytes;
+    int error = 0;
     int fd;
 
     if (want == 0 || s->reserved >= want || !path_of(s, LOG_NAME, path)) {
@@ -95,10 +103,12 @@ static void reserve(struct sqlite_journal *s)
     }
     fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
+        give_up(s, errno);
         return;
     }
     for (; want >= RESERVE_MIN && want > s->reserved && fstat(fd, &st) == 0; want /= 2) {
-        if (posix_fallocate(fd, 0, (off_t)want) == 0) {
+        error = posix_fallocate(fd, 0, (off_t)want);
+        if (error == 0) {
             s->reserved = want;
             break;
         }
@@ -108,6 +118,9 @@ static void reserve(struct sqlite_journal *s)
         }
     }
     close(fd);
+    if (error != 0 && error != ENOSPC && error != EDQUOT) {
+        give_up(s, error);
+    }
 }
 
 static bool space_free(const struct sqlite_journal *s, uint64_t *ret)
@@ -205,6 +218,9 @@ static int frames_of_log(const struct sqlite_journal *s)
 
 void sqlite_space_open(struct sqlite_journal *s)
 {
+    int64_t version;
+
+    (void)sqlite_number(s->db, "PRAGMA user_version", &version, NULL); /* makes a missing log */
     reserve(s);
     if (s->ballast_bytes > 0 && !sqlite_checkpoint(s)) {
         s->wal_frames = frames_of_log(s);

@@ -372,6 +372,28 @@ static void a_journal_of_version_2_opens_with_all_it_holds(void **state)
     open_old("journal-v2.db", "schema version 2");
 }
 
+/* Somebody opened it with another program, which left it without a log. */
+static void a_journal_without_a_log_gets_one_again(void **state)
+{
+    struct journal_options opt = {.ballast_bytes = 200000};
+    struct told told = {.acked = 0};
+    struct journal *j;
+    struct bt_error err;
+    sqlite3 *db = NULL;
+
+    (void)state;
+    told = work(dir, &OPT, 10, NULL, NULL);
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    assert_false(journal_storage_low(j));
+    journal_close(j);
+    expect_private(dir, "ballast", 200000);
+    (void)snprintf(file, sizeof file, "%s/journal.db", dir);
+    (void)work_check(dir, &told, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_dir, remove_dir)
 
 int main(int argc, char **argv)
@@ -387,6 +409,7 @@ int main(int argc, char **argv)
         TEST(the_kind_of_a_job_is_under_its_checksum),
         TEST(a_journal_of_version_1_opens_with_all_it_holds),
         TEST(a_journal_of_version_2_opens_with_all_it_holds),
+        TEST(a_journal_without_a_log_gets_one_again),
     };
     if (argc == 3 && strcmp(argv[1], "--make-golden") == 0) { /* for the next schema version */
         struct told told = work(argv[2], &OPT, 12, NULL, NULL);
