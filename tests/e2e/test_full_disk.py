@@ -205,7 +205,39 @@ class FullDisk(harness.BatonTest):
         seqs = [e["seq"] for e in self.d.events()]
         self.assertEqual(seqs, list(range(1, len(seqs) + 1)))
 
+    def test_a_disk_that_is_full_for_artifacts_alone_fails_the_step_with_the_reason(self):
+        self.d.config.write_text(self.d.config.read_text().replace("agents: []", harness.BUNDLED % {"work": self.d.work, "here": harness.HERE}))
+        artifacts = self.d.state / "artifacts"
+        self.disk(artifacts, 1)
+        (self.d.work / "big.txt").write_text("line of a large file\n" * 100_000)
+        self.d.start()
+        read = {"stepId": "a", "agentId": "files", "skill": "read", "task": "read it",
+                "parameters": {"path": str(self.d.work / "big.txt"), "artifact": True}, "maxRetries": 0}
+        self.fill(artifacts)
+        plan = self.d.submit({"steps": [read]})
+        view = self.d.wait_plan(plan)
+        self.assertEqual(view["status"], "failed")
+        self.assertIn("No space left on device", view["steps"][0]["error"])
+        self.assertNotIn("storage", self.d.ask("supervisor.info"), "the journal has room")
+        LIBC.mount(b"tmpfs", os.fsencode(artifacts), b"tmpfs", 0x20, b"size=20m")
+        again = self.d.ask("plan.retry", planId=plan)["planId"]
+        self.assertEqual(self.d.wait_plan(again)["status"], "completed")
+
+    def test_agents_and_their_logs_live_on_a_full_disk(self):
+        """Logs of agents lie on the same disk: what they cannot write is lost, and nothing else."""
+        self.d.config.write_text(self.d.config.read_text().replace("agents: []", harness.BUNDLED % {"work": self.d.work, "here": harness.HERE}))
+        self.d.start()
+        plan = self.d.submit({"steps": [{"stepId": "w%d" % i, "agentId": "exec", "skill": "wait", "task": "take a while",
+                                         "parameters": {"name": "w%d" % i, "seconds": "0"}} for i in range(6)]})
+        self.fill()
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        pids = self.d.agent_pids()
+        os.kill(pids["exec"][0], 9)  # its successor registers, and its log cannot grow
+        harness.until(lambda: self.d.agent_pids()["exec"] not in ([], pids["exec"]), 20, "a new process\n" + self.d.log())
+        self.assertEqual(self.d.stop(), 0)
+
     def serves(self):
+        """supervisor.info; None while nobody answers."""
         try:
             return self.d.ask("supervisor.info")
         except (OSError, EOFError, ValueError):
