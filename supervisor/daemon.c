@@ -32,6 +32,7 @@ enum {
     FAREWELL_WAIT_MS = 20,
     INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
     INPUT_BYTES = 8 * 1024 * 1024,
+    FULL_AGAIN_MS = 5000, /* after a commit that had no room, before the next may be tried */
     CHANGES_LOGGED = 64
 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
@@ -49,7 +50,9 @@ struct daemon {
     struct uuid instance; /* of this start */
     struct stop stop;
     msec wedged_since; /* the canary has been late since then; 0 = it is not */
-    bool settled;      /* up long enough to count as having survived its recoveries */
+    msec recover_at;   /* the plans of the journal wait for room, until then at least */
+    bool recovered;
+    bool settled; /* up long enough to count as having survived its recoveries */
 };
 
 static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
@@ -179,11 +182,52 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
     return code;
 }
 
-/* The first cycle: what the journal holds goes on, and supervisor_started is published. */
+/* What the journal holds goes on, and supervisor_started is published. */
+static enum bt_code recover(struct daemon *d, struct bt_error *err)
+{
+    uint64_t n = 0;
+    enum bt_code code = engine_recover(d->engine, &n, err);
+
+    d->recovered = true;
+    if (code == BT_OK) {
+        code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, err);
+    }
+    if (code == BT_OK) {
+        log_info("supervisor.recovered", "plans=%llu", (unsigned long long)n);
+    }
+    return code;
+}
+
+/* A recovery writes: on a full disk it waits, and the daemon gives what can be read. */
+static bool may_recover(struct daemon *d)
+{
+    return !d->recovered && engine_now(d->engine) >= d->recover_at &&
+           journal_room(d->journal) != JOURNAL_FULL;
+}
+
+/* The agents of the configuration, which a daemon that cannot register them must not start. */
+static enum bt_code start_children(struct daemon *d, struct bt_error *err)
+{
+    return spawn_set_children(d->spawn, d->opt->specs, d->opt->n_specs, clock_mono_ms(), err);
+}
+
+static void recover_late(struct daemon *d)
+{
+    struct bt_error err;
+
+    if (!may_recover(d)) {
+        return;
+    }
+    engine_hold(d->engine, false);
+    if (recover(d, &err) != BT_OK || start_children(d, &err) != BT_OK) {
+        engine_fail(d->engine, &err);
+    }
+}
+
+/* The first cycle. */
 static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
 {
-    uint64_t recovered = 0;
-    enum bt_code code;
+    enum bt_code code = BT_OK;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
     for (size_t i = 0; i < d->opt->n_agent_ids; i++) {
@@ -191,17 +235,21 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
                                        engine_now(d->engine));
     }
     processes_hold_back(&d->processes);
-    code = engine_recover(d->engine, &recovered, err);
-    if (code == BT_OK) {
-        code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
+    if (may_recover(d)) {
+        code = recover(d, err);
+    } else {
+        log_err("supervisor.full",
+                "state=%s the disk is full: what was open waits until there is room",
+                d->opt->engine.state_dir);
+        engine_hold(d->engine, true);
     }
     if (code == BT_OK) {
         code = engine_end(d->engine, err);
     }
     if (code == BT_OK) {
-        log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s",
+        log_info("supervisor.started", "state=%s control=%s events=%s plans=%u durability=%s",
                  d->opt->engine.state_dir, engine_control_url(d->engine),
-                 engine_events_url(d->engine), (unsigned long long)recovered,
+                 engine_events_url(d->engine), engine_plans_open(d->engine),
                  d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
     }
     return code;
@@ -216,8 +264,8 @@ static enum bt_code announce(struct daemon *d, struct bt_error *err)
     (void)snprintf(e.events, sizeof e.events, "%s", engine_events_url(d->engine));
     (void)snprintf(e.version, sizeof e.version, "%s", BATON_VERSION);
     code = state_endpoints_write(d->opt->engine.state_dir, &e, err);
-    if (code == BT_OK) {
-        code = spawn_set_children(d->spawn, d->opt->specs, d->opt->n_specs, clock_mono_ms(), err);
+    if (code == BT_OK && d->recovered) {
+        code = start_children(d, err);
     }
     if (code == BT_OK) {
         if (d->opt->ready_fd >= 0) {
@@ -316,7 +364,8 @@ static void settle(struct daemon *d)
 {
     struct bt_error err;
 
-    if (!d->settled && engine_now(d->engine) - engine_started(d->engine) > SETTLED_MS) {
+    if (!d->settled && !engine_is_stalled(d->engine) &&
+        engine_now(d->engine) - engine_started(d->engine) > SETTLED_MS) {
         d->settled = true;
         if (journal_recovered(d->journal, 0, &err) != BT_OK) {
             engine_fail(d->engine, &err);
@@ -350,9 +399,12 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     enum bt_code code;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
+    recover_late(d);
     take_input(d);
-    processes_cycle(&d->processes,
-                    (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+    if (!engine_is_stalled(d->engine) || d->stop.asked) { /* ends of processes are rows */
+        processes_cycle(&d->processes,
+                        (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+    }
     signal_cycle(d);
     settle(d);
     code = engine_end(d->engine, err);
@@ -372,9 +424,12 @@ static void wait_for_work(struct daemon *d)
 {
     msec now = clock_mono_ms();
     msec due = engine_deadline(d->engine);
+    const bool stalled = engine_is_stalled(d->engine);
     msec timeout;
 
-    due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
+    if (!stalled) {
+        due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
+    }
     due = sweep_deadline(d->sweep) < due ? sweep_deadline(d->sweep) : due;
     timeout = due <= now || api_is_behind(d->api) ? 0 : due - now;
     timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
@@ -382,7 +437,16 @@ static void wait_for_work(struct daemon *d)
     for (int i = 0; i < WATCH_COUNT; i++) {
         d->watch[i].revents = 0;
     }
+    d->watch[WATCH_SPAWN].fd = stalled && !d->stop.asked ? -1 : spawn_fd(d->spawn);
     (void)poll(d->watch, WATCH_COUNT, (int)timeout);
+}
+
+static void replace(struct daemon *d, const char *why, char **argv)
+{
+    journal_close(d->journal);
+    (void)setenv(DAEMON_REPLACED, why, 1);
+    (void)execv("/proc/self/exe", argv);
+    _exit(EXIT_JOURNAL_DEAD);
 }
 
 /*
@@ -400,10 +464,7 @@ static void replace_when_wedged(struct daemon *d, char **argv)
     } else if (engine_now(d->engine) - d->wedged_since > CANARY_DEAD_MS) {
         log_err("supervisor.wedged",
                 "the transport is stuck; replacing the daemon, the journal goes on");
-        journal_close(d->journal);
-        (void)setenv(DAEMON_REPLACED, "1", 1);
-        (void)execv("/proc/self/exe", argv);
-        _exit(EXIT_JOURNAL_DEAD);
+        replace(d, "1", argv);
     }
 }
 
@@ -414,8 +475,10 @@ static int finish(struct daemon *d)
     if (state_endpoints_remove(d->opt->engine.state_dir, d->instance, &err) != BT_OK) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
-    if (journal_recovered(d->journal, 0, &err) != BT_OK ||
-        (journal_dirty(d->journal) && journal_commit(d->journal, &err) != BT_OK)) {
+    if (journal_room(d->journal) == JOURNAL_FULL) {
+        log_warn("supervisor.stop", "the disk is full");
+    } else if (journal_recovered(d->journal, 0, &err) != BT_OK ||
+               (journal_dirty(d->journal) && journal_commit(d->journal, &err) != BT_OK)) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
     spawn_close(d->spawn);
@@ -432,6 +495,7 @@ int daemon_run(const struct daemon_options *opt, char **argv)
 
     if (d != NULL) {
         d->opt = opt;
+        d->recover_at = opt->was_full ? clock_mono_ms() + FULL_AGAIN_MS : 0;
         d->instance = uuid_new();
         code = open_all(d, &err);
     }
@@ -448,6 +512,12 @@ int daemon_run(const struct daemon_options *opt, char **argv)
     while (!is_over(d)) {
         wait_for_work(d);
         if (cycle(d, &err) != BT_OK) {
+            if (err.code == BT_UNAVAILABLE) {
+                /* Nothing of the batch is stored, but the core has decided: its state is read
+                 * again, and waits for room. */
+                log_err("supervisor.full", "%s; the daemon replaces itself", err.msg);
+                replace(d, DAEMON_REPLACED_FULL, argv);
+            }
             /* The outcome of the last commit is unknown: only the journal has it, so stop and be
              * started again. */
             log_err("supervisor.journal",

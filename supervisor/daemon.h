@@ -27,12 +27,15 @@ struct daemon_options {
     uint32_t inbox; /* messages between the transport's threads and the loop */
     msec shutdown_grace_ms;
     struct reload *reload;
-    int ready_fd; /* gets "ready\n" when requests are served; -1 = none */
+    bool was_full; /* the daemon before it had no room for a commit */
+    int ready_fd;  /* gets "ready\n" when requests are served; -1 = none */
 };
 
 /* Set in the environment of a daemon that replaced itself: its --ready-fd was used up by the one
  * before. */
 #define DAEMON_REPLACED "BATON_REPLACED"
+/* Its value when a commit had no room. */
+#define DAEMON_REPLACED_FULL "full"
 
 /* Exit codes of batond. */
 enum {

@@ -19,7 +19,7 @@
 #include "supervisor/reload.h"
 #include "supervisor/spawn/spawner.h"
 
-enum { BALLAST_BYTES = 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
+enum { BALLAST_BYTES = 16 * 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
 /* A uri of plan and file, each byte as %XX, stays below its cap. */
 enum { ARTIFACT_ROOT_MAX = 512, FILES_FEW = 1024 };
 
@@ -57,6 +57,7 @@ struct arguments {
     struct config_request request;
     struct config_flag flags[FLAGS_MAX];
     int ready_fd;
+    bool was_full; /* see daemon.h */
 };
 
 static void add_flag(struct arguments *a, const char *key, const char *value)
@@ -145,7 +146,7 @@ static const char *artifact_root(const struct config *c, struct buf *path)
 }
 
 static int run(const struct config_request *request, const struct config *c, const char *artifacts,
-               const char *token, int ready_fd, char **argv)
+               const char *token, const struct arguments *a, char **argv)
 {
     struct reload reload = {.request = request, .started = c, .live = c};
     struct daemon_options opt = {
@@ -177,7 +178,8 @@ static int run(const struct config_request *request, const struct config *c, con
         .inbox = c->limits.inbox,
         .ballast_bytes = BALLAST_BYTES,
         .shutdown_grace_ms = c->policy.shutdown_grace_ms,
-        .ready_fd = ready_fd,
+        .was_full = a->was_full,
+        .ready_fd = a->ready_fd,
         .reload = &reload,
     };
     struct bt_error err;
@@ -232,6 +234,7 @@ int main(int argc, char **argv)
     }
     if (getenv(DAEMON_REPLACED) != NULL) {
         a.ready_fd = -1;
+        a.was_full = strcmp(getenv(DAEMON_REPLACED), DAEMON_REPLACED_FULL) == 0;
         (void)unsetenv(DAEMON_REPLACED);
     }
     a.request.flags = a.flags;
@@ -258,7 +261,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE_TO_START;
     }
     buf_init(&root, ARTIFACT_ROOT_MAX);
-    exit_code = run(&a.request, config, artifact_root(config, &root), token, a.ready_fd, argv);
+    exit_code = run(&a.request, config, artifact_root(config, &root), token, &a, argv);
     (void)fflush(NULL);
     _exit(exit_code); /* sockets are never closed under traffic: the process just ends */
 }

@@ -14,6 +14,8 @@ enum { TOKEN_BYTES = STATE_TOKEN_LEN / 2, PATH_BYTES = 4000, FILE_BYTES = 4096 }
 
 static const char *const TOKEN_FILE = "token";
 static const char *const ENDPOINTS_FILE = "endpoints.json";
+/* What endpoints.json becomes on a full disk. */
+static const char *const SPARE_FILE = "endpoints.spare";
 
 static const char *env_value(const char *name)
 {
@@ -190,6 +192,7 @@ enum bt_code state_endpoints_write(const char *dir, const struct state_endpoints
                                    struct bt_error *err)
 {
     char instance[UUID_TEXT_LEN + 1];
+    struct bt_error why;
     struct buf packed;
     struct buf json;
     enum bt_code code;
@@ -213,7 +216,15 @@ enum bt_code state_endpoints_write(const char *dir, const struct state_endpoints
         code = buf_check(&json, err);
     }
     if (code == BT_OK) {
-        code = state_file_write(dir, ENDPOINTS_FILE, buf_str(&json), FILE_REPLACE, err);
+        code = state_file_write(dir, ENDPOINTS_FILE, buf_str(&json), FILE_REPLACE, &why);
+        if (code != BT_OK &&
+            state_file_use_spare(dir, SPARE_FILE, ENDPOINTS_FILE, buf_str(&json), NULL) == BT_OK) {
+            code = BT_OK;
+        }
+        if (code != BT_OK && err != NULL) {
+            *err = why;
+        }
+        state_file_spare(dir, SPARE_FILE);
     }
     buf_done(&packed);
     buf_done(&json);
@@ -279,6 +290,7 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
 enum bt_code state_endpoints_remove(const char *dir, struct uuid instance, struct bt_error *err)
 {
     char path[PATH_BYTES + 64];
+    char spare[PATH_BYTES + 64];
     struct state_endpoints found;
     enum bt_code code = state_endpoints_read(dir, &found, err);
 
@@ -289,6 +301,10 @@ enum bt_code state_endpoints_remove(const char *dir, struct uuid instance, struc
         return code;
     }
     (void)snprintf(path, sizeof path, "%s/%s", dir, ENDPOINTS_FILE);
+    (void)snprintf(spare, sizeof spare, "%s/%s", dir, SPARE_FILE);
+    if (access(spare, F_OK) != 0 && rename(path, spare) == 0) {
+        return BT_OK;
+    }
     return unlink(path) == 0 || errno == ENOENT
                ? BT_OK
                : err_errno(err, errno, "%s: cannot be removed", path);

@@ -73,6 +73,52 @@ out:
     return code;
 }
 
+/* A file of one block, which a full disk need not have for the next one. */
+static bool spare_write(int dir_fd, const char *spare, struct str bytes)
+{
+    int fd = openat(dir_fd, spare, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool ok = fd >= 0 && pwrite(fd, bytes.ptr, bytes.len, 0) == (ssize_t)bytes.len &&
+              ftruncate(fd, (off_t)bytes.len) == 0 && fsync(fd) == 0;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return ok;
+}
+
+void state_file_spare(const char *dir, const char *spare)
+{
+    static const char block[STATE_FILE_BLOCK] = {0};
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = dir_fd < 0 ? -1 : openat(dir_fd, spare, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd >= 0) {
+        if (pwrite(fd, block, sizeof block, 0) != (ssize_t)sizeof block || fsync(fd) != 0) {
+            (void)unlinkat(dir_fd, spare, 0);
+        }
+        (void)close(fd);
+    }
+    if (dir_fd >= 0) {
+        (void)close(dir_fd);
+    }
+}
+
+enum bt_code state_file_use_spare(const char *dir, const char *spare, const char *name,
+                                  struct str bytes, struct bt_error *err)
+{
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum bt_code code = BT_OK;
+
+    if (dir_fd < 0 || bytes.len > STATE_FILE_BLOCK || !spare_write(dir_fd, spare, bytes) ||
+        renameat(dir_fd, spare, dir_fd, name) != 0 || fsync(dir_fd) != 0) {
+        code = err_errno(err, errno, "%s/%s: cannot be written", dir, name);
+    }
+    if (dir_fd >= 0) {
+        (void)close(dir_fd);
+    }
+    return code;
+}
+
 static enum bt_code read_all(int fd, struct buf *out)
 {
     for (;;) {

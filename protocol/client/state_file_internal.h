@@ -6,11 +6,19 @@
 #include "protocol/base/err.h"
 
 enum file_mode { FILE_REPLACE, FILE_CREATE };
+enum { STATE_FILE_BLOCK = 4096 };
 
 /* Writes dir/name (0600) through a temporary file and syncs both. FILE_CREATE: BT_CONFLICT when the
  * file exists. */
 BT_MUST_CHECK enum bt_code state_file_write(const char *dir, const char *name, struct str bytes,
                                             enum file_mode mode, struct bt_error *err);
+/* Makes dir/spare, which has a block of the disk, unless it is there or there is no room. */
+void state_file_spare(const char *dir, const char *spare);
+/* As state_file_write with FILE_REPLACE, at most STATE_FILE_BLOCK bytes: dir/spare becomes the
+ * file, which needs no room. */
+BT_MUST_CHECK enum bt_code state_file_use_spare(const char *dir, const char *spare,
+                                                const char *name, struct str bytes,
+                                                struct bt_error *err);
 /* Appends the file to out, at most out->max bytes. BT_INVALID: it is not a regular file.
  * BT_UNAUTHORIZED: `private` is set and others may read or write it. */
 BT_MUST_CHECK enum bt_code state_file_read(const char *dir, const char *name, bool private,

@@ -13,6 +13,27 @@ static const struct {
 #include "protocol/messages.def"
 };
 
+/* The requests that change nothing, and those that a full disk must not stop. */
+static bool is_possible_without_room(enum msg_type type)
+{
+    static const enum msg_type without[] = {
+        MSG_agent_heartbeat,  MSG_plan_lint,        MSG_plan_get,         MSG_plan_list,
+        MSG_plan_result,      MSG_plan_history,     MSG_plan_stats,       MSG_plan_cost,
+        MSG_session_get,      MSG_session_list,     MSG_review_list,      MSG_review_get,
+        MSG_events_read,      MSG_blob_get,         MSG_agents_list,      MSG_agents_get,
+        MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain, MSG_supervisor_reload,
+        MSG_supervisor_scrub,
+    };
+
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
+        if (without[i] == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the same time wherever the first difference is. */
 bool api_token_ok(struct str have, struct str want)
 {
     unsigned diff = (unsigned)(have.len ^ want.len);
@@ -78,6 +99,11 @@ static void check_and_route(struct engine *engine, struct request *rq)
     if (handle == NULL) {
         request_refuse_text(engine, rq, BT_INVALID, "unknown request type '%.*s'",
                             STR_ARG(rq->env.type));
+        return;
+    }
+    if (engine_is_stalled(engine) && !is_possible_without_room(msg_type_from_wire(rq->env.type))) {
+        (void)engine_room_error(engine, true, &err);
+        request_refuse(engine, rq, &err, CLASS_NONE, engine_room_wait_ms(), (struct doc){NULL, 0});
         return;
     }
     handle(engine, rq);

@@ -7,6 +7,7 @@
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/core/run/record.h"
+#include "supervisor/events/record_codec.h"
 
 /* Rows looked at by one read: a search for a rare type over a long history must not hold up the
  * others. */
@@ -32,6 +33,34 @@ static bool type_wanted(const char *types, struct str type)
     return strstr(types, padded) != NULL;
 }
 
+/* The marker in place of an event that cannot be read any more. The same one each time. */
+static bool add_damaged(const struct journal_row *row, struct event_page *page)
+{
+    const struct record rec = {
+        .type = REC_EVENT_DAMAGED,
+        .wall = row->wall,
+        .text = STR_LIT("this event cannot be read in the journal any more; those before and "
+                        "after it can (see: baton doctor)")};
+    struct record_extra x = {.seq = row->seq};
+    struct buf topic;
+    struct buf body;
+    bool ok;
+
+    for (size_t i = 0; i < sizeof row->seq; i++) {
+        x.event_id.b[sizeof x.event_id.b - 1 - i] = (uint8_t)(row->seq >> (8 * i));
+    }
+    buf_init(&topic, 256);
+    buf_init(&body, LIMIT_EVENT_BYTES);
+    ok = record_encode(&rec, &x, NULL, &body, &topic, NULL) == BT_OK;
+    if (ok) {
+        buf_add(&page->docs, body.at, body.len);
+        page->n++;
+    }
+    buf_done(&topic);
+    buf_done(&body);
+    return ok;
+}
+
 static bool add_event(const struct journal_row *row, void *self)
 {
     struct event_page *page = self;
@@ -43,6 +72,9 @@ static bool add_event(const struct journal_row *row, void *self)
     }
     page->seen++;
     page->next_seq = row->seq + 1;
+    if (row->damaged) { /* whatever its type was */
+        return add_damaged(row, page);
+    }
     if (type_wanted(page->types, row->type)) {
         buf_add(&page->docs, row->body, row->body_len);
         page->n++;

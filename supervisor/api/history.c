@@ -59,6 +59,7 @@ static struct msg_plan_history_ok view_of(struct engine *engine, struct projecti
         .trace_id = s->view.trace_id,
         .task = s->view.query,
         .status = s->view.status,
+        .damaged = s->view.damaged,
         .outcome = s->view.outcome,
         .total_duration_ms = (s->ended ? s->ended_at : engine_wall(engine)) - s->created,
         .total_tokens = total.input_tokens + total.output_tokens,

@@ -1,4 +1,6 @@
 /* Requests about the agents and about the supervisor itself. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 #include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/lanes.h"
+
+enum { SCRUB_PROBLEMS = 64, SCRUB_PROBLEM_BYTES = 400, SCRUB_PART_BYTES = 1024 * 1024 };
 
 static struct msg_breaker_view breaker_of(const struct engine *engine, const struct breaker_view *v)
 {
@@ -342,10 +346,64 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
         .agents = agents_shown(engine),
     };
 
+    ok.storage = engine_is_stalled(engine)                     ? STR_LIT("full")
+                 : journal_storage_low(engine_journal(engine)) ? STR_LIT("low")
+                                                               : (struct str){"", 0};
     clock_iso(engine_started_wall(engine), started);
     ok.started_at = str_from(started);
     request_answer(engine, rq, MSG_supervisor_info_ok, &ok);
     arena_done(&arena);
+}
+
+/* The problems of one part; more of them are counted by the doctor as one. */
+struct scrubbed {
+    struct arena arena;
+    struct str problems[SCRUB_PROBLEMS];
+    uint32_t n;
+};
+
+static void add_problem(struct str text, void *self)
+{
+    struct scrubbed *found = self;
+    const size_t n = utf8_cut(text.ptr, text.len, SCRUB_PROBLEM_BYTES);
+
+    if (found->n < SCRUB_PROBLEMS) {
+        found->problems[found->n++] = arena_str(&found->arena, (struct str){text.ptr, n});
+    }
+}
+
+void on_supervisor_scrub(struct engine *engine, struct request *rq)
+{
+    struct scrubbed found = {.n = 0};
+    struct msg_supervisor_scrub m;
+    struct journal_scrub at = {.table = 0};
+    struct msg_supervisor_scrub_ok ok = {.problems = found.problems};
+    char cursor[64];
+    struct bt_error err;
+
+    if (!request_read(engine, rq, MSG_supervisor_scrub, &m)) {
+        return;
+    }
+    (void)snprintf(cursor, sizeof cursor, "%.*s", STR_ARG(m.cursor));
+    if (m.cursor.len > 0 && sscanf(cursor, "%" SCNu32 ".%" SCNu64, &at.table, &at.at) != 2) {
+        request_refuse_text(engine, rq, BT_INVALID,
+                            "cursor: is not one of an earlier answer; leave it out to begin");
+        return;
+    }
+    at.at = at.at < INT64_MAX ? at.at : INT64_MAX;
+    at.total = m.cursor.len > 0 ? UINT64_MAX : 0; /* counted once */
+    if (journal_scrub(engine_journal(engine), &at, SCRUB_PART_BYTES, add_problem, &found, &err) !=
+        BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        (void)snprintf(cursor, sizeof cursor, "%" PRIu32 ".%" PRIu64, at.table, at.at);
+        ok.cursor = at.done ? (struct str){"", 0} : str_from(cursor);
+        ok.checked = at.checked;
+        ok.total = m.cursor.len > 0 ? 0 : at.total;
+        ok.problems_n = found.n;
+        request_answer(engine, rq, MSG_supervisor_scrub_ok, &ok);
+    }
+    arena_done(&found.arena);
 }
 
 void on_supervisor_drain(struct engine *engine, struct request *rq)

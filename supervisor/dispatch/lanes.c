@@ -78,6 +78,7 @@ void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
     }
     for (uint32_t i = 0; i <= in->capacity; i++) {
         if (in->lanes[i].link != NULL) {
+            engine_forget_lane(engine, in->lanes[i].link);
             link_lane_retire(in->lanes[i].link);
         }
     }

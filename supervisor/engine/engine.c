@@ -124,6 +124,7 @@ void engine_free(struct engine *engine)
     free(engine->plans);
     free(engine->ended);
     free(engine->core_memory);
+    engine_storage_done(engine);
     free(engine);
 }
 
@@ -142,6 +143,10 @@ void engine_begin(struct engine *engine, msec now, msec wall)
     engine->now = now;
     engine->wall = wall;
     engine->stats.cycles++;
+    engine_storage_begin(engine);
+    if (engine->stalled) {
+        return;
+    }
     for (uint32_t i = 0; i < engine->later_n; i++) {
         if (engine_feed(engine, &engine->later[i], NULL, &err) != BT_OK) {
             engine_fail(engine, &err);
@@ -408,9 +413,9 @@ enum bt_code engine_register(struct engine *engine, struct core_event *ev, uint3
 
 msec engine_deadline(const struct engine *engine)
 {
-    msec d = core_deadline(engine->core);
+    msec d = engine->stalled ? MSEC_NEVER : core_deadline(engine->core);
 
-    if (engine->later_n > 0) {
+    if (engine->later_n > 0 && !engine->stalled) {
         return 0;
     }
     if (engine->waiting > 0 && engine->waiting_until < d) {
@@ -432,7 +437,7 @@ bool engine_has_failed(const struct engine *engine)
 
 bool engine_is_full(const struct engine *engine)
 {
-    return engine->out.len > CYCLE_BYTES;
+    return engine->out.len > CYCLE_BYTES || engine_storage_is_full(engine);
 }
 
 static void heartbeat(struct engine *engine)
@@ -456,7 +461,8 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
 {
     bool news = journal_dirty(engine->journal);
 
-    if (!engine->failed && core_deadline(engine->core) <= engine->now) {
+    if (!engine->failed && !engine_is_stalled(engine) &&
+        core_deadline(engine->core) <= engine->now) {
         struct core_event tick = {.type = CORE_TICK};
         struct bt_error why;
         (void)FAILPOINT("timer");

@@ -251,6 +251,20 @@ uint32_t engine_plans_open(const struct engine *engine);
 /* For plans that are made from now on. planner is borrowed for ever. */
 void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
                          const char *planner);
+/* ---- a full disk ---- */
+/* Nothing may be decided now, because its rows would have no room: only reading is possible. It
+ * ends by itself. */
+bool engine_is_stalled(struct engine *engine);
+/* True: stalls until it is called again, whatever the disk has. For a daemon that could not recover
+ * its plans yet. */
+void engine_hold(struct engine *engine, bool hold);
+/* The refusal: UNAVAILABLE, what is full and what would help. for_all: not only new work. */
+enum bt_code engine_room_error(const struct engine *engine, bool for_all, struct bt_error *err);
+/* After how long the same request may be sent again. */
+uint64_t engine_room_wait_ms(void);
+/* The lane is retired: what it brought and was not taken yet is dropped. */
+void engine_forget_lane(struct engine *engine, const struct link_lane *lane);
+
 /* No new plans from now on. */
 void engine_drain(struct engine *engine);
 bool engine_is_draining(const struct engine *engine);

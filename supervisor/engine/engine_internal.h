@@ -64,7 +64,21 @@ struct engine {
     struct arena later_arena; /* their texts */
     bool failed;              /* the journal is dead, by `fatal` */
     struct bt_error fatal;
+    bool storage_low;        /* no new work, and no rows about agents and the daemon */
+    bool stalled;            /* nothing is decided until there is room, or the hold ends */
+    bool on_hold;            /* engine_hold */
+    struct link_event *held; /* what lanes brought meanwhile, from held_at on */
+    uint32_t held_at, held_n, held_cap;
 };
+
+/* ---- storage.c: a full disk ---- */
+/* At the start of a cycle: is there room; then what waited for it is taken. */
+void engine_storage_begin(struct engine *engine);
+/* Keeps the event of a lane, with its message, for later; false: take it now. */
+bool engine_storage_keep(struct engine *engine, struct link_event *ev);
+/* No more can be kept. */
+bool engine_storage_is_full(const struct engine *engine);
+void engine_storage_done(struct engine *engine);
 
 /* ---- plans.c ---- */
 /* Moves the plan into the slot of its run and leaves *plan empty. */

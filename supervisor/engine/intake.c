@@ -12,6 +12,8 @@ void engine_on_link(struct engine *engine, struct link_event *ev)
         engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
         ev->msg = engine->in_hand; /* NULL: put off */
         engine->in_hand = NULL;
+    } else if (ev->lane != NULL && engine_storage_keep(engine, ev)) {
+        return;
     } else if (ev->lane != NULL) {
         engine->hooks.on_lane_event(engine, ev);
     }

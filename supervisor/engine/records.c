@@ -71,6 +71,15 @@ static enum bt_code aggregate(struct engine *engine, const struct open_plan *p,
     return store_answer(engine, given, buf_str(text), &x->summary, err);
 }
 
+/* What agents and the daemon itself do is known again after a start: on a disk that fills up these
+ * rows are left out, and a registration needs no room. */
+static bool is_left_out(const struct engine *engine, const struct record *rec)
+{
+    const enum record_about about = record_about(rec->type);
+
+    return engine->storage_low && (about == ABOUT_AGENT || about == ABOUT_SYSTEM);
+}
+
 static enum bt_code append(struct engine *engine, const struct record *rec,
                            const struct record_extra *x, uint64_t plan_ix, struct bt_error *err)
 {
@@ -83,7 +92,7 @@ static enum bt_code append(struct engine *engine, const struct record *rec,
     enum bt_code code = record_encode(rec, x, engine->registry, &engine->row, &engine->topic, err);
     struct effect *e;
 
-    if (code != BT_OK) {
+    if (code != BT_OK || is_left_out(engine, rec)) {
         return code;
     }
     row.topic = buf_str(&engine->topic);

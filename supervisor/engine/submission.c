@@ -285,9 +285,7 @@ enum bt_code submission_room(struct engine *engine, struct bt_error *err)
         return err_set(err, BT_UNAVAILABLE, "the supervisor is stopping and takes no new plans");
     }
     if (journal_storage_low(engine->journal)) {
-        return err_set(err, BT_UNAVAILABLE,
-                       "storage_unavailable: the disk of %s is full; running plans go on",
-                       engine->opt.state_dir);
+        return engine_room_error(engine, false, err);
     }
     if (core_runs_open(engine->core) - engine->jobs >= engine->opt.plans_max) {
         return err_set(err, BT_BUSY, "%u plans are open, the limit; try again later",
@@ -316,7 +314,9 @@ bool submission_may_start(struct engine *engine, struct request *rq)
     struct bt_error err;
 
     if (submission_room(engine, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        const bool full = err.code == BT_UNAVAILABLE && !engine->draining;
+        request_refuse(engine, rq, &err, CLASS_NONE, full ? engine_room_wait_ms() : 0,
+                       (struct doc){NULL, 0});
         return false;
     }
     return true;

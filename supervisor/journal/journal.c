@@ -66,10 +66,15 @@ bool journal_dirty(const struct journal *j)
 
 bool journal_storage_low(struct journal *j)
 {
+    return journal_room(j) != JOURNAL_ROOM;
+}
+
+enum journal_room journal_room(struct journal *j)
+{
     if (j->storage_low && !j->dead && j->ops->space != NULL) {
         j->ops->space(j);
     }
-    return j->storage_low;
+    return j->storage_full ? JOURNAL_FULL : j->storage_low ? JOURNAL_LOW : JOURNAL_ROOM;
 }
 
 enum bt_code journal_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
@@ -251,6 +256,18 @@ enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_
         return code;
     }
     return j->ops->events(j, from_seq, plan_ix, limit, fn, self, err);
+}
+
+enum bt_code journal_scrub(struct journal *j, struct journal_scrub *io, uint64_t max_bytes,
+                           journal_problem_fn fn, void *self, struct bt_error *err)
+{
+    enum bt_code code = check_alive(j, err);
+
+    if (code == BT_OK && j->ops->scrub == NULL) {
+        io->done = true;
+        return BT_OK;
+    }
+    return code != BT_OK ? code : j->ops->scrub(j, io, max_bytes, fn, self, err);
 }
 
 enum bt_code journal_last_row(struct journal *j, uint64_t plan_ix, bool only_public,

@@ -34,7 +34,8 @@ struct journal_options {
     uint32_t cache_kib;        /* page cache; 0 = default */
     uint32_t checkpoint_pages; /* pages of the write-ahead log between checkpoints; 0 = default */
     uint64_t
-        /* freed when the disk is full, so that running work can still write (Q13); 0 = none */
+        /* of the write-ahead log, allocated in advance so that running work can still write when
+         * the disk is full (Q13); 0 = none */
         ballast_bytes;
 };
 
@@ -50,9 +51,19 @@ BT_MUST_CHECK enum bt_code journal_open_sqlite(const char *dir, const struct jou
 /* Checkpoints and closes; does not commit. Accepts NULL. */
 void journal_close(struct journal *j);
 
-/* True while disk space is short: the ballast was released for running work, and the caller must
- * reject new work (G20). Every commit checks it. While it is true this call checks too: false again
- * when there is room for the ballast. */
+/* How much room the disk has (G20). Every commit checks it; while there is not enough, this call
+ * checks, too. */
+enum journal_room {
+    JOURNAL_ROOM,
+    /* Only the log has room, which was allocated in advance: no new work, no rows that can be
+     * missed. */
+    JOURNAL_LOW,
+    /* Its last part is left, for a decision that was begun: do not begin another. The number of
+     * this boot may not be stored: give no epoch. */
+    JOURNAL_FULL
+};
+enum journal_room journal_room(struct journal *j);
+/* Not JOURNAL_ROOM. */
 bool journal_storage_low(struct journal *j);
 /* How many times daemons have opened this journal, this one included: the high part of epochs. */
 uint64_t journal_boot(const struct journal *j);
@@ -206,6 +217,7 @@ struct journal_row {
     const void *body; /* msgpack */
     size_t body_len;
     uint64_t pos; /* of a row that was read */
+    bool damaged; /* only seq and wall (of the row before) are valid; body is NULL */
 };
 
 /* The seq of the next public row. The row's body contains it, so the caller needs it first. */
@@ -228,8 +240,9 @@ BT_MUST_CHECK enum bt_code journal_commit(struct journal *j, struct bt_error *er
 bool journal_dirty(const struct journal *j);
 
 typedef bool (*journal_row_fn)(const struct journal_row *row, void *self); /* false = stop */
-/* Committed public rows with seq >= from_seq in order (plan_ix 0 = all), at most limit. BT_IO names
- * a damaged row. */
+/* Committed public rows with seq >= from_seq in order (plan_ix 0 = all), at most limit. A row that
+ * is damaged or missing is passed on as `damaged`, with its seq; of one plan, when the index knows
+ * it. */
 BT_MUST_CHECK enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix,
                                           uint32_t limit, journal_row_fn fn, void *self,
                                           struct bt_error *err);
@@ -254,11 +267,27 @@ BT_MUST_CHECK enum bt_code journal_replay_on(struct journal *j, uint64_t plan_ix
 BT_MUST_CHECK enum bt_code journal_quarantine(struct journal *j, uint64_t plan_ix, struct str why,
                                               struct bt_error *err);
 
+/* Where a check of all checksums is; zeroed at the beginning. */
+struct journal_scrub {
+    uint32_t table;
+    uint64_t at;      /* in it */
+    uint64_t checked; /* entries so far */
+    uint64_t total;   /* about as many are there */
+    bool done;
+};
+typedef void (*journal_problem_fn)(struct str text, void *self);
+/* Checks the next part: about max_bytes. fn gets one sentence for each damage; it names the plan
+ * and the seq where that is known. */
+BT_MUST_CHECK enum bt_code journal_scrub(struct journal *j, struct journal_scrub *io,
+                                         uint64_t max_bytes, journal_problem_fn fn, void *self,
+                                         struct bt_error *err);
+typedef void (*journal_progress_fn)(const struct journal_scrub *at, void *self);
+
 const char *journal_sqlite_version(void);
 /* For baton doctor, while no daemon runs (BT_CONFLICT otherwise). Checks the version, integrity
- * (quick_check), the checksums of all plans and those of at most max_rows rows and blobs. Changes
- * nothing. Appends lines of text. BT_OK: sound. BT_IO: damaged, *err names the first damage.
- * BT_NOT_FOUND: no journal. */
-BT_MUST_CHECK enum bt_code journal_inspect(const char *dir, uint64_t max_rows, struct buf *report,
-                                           struct bt_error *err);
+ * (quick_check), and all checksums, with memory for one part; calls fn (may be NULL) after each.
+ * Changes nothing. Appends lines of text. BT_OK: sound. BT_IO: damaged, *err names the first
+ * damage. BT_NOT_FOUND: no journal. */
+BT_MUST_CHECK enum bt_code journal_inspect(const char *dir, journal_progress_fn fn, void *self,
+                                           struct buf *report, struct bt_error *err);
 #endif

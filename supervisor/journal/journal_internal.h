@@ -73,6 +73,8 @@ struct journal_ops {
                              struct bt_error *err);
     enum bt_code (*blob_get)(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err);
     enum bt_code (*commit)(struct journal *j, struct bt_error *err);
+    enum bt_code (*scrub)(struct journal *j, struct journal_scrub *io, uint64_t max_bytes,
+                          journal_problem_fn fn, void *self, struct bt_error *err);
     /* Checks again whether space is short; may be NULL. */
     void (*space)(struct journal *j);
     enum bt_code (*events)(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
@@ -91,6 +93,7 @@ struct journal {
     uint64_t committed_pos;
     bool dirty;
     bool storage_low;
+    bool storage_full;
     bool dead;
     struct bt_error why; /* why it is dead */
 };

@@ -1,4 +1,5 @@
 /* The journal on SQLite: open, the open batch, commit. One connection, one thread. */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,12 @@ enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err)
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return err_set(err, BT_UNAVAILABLE, "%s: storage is full", what);
+    case SQLITE_IOERR:
+        if (sys == EDQUOT || sys == ENOSPC) {
+            return err_set(err, BT_UNAVAILABLE, "%s: storage is full (%s)", what, strerror(sys));
+        }
+        return err_set(err, BT_IO, "%s: %s (SQLite %d%s%s)", what, sqlite3_errmsg(db), rc,
+                       sys != 0 ? ", " : "", sys != 0 ? strerror(sys) : "");
     case SQLITE_NOMEM:
         return err_set(err, BT_NOMEM, "%s: out of memory", what);
     case SQLITE_BUSY:
@@ -112,22 +119,32 @@ struct str sqlite_col_str(sqlite3_stmt *st, int at)
  * Runs after a commit, never within one, so its failure does not concern the commit (Q3). On a full
  * disk the log keeps growing; any other failure stops the journal before the next write.
  */
-static void checkpoint(struct sqlite_journal *s)
+bool sqlite_checkpoint(struct sqlite_journal *s)
 {
     struct bt_error why;
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    int in_log = 0;
+    int copied = 0;
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
 
+    s->wal_frames = in_log > 0 ? in_log : s->wal_frames;
     s->checkpoint_at = s->checkpoint_every + (rc == SQLITE_OK ? 0 : s->wal_frames);
-    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_LOCKED) {
-        /* LOCKED: the callback of a read has committed (Q10); the next commit checkpoints */
-        return;
+    if (rc == SQLITE_OK) {
+        s->behind = false;
+        s->wal_frames = in_log == copied ? 0 : s->wal_frames; /* the next write begins it again */
+        return in_log == copied;
+    }
+    if ((rc & 0xff) == SQLITE_LOCKED) {
+        /* the callback of a read has committed (Q10); the next commit checkpoints */
+        return false;
     }
     if (sqlite_error(s->db, "cannot copy the write-ahead log", &why) == BT_UNAVAILABLE) {
         s->base.storage_low = true;
-        return;
+        s->behind = true;
+        return false;
     }
     journal_die(&s->base, &why);
     log_err("journal.checkpoint_failed", "%s", why.msg);
+    return false;
 }
 
 static int wal_hook(void *self, sqlite3 *db, const char *name, int frames)
@@ -153,7 +170,7 @@ static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
     s->committed = s->now;
     s->batch_bytes = 0;
     if (s->wal_frames >= s->checkpoint_at) {
-        checkpoint(s);
+        (void)sqlite_checkpoint(s);
     }
     return BT_OK;
 }
@@ -161,20 +178,28 @@ static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
 static void sqlite_done(struct journal *j)
 {
     struct sqlite_journal *s = sqlite_of(j);
+    bool empty = false; /* all of the log is in the file */
 
     if (s->db != NULL && sqlite3_get_autocommit(s->db) == 0 && s->stmt[SQL_ROLLBACK] != NULL) {
         (void)sqlite3_step(s->stmt[SQL_ROLLBACK]);
+        (void)sqlite3_reset(s->stmt[SQL_ROLLBACK]);
+    }
+    if (s->db != NULL && !j->dead && s->ballast_bytes > 0) {
+        empty = sqlite_checkpoint(s);
     }
     for (int i = 0; i < SQL_COUNT; i++) {
         (void)sqlite3_finalize(s->stmt[i]);
     }
     if (s->db != NULL) {
         /* After an error the files stay as they are: the next start reads what was really stored
-         * (Q11, Q4). */
-        (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, s->base.dead ? 1 : 0,
-                                NULL);
+         * (Q11, Q4). A log with reserved room is kept, too. */
+        (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+                                s->base.dead || s->ballast_bytes > 0 ? 1 : 0, NULL);
         int rc = sqlite3_close(s->db);
         ASSERT(rc == SQLITE_OK);
+    }
+    if (empty && !s->base.dead) {
+        sqlite_space_park(s);
     }
     if (s->lock_fd >= 0) {
         /* releases the lock; the file stays, or two daemons could lock two files */
@@ -184,6 +209,8 @@ static void sqlite_done(struct journal *j)
     buf_done(&s->turn_text);
     free(s);
 }
+
+static void sqlite_space(struct journal *j);
 
 static const struct journal_ops SQLITE_OPS = {
     .close = sqlite_done,
@@ -212,10 +239,11 @@ static const struct journal_ops SQLITE_OPS = {
     .blob_add = sqlite_blob_add,
     .blob_get = sqlite_blob_get,
     .commit = sqlite_commit,
-    .space = sqlite_space_check,
+    .space = sqlite_space,
     .events = sqlite_events,
     .last_row = sqlite_last_row,
     .replay = sqlite_replay,
+    .scrub = sqlite_scrub,
 };
 
 static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
@@ -227,6 +255,37 @@ static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
         }
     }
     return BT_OK;
+}
+
+/* Stores the number of this daemon, at once or when there is room. Until then no epoch may be
+ * given, because the next daemon would give it again. */
+static enum bt_code count_boot(struct sqlite_journal *s, struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code;
+
+    if (!s->boot_due || s->base.storage_full) {
+        return BT_OK;
+    }
+    code = sqlite_exec(s->db, "UPDATE meta SET value = value + 1 WHERE key = 'boot'", &why);
+    if (code == BT_UNAVAILABLE) {
+        s->base.storage_low = s->base.storage_full = true;
+        return BT_OK;
+    }
+    s->boot_due = code != BT_OK;
+    return code == BT_OK ? BT_OK : err_set(err, code, "%s", why.msg);
+}
+
+/* Checks again; what waits for room is done. */
+static void sqlite_space(struct journal *j)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    struct bt_error why;
+
+    sqlite_space_check(j);
+    if (!j->dead && !j->dirty && count_boot(s, &why) != BT_OK) {
+        journal_die(j, &why);
+    }
 }
 
 /* Reads the last position and counts this daemon's boot. */
@@ -249,15 +308,14 @@ static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
         }
     }
     if (code == BT_OK) {
-        code = sqlite_exec(s->db, "UPDATE meta SET value = value + 1 WHERE key = 'boot'", err);
-    }
-    if (code == BT_OK) {
         s->base.pos = (uint64_t)v[0];
         s->base.committed_pos = s->base.pos;
         s->now.plans = (uint64_t)v[1];
         s->now.blobs = (uint64_t)v[2];
         s->committed = s->now;
         s->base.boot = (uint64_t)v[3] + 1;
+        s->boot_due = true;
+        code = count_boot(s, err);
     }
     return code;
 }
@@ -278,12 +336,18 @@ static enum bt_code open_db(struct sqlite_journal *s, const struct journal_optio
         code = sqlite_version_check(s->db, &version, err);
     }
     if (code == BT_OK) {
-        sqlite_space_open(s);
-        sqlite_space_check(&s->base); /* so that a daemon can start on a full disk */
+        code = sqlite_keep_copy(s, version, err);
+    }
+    if (code == BT_OK) {
+        sqlite_drop_copies(s);
         code = sqlite_migrate(s->db, err);
     }
     if (code == BT_OK) {
         code = sqlite_pragmas(s->db, opt, err);
+    }
+    if (code == BT_OK) {
+        sqlite_space_open(s);
+        code = s->base.dead ? err_set(err, BT_IO, "%s", s->base.why.msg) : BT_OK;
     }
     if (code == BT_OK) {
         code = prepare_all(s, err);
@@ -325,6 +389,7 @@ enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *
         code = sqlite_check_file(dir, true, err);
     }
     if (code == BT_OK) {
+        sqlite_space_take(s);
         code = open_db(s, opt, err);
     }
     if (code != BT_OK) {

@@ -116,14 +116,16 @@ struct sqlite_journal {
     int lock_fd;
     struct sqlite_counters now;
     struct sqlite_counters committed;
-    uint64_t batch_bytes; /* estimate of what the open batch will write */
-    int wal_frames;       /* after the last commit */
-    int checkpoint_every; /* frames */
-    int checkpoint_at;    /* the same, or more after a checkpoint that failed */
-    uint64_t ballast_bytes;
-    bool ballast_held;
-    struct buf plan_text; /* strings of the last look-up of a plan */
-    struct buf turn_text; /* the same for turns */
+    uint64_t batch_bytes;   /* estimate of what the open batch will write */
+    int wal_frames;         /* after the last commit */
+    int checkpoint_every;   /* frames */
+    int checkpoint_at;      /* the same, or more after a checkpoint that failed */
+    uint64_t ballast_bytes; /* of the log, to be allocated in advance; 0 = none */
+    uint64_t reserved;      /* of them allocated */
+    bool behind;            /* the log could not be copied, because the disk is full */
+    bool boot_due;          /* the number of this daemon is not stored yet */
+    struct buf plan_text;   /* strings of the last look-up of a plan */
+    struct buf turn_text;   /* the same for turns */
     char dir[PATH_TEXT_MAX];
 };
 
@@ -138,6 +140,8 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
 /* Checks that DIR/journal.db is a journal of Baton. Without one, makes it when `create`;
  * BT_NOT_FOUND otherwise. */
 enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *err);
+/* Makes the name of a new file or directory survive a power cut. */
+enum bt_code sqlite_sync_dir(const char *dir, struct bt_error *err);
 /* DIR/name into ret (PATH_TEXT_MAX). */
 enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt_error *err);
 
@@ -151,11 +155,18 @@ enum bt_code sqlite_version_check(sqlite3 *db, int *ret_version, struct bt_error
 enum bt_code sqlite_number(sqlite3 *db, const char *sql, int64_t *ret, struct bt_error *err);
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err);
 
-/* ---- sqlite_space.c: the ballast (Q13, G20) ---- */
+/* ---- sqlite_space.c: room on the disk (Q13, Q18, G20) ---- */
+/* Before the database is opened: the room that the last daemon kept becomes the log's. */
+void sqlite_space_take(struct sqlite_journal *s);
+/* Allocates the log; then the first check. */
 void sqlite_space_open(struct sqlite_journal *s);
-/* Called before a commit: releases the ballast when free space is short, reserves it again when
- * there is room. */
+/* After the database was closed with an empty log: keeps the log's room for the next start. */
+void sqlite_space_park(const struct sqlite_journal *s);
+/* Sets storage_low and storage_full; called before a commit, and by the port while storage is low.
+ * Between batches it copies a log that had no room. */
 void sqlite_space_check(struct journal *j);
+/* Free bytes on the disk; UINT64_MAX when that is not known. */
+uint64_t sqlite_space_room(const struct sqlite_journal *s);
 
 /* ---- journal_sqlite.c ---- */
 /* Fills *err from the connection: SQLITE_FULL is BT_UNAVAILABLE, SQLITE_NOMEM BT_NOMEM, the rest
@@ -164,6 +175,8 @@ enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err);
 /* The same for a failed write: rolls the batch back. BT_UNAVAILABLE only when that has succeeded
  * (Q2). */
 enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, struct bt_error *err);
+/* Copies the log into the file, not while a batch is open. False: not all of it (Q3). */
+bool sqlite_checkpoint(struct sqlite_journal *s);
 /* Begins a batch when none is open; adds bytes to its estimate. */
 enum bt_code sqlite_batch(struct sqlite_journal *s, size_t bytes, struct bt_error *err);
 /* Steps a writing statement to its end and resets it. */
@@ -190,6 +203,24 @@ enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, struct journal_p
                            journal_row_fn fn, void *self, struct bt_error *err);
 /* Reads the current row of a ROWS statement and verifies its checksum; BT_IO names the row. */
 enum bt_code sqlite_row_read(sqlite3_stmt *st, struct journal_row *ret, struct bt_error *err);
+
+/* ---- sqlite_copy.c ---- */
+/* Before a migration: DIR/journal.db.v<version> has the journal as it is. BT_UNAVAILABLE: no room.
+ */
+enum bt_code sqlite_keep_copy(struct sqlite_journal *s, int version, struct bt_error *err);
+/* Removes copies that are older than 30 days. */
+void sqlite_drop_copies(const struct sqlite_journal *s);
+
+/* ---- sqlite_scrub.c ---- */
+enum bt_code sqlite_scrub(struct journal *j, struct journal_scrub *io, uint64_t max_bytes,
+                          journal_problem_fn fn, void *self, struct bt_error *err);
+/* The same for a database of that version. */
+void sqlite_scrub_db(sqlite3 *db, int version, struct journal_scrub *io, uint64_t max_bytes,
+                     journal_problem_fn fn, void *self);
+/* The first key over `after` and at most `last` from which the statement, whose first parameter is
+ * the key to begin with, can be stepped; last + 1 when there is none. For tables with pages that
+ * cannot be read. */
+uint64_t sqlite_next_readable(sqlite3_stmt *st, uint64_t after, uint64_t last);
 
 /* ---- sqlite_plans.c ---- */
 enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,

@@ -25,8 +25,7 @@ enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt
     return BT_OK;
 }
 
-/* Makes the name of a new file or directory survive a power cut. */
-static enum bt_code sync_dir(const char *dir, struct bt_error *err)
+enum bt_code sqlite_sync_dir(const char *dir, struct bt_error *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     enum bt_code code = BT_OK;
@@ -65,7 +64,7 @@ static enum bt_code make_dirs(char *path, struct bt_error *err)
             slash = strrchr(parent, '/');
             if (slash != NULL && slash != parent) {
                 *slash = 0;
-                enum bt_code code = sync_dir(parent, err);
+                enum bt_code code = sqlite_sync_dir(parent, err);
                 if (code != BT_OK) {
                     return code;
                 }
@@ -103,7 +102,7 @@ static enum bt_code lock_holder(int fd, const char *dir, struct bt_error *err)
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
 
     text[n > 0 ? n : 0] = 0;
-    text[strcspn(text, "\n")] = 0;
+    text[strcspn(text, " \n")] = 0;
     return err_set(err, BT_CONFLICT,
                    "the state directory %s is in use by the daemon with pid %s; stop it, or give "
                    "this one its own directory",
@@ -136,9 +135,10 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
         code = errno == EWOULDBLOCK ? lock_holder(fd, dir, err)
                                     : err_errno(err, errno, "cannot lock %s", path);
     } else if (create) {
-        int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-        /* The pid is only for the error message: the lock works without it, also on a full disk. */
-        if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
+        /* Of one length and in place: on a full disk the file keeps its block. The pid is only for
+         * the error message; the lock works without it. */
+        int n = snprintf(pid, sizeof pid, "%-20ld\n", (long)getpid());
+        if (pwrite(fd, pid, (size_t)n, 0) != n || ftruncate(fd, n) != 0) {
             errno = 0;
         }
     }
@@ -237,7 +237,7 @@ static enum bt_code make_new(const char *dir, const char *path, struct bt_error 
         code = err_errno(err, errno, "cannot rename %s to %s", fresh, path);
     }
     if (code == BT_OK) {
-        code = sync_dir(dir, err);
+        code = sqlite_sync_dir(dir, err);
     }
     if (code != BT_OK) {
         (void)unlink(fresh);

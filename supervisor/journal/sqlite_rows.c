@@ -4,7 +4,8 @@
 #include "supervisor/journal/crc32c.h"
 #include "supervisor/journal/sqlite_internal.h"
 
-enum { ROW_OVERHEAD = 64 }; /* of a row and its index entry, for the estimate of space */
+enum { MISSING_MAX = 4096 }; /* markers for one range */
+enum { ROW_OVERHEAD = 64 };  /* of a row and its index entry, for the estimate of space */
 
 static uint32_t row_crc(uint64_t pos, const struct journal_row *row)
 {
@@ -123,43 +124,137 @@ enum bt_code sqlite_row_read(sqlite3_stmt *st, struct journal_row *ret, struct b
     return BT_OK;
 }
 
+/* One read of events. */
+struct event_walk {
+    struct sqlite_journal *s;
+    sqlite3_stmt *st;
+    uint64_t plan_ix; /* 0 = all */
+    journal_row_fn fn;
+    void *self;
+    uint64_t next; /* the seq that follows; of one plan: at least it */
+    msec wall;     /* of the row before */
+    uint32_t left;
+};
+
+/* False: the reader has enough. */
+static bool give(struct event_walk *w, const struct journal_row *row)
+{
+    const bool more = w->left > 0 && w->fn(row, w->self);
+
+    w->left -= more ? 1 : 0;
+    w->next = row->seq + 1;
+    w->wall = row->wall;
+    return more;
+}
+
+/* What is before and after a damaged row is given; a marker stands in its place. */
+static bool give_damaged(struct event_walk *w, uint64_t seq)
+{
+    const struct journal_row mark = {.seq = seq,
+                                     .is_public = true,
+                                     .plan_ix = w->plan_ix,
+                                     .type = STR_LIT(""),
+                                     .topic = STR_LIT(""),
+                                     .wall = w->wall,
+                                     .damaged = true};
+
+    return give(w, &mark);
+}
+
+/* Seqs have no gaps: what is missing up to `to` was lost. One marker stands for more than anything
+ * that can have been there: then a position is damaged, not so many rows. */
+static bool give_missing(struct event_walk *w, uint64_t to)
+{
+    bool more = true;
+
+    if (w->next < to && to - w->next > MISSING_MAX) {
+        more = give_damaged(w, w->next);
+        w->next = to;
+    }
+
+    while (more && w->next < to) {
+        more = give_damaged(w, w->next);
+    }
+    return more;
+}
+
+/* The row at the statement. A damaged one is seen by what follows it, because its position may be
+ * the damage; of one plan the index has it. */
+static bool walk_row(struct event_walk *w)
+{
+    const uint64_t pos = sqlite_col_u64(w->st, 0);
+    struct journal_row row;
+
+    if ((pos & POS_K_MAX) != 0) {
+        return true;
+    }
+    if (sqlite_row_read(w->st, &row, NULL) != BT_OK) {
+        return w->plan_ix == 0 || pos_seq(pos) < w->next || give_damaged(w, pos_seq(pos));
+    }
+    if (row.seq < w->next) {
+        return true;
+    }
+    return (w->plan_ix != 0 || give_missing(w, row.seq)) && give(w, &row);
+}
+
+/* Goes on after a page that cannot be read. False: there is nothing more. */
+static bool skip_unreadable(struct event_walk *w, uint64_t last)
+{
+    const uint64_t from = w->next << POS_K_BITS;
+    uint64_t at;
+
+    (void)sqlite3_reset(w->st);
+    if (from >= last) {
+        return false;
+    }
+    at = sqlite_next_readable(w->st, from, last);
+    (void)sqlite3_bind_int64(w->st, 1, (int64_t)at);
+    return at <= last;
+}
+
+static bool is_damage(int rc)
+{
+    return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_IOERR;
+}
+
 enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                            journal_row_fn fn, void *self, struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
-    sqlite3_stmt *st = s->stmt[plan_ix == 0 ? SQL_ROWS : SQL_ROWS_PLAN];
-    uint64_t expect = from_seq == 0 ? 1 : from_seq;
+    const uint64_t last = j->committed_pos;
+    struct event_walk w = {.s = s,
+                           .st = s->stmt[plan_ix == 0 ? SQL_ROWS : SQL_ROWS_PLAN],
+                           .plan_ix = plan_ix,
+                           .fn = fn,
+                           .self = self,
+                           .next = from_seq == 0 ? 1 : from_seq,
+                           .left = limit};
     enum bt_code code = BT_OK;
-    uint32_t given = 0;
-    int rc = SQLITE_DONE;
+    bool more = true;
+    int rc = SQLITE_ROW;
 
-    (void)sqlite3_bind_int64(st, 1, (int64_t)(from_seq << POS_K_BITS));
-    (void)sqlite3_bind_int64(st, 2, (int64_t)j->committed_pos);
+    (void)sqlite3_bind_int64(w.st, 1, (int64_t)(from_seq << POS_K_BITS));
+    (void)sqlite3_bind_int64(w.st, 2, (int64_t)last);
     if (plan_ix != 0) {
-        (void)sqlite3_bind_int64(st, 3, (int64_t)plan_ix);
+        (void)sqlite3_bind_int64(w.st, 3, (int64_t)plan_ix);
     }
-    while (given < limit && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct journal_row row;
-        if ((sqlite_col_u64(st, 0) & POS_K_MAX) != 0) {
-            continue;
-        }
-        code = sqlite_row_read(st, &row, err);
-        if (code == BT_OK && plan_ix == 0 && row.seq != expect) {
-            code =
-                err_set(err, BT_IO,
-                        "the journal is damaged: rows are missing from seq %" PRIu64 " to %" PRIu64,
-                        expect, row.seq - 1);
-        }
-        if (code != BT_OK || !fn(&row, self)) {
+    while (more && w.left > 0) {
+        rc = sqlite3_step(w.st);
+        if (rc == SQLITE_ROW) {
+            more = walk_row(&w);
+        } else if (!is_damage(rc)) {
+            break;
+        } else if (!skip_unreadable(&w, last)) {
+            rc = SQLITE_DONE;
             break;
         }
-        given++;
-        expect = row.seq + 1;
     }
-    if (code == BT_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) {
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         code = sqlite_error(s->db, "cannot read the journal", err);
+    } else if (more && rc == SQLITE_DONE && plan_ix == 0) {
+        (void)give_missing(&w, pos_seq(last) + 1);
     }
-    (void)sqlite3_reset(st);
+    (void)sqlite3_reset(w.st);
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* The database: connection, pragmas, schema and its versions. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,10 +111,13 @@ enum bt_code sqlite_pragmas(sqlite3 *db, const struct journal_options *opt, stru
     uint32_t cache = opt->cache_kib != 0 ? opt->cache_kib : CACHE_KIB;
 
     (void)snprintf(sql, sizeof sql,
+                   "PRAGMA journal_mode = WAL; " /* a person may have changed it (Q5) */
                    "PRAGMA synchronous = %s; PRAGMA cache_size = -%" PRIu32
                    "; PRAGMA journal_size_limit = %d;",
                    opt->durability == DURABILITY_PROCESS ? "NORMAL" : "FULL", cache,
-                   WAL_LIMIT_BYTES);
+                   opt->ballast_bytes > WAL_LIMIT_BYTES && opt->ballast_bytes < INT_MAX
+                       ? (int)opt->ballast_bytes
+                       : WAL_LIMIT_BYTES);
     return sqlite_exec(db, sql, err);
 }
 

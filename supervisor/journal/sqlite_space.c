@@ -1,56 +1,125 @@
 /*
- * The ballast: a file that reserves disk space. When the disk is nearly full it is truncated, so
- * that the results of running work can still be written while new work is rejected (Q13, G20).
+ * Room on the disk (Q13, Q18, G20). The write-ahead log is allocated in advance, so that a commit
+ * never needs a block that the disk may no longer have. While no daemon runs, the same blocks wait
+ * under the name "ballast": a start needs none, either.
+ *
+ *     low    the disk has no room for the log to be copied: no new work, soft rows are skipped
+ *     full   what is left of the log is kept for one decision: nothing is decided until there is
+ *            room
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "protocol/base/log.h"
 #include "supervisor/journal/sqlite_internal.h"
 
-/* What a commit may need beyond its rows: whole pages, growth of indexes. */
-enum { SPACE_MARGIN = 256 * 1024, SPACE_PER_BYTE = 4 };
+enum {
+    /* What a commit may need beyond its rows: whole pages, growth of indexes. */
+    SPACE_MARGIN = 256 * 1024,
+    SPACE_PER_BYTE = 4,
+    RESERVE_MIN = 128 * 1024, /* less is not worth a log of its own */
+    FULL_PART = 4,            /* this part of the log is the last */
+    LOG_HEADER = 32,          /* https://sqlite.org/fileformat.html 4.1 (the log) */
+    FRAME_BYTES = 4096 + 24
+};
 
-/* What stays of the ballast while the disk is short: the next start must write a little and
- * releases it. */
-enum { START_RESERVE = 128 * 1024 };
+static const char *const LOG_NAME = "journal.db-wal";
+static const char *const PARKED_NAME = "ballast";
 
-static bool ballast_reserve(struct sqlite_journal *s)
+static bool path_of(const struct sqlite_journal *s, const char *name, char *ret)
 {
-    char path[PATH_TEXT_MAX];
-    bool ok;
-    int fd;
+    return sqlite_path(s->dir, name, ret, NULL) == BT_OK;
+}
 
-    if (s->ballast_bytes == 0) {
-        return true;
+/* A log without a header is an empty one. No block is allocated for that: the file has them. */
+static bool make_empty(const char *path)
+{
+    static const char zeros[LOG_HEADER] = {0};
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LOG_HEADER &&
+              pwrite(fd, zeros, sizeof zeros, 0) == (ssize_t)sizeof zeros && fdatasync(fd) == 0;
+
+    if (fd >= 0) {
+        close(fd);
     }
-    if (sqlite_path(s->dir, "ballast", path, NULL) != BT_OK) {
-        return false;
-    }
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0) {
-        return false;
-    }
-    ok = posix_fallocate(fd, 0, (off_t)s->ballast_bytes) == 0 &&
-         ftruncate(fd, (off_t)s->ballast_bytes) == 0;
-    if (!ok && ftruncate(fd, 0) != 0) {
-        ok = false; /* space stays short, which the caller reports */
-    }
-    close(fd);
-    s->ballast_held = ok;
     return ok;
 }
 
-static void ballast_release(struct sqlite_journal *s)
+void sqlite_space_take(struct sqlite_journal *s)
+{
+    char log[PATH_TEXT_MAX];
+    char parked[PATH_TEXT_MAX];
+    struct stat st;
+    struct bt_error why;
+
+    if (!path_of(s, LOG_NAME, log) || !path_of(s, PARKED_NAME, parked) || lstat(parked, &st) != 0) {
+        return;
+    }
+    if (s->ballast_bytes == 0 || lstat(log, &st) == 0 || !make_empty(parked)) {
+        (void)unlink(parked); /* of a start with other options, or of an older version */
+        return;
+    }
+    /* Without the sync a power cut could give acknowledged rows their old name back. */
+    if (rename(parked, log) != 0 || sqlite_sync_dir(s->dir, &why) != BT_OK) {
+        log_warn("journal.ballast", "dir=%s the reserved room cannot be used", s->dir);
+    }
+}
+
+void sqlite_space_park(const struct sqlite_journal *s)
+{
+    char log[PATH_TEXT_MAX];
+    char parked[PATH_TEXT_MAX];
+
+    if (s->ballast_bytes > 0 && path_of(s, LOG_NAME, log) && path_of(s, PARKED_NAME, parked) &&
+        make_empty(log) && rename(log, parked) != 0) {
+        log_warn("journal.ballast", "dir=%s the reserved room cannot be kept", s->dir);
+    }
+}
+
+/* It cannot be allocated, and not for want of room: the log is as long as it is. */
+static void give_up(struct sqlite_journal *s, int error)
+{
+    log_warn("journal.ballast", "dir=%s no room can be reserved: %s", s->dir, strerror(error));
+    s->ballast_bytes = s->reserved;
+}
+
+/* Allocates as much of the log as there is room for; what it has stays. */
+static void reserve(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
+    struct stat st;
+    uint64_t want = s->ballast_bytes;
+    int error = 0;
+    int fd;
 
-    off_t left = s->ballast_bytes > START_RESERVE ? START_RESERVE : 0;
-
-    s->ballast_held = false;
-    if (sqlite_path(s->dir, "ballast", path, NULL) == BT_OK && truncate(path, left) != 0) {
-        log_warn("journal.ballast_kept", "dir=%s", s->dir);
+    if (want == 0 || s->reserved >= want || !path_of(s, LOG_NAME, path)) {
+        return;
+    }
+    fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        give_up(s, errno);
+        return;
+    }
+    for (; want >= RESERVE_MIN && want > s->reserved && fstat(fd, &st) == 0; want /= 2) {
+        error = posix_fallocate(fd, 0, (off_t)want);
+        if (error == 0) {
+            s->reserved = want;
+            break;
+        }
+        /* what it got of it helps others more */
+        if ((uint64_t)st.st_size < want && ftruncate(fd, st.st_size) != 0) {
+            break;
+        }
+    }
+    close(fd);
+    if (error != 0 && error != ENOSPC && error != EDQUOT) {
+        give_up(s, error);
     }
 }
 
@@ -65,42 +134,103 @@ static bool space_free(const struct sqlite_journal *s, uint64_t *ret)
     return true;
 }
 
-void sqlite_space_open(struct sqlite_journal *s)
+static uint64_t log_left(const struct sqlite_journal *s)
 {
-    uint64_t room;
-    char path[PATH_TEXT_MAX];
+    const uint64_t used = LOG_HEADER + (uint64_t)s->wal_frames * FRAME_BYTES;
 
-    if (s->ballast_bytes == 0 && sqlite_path(s->dir, "ballast", path, NULL) == BT_OK) {
-        (void)unlink(path); /* left by a start with other options */
+    return s->reserved > used ? s->reserved - used : 0;
+}
+
+/* What is kept for the decision that is under way when the rest is gone. */
+static uint64_t last_part(const struct sqlite_journal *s)
+{
+    return s->reserved / FULL_PART;
+}
+
+static void report(struct sqlite_journal *s, bool low, bool full, uint64_t room)
+{
+    static const char *const NAMES[] = {"journal.storage_back", "journal.storage_low",
+                                        "journal.storage_full"};
+    const int was = s->base.storage_full ? 2 : s->base.storage_low ? 1 : 0;
+    const int now = full ? 2 : low ? 1 : 0;
+
+    s->base.storage_low = low;
+    s->base.storage_full = full;
+    if (now != was) {
+        log_event(now == 0 ? LOG_INFO : LOG_ERR, NAMES[now], "dir=%s free=%llu left=%llu", s->dir,
+                  (unsigned long long)room, (unsigned long long)log_left(s));
     }
-    if (!space_free(s, &room)) {
-        return;
-    }
-    if (!ballast_reserve(s) || (s->ballast_bytes == 0 && room < SPACE_MARGIN)) {
-        s->base.storage_low = true;
-        log_warn("journal.storage_low", "dir=%s free=%llu", s->dir, (unsigned long long)room);
-    }
+}
+
+/* Between batches: what the log has goes into the file, if there is room now, and the log begins
+ * again. False: it does not fit. */
+static bool is_copied(struct sqlite_journal *s)
+{
+    return !s->behind || (!s->base.dirty && sqlite_checkpoint(s) && !s->behind);
 }
 
 void sqlite_space_check(struct journal *j)
 {
     struct sqlite_journal *s = sqlite_of(j);
-    uint64_t need = SPACE_MARGIN + SPACE_PER_BYTE * s->batch_bytes;
+    const uint64_t batch = SPACE_PER_BYTE * s->batch_bytes;
+    const uint64_t need = SPACE_MARGIN + batch;
+    bool low = s->base.storage_low || s->reserved < s->ballast_bytes;
     uint64_t room;
 
     if (!space_free(s, &room)) {
         return;
     }
     if (room < need) {
-        if (s->ballast_held) {
-            ballast_release(s);
-        }
-        if (!s->base.storage_low) {
-            s->base.storage_low = true;
-            log_err("journal.storage_low", "dir=%s free=%llu", s->dir, (unsigned long long)room);
-        }
-    } else if (s->base.storage_low && room >= s->ballast_bytes + 2 * need && ballast_reserve(s)) {
-        s->base.storage_low = false;
-        log_info("journal.storage_back", "dir=%s free=%llu", s->dir, (unsigned long long)room);
+        low = true;
+    } else if (low && room >= 2 * need + (s->ballast_bytes - s->reserved)) {
+        reserve(s);
+        low = s->reserved < s->ballast_bytes || !is_copied(s);
+        (void)space_free(s, &room);
+    } else if (low && s->behind) {
+        (void)is_copied(s); /* a part of it may fit */
     }
+    report(s, low || s->behind, room + log_left(s) < last_part(s) + batch, room);
+}
+
+/* Frames of the log of a daemon that was killed, or a few more: those with the salts of its header.
+ * SQLite does not report them when they cannot be copied. */
+static int frames_of_log(const struct sqlite_journal *s)
+{
+    char path[PATH_TEXT_MAX];
+    char salts[8];
+    char of_frame[8];
+    int n = 0;
+    int fd = path_of(s, LOG_NAME, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+
+    if (fd < 0) {
+        return 0;
+    }
+    if (pread(fd, salts, sizeof salts, 16) == (ssize_t)sizeof salts) {
+        while (pread(fd, of_frame, sizeof of_frame, LOG_HEADER + (off_t)n * FRAME_BYTES + 8) ==
+                   (ssize_t)sizeof of_frame &&
+               memcmp(of_frame, salts, sizeof salts) == 0) {
+            n++;
+        }
+    }
+    close(fd);
+    return n;
+}
+
+void sqlite_space_open(struct sqlite_journal *s)
+{
+    int64_t version;
+
+    (void)sqlite_number(s->db, "PRAGMA user_version", &version, NULL); /* makes a missing log */
+    reserve(s);
+    if (s->ballast_bytes > 0 && !sqlite_checkpoint(s)) {
+        s->wal_frames = frames_of_log(s);
+    }
+    sqlite_space_check(&s->base);
+}
+
+uint64_t sqlite_space_room(const struct sqlite_journal *s)
+{
+    uint64_t room;
+
+    return space_free(s, &room) ? room : UINT64_MAX;
 }

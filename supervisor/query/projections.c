@@ -232,6 +232,13 @@ static enum bt_code read_on(struct engine *engine, struct kept_projection *k, ui
     if (k->users == 0) {
         code = journal_replay_on(engine_journal(engine), k->plan_ix, &k->place, apply_row, &t, err);
     }
+    if (code == BT_IO) {
+        /* What is before the damage is given; how the plan ended is known elsewhere. */
+        if (k->rows.view.damaged.len == 0) {
+            k->rows.view.damaged = projection_keep(&k->rows, str_from(err->msg));
+        }
+        code = BT_OK;
+    }
     arena_done(&k->scratch);
     *ret_n = t.n;
     *ret_all = !t.stopped;
@@ -290,8 +297,10 @@ static void hand_out(struct engine *engine, struct kept_projection *k,
     *ret = k->laid;
     ret->kept = k;
     k->users++;
+    ret->view.damaged = k->rows.view.damaged;
     if (!ret->ended) {
-        ret->view.status = str_is(row->status, "quarantined")
+        const bool over = row->ended_wall != 0 && ret->view.damaged.len > 0;
+        ret->view.status = over || str_is(row->status, "quarantined")
                                ? projection_keep(ret, row->status)
                                : open_status(engine, ret->view.plan_id);
     }

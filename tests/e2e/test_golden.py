@@ -57,6 +57,12 @@ SINCE_2 = {
     "is paused": {"steps": [step("a"), step("late", "late")]},
     "was revised": {"steps": [step("a"), step("mute")]},
 }
+# What version 3 could besides: jobs, gates that an agent decides, sessions.
+SINCE_3 = {
+    "waits at a gate": {"steps": [step("a"), step("b", dependsOn=["a"], gate="thinker")]},
+}
+ASKED = {"is being planned", "belongs to a session"}  # goals whose plan an agent is to make
+THINKER = ("plan", "gate")
 
 
 class Make(BatonTest):
@@ -72,9 +78,10 @@ class Make(BatonTest):
         agents = [Returning(self.d, name, work=old_work, capacity=16) for name in ("probe", "fickle", "lossy")]
         self.d.ask("agent.register", card={"agentId": "late", "skills": [{"id": "do"}]}, capacity=1, sessionKey="k" * 32,
                    instanceId=str(uuid.uuid4()), endpoint="tcp://127.0.0.1:9")
+        agents.append(Returning(self.d, "thinker", work=lambda r: None, capacity=16, skills=THINKER))
         for p in agents:
             wait_up(self.d, p.registration["card"]["agentId"])
-        plans = PLANS | SINCE_2
+        plans = PLANS | SINCE_2 | SINCE_3
         for name, plan in plans.items():
             if name != "between attempts":
                 self.plans[name] = self.d.submit({"goal": name, **plan})
@@ -96,6 +103,9 @@ class Make(BatonTest):
         self.d.ask("plan.pause", planId=self.plans["is paused"])
         self.d.ask("plan.modify", planId=self.plans["was revised"], kind="insert", expectRevision=1, reasoning="one more",
                    steps={"afterStepId": "mute", "steps": [step("z", "late")]})
+        self.plans["is being planned"] = self.d.ask("plan.submit", goal="is being planned", planner="agent")["planId"]
+        self.d.ask("session.say", sessionId="talk", text="new plan: belongs to a session", planner="agent")
+        until(lambda: len([r for r in agents[3].of("step.execute")]) == 3, 15, "a gate and two plannings")
         fickle, lossy = agents[1], agents[2]
         self.d.ask("agent.deregister", instanceId=fickle.me["instanceId"], epoch=fickle.epoch)
         until(lambda: self.states("unknown outcome")[0] == "waiting", 15, "a person is asked")
@@ -103,9 +113,9 @@ class Make(BatonTest):
         self.d.ask("plan.cancel", planId=self.plans["was cancelled"])
         until(lambda: self.d.ask("plan.get", planId=self.plans["was cancelled"])["status"] == "cancelled", 15, "cancelled")
         self.plans["between attempts"] = self.d.submit({"goal": "between attempts", **plans["between attempts"]})
-        until(lambda: self.d.ask("plan.get", planId=self.plans["between attempts"])["steps"][1]["attempts"] >= 2, 15, "a retry")
+        until(lambda: self.d.ask("plan.get", planId=self.plans["between attempts"])["steps"][1].get("attempts", 0) >= 2, 15, "a retry")
         self.d.kill9()
-        for p in agents[:2]:
+        for p in agents[:2] + agents[3:]:
             p.close()
         db = sqlite3.connect(self.d.state / "journal.db")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -141,9 +151,9 @@ class GoldenJournal(BatonTest):
             part.pop("lastSeq", None)
         return view
 
-    def agent(self, name, query=None):
-        p = Returning(self.d, name, capacity=16, query=query,
-                      work=lambda r: {"outcome": "completed", "result": {"text": "new " + r["stepId"]}})
+    def agent(self, name, query=None, work=None, skills=()):
+        p = Returning(self.d, name, capacity=16, query=query, skills=skills,
+                      work=work or (lambda r: {"outcome": "completed", "result": {"text": "new " + r["stepId"]}}))
         self.addCleanup(p.close)
         wait_up(self.d, name)
         return p
@@ -164,8 +174,9 @@ class GoldenJournal(BatonTest):
             listed = self.d.ask("review.list", planId=plan)["reviews"][0]
             asked = [e for e in self.d.events(plan) if e["type"] == "plan_step_waiting"][-1]
             self.assertEqual((listed["askedAt"], listed["reviewId"]), (asked["timestamp"], reviews[plan]["reviewId"]))
-            late = self.d.ask_raw("review.decide", reviewId=asked["reviewId"], decision="approve")
-            self.assertIn(reviews[plan]["reviewId"], late["error"]["message"])
+            if asked["reviewId"] != reviews[plan]["reviewId"]:
+                late = self.d.ask_raw("review.decide", reviewId=asked["reviewId"], decision="approve")
+                self.assertIn(reviews[plan]["reviewId"], late["error"]["message"])
         kinds = {name: reviews[self.plans[name]]["kind"] for name in ("asks for input", "asks for approval", "unknown outcome")}
         self.assertEqual(kinds, {"asks for input": "input", "asks for approval": "approval", "unknown outcome": "unknown_outcome"})
 
@@ -236,6 +247,30 @@ class GoldenJournalOfVersion2(GoldenJournal):
         self.assertEqual(self.view("is paused")["status"], "waiting")
         self.d.ask("plan.resume", planId=self.plans["is paused"])
         self.assertEqual(self.ended("is paused"), ("completed", "success", ["completed"] * 2))
+
+
+class GoldenJournalOfVersion3(GoldenJournalOfVersion2):
+    name, holds = "journal-a750484.db", {**PLANS, **SINCE_2, **SINCE_3, **dict.fromkeys(ASKED)}
+    version = 3
+
+    def test_an_older_program_refuses_the_journal_from_then_on(self):
+        self.skipTest("while 3 is the version of this program, it is its own journal")
+
+    def test_jobs_gates_and_turns_that_were_open_go_on(self):
+        def thinks(r):
+            said = {"plan": {"steps": [{"stepId": "n", "agentId": "probe", "skill": "do", "task": "do n"}]}, "gate": {"sufficient": True}}
+            return {"outcome": "completed", "result": {"data": said[r["purpose"]]}}
+
+        def forgot(r):
+            return {"key": r["key"], "state": "unknown"}
+
+        self.assertEqual([m["role"] for m in self.d.ask("session.get", sessionId="talk")["messages"]], ["user"])
+        self.agent("probe", query=forgot)
+        self.agent("thinker", query=forgot, work=thinks, skills=THINKER)
+        for name in ("waits at a gate", *sorted(ASKED)):
+            self.assertEqual(self.ended(name)[:2], ("completed", "success"), name)
+        talk = until(lambda: [m for m in self.d.ask("session.get", sessionId="talk")["messages"] if m["role"] == "assistant"], 15, "an answer")
+        self.assertEqual(talk[0].get("planId"), self.plans["belongs to a session"])
 
 
 if __name__ == "__main__":

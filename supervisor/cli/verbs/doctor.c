@@ -24,6 +24,8 @@
 #include "supervisor/config/config.h"
 #include "supervisor/journal/journal.h"
 
+enum { PROBLEMS_SHOWN = 50 };
+
 struct doctor {
     struct cli *cli;
     cJSON *findings;
@@ -172,18 +174,28 @@ static bool check_state(struct doctor *d, const char *state)
     return held;
 }
 
-static void check_journal(struct doctor *d, const char *state, bool daemon_runs)
+/* One line that is written again and again, for people who watch. */
+static void progress(const struct doctor *d, uint64_t checked, uint64_t total)
+{
+    if (!d->cli->json && isatty(STDERR_FILENO) && total > 0) {
+        (void)fprintf(stderr, checked < total ? "\rjournal: %3u %%" : "\r%*s\r",
+                      checked < total ? (unsigned)(checked * 100 / total) : 16, "");
+    }
+}
+
+static void on_progress(const struct journal_scrub *at, void *self)
+{
+    progress(self, at->done ? at->total : at->checked, at->total);
+}
+
+static void check_stopped_journal(struct doctor *d, const char *state)
 {
     struct buf report;
     struct bt_error err;
     enum bt_code code;
 
-    if (daemon_runs) {
-        finding(d, true, "journal", "in use by the daemon, which checks every row that it reads");
-        return;
-    }
     buf_init(&report, 1024 * 1024);
-    code = journal_inspect(state, 1000000, &report, &err);
+    code = journal_inspect(state, on_progress, d, &report, &err);
     finding(d, code == BT_OK || code == BT_NOT_FOUND, "journal",
             code == BT_OK          ? "sound"
             : code == BT_NOT_FOUND ? "none yet"
@@ -192,6 +204,70 @@ static void check_journal(struct doctor *d, const char *state, bool daemon_runs)
         (void)fputs(buf_cstr(&report), stderr);
     }
     buf_done(&report);
+}
+
+static uint64_t count_of(const cJSON *object, const char *name)
+{
+    const cJSON *n = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    return cJSON_IsNumber(n) && n->valuedouble > 0 ? (uint64_t)n->valuedouble : 0;
+}
+
+/* What one part of a running daemon's journal had. False: there is nothing more to ask. */
+static bool take_part(struct doctor *d, const cJSON *part, uint64_t *io_checked, uint64_t *io_total,
+                      uint32_t *io_bad, char *first, size_t cap)
+{
+    const cJSON *problem;
+
+    *io_checked += count_of(part, "checked");
+    *io_total += count_of(part, "total");
+    cJSON_ArrayForEach(problem, cJSON_GetObjectItemCaseSensitive(part, "problems"))
+    {
+        if ((*io_bad)++ == 0) {
+            (void)snprintf(first, cap, "%s", problem->valuestring);
+        }
+        if (!d->cli->json && *io_bad <= PROBLEMS_SHOWN) {
+            (void)fprintf(stderr, "damaged: %s\n", problem->valuestring);
+        }
+    }
+    progress(d, *io_checked, *io_total);
+    return json_text(part, "cursor", NULL) != NULL;
+}
+
+/* The daemon checks part by part, between its other work; only it may read the file (Q14). */
+static void check_running_journal(struct doctor *d)
+{
+    char cursor[96] = "{}";
+    char first[512] = "";
+    char detail[700];
+    uint64_t checked = 0;
+    uint64_t total = 0;
+    uint32_t bad = 0;
+    struct bt_error err;
+    bool more = true;
+
+    while (more && !deadline_is_over()) {
+        char *json = NULL;
+        cJSON *part;
+        bt_client_timeout(d->cli->client, deadline_left(30000));
+        if (bt_client_call(d->cli->client, "supervisor.scrub", cursor, &json, &err) != BT_OK) {
+            bt_free(json);
+            finding(d, false, "journal", err.msg);
+            return;
+        }
+        part = json_tree(json);
+        more = take_part(d, part, &checked, &total, &bad, first, sizeof first);
+        (void)snprintf(cursor, sizeof cursor, "{\"cursor\": \"%s\"}",
+                       json_text(part, "cursor", ""));
+        cJSON_Delete(part);
+        bt_free(json);
+    }
+    progress(d, 1, 1);
+    (void)snprintf(detail, sizeof detail,
+                   bad == 0 ? "sound: %llu checksums, while the daemon runs"
+                            : "damaged: %llu checksums, %u are wrong, first: %s",
+                   (unsigned long long)checked, bad, first);
+    finding(d, bad == 0, "journal", detail);
 }
 
 static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
@@ -216,6 +292,7 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
         return;
     }
     finding(d, true, "daemon", "answers");
+    check_running_journal(d);
     list = json_tree(json);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
@@ -255,7 +332,9 @@ enum cli_exit verb_doctor(struct cli *cli)
         check_port(&d, "control port", config->listen_control, daemon_runs);
         check_port(&d, "events port", config->listen_events, daemon_runs);
     }
-    check_journal(&d, state, daemon_runs);
+    if (!daemon_runs) {
+        check_stopped_journal(&d, state);
+    }
     check_daemon(&d, state, daemon_runs);
     if (cli->json) {
         cli_print_json(d.findings);

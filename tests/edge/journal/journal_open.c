@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "protocol/base/clock.h"
 #include "tests/edge/journal/workload.h"
 
 static char dir[64];
@@ -99,7 +100,7 @@ static void a_journal_of_a_newer_version_is_refused_and_left_as_it_is(void **sta
     make_sqlite_file("PRAGMA user_version = 999;");
     expect_refusal(BT_INVALID, "newer Baton");
     buf_init(&report, 10000);
-    assert_int_equal(journal_inspect(dir, 10, &report, &err), BT_INVALID);
+    assert_int_equal(journal_inspect(dir, NULL, NULL, &report, &err), BT_INVALID);
     assert_non_null(strstr(err.msg, "999"));
     buf_done(&report);
     make_sqlite_file("PRAGMA user_version = 3;");
@@ -144,29 +145,39 @@ static void a_log_without_its_journal_is_not_mixed_into_a_new_one(void **state)
     expect_refusal(BT_INVALID, "journal.db-wal");
 }
 
+static void expect_private(const char *folder, const char *name, off_t at_least)
+{
+    struct stat st;
+
+    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_true(st.st_size >= at_least);
+}
+
 static void files_are_private_and_the_directory_is_made(void **state)
 {
     struct journal *j;
     struct bt_error err;
     struct stat st;
     char deep[128];
-    const char *const names[] = {"journal.db", "journal.db-wal", "lock", "ballast"};
 
     (void)state;
     (void)snprintf(deep, sizeof deep, "%s/a/b", dir);
     assert_ok(
-        journal_open_sqlite(deep, &(struct journal_options){.ballast_bytes = 100000}, &j, &err),
+        journal_open_sqlite(deep, &(struct journal_options){.ballast_bytes = 200000}, &j, &err),
         err);
     assert_int_equal(stat(deep, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)snprintf(file, sizeof file, "%s/%s", deep, names[i]);
-        assert_int_equal(stat(file, &st), 0);
-        assert_int_equal(st.st_mode & 0777, 0600);
-    }
-    assert_int_equal(st.st_size, 100000);
+    expect_private(deep, "journal.db", 1);
+    expect_private(deep, "journal.db-wal", 200000);
+    expect_private(deep, "lock", 1);
     assert_false(journal_storage_low(j));
     journal_close(j);
+    expect_private(deep, "journal.db", 1);
+    expect_private(deep, "ballast", 200000); /* the log's room; the log is all in journal.db */
+    (void)snprintf(file, sizeof file, "%s/journal.db-wal", deep);
+    assert_int_equal(stat(file, &st), -1);
 }
 
 /* In a child: 0 = rejected as expected. */
@@ -181,7 +192,7 @@ static int try_second(const char *want_pid)
         return 1;
     }
     buf_init(&report, 1000);
-    return journal_inspect(dir, 1, &report, &err) == BT_CONFLICT ? 0 : 2;
+    return journal_inspect(dir, NULL, NULL, &report, &err) == BT_CONFLICT ? 0 : 2;
 }
 
 static void a_second_daemon_is_refused_and_the_first_is_unharmed(void **state)
@@ -224,11 +235,11 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
 
     (void)state;
     buf_init(&report, 10000);
-    assert_int_equal(journal_inspect(dir, 1000, &report, &err), BT_NOT_FOUND);
+    assert_int_equal(journal_inspect(dir, NULL, NULL, &report, &err), BT_NOT_FOUND);
     told = work(dir, &OPT, 10, NULL, NULL);
     assert_int_equal(stat(file, &before), 0);
-    assert_ok(journal_inspect(dir, 1000, &report, &err), err);
-    assert_non_null(strstr(buf_cstr(&report), "schema version 3, 3 plans"));
+    assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err);
+    assert_non_null(strstr(buf_cstr(&report), "schema version 3, "));
     assert_int_equal(stat(file, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
@@ -261,10 +272,10 @@ static void the_kind_of_a_job_is_under_its_checksum(void **state)
     commit(j);
     journal_close(j);
     buf_init(&report, 10000);
-    assert_ok(journal_inspect(dir, 10, &report, &err), err);
+    assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err);
     for (size_t i = 0; i < sizeof HARM / sizeof HARM[0]; i++) {
         make_sqlite_file(HARM[i]);
-        assert_int_equal(journal_inspect(dir, 10, &report, &err), BT_IO);
+        assert_int_equal(journal_inspect(dir, NULL, NULL, &report, &err), BT_IO);
         assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
         assert_int_equal(journal_plan_by_id(j, p.plan_id, &got, &err), BT_IO);
         journal_close(j);
@@ -274,6 +285,51 @@ static void the_kind_of_a_job_is_under_its_checksum(void **state)
     assert_int_equal(s.n, 0); /* both were quarantined */
     journal_close(j);
     buf_done(&report);
+}
+
+static void set_age(const char *path, int days)
+{
+    const struct timespec then = {.tv_sec = (time_t)(clock_wall_ms() / 1000) - days * 24 * 3600};
+    const struct timespec times[2] = {then, then};
+
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void open_and_close(void)
+{
+    struct journal *j;
+    struct bt_error err;
+
+    assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+    journal_close(j);
+}
+
+/* The copy beside it is the journal as it was; it is there for 30 days. */
+static void expect_copy(const char *version, const char *bytes, size_t n)
+{
+    struct told told = {.acked = 36};
+    struct buf report;
+    struct bt_error err;
+    struct stat st;
+    char copy[512];
+
+    (void)snprintf(copy, sizeof copy, "%s.v%s", file, strrchr(version, ' ') + 1);
+    assert_int_equal(stat(copy, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    set_age(copy, 29);
+    open_and_close();
+    assert_int_equal(stat(copy, &st), 0);
+    set_age(copy, 31);
+    open_and_close();
+    assert_int_equal(stat(copy, &st), -1);
+    write_file(file, bytes, n);
+    open_and_close();
+    assert_int_equal(rename(copy, file), 0);
+    buf_init(&report, 10000);
+    assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err);
+    assert_non_null(strstr(buf_cstr(&report), version));
+    buf_done(&report);
+    assert_int_equal(work_check(dir, &told, NULL), 36);
 }
 
 /* A journal that an older version wrote: a file of the tree, opened from a copy. */
@@ -294,13 +350,14 @@ static void open_old(const char *name, const char *version)
     (void)fclose(f);
     write_file(file, bytes, n);
     buf_init(&report, 10000);
-    assert_ok(journal_inspect(dir, 1000, &report, &err), err); /* unchanged */
+    assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err); /* unchanged */
     assert_non_null(strstr(buf_cstr(&report), version));
     assert_int_equal(work_check(dir, &told, NULL), 36);
     buf_clear(&report);
-    assert_ok(journal_inspect(dir, 1000, &report, &err), err); /* as this version left it */
+    assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err); /* as this version left it */
     assert_non_null(strstr(buf_cstr(&report), "schema version 3"));
     buf_done(&report);
+    expect_copy(version, bytes, n);
 }
 
 static void a_journal_of_version_1_opens_with_all_it_holds(void **state)
@@ -313,6 +370,28 @@ static void a_journal_of_version_2_opens_with_all_it_holds(void **state)
 {
     (void)state;
     open_old("journal-v2.db", "schema version 2");
+}
+
+/* Somebody opened it with another program, which left it without a log. */
+static void a_journal_without_a_log_gets_one_again(void **state)
+{
+    struct journal_options opt = {.ballast_bytes = 200000};
+    struct told told = {.acked = 0};
+    struct journal *j;
+    struct bt_error err;
+    sqlite3 *db = NULL;
+
+    (void)state;
+    told = work(dir, &OPT, 10, NULL, NULL);
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    assert_false(journal_storage_low(j));
+    journal_close(j);
+    expect_private(dir, "ballast", 200000);
+    (void)snprintf(file, sizeof file, "%s/journal.db", dir);
+    (void)work_check(dir, &told, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_dir, remove_dir)
@@ -330,6 +409,7 @@ int main(int argc, char **argv)
         TEST(the_kind_of_a_job_is_under_its_checksum),
         TEST(a_journal_of_version_1_opens_with_all_it_holds),
         TEST(a_journal_of_version_2_opens_with_all_it_holds),
+        TEST(a_journal_without_a_log_gets_one_again),
     };
     if (argc == 3 && strcmp(argv[1], "--make-golden") == 0) { /* for the next schema version */
         struct told told = work(argv[2], &OPT, 12, NULL, NULL);

@@ -221,6 +221,8 @@ static void endpoints_are_read_as_written_and_removed_by_their_owner(void **stat
                                 .instance = uuid_new(),
                                 .pid = 4294967296u};
     struct state_endpoints got;
+    struct stat st;
+    char spare[512];
 
     assert_int_equal(state_endpoints_read(p->dir, &got, &p->err), BT_NOT_FOUND);
     assert_int_equal(state_endpoints_remove(p->dir, e.instance, &p->err), BT_OK);
@@ -236,6 +238,12 @@ static void endpoints_are_read_as_written_and_removed_by_their_owner(void **stat
     assert_int_equal(access(p->endpoints, F_OK), 0);
     assert_int_equal(state_endpoints_remove(p->dir, e.instance, &p->err), BT_OK);
     assert_int_not_equal(access(p->endpoints, F_OK), 0);
+    /* the block that the next start has when the disk is full */
+    (void)snprintf(spare, sizeof spare, "%s/endpoints.spare", p->dir);
+    assert_int_equal(stat(spare, &st), 0);
+    assert_int_equal(st.st_size, 4096);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(unlink(spare), 0);
 }
 
 static void damaged_endpoints_are_told_with_their_file(void **state)

@@ -16,6 +16,8 @@ enum bt_code (*engine_world_plan_ended)(struct engine *engine, const struct open
                                         const struct record *rec, struct str summary,
                                         size_t not_done, struct bt_error *err);
 
+void (*engine_world_on_lane)(const struct link_event *ev);
+
 /* ---- a journal that counts ---- */
 
 static const struct journal_ops *real;
@@ -47,8 +49,8 @@ static void on_request(struct engine *engine, uint64_t handle, struct str bytes)
 static void on_lane_event(struct engine *engine, struct link_event *ev)
 {
     (void)engine;
-    (void)ev;
-    fail_msg("a lane spoke");
+    assert_non_null(engine_world_on_lane); /* a lane spoke */
+    engine_world_on_lane(ev);
 }
 
 static void perform(struct engine *engine, const struct core_cmd *cmd)
@@ -174,6 +176,7 @@ void engine_world_open(struct engine_world *w)
     engine_world_reads = 0;
     engine_world_jobs = false;
     engine_world_plan_ended = NULL;
+    engine_world_on_lane = NULL;
 }
 
 void engine_world_close(struct engine_world *w)

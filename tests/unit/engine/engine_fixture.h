@@ -20,6 +20,9 @@ extern enum bt_code (*engine_world_plan_ended)(struct engine *engine, const stru
                                                const struct record *rec, struct str summary,
                                                size_t not_done, struct bt_error *err);
 
+/* Called for the event of a lane; NULL = there must be none. */
+extern void (*engine_world_on_lane)(const struct link_event *ev);
+
 void engine_world_open(struct engine_world *w);
 void engine_world_close(struct engine_world *w);
 /* JSON ("'" for '"') as a document. */

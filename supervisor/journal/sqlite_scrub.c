@@ -1,0 +1,289 @@
+/* All checksums of a journal, part by part: for `baton doctor`, on a stopped and a running daemon.
+ */
+#include <inttypes.h>
+
+#include "supervisor/journal/crc32c.h"
+#include "supervisor/journal/sqlite_internal.h"
+
+/* One part of a table is read, and each entry is given to check(): it returns the bytes read, or
+ * writes what is wrong. `key` is the column that orders the table; NULL: by number of the entry. */
+struct table {
+    const char *sql;   /* with ?1, the first key */
+    const char *count; /* about how many entries */
+    int since;         /* version */
+    bool keyed;        /* column 0 is the key, an integer */
+    enum bt_code (*check)(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err);
+};
+
+/* The plan of a damaged row, when its number is one. */
+static void name_plan(sqlite3 *db, uint64_t ix, struct bt_error *io)
+{
+    sqlite3_stmt *st = NULL;
+    char id[UUID_TEXT_LEN + 1];
+    struct uuid plan;
+
+    if (ix != 0 &&
+        sqlite3_prepare_v2(db, "SELECT id FROM plans WHERE ix = ?1", -1, &st, NULL) == SQLITE_OK) {
+        (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
+        if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_bytes(st, 0) == (int)sizeof plan.b) {
+            memcpy(plan.b, sqlite3_column_blob(st, 0), sizeof plan.b);
+            uuid_format(plan, id);
+            (void)err_wrap(io, "plan %s", id);
+        }
+    }
+    (void)sqlite3_finalize(st);
+}
+
+static enum bt_code check_row(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_row row;
+    enum bt_code code = sqlite_row_read(st, &row, err);
+
+    *ret_bytes = row.body_len + row.topic.len + row.type.len;
+    if (code != BT_OK) {
+        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 1), err);
+    }
+    return code;
+}
+
+static enum bt_code check_blob(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    const uint64_t id = sqlite_col_u64(st, 0);
+    const void *bytes = sqlite3_column_blob(st, 2);
+
+    *ret_bytes = (size_t)sqlite3_column_bytes(st, 2);
+    return sqlite_col_u64(st, 1) == crc32c_bytes(crc32c_u64(0, id), bytes, *ret_bytes)
+               ? BT_OK
+               : err_set(err, BT_IO, "blob %" PRIu64 " (a result or a document) is damaged", id);
+}
+
+static enum bt_code check_state(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct plan_state state;
+    const uint64_t ix = sqlite_col_u64(st, 0);
+    enum bt_code code = sqlite_state_read(st, 1, ix, &state, err);
+
+    *ret_bytes = 0;
+    if (code != BT_OK) {
+        name_plan(sqlite3_db_handle(st), ix, err);
+    }
+    return code;
+}
+
+static enum bt_code check_plan(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_plan p = {.ix = 0};
+    enum bt_code code = sqlite_plan_read(st, &p, err);
+
+    *ret_bytes = p.goal.len;
+    if (code != BT_OK) {
+        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 0), err);
+    }
+    return code;
+}
+
+static enum bt_code check_doc(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_plan p = {.ix = 0};
+    enum bt_code code = sqlite_doc_read(st, &p, err);
+
+    *ret_bytes = p.doc_len;
+    if (code != BT_OK) {
+        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 0), err);
+    }
+    return code;
+}
+
+static enum bt_code check_session(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_session p;
+
+    *ret_bytes = 0;
+    return sqlite_session_read(st, &p, err);
+}
+
+static enum bt_code check_message(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_message m;
+    enum bt_code code = sqlite_message_read(st, &m, err);
+
+    *ret_bytes = m.text.len;
+    return code;
+}
+
+static enum bt_code check_turn(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_turn t;
+
+    *ret_bytes = 0;
+    return sqlite_turn_read(st, &t, err);
+}
+
+static enum bt_code check_count(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct str id = sqlite_col_str(st, 0);
+
+    *ret_bytes = 0;
+    return sqlite_col_u64(st, 1) == sqlite_col_u64(st, 2)
+               ? BT_OK
+               : err_set(err, BT_IO, "messages of the session \"%.*s\" are missing",
+                         id.len > 64 ? 64 : (int)id.len, id.ptr);
+}
+
+#define PLAN_HEAD_2                                                                                \
+    "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '' FROM plans p"
+
+static const struct table TABLES[] = {
+    {"SELECT ix, status, ended, recoveries, note, crc FROM plan_state WHERE ix >= ?1 ORDER BY ix",
+     "SELECT coalesce(max(ix), 0) FROM plan_state", 1, true, check_state},
+    {SQL_PLAN_HEAD " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", 3,
+     true, check_plan},
+    {PLAN_HEAD_2 " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", -2,
+     true, check_plan},
+    {"SELECT ix, doc_crc, doc FROM plans WHERE ix >= ?1 ORDER BY ix",
+     "SELECT coalesce(max(ix), 0) FROM plans", 1, true, check_doc},
+    {"SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows WHERE pos >= ?1 "
+     "ORDER BY pos",
+     "SELECT coalesce(max(pos), 0) >> 20 FROM rows", 1, true, check_row},
+    {"SELECT id, crc, bytes FROM blobs WHERE id >= ?1 ORDER BY id",
+     "SELECT coalesce(max(id), 0) FROM blobs", 1, true, check_blob},
+    {SQL_SESSION " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM sessions", 3, false,
+     check_session},
+    {SQL_MESSAGE " ORDER BY rowid LIMIT -1 OFFSET ?1",
+     "SELECT coalesce(max(rowid), 0) FROM messages", 3, false, check_message},
+    /* lost messages: numbers have no gaps */
+    {"SELECT s.id, s.messages, (SELECT count(*) FROM messages m WHERE m.session = s.id) "
+     "FROM sessions s ORDER BY s.id LIMIT -1 OFFSET ?1",
+     "SELECT count(*) FROM sessions", 3, false, check_count},
+    {SQL_TURN " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM turns", 3, false,
+     check_turn},
+};
+
+enum { N_TABLES = sizeof TABLES / sizeof TABLES[0], ENTRY_BYTES = 256 };
+
+static bool is_in(const struct table *t, int version)
+{
+    return t->since < 0 ? version <= -t->since : version >= t->since;
+}
+
+static bool can_step(sqlite3_stmt *st, uint64_t from)
+{
+    int rc;
+
+    (void)sqlite3_bind_int64(st, 1, (int64_t)from);
+    rc = sqlite3_step(st);
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE;
+}
+
+uint64_t sqlite_next_readable(sqlite3_stmt *st, uint64_t after, uint64_t last)
+{
+    uint64_t bad = after;
+    uint64_t step = 1;
+    uint64_t good;
+
+    while (step <= last - after && !can_step(st, after + step)) {
+        bad = after + step;
+        step *= 2;
+    }
+    good = step <= last - after ? after + step : last + 1;
+    while (good - bad > 1) {
+        const uint64_t middle = bad + (good - bad) / 2;
+        if (can_step(st, middle)) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    return good;
+}
+
+static void unreadable(sqlite3 *db, struct journal_scrub *io, const struct table *t,
+                       sqlite3_stmt *st, journal_problem_fn fn, void *self)
+{
+    const uint64_t from = io->at;
+    struct bt_error why;
+
+    (void)err_set(&why, BT_IO, "%s", sqlite3_errmsg(db));
+    (void)sqlite3_reset(st);
+    io->at = t->keyed ? sqlite_next_readable(st, from, INT64_MAX - 1) : INT64_MAX;
+    (void)err_wrap(&why,
+                   "a part of a table cannot be read (%.20s... from %" PRIu64 " to %" PRIu64 ")",
+                   strstr(t->sql, "FROM ") + 5, from, io->at - 1);
+    fn(str_from(why.msg), self);
+}
+
+/* True: the table is done. */
+static bool scrub_table(sqlite3 *db, const struct table *t, struct journal_scrub *io,
+                        uint64_t *io_bytes, journal_problem_fn fn, void *self)
+{
+    sqlite3_stmt *st = NULL;
+    struct bt_error err;
+    bool done = false;
+    int rc = sqlite3_prepare_v2(db, t->sql, -1, &st, NULL);
+
+    if (rc != SQLITE_OK) {
+        fn(str_from(sqlite3_errmsg(db)), self);
+        return true;
+    }
+    (void)sqlite3_bind_int64(st, 1, (int64_t)io->at);
+    while (!done && *io_bytes > 0) {
+        size_t bytes = 0;
+        rc = sqlite3_step(st);
+        if (rc == SQLITE_ROW) {
+            if (t->check(st, &bytes, &err) != BT_OK) {
+                fn(str_from(err.msg), self);
+            }
+            io->checked++;
+            io->at = t->keyed ? sqlite_col_u64(st, 0) + 1 : io->at + 1;
+            *io_bytes -= bytes + ENTRY_BYTES < *io_bytes ? bytes + ENTRY_BYTES : *io_bytes;
+        } else if (rc == SQLITE_DONE) {
+            done = true;
+        } else {
+            unreadable(db, io, t, st, fn, self);
+            done = io->at >= INT64_MAX;
+            (void)sqlite3_bind_int64(st, 1, (int64_t)io->at);
+        }
+    }
+    (void)sqlite3_finalize(st);
+    return done;
+}
+
+static void estimate(sqlite3 *db, int version, struct journal_scrub *io)
+{
+    int64_t n;
+
+    io->total = 0;
+    for (int i = 0; i < N_TABLES; i++) {
+        if (is_in(&TABLES[i], version) && sqlite_number(db, TABLES[i].count, &n, NULL) == BT_OK &&
+            n > 0) {
+            io->total += (uint64_t)n;
+        }
+    }
+}
+
+void sqlite_scrub_db(sqlite3 *db, int version, struct journal_scrub *io, uint64_t max_bytes,
+                     journal_problem_fn fn, void *self)
+{
+    uint64_t left = max_bytes;
+
+    if (io->total == 0) {
+        estimate(db, version, io);
+    }
+    while (io->table < N_TABLES && left > 0) {
+        const struct table *t = &TABLES[io->table];
+        if (!is_in(t, version) || scrub_table(db, t, io, &left, fn, self)) {
+            io->table++;
+            io->at = 0;
+        }
+    }
+    io->done = io->table >= N_TABLES;
+}
+
+enum bt_code sqlite_scrub(struct journal *j, struct journal_scrub *io, uint64_t max_bytes,
+                          journal_problem_fn fn, void *self, struct bt_error *err)
+{
+    (void)err;
+    sqlite_scrub_db(sqlite_of(j)->db, SCHEMA_VERSION, io, max_bytes, fn, self);
+    return BT_OK;
+}
