@@ -177,111 +177,11 @@ enum bt_code projection_load_plan(struct engine *engine, struct projection *s, s
     if (code == BT_OK && s->document.ptr == NULL) {
         code = err_set(err, BT_NOMEM, "out of memory for a story");
     }
-<<<<<<< HEAD
-=======
-    return code != BT_OK ? code
-                         : plan_read_canonical(s->document, &engine_options(engine)->defaults,
-                                               engine_registry(engine), &s->arena, &s->plan, err);
-}
-
-/* ---- the plan ---- */
-
-/*
- * A plan whose end is not among the rows has not ended, whatever its run or the open batch intent:
- * they are ahead of the commit within a cycle, and "completed" without a result would be half a
- * truth.
- */
-static struct str open_status(struct engine *engine, struct str plan_id)
-{
-    const struct open_plan *p = open_plan_by_id(engine, plan_id);
-    enum plan_status live = p != NULL ? core_block_run(p->block)->status : PLAN_RUNNING;
-
-    return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));
-}
-
-/* The trace is the plan: its id as 32 hexadecimal digits, as in traceparent. */
-static struct str trace_id(struct projection *s, struct uuid id)
-{
-    char text[2 * sizeof id.b + 1];
-
-    for (size_t i = 0; i < sizeof id.b; i++) {
-        (void)snprintf(text + 2 * i, 3, "%02x", id.b[i]);
-    }
-    return projection_keep(s, str_from(text));
-}
-
-static void open_projection(const struct journal_plan *row, struct projection *s)
-{
-    char id[UUID_TEXT_LEN + 1];
-
-    uuid_format(row->plan_id, id);
-    s->document = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
-    s->created = s->updated = row->created_wall;
-    s->view.plan_id = projection_keep(s, str_from(id));
-    s->view.session_id = projection_keep(s, row->session_id);
-    s->view.query = projection_keep(s, row->goal);
-    s->view.status = projection_keep(s, row->status);
-    s->view.revision = 1;
-    s->view.created_at = projection_iso(s, row->created_wall);
-    s->view.trace_id = trace_id(s, row->plan_id);
-}
-
-enum bt_code projection_read_also(struct engine *engine, struct str plan_id, struct projection *ret,
-                                  projection_row_fn also, void *self, struct bt_error *err)
-{
-    struct replay t = {.projection = ret, .also = also, .self = self, .err = err};
-    struct journal_plan row;
-    uint64_t ix;
-    struct uuid id;
-    struct bt_error why;
-    bool settled; /* the row's status counts, not that of its events */
-    bool over;
-    enum bt_code code;
-
-    *ret = (struct projection){0};
-    code = request_plan_row(engine, plan_id, &row, err);
-    if (code != BT_OK) {
-        return code;
-    }
-    ix = row.ix;
-    id = row.plan_id;
-    settled = str_is(row.status, "quarantined");
-    over = row.ended_wall != 0;
-    open_projection(&row, ret);
-    code = journal_replay(engine_journal(engine), ix, apply_row, &t, &why);
-    if (code == BT_IO) {
-        /* What is before the damage is given; how the plan ended is known elsewhere. */
-        ret->view.damaged = projection_keep(ret, str_from(why.msg));
-        code = BT_OK;
-    } else if (code != BT_OK) {
-        code = err_set(err, code, "%s", why.msg);
-    }
-    code = code == BT_OK ? t.code : code;
->>>>>>> ready/disks
     if (code == BT_OK) {
         plan_about_of(s->document, &s->about);
         plan_job_of(s->document, &s->job);
         code = plan_read_canonical(s->document, &engine_options(engine)->defaults,
                                    engine_registry(engine), arena, &s->plan, err);
     }
-<<<<<<< HEAD
-=======
-    if (code == BT_OK) {
-        ret->plan->plan_id = id;
-        ret->plan->revision =
-            ret->view.revision > 0 ? (uint32_t)ret->view.revision : ret->plan->revision;
-        code = lay_out(engine, ret, err);
-    }
-    if (code == BT_OK && !ret->ended && !settled && !(over && ret->view.damaged.len > 0)) {
-        ret->view.status = open_status(engine, plan_id);
-    }
-    if (code == BT_OK) {
-        ret->view.dry_run = ret->plan->dry_run;
-        ret->view.status = is_planned(ret) ? STR_LIT("planned") : ret->view.status;
-        ret->view.updated_at = projection_iso(ret, ret->updated);
-    }
-    ret->view.last_seq = ret->last_seq;
-    arena_done(&t.scratch);
->>>>>>> ready/disks
     return code;
 }
