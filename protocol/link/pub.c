@@ -4,6 +4,7 @@
 #include <nng/protocol/pubsub0/pub.h>
 #include <stdlib.h>
 
+#include "protocol/base/failpoint.h"
 #include "protocol/link/link_internal.h"
 
 enum { SUB_PROTOCOL = 0x21 };
@@ -86,7 +87,7 @@ const char *link_pub_url(const struct link_pub *p)
 void link_publish(struct link_pub *p, struct str topic, const void *body, size_t len)
 {
     nng_msg *msg = NULL;
-    if (nng_msg_alloc(&msg, topic.len + 1 + len) != 0) {
+    if (FAILPOINT("publish") == FAILPOINT_DROP || nng_msg_alloc(&msg, topic.len + 1 + len) != 0) {
         return; /* the same as a frame dropped for a slow subscriber: it reads the event from the
                    journal */
     }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/link/link_internal.h"
 
 enum { REQ_PROTOCOL = 0x30, GENERATION_SHIFT = 32 };
@@ -134,7 +135,8 @@ bool link_answer(struct link_server *s, uint64_t request, const void *bytes, siz
     if (c->generation != request >> GENERATION_SHIFT || atomic_load(&c->phase) != CONTEXT_HELD) {
         return false;
     }
-    if (nng_msg_alloc(&msg, len) != 0) {
+    const enum failpoint fail = FAILPOINT("reply");
+    if (fail == FAILPOINT_DROP || fail == FAILPOINT_ERROR || nng_msg_alloc(&msg, len) != 0) {
         context_receive(c); /* the client gets no answer, but the context is free again */
         return false;
     }

@@ -1,9 +1,11 @@
 /* Events of the link on their way in; requests that wait for their turn. */
 #include "protocol/base/assert.h"
+#include "protocol/base/failpoint.h"
 #include "supervisor/engine/engine_internal.h"
 
 void engine_on_link(struct engine *engine, struct link_event *ev)
 {
+    (void)FAILPOINT("arrive");
     if (ev->type == LINK_REQUEST) {
         engine->stats.requests++;
         engine->in_hand = ev->msg;

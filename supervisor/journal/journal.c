@@ -2,6 +2,7 @@
 #include "supervisor/journal/journal.h"
 
 #include "protocol/base/assert.h"
+#include "protocol/base/failpoint.h"
 #include "supervisor/journal/journal_internal.h"
 
 static enum bt_code check_alive(const struct journal *j, struct bt_error *err)
@@ -224,8 +225,17 @@ enum bt_code journal_commit(struct journal *j, struct bt_error *err)
     if (code != BT_OK || !j->dirty) {
         return code;
     }
-    code = after_write(j, j->ops->commit(j, &why), err, &why);
+    const enum failpoint fail = FAILPOINT("commit");
+    if (fail == FAILPOINT_ERROR) {
+        return after_write(j, err_set(&why, BT_IO, "failpoint: not committed"), err, &why);
+    }
+    code = j->ops->commit(j, &why);
+    if (code == BT_OK && fail == FAILPOINT_AFTER) {
+        code = err_set(&why, BT_IO, "failpoint: committed");
+    }
+    code = after_write(j, code, err, &why);
     if (code == BT_OK) {
+        (void)FAILPOINT("committed");
         j->committed_pos = j->pos;
         j->dirty = false;
     }

@@ -413,6 +413,9 @@ static void apply_plan(struct projection *s, enum record_type type, struct doc b
         on_replanned(s, body);
     } else if (type == REC_PLAN_MODIFIED) {
         on_revision(s, body);
+    } else if (type == REC_REVIEW_VOIDED ||
+               (type == REC_REVIEW_DECIDED && doc_get(body, STR_LIT("stepIndex")).ptr == NULL)) {
+        s->paused &= ~(1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING);
     } else if (type == REC_PLAN_PAUSED || type == REC_PLAN_RESUMED) {
         on_pause(s, body, type == REC_PLAN_PAUSED);
     } else if (type == REC_PLAN_CANCELLING) {
