@@ -20,7 +20,6 @@
 #include "supervisor/dispatch/lanes.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
-#include "supervisor/query/projection.h"
 #include "supervisor/stop.h"
 
 enum {
@@ -121,7 +120,6 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
     struct process_hooks processes;
     struct engine_hooks hooks;
     struct dispatch *dispatch = NULL;
-    struct projections *projections = NULL;
     enum bt_code code = engine_new(opt, d->journal, d->link, &d->engine, err);
 
     if (code == BT_OK) {
@@ -139,11 +137,8 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = sweep_new(&d->opt->artifacts, d->engine, &d->sweep, err);
     }
     if (code == BT_OK) {
-        code = projections_new(&projections, err);
-    }
-    if (code == BT_OK) {
         hooks = hooks_of(dispatch, d->api, d->sweep, d->opt->reload);
-        hooks.projections = projections;
+        hooks.projections = api_projections(d->api);
         engine_set_hooks(d->engine, &hooks);
     }
     return code;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "supervisor/api/api_internal.h"
+#include "supervisor/query/projection.h"
 
 static const struct {
     enum msg_type type, answer;
@@ -127,7 +128,13 @@ void api_handle(struct engine *engine, uint64_t handle, struct str bytes)
 enum bt_code api_new(struct api **ret, struct bt_error *err)
 {
     *ret = calloc(1, sizeof **ret);
-    return *ret != NULL ? BT_OK : err_set(err, BT_NOMEM, "out of memory for parked reads");
+    return *ret != NULL ? projections_new(&(*ret)->projections, err)
+                        : err_set(err, BT_NOMEM, "out of memory for parked reads");
+}
+
+struct projections *api_projections(const struct api *api)
+{
+    return api->projections;
 }
 
 struct api *api_of(const struct engine *engine)

@@ -11,6 +11,8 @@ struct api;
 
 BT_MUST_CHECK enum bt_code api_new(struct api **ret, struct bt_error *err);
 struct api *api_of(const struct engine *engine);
+/* What query keeps between reads, for the engine's hooks. */
+struct projections *api_projections(const struct api *api);
 
 /* ---- hooks of the engine ---- */
 void api_on_request(struct engine *engine, uint64_t handle, struct str bytes);

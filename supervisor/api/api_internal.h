@@ -38,6 +38,7 @@ struct put_off_queue {
 };
 
 struct api {
+    struct projections *projections;
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;

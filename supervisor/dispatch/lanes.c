@@ -41,13 +41,33 @@ static void feed_lane(struct engine *engine, const struct lane *lane, enum core_
     }
 }
 
+/* Those from the index on that are not open yet. */
+static enum bt_code open_from(struct engine *engine, struct lane_instance *in, uint32_t from,
+                              struct bt_error *err)
+{
+    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct link *l = dispatch_of(engine)->link;
+    enum bt_code code = BT_OK;
+
+    for (uint32_t i = from; i <= in->capacity && code == BT_OK; i++) {
+        struct lane *lane = &in->lanes[i];
+        if (lane->link != NULL) {
+            continue;
+        }
+        lane->instance = in;
+        lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
+        code = in->endpoint[0] != 0
+                   ? link_lane_dial(l, in->endpoint, &limits, lane, &lane->link, err)
+                   : link_lane_listen(l, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
+    }
+    return code;
+}
+
 enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto,
                         struct bt_error *err)
 {
-    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
     struct dispatch *d = dispatch_of(engine);
     struct lane_instance *in = calloc(1, sizeof *in);
-    enum bt_code code = BT_OK;
 
     if (d->instances[proto->slot] != NULL) {
         lanes_close(engine, proto->slot, d->instances[proto->slot]->epoch);
@@ -57,16 +77,8 @@ enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto
     }
     *in = *proto;
     d->instances[in->slot] = in;
-    for (uint32_t i = 0; i <= in->capacity && code == BT_OK; i++) {
-        struct lane *lane = &in->lanes[i];
-        lane->instance = in;
-        lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
-        code =
-            in->endpoint[0] != 0
-                ? link_lane_dial(d->link, in->endpoint, &limits, lane, &lane->link, err)
-                : link_lane_listen(d->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
-    }
-    return code;
+    /* An agent that is gone costs one dialer: work lanes follow when the control lane answers. */
+    return open_from(engine, in, in->endpoint[0] != 0 ? in->capacity : 0, err);
 }
 
 void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
@@ -118,6 +130,9 @@ static void greeted(struct engine *engine, struct lane *lane, struct msg_reader 
         return;
     }
     lane->state = LANE_READY;
+    if (lane->ix == REGISTRY_CONTROL_LANE && open_from(engine, lane->instance, 0, &err) != BT_OK) {
+        log_err("agent.lanes", "instance=%s %s", lane->instance->id, err.msg);
+    }
     feed_lane(engine, lane, CORE_LANE_UP);
 }
 

@@ -7,6 +7,7 @@ import socket
 import struct
 import unittest
 
+import probe
 from harness import BatonTest, sp, until
 
 HOLDS = """
@@ -160,6 +161,27 @@ class Descriptors(BatonTest):
         pid = d.agent_pids()["calc"][0]
         self.assertEqual(limit("Max open files", pid), ["256", "256"])
         self.assertIn("at most 256 files may be open", d.log())
+
+
+class Lanes(BatonTest):
+    def test_work_lanes_are_dialed_once_the_control_lane_has_answered(self):
+        d = self.daemon(config=HOLDS, agents=False)
+        deaf = socket.create_server(("127.0.0.1", 0))  # an agent that is gone: its port accepts, nobody answers
+        self.addCleanup(deaf.close)
+        answering = probe.Probe(d, "answering", capacity=8)
+        self.addCleanup(answering.close)
+        d.ask("agent.register", card=probe.card("gone"), capacity=8, endpoint="tcp://127.0.0.1:%d" % deaf.getsockname()[1],
+              protocol=[1], instanceId="0198c3a0-0000-7000-8000-000000000001", sessionKey="k" * 32)
+
+        until(lambda: d.wait_plan(d.submit({"steps": steps(8, "answering")}))["status"] == "completed", 20, "work")
+        self.assertEqual(sorted(r["lane"] for r in answering.requests if r["type"] == "lane.hello"), [*range(8), 64])
+        self.assertEqual(answering.requests[0]["lane"], 64)
+        deaf.settimeout(5)
+        held = [deaf.accept()[0]]
+        self.addCleanup(held[0].close)
+        deaf.settimeout(1)
+        with self.assertRaises(TimeoutError):
+            held.append(deaf.accept()[0])
 
 
 class Signals(BatonTest):
