@@ -489,22 +489,6 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     return BT_OK;
 }
 
-void engine_on_link(struct engine *engine, struct link_event *ev)
-{
-    (void)FAILPOINT("arrive");
-    if (ev->type == LINK_REQUEST) {
-        engine->stats.requests++;
-        engine->in_hand = ev->msg;
-        engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
-        engine->in_hand = NULL;
-    } else if (ev->lane != NULL) {
-        engine->hooks.on_lane_event(engine, ev);
-    }
-    if (ev->msg != NULL) {
-        link_msg_free(ev->msg);
-    }
-}
-
 /* ---- what it has ---- */
 
 msec engine_now(const struct engine *engine)

@@ -260,11 +260,18 @@ enum bt_code journal_last_row(struct journal *j, uint64_t plan_ix, bool only_pub
     return code != BT_OK ? code : j->ops->last_row(j, plan_ix, only_public, fn, self, err);
 }
 
+enum bt_code journal_replay_on(struct journal *j, uint64_t plan_ix, struct journal_place *place,
+                               journal_row_fn fn, void *self, struct bt_error *err)
+{
+    enum bt_code code = check_alive(j, err);
+    return code != BT_OK ? code : j->ops->replay(j, plan_ix, place, fn, self, err);
+}
+
 enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
                             struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
-    return code != BT_OK ? code : j->ops->replay(j, plan_ix, fn, self, err);
+    struct journal_place place = {0};
+    return journal_replay_on(j, plan_ix, &place, fn, self, err);
 }
 
 /* ---- sessions ---- */
