@@ -368,6 +368,7 @@ static uint64_t price_of(const struct engine *engine, const struct lane_instance
 enum core_reject results_take(struct engine *engine, const struct msg_step_result *m, uint64_t run,
                               uint32_t step, struct core_event *ev)
 {
+    const uint64_t before = engine_applies(engine, run);
     enum core_reject reject = REJECT_NONE;
     struct answer a = {0};
     struct bt_error err;
@@ -402,5 +403,6 @@ enum core_reject results_take(struct engine *engine, const struct msg_step_resul
     new_revision_done(&a.revision);
     buf_done(&a.text);
     buf_done(&a.missing);
+    (void)engine_applies(engine, before);
     return reject;
 }

@@ -185,6 +185,10 @@ void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline);
 /* Feeds ev in the next cycle (which comes at once); its text is copied. */
 void engine_later(struct engine *engine, const struct core_event *ev);
 
+/* The daemon applies input of this run's plan from now on, 0 = of none: it is the suspect when the
+ * daemon crashes (G23). Returns what was before, which the caller gives back at the end. */
+uint64_t engine_applies(struct engine *engine, uint64_t run);
+
 /* ---- stored results ---- */
 /* Stores a result in this cycle and keeps it in memory. */
 BT_MUST_CHECK enum bt_code engine_result_store(struct engine *engine, const struct buf *bytes,

@@ -12,7 +12,7 @@ struct inspection {
     uint64_t problems;
 };
 
-enum { PROBLEMS_SHOWN = 50 };
+enum { PROBLEMS_SHOWN = 50, QUARANTINED_SHOWN = 50 };
 /* For schema versions without jobs. */
 #define PLAN_HEAD_2                                                                                \
     "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '' FROM plans"
@@ -89,10 +89,20 @@ static void check_state(struct inspection *in, sqlite3_stmt *st)
 
     if (sqlite_state_read(st, 1, ix, &state, &err) != BT_OK) {
         problem(in, err.msg);
-    } else if (state.note.len > 0) {
-        buf_printf(in->report, "quarantined: plan number %" PRIu64 ": %.*s\n", ix,
-                   STR_ARG(state.note));
     }
+}
+
+static void show_quarantined(struct inspection *in, sqlite3_stmt *st)
+{
+    const struct str note = sqlite_col_str(st, 1);
+    struct uuid id = {{0}};
+    char text[UUID_TEXT_LEN + 1];
+
+    if (sqlite3_column_bytes(st, 0) == (int)sizeof id.b) {
+        memcpy(id.b, sqlite3_column_blob(st, 0), sizeof id.b);
+    }
+    uuid_format(id, text);
+    buf_printf(in->report, "quarantined: plan %s: %.*s\n", text, STR_ARG(note));
 }
 
 static void check_plan(struct inspection *in, sqlite3_stmt *st)
@@ -189,6 +199,10 @@ static enum bt_code inspect_db(struct inspection *in, uint64_t max_rows, struct 
     plans =
         each_row(in, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix",
                  UINT64_MAX, check_state);
+    (void)each_row(in,
+                   "SELECT p.id, s.note FROM plan_state s LEFT JOIN plans p ON p.ix = s.ix "
+                   "WHERE s.status = 'quarantined' ORDER BY s.ix",
+                   QUARANTINED_SHOWN, show_quarantined);
     (void)each_row(in, version >= 3 ? SQL_PLAN_HEAD : PLAN_HEAD_2, UINT64_MAX, check_plan);
     (void)each_row(in, "SELECT ix, doc_crc, doc FROM plans", UINT64_MAX, check_doc);
     rows = each_row(

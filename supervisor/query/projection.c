@@ -79,7 +79,13 @@ static void lay_out_step(struct engine *engine, struct projection *s, uint32_t i
 static bool is_planned(const struct projection *s)
 {
     return s->ended && s->plan->dry_run && !str_is(s->view.status, "failed") &&
-           !str_is(s->view.status, "cancelled");
+           !str_is(s->view.status, "quarantined") && !str_is(s->view.status, "cancelled");
+}
+
+static bool is_final(struct str status)
+{
+    return str_is(status, "completed") || str_is(status, "failed") || str_is(status, "skipped") ||
+           str_is(status, "cancelled");
 }
 
 static void count_step(struct projection *s, struct msg_step_view *v)
@@ -90,8 +96,10 @@ static void count_step(struct projection *s, struct msg_step_view *v)
         n->superseded++;
         return;
     }
-    if (s->ended && !is_planned(s) && str_is(v->status, "pending")) {
-        v->status = STR_LIT("cancelled"); /* never began: the end of the plan ends it, too */
+    if (s->ended && !is_planned(s) && !is_final(v->status)) {
+        /* It never began, or was under way in a plan that was put in quarantine: the end of the
+         * plan ends it, too. */
+        v->status = STR_LIT("cancelled");
     }
     n->total++;
     n->completed += str_is(v->status, "completed");
@@ -218,6 +226,22 @@ static void open_projection(const struct journal_plan *row, struct projection *s
     s->view.trace_id = trace_id(s, row->plan_id);
 }
 
+/* Its last event calls it failed. Without that event, too, the plan is over: the event cannot be
+ * added when the plan's rows are damaged. */
+static void end_quarantined(struct projection *s, msec since, struct str note)
+{
+    if (!s->ended) {
+        s->ended = true;
+        s->ended_at = since;
+        s->paused = 0;
+        s->view.cancelling = false;
+        s->view.outcome = STR_LIT("failed");
+        s->view.completed_at = projection_iso(s, since);
+        s->view.failure_reason = s->failure_text = note;
+    }
+    s->view.status = STR_LIT("quarantined");
+}
+
 enum bt_code projection_read_also(struct engine *engine, struct str plan_id, struct projection *ret,
                                   projection_row_fn also, void *self, struct bt_error *err)
 {
@@ -225,7 +249,8 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     struct journal_plan row;
     uint64_t ix;
     struct uuid id;
-    bool quarantined;
+    msec quarantined; /* since then; 0 = it is not */
+    struct str note;
     enum bt_code code;
 
     *ret = (struct projection){0};
@@ -235,10 +260,14 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     }
     ix = row.ix;
     id = row.plan_id;
-    quarantined = str_is(row.status, "quarantined");
     open_projection(&row, ret);
+    quarantined = str_is(row.status, "quarantined") ? row.ended_wall : 0;
+    note = projection_keep(ret, row.note);
     code = journal_replay(engine_journal(engine), ix, apply_row, &t, err);
     code = code == BT_OK ? t.code : code;
+    if (quarantined != 0) {
+        end_quarantined(ret, quarantined, note);
+    }
     if (code == BT_OK) {
         code = load_plan(engine, ret, err);
     }
@@ -248,7 +277,7 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
             ret->view.revision > 0 ? (uint32_t)ret->view.revision : ret->plan->revision;
         code = lay_out(engine, ret, err);
     }
-    if (code == BT_OK && !ret->ended && !quarantined) {
+    if (code == BT_OK && !ret->ended) {
         ret->view.status = open_status(engine, plan_id);
     }
     if (code == BT_OK) {
