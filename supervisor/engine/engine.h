@@ -215,6 +215,10 @@ struct record_extra;
 /* The row and the publication of a record about no plan; fills in seq and event_id. */
 BT_MUST_CHECK enum bt_code engine_write_record(struct engine *engine, const struct record *rec,
                                                struct record_extra *x, struct bt_error *err);
+/* What an answer has used that came after its plan's end: a row of the plan. Fills in the record's
+ * type, step and time. */
+BT_MUST_CHECK enum bt_code engine_record_late(struct engine *engine, struct uuid plan_id,
+                                              struct record *rec, struct bt_error *err);
 /* The events of this cycle in order, which no reader of the journal sees yet; fn false: stop. */
 void engine_cycle_events(const struct engine *engine, bool (*fn)(struct doc body, void *self),
                          void *self);

@@ -4,6 +4,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/plan_state.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/engine/step_context.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/about.h"
@@ -288,6 +289,25 @@ enum bt_code engine_write_record(struct engine *engine, const struct record *rec
     return append(engine, rec, x, 0, err);
 }
 
+enum bt_code engine_record_late(struct engine *engine, struct uuid plan_id, struct record *rec,
+                                struct bt_error *err)
+{
+    struct plan plan = {.plan_id = plan_id};
+    struct record_extra x = {.seq = journal_last_seq(engine->journal), .plan = &plan};
+    struct journal_plan row;
+    struct bt_error why;
+
+    if (journal_plan_by_id(engine->journal, plan_id, &row, &why) != BT_OK) {
+        log_warn("step.result.late", "its usage is lost: %s", why.msg);
+        return BT_OK;
+    }
+    rec->type = REC_RESULT_REJECTED;
+    rec->step = STEP_NONE; /* the plan is not at hand, and has no step that could change */
+    rec->now = engine->now;
+    rec->wall = engine->wall;
+    return append(engine, rec, &x, row.ix, err);
+}
+
 enum bt_code engine_system_record(struct engine *engine, enum record_type type, struct str reason,
                                   uint64_t recovered, struct bt_error *err)
 {
@@ -350,6 +370,15 @@ static bool see_last(const struct journal_row *row, void *self)
     return false;
 }
 
+/* What it has used: each row tells it once. Damaged rows end the sum. */
+static bool sum_usage(const struct journal_row *row, void *self)
+{
+    const struct usage u = row_usage((struct doc){row->body, row->body_len}, "usage");
+
+    usage_add(self, &u);
+    return true;
+}
+
 static enum bt_code record_end(struct engine *engine, const struct ended_plan *p,
                                struct bt_error *err)
 {
@@ -358,7 +387,8 @@ static enum bt_code record_end(struct engine *engine, const struct ended_plan *p
                                   .outcome = OUTCOME_FAILED, .failure = PLAN_FAILURE_QUARANTINED,
                                   .duration_ms = p->ended > p->created ? p->ended - p->created : 0),
                          .step = STEP_NONE, .now = engine->now, .wall = engine->wall};
-    struct record_extra x = {.event_id = uuid_new(), .plan = &plan};
+    struct run sums = {.n_steps = 0};
+    struct record_extra x = {.event_id = uuid_new(), .plan = &plan, .run = &sums};
     struct last_event last = {0};
     struct bt_error why;
     struct buf text;
@@ -371,6 +401,10 @@ static enum bt_code record_end(struct engine *engine, const struct ended_plan *p
     }
     if (last.is_end) {
         return BT_OK;
+    }
+    if (journal_replay(engine->journal, p->ix, sum_usage, &sums.usage, &why) != BT_OK) {
+        log_warn("plan.quarantined", "ix=%llu what it has used is not all known: %s",
+                 (unsigned long long)p->ix, why.msg);
     }
     buf_init(&text, LIMIT_EVENT_BYTES);
     buf_printf(&text, "Quarantined: %.*s", STR_ARG(p->note));
