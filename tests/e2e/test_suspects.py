@@ -106,6 +106,21 @@ class NobodysFault(SuspectTest):
         self.work()
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
 
+    def test_a_plan_that_is_put_aside_for_damage_ends_too(self):
+        damaged, plan = self.submit("damaged"), self.submit("plan")
+        self.d.kill9()
+        db = sqlite3.connect(self.d.state / "journal.db")
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("UPDATE plans SET doc = X'80' WHERE id = ?", (uuid.UUID(damaged).bytes,))
+        db.commit()
+        db.close()
+        self.d.start(agents=False)
+        end = [e for e in self.d.events() if e.get("planId") == damaged][-1]  # by its id it cannot be asked for any more
+        self.assertEqual((end["type"], end.get("failureKind")), ("plan_completed", "quarantined"), self.d.log())
+        self.assertIn("damaged", end["failureReason"])
+        self.assertEqual(self.status(plan), "running")
+        self.d.stop()
+
     def test_what_is_no_fault_in_the_file_is_left_out(self):
         plan = self.submit()
         self.d.kill9()
