@@ -5,8 +5,8 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
+#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
-#include "supervisor/engine/failpoint.h"
 #include "supervisor/engine/request.h"
 
 struct effect *engine_effect(struct engine *engine, enum effect_type type)
@@ -38,15 +38,6 @@ void engine_cycle_events(const struct engine *engine, bool (*fn)(struct doc body
     }
 }
 
-struct str engine_request_peer(struct engine *engine)
-{
-    engine->peer[0] = 0;
-    if (engine->in_hand != NULL) {
-        link_msg_peer(engine->in_hand, engine->peer);
-    }
-    return str_from(engine->peer);
-}
-
 /* Steps and answers first: agents and clients work on while the events are published. */
 static void perform_actions(struct engine *engine)
 {
@@ -55,7 +46,7 @@ static void perform_actions(struct engine *engine)
         if (e.type == EFFECT_COMMAND) {
             const struct open_plan *p = open_plan_of_run(engine, e.cmd.run);
             (void)engine_applies(engine, e.cmd.run);
-            failpoint("perform", p != NULL ? p->plan->plan_id : (struct uuid){{0}});
+            crashpoint("perform", p != NULL ? p->plan->plan_id : (struct uuid){{0}});
             if (e.cmd.type == CMD_RUN_DONE) {
                 engine->stats.plans_done++;
                 open_plan_remove(engine, e.cmd.run);

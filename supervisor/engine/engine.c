@@ -4,9 +4,10 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
+#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
-#include "supervisor/engine/failpoint.h"
 
 enum { OUT_MAX = 512 * 1024 * 1024, CYCLE_BYTES = 16 * 1024 * 1024 };
 
@@ -302,7 +303,7 @@ static void handle(struct engine *engine, const struct core_event *ev)
     core_handle(engine->core, ev, &engine->commands);
     p = open_plan_of_run(engine, core_at(engine->core));
     if (p != NULL && ev->type != CORE_RECOVER) {
-        failpoint("apply", p->plan->plan_id);
+        crashpoint("apply", p->plan->plan_id);
     }
     engine->mark.in_core = false;
 }
@@ -451,6 +452,7 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     if (!engine->failed && core_deadline(engine->core) <= engine->now) {
         struct core_event tick = {.type = CORE_TICK};
         struct bt_error why;
+        (void)FAILPOINT("timer");
         if (engine_feed(engine, &tick, NULL, &why) != BT_OK) {
             engine_fail(engine, &why);
         }
@@ -478,21 +480,6 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     }
     heartbeat(engine);
     return BT_OK;
-}
-
-void engine_on_link(struct engine *engine, struct link_event *ev)
-{
-    if (ev->type == LINK_REQUEST) {
-        engine->stats.requests++;
-        engine->in_hand = ev->msg;
-        engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
-        engine->in_hand = NULL;
-    } else if (ev->lane != NULL) {
-        engine->hooks.on_lane_event(engine, ev);
-    }
-    if (ev->msg != NULL) {
-        link_msg_free(ev->msg);
-    }
 }
 
 /* ---- what it has ---- */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
-#include "supervisor/engine/failpoint.h"
 #include "supervisor/engine/revision.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/pack.h"
@@ -157,7 +157,7 @@ static void recover_plan(struct recovery *all, const struct journal_plan *row)
     struct bt_error why = {.code = BT_OK};
     struct rebuilt v = {.engine = all->engine, .err = &why};
 
-    failpoint("recover", row->plan_id);
+    crashpoint("recover", row->plan_id);
     if (rebuild(&v, row) == BT_OK) {
         recover_rebuilt(all, &v);
     } else {

@@ -1,5 +1,5 @@
 """Crash loops (G23): only the plan whose input was being applied when the daemon crashed is a suspect; the third fault puts it in
-quarantine, which is an end for everybody who waits for it. Crashes are made by failpoints, which only the dev build has."""
+quarantine, which is an end for everybody who waits for it. Crashes are made by crash points, which only the dev build has."""
 import json
 import os
 import signal
@@ -33,8 +33,8 @@ class SuspectTest(BatonTest):
     def status(self, plan):
         return self.d.ask("plan.get", planId=plan)["status"]
 
-    def restart(self, failpoint=None):
-        self.d.env = {} if failpoint is None else {"BATON_FAILPOINT": failpoint}
+    def restart(self, crashpoint=None):
+        self.d.env = {} if crashpoint is None else {"BATON_CRASHPOINT": crashpoint}
         self.d.start(agents=False)
 
     def faults(self):
@@ -79,7 +79,7 @@ class NobodysFault(SuspectTest):
         for plan in plans[:-1]:
             self.assertEqual(self.d.wait_plan(plan)["status"], "completed", self.d.log())
 
-    @unittest.skipUnless(harness.sanitized(), "no failpoints in this build")
+    @unittest.skipUnless(harness.sanitized(), "no crash points in this build")
     def test_a_kill_while_the_plans_input_is_applied_is_no_fault_of_it(self):
         plan = self.submit()
         self.d.kill9()
@@ -131,7 +131,7 @@ class NobodysFault(SuspectTest):
         self.assertEqual((self.d.state / "faults").stat().st_size, 4096)
 
 
-@unittest.skipUnless(harness.sanitized(), "no failpoints in this build")
+@unittest.skipUnless(harness.sanitized(), "no crash points in this build")
 class Guilty(SuspectTest):
     def test_the_third_fault_quarantines_the_plan_and_bystanders_complete(self):
         guilty = self.submit("guilty")

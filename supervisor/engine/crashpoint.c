@@ -1,6 +1,6 @@
-#include "supervisor/engine/failpoint.h"
+#include "supervisor/engine/crashpoint.h"
 
-#ifdef BATON_FAILPOINTS
+#ifdef BATON_CRASHPOINTS
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 
 enum { NOBODYS_ADDRESS = 64 };
 
-void failpoint(const char *place, struct uuid plan)
+void crashpoint(const char *place, struct uuid plan)
 {
-    const char *const wish = getenv("BATON_FAILPOINT");
+    const char *const wish = getenv("BATON_CRASHPOINT");
     char here[UUID_TEXT_LEN + 64];
     char id[UUID_TEXT_LEN + 1];
     size_t len;
