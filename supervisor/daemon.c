@@ -18,6 +18,7 @@
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/lanes.h"
+#include "supervisor/engine/suspect.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
 #include "supervisor/stop.h"
@@ -27,7 +28,6 @@ enum {
     CANARY_LATE_MS = 3000,
     CANARY_DEAD_MS = 4000,
     WAIT_MAX_MS = 1000,
-    SETTLED_MS = 60000,
     FAREWELL_WAIT_MS = 20,
     INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
     INPUT_BYTES = 8 * 1024 * 1024,
@@ -51,7 +51,6 @@ struct daemon {
     msec wedged_since; /* the canary has been late since then; 0 = it is not */
     msec recover_at;   /* the plans of the journal wait for room, until then at least */
     bool recovered;
-    bool settled; /* up long enough to count as having survived its recoveries */
 };
 
 static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
@@ -140,6 +139,7 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         hooks = hooks_of(dispatch, d->api, d->sweep, d->opt->reload);
         hooks.projections = api_projections(d->api);
         engine_set_hooks(d->engine, &hooks);
+        suspect_watch(d->engine);
     }
     return code;
 }
@@ -353,21 +353,6 @@ static bool is_over(const struct daemon *d)
     return stop_is_over(&d->stop, !spawn_is_idle(d->spawn), outstanding(d), engine_now(d->engine));
 }
 
-/* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine.
- */
-static void settle(struct daemon *d)
-{
-    struct bt_error err;
-
-    if (!d->settled && !engine_is_stalled(d->engine) &&
-        engine_now(d->engine) - engine_started(d->engine) > SETTLED_MS) {
-        d->settled = true;
-        if (journal_recovered(d->journal, 0, &err) != BT_OK) {
-            engine_fail(d->engine, &err);
-        }
-    }
-}
-
 /* What the link has, as far as one cycle takes it; then the requests whose turn it is. */
 static void take_input(struct daemon *d)
 {
@@ -401,7 +386,6 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
                         (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
     }
     signal_cycle(d);
-    settle(d);
     code = engine_end(d->engine, err);
     if (code == BT_OK) {
         sweep_cycle(d->sweep);
@@ -472,8 +456,7 @@ static int finish(struct daemon *d)
     }
     if (journal_room(d->journal) == JOURNAL_FULL) {
         log_warn("supervisor.stop", "the disk is full");
-    } else if (journal_recovered(d->journal, 0, &err) != BT_OK ||
-               (journal_dirty(d->journal) && journal_commit(d->journal, &err) != BT_OK)) {
+    } else if (journal_dirty(d->journal) && journal_commit(d->journal, &err) != BT_OK) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
     spawn_close(d->spawn);

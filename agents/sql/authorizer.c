@@ -67,6 +67,25 @@ static int check_always(struct db *db, int action, const char *a, const char *b)
     }
 }
 
+/* The actions whose second name is a table, too: "ON _baton_..." is a change of it. */
+static bool is_on_own_table(int action, const char *b)
+{
+    switch (action) {
+    case SQLITE_ALTER_TABLE:
+    case SQLITE_CREATE_INDEX:
+    case SQLITE_CREATE_TEMP_INDEX:
+    case SQLITE_CREATE_TRIGGER:
+    case SQLITE_CREATE_TEMP_TRIGGER:
+    case SQLITE_DROP_INDEX:
+    case SQLITE_DROP_TEMP_INDEX:
+    case SQLITE_DROP_TRIGGER:
+    case SQLITE_DROP_TEMP_TRIGGER:
+        return is_own_table(b);
+    default:
+        return false; /* of an UPDATE it is a column */
+    }
+}
+
 static int authorize(void *self, int action, const char *a, const char *b, const char *schema,
                      const char *inner)
 {
@@ -89,7 +108,7 @@ static int authorize(void *self, int action, const char *a, const char *b, const
     if (db->mode == DB_READ) {
         return deny_action(db, "anything but reading; the skill execute changes data", NULL);
     }
-    return is_own_table(a) || (action == SQLITE_ALTER_TABLE && is_own_table(b))
+    return is_own_table(a) || is_on_own_table(action, b)
                ? deny_action(db, "changing the agent's own table", NULL)
                : SQLITE_OK;
 }

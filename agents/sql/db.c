@@ -138,6 +138,11 @@ enum bt_code db_commit(struct db *db, struct bt_error *err)
     return code;
 }
 
+void db_enable_triggers(struct db *db, bool on)
+{
+    (void)sqlite3_db_config(db->sql, SQLITE_DBCONFIG_ENABLE_TRIGGER, on ? 1 : 0, NULL);
+}
+
 /* ---- opening ---- */
 
 static void set_limits(sqlite3 *sql)
@@ -173,6 +178,7 @@ static enum bt_code configure(struct db *db, bool is_new, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     set_limits(db->sql);
+    db_enable_triggers(db, false);
     db_set_handlers(db);
     (void)snprintf(pages, sizeof pages, "PRAGMA max_page_count=%llu",
                    (unsigned long long)db->settings->max_db_bytes / 4096);

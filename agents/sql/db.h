@@ -52,6 +52,10 @@ BT_MUST_CHECK enum bt_code db_run_own(struct db *db, const char *sql, struct bt_
 BT_MUST_CHECK enum bt_code db_begin(struct db *db, struct bt_error *err);
 BT_MUST_CHECK enum bt_code db_commit(struct db *db, struct bt_error *err);
 
+/* Triggers run only in statements of steps, never in the agent's own: it calls this around theirs.
+ * No other statement may be prepared meanwhile. */
+void db_enable_triggers(struct db *db, bool on);
+
 /* authorizer.c: sets the authorizer, the progress handler and the busy handler. */
 void db_set_handlers(struct db *db);
 #endif

@@ -61,6 +61,7 @@ static enum bt_code run(struct db *db, struct bt_step *step, enum query_form for
     if (sql == NULL) {
         return err_set(err, BT_INVALID, "parameters.sql: expected one SQL statement");
     }
+    db_enable_triggers(db, true);
     code = statement_prepare(db, sql, &stmt, err);
     if (code == BT_OK) {
         code = statement_bind(db, stmt, params_of(step), err);
@@ -71,6 +72,7 @@ static enum bt_code run(struct db *db, struct bt_step *step, enum query_form for
         code = rows_collect(db, stmt, row_cap(step, db->settings), db->mode == DB_WRITE, ret, err);
     }
     (void)sqlite3_finalize(stmt);
+    db_enable_triggers(db, false);
     return code;
 }
 

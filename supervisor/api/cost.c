@@ -26,6 +26,7 @@ struct costs {
     struct uuid *ids; /* of the plans: their documents are read afterwards */
     uint64_t *ixs;
     msec since, ended; /* ended: of the plan read last; 0 = it has not */
+    bool late;         /* rows follow its end */
     bool more;
     bool no_memory;
 };
@@ -63,13 +64,36 @@ static void put_sums(struct msg_cost_record *c)
 
 /* ---- one plan ---- */
 
+/* Agents' own figures are untrusted: sums saturate at the largest integer. */
+static void add_number(uint64_t *to, uint64_t more)
+{
+    *to = more > INT64_MAX - *to ? INT64_MAX : *to + more;
+}
+
+static void add_usage(struct msg_usage *to, const struct msg_usage *more)
+{
+    add_number(&to->input_tokens, more->input_tokens);
+    add_number(&to->output_tokens, more->output_tokens);
+    add_number(&to->cached_tokens, more->cached_tokens);
+    add_number(&to->cost_micros, more->cost_micros);
+}
+
+/* After its end a plan has rows only of what was called off, and came nevertheless. */
 static bool take_end(const struct journal_row *row, void *self)
 {
     struct costs *all = self;
     struct msg_cost_record *c = &all->plans[all->at];
     const struct doc body = {row->body, row->body_len};
+    const enum record_type type = record_type_from_wire(row->type);
 
-    if (record_type_from_wire(row->type) == REC_PLAN_COMPLETED) {
+    if (type == REC_RESULT_REJECTED && all->ended == 0) {
+        all->late = true; /* or of before the end: its sum has that */
+    } else if (type == REC_RESULT_REJECTED) {
+        const struct usage u = row_usage(body, "usage");
+        const struct msg_usage more = usage_view(&u);
+        add_usage(&c->execution, &more);
+        add_usage(&c->total, &more);
+    } else if (type == REC_PLAN_COMPLETED) {
         put_phases(c, row_usage(body, "usage"), row_usage(body, "usagePlanning"),
                    row_usage(body, "usageReplanning"), row_usage(body, "usageSynthesis"));
         all->ended = row->wall;
@@ -155,23 +179,13 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
         put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
         c->status = str_from(plan_status_name(run->status));
     } else {
-        code = journal_last_row(engine_journal(all->engine), all->ixs[i], true, take_end, all, err);
+        code =
+            journal_last_row(engine_journal(all->engine), all->ixs[i], false, take_end, all, err);
+        if (code == BT_OK && all->late) {
+            code = journal_replay(engine_journal(all->engine), all->ixs[i], take_end, all, err);
+        }
     }
     return code == BT_OK ? put_estimates(all->engine, all->ids[i], c, err) : code;
-}
-
-/* Agents' own figures are untrusted: sums saturate at the largest integer. */
-static void add_number(uint64_t *to, uint64_t more)
-{
-    *to = more > INT64_MAX - *to ? INT64_MAX : *to + more;
-}
-
-static void add_usage(struct msg_usage *to, const struct msg_usage *more)
-{
-    add_number(&to->input_tokens, more->input_tokens);
-    add_number(&to->output_tokens, more->output_tokens);
-    add_number(&to->cached_tokens, more->cached_tokens);
-    add_number(&to->cost_micros, more->cost_micros);
 }
 
 /* ---- what was asked for plans and in sessions ---- */

@@ -268,8 +268,7 @@ static void answer_cancelled(struct engine *engine, struct request *rq,
     } else if (str_is(row.status, "cancelled")) {
         request_answer(engine, rq, MSG_plan_cancel_ok, &ok);
     } else {
-        request_refuse_text(engine, rq, BT_CONFLICT, "the plan has ended (%.*s)",
-                            STR_ARG(row.status));
+        request_refuse_ended(engine, rq, &row);
     }
 }
 

@@ -65,7 +65,8 @@ static bool add_plan(const struct journal_plan *row, void *self)
 /* "" is any status. A misspelt one would select nothing, which reads as "there is no such plan". */
 static enum bt_code check_status(struct str status, struct bt_error *err)
 {
-    static const char planned[] = "planned"; /* the status of an ended dry run */
+    /* of an ended dry run, and of what was put aside at a start */
+    static const char *const others[] = {"planned", "quarantined"};
     struct suggest near = suggest_start(status);
 
     for (int i = 0; i < PLAN_STATUS_COUNT; i++) {
@@ -75,9 +76,11 @@ static enum bt_code check_status(struct str status, struct bt_error *err)
         }
         suggest_offer(&near, name);
     }
-    suggest_offer(&near, str_from(planned));
-    if (status.len == 0 || str_is(status, planned)) {
-        return BT_OK;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (status.len == 0 || str_is(status, others[i])) {
+            return BT_OK;
+        }
+        suggest_offer(&near, str_from(others[i]));
     }
     return near.best.ptr != NULL
                ? err_set(err, BT_INVALID,
@@ -85,7 +88,7 @@ static enum bt_code check_status(struct str status, struct bt_error *err)
                          STR_ARG(status), STR_ARG(near.best))
                : err_set(err, BT_INVALID,
                          "status: \"%.*s\" is no status of a plan; expected pending, running, "
-                         "waiting, completed, failed, cancelled or planned",
+                         "waiting, completed, failed, cancelled, planned or quarantined",
                          STR_ARG(status));
 }
 

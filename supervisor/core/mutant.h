@@ -69,6 +69,8 @@ enum mutant {
     MUTANT_APPROVED_FOR_ANOTHER, /* 57: an approval for one agent holds for another */
     MUTANT_CONTEXT_CUT_UNNAMED,  /* 58: the end does not name who read only a part */
     MUTANT_VOID_UNTOLD,          /* 59: a sign-off becomes void without an event */
+    MUTANT_REJECTED_UNPAID,      /* 60: the usage of a rejected result is not counted */
+    MUTANT_PAID_TWICE,           /* 61: the usage of an attempt is counted again */
     MUTANT_COUNT
 };
 

@@ -204,8 +204,10 @@ bool jobs_cycle(struct engine *engine)
     for (uint32_t i = 0; i < d->notes_n && !engine_has_failed(engine); i++) {
         const struct job_note n = d->notes[i]; /* more may come, and the list may move */
         ASSERT(i < ROUNDS_MAX);
+        (void)engine_applies(engine, n.run);
         takes[n.type](engine, &n);
     }
+    (void)engine_applies(engine, 0);
     d->notes_n = 0;
     return any;
 }

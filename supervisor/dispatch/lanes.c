@@ -392,6 +392,7 @@ void lanes_on_link(struct engine *engine, struct link_event *ev)
 {
     struct lane *lane = ev->owner;
     struct lane_instance *in = lane->instance;
+    const uint64_t before = engine_applies(engine, lane->state == LANE_BUSY ? lane->item.run : 0);
 
     if (ev->type == LINK_UP) {
         lane->mute = false;
@@ -408,5 +409,6 @@ void lanes_on_link(struct engine *engine, struct link_event *ev)
     } else if (ev->type == LINK_LOST) {
         lost(engine, lane, ev->sent);
     }
+    (void)engine_applies(engine, before);
     send_next_control(engine, in);
 }

@@ -38,6 +38,7 @@ struct lane {
     uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
     enum lane_state state;
     bool mute;                /* answered garbage: not greeted again before its next pipe */
+    bool paid;                /* its result came another way; what it used is counted */
     bool cancelled;           /* its attempt was cancelled: heartbeats repeat the order */
     struct control_item item; /* what is outstanding, on work lanes the attempt */
 };

@@ -365,13 +365,70 @@ static uint64_t price_of(const struct engine *engine, const struct lane_instance
     return micros >= (double)INT64_MAX ? INT64_MAX : (uint64_t)(micros + 0.999999);
 }
 
+static bool is_nothing(const struct usage *u)
+{
+    return (u->input_tokens | u->output_tokens | u->cached_tokens | u->cost_micros) == 0;
+}
+
+/* The lane on which the same attempt is still to be answered; NULL = none. */
+static struct lane *lane_of(struct lane_instance *in, const struct msg_step_result *m)
+{
+    for (uint32_t i = 0; in != NULL && i < in->capacity; i++) {
+        struct lane *lane = &in->lanes[i];
+        if (lane->state == LANE_BUSY && str_is(m->key, lane->item.key) &&
+            lane->item.attempt == m->attempt) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the answer over this lane has come another way before. One that comes another way marks
+ * the lane, as long as the plan is there to count it. */
+static bool is_paid(struct engine *engine, const struct msg_step_result *m,
+                    const struct core_event *ev)
+{
+    struct lane_instance *in = lanes_instance(engine, ev->slot, ev->epoch);
+    const bool over_lane = ev->lane != LANE_NONE;
+    struct lane *lane = !over_lane                              ? lane_of(in, m)
+                        : in != NULL && ev->lane < in->capacity ? &in->lanes[ev->lane]
+                                                                : NULL;
+    const bool paid = over_lane && lane != NULL && lane->paid;
+
+    if (lane != NULL) {
+        lane->paid = !over_lane && core_run(engine_core(engine), ev->run, NULL) != NULL;
+    }
+    return paid;
+}
+
+/* The plan ended while the work went on, which costs nevertheless. Over a lane it is told once; the
+ * key begins with the plan's id. */
+static enum bt_code count_late(struct engine *engine, const struct msg_step_result *m,
+                               const struct core_event *ev, bool paid, struct bt_error *err)
+{
+    const struct lane_instance *in = lanes_instance(engine, ev->slot, ev->epoch);
+    struct record rec = {REC_INIT(RESULT_REJECTED, assigned, .phase = ev->phase),
+                         .attempt = ev->attempt, .agent = in != NULL ? in->agent : AGENT_NONE,
+                         .usage = CORE_EV(ev, result)->usage,
+                         .text = STR_LIT("the plan has ended")};
+    struct uuid plan;
+
+    if (ev->lane == LANE_NONE || in == NULL || paid || is_nothing(&rec.usage) ||
+        m->key.len < UUID_TEXT_LEN || !uuid_parse((struct str){m->key.ptr, UUID_TEXT_LEN}, &plan)) {
+        return BT_OK;
+    }
+    return engine_record_late(engine, plan, &rec, err);
+}
+
 enum core_reject results_take(struct engine *engine, const struct msg_step_result *m, uint64_t run,
                               uint32_t step, struct core_event *ev)
 {
+    const uint64_t before = engine_applies(engine, run);
     enum core_reject reject = REJECT_NONE;
     struct answer a = {0};
     struct bt_error err;
     enum bt_code code = BT_OK;
+    bool paid;
 
     buf_init(&a.text, LIMIT_RESULT_BYTES);
     buf_init(&a.missing, LIMIT_EVENT_BYTES * 4);
@@ -379,6 +436,7 @@ enum core_reject results_take(struct engine *engine, const struct msg_step_resul
     ev->run = run;
     ev->step = step;
     ev->attempt = (uint32_t)m->attempt;
+    paid = is_paid(engine, m, ev);
     CORE_EV(ev, result)->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
                                                 m->usage.cached_tokens, m->usage.cost_micros};
     if (!msg_has(&m->usage, usage, cost_micros)) {
@@ -396,11 +454,15 @@ enum core_reject results_take(struct engine *engine, const struct msg_step_resul
     if (code == BT_OK) {
         code = engine_revise(engine, ev, &a.revision, &reject, &err);
     }
+    if (code == BT_OK && reject == REJECT_UNKNOWN_RUN) {
+        code = count_late(engine, m, ev, paid, &err);
+    }
     if (code != BT_OK) {
         engine_fail(engine, &err);
     }
     new_revision_done(&a.revision);
     buf_done(&a.text);
     buf_done(&a.missing);
+    (void)engine_applies(engine, before);
     return reject;
 }

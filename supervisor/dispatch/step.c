@@ -57,6 +57,7 @@ static bool send_step(struct engine *engine, struct lane *lane, struct assignmen
         fail_step(engine, cmd, CLASS_VALIDATION_ERROR, err);
         return true;
     }
+    lane->paid = false;
     lane->item = (struct control_item){
         .run = cmd->run, .step = cmd->step, .phase = cmd->phase, .attempt = cmd->attempt};
     memcpy(lane->item.key, q->key, sizeof q->key);

@@ -5,6 +5,7 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
+#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
 
@@ -43,6 +44,9 @@ static void perform_actions(struct engine *engine)
     for (uint32_t i = 0; i < engine->effects_n; i++) {
         struct effect e = engine->effects[i]; /* performing may make the array grow */
         if (e.type == EFFECT_COMMAND) {
+            const struct open_plan *p = open_plan_of_run(engine, e.cmd.run);
+            (void)engine_applies(engine, e.cmd.run);
+            crashpoint("perform", p != NULL ? p->plan->plan_id : (struct uuid){{0}});
             if (e.cmd.type == CMD_RUN_DONE) {
                 engine->stats.plans_done++;
                 open_plan_remove(engine, e.cmd.run);
@@ -52,6 +56,7 @@ static void perform_actions(struct engine *engine)
         } else if (e.type == EFFECT_ANSWER) {
             (void)link_answer(engine->server, e.request, engine->out.at + e.at, e.len);
         }
+        (void)engine_applies(engine, 0);
     }
 }
 

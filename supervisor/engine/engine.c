@@ -6,15 +6,10 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
-#include "protocol/base/utf8.h"
+#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 
-enum {
-    OUT_MAX = 512 * 1024 * 1024,
-    CYCLE_BYTES = 16 * 1024 * 1024,
-    STEP_ERROR_MAX = 2048, /* as much as an event has room for */
-    UTF8_MAX = 4           /* bytes of a character */
-};
+enum { OUT_MAX = 512 * 1024 * 1024, CYCLE_BYTES = 16 * 1024 * 1024 };
 
 static void grow_commands(struct commands *c)
 {
@@ -209,33 +204,6 @@ static bool is_attempt_over(const struct record *rec)
            rec->step != STEP_NONE;
 }
 
-/* A run holds no text, or the beginning of one: it does not know why the step failed that a replan
- * drops, and has the beginning of the error of one that was searched for in vain. The step's notes
- * have all of it. A copy, because the notes end with the step. */
-static struct str failure_of_step(struct open_plan *p, const struct record *rec,
-                                  char mem[STEP_ERROR_MAX])
-{
-    const struct note *note = step_notes_of(&p->notes, rec->step);
-    const struct rec_step_completed *end = REC(rec, step_completed);
-    const bool dropped = end->status == STEP_FAILED && end->reason == REASON_SUPERSEDED;
-    struct str error = {mem, 0};
-
-    if (note == NULL || note->error.len == 0) {
-        return rec->text;
-    }
-    const bool cut = rec->text.len + UTF8_MAX > STEP_OWN_TEXT && rec->text.len < note->error.len &&
-                     memcmp(rec->text.ptr, note->error.ptr, rec->text.len) == 0;
-    if (!dropped && !cut) {
-        return rec->text;
-    }
-    error.len = utf8_cut(note->error.ptr, note->error.len, STEP_ERROR_MAX);
-    memcpy(mem, note->error.ptr, error.len);
-    if (cut) {
-        open_plan_keep_failure(p, error); /* the plan may end with it */
-    }
-    return error;
-}
-
 /* The core passes by the details of a failed attempt: its rows name them. */
 static struct blob_ref failure_details(const struct core_event *ev)
 {
@@ -258,14 +226,14 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
     struct record whole = *rec;
     struct buf summary; /* of an ended plan */
     size_t not_done;    /* bytes at its end */
-    char error[STEP_ERROR_MAX];
+    char error[OPEN_PLAN_ERROR_MAX];
     enum bt_code code;
 
     if (p != NULL && rec->type == REC_PLAN_COMPLETED) {
         whole.text = open_plan_failure(p, rec->text);
     }
     if (p != NULL && rec->type == REC_STEP_COMPLETED) {
-        whole.text = failure_of_step(p, rec, error);
+        whole.text = open_plan_step_failure(p, rec, error);
     }
     buf_init(&summary, LIMIT_RESULT_BYTES);
     code = engine_record(engine, &whole, &from, &summary, &not_done, err);
@@ -289,6 +257,7 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
 {
     for (uint32_t i = 0; i < engine->commands.n; i++) {
         const struct core_cmd *cmd = &engine->commands.at[i];
+        (void)engine_applies(engine, cmd->run);
         if (cmd->type == CMD_RECORD) {
             enum bt_code code = take_record(engine, f, &cmd->rec, err);
             if (code != BT_OK) {
@@ -330,8 +299,22 @@ static enum bt_code keep_shown(struct engine *engine, struct core_event *ev, str
                : engine->hooks.review_shown(engine, p, ev->step, &CORE_EV(ev, decide)->shown, err);
 }
 
-static enum bt_code feed(struct engine *engine, struct feed *f, enum core_reject *ret_reject,
-                         struct bt_error *err)
+/* The event through the core, which says itself what run it is at. */
+static void handle(struct engine *engine, const struct core_event *ev)
+{
+    const struct open_plan *p;
+
+    engine->mark.in_core = true;
+    core_handle(engine->core, ev, &engine->commands);
+    p = open_plan_of_run(engine, core_at(engine->core));
+    if (p != NULL && ev->type != CORE_RECOVER) {
+        crashpoint("apply", p->plan->plan_id);
+    }
+    engine->mark.in_core = false;
+}
+
+static enum bt_code feed_marked(struct engine *engine, struct feed *f, enum core_reject *ret_reject,
+                                struct bt_error *err)
 {
     enum bt_code code = f->ev->type == CORE_DECIDE ? keep_shown(engine, f->ev, err) : BT_OK;
 
@@ -344,7 +327,7 @@ static enum bt_code feed(struct engine *engine, struct feed *f, enum core_reject
     if (f->plan != NULL) {
         open_plan_session(engine, f->plan);
     }
-    core_handle(engine->core, f->ev, &engine->commands);
+    handle(engine, f->ev);
     if (f->plan != NULL) {
         bind_plan(engine, f->plan);
     }
@@ -360,6 +343,16 @@ static enum bt_code feed(struct engine *engine, struct feed *f, enum core_reject
     if (ret_reject != NULL) {
         *ret_reject = f->reject;
     }
+    return code;
+}
+
+static enum bt_code feed(struct engine *engine, struct feed *f, enum core_reject *ret_reject,
+                         struct bt_error *err)
+{
+    const uint64_t before = engine_applies(engine, f->ev->run);
+    const enum bt_code code = feed_marked(engine, f, ret_reject, err);
+
+    (void)engine_applies(engine, before);
     return code;
 }
 

@@ -195,6 +195,10 @@ void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline);
 /* Feeds ev in the next cycle (which comes at once); its text is copied. */
 void engine_later(struct engine *engine, const struct core_event *ev);
 
+/* The daemon applies input of this run's plan from now on, 0 = of none: it is the suspect when the
+ * daemon crashes (G23). Returns what was before, which the caller gives back at the end. */
+uint64_t engine_applies(struct engine *engine, uint64_t run);
+
 /* ---- stored results ---- */
 /* Stores a result in this cycle and keeps it in memory. */
 BT_MUST_CHECK enum bt_code engine_result_store(struct engine *engine, const struct buf *bytes,
@@ -221,6 +225,10 @@ struct record_extra;
 /* The row and the publication of a record about no plan; fills in seq and event_id. */
 BT_MUST_CHECK enum bt_code engine_write_record(struct engine *engine, const struct record *rec,
                                                struct record_extra *x, struct bt_error *err);
+/* What an answer has used that came after its plan's end: a row of the plan. Fills in the record's
+ * type, step and time. */
+BT_MUST_CHECK enum bt_code engine_record_late(struct engine *engine, struct uuid plan_id,
+                                              struct record *rec, struct bt_error *err);
 /* The events of this cycle in order, which no reader of the journal sees yet; fn false: stop. */
 void engine_cycle_events(const struct engine *engine, bool (*fn)(struct doc body, void *self),
                          void *self);

@@ -7,6 +7,7 @@
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/open_plan.h"
 #include "supervisor/engine/session_slots.h"
+#include "supervisor/engine/suspect.h"
 
 enum {
     /* Runs beyond a job for each plan: jobs of sessions, and those that are being stopped. */
@@ -51,6 +52,9 @@ struct engine {
     uint32_t waiting;              /* requests that wait for rows */
     msec waiting_until;            /* the first one's end */
 
+    struct suspect_mark mark;
+    struct faults faults;
+
     struct commands commands;
     struct effect *effects;
     uint32_t effects_n, effects_cap;
@@ -86,6 +90,10 @@ void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
 void open_plan_remove(struct engine *engine, uint64_t run);
 /* Keeps the text of a failure that the run has only the beginning of. */
 void open_plan_keep_failure(struct open_plan *p, struct str text);
+/* The whole error that the step of the record ends with; valid while rec and mem are. */
+enum { OPEN_PLAN_ERROR_MAX = 2048 }; /* as much as an event has room for */
+struct str open_plan_step_failure(struct open_plan *p, const struct record *rec,
+                                  char mem[OPEN_PLAN_ERROR_MAX]);
 /* Keeps what of a record neither the run nor its notes hold; live and at a recovery. */
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised);
 /* Puts the revision in the place of the plan's plan and block, and what was there before into
@@ -122,6 +130,10 @@ struct record_source {
 BT_MUST_CHECK enum bt_code engine_record(struct engine *engine, const struct record *rec,
                                          const struct record_source *from, struct buf *text,
                                          size_t *ret_end, struct bt_error *err);
+
+/* Each plan in quarantine that has no end among its events gets one (plan_completed, failureKind
+ * quarantined): its followers wait for it. Also of earlier versions. After a recovery. */
+BT_MUST_CHECK enum bt_code engine_record_quarantined(struct engine *engine, struct bt_error *err);
 
 /* ---- effects.c ---- */
 struct effect *engine_effect(struct engine *engine, enum effect_type type);

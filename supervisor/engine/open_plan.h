@@ -23,10 +23,10 @@ struct job {
 };
 
 struct open_plan {
-    uint64_t run;      /* 0 = free */
-    uint64_t ix;       /* the journal's number */
-    uint64_t plan_seq; /* of the last public record */
-    bool recovered;    /* from the journal, and nothing has happened to it since */
+    uint64_t run;        /* 0 = free */
+    uint64_t ix;         /* the journal's number */
+    uint64_t plan_seq;   /* of the last public record */
+    struct uuid suspect; /* who is blamed for a crash in it: itself, or the plan of the job */
     char id[UUID_TEXT_LEN + 1];
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct plan *plan;  /* plan_pack's */

@@ -8,7 +8,7 @@
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/about.h"
 
-enum { STEP_TASK_MAX = 1024 };
+enum { STEP_TASK_MAX = 1024, UTF8_MAX = 4 /* bytes of a character */ };
 
 static uint32_t slot_of(uint64_t run)
 {
@@ -164,6 +164,7 @@ void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
     *p = *plan;
     *plan = (struct open_plan){0};
     p->run = run;
+    p->suspect = suspect_of(p->plan->plan_id, p->job);
     engine->jobs += p->job != NULL ? 1 : 0;
     uuid_format(p->plan->plan_id, p->id);
     code = map_put(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
@@ -189,6 +190,33 @@ void open_plan_keep_failure(struct open_plan *p, struct str text)
     }
     free((void *)(uintptr_t)p->failure.ptr);
     p->failure = (struct str){copy, copy != NULL ? text.len : 0};
+}
+
+/* A run holds no text, or the beginning of one: it does not know why the step failed that a replan
+ * drops, and has the beginning of the error of one that was searched for in vain. The step's notes
+ * have all of it. A copy, because the notes end with the step. */
+struct str open_plan_step_failure(struct open_plan *p, const struct record *rec,
+                                  char mem[OPEN_PLAN_ERROR_MAX])
+{
+    const struct note *note = step_notes_of(&p->notes, rec->step);
+    const struct rec_step_completed *end = REC(rec, step_completed);
+    const bool dropped = end->status == STEP_FAILED && end->reason == REASON_SUPERSEDED;
+    struct str error = {mem, 0};
+
+    if (note == NULL || note->error.len == 0) {
+        return rec->text;
+    }
+    const bool cut = rec->text.len + UTF8_MAX > STEP_OWN_TEXT && rec->text.len < note->error.len &&
+                     memcmp(rec->text.ptr, note->error.ptr, rec->text.len) == 0;
+    if (!dropped && !cut) {
+        return rec->text;
+    }
+    error.len = utf8_cut(note->error.ptr, note->error.len, OPEN_PLAN_ERROR_MAX);
+    memcpy(mem, note->error.ptr, error.len);
+    if (cut) {
+        open_plan_keep_failure(p, error); /* the plan may end with it */
+    }
+    return error;
 }
 
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised)

@@ -4,6 +4,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/plan_state.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/engine/step_context.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/about.h"
@@ -252,11 +253,6 @@ static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const s
         code = end_of_plan(engine, p, rec, x, text, ret_end, about, err);
     }
     count(engine, rec);
-    if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
-        /* It went on after a restart, so it is not what stopped the daemon (G23). */
-        p->recovered = false;
-        code = journal_recovered(engine->journal, p->ix, err);
-    }
     return code;
 }
 
@@ -302,6 +298,25 @@ enum bt_code engine_write_record(struct engine *engine, const struct record *rec
     return append(engine, rec, x, 0, err);
 }
 
+enum bt_code engine_record_late(struct engine *engine, struct uuid plan_id, struct record *rec,
+                                struct bt_error *err)
+{
+    struct plan plan = {.plan_id = plan_id};
+    struct record_extra x = {.seq = journal_last_seq(engine->journal), .plan = &plan};
+    struct journal_plan row;
+    struct bt_error why;
+
+    if (journal_plan_by_id(engine->journal, plan_id, &row, &why) != BT_OK) {
+        log_warn("step.result.late", "its usage is lost: %s", why.msg);
+        return BT_OK;
+    }
+    rec->type = REC_RESULT_REJECTED;
+    rec->step = STEP_NONE; /* the plan is not at hand, and has no step that could change */
+    rec->now = engine->now;
+    rec->wall = engine->wall;
+    return append(engine, rec, &x, row.ix, err);
+}
+
 enum bt_code engine_system_record(struct engine *engine, enum record_type type, struct str reason,
                                   uint64_t recovered, struct bt_error *err)
 {
@@ -312,4 +327,116 @@ enum bt_code engine_system_record(struct engine *engine, enum record_type type, 
                              .plans_recovered = recovered};
 
     return append(engine, &rec, &x, 0, err);
+}
+
+/* ---- plans in quarantine: no run records their end ---- */
+
+struct ended_plan {
+    uint64_t ix;
+    struct uuid id;
+    msec created, ended;
+    struct str session, note;
+    struct ended_plan *next;
+};
+
+struct ended_plans {
+    struct arena arena;
+    struct ended_plan *first;
+    bool no_memory;
+};
+
+static bool keep_ended(const struct journal_plan *row, void *self)
+{
+    struct ended_plans *all = self;
+    struct ended_plan *p = arena_alloc(&all->arena, sizeof *p);
+
+    if (p == NULL) {
+        all->no_memory = true;
+        return false;
+    }
+    *p = (struct ended_plan){.ix = row->ix,
+                             .id = row->plan_id,
+                             .created = row->created_wall,
+                             .ended = row->ended_wall,
+                             .session = arena_str(&all->arena, row->session_id),
+                             .note = arena_str(&all->arena, row->note),
+                             .next = all->first};
+    all->first = p; /* the newest is listed first: the oldest ends first */
+    return true;
+}
+
+struct last_event {
+    uint64_t plan_seq;
+    bool is_end;
+};
+
+static bool see_last(const struct journal_row *row, void *self)
+{
+    *(struct last_event *)self = (struct last_event){
+        .plan_seq = row->plan_seq,
+        .is_end = record_type_from_wire(row->type) == REC_PLAN_COMPLETED,
+    };
+    return false;
+}
+
+/* What it has used: each row tells it once. Damaged rows end the sum. */
+static bool sum_usage(const struct journal_row *row, void *self)
+{
+    const struct usage u = row_usage((struct doc){row->body, row->body_len}, "usage");
+
+    usage_add(self, &u);
+    return true;
+}
+
+static enum bt_code record_end(struct engine *engine, const struct ended_plan *p,
+                               struct bt_error *err)
+{
+    const struct plan plan = {.plan_id = p->id, .session_id = p->session};
+    struct record rec = {REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_FAILED,
+                                  .outcome = OUTCOME_FAILED, .failure = PLAN_FAILURE_QUARANTINED,
+                                  .duration_ms = p->ended > p->created ? p->ended - p->created : 0),
+                         .step = STEP_NONE, .now = engine->now, .wall = engine->wall};
+    struct run sums = {.n_steps = 0};
+    struct record_extra x = {.event_id = uuid_new(), .plan = &plan, .run = &sums};
+    struct last_event last = {0};
+    struct bt_error why;
+    struct buf text;
+    enum bt_code code;
+
+    if (journal_last_row(engine->journal, p->ix, true, see_last, &last, &why) != BT_OK) {
+        log_err("plan.quarantined", "ix=%llu its end cannot be added to its events: %s",
+                (unsigned long long)p->ix, why.msg);
+        return BT_OK;
+    }
+    if (last.is_end) {
+        return BT_OK;
+    }
+    if (journal_replay(engine->journal, p->ix, sum_usage, &sums.usage, &why) != BT_OK) {
+        log_warn("plan.quarantined", "ix=%llu what it has used is not all known: %s",
+                 (unsigned long long)p->ix, why.msg);
+    }
+    buf_init(&text, LIMIT_EVENT_BYTES);
+    buf_printf(&text, "Quarantined: %.*s", STR_ARG(p->note));
+    rec.text = buf_str(&text);
+    x.seq = journal_next_seq(engine->journal);
+    x.plan_seq = last.plan_seq + 1;
+    code = append(engine, &rec, &x, p->ix, err);
+    buf_done(&text);
+    return code;
+}
+
+enum bt_code engine_record_quarantined(struct engine *engine, struct bt_error *err)
+{
+    struct ended_plans all = {.first = NULL};
+    enum bt_code code = journal_plans(engine->journal, STR_LIT("quarantined"), STR_LIT(""), 0,
+                                      UINT32_MAX, keep_ended, &all, err);
+
+    if (code == BT_OK && all.no_memory) {
+        code = err_set(err, BT_NOMEM, "out of memory for the plans in quarantine");
+    }
+    for (const struct ended_plan *p = all.first; p != NULL && code == BT_OK; p = p->next) {
+        code = record_end(engine, p, err);
+    }
+    arena_done(&all.arena);
+    return code;
 }

@@ -1,13 +1,12 @@
-/* Every open plan of the journal is rebuilt from its rows alone and goes on. */
+/* Every open plan of the journal is rebuilt from its rows alone and goes on; suspects come last. */
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/revision.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/pack.h"
-
-enum { RECOVERIES_MAX = 3 };
 
 struct rebuilt {
     struct engine *engine;
@@ -104,7 +103,6 @@ static enum bt_code rebuild(struct rebuilt *v, const struct journal_plan *row)
         return err_set(v->err, BT_NOMEM, "out of memory for a job");
     }
     v->plan.ix = row->ix;
-    v->plan.recovered = true;
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
     code = journal_replay(v->engine->journal, row->ix, replay_row, v, v->err);
     return code == BT_OK ? v->code : code;
@@ -123,6 +121,8 @@ static enum bt_code quarantine(struct engine *engine, const struct journal_plan 
 struct recovery {
     struct engine *engine;
     uint64_t n;
+    struct uuid *suspects; /* left for later; oldest first */
+    uint32_t suspects_n, suspects_cap;
     enum bt_code code;
     struct bt_error *err;
 };
@@ -133,62 +133,131 @@ static void rebuilt_done(struct rebuilt *v)
     arena_done(&v->scratch);
 }
 
-static bool recover_plan(const struct journal_plan *row, void *self)
+static void recover_rebuilt(struct recovery *all, struct rebuilt *v)
 {
-    struct recovery *all = self;
-    struct bt_error why = {.code = BT_OK};
-    struct rebuilt v = {.engine = all->engine, .err = &why};
+    const bool job = v->plan.job != NULL;
+    const uint64_t ix = v->plan.ix;
     struct core_event ev = {.type = CORE_RECOVER};
     enum core_reject reject;
-    bool job;
 
-    if (row->recoveries > RECOVERIES_MAX) {
-        all->code =
-            quarantine(all->engine, row,
-                       "the daemon has crashed three times while this plan was open", all->err);
-        return all->code == BT_OK;
-    }
-    if (rebuild(&v, row) != BT_OK) {
-        open_plan_done(&v.plan);
-        rebuilt_done(&v);
-        all->code = quarantine(all->engine, row, why.msg, all->err);
-        return all->code == BT_OK;
-    }
-    job = v.plan.job != NULL;
-    CORE_EV(&ev, recover)->plan = v.plan.plan;
-    CORE_EV(&ev, recover)->block = v.plan.block;
-    all->code = engine_submit(all->engine, &ev, &v.plan, (struct doc){NULL, 0}, &reject, all->err);
+    CORE_EV(&ev, recover)->plan = v->plan.plan;
+    CORE_EV(&ev, recover)->block = v->plan.block;
+    all->code = engine_submit(all->engine, &ev, &v->plan, (struct doc){NULL, 0}, &reject, all->err);
     if (reject != REJECT_NONE) {
         /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */
         log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again",
-                (unsigned long long)row->ix);
+                (unsigned long long)ix);
     } else if (!job) {
         all->n++;
     }
+}
+
+static void recover_plan(struct recovery *all, const struct journal_plan *row)
+{
+    struct bt_error why = {.code = BT_OK};
+    struct rebuilt v = {.engine = all->engine, .err = &why};
+
+    crashpoint("recover", row->plan_id);
+    if (rebuild(&v, row) == BT_OK) {
+        recover_rebuilt(all, &v);
+    } else {
+        all->code = quarantine(all->engine, row, why.msg, all->err);
+    }
     open_plan_done(&v.plan);
     rebuilt_done(&v);
+}
+
+/* Whose fault a crash in the plan of this row is. */
+static struct uuid suspect_of_row(const struct journal_plan *row)
+{
+    bool ok;
+    struct job *job =
+        row->job.len > 0 ? job_of_document((struct doc){row->doc, row->doc_len}, &ok) : NULL;
+    const struct uuid suspect = suspect_of(row->plan_id, job);
+
+    free(job);
+    return suspect;
+}
+
+static bool put_off(struct recovery *all, struct uuid plan_id)
+{
+    if (all->suspects_n == all->suspects_cap) {
+        const uint32_t cap = all->suspects_cap == 0 ? 16 : all->suspects_cap * 2;
+        struct uuid *at = realloc(all->suspects, cap * sizeof *at);
+        if (at == NULL) {
+            all->code = err_set(all->err, BT_NOMEM, "out of memory for the list of suspects");
+            return false;
+        }
+        all->suspects = at;
+        all->suspects_cap = cap;
+    }
+    all->suspects[all->suspects_n++] = plan_id;
+    return true;
+}
+
+/* A row of the journal: recovers its plan, or leaves a suspect for later. */
+static bool take_row(const struct journal_plan *row, void *self)
+{
+    struct recovery *all = self;
+    struct engine *engine = all->engine;
+    uint32_t faults;
+
+    engine->mark.recovering = row->plan_id;
+    engine->mark.recovering = suspect_of_row(row);
+    faults = faults_count(&engine->faults, engine->mark.recovering);
+    if (faults >= FAULTS_LIMIT) {
+        all->code =
+            quarantine(engine, row, "the daemon crashed three times over this plan", all->err);
+    } else if (faults > 0) {
+        (void)put_off(all, row->plan_id);
+    } else {
+        recover_plan(all, row);
+    }
+    engine->mark.recovering = (struct uuid){{0}};
     return all->code == BT_OK;
 }
 
-/* Nothing of it goes on by itself: a person or its planner has the next word. */
-static bool is_idle(const struct run *run)
+/* After all others, whose rows are durable by then, and one by one: what a suspect does to the
+ * daemon, it does to itself alone (G23). */
+static void recover_suspects(struct recovery *all)
 {
-    return run->job == JOB_NONE && run->active == run->waiting &&
-           (run->ready == 0 || run->paused != 0 || run->status == PLAN_PENDING);
+    for (uint32_t i = 0; i < all->suspects_n && all->code == BT_OK; i++) {
+        struct engine *engine = all->engine;
+        struct journal_plan row;
+
+        all->code = journal_commit(engine->journal, all->err);
+        if (all->code == BT_OK) {
+            all->code = journal_plan_by_id(engine->journal, all->suspects[i], &row, all->err);
+        }
+        if (all->code == BT_OK) {
+            log_warn("plan.suspect", "ix=%llu the daemon crashed over it; it is recovered last",
+                     (unsigned long long)row.ix);
+            engine->mark.recovering = suspect_of_row(&row);
+            recover_plan(all, &row);
+            engine->mark.recovering = (struct uuid){{0}};
+        }
+    }
 }
 
-/* What does nothing cannot be what ends the daemon, once it has been rebuilt (G23): plans that wait
- * for people must not be lost because something else ends it again and again. */
-static enum bt_code forgive_idle(struct engine *engine, struct bt_error *err)
+/* What is open may be a suspect again. A plan that has ended cannot. */
+static bool is_open_plan(struct uuid plan_id, void *self)
+{
+    const struct engine *engine = self;
+    struct journal_plan row;
+
+    return journal_plan_by_id(engine->journal, plan_id, &row, NULL) == BT_OK && row.ended_wall == 0;
+}
+
+/* Only when the quarantine is durable: the faults are why. */
+static enum bt_code forget_faults(struct engine *engine, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
-    for (uint32_t i = 0; i < engine->runs_max && code == BT_OK; i++) {
-        struct open_plan *p = &engine->plans[i];
-        if (p->plan != NULL && p->recovered && is_idle(core_block_run(p->block))) {
-            p->recovered = false;
-            code = journal_recovered(engine->journal, p->ix, err);
-        }
+    if (engine->faults.n > 0) {
+        code = journal_commit(engine->journal, err);
+    }
+    if (code == BT_OK) {
+        faults_keep(&engine->faults, is_open_plan, engine);
     }
     return code;
 }
@@ -196,15 +265,22 @@ static enum bt_code forgive_idle(struct engine *engine, struct bt_error *err)
 enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_error *err)
 {
     struct recovery all = {.engine = engine, .err = err};
-    enum bt_code code = journal_plans_open(engine->journal, recover_plan, &all, err);
+    enum bt_code code = journal_plans_open(engine->journal, take_row, &all, err);
 
+    if (code == BT_OK && all.code == BT_OK) {
+        recover_suspects(&all);
+    }
+    free(all.suspects);
     *ret_n = all.n;
+    if (code == BT_OK && all.code == BT_OK) {
+        code = engine_record_quarantined(engine, err);
+    }
+    if (code == BT_OK && all.code == BT_OK) {
+        code = forget_faults(engine, err);
+    }
     if (code == BT_OK && all.code == BT_OK) {
         engine->hooks.jobs_recovered(engine);
         code = engine->hooks.turns_recovered(engine, err);
-    }
-    if (code == BT_OK && all.code == BT_OK) {
-        code = forgive_idle(engine, err);
     }
     return code == BT_OK ? all.code : code;
 }

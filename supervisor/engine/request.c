@@ -32,6 +32,17 @@ enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct 
     return code == BT_NOT_FOUND ? request_no_plan(plan_id, err) : code;
 }
 
+void request_refuse_ended(struct engine *engine, struct request *rq, const struct journal_plan *row)
+{
+    if (str_is(row->status, "quarantined")) {
+        request_refuse_text(engine, rq, BT_CONFLICT,
+                            "the plan is quarantined: retry it (plan.retry), or fork it");
+    } else {
+        request_refuse_text(engine, rq, BT_CONFLICT, "the plan has ended (%.*s)",
+                            STR_ARG(row->status));
+    }
+}
+
 void request_refuse_job(struct engine *engine, struct request *rq, struct str of)
 {
     request_refuse_text(
@@ -57,8 +68,7 @@ struct open_plan *request_open_plan(struct engine *engine, struct request *rq, s
     if (request_plan_row(engine, plan_id, &row, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        request_refuse_text(engine, rq, BT_CONFLICT, "the plan has ended (%.*s)",
-                            STR_ARG(row.status));
+        request_refuse_ended(engine, rq, &row);
     }
     return NULL;
 }

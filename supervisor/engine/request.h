@@ -34,6 +34,9 @@ bool request_read(struct engine *engine, struct request *rq, enum msg_type type,
 /* The open plan that a request is about; NULL after refusing: NOT_FOUND when there is no such plan,
  * CONFLICT when it has ended, INVALID for a job. */
 struct open_plan *request_open_plan(struct engine *engine, struct request *rq, struct str plan_id);
+/* CONFLICT: the plan of the row has ended, or is in quarantine, which is an end, too. */
+void request_refuse_ended(struct engine *engine, struct request *rq,
+                          const struct journal_plan *row);
 /* INVALID: the id is that of a job, which only its owner changes. */
 void request_refuse_job(struct engine *engine, struct request *rq, struct str of);
 /* NOT_FOUND: "No state found for <id>" (M110). */

@@ -159,13 +159,6 @@ enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *sel
     return code;
 }
 
-enum bt_code journal_recovered(struct journal *j, uint64_t plan_ix, struct bt_error *err)
-{
-    struct bt_error why;
-    enum bt_code code = check_alive(j, err);
-    return code != BT_OK ? code : after_write(j, j->ops->recovered(j, plan_ix, &why), err, &why);
-}
-
 enum bt_code journal_quarantine(struct journal *j, uint64_t plan_ix, struct str why_text,
                                 struct bt_error *err)
 {

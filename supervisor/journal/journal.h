@@ -83,8 +83,8 @@ struct journal_plan {
     msec created_wall;
     struct str status; /* "pending" ... ; updated by journal_plan_status */
     msec ended_wall;   /* 0 = open */
-    uint32_t recoveries;
-    struct str job; /* the kind of job ("planning", "synthesis", ...); empty = a plan */
+    struct str note;   /* why it is in quarantine */
+    struct str job;    /* the kind of job ("planning", "synthesis", ...); empty = a plan */
 };
 
 /* Adds a plan to the batch; *ret_ix is its number. BT_CONFLICT when the client_key exists (also in
@@ -116,17 +116,11 @@ BT_MUST_CHECK enum bt_code journal_plans_between(struct journal *j, struct uuid 
 BT_MUST_CHECK enum bt_code journal_jobs(struct journal *j, struct str session_id,
                                         uint64_t before_ix, uint32_t limit, journal_plan_fn fn,
                                         void *self, struct bt_error *err);
-/* Every plan and job that has not ended, oldest first, with doc. Counts one more recovery of each
- * (committed at once; no batch may be open). A damaged plan is logged, quarantined and left out
- * (G22). fn may call any function of the journal but this one. */
+/* Every plan and job that has not ended, oldest first, with doc; no batch may be open. A damaged
+ * plan is logged, quarantined (in the batch) and left out (G22). fn may call any function of the
+ * journal but this one. */
 BT_MUST_CHECK enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                               struct bt_error *err);
-
-/* Resets the count of recoveries, of one plan or (0) of all open ones: the daemon has survived
- * them. Call it at a clean stop and when the daemon has been up for a while. Otherwise ordinary
- * restarts add up to a quarantine. In the batch. */
-BT_MUST_CHECK enum bt_code journal_recovered(struct journal *j, uint64_t plan_ix,
-                                             struct bt_error *err);
 
 /* ---- sessions: the messages of people and the answers ---- */
 struct journal_session {
@@ -262,7 +256,7 @@ struct journal_place {
 BT_MUST_CHECK enum bt_code journal_replay_on(struct journal *j, uint64_t plan_ix,
                                              struct journal_place *place, journal_row_fn fn,
                                              void *self, struct bt_error *err);
-/* Excludes a plan from recovery for good: a damaged one, or one whose recovery crashed the daemon
+/* Excludes a plan from recovery for good: a damaged one, or one whose input crashed the daemon
  * three times (G22, G23). Its status becomes "quarantined". In the batch. */
 BT_MUST_CHECK enum bt_code journal_quarantine(struct journal *j, uint64_t plan_ix, struct str why,
                                               struct bt_error *err);

@@ -38,7 +38,6 @@ struct journal_ops {
                          journal_plan_fn fn, void *self, struct bt_error *err);
     enum bt_code (*plans_open)(struct journal *j, journal_plan_fn fn, void *self,
                                struct bt_error *err);
-    enum bt_code (*recovered)(struct journal *j, uint64_t ix, struct bt_error *err);
     enum bt_code (*quarantine)(struct journal *j, uint64_t ix, struct str why,
                                struct bt_error *err);
     enum bt_code (*session)(struct journal *j, struct str id, struct journal_session *ret,

@@ -222,7 +222,6 @@ static const struct journal_ops SQLITE_OPS = {
     .plans_between = sqlite_plans_between,
     .jobs = sqlite_jobs,
     .plans_open = sqlite_plans_open,
-    .recovered = sqlite_recovered,
     .quarantine = sqlite_quarantine,
     .session = sqlite_session,
     .session_put = sqlite_session_put,

@@ -50,17 +50,21 @@ static void check_quick(struct inspection *in)
 static void name_quarantined(struct inspection *in)
 {
     sqlite3_stmt *st = NULL;
+    int n = 0;
 
     if (sqlite3_prepare_v2(in->db,
-                           "SELECT ix, status, ended, recoveries, note, crc FROM plan_state "
-                           "WHERE note <> '' ORDER BY ix",
+                           "SELECT p.id, s.note FROM plan_state s LEFT JOIN plans p ON p.ix = s.ix "
+                           "WHERE s.status = 'quarantined' ORDER BY s.ix",
                            -1, &st, NULL) == SQLITE_OK) {
-        while (sqlite3_step(st) == SQLITE_ROW) {
-            struct plan_state state;
-            if (sqlite_state_read(st, 1, sqlite_col_u64(st, 0), &state, NULL) == BT_OK) {
-                buf_printf(in->report, "quarantined: plan number %" PRIu64 ": %.*s\n",
-                           sqlite_col_u64(st, 0), STR_ARG(state.note));
+        while (n++ < PROBLEMS_SHOWN && sqlite3_step(st) == SQLITE_ROW) {
+            const struct str note = sqlite_col_str(st, 1);
+            struct uuid id = {{0}};
+            char text[UUID_TEXT_LEN + 1];
+            if (sqlite3_column_bytes(st, 0) == (int)sizeof id.b) {
+                memcpy(id.b, sqlite3_column_blob(st, 0), sizeof id.b);
             }
+            uuid_format(id, text);
+            buf_printf(in->report, "quarantined: plan %s: %.*s\n", text, STR_ARG(note));
         }
     }
     (void)sqlite3_finalize(st);

@@ -252,7 +252,6 @@ enum bt_code sqlite_doc_read(sqlite3_stmt *st, struct journal_plan *ret, struct 
 /* ---- sqlite_recovery.c ---- */
 enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                struct bt_error *err);
-enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *err);
 enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why,
                                struct bt_error *err);
 
@@ -291,8 +290,8 @@ struct uuid sqlite_col_uuid(sqlite3_stmt *st, int at);
 struct plan_state {
     struct str status;
     msec ended;
-    uint32_t recoveries;
-    struct str note; /* why it is in quarantine */
+    uint32_t recoveries; /* written by earlier versions; not read any more */
+    struct str note;     /* why it is in quarantine */
 };
 enum bt_code sqlite_state_put(struct sqlite_journal *s, uint64_t ix, const struct plan_state *st,
                               struct bt_error *err);

@@ -177,8 +177,7 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
                              struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
-    struct plan_state state = {
-        .status = p->status, .ended = p->ended_wall, .recoveries = p->recoveries};
+    struct plan_state state = {.status = p->status, .ended = p->ended_wall};
     uint64_t ix = s->now.plans + 1;
     enum bt_code code = check_new(s, p, err);
 
@@ -224,8 +223,8 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
  * after. */
 static void load_strings(struct buf *text, struct journal_plan *ret)
 {
-    struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal, &ret->status,
-                               &ret->job};
+    struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal,
+                               &ret->status,     &ret->note,       &ret->job};
     size_t at = text->len;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -293,7 +292,7 @@ static enum bt_code load_head(struct sqlite_journal *s, uint64_t ix, struct buf 
     if (code == BT_OK) {
         ret->status = state.status;
         ret->ended_wall = state.ended;
-        ret->recoveries = state.recoveries;
+        ret->note = state.note;
         load_strings(text, ret);
         code = buf_check(text, err);
     } else if (code == BT_NOT_FOUND) {

@@ -102,68 +102,6 @@ static enum bt_code quarantine_plan(struct sqlite_journal *s, uint64_t ix, const
     return code;
 }
 
-static enum bt_code set_recoveries(struct sqlite_journal *s, uint64_t ix, bool zero,
-                                   struct bt_error *err)
-{
-    struct plan_state state;
-    char status[64];
-    size_t n;
-    enum bt_code code = sqlite_state_get(s, ix, &state, err);
-
-    if (code != BT_OK || state.ended != 0) {
-        sqlite_state_done(s);
-        return code;
-    }
-    /* A copy, because the columns are replaced while they are read. */
-    n = state.status.len < sizeof status ? state.status.len : sizeof status;
-    memcpy(status, state.status.ptr, n);
-    state.status = (struct str){status, n};
-    state.note = STR_LIT("");
-    state.recoveries = zero ? 0 : state.recoveries + 1;
-    sqlite_state_done(s);
-    code = sqlite_state_put(s, ix, &state, err);
-    s->base.dirty = s->base.dirty || code == BT_OK;
-    return code;
-}
-
-enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *err)
-{
-    struct sqlite_journal *s = sqlite_of(j);
-    struct open_plans o = {0};
-    /* Begins the batch also when no plan is open, because the caller counts it as begun. */
-    enum bt_code code = sqlite_batch(s, 0, err);
-
-    s->base.dirty = s->base.dirty || code == BT_OK;
-    if (code != BT_OK) {
-        return code;
-    }
-    if (ix != 0) {
-        return set_recoveries(s, ix, true, err);
-    }
-    code = collect(s, &o, err);
-    for (size_t i = 0; i < o.n && code == BT_OK; i++) {
-        if (!o.at[i].damaged) {
-            code = set_recoveries(s, o.at[i].ix, true, err);
-        }
-    }
-    free(o.at);
-    return code;
-}
-
-static enum bt_code count_all(struct sqlite_journal *s, struct open_plans *o, struct bt_error *err)
-{
-    enum bt_code code = BT_OK;
-
-    for (size_t i = 0; i < o->n && code == BT_OK; i++) {
-        if (o->at[i].damaged) {
-            code = quarantine_plan(s, o->at[i].ix, "the state of the plan is damaged", err);
-        } else {
-            code = set_recoveries(s, o->at[i].ix, false, err);
-        }
-    }
-    return code == BT_OK ? journal_commit(&s->base, err) : code;
-}
-
 enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                struct bt_error *err)
 {
@@ -174,14 +112,12 @@ enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self
 
     buf_init(&text, DOC_TEXT_MAX);
     code = collect(s, &o, err);
-    if (code == BT_OK) {
-        code = count_all(s, &o, err);
-    }
     for (size_t i = 0; i < o.n && code == BT_OK; i++) {
         struct journal_plan p;
         enum bt_code one;
         struct bt_error why;
         if (o.at[i].damaged) {
+            code = quarantine_plan(s, o.at[i].ix, "the state of the plan is damaged", err);
             continue;
         }
         one = sqlite_plan_load(s, o.at[i].ix, true, &text, &p, &why);

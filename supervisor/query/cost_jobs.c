@@ -45,13 +45,18 @@ static bool take_usage(const struct journal_row *row, void *self)
 {
     struct usage *usage = self;
 
-    if (record_type_from_wire(row->type) == REC_PLAN_COMPLETED) {
-        *usage = row_usage((struct doc){row->body, row->body_len}, "usage");
+    const enum record_type type = record_type_from_wire(row->type);
+    const struct usage u = row_usage((struct doc){row->body, row->body_len}, "usage");
+
+    if (type == REC_PLAN_COMPLETED) {
+        *usage = u;
+    } else if (type == REC_RESULT_REJECTED) { /* before the end it is in the end's sum */
+        usage_add(usage, &u);
     }
     return true;
 }
 
-/* Of one that is out its run knows, of one that has ended its last row. */
+/* Of one that is out its run knows, of one that has ended its rows. */
 static enum bt_code usage_of(struct engine *engine, struct uuid id, uint64_t ix, struct usage *ret,
                              struct bt_error *err)
 {
@@ -67,7 +72,7 @@ static enum bt_code usage_of(struct engine *engine, struct uuid id, uint64_t ix,
         *ret = run->usage;
         return BT_OK;
     }
-    return journal_last_row(engine_journal(engine), ix, false, take_usage, ret, err);
+    return journal_replay(engine_journal(engine), ix, take_usage, ret, err);
 }
 
 static enum bt_code report_job(struct engine *engine, struct uuid id, cost_job_fn fn, void *self,

@@ -71,7 +71,13 @@ static void lay_out_step(struct projection *s, uint32_t i, struct arena *arena)
 bool projection_is_planned(const struct projection *s)
 {
     return s->ended && s->plan->dry_run && !str_is(s->view.status, "failed") &&
-           !str_is(s->view.status, "cancelled");
+           !str_is(s->view.status, "quarantined") && !str_is(s->view.status, "cancelled");
+}
+
+static bool is_final(struct str status)
+{
+    return str_is(status, "completed") || str_is(status, "failed") || str_is(status, "skipped") ||
+           str_is(status, "cancelled");
 }
 
 static void count_step(struct projection *s, struct msg_step_view *v)
@@ -82,8 +88,10 @@ static void count_step(struct projection *s, struct msg_step_view *v)
         n->superseded++;
         return;
     }
-    if (s->ended && !projection_is_planned(s) && str_is(v->status, "pending")) {
-        v->status = STR_LIT("cancelled"); /* never began: the end of the plan ends it, too */
+    if (s->ended && !projection_is_planned(s) && !is_final(v->status)) {
+        /* It never began, or was under way in a plan that was put in quarantine: the end of the
+         * plan ends it, too. */
+        v->status = STR_LIT("cancelled");
     }
     n->total++;
     n->completed += str_is(v->status, "completed");

@@ -422,6 +422,8 @@ static void apply_plan(struct projection *s, enum record_type type, struct doc b
         s->view.cancelling = true;
     } else if (type == REC_PLAN_COMPLETED) {
         on_end(s, body, wall);
+    } else if (type == REC_RESULT_REJECTED && s->ended) {
+        add_usage(&s->total, body); /* work that was called off, and went on */
     }
 }
 

@@ -291,6 +291,22 @@ static struct str open_status(struct engine *engine, struct str plan_id)
     return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));
 }
 
+/* Its last event calls it failed. Without that event, too, the plan is over: the event cannot be
+ * added when the plan's rows are damaged. */
+static void end_quarantined(struct projection *s, const struct journal_plan *row)
+{
+    if (!s->ended) {
+        s->ended = true;
+        s->ended_at = row->ended_wall;
+        s->paused = 0;
+        s->view.cancelling = false;
+        s->view.outcome = STR_LIT("failed");
+        s->view.completed_at = projection_iso(s, row->ended_wall);
+        s->view.failure_reason = s->failure_text = projection_keep(s, row->note);
+    }
+    s->view.status = STR_LIT("quarantined");
+}
+
 static void hand_out(struct engine *engine, struct kept_projection *k,
                      const struct journal_plan *row, struct projection *ret)
 {
@@ -298,11 +314,12 @@ static void hand_out(struct engine *engine, struct kept_projection *k,
     ret->kept = k;
     k->users++;
     ret->view.damaged = k->rows.view.damaged;
-    if (!ret->ended) {
-        const bool over = row->ended_wall != 0 && ret->view.damaged.len > 0;
-        ret->view.status = over || str_is(row->status, "quarantined")
-                               ? projection_keep(ret, row->status)
-                               : open_status(engine, ret->view.plan_id);
+    if (str_is(row->status, "quarantined")) {
+        end_quarantined(ret, row);
+    } else if (!ret->ended && row->ended_wall != 0 && ret->view.damaged.len > 0) {
+        ret->view.status = projection_keep(ret, row->status);
+    } else if (!ret->ended) {
+        ret->view.status = open_status(engine, ret->view.plan_id);
     }
     ret->view.dry_run = ret->plan->dry_run;
     ret->view.status = projection_is_planned(ret) ? STR_LIT("planned") : ret->view.status;

@@ -234,6 +234,9 @@ class Story:
 
     def plan_completed(self, e):
         self.need(e["status"] in ("completed", "failed", "cancelled"), "the end of a plan")
+        if e.get("failureKind") == "quarantined":  # put aside at a start, wherever it was
+            self.need(e["status"] == "failed" and e["outcome"] == "failed" and e.get("failureReason"), "a quarantine is a failure, and says why")
+            return
         self.need(not self.synthesis or self.cancelling, "the answer is there, or there will be none")
         self.need(not self.planning or self.cancelling, "planning has ended")
         for index, s in self.steps.items():
@@ -268,14 +271,15 @@ def check(events, view=None):
 def agrees(story, view):
     """The answer to plan.get agrees with the events."""
     ended = story.events[-1]["type"] == "plan_completed"
-    story.need(ended == (view["status"] in ("completed", "planned", "failed", "cancelled")), "plan.get and the events agree on the end")
+    story.need(ended == (view["status"] in ("completed", "planned", "failed", "cancelled", "quarantined")), "plan.get and the events agree on the end")
     story.need(view.get("revision", 1) == story.revision, "plan.get says the newest revision: %d" % view.get("revision", 1))
     by_id = {}
     for s in view.get("steps", []):
         by_id.setdefault(s["stepId"], []).append(s)
         told = story.steps.get(s["stepIndex"])
         over = told is not None and told.end is not None
-        unborn = ended and s["status"] == "cancelled" and (told is None or not told.started)
+        put_aside = view["status"] == "quarantined" and s["status"] == "cancelled"
+        unborn = ended and s["status"] == "cancelled" and (told is None or not told.started or put_aside)
         story.need(over == (s["status"] in ENDS) or unborn, "plan.get says %s about step %d" % (s["status"], s["stepIndex"]))
         if over:
             story.need(s["status"] == told.end["status"] and s.get("reason") == told.end.get("reason"),

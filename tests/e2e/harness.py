@@ -110,6 +110,7 @@ class Daemon:
         self.config.write_text(text)
         (self.work / "db").mkdir()
         self.args = list(args)
+        self.env = {}  # beside the environment of the test
         self.prefix = list(prefix)  # of the command line: a program that runs the daemon
         self.process = None
 
@@ -118,7 +119,7 @@ class Daemon:
         log = open(self.work / "batond.log", "ab")
         self.process = subprocess.Popen(
             [*self.prefix, BIN / "batond", "--state", self.state, "--config", self.config, "--ready-fd", str(says), *self.args],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(says,))
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(says,), env={**os.environ, **self.env})
         os.close(says)
         log.close()
         try:
@@ -176,7 +177,7 @@ class Daemon:
     def wait_plan(self, plan_id, seconds=30):
         def ended():
             view = self.ask("plan.get", planId=plan_id)
-            return view if view["status"] in ("completed", "planned", "failed", "cancelled") else None
+            return view if view["status"] in ("completed", "planned", "failed", "cancelled", "quarantined") else None
         return until(ended, seconds, "plan %s ends\n%s" % (plan_id, self.log()))
 
     def events(self, plan_id=None, **fields):

@@ -93,6 +93,74 @@ class Budgets(Phases):
         self.assertEqual((stats["estimatedTokens"], stats["steps"][0]["tokens"]), (50, 42))
 
 
+class WorkThatDoesNotCount(Phases):
+    """Its result is of no use any more; it was paid for all the same, once."""
+
+    def tokens(self):
+        return self.d.ask("plan.get", planId=self.plan).get("usage", {}).get("inputTokens", 0)
+
+    def cost(self):
+        return self.d.ask("plan.cost", planId=self.plan)["total"]["total"].get("inputTokens", 0)
+
+    def waits(self, tokens):
+        """An agent whose first answer comes when the test says so."""
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+
+        def work(r):
+            if not gate.is_set():
+                gate.wait(60)
+                return spent(tokens, **failed("too late", retryable=False))
+            return spent(5)
+        return gate, work
+
+    def test_an_answer_after_its_time_is_paid_for_once(self):
+        gate, work = self.waits(300)
+        a = self.agent("a", execute=work)
+        self.plan = self.d.submit({"steps": [step("s", "a", timeoutMs=200, maxRetries=3, backoff={"initialMs": 1}), step("t", "a")],
+                                   "policy": {"budget": {"tokens": 10000}}})
+        until(lambda: "plan_step_retry" in self.types(), 20, "its time is over")
+        self.assertEqual(self.tokens(), 0)
+        asked = a.asked("execute")[0]
+        gate.set()
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed", self.d.log())
+        self.assertEqual(self.tokens(), 300 + 5 + 5)
+        again = self.d.ask("step.result", instanceId=a.me["instanceId"], epoch=a.epoch, key=asked["key"], attempt=1,
+                           **spent(300, **failed("once more")))
+        self.assertEqual((again.get("accepted", False), self.tokens(), self.cost()), (False, 310, 310))
+
+    def test_what_goes_on_when_the_plan_has_ended_is_paid_for_too(self):
+        gate, work = self.waits(77)
+        self.agent("a", execute=work)
+        self.agent("b", execute=spent(3, **failed("no", retryable=False)))
+        view = self.run_plan([step("s", "a", dependsOn=[]), step("t", "b", dependsOn=[])], policy={"onFailure": "abort", "maxFallbacks": 0})
+        self.assertEqual((view["status"], self.tokens(), self.cost()), ("failed", 3, 3))
+        gate.set()
+        until(lambda: self.tokens() == 80, 20, "what the step used that was called off")
+        self.assertEqual(self.cost(), 80)
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.assertEqual((self.tokens(), self.cost()), (80, 80))
+
+    def test_a_job_that_is_called_off_is_paid_for_too(self):
+        gate, work = self.waits(40)
+        planner = self.agent("a", ["plan"], plan=work)
+        self.plan = self.d.ask("plan.submit", goal="Do it.", planner="agent:a")["planId"]
+        until(lambda: planner.asked("plan"), 20, "the planner is asked")
+        self.d.ask("plan.cancel", planId=self.plan)
+        self.d.wait_plan(self.plan)
+        self.assertEqual(self.cost(), 0)
+        gate.set()
+        until(lambda: self.cost() == 40, 20, "what the planner used")
+
+    def test_a_result_that_does_not_pass_is_paid_for(self):
+        schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+        self.agent("a", [{"id": "do", "outputSchema": schema}],
+                   execute=in_turn(spent(10, **data({"n": "x"})), spent(20, **data({"n": 1})), spent(40, **data({"n": 3}))))
+        self.run_plan([step("s", "a", verify={"properties": {"n": {"minimum": 2}}}, backoff={"initialMs": 1}, maxRetries=3)])
+        self.assertEqual((self.tokens(), self.cost()), (70, 70))
+
+
 del Phases
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -8,7 +8,6 @@ import time
 import unittest
 
 from harness import BIN, BatonTest, alive, children_of, until
-from probe import Probe, wait_up
 
 
 def wait_step(name, seconds="1", **more):
@@ -62,20 +61,6 @@ class DaemonDies(BatonTest):
         self.assertEqual(d.executions(), ["one", "two"])
         seqs = [e["seq"] for e in d.events()]
         self.assertEqual(seqs, list(range(1, len(seqs) + 1)), "the sequence has no gap over the restart")
-
-    def test_plan_that_gets_no_further_over_four_crashes_is_quarantined_and_what_waits_for_a_person_is_not(self):
-        """G23: a plan that ends every daemon which recovers it must not end the next one, too."""
-        d = self.daemon(config="agents: []\n", agents=False)
-        probe = Probe(d)
-        wait_up(d)
-        probe.close()  # known, and never there again: the step queues
-        stuck = d.submit({"steps": [{"stepId": "a", "agent": "probe", "task": "Do it."}]})
-        waits = d.submit({"steps": [{"stepId": "r", "type": "human_review", "task": "Which one?"}]})
-        for crash in range(1, 5):
-            d.kill9()
-            d.start(agents=False)
-            self.assertEqual(d.ask("plan.get", planId=waits)["status"], "waiting", d.log())
-            self.assertEqual(d.ask("plan.get", planId=stuck)["status"], "quarantined" if crash == 4 else "running", d.log())
 
     def test_result_that_came_while_the_daemon_was_down_is_not_lost(self):
         d = self.daemon()

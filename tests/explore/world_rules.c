@@ -363,7 +363,10 @@ static bool take_commands(struct world *w, const char **ret_why)
                       w->doing.kind == WORLD_RESULT_OLD || world_job_said(w);
     const bool brings = w->doing.kind == WORLD_REVISE || w->doing.kind == WORLD_PLANNED ||
                         w->doing.kind == WORLD_BRING || w->doing.kind == WORLD_RECTIFY;
-    RULE(w->usage == (said && !rejected ? w->scenario->spends : 0), "usage lost, or counted twice");
+    /* What is rejected is paid for unless it was paid for before. */
+    RULE(w->usage == (said && !rejected ? w->scenario->spends : 0) ||
+             (said && w->usage == w->scenario->spends),
+         "usage lost, or counted twice");
     RULE(done == (w->at.over && !was_over), "the plan was not given back at its end");
     RULE(!brings || rejected != (w->coming == world_plan(w)),
          "a revision was neither refused nor taken over");

@@ -150,6 +150,11 @@ static void count_usage(struct sim_plan *p, const struct record *rec)
     case REC_REPLAN_FINISHED:
         run_usage_add(&asking->replanning, &rec->usage);
         break;
+    case REC_RESULT_REJECTED:
+        if (REC(rec, assigned)->phase == PHASE_REPLAN) {
+            run_usage_add(&asking->replanning, &rec->usage);
+        }
+        break;
     case REC_SYNTHESIS_RETRY:
     case REC_SYNTHESIS_FINISHED:
         run_usage_add(&asking->synthesis, &rec->usage);

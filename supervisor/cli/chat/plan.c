@@ -75,7 +75,8 @@ static bool waits_by_view(const cJSON *view)
 static bool is_final(const char *status)
 {
     return strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 ||
-           strcmp(status, "cancelled") == 0 || strcmp(status, "planned") == 0;
+           strcmp(status, "cancelled") == 0 || strcmp(status, "planned") == 0 ||
+           strcmp(status, "quarantined") == 0;
 }
 
 /*

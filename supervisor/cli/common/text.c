@@ -16,7 +16,7 @@ static const struct {
     {"completed", "✓", "\033[32m"}, {"failed", "✗", "\033[31m"},   {"skipped", "-", "\033[33m"},
     {"cancelled", "-", "\033[33m"}, {"waiting", "?", "\033[35m"},  {"in_progress", "▸", "\033[36m"},
     {"running", "▸", "\033[36m"},   {"pending", "·", ""},          {"up", "✓", "\033[32m"},
-    {"down", "✗", "\033[31m"},      {"draining", "-", "\033[33m"},
+    {"down", "✗", "\033[31m"},      {"draining", "-", "\033[33m"}, {"quarantined", "✗", "\033[31m"},
 };
 
 const char *cli_mark(const char *status)

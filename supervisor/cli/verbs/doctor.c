@@ -22,6 +22,7 @@
 #include "supervisor/cli/verbs/doctor_internal.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
+#include "supervisor/journal/faults.h"
 #include "supervisor/journal/journal.h"
 
 enum { PROBLEMS_SHOWN = 50 };
@@ -270,6 +271,41 @@ static void check_running_journal(struct doctor *d)
     finding(d, bad == 0, "journal", detail);
 }
 
+/* Plans over which a daemon crashed, and that have not ended: one line each. */
+static void check_faults(struct doctor *d, const char *state)
+{
+    char detail[300];
+    char id[UUID_TEXT_LEN + 1];
+    struct faults *f = malloc(sizeof *f);
+    struct bt_error err;
+
+    if (f == NULL || faults_read(state, f, &err) != BT_OK) {
+        finding(d, false, "faults", f == NULL ? "out of memory" : err.msg);
+        free(f);
+        return;
+    }
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct uuid plan = faults_plan(f, i);
+        bool seen = false;
+        for (uint32_t k = 0; k < i; k++) {
+            seen = seen || uuid_eq(faults_plan(f, k), plan);
+        }
+        if (!seen) {
+            const uint32_t n = faults_count(f, plan);
+            uuid_format(plan, id);
+            (void)snprintf(detail, sizeof detail,
+                           "the daemon crashed %s over plan %s; the third time puts it in "
+                           "quarantine. Report it, with the daemon's log",
+                           n == 1   ? "once"
+                           : n == 2 ? "twice"
+                                    : "three times",
+                           id);
+            finding(d, false, "suspect", detail);
+        }
+    }
+    free(f);
+}
+
 static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
 {
     char *json = NULL;
@@ -335,6 +371,7 @@ enum cli_exit verb_doctor(struct cli *cli)
     if (!daemon_runs) {
         check_stopped_journal(&d, state);
     }
+    check_faults(&d, state);
     check_daemon(&d, state, daemon_runs);
     if (cli->json) {
         cli_print_json(d.findings);

@@ -244,7 +244,8 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
         if (!output_flush()) {
             return CLI_OK; /* main prints why */
         }
-        if (!v->follow && ev.seq == v->last) {
+        if (v->follow ? cli->argc == 1 && strcmp(ev.type, "plan_completed") == 0
+                      : ev.seq == v->last) {
             return CLI_OK;
         }
     }

@@ -79,7 +79,8 @@ static void format_span(msec ms, char *ret, size_t cap)
 static bool is_ended(const char *status)
 {
     return strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 ||
-           strcmp(status, "cancelled") == 0 || strcmp(status, "planned") == 0;
+           strcmp(status, "cancelled") == 0 || strcmp(status, "planned") == 0 ||
+           strcmp(status, "quarantined") == 0;
 }
 
 /* What a plan that has not ended waits for, from its steps; "" = nothing. */
@@ -251,15 +252,38 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
     return code;
 }
 
+/* A plan in quarantine needs a person, and may be older than what the list shows. */
+static void note_quarantined(struct cli *cli)
+{
+    cJSON *fields = cli_fields("status", "quarantined");
+    cJSON *answer = NULL;
+
+    if (cli_call(cli, "plan.list", fields, &answer) == CLI_OK) {
+        const int n = cJSON_GetArraySize(get(answer, "plans"));
+        if (n > 0) {
+            cli_note("%d%s plan%s in quarantine: baton status --status quarantined; baton retry "
+                     "PLAN_ID\n",
+                     n, json_text(answer, "cursor", "")[0] != 0 ? " or more" : "",
+                     n == 1 ? " is" : "s are");
+        }
+    }
+    cJSON_Delete(answer);
+}
+
 enum cli_exit cli_list_plans(struct cli *cli)
 {
     struct winsize size = {0};
+    enum cli_exit code;
     bool over;
 
     if (cli_on_terminal()) { /* stdout itself may be a pager */
         (void)ioctl(isatty(STDOUT_FILENO) == 1 ? STDOUT_FILENO : STDERR_FILENO, TIOCGWINSZ, &size);
     }
-    return cli_show_plans(cli, size.ws_col, 0, &over);
+    code = cli_show_plans(cli, size.ws_col, 0, &over);
+    if (code == CLI_OK && !cli->json && cli_value(cli, "status") == NULL) {
+        note_quarantined(cli);
+    }
+    return code;
 }
 
 /* False after a signal. */

@@ -71,6 +71,7 @@ static const char *const plan_failure_names[] = {
     [PLAN_FAILURE_DEADLOCK] = "deadlock",
     [PLAN_FAILURE_PLANNING] = "planning_failed",
     [PLAN_FAILURE_INVALID_PLAN] = "invalid_plan",
+    [PLAN_FAILURE_QUARANTINED] = "quarantined",
 };
 _Static_assert(sizeof plan_failure_names / sizeof plan_failure_names[0] == PLAN_FAILURE_COUNT,
                "all");

@@ -91,6 +91,7 @@ enum plan_failure {
     PLAN_FAILURE_DEADLOCK,
     PLAN_FAILURE_PLANNING,     /* the planner returned no plan */
     PLAN_FAILURE_INVALID_PLAN, /* the plan check rejected the planner's plan, and its repairs */
+    PLAN_FAILURE_QUARANTINED,  /* put aside at a start, without the core */
     PLAN_FAILURE_COUNT
 };
 

@@ -54,6 +54,7 @@ struct run_step {
                       MSEC_NEVER = none */
     msec limit;    /* of the whole step; MSEC_NEVER = none, or stopped while a person decides */
     struct blob_ref result; /* in phase VERIFY: the result that is verified */
+    uint64_t paid[2];       /* bit per attempt: its usage is in the run's */
     uint32_t review_serial; /* of its last review; 0 = none yet */
     uint32_t own_text_n;
     char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
@@ -123,6 +124,8 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
 bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t step);
 /* Whether a person still has to approve the plan as it is now: it wants a sign-off, and this
  * revision has none. */
+/* Whether the usage of the attempt is in the run's already. */
+bool run_attempt_is_paid(const struct run_step *step, uint32_t attempt);
 bool run_needs_signoff(const struct run *run, const struct plan *plan);
 /* FNV-1a over the block: equal states have equal hashes. */
 uint64_t run_hash(const struct run *run);

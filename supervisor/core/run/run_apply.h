@@ -16,6 +16,10 @@ void run_step_move(struct run *run, struct run_step *step, enum step_status to,
 /* Updates the dependents of a step that has just ended. */
 void run_settle_dependents(struct run *run, const struct plan *plan, uint32_t ended);
 void run_usage_add(struct usage *sum, const struct usage *u);
+/* The usage is of the step's attempt, or of the question that it is CHECKING: call it before the
+ * step moves. */
+void run_spend(struct run *run, struct run_step *step, const struct usage *u);
+void run_mark_paid(struct run_step *step, uint32_t attempt, const struct usage *u);
 /* The phase of the step's next attempt. A search (M042) stays one while the search agent has the
  * step. */
 enum step_phase run_next_phase(const struct plan *plan, const struct run_step *step);

@@ -44,13 +44,13 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
     if (!fits || !run_review_follows(run, asks->serial)) {
         return false;
     }
+    run_spend(run, step, &rec->usage);
     run_step_move(run, step, STEP_WAITING, PHASE_EXECUTE);
     step->review_serial = ++run->reviews;
     step->review = (uint8_t)asks->review;
     step->error_class = (uint8_t)asks->error_class;
     step->deadline = until(rec->now, asks->delay_ms);
     step->limit = MSEC_NEVER; /* time in review does not count */
-    run_usage_add(&run->usage, &rec->usage);
     return true;
 }
 
@@ -110,9 +110,9 @@ bool run_apply_checking(struct run *run, const struct plan *plan, const struct r
     if (!begun || asks->phase != PHASE_VERIFY) {
         return false;
     }
+    run_spend(run, step, &rec->usage);
     begin_question(run, step, PHASE_VERIFY, until(rec->now, asks->delay_ms));
     step->result = asks->result;
-    run_usage_add(&run->usage, &rec->usage);
     return true;
 }
 
@@ -165,12 +165,12 @@ bool run_apply_gate_failed(struct run *run, const struct plan *plan, const struc
 
 bool run_apply_verification(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    const struct run_step *step = &run->steps[rec->step];
+    struct run_step *step = &run->steps[rec->step];
     (void)plan;
     if (!run_may_recover(run, rec) || step->status == STEP_WAITING) {
         return false;
     }
-    run_usage_add(&run->usage, &rec->usage);
+    run_spend(run, step, &rec->usage);
     return true;
 }
 
@@ -182,13 +182,13 @@ bool run_apply_replan_started(struct run *run, const struct plan *plan, const st
         return false;
     }
     const msec asked = msec_add(rec->now, REC(rec, replan_started)->delay_ms);
+    run_spend(run, step, &rec->usage);
     begin_question(run, step, PHASE_REPLAN,
                    plan->replan.timeout_ms == 0 ? MSEC_NEVER
                                                 : msec_add(asked, plan->replan.timeout_ms));
     step->error_class = (uint8_t)REC(rec, replan_started)->error_class;
     step->replans++;
     run->replans++;
-    run_usage_add(&run->usage, &rec->usage);
     return true;
 }
 

@@ -85,12 +85,12 @@ bool run_apply_handoff(struct run *run, const struct plan *plan, const struct re
         if (!run_is_current_attempt(run, rec) || step->hops == UINT8_MAX) {
             return false;
         }
+        run_spend(run, step, &rec->usage);
         run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
         step->deadline = rec->now;
         change_agent(step, plan, rec->agent);
         step->hops++;
         run_grant(step);
-        run_usage_add(&run->usage, &rec->usage);
         break;
     case HANDOFF_FALLBACK:
         if (step->status != STEP_BACKOFF) {
@@ -129,12 +129,12 @@ bool run_apply_retry(struct run *run, const struct plan *plan, const struct reco
     if (!run_is_current_attempt(run, rec) && !verified) {
         return false;
     }
+    run_spend(run, step, &rec->usage);
     run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
     step->deadline = msec_add(rec->now, REC(rec, retry)->delay_ms);
     set_pause_asked(step, REC(rec, retry)->asked);
     step->error_class = (uint8_t)REC(rec, retry)->error_class;
     step->result = (struct blob_ref){0};
-    run_usage_add(&run->usage, &rec->usage);
     return true;
 }
 
@@ -171,6 +171,7 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
     }
     const bool search = instead->action == FALLBACK_SEARCH;
     const bool wait = instead->action == FALLBACK_WAIT;
+    run_spend(run, step, &rec->usage);
     run_step_move(run, step, STEP_BACKOFF,
                   search ? PHASE_SEARCH
                   : wait ? run_next_phase(plan, step)
@@ -191,16 +192,21 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
         step->alternative = (uint16_t)(step->alternative + (search ? 0 : 1));
     }
     run->fallbacks++;
-    run_usage_add(&run->usage, &rec->usage);
     return true;
 }
 
 bool run_apply_rejected(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    (void)run;
+    const enum step_phase phase = REC(rec, assigned)->phase;
     (void)plan;
-    (void)rec;
-    return true; /* a rejected result changes nothing; the record only documents it */
+    /* It changes nothing but what was spent: the work was done. */
+    run_usage_add(&run->usage, &rec->usage);
+    if (phase == PHASE_REPLAN) {
+        run_usage_add(&run->replan_usage, &rec->usage);
+    } else if (phase <= PHASE_SEARCH && rec->step != STEP_NONE) {
+        run_mark_paid(&run->steps[rec->step], rec->attempt, &rec->usage);
+    }
+    return true;
 }
 
 bool run_apply_step_completed(struct run *run, const struct plan *plan, const struct record *rec)
@@ -215,12 +221,16 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
     }
     struct usage *replan =
         step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? &run->replan_usage : NULL;
+    if (end->status == STEP_COMPLETED && end->stop == STOP_FENCED) {
+        run_usage_add(&run->usage, &rec->usage); /* of an earlier attempt than the one under way */
+    } else {
+        run_spend(run, step, &rec->usage);
+    }
     run_step_move(run, step, end->status, PHASE_EXECUTE);
     step->reason = (uint8_t)end->reason;
     step->error_class = (uint8_t)end->error_class;
     step->result = end->result;
     step->limit = MSEC_NEVER;
-    run_usage_add(&run->usage, &rec->usage);
     if (replan != NULL) {
         run_usage_add(replan, &rec->usage);
         run_renew_questions(run, plan, rec->now);

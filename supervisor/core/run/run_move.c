@@ -101,6 +101,31 @@ void run_usage_add(struct usage *sum, const struct usage *u)
     sum->cost_micros = add_capped(sum->cost_micros, u->cost_micros);
 }
 
+static bool is_nothing(const struct usage *u)
+{
+    return (u->input_tokens | u->output_tokens | u->cached_tokens | u->cost_micros) == 0;
+}
+
+bool run_attempt_is_paid(const struct run_step *step, uint32_t attempt)
+{
+    return attempt / 64 < 2 && (step->paid[attempt / 64] & UINT64_C(1) << attempt % 64) != 0;
+}
+
+void run_mark_paid(struct run_step *step, uint32_t attempt, const struct usage *u)
+{
+    if (!is_nothing(u) && attempt / 64 < 2) {
+        step->paid[attempt / 64] |= UINT64_C(1) << attempt % 64;
+    }
+}
+
+void run_spend(struct run *run, struct run_step *step, const struct usage *u)
+{
+    run_usage_add(&run->usage, u);
+    if (step->status != STEP_CHECKING) {
+        run_mark_paid(step, step->attempt, u);
+    }
+}
+
 enum step_phase run_next_phase(const struct plan *plan, const struct run_step *step)
 {
     const bool search = (step->did & STEP_DID_SEARCH) != 0 && step->agent == plan->search_agent;

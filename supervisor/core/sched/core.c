@@ -190,7 +190,7 @@ void core_record(struct core *c, struct core_run *entry, struct record rec)
     rec.now = c->now;
     rec.wall = c->wall;
     if (entry != NULL) {
-        rec.run = core_handle_of(c, entry);
+        rec.run = c->at = core_handle_of(c, entry);
         void_signoff(c, entry, &rec);
         const bool fits = run_apply(entry->run, entry->plan, &rec);
         ASSERT(fits);
@@ -306,6 +306,7 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
     c->out = out;
     c->now = ev->now > c->now ? ev->now : c->now; /* time never runs backwards in the core */
     c->wall = ev->wall;
+    c->at = ev->run;
     c->text_used = 0;
     c->text_agent = REGISTRY_NONE;
     handlers[ev->type](c, ev);
@@ -331,6 +332,11 @@ msec core_deadline(const struct core *c)
 uint64_t core_newest_run(const struct core *c)
 {
     return c->newest;
+}
+
+uint64_t core_at(const struct core *c)
+{
+    return c->at;
 }
 
 uint32_t core_runs_open(const struct core *c)

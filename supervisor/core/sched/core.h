@@ -121,6 +121,9 @@ msec core_deadline(const struct core *c);
 
 /* The handle of the last SUBMIT or RECOVER; 0 when it was rejected. RECOVER may emit no record. */
 uint64_t core_newest_run(const struct core *c);
+/* The handle of the run that core_handle works on, or worked on last; 0 = of none. Only reads one
+ * word, so a signal handler may ask, too. */
+uint64_t core_at(const struct core *c);
 uint32_t core_runs_open(const struct core *c);
 /* NULL when the handle is unknown or its run has ended. Borrowed until the next core_handle. */
 const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);

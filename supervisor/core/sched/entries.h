@@ -156,8 +156,9 @@ struct core {
     uint32_t free_run;
     uint32_t open;
     uint64_t newest;
-    bool quiet; /* several steps end together: PLAN_PAUSED or PLAN_RESUMED is decided after all of
-                   them */
+    uint64_t at; /* the run that it works on, or the last one */
+    bool quiet;  /* several steps end together: PLAN_PAUSED or PLAN_RESUMED is decided after all of
+                    them */
     uint32_t text_used;
     uint32_t text_agent; /* agent of the last core_text_absent in this event */
     struct str text_absent;

@@ -156,16 +156,43 @@ static void take_late(struct core *c, struct core_run *entry, const struct core_
                 out ? STOP_FENCED : STOP_NONE);
 }
 
-/* Only results over a lane are recorded, so there are no more of these records than requests. */
+/* What a rejected result has used and the run does not have yet: the work was done, and is paid for
+ * once. Over a lane a request is answered once, and the sender is known. Otherwise the sender must
+ * be the instance that has, or had, the newest attempt. */
+static struct usage usage_owed(const struct core_run *entry, const struct core_event *ev)
+{
+    const struct run_step *state = &entry->run->steps[ev->step];
+    const bool over_lane = ev->lane != LANE_NONE;
+    const bool its = over_lane || (ev->attempt == state->attempt && !uuid_is_nil(ev->instance) &&
+                                   uuid_eq(ev->instance, state->instance));
+    const bool question = ev->phase > PHASE_SEARCH;
+    const bool was_made = ev->attempt > 0 && ev->attempt <= state->attempt;
+    const bool owed =
+        question
+            ? over_lane
+            : its && was_made && (!run_attempt_is_paid(state, ev->attempt) || MUTANT(PAID_TWICE));
+    return owed && !MUTANT(REJECTED_UNPAID) ? CORE_EV(ev, result)->usage : (struct usage){0};
+}
+
+static bool is_nothing(const struct usage *u)
+{
+    return (u->input_tokens | u->output_tokens | u->cached_tokens | u->cost_micros) == 0;
+}
+
+/* Results over a lane are recorded, and what is owed, which is once per attempt: there are no more
+ * of these records than requests. */
 static void record_rejected(struct core *c, struct core_run *entry, const struct core_event *ev,
                             enum core_reject why)
 {
-    if (entry != NULL && ev->lane != LANE_NONE && ev->step < entry->run->n_steps) {
-        core_record(c, entry,
-                    (struct record){REC_INIT(RESULT_REJECTED, assigned, .phase = ev->phase),
-                                    .step = ev->step, .attempt = ev->attempt,
-                                    .agent = entry->run->steps[ev->step].agent,
-                                    .text = str_from(core_reject_text(why))});
+    if (entry != NULL && ev->step < entry->run->n_steps) {
+        const struct usage owed = usage_owed(entry, ev);
+        if (ev->lane != LANE_NONE || !is_nothing(&owed)) {
+            core_record(c, entry,
+                        (struct record){REC_INIT(RESULT_REJECTED, assigned, .phase = ev->phase),
+                                        .step = ev->step, .attempt = ev->attempt,
+                                        .agent = entry->run->steps[ev->step].agent, .usage = owed,
+                                        .text = str_from(core_reject_text(why))});
+        }
     }
     core_reject(c, ev, why);
 }

@@ -101,6 +101,7 @@ void core_on_tick(struct core *c, const struct core_event *ev)
     /* When the text buffer is half full, the rest stays due: the next tick comes at once. */
     while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {
         struct core_run *entry = &c->runs[heap_top(&c->due)];
+        c->at = core_handle_of(c, entry);
         if (core_entry_deadline(c, entry) <= c->now) {
             core_plan_timeout(c, entry);
         } else if (entry->run->review_deadline <= c->now) {

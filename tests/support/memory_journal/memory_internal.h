@@ -15,11 +15,10 @@ enum { STATUS_MAX = 32 };
 struct mem_state {
     char status[STATUS_MAX];
     msec ended;
-    uint32_t recoveries;
 };
 
 struct mem_plan {
-    struct journal_plan plan; /* strings in the arena; status, ended, recoveries are in state */
+    struct journal_plan plan; /* strings in the arena; status and ended are in state */
     struct mem_state state;
     struct mem_state committed;
     bool touched;
@@ -107,7 +106,6 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
                              struct bt_error *err);
 enum bt_code memory_plan_status(struct journal *j, uint64_t ix, struct str status, msec ended,
                                 struct bt_error *err);
-enum bt_code memory_recovered(struct journal *j, uint64_t ix, struct bt_error *err);
 enum bt_code memory_quarantine(struct journal *j, uint64_t ix, struct str why,
                                struct bt_error *err);
 enum bt_code memory_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,

@@ -199,7 +199,6 @@ static const struct journal_ops MEMORY_OPS = {
     .plans_between = memory_plans_between,
     .jobs = memory_jobs,
     .plans_open = memory_plans_open,
-    .recovered = memory_recovered,
     .quarantine = memory_quarantine,
     .session = memory_session,
     .session_put = memory_session_put,

@@ -22,7 +22,6 @@ static void plan_show(const struct mem_plan *mp, struct journal_plan *ret)
     *ret = mp->plan;
     ret->status = str_from(mp->state.status);
     ret->ended_wall = mp->state.ended;
-    ret->recoveries = mp->state.recoveries;
 }
 
 /* Marks the plan as changed by this batch and returns it; NULL with *err filled. */
@@ -79,7 +78,6 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
         return memory_full(err);
     }
     state_set(&mp->state, p->status, p->ended_wall);
-    mp->state.recoveries = p->recoveries;
     mp->committed = mp->state;
     if (map_put(&m->by_id, (struct str){(const char *)to->plan_id.b, sizeof to->plan_id.b},
                 (uint32_t)to->ix) != BT_OK ||
@@ -104,26 +102,13 @@ enum bt_code memory_plan_status(struct journal *j, uint64_t ix, struct str statu
     return BT_OK;
 }
 
-enum bt_code memory_recovered(struct journal *j, uint64_t ix, struct bt_error *err)
-{
-    struct memory *m = memory_of(j);
-    uint64_t last = ix == 0 ? m->plans_n : ix;
-
-    for (uint64_t i = ix == 0 ? 1 : ix; i <= last; i++) {
-        struct mem_plan *mp = touch(m, i, err);
-        if (mp == NULL) {
-            return err->code;
-        }
-        if (mp->state.ended == 0) {
-            mp->state.recoveries = 0;
-        }
-    }
-    return BT_OK;
-}
-
 enum bt_code memory_quarantine(struct journal *j, uint64_t ix, struct str why, struct bt_error *err)
 {
-    (void)why;
+    struct mem_plan *mp = plan_at(memory_of(j), ix);
+
+    if (mp != NULL) { /* only a plan in quarantine has one, and stays there */
+        mp->plan.note = (struct str){memory_copy(memory_of(j), why.ptr, why.len), why.len};
+    }
     return memory_plan_status(j, ix, STR_LIT("quarantined"), clock_wall_ms(), err);
 }
 
@@ -227,13 +212,6 @@ enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self
     uint64_t n = m->plans_n;
 
     (void)err;
-    for (uint64_t ix = 1; ix <= n; ix++) {
-        struct mem_plan *mp = m->plans[ix - 1];
-        if (mp->committed.ended == 0) {
-            mp->committed.recoveries++;
-            mp->state.recoveries = mp->committed.recoveries;
-        }
-    }
     for (uint64_t ix = 1; ix <= n; ix++) {
         struct journal_plan p;
         plan_show(m->plans[ix - 1], &p);

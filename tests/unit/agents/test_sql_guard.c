@@ -227,6 +227,69 @@ static void repeated_key_is_answered_from_the_first_time(void **state)
                  "changing the agent's own table");
 }
 
+static const char *insert_with_key(const char *key)
+{
+    struct bt_step *step =
+        steps_make("x", "{\"parameters\":{\"sql\":\"INSERT INTO t VALUES (1)\"}}");
+
+    step->plan_id = "019ab000-0000-7000-8000-000000000001";
+    step->key = key;
+    return steps_run(step, sql_execute, sql_writer);
+}
+
+/* Triggers on the agent's own table, and on what it writes to, would run as the agent. */
+static void no_trigger_and_no_index_reaches_the_agents_own_table(void **state)
+{
+    static const char *const attacks[] = {
+        "CREATE TRIGGER w BEFORE INSERT ON _baton_done BEGIN DELETE FROM _baton_done; END",
+        "CREATE TRIGGER w AFTER INSERT ON _BATON_DONE BEGIN DELETE FROM t; END",
+        "CREATE TEMP TRIGGER w BEFORE INSERT ON main._baton_done BEGIN DELETE FROM t; END",
+        "CREATE UNIQUE INDEX w ON _baton_done(length(key))",
+        "CREATE INDEX _baton_w ON t(v)",
+        "CREATE TRIGGER _baton_w AFTER INSERT ON t BEGIN SELECT 1; END",
+        "ALTER TABLE _baton_done ADD COLUMN w",
+    };
+
+    (void)state;
+    sql_do("CREATE TABLE t(v)");
+    steps_expect(insert_with_key("019ab000-0000-7000-8000-000000000001/1/a"), "\"changes\":1");
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
+        steps_expect(sql_run(sql_execute, sql_writer, attacks[i], ""),
+                     "changing the agent's own table");
+    }
+    /* Allowed to be made, but not to run against it. */
+    sql_do("CREATE TRIGGER w AFTER INSERT ON t BEGIN DELETE FROM _baton_done; END");
+    steps_expect(sql_run(sql_execute, sql_writer, "INSERT INTO t VALUES (2)", ""),
+                 "changing the agent's own table");
+    sql_do("DROP TRIGGER w");
+    sql_do("CREATE TRIGGER w AFTER INSERT ON t BEGIN UPDATE t SET v = 7; END");
+    sql_do("INSERT INTO t VALUES (3)");
+    steps_expect(sql_ask("SELECT group_concat(v) FROM t"), "7,7");
+}
+
+/* What got in through an earlier version, or another program, must not run either. */
+static void a_trigger_that_is_there_already_does_not_run_as_the_agent(void **state)
+{
+    char path[4200];
+    sqlite3 *raw = NULL;
+
+    (void)state;
+    sql_do("CREATE TABLE t(v)");
+    steps_expect(insert_with_key("019ab000-0000-7000-8000-000000000001/1/a"), "\"changes\":1");
+    (void)snprintf(path, sizeof path, "%s/main.db", sql_dir());
+    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw,
+                                  "CREATE TRIGGER w BEFORE INSERT ON _baton_done BEGIN "
+                                  "DELETE FROM t; DELETE FROM _baton_done; END",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(raw), SQLITE_OK);
+    steps_expect(insert_with_key("019ab000-0000-7000-8000-000000000001/1/b"), "\"changes\":1");
+    steps_expect(insert_with_key("019ab000-0000-7000-8000-000000000001/1/a"), "\"changes\":1");
+    steps_expect(sql_ask("SELECT count(*) FROM t"), "\"rows\":[[2]]");
+    steps_expect(sql_ask("SELECT count(*) FROM _baton_done"), "\"rows\":[[2]]");
+}
+
 static void database_does_not_grow_past_its_cap(void **state)
 {
     struct sql_settings *small =
@@ -404,6 +467,9 @@ int main(void)
         cmocka_unit_test_setup(execute_stays_in_its_database_and_its_transaction, sql_fresh),
         cmocka_unit_test_setup(execute_tells_what_it_changed, sql_fresh),
         cmocka_unit_test_setup(repeated_key_is_answered_from_the_first_time, sql_fresh),
+        cmocka_unit_test_setup(no_trigger_and_no_index_reaches_the_agents_own_table, sql_fresh),
+        cmocka_unit_test_setup(a_trigger_that_is_there_already_does_not_run_as_the_agent,
+                               sql_fresh),
         cmocka_unit_test_setup(database_does_not_grow_past_its_cap, sql_fresh),
         cmocka_unit_test(temporary_files_hold_the_limit_together_and_not_a_byte_more),
         cmocka_unit_test_setup(a_statement_that_spills_too_much_names_the_setting, sql_fresh),

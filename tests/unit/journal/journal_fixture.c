@@ -148,8 +148,9 @@ bool see_row(const struct journal_row *row, void *self)
 bool see_plan(const struct journal_plan *p, void *self)
 {
     char text[256];
-    (void)snprintf(text, sizeof text, "%llu:%.*s/%.*s/%u ", (unsigned long long)p->ix,
-                   STR_ARG(p->goal), STR_ARG(p->status), p->recoveries);
+    (void)snprintf(text, sizeof text, "%llu:%.*s/%.*s%s%.*s ", (unsigned long long)p->ix,
+                   STR_ARG(p->goal), STR_ARG(p->status), p->note.len > 0 ? "/" : "",
+                   STR_ARG(p->note));
     see(self, text);
     return true;
 }

@@ -52,5 +52,6 @@ struct seen {
     uint32_t n;
 };
 bool see_row(const struct journal_row *row, void *self);
-bool see_plan(const struct journal_plan *p, void *self); /* "ix:goal/status/recoveries " */
+bool see_plan(const struct journal_plan *p,
+              void *self); /* "ix:goal/status " or "ix:goal/status/note " */
 #endif

@@ -276,6 +276,119 @@ static void replanning_has_a_budget_of_its_own(void **state)
         "[1] run done\n");
 }
 
+/* ---- what work that does not count any more has used ---- */
+
+static uint64_t used(const struct rig *r, uint64_t run)
+{
+    const struct usage *u = &rig_run(r, run)->usage;
+    return u->input_tokens + u->output_tokens;
+}
+
+static struct core_event answer(const struct rig *r, const char *step, enum step_outcome outcome,
+                                uint64_t tokens)
+{
+    struct core_event ev = rig_about(r, CORE_RESULT, step);
+    CORE_EV(&ev, result)->outcome = outcome;
+    CORE_EV(&ev, result)->usage = (struct usage){.output_tokens = tokens};
+    return ev;
+}
+
+/* The same answer, but to a query or as a request of the agent. */
+static struct core_event beside_its_lane(const struct rig *r, uint64_t run, struct core_event ev)
+{
+    ev.lane = LANE_NONE;
+    ev.instance = rig_run(r, run)->steps[ev.step].instance;
+    return ev;
+}
+
+static void a_late_failure_is_paid_for_once(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    const uint64_t run = rig_submit(r, "A(retries=1 timeout=500); B");
+    const struct core_event late = answer(r, "A", STEP_OUTCOME_FAILED, 300);
+    rig_until(r, 700);
+    assert_int_equal(rig_status(r, "A"), STEP_IN_PROGRESS); /* its second attempt */
+    assert_int_equal(used(r, run), 0);
+    rig_event(r, late);
+    assert_int_equal(used(r, run), 300);
+    rig_event(r, late);
+    rig_event(r, beside_its_lane(r, run, late));
+    assert_int_equal(used(r, run), 300);
+    spend(r, "A", 200, 0);
+    assert_int_equal(used(r, run), 500);
+    rig_event(r, late);
+    assert_int_equal(used(r, run), 500);
+    rig_restart(r, 10);
+    assert_int_equal(used(r, run), 500);
+}
+
+static void what_came_another_way_is_not_paid_for_again_over_its_lane(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    const uint64_t run = rig_submit(r, "par: A; B");
+    const struct core_event its = answer(r, "A", STEP_OUTCOME_COMPLETED, 100);
+    rig_event(r, beside_its_lane(r, run, its));
+    assert_int_equal(rig_status(r, "A"), STEP_COMPLETED);
+    assert_int_equal(used(r, run), 100);
+    rig_event(r, its);
+    assert_int_equal(used(r, run), 100);
+}
+
+/* The attempt that is called off because an earlier one has completed costs, too. */
+static void both_attempts_are_paid_for_when_the_earlier_one_completes(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 3);
+    const uint64_t run = rig_submit(r, "par: A(retries=1 timeout=500); B(timeout=9000)");
+    const struct core_event first = answer(r, "A", STEP_OUTCOME_COMPLETED, 300);
+    rig_until(r, 700);
+    const struct core_event second = answer(r, "A", STEP_OUTCOME_FAILED, 50);
+    rig_event(r, first);
+    assert_int_equal(rig_status(r, "A"), STEP_COMPLETED);
+    assert_int_equal(used(r, run), 300);
+    rig_event(r, second);
+    rig_event(r, second);
+    assert_int_equal(used(r, run), 350);
+}
+
+static void what_another_instance_claims_is_not_paid_for(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    const uint64_t run = rig_submit(r, "A(retries=1 timeout=500); B");
+    struct core_event claim = answer(r, "A", STEP_OUTCOME_FAILED, 300);
+    rig_until(r, 550); /* between the attempts */
+    claim.lane = LANE_NONE;
+    rig_event(r, claim); /* by nobody */
+    claim.instance = (struct uuid){{9}};
+    rig_event(r, claim);
+    assert_int_equal(used(r, run), 0);
+    claim = beside_its_lane(r, run, claim);
+    claim.attempt = 7; /* none that was made */
+    rig_event(r, claim);
+    assert_int_equal(used(r, run), 0);
+    claim.attempt = 1;
+    rig_event(r, claim);
+    assert_int_equal(used(r, run), 300);
+    rig_event(r, claim);
+    assert_int_equal(used(r, run), 300);
+}
+
+static void the_budget_sees_what_a_late_failure_has_used(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    rig_submit(r, "budget=1000: A(retries=1 timeout=500); B");
+    const struct core_event late = answer(r, "A", STEP_OUTCOME_FAILED, 900);
+    rig_until(r, 700);
+    rig_event(r, late);
+    spend(r, "A", 100, 0);
+    assert_int_equal(rig_status(r, "A"), STEP_COMPLETED);
+    assert_int_equal(rig_status(r, "B"), STEP_FAILED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +407,11 @@ int main(void)
         CORE_TEST(a_question_reserves_nothing_and_what_it_cost_is_spent),
         CORE_TEST(what_waits_for_the_budget_waits_for_a_pause_too),
         CORE_TEST(a_revision_may_say_that_a_step_needs_more),
+        CORE_TEST(a_late_failure_is_paid_for_once),
+        CORE_TEST(what_came_another_way_is_not_paid_for_again_over_its_lane),
+        CORE_TEST(both_attempts_are_paid_for_when_the_earlier_one_completes),
+        CORE_TEST(what_another_instance_claims_is_not_paid_for),
+        CORE_TEST(the_budget_sees_what_a_late_failure_has_used),
         CORE_TEST(what_is_left_is_what_is_neither_spent_nor_reserved_by_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
