@@ -69,6 +69,15 @@ enum mutant {
     MUTANT_APPROVED_FOR_ANOTHER, /* 57: an approval for one agent holds for another */
     MUTANT_CONTEXT_CUT_UNNAMED,  /* 58: the end does not name who read only a part */
     MUTANT_VOID_UNTOLD,          /* 59: a sign-off becomes void without an event */
+    MUTANT_PROCESS_REPLACED,     /* 60: a new process takes the place of one that is registered */
+    MUTANT_UNKNOWN_TO_ANOTHER,   /* 61: any process may say that an attempt never ran */
+    MUTANT_RAN_AND_NEVER_RAN,    /* 62: an attempt that was at work may be said to have never run */
+    MUTANT_CLOCK_ANEW,           /* 63: the time of an attempt begins again when it is adopted */
+    MUTANT_LIMIT_ANEW,           /* 64: the limit of a step begins again after a review */
+    MUTANT_NOT_LISTED_IGNORED,   /* 65: an attempt that no heartbeat lists is not asked about */
+    MUTANT_LAST_WORD_UNHEARD,    /* 66: the time of an adopted attempt ends without a question */
+    MUTANT_ENDED_UNSEEN,         /* 67: the end of all connections of an instance is not seen */
+    MUTANT_STALL_IS_SILENCE, /* 68: time in which the supervisor read nothing counts as silence */
     MUTANT_COUNT
 };
 
