@@ -41,6 +41,9 @@ void registry_health_move(struct registry *r, uint32_t slot, enum health to)
     if (entry->health != HEALTH_DEAD) {
         time_unlink(r, slot);
     }
+    if (to == HEALTH_DEAD) {
+        registry_ended_unlink(r, slot);
+    }
     if (to != HEALTH_DEAD) {
         time_append(r, slot, to);
         /* SUSPECT keeps last_seen. The oldest healthy instance goes after those that became suspect
@@ -58,6 +61,10 @@ bool registry_renew_lease(struct registry *r, uint32_t slot, msec now)
     }
     const bool was_suspect = registry_instance_entries(r)[slot].health == HEALTH_SUSPECT;
     registry_health_move(r, slot, HEALTH_HEALTHY);
+    if (registry_instance_entries(r)[slot].ended) { /* it lives: it has its time again */
+        registry_ended_unlink(r, slot);
+        registry_ended_append(r, slot);
+    }
     return was_suspect;
 }
 
@@ -73,11 +80,39 @@ static msec due(const struct registry *r, enum health h)
     return msec_add(registry_instance_entries(r)[slot].last_seen, allowed);
 }
 
+/* When the first of those without a connection has had its time. */
+static msec ended_due(const struct registry *r)
+{
+    return r->ended_first == REGISTRY_NONE
+               ? MSEC_NEVER
+               : msec_add(registry_instance_entries(r)[r->ended_first].ended_at, r->lim.ended_ms);
+}
+
+static msec later(msec at, msec ms, msec now)
+{
+    return msec_add(at, ms) < now ? at + ms : now;
+}
+
+/* All by the same time: the lists keep their order. */
+void registry_excuse(struct registry *r, msec now, msec ms)
+{
+    registry_advance_time(r, now);
+    for (uint32_t slot = 0; slot < r->n_slots; slot++) {
+        struct instance_entry *entry = &registry_instance_entries(r)[slot];
+        if (entry->health != HEALTH_DEAD) {
+            entry->last_seen = later(entry->last_seen, ms, r->now);
+            entry->ended_at = entry->ended ? later(entry->ended_at, ms, r->now) : 0;
+        }
+    }
+}
+
 msec registry_deadline(const struct registry *r)
 {
     const msec suspect = due(r, HEALTH_HEALTHY);
     const msec dead = due(r, HEALTH_SUSPECT);
-    const msec health = suspect < dead ? suspect : dead;
+    const msec ended = ended_due(r);
+    const msec silent = suspect < dead ? suspect : dead;
+    const msec health = ended < silent ? ended : silent;
     const msec breaker = registry_breaker_deadline(r);
     return breaker < health ? breaker : health;
 }
@@ -87,6 +122,10 @@ uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health)
     now = registry_advance_time(r, now);
     const msec dead = due(r, HEALTH_SUSPECT);
     const msec suspect = due(r, HEALTH_HEALTHY);
+    if (ended_due(r) <= now && r->ended_first != REGISTRY_NONE) {
+        *ret_health = HEALTH_DEAD;
+        return r->ended_first;
+    }
     if (dead <= now && dead != MSEC_NEVER && dead <= suspect) {
         *ret_health = HEALTH_DEAD;
         return r->oldest[HEALTH_SUSPECT];

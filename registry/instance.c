@@ -54,6 +54,18 @@ static void agent_link(struct registry *r, uint32_t slot, uint32_t agent)
     owner->absent_since = MSEC_NEVER;
 }
 
+static void set_reached(struct registry *r, uint32_t slot, bool reached)
+{
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    struct agent_entry *owner = &registry_agent_entries(r)[entry->agent];
+    if (entry->reached == reached) {
+        return;
+    }
+    entry->reached = reached;
+    owner->reached += reached ? 1u : UINT32_MAX;
+    owner->unreached_since = owner->reached == 0 ? r->now : owner->unreached_since;
+}
+
 static void agent_unlink(struct registry *r, uint32_t slot)
 {
     struct instance_entry *entries = registry_instance_entries(r);
@@ -67,6 +79,7 @@ static void agent_unlink(struct registry *r, uint32_t slot)
     if (entry->agent_next != REGISTRY_NONE) {
         entries[entry->agent_next].agent_prev = entry->agent_prev;
     }
+    set_reached(r, slot, false);
     owner->instances--;
     if (owner->instances == 0) {
         owner->absent_since = r->now;
@@ -119,6 +132,12 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
     return slot;
 }
 
+void registry_process(struct registry *r, uint32_t slot, struct uuid process)
+{
+    ASSERT(registry_is_live(r, slot));
+    registry_instance_entries(r)[slot].process = process;
+}
+
 uint32_t registry_instance(const struct registry *r, struct uuid id)
 {
     return registry_instance_table(r)[place_of(r, id)];
@@ -137,6 +156,7 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
     const struct instance_entry *entry = &registry_instance_entries(r)[slot];
     *ret = (struct instance_view){.agent = entry->agent,
                                   .id = entry->id,
+                                  .process = entry->process,
                                   .epoch = entry->epoch,
                                   .capacity = entry->capacity,
                                   .lanes_up = registry_count_bits(entry->lanes_up),
@@ -145,6 +165,7 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
                                   .draining = entry->draining,
                                   .health = entry->health,
                                   .last_seen = entry->last_seen,
+                                  .ended = entry->ended,
                                   .breaker = registry_breaker_view(r, slot)};
     return true;
 }
@@ -186,6 +207,54 @@ void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up
     ASSERT(lane < entry->capacity);
     const uint64_t bit = UINT64_C(1) << lane;
     entry->lanes_up = up ? entry->lanes_up | bit : entry->lanes_up & ~bit;
+}
+
+void registry_ended_append(struct registry *r, uint32_t slot)
+{
+    struct instance_entry *entries = registry_instance_entries(r);
+    entries[slot].ended = true;
+    entries[slot].ended_at = r->now;
+    entries[slot].ended_next = REGISTRY_NONE;
+    entries[slot].ended_prev = r->ended_last;
+    if (r->ended_last != REGISTRY_NONE) {
+        entries[r->ended_last].ended_next = slot;
+    } else {
+        r->ended_first = slot;
+    }
+    r->ended_last = slot;
+}
+
+void registry_ended_unlink(struct registry *r, uint32_t slot)
+{
+    struct instance_entry *entries = registry_instance_entries(r);
+    struct instance_entry *entry = &entries[slot];
+    if (!entry->ended) {
+        return;
+    }
+    if (entry->ended_prev != REGISTRY_NONE) {
+        entries[entry->ended_prev].ended_next = entry->ended_next;
+    } else {
+        r->ended_first = entry->ended_next;
+    }
+    if (entry->ended_next != REGISTRY_NONE) {
+        entries[entry->ended_next].ended_prev = entry->ended_prev;
+    } else {
+        r->ended_last = entry->ended_prev;
+    }
+    entry->ended = false;
+}
+
+void registry_connections(struct registry *r, uint32_t slot, msec now)
+{
+    ASSERT(registry_is_live(r, slot));
+    const struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    registry_advance_time(r, now);
+    set_reached(r, slot, entry->lanes_up != 0);
+    if (entry->lanes_up != 0 || entry->control_up) {
+        registry_ended_unlink(r, slot);
+    } else if (!entry->ended && r->lim.ended_ms > 0) {
+        registry_ended_append(r, slot);
+    }
 }
 
 uint32_t registry_take(struct registry *r, uint32_t slot)

@@ -69,6 +69,7 @@ struct registry *registry_init(void *mem, const struct registry_limits *lim)
     r->lim = *lim;
     r->epoch = lim->epoch_base;
     r->absence = MSEC_NEVER;
+    r->ended_first = r->ended_last = REGISTRY_NONE;
     r->agent_mask = table_size(lim->agents) - 1;
     r->instance_mask = table_size(lim->instances) - 1;
     r->agents_at = (uint32_t)l.agents;
@@ -173,6 +174,7 @@ uint32_t registry_agent_add(struct registry *r, struct str id, msec now)
                                   .generation = entry->generation + 1,
                                   .enabled = true,
                                   .absent_since = registry_advance_time(r, now)};
+    entry->unreached_since = entry->absent_since;
     memcpy(entry->id, id.ptr, id.len);
     registry_agent_table(r)[place] = agent;
     r->n_known++;
@@ -233,16 +235,17 @@ struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
 {
     ASSERT(agent < r->n_agents);
     const struct agent_entry *entry = &registry_agent_entries(r)[agent];
-    return (struct agent_view){.id = agent_id(entry),
-                               .card = entry->card,
-                               .instances = entry->instances,
-                               .configured = entry->configured,
-                               .expected = entry->instances > 0 ||
-                                           (entry->configured && entry->failure_len == 0),
-                               .enabled = entry->enabled,
-                               .absent_since = entry->absent_since,
-                               .failure = {entry->failure, entry->failure_len},
-                               .breaker = registry_breaker_agent_view(r, agent)};
+    return (struct agent_view){
+        .id = agent_id(entry),
+        .card = entry->card,
+        .instances = entry->instances,
+        .configured = entry->configured,
+        .expected = entry->instances > 0 || (entry->configured && entry->failure_len == 0),
+        .enabled = entry->enabled,
+        .absent_since = entry->absent_since,
+        .unreached_since = entry->reached > 0 ? MSEC_NEVER : entry->unreached_since,
+        .failure = {entry->failure, entry->failure_len},
+        .breaker = registry_breaker_agent_view(r, agent)};
 }
 
 uint32_t registry_agent_expected(const struct registry *r, uint32_t from)

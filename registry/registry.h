@@ -39,6 +39,8 @@ struct registry_limits {
     uint32_t agents;    /* <= LIMIT_AGENTS */
     uint32_t instances; /* <= LIMIT_INSTANCES */
     msec lease_ms;
+    msec ended_ms;       /* how long it may be without a connection after it had one; 0 = as long as
+                            the lease */
     msec suspect_ms;     /* silence after which an instance gets no new work; < lease_ms */
     uint64_t epoch_base; /* given epochs are greater; pass one that no earlier daemon has reached */
     /* An instance that fails this often in a row gets no work for the cooldown; an agent, after
@@ -65,8 +67,9 @@ struct agent_view {
     const struct msg_card *card; /* NULL until registry_agent_card */
     uint32_t instances;          /* not DEAD */
     bool configured;             /* registry_agent_configure */
-    bool expected;      /* it has an instance, or its processes are started: a name to offer */
-    bool enabled;       /* false: an operator took the agent out of service */
+    bool expected;        /* it has an instance, or its processes are started: a name to offer */
+    bool enabled;         /* false: an operator took the agent out of service */
+    msec unreached_since; /* since when no instance has a work lane up; MSEC_NEVER while one has */
     msec absent_since;  /* when the last instance left or the agent was added; MSEC_NEVER while one
                            is live */
     struct str failure; /* why none of its processes is started any more; empty = they are */
@@ -112,6 +115,7 @@ uint32_t registry_agent_with_skill(const struct registry *r, struct str skill);
 struct instance_view {
     uint32_t agent;
     struct uuid id;
+    struct uuid process; /* nil: it did not name its process */
     uint64_t epoch;
     uint32_t capacity;
     uint32_t lanes_up;    /* work lanes that are connected and greeted */
@@ -120,6 +124,7 @@ struct instance_view {
     bool draining;
     enum health health;
     msec last_seen;
+    bool ended; /* all its connections have ended, and it had some */
     struct breaker_view breaker;
 };
 
@@ -128,6 +133,8 @@ struct instance_view {
  * REGISTRY_NONE when full. capacity is 1..LIMIT_CAPACITY; the caller has checked it. */
 uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, uint32_t capacity,
                            msec now);
+/* Names the process of an instance that has just registered. */
+void registry_process(struct registry *r, uint32_t slot, struct uuid process);
 uint32_t registry_instance(const struct registry *r, struct uuid id); /* slot, or REGISTRY_NONE */
 uint32_t registry_instances(const struct registry *r); /* upper bound of slots in use */
 /* Returns false when the slot is free. */
@@ -145,6 +152,9 @@ void registry_remove(struct registry *r, uint32_t slot, msec now);
 #define REGISTRY_CONTROL_LANE                                                                      \
     64u /* the lane index of the control lane; work lanes are 0 .. capacity-1 */
 void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up);
+/* Call it after registry_lane_set: the first connection has come, or the last one has ended. Then
+ * the lease is over ended_ms later, unless a connection or a message comes. */
+void registry_connections(struct registry *r, uint32_t slot, msec now);
 /* Returns the best instance that has a free lane and a breaker that allows work: most free lanes,
  * then fewest outstanding, then lowest slot. Returns REGISTRY_NONE when there is none, or when the
  * agent's breaker allows no work. */
@@ -174,6 +184,8 @@ uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, mse
 uint64_t registry_breakers_opened(const struct registry *r);
 
 /* ---- time ---- */
+/* The owner read nothing for so long: in this time nobody was silent. */
+void registry_excuse(struct registry *r, msec now, msec ms);
 /* Returns when registry_expire or registry_breaker_due has something to report. */
 msec registry_deadline(const struct registry *r);
 /* Returns the next instance whose health changes at `now`, with the new health, or REGISTRY_NONE.

@@ -17,12 +17,14 @@ struct agent_entry {
     uint32_t id_len;       /* 0 = the index is free */
     uint32_t generation;   /* how often the index was given */
     uint32_t instances;    /* live ones */
+    uint32_t reached;      /* those with a work lane up */
     uint32_t first;        /* of the list of its instances, newest first */
     uint32_t n_not_closed; /* instances whose breaker is not CLOSED */
     bool enabled;
     bool configured;
     const struct msg_card *card;
     msec absent_since;
+    msec unreached_since;
     uint32_t failure_len;
     char failure[REGISTRY_FAILURE_BYTES];
 };
@@ -36,6 +38,7 @@ struct previous_incarnation {
 
 struct instance_entry {
     struct uuid id;
+    struct uuid process; /* nil = not named */
     uint64_t epoch;
     uint64_t lanes_up;    /* bit per work lane */
     uint64_t lanes_taken; /* bit per work lane; stays set in quarantine */
@@ -47,6 +50,10 @@ struct instance_entry {
     enum health health;              /* HEALTH_DEAD = the slot is free */
     bool control_up;
     bool draining;
+    bool reached;                    /* counted in agent_entry.reached */
+    bool ended;                      /* in the list of those without a connection */
+    msec ended_at;                   /* since when, or when it was last heard of since */
+    uint32_t ended_prev, ended_next; /* the longest without one first */
     msec connection_lost_at; /* when replies were last lost; all that are lost at once are one
                                 failure */
     struct previous_incarnation previous;
@@ -76,6 +83,7 @@ struct registry {
     uint32_t n_slots;  /* slots ever used */
     uint32_t oldest[HEALTH_COUNT];
     uint32_t newest[HEALTH_COUNT];
+    uint32_t ended_first, ended_last;
     uint32_t agent_mask; /* size of the table - 1 */
     uint32_t instance_mask;
     uint32_t agents_at, instances_at, breakers_at, agent_table_at, instance_table_at; /* offsets */
@@ -151,6 +159,10 @@ void registry_breaker_reset_agent(struct registry *r, uint32_t agent);
 void registry_breaker_forget_agent(struct registry *r, uint32_t agent);
 msec registry_breaker_deadline(const struct registry *r);
 
+/* Appends the instance to the list of those without a connection. */
+void registry_ended_append(struct registry *r, uint32_t slot);
+/* Takes the instance out of the list of those without a connection, if it is in it. */
+void registry_ended_unlink(struct registry *r, uint32_t slot);
 /* Moves the entry to the end of its new health's list (HEALTH_DEAD: to none), last seen at r->now.
  */
 void registry_health_move(struct registry *r, uint32_t slot, enum health to);

@@ -28,6 +28,8 @@ enum {
     CANARY_LATE_MS = 3000,
     CANARY_DEAD_MS = 4000,
     WAIT_MAX_MS = 1000,
+    STALL_MS = 250,         /* a pause that is none */
+    EXCUSED_MAX_MS = 30000, /* as long as nothing was read to the end */
     FAREWELL_WAIT_MS = 20,
     INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
     INPUT_BYTES = 8 * 1024 * 1024,
@@ -48,6 +50,11 @@ struct daemon {
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
     struct stop stop;
+    msec begun_at; /* the cycle */
+    msec wait_ms;  /* how long it then waited, at most, for something to read */
+    msec waited_from;
+    msec excused_ms;   /* since the inbox was last read to its end */
+    bool unread;       /* the cycle left something in the inbox */
     msec wedged_since; /* the canary has been late since then; 0 = it is not */
     msec recover_at;   /* the plans of the journal wait for room, until then at least */
     bool recovered;
@@ -353,6 +360,28 @@ static bool is_over(const struct daemon *d)
     return stop_is_over(&d->stop, !spawn_is_idle(d->spawn), outstanding(d), engine_now(d->engine));
 }
 
+/*
+ * Leases are judged by what has arrived. While this process was stopped or busy, heartbeats waited
+ * in the inbox and before it: their senders were not silent.
+ */
+static void excuse_silence(struct daemon *d)
+{
+    const msec now = engine_now(d->engine);
+    const msec waited = now - d->waited_from < d->wait_ms ? now - d->waited_from : d->wait_ms;
+    const msec deaf = now - d->begun_at - (d->unread ? 0 : waited);
+    struct core_event ev = {CORE_EV_INIT(STALLED, stalled, .delay_ms = deaf)};
+    struct bt_error err;
+
+    d->excused_ms = d->unread ? d->excused_ms : 0;
+    if (d->begun_at > 0 && !engine_is_stalled(d->engine) && d->excused_ms < EXCUSED_MAX_MS && (d->unread || deaf > STALL_MS)) {
+        d->excused_ms += deaf;
+        if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
+            engine_fail(d->engine, &err);
+        }
+    }
+    d->begun_at = now;
+}
+
 /* What the link has, as far as one cycle takes it; then the requests whose turn it is. */
 static void take_input(struct daemon *d)
 {
@@ -360,9 +389,13 @@ static void take_input(struct daemon *d)
     struct link_event ev;
     size_t bytes = 0;
 
-    for (int n = 0; n < ENGINE_CYCLE_EVENTS && bytes < INPUT_BYTES && !engine_is_full(d->engine) &&
-                    link_next(d->link, &ev);
+    d->unread = true;
+    for (int n = 0; n < ENGINE_CYCLE_EVENTS && bytes < INPUT_BYTES && !engine_is_full(d->engine);
          n++) {
+        if (!link_next(d->link, &ev)) {
+            d->unread = false;
+            break;
+        }
         bytes += ev.msg != NULL ? link_msg_bytes(ev.msg).len : 0;
         engine_on_link(d->engine, &ev);
         if (clock_mono_ms() >= until) {
@@ -380,6 +413,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
     recover_late(d);
+    excuse_silence(d);
     take_input(d);
     if (!engine_is_stalled(d->engine) || d->stop.asked) { /* ends of processes are rows */
         processes_cycle(&d->processes,
@@ -417,6 +451,8 @@ static void wait_for_work(struct daemon *d)
         d->watch[i].revents = 0;
     }
     d->watch[WATCH_SPAWN].fd = stalled && !d->stop.asked ? -1 : spawn_fd(d->spawn);
+    d->waited_from = now;
+    d->wait_ms = timeout;
     (void)poll(d->watch, WATCH_COUNT, (int)timeout);
 }
 

@@ -185,6 +185,7 @@ static void on_heartbeat_ok(struct agent_state *s, const struct agent_state_even
                                           .now = ev->now,
                                           .request = AGENT_STATE_NO_REQUEST,
                                           .key = ev->orders[i].key,
+                                          .attempt = ev->orders[i].attempt,
                                           .grace_ms = ev->orders[i].grace_ms};
         agent_state_on_cancel(s, &order, out);
     }

@@ -20,7 +20,7 @@
  * - An execution of an older epoch, or one that ends while unregistered, is also reported by
  *   step.result.
  * - A result is kept for 10 minutes, within 64 results and 16 MiB. A newer attempt of its key
- *   evicts it earlier.
+ *   evicts it earlier. What was evicted is forgotten, which is not the same as unknown: it ran.
  */
 #ifndef SDK_AGENT_STATE_H
 #define SDK_AGENT_STATE_H
@@ -38,6 +38,9 @@ enum {
     AGENT_STATE_KEPT_BYTES = 16 * 1024 * 1024,
     AGENT_STATE_KEEP_MS = 10 * 60 * 1000,
     AGENT_STATE_SLOTS = LIMIT_CAPACITY + AGENT_STATE_KEPT,
+    /* Bits of the set of what was forgotten. It has no false negatives; after 100,000 results one
+     * query in a hundred about what never ran says that it was forgotten. */
+    AGENT_STATE_FORGOTTEN = 1 << 20,
     AGENT_STATE_ORDERS = LIMIT_CAPACITY + 1,
     AGENT_STATE_ACTIONS = 2 * AGENT_STATE_SLOTS + AGENT_STATE_ORDERS + 16,
     AGENT_STATE_DIAL_MS = 2000,     /* then a new dial: the port may have changed */
@@ -90,6 +93,7 @@ struct agent_state {
     struct agent_state_slot slots[AGENT_STATE_SLOTS];
     uint64_t kept_bytes;
     uint32_t kept;
+    uint64_t forgotten[AGENT_STATE_FORGOTTEN / 64]; /* keys with their attempts, hashed */
     /* the control lane */
     bool up;
     bool registered;
@@ -130,7 +134,7 @@ enum agent_state_event_type {
     AGENT_STATE_REFUSED,      /* code */
     AGENT_STATE_HELLO,        /* request, epoch */
     AGENT_STATE_EXECUTE,      /* request, key, attempt, epoch */
-    AGENT_STATE_CANCEL,       /* request, key, grace_ms */
+    AGENT_STATE_CANCEL,       /* request, key, attempt (0 = all), grace_ms */
     AGENT_STATE_QUERY,        /* request, key, attempt (0 = the newest) */
     AGENT_STATE_FINISHED,     /* slot, bytes */
     AGENT_STATE_PROGRESS,     /* slot */
@@ -139,6 +143,7 @@ enum agent_state_event_type {
 
 struct agent_state_order {
     struct str key;
+    uint32_t attempt; /* 0 = all */
     msec grace_ms;
 };
 
@@ -169,9 +174,9 @@ enum agent_state_action_type {
     DO_RUN,           /* slot, request: its bytes are the step */
     DO_CANCEL,        /* slot */
     DO_RELEASE,       /* slot: free what the runtime keeps for it */
-    DO_ANSWER_OK,     /* request */
+    DO_ANSWER_OK,     /* request: of the greeting */
     DO_ANSWER_RESULT, /* request, slot */
-    DO_ANSWER_STATE,  /* request, slot or AGENT_STATE_NO_SLOT */
+    DO_ANSWER_STATE,  /* request, slot or AGENT_STATE_NO_SLOT; forgotten: it ran once */
     DO_REFUSE,        /* request, code, text */
     DO_LOG,           /* slot or AGENT_STATE_NO_SLOT, text: a log line */
     DO_EXIT           /* status */
@@ -183,6 +188,7 @@ struct agent_state_action {
     uint64_t request;
     enum bt_code code;
     int status;
+    bool forgotten;
     const char *text;
 };
 

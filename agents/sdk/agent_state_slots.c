@@ -22,6 +22,41 @@ uint32_t agent_state_find(const struct agent_state *s, struct str key, uint32_t 
     return found;
 }
 
+/* ---- what was forgotten: a Bloom filter ---- */
+
+static uint64_t mixed(uint64_t v)
+{
+    v = (v ^ v >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    v = (v ^ v >> 27) * UINT64_C(0x94D049BB133111EB);
+    return v ^ v >> 31;
+}
+
+/* Sets the bits of the attempt, or tells whether all of them are set. */
+static bool forgotten_bits(struct agent_state *s, struct str key, uint32_t attempt, bool set)
+{
+    const uint64_t h = mixed(str_hash(key) + attempt * UINT64_C(0x9E3779B97F4A7C15));
+    bool all = true;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t bit = (uint32_t)(h + i * (h >> 32 | 1)) % AGENT_STATE_FORGOTTEN;
+        const uint64_t mask = UINT64_C(1) << bit % 64;
+        all = all && (s->forgotten[bit / 64] & mask) != 0;
+        s->forgotten[bit / 64] |= set ? mask : 0;
+    }
+    return all;
+}
+
+/* attempt 0: any. */
+static bool was_forgotten(struct agent_state *s, struct str key, uint32_t attempt)
+{
+    bool found = attempt > 0 && forgotten_bits(s, key, attempt, false);
+
+    for (uint32_t i = 1; attempt == 0 && i <= LIMIT_ATTEMPTS && !found; i++) {
+        found = forgotten_bits(s, key, i, false);
+    }
+    return found;
+}
+
 static void release(struct agent_state *s, uint32_t ix, struct agent_state_actions *out)
 {
     struct agent_state_slot *slot = &s->slots[ix];
@@ -29,6 +64,7 @@ static void release(struct agent_state *s, uint32_t ix, struct agent_state_actio
     ASSERT(slot->state == SLOT_DONE && s->kept > 0);
     s->kept--;
     s->kept_bytes -= slot->bytes;
+    (void)forgotten_bits(s, (struct str){slot->key, slot->key_len}, slot->attempt, true);
     *slot = (struct agent_state_slot){.request = AGENT_STATE_NO_REQUEST};
     agent_state_emit(out, (struct agent_state_action){.type = DO_RELEASE, .slot = ix});
 }
@@ -166,15 +202,27 @@ void agent_state_on_execute(struct agent_state *s, const struct agent_state_even
         out, (struct agent_state_action){.type = DO_RUN, .request = ev->request, .slot = ix});
 }
 
+static void answer_state(struct agent_state *s, const struct agent_state_event *ev, uint32_t slot,
+                         struct agent_state_actions *out)
+{
+    agent_state_emit(
+        out, (struct agent_state_action){.type = DO_ANSWER_STATE,
+                                         .request = ev->request,
+                                         .slot = slot,
+                                         .forgotten = slot == AGENT_STATE_NO_SLOT &&
+                                                      was_forgotten(s, ev->key, ev->attempt)});
+}
+
 void agent_state_on_cancel(struct agent_state *s, const struct agent_state_event *ev,
                            struct agent_state_actions *out)
 {
-    uint32_t newest = agent_state_find(s, ev->key, 0);
+    uint32_t newest = agent_state_find(s, ev->key, ev->attempt);
 
     for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
         struct agent_state_slot *slot = &s->slots[i];
         msec at = msec_add(ev->now, ev->grace_ms);
-        if (slot->state != SLOT_RUNNING || !slot_is(slot, ev->key)) {
+        if (slot->state != SLOT_RUNNING || !slot_is(slot, ev->key) ||
+            (ev->attempt != 0 && slot->attempt != ev->attempt)) {
             continue;
         }
         if (!slot->cancelled) {
@@ -185,8 +233,7 @@ void agent_state_on_cancel(struct agent_state *s, const struct agent_state_event
         slot->cancel_at = !slot->overdue && at < slot->cancel_at ? at : slot->cancel_at;
     }
     if (ev->request != AGENT_STATE_NO_REQUEST) {
-        agent_state_emit(out, (struct agent_state_action){
-                                  .type = DO_ANSWER_STATE, .request = ev->request, .slot = newest});
+        answer_state(s, ev, newest, out);
     }
 }
 
@@ -200,8 +247,7 @@ void agent_state_on_query(struct agent_state *s, const struct agent_state_event 
         s->slots[ix].undelivered =
             false; /* this answer carries it; if the answer is lost, the supervisor queries again */
     }
-    agent_state_emit(out, (struct agent_state_action){
-                              .type = DO_ANSWER_STATE, .request = ev->request, .slot = ix});
+    answer_state(s, ev, ix, out);
 }
 
 void agent_state_on_finished(struct agent_state *s, const struct agent_state_event *ev,

@@ -141,13 +141,14 @@ static void perform(struct runtime *rt, const struct agent_state_action *a)
         release_slot(rt, a->slot);
         break;
     case DO_ANSWER_OK:
-        runtime_answer(rt, a->request, MSG_empty, NULL);
+        runtime_answer(rt, a->request, MSG_lane_hello_ok,
+                       &(struct msg_lane_hello_ok){.process_id = str_from(rt->process_id)});
         break;
     case DO_ANSWER_RESULT:
         runtime_answer_result(rt, a->request, a->slot);
         break;
     case DO_ANSWER_STATE:
-        runtime_answer_state(rt, a->request, a->slot);
+        runtime_answer_state(rt, a);
         break;
     case DO_REFUSE:
         refuse(rt, a);
@@ -312,6 +313,7 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
     buf_init(&rt->state_dir, 8192);
     agent_state_init(&rt->agent_state, capacity);
     uuid_format(opt->instance_id, rt->instance_id);
+    uuid_format(uuid_new(), rt->process_id);
     clock_iso(clock_wall_ms(), rt->stats.started);
     code = state_dir_find(opt->state, &rt->state_dir, err);
     if (code == BT_OK) {

@@ -62,6 +62,8 @@ struct runtime {
     char token[STATE_TOKEN_LEN + 1];
     char session_key[65];
     char instance_id[UUID_TEXT_LEN + 1];
+    char process_id[UUID_TEXT_LEN + 1]; /* made up once: what an earlier process of the instance got
+                                           never came here */
     struct runtime_request requests[RUNTIME_REQUESTS];
     struct runtime_slot slots[AGENT_STATE_SLOTS];
     struct bt_step *arriving; /* the step of the current event, for DO_RUN */
@@ -86,7 +88,7 @@ void runtime_feed(struct runtime *rt, struct agent_state_event ev);
 void runtime_on_request(struct runtime *rt, struct link_event *ev);
 void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body);
 void runtime_answer_result(struct runtime *rt, uint64_t request, uint32_t slot);
-void runtime_answer_state(struct runtime *rt, uint64_t request, uint32_t slot);
+void runtime_answer_state(struct runtime *rt, const struct agent_state_action *a);
 void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error *why,
                     enum err_class cls);
 /* The result of a DONE slot as a message; strings point into the slot. */

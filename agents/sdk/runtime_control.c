@@ -72,6 +72,7 @@ static void send_register(struct runtime *rt)
                                    .capacity = rt->agent_state.capacity,
                                    .pid = (uint64_t)getpid(),
                                    .session_key = str_from(rt->session_key),
+                                   .process_id = str_from(rt->process_id),
                                    .dial_in = rt->opt->dial_in};
     struct arena arena = {0};
     struct bt_error err;
@@ -110,6 +111,7 @@ static void send_heartbeat(struct runtime *rt)
         if (slot->state == SLOT_RUNNING) {
             inflight[m.inflight_n++] =
                 (struct msg_inflight){.key = {slot->key, slot->key_len},
+                                      .attempt = slot->attempt,
                                       .progress = percent > 0.0 ? percent / 100.0 : 0.0};
         }
     }
@@ -234,6 +236,7 @@ static enum bt_code on_heartbeat(struct msg_reader *r, struct agent_state_event 
     if (code == BT_OK) {
         for (uint32_t i = 0; i < m.cancel_n; i++) {
             orders[i] = (struct agent_state_order){.key = m.cancel[i].key,
+                                                   .attempt = (uint32_t)m.cancel[i].attempt,
                                                    .grace_ms = m.cancel[i].grace_ms};
         }
         *ev = (struct agent_state_event){.type = AGENT_STATE_HEARTBEAT_OK,

@@ -66,11 +66,13 @@ void runtime_answer_result(struct runtime *rt, uint64_t request, uint32_t slot)
     runtime_answer(rt, request, MSG_step_result, &m);
 }
 
-void runtime_answer_state(struct runtime *rt, uint64_t request, uint32_t slot)
+void runtime_answer_state(struct runtime *rt, const struct agent_state_action *a)
 {
+    const uint32_t slot = a->slot;
     const struct agent_state_slot *r =
         slot == AGENT_STATE_NO_SLOT ? NULL : &rt->agent_state.slots[slot];
-    struct msg_step_state m = {.key = STR_LIT("?"), .state = STR_LIT("unknown")};
+    struct msg_step_state m = {.key = STR_LIT("?"),
+                               .state = a->forgotten ? STR_LIT("forgotten") : STR_LIT("unknown")};
 
     if (r != NULL) {
         m.key = (struct str){r->key, r->key_len};
@@ -80,7 +82,7 @@ void runtime_answer_state(struct runtime *rt, uint64_t request, uint32_t slot)
         runtime_view_result(rt, slot, &m.result);
         msg_set(&m, step_state, result);
     }
-    runtime_answer(rt, request, MSG_step_state, &m);
+    runtime_answer(rt, a->request, MSG_step_state, &m);
 }
 
 /* ---- requests ---- */
@@ -195,12 +197,16 @@ static enum bt_code on_short_request(struct runtime *rt, uint64_t rq, enum msg_t
         return code;
     }
     if (type == MSG_lane_hello && admit(rt, rq, m.hello.session_key)) {
+        if (m.hello.process_id.len > 0 && !str_is(m.hello.process_id, rt->process_id)) {
+            return err_set(err, BT_CONFLICT, "processId: another process was registered");
+        }
         runtime_feed(rt, (struct agent_state_event){
                              .type = AGENT_STATE_HELLO, .request = rq, .epoch = m.hello.epoch});
     } else if (type == MSG_step_cancel && admit(rt, rq, m.cancel.session_key)) {
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_CANCEL,
                                                     .request = rq,
                                                     .key = m.cancel.key,
+                                                    .attempt = (uint32_t)m.cancel.attempt,
                                                     .grace_ms = m.cancel.grace_ms});
     } else if (type == MSG_step_query && admit(rt, rq, m.query.session_key)) {
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_QUERY,

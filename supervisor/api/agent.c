@@ -9,6 +9,7 @@
 #include "supervisor/api/api_internal.h"
 #include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/dispatch.h"
+#include "supervisor/dispatch/keys.h"
 #include "supervisor/dispatch/lanes.h"
 
 enum { SESSION_KEY_MIN = 16, UNREACHABLE_LEASES = 2 };
@@ -31,7 +32,8 @@ static bool speaks_version_1(struct doc protocol)
 
 /* Everything that is wrong with a registration before the core sees it. */
 static enum bt_code check_registration(struct engine *engine, const struct msg_agent_register *m,
-                                       struct uuid *ret_id, struct bt_error *err)
+                                       struct uuid *ret_id, struct uuid *ret_process,
+                                       struct bt_error *err)
 {
     uint32_t skill = 0;
     enum card_problem problem = card_check(&m->card, &skill);
@@ -53,6 +55,11 @@ static enum bt_code check_registration(struct engine *engine, const struct msg_a
     if (m->session_key.len < SESSION_KEY_MIN) {
         return err_set(err, BT_INVALID, "sessionKey: expected at least %d random characters",
                        SESSION_KEY_MIN);
+    }
+    if (m->process_id.len > 0 &&
+        (!uuid_parse(m->process_id, ret_process) || uuid_is_nil(*ret_process))) {
+        return err_set(err, BT_INVALID,
+                       "processId: expected a UUID that the process made up at its start");
     }
     if (!speaks_version_1(m->protocol)) {
         return err_set(err, BT_INVALID,
@@ -103,6 +110,7 @@ static enum bt_code open_instance(struct engine *engine, const struct msg_agent_
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
     proto->form = form;
+    (void)uuid_parse(m->process_id, &proto->process);
     proto->opened = engine_now(engine);
     copy_text(proto->id, sizeof proto->id, m->instance_id);
     copy_text(proto->endpoint, sizeof proto->endpoint,
@@ -143,6 +151,26 @@ static bool is_of_another_agent(const struct engine *engine, struct uuid id, uin
            live.agent != agent;
 }
 
+/* A session key is the secret of one process: what has it answers for the instance. Processes that
+ * do not name themselves are not looked at. */
+static bool is_key_of_another(struct engine *engine, const struct msg_agent_register *m,
+                              const struct core_event *ev)
+{
+    const struct uuid process = CORE_EV(ev, registration)->process;
+
+    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
+        struct instance_view live;
+        if (!uuid_is_nil(process) && registry_instance_view(engine_registry(engine), i, &live) &&
+            !uuid_eq(live.id, ev->instance)) {
+            const struct lane_instance *in = lanes_instance(engine, i, live.epoch);
+            if (in != NULL && str_is(m->session_key, in->session_key)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void refuse_foreign_instance(struct engine *engine, struct request *rq)
 {
     request_refuse_text(
@@ -174,7 +202,8 @@ static bool take_registration(struct engine *engine, struct request *rq,
         return false;
     }
     if (reject != REJECT_NONE || *ret_slot == REGISTRY_NONE) {
-        request_refuse_text(engine, rq, BT_LIMIT, "%s", core_reject_text(reject));
+        request_refuse_text(engine, rq, reject == REJECT_PROCESS ? BT_CONFLICT : BT_LIMIT, "%s",
+                            core_reject_text(reject));
         return false;
     }
     if (open_instance(engine, m, rq->reader.form, agent, *ret_slot, *ret_epoch, &err) != BT_OK) {
@@ -202,7 +231,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
     uint32_t slot = 0;
 
     if (msg_read(&rq->reader, MSG_agent_register, &m, &err) != BT_OK ||
-        check_registration(engine, &m, &ev.instance, &err) != BT_OK) {
+        check_registration(engine, &m, &ev.instance, &reg->process, &err) != BT_OK) {
         log_warn("agent.refused", "%s", err.msg);
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
@@ -218,6 +247,12 @@ void on_agent_register(struct engine *engine, struct request *rq)
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
         refuse_foreign_instance(engine, rq);
+        return;
+    }
+    if (is_key_of_another(engine, &m, &ev)) {
+        request_refuse_text(engine, rq, BT_CONFLICT,
+                            "sessionKey: another instance has it; a new process makes up a new "
+                            "instanceId and a new sessionKey");
         return;
     }
     if (agent_card_keep(engine, reg->agent, &m.card, &err) != BT_OK) {
@@ -286,6 +321,49 @@ static bool is_unreachable(const struct engine *engine, struct lane_instance *in
            engine_now(engine) - in->opened > UNREACHABLE_LEASES * engine_options(engine)->lease_ms;
 }
 
+static bool is_listed(const struct msg_agent_heartbeat *m, const char *key, uint32_t attempt)
+{
+    for (uint32_t i = 0; i < m->inflight_n; i++) {
+        const struct msg_inflight *at = &m->inflight[i];
+        if (str_is(at->key, key) && (at->attempt == 0 || at->attempt == attempt)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the instance said to work on, and does not list any more, has ended: its answer was lost. */
+static bool ask_for_unlisted(struct engine *engine, const struct lane_instance *in,
+                             const struct msg_agent_heartbeat *m)
+{
+    struct core_adopted adopted[LIMIT_CAPACITY];
+    const uint32_t n = core_adopted(engine_core(engine), in->slot, adopted, LIMIT_CAPACITY);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct open_plan *p = open_plan_of_run(engine, adopted[i].run);
+        struct core_event ev = {.type = CORE_NOT_LISTED,
+                                .run = adopted[i].run,
+                                .step = adopted[i].step,
+                                .phase = adopted[i].phase,
+                                .attempt = adopted[i].attempt,
+                                .slot = in->slot,
+                                .epoch = in->epoch,
+                                .lane = LANE_NONE};
+        char key[LIMIT_KEY_BYTES + 1];
+        struct bt_error err;
+
+        if (p == NULL) {
+            continue;
+        }
+        step_key(p->plan, ev.step, ev.phase, key);
+        if (!is_listed(m, key, ev.attempt) && engine_feed(engine, &ev, NULL, &err) != BT_OK) {
+            engine_fail(engine, &err);
+            return false;
+        }
+    }
+    return true;
+}
+
 void on_agent_heartbeat(struct engine *engine, struct request *rq)
 {
     struct msg_agent_heartbeat_ok ok = {.lease_ms = engine_options(engine)->lease_ms};
@@ -310,10 +388,14 @@ void on_agent_heartbeat(struct engine *engine, struct request *rq)
         (void)feed_about(engine, CORE_GONE, in, "unreachable");
         return;
     }
+    if (!ask_for_unlisted(engine, in, &m)) {
+        return;
+    }
     for (uint32_t i = 0; i < in->capacity; i++) {
         if (in->lanes[i].state == LANE_BUSY && in->lanes[i].cancelled) {
             orders[ok.cancel_n++] =
                 (struct msg_cancel_order){.key = str_from(in->lanes[i].item.key),
+                                          .attempt = in->lanes[i].item.attempt,
                                           .reason = STR_LIT("cancelled"),
                                           .grace_ms = 5000};
         }

@@ -71,6 +71,15 @@ enum mutant {
     MUTANT_VOID_UNTOLD,          /* 59: a sign-off becomes void without an event */
     MUTANT_REJECTED_UNPAID,      /* 60: the usage of a rejected result is not counted */
     MUTANT_PAID_TWICE,           /* 61: the usage of an attempt is counted again */
+    MUTANT_PROCESS_REPLACED,     /* 62: a new process takes the place of one that is registered */
+    MUTANT_UNKNOWN_TO_ANOTHER,   /* 63: any process may say that an attempt never ran */
+    MUTANT_RAN_AND_NEVER_RAN,    /* 64: an attempt that was at work may be said to have never run */
+    MUTANT_CLOCK_ANEW,           /* 65: the time of an attempt begins again when it is adopted */
+    MUTANT_LIMIT_ANEW,           /* 66: the limit of a step begins again after a review */
+    MUTANT_NOT_LISTED_IGNORED,   /* 67: an attempt that no heartbeat lists is not asked about */
+    MUTANT_LAST_WORD_UNHEARD,    /* 68: the time of an adopted attempt ends without a question */
+    MUTANT_ENDED_UNSEEN,         /* 69: the end of all connections of an instance is not seen */
+    MUTANT_STALL_IS_SILENCE, /* 70: time in which the supervisor read nothing counts as silence */
     MUTANT_COUNT
 };
 

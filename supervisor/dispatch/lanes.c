@@ -28,37 +28,50 @@ struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint6
     return in != NULL && in->epoch == epoch ? in : NULL;
 }
 
+static void feed(struct engine *engine, struct core_event *ev)
+{
+    struct bt_error err;
+
+    if (engine_feed(engine, ev, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
+    }
+}
+
 static void feed_lane(struct engine *engine, const struct lane *lane, enum core_event_type type)
 {
     struct core_event ev = {.type = type,
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
                             .lane = lane->ix};
-    struct bt_error err;
 
-    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(engine, &err);
-    }
+    feed(engine, &ev);
+}
+
+static enum bt_code open_lane(struct engine *engine, struct lane *lane, struct bt_error *err)
+{
+    static const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct link *link = dispatch_of(engine)->link;
+    const struct lane_instance *in = lane->instance;
+
+    lane->link = NULL;
+    return in->endpoint[0] != 0
+               ? link_lane_dial(link, in->endpoint, &limits, lane, &lane->link, err)
+               : link_lane_listen(link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
 }
 
 /* Those from the index on that are not open yet. */
 static enum bt_code open_from(struct engine *engine, struct lane_instance *in, uint32_t from,
                               struct bt_error *err)
 {
-    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
-    struct link *l = dispatch_of(engine)->link;
     enum bt_code code = BT_OK;
 
     for (uint32_t i = from; i <= in->capacity && code == BT_OK; i++) {
         struct lane *lane = &in->lanes[i];
-        if (lane->link != NULL) {
-            continue;
+        if (lane->link == NULL) {
+            lane->instance = in;
+            lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
+            code = open_lane(engine, lane, err);
         }
-        lane->instance = in;
-        lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
-        code = in->endpoint[0] != 0
-                   ? link_lane_dial(l, in->endpoint, &limits, lane, &lane->link, err)
-                   : link_lane_listen(l, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
     }
     return code;
 }
@@ -103,8 +116,13 @@ static void greet(struct engine *engine, struct lane *lane)
     struct msg_lane_hello m = {
         .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
     struct buf *out = &dispatch_of(engine)->message;
+    char process[UUID_TEXT_LEN + 1];
     struct bt_error err;
 
+    if (!uuid_is_nil(lane->instance->process)) {
+        uuid_format(lane->instance->process, process);
+        m.process_id = (struct str){process, UUID_TEXT_LEN};
+    }
     msg_set(&m, lane_hello, lane);
     buf_clear(out);
     if (msg_request(out, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0},
@@ -116,12 +134,29 @@ static void greet(struct engine *engine, struct lane *lane)
     lane->state = LANE_GREETING;
 }
 
+/* Another process may have the port, and even the session key, of the one that registered. */
+static enum bt_code check_process(struct lane *lane, struct str answered, struct bt_error *err)
+{
+    const struct lane_instance *in = lane->instance;
+    struct uuid process;
+
+    lane->proved = false;
+    if (uuid_is_nil(in->process) || answered.len == 0) {
+        return BT_OK;
+    }
+    lane->proved = uuid_parse(answered, &process) && uuid_eq(process, in->process);
+    return lane->proved ? BT_OK
+                        : err_set(err, BT_PROTOCOL, "processId: another process answers: %.*s",
+                                  STR_ARG(answered));
+}
+
 static void greeted(struct engine *engine, struct lane *lane, struct msg_reader *r)
 {
-    struct msg_empty m;
+    struct msg_lane_hello_ok m;
     struct bt_error err;
-    enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
+    enum bt_code code = msg_read_answer(r, MSG_lane_hello_ok, &m, NULL, &err);
 
+    code = code == BT_OK ? check_process(lane, m.process_id, &err) : code;
     if (code != BT_OK) {
         /* A stranger on the port, or an older incarnation: nothing is ever sent to it. The lease
          * ends it. */
@@ -161,10 +196,25 @@ static void ping_answered(struct engine *engine, struct lane *lane, struct msg_r
     }
 }
 
-/* The answer to what the control lane was asked. */
-static void control_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
+/* A result comes with any answer about an attempt. While a lane of it is open, it comes there. */
+static bool is_on_lane(const struct lane_instance *in, const struct control_item *item)
+{
+    for (uint32_t i = 0; i < in->capacity; i++) {
+        const struct lane *lane = &in->lanes[i];
+        if (lane->state == LANE_BUSY && lane->item.attempt == item->attempt &&
+            strcmp(lane->item.key, item->key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the answer to a query or a cancel says about the attempt. */
+static void state_answered(struct engine *engine, struct lane *lane, const struct msg_step_state *m)
 {
     const struct control_item *item = &lane->item;
+    const bool running = str_is(m->state, "running");
+    const bool result = str_is(m->state, "done") && msg_has(m, step_state, result);
     struct core_event ev = {.type = CORE_STATE,
                             .run = item->run,
                             .step = item->step,
@@ -174,37 +224,51 @@ static void control_answered(struct engine *engine, struct lane *lane, struct ms
                             .epoch = lane->instance->epoch,
                             .instance = {{0}},
                             .lane = LANE_NONE};
+
+    (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
+    if ((running || result) &&
+        (!str_is(m->key, item->key) || (result && !str_is(m->result.key, item->key)))) {
+        log_warn("agent.control", "instance=%s answered for another key than %s",
+                 lane->instance->id, item->key);
+    } else if (result && !is_on_lane(lane->instance, item)) {
+        (void)results_take(engine, &m->result, item->run, item->step, &ev);
+    } else if (item->kind == CONTROL_QUERY) {
+        *CORE_EV(&ev, state) = (struct core_ev_state){
+            .running = running, .never = str_is(m->state, "unknown") && lane->proved};
+        feed(engine, &ev);
+    }
+}
+
+/* The answer to what the control lane was asked. */
+static void control_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
+{
     struct msg_step_state m;
     struct bt_error err;
 
-    if (item->kind == CONTROL_PING) {
+    if (lane->item.kind == CONTROL_PING) {
         ping_answered(engine, lane, r);
         return;
     }
     lane->state = LANE_READY;
     if (msg_read_answer(r, MSG_step_state, &m, NULL, &err) != BT_OK) {
-        log_warn("agent.control", "instance=%s key=%s %s", lane->instance->id, item->key, err.msg);
+        log_warn("agent.control", "instance=%s key=%s %s", lane->instance->id, lane->item.key,
+                 err.msg);
         return;
     }
-    if (item->kind != CONTROL_QUERY) {
-        return;
-    }
-    (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
-    if (!str_is(m.state, "unknown") &&
-        (!str_is(m.key, item->key) ||
-         (msg_has(&m, step_state, result) && !str_is(m.result.key, item->key)))) {
-        log_warn("agent.control", "instance=%s answered for another key than %s",
-                 lane->instance->id, item->key);
-        return;
-    }
-    if (str_is(m.state, "done") && msg_has(&m, step_state, result)) {
-        (void)results_take(engine, &m.result, item->run, item->step, &ev);
-        return;
-    }
-    CORE_EV(&ev, state)->running = str_is(m.state, "running");
-    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(engine, &err);
-    }
+    state_answered(engine, lane, &m);
+}
+
+/* The result in the place of an answer that is none. */
+static struct msg_step_result failed_answer(const struct control_item *item, enum err_class cls,
+                                            const char *message)
+{
+    struct msg_step_result m = {
+        .key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
+
+    msg_set(&m, step_result, failure);
+    m.failure.class_ = str_from(err_class_name(cls));
+    m.failure.message = str_from(message);
+    return m;
 }
 
 static void work_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
@@ -223,23 +287,16 @@ static void work_answered(struct engine *engine, struct lane *lane, struct msg_r
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
     if (code != BT_OK) {
         /* The agent refused the request itself: the attempt failed with its words. */
-        m = (struct msg_step_result){
-            .key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
-        msg_set(&m, step_result, failure);
+        m = failed_answer(item, cls != CLASS_NONE ? cls : CLASS_PROTOCOL_ERROR, err.msg);
         m.failure.code = str_from(bt_code_name(err.code));
-        m.failure.class_ = str_from(err_class_name(cls != CLASS_NONE ? cls : CLASS_PROTOCOL_ERROR));
-        m.failure.message = str_from(err.msg);
         m.failure.retryable =
             err.code == BT_BUSY || err.code == BT_UNAVAILABLE || err.code == BT_CONFLICT;
         msg_set(&m.failure, error, retryable);
     } else if (!str_is(m.key, item->key) || m.attempt != item->attempt) {
         log_warn("step.result.foreign", "instance=%s key=%.*s expected=%s", lane->instance->id,
                  STR_ARG(m.key), item->key);
-        m = (struct msg_step_result){
-            .key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
-        msg_set(&m, step_result, failure);
-        m.failure.class_ = STR_LIT("PROTOCOL_ERROR");
-        m.failure.message = STR_LIT("the agent answered for another step or attempt");
+        m = failed_answer(item, CLASS_PROTOCOL_ERROR,
+                          "the agent answered for another step or attempt");
     }
     (void)results_take(engine, &m, item->run, item->step, &ev);
 }
@@ -260,7 +317,6 @@ static void lost(struct engine *engine, struct lane *lane, bool sent)
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
                             .lane = lane->ix};
-    struct bt_error err;
 
     if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {
         feed_lane(engine, lane, CORE_LANE_DOWN);
@@ -270,10 +326,10 @@ static void lost(struct engine *engine, struct lane *lane, bool sent)
     if (ping_is_out) {
         ev = probed(lane->instance, false);
     }
-    if ((step_is_out || ping_is_out) && engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(engine, &err);
+    if (step_is_out || ping_is_out) {
+        feed(engine, &ev);
     }
-    if (!lane->mute && link_lane_is_up(lane->link)) {
+    if (link_lane_is_up(lane->link)) {
         greet(engine, lane);
     }
 }
@@ -289,6 +345,7 @@ static void send_next_control(struct engine *engine, struct lane_instance *in)
             .session_key = key_of(in), .key = str_from(item->key), .attempt = item->attempt};
         struct msg_step_cancel cancel = {.session_key = key_of(in),
                                          .key = str_from(item->key),
+                                         .attempt = item->attempt,
                                          .reason = STR_LIT("cancelled"),
                                          .grace_ms = 5000};
         struct msg_agent_ping ping = {.session_key = key_of(in)};
@@ -330,6 +387,23 @@ void lanes_probe(struct engine *engine, const struct core_cmd *cmd)
     send_next_control(engine, in);
 }
 
+static bool is_same(const struct control_item *a, const struct control_item *b)
+{
+    return a->kind == b->kind && a->attempt == b->attempt && strcmp(a->key, b->key) == 0;
+}
+
+/* The order waits already, or is out. */
+static bool is_queued(const struct lane_instance *in, const struct control_item *item)
+{
+    const struct lane *lane = &in->lanes[in->capacity];
+    bool found = lane->state == LANE_BUSY && is_same(&lane->item, item);
+
+    for (uint32_t i = 0; i < in->queue_n && !found; i++) {
+        found = is_same(&in->queue[(in->queue_at + i) % LANES_CONTROL_QUEUE], item);
+    }
+    return found;
+}
+
 void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum control_kind kind)
 {
     struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
@@ -349,6 +423,9 @@ void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum contr
         lane->cancelled =
             lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
     }
+    if (is_queued(in, &item)) {
+        return;
+    }
     if (in->queue_n == LANES_CONTROL_QUEUE) {
         log_warn("agent.control",
                  "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
@@ -358,14 +435,65 @@ void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum contr
     send_next_control(engine, in);
 }
 
-/*
- * What cannot be read is no answer. Its peer is not greeted again on this pipe: the
- * two of us would go on for ever at the speed of the line.
- */
-static void garbage(struct engine *engine, struct lane *lane)
+/* The attempt on the lane was answered, and its result is lost for good. */
+static void fail_unreadable(struct engine *engine, struct lane *lane, const struct bt_error *why)
 {
-    lane->mute = true;
-    lost(engine, lane, true);
+    struct core_event ev = {.slot = lane->instance->slot,
+                            .epoch = lane->instance->epoch,
+                            .lane = lane->ix,
+                            .phase = lane->item.phase};
+    struct bt_error text;
+    struct msg_step_result m;
+
+    (void)err_set(&text, BT_PROTOCOL, "the agent's answer cannot be read: %s", why->msg);
+    m = failed_answer(&lane->item, CLASS_PROTOCOL_ERROR, text.msg);
+    (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
+    feed_lane(engine, lane, CORE_LANE_DOWN); /* it is not chosen again before its next pipe */
+    lane->state = LANE_CONNECTING;
+    lane->cancelled = false;
+    (void)results_take(engine, &m, lane->item.run, lane->item.step, &ev);
+}
+
+static void give_up_instance(struct engine *engine, struct lane_instance *in,
+                             const struct bt_error *why)
+{
+    struct core_event gone = {.type = CORE_GONE, .slot = in->slot, .epoch = in->epoch};
+    struct bt_error text;
+
+    (void)err_set(&text, BT_PROTOCOL, "its answers cannot be read: %s", why->msg);
+    gone.text = str_from(text.msg);
+    log_err("lane.unreadable", "instance=%s %d answers in a row: %s", in->id, LANES_UNREADABLE_MAX,
+            why->msg);
+    feed(engine, &gone);
+}
+
+/*
+ * An answer that cannot be read costs the pipe that it came by, and the attempt that it answers.
+ * Another pipe follows, or, where the agent dials in, another greeting. Several in a row cost the
+ * instance: the two would go on for ever at the speed of the line.
+ */
+static void unreadable(struct engine *engine, struct lane *lane, const struct bt_error *why)
+{
+    struct lane_instance *in = lane->instance;
+    struct bt_error err = *why;
+
+    log_warn("lane.garbage", "instance=%s lane=%u %s", in->id, lane->ix, why->msg);
+    in->unreadable++;
+    if (lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE) {
+        fail_unreadable(engine, lane, why);
+    }
+    if (in->unreadable >= LANES_UNREADABLE_MAX) {
+        give_up_instance(engine, in, why);
+    } else if (in->endpoint[0] == 0) {
+        lost(engine, lane, true);
+    } else {
+        link_lane_retire(lane->link);
+        if (open_lane(engine, lane, &err) == BT_OK) {
+            lost(engine, lane, true);
+        } else {
+            give_up_instance(engine, in, &err);
+        }
+    }
 }
 
 static void answered(struct engine *engine, struct lane *lane, struct link_event *ev)
@@ -376,14 +504,16 @@ static void answered(struct engine *engine, struct lane *lane, struct link_event
 
     if (msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK ||
         result_form_normalise(&r, &err) != BT_OK) {
-        log_warn("lane.garbage", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
-        garbage(engine, lane);
+        unreadable(engine, lane, &err);
     } else if (lane->state == LANE_GREETING) {
         greeted(engine, lane, &r);
-    } else if (lane->ix == REGISTRY_CONTROL_LANE) {
-        control_answered(engine, lane, &r);
     } else {
-        work_answered(engine, lane, &r);
+        lane->instance->unreadable = 0;
+        if (lane->ix == REGISTRY_CONTROL_LANE) {
+            control_answered(engine, lane, &r);
+        } else {
+            work_answered(engine, lane, &r);
+        }
     }
     msg_reader_done(&r);
 }
@@ -395,7 +525,6 @@ void lanes_on_link(struct engine *engine, struct link_event *ev)
     const uint64_t before = engine_applies(engine, lane->state == LANE_BUSY ? lane->item.run : 0);
 
     if (ev->type == LINK_UP) {
-        lane->mute = false;
         if (lane->state == LANE_CONNECTING) {
             greet(engine, lane);
         }

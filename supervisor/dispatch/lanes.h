@@ -29,7 +29,9 @@ struct control_item {
 enum {
     /* Orders that wait for a control lane: a query and a cancel for each attempt that an instance
      * may have, and two pings. */
-    LANES_CONTROL_QUEUE = 130
+    LANES_CONTROL_QUEUE = 130,
+    /* Answers in a row that cannot be read, after which an instance is down. */
+    LANES_UNREADABLE_MAX = 3
 };
 
 struct lane {
@@ -37,8 +39,8 @@ struct lane {
     struct lane_instance *instance;
     uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
     enum lane_state state;
-    bool mute;                /* answered garbage: not greeted again before its next pipe */
     bool paid;                /* its result came another way; what it used is counted */
+    bool proved;              /* the process that registered answers here: it named itself */
     bool cancelled;           /* its attempt was cancelled: heartbeats repeat the order */
     struct control_item item; /* what is outstanding, on work lanes the attempt */
 };
@@ -54,6 +56,8 @@ struct lane_instance {
     char id[LIMIT_ID_BYTES + 1];
     char endpoint[257];
     char session_key[129];
+    struct uuid process; /* as it registered; nil = it did not name itself */
+    uint32_t unreadable; /* answers in a row that could not be read, over all lanes */
     struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[LANES_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;

@@ -9,7 +9,12 @@
 #include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 
-enum { OUT_MAX = 512 * 1024 * 1024, CYCLE_BYTES = 16 * 1024 * 1024 };
+enum {
+    OUT_MAX = 512 * 1024 * 1024,
+    CYCLE_BYTES = 16 * 1024 * 1024,
+    ENDED_MS = 700,    /* between the end of the last connection and that of the instance */
+    LAST_WORD_MS = 500 /* an adopted attempt is asked about that long before its time is over */
+};
 
 static void grow_commands(struct commands *c)
 {
@@ -29,6 +34,7 @@ static struct core_config core_config_of(const struct engine_options *opt, uint6
                      .instances = opt->instances_max,
                      .lease_ms = opt->lease_ms,
                      .suspect_ms = opt->lease_ms / 2,
+                     .ended_ms = ENDED_MS,
                      .epoch_base = boot << 32,
                      .breaker_failures = opt->breaker_failures,
                      .breaker_cooldown_ms = opt->breaker_cooldown_ms,
@@ -36,6 +42,7 @@ static struct core_config core_config_of(const struct engine_options *opt, uint6
                      .breaker_probe_ms = opt->lease_ms},
         .agent_wait_ms = opt->agent_wait_ms,
         .unknown_wait_ms = opt->lease_ms + 2000,
+        .last_word_ms = LAST_WORD_MS,
         .cancel_grace_ms = opt->cancel_grace_ms,
         .sessions = opt->plans_max * 2 + ENGINE_RUNS_SPARE,
         .in_flight = opt->in_flight,

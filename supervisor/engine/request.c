@@ -98,6 +98,7 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
     case REJECT_STALE_REVIEW:
     case REJECT_STALE_EPOCH:
     case REJECT_FOREIGN:
+    case REJECT_PROCESS:
     case REJECT_NOT_WAITING:
     case REJECT_BEGUN:
     case REJECT_CANCELLING:

@@ -56,6 +56,7 @@ enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
         .task = record_cut(e, sent_task(e), LIMIT_TASK_BYTES),
         .attempt = e->rec->attempt,
         .instance_id = record_instance(e, to->instance),
+        .process_id = record_process(e, to->process),
         .epoch = to->epoch,
     };
     put_cuts(e, &p->step_started);
@@ -70,6 +71,7 @@ void event_decode_step_started(struct decoding *d, const union payload *p)
     event_decode_agent(d, p->step_started.agent_id);
     d->rec->attempt = (uint32_t)p->step_started.attempt;
     assigned->instance = event_decode_instance(d, p->step_started.instance_id);
+    assigned->process = event_decode_instance(d, p->step_started.process_id);
     assigned->epoch = p->step_started.epoch;
     assigned->context_truncated =
         p->step_started.context_cuts > 0 || p->step_started.context_left_out > 0;
@@ -309,6 +311,7 @@ enum msg_type event_encode_assigned(struct encoding *e, union payload *p)
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
         .instance_id = record_instance(e, to->instance),
+        .process_id = record_process(e, to->process),
         .epoch = to->epoch,
         .delay_ms = to->delay_ms,
         .agent_id = record_agent_id(e, e->rec->agent),
@@ -327,6 +330,7 @@ void event_decode_assigned(struct decoding *d, const union payload *p)
     d->rec->attempt = (uint32_t)p->assigned.attempt;
     assigned->delay_ms = p->assigned.delay_ms;
     assigned->instance = event_decode_instance(d, p->assigned.instance_id);
+    assigned->process = event_decode_instance(d, p->assigned.process_id);
     assigned->epoch = p->assigned.epoch;
     assigned->context_truncated = p->assigned.context_truncated;
     assigned->phase = event_decode_phase(d, p->assigned.phase);

@@ -27,6 +27,7 @@ struct encoding {
     struct buf hint;   /* what is to be done about a timeout */
     struct buf review; /* a review id */
     char instance[UUID_TEXT_LEN + 1];
+    char process[UUID_TEXT_LEN + 1];
     char id[UUID_TEXT_LEN + 1];    /* of a handoff, or of the parent plan */
     char until[CLOCK_ISO_LEN + 1]; /* the end of a pause */
     struct msg_ev_step_summary steps[STEPS_SHOWN];
@@ -57,6 +58,7 @@ struct str record_agent_name(const struct encoding *e, uint32_t agent, struct st
 struct str record_from_id(const struct encoding *e);
 const struct plan_step *record_step(const struct encoding *e);
 struct str record_instance(struct encoding *e, struct uuid instance); /* empty for nil */
+struct str record_process(struct encoding *e, struct uuid process);   /* empty for nil */
 struct str record_class(enum err_class class);                        /* empty for none */
 struct str record_review(struct encoding *e, uint32_t serial);        /* the id of a review */
 /* Of an attempt that timed out: "no result after 60 s (...); set ...". The error itself stays what

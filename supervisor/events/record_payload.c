@@ -78,6 +78,15 @@ struct str record_instance(struct encoding *e, struct uuid instance)
     return (struct str){e->instance, UUID_TEXT_LEN};
 }
 
+struct str record_process(struct encoding *e, struct uuid process)
+{
+    if (uuid_is_nil(process)) {
+        return (struct str){NULL, 0};
+    }
+    uuid_format(process, e->process);
+    return (struct str){e->process, UUID_TEXT_LEN};
+}
+
 struct str record_class(enum err_class class)
 {
     return class == CLASS_NONE ? (struct str){NULL, 0} : str_from(err_class_name(class));

@@ -33,23 +33,26 @@ def card(agent_id, **more):
 
 class Probe:
     """`work(request)` gives the fields of step.result, or bytes to be sent as they are. `requests` is everything that
-    came. `hello`, `query`: what to say to lane.hello and step.query instead of the right thing. `ping(request)`: whether to
-    answer agent.ping. `skills`: more than "do"."""
+    came. `hello`, `query`, `cancel`: what to say to lane.hello, step.query and step.cancel instead of the right thing.
+    `ping(request)`: whether to answer agent.ping. `skills`: more than "do". `process`: names its process. `names` and `port`
+    of a Probe before it. `inflight()`: what a heartbeat lists."""
 
     def __init__(self, daemon, agent_id="probe", work=None, hello=None, query=None, capacity=1, beat=True,
-                 ping=None, skills=()):
+                 ping=None, skills=(), process=None, names=None, port=0, cancel=None, inflight=None, register=True):
         self.daemon = daemon
+        self.process, self.cancel, self.inflight = process, cancel, inflight
         self.work = work or (lambda r: {"outcome": "completed", "result": {"text": "done " + r["stepId"]}})
         self.hello, self.query, self.ping = hello, query, ping
         self.requests = []
         self.order = {}  # the last answer to a heartbeat
         self.broken = None
-        self.rep = sp.RepListener(timeout=0.1)
-        self.me = {"instanceId": str(uuid.uuid4()), "sessionKey": uuid.uuid4().hex}
+        self.rep = sp.RepListener(port=port, timeout=0.1)
+        self.me = names or {"instanceId": str(uuid.uuid4()), "sessionKey": uuid.uuid4().hex}
         more = {"skills": card("")["skills"] + [{"id": s, "description": "Does %s." % s} for s in skills]}
-        self.registration = {"card": card(agent_id, **more), "capacity": capacity, "endpoint": self.rep.url, "protocol": [1], **self.me}
+        self.registration = {"card": card(agent_id, **more), "capacity": capacity, "endpoint": self.rep.url, "protocol": [1], **self.me,
+                             **({"processId": process} if process else {})}
         self.stopping = threading.Event()
-        self.epoch = self.register()["epoch"]
+        self.epoch = self.register()["epoch"] if register else 0
         self.threads = [threading.Thread(target=self.serve)] + ([threading.Thread(target=self.beats)] if beat else [])
         for t in self.threads:
             t.start()
@@ -60,7 +63,8 @@ class Probe:
     def beats(self):
         while not self.stopping.wait(0.3):
             try:
-                self.order = self.daemon.ask_raw("agent.heartbeat", instanceId=self.me["instanceId"], epoch=self.epoch)
+                listed = {"inflight": self.inflight()} if self.inflight else {}
+                self.order = self.daemon.ask_raw("agent.heartbeat", instanceId=self.me["instanceId"], epoch=self.epoch, **listed)
             except (OSError, EOFError, ValueError):
                 pass  # the daemon is away
 
@@ -85,10 +89,12 @@ class Probe:
     def answer(self, r):
         head = {"v": 1, "id": r.get("id", ""), "ok": True}
         if r["type"] == "lane.hello":
-            return self.hello if self.hello is not None else {**head, "type": "ok"}
+            named = {"processId": self.process} if self.process else {}
+            return self.hello if self.hello is not None else {**head, "type": "ok", **named}
         if r["type"] in ("step.query", "step.cancel"):
-            if self.query is not None and r["type"] == "step.query":
-                said = self.query(r)
+            tell = self.query if r["type"] == "step.query" else self.cancel
+            if tell is not None:
+                said = tell(r)
                 return said if isinstance(said, bytes) else {**head, "type": "step.state", **said}
             return {**head, "type": "step.state", "key": r["key"], "state": "unknown"}
         if r["type"] == "agent.ping":

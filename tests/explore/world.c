@@ -71,6 +71,7 @@ static struct core_config config_of(const struct scenario *s)
                                              .breaker_probe_ms = 30},
                                 .agent_wait_ms = 60,
                                 .unknown_wait_ms = 30,
+                                .last_word_ms = 10,
                                 .cancel_grace_ms = 30,
                                 .sessions = 1,
                                 .in_flight = s->in_flight,
@@ -247,7 +248,9 @@ static void restart(struct world *w)
         (void)registry_agent_configure(w->core->registry, (struct str){names[i], 1}, w->at.now);
     }
     registry_absence_set(w->core->registry, MSEC_NEVER);
-    memset(w->at.bodies, 0, sizeof w->at.bodies);
+    for (uint32_t i = 0; i < WORLD_BODIES; i++) {
+        w->at.bodies[i] = (struct body){.process = w->at.bodies[i].process};
+    }
     memcpy(w->blocks[w->at.block], w->shadow, run_size(w->shadow->n_steps));
     handle(w, &(struct core_event){CORE_EV_INIT(RECOVER, recover, .plan = world_plan(w),
                                                 .block = w->blocks[w->at.block]),
@@ -257,6 +260,7 @@ static void restart(struct world *w)
 
 static void tick(struct world *w, bool silent)
 {
+    const msec before = w->at.now;
     const msec due = core_deadline(w->core);
     w->at.now = due > w->at.now ? due : w->at.now;
     for (uint32_t i = 0; !silent && i < WORLD_BODIES; i++) {
@@ -268,6 +272,11 @@ static void tick(struct world *w, bool silent)
                                         .epoch = w->at.bodies[i].epoch});
         }
     }
+    if (silent && w->doing.variant == 1) { /* the supervisor itself stood still */
+        handle(w,
+               &(struct core_event){CORE_EV_INIT(STALLED, stalled, .delay_ms = w->at.now - before),
+                                    .now = w->at.now});
+    }
     handle(w, &(struct core_event){.type = CORE_TICK, .now = w->at.now});
 }
 
@@ -276,6 +285,9 @@ static void come_up(struct world *w, uint32_t body, struct core_event ev)
     struct body *b = &w->at.bodies[body];
     ev.type = CORE_REGISTER;
     handle(w, &ev);
+    if (b->epoch != 0 && w->doing.variant == 1) {
+        return; /* it was refused */
+    }
     ev.slot = registry_instance(w->core->registry, world_id(body));
     struct instance_view view = {0};
     const bool there = registry_instance_view(w->core->registry, ev.slot, &view);
@@ -416,11 +428,14 @@ static void say_modify(const struct world *w, struct flat_event *out, const stru
 }
 
 static const enum core_event_type plain[WORLD_KIND_COUNT] = {
-    [WORLD_STRAY] = CORE_RESULT,  [WORLD_STATE] = CORE_STATE,     [WORLD_REGISTER] = CORE_REGISTER,
-    [WORLD_UP] = CORE_REGISTER,   [WORLD_LANE_UP] = CORE_LANE_UP, [WORLD_CONTROL_UP] = CORE_LANE_UP,
-    [WORLD_GONE] = CORE_GONE,     [WORLD_DRAIN] = CORE_DRAIN,     [WORLD_PROGRESS] = CORE_PROGRESS,
-    [WORLD_PROBED] = CORE_PROBED, [WORLD_CANCEL] = CORE_CANCEL,   [WORLD_PAUSE] = CORE_PAUSE,
-    [WORLD_RESUME] = CORE_RESUME, [WORLD_DECIDE] = CORE_DECIDE,   [WORLD_SIGNOFF] = CORE_DECIDE,
+    [WORLD_STRAY] = CORE_RESULT,       [WORLD_STATE] = CORE_STATE,
+    [WORLD_REGISTER] = CORE_REGISTER,  [WORLD_NOT_LISTED] = CORE_NOT_LISTED,
+    [WORLD_UP] = CORE_REGISTER,        [WORLD_LANE_UP] = CORE_LANE_UP,
+    [WORLD_CONTROL_UP] = CORE_LANE_UP, [WORLD_GONE] = CORE_GONE,
+    [WORLD_DRAIN] = CORE_DRAIN,        [WORLD_PROGRESS] = CORE_PROGRESS,
+    [WORLD_PROBED] = CORE_PROBED,      [WORLD_CANCEL] = CORE_CANCEL,
+    [WORLD_PAUSE] = CORE_PAUSE,        [WORLD_RESUME] = CORE_RESUME,
+    [WORLD_DECIDE] = CORE_DECIDE,      [WORLD_SIGNOFF] = CORE_DECIDE,
 };
 
 static struct flat_event translate(struct world *w, const struct world_event *ev,
@@ -438,7 +453,8 @@ static struct flat_event translate(struct world *w, const struct world_event *ev
                              .epoch = b->epoch,
                              .lane = LANE_NONE,
                              .decision = ev->variant,
-                             .running = ev->variant == 1,
+                             .running = ev->variant == STATE_RUNNING,
+                             .never = ev->variant == STATE_NEVER,
                              .ok = ev->variant == 1};
     switch ((unsigned)ev->kind) {
     case WORLD_RESULT:
@@ -462,6 +478,8 @@ static struct flat_event translate(struct world *w, const struct world_event *ev
         out.instance = world_id(ev->body);
         out.capacity = 1;
         out.spawned = is_spawned(w, ev->body);
+        out.process.b[0] = (uint8_t)(1 + b->process + ev->variant);
+        out.process.b[15] = (uint8_t)(1 + ev->body);
         break;
     case WORLD_LANE_UP:
         out.lane = 0;
@@ -523,11 +541,13 @@ static void keep_books(struct world *w, const struct world_event *ev)
         b->old.out = false;
         break;
     case WORLD_REGISTER:
-        leave(b);
-        break;
     case WORLD_UP:
+        if (ev->variant == 1 && b->epoch != 0) {
+            break; /* it is refused */
+        }
+        b->process = (uint8_t)(b->process + ev->variant);
         leave(b);
-        b->lane = b->control = true;
+        b->lane = b->control = ev->kind == WORLD_UP;
         break;
     case WORLD_LANE_UP:
         b->lane = true;
@@ -553,6 +573,13 @@ static void keep_books(struct world *w, const struct world_event *ev)
     }
 }
 
+static bool its_process(const struct world *w, const struct world_event *ev)
+{
+    const struct told *told = &w->at.told[ev->step];
+    return told->body == ev->body + 1 && told->process == w->at.bodies[ev->body].process &&
+           !told->ran;
+}
+
 bool world_do(struct world *w, const struct world_event *ev, const char **ret_why)
 {
     const uint32_t step = ev->step;
@@ -573,9 +600,9 @@ bool world_do(struct world *w, const struct world_event *ev, const char **ret_wh
     } else {
         handle(w, &translated);
     }
-    /* Who does not know the key has not run it, if it is the one that had it. */
-    if (ev->kind == WORLD_STATE && ev->variant == 0 && w->out.n > 0 &&
-        w->out.at[0].type == CMD_RECORD && before == STEP_UNKNOWN &&
+    /* Who does not know the key has not run it, if it is the very process that had it. */
+    if (ev->kind == WORLD_STATE && ev->variant == STATE_NEVER && w->out.n > 0 &&
+        w->out.at[0].type == CMD_RECORD && before == STEP_UNKNOWN && its_process(w, ev) &&
         w->at.told[step].executions > 0) {
         w->at.told[step].executions--;
     }

@@ -105,8 +105,13 @@ struct told {
     uint8_t from;     /* who hands it over */
     uint8_t nth;      /* of the completed ones */
     uint8_t body;     /* that has it, + 1 */
+    uint8_t process;  /* of that body, that got the attempt */
+    uint8_t ran;      /* an instance said that it works on the attempt */
     uint8_t visited;  /* set of agents */
+    uint8_t asked;    /* adopted, and asked about since */
     msec sent, sign, begun;
+    msec clock; /* when the attempt began */
+    msec used;  /* of the step's limit, while a person decides */
 };
 
 /* One instance as the shell sees it. */
@@ -115,6 +120,7 @@ struct body {
     bool control, lane;
     bool leaving;       /* its process was ended, or it drains */
     bool probed;        /* a ping is out */
+    uint8_t process;    /* how many processes it has had before this one */
     struct request now; /* out on its lane */
     struct request
         old; /* was out when it registered again or went: only LOST can still be said of it */
@@ -154,17 +160,18 @@ struct situation {
 
 enum world_kind {
     WORLD_TICK,
-    WORLD_SILENT_TICK,
+    WORLD_SILENT_TICK, /* variant: the supervisor stood still */
     WORLD_RESULT,
     WORLD_LOST,
     WORLD_LOST_OLD,
     WORLD_RESULT_OLD, /* over a lane of an incarnation that is no more */
     WORLD_STRAY,      /* a result over no lane */
-    WORLD_STATE,      /* variant: running */
-    WORLD_REGISTER,
+    WORLD_STATE,      /* variant: enum world_state */
+    WORLD_NOT_LISTED, /* a heartbeat leaves out what the instance said to work on */
+    WORLD_REGISTER,   /* variant: a new process */
     WORLD_LANE_UP,
     WORLD_CONTROL_UP,
-    WORLD_UP, /* all of that at once */
+    WORLD_UP, /* all of that at once; variant: a new process */
     WORLD_GONE,
     WORLD_DRAIN,
     WORLD_PROGRESS,
@@ -187,6 +194,7 @@ enum world_kind {
     WORLD_KIND_COUNT
 };
 
+enum world_state { STATE_NEVER, STATE_RUNNING, STATE_FORGOTTEN };
 enum world_late { LATE_PLAN, LATE_FAILURE, LATE_TEXT, LATE_ANSWER, LATE_RECTIFY, LATE_COUNT };
 
 /* How a revision differs from the plan before it. */

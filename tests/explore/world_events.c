@@ -25,7 +25,7 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev)
         return &left->strays;
     case WORLD_REGISTER:
     case WORLD_UP:
-        return &left->registrations;
+        return ev->variant == 1 ? &left->gones : &left->registrations;
     case WORLD_GONE:
         return &left->gones;
     case WORLD_DRAIN:
@@ -142,9 +142,16 @@ static void instance(struct events *e, uint32_t i)
     struct world_event ev = {.kind = fine ? WORLD_REGISTER : WORLD_UP, .body = (uint8_t)i};
     if (b->epoch == 0) {
         add(e, ev);
+        ev.variant = 1; /* its process ended meanwhile */
+        charge(e, ev);
         return;
     }
     charge(e, ev);
+    ev.variant = 1; /* is refused: another process has the name */
+    if (e->world->at.left.registrations > 0) {
+        add(e, ev);
+    }
+    ev.variant = 0;
     ev.kind = WORLD_LANE_UP;
     if (!b->lane) {
         add(e, ev);
@@ -182,8 +189,11 @@ static void words(struct events *e, uint32_t s, uint32_t i)
     if (at->bodies[i].epoch == 0) {
         return;
     }
-    const bool asked = state->status == STEP_UNKNOWN && at->bodies[i].control;
-    for (uint8_t v = 0; asked && v <= 1; v++) {
+    const bool adopted = told->adopted && state->status == STEP_IN_PROGRESS;
+    const bool asked = (state->status == STEP_UNKNOWN || (adopted && its)) && at->bodies[i].control;
+    const bool unsafe = world_plan(e->world)->steps[s].policy.effects == EFFECTS_UNSAFE;
+    for (uint8_t v = STATE_NEVER; asked && v <= (its && unsafe ? STATE_FORGOTTEN : STATE_RUNNING);
+         v++) {
         ev.kind = WORLD_STATE;
         ev.variant = v;
         if (its) {
@@ -192,8 +202,12 @@ static void words(struct events *e, uint32_t s, uint32_t i)
             charge(e, ev);
         }
     }
+    ev.kind = WORLD_NOT_LISTED;
+    if (its && adopted) {
+        add(e, ev);
+    }
     ev.kind = WORLD_STRAY;
-    const bool done = its && (asked || (told->adopted && state->status == STEP_IN_PROGRESS));
+    const bool done = its && (asked || adopted);
     for (uint8_t v = ANSWER_OK; done && v <= ANSWER_FAIL; v++) {
         ev.variant = v;
         add(e, ev);
@@ -342,6 +356,7 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
         return 3;
     case WORLD_UP:
     case WORLD_REGISTER:
+        return w->at.bodies[ev->body].epoch == 0 ? 4 : 99;
     case WORLD_LANE_UP:
     case WORLD_CONTROL_UP:
         return 4;
@@ -360,7 +375,7 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
     case WORLD_DECIDE:
         return ev->variant == DECISION_APPROVE ? 6 : ev->variant == DECISION_SKIP ? 7 : 99;
     case WORLD_STATE:
-        return ev->variant == 0 ? 8 : 99;
+        return ev->variant == STATE_NEVER ? 8 : 99;
     case WORLD_TICK:
         return w->scenario->alone ? 0 : 10;
     default:
@@ -392,6 +407,9 @@ uint32_t world_events(const struct world *w, struct world_event *ret)
         (registry && core_deadline(w->core) != MSEC_NEVER)) {
         add(&e, (struct world_event){.kind = WORLD_TICK});
         charge(&e, (struct world_event){.kind = WORLD_SILENT_TICK});
+        if (w->config.registry.lease_ms < 1000) {
+            charge(&e, (struct world_event){.kind = WORLD_SILENT_TICK, .variant = 1});
+        }
     }
     for (uint32_t i = 0; w->scenario->bodies[i] != '\0'; i++) {
         requests(&e, i);
@@ -421,6 +439,7 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_STRAY] = "stray result",
         [WORLD_RESULT_OLD] = "old result",
         [WORLD_STATE] = "state",
+        [WORLD_NOT_LISTED] = "not listed",
         [WORLD_REGISTER] = "register",
         [WORLD_LANE_UP] = "lane up",
         [WORLD_CONTROL_UP] = "control up",

@@ -57,11 +57,27 @@ static uint64_t rank_of(const struct digest *d, uint64_t epoch)
 
 /* ---- steps ---- */
 
+/* Names of processes are never used again: only whether it is still the one that got the attempt.
+ */
+static uint8_t is_current_process(const struct digest *d, const struct run_step *s)
+{
+    const uint32_t body = world_body_of(&s->instance);
+    return s->process.b[0] == 1 + d->world->at.bodies[body].process;
+}
+
 static void mix_run_step(struct digest *d, struct run_step s)
 {
     s.started = 0;
     s.deadline = ahead(d, s.deadline);
     s.limit = ahead(d, s.limit);
+    if (s.status == STEP_IN_PROGRESS || s.status == STEP_UNKNOWN) {
+        s.attempt_end = ahead(d, s.attempt_end);
+        s.process = (struct uuid){{is_current_process(d, &s)}};
+    } else {
+        s.attempt_end = 0;
+        s.adopted = 0;
+        s.process = (struct uuid){{0}};
+    }
     s.epoch = rank_of(d, s.epoch);
     s.review_serial = 0;           /* only whether it is the open one counts */
     if (step_is_final(s.status)) { /* only what its dependents and the end of the plan look at */
@@ -87,6 +103,11 @@ static void mix_told(struct digest *d, struct told t, const struct step_policy *
     t.sent = waits   ? ago(d, t.sent, policy->approval_timeout_ms)
              : t.out ? ago(d, t.sent, policy->timeout_ms)
                      : 0;
+    t.used = waits ? t.used : 0;
+    t.process = t.out && t.body > 0 && t.process == d->world->at.bodies[t.body - 1].process;
+    t.ran = t.out ? t.ran : 0;
+    t.asked = t.out && t.adopted ? t.asked : 0;
+    t.clock = t.out ? ago(d, t.clock, policy->timeout_ms) : 0;
     t.begun = policy->limit_ms > 0 && t.begun > 0 ? 1 + ago(d, t.begun - 1, policy->limit_ms) : 0;
     mix_bytes(d, &t, sizeof t);
 }

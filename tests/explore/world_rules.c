@@ -133,7 +133,7 @@ static bool take_dispatch(struct world *w, const struct core_cmd *cmd, uint32_t 
 static void close_body(struct body *b)
 {
     b->old = b->now.out ? b->now : b->old;
-    *b = (struct body){.old = b->old};
+    *b = (struct body){.old = b->old, .process = b->process};
 }
 
 static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t nth,
@@ -153,6 +153,8 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
         b->epoch = cmd->epoch;
         break;
     case CMD_CLOSE:
+        RULE(w->doing.kind != WORLD_SILENT_TICK || w->doing.variant == 0,
+             "down for a silence that was none");
         for (uint32_t i = 0; i < WORLD_BODIES; i++) {
             if (w->at.bodies[i].epoch == cmd->epoch) { /* its lease is over */
                 close_body(&w->at.bodies[i]);
@@ -184,6 +186,8 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
         RULE(w->coming != NULL, "revised by nothing");
         break;
     case CMD_QUERY:
+        w->at.told[cmd->step].asked = w->at.told[cmd->step].adopted;
+        break;
     case CORE_CMD_TYPE_COUNT:
         break;
     }
@@ -211,19 +215,23 @@ static bool steps_moved_well(struct world *w, const char **ret_why)
 /* Who is back is asked for all that it may have; of who is gone for good nothing is awaited. */
 static bool unknown_is_pursued(const struct world *w, const char **ret_why)
 {
-    const bool control = w->doing.kind == WORLD_CONTROL_UP || w->doing.kind == WORLD_UP;
+    bool control = w->doing.kind == WORLD_CONTROL_UP;
     uint32_t unknown = 0;
     uint32_t queries = 0;
     for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
         const struct run_step *state = &w->shadow->steps[i];
         const struct core_run *row = core_find_run(w->core, w->at.handle);
-        unknown += row != NULL && row->sched[i].list == LIST_UNKNOWN &&
+        const bool adopted = w->at.told[i].adopted && state->status == STEP_IN_PROGRESS;
+        unknown += row != NULL && (row->sched[i].list == LIST_UNKNOWN || adopted) &&
                    world_body_of(&state->instance) == w->doing.body;
     }
     for (uint32_t i = 0; i < w->out.n; i++) {
         queries += w->out.at[i].type == CMD_QUERY;
+        control |= w->out.at[i].type == CMD_REGISTERED && w->doing.kind == WORLD_UP;
     }
     RULE(!control || queries == unknown, "an unknown outcome was not asked for");
+    RULE(w->doing.kind != WORLD_NOT_LISTED || !w->at.bodies[w->doing.body].control || queries == 1,
+         "what no heartbeat lists was not asked for");
     RULE(w->doing.kind != WORLD_GONE || unknown == 0, "the word of a dead instance is awaited");
     return true;
 }
@@ -238,7 +246,7 @@ static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
     const struct sched_step *sched = &core_find_run(w->core, at->handle)->sched[i];
     const msec sign = told->sign > told->sent ? told->sign : told->sent;
     const bool held = state->status == STEP_IN_PROGRESS && told->out && !at->cancelling;
-    RULE(!held || policy->timeout_ms == 0 || at->now < told->sent + policy->timeout_ms,
+    RULE(!held || policy->timeout_ms == 0 || at->now < told->clock + policy->timeout_ms,
          "an attempt outlives its timeout");
     RULE(!held || policy->idle_ms == 0 || at->now < sign + policy->idle_ms,
          "an attempt is silent for too long");

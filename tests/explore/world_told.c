@@ -75,6 +75,10 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     told->body = REC(rec, assigned)->instance.b[15];
     told->out = 1;
     told->adopted = w->doing.kind == WORLD_STATE && w->doing.step == rec->step;
+    told->ran = told->adopted;
+    told->asked = 0;
+    told->clock = told->adopted ? told->clock : w->at.now;
+    told->process = w->at.bodies[told->body - 1].process;
     told->sent = told->sign = w->at.now;
     told->begun = told->begun == 0 ? w->at.now + 1 : told->begun;
     w->at.last_agent = told->agent;
@@ -195,6 +199,8 @@ static bool time_is_over(const struct world *w, const struct record *rec)
     const struct step_policy *policy = &about_of(w, rec)->policy;
     const msec sign = told->sign > told->sent ? told->sign : told->sent;
     const msec now = w->at.now;
+    const bool heard = !told->adopted || told->asked || w->doing.kind == WORLD_STATE ||
+                       !w->at.bodies[told->body - 1].control;
     const bool limit =
         policy->limit_ms > 0 && told->begun > 0 && now >= told->begun - 1 + policy->limit_ms;
     const enum step_status status = w->shadow->steps[rec->step].status;
@@ -202,10 +208,11 @@ static bool time_is_over(const struct world *w, const struct record *rec)
         status == STEP_CHECKING) {
         return true; /* or it is the class of a failure of before */
     }
-    return limit ||
-           (told->out ? (policy->timeout_ms > 0 && now >= told->sent + policy->timeout_ms) ||
-                            (policy->idle_ms > 0 && now >= sign + policy->idle_ms)
-                      : policy->queue_timeout_ms > 0);
+    return (heard || !told->out) &&
+           (limit ||
+            (told->out ? (policy->timeout_ms > 0 && now >= told->clock + policy->timeout_ms) ||
+                             (policy->idle_ms > 0 && now >= sign + policy->idle_ms)
+                       : policy->queue_timeout_ms > 0));
 }
 
 static bool take_retry(struct world *w, const struct record *rec, const char **ret_why)
@@ -238,8 +245,11 @@ static bool take_waiting(struct world *w, const struct record *rec, const char *
     RULE(REC(rec, waiting)->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec),
          "asks about a safe step");
     w->seen->reviews[REC(rec, waiting)->review]++;
+    const msec limit = about_of(w, rec)->policy.limit_ms;
+    const bool left = told->begun > 0 && w->at.now < told->begun - 1 + limit;
     told->out = 0;
     told->sent = w->at.now;
+    told->used = left ? w->at.now - (told->begun - 1) : limit; /* the limit stands still */
     told->begun = 0;
     return true;
 }
@@ -267,9 +277,11 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
     struct told *told = &w->at.told[rec->step];
     RULE(!person || w->doing.step == rec->step, "decided about another step");
     if (REC(rec, decided)->decision == DECISION_APPROVE) {
+        const bool left = told->used < world_plan(w)->steps[rec->step].policy.limit_ms;
         bump(&told->granted, told->attempts > 0);
         bump(&told->allowed, told->attempts > 0);
         told->approvals++;
+        told->begun = left ? w->at.now + 1 - told->used : 0;
         const enum review_kind review = REC(rec, decided)->review;
         if (review == REVIEW_BEFORE || (review != REVIEW_INPUT && told->attempts > 0)) {
             told->approved = 1;

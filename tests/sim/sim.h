@@ -44,7 +44,7 @@ struct request {
 
 /* One process of an agent. */
 struct body {
-    struct uuid id;
+    struct uuid id; /* of the process; sim_instance is its name to the supervisor */
     uint32_t agent, capacity;
     uint32_t slot;
     uint64_t epoch; /* 0 = not registered, or refused as unknown */
@@ -229,6 +229,14 @@ struct sim {
     bool failed;
     char why[SIM_WHY_BYTES];
 };
+
+/* The instance id of a process: an earlier process may have had it, too. */
+enum { SIM_NONCE_BYTE = 14 };
+static inline struct uuid sim_instance(struct uuid process)
+{
+    process.b[SIM_NONCE_BYTE] = 0;
+    return process;
+}
 
 /* ---- sim_chance.c ---- */
 uint64_t sim_random(struct sim *s);

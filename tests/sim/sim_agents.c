@@ -16,9 +16,13 @@ void sim_born(struct sim *s, uint32_t ix)
 {
     struct body *b = &s->bodies[ix];
     const uint64_t n = ++s->tokens;
-    b->id = (struct uuid){{0}};
-    memcpy(b->id.b, &n, sizeof n);
-    b->id.b[15] = 1;
+    if (!uuid_is_nil(b->id) && b->id.b[SIM_NONCE_BYTE] < 200 && sim_fault(s, FAULT_SAME_NAME)) {
+        b->id.b[SIM_NONCE_BYTE]++; /* against the rules, but it happens */
+    } else {
+        b->id = (struct uuid){{0}};
+        memcpy(b->id.b, &n, sizeof n);
+        b->id.b[15] = 1;
+    }
     b->alive = true;
     b->epoch = 0;
     b->draining = false;
@@ -27,7 +31,7 @@ void sim_born(struct sim *s, uint32_t ix)
     if (b->spawned && n % 2 == 0) {
         sim_turn(s,
                  (struct core_event){CORE_EV_INIT(RESTARTED, process, .agent = b->agent),
-                                     .instance = b->id, .lane = LANE_NONE,
+                                     .instance = sim_instance(b->id), .lane = LANE_NONE,
                                      .text = STR_LIT("it ended")},
                  (struct uuid){{0}});
     }
@@ -86,9 +90,42 @@ void sim_register(struct sim *s, uint32_t ix)
     sim_turn(s,
              (struct core_event){CORE_EV_INIT(REGISTER, registration, .agent = b->agent,
                                               .capacity = b->capacity, .spawned = b->spawned,
-                                              .pid = ix + 1),
-                                 .instance = b->id},
+                                              .pid = ix + 1, .process = b->id),
+                                 .instance = sim_instance(b->id)},
              b->id);
+}
+
+static bool works_on(const struct sim *s, const struct body *b, const struct core_adopted *what)
+{
+    for (uint32_t i = 0; i < s->n_execs; i++) {
+        const struct exec *x = &s->execs[i];
+        if (!x->done && uuid_eq(x->process, b->id) && x->step == what->step &&
+            x->attempt == what->attempt && s->plans[x->plan].handle == what->run) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The heartbeat lists what the process works on. */
+static void list(struct sim *s, const struct body *b)
+{
+    struct core_adopted adopted[SIM_CAPACITY_MAX];
+    const uint32_t n = core_adopted(s->core, b->slot, adopted, SIM_CAPACITY_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!works_on(s, b, &adopted[i])) {
+            sim_turn(s,
+                     (struct core_event){.type = CORE_NOT_LISTED,
+                                         .run = adopted[i].run,
+                                         .step = adopted[i].step,
+                                         .phase = adopted[i].phase,
+                                         .attempt = adopted[i].attempt,
+                                         .slot = b->slot,
+                                         .epoch = b->epoch,
+                                         .lane = LANE_NONE},
+                     b->id);
+        }
+    }
 }
 
 static void beat(struct sim *s, uint32_t ix)
@@ -106,6 +143,9 @@ static void beat(struct sim *s, uint32_t ix)
              (struct core_event){
                  .type = CORE_SEEN, .slot = b->slot, .epoch = b->epoch, .lane = LANE_NONE},
              b->id);
+    if (b->epoch != 0 && !s->down && registry_is_current(s->core->registry, b->slot, b->epoch)) {
+        list(s, b);
+    }
 }
 
 static void probed(struct sim *s, const struct sim_event *ev)

@@ -17,7 +17,7 @@ static void lie(struct sim *s, const struct body *b)
         .phase = (enum step_phase)(sim_chance(s, 600) ? 0 : sim_range(s, 0, PHASE_REPLAN)),
         .slot = b->slot,
         .epoch = sim_chance(s, 200) && b->epoch > 0 ? b->epoch - 1 : b->epoch,
-        .instance = sim_chance(s, 500) ? b->id : (struct uuid){{0}},
+        .instance = sim_chance(s, 500) ? sim_instance(b->id) : (struct uuid){{0}},
         .lane = LANE_NONE,
         .passed = true,
         .running = true,
@@ -93,6 +93,11 @@ static void to_body(struct sim *s, uint32_t ix)
         sim_crash(s, ix, false);
     } else if (sim_fault(s, FAULT_SILENCE)) {
         b->silent_until = s->now + sim_range(s, 300, 3000);
+        if (sim_chance(s, 300)) { /* nobody was heard, and not for being silent */
+            const msec deaf = sim_range(s, 1, 300);
+            sim_turn(s, (struct core_event){CORE_EV_INIT(STALLED, stalled, .delay_ms = deaf)},
+                     (struct uuid){{0}});
+        }
     } else if (sim_fault(s, FAULT_PARTITION)) {
         b->cut_until = s->now + sim_range(s, 20, 2500);
     } else if (sim_fault(s, FAULT_REREGISTER)) {
@@ -102,7 +107,7 @@ static void to_body(struct sim *s, uint32_t ix)
             s,
             (struct core_event){CORE_EV_INIT(REGISTER, registration,
                                              .agent = (b->agent + 1) % s->n_agents, .capacity = 1),
-                                .instance = b->id},
+                                .instance = sim_instance(b->id)},
             b->id);
     } else if (sim_fault(s, FAULT_LANE_DOWN)) {
         lane_down(s, ix);

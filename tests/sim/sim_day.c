@@ -17,7 +17,7 @@ static void draw_faults(struct sim *s)
         [FAULT_PARTITION] = 60,    [FAULT_VERDICT_NO] = 500,   [FAULT_FAILURE] = 400,
         [FAULT_REVISE] = 300,      [FAULT_BAD_REVISION] = 400, [FAULT_UNPLANNED] = 400,
         [FAULT_BAD_PLAN] = 700,    [FAULT_NO_ANSWER] = 500,    [FAULT_RECTIFY] = 900,
-        [FAULT_JOB_LATE] = 900,
+        [FAULT_JOB_LATE] = 900,    [FAULT_SAME_NAME] = 500,
     };
     const uint32_t many = sim_chance(s, 250) ? 650 : 300;
     for (int f = 0; f < FAULT_COUNT; f++) {
@@ -65,12 +65,14 @@ static void draw_config(struct sim *s)
                      .instances = few ? sim_range(s, 1, s->n_bodies) : 2 * SIM_BODIES_MAX,
                      .lease_ms = 1000,
                      .suspect_ms = 600,
+                     .ended_ms = maybe(s, 500, 50, 300),
                      .breaker_failures = maybe(s, 400, 1, 3),
                      .breaker_cooldown_ms = sim_range(s, 50, 400),
                      .breaker_cooldown_max_ms = 1000,
                      .breaker_probe_ms = 50},
         .agent_wait_ms = maybe(s, 950, 300, 2000),
         .unknown_wait_ms = 1500,
+        .last_word_ms = 50,
         .cancel_grace_ms = sim_chance(s, 900) ? 100 : 0,
         .sessions = sim_range(s, 1, SIM_SESSIONS_MAX),
         .in_flight = maybe(s, 200, 1, 4),

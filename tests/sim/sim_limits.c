@@ -15,7 +15,7 @@ bool sim_was_sent(const struct sim *s, const struct sim_plan *p, uint32_t step,
     for (uint32_t i = p->told[step].sent; i != UINT32_MAX; i = s->sent[i].prev) {
         const struct sent *x = &s->sent[i];
         const bool same = most > PHASE_SEARCH ? x->phase == most : x->phase <= PHASE_SEARCH;
-        if (same && x->serial == serial && uuid_eq(x->process, to)) {
+        if (same && x->serial == serial && uuid_eq(x->process, sim_instance(to))) {
             return true;
         }
     }

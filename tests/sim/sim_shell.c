@@ -102,7 +102,7 @@ static void cancel_step(struct sim *s, const struct core_cmd *cmd)
 static void registered(struct sim *s, const struct core_cmd *cmd)
 {
     uint32_t ix = 0;
-    while (ix < s->n_bodies && !uuid_eq(s->bodies[ix].id, s->turn->ev.instance)) {
+    while (ix < s->n_bodies && !uuid_eq(sim_instance(s->bodies[ix].id), s->turn->ev.instance)) {
         ix++;
     }
     if (ix == s->n_bodies || !s->bodies[ix].alive) {

@@ -34,6 +34,7 @@ const char *sim_fault_name(enum fault f)
         [FAULT_PARTITION] = "partition",
         [FAULT_REREGISTER] = "reregister",
         [FAULT_STOLEN_ID] = "stolen-id",
+        [FAULT_SAME_NAME] = "same-name",
         [FAULT_LANE_DOWN] = "lane-down",
         [FAULT_DRAIN] = "drain",
         [FAULT_QUERY_LOST] = "query-lost",

@@ -32,6 +32,7 @@ enum fault {
     FAULT_PARTITION,     /* nothing passes between it and the daemon for a while */
     FAULT_REREGISTER,    /* an instance registers again under its id */
     FAULT_STOLEN_ID,     /* an agent registers under the id of another one's instance */
+    FAULT_SAME_NAME,     /* a new process registers under the id of the one before it */
     FAULT_LANE_DOWN,     /* and up again */
     FAULT_DRAIN,         /* an instance takes no more work */
     FAULT_QUERY_LOST,    /* the answer to a query is lost */

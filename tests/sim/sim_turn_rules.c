@@ -160,7 +160,7 @@ static void check_unknown(struct sim *s)
         const struct core_run *row = p->over ? NULL : core_find_run(s->core, p->handle);
         for (uint32_t k = 0; row != NULL && k < row->run->n_steps; k++) {
             unknown += row->sched[k].list == LIST_UNKNOWN &&
-                               uuid_eq(row->run->steps[k].instance, s->turn->sender)
+                               uuid_eq(row->run->steps[k].instance, sim_instance(s->turn->sender))
                            ? 1
                            : 0;
         }

@@ -57,7 +57,7 @@ void sim_tell(struct sim *s, const struct exec *x, msec delay)
     const struct body *b = &s->bodies[x->body];
     struct core_event ev = about(s, x);
     ev.epoch = b->epoch;
-    ev.instance = b->id;
+    ev.instance = sim_instance(b->id);
     if (b->epoch != 0) {
         sim_to_core(s, delay, ev, b->id);
     }
@@ -154,5 +154,7 @@ void sim_query(struct sim *s, const struct sim_event *ev)
             return;
         }
     }
-    sim_to_core(s, sim_range(s, 0, 10), ev->core, b->id);
+    struct core_event never = ev->core;
+    CORE_EV(&never, state)->never = true;
+    sim_to_core(s, sim_range(s, 0, 10), never, b->id);
 }

@@ -181,6 +181,7 @@ struct usage {
 
 struct rec_assigned { /* A nil instance: the step begins without an attempt. */
     struct uuid instance;
+    struct uuid process; /* of the instance; nil = it did not name one */
     uint64_t epoch;
     enum step_phase phase;
     msec delay_ms;          /* STEP_UNKNOWN: how long the instance may take to come back */

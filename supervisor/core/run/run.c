@@ -165,6 +165,7 @@ struct run *run_init(void *mem, const struct plan *plan)
         step->agent = plan->steps[i].agent;
         step->deadline = MSEC_NEVER;
         step->limit = MSEC_NEVER;
+        step->attempt_end = MSEC_NEVER;
         step->status = step->deps_open == 0 ? STEP_READY : STEP_PENDING;
         run->ready += step->status == STEP_READY ? 1 : 0;
     }
@@ -174,7 +175,7 @@ struct run *run_init(void *mem, const struct plan *plan)
 uint64_t run_hash(const struct run *run)
 {
     /* There is no padding in the block, so equal states are equal bytes. */
-    _Static_assert(sizeof(struct run_step) == 240, "struct run_step has no padding");
+    _Static_assert(sizeof(struct run_step) == 280, "struct run_step has no padding");
     _Static_assert(sizeof(struct run) == 392, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
 }

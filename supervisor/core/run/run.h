@@ -49,14 +49,19 @@ struct run_step {
     uint64_t visited;     /* set of indexes into plan.agents that have had the step */
     uint64_t epoch;       /* of the instance that has the attempt */
     struct uuid instance;
-    msec started;  /* when the step began, monotonic; 0 = not yet */
+    struct uuid process; /* that got the attempt; nil = it did not name itself */
+    msec started;        /* when the step began, monotonic; 0 = not yet */
     msec deadline; /* of the attempt, the backoff, the unknown outcome, the review or the question;
                       MSEC_NEVER = none */
     msec limit;    /* of the whole step; MSEC_NEVER = none, or stopped while a person decides */
+    msec limit_left;  /* of the limit, while it is stopped; 0 = the next attempt has all of it */
+    msec attempt_end; /* of the time of the attempt, also while its outcome is unknown; MSEC_NEVER =
+                         none */
     struct blob_ref result; /* in phase VERIFY: the result that is verified */
     uint64_t paid[2];       /* bit per attempt: its usage is in the run's */
     uint32_t review_serial; /* of its last review; 0 = none yet */
     uint32_t own_text_n;
+    uint64_t adopted;             /* 1: the instance said that it works on the attempt */
     char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
 };
 

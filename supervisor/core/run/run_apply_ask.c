@@ -15,6 +15,21 @@ static bool is_between(const struct run_step *step, const struct record *rec, bo
            (fresh ? step->attempt == 0 : step->attempt == rec->attempt);
 }
 
+/* Time in review does not count. A limit that is used up begins again: whoever approves then wants
+ * another attempt. */
+static void stop_limit(struct run_step *step, msec now)
+{
+    const bool some = step->limit != MSEC_NEVER && step->limit > now && !MUTANT(LIMIT_ANEW);
+    step->limit_left = some ? step->limit - now : 0;
+    step->limit = MSEC_NEVER;
+}
+
+static void go_on_with_limit(struct run_step *step, msec now)
+{
+    step->limit = step->limit_left > 0 ? msec_add(now, step->limit_left) : MSEC_NEVER;
+    step->limit_left = 0;
+}
+
 bool run_apply_waiting(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
@@ -50,7 +65,7 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
     step->review = (uint8_t)asks->review;
     step->error_class = (uint8_t)asks->error_class;
     step->deadline = until(rec->now, asks->delay_ms);
-    step->limit = MSEC_NEVER; /* time in review does not count */
+    stop_limit(step, rec->now);
     return true;
 }
 
@@ -83,6 +98,7 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
     if (decision == DECISION_APPROVE && step->review != REVIEW_STEP) {
         run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
         step->deadline = rec->now;
+        go_on_with_limit(step, rec->now);
         run_grant(step);
         /* Before the first attempt it may be about a gate. */
         if (step->review == REVIEW_BEFORE || (step->review != REVIEW_INPUT && step->attempt > 0)) {

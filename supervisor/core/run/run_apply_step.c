@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
+#include "supervisor/core/mutant.h"
 
 static msec after(msec now, msec ms)
 {
@@ -15,17 +16,22 @@ static void give_attempt(struct run *run, const struct plan *plan, const struct 
     struct run_step *step = &run->steps[rec->step];
     const struct step_policy *policy = &plan->steps[rec->step].policy;
     const struct rec_assigned *to = REC(rec, assigned);
+    /* Only an attempt that was with an instance becomes unknown: its time goes on. */
+    step->adopted = step->status == STEP_UNKNOWN ? 1 : 0;
+    if (step->adopted == 0 || MUTANT(CLOCK_ANEW)) {
+        step->attempt_end = after(rec->now, policy->timeout_ms);
+    }
     run_step_move(run, step, STEP_IN_PROGRESS, to->phase);
     step->attempt = (uint16_t)rec->attempt;
     step->agent = rec->agent;
     step->visited = run_visit(plan, step->visited, rec->agent);
     step->instance = to->instance;
+    step->process = to->process;
     step->epoch = to->epoch;
     if (step->limit == MSEC_NEVER) {
         step->limit = after(rec->now, policy->limit_ms);
     }
-    const msec attempt = after(rec->now, policy->timeout_ms);
-    step->deadline = attempt < step->limit ? attempt : step->limit;
+    step->deadline = step->attempt_end < step->limit ? step->attempt_end : step->limit;
     run->last_agent = rec->agent;
 }
 

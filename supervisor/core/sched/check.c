@@ -57,7 +57,7 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
         break;
     case LIST_HELD: /* a question whose time was renewed keeps its earlier key in the heap */
         CHECK(state->status == STEP_CHECKING ? due <= state->deadline
-                                             : due == core_held_due(entry, step),
+                                             : due == core_held_due(c, entry, step),
               "due at another time than deadline or silence");
         break;
     case LIST_UNKNOWN:

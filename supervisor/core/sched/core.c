@@ -250,6 +250,9 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_STALE_REVIEW] = "another review is open by now",
         [REJECT_STALE_EPOCH] = "this incarnation of the instance was replaced or is gone",
         [REJECT_FOREIGN] = "it belongs to another instance or agent",
+        [REJECT_PROCESS] =
+            "instanceId: another process is registered under it; a new process makes "
+            "up a new instanceId and a new sessionKey",
         [REJECT_NOT_WAITING] = "nothing waits for this",
         [REJECT_TOO_MANY_INSTANCES] = "too many instances are registered",
         [REJECT_TOO_MUCH] = "too often",
@@ -281,11 +284,13 @@ static core_handler *const handlers[] = {
     [CORE_LOST] = core_on_lost,
     [CORE_LANE_FREE] = core_on_lane_free,
     [CORE_STATE] = core_on_state,
+    [CORE_NOT_LISTED] = core_on_not_listed,
     [CORE_PROGRESS] = core_on_progress,
     [CORE_DECIDE] = core_on_decide,
     [CORE_RESTARTED] = core_on_restarted,
     [CORE_GAVE_UP] = core_on_gave_up,
     [CORE_TICK] = core_on_tick,
+    [CORE_STALLED] = core_on_stalled,
     [CORE_PAUSE] = core_on_pause,
     [CORE_RESUME] = core_on_resume,
     [CORE_MODIFY] = core_on_modify,
@@ -354,6 +359,25 @@ const struct run *core_run(const struct core *c, uint64_t handle, const struct p
         *ret_plan = entry->plan;
     }
     return entry->run;
+}
+
+uint32_t core_adopted(const struct core *c, uint32_t slot, struct core_adopted *ret, uint32_t max)
+{
+    uint32_t n = 0;
+    uint64_t ref = slot < c->config.registry.instances ? c->instances[slot].held.head : REF_NONE;
+    while (ref != REF_NONE && n < max) {
+        uint32_t step;
+        const struct core_run *entry = core_deref(c, ref, &step);
+        const struct run_step *state = &entry->run->steps[step];
+        if (entry->sched[step].adopted) {
+            ret[n++] = (struct core_adopted){.run = core_handle_of(c, entry),
+                                             .step = step,
+                                             .attempt = state->attempt,
+                                             .phase = state->phase};
+        }
+        ref = entry->sched[step].next;
+    }
+    return n;
 }
 
 uint32_t core_agent_queued(const struct core *c, uint32_t agent)

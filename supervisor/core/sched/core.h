@@ -25,6 +25,8 @@ struct core_config {
     struct registry_limits registry;
     msec agent_wait_ms;   /* how long a ready step waits for an agent that has no live instance */
     msec unknown_wait_ms; /* how long an unknown outcome waits for its instance to come back */
+    msec last_word_ms; /* an adopted attempt is asked about once more, that long before its time is
+                          over; 0 = it is not */
     msec cancel_grace_ms; /* an attempt of a cancelled plan has this long to stop; then its process
                              is ended, or it is fenced */
     uint32_t sessions;    /* places for plan.session: >= 1 */
@@ -72,6 +74,7 @@ enum core_reject {
     REJECT_STALE_REVIEW,  /* another review is open there by now */
     REJECT_STALE_EPOCH,   /* from an incarnation that was replaced */
     REJECT_FOREIGN,       /* the attempt belongs to another instance */
+    REJECT_PROCESS,       /* the instance is registered by another process */
     REJECT_NOT_WAITING,   /* there is nothing to decide */
     REJECT_TOO_MANY_INSTANCES,
     REJECT_TOO_MUCH, /* more often than the rate or the limit allows */
@@ -127,6 +130,15 @@ uint64_t core_at(const struct core *c);
 uint32_t core_runs_open(const struct core *c);
 /* NULL when the handle is unknown or its run has ended. Borrowed until the next core_handle. */
 const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);
+/* An attempt that an instance said to work on, without a lane of ours. */
+struct core_adopted {
+    uint64_t run;
+    uint32_t step;
+    uint32_t attempt;
+    enum step_phase phase;
+};
+/* Those of the instance in the slot, at most `max` of them; returns how many. */
+uint32_t core_adopted(const struct core *c, uint32_t slot, struct core_adopted *ret, uint32_t max);
 /* Steps that wait for the agent. */
 uint32_t core_agent_queued(const struct core *c, uint32_t agent);
 /* The plan's deadline; MSEC_NEVER = none. For a job after a restart it is later than its run's: the

@@ -65,6 +65,7 @@ struct core_ev_registration {
     uint32_t capacity;
     uint32_t pid;
     bool spawned;
+    struct uuid process; /* nil: the agent does not name its process */
 };
 struct core_ev_result {
     enum step_outcome outcome;
@@ -84,7 +85,9 @@ struct core_ev_lost {
     bool sent; /* the request had left, so the instance may have begun */
 };
 struct core_ev_state {
-    bool running; /* false: the instance does not know the attempt */
+    bool running;
+    bool never; /* not running, and the instance says that it never got the attempt; otherwise its
+                   outcome is unknown */
 };
 struct core_ev_progress {
     uint64_t n;
@@ -120,6 +123,9 @@ struct core_ev_synthesized {
     struct blob_ref result;
     struct usage usage;
 };
+struct core_ev_stalled {
+    msec delay_ms;
+};
 struct core_ev_process {
     uint32_t agent;
     uint32_t pid;
@@ -143,6 +149,7 @@ enum core_ev_member {
     CORE_EV_job_text,
     CORE_EV_synthesized,
     CORE_EV_process,
+    CORE_EV_stalled,
 };
 
 struct core_event {
@@ -175,6 +182,7 @@ struct core_event {
         struct core_ev_job_text job_text;
         struct core_ev_synthesized synthesized;
         struct core_ev_process process;
+        struct core_ev_stalled stalled;
     } as; /* through CORE_EV and CORE_EV_INIT only */
 };
 

@@ -234,10 +234,12 @@ struct core_run *core_attempt(struct core *c, const struct core_event *ev);
 void core_lane_answered(struct core *c, const struct core_event *ev);
 
 /* ---- lost.c ---- */
-core_handler core_on_lost, core_on_state;
+core_handler core_on_lost, core_on_state, core_on_not_listed;
 /* The reply is lost: queries the instance and waits for unknown_wait_ms. */
 void core_step_unknown(struct core *c, struct core_run *entry, uint32_t step);
-/* Queries the instance about every unknown attempt that it may have. */
+/* Queries the instance that has the attempt, when its control lane is up. */
+void core_query(struct core *c, const struct core_run *entry, uint32_t step);
+/* Queries the instance about every attempt that it may have without a lane of ours. */
 void core_query_instance(struct core *c, uint32_t slot);
 /* All that this incarnation holds becomes unknown: the instance may come back. */
 void core_instance_lost(struct core *c, uint32_t slot);
@@ -261,7 +263,7 @@ bool core_step_aborts(const struct core_run *entry, uint32_t step);
 
 /* ---- registry.c ---- */
 core_handler core_on_register, core_on_seen, core_on_lane_up, core_on_lane_down, core_on_gone,
-    core_on_drain, core_on_restarted, core_on_gave_up;
+    core_on_drain, core_on_restarted, core_on_gave_up, core_on_stalled;
 void core_expire_instances(struct core *c);
 /* Any message of this incarnation shows that it is alive. */
 void core_mark_alive(struct core *c, const struct core_event *ev);
@@ -286,6 +288,9 @@ void core_breaker_tick(struct core *c);
 
 /* ---- tick.c ---- */
 core_handler core_on_tick;
-/* When an attempt under way is due: at its deadline, or after idle_ms without a sign of life. */
-msec core_held_due(const struct core_run *entry, uint32_t step);
+/* When an attempt under way is due: at its deadline, or after idle_ms without a sign of life; an
+ * adopted one is asked about before that. */
+msec core_held_due(const struct core *c, const struct core_run *entry, uint32_t step);
+/* An attempt under way is due. */
+void core_held_over(struct core *c, struct core_run *entry, uint32_t step);
 #endif

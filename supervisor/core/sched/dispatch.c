@@ -22,7 +22,7 @@ static void record_attempt(struct core *c, struct core_run *entry, uint32_t step
     const struct run_step *state = &entry->run->steps[step];
     const uint32_t from = handed_over_by(entry, step);
     struct record rec = {REC_INIT(STEP_ASSIGNED, assigned, .phase = state->phase,
-                                  .instance = to->id, .epoch = to->epoch),
+                                  .instance = to->id, .process = to->process, .epoch = to->epoch),
                          .step = step, .attempt = state->attempt, .agent = state->agent};
     if (state->status == STEP_READY) {
         rec.type = REC_STEP_STARTED; /* it has the same member */
@@ -61,9 +61,10 @@ void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32
     sched->since = c->now;
     sched->last_sign = c->now;
     sched->progress = 0;
+    sched->adopted = false;
     entry->run->handoffs += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
     core_link(c, entry, step, LIST_HELD, false);
-    core_set_due(c, entry, step, core_held_due(entry, step));
+    core_set_due(c, entry, step, core_held_due(c, entry, step));
     struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);
     cmd->run = core_handle_of(c, entry);
     cmd->step = step;

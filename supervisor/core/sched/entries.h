@@ -74,7 +74,9 @@ struct sched_step {
     uint8_t unsent; /* failures in a row to send the attempt */
     uint8_t queue;  /* index into the plan's agents: in QUEUE and HELD */
     uint8_t holds;  /* HOLDS_* */
-    uint8_t unused[3];
+    bool adopted;   /* HELD, without a lane: the instance said that it works on it */
+    bool asked;     /* adopted: asked once more before its time is over */
+    uint8_t unused[1];
 };
 
 enum ring_kind { RING_NONE, RING_AGENT, RING_SESSION };

@@ -5,7 +5,7 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-static void emit_query(struct core *c, const struct core_run *entry, uint32_t step)
+void core_query(struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     struct instance_view to;
@@ -35,14 +35,14 @@ void core_step_unknown(struct core *c, struct core_run *entry, uint32_t step)
         return;
     }
     core_unlink(c, entry, step);
-    core_record(
-        c, entry,
-        (struct record){REC_INIT(STEP_UNKNOWN, assigned, .instance = state->instance,
-                                 .epoch = state->epoch, .delay_ms = c->config.unknown_wait_ms),
-                        .step = step, .attempt = state->attempt, .agent = state->agent});
+    core_record(c, entry,
+                (struct record){REC_INIT(STEP_UNKNOWN, assigned, .instance = state->instance,
+                                         .process = state->process, .epoch = state->epoch,
+                                         .delay_ms = c->config.unknown_wait_ms),
+                                .step = step, .attempt = state->attempt, .agent = state->agent});
     core_link(c, entry, step, LIST_UNKNOWN, false);
     core_set_due(c, entry, step, state->deadline);
-    emit_query(c, entry, step);
+    core_query(c, entry, step);
 }
 
 void core_query_instance(struct core *c, uint32_t slot)
@@ -55,7 +55,15 @@ void core_query_instance(struct core *c, uint32_t slot)
         uint32_t step;
         const struct core_run *entry = core_deref(c, ref, &step);
         if (uuid_eq(entry->run->steps[step].instance, view.id)) {
-            emit_query(c, entry, step);
+            core_query(c, entry, step);
+        }
+        ref = entry->sched[step].next;
+    }
+    for (uint64_t ref = c->instances[slot].held.head; ref != REF_NONE;) {
+        uint32_t step;
+        const struct core_run *entry = core_deref(c, ref, &step);
+        if (entry->sched[step].adopted) {
+            core_query(c, entry, step);
         }
         ref = entry->sched[step].next;
     }
@@ -163,6 +171,77 @@ void core_on_lost(struct core *c, const struct core_event *ev)
     }
 }
 
+/* Whether the attempt never ran. Only the very process that was asked can say so: its successor
+ * knows nothing, and who was at work on it has forgotten it. */
+static bool never_ran(const struct run_step *state, const struct core_event *ev,
+                      const struct instance_view *of)
+{
+    const bool its = !uuid_is_nil(of->process) && uuid_eq(of->process, state->process);
+    return CORE_EV(ev, state)->never &&
+           ((its && (state->adopted == 0 || MUTANT(RAN_AND_NEVER_RAN))) ||
+            MUTANT(UNKNOWN_TO_ANOTHER));
+}
+
+/* An attempt that never ran runs again, also of an unsafe step. Otherwise its outcome is unknown.
+ */
+static void not_running(struct core *c, struct core_run *entry, const struct core_event *ev,
+                        const struct instance_view *of)
+{
+    if (!never_ran(&entry->run->steps[ev->step], ev, of)) {
+        core_resolve_unknown(
+            c, entry, ev->step, CLASS_REPLY_LOST,
+            STR_LIT("Reply lost: the agent that answers cannot say what became of the attempt"));
+        return;
+    }
+    const struct failure f = {.error_class = CLASS_REPLY_LOST,
+                              .text = STR_LIT("Reply lost: the agent does not know of the attempt"),
+                              .retryable = true};
+    core_attempt_failed(c, entry, ev->step, &f);
+}
+
+static bool is_asked_about(const struct core_run *entry, uint32_t step)
+{
+    const enum step_status status = entry->run->steps[step].status;
+    return status == STEP_UNKNOWN || (status == STEP_IN_PROGRESS && entry->sched[step].adopted);
+}
+
+void core_on_not_listed(struct core *c, const struct core_event *ev)
+{
+    const struct core_run *entry = core_attempt(c, ev);
+    if (entry == NULL) {
+        return;
+    }
+    if (!is_asked_about(entry, ev->step)) {
+        core_reject(c, ev, REJECT_NOT_WAITING);
+    } else if (!MUTANT(NOT_LISTED_IGNORED)) {
+        core_query(c, entry, ev->step);
+    }
+}
+
+static void adopt(struct core *c, struct core_run *entry, const struct core_event *ev,
+                  const struct instance_view *by)
+{
+    const uint32_t step = ev->step;
+    const struct run_step *state = &entry->run->steps[step];
+    struct sched_step *sched = &entry->sched[step];
+    core_unlink(c, entry, step);
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(STEP_ASSIGNED, assigned, .phase = state->phase, .instance = by->id,
+                                 .process = by->process, .epoch = by->epoch),
+                        .step = step, .attempt = state->attempt, .agent = state->agent});
+    sched->slot = ev->slot;
+    sched->epoch = by->epoch;
+    sched->last_sign = c->now;
+    sched->adopted = true;
+    sched->asked = MUTANT(LAST_WORD_UNHEARD);
+    core_link(c, entry, step, LIST_HELD, false);
+    core_set_due(c, entry, step, core_held_due(c, entry, step));
+    if (state->deadline <= c->now) {
+        core_held_over(c, entry, step);
+    }
+}
+
 /* An instance's answer to step.query, other than a result. */
 void core_on_state(struct core *c, const struct core_event *ev)
 {
@@ -174,7 +253,7 @@ void core_on_state(struct core *c, const struct core_event *ev)
     const uint32_t step = ev->step;
     const struct run_step *state = &entry->run->steps[step];
     struct instance_view view;
-    if (state->status != STEP_UNKNOWN) {
+    if (!is_asked_about(entry, step)) {
         core_reject(c, ev, REJECT_NOT_WAITING);
         return;
     }
@@ -184,22 +263,10 @@ void core_on_state(struct core *c, const struct core_event *ev)
         return;
     }
     if (!CORE_EV(ev, state)->running) {
-        /* The instance does not know the key, so the attempt never ran there: even an unsafe step
-         * may run again. */
-        const struct failure f = {.error_class = CLASS_REPLY_LOST,
-                                  .text =
-                                      STR_LIT("Reply lost: the agent does not know of the attempt"),
-                                  .retryable = true};
-        core_attempt_failed(c, entry, step, &f);
+        not_running(c, entry, ev, &view);
         return;
     }
-    core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){REC_INIT(STEP_ASSIGNED, assigned, .phase = state->phase,
-                                         .instance = view.id, .epoch = view.epoch),
-                                .step = step, .attempt = state->attempt, .agent = state->agent});
-    entry->sched[step].slot = ev->slot;
-    entry->sched[step].last_sign = c->now;
-    core_link(c, entry, step, LIST_HELD, false);
-    core_set_due(c, entry, step, core_held_due(entry, step));
+    if (state->status == STEP_UNKNOWN) {
+        adopt(c, entry, ev, &view);
+    }
 }

@@ -202,16 +202,17 @@ static msec queue_end(const struct core_run *entry, uint32_t step)
                : msec_add(entry->sched[step].since, wait);
 }
 
-/* When to check whether the agent has instances. Checking now and then is cheaper than on every
- * change. */
+/* When to check whether the agent has an instance that can be reached. Checking now and then is
+ * cheaper than on every change. */
 static msec absence_end(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct agent_view agent =
         registry_agent_view(c->registry, run_step_agent(entry->run, entry->plan, step));
     const msec since = entry->sched[step].since;
-    const msec absent = agent.absent_since > since ? agent.absent_since : since;
+    const msec absent = agent.unreached_since > since ? agent.unreached_since : since;
     const msec wait = c->config.agent_wait_ms;
-    return agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
+    return agent.unreached_since == MSEC_NEVER ? msec_add(c->now, wait > 0 ? wait : 1000)
+                                               : msec_add(absent, wait);
 }
 
 /* For questions and jobs a prompt failure is better than waiting for an agent that gave up. */

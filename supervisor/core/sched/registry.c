@@ -89,6 +89,10 @@ void core_on_register(struct core *c, const struct core_event *ev)
             core_reject(c, ev, REJECT_FOREIGN);
             return;
         }
+        if (!uuid_eq(view.process, reg->process) && !MUTANT(PROCESS_REPLACED)) {
+            core_reject(c, ev, REJECT_PROCESS);
+            return;
+        }
         close_lanes(c, slot, view.epoch);
     }
     slot = registry_register(c->registry, reg->agent, ev->instance, reg->capacity, c->now);
@@ -96,6 +100,7 @@ void core_on_register(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_TOO_MANY_INSTANCES);
         return;
     }
+    registry_process(c->registry, slot, reg->process);
     const bool live = registry_instance_view(c->registry, slot, &view);
     ASSERT(live);
     core_instance_lost(
@@ -126,6 +131,7 @@ void core_on_lane_up(struct core *c, const struct core_event *ev)
     core_mark_alive(c, ev);
     if (ev->lane == REGISTRY_CONTROL_LANE) {
         registry_lane_set(c->registry, ev->slot, ev->lane, true);
+        registry_connections(c->registry, ev->slot, c->now);
         core_query_instance(c, ev->slot);
         return;
     }
@@ -134,6 +140,7 @@ void core_on_lane_up(struct core *c, const struct core_event *ev)
         return;
     }
     registry_lane_set(c->registry, ev->slot, ev->lane, true);
+    registry_connections(c->registry, ev->slot, c->now);
     if (!c->instances[ev->slot].up_emitted) {
         c->instances[ev->slot].up_emitted = true;
         record_instance(c, REC_AGENT_UP, &view, 0, (struct str){0});
@@ -155,6 +162,9 @@ void core_on_lane_down(struct core *c, const struct core_event *ev)
     }
     /* A request that was on it is reported on its own, as LOST. */
     registry_lane_set(c->registry, ev->slot, ev->lane, false);
+    if (!MUTANT(ENDED_UNSEEN)) {
+        registry_connections(c->registry, ev->slot, c->now);
+    }
 }
 
 void core_on_gone(struct core *c, const struct core_event *ev)
@@ -211,6 +221,13 @@ void core_on_restarted(struct core *c, const struct core_event *ev)
                         .step = STEP_NONE, .agent = of->agent, .text = ev->text});
 }
 
+void core_on_stalled(struct core *c, const struct core_event *ev)
+{
+    if (!MUTANT(STALL_IS_SILENCE)) {
+        registry_excuse(c->registry, c->now, CORE_EV(ev, stalled)->delay_ms);
+    }
+}
+
 /* An expired lease is not an end: attempts become unknown, and the instance may come back with
  * results. */
 void core_expire_instances(struct core *c)
@@ -227,7 +244,9 @@ void core_expire_instances(struct core *c)
         }
         const bool live = registry_instance_view(c->registry, slot, &view);
         ASSERT(live);
-        record_instance(c, REC_AGENT_DOWN, &view, 0, STR_LIT("lease expired"));
+        record_instance(c, REC_AGENT_DOWN, &view, 0,
+                        view.ended ? STR_LIT("all its connections have ended")
+                                   : STR_LIT("lease expired"));
         close_lanes(c, slot, view.epoch);
         registry_remove(c->registry, slot, c->now);
         availability_changed(c, view.agent);

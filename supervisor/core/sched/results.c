@@ -304,7 +304,8 @@ void core_on_progress(struct core *c, const struct core_event *ev)
     struct sched_step *sched = &entry->sched[ev->step];
     if (sched->list == LIST_HELD) {
         sched->last_sign = c->now;
-        core_set_due(c, entry, ev->step, core_held_due(entry, ev->step));
+        sched->asked = false;
+        core_set_due(c, entry, ev->step, core_held_due(c, entry, ev->step));
     }
     if (entry->run->steps[ev->step].status == STEP_CHECKING) {
         return; /* progress of a question is not published */

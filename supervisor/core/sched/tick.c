@@ -3,7 +3,8 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-msec core_held_due(const struct core_run *entry, uint32_t step)
+/* When an attempt under way has had its time. */
+static msec held_end(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     const msec idle = entry->plan->steps[step].policy.idle_ms;
@@ -15,9 +16,32 @@ msec core_held_due(const struct core_run *entry, uint32_t step)
     return silent < state->deadline ? silent : state->deadline;
 }
 
+/* No lane brings the result of an adopted attempt, so it is asked for before the time is over. */
+msec core_held_due(const struct core *c, const struct core_run *entry, uint32_t step)
+{
+    const struct sched_step *sched = &entry->sched[step];
+    const msec end = held_end(entry, step);
+    const bool asks = sched->adopted && !sched->asked && !entry->run->cancelling;
+    return asks && end != MSEC_NEVER && end > c->config.last_word_ms ? end - c->config.last_word_ms
+                                                                     : end;
+}
+
+static bool asks_last(struct core *c, struct core_run *entry, uint32_t step)
+{
+    struct sched_step *sched = &entry->sched[step];
+    if (!sched->adopted || sched->asked || entry->run->cancelling ||
+        held_end(entry, step) <= c->now) {
+        return false;
+    }
+    sched->asked = true;
+    core_query(c, entry, step);
+    core_set_due(c, entry, step, core_held_due(c, entry, step));
+    return true;
+}
+
 /* An attempt under way is due: it timed out, its step reached the limit, or the agent was silent.
  */
-static void held_due(struct core *c, struct core_run *entry, uint32_t step)
+void core_held_over(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     const struct step_policy *policy = &entry->plan->steps[step].policy;
@@ -26,6 +50,9 @@ static void held_due(struct core *c, struct core_run *entry, uint32_t step)
                               .retryable = true,
                               .may_have_run = true,
                               .cancel = true};
+    if (asks_last(c, entry, step)) {
+        return;
+    }
     if (entry->run->cancelling) {
         core_grace_over(c, entry, step);
         return;
@@ -75,7 +102,7 @@ static void step_due(struct core *c, struct core_run *entry, uint32_t step)
         core_queue_due(c, entry, step);
         break;
     case LIST_HELD:
-        held_due(c, entry, step);
+        core_held_over(c, entry, step);
         break;
     case LIST_UNKNOWN:
         core_resolve_unknown(

@@ -218,6 +218,70 @@ static void a_query_tells_running_done_and_unknown(void **state)
     assert_int_equal(did(DO_ANSWER_STATE)->slot, slot);
 }
 
+static const struct agent_state_action *query(const char *key, uint32_t attempt)
+{
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_QUERY, .key = str_from(key), .attempt = attempt, .request = 300});
+    return did(DO_ANSWER_STATE);
+}
+
+static void what_ran_and_is_not_kept_is_forgotten_and_not_unknown(void **state)
+{
+    uint32_t slot = start("p/1/a", 1, 7, 100);
+    (void)state;
+    assert_false(query("p/1/a", 2)->forgotten);
+    finish(slot, 10);
+    w.now += AGENT_STATE_KEEP_MS - 1;
+    feed((struct agent_state_event){.type = AGENT_STATE_TICK});
+    assert_int_equal(query("p/1/a", 1)->slot, slot);
+    w.now += AGENT_STATE_KEEP_MS;
+    feed((struct agent_state_event){.type = AGENT_STATE_TICK});
+    assert_int_equal(query("p/1/a", 1)->slot, AGENT_STATE_NO_SLOT);
+    assert_true(query("p/1/a", 1)->forgotten);
+    assert_true(query("p/1/a", 0)->forgotten);
+    assert_false(query("p/1/a", 2)->forgotten);
+    assert_false(query("p/1/b", 1)->forgotten);
+}
+
+static void of_a_thousand_results_each_is_kept_or_forgotten(void **state)
+{
+    char key[32];
+    int kept = 0;
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(key, sizeof key, "p/1/s%d", i);
+        finish(start(key, 1, 7, 100), 10);
+    }
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(key, sizeof key, "p/1/s%d", i);
+        const struct agent_state_action *a = query(key, 1);
+        assert_true(a->forgotten == (a->slot == AGENT_STATE_NO_SLOT));
+        kept += a->forgotten ? 0 : 1;
+        (void)snprintf(key, sizeof key, "p/2/s%d", i);
+        assert_false(query(key, 1)->forgotten);
+    }
+    assert_int_equal(kept, AGENT_STATE_KEPT);
+}
+
+static void a_cancel_of_an_earlier_attempt_leaves_this_one_alone(void **state)
+{
+    uint32_t slot = start("p/1/a", 2, 7, 100);
+    (void)state;
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_CANCEL, .key = STR_LIT("p/1/a"), .attempt = 1, .request = 200});
+    assert_null(did(DO_CANCEL));
+    assert_int_equal(did(DO_ANSWER_STATE)->slot, AGENT_STATE_NO_SLOT);
+    struct agent_state_order order = {.key = STR_LIT("p/1/a"), .attempt = 1};
+    pass_to_deadline();
+    assert_non_null(did(DO_HEARTBEAT));
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = 1});
+    assert_null(did(DO_CANCEL));
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_CANCEL, .key = STR_LIT("p/1/a"), .attempt = 2, .request = 201});
+    assert_int_equal(did(DO_CANCEL)->slot, slot);
+}
+
 static void reconnect(uint64_t epoch)
 {
     feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
@@ -450,6 +514,9 @@ int main(void)
         cmocka_unit_test_setup(the_lease_is_renewed_and_orders_are_obeyed, set_up),
         cmocka_unit_test_setup(a_cancel_on_the_lane_flags_once_and_tells_the_state, set_up),
         cmocka_unit_test_setup(a_query_tells_running_done_and_unknown, set_up),
+        cmocka_unit_test_setup(what_ran_and_is_not_kept_is_forgotten_and_not_unknown, set_up),
+        cmocka_unit_test_setup(of_a_thousand_results_each_is_kept_or_forgotten, set_up),
+        cmocka_unit_test_setup(a_cancel_of_an_earlier_attempt_leaves_this_one_alone, set_up),
         cmocka_unit_test_setup(a_result_of_an_older_epoch_is_also_sent_by_control, set_up),
         cmocka_unit_test_setup(a_result_from_the_time_without_a_supervisor_waits_for_registration,
                                set_up),

@@ -71,6 +71,7 @@ static void check_example(const char *example)
     if (str_is(doc_string(doc_get(body, STR_LIT("type"))), "error")) {
         type = base;
     }
+    type = type == MSG_empty ? MSG_lane_hello_ok : type; /* the same type with a field more */
     if (type == MSG_TYPE_COUNT) {
         fail_msg("%s: no such type", example);
     }

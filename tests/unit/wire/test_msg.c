@@ -487,7 +487,9 @@ static void every_sent_message_is_found_by_its_wire_type_and_parts_never(void **
     (void)state;
     for (unsigned t = 0; t < MSG_TYPE_COUNT; t++) {
         if (msg_table[t].wire[0] != 0) {
-            assert_int_equal(msg_type_from_wire(str_from(msg_table[t].wire)), t);
+            /* "ok" is the type of several answers: who asked knows which one to read */
+            const enum msg_type found = msg_type_from_wire(str_from(msg_table[t].wire));
+            assert_true(found <= t && (found == t || strcmp(msg_table[t].wire, "ok") == 0));
         }
         for (uint32_t i = 0; i < msg_table[t].n; i++) {
             for (uint32_t j = 0; j < i; j++) {

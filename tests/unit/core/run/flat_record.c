@@ -5,6 +5,7 @@ static void to_flat_1(const struct record *rec, struct flat_record *flat)
     switch ((unsigned)record_member(rec->type)) {
     case RECORD_assigned:
         flat->instance = REC(rec, assigned)->instance;
+        flat->process = REC(rec, assigned)->process;
         flat->epoch = REC(rec, assigned)->epoch;
         flat->phase = REC(rec, assigned)->phase;
         flat->delay_ms = REC(rec, assigned)->delay_ms;
@@ -156,6 +157,7 @@ static void from_flat_1(const struct flat_record *flat, struct record *rec)
     switch ((unsigned)record_member(rec->type)) {
     case RECORD_assigned:
         *REC(rec, assigned) = (struct rec_assigned){.instance = flat->instance,
+                                                    .process = flat->process,
                                                     .epoch = flat->epoch,
                                                     .phase = flat->phase,
                                                     .delay_ms = flat->delay_ms};

@@ -17,6 +17,7 @@ struct flat_record {
     uint32_t agent;
     uint32_t from_agent;
     struct uuid instance;
+    struct uuid process;
     uint64_t epoch;
     enum step_status status;
     enum step_reason reason;

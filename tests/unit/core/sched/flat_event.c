@@ -25,7 +25,8 @@ static void fill_1(const struct flat_event *flat, struct core_event *ev)
         *CORE_EV(ev, registration) = (struct core_ev_registration){.agent = flat->agent,
                                                                    .capacity = flat->capacity,
                                                                    .pid = flat->pid,
-                                                                   .spawned = flat->spawned};
+                                                                   .spawned = flat->spawned,
+                                                                   .process = flat->process};
         break;
     case CORE_EV_result:
         *CORE_EV(ev, result) = (struct core_ev_result){.outcome = flat->outcome,
@@ -55,7 +56,8 @@ static void fill_2(const struct flat_event *flat, struct core_event *ev)
         *CORE_EV(ev, lost) = (struct core_ev_lost){.sent = flat->sent};
         break;
     case CORE_EV_state:
-        *CORE_EV(ev, state) = (struct core_ev_state){.running = flat->running};
+        *CORE_EV(ev, state) =
+            (struct core_ev_state){.running = flat->running, .never = flat->never};
         break;
     case CORE_EV_progress:
         *CORE_EV(ev, progress) =
@@ -94,6 +96,9 @@ static void fill_3(const struct flat_event *flat, struct core_event *ev)
     case CORE_EV_synthesized:
         *CORE_EV(ev, synthesized) =
             (struct core_ev_synthesized){.result = flat->result, .usage = flat->usage};
+        break;
+    case CORE_EV_stalled:
+        CORE_EV(ev, stalled)->delay_ms = flat->retry_after_ms;
         break;
     case CORE_EV_process:
         *CORE_EV(ev, process) = (struct core_ev_process){.agent = flat->agent, .pid = flat->pid};

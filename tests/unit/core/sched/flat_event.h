@@ -42,6 +42,8 @@ struct flat_event {
     bool invalid; /* JOB_TEXT: the text restarts */
     bool ok;
     bool spawned;
+    struct uuid process;
+    bool never;
     enum modify_kind modify;
     uint32_t expect;
     const uint32_t *steps;

@@ -262,12 +262,21 @@ const struct plan *rig_plan(const struct rig *r, uint64_t handle)
 
 void rig_register(struct rig *r, const char *agent, uint8_t instance, uint32_t capacity)
 {
-    rig_event(r,
-              (struct core_event){CORE_EV_INIT(REGISTER, registration,
-                                               .agent = registry_agent_add(core_registry(r->core),
-                                                                           str_from(agent), r->now),
-                                               .capacity = capacity, .pid = 100u + instance),
-                                  .instance = instance_id(instance)});
+    rig_register_as(r, agent, instance, capacity, 1);
+}
+
+void rig_register_as(struct rig *r, const char *agent, uint8_t instance, uint32_t capacity,
+                     uint8_t process)
+{
+    struct uuid id = {{0}};
+    id.b[0] = process;
+    id.b[15] = process > 0 ? instance : 0;
+    rig_event(r, (struct core_event){
+                     CORE_EV_INIT(REGISTER, registration,
+                                  .agent = registry_agent_add(core_registry(r->core),
+                                                              str_from(agent), r->now),
+                                  .capacity = capacity, .pid = 100u + instance, .process = id),
+                     .instance = instance_id(instance)});
 }
 
 void rig_lane(struct rig *r, uint8_t instance, uint32_t lane, bool up)
@@ -353,7 +362,7 @@ void rig_state(struct rig *r, const char *step, bool running)
     ev.slot = r->slot_of[instance];
     ev.epoch = r->epoch_of[instance];
     ev.lane = LANE_NONE;
-    CORE_EV(&ev, state)->running = running;
+    *CORE_EV(&ev, state) = (struct core_ev_state){.running = running, .never = !running};
     rig_event(r, ev);
 }
 

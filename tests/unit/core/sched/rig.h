@@ -32,6 +32,9 @@ void rig_event(struct rig *r, struct core_event ev);
 struct core_event rig_about(const struct rig *r, enum core_event_type type, const char *step);
 
 void rig_register(struct rig *r, const char *agent, uint8_t instance, uint32_t capacity);
+/* Its nth process; 0: it does not name its process. */
+void rig_register_as(struct rig *r, const char *agent, uint8_t instance, uint32_t capacity,
+                     uint8_t process);
 /* Registers, brings all lanes up, and forgets the trace of that up to what it started. */
 void rig_up(struct rig *r, const char *agent, uint8_t instance, uint32_t capacity);
 void rig_lane(struct rig *r, uint8_t instance, uint32_t lane, bool up);
