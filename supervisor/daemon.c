@@ -373,7 +373,8 @@ static void excuse_silence(struct daemon *d)
     struct bt_error err;
 
     d->excused_ms = d->unread ? d->excused_ms : 0;
-    if (d->begun_at > 0 && !engine_is_stalled(d->engine) && d->excused_ms < EXCUSED_MAX_MS && (d->unread || deaf > STALL_MS)) {
+    if (d->begun_at > 0 && !engine_is_stalled(d->engine) && d->excused_ms < EXCUSED_MAX_MS &&
+        (d->unread || deaf > STALL_MS)) {
         d->excused_ms += deaf;
         if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(d->engine, &err);
