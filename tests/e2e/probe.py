@@ -31,8 +31,11 @@ def card(agent_id, **more):
             "skills": [{"id": "do", "description": "Does a thing."}], **more}
 
 
+HANG_UP = object()
+
+
 class Probe:
-    """`work(request)` gives the fields of step.result, or bytes to be sent as they are. `requests` is everything that
+    """`work(request)` gives the fields of step.result, bytes to be sent as they are, or HANG_UP to end the connection. `requests` is everything that
     came. `hello`, `query`, `cancel`: what to say to lane.hello, step.query and step.cancel instead of the right thing.
     `ping(request)`: whether to answer agent.ping. `skills`: more than "do". `process`: names its process. `names` and `port`
     of a Probe before it. `inflight()`: what a heartbeat lists."""
@@ -78,7 +81,9 @@ class Probe:
             self.requests.append(request)
             try:
                 answer = self.answer(request)
-                if answer is not None:
+                if answer is HANG_UP:
+                    self.rep.hang_up()
+                elif answer is not None:
                     reply(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
             except OSError:
                 pass
@@ -100,7 +105,7 @@ class Probe:
         if r["type"] == "agent.ping":
             return {**head, "type": "ok"} if self.ping is None or self.ping(r) else None
         said = self.work(r)
-        if said is None or isinstance(said, bytes):
+        if said is None or said is HANG_UP or isinstance(said, bytes):
             return said
         return {**head, "type": "step.result", "key": r["key"], "attempt": r["attempt"], "epoch": r["epoch"], **said}
 

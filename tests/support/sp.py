@@ -158,7 +158,13 @@ class RepListener(_Closing):
                     self.selector.unregister(pipe.sock)
                     pipe.close()
                 continue
+            self.last = pipe
             return body, lambda answer, p=pipe, h=header: p.send(h + answer)
+
+    def hang_up(self):
+        """Ends the connection of the last request instead of an answer."""
+        self.selector.unregister(self.last.sock)
+        self.last.close()
 
     def close(self):
         for key in list(self.selector.get_map().values()):
