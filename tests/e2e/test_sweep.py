@@ -47,7 +47,7 @@ class Points(unittest.TestCase):
         self.right("spawn@1:error", 0)
 
     def test_slow_disk_timers_and_answers_change_nothing(self):
-        self.right("commit@5:delay,reply@9:delay,timer@4:delay,send@4:delay,arrive@30:delay", 0)
+        self.right("commit@5:delay,reply@9:delay,timer@1:delay,send@4:delay,arrive@30:delay", 0)
 
 
 if __name__ == "__main__":
