@@ -69,6 +69,7 @@ struct engine_stats {
 
 struct dispatch;
 struct api;
+struct retention;
 struct sweep;
 
 /*
@@ -79,7 +80,8 @@ struct sweep;
 struct engine_hooks {
     struct dispatch *dispatch;
     struct api *api;
-    struct sweep *sweep; /* of supervisor/artifacts */
+    struct sweep *sweep;         /* of supervisor/artifacts */
+    struct retention *retention; /* of supervisor/retention */
     /* Takes one request of a client or an agent. It is answered exactly once, now or later. */
     void (*on_request)(struct engine *engine, uint64_t handle, struct str bytes);
     /* Takes an event of a lane. Its message stays the caller's. */

@@ -4,6 +4,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/plan_state.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/engine/step_context.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/about.h"
@@ -81,6 +82,7 @@ static enum bt_code append(struct engine *engine, const struct record *rec,
                               .type = str_from(record_wire_type(rec->type)),
                               .wall = rec->wall};
     enum bt_code code = record_encode(rec, x, engine->registry, &engine->row, &engine->topic, err);
+    uint64_t blobs[JOURNAL_ROW_BLOBS];
     struct effect *e;
 
     if (code != BT_OK) {
@@ -89,6 +91,8 @@ static enum bt_code append(struct engine *engine, const struct record *rec,
     row.topic = buf_str(&engine->topic);
     row.body = engine->row.at;
     row.body_len = engine->row.len;
+    row.blobs = blobs;
+    row.blobs_n = row_blobs(row.body, row.body_len, blobs, JOURNAL_ROW_BLOBS);
     code = journal_append(engine->journal, &row, err);
     engine->stats.records++;
     if (code != BT_OK || !row.is_public) {

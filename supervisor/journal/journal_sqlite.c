@@ -48,6 +48,7 @@ static void batch_forget(struct sqlite_journal *s)
     s->batch_bytes = 0;
     s->base.dirty = false;
     s->base.pos = s->base.committed_pos;
+    sqlite_chain_forget(s);
 }
 
 enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, struct bt_error *err)
@@ -146,7 +147,10 @@ static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
     enum bt_code code;
 
     sqlite_space_check(j);
-    code = sqlite_run(s, SQL_COMMIT, "cannot commit", err);
+    code = sqlite_chain_flush(s, err);
+    if (code == BT_OK) {
+        code = sqlite_run(s, SQL_COMMIT, "cannot commit", err);
+    }
     if (code != BT_OK) {
         return code;
     }
@@ -216,6 +220,17 @@ static const struct journal_ops SQLITE_OPS = {
     .events = sqlite_events,
     .last_row = sqlite_last_row,
     .replay = sqlite_replay,
+    .plan_delete = sqlite_plan_delete,
+    .gone_by_id = sqlite_gone_by_id,
+    .gone_by_key = sqlite_gone_by_key,
+    .plans_ended = sqlite_plans_ended,
+    .session_delete = sqlite_session_delete,
+    .sessions_idle = sqlite_sessions_idle,
+    .rows_delete = sqlite_rows_delete,
+    .sweep = sqlite_sweep,
+    .blobs_unused = sqlite_blobs_unused,
+    .last_blob = sqlite_last_blob,
+    .size = sqlite_size,
 };
 
 static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
@@ -233,16 +248,21 @@ static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
 static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
 {
     static const char *const MAXIMA[] = {
-        "SELECT coalesce(max(pos), 0) FROM rows",
+        /* What was deleted counts, too: no number is used again. */
+        ("SELECT max((SELECT coalesce(max(pos), 0) FROM rows),"
+         " (SELECT coalesce(max(last), 0) << 20 FROM gaps WHERE kind = 0))"),
         ("SELECT max((SELECT coalesce(max(ix), 0) FROM plans),"
-         " (SELECT coalesce(max(ix), 0) FROM plan_state))"),
-        "SELECT coalesce(max(id), 0) FROM blobs",
+         " (SELECT coalesce(max(ix), 0) FROM plan_state),"
+         " (SELECT coalesce(max(last), 0) FROM gaps WHERE kind = 1))"),
+        ("SELECT max((SELECT coalesce(max(id), 0) FROM blobs),"
+         " (SELECT value FROM meta WHERE key = 'blobs'))"),
         "SELECT value FROM meta WHERE key = 'boot'",
+        "SELECT count(*) FROM gone",
     };
-    int64_t v[4];
+    int64_t v[5];
     enum bt_code code = BT_OK;
 
-    for (int i = 0; i < 4 && code == BT_OK; i++) {
+    for (int i = 0; i < 5 && code == BT_OK; i++) {
         code = sqlite_number(s->db, MAXIMA[i], &v[i], err);
         if (code == BT_OK && v[i] < 0) {
             code = err_set(err, BT_IO, "the journal is damaged: %s is negative", MAXIMA[i]);
@@ -256,6 +276,7 @@ static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
         s->base.committed_pos = s->base.pos;
         s->now.plans = (uint64_t)v[1];
         s->now.blobs = (uint64_t)v[2];
+        s->now.gone = (uint64_t)v[4];
         s->committed = s->now;
         s->base.boot = (uint64_t)v[3] + 1;
     }
@@ -291,6 +312,9 @@ static enum bt_code open_db(struct sqlite_journal *s, const struct journal_optio
     if (code == BT_OK) {
         (void)sqlite3_wal_hook(s->db, wal_hook, s);
         code = load(s, err);
+    }
+    if (code == BT_OK) {
+        code = sqlite_adopt(s, opt, err);
     }
     return code;
 }

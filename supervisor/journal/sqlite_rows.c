@@ -42,7 +42,13 @@ enum bt_code sqlite_append(struct journal *j, uint64_t pos, const struct journal
     (void)sqlite3_bind_int64(st, 6, (int64_t)row->wall);
     (void)sqlite3_bind_int64(st, 7, (int64_t)row_crc(pos, row));
     bind_blob(st, 8, row->body, row->body_len);
-    return sqlite_run(s, SQL_ROW_ADD, "cannot append to the journal", err);
+    code = sqlite_run(s, SQL_ROW_ADD, "cannot append to the journal", err);
+    if (code == BT_OK) {
+        struct journal_row placed = *row;
+        placed.seq = pos_seq(pos);
+        code = sqlite_chain_row(s, &placed, err);
+    }
+    return code;
 }
 
 enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, uint64_t *ret_id,
@@ -63,6 +69,7 @@ enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, u
     if (code == BT_OK) {
         s->now.blobs = id;
         *ret_id = id;
+        code = sqlite_blob_hashed(s, id, bytes, len, err);
     }
     return code;
 }
@@ -122,6 +129,21 @@ enum bt_code sqlite_row_read(sqlite3_stmt *st, struct journal_row *ret, struct b
     return BT_OK;
 }
 
+/* Seqs have no gaps but those of deletions. */
+static enum bt_code check_deleted(struct sqlite_journal *s, uint64_t from, uint64_t to,
+                                  struct bt_error *err)
+{
+    uint64_t last = 0;
+    enum bt_code code = sqlite_gap_end(s, GAP_SEQ, from, &last, err);
+
+    if (code == BT_OK && last < to) {
+        code = err_set(err, BT_IO,
+                       "the journal is damaged: rows are missing from seq %" PRIu64 " to %" PRIu64,
+                       from > last ? from : last + 1, to);
+    }
+    return code;
+}
+
 enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                            journal_row_fn fn, void *self, struct bt_error *err)
 {
@@ -144,10 +166,7 @@ enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_i
         }
         code = sqlite_row_read(st, &row, err);
         if (code == BT_OK && plan_ix == 0 && row.seq != expect) {
-            code =
-                err_set(err, BT_IO,
-                        "the journal is damaged: rows are missing from seq %" PRIu64 " to %" PRIu64,
-                        expect, row.seq - 1);
+            code = check_deleted(s, expect, row.seq - 1, err);
         }
         if (code != BT_OK || !fn(&row, self)) {
             break;
@@ -157,6 +176,9 @@ enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_i
     }
     if (code == BT_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) {
         code = sqlite_error(s->db, "cannot read the journal", err);
+    } else if (code == BT_OK && rc == SQLITE_DONE && plan_ix == 0 &&
+               expect <= pos_seq(j->committed_pos)) {
+        code = check_deleted(s, expect, pos_seq(j->committed_pos), err);
     }
     (void)sqlite3_reset(st);
     return code;
