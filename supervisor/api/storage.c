@@ -1,4 +1,4 @@
-/* Deletion on request: plans, many of them by age, and sessions. */
+/* Deletion on request: plans, many of them by age, and sessions. Copies of the journal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,4 +238,45 @@ void on_session_delete(struct engine *engine, struct request *rq)
     }
     ok.session_id = m.session_id;
     request_answer(engine, rq, MSG_session_delete_ok, &ok);
+}
+
+/* ---- journal.backup ---- */
+
+static enum bt_code begin_copy(struct engine *engine, struct str file, struct bt_error *err)
+{
+    char path[RETENTION_PATH_MAX];
+    const char *name;
+
+    if (file.ptr[0] != '/' || memchr(file.ptr, 0, file.len) != NULL || file.len >= sizeof path) {
+        return err_set(err, BT_INVALID, "file: expected an absolute path");
+    }
+    memcpy(path, file.ptr, file.len);
+    path[file.len] = 0;
+    name = strrchr(path, '/') + 1;
+    if (strncmp(name, "journal.db", strlen("journal.db")) == 0) {
+        return err_set(err, BT_INVALID, "file: names that begin with journal.db are the daemon's");
+    }
+    return retention_copy_begin(engine_hooks(engine)->retention, path, err);
+}
+
+void on_journal_backup(struct engine *engine, struct request *rq)
+{
+    const struct retention_copy *copy = retention_copy_state(engine_hooks(engine)->retention);
+    struct msg_journal_backup_ok ok = {0};
+    struct msg_journal_backup m;
+    struct bt_error err;
+
+    if (!request_read(engine, rq, MSG_journal_backup, &m)) {
+        return;
+    }
+    if (m.file.len > 0 && begin_copy(engine, m.file, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return;
+    }
+    ok.file = str_from(copy->path);
+    ok.running = copy->running;
+    ok.pages = copy->pages;
+    ok.left = copy->left;
+    ok.error = str_from(copy->failed ? copy->why.msg : "");
+    request_answer(engine, rq, MSG_journal_backup_ok, &ok);
 }

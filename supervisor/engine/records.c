@@ -4,7 +4,6 @@
 #include "protocol/base/log.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/plan_state.h"
-#include "supervisor/engine/row_body.h"
 #include "supervisor/engine/step_context.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/about.h"
@@ -92,7 +91,7 @@ static enum bt_code append(struct engine *engine, const struct record *rec,
     row.body = engine->row.at;
     row.body_len = engine->row.len;
     row.blobs = blobs;
-    row.blobs_n = row_blobs(row.body, row.body_len, blobs, JOURNAL_ROW_BLOBS);
+    row.blobs_n = doc_refs(row.body, row.body_len, blobs, JOURNAL_ROW_BLOBS);
     code = journal_append(engine->journal, &row, err);
     engine->stats.records++;
     if (code != BT_OK || !row.is_public) {

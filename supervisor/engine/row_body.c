@@ -1,7 +1,5 @@
 #include "supervisor/engine/row_body.h"
 
-#include <string.h>
-
 struct str row_text(struct doc body, const char *key)
 {
     return doc_string(doc_get(body, str_from(key)));
@@ -21,27 +19,6 @@ bool row_bool(struct doc body, const char *key)
     struct doc_head head = v.ptr != NULL ? doc_head(v) : (struct doc_head){.kind = DOC_NIL};
 
     return head.kind == DOC_BOOL && head.b;
-}
-
-uint32_t row_blobs(const void *body, size_t len, uint64_t *ret, uint32_t max)
-{
-    struct doc_cursor c = doc_cursor((struct doc){body, len});
-    struct doc_head head;
-    struct doc_head key;
-    uint32_t n = 0;
-
-    if (!doc_next(&c, &head) || head.kind != DOC_MAP) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < head.n && n < max && doc_next(&c, &key); i++) {
-        const struct doc value = doc_skip(&c);
-        const struct str name = key.kind == DOC_STR ? key.str : (struct str){"", 0};
-        if (name.len > 3 && memcmp(name.ptr + name.len - 3, "Ref", 3) == 0 && value.ptr != NULL &&
-            doc_head(value).kind == DOC_UINT && doc_head(value).u > 0) {
-            ret[n++] = doc_head(value).u;
-        }
-    }
-    return n;
 }
 
 struct usage row_usage(struct doc body, const char *key)

@@ -10,8 +10,6 @@
 struct str row_text(struct doc body, const char *key);
 uint64_t row_number(struct doc body, const char *key);
 bool row_bool(struct doc body, const char *key);
-/* The ids of the blobs that the body names: numbers of its members whose names end with Ref. */
-uint32_t row_blobs(const void *body, size_t len, uint64_t *ret, uint32_t max);
 struct usage row_usage(struct doc body, const char *key);
 void usage_add(struct usage *to, const struct usage *more);
 /* a - b, not below zero. */

@@ -310,6 +310,34 @@ struct journal_size {
 BT_MUST_CHECK enum bt_code journal_size(struct journal *j, struct journal_size *ret,
                                         struct bt_error *err);
 
+/* ---- copies ----
+ * A copy is one file without a log. Artifacts are no part of it. */
+struct journal_backup {
+    uint64_t pages, left;
+    bool done; /* the file is there, complete and synced */
+};
+/* Begins a copy of the open journal; path must not exist. BT_CONFLICT: it does, or another copy is
+ * being made. BT_INVALID: this journal has no file. */
+BT_MUST_CHECK enum bt_code journal_backup_begin(struct journal *j, const char *path,
+                                                struct bt_error *err);
+/* Copies about so many pages of 4 KiB; no batch may be open. What is committed meanwhile is in the
+ * copy, too. A failure ends the copy, not the journal. */
+BT_MUST_CHECK enum bt_code journal_backup_step(struct journal *j, uint32_t pages,
+                                               struct journal_backup *ret, struct bt_error *err);
+/* The same at once for a state directory without a daemon (BT_CONFLICT otherwise). */
+BT_MUST_CHECK enum bt_code journal_backup_stopped(const char *dir, const char *path,
+                                                  struct bt_error *err);
+/* Makes the copy the journal of DIR, which no daemon may hold. A journal that is there is kept as
+ * journal.db.old when `replace`, else BT_CONFLICT. Verify the copy before. */
+BT_MUST_CHECK enum bt_code journal_restore(const char *dir, const char *path, bool replace,
+                                           struct bt_error *err);
+/* Reads a whole copy: checksums, hash chains, missing rows. Appends lines; the last one is
+ * "root HASH", a hash over the chains of all plans. BT_IO: something is not as it was written. */
+BT_MUST_CHECK enum bt_code journal_verify(const char *path,
+                                          uint32_t (*blobs_of)(const void *body, size_t len,
+                                                               uint64_t *ret, uint32_t max),
+                                          struct buf *report, struct bt_error *err);
+
 const char *journal_sqlite_version(void);
 /* For baton doctor, while no daemon runs (BT_CONFLICT otherwise). Checks the version, integrity
  * (quick_check), the checksums of all plans and those of at most max_rows rows and blobs. Changes

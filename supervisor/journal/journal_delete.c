@@ -1,4 +1,5 @@
-/* The functions of the port that delete. */
+/* The functions of the port that delete, and that copy. */
+#include "protocol/base/assert.h"
 #include "supervisor/journal/journal_internal.h"
 
 enum bt_code journal_plan_delete(struct journal *j, uint64_t plan_ix, struct str why_text,
@@ -100,4 +101,24 @@ enum bt_code journal_size(struct journal *j, struct journal_size *ret, struct bt
 {
     enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->size(j, ret, err);
+}
+
+enum bt_code journal_backup_begin(struct journal *j, const char *path, struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code == BT_OK && j->ops->backup_begin == NULL) {
+        code = err_set(err, BT_INVALID, "this journal has no file to copy");
+    }
+    return code != BT_OK ? code : j->ops->backup_begin(j, path, err);
+}
+
+enum bt_code journal_backup_step(struct journal *j, uint32_t pages, struct journal_backup *ret,
+                                 struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    ASSERT(!j->dirty);
+    *ret = (struct journal_backup){.done = false};
+    return code != BT_OK ? code : j->ops->backup_step(j, pages, ret, err);
 }

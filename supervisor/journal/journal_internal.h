@@ -100,6 +100,10 @@ struct journal_ops {
                                  uint32_t limit, struct bt_error *err);
     uint64_t (*last_blob)(const struct journal *j);
     enum bt_code (*size)(struct journal *j, struct journal_size *ret, struct bt_error *err);
+    /* NULL: it has no file. */
+    enum bt_code (*backup_begin)(struct journal *j, const char *path, struct bt_error *err);
+    enum bt_code (*backup_step)(struct journal *j, uint32_t pages, struct journal_backup *ret,
+                                struct bt_error *err);
 };
 
 /* The first member of each implementation's struct. */

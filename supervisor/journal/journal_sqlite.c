@@ -169,6 +169,7 @@ static void sqlite_done(struct journal *j)
     if (s->db != NULL && sqlite3_get_autocommit(s->db) == 0 && s->stmt[SQL_ROLLBACK] != NULL) {
         (void)sqlite3_step(s->stmt[SQL_ROLLBACK]);
     }
+    sqlite_backup_cancel(s);
     for (int i = 0; i < SQL_COUNT; i++) {
         (void)sqlite3_finalize(s->stmt[i]);
     }
@@ -231,6 +232,8 @@ static const struct journal_ops SQLITE_OPS = {
     .blobs_unused = sqlite_blobs_unused,
     .last_blob = sqlite_last_blob,
     .size = sqlite_size,
+    .backup_begin = sqlite_backup_begin,
+    .backup_step = sqlite_backup_step,
 };
 
 static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)

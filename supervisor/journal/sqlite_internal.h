@@ -170,6 +170,8 @@ struct sqlite_counters {
     uint64_t gone;  /* tombstones */
 };
 
+struct sqlite_copy;
+
 enum { CHAIN_HEAD_LEN = 64, CHAINS_CACHED = 256, HASHES_CACHED = 16 };
 
 /* The end of a plan's chain. */
@@ -207,6 +209,7 @@ struct sqlite_journal {
     uint16_t chains_dirty[CHAINS_CACHED];
     uint32_t chains_dirty_n;
     struct sqlite_blob_hash hashes[HASHES_CACHED]; /* of blobs that were added last, by id */
+    struct sqlite_copy *copy;                      /* that is being made; NULL = none */
     char dir[PATH_TEXT_MAX];
 };
 
@@ -221,6 +224,8 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
 /* Checks that DIR/journal.db is a journal of Baton. Without one, makes it when `create`;
  * BT_NOT_FOUND otherwise. */
 enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *err);
+/* Whether the file is a journal of Baton, by its first bytes (Q6). */
+enum bt_code sqlite_check_header(const char *path, struct bt_error *err);
 /* DIR/name into ret (PATH_TEXT_MAX). */
 enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt_error *err);
 
@@ -388,6 +393,15 @@ enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t
                                  uint32_t limit, struct bt_error *err);
 uint64_t sqlite_last_blob(const struct journal *j);
 enum bt_code sqlite_size(struct journal *j, struct journal_size *ret, struct bt_error *err);
+/* ---- sqlite_backup.c, sqlite_verify.c ---- */
+enum bt_code sqlite_backup_begin(struct journal *j, const char *path, struct bt_error *err);
+enum bt_code sqlite_backup_step(struct journal *j, uint32_t pages, struct journal_backup *ret,
+                                struct bt_error *err);
+void sqlite_backup_cancel(struct sqlite_journal *s);
+/* A file without a log, for reading; closed by the caller also after a failure. BT_INVALID: it is
+ * no journal, or of a version without hashes. */
+enum bt_code sqlite_open_copy(const char *path, sqlite3 **ret, struct bt_error *err);
+
 /* ---- sqlite_gone.c ---- */
 enum bt_code sqlite_gone_put(struct sqlite_journal *s, const struct journal_gone *g,
                              struct bt_error *err);

@@ -13,6 +13,7 @@ enum {
     SLICE_SWEEP = 300, /* rows and blobs that one slice removes: some ms */
     SLICE_ROWS = 200,
     SLICE_SESSIONS = 8,
+    SLICE_PAGES = 128,   /* of a copy: half a megabyte */
     SLICE_BYTES = 4,     /* plans that go before the size is looked at again */
     JOB_LOOKS = 20000,   /* ended plans that are looked at for jobs of one plan */
     JOB_LATE_MS = 60000, /* a job that was called off may end so long after its plan */
@@ -46,6 +47,7 @@ struct retention {
     uint64_t unused_at, unused_to; /* blobs that are looked at in this pass */
     uint64_t unused_next;          /* and in the next: they are old enough then */
     msec unused_due;
+    struct retention_copy copy;
     struct ended list[SLICE_PLANS];
     uint32_t n;
 };
@@ -78,12 +80,17 @@ static bool keeps_all(const struct retention *r)
            r->opt.events_ms == 0 && r->opt.max_bytes == 0;
 }
 
-msec retention_deadline(const struct retention *r)
+static msec delete_deadline(const struct retention *r)
 {
     if (r->pending) {
         return r->due < PASS_MIN_MS ? 0 : r->due;
     }
     return keeps_all(r) ? MSEC_NEVER : r->due;
+}
+
+msec retention_deadline(const struct retention *r)
+{
+    return r->copy.running ? 0 : delete_deadline(r);
 }
 
 void retention_wake(struct retention *r)
@@ -472,11 +479,52 @@ static enum bt_code slice(struct retention *r, msec now, msec wall, struct bt_er
     return code;
 }
 
+/* ---- a copy ---- */
+
+enum bt_code retention_copy_begin(struct retention *r, const char *path, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (strlen(path) >= sizeof r->copy.path) {
+        return err_set(err, BT_INVALID, "the name of the copy is too long");
+    }
+    code = journal_backup_begin(r->journal, path, err);
+    if (code == BT_OK) {
+        r->copy = (struct retention_copy){.running = true};
+        memcpy(r->copy.path, path, strlen(path) + 1);
+    }
+    return code;
+}
+
+const struct retention_copy *retention_copy_state(const struct retention *r)
+{
+    return &r->copy;
+}
+
+/* A copy that fails is no failure of the journal. */
+static void copy_slice(struct retention *r)
+{
+    struct journal_backup now;
+
+    r->copy.failed = journal_backup_step(r->journal, SLICE_PAGES, &now, &r->copy.why) != BT_OK;
+    r->copy.running = !r->copy.failed && !now.done;
+    r->copy.pages = now.pages;
+    r->copy.left = now.left;
+    if (r->copy.failed) {
+        log_warn("journal.backup", "file=%s %s", r->copy.path, r->copy.why.msg);
+    } else if (now.done) {
+        log_info("journal.backup", "file=%s pages=%" PRIu64, r->copy.path, now.pages);
+    }
+}
+
 enum bt_code retention_cycle(struct retention *r, msec now, msec wall, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
-    if (retention_deadline(r) > now) {
+    if (r->copy.running) {
+        copy_slice(r);
+    }
+    if (delete_deadline(r) > now) {
         return BT_OK;
     }
     if (r->pending) {

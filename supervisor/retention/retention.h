@@ -39,6 +39,21 @@ void retention_free(struct retention *r);
 BT_MUST_CHECK enum bt_code retention_delete(struct retention *r, const struct journal_plan *p,
                                             struct str why, msec wall, uint32_t *ret_jobs,
                                             struct bt_error *err);
+/* ---- a copy of the journal, in slices ---- */
+enum { RETENTION_PATH_MAX = 4096 };
+struct retention_copy {
+    char path[RETENTION_PATH_MAX]; /* "" = none was asked for since the start */
+    uint64_t pages, left;
+    bool running;
+    bool failed;
+    struct bt_error why; /* failed */
+};
+/* Begins to copy the journal to path; see journal_backup_begin. */
+BT_MUST_CHECK enum bt_code retention_copy_begin(struct retention *r, const char *path,
+                                                struct bt_error *err);
+/* The copy that runs, or the last one. */
+const struct retention_copy *retention_copy_state(const struct retention *r);
+
 /* Something was deleted by others: there is something to sweep. */
 void retention_wake(struct retention *r);
 /* One slice of what is due, and its commit; no batch may be open. A failure is the journal's: the

@@ -1,12 +1,47 @@
 """Deletion over the wire: plans, sessions, prune, retention; what readers see of it; kill -9 in the middle."""
 import json
-import unittest
+import shutil
+import sqlite3
+import struct
+import subprocess
 
 import harness
 from harness import until
 from probe import Probe, step, wait_up
 
 CONFIG = "agents: []\n"
+
+
+def crc32c(crc, data):
+    crc ^= 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def checksum(*values):
+    """As supervisor/journal has it: numbers of 8 bytes, texts and bytes after their length."""
+    crc = 0
+    for v in values:
+        data = v.encode() if isinstance(v, str) else v
+        crc = crc32c(crc, struct.pack("<Q", v) if isinstance(v, int) else struct.pack("<Q", len(data)) + data)
+    return crc
+
+
+def forged_row(db):
+    pos, plan, plan_seq, type_, topic, wall, crc, body = db.execute("SELECT * FROM rows WHERE plan = 2 AND type = 'plan_step_completed'").fetchone()
+    assert crc == checksum(pos, plan, plan_seq, wall, type_, topic, body)
+    forged = body.replace(b"done a", b"lies a")
+    assert forged != body
+    db.execute("UPDATE rows SET body = ?, crc = ? WHERE pos = ?", (forged, checksum(pos, plan, plan_seq, wall, type_, topic, forged), pos))
+
+
+def forged_result(db):
+    ident, crc, value = db.execute("SELECT id, crc, bytes FROM blobs ORDER BY id").fetchone()
+    assert crc == checksum(ident, value)
+    db.execute("UPDATE blobs SET bytes = ?, crc = ? WHERE id = ?", (value[:-1] + b"!", checksum(ident, value[:-1] + b"!"), ident))
 
 
 class Storage(harness.BatonTest):
@@ -218,6 +253,135 @@ class Storage(harness.BatonTest):
         (folder / "a@1.1@x.csv").write_text("1")
         self.d.ask("plan.delete", planId=plan)
         until(lambda: not folder.exists(), 20, "the directory goes")
+
+    # ---- the command line ----
+
+    def test_delete_and_prune_on_the_command_line(self):
+        self.up()
+        plans = [self.run_plan() for _ in range(3)]
+        self.assertEqual(self.d.cli("delete", plans[0], "--reason", "mine"), plans[0] + " deleted\n")
+        self.assertIn("(mine)", self.d.cli_any("status", plans[0]).stderr)
+        self.d.cli("status", plans[0], code=7)
+        self.d.cli("delete", plans[0], code=7)
+        self.d.cli("delete", code=2)
+        self.d.cli("prune", code=2)
+        self.d.cli("prune", "--older-than", "x", code=2)
+        self.assertEqual(self.d.cli("prune", "--older-than", "90d"), "")
+        dry = json.loads(self.d.cli("prune", "--older-than", "1ms", "--dry-run", "--json"))
+        self.assertEqual([p["planId"] for p in dry], plans[1:])
+        self.assertIn(plans[1], self.d.cli("prune", "--older-than", "1ms", "--status", "completed"))
+        self.d.cli("status", plans[1], code=7)
+        self.d.ask("session.say", sessionId="talk", text="what is the status?")
+        until(lambda: len(self.d.ask("session.get", sessionId="talk")["messages"]) >= 2, 20, "an answer")
+        self.assertIn("session talk deleted", self.d.cli("delete", "--session", "talk"))
+
+    # ---- backup, restore, verify ----
+
+    def test_a_backup_while_plans_run_is_restored_elsewhere_and_goes_on(self):
+        gate = []
+        self.up(work=lambda r: None if r["stepId"] == "late" and not gate else {"outcome": "completed", "result": {"text": "x" * 5000}})
+        done = [self.run_plan(*[step("s%d" % i) for i in range(20)]) for _ in range(3)]
+        is_open = self.d.submit({"goal": "goes on", "steps": [step("a"), step("late")]})
+        until(lambda: self.d.ask("plan.get", planId=is_open)["steps"][0]["status"] == "completed", 20, "a is done")
+        file = self.d.work / "copy %41?#.db"
+        self.d.cli("backup", file)
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        self.assertFalse((self.d.work / (file.name + ".part")).exists())
+        self.assertIn("exists", self.d.cli_any("backup", file).stderr)
+        self.d.cli("verify", file)
+        events = self.d.events(done[0])
+        self.d.cli("restore", file, code=2)  # the daemon runs
+        self.d.stop()
+        self.assertIn("--force", self.d.cli_any("restore", file).stderr)
+        self.d.cli("restore", file, "--force")
+        self.assertTrue((self.d.state / "journal.db.old").exists())
+        self.d.start(agents=False)
+        self.assertEqual(self.d.events(done[0]), events)
+        self.assertEqual(self.d.ask("plan.get", planId=is_open)["status"], "running")
+        self.d.ask("plan.cancel", planId=is_open)
+
+    def test_backup_and_verify_without_a_daemon(self):
+        self.up()
+        plan = self.run_plan()
+        self.d.kill9()  # what is only in the log counts, too
+        file = self.d.work / "copy.db"
+        self.d.cli("backup", file)
+        self.d.cli("verify", file)
+        alone, copied = (json.loads(self.d.cli("verify", *a, "--json")) for a in ((), (file,)))
+        self.assertEqual((alone["ok"], alone["root"]), (True, copied["root"]))
+        self.assertEqual(sorted(p.name for p in self.d.state.glob("verify-*")), [])
+        other = self.d.work / "other"
+        subprocess.run([harness.BIN / "baton", "restore", file, "--state", other], check=True, capture_output=True)
+        self.assertTrue((other / "journal.db").exists())
+        self.assertTrue(plan)
+
+    def test_kill_9_in_the_middle_of_a_backup_leaves_no_file_of_that_name(self):
+        self.up(work=lambda r: {"outcome": "completed", "result": {"text": "x" * 200000}})
+        self.run_plan(*[step("s%d" % i) for i in range(20)])
+        file = self.d.work / "copy.db"
+        self.assertTrue(self.d.ask("journal.backup", file=str(file))["running"])
+        self.d.kill9()
+        whole = file.exists()  # the machine may have been that quick
+        self.d.start(agents=False)
+        if whole:
+            self.d.cli("verify", file)
+            file.unlink()
+        self.d.cli("backup", file)
+        self.d.cli("verify", file)
+
+    def test_the_daemon_refuses_names_that_it_must_not_write(self):
+        self.up()
+        for file in ("relative.db", "/nonexistent-folder/x.db", str(self.d.state / "journal.db"), str(self.d.state / "journal.db-wal"),
+                     str(self.d.state / "token"), str(self.d.work)):
+            self.assertFalse(self.d.ask_raw("journal.backup", file=file)["ok"], file)
+        self.assertFalse(self.d.ask("journal.backup").get("running"))
+
+    def test_verify_finds_what_was_altered(self):
+        self.up()
+        plan, other = self.run_plan(), self.run_plan()
+        self.d.stop()
+        clean = self.d.work / "clean.db"
+        self.d.cli("backup", clean)
+        root = json.loads(self.d.cli("verify", clean, "--json"))["root"]
+
+        def altered(sql, expect):
+            file = self.d.work / "altered.db"
+            shutil.copy(clean, file)
+            db = sqlite3.connect(file, isolation_level=None)
+            db.execute("PRAGMA journal_mode = DELETE")
+            db.execute(sql) if isinstance(sql, str) else sql(db)
+            db.close()
+            said = self.d.cli_any("verify", file)
+            self.assertEqual(said.returncode, 1, sql)
+            self.assertRegex(said.stdout + said.stderr, expect, sql)
+            file.unlink()
+        row = "(SELECT max(pos) FROM rows WHERE plan = 2)"
+        # somebody who corrects the checksums, too: only the chain knows
+        altered(forged_row, "its rows are not those that were written")
+        altered(forged_result, "its rows are not those that were written")
+        altered("UPDATE rows SET wall = wall + 1 WHERE pos = %s" % row, "is damaged")
+        altered("DELETE FROM rows WHERE pos = %s" % row, "rows were written")
+        altered("UPDATE chains SET head = (SELECT head FROM chains WHERE ix = 1) WHERE ix = 2", "hash is missing or damaged")
+        altered("DELETE FROM chains WHERE ix = 2", "hash is missing or damaged")
+        altered("DELETE FROM plans WHERE ix = 2", "no record")
+        altered("DELETE FROM blobs WHERE id = 1", "blob 1 is missing")
+        altered("UPDATE blobs SET bytes = x'80', crc = 0 WHERE id = 1", "checksum is wrong")
+        altered("DELETE FROM rows WHERE plan = 0 AND pos = (SELECT min(pos) FROM rows WHERE plan = 0)", "missing and were not deleted")
+        self.assertEqual(json.loads(self.d.cli("verify", clean, "--json"))["root"], root)
+        self.d.cli("verify", self.d.config, code=2)
+        self.d.cli("verify", self.d.work / "none.db", code=7)
+        self.d.start(agents=False)
+        self.assertTrue(plan and other)
+
+    def test_verify_accepts_what_was_deleted_and_what_runs(self):
+        self.up()
+        plans = [self.run_plan() for _ in range(3)]
+        self.d.ask("plan.delete", planId=plans[1])
+        self.swept(plans[1])
+        self.d.kill9()
+        self.d.start(agents=False)
+        text = self.d.cli("verify")
+        self.assertRegex(text, r"2 plans, \d+ rows and 1 deleted plans verified\nroot [0-9a-f]{64}\n")
 
 
 if __name__ == "__main__":
