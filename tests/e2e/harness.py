@@ -53,7 +53,10 @@ agents:
 
 
 def until(check, seconds, what):
-    """Polls until check() is true; its value. Fails with `what` at the deadline."""
+    """Polls until check() is true; its value. Fails with `what` at the deadline. Less than 10 seconds is a promise that the test
+    holds; 10 or more is patience, and a busy machine gets four times as much of it."""
+    if seconds >= 10:
+        seconds *= 4
     deadline = time.monotonic() + seconds
     while True:
         value = check()

@@ -555,7 +555,7 @@ class Planning(Planned):
         self.submit(policy={"plannerTimeoutMs": 500})
         self.assertEqual(self.d.wait_plan(self.plan, 15)["status"], "failed")
         self.submit()
-        until(lambda: self.d.ask("agents.list"), 5, "asked")
+        until(lambda: self.d.ask("agents.list"), 10, "asked")
         self.d.ask("plan.cancel", planId=self.plan)
         self.assertEqual(self.d.wait_plan(self.plan, 10)["status"], "cancelled")
 

@@ -163,7 +163,7 @@ agents:
         self.assertIn(view["breaker"]["state"], ("open", "half_open"))
         plan = d.submit({"steps": [{"stepId": "b", "agentId": "exec", "skill": "say", "task": "say"}]})
         self.assertEqual(d.wait_plan(plan)["status"], "completed", d.log())
-        until(lambda: d.ask("agents.get", agentId="exec")["breaker"]["state"] == "closed", 5, "closed again")
+        until(lambda: d.ask("agents.get", agentId="exec")["breaker"]["state"] == "closed", 10, "closed again")
 
     def test_a_process_of_ours_that_does_not_stop_its_work_is_ended_with_all_it_started(self):
         config = """

@@ -170,7 +170,7 @@ class Agents(Bus):
     def test_drained_agent_stays_out_until_it_is_enabled(self):
         p = self.probe()
         self.d.ask("agents.drain", agentId="probe")
-        until(lambda: p.order.get("drain"), 5, "the heartbeat says so")
+        until(lambda: p.order.get("drain"), 10, "the heartbeat says so")
         self.assertEqual(self.d.ask("agents.get", agentId="probe")["state"], "disabled")
         p.epoch = p.register()["epoch"]  # as a process that was started again
         plan = self.d.submit({"steps": [step()]})
@@ -215,7 +215,7 @@ class Stopping(Bus):
         self.d.submit({"steps": [step()]})
         until(lambda: p.of("step.execute"), 10, "the step runs")
         self.d.process.send_signal(signal.SIGTERM)
-        until(lambda: "supervisor.stopping" in self.d.log(), 5, "it drains")
+        until(lambda: "supervisor.stopping" in self.d.log(), 10, "it drains")
         self.assertIsNone(self.d.process.poll())
         self.d.process.send_signal(signal.SIGTERM)
         self.assertEqual(self.d.process.wait(3), 0)

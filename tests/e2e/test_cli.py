@@ -293,7 +293,7 @@ class PlanFiles(Cli):
         self.err("plan", "check", self.d.work / "fifo", code=2)
         big = self.d.work / "big.yaml"
         big.write_text("steps: [" + " " * (2 << 20) + "]")
-        self.assertIn("too large", self.err("plan", "check", big, code=2))
+        self.assertIn("more than 1048576 bytes", self.err("plan", "check", big, code=2))
 
     def test_plan_from_standard_input_in_yaml(self):
         self.probe()

@@ -93,7 +93,7 @@ class OutOfPlace(Jobs):
         planner = self.planner(lambda r: (go.wait(10), says(PLAN))[1])
         self.addCleanup(go.set)
         self.submit()
-        until(lambda: planner.asked, 5, "it is asked")
+        until(lambda: planner.asked, 10, "it is asked")
         job = planner.asked[0]["planId"]
         for type_, more in (("plan.pause", {}), ("plan.modify", {"kind": "skip_steps", "stepsToSkip": [1]}), ("plan.retry", {}), ("plan.fork", {"fromStep": "planning"})):
             with self.subTest(type_):
@@ -217,7 +217,7 @@ class Repair(Jobs):
         bad = {"steps": [step("a", "nobody " * 9)]}
         planner = self.planner(says(bad), lambda r: None, says(PLAN))
         self.submit()
-        until(lambda: len(planner.asked) == 2, 5, "it is asked again")
+        until(lambda: len(planner.asked) == 2, 10, "it is asked again")
         told = planner.asked[1]["parameters"]
         self.assertEqual(told["previous"]["data"], bad)
         self.d.kill9()
@@ -237,7 +237,7 @@ class Down(Jobs):
         self.addCleanup(up.set)
         planner = self.planner(lambda r: says(PLAN) if up.wait(10) else None)
         self.submit()
-        until(lambda: planner.asked, 5, "it is asked")
+        until(lambda: planner.asked, 10, "it is asked")
         self.d.kill9()
         time.sleep(3)  # longer than a planner may take: nothing else tells the daemon's clock
         up.set()
@@ -249,7 +249,7 @@ class Down(Jobs):
     def test_a_planner_that_does_not_come_back_has_its_time_and_no_more(self):
         planner = self.planner(lambda r: None)
         self.submit()
-        until(lambda: planner.asked, 5, "it is asked")
+        until(lambda: planner.asked, 10, "it is asked")
         self.d.kill9()
         planner.close()
         self.d.start(agents=False)

@@ -49,7 +49,7 @@ class Subscribers(BatonTest):
     def test_python_subscriber_fills_a_gap_by_events_read(self):
         d = self.daemon()
         with sp.Sub(d.endpoints()["events"], [b"plan/", b"handoff/", b"agent/", b"system/"]) as sub:
-            until(lambda: sub.next()[0] == b"system/heartbeat", 5, "the subscription lives")
+            until(lambda: sub.next()[0] == b"system/heartbeat", 10, "the subscription lives")
             plan = d.submit({"steps": [dict(CALC, stepId="s%d" % i) for i in range(5)]})
             d.wait_plan(plan)
             seen, types = {}, set()

@@ -100,7 +100,7 @@ class Events(Verbs):
         first = self.done()
         events = self.d.events()
         at = events[-1]["tsMs"]
-        until(lambda: time.time() * 1000 > at + 1100, 5, "another second")
+        until(lambda: time.time() * 1000 > at + 1100, 10, "another second")
         cut = (at + 1000) // 1000
         second = self.done()
         new = [e["seq"] for e in self.d.events() if e["tsMs"] >= cut * 1000]

@@ -92,7 +92,7 @@ class People(Waits):
                 again = self.review(plan, kind)
                 self.assertEqual((again["reviewId"], again["prompt"]), (first["reviewId"], prompt))
                 self.d.ask("review.decide", reviewId=again["reviewId"], decision="approve", **decide)
-                until(lambda: not [r for r in self.d.ask("review.list", planId=plan)["reviews"] if r["reviewId"] == first["reviewId"]], 5, "decided")
+                until(lambda: not [r for r in self.d.ask("review.list", planId=plan)["reviews"] if r["reviewId"] == first["reviewId"]], 10, "decided")
             self.completed(plan)
             self.assertEqual(given, [({"wall": 1}, None), ({"wall": 1, "colour": "blue"}, None), ({"wall": 1, "colour": "blue"}, "do")])
             p.close()

@@ -84,7 +84,7 @@ class WhoLeft(BatonTest):
         self.start(WAIT)
         self.probe("here")
         self.visit("gone")
-        until(lambda: self.d.ask_raw("agents.get", agentId="gone")["ok"] is False, 5, "it is forgotten")
+        until(lambda: self.d.ask_raw("agents.get", agentId="gone")["ok"] is False, 10, "it is forgotten")
         error = self.d.ask_raw("plan.submit", plan={"steps": [step("s", "gone")]})["error"]
         self.assertIn("Unknown agent: gone; known: here", json.dumps(error))
 
