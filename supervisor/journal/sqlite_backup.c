@@ -16,6 +16,8 @@
 struct sqlite_copy {
     sqlite3 *to;
     sqlite3_backup *backup;
+    int fd; /* of the part: what is written goes to the disk at once, so that the last sync is short
+             */
     char path[PATH_TEXT_MAX]; /* the file; it is written as path.part */
 };
 
@@ -100,6 +102,9 @@ static void copy_free(struct sqlite_copy *c)
 
     (void)sqlite3_backup_finish(c->backup);
     (void)sqlite3_close(c->to);
+    if (c->fd >= 0) {
+        close(c->fd);
+    }
     if (c->path[0] != 0 && part_of(c->path, part, NULL) == BT_OK) {
         (void)unlink(part);
     }
@@ -122,6 +127,7 @@ static enum bt_code copy_new(sqlite3 *from, const char *path, struct sqlite_copy
         return code;
     }
     (void)snprintf(c->path, sizeof c->path, "%s", path);
+    c->fd = open(part, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (sqlite3_open_v2(part, &c->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK) {
         code = err_set(err, BT_IO, "cannot open the copy: %s", sqlite3_errmsg(c->to));
@@ -148,6 +154,7 @@ static enum bt_code copy_step(struct sqlite_copy *c, int pages, bool *ret_done,
     int rc = sqlite3_backup_step(c->backup, pages);
 
     *ret_done = rc == SQLITE_DONE;
+    (void)sync_file_range(c->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     if (rc == SQLITE_OK || rc == SQLITE_DONE || rc == SQLITE_BUSY || rc == SQLITE_LOCKED) {
         return BT_OK;
     }

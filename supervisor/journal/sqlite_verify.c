@@ -52,6 +52,15 @@ enum bt_code sqlite_open_copy(const char *path, sqlite3 **ret, struct bt_error *
     enum bt_code code = sqlite_check_header(path, err);
 
     *ret = NULL;
+    if (code == BT_OK) {
+        (void)snprintf(uri, sizeof uri, "%s-wal", path);
+        if (access(uri, F_OK) == 0) {
+            code = err_set(err, BT_INVALID,
+                           "%s is a journal in use, with a log beside it; baton backup makes a "
+                           "copy of it",
+                           path);
+        }
+    }
     if (code != BT_OK) {
         return code;
     }
