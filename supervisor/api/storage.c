@@ -277,6 +277,6 @@ void on_journal_backup(struct engine *engine, struct request *rq)
     ok.running = copy->running;
     ok.pages = copy->pages;
     ok.left = copy->left;
-    ok.error = str_from(copy->failed ? copy->why.msg : "");
+    ok.failure = str_from(copy->failed ? copy->why.msg : "");
     request_answer(engine, rq, MSG_journal_backup_ok, &ok);
 }

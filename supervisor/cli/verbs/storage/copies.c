@@ -70,8 +70,8 @@ static enum cli_exit copy_of_running(struct cli *cli, const char *path)
         (void)poll(NULL, 0, POLL_MS);
         code = cli_call(cli, "journal.backup", NULL, &answer);
     }
-    if (code == CLI_OK && json_text(answer, "error", "")[0] != 0) {
-        cli_error("%s", json_text(answer, "error", ""));
+    if (code == CLI_OK && json_text(answer, "failure", "")[0] != 0) {
+        cli_error("%s", json_text(answer, "failure", ""));
         code = CLI_INTERNAL;
     } else if (code == CLI_OK && strcmp(json_text(answer, "file", ""), path) != 0) {
         cli_error("the daemon was restarted; there is no copy %s", path);
