@@ -129,9 +129,9 @@ status=0
 set -- --no-tests=error
 [ -z "$fast" ] || set -- "$@" -LE '^(slow|package)$'
 [ -z "$regex" ] || set -- "$@" -R "$regex"
-# With --fast one more than there are processors: most tests of whole daemons wait. Those that measure run alone
+# With --fast twice as many as there are processors: most tests of whole daemons wait. Those that measure run alone
 # (RUN_SERIAL). In the full run each has the machine to itself.
-$run ctest --test-dir build/dev -j "$([ -n "$fast" ] && echo $((jobs + 1)) || echo 1)" "$@" || status=$?
+$run ctest --test-dir build/dev -j "$([ -n "$fast" ] && echo $((2 * jobs)) || echo 1)" "$@" || status=$?
 # Tests of real processes wait for real time, which a busy machine may not give: one more try for those, and for no other.
 list=build/dev/Testing/Temporary/LastTestsFailed.log
 twice=

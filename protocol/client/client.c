@@ -241,7 +241,8 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
 }
 
 /* Returns the answer's object as text, or for an error answer its error object. */
-static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, struct bt_error *err)
+static enum bt_code take_answer(const struct bt_client *c, const struct link_msg *msg,
+                                char **ret_json, struct bt_error *err)
 {
     struct str bytes = link_msg_bytes(msg);
     struct msg_reader r = {0};
@@ -250,6 +251,11 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
     size_t len;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, err);
 
+    if (code == BT_INVALID) {
+        const struct bt_error why = *err;
+        code = err_set(err, BT_UNAVAILABLE, "the program at %s is no daemon of Baton: %s",
+                       c->at.control, why.msg);
+    }
     buf_init(&json,
              8 * (size_t)LIMIT_STEP_BYTES); /* "null," and escapes: up to six bytes for one */
     if (code == BT_OK) {
@@ -288,7 +294,7 @@ enum bt_code client_call_for(struct bt_client *c, const char *type, const char *
         code = client_exchange(c, &request, timeout_ms, &msg, err);
     }
     if (code == BT_OK) {
-        code = take_answer(msg, ret_json, err);
+        code = take_answer(c, msg, ret_json, err);
     }
     if (msg != NULL) {
         link_msg_free(msg);

@@ -110,6 +110,10 @@ enum bt_code state_file_read(const char *dir, const char *name, bool private, st
                     "%s: you (user %u) may not read it; only the user of the daemon may. Your own "
                     "state directory: --state DIR or BATON_STATE",
                     path, (unsigned)geteuid());
+    } else if (fd < 0 && errno == ENOTDIR) {
+        code =
+            err_set(err, BT_INVALID,
+                    "%s: is not a directory. The state directory: --state DIR or BATON_STATE", dir);
     } else if (fd < 0 || fstat(fd, &st) != 0) {
         code = err_errno(err, errno, "%s", path);
     } else if (!S_ISREG(st.st_mode)) {

@@ -127,6 +127,9 @@ static enum bt_code read_number(struct read_ctx *r, const struct msg_path *path,
     if (f->kind == FIELD_U64) {
         if (h->kind != DOC_UINT || h->u > f->max) {
             (void)snprintf(expected, sizeof expected, "an integer from 0 to %" PRIu64, f->max);
+            if (f->max == UINT64_MAX) { /* nobody means that number */
+                (void)snprintf(expected, sizeof expected, "an integer from 0 on");
+            }
             return wrong_type(r, path, expected, h);
         }
         memcpy(ret, &h->u, sizeof h->u);

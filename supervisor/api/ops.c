@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/dispatch/cards.h"
@@ -165,12 +166,30 @@ void on_agents_list(struct engine *engine, struct request *rq)
     arena_done(&arena);
 }
 
+/* The agent that a person may mean by this id; .ptr NULL = none. */
+static struct str near_agent(struct engine *engine, struct str id)
+{
+    const struct registry *registry = engine_registry(engine);
+    struct suggest near = suggest_start(id);
+
+    for (uint32_t i = 0; i < registry_agents(registry); i++) {
+        if (agent_is_shown(engine, i)) {
+            suggest_offer(&near, registry_agent_view(registry, i).id);
+        }
+    }
+    return near.best;
+}
+
 /* The agent that a request names; REGISTRY_NONE after refusing. */
 static uint32_t named_agent(struct engine *engine, struct request *rq, struct str id)
 {
-    uint32_t agent = registry_agent(engine_registry(engine), id);
+    const uint32_t agent = registry_agent(engine_registry(engine), id);
+    const struct str near = agent == REGISTRY_NONE ? near_agent(engine, id) : id;
 
-    if (agent == REGISTRY_NONE) {
+    if (agent == REGISTRY_NONE && near.ptr != NULL) {
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "Unknown agent: %.*s; did you mean '%.*s'?",
+                            STR_ARG(id), STR_ARG(near));
+    } else if (agent == REGISTRY_NONE) {
         request_refuse_text(engine, rq, BT_NOT_FOUND, "Unknown agent: %.*s", STR_ARG(id));
     }
     return agent;

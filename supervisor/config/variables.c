@@ -6,6 +6,8 @@
 
 enum { EXPANDED_MAX = 2 * 1024 * 1024 };
 
+#define TOO_LONG "has more than 2 MiB when its variables are replaced"
+
 static const char BIN[] = "${BATON_BIN}";
 static const char FILE_DIR[] = "${CONFIG_DIR}";
 
@@ -87,6 +89,9 @@ const char *config_expand(struct loader *l, enum layer_kind layer, const char *t
                        "${CONFIG_DIR}, that of this file, are replaced here";
         }
     }
+    if (*ret_why == NULL && out.bad == BT_LIMIT) {
+        *ret_why = TOO_LONG;
+    }
     if (*ret_why == NULL && bin != NULL && dir != NULL && buf_check(&out, NULL) == BT_OK) {
         result = config_store_text(l->store, buf_cstr(&out));
     }
@@ -141,8 +146,13 @@ const char *config_expand_json(struct loader *l, enum layer_kind layer, const cJ
         buf_init(&out, EXPANDED_MAX);
         if (values[i] != NULL && values[i][0] != '\0') {
             replace(&out, json, names[i], values[i]);
-            kept =
-                buf_check(&out, NULL) == BT_OK ? config_store_text(l->store, buf_cstr(&out)) : NULL;
+            if (out.bad == BT_LIMIT) {
+                config_problem(l, l->layers[layer].file, "agents: settings: " TOO_LONG);
+                kept = "{}";
+            } else {
+                kept = buf_check(&out, NULL) == BT_OK ? config_store_text(l->store, buf_cstr(&out))
+                                                      : NULL;
+            }
         } else {
             kept = values[i] != NULL ? json : NULL;
         }

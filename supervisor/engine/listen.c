@@ -23,6 +23,18 @@ static enum bt_code open_events(struct engine *engine, uint16_t port, struct bt_
     return link_pub_open(engine->link, url, &limits, &engine->pub, err);
 }
 
+/* The setting, and what to do when another program has its port. */
+static enum bt_code told(enum bt_code code, const char *key, const char *url, struct bt_error *err)
+{
+    return code == BT_OK ? BT_OK
+           : code == BT_CONFLICT
+               ? err_set(err, code,
+                         "%s: %s is in use by another program; give another one, port 0 for any "
+                         "free one, or port auto",
+                         key, url)
+               : err_wrap(err, "%s", key);
+}
+
 /* When another program has a port of the state directory, any free one will do. */
 enum bt_code engine_listen(struct engine *engine, struct bt_error *err)
 {
@@ -33,11 +45,11 @@ enum bt_code engine_listen(struct engine *engine, struct bt_error *err)
         code = open_control(engine, 0, err);
     }
     if (code != BT_OK) {
-        return code;
+        return told(code, "listen.control", engine->opt.control_url, err);
     }
     code = open_events(engine, (uint16_t)(port + 1), err);
     if (code == BT_CONFLICT && ports_is_auto(engine->opt.events_url)) {
         code = open_events(engine, 0, err);
     }
-    return code;
+    return told(code, "listen.events", engine->opt.events_url, err);
 }

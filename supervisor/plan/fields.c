@@ -33,6 +33,8 @@ void field_report_unknown(const struct location *at, struct fields_unknown *unkn
                           const char *about_best)
 {
     char field[80];
+    const char *elsewhere =
+        best.len == 0 && strcmp(what, "field") == 0 ? word_elsewhere(name) : NULL;
     const bool warning =
         unknown->lenient && !word_is_relied_on(name) && !word_is_relied_on(best) &&
         !word_is_relied_on(str_from(at->prefix)); /* nor in a gate, a verifier or a budget */
@@ -40,10 +42,11 @@ void field_report_unknown(const struct location *at, struct fields_unknown *unkn
         return;
     }
     (void)snprintf(field, sizeof field, "%.*s%s", PROBLEM_NAME(name));
-    location_report(at, PROBLEM_UNKNOWN_FIELD, warning, field, "unknown %s `%.*s%s`%s%s%.*s%s%s%s",
-                    what, PROBLEM_NAME(name), warning ? " is ignored" : "",
-                    best.len > 0 ? "; did you mean `" : "", STR_ARG(best), best.len > 0 ? "`" : "",
-                    about_best, best.len > 0 ? "?" : "");
+    location_report(at, PROBLEM_UNKNOWN_FIELD, warning, field,
+                    "unknown %s `%.*s%s`%s%s%.*s%s%s%s%s%s", what, PROBLEM_NAME(name),
+                    warning ? " is ignored" : "", best.len > 0 ? "; did you mean `" : "",
+                    STR_ARG(best), best.len > 0 ? "`" : "", about_best, best.len > 0 ? "?" : "",
+                    elsewhere != NULL ? "; " : "", elsewhere != NULL ? elsewhere : "");
 }
 
 bool field_unknown_counts(const struct location *at, struct fields_unknown *unknown)
@@ -137,7 +140,8 @@ static void unknown_name(const struct field_table *t, struct str key, const stru
     if (why == NULL) {
         struct str best = belongs_below(t, key, name, sizeof name);
         best = best.len > 0 ? best : synonym(t, key);
-        field_report_unknown(at, t->unknown, "field", key, best.len > 0 ? best : guess(t, key), "");
+        best = best.len > 0 || word_elsewhere(key) != NULL ? best : guess(t, key);
+        field_report_unknown(at, t->unknown, "field", key, best, "");
         return;
     }
     (void)snprintf(name, sizeof name, "%.*s", (int)utf8_cut(key.ptr, key.len, 64), key.ptr);

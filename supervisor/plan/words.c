@@ -182,6 +182,24 @@ static const struct known_word synonyms[] = {
     {"nodes", "steps"},
 };
 
+#define ABOUT_PROGRAMS                                                                             \
+    "a program is a command of an exec agent: the configuration has its argv, the step gives "     \
+    "agentId, skill (the command's id) and parameters"
+#define ABOUT_ENV                                                                                  \
+    "the configuration gives an agent its variables (agents: env); values of a step are "          \
+    "parameters"
+
+static const struct known_word elsewhere[] = {
+    {"run", ABOUT_PROGRAMS},     {"script", ABOUT_PROGRAMS}, {"shell", ABOUT_PROGRAMS},
+    {"command", ABOUT_PROGRAMS}, {"cmd", ABOUT_PROGRAMS},    {"argv", ABOUT_PROGRAMS},
+    {"env", ABOUT_ENV},          {"environment", ABOUT_ENV},
+};
+
+const char *word_elsewhere(struct str name)
+{
+    return find_word(elsewhere, sizeof elsewhere / sizeof elsewhere[0], name);
+}
+
 const char *word_synonym(struct str name)
 {
     return find_word(synonyms, sizeof synonyms / sizeof synonyms[0], name);

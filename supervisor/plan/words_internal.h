@@ -14,6 +14,9 @@ const char *word_refusal(struct str name);
  * none. */
 const char *word_synonym(struct str name);
 
+/* Where that is said which other systems say in this field of a step; NULL = no such field. */
+const char *word_elsewhere(struct str name);
+
 /* Whether the name is about what people rely on: approvals, budgets, checks, gates, effects,
  * limits; also when it is misspelt. */
 bool word_is_relied_on(struct str name);

@@ -47,20 +47,28 @@ _Noreturn static void fail_exec(int fd, const char *path)
     fail(fd, what);
 }
 
+/* At most what this process itself may have: only root may have more. */
 static bool limit(int resource, uint64_t value)
 {
+    struct rlimit own = {.rlim_max = RLIM_INFINITY};
     struct rlimit rl = {.rlim_cur = (rlim_t)value, .rlim_max = (rlim_t)value};
 
+    if (getrlimit((__rlimit_resource_t)resource, &own) == 0 && own.rlim_max < rl.rlim_max) {
+        rl = (struct rlimit){.rlim_cur = own.rlim_max, .rlim_max = own.rlim_max};
+    }
     return setrlimit((__rlimit_resource_t)resource, &rl) == 0;
 }
 
 static void set_limits(const struct packet *order, int failure)
 {
-    uint64_t nofile = order->nofile != 0 ? order->nofile : NOFILE_DEFAULT;
-
-    if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_NOFILE, nofile) ||
-        (order->memory_bytes != 0 && !limit(RLIMIT_AS, order->memory_bytes))) {
-        fail(failure, "limits");
+    if (!limit(RLIMIT_CORE, 0)) {
+        fail(failure, "limit of core files");
+    }
+    if (!limit(RLIMIT_NOFILE, order->nofile != 0 ? order->nofile : NOFILE_DEFAULT)) {
+        fail(failure, "limit of open files");
+    }
+    if (order->memory_bytes != 0 && !limit(RLIMIT_AS, order->memory_bytes)) {
+        fail(failure, "limit of memory");
     }
 }
 

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from harness import BIN, BatonTest, main
+from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,6 +228,19 @@ class Terminal(BatonTest):
         self.assertIn(local, self.screen("history", "last", TZ="XST-5:30"))
         self.assertIn(began, self.d.cli("events", "last", env={"TZ": "Asia/Kolkata"}))
         self.assertIn(began, self.screen("events", "last", "--json", TZ="Asia/Kolkata"))
+
+    def test_times_in_the_reason_of_a_wait_are_local_on_a_terminal(self):
+        fails = Probe(self.d, "fails", work=lambda r: {"outcome": "failed", "error": {"code": "UNAVAILABLE", "message": "away", "retryable": True}})
+        self.addCleanup(fails.close)
+        wait_up(self.d, "fails")
+        plan = self.d.submit({"policy": {"maxRetries": 1, "backoff": {"kind": "fixed", "initialMs": 3600000, "maxMs": 3600000}}, "steps": [step("a", "fails")]})
+        until(lambda: "next attempt at" in self.d.cli("status", plan), 30, "it waits")
+        elsewhere = self.d.cli("status", plan, env={"TZ": "Asia/Kolkata"})
+        at = re.search(r"next attempt at (\S+T\S+Z)", elsewhere).group(1)
+        local = (datetime.datetime.fromisoformat(at.replace("Z", "+00:00")) + datetime.timedelta(hours=5, minutes=30)).strftime("%Y-%m-%d %H:%M:%S")
+        seen = self.screen("status", plan, TZ="Asia/Kolkata")
+        self.assertIn("next attempt at " + local, seen)
+        self.assertNotIn(at, seen)
 
 
 class OtherTools(unittest.TestCase):

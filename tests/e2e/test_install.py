@@ -95,6 +95,26 @@ class Installed(BatonTest):
             self.assertNotRegex(needed, r"(?m)^ *w (nng_|cJSON_|fmod)", "a library that is needed may not be left out by the linker")
             self.assertEqual([n for n in names if not n.startswith(prefix) and not n.startswith("__odr_asan")], [])
 
+    def test_program_and_commands_of_agents_readme_work(self):
+        """The page's program, built as it stands there, and its commands with the state directory of a daemon."""
+        page = (ROOT / "agents" / "README.md").read_text()
+        blocks = ["".join(line[4:] + "\n" for line in b.splitlines()) for b in re.findall(r"(?m)(?:^(?: {4}.*)?\n)+", page) if b.strip()]
+        program = next(b for b in blocks if "#include <baton/agent.h>" in b)
+        commands = next(b for b in blocks if "--once" in b).strip().splitlines()
+        self.assertEqual(len(commands), 3)
+        d = self.daemon(config="agents: []\n")
+        (d.work / "greeter.c").write_text(program)
+        self.compile(d.work / "greeter.c", "baton-agent", d.work / "greeter")
+        self.assertIn("Hello, Ada!", self.run_tool("sh", "-c", commands[0], cwd=d.work))
+        self.assertIn("greeter", self.run_tool("sh", "-c", commands[1], cwd=d.work))
+        log = open(d.work / "agent.log", "ab")
+        serve = re.sub(r"\s+# .*", "", commands[2]).replace("DIR", str(d.state)).split()
+        agent = subprocess.Popen(serve, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=d.work)
+        log.close()
+        self.addCleanup(agent.wait, 20)
+        self.addCleanup(agent.terminate)
+        until(lambda: len(d.ask("agents.list")["agents"]) == 1, 20, "it registers")
+
     def test_agents_in_c_and_in_shell_and_a_client_work_against_what_is_installed(self):
         d = self.daemon(config="agents: []\n")
         greeter, linked = d.work / "greeter", d.work / "linked"

@@ -14,6 +14,7 @@ Paths, ids and ports are placeholders. After a change of messages: test_mistakes
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ import threading
 import unittest
 from pathlib import Path
 
-from harness import BIN, ROOT, BatonTest, children_of, until
+from harness import BIN, ROOT, BatonTest, children_of, sp, until
 
 GOLDEN = ROOT / "tests/golden/mistakes"
 ENOUGH = 60
@@ -247,6 +248,33 @@ class DaemonRows(Alone):
             with connection:
                 connection.recv(4096)
                 connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    def foreign(self, work, state):
+        """A program that speaks the transport's protocol, and no more, has the port of the daemon."""
+        self.up(state)
+        endpoints = json.loads((state / "endpoints.json").read_text())
+        rep = sp.RepListener()
+        endpoints["control"] = rep.url
+        (state / "endpoints.json").write_text(json.dumps(endpoints))
+        threading.Thread(target=self.speak_nonsense, args=(rep,), daemon=True).start()
+        self.addCleanup(rep.close)
+
+    def speak_nonsense(self, rep):
+        try:
+            while True:
+                rep.next()[1](b"\xc1 is how this one answers")
+        except (OSError, ValueError, KeyError):
+            pass  # closed
+
+    def few_files(self, work, state):
+        if os.getuid() != 0:
+            self.skipTest("needs root to become another user")
+        state.mkdir(mode=0o700)
+        os.chown(state, NOBODY, NOBODY)
+        (work / "baton.yaml").write_text("listen: {control: 'tcp://127.0.0.1:0', events: 'tcp://127.0.0.1:0'}\n"
+                                         "agents: [{agentId: calc, command: ['${BATON_BIN}/baton-agent-calc']}]\n")
+        return {"user": NOBODY, "group": NOBODY, "extra_groups": [],
+                "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))}
 
     def taken_port(self, work, state):
         """The port of the configuration belongs to another program."""

@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """protocol/PLANS.md against the plan reader: its fields, names, ranges, defaults, choices and examples.
 
-No daemon: `baton plan check` reads offline, plan_sieve prints the canonical document of a plan.
+`baton plan check` reads offline, plan_sieve prints the canonical document of a plan; only the page's commands need a daemon.
 """
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
+from harness import BIN, ROOT, BatonTest
+
+AGENTS = """
+agents:
+  - {agentId: files, command: ["${BATON_BIN}/baton-agent-files"], settings: {roots: ["%(work)s"]}}
+  - {agentId: calc, command: ["${BATON_BIN}/baton-agent-calc"]}
+"""
 PAGE = (ROOT / "protocol/PLANS.md").read_text(encoding="utf-8")
 PLAN = ROOT / "supervisor/plan"
 
@@ -288,15 +294,29 @@ class Examples(unittest.TestCase):
         for kind in ("yaml recipe", "yaml policy", "json change"):
             self.assertGreaterEqual(count[kind], 1)
 
-    def test_commands_of_the_page_are_options_of_baton(self):
-        for line in "\n".join(text for kind, text, _ in examples() if kind == "sh").splitlines():
-            if not line.strip():
-                continue
-            words = line.split("#")[0].split()
-            helped = subprocess.run([BIN / "baton", words[1], "--help"], text=True, capture_output=True, timeout=60)
-            self.assertEqual(helped.returncode, 0, line)
-            for option in (w for w in words if w.startswith("--")):
-                self.assertIn(option, helped.stdout, line)
+
+class Commands(BatonTest):
+    def test_commands_of_the_page_run_on_its_examples(self):
+        """In a directory with the page's first plan and its recipe; the log is the small one: not every machine has its own."""
+        d = self.daemon(config=AGENTS)
+        shutil.copy(ROOT / "deploy/examples/dpkg.log", d.work / "dpkg.log")
+        blocks = examples()
+        recipes = d.work / "baton" / "recipes"
+        recipes.mkdir(parents=True)
+        first = next(text for kind, text, _ in blocks if kind == "yaml plan").replace("/var/log/dpkg.log", str(d.work / "dpkg.log"))
+        recipe = next(text for kind, text, _ in blocks if kind == "yaml recipe")
+        for path, text in ((d.work / "plan.yaml", first), (d.work / "line-count.yaml", recipe), (recipes / "line-count.yaml", recipe)):
+            path.write_text(text)
+        ran = 0
+        for line in "".join(text for kind, text, _ in blocks if kind == "sh").splitlines():
+            line = line.replace("/var/log/dpkg.log", str(d.work / "dpkg.log"))
+            done = subprocess.run(["sh", "-c", line], cwd=d.work, text=True, capture_output=True, timeout=120, stdin=subprocess.DEVNULL,
+                                  env={**os.environ, "PATH": "%s:%s" % (BIN, os.environ["PATH"]), "BATON_STATE": str(d.state), "XDG_CONFIG_HOME": str(d.work)})
+            self.assertEqual(done.returncode, 0, line + "\n" + done.stdout + done.stderr)
+            if " recipes " in line + " " and "check" not in line:
+                self.assertIn("line-count", done.stdout)
+            ran += 1
+        self.assertGreaterEqual(ran, 6)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,19 @@ class Agents(Verbs):
         self.assertEqual(self.d.cli_any("agents", "--wait").returncode, 2)
 
 
+class Results(Verbs):
+    def test_step_is_named_by_its_id_or_its_number(self):
+        self.probe()
+        plan = self.d.submit({"steps": [step("load"), step("2"), step("report")]})
+        self.d.wait_plan(plan)
+        for name, text in (("load", "load"), ("1", "load"), ("2", "2"), ("3", "report")):
+            self.assertEqual(self.d.cli("result", plan, name).strip(), "done " + text)
+            self.assertEqual(self.d.cli("result", "%s/%s" % (plan, name)).strip(), "done " + text)
+        for name in ("0", "4", "99999999999999999999"):
+            self.assertIn("has no step '%s'; it has 3" % name, self.d.cli_any("result", plan, name).stderr)
+        self.assertEqual(self.d.cli_any("result", plan, "4").returncode, 7)
+
+
 class Events(Verbs):
     def seqs(self, *args):
         return [json.loads(line)["seq"] for line in self.d.cli("events", *args, "--json").splitlines()]
@@ -186,6 +199,17 @@ class Run(Verbs):
         self.assertEqual(self.d.cli("run", "--plan", chain, "--all"), "**do a**\ndone a\n\n---\n\n**do b**\ndone b\n\n---\n\n**do c**\ndone c\n")
         fan = self.write_plan(self.d, "fan.json", {"steps": [step("a", dependsOn=[]), step("b", dependsOn=["a"]), step("c", dependsOn=["a"])]})
         self.assertEqual(self.d.cli("run", "--plan", fan), "**do b**\ndone b\n\n---\n\n**do c**\ndone c\n")
+
+    def test_without_depends_on_the_templates_say_which_results_were_taken_up(self):
+        self.probe()
+        def uses(what):
+            return {"parameters": {"text": what}}
+        for steps, printed in (([step("a"), step("b", **uses("{{results.a}}"))], "done b\n"),
+                               ([step("a.b"), step("c", **uses("so: {{results.a.b.text}}!"))], "done c\n"),
+                               ([step("a"), step("ab"), step("c", **uses("{{results.ab.text}}"))], "**do a**\ndone a\n\n---\n\n**do c**\ndone c\n"),
+                               ([step("a"), step("b")], "**do a**\ndone a\n\n---\n\n**do b**\ndone b\n")):
+            plan = self.write_plan(self.d, "plan.json", {"steps": steps})
+            self.assertEqual(self.d.cli("run", "--plan", plan), printed)
 
     def test_partial_plan_names_also_with_leaves_what_was_not_done(self):
         def work(r):

@@ -37,10 +37,18 @@ class FirstMinute(unittest.TestCase):
         self.assertIn("baton is down", out)
 
     def test_tour_runs_as_one_block(self):
-        failed, out = self.paste(commands("deploy/TOUR.md", "# A tour", None))
+        failed, out = self.paste(commands("deploy/TOUR.md", "## Every feature", None))
         self.assertEqual(failed, ["exit 4 of: baton run --plan deploy/examples/publish.yaml --key tour"], out)
         self.assertIn("HELLO, READER!", out)
         self.assertIn("baton is down", out)
+
+    def test_command_of_deploy_readme_installs_without_packages(self):
+        (line,) = [line.strip() for line in (ROOT / "deploy/README.md").read_text().splitlines() if "sudo cmake --install" in line]
+        build, install = line.split(" && sudo ")
+        self.assertEqual(build, built.BUILD)
+        self.c.sh("cd %s && %s" % (built.TREE, install))
+        self.assertIn("0.3.0", self.c.sh("/usr/local/bin/baton version"))
+        self.assertIn("hello", self.c.sh("/usr/local/bin/baton init --list"))
 
     def test_quickstart_reports_on_its_small_log(self):
         out = built.as_user(self.c, "sh deploy/quickstart.sh deploy/examples/dpkg.log")

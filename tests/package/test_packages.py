@@ -37,6 +37,12 @@ def newer(deb, where):
     return out
 
 
+def of_page(begin):
+    """The command of deploy/README.md that begins so, as root types it."""
+    found = [line for line in (ROOT / "deploy/README.md").read_text().splitlines() if line.startswith("    " + begin)]
+    return found[0].strip()
+
+
 class Lint(unittest.TestCase):
     def test_there_are_four_packages_and_lintian_finds_nothing(self):
         self.assertEqual(sorted(debs()), ["baton", "libbaton-agent0", "libbaton-dev", "libbaton0"])
@@ -97,7 +103,10 @@ class Life(unittest.TestCase):
         config.write_text(text.replace("        - id: uptime\n", "        - id: linger\n          argv: %s\n          effects: none\n"
                                        "          description: Waits.\n          output: text\n        - id: uptime\n" % WAIT, 1))
         self.assertNotEqual(config.read_text(), text)
+        c.sh(of_page("sudo systemctl enable --now baton").replace("sudo ", ""))
+        self.assertEqual(self.asked(), ["systemctl enable --now baton"])
         self.start()
+        c.sh(of_page("sudo -u baton ").replace("sudo -u baton ", ""), user="baton", env={"HOME": STATE})
         out = self.baton("run --plan /usr/share/baton/examples/parallel.yaml --result quotient")
         self.assertRegex(out, r"(?m)^30$")
 
@@ -135,6 +144,13 @@ class Life(unittest.TestCase):
         self.assertFalse(c.exists(STATE))
         self.assertFalse(c.exists("/etc/baton"))
         c.sh("getent passwd baton", code=2)
+
+    def test_what_was_built_is_installed_by_the_command_of_the_page(self):
+        self.assertIn("sh deploy/install.sh package\n    %s\n" % built.PACKAGES, (ROOT / "deploy/README.md").read_text())
+        c = Chroot.of(self, built.packages())
+        command = of_page("sudo apt-get install ./build/").replace("sudo ", "")
+        c.sh("apt-get update -q && cd %s && %s </dev/null" % (built.TREE, command.replace("install", "install -q -y")), network=True)
+        self.assertIn("0.3.0", c.sh("/usr/bin/baton version"))
 
     def test_agent_in_c_is_built_with_libbaton_dev(self):
         self.install("libbaton0", "libbaton-agent0", "libbaton-dev", more="gcc libc6-dev pkg-config")

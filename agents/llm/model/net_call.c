@@ -79,7 +79,7 @@ static size_t on_header(char *at, size_t size, size_t n, void *self)
     c->last_byte_at = clock_mono_ms();
     c->header_bytes += line.len;
     if (c->header_bytes > HEADER_BYTES_MAX) {
-        c->end_reason = NET_TOO_MUCH;
+        c->end_reason = NET_LONG_HEADERS;
         return 0;
     }
     read_status(c, line);
@@ -208,6 +208,41 @@ void net_call_done(struct net_call *c)
 
 /* ---- the result ---- */
 
+/* OpenSSL's own words are in its code's words: "error:0A00010B:SSL routines::wrong version number".
+ */
+static const char *plain_words(const char *why)
+{
+    const char *last = why;
+
+    for (const char *at = strstr(why, "::"); at != NULL; at = strstr(at + 2, "::")) {
+        last = at + 2;
+    }
+    return last;
+}
+
+/* What a mistake of the settings looks like: an address without TLS, an unknown authority, no file
+ * of authorities. */
+static enum bt_code tls_verdict(const struct net_call *c, const char *why, struct bt_error *err)
+{
+    switch ((int)c->result) {
+    case CURLE_SSL_CONNECT_ERROR:
+        return err_set(err, BT_UNAVAILABLE,
+                       "TLS could not be agreed on: %s; a server without TLS has an http:// "
+                       "address",
+                       plain_words(why));
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return err_set(err, BT_INVALID,
+                       "the server's certificate is refused: %s; caFile names an authority of "
+                       "your own",
+                       plain_words(why));
+    case CURLE_SSL_CACERT_BADFILE:
+        return err_set(err, BT_INVALID, "caFile or the system's authorities cannot be read: %s",
+                       plain_words(why));
+    default:
+        return err_set(err, BT_UNAVAILABLE, "%s", why);
+    }
+}
+
 enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
 {
     const char *why = c->reason[0] != 0 ? c->reason : curl_easy_strerror(c->result);
@@ -217,6 +252,9 @@ enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
         return BT_OK;
     case NET_TOO_MUCH:
         return err_set(err, BT_LIMIT, "the answer has more than %zu bytes", c->spec->max_bytes);
+    case NET_LONG_HEADERS:
+        return err_set(err, BT_LIMIT, "the headers of the answer have more than %d bytes",
+                       HEADER_BYTES_MAX);
     case NET_IDLE:
         return err_set(err, BT_TIMEOUT, "silence for %llu ms",
                        (unsigned long long)c->spec->idle_ms);
@@ -241,9 +279,8 @@ enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
     if (c->result == CURLE_OUT_OF_MEMORY) {
         return err_set(err, BT_NOMEM, "out of memory for a call");
     }
-    if (c->result == CURLE_URL_MALFORMAT || c->result == CURLE_UNSUPPORTED_PROTOCOL ||
-        c->result == CURLE_PEER_FAILED_VERIFICATION || c->result == CURLE_SSL_CACERT_BADFILE) {
+    if (c->result == CURLE_URL_MALFORMAT || c->result == CURLE_UNSUPPORTED_PROTOCOL) {
         return err_set(err, BT_INVALID, "%s", why);
     }
-    return err_set(err, BT_UNAVAILABLE, "%s", why);
+    return tls_verdict(c, why, err);
 }

@@ -6,7 +6,15 @@
 
 #include "agents/llm/model/net.h"
 
-enum net_end_reason { NET_RUNNING, NET_ENOUGH, NET_TOO_MUCH, NET_IDLE, NET_LATE, NET_STOPPED };
+enum net_end_reason {
+    NET_RUNNING,
+    NET_ENOUGH,
+    NET_TOO_MUCH,
+    NET_LONG_HEADERS,
+    NET_IDLE,
+    NET_LATE,
+    NET_STOPPED
+};
 
 struct net_call {
     const struct net_spec *spec; /* lives on the stack of the waiting caller */

@@ -48,6 +48,7 @@ static bool keeps(void)
 static void report(const char *text, const char *hint)
 {
     if (!keeps()) {
+        (void)fflush(stdout); /* what was printed before stands before it, also in a file */
         const bool named = errors.plan_id == NULL || strstr(text, errors.plan_id) != NULL;
         (void)fprintf(stderr, "baton: %s%s%s%s%s\n", named ? "" : errors.plan_id, named ? "" : ": ",
                       text, hint[0] != 0 ? "; " : "", hint);
@@ -94,6 +95,7 @@ void cli_note(const char *fmt, ...)
     format(text, sizeof text, fmt, args);
     va_end(args);
     if (errors.error == NULL || !keeps()) {
+        (void)fflush(stdout);
         (void)fputs(text, stderr);
         return;
     }

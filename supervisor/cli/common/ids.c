@@ -8,6 +8,7 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/form.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 
 enum { MATCHES_SHOWN = 10, SESSIONS_MAX = 1000, GOAL_SHOWN = 64, NAME_MAX_BYTES = 64 };
@@ -62,9 +63,10 @@ static enum cli_exit report_several(struct cli *cli, const char *name, const cha
     cJSON_ArrayForEach(m, matches)
     {
         char goal[GOAL_SHOWN];
+        char when[CLI_TIME_MAX];
         cli_cut_line(goal, sizeof goal, json_text(m, "query", ""));
         cli_note("  %s  %-10s %s  %s\n", json_text(m, id, ""), json_text(m, "status", ""),
-                 json_text(m, "createdAt", ""), goal);
+                 cli_time(json_text(m, "createdAt", ""), when), goal);
     }
     cJSON_Delete(matches);
     return CLI_USAGE;
@@ -115,6 +117,10 @@ enum cli_exit cli_plan_id(struct cli *cli, const char *given, char ret[CLI_ID_MA
     enum cli_exit code;
 
     keep(ret, given, "");
+    if (given[0] == 0) {
+        cli_error_hint("`last` is the newest plan", "the id is empty; a variable without a value?");
+        return CLI_USAGE;
+    }
     if (is_last(given, n)) {
         return newest_plan(cli, given + n, ret);
     }

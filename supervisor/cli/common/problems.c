@@ -73,6 +73,17 @@ static cJSON *as_error(cJSON *error, const struct bt_error *err)
     return whole;
 }
 
+/* The ways to name a plan; the daemon knows full ids only. */
+static const char *hint_of(const struct bt_error *err)
+{
+    static const char no_plan[] = "No state found for ";
+
+    return err->code == BT_NOT_FOUND && strncmp(err->msg, no_plan, sizeof no_plan - 1) == 0
+               ? "`last` is the newest plan, the first characters of an id are enough; see: baton "
+                 "status"
+               : "";
+}
+
 enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const char *error_json)
 {
     cJSON *error = json_tree(error_json);
@@ -81,7 +92,11 @@ enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const ch
     int n = 0;
 
     if (cli->json && !cli_has_printed()) {
-        cli_error_keep(as_error(error, err));
+        error = as_error(error, err);
+        if (hint_of(err)[0] != 0) {
+            (void)cJSON_AddStringToObject(error, "hint", hint_of(err));
+        }
+        cli_error_keep(error);
         return cli_exit_of(err->code);
     }
     cJSON_ArrayForEach(p, problems)
@@ -91,7 +106,7 @@ enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const ch
     if (n > 0) {
         cli_error("refused: %d problem%s", n, n == 1 ? "" : "s");
     } else {
-        cli_error("%s", err->msg);
+        cli_error_hint(hint_of(err), "%s", err->msg);
     }
     cli_print_problems(problems);
     cJSON_Delete(error);

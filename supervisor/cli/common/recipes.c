@@ -115,7 +115,7 @@ bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX])
             return true;
         }
     }
-    cli_error("there is no file and no recipe '%s'; see: baton recipes", name);
+    cli_error_hint("see: baton recipes", "there is no file and no recipe '%s'", name);
     return false;
 }
 

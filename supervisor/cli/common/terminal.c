@@ -100,3 +100,37 @@ const char *cli_time(const char *text, char ret[CLI_TIME_MAX])
     (void)snprintf(ret, CLI_TIME_MAX, "%s%.*s", day, fraction > 4 ? 4 : (int)fraction, rest);
     return ret;
 }
+
+/* The bytes of a time of the wire at the beginning of a text; 0 = there is none. */
+static size_t time_at(const char *text)
+{
+    static const char form[] = "0000-00-00T00:00:00";
+    size_t n = 0;
+
+    for (; form[n] != 0; n++) {
+        if (form[n] == '0' ? text[n] < '0' || text[n] > '9' : text[n] != form[n]) {
+            return 0;
+        }
+    }
+    n += text[n] == '.' ? 1 + strspn(text + n + 1, "0123456789") : 0;
+    return text[n] == 'Z' ? n + 1 : 0;
+}
+
+void cli_times_in(char *ret, size_t cap, const char *text)
+{
+    size_t used = 0;
+
+    while (*text != 0 && used + 1 < cap) {
+        const size_t n = time_at(text);
+        char whole[CLI_TIME_MAX];
+        char local[CLI_TIME_MAX];
+        if (n == 0 || n >= sizeof whole) {
+            ret[used++] = *text++;
+            continue;
+        }
+        (void)snprintf(whole, sizeof whole, "%.*s", (int)n, text);
+        used += (size_t)snprintf(ret + used, cap - used, "%s", cli_time(whole, local));
+        text += n;
+    }
+    ret[used < cap ? used : cap - 1] = 0;
+}

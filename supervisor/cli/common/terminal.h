@@ -18,4 +18,6 @@ void cli_pager_end(void);
 /* A time of the wire (RFC 3339, UTC) as people read it: local on a terminal, else unchanged. Other
  * text is returned as it is. The result is ret or the text. */
 const char *cli_time(const char *text, char ret[CLI_TIME_MAX]);
+/* The same for each time in a text; what does not fit is cut. */
+void cli_times_in(char *ret, size_t cap, const char *text);
 #endif

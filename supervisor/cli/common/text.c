@@ -44,14 +44,30 @@ const char *cli_color_off(const struct cli *cli)
     return cli->color ? "\033[0m" : "";
 }
 
+/* "3 h 20 min": a number of small units, of which `per` make a large one; "3 h" without a rest. */
+static void format_two(char *ret, size_t cap, uint64_t n, uint64_t per, const char *large,
+                       const char *small)
+{
+    const int used = snprintf(ret, cap, "%llu %s", (unsigned long long)(n / per), large);
+
+    if (n % per != 0 && used > 0 && (size_t)used < cap) {
+        (void)snprintf(ret + used, cap - (size_t)used, " %llu %s", (unsigned long long)(n % per),
+                       small);
+    }
+}
+
 void cli_format_ms(double ms, char *ret, size_t cap)
 {
     if (ms < 1000) {
         (void)snprintf(ret, cap, "%.0f ms", ms);
     } else if (ms < 120000) {
         (void)snprintf(ret, cap, "%.1f s", ms / 1000);
-    } else {
+    } else if (ms < 7200000) {
         (void)snprintf(ret, cap, "%.0f min", ms / 60000);
+    } else if (ms < 172800000) {
+        format_two(ret, cap, (uint64_t)(ms / 60000), 60, "h", "min");
+    } else {
+        format_two(ret, cap, (uint64_t)(ms / 3600000), 24, "d", "h");
     }
 }
 

@@ -16,7 +16,7 @@
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 
-enum { WAIT_MS = 60000, REQUEST_MS = 50, POLL_MS = 50, FIELDS_MAX = 32 };
+enum { WAIT_MS = 60000, REQUEST_MS = 50, POLL_MS = 50, FIELDS_MAX = 32, AGENTS_GUESSED = 64 };
 
 /* "circuit open, tried again in 12s"; empty when it is closed. */
 static void describe_circuit(const cJSON *of, char *text, size_t cap)
@@ -136,15 +136,40 @@ static int is_ready(const cJSON *list, const char *id)
     return 0;
 }
 
+/* The agent of the list that the id may mean, as "; did you mean 'calc'?"; "" = there is none. */
+static void guess_agent(const cJSON *list, const char *id, char *ret, size_t cap)
+{
+    const char *names[AGENTS_GUESSED + 1];
+    const char *near;
+    const cJSON *a;
+    bool is_known = false;
+    int n = 0;
+
+    cJSON_ArrayForEach(a, list)
+    {
+        const char *known = json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", "");
+        is_known = is_known || strcmp(known, id) == 0;
+        if (n < AGENTS_GUESSED) {
+            names[n++] = known;
+        }
+    }
+    names[n] = NULL;
+    near = is_known ? NULL : cli_did_you_mean(id, names);
+    (void)snprintf(ret, cap, "%s%s%s", near != NULL ? "; did you mean '" : "",
+                   near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
 /* Waits until the agent is up; the daemon need not know it yet. */
 static enum cli_exit await_agent(struct cli *cli, const char *id)
 {
     const msec until = deadline_or(WAIT_MS);
 
     for (;;) {
+        char guess[96];
         cJSON *answer = NULL;
         const enum cli_exit code = cli_call(cli, "agents.list", NULL, &answer);
         const int ready = is_ready(cJSON_GetObjectItemCaseSensitive(answer, "agents"), id);
+        guess_agent(cJSON_GetObjectItemCaseSensitive(answer, "agents"), id, guess, sizeof guess);
         cJSON_Delete(answer);
         if (code != CLI_OK || ready != 0) {
             return code == CLI_OK && ready < 0 ? CLI_INTERNAL : code;
@@ -152,7 +177,8 @@ static enum cli_exit await_agent(struct cli *cli, const char *id)
         const msec now = clock_mono_ms();
         (void)poll(NULL, 0, until > now + POLL_MS ? POLL_MS : until > now ? (int)(until - now) : 0);
         if (clock_mono_ms() + REQUEST_MS >= until) { /* no time for another request */
-            cli_error("agent %s is not up within the timeout; see: baton agents", id);
+            cli_error_hint("see: baton agents", "agent %s is not up within the timeout%s", id,
+                           guess);
             return CLI_TIMEOUT;
         }
     }
@@ -237,8 +263,9 @@ static enum cli_exit print_field(const cJSON *info, const char *name)
     }
     names[n] = NULL;
     near = cli_did_you_mean(name, names);
-    cli_error("info: there is no field '%s'%s%s%s", name, near != NULL ? "; did you mean '" : "",
-              near != NULL ? near : "", near != NULL ? "'?" : "; see: baton info --json");
+    cli_error_hint(
+        near != NULL ? "" : "see: baton info --json", "info: there is no field '%s'%s%s%s", name,
+        near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
     return CLI_USAGE;
 }
 

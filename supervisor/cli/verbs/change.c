@@ -101,7 +101,7 @@ enum cli_exit verb_skip(struct cli *cli)
     enum cli_exit code;
 
     if ((to == NULL) == (cli->argc == 1)) {
-        cli_error("skip: expected either steps or --to STEP; see: baton skip --help");
+        cli_error_hint("see: baton skip --help", "skip: expected either steps or --to STEP");
         return CLI_USAGE;
     }
     fields = modify_fields(cli, to != NULL ? "skip_to_step" : "skip_steps");
@@ -172,9 +172,8 @@ static bool read_change(const struct cli *cli, struct change *c)
     bool places = cli_flag(cli, "after") || cli_flag(cli, "before");
 
     if ((insert != NULL) + (replace != NULL) + (cancel != NULL) + (note != NULL) != 1) {
-        cli_error(
-            "modify: expected one of --insert, --replace, --cancel-step and --note; see: baton "
-            "modify --help");
+        cli_error_hint("see: baton modify --help",
+                       "modify: expected one of --insert, --replace, --cancel-step and --note");
         return false;
     }
     c->kind = insert != NULL    ? "insert"

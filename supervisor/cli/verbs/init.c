@@ -115,7 +115,7 @@ static enum cli_exit unknown_example(const char *root, const char *name)
         cli_error("there is no example '%s'; did you mean '%.*s'? See: baton init --list", name,
                   STR_ARG(nearest.best));
     } else {
-        cli_error("there is no example '%s'; see: baton init --list", name);
+        cli_error_hint("see: baton init --list", "there is no example '%s'", name);
     }
     copy_list_free(&names);
     return CLI_NOT_FOUND;

@@ -24,8 +24,8 @@ static bool check_options(const struct cli *cli)
         return false;
     }
     if ((cli->argc > 0) == file) {
-        cli_error(
-            "run: expected either a goal, --plan FILE or --recipe NAME; see: baton run --help");
+        cli_error_hint("see: baton run --help",
+                       "run: expected either a goal, --plan FILE or --recipe NAME");
         return false;
     }
     if (!file && (recipes_is_file(cli->argv[0]) ||

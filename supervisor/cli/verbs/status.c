@@ -280,6 +280,31 @@ static enum cli_exit exit_of_result(const char *status, const char *outcome)
     return strcmp(status, "skipped") == 0 ? CLI_OK : CLI_TIMEOUT;
 }
 
+/* plan.result of a step, by its id or its number. */
+static enum cli_exit step_result(struct cli *cli, const char *plan, const char *step, cJSON **ret)
+{
+    cJSON *fields = cli_fields("planId", plan);
+    cJSON *view = NULL;
+    enum cli_exit code = CLI_OK;
+
+    *ret = NULL;
+    if (strspn(step, "0123456789") == strlen(step)) { /* it may be an id, too */
+        code = cli_plan_view(cli, plan, &view);
+        const int index = code == CLI_OK ? cli_step_index(view, step) : -1;
+        step = index >= 0 ? json_text(cJSON_GetArrayItem(get(view, "steps"), index), "stepId", "")
+                          : step;
+        code = code == CLI_OK && index < 0 ? CLI_NOT_FOUND : code;
+    }
+    if (code == CLI_OK) {
+        (void)cJSON_AddStringToObject(fields, "stepId", step);
+        code = cli_call(cli, "plan.result", fields, ret);
+    } else {
+        cJSON_Delete(fields);
+    }
+    cJSON_Delete(view);
+    return code;
+}
+
 /* step NULL = the plan's result. */
 static enum cli_exit show_result(struct cli *cli, const char *plan, const char *step)
 {
@@ -288,9 +313,7 @@ static enum cli_exit show_result(struct cli *cli, const char *plan, const char *
     enum cli_exit code;
 
     if (step != NULL) {
-        cJSON *fields = cli_fields("planId", plan);
-        (void)cJSON_AddStringToObject(fields, "stepId", step);
-        code = cli_call(cli, "plan.result", fields, &answer);
+        code = step_result(cli, plan, step, &answer);
     } else {
         code = cli_plan_result(cli, plan, &answer);
     }

@@ -99,7 +99,53 @@ static void find_log(const char *state, struct log *ret)
     ret->from = stat(ret->path, &st) == 0 ? (long)st.st_size : 0;
 }
 
-/* Prints what this daemon wrote; what it wrote more than SAID_MAX lines ago is only counted. */
+/* What a person needs of a line: of an error in the log its text; NULL for what only the log needs.
+ */
+static const char *reason_in(const char *line)
+{
+    static const char stamp[] = "0000-00-00T00:00:00.000Z ";
+    static const char error[] = "err ";
+    size_t i = 0;
+
+    while (stamp[i] != 0 && line[i] != 0 &&
+           (stamp[i] == '0' ? line[i] >= '0' && line[i] <= '9' : line[i] == stamp[i])) {
+        i++;
+    }
+    if (stamp[i] != 0) {
+        return line; /* not of the log: written before it was open, or by another */
+    }
+    if (strncmp(line + i, error, sizeof error - 1) != 0) {
+        return NULL;
+    }
+    line = strchr(line + i + sizeof error - 1, ' '); /* behind the event */
+    return line != NULL ? line + 1 : NULL;
+}
+
+static const char *line_of(const struct last_lines *l, size_t i)
+{
+    return l->at[(l->first + i) % l->cap];
+}
+
+/* The reasons, or all lines when none of them is one. */
+static void print_reasons(const struct last_lines *l, size_t n)
+{
+    size_t reasons = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        reasons += reason_in(line_of(l, i)) != NULL ? 1 : 0;
+    }
+    if (n > l->n && reasons == 0) {
+        cli_note("  (%zu lines before these)\n", n - l->n);
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        const char *line = reasons > 0 ? reason_in(line_of(l, i)) : line_of(l, i);
+        if (line != NULL) {
+            cli_note("  %s", line);
+        }
+    }
+}
+
+/* Prints why it ended, from what this daemon wrote. */
 static void print_said(const struct log *log)
 {
     FILE *f = fopen(log->path, "re");
@@ -118,12 +164,7 @@ static void print_said(const struct log *log)
         last_lines_add(&last, line);
     }
     (void)fclose(f);
-    if (n > SAID_MAX) {
-        cli_note("  (%zu lines before these)\n", n - SAID_MAX);
-    }
-    for (size_t i = 0; i < last.n; i++) {
-        cli_note("  %s", last.at[(last.first + i) % last.cap]);
-    }
+    print_reasons(&last, n);
     last_lines_done(&last);
 }
 
@@ -204,8 +245,8 @@ static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct m
             return code;
         }
         if (missing->n == 0) {
-            (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", missing->ready,
-                          cli_state_dir(cli));
+            (void)fprintf(stderr, "baton is up: %d agent%s ready, state in %s\n", missing->ready,
+                          missing->ready == 1 ? "" : "s", cli_state_dir(cli));
             if (missing->ready == 0) {
                 cli_note_no_agents();
             }
@@ -267,6 +308,41 @@ static bool daemon_runs(const char *state)
     return false;
 }
 
+/* Options that only a start can take: told that they have no effect on a daemon that runs. */
+static enum cli_exit note_without_effect(struct cli *cli)
+{
+    static const char *const at_start[] = {"listen-control", "listen-events", "durability",
+                                           "log-level"};
+    cJSON *info = NULL;
+    enum cli_exit code = CLI_OK;
+
+    for (size_t i = 0; code == CLI_OK && i < sizeof at_start / sizeof at_start[0]; i++) {
+        const char *value = cli_value(cli, at_start[i]);
+        const char *now = NULL;
+        if (value != NULL && info == NULL) {
+            code = cli_call(cli, "supervisor.info", NULL, &info);
+        }
+        now = strcmp(at_start[i], "durability") == 0 ? json_text(info, at_start[i], NULL) : NULL;
+        if (value != NULL && code == CLI_OK && (now == NULL || strcmp(now, value) != 0)) {
+            cli_note("--%s %s has no effect on it: baton down, then baton up --%s %s\n",
+                     at_start[i], value, at_start[i], value);
+        }
+    }
+    cJSON_Delete(info);
+    return code;
+}
+
+/* The daemon is there already: whether it is the one that is asked for, and its agents. */
+static enum cli_exit up_already(struct cli *cli, msec deadline)
+{
+    enum cli_exit code;
+
+    (void)fprintf(stderr, "baton: a daemon runs already in %s\n", cli_state_dir(cli));
+    code = cli_value(cli, "config") != NULL ? cli_compare_config(cli) : CLI_OK;
+    code = code == CLI_OK ? note_without_effect(cli) : code;
+    return code == CLI_OK ? await_agents(cli, deadline) : code;
+}
+
 enum cli_exit verb_up(struct cli *cli)
 {
     const char *state = cli_state_dir(cli);
@@ -284,9 +360,7 @@ enum cli_exit verb_up(struct cli *cli)
         return CLI_USAGE;
     }
     if (daemon_runs(state)) {
-        (void)fprintf(stderr, "baton: a daemon runs already in %s\n", state);
-        code = cli_value(cli, "config") != NULL ? cli_compare_config(cli) : CLI_OK;
-        return code == CLI_OK ? await_agents(cli, deadline) : code;
+        return up_already(cli, deadline);
     }
     if (!find_daemon(program, sizeof program)) {
         cli_error("batond was not found beside this program (%s)", program);

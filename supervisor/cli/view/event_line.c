@@ -8,6 +8,7 @@
 
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 
 enum { TEXT_MAX = 400, NAME_MAX_LEN = 40 };
@@ -80,6 +81,7 @@ static double number_of(const cJSON *v)
 static void put_value(struct buf *out, const cJSON *v, const char *form)
 {
     char ms[24];
+    char when[CLI_TIME_MAX];
 
     if (strcmp(form, "ms") == 0) {
         cli_format_ms(number_of(v), ms, sizeof ms);
@@ -87,7 +89,7 @@ static void put_value(struct buf *out, const cJSON *v, const char *form)
     } else if (strcmp(form, "yes") == 0 || strcmp(form, "no") == 0) {
         return;
     } else if (cJSON_IsString(v)) {
-        put_text(out, v->valuestring);
+        put_text(out, cli_time(v->valuestring, when));
     } else if (cJSON_IsNumber(v)) {
         buf_printf(out, "%.0f", v->valuedouble);
     } else if (cJSON_IsRaw(v)) { /* an integer over 2^53 */

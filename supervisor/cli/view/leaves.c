@@ -16,6 +16,8 @@
 #define BETWEEN "\n\n---\n\n"
 static const char *const endings[] = {BETWEEN "**Not done**", BETWEEN "**Not whole**"};
 
+enum { STEP_ID_BYTES = 64 };
+
 struct step {
     const char *id;
     const cJSON *view;
@@ -38,8 +40,63 @@ static bool is_done(const cJSON *step)
            !cJSON_IsTrue(get(step, "superseded")) && json_number(step, "resultLen") > 0;
 }
 
+static void take_up(struct step *steps, size_t n, const char *id)
+{
+    const struct step key = {.id = id};
+    struct step *found = bsearch(&key, steps, n, sizeof *steps, compare);
+
+    if (found != NULL) {
+        found->taken_up = true;
+    }
+}
+
+/* Takes up what the templates in a step's text name: "{{results.ID}}", "{{ results.ID.member }}".
+ * An id may have dots. */
+static void take_up_templates(struct step *steps, size_t n, const char *text)
+{
+    static const char results[] = "results.";
+    char id[STEP_ID_BYTES + 1];
+
+    while ((text = strstr(text, "{{")) != NULL) {
+        text += 2 + strspn(text + 2, " ");
+        if (strncmp(text, results, sizeof results - 1) != 0) {
+            continue;
+        }
+        text += sizeof results - 1;
+        for (size_t i = 0; i < sizeof id && strchr(" }[", text[i]) == NULL; i++) {
+            id[i] = text[i];
+            if (i + 1 < sizeof id && strchr(" }[.", text[i + 1]) != NULL) {
+                id[i + 1] = 0;
+                take_up(steps, n, id);
+            }
+        }
+    }
+}
+
+/* A plan without dependsOn is a chain, in which only templates say who needs what. */
+static enum cli_exit take_up_of_chain(struct cli *cli, const char *plan_id, struct step *steps,
+                                      size_t n)
+{
+    cJSON *fields = cli_fields("planId", plan_id);
+    cJSON *answer = NULL;
+    enum cli_exit code;
+    const cJSON *s;
+
+    (void)cJSON_AddTrueToObject(fields, "document");
+    (void)cJSON_AddFalseToObject(fields, "steps");
+    code = cli_call(cli, "plan.get", fields, &answer);
+    cJSON_ArrayForEach(s, get(get(answer, "document"), "steps"))
+    {
+        char *text = cjson_print(s, false, NULL);
+        take_up_templates(steps, n, text != NULL ? text : "");
+        cJSON_free(text);
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
 /* The completed steps by id; the caller frees them. */
-static struct step *done_steps(const cJSON *view, size_t *ret_n)
+static struct step *done_steps(const cJSON *view, size_t *ret_n, bool *ret_chain)
 {
     const cJSON *list = get(view, "steps");
     struct step *steps = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *steps);
@@ -56,15 +113,13 @@ static struct step *done_steps(const cJSON *view, size_t *ret_n)
             steps[n++] = (struct step){.id = json_text(s, "stepId", ""), .view = s};
         }
     }
+    *ret_chain = true;
     qsort(steps, n, sizeof *steps, compare);
     for (size_t i = 0; i < n; i++) {
         cJSON_ArrayForEach(id, get(steps[i].view, "dependsOn"))
         {
-            const struct step key = {.id = cJSON_IsString(id) ? id->valuestring : ""};
-            struct step *found = bsearch(&key, steps, n, sizeof *steps, compare);
-            if (found != NULL) {
-                found->taken_up = true;
-            }
+            *ret_chain = false;
+            take_up(steps, n, cJSON_IsString(id) ? id->valuestring : "");
         }
     }
     *ret_n = n;
@@ -173,6 +228,7 @@ char *cli_leaf_answer(struct cli *cli, const char *plan_id, const cJSON *result)
     struct step *steps = NULL;
     struct buf out;
     char *text = NULL;
+    bool chain = false;
     size_t n = 0;
     size_t len;
 
@@ -180,7 +236,10 @@ char *cli_leaf_answer(struct cli *cli, const char *plan_id, const cJSON *result)
         return NULL;
     }
     buf_init(&out, SIZE_MAX / 2);
-    steps = has_sections(answer, view) ? done_steps(view, &n) : NULL;
+    steps = has_sections(answer, view) ? done_steps(view, &n, &chain) : NULL;
+    if (steps != NULL && n > 1 && chain && take_up_of_chain(cli, plan_id, steps, n) != CLI_OK) {
+        n = 0; /* its error was printed; the answer is whole without */
+    }
     if (steps != NULL && add_leaves(cli, plan_id, view, steps, n, &out)) {
         add_ending(answer, &out);
         (void)buf_cstr(&out);

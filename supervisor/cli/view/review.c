@@ -257,6 +257,7 @@ static void put_decision(const cJSON *r, size_t cut, struct buf *out)
 void review_text(const cJSON *r, size_t cut, struct buf *out)
 {
     const char *step = json_text(r, "stepId", NULL);
+    char when[CLI_TIME_MAX];
 
     buf_printf(out, "? %s  %s  ", json_text(r, "reviewId", ""), json_text(r, "kind", ""));
     buf_add_cstr(out, step != NULL ? "step " : "the whole plan");
@@ -279,7 +280,7 @@ void review_text(const cJSON *r, size_t cut, struct buf *out)
     put_upstream(r, cut, out);
     put_decision(r, cut, out);
     if (json_text(r, "decision", "")[0] == 0) {
-        put_line(out, "denied at", json_text(r, "until", ""), cut);
+        put_line(out, "denied at", cli_time(json_text(r, "until", ""), when), cut);
         put_decisions(json_text(r, "kind", ""), out);
     }
 }

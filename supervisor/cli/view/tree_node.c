@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/review.h"
 
@@ -32,7 +33,9 @@ static void fill_note(struct tree_node *node, const cJSON *step)
         put_note(node, "a later revision does without it",
                  strcmp(node->status, "failed") == 0 ? error : NULL);
     } else if (wait != NULL) {
-        put_note(node, wait, error);
+        char local[2 * NODE_NOTE_MAX];
+        cli_times_in(local, sizeof local, wait);
+        put_note(node, local, error);
     } else if (error != NULL) {
         const char *hint = json_text(step, "hint", "");
         char text[2 * NODE_NOTE_MAX];

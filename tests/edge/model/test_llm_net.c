@@ -145,6 +145,29 @@ static void nobody_there_is_unavailable_and_deadlines_hold(void **state)
     world_done(c, &a);
 }
 
+static void mistakes_of_the_address_are_told_in_plain_words(void **state)
+{
+    char settings[512];
+    struct world_answer a;
+    struct llm_client *c;
+
+    (void)state;
+    (void)snprintf(settings, sizeof settings,
+                   "{\"providers\":[{\"api\":\"openai\",\"model\":\"m\",\"attempts\":1,"
+                   "\"baseUrl\":\"https://127.0.0.1:%d/ok/v1\"}]}",
+                   world_port());
+    c = world_client_of(settings);
+    world_ask(c, false, 5000, &a);
+    assert_int_equal(a.code, BT_UNAVAILABLE);
+    assert_non_null(strstr(a.err.msg, "a server without TLS has an http:// address"));
+    assert_null(strstr(a.err.msg, "routines"));
+    world_done(c, &a);
+    c = world_client("openai", "endlessheader", ",\"attempts\":1");
+    world_ask(c, false, 5000, &a);
+    assert_non_null(strstr(a.err.msg, "the headers of the answer have more than 65536 bytes"));
+    world_done(c, &a);
+}
+
 /* ---- recordings ---- */
 
 static struct llm_client *recorded(const char *mode, const char *script, const char *key)
@@ -213,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cancel_ends_a_call_and_a_wait_at_once),
         cmocka_unit_test(many_threads_ask_at_the_same_time),
+        cmocka_unit_test(mistakes_of_the_address_are_told_in_plain_words),
         cmocka_unit_test(proxies_and_logins_of_the_environment_are_not_used),
         cmocka_unit_test(addresses_that_may_not_be_called_are_not),
         cmocka_unit_test(nobody_there_is_unavailable_and_deadlines_hold),

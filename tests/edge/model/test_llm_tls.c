@@ -42,9 +42,20 @@ static void self_signed_and_foreign_names_are_refused(void **state)
 
     (void)state;
     assert_int_equal(ask("localhost", NULL, &err), BT_INVALID);
-    assert_non_null(strstr(err.msg, "certificate"));
+    assert_non_null(strstr(err.msg, "certificate is refused"));
+    assert_non_null(strstr(err.msg, "caFile names an authority of your own"));
     assert_int_equal(ask("127.0.0.1", "cert.pem", &err), BT_INVALID);
     assert_non_null(strstr(err.msg, "127.0.0.1"));
+}
+
+static void file_of_authorities_that_is_not_there_is_named(void **state)
+{
+    struct bt_error err;
+
+    (void)state;
+    assert_int_equal(ask("localhost", "nothing.pem", &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "caFile"));
+    assert_non_null(strstr(err.msg, "nothing.pem"));
 }
 
 /* Its name and its authority are right: only its time has expired. */
@@ -86,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(certificate_of_a_known_authority_is_taken),
         cmocka_unit_test(expired_certificate_is_refused),
+        cmocka_unit_test(file_of_authorities_that_is_not_there_is_named),
         cmocka_unit_test(refused_certificate_is_final),
         cmocka_unit_test(self_signed_and_foreign_names_are_refused),
     };

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/last_lines.h"
 #include "tests/support/cmocka.h"
 
@@ -46,6 +47,24 @@ static void a_moment_is_a_duration_ago_or_a_time(void **state)
     }
 }
 
+static void durations_are_in_units_that_people_read(void **state)
+{
+    static const struct {
+        double ms;
+        const char *text;
+    } rows[] = {{0, "0 ms"},         {350, "350 ms"},          {1200, "1.2 s"},
+                {119000, "119.0 s"}, {180000, "3 min"},        {7199000, "120 min"},
+                {7200000, "2 h"},    {12000000, "3 h 20 min"}, {86400000, "24 h"},
+                {172800000, "2 d"},  {788400000, "9 d 3 h"},   {1e15, "11574074 d 1 h"}};
+    char text[24];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cli_format_ms(rows[i].ms, text, sizeof text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
 static void only_the_last_lines_are_kept(void **state)
 {
     struct last_lines l;
@@ -70,6 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_moment_is_a_duration_ago_or_a_time),
+        cmocka_unit_test(durations_are_in_units_that_people_read),
         cmocka_unit_test(only_the_last_lines_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,27 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
         "problems)");
 }
 
+/* A text that grows beyond its limit is no lack of memory. */
+static void what_grows_too_long_by_its_variables_is_named(void **state)
+{
+    enum { TIMES = 600, LENGTH = 4000 };
+    static char many[12 * TIMES + 1];
+    static char dir[LENGTH + 1];
+    static char file[sizeof many + 200];
+    struct home *h = *state;
+
+    for (size_t i = 0; i < TIMES; i++) {
+        memcpy(many + 12 * i, "${BATON_BIN}", 13);
+    }
+    memset(dir, '/', LENGTH);
+    h->request.bin_dir = dir;
+    (void)snprintf(file, sizeof file,
+                   "agents:\n  - agentId: a\n    command: [x]\n    settings: {a: \"%s\"}\n", many);
+    write_text(h->user, file);
+    expect_problems(h, "DIR/baton/baton.yaml: agents: settings: has more than 2 MiB when its "
+                       "variables are replaced\n");
+}
+
 static void bad_yaml_is_told_at_its_place(void **state)
 {
     struct home *h = *state;
@@ -295,6 +316,7 @@ int main(void)
         TEST(wrong_shapes_everywhere_end_in_problems),
         TEST(a_file_that_others_may_write_is_refused),
         TEST(models_are_checked_by_the_rules_of_their_agent),
+        TEST(what_grows_too_long_by_its_variables_is_named),
         TEST(keys_are_told_as_they_were_written),
         TEST(a_key_that_is_missing_holds_back_its_agent_only),
         TEST(values_in_a_file_that_others_may_read_are_warned_of),

@@ -166,7 +166,7 @@ static void mistyped_fields_are_named_with_their_path(void **state)
     assert_reads_as("{\"key\":\"k\",\"attempt\":1001,\"epoch\":1}", MSG_step_progress, BT_INVALID,
                     "attempt: expected an integer from 0 to 1000, got 1001");
     assert_reads_as("{\"key\":\"k\",\"attempt\":1,\"epoch\":\"1\"}", MSG_step_progress, BT_INVALID,
-                    "epoch: expected an integer from 0 to 18446744073709551615, got '1'");
+                    "epoch: expected an integer from 0 on, got '1'");
     assert_reads_as("{\"key\":\"k\",\"attempt\":1,\"epoch\":1,\"percent\":true}", MSG_step_progress,
                     BT_INVALID, "percent: expected a number, got true");
     assert_reads_as("{\"accepted\":1}", MSG_step_result_ok, BT_INVALID,
