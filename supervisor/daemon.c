@@ -18,6 +18,7 @@
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/lanes.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
 #include "supervisor/retention/retention.h"
@@ -162,7 +163,7 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
     const char *dir = d->opt->engine.state_dir;
     const struct journal_options journal = {.durability = d->opt->engine.durability,
                                             .ballast_bytes = d->opt->ballast_bytes,
-                                            .blobs_of = doc_refs};
+                                            .blobs_of = row_blobs};
     const struct spawn_options spawn = {.state_dir = dir};
     int signals = -1;
     enum bt_code code = block_signals(&signals, err);
