@@ -69,6 +69,9 @@ enum card_problem card_check(const struct msg_card *card, uint32_t *ret_skill)
     if (p != CARD_OK) {
         return p;
     }
+    if (card->agent_id.ptr[0] == '.' || card->agent_id.ptr[0] == '-') {
+        return CARD_ID_BAD_BEGIN;
+    }
     for (uint32_t i = 0; i < card->skills_n; i++) {
         *ret_skill = i;
         if (!card_id_ok(card->skills[i].id)) {
@@ -93,6 +96,8 @@ const char *card_problem_text(enum card_problem p)
         [CARD_ID_TOO_LONG] = "agentId is too long; at most 64 characters are allowed",
         [CARD_ID_BAD_CHARACTER] =
             "agentId has a character that is not allowed; allowed are A-Z a-z 0-9 _ . -",
+        [CARD_ID_BAD_BEGIN] =
+            "agentId begins with . or -; it needs a letter, a digit or _ as its first character",
         [CARD_ID_RESERVED] =
             "agentId is reserved; supervisor, user, system and * are not for agents",
         [CARD_SKILL_ID_BAD] = "a skill's id must be 1 to 64 of A-Z a-z 0-9 _ . -",

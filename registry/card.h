@@ -14,6 +14,7 @@ enum card_problem {
     CARD_ID_EMPTY,
     CARD_ID_TOO_LONG,
     CARD_ID_BAD_CHARACTER, /* allowed: A-Z a-z 0-9 _ . - */
+    CARD_ID_BAD_BEGIN,     /* with . or -: a directory or an option to programs that get it */
     CARD_ID_RESERVED,      /* supervisor, user, *, system */
     CARD_SKILL_ID_BAD,
     CARD_SKILL_DUPLICATE,

@@ -21,6 +21,7 @@
 #include "supervisor/engine/row_body.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
+#include "supervisor/query/projection.h"
 #include "supervisor/retention/retention.h"
 #include "supervisor/stop.h"
 
@@ -31,6 +32,8 @@ enum {
     WAIT_MAX_MS = 1000,
     SETTLED_MS = 60000,
     FAREWELL_WAIT_MS = 20,
+    INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
+    INPUT_BYTES = 8 * 1024 * 1024,
     CHANGES_LOGGED = 64
 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
@@ -54,15 +57,20 @@ struct daemon {
 
 static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
 {
+    static const int ignored[] = {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO};
     sigset_t set;
 
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGPIPE);
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+        (void)sigaddset(&set, ignored[i]);
+    }
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-    (void)sigdelset(&set, SIGPIPE);
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+        (void)sigdelset(&set, ignored[i]); /* blocked for ever: a stray one ends nothing */
+    }
     *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return *ret_fd >= 0 ? BT_OK : err_errno(err, errno, "signalfd");
 }
@@ -130,6 +138,7 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
     struct process_hooks processes;
     struct engine_hooks hooks;
     struct dispatch *dispatch = NULL;
+    struct projections *projections = NULL;
     enum bt_code code = engine_new(opt, d->journal, d->link, &d->engine, err);
 
     if (code == BT_OK) {
@@ -151,7 +160,11 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = retention_new(&d->opt->retention, &retention, d->journal, &d->retention, err);
     }
     if (code == BT_OK) {
+        code = projections_new(&projections, err);
+    }
+    if (code == BT_OK) {
         hooks = hooks_of(dispatch, d->api, d->sweep, d->retention, d->opt->reload);
+        hooks.projections = projections;
         engine_set_hooks(d->engine, &hooks);
     }
     return code;
@@ -336,18 +349,33 @@ static void settle(struct daemon *d)
     }
 }
 
+/* What the link has, as far as one cycle takes it; then the requests whose turn it is. */
+static void take_input(struct daemon *d)
+{
+    const msec until = clock_mono_ms() + INPUT_MS;
+    struct link_event ev;
+    size_t bytes = 0;
+
+    for (int n = 0; n < ENGINE_CYCLE_EVENTS && bytes < INPUT_BYTES && !engine_is_full(d->engine) &&
+                    link_next(d->link, &ev);
+         n++) {
+        bytes += ev.msg != NULL ? link_msg_bytes(ev.msg).len : 0;
+        engine_on_link(d->engine, &ev);
+        if (clock_mono_ms() >= until) {
+            break;
+        }
+    }
+    api_take_turns(d->engine);
+}
+
 static enum bt_code cycle(struct daemon *d, struct bt_error *err)
 {
     const struct uuid *registered;
     uint32_t n_registered;
-    struct link_event ev;
     enum bt_code code;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
-    for (int n = 0;
-         n < ENGINE_CYCLE_EVENTS && !engine_is_full(d->engine) && link_next(d->link, &ev); n++) {
-        engine_on_link(d->engine, &ev);
-    }
+    take_input(d);
     processes_cycle(&d->processes,
                     (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
     signal_cycle(d);
@@ -375,7 +403,7 @@ static void wait_for_work(struct daemon *d)
     due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
     due = sweep_deadline(d->sweep) < due ? sweep_deadline(d->sweep) : due;
     due = retention_deadline(d->retention) < due ? retention_deadline(d->retention) : due;
-    timeout = due <= now ? 0 : due - now;
+    timeout = due <= now || api_is_behind(d->api) ? 0 : due - now;
     timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
     timeout = d->stop.asked && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
     for (int i = 0; i < WATCH_COUNT; i++) {

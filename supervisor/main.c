@@ -1,10 +1,12 @@
 /* batond: arguments, configuration, wiring. */
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "protocol/artifact/artifact.h"
@@ -19,7 +21,7 @@
 
 enum { BALLAST_BYTES = 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
 /* A uri of plan and file, each byte as %XX, stays below its cap. */
-enum { ARTIFACT_ROOT_MAX = 512 };
+enum { ARTIFACT_ROOT_MAX = 512, FILES_FEW = 1024 };
 
 static const char usage[] =
     "usage: batond [options]\n"
@@ -192,6 +194,30 @@ static int run(const struct config_request *request, const struct config *c, con
     return daemon_run(&opt, argv);
 }
 
+/* Each connection and each lane is a descriptor; the soft limit of 1024 is for programs that call
+ * select(). */
+static void raise_open_files(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) {
+        return;
+    }
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_max < FILES_FEW) {
+        log_warn("supervisor.start", "at most %llu files may be open: few connections and lanes",
+                 (unsigned long long)files.rlim_max);
+    }
+}
+
+/* Frames are allocated by nng's threads and freed by ours. glibc would keep what it once gave them:
+ * a flood that is over would still hold its memory. */
+static void return_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    (void)mallopt(M_ARENA_MAX, 4);
+}
+
 int main(int argc, char **argv)
 {
     struct arguments a = {.ready_fd = -1};
@@ -229,6 +255,8 @@ int main(int argc, char **argv)
     log_setup(config->log.level, NULL, NULL);
     log_use_journal_prefix(config->log.format == CONFIG_LOG_JOURNAL);
     (void)prctl(PR_SET_DUMPABLE, 0); /* the token is in our memory */
+    raise_open_files();
+    return_memory();
     if (state_dir_make(config->state_dir, &err) != BT_OK ||
         state_token_make(config->state_dir, token, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);

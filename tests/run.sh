@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need, builds, runs every test. The last lines are ctest's own, then how long each part took.
 # usage: sh tests/run.sh [--fast] [-R REGEX]
-#   --fast     only the everyday build (ASan and UBSan), and of its tests none with the label slow or package
+#   --fast     only the everyday build (ASan and UBSan), and of its tests none with the label slow, package or chaos
 #   -R REGEX   only the tests of the everyday build whose name matches
 set -eu
 cd "$(dirname "$0")/.."
@@ -127,7 +127,7 @@ fi
 part "preset dev: tests"
 status=0
 set -- --no-tests=error
-[ -z "$fast" ] || set -- "$@" -LE '^(slow|package)$'
+[ -z "$fast" ] || set -- "$@" -LE '^(slow|package|chaos)$'
 [ -z "$regex" ] || set -- "$@" -R "$regex"
 # With --fast twice as many as there are processors: most tests of whole daemons wait. Those that measure run alone
 # (RUN_SERIAL). In the full run each has the machine to itself.

@@ -34,8 +34,10 @@ enum bt_code card_set_id(struct card *c, const char *agent_id, struct bt_error *
 {
     const char *kept;
 
-    if (!id_ok(agent_id)) {
-        return err_set(err, BT_INVALID, "agent id '%.80s': expected 1 to %d of [A-Za-z0-9_.-]",
+    if (!id_ok(agent_id) || agent_id[0] == '.' || agent_id[0] == '-') {
+        return err_set(err, BT_INVALID,
+                       "agent id '%.80s': expected 1 to %d of [A-Za-z0-9_.-], not beginning with . "
+                       "or -",
                        agent_id == NULL ? "" : agent_id, LIMIT_ID_BYTES);
     }
     kept = keep(c, agent_id);

@@ -6,20 +6,18 @@
 #include <unistd.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
 
 static const char *const names[] = {
     [LOG_ERR] = "err", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 _Static_assert(sizeof names / sizeof names[0] == LOG_LEVEL_COUNT, "a name per level");
 
-/* Prevents log injection: C0, DEL and C1 bytes from peers must not reach a terminal or fake a line.
- */
+/* Prevents log injection: texts from peers must not reach a terminal as orders, or fake a line. */
 static void escape(char *text)
 {
-    for (unsigned char *p = (unsigned char *)text; *p != 0; p++) {
-        if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
-            p[1] = *p == 0xC2 ? '?' : p[1];
-            *p = '?';
-        }
+    utf8_scrub(text);
+    for (char *p = text; *p != 0; p++) {
+        *p = *p == '\n' || *p == '\t' ? '?' : *p;
     }
 }
 

@@ -99,3 +99,51 @@ size_t utf8_cut_words(const char *bytes, size_t len, size_t max)
     }
     return n;
 }
+
+uint32_t utf8_char(const char *bytes, size_t len, size_t *ret_len)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    const size_t n = *p < 0x80 ? 1 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : 4;
+    uint32_t c = n == 1 ? *p : *p & (0x7Fu >> n);
+
+    *ret_len = n;
+    if (n > len || !utf8_valid(bytes, n)) {
+        *ret_len = 1;
+        return 0xFFFD;
+    }
+    for (size_t i = 1; i < n; i++) {
+        c = c << 6 | (p[i] & 0x3Fu);
+    }
+    return c;
+}
+
+bool utf8_is_unsafe(uint32_t c)
+{
+    static const struct {
+        uint32_t from, to;
+    } ranges[] = {{0x7F, 0x9F},      {0xAD, 0xAD},     {0x034F, 0x034F}, {0x061C, 0x061C},
+                  {0x115F, 0x1160},  {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F},
+                  {0x2028, 0x202E},  {0x2060, 0x206F}, {0x3164, 0x3164}, {0xFE00, 0xFE0F},
+                  {0xFEFF, 0xFEFF},  {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB}, {0x1D173, 0x1D17A},
+                  {0xE0000, 0xE0FFF}};
+
+    for (size_t i = 0; c >= 0x7F && i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (c >= ranges[i].from && c <= ranges[i].to) {
+            return true;
+        }
+    }
+    return c < 0x20 && c != '\n' && c != '\t';
+}
+
+void utf8_scrub(char *text)
+{
+    size_t n;
+
+    for (size_t left = strlen(text); left > 0; left -= n, text += n) {
+        const uint32_t c = utf8_char(text, left, &n);
+        const bool joins = c == 0x200C || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F);
+        if (utf8_is_unsafe(c) && !joins) {
+            memset(text, '?', n);
+        }
+    }
+}

@@ -4,8 +4,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 bool utf8_valid(const char *bytes, size_t len);
+/* Returns the character at `bytes`, and in *ret_len its bytes. What is no UTF-8 is one byte and
+ * U+FFFD. len > 0. */
+uint32_t utf8_char(const char *bytes, size_t len, size_t *ret_len);
+/* Whether the character moves a cursor, changes the direction of text or cannot be seen. Newline
+ * and tab are safe. */
+bool utf8_is_unsafe(uint32_t c);
+/* Replaces the bytes of unsafe characters by '?', in place; text may end within a character.
+ * Joiners and variation selectors stay: words and emoji need them. */
+void utf8_scrub(char *text);
 /* Returns the length of the longest valid prefix. */
 size_t utf8_prefix(const char *bytes, size_t len);
 /* Returns the largest n <= max that cuts no character in two; bytes must be valid UTF-8. */

@@ -148,7 +148,7 @@ static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_
             return code != BT_OK
                        ? code
                        : err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
-                                 daemon_is_alive(c) ? "does not answer (see: baton doctor)"
+                                 daemon_is_alive(c) ? "does not answer; see: baton doctor"
                                                     : "has ended; start it again with: baton up");
         }
         if (code != BT_OK) {

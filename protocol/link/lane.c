@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/link/link_internal.h"
 
 enum lane_phase { LANE_IDLE, LANE_SENDING, LANE_RECEIVING };
@@ -244,7 +245,7 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
                        len);
     }
     atomic_store(&lane->phase, LANE_SENDING);
-    if (!link_lane_is_up(lane)) {
+    if (FAILPOINT("send") == FAILPOINT_ERROR || !link_lane_is_up(lane)) {
         atomic_store(&lane->phase, LANE_IDLE);
         nng_msg_free(msg);
         return err_set(err, BT_UNAVAILABLE, "%s: no peer is connected", lane->endpoint.url);

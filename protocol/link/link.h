@@ -83,11 +83,21 @@ enum { LINK_PEER_MAX = 63 };
 void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1]);
 void link_msg_free(struct link_msg *m);
 
+/* What all peers of a tcp listener may hold: strangers reach it before any token was read. Over the
+ * number, connections that never asked anything are shut down first, then the longest silent; over
+ * the bytes, those with most. peers 0: no bounds. */
+struct link_peer_limits {
+    uint32_t peers;
+    size_t unfinished_bytes; /* of frames that have not ended */
+    msec unfinished_ms;      /* for a frame to end */
+};
+
 struct link_limits {
     size_t recv_max; /* bytes of one body, received or (lanes) sent; never 0; same on both sides */
     const char *ca_file;   /* tls+tcp: authority that must have signed the peer's certificate;
                               required to dial */
     const char *cert_file; /* one PEM file with certificate and key; required to listen */
+    struct link_peer_limits peers; /* to listen */
 };
 
 /* Listens on tcp://HOST:PORT (PORT 0 = any), tls+tcp:// or ipc:// (guarded, see ipc_guard.c). n

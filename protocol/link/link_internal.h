@@ -10,6 +10,7 @@
 #define LINK_LINK_INTERNAL_H
 
 #include <nng/nng.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -26,13 +27,14 @@ enum {
     LINK_REDIAL_MAX_MS = 2000,
     LINK_REDIAL_CHECK_MS = 5000,
     LINK_REDIAL_STALE_MS =
-        15000,                  /* without a pipe for this long, the dialer is replaced (N4, N7) */
-    LINK_GUARD_MS = 2000,       /* between two probes of an ipc listener */
-    LINK_PROBE_MS = 1000,       /* timeout of a probe */
-    LINK_LINGER_MS = 1000,      /* an idle retired lane waits this long for its peer to hang up */
-    LINK_DIAL_SETTLE_MS = 100,  /* a handshake on loopback takes less than 1 */
-    LINK_RETIRED_CHECK_MS = 20, /* the helper checks retired endpoints this often */
-    LINK_FREE_WAIT_MS = 2000    /* then link_free gives up and leaks */
+        15000,                   /* without a pipe for this long, the dialer is replaced (N4, N7) */
+    LINK_GUARD_MS = 2000,        /* between two probes of an ipc listener */
+    LINK_PROBE_MS = 1000,        /* timeout of a probe */
+    LINK_LINGER_MS = 1000,       /* an idle retired lane waits this long for its peer to hang up */
+    LINK_DIAL_SETTLE_MS = 100,   /* a handshake on loopback takes less than 1 */
+    LINK_RETIRED_CHECK_MS = 20,  /* the helper checks retired endpoints this often */
+    LINK_NARROW_MAX = 64 * 1024, /* a frame's bytes while strangers flood a listener */
+    LINK_FREE_WAIT_MS = 2000     /* then link_free gives up and leaks */
 };
 
 #define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
@@ -142,6 +144,48 @@ void redial_stop(struct redial *r);
 /* Helper thread. True when the dialer started so recently that a connection may be half made. nng
  * leaks the dialer and pipe of a socket that is closed then (N17). */
 bool redial_is_settling(const struct redial *r, msec now);
+
+/* ---- what the peers of a listener hold ---- */
+
+struct peer;
+struct peer_seen;
+struct peer_watch {
+    struct helper_task task;
+    struct link_peer_limits limits;
+    pthread_mutex_t mutex; /* of the table; the owner thread and the helper thread take it */
+    struct peer *peers;
+    uint32_t *next; /* of the same port */
+    uint32_t n, cap;
+    struct peer_seen *seen; /* of this round; only the helper thread uses it */
+    uint32_t seen_n, seen_cap;
+    uint32_t *by_port; /* the first of each list: index + 1; 0 = none */
+    uint32_t round;
+    uint32_t shut, logged; /* connections, so far */
+    const char *why;       /* the last one */
+    msec log_at;           /* when the log may have its next line */
+    nng_listener listener;
+    size_t recv_max;
+    msec flooded_at; /* when much was unfinished, last */
+    bool narrow;     /* only short frames are let in */
+    uint32_t port;   /* of the listener */
+    bool on;
+    bool (*is_idle)(void *of);
+    void *of;
+};
+
+/* Does nothing without limits, and on another transport than tcp. is_idle: requests do not wait for
+ * a context; NULL = there are none. */
+BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e,
+                                            nng_listener listener,
+                                            const struct link_peer_limits *limits,
+                                            bool (*is_idle)(void *of), void *of,
+                                            struct bt_error *err);
+/* A whole request was taken. Owner thread. */
+void peer_watch_took(struct peer_watch *w, nng_msg *msg);
+/* Helper thread; accepts one that was not started. */
+void peer_watch_stop(struct peer_watch *w);
+/* Owner thread, after it. */
+void peer_watch_free(struct peer_watch *w);
 
 /* ---- guard of an ipc listener (N6) ---- */
 

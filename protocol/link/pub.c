@@ -4,6 +4,7 @@
 #include <nng/protocol/pubsub0/pub.h>
 #include <stdlib.h>
 
+#include "protocol/base/failpoint.h"
 #include "protocol/link/link_internal.h"
 
 enum { SUB_PROTOCOL = 0x21 };
@@ -11,13 +12,15 @@ enum { SUB_PROTOCOL = 0x21 };
 struct link_pub {
     struct endpoint endpoint;
     struct ipc_guard guard;
+    struct peer_watch watch;
     struct helper_task closing;
     struct link *link;
     struct link_pub *next;
     nng_aio *aio; /* one for all frames; nng_sendmsg would allocate one for each */
 };
 
-static enum bt_code pub_start(struct link_pub *p, struct bt_error *err)
+static enum bt_code pub_start(struct link_pub *p, const struct link_limits *lim,
+                              struct bt_error *err)
 {
     struct endpoint *e = &p->endpoint;
     nng_listener listener = NNG_LISTENER_INITIALIZER;
@@ -37,6 +40,9 @@ static enum bt_code pub_start(struct link_pub *p, struct bt_error *err)
         code = endpoint_error(err, rv, "cannot be set up", e->url);
     } else {
         code = endpoint_listen(e, &listener, err);
+    }
+    if (code == BT_OK) {
+        code = peer_watch_start(&p->watch, e, listener, &lim->peers, NULL, NULL, err);
     }
     if (code != BT_OK) {
         (void)nng_close(e->socket);
@@ -60,7 +66,7 @@ enum bt_code link_pub_open(struct link *l, const char *url, const struct link_li
     p->link = l;
     enum bt_code code = endpoint_init(&p->endpoint, url, lim, true, err);
     if (code == BT_OK) {
-        code = pub_start(p, err);
+        code = pub_start(p, lim, err);
     }
     if (code != BT_OK) {
         endpoint_done(&p->endpoint);
@@ -81,7 +87,7 @@ const char *link_pub_url(const struct link_pub *p)
 void link_publish(struct link_pub *p, struct str topic, const void *body, size_t len)
 {
     nng_msg *msg = NULL;
-    if (nng_msg_alloc(&msg, topic.len + 1 + len) != 0) {
+    if (FAILPOINT("publish") == FAILPOINT_DROP || nng_msg_alloc(&msg, topic.len + 1 + len) != 0) {
         return; /* the same as a frame dropped for a slow subscriber: it reads the event from the
                    journal */
     }
@@ -107,6 +113,7 @@ static msec pub_close_task(struct helper_task *task)
     struct link_pub *p = CONTAINER_OF(task, struct link_pub, closing);
     struct link *l = p->link;
     ipc_guard_stop(&p->guard);
+    peer_watch_stop(&p->watch);
     (void)nng_close(p->endpoint.socket);
     nng_aio_free(p->aio);
     helper_counter_add(&l->closing, -1);
@@ -128,6 +135,7 @@ void pub_free_all(struct link *l)
         struct link_pub *p = l->pubs;
         l->pubs = p->next;
         endpoint_done(&p->endpoint);
+        peer_watch_free(&p->watch);
         free(p);
     }
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/link/link_internal.h"
 
 enum { REQ_PROTOCOL = 0x30, GENERATION_SHIFT = 32 };
@@ -39,6 +40,7 @@ struct link_server {
     struct inbox_node closed_node; /* the socket of a retired server is closed */
     struct endpoint endpoint;
     struct ipc_guard guard;  /* listening on ipc */
+    struct peer_watch watch; /* listening on tcp */
     struct redial redial;    /* dialing */
     struct pipe_track track; /* dialing */
     struct helper_task closing;
@@ -116,6 +118,7 @@ bool server_event(struct inbox_node *n, struct link_event *ret)
     ret->request =
         (uint64_t)c->generation << GENERATION_SHIFT | (uint64_t)(c - c->server->contexts);
     ret->msg = (struct link_msg *)(void *)c->request;
+    peer_watch_took(&c->server->watch, c->request);
     c->request = NULL;
     atomic_store(&c->phase, CONTEXT_HELD);
     return true;
@@ -132,7 +135,8 @@ bool link_answer(struct link_server *s, uint64_t request, const void *bytes, siz
     if (c->generation != request >> GENERATION_SHIFT || atomic_load(&c->phase) != CONTEXT_HELD) {
         return false;
     }
-    if (nng_msg_alloc(&msg, len) != 0) {
+    const enum failpoint fail = FAILPOINT("reply");
+    if (fail == FAILPOINT_DROP || fail == FAILPOINT_ERROR || nng_msg_alloc(&msg, len) != 0) {
         context_receive(c); /* the client gets no answer, but the context is free again */
         return false;
     }
@@ -158,6 +162,7 @@ static void server_free(struct link_server *s)
         }
     }
     endpoint_done(&s->endpoint);
+    peer_watch_free(&s->watch);
     free(s);
 }
 
@@ -210,7 +215,19 @@ static int dial_options(struct link_server *s)
     return rv != 0 ? rv : nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, server_on_pipe, s);
 }
 
-static enum bt_code server_connect(struct link_server *s, struct bt_error *err)
+/* Some context receives: no whole request waits for one. */
+static bool is_idle(void *of)
+{
+    const struct link_server *s = of;
+    bool idle = false;
+    for (uint32_t i = 0; i < s->n && !idle; i++) {
+        idle = atomic_load(&s->contexts[i].phase) == CONTEXT_RECEIVING;
+    }
+    return idle;
+}
+
+static enum bt_code server_connect(struct link_server *s, const struct link_limits *lim,
+                                   struct bt_error *err)
 {
     struct endpoint *e = &s->endpoint;
     nng_listener listener = NNG_LISTENER_INITIALIZER;
@@ -221,11 +238,13 @@ static enum bt_code server_connect(struct link_server *s, struct bt_error *err)
     code = endpoint_listen(e, &listener, err);
     if (code == BT_OK) {
         ipc_guard_start(&s->guard, listener, REQ_PROTOCOL);
+        code = peer_watch_start(&s->watch, e, listener, &lim->peers, is_idle, s, err);
     }
     return code;
 }
 
-static enum bt_code server_start(struct link_server *s, struct bt_error *err)
+static enum bt_code server_start(struct link_server *s, const struct link_limits *lim,
+                                 struct bt_error *err)
 {
     struct endpoint *e = &s->endpoint;
     enum bt_code code = BT_OK;
@@ -238,7 +257,7 @@ static enum bt_code server_start(struct link_server *s, struct bt_error *err)
     if (rv != 0) {
         code = endpoint_error(err, rv, "cannot be set up", e->url);
     } else {
-        code = server_connect(s, err);
+        code = server_connect(s, lim, err);
     }
     if (code != BT_OK) {
         server_close_socket(s);
@@ -257,7 +276,7 @@ static enum bt_code server_prepare(struct link_server *s, const char *url,
         code = link_reserve(s->link, s->n, err);
     }
     if (code == BT_OK) {
-        code = server_start(s, err);
+        code = server_start(s, lim, err);
         s->link->used -= code == BT_OK ? 0 : s->n;
     }
     return code;
@@ -318,6 +337,7 @@ static msec server_close_task(struct helper_task *task)
                                                first (N1) */
     }
     ipc_guard_stop(&s->guard);
+    peer_watch_stop(&s->watch);
     redial_stop(&s->redial);
     server_close_socket(s);
     inbox_push(&l->inbox, &s->closed_node);

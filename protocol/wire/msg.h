@@ -108,6 +108,18 @@ BT_MUST_CHECK enum bt_code msg_read(struct msg_reader *r, enum msg_type type, vo
 BT_MUST_CHECK enum bt_code msg_read_doc(struct arena *arena, struct doc doc, enum msg_type type,
                                         void *ret_body, struct bt_error *err);
 
+/*
+ * What stands in the first `look` bytes of a body, before anything is read: which turn a request
+ * takes, and from whom it is, costs no more than that. Borrowed bytes, unchecked: a string may not
+ * be UTF-8, and the reader may refuse the body. Empty = not there, or not a plain string.
+ */
+struct msg_peek {
+    enum wire_form form;
+    struct str type, token, id, plan_id;
+    bool whole; /* the map ends within them */
+};
+struct msg_peek msg_peek(const void *bytes, size_t len, size_t look);
+
 /* ---- writing: several structs become one map (envelope + body, event + payload) ---- */
 
 struct msg_part {

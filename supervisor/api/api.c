@@ -13,8 +13,7 @@ static const struct {
 #include "protocol/messages.def"
 };
 
-/* Takes the same time wherever the first difference is. */
-static bool token_ok(struct str have, struct str want)
+bool api_token_ok(struct str have, struct str want)
 {
     unsigned diff = (unsigned)(have.len ^ want.len);
 
@@ -38,6 +37,20 @@ static request_fn *route(struct request *rq)
     return NULL;
 }
 
+void api_refuse_token(struct engine *engine, struct request *rq)
+{
+    request_refuse_text(engine, rq, BT_UNAUTHORIZED,
+                        "%s; it is in the file `token` of the state directory",
+                        rq->env.token.len == 0 ? "token is missing" : "token is wrong");
+}
+
+void api_refuse_size(struct engine *engine, struct request *rq)
+{
+    request_refuse_text(engine, rq, BT_LIMIT,
+                        "a request is at most %u bytes (a late step.result %u), got %zu",
+                        LIMIT_CONTROL_BYTES, LIMIT_STEP_BYTES, rq->bytes);
+}
+
 static void check_and_route(struct engine *engine, struct request *rq)
 {
     struct bt_error err;
@@ -53,16 +66,12 @@ static void check_and_route(struct engine *engine, struct request *rq)
                             (unsigned long long)rq->env.v);
         return;
     }
-    if (!token_ok(rq->env.token, engine_options(engine)->token)) {
-        request_refuse_text(engine, rq, BT_UNAUTHORIZED,
-                            "%s; it is in the file `token` of the state directory",
-                            rq->env.token.len == 0 ? "token is missing" : "token is wrong");
+    if (!api_token_ok(rq->env.token, engine_options(engine)->token)) {
+        api_refuse_token(engine, rq);
         return;
     }
     if (rq->bytes > LIMIT_CONTROL_BYTES && !str_is(rq->env.type, "step.result")) {
-        request_refuse_text(engine, rq, BT_LIMIT,
-                            "a request is at most %u bytes (a late step.result %u), got %zu",
-                            LIMIT_CONTROL_BYTES, LIMIT_STEP_BYTES, rq->bytes);
+        api_refuse_size(engine, rq);
         return;
     }
     handle = route(rq);
@@ -74,7 +83,7 @@ static void check_and_route(struct engine *engine, struct request *rq)
     handle(engine, rq);
 }
 
-void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
+void api_handle(struct engine *engine, uint64_t handle, struct str bytes)
 {
     struct request rq = {.handle = handle, .bytes = bytes.len};
     struct bt_error err;

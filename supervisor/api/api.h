@@ -14,6 +14,10 @@ struct api *api_of(const struct engine *engine);
 
 /* ---- hooks of the engine ---- */
 void api_on_request(struct engine *engine, uint64_t handle, struct str bytes);
+/* Once in a cycle, after its input: handles what was put off, as far as the time goes. */
+void api_take_turns(struct engine *engine);
+/* Something waits for its turn: the next cycle begins at once. */
+bool api_is_behind(const struct api *api);
 /* Answers parked reads that have something now (`committed`: rows were written), or whose time is
  * over. */
 void api_after_commit(struct engine *engine, bool committed);
@@ -34,7 +38,8 @@ BT_MUST_CHECK enum bt_code request_document(struct engine *engine, struct str pl
                                             struct bt_error *err);
 /* What plan.get has beyond the rows; of an open plan also what the steps from..to-1 wait for. */
 struct projection;
-void request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to);
+BT_MUST_CHECK bool request_fill_view(struct engine *engine, struct projection *s, uint32_t from,
+                                     uint32_t to);
 /* Why a plan cannot be paused, resumed or changed now, when the core rejects with NOT_WAITING;
  * otherwise: when there is no better reason. */
 const char *request_why_not(const struct open_plan *p, const char *otherwise);

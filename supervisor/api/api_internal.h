@@ -22,7 +22,23 @@ struct parked_read {
     char types[512]; /* space separated, "" = all */
 };
 
+/* A request that waits for its turn. */
+struct put_off {
+    uint64_t handle;
+    struct link_msg *msg;
+    char plan_id[UUID_TEXT_LEN + 1]; /* of a read whose projection is prepared; "" = none */
+};
+
+/* The turns in their order; see turns.c. */
+enum turn { TURN_NOW, TURN_SOON, TURN_LARGE, TURN_READ, TURN_COUNT };
+
+struct put_off_queue {
+    struct put_off at[ENGINE_CONTEXTS];
+    uint32_t first, n;
+};
+
 struct api {
+    struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;
     struct uuid registered[API_REGISTERED_MAX];
@@ -30,4 +46,12 @@ struct api {
     bool stop_asked;
     msec stop_grace_ms; /* MSEC_NEVER = the request gave none */
 };
+
+/* Takes the same time wherever the first difference is. */
+bool api_token_ok(struct str have, struct str want);
+void api_refuse_token(struct engine *engine, struct request *rq);
+/* The body is larger than that of its type may be. */
+void api_refuse_size(struct engine *engine, struct request *rq);
+/* Reads, checks and routes one request, in its turn. */
+void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
 #endif

@@ -161,8 +161,13 @@ static void decide_late(struct engine *engine, struct request *rq, const struct 
         journal_plan_by_id(engine_journal(engine), id->plan_id, &row, NULL) == BT_OK) {
         past_decision_find(engine, row.ix, id, &arena, &past);
     }
-    if (past.found && past_decision_is(&past, m)) {
+    if (past_decision_is(&past, m)) {
         request_answer(engine, rq, MSG_empty, NULL);
+    } else if (past.is_void) {
+        request_refuse_text(engine, rq, BT_CONFLICT,
+                            "the review '%.*s' is void: the plan was changed at %.*s, before "
+                            "anybody decided%s",
+                            STR_ARG(m->review_id), STR_ARG(past.at), buf_cstr(&open));
     } else if (past.found) {
         request_refuse_text(engine, rq, BT_CONFLICT,
                             "the review '%.*s' was decided at %.*s (%.*s)%s%.*s%s",

@@ -32,11 +32,14 @@ static bool take(struct search *s, struct doc body)
 {
     struct past_decision *ret = s->ret;
 
-    if (!str_is(row_text(body, "type"), record_wire_type(REC_REVIEW_DECIDED)) ||
+    const bool is_void = str_is(row_text(body, "type"), record_wire_type(REC_REVIEW_VOIDED));
+
+    if ((!is_void && !str_is(row_text(body, "type"), record_wire_type(REC_REVIEW_DECIDED))) ||
         !str_eq(row_text(body, "reviewId"), s->review_id)) {
         return true;
     }
     *ret = (struct past_decision){.found = true,
+                                  .is_void = is_void,
                                   .decision = arena_str(s->arena, row_text(body, "decision")),
                                   .comment = arena_str(s->arena, row_text(body, "comment")),
                                   .at = arena_str(s->arena, row_text(body, "timestamp")),
@@ -86,6 +89,9 @@ uint64_t decision_digest(const struct msg_review_decide *m)
 
 bool past_decision_is(const struct past_decision *past, const struct msg_review_decide *m)
 {
+    if (!past->found || past->is_void) {
+        return false;
+    }
     if (past->digest != 0) {
         return past->digest == decision_digest(m);
     }

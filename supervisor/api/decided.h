@@ -8,6 +8,7 @@
 /* The decision about a review that is not open any more; texts are in the arena. */
 struct past_decision {
     bool found;
+    bool is_void; /* nobody decided: a change of the plan made it void */
     bool edited;
     uint64_t digest; /* 0 = the row has none */
     struct str decision, comment, at;

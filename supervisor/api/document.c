@@ -2,21 +2,15 @@
 #include "supervisor/api/api.h"
 #include "supervisor/query/projection.h"
 
-struct at_revision {
-    uint64_t wanted;
-    struct blob_ref
-        document; /* of the newest revision up to that one; none = as it was submitted */
-};
-
-static bool look(struct projection *s, const struct journal_row *row, void *self)
+/* Of the newest revision up to that one; none = as it was submitted. */
+static struct blob_ref document_at(const struct projection *s, uint64_t revision)
 {
-    struct at_revision *at = self;
+    struct blob_ref found = {.id = 0};
 
-    (void)row;
-    if (s->view.revision <= at->wanted) {
-        at->document = s->revised;
+    for (uint32_t i = 0; i < s->revisions_n && s->revisions[i].revision <= revision; i++) {
+        found = s->revisions[i].document;
     }
-    return true;
+    return found;
 }
 
 static enum bt_code load(struct engine *engine, struct str plan_id, struct blob_ref ref,
@@ -42,9 +36,8 @@ static enum bt_code load(struct engine *engine, struct str plan_id, struct blob_
 enum bt_code request_document(struct engine *engine, struct str plan_id, uint64_t revision,
                               struct arena *arena, struct doc *ret, struct bt_error *err)
 {
-    struct at_revision at = {.wanted = revision};
     struct projection s;
-    enum bt_code code = projection_read_also(engine, plan_id, &s, look, &at, err);
+    enum bt_code code = projection_read(engine, plan_id, &s, err);
 
     *ret = (struct doc){NULL, 0};
     if (code == BT_OK && (revision == 0 || revision > s.view.revision)) {
@@ -52,7 +45,7 @@ enum bt_code request_document(struct engine *engine, struct str plan_id, uint64_
                        (unsigned long long)revision, (unsigned long long)s.view.revision);
     }
     if (code == BT_OK) {
-        code = load(engine, plan_id, at.document, arena, ret, err);
+        code = load(engine, plan_id, document_at(&s, revision), arena, ret, err);
     }
     projection_done(&s);
     return code;

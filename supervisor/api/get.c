@@ -11,7 +11,8 @@
 enum {
     DETAILS_BYTES = LIMIT_CONTROL_BYTES / 8, /* of the failed steps of one answer */
     PATH_MAX = 200, /* of one answer; the rest of a longer critical path is where it began */
-    NAMES_SHOWN = 8
+    NAMES_SHOWN = 8,
+    STEPS_SHOWN = 2000 /* of one answer: writing it holds up the others */
 };
 
 /* A point of the core's time as text; "" for never. */
@@ -283,12 +284,10 @@ static struct str *texts_of(struct projection *s, struct doc list, uint32_t *ret
 static void fill_about(struct projection *s)
 {
     struct msg_plan_about *a = &s->view.about;
-    struct plan_job job;
-    struct plan_about about;
+    const struct plan_about about = s->about;
+    const struct plan_job job = s->job;
     struct buf criteria;
 
-    plan_about_of(s->document, &about);
-    plan_job_of(s->document, &job);
     buf_init(&criteria, LIMIT_STEP_BYTES);
     plan_about_join(about.success_criteria, 8000, &criteria);
     *a = (struct msg_plan_about){.description = about.description,
@@ -336,9 +335,14 @@ static void fill_details(struct engine *engine, struct projection *s, uint32_t f
     }
 }
 
-void request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
+bool request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
 {
     const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
+
+    fill_path(engine, s);
+    if (to > from && !projection_own_steps(engine, s, from, to)) {
+        return false;
+    }
 
     s->view.budget = (struct msg_budget){.tokens = s->plan->budget_tokens,
                                          .cost_micros = s->plan->budget_micros};
@@ -347,7 +351,6 @@ void request_fill_view(struct engine *engine, struct projection *s, uint32_t fro
     }
     fill_about(s);
     fill_phase(s);
-    fill_path(engine, s);
     fill_position(s);
     fill_details(engine, s, from, to);
     if (p != NULL && !s->ended) {
@@ -356,10 +359,10 @@ void request_fill_view(struct engine *engine, struct projection *s, uint32_t fro
         fill_paused(s, s->paused);
         fill_usage(s, s->total, s->replanning);
     }
+    return true;
 }
 
-/* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few
- * requests. */
+/* Fewer steps when these do not fit: a plan of 10,000 steps is read in a few requests. */
 static void answer_view(struct engine *engine, struct request *rq, struct msg_plan_view *v,
                         uint32_t from)
 {
@@ -385,13 +388,39 @@ static void answer_view(struct engine *engine, struct request *rq, struct msg_pl
     }
 }
 
+/* The projection as it was asked for. */
+static void answer_get(struct engine *engine, struct request *rq, const struct msg_plan_get *m,
+                       struct projection *s)
+{
+    const bool steps = !msg_has(m, plan_get, steps) || m->steps;
+    const uint32_t all = s->view.steps_n;
+    const uint32_t from = m->from_step < all ? (uint32_t)m->from_step : all;
+    const uint32_t to = !steps ? from : all - from > STEPS_SHOWN ? from + STEPS_SHOWN : all;
+    struct bt_error err;
+
+    if (!request_fill_view(engine, s, from, to)) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for the steps of a plan");
+        return;
+    }
+    s->view.steps_n = to;
+    s->view.steps_truncated = steps && to < all;
+    if (m->document) {
+        s->view.document = s->document;
+    }
+    if (m->document && msg_has(m, plan_get, revision) &&
+        request_document(engine, m->plan_id, m->revision, &s->arena, &s->view.document, &err) !=
+            BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        answer_view(engine, rq, &s->view, from);
+    }
+}
+
 void on_plan_get(struct engine *engine, struct request *rq)
 {
     struct msg_plan_get m;
     struct projection s;
     struct bt_error err;
-    uint32_t from;
-    bool steps;
 
     if (!request_read(engine, rq, MSG_plan_get, &m)) {
         return;
@@ -399,20 +428,7 @@ void on_plan_get(struct engine *engine, struct request *rq)
     if (projection_read(engine, m.plan_id, &s, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        steps = !msg_has(&m, plan_get, steps) || m.steps;
-        from = m.from_step < s.view.steps_n ? (uint32_t)m.from_step : s.view.steps_n;
-        request_fill_view(engine, &s, from, steps ? s.view.steps_n : from);
-        s.view.steps_n = steps ? s.view.steps_n : from;
-        if (m.document) {
-            s.view.document = s.document;
-        }
-        if (m.document && msg_has(&m, plan_get, revision) &&
-            request_document(engine, m.plan_id, m.revision, &s.arena, &s.view.document, &err) !=
-                BT_OK) {
-            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-        } else {
-            answer_view(engine, rq, &s.view, from);
-        }
+        answer_get(engine, rq, &m, &s);
     }
     projection_done(&s);
 }

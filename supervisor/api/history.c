@@ -6,13 +6,15 @@
 /* Of one answer, before it is looked whether they fit; lengths of M053. */
 enum { HANDOFFS_SHOWN = 1000, INPUT_MAX = 300, APPROACH_MAX = 400 };
 
-/* What the row of a replan lacks: the step's task and its agent. */
-static void fill_replans(struct projection *s, struct history *h)
+/* What the row of a replan lacks: the step's task and its agent. NULL when out of memory. */
+static struct msg_replan_record *fill_replans(struct projection *s, const struct history *h)
 {
+    struct msg_replan_record *at = arena_alloc(&s->arena, (h->replans_n + 1) * sizeof *at);
     struct buf text;
 
     buf_init(&text, LIMIT_STEP_BYTES);
-    for (uint32_t i = 0; i < h->replans_n; i++) {
+    for (uint32_t i = 0; at != NULL && i < h->replans_n; i++) {
+        at[i] = h->replans[i];
         const struct plan_step *step =
             h->replan_steps[i] < s->plan->n_steps ? &s->plan->steps[h->replan_steps[i]] : NULL;
         if (step == NULL) {
@@ -24,14 +26,15 @@ static void fill_replans(struct projection *s, struct history *h)
             buf_clear(&text);
             buf_add_str(&text, step->task);
         }
-        h->replans[i].input = history_cut(s, buf_str(&text), INPUT_MAX);
+        at[i].input = history_cut(s, buf_str(&text), INPUT_MAX);
         buf_clear(&text);
         buf_printf(&text, "%.*s%s%.*s: ", STR_ARG(step->agent_id), step->skill.len > 0 ? "/" : "",
                    STR_ARG(step->skill));
         buf_add_str(&text, step->task);
-        h->replans[i].approach = history_cut(s, buf_str(&text), APPROACH_MAX);
+        at[i].approach = history_cut(s, buf_str(&text), APPROACH_MAX);
     }
     buf_done(&text);
+    return at;
 }
 
 static struct usage total_usage(struct engine *engine, const struct projection *s)
@@ -42,7 +45,7 @@ static struct usage total_usage(struct engine *engine, const struct projection *
 }
 
 static struct msg_plan_history_ok view_of(struct engine *engine, struct projection *s,
-                                          struct history *h)
+                                          const struct history *h)
 {
     struct usage total = total_usage(engine, s);
     uint32_t executions = 0;
@@ -65,7 +68,7 @@ static struct msg_plan_history_ok view_of(struct engine *engine, struct projecti
         .revisions_n = h->revisions_n,
         .handoffs = s->handoffs,
         .handoffs_n = s->handoffs_n < HANDOFFS_SHOWN ? s->handoffs_n : HANDOFFS_SHOWN,
-        .replans = h->replans,
+        .replans = fill_replans(s, h),
         .replans_n = h->replans_n,
         .phases = h->phases,
         .phases_n = h->phases_n,
@@ -99,19 +102,21 @@ void on_plan_history(struct engine *engine, struct request *rq)
 {
     struct msg_plan_history_ok ok;
     struct msg_plan_history m;
-    struct history h = {.executing = UINT32_MAX};
     struct projection s;
     struct bt_error err;
 
     if (!request_read(engine, rq, MSG_plan_history, &m)) {
         return;
     }
-    if (projection_read_also(engine, m.plan_id, &s, history_row, &h, &err) != BT_OK) {
+    if (projection_read(engine, m.plan_id, &s, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        fill_replans(&s, &h);
-        ok = view_of(engine, &s, &h);
-        answer_history(engine, rq, &ok);
+        ok = view_of(engine, &s, projection_history(&s));
+        if (ok.replans == NULL) {
+            request_refuse_text(engine, rq, BT_NOMEM, "out of memory for the story of a plan");
+        } else {
+            answer_history(engine, rq, &ok);
+        }
     }
     projection_done(&s);
 }

@@ -112,7 +112,9 @@ static bool add_steps(struct engine *engine, struct projection *s, uint32_t from
                                         .token_usage = usage_view(&s->steps[from + i].usage)};
         add_result(engine, s, from + i, &room, to);
     }
-    request_fill_view(engine, s, from, from + n);
+    if (!request_fill_view(engine, s, from, from + n)) {
+        return false;
+    }
     for (uint32_t i = 0; i < n; i++) {
         ok->steps[i].details = s->view.steps[from + i].details;
         ok->steps[i].details_truncated = s->view.steps[from + i].details_truncated;

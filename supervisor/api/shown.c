@@ -108,6 +108,11 @@ static bool take_row(const struct journal_row *row, void *self)
         take_decision(s, body);
         return false;
     }
+    if (str_is(row->type, record_wire_type(REC_REVIEW_VOIDED))) {
+        s->ret->decision = STR_LIT("void");
+        s->ret->decided_at = keep(s, row_text(body, "timestamp"));
+        return false;
+    }
     take_asked(s, row);
     review_view_row(s->room->arena, s->ret, 1, row);
     return true;

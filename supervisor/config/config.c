@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/base/utf8.h"
 #include "protocol/client/state.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/config/loader.h"
@@ -141,6 +142,10 @@ enum bt_code config_load(const struct config_request *request, struct config **r
     l.store->empty_object = cJSON_CreateObject();
     code = l.store->empty_object == NULL ? config_no_memory(&l) : load(&l);
     layers_done(&l);
+    utf8_scrub(l.err->msg); /* it may contain the name of the file */
+    if (notes != NULL && notes->len > 0 && buf_cstr(notes)[0] != 0) {
+        utf8_scrub((char *)notes->at);
+    }
     if (code != BT_OK) {
         config_free(&l.store->c);
         return code;

@@ -7,6 +7,8 @@
 #include <cjson/cJSON.h>
 #include <yaml.h>
 
+#include "protocol/base/utf8.h"
+
 enum { KEEP_LINES = -1 };
 
 static int append(void *self, unsigned char *bytes, size_t n)
@@ -131,6 +133,28 @@ static bool emit_document(yaml_emitter_t *emitter, const cJSON *tree)
            yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event);
 }
 
+static bool has_unsafe(const char *text)
+{
+    size_t n;
+
+    for (size_t left = text == NULL ? 0 : strlen(text); left > 0; left -= n, text += n) {
+        if (utf8_is_unsafe(utf8_char(text, left, &n))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_unsafe(const cJSON *tree)
+{
+    for (; tree != NULL; tree = tree->next) {
+        if (has_unsafe(tree->string) || has_unsafe(tree->valuestring) || is_unsafe(tree->child)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum bt_code yaml_write(const cJSON *tree, struct buf *out, struct bt_error *err)
 {
     yaml_emitter_t emitter;
@@ -138,7 +162,9 @@ enum bt_code yaml_write(const cJSON *tree, struct buf *out, struct bt_error *err
 
     if (ok) {
         yaml_emitter_set_output(&emitter, append, out);
-        yaml_emitter_set_unicode(&emitter, 1);
+        /* The emitter prints what it calls printable, direction marks and blanks without a width
+         * among them: a document with such characters is written in ASCII, with escapes. */
+        yaml_emitter_set_unicode(&emitter, !is_unsafe(tree));
         yaml_emitter_set_width(&emitter, KEEP_LINES);
         ok = emit_document(&emitter, tree);
         yaml_emitter_delete(&emitter);

@@ -68,6 +68,7 @@ enum mutant {
     MUTANT_CHANGE_UNSIGNED,    /* 56: a changed plan goes on without a new sign-off */
     MUTANT_APPROVED_FOR_ANOTHER, /* 57: an approval for one agent holds for another */
     MUTANT_CONTEXT_CUT_UNNAMED,  /* 58: the end does not name who read only a part */
+    MUTANT_VOID_UNTOLD,          /* 59: a sign-off becomes void without an event */
     MUTANT_COUNT
 };
 

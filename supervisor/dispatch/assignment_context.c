@@ -103,7 +103,7 @@ static enum bt_code render_text(struct assignment *q, const struct step_context 
 
     render_not_completed(q);
     buf_add_cstr(&q->text, q->text.len > 0 ? "Current task: " : "Task: ");
-    buf_add_str(&q->text, q->m.task);
+    frame_add(&q->text, q->m.task); /* results are in it, where its templates stood */
     return code != BT_OK ? code : buf_check(&q->text, err);
 }
 

@@ -37,15 +37,6 @@ void engine_cycle_events(const struct engine *engine, bool (*fn)(struct doc body
     }
 }
 
-struct str engine_request_peer(struct engine *engine)
-{
-    engine->peer[0] = 0;
-    if (engine->in_hand != NULL) {
-        link_msg_peer(engine->in_hand, engine->peer);
-    }
-    return str_from(engine->peer);
-}
-
 /* Steps and answers first: agents and clients work on while the events are published. */
 static void perform_actions(struct engine *engine)
 {

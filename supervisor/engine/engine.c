@@ -4,6 +4,7 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/engine/engine_internal.h"
@@ -458,6 +459,7 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     if (!engine->failed && core_deadline(engine->core) <= engine->now) {
         struct core_event tick = {.type = CORE_TICK};
         struct bt_error why;
+        (void)FAILPOINT("timer");
         if (engine_feed(engine, &tick, NULL, &why) != BT_OK) {
             engine_fail(engine, &why);
         }
@@ -485,21 +487,6 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     }
     heartbeat(engine);
     return BT_OK;
-}
-
-void engine_on_link(struct engine *engine, struct link_event *ev)
-{
-    if (ev->type == LINK_REQUEST) {
-        engine->stats.requests++;
-        engine->in_hand = ev->msg;
-        engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
-        engine->in_hand = NULL;
-    } else if (ev->lane != NULL) {
-        engine->hooks.on_lane_event(engine, ev);
-    }
-    if (ev->msg != NULL) {
-        link_msg_free(ev->msg);
-    }
 }
 
 /* ---- what it has ---- */

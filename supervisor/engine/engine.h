@@ -22,7 +22,9 @@
 
 enum {
     /* Events of the link that one cycle takes: answers do not wait for more than these. */
-    ENGINE_CYCLE_EVENTS = 256
+    ENGINE_CYCLE_EVENTS = 256,
+    /* Requests in hand at the same time; a further one waits in its connection. */
+    ENGINE_CONTEXTS = 256
 };
 
 struct engine;
@@ -71,6 +73,7 @@ struct dispatch;
 struct api;
 struct retention;
 struct sweep;
+struct projections;
 
 /*
  * What the engine calls upward. The daemon fills it in; every pointer must be set. The states
@@ -80,9 +83,11 @@ struct sweep;
 struct engine_hooks {
     struct dispatch *dispatch;
     struct api *api;
-    struct sweep *sweep;         /* of supervisor/artifacts */
-    struct retention *retention; /* of supervisor/retention */
-    /* Takes one request of a client or an agent. It is answered exactly once, now or later. */
+    struct sweep *sweep;             /* of supervisor/artifacts */
+    struct retention *retention;     /* of supervisor/retention */
+    struct projections *projections; /* of query; NULL = none are kept between reads */
+    /* Takes one request of a client or an agent. It is answered exactly once, now or later. The
+     * bytes are valid in this call, unless engine_put_off keeps them. */
     void (*on_request)(struct engine *engine, uint64_t handle, struct str bytes);
     /* Takes an event of a lane. Its message stays the caller's. */
     void (*on_lane_event)(struct engine *engine, struct link_event *ev);
@@ -182,6 +187,11 @@ BT_MUST_CHECK enum bt_code engine_register(struct engine *engine, struct core_ev
 /* The address of the client whose request is in hand, "127.0.0.1:4711"; empty when it has none.
  * Valid until the next request. */
 struct str engine_request_peer(struct engine *engine);
+/* The request in hand waits for its turn: the caller has its message now, and passes it to
+ * engine_take_up once, in whose call it is in hand again. */
+struct link_msg *engine_put_off(struct engine *engine);
+void engine_take_up(struct engine *engine, struct link_msg *msg, uint64_t handle,
+                    void (*fn)(struct engine *engine, uint64_t handle, struct str bytes));
 /* How many requests wait for rows, and when the wait of the first one is over. */
 void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline);
 /* Feeds ev in the next cycle (which comes at once); its text is copied. */

@@ -55,7 +55,7 @@ struct engine {
     struct effect *effects;
     uint32_t effects_n, effects_cap;
     char peer[LINK_PEER_MAX + 1]; /* of the request in hand */
-    const struct link_msg *in_hand;
+    struct link_msg *in_hand;
     struct buf out;        /* bytes of this cycle's answers and events */
     struct buf row, topic; /* of the record being encoded */
     struct arena cycle;

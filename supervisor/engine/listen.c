@@ -1,22 +1,42 @@
 /* The sockets on which the daemon listens. */
+#include <sys/resource.h>
+
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/ports.h"
 
-enum { CONTROL_CONTEXTS = 128 };
+enum {
+    PEERS_MAX = 8192,
+    UNFINISHED_BYTES = 32 * 1024 * 1024,
+    UNFINISHED_MS = 15000 /* as long as a handshake may take */
+};
+
+/* Half of the files that may be open, for both listeners: the others are for lanes, the journal and
+ * what strangers bring between two looks. */
+static struct link_peer_limits peer_limits(void)
+{
+    struct rlimit files;
+    const bool known = getrlimit(RLIMIT_NOFILE, &files) == 0;
+
+    return (struct link_peer_limits){.peers = known && files.rlim_cur / 4 < PEERS_MAX
+                                                  ? (uint32_t)(files.rlim_cur / 4)
+                                                  : PEERS_MAX,
+                                     .unfinished_bytes = UNFINISHED_BYTES,
+                                     .unfinished_ms = UNFINISHED_MS};
+}
 
 static enum bt_code open_control(struct engine *engine, uint16_t port, struct bt_error *err)
 {
-    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES, .peers = peer_limits()};
     char url[PORTS_URL_MAX];
 
     ports_url(engine->opt.control_url, port, url, sizeof url);
-    return link_server_open(engine->link, url, CONTROL_CONTEXTS, &limits, NULL, &engine->server,
+    return link_server_open(engine->link, url, ENGINE_CONTEXTS, &limits, NULL, &engine->server,
                             err);
 }
 
 static enum bt_code open_events(struct engine *engine, uint16_t port, struct bt_error *err)
 {
-    struct link_limits limits = {.recv_max = LIMIT_EVENT_BYTES};
+    struct link_limits limits = {.recv_max = LIMIT_EVENT_BYTES, .peers = peer_limits()};
     char url[PORTS_URL_MAX];
 
     ports_url(engine->opt.events_url, port, url, sizeof url);

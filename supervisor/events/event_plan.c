@@ -147,6 +147,22 @@ void event_decode_resumed(struct decoding *d, const union payload *p)
     record_expect(d, pause->reason != PAUSE_REASON_COUNT);
 }
 
+enum msg_type event_encode_voided(struct encoding *e, union payload *p)
+{
+    const struct rec_pause *pause = REC(e->rec, pause);
+
+    p->voided = (struct msg_ev_review_voided){.review_id = record_review(e, pause->serial),
+                                              .revision = pause->revision};
+    return MSG_ev_review_voided;
+}
+
+void event_decode_voided(struct decoding *d, const union payload *p)
+{
+    *REC(d->rec, pause) = (struct rec_pause){.reason = PAUSE_SIGNOFF,
+                                             .serial = event_decode_review(d, p->voided.review_id),
+                                             .revision = (uint32_t)p->voided.revision};
+}
+
 enum msg_type event_encode_cancelling(struct encoding *e, union payload *p)
 {
     p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512),

@@ -146,16 +146,22 @@ void plan_failure_text(const struct record *rec, const struct plan *plan, struct
 }
 
 /* One segment of a topic. It is never empty, and has no slash or control character, so it stays one
- * segment. */
+ * segment. Two texts never have the same segment. */
 static void segment(struct buf *topic, struct str s)
 {
+    const bool like_none = s.len == 1 && s.ptr[0] == '-';
+
     buf_add_byte(topic, '/');
     if (s.len == 0) {
         buf_add_byte(topic, '-');
     }
     for (size_t i = 0; i < s.len; i++) {
-        uint8_t c = (uint8_t)s.ptr[i];
-        buf_add_byte(topic, c == '/' || c < 0x20 || c == 0x7f ? '_' : c);
+        const uint8_t c = (uint8_t)s.ptr[i];
+        if (c == '/' || c == '%' || c < 0x20 || c == 0x7f || like_none) {
+            buf_printf(topic, "%%%02X", c);
+        } else {
+            buf_add_byte(topic, c);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #include "supervisor/journal/journal.h"
 
 #include "protocol/base/assert.h"
+#include "protocol/base/failpoint.h"
 #include "supervisor/journal/journal_internal.h"
 
 enum bt_code journal_check_alive(const struct journal *j, struct bt_error *err)
@@ -225,8 +226,17 @@ enum bt_code journal_commit(struct journal *j, struct bt_error *err)
     if (code != BT_OK || !j->dirty) {
         return code;
     }
-    code = journal_after_write(j, j->ops->commit(j, &why), err, &why);
+    const enum failpoint fail = FAILPOINT("commit");
+    if (fail == FAILPOINT_ERROR) {
+        return journal_after_write(j, err_set(&why, BT_IO, "failpoint: not committed"), err, &why);
+    }
+    code = j->ops->commit(j, &why);
+    if (code == BT_OK && fail == FAILPOINT_AFTER) {
+        code = err_set(&why, BT_IO, "failpoint: committed");
+    }
+    code = journal_after_write(j, code, err, &why);
     if (code == BT_OK) {
+        (void)FAILPOINT("committed");
         j->committed_pos = j->pos;
         j->dirty = false;
     }
@@ -251,11 +261,18 @@ enum bt_code journal_last_row(struct journal *j, uint64_t plan_ix, bool only_pub
     return code != BT_OK ? code : j->ops->last_row(j, plan_ix, only_public, fn, self, err);
 }
 
+enum bt_code journal_replay_on(struct journal *j, uint64_t plan_ix, struct journal_place *place,
+                               journal_row_fn fn, void *self, struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+    return code != BT_OK ? code : j->ops->replay(j, plan_ix, place, fn, self, err);
+}
+
 enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
                             struct bt_error *err)
 {
-    enum bt_code code = journal_check_alive(j, err);
-    return code != BT_OK ? code : j->ops->replay(j, plan_ix, fn, self, err);
+    struct journal_place place = {0};
+    return journal_replay_on(j, plan_ix, &place, fn, self, err);
 }
 
 /* ---- sessions ---- */

@@ -210,6 +210,7 @@ struct journal_row {
     size_t body_len;
     const uint64_t *blobs; /* ids that the body names; only for journal_append */
     uint32_t blobs_n;      /* at most JOURNAL_ROW_BLOBS */
+    uint64_t pos;          /* of a row that was read */
 };
 
 enum { JOURNAL_ROW_BLOBS = 8 };
@@ -246,6 +247,15 @@ BT_MUST_CHECK enum bt_code journal_last_row(struct journal *j, uint64_t plan_ix,
 /* All rows of one plan in order, internal ones included: for replay. */
 BT_MUST_CHECK enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
                                           void *self, struct bt_error *err);
+/* How far a plan was read. Zeroed: not at all. */
+struct journal_place {
+    uint64_t pos, plan_seq;
+};
+/* The rows of a plan after *place, which follows each row that fn was called with: a long replay
+ * stops when fn returns false, and goes on in a later cycle. */
+BT_MUST_CHECK enum bt_code journal_replay_on(struct journal *j, uint64_t plan_ix,
+                                             struct journal_place *place, journal_row_fn fn,
+                                             void *self, struct bt_error *err);
 /* Excludes a plan from recovery for good: a damaged one, or one whose recovery crashed the daemon
  * three times (G22, G23). Its status becomes "quarantined". In the batch. */
 BT_MUST_CHECK enum bt_code journal_quarantine(struct journal *j, uint64_t plan_ix, struct str why,

@@ -79,8 +79,8 @@ struct journal_ops {
                            journal_row_fn fn, void *self, struct bt_error *err);
     enum bt_code (*last_row)(struct journal *j, uint64_t plan_ix, bool only_public,
                              journal_row_fn fn, void *self, struct bt_error *err);
-    enum bt_code (*replay)(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
-                           struct bt_error *err);
+    enum bt_code (*replay)(struct journal *j, uint64_t plan_ix, struct journal_place *place,
+                           journal_row_fn fn, void *self, struct bt_error *err);
     enum bt_code (*plan_delete)(struct journal *j, uint64_t ix, struct str why, msec wall,
                                 struct bt_error *err);
     enum bt_code (*gone_by_id)(struct journal *j, struct uuid id, struct journal_gone *ret,

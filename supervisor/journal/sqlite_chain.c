@@ -337,7 +337,8 @@ static enum bt_code adopt_plan(struct adoption *a, uint64_t ix, struct bt_error 
         code = sqlite_chain_begin(a->s, ix, &p, &why);
     }
     if (code == BT_OK) {
-        code = sqlite_replay(&a->s->base, ix, adopt_row, a, &why);
+        struct journal_place place = {0};
+        code = sqlite_replay(&a->s->base, ix, &place, adopt_row, a, &why);
     }
     if (code == BT_IO || code == BT_NOT_FOUND) {
         log_warn("journal.not_chained", "number=%" PRIu64 " why=\"%s\"", ix, why.msg);

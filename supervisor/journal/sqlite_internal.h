@@ -274,8 +274,8 @@ enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_i
                            journal_row_fn fn, void *self, struct bt_error *err);
 enum bt_code sqlite_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
                              journal_row_fn fn, void *self, struct bt_error *err);
-enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
-                           struct bt_error *err);
+enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, struct journal_place *place,
+                           journal_row_fn fn, void *self, struct bt_error *err);
 /* Reads the current row of a ROWS statement and verifies its checksum; BT_IO names the row. */
 enum bt_code sqlite_row_read(sqlite3_stmt *st, struct journal_row *ret, struct bt_error *err);
 

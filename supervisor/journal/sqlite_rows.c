@@ -108,6 +108,7 @@ enum bt_code sqlite_row_read(sqlite3_stmt *st, struct journal_row *ret, struct b
     uint64_t pos = sqlite_col_u64(st, 0);
 
     *ret = (struct journal_row){
+        .pos = pos,
         .seq = pos_seq(pos),
         .is_public = (pos & POS_K_MAX) == 0,
         .plan_ix = sqlite_col_u64(st, 1),
@@ -209,19 +210,20 @@ enum bt_code sqlite_last_row(struct journal *j, uint64_t plan_ix, bool only_publ
     return code;
 }
 
-enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
-                           struct bt_error *err)
+enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, struct journal_place *place,
+                           journal_row_fn fn, void *self, struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
     sqlite3_stmt *st = s->stmt[SQL_ROWS_PLAN];
-    uint64_t plan_seq = 0;
+    uint64_t plan_seq = place->plan_seq;
     enum bt_code code = BT_OK;
-    int rc;
+    bool go_on = true;
+    int rc = SQLITE_DONE;
 
-    (void)sqlite3_bind_int64(st, 1, 0);
+    (void)sqlite3_bind_int64(st, 1, (int64_t)(place->pos + 1));
     (void)sqlite3_bind_int64(st, 2, (int64_t)j->committed_pos);
     (void)sqlite3_bind_int64(st, 3, (int64_t)plan_ix);
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+    while (go_on && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct journal_row row;
         code = sqlite_row_read(st, &row, err);
         if (code == BT_OK && row.is_public && row.plan_seq != ++plan_seq) {
@@ -230,9 +232,11 @@ enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, journal_row_fn f
                            " is missing, %" PRIu64 " follows",
                            plan_seq, plan_ix, row.plan_seq);
         }
-        if (code != BT_OK || !fn(&row, self)) {
+        if (code != BT_OK) {
             break;
         }
+        go_on = fn(&row, self);
+        *place = (struct journal_place){.pos = row.pos, .plan_seq = plan_seq};
     }
     if (code == BT_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) {
         code = sqlite_error(s->db, "cannot read the journal", err);

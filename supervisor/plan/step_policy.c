@@ -14,18 +14,17 @@ static bool is_review(const struct step_reader *s)
 
 /* ---- effects ---- */
 
-/* The step's own value, else the card's, else idempotent, which permits retries. A review has no
- * effects. */
+/* The step's own value, else the card's, else idempotent, which permits retries. Of an agent that
+ * is known by its name alone, as after a restart, nothing is known: unsafe. A review has none. */
 static void read_effects(struct step_reader *s)
 {
     static const char *const names[] = {"none", "idempotent", "unsafe"};
     const struct plan_reader *r = s->r;
+    const bool of_agent = !r->canonical && r->registry != NULL && s->step->agent != REGISTRY_NONE;
     const struct msg_card *card =
-        r->canonical || r->registry == NULL || s->step->agent == REGISTRY_NONE
-            ? NULL
-            : registry_agent_view(r->registry, s->step->agent).card;
+        of_agent ? registry_agent_view(r->registry, s->step->agent).card : NULL;
     const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
-    uint32_t choice = EFFECTS_IDEMPOTENT;
+    uint32_t choice = of_agent && card == NULL ? EFFECTS_UNSAFE : EFFECTS_IDEMPOTENT;
     for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {
         choice = str_is(card->skills[skill].effects, names[i]) ? i : choice;
     }

@@ -338,6 +338,17 @@ static bool on_decided(struct projection *s, struct history *h, struct doc body,
     return true;
 }
 
+static bool on_voided(struct projection *s, struct history *h, struct doc body, msec wall)
+{
+    struct msg_review_record *r = asked(h, body);
+
+    if (r != NULL) {
+        r->decision = STR_LIT("void");
+        r->decided_at = projection_iso(s, wall);
+    }
+    return true;
+}
+
 static bool on_completed(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     end_phase(s, h, wall, str_is(row_text(body, "status"), "completed"),
@@ -357,6 +368,7 @@ bool history_row(struct projection *s, const struct journal_row *row, void *hist
         [REC_STEP_WAITING] = on_waiting,
         [REC_PLAN_PAUSED] = on_paused,
         [REC_REVIEW_DECIDED] = on_decided,
+        [REC_REVIEW_VOIDED] = on_voided,
         [REC_PLAN_COMPLETED] = on_completed,
         [REC_PLANNING_STARTED] = on_planning,
         [REC_PLANNING_RETRY] = on_planning_spent,

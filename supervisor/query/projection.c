@@ -1,6 +1,6 @@
+/* How a plan's steps look once its rows are applied. */
 #include "supervisor/query/projection.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,45 +9,23 @@
 
 enum { NOT_WHOLE_MAX = 1000 /* as messages.def has it */ };
 
-void projection_done(struct projection *s)
+void projection_free(struct projection *s)
 {
     free(s->handoffs);
+    free(s->revisions);
     arena_done(&s->arena);
     *s = (struct projection){0};
 }
 
-struct replay {
-    struct projection *projection;
-    struct arena scratch;
-    projection_row_fn also;
-    void *self;
-    enum bt_code code;
-    struct bt_error *err;
-};
-
-static bool apply_row(const struct journal_row *row, void *self)
-{
-    struct replay *t = self;
-
-    t->code = projection_apply(t->projection, &t->scratch, row, t->err);
-    arena_reset(&t->scratch);
-    if (t->code == BT_OK && t->also != NULL && !t->also(t->projection, row, t->self)) {
-        t->code = err_set(t->err, BT_NOMEM, "out of memory for a story");
-    }
-    return t->code == BT_OK;
-}
-
 /* ---- the steps as planned ---- */
 
-/* The agent of the step: the plan's, unless a row names another. */
-static void name_agent(struct engine *engine, const struct plan_step *p, struct msg_step_view *v)
+/* The card of the agent as it is now. */
+static void name_agent(struct engine *engine, struct msg_step_view *v)
 {
-    const struct msg_card *card;
-    uint32_t agent;
+    const uint32_t agent = registry_agent(engine_registry(engine), v->agent_id);
+    const struct msg_card *card =
+        agent == REGISTRY_NONE ? NULL : registry_agent_view(engine_registry(engine), agent).card;
 
-    v->agent_id = v->agent_id.len > 0 ? v->agent_id : p->agent_id;
-    agent = registry_agent(engine_registry(engine), v->agent_id);
-    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(engine_registry(engine), agent).card;
     v->agent_name = card != NULL && card->name.len > 0 ? card->name : v->agent_id;
     if (card != NULL) {
         v->agent_icon = card->icon;
@@ -55,28 +33,42 @@ static void name_agent(struct engine *engine, const struct plan_step *p, struct 
     }
 }
 
-static void lay_out_step(struct engine *engine, struct projection *s, uint32_t i)
+bool projection_own_steps(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
+{
+    struct msg_step_view *own = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *own);
+
+    if (own == NULL) {
+        return false;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        own[i] = s->view.steps[i];
+        name_agent(engine, &own[i]);
+    }
+    s->view.steps = own;
+    return true;
+}
+
+static void lay_out_step(struct projection *s, uint32_t i, struct arena *arena)
 {
     const struct plan_step *p = &s->plan->steps[i];
     struct msg_step_view *v = &s->view.steps[i];
 
     v->step_id = p->step_id;
     v->step_index = i;
+    v->agent_id = v->agent_id.len > 0 ? v->agent_id : p->agent_id;
     v->skill = p->skill;
     v->task = s->steps[i].task.len > 0 ? s->steps[i].task : p->task;
     v->type = str_from(step_type_name(p->type));
     v->revision = p->revision;
     v->superseded = p->superseded;
     v->status = v->status.len > 0 ? v->status : STR_LIT("pending");
-    v->depends_on = arena_alloc(&s->arena, (p->deps_n + 1) * sizeof *v->depends_on);
+    v->depends_on = p->deps_n == 0 ? NULL : arena_alloc(arena, p->deps_n * sizeof *v->depends_on);
     for (uint32_t d = 0; v->depends_on != NULL && d < p->deps_n; d++) {
         v->depends_on[v->depends_on_n++] = s->plan->steps[s->plan->deps[p->deps_at + d]].step_id;
     }
-    name_agent(engine, p, v);
 }
 
-/* A dry run that is over: its steps were never to begin. */
-static bool is_planned(const struct projection *s)
+bool projection_is_planned(const struct projection *s)
 {
     return s->ended && s->plan->dry_run && !str_is(s->view.status, "failed") &&
            !str_is(s->view.status, "cancelled");
@@ -90,7 +82,7 @@ static void count_step(struct projection *s, struct msg_step_view *v)
         n->superseded++;
         return;
     }
-    if (s->ended && !is_planned(s) && str_is(v->status, "pending")) {
+    if (s->ended && !projection_is_planned(s) && str_is(v->status, "pending")) {
         v->status = STR_LIT("cancelled"); /* never began: the end of the plan ends it, too */
     }
     n->total++;
@@ -112,8 +104,9 @@ static bool read_part(const struct msg_step_view *v)
 
 /* The ids of the steps that are meant: at most NOT_WHOLE_MAX in *ret, *ret_n of them. *ret_total is
  * 0 when these are all. False: out of memory. */
-static bool list_steps(struct projection *s, bool (*is_meant)(const struct msg_step_view *v),
-                       struct str **ret, uint32_t *ret_n, uint64_t *ret_total)
+static bool list_steps(struct projection *s, struct arena *arena,
+                       bool (*is_meant)(const struct msg_step_view *v), struct str **ret,
+                       uint32_t *ret_n, uint64_t *ret_total)
 {
     uint32_t n = 0;
 
@@ -121,7 +114,7 @@ static bool list_steps(struct projection *s, bool (*is_meant)(const struct msg_s
         n += is_meant(&s->view.steps[i]) ? 1u : 0u;
     }
     *ret_total = n > NOT_WHOLE_MAX ? n : 0;
-    *ret = n == 0 ? NULL : arena_alloc(&s->arena, n * sizeof(struct str));
+    *ret = n == 0 ? NULL : arena_alloc(arena, n * sizeof(struct str));
     for (uint32_t i = 0; *ret != NULL && *ret_n < NOT_WHOLE_MAX && i < s->view.steps_n; i++) {
         if (is_meant(&s->view.steps[i])) {
             (*ret)[(*ret_n)++] = s->view.steps[i].step_id;
@@ -131,138 +124,64 @@ static bool list_steps(struct projection *s, bool (*is_meant)(const struct msg_s
 }
 
 /* The steps that gave or read something that is not whole. False: out of memory. */
-static bool list_not_whole(struct projection *s)
+static bool list_not_whole(struct projection *s, struct arena *arena)
 {
     struct msg_plan_view *v = &s->view;
 
-    return list_steps(s, gave_part, &v->truncated_steps, &v->truncated_steps_n,
+    return list_steps(s, arena, gave_part, &v->truncated_steps, &v->truncated_steps_n,
                       &v->truncated_steps_total) &&
-           list_steps(s, read_part, &v->context_truncated_steps, &v->context_truncated_steps_n,
-                      &v->context_truncated_steps_total);
+           list_steps(s, arena, read_part, &v->context_truncated_steps,
+                      &v->context_truncated_steps_n, &v->context_truncated_steps_total);
 }
 
-static enum bt_code lay_out(struct engine *engine, struct projection *s, struct bt_error *err)
+enum bt_code projection_lay_out(struct projection *s, const struct projection *rows,
+                                struct arena *arena, struct bt_error *err)
 {
-    if (!projection_make_room(s, s->plan->n_steps)) {
+    const uint32_t n = s->plan->n_steps;
+    const uint32_t told = rows->steps_cap < n ? rows->steps_cap : n;
+
+    s->view.steps = arena_alloc(arena, (n + 1) * sizeof *s->view.steps);
+    s->steps = arena_alloc(arena, (n + 1) * sizeof *s->steps);
+    if (s->view.steps == NULL || s->steps == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a story");
     }
-    s->view.steps_n = s->plan->n_steps;
-    for (uint32_t i = 0; i < s->view.steps_n; i++) {
-        lay_out_step(engine, s, i);
+    if (told > 0) {
+        memcpy(s->view.steps, rows->view.steps, told * sizeof *s->view.steps);
+        memcpy(s->steps, rows->steps, told * sizeof *s->steps);
+    }
+    s->view.steps_n = n;
+    for (uint32_t i = 0; i < n; i++) {
+        lay_out_step(s, i, arena);
         count_step(s, &s->view.steps[i]);
     }
-    return list_not_whole(s) ? BT_OK : err_set(err, BT_NOMEM, "out of memory for a story");
+    return list_not_whole(s, arena) ? BT_OK : err_set(err, BT_NOMEM, "out of memory for a story");
 }
 
-/* The newest revision's document: a blob, or that of the plan's row. */
-static enum bt_code load_plan(struct engine *engine, struct projection *s, struct bt_error *err)
+enum bt_code projection_load_plan(struct engine *engine, struct projection *s, struct doc submitted,
+                                  struct arena *arena, struct bt_error *err)
 {
     struct buf bytes;
     enum bt_code code = BT_OK;
 
+    s->document = (struct doc){NULL, 0};
     if (s->revised.id != 0) {
         buf_init(&bytes, LIMIT_STEP_BYTES);
         code = journal_blob_get(engine_journal(engine), s->revised.id, &bytes, err);
         if (code == BT_OK) {
-            s->document = doc_copy(&s->arena, doc_from_buf(&bytes));
+            s->document = doc_copy(arena, doc_from_buf(&bytes));
         }
         buf_done(&bytes);
+    } else {
+        s->document = doc_copy(arena, submitted);
     }
     if (code == BT_OK && s->document.ptr == NULL) {
         code = err_set(err, BT_NOMEM, "out of memory for a story");
     }
-    return code != BT_OK ? code
-                         : plan_read_canonical(s->document, &engine_options(engine)->defaults,
-                                               engine_registry(engine), &s->arena, &s->plan, err);
-}
-
-/* ---- the plan ---- */
-
-/*
- * A plan whose end is not among the rows has not ended, whatever its run or the open batch intent:
- * they are ahead of the commit within a cycle, and "completed" without a result would be half a
- * truth.
- */
-static struct str open_status(struct engine *engine, struct str plan_id)
-{
-    const struct open_plan *p = open_plan_by_id(engine, plan_id);
-    enum plan_status live = p != NULL ? core_block_run(p->block)->status : PLAN_RUNNING;
-
-    return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));
-}
-
-/* The trace is the plan: its id as 32 hexadecimal digits, as in traceparent. */
-static struct str trace_id(struct projection *s, struct uuid id)
-{
-    char text[2 * sizeof id.b + 1];
-
-    for (size_t i = 0; i < sizeof id.b; i++) {
-        (void)snprintf(text + 2 * i, 3, "%02x", id.b[i]);
-    }
-    return projection_keep(s, str_from(text));
-}
-
-static void open_projection(const struct journal_plan *row, struct projection *s)
-{
-    char id[UUID_TEXT_LEN + 1];
-
-    uuid_format(row->plan_id, id);
-    s->document = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
-    s->created = s->updated = row->created_wall;
-    s->view.plan_id = projection_keep(s, str_from(id));
-    s->view.session_id = projection_keep(s, row->session_id);
-    s->view.query = projection_keep(s, row->goal);
-    s->view.status = projection_keep(s, row->status);
-    s->view.revision = 1;
-    s->view.created_at = projection_iso(s, row->created_wall);
-    s->view.trace_id = trace_id(s, row->plan_id);
-}
-
-enum bt_code projection_read_also(struct engine *engine, struct str plan_id, struct projection *ret,
-                                  projection_row_fn also, void *self, struct bt_error *err)
-{
-    struct replay t = {.projection = ret, .also = also, .self = self, .err = err};
-    struct journal_plan row;
-    uint64_t ix;
-    struct uuid id;
-    bool quarantined;
-    enum bt_code code;
-
-    *ret = (struct projection){0};
-    code = request_plan_row(engine, plan_id, &row, err);
-    if (code != BT_OK) {
-        return code;
-    }
-    ix = row.ix;
-    id = row.plan_id;
-    quarantined = str_is(row.status, "quarantined");
-    open_projection(&row, ret);
-    code = journal_replay(engine_journal(engine), ix, apply_row, &t, err);
-    code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
-        code = load_plan(engine, ret, err);
+        plan_about_of(s->document, &s->about);
+        plan_job_of(s->document, &s->job);
+        code = plan_read_canonical(s->document, &engine_options(engine)->defaults,
+                                   engine_registry(engine), arena, &s->plan, err);
     }
-    if (code == BT_OK) {
-        ret->plan->plan_id = id;
-        ret->plan->revision =
-            ret->view.revision > 0 ? (uint32_t)ret->view.revision : ret->plan->revision;
-        code = lay_out(engine, ret, err);
-    }
-    if (code == BT_OK && !ret->ended && !quarantined) {
-        ret->view.status = open_status(engine, plan_id);
-    }
-    if (code == BT_OK) {
-        ret->view.dry_run = ret->plan->dry_run;
-        ret->view.status = is_planned(ret) ? STR_LIT("planned") : ret->view.status;
-        ret->view.updated_at = projection_iso(ret, ret->updated);
-    }
-    ret->view.last_seq = ret->last_seq;
-    arena_done(&t.scratch);
     return code;
-}
-
-enum bt_code projection_read(struct engine *engine, struct str plan_id, struct projection *ret,
-                             struct bt_error *err)
-{
-    return projection_read_also(engine, plan_id, ret, NULL, NULL, err);
 }

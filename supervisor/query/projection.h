@@ -1,6 +1,6 @@
 /*
  * What became of a plan, read from its rows in the journal: the same for a running plan and for one
- * that ended last year. Everything lives in the projection's arena.
+ * that ended last year.
  */
 #ifndef QUERY_PROJECTION_H
 #define QUERY_PROJECTION_H
@@ -9,9 +9,19 @@
 #include "protocol/wire/msg.h"
 #include "supervisor/core/plan/plan.h"
 #include "supervisor/core/run/record.h"
+#include "supervisor/plan/about.h"
+#include "supervisor/plan/read.h"
 
 struct engine;
 struct journal_row;
+struct kept_projection;
+struct projections;
+
+/* The document of a revision. */
+struct projection_revision {
+    uint64_t revision;
+    struct blob_ref document;
+};
 
 /* What the view of a step lacks. Wall times; 0 = that did not happen. */
 struct projection_step {
@@ -25,13 +35,19 @@ struct projection_step {
 
 struct projection {
     struct arena arena;
-    struct doc document;           /* of the newest revision, canonical */
-    struct plan *plan;             /* made of it; plan_id and revision are set */
+    struct kept_projection *kept; /* that it was read from; NULL = it is what rows are applied to */
+    struct projections *owner;    /* of it */
+    struct doc document;          /* of the newest revision, canonical */
+    struct plan *plan;            /* made of it; plan_id and revision are set */
+    struct plan_about about;      /* likewise */
+    struct plan_job job;
     struct msg_plan_view view;     /* steps filled in */
     struct projection_step *steps; /* view.steps_n of them */
     uint32_t steps_cap;            /* of view.steps and steps */
     struct blob_ref revised;       /* the document of the newest revision, when there was one */
-    struct blob_ref summary;       /* the aggregated result */
+    struct projection_revision *revisions; /* with a document of their own, in order */
+    uint32_t revisions_n, revisions_cap;
+    struct blob_ref summary; /* the aggregated result */
     struct usage planning, replanning, synthesis,
         total; /* total: of the rows; 0 until the plan has ended */
     struct msg_handoff_record *handoffs;
@@ -45,18 +61,44 @@ struct projection {
     bool handoffs_cut; /* there were more than are kept */
 };
 
-/* BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. projection_done
- * in every case. */
+/*
+ * BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. projection_done
+ * in every case. All but what the caller allocates in ret->arena is kept for later reads: the steps
+ * are not to be written to, and are valid until projection_done.
+ */
 BT_MUST_CHECK enum bt_code projection_read(struct engine *engine, struct str plan_id,
                                            struct projection *ret, struct bt_error *err);
-/* The same; `also` sees each row after it was applied. It returns false when it is out of
- * memory. */
-typedef bool (*projection_row_fn)(struct projection *s, const struct journal_row *row, void *self);
-BT_MUST_CHECK enum bt_code projection_read_also(struct engine *engine, struct str plan_id,
-                                                struct projection *ret, projection_row_fn also,
-                                                void *self, struct bt_error *err);
 void projection_done(struct projection *s);
+/* Gives the caller's own copy of the steps from `from` to `to`, to write to; the others are empty
+ * in it. The cards of the agents are filled in. False when out of memory. */
+bool projection_own_steps(struct engine *engine, struct projection *s, uint32_t from, uint32_t to);
+struct history;
+/* Of a projection that was read; not to be written to. */
+const struct history *projection_history(const struct projection *s);
 
+/*
+ * Reads on for about budget_us; *ret_ready: projection_read has little left to do. Whatever it
+ * finds wrong it leaves to projection_read.
+ */
+void projection_prepare(struct engine *engine, struct str plan_id, uint64_t budget_us,
+                        bool *ret_ready);
+
+/* ---- what is kept between reads: of open plans, and of those that ended last ---- */
+BT_MUST_CHECK enum bt_code projections_new(struct projections **ret, struct bt_error *err);
+void projections_free(struct projections *all);
+
+/* ---- for this room and its tests ---- */
+/* A dry run that is over: its steps were never to begin. */
+bool projection_is_planned(const struct projection *s);
+/* Frees what projection_apply was called with. */
+void projection_free(struct projection *s);
+/* The document of the newest revision becomes s->plan, both in `arena`. */
+BT_MUST_CHECK enum bt_code projection_load_plan(struct engine *engine, struct projection *s,
+                                                struct doc submitted, struct arena *arena,
+                                                struct bt_error *err);
+/* The steps as planned, over what the rows of `rows` left of them, into `arena`. */
+BT_MUST_CHECK enum bt_code projection_lay_out(struct projection *s, const struct projection *rows,
+                                              struct arena *arena, struct bt_error *err);
 /* projection_rows.c: one row more. */
 BT_MUST_CHECK enum bt_code projection_apply(struct projection *s, struct arena *scratch,
                                             const struct journal_row *row, struct bt_error *err);

@@ -288,6 +288,22 @@ static void (*const TELLS[REC_COUNT])(struct told *t) = {
 
 /* ---- rows about the plan ---- */
 
+/* Out of memory: the list has a hole, and an earlier document answers for the revision. */
+static void keep_revision(struct projection *s)
+{
+    if (s->revisions_n == s->revisions_cap) {
+        const uint32_t cap = s->revisions_cap == 0 ? 8 : s->revisions_cap * 2;
+        struct projection_revision *at = realloc(s->revisions, cap * sizeof *at);
+        if (at == NULL) {
+            return;
+        }
+        s->revisions = at;
+        s->revisions_cap = cap;
+    }
+    s->revisions[s->revisions_n++] =
+        (struct projection_revision){.revision = s->view.revision, .document = s->revised};
+}
+
 static void on_revision(struct projection *s, struct doc body)
 {
     uint64_t ref = row_number(body, "planRef");
@@ -295,6 +311,7 @@ static void on_revision(struct projection *s, struct doc body)
     s->view.revision = row_number(body, "revision");
     if (ref != 0) {
         s->revised = (struct blob_ref){.id = ref, .len = row_number(body, "planLen")};
+        keep_revision(s);
     }
 }
 
@@ -396,6 +413,9 @@ static void apply_plan(struct projection *s, enum record_type type, struct doc b
         on_replanned(s, body);
     } else if (type == REC_PLAN_MODIFIED) {
         on_revision(s, body);
+    } else if (type == REC_REVIEW_VOIDED ||
+               (type == REC_REVIEW_DECIDED && doc_get(body, STR_LIT("stepIndex")).ptr == NULL)) {
+        s->paused &= ~(1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING);
     } else if (type == REC_PLAN_PAUSED || type == REC_PLAN_RESUMED) {
         on_pause(s, body, type == REC_PLAN_PAUSED);
     } else if (type == REC_PLAN_CANCELLING) {

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
 #include "supervisor/spawn/log_tail.h"
@@ -210,6 +211,9 @@ bool spawn_send_order(struct spawn *s, enum packet_type type, const char *instan
     *p = (struct packet){.type = type, .instance = instance, .status = status};
     buf_clear(&s->out);
     packet_encode(p, &s->out);
+    if (FAILPOINT("spawn") == FAILPOINT_ERROR) {
+        return false;
+    }
     return buf_check(&s->out, NULL) == BT_OK && spawn_link_send(&s->link, &s->out) == LINK_DONE;
 }
 

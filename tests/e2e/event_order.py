@@ -36,6 +36,7 @@ class Story:
         self.cancelling = self.started = False
         self.planning = self.failed_planning = self.generated = False
         self.synthesis = False  # an answer is being written
+        self.voided = False  # a sign-off, by the change that comes
         self.texts = 0
         self.at = None
 
@@ -192,12 +193,18 @@ class Story:
     def plan_modified(self, e):
         self.need(e["revision"] == self.revision + 1, "each modification is one revision")
         self.revision = e["revision"]
-        self.void_signoff(e["kind"] != "conversation_only")
+        self.change(e["kind"] != "conversation_only")
 
-    def void_signoff(self, changed):
-        """An open sign-off is about the revision before."""
-        if changed and "signoff" in self.paused:
-            self.paused.remove("signoff")
+    def review_voided(self, e):
+        self.need("signoff" in self.paused and e["reviewId"] in self.reviews, "the sign-off is open")
+        self.need(e["revision"] == self.revision, "it is about the revision before the change")
+        self.paused.remove("signoff")
+        self.voided = True
+
+    def change(self, changed):
+        self.need(changed or not self.voided, "only a change makes a sign-off void")
+        self.need(not changed or "signoff" not in self.paused, "a change makes an open sign-off void")
+        self.voided = False
 
     def replan_started(self, e):
         self.need(self.replanning is None, "one replan at a time")
@@ -208,7 +215,7 @@ class Story:
         self.replanning = None
         self.need(e["revision"] == self.revision + (1 if e["ok"] else 0), "a new plan is one revision")
         self.revision = e["revision"]
-        self.void_signoff(e["ok"])
+        self.change(e["ok"])
 
     def plan_cancelling(self, e):
         self.need(not self.cancelling, "it is called off once")

@@ -100,7 +100,7 @@ def children_of(pid):
 
 
 class Daemon:
-    def __init__(self, test, config=None, durability="process", args=()):
+    def __init__(self, test, config=None, durability="process", args=(), prefix=()):
         self.test = test
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="baton-e2e-"))
         self.state = self.work / "state"
@@ -110,13 +110,14 @@ class Daemon:
         self.config.write_text(text)
         (self.work / "db").mkdir()
         self.args = list(args)
+        self.prefix = list(prefix)  # of the command line: a program that runs the daemon
         self.process = None
 
     def start(self, agents=True):
         ready, says = os.pipe()
         log = open(self.work / "batond.log", "ab")
         self.process = subprocess.Popen(
-            [BIN / "batond", "--state", self.state, "--config", self.config, "--ready-fd", str(says), *self.args],
+            [*self.prefix, BIN / "batond", "--state", self.state, "--config", self.config, "--ready-fd", str(says), *self.args],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(says,))
         os.close(says)
         log.close()

@@ -59,6 +59,9 @@ class Registration(Quiet):
         control, events = self.d.endpoints()["control"], self.d.endpoints()["events"]
         bad = {
             "card.agentId empty": (registration(card=card("")), "INVALID"),
+            "card.agentId a directory": (registration(card=card("..")), "INVALID"),
+            "card.agentId an option": (registration(card=card("-rf")), "INVALID"),
+            "card.agentId a long option": (registration(card=card("--help")), "INVALID"),
             "agentId of 1 MiB": (registration(card=card("a" * 1000000)), None),
             "agentId with a slash": (registration(card=card("a/b")), "INVALID"),
             "two skills of one name": (registration(card=card("a", skills=[{"id": "s"}, {"id": "s"}])), "INVALID"),

@@ -431,7 +431,7 @@ class Real(BatonTest):
              step("c", task="ship it to the customer", requiresApproval=True), step("d", task="tell everybody about it")]
 
     def setUp(self):
-        self.d = self.daemon(config="", agents=False)
+        self.d = self.daemon(config="policy: {shutdownGraceMs: 500}\n", agents=False)
         self.gate = False
         self.replies = {}  # what people say -> data of converse
         self.p = None

@@ -13,7 +13,7 @@ import unittest
 from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
-NONE = ""
+NONE = "agents: []\npolicy: {cancelGraceMs: 500, shutdownGraceMs: 1000}\n"  # nobody is waited for longer than the tests need
 VERBS = ["up", "down", "reload", "run", "plan", "chat", "sessions", "status", "events", "agents", "result", "cancel", "reviews", "review", "approve", "reject",
          "decide", "pause", "resume", "skip", "modify", "retry", "fork", "lint", "history", "logs", "graph", "timeline", "stats", "cost", "recipes", "top", "info", "config", "doctor", "delete", "prune", "backup", "restore", "verify",
          "help", "version", "completion"]
@@ -60,8 +60,9 @@ class Help(Cli):
         self.assertIn("'-x'", self.err("status", "-xyz", code=2))
         self.assertIn("needs a value", subprocess.run([BIN / "baton", "run", "--timeout"], capture_output=True, text=True).stderr)
         for bad in (("status", "--limit", "x"), ("run", "g", "--timeout", "soon"), ("run",), ("run", "a", "b"), ("decide", "x"),
-                    ("events", "--after", "-1"), ("plan", "check"), ("agents", "kick", "x")):
+                    ("events", "--after", "-1"), ("plan", "check")):
             self.err(*bad, code=2)
+        self.assertIn("baton agents drain|enable AGENT_ID", self.err("agents", "kick", "x", code=7))
 
     def test_goal_that_is_no_text_is_told_by_its_place(self):
         for verb in ("run", "plan", "lint"):

@@ -70,6 +70,8 @@ class Completion(BatonTest):
         self.assertEqual(self.words("skip", plan, ""), ["load", "report"])
         self.assertEqual(self.words("agents", ""), ["probe", "drain", "enable"])
         self.assertEqual(self.words("agents", "drain", "p"), ["probe"])
+        self.assertEqual(self.words("agents", "probe", ""), ["do"])
+        self.assertEqual(self.words("agents", "nobody", ""), [])
         self.d.cli_any("chat", "--session", "monday", "--new", stdin="hello\n")
         self.assertEqual(self.words("sessions", "m"), ["monday"])
         self.assertEqual(self.words("chat", "--session", ""), ["monday"])

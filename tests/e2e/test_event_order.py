@@ -136,6 +136,25 @@ class Stories(unittest.TestCase):
         event_order.check(told(right[:2] + [failed, ("plan_started", {})] + answer + [
             ("plan_completed", {"status": "completed", "outcome": "partial", "counts": {"total": 0}})]))
 
+    def test_a_change_makes_an_open_sign_off_void(self):
+        note = ("plan_modified", {"kind": "conversation_only", "revision": 2})
+        change = ("plan_modified", {"kind": "insert", "revision": 2})
+        asked = ("plan_paused", {"reason": "signoff", "reviewId": "p", "revision": 1})
+        void = ("review_voided", {"reviewId": "p", "revision": 1})
+
+        def events(*change):
+            return told(RIGHT[:6] + list(change) + RIGHT[6:])
+        event_order.check(events(asked, void, change))
+        event_order.check(events(asked, note))
+        for why, wrong in (
+                ("a change makes an open sign-off void", (asked, change)),
+                ("the sign-off is open", (void, change)),
+                ("the sign-off is open", (asked, ("review_voided", {"reviewId": "q", "revision": 1}), change)),
+                ("the revision before the change", (asked, ("review_voided", {"reviewId": "p", "revision": 2}), change)),
+                ("only a change makes a sign-off void", (asked, void, note))):
+            with self.subTest(why), self.assertRaisesRegex(event_order.Broken, why):
+                event_order.check(events(*wrong))
+
     def test_numbers_have_no_gap_and_ids_are_unique(self):
         for key, value, why in (("planSeq", 99, "planSeq has no gap"), ("seq", 1, "seq grows")):
             events = told(RIGHT)

@@ -188,6 +188,13 @@ class Texts(Llm):
         self.assertEqual((view["status"], view["steps"][0]["attempts"]), ("completed", 2), view)
         self.assertGreaterEqual(self.event("plan_step_retry")[0]["delayMs"], 1000)
 
+    def test_wait_for_years_that_the_server_asks_for_fails_the_step(self):
+        provider = self.model("429:1000000000,ok", chat="never")
+        self.start({**provider, "maxWaitMs": 10, "breaker": {"failures": 0}})
+        view = self.run_plan([{"stepId": "a", "agentId": "llm", "skill": "chat", "task": "say hello"}], policy={"maxPauseMs": 60000})
+        self.assertEqual((view["status"], view["steps"][0]["attempts"]), ("failed", 1), view)
+        self.assertIn("at most 60000 ms (maxPauseMs)", view["failureReason"])
+
     def test_summary_travels_whole_while_it_is_written(self):
         text = "# Plan Execution Summary\n\n" + "".join("%04d é\n" % i for i in range(1200))
         self.start(self.model(chat=text))

@@ -111,6 +111,26 @@ class Ids(Reviewing):
         self.assertEqual((signoff["reviewId"], self.steps(plan)["a"]["waiting"]["reviewId"]), (plan + "/r1",) * 2)
         self.assertIn(plan + "/r1", self.refused("NOT_FOUND", "review.decide", reviewId=plan, decision="approve")["message"])
 
+    def test_a_decision_counts_whoever_sends_it_again_and_another_one_learns_who_was_first(self):
+        """Also after a crash, from another client, in words or in a data form."""
+        self.probe(work=self.work)
+        plan = self.d.submit({"steps": [step("a", requiresApproval=True), step("b", requiresApproval=True)]})
+        first = self.review(plan, "before_step")
+        self.decide(first, "approve", comment="go", by={"user": "anna", "host": "desk", "via": "cli"})
+        self.review(plan, "before_step")
+        (event,) = [e for e in self.d.events(plan) if e["type"] == "review_decided"]
+        for _ in range(2):
+            self.assertTrue(self.again(first, comment="go", by={"user": "ben", "via": "web"})["ok"])
+            error = self.again(first, "reject", comment="go", by={"user": "ben"})["error"]
+            self.assertEqual(error["code"], "CONFLICT")
+            for words in ("(approve)", "by anna@desk", "at " + event["timestamp"]):
+                self.assertIn(words, error["message"])
+            self.d.cli("approve", first["reviewId"], "--comment", "go")
+            self.assertIn("anna@desk", self.d.cli_any("reject", first["reviewId"]).stderr)
+            self.d.kill9()
+            self.d.start(agents=False)
+        self.assertEqual(self.decided(plan), [(first["reviewId"], "approve")])
+
     def test_serials_go_on_and_decisions_are_known_after_a_crash(self):
         self.probe(work=lambda r: {"outcome": "needs_approval", "need": {"kind": "approval", "prompt": "sure?"}} if r["attempt"] < 3 else self.work(r))
         plan = self.d.submit({"steps": [step("a"), step("b")]})

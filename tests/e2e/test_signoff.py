@@ -69,8 +69,14 @@ class Changed(Signing):
         self.d.ask("plan.modify", planId=self.plan, kind="skip_steps", stepsToSkip=[2])
         second = self.open("3")
         late = self.d.ask_raw("review.decide", reviewId=first["reviewId"], decision="approve")
-        self.assertEqual(late["error"]["code"], "NOT_FOUND", late)
-        self.assertIn(second["reviewId"], late["error"]["message"])
+        self.assertEqual(late["error"]["code"], "CONFLICT", late)
+        (void,) = self.events("review_voided")
+        for words in ("is void", void["timestamp"], "; open: " + second["reviewId"]):
+            self.assertIn(words, late["error"]["message"])
+        shown = self.d.ask("review.get", reviewId=first["reviewId"])["review"]
+        self.assertEqual((shown["decision"], shown["decidedAt"], shown["revision"]), ("void", void["timestamp"], 3))
+        self.assertIn("void", self.d.cli("review", "show", first["reviewId"]))
+        self.assertIn(first["reviewId"] + "  plan  void", self.d.cli("reviews", "--all", self.plan))
         self.assertEqual((second["revision"], second["signedOffRevision"]), (4, 2))
         self.assertIn("b (skipped)", self.d.cli("review", "show", second["reviewId"]))
         self.assertEqual((self.asked("n"), self.asked("c")), (0, 0))
@@ -79,6 +85,14 @@ class Changed(Signing):
         (self.d.work / "go").touch()
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
         self.assertEqual([self.asked(x) for x in "abcn"], [1, 0, 1, 1])
+        void = self.events("review_voided")
+        self.assertEqual([(e["reviewId"], e["revision"]) for e in void], [(first["reviewId"], 3)])
+        self.d.kill9()
+        self.d.start()
+        reviews = self.d.ask("plan.history", planId=self.plan)["reviews"]
+        self.assertEqual([(r["reviewId"].rpartition("/")[2], r["decision"]) for r in reviews],
+                         [("r1", "approve"), ("r2", "void"), ("r3", "approve")])
+        self.assertEqual(reviews[1]["decidedAt"], void[0]["timestamp"])
 
     def test_a_plan_without_a_sign_off_asks_nothing(self):
         self.acts("a", "c")

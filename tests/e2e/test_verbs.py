@@ -60,6 +60,22 @@ class Agents(Verbs):
         self.assertEqual(late.returncode, 124)
         self.assertIn("agent nobody is not up", late.stderr)
 
+    def test_a_skill_is_shown_with_what_a_step_may_give_it(self):
+        p = self.probe()
+        self.assertEqual(self.d.cli("agents", "probe", "do"), "do  effects idempotent\n  Does a thing.\n  its parameters are not described\n")
+        self.assertEqual(json.loads(self.d.cli("agents", "probe", "do", "--json"))["id"], "do")
+        p.registration["card"]["skills"] = [{"id": "weigh", "description": "Weighs.", "effects": "none", "inputSchema": {
+            "type": "object", "required": ["what"], "properties": {
+                "what": {"type": "string", "description": "what is\nweighed"}, "unit": {"enum": ["kg", "lb"], "default": "kg"},
+                "times": {"type": ["integer", "null"]}, "rest": {}}}}]
+        p.register()
+        self.assertEqual(self.d.cli("agents", "probe", "weigh").splitlines(), [
+            "weigh  effects none", "  Weighs.", "  what             string, required: what is weighed", '  unit             kg or lb, default "kg"',
+            "  times            integer or null", "  rest             any value"])
+        wrong = self.d.cli_any("agents", "probe", "wiegh")
+        self.assertEqual((wrong.returncode, wrong.stderr), (7, "baton: agent probe has no skill 'wiegh'; did you mean 'weigh'?; see: baton agents AGENT_ID\n"))
+        self.assertEqual(self.d.cli_any("agents", "nobody", "do").returncode, 7)
+
     def test_wait_needs_an_agent(self):
         self.assertEqual(self.d.cli_any("agents", "--wait").returncode, 2)
 

@@ -285,7 +285,7 @@ void world_plans_free(struct world *w);
     } while (0)
 typedef bool taker(struct world *w, const struct record *rec, const char **ret_why);
 taker world_take_generated, world_take_plan_started, world_take_modified, world_take_paused,
-    world_take_resumed, world_take_cancelling, world_take_plan_completed;
+    world_take_voided, world_take_resumed, world_take_cancelling, world_take_plan_completed;
 /* The plan is another one than a person approved, or is asked about. */
 void world_changed(struct world *w);
 /* The same on the replayed run. */

@@ -369,6 +369,7 @@ static bool take_replan(struct world *w, const struct record *rec, const char **
     RULE(REC(rec, revision)->ok == good, "a replan came to something else than the replanner said");
     at->replanning = 0;
     if (good) {
+        RULE((at->paused & 1u << PAUSE_SIGNOFF) == 0, "a replan during a sign-off");
         world_changed(w);
     }
     return true;
@@ -548,6 +549,7 @@ static taker *const takers[REC_COUNT] = {
     [REC_STEP_RETRY] = take_retry,
     [REC_STEP_WAITING] = take_waiting,
     [REC_REVIEW_DECIDED] = take_decided,
+    [REC_REVIEW_VOIDED] = world_take_voided,
     [REC_VERIFICATION_FAILED] = take_verification,
     [REC_GATE_STARTED] = take_gate,
     [REC_GATE_PASSED] = take_gate,

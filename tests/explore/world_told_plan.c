@@ -29,6 +29,19 @@ void world_changed(struct world *w)
     w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF);
 }
 
+bool world_take_voided(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const bool replan = w->doing.kind == WORLD_RESULT && w->doing.phase == PHASE_REPLAN;
+    RULE((w->at.paused & 1u << PAUSE_SIGNOFF) != 0 && !w->at.signed_off, "void, but not open");
+    RULE(REC(rec, pause)->serial == w->shadow->plan_review &&
+             REC(rec, pause)->revision == w->at.revision,
+         "another review is void");
+    RULE(w->doing.kind == WORLD_MODIFY || w->doing.kind == WORLD_REVISE || replan,
+         "void without a change");
+    world_changed(w);
+    return true;
+}
+
 bool world_take_modified(struct world *w, const struct record *rec, const char **ret_why)
 {
     const bool revise = w->doing.kind == WORLD_REVISE;
@@ -39,6 +52,7 @@ bool world_take_modified(struct world *w, const struct record *rec, const char *
     RULE(record_revises(rec) == revise, "a revision without a plan");
     w->seen->modifies[REC(rec, revision)->modify]++;
     if (REC(rec, revision)->modify != MODIFY_CONVERSATION_ONLY) {
+        RULE((w->at.paused & 1u << PAUSE_SIGNOFF) == 0, "a change during a sign-off");
         world_changed(w);
     }
     return true;

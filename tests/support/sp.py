@@ -75,7 +75,11 @@ def connect(url, protocol, peer, timeout=10.0):
         host, port = url[len("tcp://"):].rsplit(":", 1)
         sock = socket.create_connection((host.strip("[]"), int(port)), timeout)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Pipe(sock, protocol, peer, timeout)
+    try:
+        return Pipe(sock, protocol, peer, timeout)
+    except (OSError, EOFError):
+        sock.close()
+        raise
 
 
 def split_request(message):

@@ -44,9 +44,31 @@ static void openai_usage(struct dialect_answer *a, struct doc usage)
     (void)member_tokens(usage, "prompt_tokens_details.cached_tokens", &a->usage.cached);
 }
 
+/* The choice with the index 0, wherever it stands in the list. Some servers leave the index out. */
+static struct doc first_choice(struct doc value)
+{
+    const struct doc choices = doc_get(value, STR_LIT("choices"));
+    struct doc_cursor at;
+    struct doc_head list;
+
+    if (choices.ptr == NULL || doc_head(choices).kind != DOC_ARRAY) {
+        return (struct doc){NULL, 0};
+    }
+    at = doc_cursor(choices);
+    (void)doc_next(&at, &list);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const struct doc choice = doc_skip(&at);
+        uint64_t index = 0;
+        if (!member_tokens(choice, "index", &index) || index == 0) {
+            return choice;
+        }
+    }
+    return (struct doc){NULL, 0};
+}
+
 void openai_read(struct dialect_answer *a, struct doc value, bool chunk)
 {
-    struct doc choice = doc_path(value, STR_LIT("choices.0"));
+    struct doc choice = first_choice(value);
     struct doc message = choice.ptr == NULL
                              ? choice
                              : doc_get(choice, chunk ? STR_LIT("delta") : STR_LIT("message"));

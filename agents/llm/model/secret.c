@@ -253,14 +253,18 @@ static bool in_word(char c)
            (unsigned char)c >= 0x80;
 }
 
-/* The number of bytes at `at` that are this key, escaped slashes included; 0 = none. At the end of
- * the text a prefix of the key is enough, because texts are cut. before: the byte before the text;
- * ret_cut: what follows the text decides. */
+/* The number of bytes at `at` that are this key, escaped slashes included; 0 = none. Half of the
+ * key is enough, because people and servers quote keys without their end; at the end of the text
+ * SECRET_PLAIN_BYTES are enough, because texts are cut. before: the byte before the text; ret_cut:
+ * what follows the text decides. */
 static size_t match(struct str text, size_t at, char before, const char *key, bool *ret_cut)
 {
-    const bool is_short = strlen(key) < SECRET_PLAIN_BYTES;
+    const size_t len = strlen(key);
+    const bool is_short = len < SECRET_PLAIN_BYTES;
+    const size_t half = (len + 1) / 2 > SECRET_PLAIN_BYTES ? (len + 1) / 2 : SECRET_PLAIN_BYTES;
     size_t i = at;
     size_t k = 0;
+    size_t matched = at;
 
     *ret_cut = false;
     if (is_short && in_word(at > 0 ? text.ptr[at - 1] : before)) {
@@ -275,9 +279,9 @@ static size_t match(struct str text, size_t at, char before, const char *key, bo
             return k >= SECRET_PLAIN_BYTES ? i - at : 0;
         }
         if (text.ptr[i] != key[k]) {
-            return 0;
+            return k >= half ? matched - at : 0;
         }
-        i++;
+        matched = ++i;
         k++;
     }
     *ret_cut = is_short && i == text.len;

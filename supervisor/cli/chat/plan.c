@@ -134,7 +134,7 @@ static void forget_shown(struct chat *c, const char *type, const cJSON *event)
 {
     char of[CHAT_REVIEW_MAX + 1];
 
-    if (strcmp(type, "review_decided") == 0) {
+    if (strcmp(type, "review_decided") == 0 || strcmp(type, "review_voided") == 0) {
         (void)snprintf(of, sizeof of, "%s", json_text(event, "reviewId", ""));
     } else if (strcmp(type, "plan_step_started") == 0 || strcmp(type, "plan_step_completed") == 0) {
         (void)snprintf(of, sizeof of, "%s/%s/", c->plan.id, json_text(event, "stepId", ""));

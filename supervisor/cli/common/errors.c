@@ -162,6 +162,22 @@ static const char *code_name(enum cli_exit code)
     }
 }
 
+/* What to do stands at the end of libbaton's messages; programs find it as the hint. */
+static void split_hint(cJSON *error)
+{
+    static const char *const begins[] = {
+        "; start one with: ", "; start it again with: ", "; see: "};
+    char *message = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(error, "message"));
+
+    for (size_t i = 0; message != NULL && i < sizeof begins / sizeof begins[0]; i++) {
+        char *at = strstr(message, begins[i]);
+        if (at != NULL && strchr(at, '\n') == NULL && json_text(error, "hint", NULL) == NULL) {
+            (void)cJSON_AddStringToObject(error, "hint", at + 2);
+            *at = 0;
+        }
+    }
+}
+
 void cli_errors_end(enum cli_exit code)
 {
     cJSON *error = errors.error;
@@ -180,6 +196,7 @@ void cli_errors_end(enum cli_exit code)
         if (errors.plan_id != NULL) {
             (void)cJSON_AddStringToObject(error, "planId", errors.plan_id);
         }
+        split_hint(error);
         cli_print_json(error);
     }
     cJSON_Delete(error);

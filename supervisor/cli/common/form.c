@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/buf.h"
+#include "protocol/base/utf8.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/config/yaml_write.h"
@@ -42,13 +43,44 @@ bool cli_has_printed(void)
     return form.printed;
 }
 
+void cli_put_json(struct buf *out, const char *json)
+{
+    const char *from = json;
+    size_t n;
+
+    /* Outside of its strings JSON has no such characters. */
+    for (size_t left = strlen(json); left > 0; left -= n, json += n) {
+        const uint32_t c = utf8_char(json, left, &n);
+        if (utf8_is_unsafe(c)) {
+            buf_add(out, from, (size_t)(json - from));
+            from = json + n;
+            if (c > 0xFFFF) {
+                buf_printf(out, "\\u%04x", (unsigned)(0xD800 + ((c - 0x10000) >> 10)));
+            }
+            buf_printf(out, "\\u%04x",
+                       (unsigned)(c > 0xFFFF ? 0xDC00 + ((c - 0x10000) & 0x3FF) : c));
+        }
+    }
+    buf_add_cstr(out, from);
+}
+
+static void put_line(const char *json)
+{
+    struct buf out;
+
+    buf_init(&out, SIZE_MAX / 2);
+    cli_put_json(&out, json);
+    (void)puts(buf_cstr(&out));
+    buf_done(&out);
+}
+
 static void print_line(const cJSON *value)
 {
     struct bt_error err;
     char *text = cjson_print(value, false, &err);
 
     if (text != NULL) {
-        (void)puts(text);
+        put_line(text);
     } else {
         cli_error("%s", err.msg);
     }
@@ -97,7 +129,7 @@ bool cli_print_json_text(const char *json)
 
     if (form.as != CLI_YAML && form.list == NULL && json[0] == '{') {
         form.printed = true;
-        (void)puts(json);
+        put_line(json);
         return true;
     }
     if (json_parse_exact(str_from(json), &value, &err) != BT_OK) {

@@ -7,6 +7,7 @@
 
 #include "supervisor/cli/common/cli.h"
 
+struct buf;
 struct cJSON;
 
 enum cli_form {
@@ -23,6 +24,9 @@ extern const char cli_form_names[];
 void cli_form_set(enum cli_form as);
 /* Whether data was printed since the last cli_list_item. */
 bool cli_has_printed(void);
+
+/* Appends JSON text with its unsafe characters as \uXXXX: the same value, on a terminal as well. */
+void cli_put_json(struct buf *out, const char *json);
 
 /* Several values that make one list, each printed by cli_print_json: with --json they come as one
  * array. */

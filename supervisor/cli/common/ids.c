@@ -117,10 +117,6 @@ enum cli_exit cli_plan_id(struct cli *cli, const char *given, char ret[CLI_ID_MA
     enum cli_exit code;
 
     keep(ret, given, "");
-    if (given[0] == 0) {
-        cli_error_hint("`last` is the newest plan", "the id is empty; a variable without a value?");
-        return CLI_USAGE;
-    }
     if (is_last(given, n)) {
         return newest_plan(cli, given + n, ret);
     }

@@ -79,32 +79,9 @@ void cli_format_micros(double micros, char *ret, size_t cap)
     }
 }
 
-/* The bytes of the character at p that must not reach a terminal; 0 = it is safe. */
-static size_t unsafe_bytes(const unsigned char *p)
-{
-    if ((*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F) {
-        return 1;
-    }
-    if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0) {
-        return 2; /* C1 */
-    }
-    if (*p == 0xE2 && p[1] == 0x80 &&
-        (p[2] == 0x8E || p[2] == 0x8F || (p[2] >= 0xAA && p[2] <= 0xAE))) {
-        return 3; /* U+200E, U+200F, U+202A to U+202E: direction */
-    }
-    return *p == 0xE2 && p[1] == 0x81 && p[2] >= 0xA6 && p[2] <= 0xA9 ? 3
-                                                                      : 0; /* U+2066 to U+2069 */
-}
-
 void cli_scrub(char *text)
 {
-    unsigned char *p = (unsigned char *)text;
-
-    while (*p != 0) {
-        size_t n = unsafe_bytes(p);
-        memset(p, '?', n);
-        p += n == 0 ? 1 : n;
-    }
+    utf8_scrub(text);
 }
 
 void cli_one_line(char *to, size_t cap, const char *from)

@@ -4,8 +4,8 @@
 
 #include "supervisor/cli/common/cli.h"
 
-/* Replaces control characters (C0 except newline and tab, C1) and those that change the direction
- * of text by '?', in place. */
+/* Replaces control characters but newline and tab, those that change the direction of text, and
+ * invisible ones by '?', in place. */
 void cli_scrub(char *text);
 /* Prints text on stdout; scrubbed when stdout is a terminal, unchanged otherwise. */
 void cli_print_safe(const char *text);

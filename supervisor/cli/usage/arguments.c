@@ -101,7 +101,7 @@ void usage_words_at(const struct cli_verb *v, int i, int argc, char *const *argv
 }
 
 struct wanted {
-    bool plan, session, step;
+    bool plan, session, step, agent;
 };
 
 static void want(struct str word, void *self)
@@ -111,6 +111,7 @@ static void want(struct str word, void *self)
     w->plan = w->plan || has_choice(word, "PLAN_ID") || has_choice(word, "REVIEW_ID");
     w->session = w->session || has_choice(word, "SESSION_ID");
     w->step = w->step || has_choice(word, "STEP_ID");
+    w->agent = w->agent || has_choice(word, "AGENT_ID");
 }
 
 /* Replaces the short name of a plan or a session. Prints the error. */
@@ -120,6 +121,14 @@ static enum cli_exit resolve(struct cli *cli, const struct wanted *w, const char
     char *copy;
     enum cli_exit code = CLI_OK;
 
+    if ((*text)[0] == 0 && (w->plan || w->session || w->step || w->agent)) {
+        cli_error_hint(w->agent     ? "see: baton agents"
+                       : w->session ? "`last` is the newest session"
+                       : w->step    ? "see: baton status PLAN_ID"
+                                    : "`last` is the newest plan",
+                       "the id is empty; a variable without a value?");
+        return CLI_USAGE;
+    }
     if ((!w->plan && !w->session) || (w->step && !cli_names_plan(*text)) ||
         strlen(*text) >= sizeof id) {
         return CLI_OK;

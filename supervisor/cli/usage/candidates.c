@@ -102,6 +102,23 @@ static void offer_agents(const struct usage_asking *a)
     cJSON_Delete(answer);
 }
 
+/* Of the agent that is the first argument. */
+static void offer_skills(const struct usage_asking *a)
+{
+    cJSON *answer = NULL;
+    const cJSON *s;
+
+    if (a->n_args == 0) {
+        return;
+    }
+    answer = ask(a, "agents.get", cli_fields("agentId", a->args[0]));
+    cJSON_ArrayForEach(s, get(get(answer, "card"), "skills"))
+    {
+        usage_offer(a, json_text(s, "id", ""), json_text(s, "description", ""));
+    }
+    cJSON_Delete(answer);
+}
+
 /* Of the plan that is the first argument. */
 static void offer_steps(const struct usage_asking *a)
 {
@@ -201,13 +218,21 @@ void usage_offer_kind(struct str word, void *asking)
     static const struct {
         const char *kind;
         void (*offer)(const struct usage_asking *a);
-    } kinds[] = {{"PLAN_ID", offer_plans},       {"REVIEW_ID", offer_reviews},
-                 {"SESSION_ID", offer_sessions}, {"SESSION", offer_sessions},
-                 {"AGENT_ID", offer_agents},     {"STEP_ID", offer_steps},
-                 {"STEP", offer_steps},          {"RECIPE", offer_recipes},
-                 {"VERB", offer_verbs},          {"VOCABULARY", offer_vocabularies},
-                 {"PLANNER", offer_planners},    {"STATUS", offer_statuses},
-                 {"FILE", offer_files},          {"DIR", offer_dirs}};
+    } kinds[] = {{"PLAN_ID", offer_plans},
+                 {"REVIEW_ID", offer_reviews},
+                 {"SESSION_ID", offer_sessions},
+                 {"SESSION", offer_sessions},
+                 {"AGENT_ID", offer_agents},
+                 {"SKILL", offer_skills},
+                 {"STEP_ID", offer_steps},
+                 {"STEP", offer_steps},
+                 {"RECIPE", offer_recipes},
+                 {"VERB", offer_verbs},
+                 {"VOCABULARY", offer_vocabularies},
+                 {"PLANNER", offer_planners},
+                 {"STATUS", offer_statuses},
+                 {"FILE", offer_files},
+                 {"DIR", offer_dirs}};
     const struct usage_asking *a = asking;
     const char *at = word.ptr;
     const char *end = word.ptr + word.len;

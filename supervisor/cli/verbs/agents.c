@@ -17,6 +17,7 @@
 #include "supervisor/cli/verbs/verbs.h"
 
 enum { WAIT_MS = 60000, REQUEST_MS = 50, POLL_MS = 50, FIELDS_MAX = 32, AGENTS_GUESSED = 64 };
+enum { SKILLS_MAX = 64, TYPE_SHOWN = 200, LINE_SHOWN = 2048 };
 
 /* "circuit open, tried again in 12s"; empty when it is closed. */
 static void describe_circuit(const cJSON *of, char *text, size_t cap)
@@ -184,6 +185,111 @@ static enum cli_exit await_agent(struct cli *cli, const char *id)
     }
 }
 
+/* "integer", "integer or text"; the values of an enum; "any value" when the schema does not say. */
+static void describe_type(const cJSON *schema, char *ret, size_t cap)
+{
+    const cJSON *choices = cJSON_GetObjectItemCaseSensitive(schema, "enum");
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(schema, "type");
+    const cJSON *list = choices != NULL ? choices : type;
+    const cJSON *v;
+
+    ret[0] = 0;
+    cJSON_ArrayForEach(v, list)
+    {
+        const size_t used = strlen(ret);
+        char *text = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
+        (void)snprintf(ret + used, cap - used, "%s%s", used > 0 ? " or " : "",
+                       cJSON_IsString(v) ? v->valuestring
+                       : text != NULL    ? text
+                                         : "");
+        cJSON_free(text);
+    }
+    if (ret[0] == 0) {
+        (void)snprintf(ret, cap, "%s", cJSON_IsString(type) ? type->valuestring : "any value");
+    }
+}
+
+static bool is_required(const cJSON *schema, const char *name)
+{
+    const cJSON *v;
+
+    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(schema, "required"))
+    {
+        if (cJSON_IsString(v) && strcmp(v->valuestring, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_skill(const cJSON *skill)
+{
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(skill, "inputSchema");
+    const cJSON *properties = cJSON_GetObjectItemCaseSensitive(schema, "properties");
+    const cJSON *p;
+    char line[LINE_SHOWN];
+
+    cli_one_line(line, sizeof line, json_text(skill, "description", ""));
+    (void)printf("%s  effects %s\n  %s\n", json_text(skill, "id", ""),
+                 json_text(skill, "effects", "idempotent"), line);
+    cJSON_ArrayForEach(p, properties)
+    {
+        const cJSON *fallback = cJSON_GetObjectItemCaseSensitive(p, "default");
+        char *text = fallback != NULL ? cJSON_PrintUnformatted(fallback) : NULL;
+        char type[TYPE_SHOWN];
+        describe_type(p, type, sizeof type);
+        cli_one_line(line, sizeof line, json_text(p, "description", ""));
+        (void)printf("  %-16s %s%s%s%s%s%s\n", p->string, type,
+                     is_required(schema, p->string) ? ", required" : "",
+                     text != NULL ? ", default " : "", text != NULL ? text : "",
+                     line[0] != 0 ? ": " : "", line);
+        cJSON_free(text);
+    }
+    if (cJSON_GetArraySize(properties) == 0) {
+        (void)printf("  its parameters are not described\n");
+    }
+}
+
+/* Prints one skill of an agent. */
+static enum cli_exit one_skill(struct cli *cli, const char *agent, const char *id)
+{
+    const char *names[SKILLS_MAX + 1];
+    const char *near;
+    const cJSON *list;
+    const cJSON *s;
+    const cJSON *found = NULL;
+    cJSON *answer = NULL;
+    int n = 0;
+    enum cli_exit code = cli_call(cli, "agents.get", cli_fields("agentId", agent), &answer);
+
+    list = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(answer, "card"),
+                                            "skills");
+    cJSON_ArrayForEach(s, list)
+    {
+        found = strcmp(json_text(s, "id", ""), id) == 0 ? s : found;
+        if (n < SKILLS_MAX) {
+            names[n++] = json_text(s, "id", "");
+        }
+    }
+    names[n] = NULL;
+    if (code == CLI_NOT_FOUND) {
+        cli_note("to take an agent out of service, and back: baton agents drain|enable "
+                 "AGENT_ID\n");
+    } else if (code == CLI_OK && found == NULL) {
+        near = cli_did_you_mean(id, names);
+        cli_error_hint("see: baton agents AGENT_ID", "agent %s has no skill '%s'%s%s%s", agent, id,
+                       near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                       near != NULL ? "'?" : "");
+        code = CLI_NOT_FOUND;
+    } else if (code == CLI_OK && cli->json) {
+        cli_print_json(found);
+    } else if (code == CLI_OK) {
+        print_skill(found);
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
 enum cli_exit verb_agents(struct cli *cli)
 {
     cJSON *answer = NULL;
@@ -198,8 +304,7 @@ enum cli_exit verb_agents(struct cli *cli)
     if (cli->argc == 2) {
         bool drain = strcmp(cli->argv[0], "drain") == 0;
         if (!drain && strcmp(cli->argv[0], "enable") != 0) {
-            cli_error("usage: baton agents [AGENT_ID], or: baton agents drain|enable AGENT_ID");
-            return CLI_USAGE;
+            return one_skill(cli, cli->argv[0], cli->argv[1]);
         }
         return one_agent(cli, drain ? "agents.drain" : "agents.enable", cli->argv[1], false);
     }

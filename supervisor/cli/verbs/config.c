@@ -7,6 +7,7 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
 
@@ -53,7 +54,7 @@ enum cli_exit verb_config(struct cli *cli)
     } else {
         buf_clear(&notes);
         config_show(config, cli_flag(cli, "origin"), &notes);
-        (void)fputs(buf_cstr(&notes), stdout);
+        cli_print_safe(buf_cstr(&notes));
     }
     config_free(config);
     buf_done(&notes);

@@ -10,6 +10,7 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/deadline.h"
+#include "supervisor/cli/common/form.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/output.h"
 #include "supervisor/cli/common/terminal.h"
@@ -126,7 +127,9 @@ static void print_json(struct viewing *v, const char *json)
         return;
     }
     buf_init(&line, SIZE_MAX / 2);
-    buf_printf(&line, "data: %s\n\n", json);
+    buf_add_cstr(&line, "data: ");
+    cli_put_json(&line, json);
+    buf_add_cstr(&line, "\n\n");
     put(v, buf_cstr(&line));
     buf_done(&line);
 }

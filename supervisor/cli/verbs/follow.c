@@ -281,7 +281,8 @@ static void on_event(struct following *g, const char *type, const cJSON *event)
     if (brings_steps(g, type, event)) {
         refresh_steps(g);
     }
-    if (strcmp(type, "review_decided") == 0 && json_text(event, "stepId", NULL) == NULL) {
+    if (strcmp(type, "review_voided") == 0 ||
+        (strcmp(type, "review_decided") == 0 && json_text(event, "stepId", NULL) == NULL)) {
         g->needs = NULL;
     }
     for (size_t i = 0; i < sizeof plan_reviews / sizeof plan_reviews[0]; i++) {

@@ -104,12 +104,17 @@ static enum cli_exit add_decisions(struct cli *cli, const char *plan, cJSON *lis
         cJSON *page = NULL;
         cJSON *events;
         (void)cJSON_AddItemToArray(types, cJSON_CreateString("review_decided"));
+        (void)cJSON_AddItemToArray(types, cJSON_CreateString("review_voided"));
         (void)cJSON_AddNumberToObject(fields, "fromSeq", seq);
         code = cli_call(cli, "events.read", fields, &page);
         events = cJSON_GetObjectItemCaseSensitive(page, "events");
         while (cJSON_GetArraySize(events) > 0) {
             cJSON *event = cJSON_DetachItemFromArray(events, 0);
             (void)cJSON_AddStringToObject(event, "decidedAt", json_text(event, "timestamp", ""));
+            if (strcmp(json_text(event, "type", ""), "review_voided") == 0) {
+                (void)cJSON_AddStringToObject(event, "decision", "void");
+                (void)cJSON_AddStringToObject(event, "kind", "plan");
+            }
             (void)cJSON_AddItemToArray(list, event);
         }
         seq = json_number(page, "nextSeq");

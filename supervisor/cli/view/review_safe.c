@@ -8,44 +8,13 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/view/review.h"
 
-/* Characters that move the cursor, change the direction of text, or cannot be seen. */
-static bool is_unsafe(uint32_t c)
-{
-    static const struct {
-        uint32_t from, to;
-    } ranges[] = {{0x00, 0x08},      {0x0B, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},
-                  {0x061C, 0x061C},  {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},
-                  {0x2060, 0x206F},  {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB},
-                  {0xE0000, 0xE0FFF}};
-
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        if (c >= ranges[i].from && c <= ranges[i].to) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The character at p of valid UTF-8, and its length. */
-static uint32_t character(const unsigned char *p, size_t left, size_t *ret_n)
-{
-    const size_t n = *p < 0x80 ? 1 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : 4;
-    uint32_t c = n == 1 ? *p : *p & (0x7Fu >> n);
-
-    *ret_n = n <= left ? n : left;
-    for (size_t i = 1; i < *ret_n; i++) {
-        c = c << 6 | (p[i] & 0x3Fu);
-    }
-    return c;
-}
-
 void review_safe(const char *text, size_t len, bool lines, struct buf *out)
 {
     size_t n;
 
     for (size_t i = 0; i < len; i += n) {
-        const uint32_t c = character((const unsigned char *)text + i, len - i, &n);
-        if (is_unsafe(c)) {
+        const uint32_t c = utf8_char(text + i, len - i, &n);
+        if (utf8_is_unsafe(c)) {
             buf_printf(out, "<U+%04X>", (unsigned)c);
         } else if (!lines && (c == '\n' || c == '\t')) {
             buf_add_cstr(out, c == '\n' ? "\\n" : "\\t");

@@ -220,6 +220,13 @@ static void take_revision(struct spans *s, double revision, double now)
     }
 }
 
+/* Whether the event ends a reason for a pause: of the two about reviews, those of the plan. */
+static bool is_resumed(const char *type, const cJSON *ev)
+{
+    return strcmp(type, "plan_resumed") == 0 || strcmp(type, "review_voided") == 0 ||
+           (strcmp(type, "review_decided") == 0 && get(ev, "stepIndex") == NULL);
+}
+
 static void plan_event(struct spans *s, const char *type, const cJSON *ev, double now)
 {
     if (strcmp(type, "planning_started") == 0) {
@@ -230,7 +237,7 @@ static void plan_event(struct spans *s, const char *type, const cJSON *ev, doubl
         take_revision(s, 1, now);
     } else if (strcmp(type, "plan_paused") == 0 && s->pauses++ == 0) {
         begin(s, ROW_PAUSED, TIMELINE_PERSON, now);
-    } else if (strcmp(type, "plan_resumed") == 0 && --s->pauses <= 0) {
+    } else if (is_resumed(type, ev) && --s->pauses <= 0) {
         s->pauses = 0;
         end_span(s, ROW_PAUSED, now);
     } else if (strcmp(type, "synthesis_started") == 0) {

@@ -70,6 +70,18 @@ bool run_apply_resumed(struct run *run, const struct plan *plan, const struct re
     return true;
 }
 
+bool run_apply_voided(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    const struct rec_pause *pause = REC(rec, pause);
+    (void)plan;
+    if (pause->reason != PAUSE_SIGNOFF || (run->paused & 1u << PAUSE_SIGNOFF) == 0 ||
+        pause->serial != run->plan_review) {
+        return false;
+    }
+    run_void_signoff(run);
+    return true;
+}
+
 /* Attempts under way have the grace to stop; the plan's deadline no longer applies. */
 bool run_apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
 {

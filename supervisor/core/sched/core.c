@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 static size_t rounded(size_t bytes)
@@ -165,12 +166,32 @@ static void emit_waiting_change(struct core *c, struct core_run *entry)
     core_record(c, entry, rec);
 }
 
+/* Before a record that changes the work: an open sign-off is about the revision before. */
+static void void_signoff(struct core *c, struct core_run *entry, const struct record *rec)
+{
+    const struct run *run = entry->run;
+    const bool skips =
+        rec->type == REC_PLAN_MODIFIED && REC(rec, revision)->modify != MODIFY_CONVERSATION_ONLY;
+    if ((run->paused & 1u << PAUSE_SIGNOFF) == 0 || !(skips || record_revises(rec)) ||
+        MUTANT(VOID_UNTOLD)) {
+        return;
+    }
+    const bool quiet = c->quiet;
+    c->quiet = true; /* whether the plan waits is decided after the change */
+    core_record(c, entry,
+                (struct record){REC_INIT(REVIEW_VOIDED, pause, .reason = PAUSE_SIGNOFF,
+                                         .serial = run->plan_review, .revision = run->revision),
+                                .step = STEP_NONE});
+    c->quiet = quiet;
+}
+
 void core_record(struct core *c, struct core_run *entry, struct record rec)
 {
     rec.now = c->now;
     rec.wall = c->wall;
     if (entry != NULL) {
         rec.run = core_handle_of(c, entry);
+        void_signoff(c, entry, &rec);
         const bool fits = run_apply(entry->run, entry->plan, &rec);
         ASSERT(fits);
     }
@@ -192,6 +213,7 @@ void core_record_revision(struct core *c, struct core_run *entry, struct record 
     rec.now = c->now;
     rec.wall = c->wall;
     rec.run = core_handle_of(c, entry);
+    void_signoff(c, entry, &rec);
     struct run *run =
         run_revise(core_block_run(next->block), next->plan, entry->run, entry->plan, &rec);
     ASSERT(run != NULL);

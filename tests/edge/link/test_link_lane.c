@@ -69,6 +69,15 @@ static void oversize_body_is_refused_and_the_lane_recovers(void **state)
     assert_int_equal(link_server_open(l, "tcp://127.0.0.1:0", 2, &small, NULL, &s, &err), BT_OK);
     struct link_lane *lane = fixture_lane(l, link_server_url(s));
     assert_int_equal(link_lane_send(lane, body, FIXTURE_RECV_MAX + 1, &err), BT_LIMIT);
+    struct link_server *large = fixture_server(l, "tcp://127.0.0.1:0", 2);
+    struct link_lane *full = fixture_lane(l, link_server_url(large));
+    char *most = calloc(1, FIXTURE_RECV_MAX);
+    assert_non_null(most);
+    assert_int_equal(link_lane_send(full, most, FIXTURE_RECV_MAX, &err), BT_OK);
+    const struct link_event whole = fixture_serve_until(l, LINK_ANSWER);
+    assert_int_equal(link_msg_bytes(whole.msg).len, FIXTURE_RECV_MAX);
+    link_msg_free(whole.msg);
+    free(most);
     assert_int_equal(link_lane_send(lane, body, sizeof body, &err), BT_OK);
     assert_true(fixture_expect_lost_and(l, LINK_UP).sent);
     /* exactly at the cap is not over it */

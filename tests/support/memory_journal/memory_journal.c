@@ -164,16 +164,20 @@ static enum bt_code memory_last_row(struct journal *j, uint64_t plan_ix, bool on
     return BT_OK;
 }
 
-static enum bt_code memory_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
-                                  void *self, struct bt_error *err)
+static enum bt_code memory_replay(struct journal *j, uint64_t plan_ix, struct journal_place *place,
+                                  journal_row_fn fn, void *self, struct bt_error *err)
 {
     struct memory *m = memory_of(j);
+    bool go_on = true;
 
     (void)err;
-    for (size_t i = 0; i < m->rows_committed; i++) {
+    for (size_t i = first_row(m, place->pos + 1); go_on && i < m->rows_committed; i++) {
         struct journal_row row = m->rows[i].row;
-        if (m->rows[i].gone == MEM_HERE && row.plan_ix == plan_ix && !fn(&row, self)) {
-            break;
+        if (m->rows[i].gone == MEM_HERE && row.plan_ix == plan_ix) {
+            row.pos = m->rows[i].pos;
+            go_on = fn(&row, self);
+            *place = (struct journal_place){
+                .pos = row.pos, .plan_seq = row.is_public ? row.plan_seq : place->plan_seq};
         }
     }
     return BT_OK;

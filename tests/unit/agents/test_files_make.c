@@ -68,6 +68,32 @@ static void columns_and_where_narrow_the_rows(void **state)
                "VALIDATION_ERROR", "columns: 'day' is named twice");
 }
 
+static void sixteen_columns_narrow_the_rows_and_seventeen_are_refused(void **state)
+{
+    char csv[512] = "";
+    char where[1024] = "";
+    char params[2048];
+
+    (void)state;
+    for (int i = 0; i < 17; i++) {
+        const size_t at = strlen(csv);
+        (void)snprintf(csv + at, sizeof csv - at, "%sc%d", i == 0 ? "" : ",", i);
+    }
+    (void)snprintf(csv + strlen(csv), sizeof csv - strlen(csv),
+                   "\\nx,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x");
+    for (int i = 0; i < 17; i++) {
+        const size_t at = strlen(where);
+        (void)snprintf(where + at, sizeof where - at, "%s\"c%d\":\"x\"", i == 0 ? "" : ",", i);
+        (void)snprintf(params, sizeof params, "{\"text\":\"%s\",\"where\":{%s}}", csv, where);
+        if (i == 15) {
+            steps_expect(tree_run(files_csv, params), "\"rowCount\":1");
+        } else if (i == 16) {
+            tree_fails(tree_run(files_csv, params), "VALIDATION_ERROR",
+                       "where: expected an object of at most 16 columns");
+        }
+    }
+}
+
 static void a_limit_cuts_the_rows_and_says_so(void **state)
 {
     const char *reply =
@@ -362,6 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(named_groups_become_columns),
         cmocka_unit_test(columns_and_where_narrow_the_rows),
+        cmocka_unit_test(sixteen_columns_narrow_the_rows_and_seventeen_are_refused),
         cmocka_unit_test(a_limit_cuts_the_rows_and_says_so),
         cmocka_unit_test(groups_that_took_no_part_are_null),
         cmocka_unit_test(csv_quoting_crlf_and_a_mark_at_the_start_are_read),

@@ -67,6 +67,24 @@ static void huge_integers_keep_every_digit(void **state)
     steps_expect(sql_ask("SELECT sum(c1) FROM j"), "\"9007199254740994\"");
 }
 
+static void a_table_has_256_columns_and_no_more(void **state)
+{
+    struct buf rows;
+
+    (void)state;
+    for (int n = 256; n <= 257; n++) {
+        buf_init(&rows, 16384);
+        buf_printf(&rows, "{\"table\":\"t\",\"rows\":[{");
+        for (int i = 0; i < n; i++) {
+            buf_printf(&rows, "%s\"c%d\":%d", i == 0 ? "" : ",", i, i);
+        }
+        buf_printf(&rows, "}]}");
+        steps_expect(load(buf_cstr(&rows)),
+                     n == 256 ? "\"rows\":1" : "a table has at most 256 columns");
+        buf_done(&rows);
+    }
+}
+
 static void json_rows_keep_their_types(void **state)
 {
     (void)state;
@@ -268,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(types_of_csv_columns_are_found, sql_fresh),
         cmocka_unit_test_setup(huge_integers_keep_every_digit, sql_fresh),
+        cmocka_unit_test_setup(a_table_has_256_columns_and_no_more, sql_fresh),
         cmocka_unit_test_setup(json_rows_keep_their_types, sql_fresh),
         cmocka_unit_test_setup(types_can_be_set_by_the_caller_and_by_the_source, sql_fresh),
         cmocka_unit_test_setup(names_are_quoted_whatever_they_contain, sql_fresh),

@@ -101,9 +101,60 @@ static void a_word_longer_than_half_of_the_text_is_cut_between_characters(void *
     assert_int_equal(cut_words("\xC3\xA9\xC3\xA9\xC3\xA9", 3), 2);
 }
 
+static void characters_are_taken_apart(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t c;
+        size_t n;
+    } cases[] = {{"a", 'a', 1},
+                 {"\xC2\x85", 0x85, 2},
+                 {"\xE2\x80\xAE", 0x202E, 3},
+                 {"\xF3\xA0\x81\x81", 0xE0041, 4},
+                 {"\xE2\x80", 0xFFFD, 1},
+                 {"\x80", 0xFFFD, 1},
+                 {"\xFF", 0xFFFD, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t n = 0;
+        assert_int_equal(utf8_char(cases[i].text, strlen(cases[i].text), &n), cases[i].c);
+        assert_int_equal(n, cases[i].n);
+    }
+}
+
+/* B12 */
+static void unsafe_characters_are_scrubbed(void **state)
+{
+    char text[] = "a\tb\n\x1b[31m\x7f\xC2\x9b\xE2\x80\xAE\xE2\x80\x8B\xE2\x80\xA8"
+                  "\xF3\xA0\x81\x81"
+                  "c\xE2\x80\x8D\xEF\xB8\x8F\xC3\xA4\xE2\x80";
+
+    (void)state;
+    utf8_scrub(text);
+    assert_string_equal(text, "a\tb\n?[31m?"
+                              "??"
+                              "???"
+                              "???"
+                              "???"
+                              "????"
+                              "c\xE2\x80\x8D\xEF\xB8\x8F\xC3\xA4\xE2\x80");
+    for (uint32_t c = 0; c < 0x20; c++) {
+        assert_int_equal(utf8_is_unsafe(c), c != '\n' && c != '\t');
+    }
+    for (uint32_t c = 0x20; c < 0x7F; c++) {
+        assert_false(utf8_is_unsafe(c));
+    }
+    assert_true(utf8_is_unsafe(0x7F) && utf8_is_unsafe(0x9F) && !utf8_is_unsafe(0xA0));
+    assert_true(utf8_is_unsafe(0x200D) && utf8_is_unsafe(0xFEFF) && utf8_is_unsafe(0xE0FFF));
+    assert_false(utf8_is_unsafe(0xE1000) || utf8_is_unsafe(0x200A) || utf8_is_unsafe(0x2010));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(characters_are_taken_apart),
+        cmocka_unit_test(unsafe_characters_are_scrubbed),
         cmocka_unit_test(well_formed_text_of_every_length_is_valid),
         cmocka_unit_test(forms_that_rfc_3629_forbids_are_refused),
         cmocka_unit_test(every_two_byte_sequence_is_judged_right),

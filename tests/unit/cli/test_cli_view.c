@@ -55,6 +55,8 @@ static void each_event_is_a_sentence_that_leaves_out_what_is_not_there(void **st
                 "a → b for s (agent_request)");
     assert_line("{\"type\":\"plan_paused\",\"reason\":\"signoff\",\"reviewId\":\"P\"}",
                 "signoff, baton approve P");
+    assert_line("{\"type\":\"review_voided\",\"reviewId\":\"P/r2\",\"revision\":3}",
+                "P/r2, revision 3, as the plan changes");
     assert_line("{\"type\":\"plan_step_completed\",\"stepId\":\"a\",\"status\":\"cancelled\","
                 "\"reason\":\"cancelled\",\"stop\":\"fenced\"}",
                 "a cancelled (cancelled), stop fenced");

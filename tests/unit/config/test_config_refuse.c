@@ -183,6 +183,8 @@ static void wrong_shapes_everywhere_end_in_problems(void **state)
         "policy: {backoff: 1, restart: []}\n",
         "agents: [{agentId: 'a b', command: [x], env: ['1X=2']}]\n",
         "agents: [{agentId: supervisor, command: [x]}]\n",
+        "agents: [{agentId: '..', command: [x]}]\n",
+        "agents: [{agentId: '-rf', command: [x]}]\n",
         "agents: [{agentId: a, command: ['${HOME}/x']}]\n",
         "agents: [{agentId: a, command: [x], instances: 9}]\nlimits: {maxInstances: 1}\n",
     };

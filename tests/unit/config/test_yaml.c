@@ -274,6 +274,15 @@ static void awkward_texts_survive_a_round(void **state)
     }
 }
 
+/* B12: what a terminal obeys and what cannot be seen is never written as it is. */
+static void what_cannot_be_seen_is_escaped(void **state)
+{
+    (void)state;
+    expect_written("{\"a\":\"x\xE2\x80\xAEy\",\"b\xE2\x80\x8B\":[\"\xE2\x80\xA8\"]}",
+                   "a: \"x\\u202Ey\"\n\"b\\u200B\":\n- \"\\L\"\n");
+    expect_written("{\"a\":\"\xF3\xA0\x81\x81\"}", "a: \"\\U000E0041\"\n");
+}
+
 static void full_buffer_is_an_error(void **state)
 {
     cJSON *tree = cJSON_Parse("{\"a\":\"0123456789\"}");
@@ -303,6 +312,7 @@ int main(void)
         cmocka_unit_test(no_prefix_of_a_text_does_harm),
         cmocka_unit_test(what_is_written_is_read_as_the_same_tree),
         cmocka_unit_test(awkward_texts_survive_a_round),
+        cmocka_unit_test(what_cannot_be_seen_is_escaped),
         cmocka_unit_test(full_buffer_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

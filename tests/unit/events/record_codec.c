@@ -29,7 +29,7 @@ static bool never_about_a_step(enum record_type t)
     return t == REC_PLAN_GENERATED || t == REC_PLAN_STARTED || t == REC_PLAN_CANCELLING ||
            t == REC_PLAN_PAUSED || t == REC_PLAN_RESUMED || t == REC_PLANNING_STARTED ||
            t == REC_PLANNING_RETRY || t == REC_PLANNING_FAILED || t == REC_TEXT_DELTA ||
-           t == REC_SYNTHESIS_RETRY || t == REC_SYNTHESIS_FINISHED;
+           t == REC_SYNTHESIS_RETRY || t == REC_SYNTHESIS_FINISHED || t == REC_REVIEW_VOIDED;
 }
 
 static struct record random_record(struct rng *r, const struct plan *plan, enum record_type type)
@@ -193,7 +193,7 @@ static void assert_same(const struct record *wanted, const struct record *gotten
         assert_int_equal(got->attempt, want->attempt);
         assert_true(got->n == want->n); /* the digest */
     }
-    if (t == REC_REVIEW_DECIDED || t == REC_STEP_WAITING ||
+    if (t == REC_REVIEW_DECIDED || t == REC_STEP_WAITING || t == REC_REVIEW_VOIDED ||
         (t == REC_PLAN_PAUSED && (want->pause == PAUSE_SIGNOFF || want->pause == PAUSE_PLANNING))) {
         assert_int_equal(got->serial, want->serial);
         assert_int_equal(t != REC_STEP_WAITING ? got->revision : 0,

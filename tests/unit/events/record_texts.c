@@ -23,26 +23,46 @@ static void topics_follow_the_protocol(void **state)
     struct bench *b = *state;
 
     codec_plan_make(&b->p, 2, 2, STR_LIT("t"), 3);
-    topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/chat_1/@/plan_started");
+    topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/chat%2F1/@/plan_started");
     topic_is(b,
              (struct record){REC_INIT(HANDOFF, handoff, .from_agent = AGENT_SUPERVISOR), .step = 1,
                              .agent = 1},
-             "handoff/chat_1/@/supervisor/sql-agent");
+             "handoff/chat%2F1/@/supervisor/sql-agent");
     topic_is(b,
              (struct record){REC_INIT(HANDOFF, handoff, .kind = HANDOFF_FALLBACK, .from_agent = 1),
                              .step = 1, .agent = 2},
-             "handoff/chat_1/@/sql-agent/calc"); /* to whom it went, not whom the plan names */
-    topic_is(b, (struct record){.type = REC_GATE_ERROR}, "plan/chat_1/@/quality_gate_error");
+             "handoff/chat%2F1/@/sql-agent/calc"); /* to whom it went, not whom the plan names */
+    topic_is(b, (struct record){.type = REC_GATE_ERROR}, "plan/chat%2F1/@/quality_gate_error");
     topic_is(b, (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE},
-             "plan/chat_1/@/plan_paused");
+             "plan/chat%2F1/@/plan_paused");
     topic_is(b, (struct record){.type = REC_RESULT_REJECTED, .step = STEP_NONE}, "");
     topic_is(b, (struct record){REC_INIT(HANDOFF, handoff, .from_agent = 1), .step = 0},
-             "handoff/chat_1/@/sql-agent/files");
+             "handoff/chat%2F1/@/sql-agent/files");
     b->p.plan.session_id = STR_LIT("");
     topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/-/@/plan_started");
     topic_is(b, (struct record){.type = REC_AGENT_DOWN}, "agent/files/agent_down");
     topic_is(b, (struct record){.type = REC_SUPERVISOR_STARTED}, "system/supervisor_started");
     topic_is(b, (struct record){.type = REC_STEP_ASSIGNED}, "");
+}
+
+/* B19: two sessions, two topics, however alike their ids look. */
+static void two_sessions_never_share_a_topic(void **state)
+{
+    static const char *const ids[][2] = {{"", "plan/-/@/plan_started"},
+                                         {"-", "plan/%2D/@/plan_started"},
+                                         {"--", "plan/--/@/plan_started"},
+                                         {"a/b", "plan/a%2Fb/@/plan_started"},
+                                         {"a\nb", "plan/a%0Ab/@/plan_started"},
+                                         {"a_b", "plan/a_b/@/plan_started"},
+                                         {"a%2Fb", "plan/a%252Fb/@/plan_started"},
+                                         {"a\x7f", "plan/a%7F/@/plan_started"}};
+    struct bench *b = *state;
+
+    codec_plan_make(&b->p, 2, 2, STR_LIT("t"), 3);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        b->p.plan.session_id = str_from(ids[i][0]);
+        topic_is(b, (struct record){.type = REC_PLAN_STARTED}, ids[i][1]);
+    }
 }
 
 static void bad_utf8_in_a_text_is_repaired_not_refused(void **state)
@@ -224,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(topics_follow_the_protocol),
+        TEST(two_sessions_never_share_a_topic),
         TEST(bad_utf8_in_a_text_is_repaired_not_refused),
         TEST(time_is_rebased_and_never_below_zero),
         TEST(review_ids_come_back),

@@ -155,6 +155,38 @@ static void openai_answers_are_read(void **state)
     dialect_answer_done(&a);
 }
 
+/* B19: a server may send the choices in any order, each in chunks of its own. */
+static void of_several_choices_the_first_by_index_counts(void **state)
+{
+    static const char *const chunks[] = {
+        "{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"wrong\"}}]}",
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"ri\"}}]}",
+        "{\"choices\":[{\"index\":1,\"delta\":{},\"finish_reason\":\"length\"}]}",
+        "{\"choices\":[{\"index\":2,\"delta\":{\"content\":\"wrong\"}},"
+        "{\"index\":0,\"delta\":{\"content\":\"ght\"},\"finish_reason\":\"stop\"}]}",
+    };
+    struct dialect_answer a;
+
+    (void)state;
+    dialect_answer_init(&a, LLM_OPENAI, 1000);
+    for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
+        assert_int_equal(feed(&a, chunks[i], true), BT_OK);
+        assert_true(i != 2 || a.finish == LLM_FINISH_UNKNOWN);
+    }
+    assert_string_equal(buf_cstr(&a.text), "right");
+    assert_int_equal(a.finish, LLM_FINISH_STOP);
+    dialect_answer_done(&a);
+
+    dialect_answer_init(&a, LLM_OPENAI, 1000);
+    assert_int_equal(feed(&a,
+                          "{\"choices\":[{\"index\":1,\"message\":{\"content\":\"wrong\"}},"
+                          "{\"index\":0,\"message\":{\"content\":\"right\"}}]}",
+                          false),
+                     BT_OK);
+    assert_string_equal(buf_cstr(&a.text), "right");
+    dialect_answer_done(&a);
+}
+
 static void anthropic_answers_are_read(void **state)
 {
     struct dialect_answer a;
@@ -353,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_body_has_what_its_server_wants),
         cmocka_unit_test(openai_answers_are_read),
+        cmocka_unit_test(of_several_choices_the_first_by_index_counts),
         cmocka_unit_test(anthropic_answers_are_read),
         cmocka_unit_test(errors_are_read_in_every_form_of_the_field),
         cmocka_unit_test(bodies_from_hell_are_skipped_or_refused),

@@ -162,6 +162,42 @@ static void keys_are_taken_out_of_texts(void **state)
     secrets_done(&s);
 }
 
+/* B19: the text of an error quoted the key without its last letter. */
+static void half_a_key_is_a_key(void **state)
+{
+    struct secrets s = {.at = {strdup(KEY), strdup("12345678")}, .n = 2};
+    const char key[] = KEY;
+    char text[64];
+
+    (void)state;
+    for (size_t n = 0; n < sizeof key; n++) {
+        (void)snprintf(text, sizeof text, "'%.*s' is wrong", (int)n, key);
+        redacted(&s, text, n >= (sizeof key) / 2 ? "'[redacted]' is wrong" : text);
+    }
+    redacted(&s, "{\"m\":\"\\\"sk-live\\/012345\\\"\"}", "{\"m\":\"\\\"[redacted]\\\"\"}");
+    redacted(&s, "1234567 and 123456789", "1234567 and [redacted]9");
+    secrets_done(&s);
+}
+
+static void half_a_key_may_come_in_pieces(void **state)
+{
+    struct secrets s = {.at = {strdup(KEY)}, .n = 1};
+    const struct str text = STR_LIT("a sk-live/01234 b sk-live/0123456789 c sk-li");
+
+    (void)state;
+    for (size_t cut = 0; cut <= text.len; cut++) {
+        struct buf out;
+        size_t at;
+        buf_init(&out, 200);
+        at = secrets_redact_stream(&s, (struct str){text.ptr, cut}, ' ', false, &out);
+        (void)secrets_redact_stream(&s, (struct str){text.ptr + at, text.len - at},
+                                    at > 0 ? text.ptr[at - 1] : ' ', true, &out);
+        assert_string_equal(buf_cstr(&out), "a [redacted] b [redacted] c sk-li");
+        buf_done(&out);
+    }
+    secrets_done(&s);
+}
+
 static void short_keys_are_taken_out_where_they_stand_alone(void **state)
 {
     struct secrets s = {.at = {strdup("k"), strdup("sk-1")}, .n = 2};
@@ -211,6 +247,8 @@ int main(void)
         cmocka_unit_test(key_comes_from_a_credential_of_systemd),
         cmocka_unit_test(variable_is_wiped_after_it_was_read),
         cmocka_unit_test(keys_are_taken_out_of_texts),
+        cmocka_unit_test(half_a_key_is_a_key),
+        cmocka_unit_test(half_a_key_may_come_in_pieces),
         cmocka_unit_test(short_keys_are_taken_out_where_they_stand_alone),
         cmocka_unit_test(a_short_key_waits_for_the_byte_after_it),
         cmocka_unit_test(a_key_of_one_character_is_a_key),

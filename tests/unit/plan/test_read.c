@@ -94,6 +94,22 @@ static void policy_is_read_for_plan_and_step(void **state)
     assert_non_null(p->steps[1].verify.ptr);
 }
 
+static void steps_of_an_agent_without_a_card_are_unsafe(void **state)
+{
+    struct bench *b = *state; /* known by its name alone, as after a restart of the daemon */
+    add_house(b);
+    assert_int_not_equal(registry_agent_add(b->registry, STR_LIT("away"), 1), REGISTRY_NONE);
+    assert_int_equal(read_json(b, "{'steps':[{'stepId':'a','agentId':'away'," TASK "},"
+                                  "{'stepId':'b','agentId':'away'," TASK ",'effects':'idempotent'},"
+                                  "{'stepId':'c','agentId':'calc'," TASK "},"
+                                  "{'stepId':'d','type':'human_review'," TASK "}]}"),
+                     BT_OK);
+    assert_int_equal(b->plan->steps[0].policy.effects, EFFECTS_UNSAFE);
+    assert_int_equal(b->plan->steps[1].policy.effects, EFFECTS_IDEMPOTENT);
+    assert_int_not_equal(b->plan->steps[2].policy.effects, EFFECTS_UNSAFE);
+    assert_int_equal(b->plan->steps[3].policy.effects, EFFECTS_NONE);
+}
+
 static void continue_on_failure_is_wired(void **state)
 {
     struct bench *b = *state; /* M024 */
@@ -319,6 +335,7 @@ int main(void)
         RULE(a_chain_is_read_with_every_default),
         RULE(a_dependency_field_anywhere_makes_a_dag),
         RULE(policy_is_read_for_plan_and_step),
+        RULE(steps_of_an_agent_without_a_card_are_unsafe),
         RULE(continue_on_failure_is_wired),
         RULE(the_submitted_policy_wins_over_the_plans_own),
         RULE(aliases_are_read_and_reported_once),

@@ -25,7 +25,7 @@ static void begin(struct telling *t)
 static void end(struct telling *t)
 {
     arena_done(&t->scratch);
-    projection_done(&t->projection);
+    projection_free(&t->projection);
 }
 
 /* One row, 1 s after the one before. */
@@ -129,6 +129,29 @@ static void each_reason_to_pause_goes_alone(void **state)
     end(&t);
 }
 
+static void a_void_sign_off_is_no_open_one(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_paused", "{\"reason\":\"signoff\",\"reviewId\":\"P/r2\",\"revision\":2}");
+    row(&t, "review_voided", "{\"reviewId\":\"P/r2\",\"revision\":2}");
+    assert_int_equal(t.projection.paused, 0);
+    row(&t, "plan_modified", "{\"kind\":\"insert\",\"revision\":3}");
+    row(&t, "plan_paused", "{\"reason\":\"signoff\",\"reviewId\":\"P/r3\",\"revision\":3}");
+    assert_int_equal(t.history.reviews_n, 2);
+    is(t.history.reviews[0].decision, "void");
+    assert_true(t.history.reviews[0].decided_at.len > 0);
+    is(t.history.reviews[1].decision, "");
+    assert_int_equal(t.projection.paused, 1u << PAUSE_SIGNOFF);
+    row(&t, "review_decided", "{\"stepIndex\":0,\"reviewId\":\"P/a/r9\"}"); /* of a step */
+    assert_int_equal(t.projection.paused, 1u << PAUSE_SIGNOFF);
+    row(&t, "review_decided", "{\"reviewId\":\"P/r3\",\"decision\":\"approve\"}");
+    assert_int_equal(t.projection.paused, 0);
+    end(&t);
+}
+
 static void a_replan_is_a_revision_a_record_and_two_phases(void **state)
 {
     struct telling t;
@@ -229,6 +252,7 @@ int main(void)
         cmocka_unit_test(usage_of_every_attempt_and_question_counts_for_its_step),
         cmocka_unit_test(a_row_about_the_plan_is_not_taken_for_one_about_its_first_step),
         cmocka_unit_test(each_reason_to_pause_goes_alone),
+        cmocka_unit_test(a_void_sign_off_is_no_open_one),
         cmocka_unit_test(a_replan_is_a_revision_a_record_and_two_phases),
         cmocka_unit_test(a_refused_replan_changes_no_revision),
         cmocka_unit_test(lists_are_bounded_and_say_so),

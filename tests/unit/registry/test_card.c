@@ -23,6 +23,20 @@ static void an_agent_id_is_1_to_64_plain_characters(void **state)
     assert_int_equal(check_id("\xc3\xa4"), CARD_ID_BAD_CHARACTER);
 }
 
+/* B7: such an id is a directory or an option to the programs that get it. */
+static void an_agent_id_begins_like_a_name(void **state)
+{
+    static const char *const wrong[] = {".", "..", "-", "-rf", "--help", ".hidden", "-a.b"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(check_id(wrong[i]), CARD_ID_BAD_BEGIN);
+    }
+    assert_int_equal(check_id("a"), CARD_OK);
+    assert_int_equal(check_id("_"), CARD_OK);
+    assert_int_equal(check_id("0.-"), CARD_OK);
+}
+
 static void reserved_names_are_refused_in_any_case(void **state)
 {
     (void)state;
@@ -71,6 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_agent_id_is_1_to_64_plain_characters),
+        cmocka_unit_test(an_agent_id_begins_like_a_name),
         cmocka_unit_test(reserved_names_are_refused_in_any_case),
         cmocka_unit_test(the_skill_that_is_wrong_is_named),
         cmocka_unit_test(every_problem_has_a_sentence),

@@ -178,6 +178,34 @@ static void limits_are_limits(void **state)
     buf_done(&doc);
 }
 
+/* As in msgpack: a list is a value, and so is each of its elements. */
+static void a_text_has_as_many_values_and_levels_as_the_page_says(void **state)
+{
+    char nested[2 * LIMIT_DEPTH + 1];
+    struct buf json;
+    struct buf doc;
+
+    (void)state;
+    memset(nested, '[', LIMIT_DEPTH);
+    memset(nested + LIMIT_DEPTH, ']', LIMIT_DEPTH);
+    buf_init(&doc, 1 << 20);
+    assert_int_equal(json_to_doc((struct str){nested, 2 * LIMIT_DEPTH}, NULL, &doc, NULL), BT_OK);
+    buf_done(&doc);
+    for (uint32_t n = LIMIT_NODES - 1; n <= LIMIT_NODES; n++) {
+        buf_init(&json, 1 << 20);
+        buf_init(&doc, 1 << 20);
+        buf_add_byte(&json, '[');
+        for (uint32_t i = 0; i < n; i++) {
+            buf_add_cstr(&json, i == 0 ? "1" : ",1");
+        }
+        buf_add_byte(&json, ']');
+        assert_int_equal(json_to_doc(buf_str(&json), NULL, &doc, NULL),
+                         n < LIMIT_NODES ? BT_OK : BT_LIMIT);
+        buf_done(&json);
+        buf_done(&doc);
+    }
+}
+
 static void heads_are_the_shortest_at_every_width(void **state)
 {
     static const uint32_t sizes[] = {0, 1, 15, 16, 17, 65535, 65536};
@@ -424,6 +452,7 @@ int main(void)
         cmocka_unit_test(strings_that_lie_are_refused),
         cmocka_unit_test(a_key_that_is_there_twice_is_named_with_its_place),
         cmocka_unit_test(limits_are_limits),
+        cmocka_unit_test(a_text_has_as_many_values_and_levels_as_the_page_says),
         cmocka_unit_test(heads_are_the_shortest_at_every_width),
         cmocka_unit_test(random_documents_survive_the_way_there_and_back),
         cmocka_unit_test(a_decimal_comma_of_the_program_changes_nothing),

@@ -130,6 +130,22 @@ static void depth_and_node_budget_end_exactly_at_their_limit(void **state)
     assert_int_equal(mp_validate("\x94\xC0\xC0\xC0\xC0", 5, &nodes, NULL), BT_LIMIT);
 }
 
+/* A list is a value, and so is each of its elements. */
+static void a_body_has_as_many_values_as_the_page_says(void **state)
+{
+    static uint8_t list[5 + LIMIT_NODES];
+
+    (void)state;
+    for (uint32_t n = LIMIT_NODES - 1; n <= LIMIT_NODES; n++) {
+        const uint8_t head[] = {0xDD, (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8),
+                                (uint8_t)n};
+        memset(list, 0xC0, sizeof list);
+        memcpy(list, head, sizeof head);
+        assert_int_equal(mp_validate(list, sizeof head + n, NULL, NULL),
+                         n < LIMIT_NODES ? BT_OK : BT_LIMIT);
+    }
+}
+
 static void a_limit_of_the_caller_never_overruns_the_stack_of_the_walk(void **state)
 {
     const struct mp_limits wild = {UINT32_MAX, UINT32_MAX};
@@ -315,6 +331,7 @@ int main(void)
         cmocka_unit_test(what_is_no_single_sound_value_is_refused),
         cmocka_unit_test(equal_keys_of_different_maps_are_no_duplicates),
         cmocka_unit_test(depth_and_node_budget_end_exactly_at_their_limit),
+        cmocka_unit_test(a_body_has_as_many_values_as_the_page_says),
         cmocka_unit_test(a_limit_of_the_caller_never_overruns_the_stack_of_the_walk),
         cmocka_unit_test(every_truncation_of_a_valid_frame_is_refused),
         cmocka_unit_test(no_flipped_byte_crashes_guard_or_cursor),

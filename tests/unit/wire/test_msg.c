@@ -199,6 +199,141 @@ static void what_is_over_its_cap_is_a_limit(void **state)
     assert_reads_as(json, MSG_step_progress, BT_LIMIT, "data: 1025 bytes, at most 1024");
 }
 
+/* ---- caps ---- */
+
+/* The value of a field with n bytes, elements, or that number. */
+static void put_edge(const struct msg_field *f, uint64_t n, struct doc element, struct buf *out)
+{
+    struct buf text;
+
+    if (f->kind == FIELD_U64) {
+        doc_put_u64(out, n);
+        return;
+    }
+    if (f->kind == FIELD_LIST || f->kind == FIELD_STRS) {
+        doc_put_array(out, (uint32_t)n);
+        for (uint64_t i = 0; i < n; i++) {
+            if (f->kind == FIELD_LIST) {
+                doc_put_doc(out, element);
+            } else {
+                doc_put_cstr(out, "e");
+            }
+        }
+        return;
+    }
+    buf_init(&text, n + 1);
+    for (uint64_t i = 0; i < n; i++) {
+        buf_add_byte(&text, 'x');
+    }
+    doc_put_str(out, buf_str(&text));
+    buf_done(&text);
+}
+
+/* Reads the message with another value in the place of the field's. */
+static enum bt_code read_with(enum msg_type type, struct doc full, const struct msg_field *f,
+                              uint64_t n, struct doc element, struct bt_error *err)
+{
+    struct arena arena = {0};
+    struct doc_cursor c = doc_cursor(full);
+    struct doc_head map;
+    union body body;
+    struct buf edge;
+    enum bt_code code;
+
+    buf_init(&edge, 64 << 20);
+    assert_true(doc_next(&c, &map));
+    doc_put_map(&edge, map.n);
+    for (uint32_t i = 0; i < map.n; i++) {
+        const struct doc key = doc_skip(&c);
+        const struct doc value = doc_skip(&c);
+        doc_put_doc(&edge, key);
+        if (!str_eq(doc_string(key), f->name)) {
+            doc_put_doc(&edge, value);
+        } else {
+            put_edge(f, n, element, &edge);
+        }
+    }
+    assert_int_equal(edge.bad, BT_OK);
+    code = msg_read_doc(&arena, doc_from_buf(&edge), type, &body, err);
+    arena_done(&arena);
+    buf_done(&edge);
+    return code;
+}
+
+/* A message with all fields, as bytes. */
+static struct doc write_one(struct rng *rng, enum msg_type type, struct buf *out)
+{
+    struct arena arena = {0};
+    union body body;
+
+    generate_msg(rng, &arena, type, FIELDS_ALL, &body);
+    assert_int_equal(msg_write(out, WIRE_MSGPACK, &(struct msg_part){type, &body}, 1, NULL), BT_OK);
+    arena_done(&arena);
+    return doc_from_buf(out);
+}
+
+static void assert_ends_at(struct rng *rng, enum msg_type type, const struct msg_field *f,
+                           uint64_t max)
+{
+    struct doc element = {NULL, 0};
+    struct bt_error err = {.code = BT_OK};
+    char expected[200];
+    struct buf part;
+    struct buf full;
+
+    buf_init(&part, 1 << 22);
+    buf_init(&full, 1 << 22);
+    if (f->kind == FIELD_LIST) {
+        element = write_one(rng, f->part, &part);
+    }
+    (void)write_one(rng, type, &full);
+    if (read_with(type, doc_from_buf(&full), f, max, element, &err) != BT_OK) {
+        fail_msg("%s at its cap: %s", msg_table[type].name, err.msg);
+    }
+    assert_int_equal(read_with(type, doc_from_buf(&full), f, max + 1, element, &err),
+                     f->kind == FIELD_U64 ? BT_INVALID : BT_LIMIT);
+    if (f->kind == FIELD_U64) {
+        (void)snprintf(expected, sizeof expected, "%.*s: expected an integer from 0 to",
+                       STR_ARG(f->name));
+    } else {
+        (void)snprintf(expected, sizeof expected, "%.*s: %llu %s, at most %llu", STR_ARG(f->name),
+                       (unsigned long long)max + 1, f->kind == FIELD_STR ? "bytes" : "elements",
+                       (unsigned long long)max);
+    }
+    assert_memory_equal(err.msg, expected, strlen(expected));
+    buf_done(&full);
+    buf_done(&part);
+}
+
+/* Neither a field without a bound, nor one that takes more memory than a test should. */
+static bool has_edge(const struct msg_field *f, uint64_t *ret_max)
+{
+    *ret_max = f->kind == FIELD_LIST || f->kind == FIELD_STRS ? f->list_max : f->max;
+    return f->kind == FIELD_U64    ? f->max < UINT64_MAX
+           : f->kind == FIELD_LIST ? f->list_max <= 1024
+                                   : f->kind == FIELD_STR || f->kind == FIELD_STRS;
+}
+
+/* B9: of every field of every message, N is accepted and N + 1 refused with both numbers. */
+static void every_field_ends_exactly_at_its_cap(void **state)
+{
+    struct rng rng = rng_seeded("caps");
+    uint32_t tried = 0;
+
+    (void)state;
+    for (unsigned type = 0; type < MSG_TYPE_COUNT; type++) {
+        const struct msg_desc *desc = &msg_table[type];
+        for (uint32_t i = 0; i < desc->n; i++) {
+            uint64_t max;
+            if (has_edge(&desc->fields[i], &max)) {
+                assert_ends_at(&rng, (enum msg_type)type, &desc->fields[i], max);
+                tried++;
+            }
+        }
+    }
+    assert_true(tried > 500);
+}
+
 static void a_whole_float_is_an_integer_and_any_number_a_float(void **state)
 {
     struct bt_error err = {.code = BT_OK};
@@ -374,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_missing_required_field_is_refused_by_name),
         cmocka_unit_test(mistyped_fields_are_named_with_their_path),
         cmocka_unit_test(what_is_over_its_cap_is_a_limit),
+        cmocka_unit_test(every_field_ends_exactly_at_its_cap),
         cmocka_unit_test(a_whole_float_is_an_integer_and_any_number_a_float),
         cmocka_unit_test(unknown_fields_are_skipped_and_null_is_absent),
         cmocka_unit_test(optional_fields_without_value_are_left_out_unless_set),

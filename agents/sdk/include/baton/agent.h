@@ -58,7 +58,7 @@ typedef void (*bt_skill_run)(struct bt_step *step, void *self);
 /* One capability of the agent. The keyword planner selects skills by description, tags and
  * examples. */
 struct bt_skill {
-    const char *id;              /* [A-Za-z0-9_.-], at most 64 bytes */
+    const char *id;              /* [A-Za-z0-9_.-], at most 64 bytes, not beginning with . or - */
     const char *name;            /* a display name; NULL = the id */
     const char *description;     /* one or two sentences */
     const char *const *tags;     /* NULL-terminated; or NULL */

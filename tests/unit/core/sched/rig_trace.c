@@ -194,6 +194,8 @@ static void say_record(struct rig *r, const struct record *record)
     } else if (rec->type == REC_PLAN_PAUSED || rec->type == REC_PLAN_RESUMED) {
         say(r, "%s %s", record_wire_type(rec->type), pause_reason_name(rec->pause));
         say_text(r, rec->text);
+    } else if (rec->type == REC_REVIEW_VOIDED) {
+        say(r, "review_voided revision=%u", (unsigned)rec->revision);
     } else if (rec->type == REC_PLAN_MODIFIED) {
         say(r, "plan_modified %s revision=%u", modify_kind_name(rec->modify),
             (unsigned)rec->revision);

@@ -106,6 +106,22 @@ static void modifications_name_the_revision_that_they_mean(void **state)
                  "[0] reject: it has ended\n");
 }
 
+static void a_plan_has_at_most_a_thousand_revisions(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    const uint64_t run = rig_submit(r, "A; B");
+    for (uint32_t revision = 1; revision < LIMIT_REVISIONS; revision++) {
+        rig_modify(r, run, MODIFY_CONVERSATION_ONLY, 0, revision);
+        rig_forget(r);
+    }
+    assert_int_equal(rig_run(r, run)->revision, LIMIT_REVISIONS);
+    rig_modify(r, run, MODIFY_CONVERSATION_ONLY, 0, 0);
+    rig_modify(r, run, MODIFY_SKIP_STEPS, 1, 0);
+    RIG_TRACE(r, "[0] reject: too often\n"
+                 "[0] reject: too often\n");
+}
+
 static void an_inserted_step_comes_between(void **state)
 {
     struct rig *r = *state;
@@ -396,6 +412,7 @@ int main(void)
         CORE_TEST(skipping_to_a_step_skips_all_before_it),
         CORE_TEST(a_skipped_step_satisfies_and_a_cancelled_one_does_not),
         CORE_TEST(modifications_name_the_revision_that_they_mean),
+        CORE_TEST(a_plan_has_at_most_a_thousand_revisions),
         CORE_TEST(an_inserted_step_comes_between),
         CORE_TEST(a_step_that_has_begun_gets_nothing_new_before_it),
         CORE_TEST(a_replaced_step_is_superseded),

@@ -199,7 +199,8 @@ static void a_change_during_a_sign_off_asks_again(void **state)
                  "[0] revised\n"
                  "[0] plan_paused signoff\n");
     rig_modify(r, run, MODIFY_SKIP_STEPS, 1, 0);
-    RIG_TRACE(r, "[0] plan_modified skip_steps revision=4: because\n"
+    RIG_TRACE(r, "[0] review_voided revision=3\n"
+                 "[0] plan_modified skip_steps revision=4: because\n"
                  "[0] B#0 skipped user_skip: because\n"
                  "[0] plan_paused signoff\n");
     decide_plan(r, run, 2, DECISION_APPROVE);

@@ -1,0 +1,417 @@
+/*
+ * What the peers of a tcp listener hold: connections, and bytes of frames that have not ended. nng
+ * tells neither, and reads a frame of any peer into memory as fast as it comes. The kernel counts
+ * the bytes that each connection has received; the server counts those of the requests that it was
+ * given; the difference is what waits.
+ *
+ * A connection that is over a bound is shut down, not closed: nng sees its peer hang up, which is
+ * safe at any moment (N1). The helper thread runs the rounds.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "protocol/link/link_internal.h"
+
+enum {
+    SLOW_ROUND_MS = 1000,
+    FAST_ROUND_MS = 100,
+    CALM_MS = 5000,
+    LOG_MS = 10000,
+    PASSING_MS = 1000, /* a frame of an honest peer takes some ms; its memory is not counted */
+    FEW_PEERS = 16,    /* they cannot hold much */
+    PORTS = 4096,
+    HELLO_BYTES = 8, /* of the handshake */
+    FRAME_BYTES = 12 /* a frame's length and the id of a request */
+};
+
+struct peer_key {
+    uint8_t address[16];
+    uint32_t port; /* 0 = none */
+};
+
+struct peer {
+    struct peer_key key;
+    uint64_t received; /* as the kernel counts */
+    uint64_t taken;    /* of whole requests */
+    msec since;        /* a frame has been unfinished since then; 0 = none is */
+    msec active;       /* when it came, or the last request of it */
+    uint32_t round;
+    int fd;
+};
+
+/* A connection, as the kernel tells. */
+struct peer_seen {
+    struct peer_key key;
+    uint64_t received;
+    int fd;
+};
+
+static struct peer_key key_of_socket(const struct sockaddr_storage *at)
+{
+    struct peer_key key = {.port = 0};
+
+    if (at->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)at;
+        memcpy(key.address, &in->sin_addr, sizeof in->sin_addr);
+        key.port = ntohs(in->sin_port);
+    } else if (at->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const void *)at;
+        memcpy(key.address, &in->sin6_addr, sizeof in->sin6_addr);
+        key.port = ntohs(in->sin6_port);
+    }
+    return key;
+}
+
+static bool key_eq(const struct peer_key *a, const struct peer_key *b)
+{
+    return a->port == b->port && memcmp(a->address, b->address, sizeof a->address) == 0;
+}
+
+static struct peer_key peer_of(int fd)
+{
+    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof at;
+
+    return getpeername(fd, (struct sockaddr *)&at, &len) == 0 ? key_of_socket(&at)
+                                                              : (struct peer_key){.port = 0};
+}
+
+/* ---- the table: by port, which few peers share ---- */
+
+static void list(struct peer_watch *w, uint32_t ix)
+{
+    uint32_t *first = &w->by_port[w->peers[ix].key.port % PORTS];
+
+    w->next[ix] = *first;
+    *first = ix + 1;
+}
+
+static struct peer *find(struct peer_watch *w, const struct peer_key *key)
+{
+    for (uint32_t i = w->by_port[key->port % PORTS]; i != 0; i = w->next[i - 1]) {
+        if (key_eq(&w->peers[i - 1].key, key)) {
+            return &w->peers[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static bool grow(struct peer_watch *w)
+{
+    const uint32_t cap = w->cap == 0 ? 64 : w->cap * 2;
+    struct peer *peers = realloc(w->peers, cap * sizeof *peers);
+    uint32_t *next = peers == NULL ? NULL : realloc(w->next, cap * sizeof *next);
+
+    w->peers = peers != NULL ? peers : w->peers;
+    if (next == NULL) {
+        return false;
+    }
+    w->next = next;
+    w->cap = cap;
+    return true;
+}
+
+/* NULL when out of memory: nobody bounds that peer until the next round. */
+static struct peer *find_or_add(struct peer_watch *w, const struct peer_key *key, msec now)
+{
+    struct peer *p = find(w, key);
+
+    if (p != NULL || key->port == 0 || (w->n == w->cap && !grow(w))) {
+        return p;
+    }
+    p = &w->peers[w->n];
+    *p = (struct peer){.key = *key, .active = now, .round = w->round, .fd = -1};
+    list(w, w->n++);
+    return p;
+}
+
+/* Those that this round did not see have gone. */
+static void drop_gone(struct peer_watch *w)
+{
+    uint32_t kept = 0;
+
+    memset(w->by_port, 0, PORTS * sizeof *w->by_port);
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->peers[i].round == w->round) {
+            w->peers[kept] = w->peers[i];
+            list(w, kept++);
+        }
+    }
+    w->n = kept;
+}
+
+void peer_watch_took(struct peer_watch *w, nng_msg *msg)
+{
+    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
+    struct peer_key key;
+    nng_sockaddr from;
+    struct peer *p;
+
+    if (!w->on || nng_pipe_get_addr(nng_msg_get_pipe(msg), NNG_OPT_REMADDR, &from) != 0) {
+        return;
+    }
+    if (from.s_family == NNG_AF_INET) {
+        struct sockaddr_in *in = (void *)&at;
+        *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = from.s_in.sa_port};
+        in->sin_addr.s_addr = from.s_in.sa_addr;
+    } else if (from.s_family == NNG_AF_INET6) {
+        struct sockaddr_in6 *in = (void *)&at;
+        *in = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = from.s_in6.sa_port};
+        memcpy(&in->sin6_addr, from.s_in6.sa_addr, sizeof in->sin6_addr);
+    }
+    key = key_of_socket(&at);
+    (void)pthread_mutex_lock(&w->mutex);
+    p = find_or_add(w, &key, clock_mono_ms());
+    if (p != NULL) {
+        p->taken += FRAME_BYTES + nng_msg_len(msg);
+        p->active = clock_mono_ms();
+        p->since = 0;
+    }
+    (void)pthread_mutex_unlock(&w->mutex);
+}
+
+/* ---- a round ---- */
+
+/* One descriptor of the process: a connection of this listener? */
+static bool look_at(const struct peer_watch *w, int fd, struct peer_seen *ret)
+{
+    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof own;
+    struct tcp_info info = {.tcpi_bytes_received = 0};
+    socklen_t info_len = sizeof info;
+
+    if (getsockname(fd, (struct sockaddr *)&own, &len) != 0 ||
+        key_of_socket(&own).port != w->port ||
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_len) != 0) {
+        return false;
+    }
+    *ret = (struct peer_seen){.key = peer_of(fd), .received = info.tcpi_bytes_received, .fd = fd};
+    return ret->key.port != 0;
+}
+
+/* Without the lock: the owner thread does not wait for a thousand system calls. False: out of
+ * memory, or of descriptors. */
+static bool look_at_all(struct peer_watch *w)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *e;
+    bool ok = dir != NULL;
+
+    w->seen_n = 0;
+    while (ok && (e = readdir(dir)) != NULL) {
+        if (w->seen_n == w->seen_cap) {
+            const uint32_t cap = w->seen_cap == 0 ? 64 : w->seen_cap * 2;
+            struct peer_seen *at = realloc(w->seen, cap * sizeof *at);
+            ok = at != NULL;
+            w->seen = ok ? at : w->seen;
+            w->seen_cap = ok ? cap : w->seen_cap;
+        }
+        if (ok && e->d_name[0] != '.') {
+            w->seen_n += look_at(w, (int)strtol(e->d_name, NULL, 10), &w->seen[w->seen_n]);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return ok;
+}
+
+static void merge(struct peer_watch *w, msec now)
+{
+    w->round++;
+    for (uint32_t i = 0; i < w->seen_n; i++) {
+        struct peer *p = find_or_add(w, &w->seen[i].key, now);
+        if (p != NULL) {
+            p->fd = w->seen[i].fd;
+            p->round = w->round;
+            p->received = w->seen[i].received;
+        }
+    }
+    drop_gone(w);
+}
+
+static uint64_t unfinished(const struct peer *p)
+{
+    const uint64_t known = p->taken + HELLO_BYTES;
+
+    return p->received > known ? p->received - known : 0;
+}
+
+/* A copy of the descriptor, because nng may close it and the number be another's by now. */
+static void shut(struct peer_watch *w, struct peer *p, const char *why)
+{
+    const int fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+    struct peer_key now;
+
+    if (fd >= 0) {
+        now = peer_of(fd);
+        if (key_eq(&now, &p->key)) {
+            (void)shutdown(fd, SHUT_RDWR);
+            w->shut++;
+            w->why = why;
+        }
+        (void)close(fd);
+    }
+    p->fd = -1;
+    p->received = 0;
+}
+
+/* Under a flood of large frames only short ones are let in, until it has been over for a while: nng
+ * hangs up on a longer one before it allocates anything. */
+static void judge_flood(struct peer_watch *w, msec now)
+{
+    const uint64_t calm = w->limits.unfinished_bytes / 8;
+    uint64_t sum = 0;
+    bool narrow;
+
+    for (uint32_t i = 0; i < w->n; i++) {
+        sum += unfinished(&w->peers[i]);
+    }
+    w->flooded_at = sum > calm || w->flooded_at == 0 ? now : w->flooded_at;
+    narrow = w->narrow ? now - w->flooded_at < CALM_MS : sum > w->limits.unfinished_bytes / 2;
+    if (narrow != w->narrow && nng_listener_set_size(w->listener, NNG_OPT_RECVMAXSZ,
+                                                     narrow ? LINK_NARROW_MAX : w->recv_max) == 0) {
+        w->narrow = narrow;
+        log_warn("link.flood", "listener_port=%u unfinished_bytes=%llu requests=\"%s\"", w->port,
+                 (unsigned long long)sum, narrow ? "only short ones" : "all");
+    }
+}
+
+static void judge_time(struct peer_watch *w, bool idle, msec now)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        struct peer *p = &w->peers[i];
+        if (unfinished(p) == 0 || !idle) {
+            p->since = 0; /* without an idle context it may be whole, and wait for one */
+        } else if (p->since == 0) {
+            p->since = now;
+        } else if (now - p->since >= w->limits.unfinished_ms) {
+            shut(w, p, "a frame did not end in time");
+        }
+    }
+}
+
+/* What a frame holds that is not just passing. */
+static uint64_t held(const struct peer *p, msec now)
+{
+    return p->since != 0 && now - p->since >= PASSING_MS ? unfinished(p) : 0;
+}
+
+/* The largest first: they hold most, and honest requests are short. */
+static void judge_bytes(struct peer_watch *w, msec now)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < w->n; i++) {
+        sum += held(&w->peers[i], now);
+    }
+    while (sum > w->limits.unfinished_bytes) {
+        struct peer *most = &w->peers[0];
+        for (uint32_t i = 1; i < w->n; i++) {
+            most = held(&w->peers[i], now) > held(most, now) ? &w->peers[i] : most;
+        }
+        sum -= held(most, now);
+        shut(w, most, "unfinished frames hold too much memory");
+    }
+}
+
+/* Who never asked anything goes first, then who has been silent for longest. */
+static bool goes_before(const struct peer *a, const struct peer *b)
+{
+    if (b->fd < 0 || a->fd < 0) {
+        return a->fd >= 0;
+    }
+    return (a->taken == 0) != (b->taken == 0) ? a->taken == 0 : a->active < b->active;
+}
+
+static void judge_number(struct peer_watch *w)
+{
+    uint32_t n = w->n;
+
+    while (n > w->limits.peers) {
+        struct peer *first = &w->peers[0];
+        for (uint32_t i = 1; i < w->n; i++) {
+            first = goes_before(&w->peers[i], first) ? &w->peers[i] : first;
+        }
+        if (first->fd < 0) {
+            return;
+        }
+        shut(w, first, "too many connections");
+        n--;
+    }
+}
+
+static msec watch_run(struct helper_task *task)
+{
+    struct peer_watch *w = CONTAINER_OF(task, struct peer_watch, task);
+    const msec now = clock_mono_ms();
+    const bool idle = w->is_idle == NULL || w->is_idle(w->of);
+    msec next;
+
+    const bool ok = look_at_all(w);
+    (void)pthread_mutex_lock(&w->mutex);
+    if (ok) {
+        merge(w, now);
+    }
+    judge_flood(w, now);
+    judge_time(w, idle, now);
+    judge_bytes(w, now);
+    judge_number(w);
+    if (w->shut != w->logged && now >= w->log_at) {
+        log_warn("link.peers_shut", "listener_port=%u connections=%u shut=%u why=\"%s\"", w->port,
+                 w->n, w->shut - w->logged, w->why);
+        w->logged = w->shut;
+        w->log_at = now + LOG_MS;
+    }
+    next = now + (w->n > FEW_PEERS ? FAST_ROUND_MS : SLOW_ROUND_MS);
+    (void)pthread_mutex_unlock(&w->mutex);
+    return next;
+}
+
+enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e, nng_listener listener,
+                              const struct link_peer_limits *limits, bool (*is_idle)(void *of),
+                              void *of, struct bt_error *err)
+{
+    if (limits->peers == 0 || strncmp(e->url, "tcp:", 4) != 0) {
+        return BT_OK; /* TLS has more bytes than its requests; an ipc directory is private */
+    }
+    w->by_port = calloc(PORTS, sizeof *w->by_port);
+    if (w->by_port == NULL) {
+        return err_set(err, BT_NOMEM, "%s: no memory for its peers", e->url);
+    }
+    (void)pthread_mutex_init(&w->mutex, NULL);
+    w->limits = *limits;
+    w->listener = listener;
+    w->recv_max = e->recv_max + LINK_HEADER_ROOM;
+    w->is_idle = is_idle;
+    w->of = of;
+    w->port = (uint32_t)strtoul(strrchr(e->url, ':') + 1, NULL, 10);
+    w->task.run = watch_run;
+    w->on = true;
+    helper_submit(&w->task, clock_mono_ms() + SLOW_ROUND_MS);
+    return BT_OK;
+}
+
+void peer_watch_stop(struct peer_watch *w)
+{
+    if (w->on) {
+        helper_cancel(&w->task);
+    }
+}
+
+void peer_watch_free(struct peer_watch *w)
+{
+    free(w->peers);
+    free(w->next);
+    free(w->by_port);
+    free(w->seen);
+}

@@ -1,0 +1,208 @@
+/*
+ * The order in which requests are handled, from their first bytes: those of agents as they come, so
+ * that no lease is lost to a flood of clients; then short requests, large ones, and long reads,
+ * which go on over cycles. Each turn has its time in a cycle, and at least one request when it
+ * waits: nobody starves.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/api/api_internal.h"
+#include "supervisor/query/projection.h"
+
+enum {
+    PEEK_BYTES = 4096, /* a request that is longer has to name its type and token in these */
+    SOON_MS = 30,
+    LARGE_MS = 10,
+    READ_US = 5000,
+    /* The others would have no context left; BUSY is answered at once. */
+    LARGE_WAITING = 64,
+    READS_WAITING = 96
+};
+
+static const uint32_t waiting_max[TURN_COUNT] = {
+    [TURN_SOON] = ENGINE_CONTEXTS, [TURN_LARGE] = LARGE_WAITING, [TURN_READ] = READS_WAITING};
+
+enum sender { SENDER_CLIENT, SENDER_AGENT };
+static const struct {
+    enum msg_type type;
+    enum sender sender;
+} senders[] = {
+#define REQUEST(name, handler, answer, sender, sentence) {MSG_##name, SENDER_##sender},
+#include "protocol/messages.def"
+};
+
+static bool is_of_agent(enum msg_type type)
+{
+    for (size_t i = 0; i < sizeof senders / sizeof senders[0]; i++) {
+        if (senders[i].type == type) {
+            return senders[i].sender == SENDER_AGENT;
+        }
+    }
+    return false;
+}
+
+/* What reads many rows; of_plan: all of them of one plan, in its projection. */
+static const struct {
+    enum msg_type type;
+    bool of_plan;
+} long_reads[] = {
+    {MSG_plan_get, true},   {MSG_plan_result, true},  {MSG_plan_history, true},
+    {MSG_plan_stats, true}, {MSG_plan_retry, true},   {MSG_plan_fork, true},
+    {MSG_plan_list, false}, {MSG_plan_cost, false},   {MSG_events_read, false},
+    {MSG_blob_get, false},  {MSG_session_get, false}, {MSG_session_list, false},
+};
+
+static bool is_long_read(enum msg_type type, bool *ret_plan)
+{
+    for (size_t i = 0; i < sizeof long_reads / sizeof long_reads[0]; i++) {
+        if (long_reads[i].type == type) {
+            *ret_plan = long_reads[i].of_plan;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum turn turn_of(const struct msg_peek *peek, size_t len, bool *ret_plan)
+{
+    const enum msg_type type = msg_type_from_wire(peek->type);
+
+    *ret_plan = false;
+    if (is_of_agent(type)) {
+        return TURN_NOW;
+    }
+    if (is_long_read(type, ret_plan)) {
+        return TURN_READ;
+    }
+    return len > PEEK_BYTES ? TURN_LARGE : TURN_SOON;
+}
+
+/* ---- what is refused before it is read ---- */
+
+static struct request request_of(uint64_t handle, size_t len, const struct msg_peek *peek)
+{
+    struct request rq = {.handle = handle, .bytes = len, .reader = {.form = peek->form}};
+
+    rq.env.token = peek->token;
+    if (peek->id.len <= 64 && utf8_valid(peek->id.ptr, peek->id.len)) {
+        rq.env.id = peek->id;
+    }
+    return rq;
+}
+
+/* A long body of a stranger, and one that is larger than any but an agent's result. True: it was
+ * refused. */
+static bool refused(struct engine *engine, uint64_t handle, size_t len, const struct msg_peek *peek)
+{
+    const bool known = api_token_ok(peek->token, engine_options(engine)->token);
+    struct request rq = request_of(handle, len, peek);
+
+    if (len <= PEEK_BYTES) {
+        return false; /* the reader costs little, and names the defect */
+    }
+    if (!known && (peek->token.len > 0 || peek->whole)) {
+        api_refuse_token(engine, &rq);
+        return true;
+    }
+    if (len > LIMIT_CONTROL_BYTES && !(known && str_is(peek->type, "step.result"))) {
+        api_refuse_size(engine, &rq);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the turns ---- */
+
+static void put_off(struct engine *engine, uint64_t handle, enum turn turn, struct str plan_id)
+{
+    struct put_off_queue *q = &api_of(engine)->turns[turn];
+    struct put_off *p = &q->at[(q->first + q->n++) % ENGINE_CONTEXTS];
+
+    *p = (struct put_off){.handle = handle, .msg = engine_put_off(engine)};
+    if (plan_id.len == UUID_TEXT_LEN) {
+        memcpy(p->plan_id, plan_id.ptr, plan_id.len);
+    }
+}
+
+void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
+{
+    const struct msg_peek peek = msg_peek(bytes.ptr, bytes.len, PEEK_BYTES);
+    bool of_plan;
+    const enum turn turn = turn_of(&peek, bytes.len, &of_plan);
+
+    if (refused(engine, handle, bytes.len, &peek)) {
+        return;
+    }
+    if (turn == TURN_NOW) {
+        api_handle(engine, handle, bytes);
+    } else if (api_of(engine)->turns[turn].n >= waiting_max[turn]) {
+        struct request rq = request_of(handle, bytes.len, &peek);
+        request_refuse_text(engine, &rq, BT_BUSY, "%u requests of this kind wait already",
+                            waiting_max[turn]);
+    } else {
+        put_off(engine, handle, turn, of_plan ? peek.plan_id : (struct str){NULL, 0});
+    }
+}
+
+static void take_up(struct engine *engine, struct put_off_queue *q)
+{
+    const struct put_off p = q->at[q->first];
+
+    q->first = (q->first + 1) % ENGINE_CONTEXTS;
+    q->n--;
+    engine_take_up(engine, p.msg, p.handle, api_handle);
+}
+
+static void take_short(struct engine *engine, enum turn turn, uint64_t until_ns)
+{
+    struct put_off_queue *q = &api_of(engine)->turns[turn];
+
+    do {
+        if (q->n == 0 || engine_is_full(engine)) {
+            return;
+        }
+        take_up(engine, q);
+    } while (clock_mono_ns() < until_ns);
+}
+
+/* The first one's projection is read on until it is whole; then it is answered. */
+static void take_reads(struct engine *engine, uint64_t until_ns)
+{
+    struct put_off_queue *q = &api_of(engine)->turns[TURN_READ];
+
+    do {
+        struct put_off *p = &q->at[q->first];
+        bool ready = true;
+        if (q->n == 0 || engine_is_full(engine)) {
+            return;
+        }
+        if (p->plan_id[0] != 0) {
+            projection_prepare(engine, str_from(p->plan_id), READ_US, &ready);
+        }
+        if (ready) {
+            take_up(engine, q);
+        }
+    } while (clock_mono_ns() < until_ns);
+}
+
+void api_take_turns(struct engine *engine)
+{
+    const uint64_t ms = 1000000;
+
+    take_short(engine, TURN_SOON, clock_mono_ns() + SOON_MS * ms);
+    take_short(engine, TURN_LARGE, clock_mono_ns() + LARGE_MS * ms);
+    take_reads(engine, clock_mono_ns() + READ_US * UINT64_C(1000));
+}
+
+bool api_is_behind(const struct api *api)
+{
+    uint32_t n = 0;
+
+    for (int i = 0; i < TURN_COUNT; i++) {
+        n += api->turns[i].n;
+    }
+    return n > 0;
+}

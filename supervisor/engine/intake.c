@@ -1,0 +1,48 @@
+/* Events of the link on their way in; requests that wait for their turn. */
+#include "protocol/base/assert.h"
+#include "protocol/base/failpoint.h"
+#include "supervisor/engine/engine_internal.h"
+
+void engine_on_link(struct engine *engine, struct link_event *ev)
+{
+    (void)FAILPOINT("arrive");
+    if (ev->type == LINK_REQUEST) {
+        engine->stats.requests++;
+        engine->in_hand = ev->msg;
+        engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
+        ev->msg = engine->in_hand; /* NULL: put off */
+        engine->in_hand = NULL;
+    } else if (ev->lane != NULL) {
+        engine->hooks.on_lane_event(engine, ev);
+    }
+    if (ev->msg != NULL) {
+        link_msg_free(ev->msg);
+    }
+}
+
+struct link_msg *engine_put_off(struct engine *engine)
+{
+    struct link_msg *msg = engine->in_hand;
+
+    ASSERT(msg != NULL);
+    engine->in_hand = NULL;
+    return msg;
+}
+
+void engine_take_up(struct engine *engine, struct link_msg *msg, uint64_t handle,
+                    void (*fn)(struct engine *engine, uint64_t handle, struct str bytes))
+{
+    engine->in_hand = msg;
+    fn(engine, handle, link_msg_bytes(msg));
+    engine->in_hand = NULL;
+    link_msg_free(msg);
+}
+
+struct str engine_request_peer(struct engine *engine)
+{
+    engine->peer[0] = 0;
+    if (engine->in_hand != NULL) {
+        link_msg_peer(engine->in_hand, engine->peer);
+    }
+    return str_from(engine->peer);
+}

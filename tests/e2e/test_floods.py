@@ -1,0 +1,175 @@
+"""Floods: strangers, idle connections and long reads do not keep agents and short requests from their answers."""
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import unittest
+
+from harness import BatonTest, sp, until
+
+HOLDS = """
+agents:
+  - {agentId: calc, command: ["${BATON_BIN}/baton-agent-calc"], capacity: 4}
+  - {agentId: late, command: ["/bin/sleep", "1000"]}
+"""
+
+
+def steps(n, agent="late", skill=None):
+    return [{"stepId": "%d" % i, "agentId": agent, "task": "wait", **({"skill": skill} if skill else {})} for i in range(n)]
+
+
+def dial(url):
+    """A connection that has shaken hands and says nothing."""
+    host, port = url[len("tcp://"):].rsplit(":", 1)
+    s = socket.create_connection((host, int(port)), 10)
+    s.sendall(b"\0SP\0" + struct.pack(">HH", sp.REQ, 0))
+    return s
+
+
+def limit(name, pid):
+    """Soft and hard limit of a process."""
+    with open("/proc/%d/limits" % pid) as f:
+        return next(line for line in f if line.startswith(name)).split()[-3:-1]
+
+
+class Reads(BatonTest):
+    """plan.get reads the rows once, and goes on from there."""
+
+    def setUp(self):
+        self.d = self.daemon(config=HOLDS, agents=False)
+
+    def get(self, plan, **fields):
+        return self.d.ask("plan.get", planId=plan, **fields)
+
+    def test_an_open_plan_is_as_it_is_now_at_every_read(self):
+        plan = self.d.submit({"steps": steps(3) + [{"stepId": "sum", "agentId": "calc", "skill": "evaluate", "task": "add",
+                                                   "parameters": {"expression": "1+1"}, "dependsOn": []}]})
+        until(lambda: self.get(plan)["steps"][3]["status"] == "completed", 20, "the sum")
+        first = self.get(plan)
+        self.assertEqual(first["counts"], {"total": 4, "completed": 1})
+        self.assertEqual(first["steps"][3]["agentName"], self.get(plan)["steps"][3]["agentName"])
+        self.assertIn("waiting", first["steps"][0])
+        self.assertEqual(self.get(plan, steps=False).get("steps", []), [])
+        self.assertEqual([s["stepId"] for s in self.get(plan, fromStep=2)["steps"]], ["2", "sum"])
+        revision = self.d.ask("plan.modify", planId=plan, kind="skip_steps", stepsToSkip=[1], reasoning="not needed").get("revision")
+        after = self.get(plan)
+        self.assertEqual(after["steps"][0]["status"], "skipped", after)
+        self.assertEqual(after.get("revision"), revision or after.get("revision"))
+        self.d.ask("plan.cancel", planId=plan)
+        until(lambda: self.get(plan)["status"] == "cancelled", 20, "the end")
+        last = self.get(plan)
+        self.assertEqual(last["counts"], {"total": 4, "completed": 1, "skipped": 1, "cancelled": 2})
+        self.assertNotIn("waiting", last["steps"][1])
+        self.assertEqual(last, self.get(plan))
+
+    def test_what_is_kept_is_what_is_read_anew_after_a_restart(self):
+        plans = [self.d.submit({"steps": steps(2 + i)}) for i in range(12)]  # more than are kept of ended ones
+        for plan in plans:
+            self.get(plan)
+            self.d.ask("plan.cancel", planId=plan)
+        for plan in plans:
+            until(lambda p=plan: self.get(p)["status"] == "cancelled", 20, "the end")
+        told = [(self.get(p), self.d.ask("plan.history", planId=p), self.d.ask("plan.result", planId=p)) for p in plans]
+        self.assertEqual([len(t[0]["steps"]) for t in told], list(range(2, 14)))
+        self.d.stop()
+        self.d.start(agents=False)
+        self.assertEqual(told, [(self.get(p), self.d.ask("plan.history", planId=p), self.d.ask("plan.result", planId=p)) for p in plans])
+
+    def test_documents_of_earlier_revisions_are_found(self):
+        plan = self.d.submit({"steps": steps(2)})
+        self.d.ask("plan.modify", planId=plan, kind="skip_steps", stepsToSkip=[2], reasoning="not needed")
+        newest = self.get(plan)["revision"]
+        for revision in range(1, newest + 1):
+            document = self.get(plan, steps=False, document=True, revision=revision)["document"]
+            self.assertEqual(len(document["steps"]), 2, document)
+        refused = self.d.ask_raw("plan.get", planId=plan, document=True, revision=newest + 1)
+        self.assertEqual(refused["error"]["code"], "NOT_FOUND")
+
+
+class Turns(BatonTest):
+    """Who waits for whom."""
+
+    def test_strangers_with_large_bodies_are_refused_from_their_first_bytes(self):
+        d = self.daemon(config=HOLDS, agents=False)
+        body = {"v": 1, "type": "plan.submit", "id": "x", "token": "wrong", "plan": {"steps": [], "goal": "a" * 100000}}
+        with sp.Req(d.endpoints()["control"]) as req:
+            for broken in (b"", b"}", b'"'):  # the rest is not looked at
+                answer = json.loads(req.ask(json.dumps(body).encode()[:-1] + broken))
+                self.assertEqual((answer["id"], answer["error"]["code"]), ("x", "UNAUTHORIZED"))
+            body["token"] = d.token()
+            self.assertEqual(json.loads(req.ask(json.dumps(body).encode()[:-1]))["error"]["code"], "INVALID")
+            body["plan"]["goal"] = "a" * (1 << 20)
+            answer = json.loads(req.ask(json.dumps(body).encode()[:-1]))  # larger than any request: not read either
+            self.assertEqual((answer["id"], answer["error"]["code"]), ("x", "LIMIT"))
+            short = {"v": 1, "type": "supervisor.info", "id": "y", "token": "wrong"}
+            self.assertEqual(json.loads(req.ask(json.dumps(short).encode()))["error"]["code"], "UNAUTHORIZED")
+
+    def test_a_token_behind_a_large_plan_counts(self):
+        d = self.daemon(config=HOLDS, agents=False)
+        plan = {"steps": steps(400)}
+        body = {"id": "x", "plan": plan, "token": d.token(), "type": "plan.submit", "v": 1}  # sorted, as Go writes it
+        with sp.Req(d.endpoints()["control"]) as req:
+            answer = json.loads(req.ask(json.dumps(body).encode()))
+        self.assertTrue(answer["ok"], answer)
+        self.assertEqual(len(d.ask("plan.get", planId=answer["planId"])["steps"]), 400)
+
+    def test_more_reads_than_may_wait_are_busy_and_short_requests_pass(self):
+        d = self.daemon(config=HOLDS, agents=False)
+        plan = d.submit({"steps": steps(2000)})
+        url, token = d.endpoints()["control"], d.token()
+        read = json.dumps({"v": 1, "type": "plan.get", "id": "r", "token": token, "planId": plan}).encode()
+        short = json.dumps({"v": 1, "type": "supervisor.info", "id": "i", "token": token}).encode()
+        pipes = [sp.connect(url, sp.REQ, sp.REP, 120) for _ in range(120)]
+        info = sp.connect(url, sp.REQ, sp.REP, 120)
+        os.kill(d.process.pid, signal.SIGSTOP)  # so that all of them are there before the first is looked at
+        for i, pipe in enumerate(pipes):
+            pipe.send(struct.pack(">I", 0x80000000 | i) + read)
+        info.send(struct.pack(">I", 0x80000001) + short)
+        os.kill(d.process.pid, signal.SIGCONT)
+        self.assertTrue(json.loads(info.recv()[4:])["ok"])
+        answers = [json.loads(pipe.recv()[4:]) for pipe in pipes]
+        good = [a for a in answers if a["ok"]]
+        self.assertGreaterEqual(len(good), 96)
+        self.assertTrue(all(a["steps"][1999]["stepId"] == "1999" for a in good))
+        for a in answers:
+            if not a["ok"]:
+                self.assertEqual((a["error"]["code"], a["error"]["retryable"]), ("BUSY", True))
+        for pipe in pipes + [info]:
+            pipe.close()
+
+
+class Descriptors(BatonTest):
+    """Connections and lanes are descriptors."""
+
+    def test_the_soft_limit_of_open_files_is_raised_to_the_hard_one(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        few = ["/bin/sh", "-c", 'ulimit -S -n 128; exec "$@"', "sh"]
+        d = self.daemon(config=HOLDS, agents=False, prefix=few)
+        self.assertEqual(limit("Max open files", d.process.pid), [str(hard), str(hard)])
+        held = [dial(d.endpoints()["control"]) for _ in range(200)]
+        self.addCleanup(lambda: [s.close() for s in held])
+        self.assertTrue(d.ask("supervisor.info")["ok"])
+
+    def test_agents_start_under_a_low_hard_limit(self):
+        drop = ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"] if os.geteuid() == 0 else []
+        few = [*drop, "/bin/sh", "-c", 'ulimit -n 256; exec "$@"', "sh"]
+        config = HOLDS.split("  - {agentId: late")[0]
+        d = self.daemon(config=config, prefix=few)  # waits for the agent
+        pid = d.agent_pids()["calc"][0]
+        self.assertEqual(limit("Max open files", pid), ["256", "256"])
+        self.assertIn("at most 256 files may be open", d.log())
+
+
+class Signals(BatonTest):
+    def test_signals_of_no_meaning_end_nothing(self):
+        d = self.daemon(config=HOLDS, agents=False)
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGIO):
+            os.kill(d.process.pid, number)
+            self.assertTrue(d.ask("supervisor.info")["ok"])
+        self.assertEqual(d.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,118 @@
+/* What bounds the files of the journal, and what a start makes of a row that is not there. */
+#include "tests/support/cmocka.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "tests/edge/journal/workload.h"
+#include "tests/unit/journal/journal_fixture.h"
+
+enum { PAGE = 4096, CHECKPOINT_PAGES = 12, BATCHES = 500, PLANS = 5, MISSING = 3 };
+
+struct log_size {
+    char path[96];
+    off_t most;
+};
+
+static void measure(uint64_t seq, void *self)
+{
+    struct log_size *log = self;
+    struct stat st;
+
+    (void)seq;
+    if (stat(log->path, &st) == 0 && st.st_size > log->most) {
+        log->most = st.st_size;
+    }
+}
+
+static void the_write_ahead_log_is_copied_back_and_stays_small(void **state)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS,
+                                        .checkpoint_pages = CHECKPOINT_PAGES};
+    struct log_size log = {.most = 0};
+    struct told told;
+    char dir[64];
+
+    (void)state;
+    work_dir(dir);
+    (void)snprintf(log.path, sizeof log.path, "%s/journal.db-wal", dir);
+    told = work(dir, &opt, BATCHES, measure, &log);
+    assert_true(told.acked > BATCHES && told.unknown == 0);
+    assert_true(log.most >= CHECKPOINT_PAGES * PAGE); /* the log is that file */
+    assert_true(log.most < 200 * PAGE);
+    fixture_remove_tree(dir);
+}
+
+static void run_sql(const char *dir, const char *sql)
+{
+    char path[96];
+    sqlite3 *db = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/journal.db", dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_changes(db), 1);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* The plans that a start gives to recovery. */
+static struct seen start(const char *dir)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS};
+    struct seen s = {{0}};
+    struct journal *j;
+    struct bt_error err;
+
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    assert_ok(journal_plans_open(j, see_plan, &s, &err), err);
+    journal_close(j);
+    return s;
+}
+
+static void without_row(int missing)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS};
+    struct journal *j;
+    struct bt_error err;
+    struct seen s;
+    char dir[64];
+    char text[80];
+
+    work_dir(dir);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    for (int i = 1; i <= PLANS; i++) {
+        (void)snprintf(text, sizeof text, "goal %d", i);
+        (void)add_plan(j, "", text);
+    }
+    commit(j);
+    journal_close(j);
+    (void)snprintf(text, sizeof text, "DELETE FROM plan_state WHERE ix = %d", missing);
+    run_sql(dir, text);
+    for (int again = 0; again < 2; again++) { /* put aside for good, and nothing else is */
+        s = start(dir);
+        assert_int_equal(s.n, PLANS - 1);
+        for (int i = 1; i <= PLANS; i++) {
+            (void)snprintf(text, sizeof text, "goal %d/", i);
+            assert_int_equal(strstr(s.text, text) == NULL, i == missing);
+        }
+    }
+    fixture_remove_tree(dir);
+}
+
+static void a_plan_whose_state_is_missing_is_put_aside_and_the_others_go_on(void **state)
+{
+    (void)state;
+    without_row(1);
+    without_row(MISSING);
+    without_row(PLANS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_write_ahead_log_is_copied_back_and_stays_small),
+        cmocka_unit_test(a_plan_whose_state_is_missing_is_put_aside_and_the_others_go_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
