@@ -18,9 +18,11 @@
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/lanes.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/engine/suspect.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
+#include "supervisor/retention/retention.h"
 #include "supervisor/stop.h"
 
 enum {
@@ -46,6 +48,7 @@ struct daemon {
     struct engine *engine;
     struct api *api;
     struct sweep *sweep;
+    struct retention *retention;
     struct processes processes;
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
@@ -93,14 +96,31 @@ static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan 
     return conversation_plan_ended(engine, p, rec, summary, not_done, err);
 }
 
+static bool plan_is_open(void *self, struct uuid plan_id)
+{
+    const struct daemon *d = self;
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_format(plan_id, id);
+    return open_plan_by_id(d->engine, str_from(id)) != NULL;
+}
+
+static void on_plan_deleted(void *self, struct uuid plan_id)
+{
+    const struct daemon *d = self;
+
+    sweep_plan_ended(d->sweep, plan_id);
+}
+
 /* What the engine calls upward, room by room. */
 static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, struct sweep *sweep,
-                                    struct reload *reload)
+                                    struct retention *retention, struct reload *reload)
 {
     return (struct engine_hooks){
         .reload_of = reload,
         .reload = reload_config,
         .sweep = sweep,
+        .retention = retention,
         .dispatch = dispatch,
         .on_lane_event = lanes_on_link,
         .perform = dispatch_perform,
@@ -143,7 +163,11 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = sweep_new(&d->opt->artifacts, d->engine, &d->sweep, err);
     }
     if (code == BT_OK) {
-        hooks = hooks_of(dispatch, d->api, d->sweep, d->opt->reload);
+        const struct retention_hooks retention = {d, plan_is_open, on_plan_deleted};
+        code = retention_new(&d->opt->retention, &retention, d->journal, &d->retention, err);
+    }
+    if (code == BT_OK) {
+        hooks = hooks_of(dispatch, d->api, d->sweep, d->retention, d->opt->reload);
         hooks.projections = api_projections(d->api);
         engine_set_hooks(d->engine, &hooks);
         suspect_watch(d->engine);
@@ -156,7 +180,8 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
 {
     const char *dir = d->opt->engine.state_dir;
     const struct journal_options journal = {.durability = d->opt->engine.durability,
-                                            .ballast_bytes = d->opt->ballast_bytes};
+                                            .ballast_bytes = d->opt->ballast_bytes,
+                                            .blobs_of = row_blobs};
     const struct spawn_options spawn = {.state_dir = dir};
     int signals = -1;
     enum bt_code code = block_signals(&signals, err);
@@ -424,6 +449,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     code = engine_end(d->engine, err);
     if (code == BT_OK) {
         sweep_cycle(d->sweep);
+        code = retention_cycle(d->retention, engine_now(d->engine), engine_wall(d->engine), err);
     }
     registered = api_take_registered(d->api, &n_registered);
     for (uint32_t i = 0; i < n_registered; i++) {
@@ -445,6 +471,7 @@ static void wait_for_work(struct daemon *d)
         due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
     }
     due = sweep_deadline(d->sweep) < due ? sweep_deadline(d->sweep) : due;
+    due = retention_deadline(d->retention) < due ? retention_deadline(d->retention) : due;
     timeout = due <= now || api_is_behind(d->api) ? 0 : due - now;
     timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
     timeout = d->stop.asked && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;

@@ -12,6 +12,7 @@
 #include "supervisor/engine/engine.h"
 #include "supervisor/processes.h"
 #include "supervisor/reload.h"
+#include "supervisor/retention/retention.h"
 #include "supervisor/spawn/spawn.h"
 
 struct daemon_options {
@@ -23,6 +24,7 @@ struct daemon_options {
     const struct held_back *held_back; /* agents of these that are not started */
     size_t n_held_back;
     struct sweep_options artifacts;
+    struct retention_options retention;
     uint64_t ballast_bytes;
     uint32_t inbox; /* messages between the transport's threads and the loop */
     msec shutdown_grace_ms;

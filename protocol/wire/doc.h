@@ -62,6 +62,9 @@ struct doc doc_get(struct doc d, struct str key);
 struct doc doc_at(struct doc d, uint32_t ix);
 /* Follows "a.b.0.c" (map keys and array indexes); .ptr NULL when a part does not exist. */
 struct doc doc_path(struct doc d, struct str path);
+/* The numbers over 0 of the members whose names end with Ref, at most max; returns how many. In a
+ * row of the journal they are the ids of blobs. */
+uint32_t doc_refs(const void *map, size_t len, uint64_t *ret, uint32_t max);
 /* Returns the text of a string value, else {NULL, 0}. */
 struct str doc_string(struct doc d);
 

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <string.h>
 
 #include "protocol/wire/doc.h"
 #include "protocol/wire/mp_head_internal.h"
@@ -189,4 +190,25 @@ bool doc_eq(struct doc a, struct doc b)
         }
     }
     return true;
+}
+
+uint32_t doc_refs(const void *map, size_t len, uint64_t *ret, uint32_t max)
+{
+    struct doc_cursor c = doc_cursor((struct doc){map, len});
+    struct doc_head head;
+    struct doc_head key;
+    uint32_t n = 0;
+
+    if (!doc_next(&c, &head) || head.kind != DOC_MAP) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < head.n && n < max && doc_next(&c, &key); i++) {
+        const struct doc value = doc_skip(&c);
+        const struct str name = key.kind == DOC_STR ? key.str : (struct str){"", 0};
+        if (name.len > 3 && memcmp(name.ptr + name.len - 3, "Ref", 3) == 0 && value.ptr != NULL &&
+            doc_head(value).kind == DOC_UINT && doc_head(value).u > 0) {
+            ret[n++] = doc_head(value).u;
+        }
+    }
+    return n;
 }

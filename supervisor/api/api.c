@@ -23,7 +23,7 @@ static bool is_possible_without_room(enum msg_type type)
         MSG_session_get,      MSG_session_list,     MSG_review_list,      MSG_review_get,
         MSG_events_read,      MSG_blob_get,         MSG_agents_list,      MSG_agents_get,
         MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain, MSG_supervisor_reload,
-        MSG_supervisor_scrub,
+        MSG_supervisor_scrub, MSG_journal_backup,
     };
 
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {

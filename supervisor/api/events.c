@@ -1,6 +1,7 @@
 /* events.read: any range again, byte for byte as published; with waitMs the answer is parked until
  * there is one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/assert.h"
@@ -11,7 +12,7 @@
 
 /* Rows looked at by one read: a search for a rare type over a long history must not hold up the
  * others. */
-enum { ROWS_PER_READ = 20000 };
+enum { ROWS_PER_READ = 20000, RANGES_MAX = 1000 };
 
 struct event_page {
     struct buf docs;
@@ -20,7 +21,25 @@ struct event_page {
     uint64_t next_seq;
     const char *types; /* space separated, with one at both ends; "" = all */
     bool full;
+    struct msg_seq_range deleted[RANGES_MAX];
+    uint32_t deleted_n;
+    bool all; /* of all plans: only then a jump is a deletion */
 };
+
+/* The journal has checked that what is missing was deleted. False: no room. */
+static bool note_deleted(struct event_page *page, uint64_t to)
+{
+    if (!page->all || page->next_seq > to) {
+        return true;
+    }
+    if (page->deleted_n == RANGES_MAX) {
+        return false;
+    }
+    page->deleted[page->deleted_n++] =
+        (struct msg_seq_range){.from_seq = page->next_seq, .to_seq = to};
+    page->next_seq = to + 1;
+    return true;
+}
 
 static bool type_wanted(const char *types, struct str type)
 {
@@ -66,12 +85,13 @@ static bool add_event(const struct journal_row *row, void *self)
     struct event_page *page = self;
 
     if (page->n == page->limit || page->seen == ROWS_PER_READ ||
-        page->docs.len + row->body_len > LIMIT_CONTROL_BYTES / 2) {
+        page->docs.len + row->body_len > LIMIT_CONTROL_BYTES / 2 ||
+        !note_deleted(page, row->seq - 1)) {
         page->full = true;
         return false;
     }
     page->seen++;
-    page->next_seq = row->seq + 1;
+    page->next_seq = (row->damaged && row->damaged_to > row->seq ? row->damaged_to : row->seq) + 1;
     if (row->damaged) { /* whatever its type was */
         return add_damaged(row, page);
     }
@@ -85,12 +105,20 @@ static bool add_event(const struct journal_row *row, void *self)
 static enum bt_code read_page(struct engine *engine, const struct parked_read *q,
                               struct event_page *page, struct bt_error *err)
 {
+    const struct journal *journal = engine_journal(engine);
+    enum bt_code code;
+
     buf_init(&page->docs, LIMIT_CONTROL_BYTES);
     page->limit = q->limit;
     page->next_seq = q->from_seq;
     page->types = q->types;
-    return journal_events(engine_journal(engine), q->from_seq, q->plan_ix, UINT32_MAX, add_event,
+    page->all = q->plan_ix == 0;
+    code = journal_events(engine_journal(engine), q->from_seq, q->plan_ix, UINT32_MAX, add_event,
                           page, err);
+    if (code == BT_OK && !page->full) {
+        page->full = !note_deleted(page, journal_committed_seq(journal));
+    }
+    return code;
 }
 
 static void answer_page(struct engine *engine, struct request *rq, struct event_page *page)
@@ -102,6 +130,8 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
     doc_put_array(&list, page->n);
     buf_add(&list, page->docs.at, page->docs.len);
     ok.events = doc_from_buf(&list);
+    ok.deleted = page->deleted;
+    ok.deleted_n = page->deleted_n;
     /* Read to the end: go on after the newest, not after the newest that matched. */
     ok.next_seq = page->full || page->next_seq > ok.last_seq ? page->next_seq : ok.last_seq + 1;
     request_answer(engine, rq, MSG_events_read_ok, &ok);
@@ -112,19 +142,24 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
 static bool try_read(struct engine *engine, struct request *rq, struct parked_read *q,
                      bool may_wait)
 {
-    struct event_page page = {0};
+    struct event_page *page = calloc(1, sizeof *page);
     struct bt_error err;
     bool done = true;
 
-    if (read_page(engine, q, &page, &err) != BT_OK) {
+    if (page == NULL) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a page of events");
+        return true;
+    }
+    if (read_page(engine, q, page, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else if (page.n == 0 && !page.full && may_wait) {
-        q->from_seq = page.next_seq; /* nothing up to here: not to be looked at again */
+    } else if (page->n == 0 && !page->full && page->deleted_n == 0 && may_wait) {
+        q->from_seq = page->next_seq; /* nothing up to here: not to be looked at again */
         done = false;
     } else {
-        answer_page(engine, rq, &page);
+        answer_page(engine, rq, page);
     }
-    buf_done(&page.docs);
+    buf_done(&page->docs);
+    free(page);
     return done;
 }
 

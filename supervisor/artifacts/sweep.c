@@ -232,7 +232,11 @@ static void after_end(struct sweep *s, struct uuid plan)
     if (dir < 0) {
         return;
     }
-    if (ended_at(s, id, &ended) && ended != 0) {
+    if (!ended_at(s, id, &ended)) {
+        if (!remove_plan(s, dir, id, "deleted")) {
+            sweep_plan_ended(s, plan);
+        }
+    } else if (ended != 0) {
         if (!sort_out(s, dir, id)) {
             sweep_plan_ended(s, plan);
         }

@@ -18,7 +18,7 @@ struct sweep_options {
 /* Makes the directory (0700). The engine outlives it. */
 BT_MUST_CHECK enum bt_code sweep_new(const struct sweep_options *opt, struct engine *engine,
                                      struct sweep **ret, struct bt_error *err);
-/* The plan's end is written; it is committed when sweep_cycle is called next. */
+/* The plan's end, or its deletion, is written; it is committed when sweep_cycle is called next. */
 void sweep_plan_ended(struct sweep *s, struct uuid plan_id);
 /* One slice of what is due; after the commit of a cycle. */
 void sweep_cycle(struct sweep *s);

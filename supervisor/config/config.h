@@ -89,6 +89,12 @@ struct config_artifacts {
     uint64_t max_bytes; /* together; 0 = no limit */
 };
 
+/* How long what has ended is kept; 0 = for ever. */
+struct config_retention {
+    msec completed_ms, failed_ms, sessions_ms, events_ms;
+    uint64_t max_bytes; /* of the journal; 0 = no limit */
+};
+
 struct config_log {
     enum log_level level;
     enum config_log_format format;
@@ -124,6 +130,7 @@ struct config {
     struct config_policy policy;
     struct config_limits limits;
     struct config_artifacts artifacts;
+    struct config_retention retention;
     struct config_log log;
     const struct config_agent *agents;
     uint32_t n_agents; /* with `llm`, the orchestrator is the last one */

@@ -71,6 +71,7 @@ struct engine_stats {
 
 struct dispatch;
 struct api;
+struct retention;
 struct sweep;
 struct projections;
 
@@ -83,6 +84,7 @@ struct engine_hooks {
     struct dispatch *dispatch;
     struct api *api;
     struct sweep *sweep;             /* of supervisor/artifacts */
+    struct retention *retention;     /* of supervisor/retention */
     struct projections *projections; /* of query; NULL = none are kept between reads */
     /* Takes one request of a client or an agent. It is answered exactly once, now or later. The
      * bytes are valid in this call, unless engine_put_off keeps them. */

@@ -91,6 +91,7 @@ static enum bt_code append(struct engine *engine, const struct record *rec,
                               .type = str_from(record_wire_type(rec->type)),
                               .wall = rec->wall};
     enum bt_code code = record_encode(rec, x, engine->registry, &engine->row, &engine->topic, err);
+    uint64_t blobs[JOURNAL_ROW_BLOBS];
     struct effect *e;
 
     if (code != BT_OK || is_left_out(engine, rec)) {
@@ -99,6 +100,8 @@ static enum bt_code append(struct engine *engine, const struct record *rec,
     row.topic = buf_str(&engine->topic);
     row.body = engine->row.at;
     row.body_len = engine->row.len;
+    row.blobs = blobs;
+    row.blobs_n = doc_refs(row.body, row.body_len, blobs, JOURNAL_ROW_BLOBS);
     code = journal_append(engine->journal, &row, err);
     engine->stats.records++;
     if (code != BT_OK || !row.is_public) {

@@ -1,6 +1,8 @@
 /* What the requests have in common. */
 #include "supervisor/engine/request.h"
 
+#include "protocol/base/clock.h"
+
 bool request_read(struct engine *engine, struct request *rq, enum msg_type type, void *body)
 {
     struct bt_error err;
@@ -20,6 +22,23 @@ enum bt_code request_no_plan(struct str plan_id, struct bt_error *err)
                    uuid_parse(plan_id, &id) ? "" : "; a plan id is a UUID");
 }
 
+/* BT_GONE with the sentence when the plan was deleted. */
+static enum bt_code check_deleted(struct engine *engine, struct uuid id, struct bt_error *err)
+{
+    char ended[CLOCK_ISO_LEN + 1];
+    char deleted[CLOCK_ISO_LEN + 1];
+    struct journal_gone gone;
+    enum bt_code code = journal_gone_by_id(engine_journal(engine), id, &gone, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    clock_iso(gone.ended_wall, ended);
+    clock_iso(gone.deleted_wall, deleted);
+    return err_set(err, BT_GONE, "the plan was deleted at %s (%.*s); it had ended at %s as %.*s",
+                   deleted, STR_ARG(gone.why), ended, STR_ARG(gone.status));
+}
+
 enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct journal_plan *ret,
                               struct bt_error *err)
 {
@@ -28,6 +47,9 @@ enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct 
 
     if (uuid_parse(plan_id, &id)) {
         code = journal_plan_by_id(engine_journal(engine), id, ret, err);
+        if (code == BT_NOT_FOUND) {
+            code = check_deleted(engine, id, err);
+        }
     }
     return code == BT_NOT_FOUND ? request_no_plan(plan_id, err) : code;
 }

@@ -41,7 +41,8 @@ void request_refuse_ended(struct engine *engine, struct request *rq,
 void request_refuse_job(struct engine *engine, struct request *rq, struct str of);
 /* NOT_FOUND: "No state found for <id>" (M110). */
 enum bt_code request_no_plan(struct str plan_id, struct bt_error *err);
-/* The journal's row of any plan, open or ended. BT_NOT_FOUND as above. */
+/* The journal's row of any plan, open or ended. BT_NOT_FOUND as above. BT_GONE: it was
+ * deleted; the sentence has when and why. */
 BT_MUST_CHECK enum bt_code request_plan_row(struct engine *engine, struct str plan_id,
                                             struct journal_plan *ret, struct bt_error *err);
 

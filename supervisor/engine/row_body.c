@@ -21,6 +21,11 @@ bool row_bool(struct doc body, const char *key)
     return head.kind == DOC_BOOL && head.b;
 }
 
+uint32_t row_blobs(const void *body, size_t len, uint64_t *ret, uint32_t max)
+{
+    return doc_refs(body, len, ret, max);
+}
+
 struct usage row_usage(struct doc body, const char *key)
 {
     struct doc u = doc_get(body, str_from(key));

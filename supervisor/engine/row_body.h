@@ -10,6 +10,8 @@
 struct str row_text(struct doc body, const char *key);
 uint64_t row_number(struct doc body, const char *key);
 bool row_bool(struct doc body, const char *key);
+/* The ids of the blobs that a body names; for journal_options.blobs_of. */
+uint32_t row_blobs(const void *body, size_t len, uint64_t *ret, uint32_t max);
 struct usage row_usage(struct doc body, const char *key);
 void usage_add(struct usage *to, const struct usage *more);
 /* a - b, not below zero. */

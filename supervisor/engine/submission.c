@@ -191,6 +191,7 @@ enum key_use submission_key_use(struct engine *engine, struct request *rq, struc
                                 uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1])
 {
     struct journal_plan row;
+    struct journal_gone gone;
     struct bt_error err;
     enum bt_code code;
 
@@ -199,7 +200,18 @@ enum key_use submission_key_use(struct engine *engine, struct request *rq, struc
     }
     code = journal_plan_by_key(engine->journal, client_key, &row, &err);
     if (code == BT_NOT_FOUND) {
-        return KEY_NEW;
+        code = journal_gone_by_key(engine->journal, client_key, &gone, &err);
+        if (code == BT_NOT_FOUND) {
+            return KEY_NEW;
+        }
+        if (code == BT_OK) {
+            /* Not done a second time: its result cannot be had any more. */
+            uuid_format(gone.plan_id, ret_id);
+            code = err_set(&err, BT_CONFLICT,
+                           "clientKey '%.*s' was used for a plan (%s) that was deleted; another "
+                           "plan needs another key",
+                           STR_ARG(client_key), ret_id);
+        }
     }
     if (code != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});

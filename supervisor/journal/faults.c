@@ -108,12 +108,13 @@ enum bt_code faults_open(const char *dir, struct faults *ret, struct bt_error *e
     if (fd < 0) {
         return err_errno(err, errno, "%s", path);
     }
-    if (pwrite(fd, ret->lines, sizeof ret->lines, 0) != (ssize_t)sizeof ret->lines) {
+    /* What is after the page is none of it. */
+    if (pwrite(fd, ret->lines, sizeof ret->lines, 0) != (ssize_t)sizeof ret->lines ||
+        ftruncate(fd, (off_t)sizeof ret->lines) != 0) {
         code = err_errno(err, errno != 0 ? errno : ENOSPC, "%s", path);
         (void)close(fd);
         return code;
     }
-    (void)ftruncate(fd, (off_t)sizeof ret->lines); /* what is after the page is none of it */
     ret->fd = fd;
     return BT_OK;
 }

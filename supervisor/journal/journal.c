@@ -5,7 +5,7 @@
 #include "protocol/base/failpoint.h"
 #include "supervisor/journal/journal_internal.h"
 
-static enum bt_code check_alive(const struct journal *j, struct bt_error *err)
+enum bt_code journal_check_alive(const struct journal *j, struct bt_error *err)
 {
     if (j->dead) {
         return err_set(err, BT_IO, "the journal has stopped after an error: %.400s", j->why.msg);
@@ -13,9 +13,8 @@ static enum bt_code check_alive(const struct journal *j, struct bt_error *err)
     return BT_OK;
 }
 
-/* Applies the result of a write to the journal's state; see journal_internal.h. */
-static enum bt_code after_write(struct journal *j, enum bt_code code, struct bt_error *err,
-                                const struct bt_error *why)
+enum bt_code journal_after_write(struct journal *j, enum bt_code code, struct bt_error *err,
+                                 const struct bt_error *why)
 {
     if (code == BT_OK) {
         j->dirty = true;
@@ -81,37 +80,38 @@ enum bt_code journal_plan_add(struct journal *j, const struct journal_plan *p, u
                               struct bt_error *err)
 {
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK) {
         return code;
     }
-    return after_write(j, j->ops->plan_add(j, p, ret_ix, &why), err, &why);
+    return journal_after_write(j, j->ops->plan_add(j, p, ret_ix, &why), err, &why);
 }
 
 enum bt_code journal_plan_status(struct journal *j, uint64_t plan_ix, struct str status,
                                  msec ended_wall, struct bt_error *err)
 {
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK) {
         return code;
     }
-    return after_write(j, j->ops->plan_status(j, plan_ix, status, ended_wall, &why), err, &why);
+    return journal_after_write(j, j->ops->plan_status(j, plan_ix, status, ended_wall, &why), err,
+                               &why);
 }
 
 enum bt_code journal_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
                                 struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->plan_by_id(j, id, ret, err);
 }
 
 enum bt_code journal_plan_by_key(struct journal *j, struct str client_key, struct journal_plan *ret,
                                  struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->plan_by_key(j, client_key, ret, err);
 }
 
@@ -119,7 +119,7 @@ enum bt_code journal_plans(struct journal *j, struct str status, struct str sess
                            uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                            struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK) {
         return code;
@@ -131,14 +131,14 @@ enum bt_code journal_plans_between(struct journal *j, struct uuid first, struct 
                                    uint32_t limit, journal_plan_fn fn, void *self,
                                    struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->plans_between(j, first, last, limit, fn, self, err);
 }
 
 enum bt_code journal_jobs(struct journal *j, struct str session_id, uint64_t before_ix,
                           uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->jobs(j, session_id, before_ix, limit, fn, self, err);
 }
 
@@ -146,7 +146,7 @@ enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *sel
                                 struct bt_error *err)
 {
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     ASSERT(!j->dirty);
     if (code != BT_OK) {
@@ -163,19 +163,19 @@ enum bt_code journal_quarantine(struct journal *j, uint64_t plan_ix, struct str 
                                 struct bt_error *err)
 {
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK) {
         return code;
     }
-    return after_write(j, j->ops->quarantine(j, plan_ix, why_text, &why), err, &why);
+    return journal_after_write(j, j->ops->quarantine(j, plan_ix, why_text, &why), err, &why);
 }
 
 enum bt_code journal_append(struct journal *j, const struct journal_row *row, struct bt_error *err)
 {
     struct bt_error why;
     uint64_t pos;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK) {
         return code;
@@ -190,7 +190,7 @@ enum bt_code journal_append(struct journal *j, const struct journal_row *row, st
         return err_set(err, BT_LIMIT, "the journal has no position left after seq %llu",
                        (unsigned long long)pos_seq(j->pos));
     }
-    code = after_write(j, j->ops->append(j, pos, row, &why), err, &why);
+    code = journal_after_write(j, j->ops->append(j, pos, row, &why), err, &why);
     if (code == BT_OK) {
         j->pos = pos;
     }
@@ -201,37 +201,37 @@ enum bt_code journal_blob_add(struct journal *j, const void *bytes, size_t len, 
                               struct bt_error *err)
 {
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK) {
         return code;
     }
-    return after_write(j, j->ops->blob_add(j, bytes, len, ret_id, &why), err, &why);
+    return journal_after_write(j, j->ops->blob_add(j, bytes, len, ret_id, &why), err, &why);
 }
 
 enum bt_code journal_blob_get(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->blob_get(j, id, out, err);
 }
 
 enum bt_code journal_commit(struct journal *j, struct bt_error *err)
 {
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK || !j->dirty) {
         return code;
     }
     const enum failpoint fail = FAILPOINT("commit");
     if (fail == FAILPOINT_ERROR) {
-        return after_write(j, err_set(&why, BT_IO, "failpoint: not committed"), err, &why);
+        return journal_after_write(j, err_set(&why, BT_IO, "failpoint: not committed"), err, &why);
     }
     code = j->ops->commit(j, &why);
     if (code == BT_OK && fail == FAILPOINT_AFTER) {
         code = err_set(&why, BT_IO, "failpoint: committed");
     }
-    code = after_write(j, code, err, &why);
+    code = journal_after_write(j, code, err, &why);
     if (code == BT_OK) {
         (void)FAILPOINT("committed");
         j->committed_pos = j->pos;
@@ -243,7 +243,7 @@ enum bt_code journal_commit(struct journal *j, struct bt_error *err)
 enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                             journal_row_fn fn, void *self, struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code != BT_OK || from_seq > pos_seq(j->committed_pos) || limit == 0) {
         return code;
@@ -254,7 +254,7 @@ enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_
 enum bt_code journal_scrub(struct journal *j, struct journal_scrub *io, uint64_t max_bytes,
                            journal_problem_fn fn, void *self, struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code == BT_OK && j->ops->scrub == NULL) {
         io->done = true;
@@ -266,14 +266,14 @@ enum bt_code journal_scrub(struct journal *j, struct journal_scrub *io, uint64_t
 enum bt_code journal_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
                               journal_row_fn fn, void *self, struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->last_row(j, plan_ix, only_public, fn, self, err);
 }
 
 enum bt_code journal_replay_on(struct journal *j, uint64_t plan_ix, struct journal_place *place,
                                journal_row_fn fn, void *self, struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->replay(j, plan_ix, place, fn, self, err);
 }
 
@@ -289,7 +289,7 @@ enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn 
 enum bt_code journal_session(struct journal *j, struct str id, struct journal_session *ret,
                              struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->session(j, id, ret, err);
 }
 
@@ -297,14 +297,15 @@ enum bt_code journal_session_put(struct journal *j, const struct journal_session
                                  struct bt_error *err)
 {
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
-    return code != BT_OK ? code : after_write(j, j->ops->session_put(j, s, &why), err, &why);
+    enum bt_code code = journal_check_alive(j, err);
+    return code != BT_OK ? code
+                         : journal_after_write(j, j->ops->session_put(j, s, &why), err, &why);
 }
 
 enum bt_code journal_sessions(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
                               struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->sessions(j, limit, fn, self, err);
 }
 
@@ -326,9 +327,9 @@ enum bt_code journal_message_add(struct journal *j, struct str session_id,
     }
     next.n = ++s.messages;
     s.updated_wall = m->wall;
-    code = after_write(j, j->ops->session_put(j, &s, &why), err, &why);
+    code = journal_after_write(j, j->ops->session_put(j, &s, &why), err, &why);
     if (code == BT_OK) {
-        code = after_write(j, j->ops->message_add(j, session_id, &next, &why), err, &why);
+        code = journal_after_write(j, j->ops->message_add(j, session_id, &next, &why), err, &why);
     }
     *ret_n = next.n;
     return code;
@@ -394,7 +395,7 @@ enum bt_code journal_turn_put(struct journal *j, const struct journal_turn *t, s
 {
     struct uuid other = {{0}};
     struct bt_error why;
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
 
     if (code == BT_OK && t->client_key.len > 0) {
         code = j->ops->turn_key(j, t->session_id, t->client_key, &other, err);
@@ -403,33 +404,33 @@ enum bt_code journal_turn_put(struct journal *j, const struct journal_turn *t, s
         code = err_set(err, BT_CONFLICT, "clientKey \"%.*s\" was used before in this session",
                        STR_ARG(t->client_key));
     }
-    return code != BT_OK ? code : after_write(j, j->ops->turn_put(j, t, &why), err, &why);
+    return code != BT_OK ? code : journal_after_write(j, j->ops->turn_put(j, t, &why), err, &why);
 }
 
 enum bt_code journal_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
                           struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->turn(j, id, ret, err);
 }
 
 enum bt_code journal_turn_by_key(struct journal *j, struct str session_id, struct str client_key,
                                  struct journal_turn *ret, struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->turn_by_key(j, session_id, client_key, ret, err);
 }
 
 enum bt_code journal_turn_of_plan(struct journal *j, struct uuid plan_id, struct journal_turn *ret,
                                   struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->turn_of_plan(j, plan_id, ret, err);
 }
 
 enum bt_code journal_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                 struct bt_error *err)
 {
-    enum bt_code code = check_alive(j, err);
+    enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->turns_open(j, fn, self, err);
 }

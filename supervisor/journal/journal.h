@@ -37,6 +37,9 @@ struct journal_options {
         /* of the write-ahead log, allocated in advance so that running work can still write when
          * the disk is full (Q13); 0 = none */
         ballast_bytes;
+    /* Writes the ids of the blobs that a row's body names, at most max; returns how many. For rows
+     * of journals of versions before 4. NULL = they name none. */
+    uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);
 };
 
 /*
@@ -210,9 +213,14 @@ struct journal_row {
     msec wall;
     const void *body; /* msgpack */
     size_t body_len;
-    uint64_t pos; /* of a row that was read */
-    bool damaged; /* only seq and wall (of the row before) are valid; body is NULL */
+    uint64_t pos;          /* of a row that was read */
+    bool damaged;          /* only seq and wall (of the row before) are valid; body is NULL */
+    uint64_t damaged_to;   /* it stands for all up to this seq */
+    const uint64_t *blobs; /* ids that the body names; only for journal_append */
+    uint32_t blobs_n;      /* at most JOURNAL_ROW_BLOBS */
 };
+
+enum { JOURNAL_ROW_BLOBS = 8 };
 
 /* The seq of the next public row. The row's body contains it, so the caller needs it first. */
 uint64_t journal_next_seq(const struct journal *j);
@@ -236,7 +244,7 @@ bool journal_dirty(const struct journal *j);
 typedef bool (*journal_row_fn)(const struct journal_row *row, void *self); /* false = stop */
 /* Committed public rows with seq >= from_seq in order (plan_ix 0 = all), at most limit. A row that
  * is damaged or missing is passed on as `damaged`, with its seq; of one plan, when the index knows
- * it. */
+ * it. Of all plans a jump of seq is a range that was deleted. */
 BT_MUST_CHECK enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix,
                                           uint32_t limit, journal_row_fn fn, void *self,
                                           struct bt_error *err);
@@ -276,6 +284,93 @@ BT_MUST_CHECK enum bt_code journal_scrub(struct journal *j, struct journal_scrub
                                          uint64_t max_bytes, journal_problem_fn fn, void *self,
                                          struct bt_error *err);
 typedef void (*journal_progress_fn)(const struct journal_scrub *at, void *self);
+
+/* ---- deletion ----
+ * A deleted plan or job leaves a tombstone; its number, its seqs and its clientKey are never used
+ * again. A blob goes with the last plan that names it. All of these write to the batch. */
+struct journal_gone {
+    uint64_t ix;
+    struct uuid plan_id;
+    struct str client_key; /* empty = none */
+    struct str status;     /* with which it had ended */
+    msec created_wall, ended_wall, deleted_wall;
+    struct str why;  /* at most 200 bytes */
+    uint64_t rows;   /* how many it had */
+    struct str head; /* the end of its hash chain */
+};
+
+/* Takes the plan out of all look-ups. Its rows and blobs go by journal_sweep, also after a restart.
+ * BT_NOT_FOUND. BT_CONFLICT: it has not ended. */
+BT_MUST_CHECK enum bt_code journal_plan_delete(struct journal *j, uint64_t plan_ix, struct str why,
+                                               msec wall, struct bt_error *err);
+/* Strings are valid until the next look-up of a plan. BT_NOT_FOUND; the oldest of more than 100,000
+ * tombstones are forgotten. */
+BT_MUST_CHECK enum bt_code journal_gone_by_id(struct journal *j, struct uuid id,
+                                              struct journal_gone *ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code journal_gone_by_key(struct journal *j, struct str client_key,
+                                               struct journal_gone *ret, struct bt_error *err);
+/* Ended plans and jobs, the oldest end first and of one moment by their numbers: those after
+ * (after_wall, after_ix). Heads without documents. Damaged ones are logged and left out. fn must
+ * not write. */
+BT_MUST_CHECK enum bt_code journal_plans_ended(struct journal *j, msec after_wall,
+                                               uint64_t after_ix, uint32_t limit,
+                                               journal_plan_fn fn, void *self,
+                                               struct bt_error *err);
+/* Deletes a session with its turns and messages; at most `limit` turns a call: *ret_more. Its
+ * messages go by journal_sweep. BT_NOT_FOUND. BT_CONFLICT: one of its turns is open. */
+BT_MUST_CHECK enum bt_code journal_session_delete(struct journal *j, struct str id, uint32_t limit,
+                                                  bool *ret_more, struct bt_error *err);
+/* Sessions that were not updated at before_wall or later, the oldest first. fn must not write. */
+BT_MUST_CHECK enum bt_code journal_sessions_idle(struct journal *j, msec before_wall,
+                                                 uint32_t limit, journal_session_fn fn, void *self,
+                                                 struct bt_error *err);
+/* Deletes public rows of no plan (agents, sessions, the supervisor) from before before_wall, at
+ * most limit; *ret_n = how many. */
+BT_MUST_CHECK enum bt_code journal_rows_delete(struct journal *j, msec before_wall, uint32_t limit,
+                                               uint32_t *ret_n, struct bt_error *err);
+/* Removes what deletions have left: about `budget` rows or blobs. *ret_more: there is more. */
+BT_MUST_CHECK enum bt_code journal_sweep(struct journal *j, uint32_t budget, bool *ret_more,
+                                         struct bt_error *err);
+/* Deletes blobs that nothing names (results that came too late) with ids over *io_after and up to
+ * last, `limit` looks at most; *io_after = last: done. */
+BT_MUST_CHECK enum bt_code journal_blobs_unused(struct journal *j, uint64_t *io_after,
+                                                uint64_t last, uint32_t limit,
+                                                struct bt_error *err);
+uint64_t journal_last_blob(const struct journal *j);
+struct journal_size {
+    uint64_t used; /* bytes of the file that hold something */
+    uint64_t file; /* bytes of the file; what is free in it is used again */
+};
+BT_MUST_CHECK enum bt_code journal_size(struct journal *j, struct journal_size *ret,
+                                        struct bt_error *err);
+
+/* ---- copies ----
+ * A copy is one file without a log. Artifacts are no part of it. */
+struct journal_backup {
+    uint64_t pages, left;
+    bool done; /* the file is there, complete and synced */
+};
+/* Begins a copy of the open journal; path must not exist. BT_CONFLICT: it does, or another copy is
+ * being made. BT_INVALID: this journal has no file. */
+BT_MUST_CHECK enum bt_code journal_backup_begin(struct journal *j, const char *path,
+                                                struct bt_error *err);
+/* Copies about so many pages of 4 KiB; no batch may be open. What is committed meanwhile is in the
+ * copy, too. A failure ends the copy, not the journal. */
+BT_MUST_CHECK enum bt_code journal_backup_step(struct journal *j, uint32_t pages,
+                                               struct journal_backup *ret, struct bt_error *err);
+/* The same at once for a state directory without a daemon (BT_CONFLICT otherwise). */
+BT_MUST_CHECK enum bt_code journal_backup_stopped(const char *dir, const char *path,
+                                                  struct bt_error *err);
+/* Makes the copy the journal of DIR, which no daemon may hold. A journal that is there is kept as
+ * journal.db.old when `replace`, else BT_CONFLICT. Verify the copy before. */
+BT_MUST_CHECK enum bt_code journal_restore(const char *dir, const char *path, bool replace,
+                                           struct bt_error *err);
+/* Reads a whole copy: checksums, hash chains, missing rows. Appends lines; the last one is
+ * "root HASH", a hash over the chains of all plans. BT_IO: something is not as it was written. */
+BT_MUST_CHECK enum bt_code journal_verify(const char *path,
+                                          uint32_t (*blobs_of)(const void *body, size_t len,
+                                                               uint64_t *ret, uint32_t max),
+                                          struct buf *report, struct bt_error *err);
 
 const char *journal_sqlite_version(void);
 /* For baton doctor, while no daemon runs (BT_CONFLICT otherwise). Checks the version, integrity

@@ -82,6 +82,29 @@ struct journal_ops {
                              journal_row_fn fn, void *self, struct bt_error *err);
     enum bt_code (*replay)(struct journal *j, uint64_t plan_ix, struct journal_place *place,
                            journal_row_fn fn, void *self, struct bt_error *err);
+    enum bt_code (*plan_delete)(struct journal *j, uint64_t ix, struct str why, msec wall,
+                                struct bt_error *err);
+    enum bt_code (*gone_by_id)(struct journal *j, struct uuid id, struct journal_gone *ret,
+                               struct bt_error *err);
+    enum bt_code (*gone_by_key)(struct journal *j, struct str key, struct journal_gone *ret,
+                                struct bt_error *err);
+    enum bt_code (*plans_ended)(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
+                                journal_plan_fn fn, void *self, struct bt_error *err);
+    enum bt_code (*session_delete)(struct journal *j, struct str id, uint32_t limit, bool *ret_more,
+                                   struct bt_error *err);
+    enum bt_code (*sessions_idle)(struct journal *j, msec before, uint32_t limit,
+                                  journal_session_fn fn, void *self, struct bt_error *err);
+    enum bt_code (*rows_delete)(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err);
+    enum bt_code (*sweep)(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err);
+    enum bt_code (*blobs_unused)(struct journal *j, uint64_t *io_after, uint64_t last,
+                                 uint32_t limit, struct bt_error *err);
+    uint64_t (*last_blob)(const struct journal *j);
+    enum bt_code (*size)(struct journal *j, struct journal_size *ret, struct bt_error *err);
+    /* NULL: it has no file. */
+    enum bt_code (*backup_begin)(struct journal *j, const char *path, struct bt_error *err);
+    enum bt_code (*backup_step)(struct journal *j, uint32_t pages, struct journal_backup *ret,
+                                struct bt_error *err);
 };
 
 /* The first member of each implementation's struct. */
@@ -96,6 +119,12 @@ struct journal {
     bool dead;
     struct bt_error why; /* why it is dead */
 };
+
+/* BT_IO with the reason when the journal is dead. */
+BT_MUST_CHECK enum bt_code journal_check_alive(const struct journal *j, struct bt_error *err);
+/* Applies the result of a write to the journal's state. */
+BT_MUST_CHECK enum bt_code journal_after_write(struct journal *j, enum bt_code code,
+                                               struct bt_error *err, const struct bt_error *why);
 
 static inline void journal_die(struct journal *j, const struct bt_error *why)
 {

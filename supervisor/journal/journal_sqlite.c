@@ -55,6 +55,7 @@ static void batch_forget(struct sqlite_journal *s)
     s->batch_bytes = 0;
     s->base.dirty = false;
     s->base.pos = s->base.committed_pos;
+    sqlite_chain_forget(s);
 }
 
 enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, struct bt_error *err)
@@ -163,7 +164,10 @@ static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
     enum bt_code code;
 
     sqlite_space_check(j);
-    code = sqlite_run(s, SQL_COMMIT, "cannot commit", err);
+    code = sqlite_chain_flush(s, err);
+    if (code == BT_OK) {
+        code = sqlite_run(s, SQL_COMMIT, "cannot commit", err);
+    }
     if (code != BT_OK) {
         return code;
     }
@@ -184,6 +188,7 @@ static void sqlite_done(struct journal *j)
         (void)sqlite3_step(s->stmt[SQL_ROLLBACK]);
         (void)sqlite3_reset(s->stmt[SQL_ROLLBACK]);
     }
+    sqlite_backup_cancel(s);
     if (s->db != NULL && !j->dead && s->ballast_bytes > 0) {
         empty = sqlite_checkpoint(s);
     }
@@ -243,6 +248,19 @@ static const struct journal_ops SQLITE_OPS = {
     .last_row = sqlite_last_row,
     .replay = sqlite_replay,
     .scrub = sqlite_scrub,
+    .plan_delete = sqlite_plan_delete,
+    .gone_by_id = sqlite_gone_by_id,
+    .gone_by_key = sqlite_gone_by_key,
+    .plans_ended = sqlite_plans_ended,
+    .session_delete = sqlite_session_delete,
+    .sessions_idle = sqlite_sessions_idle,
+    .rows_delete = sqlite_rows_delete,
+    .sweep = sqlite_sweep,
+    .blobs_unused = sqlite_blobs_unused,
+    .last_blob = sqlite_last_blob,
+    .size = sqlite_size,
+    .backup_begin = sqlite_backup_begin,
+    .backup_step = sqlite_backup_step,
 };
 
 static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
@@ -291,16 +309,21 @@ static void sqlite_space(struct journal *j)
 static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
 {
     static const char *const MAXIMA[] = {
-        "SELECT coalesce(max(pos), 0) FROM rows",
+        /* What was deleted counts, too: no number is used again. */
+        ("SELECT max((SELECT coalesce(max(pos), 0) FROM rows),"
+         " (SELECT coalesce(max(last), 0) << 20 FROM gaps WHERE kind = 0))"),
         ("SELECT max((SELECT coalesce(max(ix), 0) FROM plans),"
-         " (SELECT coalesce(max(ix), 0) FROM plan_state))"),
-        "SELECT coalesce(max(id), 0) FROM blobs",
+         " (SELECT coalesce(max(ix), 0) FROM plan_state),"
+         " (SELECT coalesce(max(last), 0) FROM gaps WHERE kind = 1))"),
+        ("SELECT max((SELECT coalesce(max(id), 0) FROM blobs),"
+         " (SELECT value FROM meta WHERE key = 'blobs'))"),
         "SELECT value FROM meta WHERE key = 'boot'",
+        "SELECT count(*) FROM gone",
     };
-    int64_t v[4];
+    int64_t v[5];
     enum bt_code code = BT_OK;
 
-    for (int i = 0; i < 4 && code == BT_OK; i++) {
+    for (int i = 0; i < 5 && code == BT_OK; i++) {
         code = sqlite_number(s->db, MAXIMA[i], &v[i], err);
         if (code == BT_OK && v[i] < 0) {
             code = err_set(err, BT_IO, "the journal is damaged: %s is negative", MAXIMA[i]);
@@ -311,6 +334,7 @@ static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
         s->base.committed_pos = s->base.pos;
         s->now.plans = (uint64_t)v[1];
         s->now.blobs = (uint64_t)v[2];
+        s->now.gone = (uint64_t)v[4];
         s->committed = s->now;
         s->base.boot = (uint64_t)v[3] + 1;
         s->boot_due = true;
@@ -354,6 +378,9 @@ static enum bt_code open_db(struct sqlite_journal *s, const struct journal_optio
     if (code == BT_OK) {
         (void)sqlite3_wal_hook(s->db, wal_hook, s);
         code = load(s, err);
+    }
+    if (code == BT_OK) {
+        code = sqlite_adopt(s, opt, err);
     }
     return code;
 }

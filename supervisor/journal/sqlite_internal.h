@@ -9,7 +9,7 @@
 #include "supervisor/journal/journal_internal.h"
 
 enum {
-    SCHEMA_VERSION = 3,
+    SCHEMA_VERSION = 4,
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the log: 4 MB, a pause of some ms; see README */
@@ -30,6 +30,66 @@ enum {
 #define SQL_TURN                                                                                   \
     "SELECT id, session, client_key, body_hash, asked, answered, started, ended, plan, action, "   \
     "wish, crc FROM turns"
+
+#define SQL_GONE                                                                                   \
+    "SELECT ix, id, client_key, status, created, ended, deleted, why, rows, head, crc FROM gone"
+#define SQL_CHAIN "SELECT ix, rows, head, crc FROM chains"
+
+/* Statements of what rows leave beside them, and of deletion. */
+#define SQLITE_STATEMENTS_4(SQL)                                                                   \
+    SQL(REF_ADD, "INSERT OR IGNORE INTO blob_refs(plan, blob) VALUES(?1, ?2)")                     \
+    SQL(REFS_OF, "SELECT blob FROM blob_refs WHERE plan = ?1")                                     \
+    SQL(REF_DROP, "DELETE FROM blob_refs WHERE plan = ?1 AND blob = ?2")                           \
+    SQL(CHAIN_PUT, "INSERT OR REPLACE INTO chains(ix, rows, head, crc) VALUES(?1, ?2, ?3, ?4)")    \
+    SQL(CHAIN_GET, SQL_CHAIN " WHERE ix = ?1")                                                     \
+    SQL(CHAIN_DROP, "DELETE FROM chains WHERE ix = ?1")                                            \
+    SQL(GAP_AT, "SELECT first, last, crc FROM gaps WHERE kind = ?1 AND first <= ?2 "               \
+                "ORDER BY first DESC LIMIT 1")                                                     \
+    SQL(GAP_NEXT, "SELECT first FROM gaps WHERE kind = ?1 AND first > ?2 ORDER BY first LIMIT 1")  \
+    SQL(GAP_PUT, "INSERT OR REPLACE INTO gaps(kind, first, last, crc) VALUES(?1, ?2, ?3, ?4)")     \
+    SQL(GAP_DROP, "DELETE FROM gaps WHERE kind = ?1 AND first = ?2")                               \
+    SQL(GONE_PUT, "INSERT INTO gone(ix, id, client_key, status, created, ended, deleted, why, "    \
+                  "rows, head, crc, swept) "                                                       \
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)")                       \
+    SQL(GONE_BY_ID, SQL_GONE " WHERE id = ?1")                                                     \
+    SQL(GONE_BY_KEY, SQL_GONE " WHERE client_key = ?1")                                            \
+    SQL(GONE_LEFT, "SELECT ix FROM gone INDEXED BY gone_left WHERE swept = 0 ORDER BY ix LIMIT 1") \
+    SQL(GONE_SWEPT, "UPDATE gone SET swept = 1 WHERE ix = ?1")                                     \
+    SQL(GONE_OLDEST, "SELECT ix FROM gone WHERE swept = 1 ORDER BY ix LIMIT 1")                    \
+    SQL(GONE_DROP, "DELETE FROM gone WHERE ix = ?1")                                               \
+    SQL(PLAN_DROP, "DELETE FROM plans WHERE ix = ?1")                                              \
+    SQL(STATE_DROP, "DELETE FROM plan_state WHERE ix = ?1")                                        \
+    SQL(JOB_DROP, "DELETE FROM errands WHERE ix = ?1")                                             \
+    SQL(IX_ENDED, "SELECT ix FROM plan_state INDEXED BY plan_state_ended "                         \
+                  "WHERE (ended, ix) > (?1, ?2) AND ended > 0 ORDER BY ended, ix")                 \
+    SQL(ROWS_OF, "SELECT pos FROM rows INDEXED BY rows_plan WHERE plan = ?1 AND plan > 0 "         \
+                 "ORDER BY pos")                                                                   \
+    SQL(ROWS_OLD, "SELECT pos FROM rows INDEXED BY rows_no_plan "                                  \
+                  "WHERE plan = 0 AND wall < ?1 AND pos < ?2 ORDER BY wall, pos")                  \
+    SQL(ROW_DROP, "DELETE FROM rows WHERE pos = ?1")                                               \
+    SQL(BLOB_NEED,                                                                                 \
+        "SELECT EXISTS (SELECT 1 FROM blob_refs INDEXED BY blob_refs_blob WHERE blob = ?1) OR "    \
+        "EXISTS (SELECT 1 FROM turns INDEXED BY turns_wish WHERE wish = ?1 AND wish > 0) OR "      \
+        "EXISTS (SELECT 1 FROM sessions INDEXED BY sessions_summary "                              \
+        "WHERE summary = ?1 AND summary > 0), "                                                    \
+        "coalesce((SELECT length(bytes) FROM blobs WHERE id = ?1), 0)")                            \
+    SQL(BLOB_DROP, "DELETE FROM blobs WHERE id = ?1")                                              \
+    SQL(BLOBS, "SELECT id FROM blobs WHERE id > ?1 AND id <= ?2 ORDER BY id")                      \
+    SQL(BLOBS_TOP, "UPDATE meta SET value = ?1 WHERE key = 'blobs'")                               \
+    SQL(TURN_OPEN_OF, "SELECT 1 FROM turns INDEXED BY turns_session "                              \
+                      "WHERE session = ?1 AND ended = 0 LIMIT 1")                                  \
+    SQL(TURNS_OF, "SELECT id, wish FROM turns INDEXED BY turns_session WHERE session = ?1")        \
+    SQL(TURN_DROP, "DELETE FROM turns WHERE id = ?1")                                              \
+    SQL(SESSION_DROP, "DELETE FROM sessions WHERE id = ?1")                                        \
+    SQL(SESSIONS_IDLE, SQL_SESSION " INDEXED BY sessions_updated WHERE updated < ?1 "              \
+                                   "ORDER BY updated")                                             \
+    SQL(GONE_SESSION_PUT, "INSERT INTO gone_sessions(id, last) "                                   \
+                          "SELECT ?1, coalesce(max(rowid), 0) FROM messages")                      \
+    SQL(GONE_SESSION, "SELECT number FROM gone_sessions ORDER BY number LIMIT 1")                  \
+    SQL(GONE_SESSION_DROP, "DELETE FROM gone_sessions WHERE number = ?1")                          \
+    SQL(MESSAGES_OF, "SELECT m.rowid FROM gone_sessions g JOIN messages m INDEXED BY messages_n "  \
+                     "ON m.session = g.id WHERE g.number = ?1 AND m.rowid <= g.last ORDER BY m.n") \
+    SQL(MESSAGE_DROP, "DELETE FROM messages WHERE rowid = ?1")
 
 /* SQL(name, text): every prepared statement. */
 #define SQLITE_STATEMENTS(SQL)                                                                     \
@@ -94,7 +154,8 @@ enum {
     SQL(TURN_BY_KEY, SQL_TURN " INDEXED BY turns_key "                                             \
                               "WHERE session = ?1 AND client_key = ?2 AND client_key <> ''")       \
     SQL(TURN_OF_PLAN, SQL_TURN " INDEXED BY turns_open WHERE plan = ?1 AND ended = 0")             \
-    SQL(TURNS_OPEN, SQL_TURN " INDEXED BY turns_open WHERE ended = 0")
+    SQL(TURNS_OPEN, SQL_TURN " INDEXED BY turns_open WHERE ended = 0")                             \
+    SQLITE_STATEMENTS_4(SQL)
 
 enum sql {
 #define SQL(name, text) SQL_##name,
@@ -107,7 +168,28 @@ enum sql {
 struct sqlite_counters {
     uint64_t plans; /* highest plan number */
     uint64_t blobs; /* highest blob id */
+    uint64_t gone;  /* tombstones */
 };
+
+struct sqlite_copy;
+
+enum { CHAIN_HEAD_LEN = 64, CHAINS_CACHED = 256, HASHES_CACHED = 16 };
+
+/* The end of a plan's chain. */
+struct sqlite_chain {
+    uint64_t ix; /* 0 = none */
+    uint64_t rows;
+    char head[CHAIN_HEAD_LEN + 1]; /* hexadecimal; "" before the first link */
+    bool dirty;                    /* the open batch changed it */
+};
+
+struct sqlite_blob_hash {
+    uint64_t id; /* 0 = none */
+    char hash[CHAIN_HEAD_LEN + 1];
+};
+
+/* What ranges of deleted numbers are of. */
+enum gap { GAP_SEQ, GAP_PLAN };
 
 struct sqlite_journal {
     struct journal base;
@@ -126,6 +208,12 @@ struct sqlite_journal {
     bool boot_due;          /* the number of this daemon is not stored yet */
     struct buf plan_text;   /* strings of the last look-up of a plan */
     struct buf turn_text;   /* the same for turns */
+    bool adopt_due;         /* plans of an older version have no chains yet; no blob goes */
+    struct sqlite_chain chains[CHAINS_CACHED]; /* by number */
+    uint16_t chains_dirty[CHAINS_CACHED];
+    uint32_t chains_dirty_n;
+    struct sqlite_blob_hash hashes[HASHES_CACHED]; /* of blobs that were added last, by id */
+    struct sqlite_copy *copy;                      /* that is being made; NULL = none */
     char dir[PATH_TEXT_MAX];
 };
 
@@ -142,6 +230,8 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
 enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *err);
 /* Makes the name of a new file or directory survive a power cut. */
 enum bt_code sqlite_sync_dir(const char *dir, struct bt_error *err);
+/* Whether the file is a journal of Baton, by its first bytes (Q6). */
+enum bt_code sqlite_check_header(const char *path, struct bt_error *err);
 /* DIR/name into ret (PATH_TEXT_MAX). */
 enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt_error *err);
 
@@ -285,6 +375,81 @@ enum bt_code sqlite_message_read(sqlite3_stmt *st, struct journal_message *ret,
 enum bt_code sqlite_turn_read(sqlite3_stmt *st, struct journal_turn *ret, struct bt_error *err);
 void sqlite_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *v);
 struct uuid sqlite_col_uuid(sqlite3_stmt *st, int at);
+
+/* ---- sqlite_chain.c ---- */
+BT_MUST_CHECK enum bt_code chain_begin(const struct journal_plan *p, char ret[CHAIN_HEAD_LEN + 1],
+                                       struct bt_error *err);
+BT_MUST_CHECK enum bt_code chain_blob(const void *bytes, size_t len, char ret[CHAIN_HEAD_LEN + 1],
+                                      struct bt_error *err);
+/* blobs: the hash of each of row->blobs. */
+BT_MUST_CHECK enum bt_code chain_link(char io_head[CHAIN_HEAD_LEN + 1],
+                                      const struct journal_row *row,
+                                      char (*blobs)[CHAIN_HEAD_LEN + 1], struct bt_error *err);
+/* Reads the current row of a SQL_CHAIN; false: its checksum is wrong. */
+bool sqlite_chain_read(sqlite3_stmt *st, struct sqlite_chain *ret);
+/* These write, within the open batch. */
+enum bt_code sqlite_chain_begin(struct sqlite_journal *s, uint64_t ix, const struct journal_plan *p,
+                                struct bt_error *err);
+enum bt_code sqlite_chain_row(struct sqlite_journal *s, const struct journal_row *row,
+                              struct bt_error *err);
+enum bt_code sqlite_chain_now(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain *ret,
+                              struct bt_error *err);
+enum bt_code sqlite_chain_flush(struct sqlite_journal *s, struct bt_error *err);
+enum bt_code sqlite_blob_hashed(struct sqlite_journal *s, uint64_t id, const void *bytes,
+                                size_t len, struct bt_error *err);
+/* After a rollback. */
+void sqlite_chain_forget(struct sqlite_journal *s);
+void sqlite_chain_drop(struct sqlite_journal *s, uint64_t ix);
+/* Notes blobs and chains of the plans of a journal that was migrated; goes on where an earlier
+ * start was interrupted. */
+enum bt_code sqlite_adopt(struct sqlite_journal *s, const struct journal_options *opt,
+                          struct bt_error *err);
+
+/* ---- sqlite_delete.c ---- */
+enum bt_code sqlite_plan_delete(struct journal *j, uint64_t ix, struct str why, msec wall,
+                                struct bt_error *err);
+enum bt_code sqlite_gone_by_id(struct journal *j, struct uuid id, struct journal_gone *ret,
+                               struct bt_error *err);
+enum bt_code sqlite_gone_by_key(struct journal *j, struct str key, struct journal_gone *ret,
+                                struct bt_error *err);
+enum bt_code sqlite_plans_ended(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
+                                journal_plan_fn fn, void *self, struct bt_error *err);
+enum bt_code sqlite_session_delete(struct journal *j, struct str id, uint32_t limit, bool *ret_more,
+                                   struct bt_error *err);
+enum bt_code sqlite_sessions_idle(struct journal *j, msec before, uint32_t limit,
+                                  journal_session_fn fn, void *self, struct bt_error *err);
+enum bt_code sqlite_rows_delete(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err);
+enum bt_code sqlite_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err);
+enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t last,
+                                 uint32_t limit, struct bt_error *err);
+uint64_t sqlite_last_blob(const struct journal *j);
+enum bt_code sqlite_size(struct journal *j, struct journal_size *ret, struct bt_error *err);
+/* ---- sqlite_backup.c, sqlite_verify.c ---- */
+enum bt_code sqlite_backup_begin(struct journal *j, const char *path, struct bt_error *err);
+enum bt_code sqlite_backup_step(struct journal *j, uint32_t pages, struct journal_backup *ret,
+                                struct bt_error *err);
+void sqlite_backup_cancel(struct sqlite_journal *s);
+/* A file without a log, for reading; closed by the caller also after a failure. BT_INVALID: it is
+ * no journal, or of a version without hashes. */
+enum bt_code sqlite_open_copy(const char *path, sqlite3 **ret, struct bt_error *err);
+
+/* ---- sqlite_gone.c ---- */
+enum bt_code sqlite_gone_put(struct sqlite_journal *s, const struct journal_gone *g,
+                             struct bt_error *err);
+/* Adds first to last, which is in no range yet, and joins it with its neighbours. */
+enum bt_code sqlite_gap_add(struct sqlite_journal *s, enum gap kind, uint64_t first, uint64_t last,
+                            struct bt_error *err);
+/* Reads the current row of a SQL_GONE; false: its checksum is wrong. */
+bool sqlite_gone_read(sqlite3_stmt *st, struct journal_gone *ret);
+/* Reads the current row of kind, first, last, crc; false: its checksum is wrong. */
+bool sqlite_gap_read(sqlite3_stmt *st);
+/* Where the first deleted range after `at` begins; UINT64_MAX = there is none. */
+enum bt_code sqlite_gap_next(struct sqlite_journal *s, enum gap kind, uint64_t at, uint64_t *ret,
+                             struct bt_error *err);
+/* The last number of the deleted range that `at` lies in; 0 = it was not deleted. */
+enum bt_code sqlite_gap_end(struct sqlite_journal *s, enum gap kind, uint64_t at, uint64_t *ret,
+                            struct bt_error *err);
 
 /* The mutable part of a plan. */
 struct plan_state {

@@ -164,7 +164,7 @@ static enum bt_code check_regular(const char *path, struct stat *ret, struct bt_
 }
 
 /* Reads the header before SQLite opens the file, because SQLite may change a foreign file (Q6). */
-static enum bt_code header_check(const char *path, struct bt_error *err)
+enum bt_code sqlite_check_header(const char *path, struct bt_error *err)
 {
     uint8_t head[HEADER_BYTES];
     const uint8_t *id = head + HEADER_APPLICATION_ID;
@@ -266,7 +266,7 @@ enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *er
     }
     code = check_regular(path, &st, err);
     if (code != BT_NOT_FOUND) {
-        return code == BT_OK ? header_check(path, err) : code;
+        return code == BT_OK ? sqlite_check_header(path, err) : code;
     }
     if (wal_code == BT_OK) {
         return err_set(err, BT_INVALID,

@@ -123,6 +123,28 @@ void sqlite_state_done(struct sqlite_journal *s)
     (void)sqlite3_reset(s->stmt[SQL_STATE_GET]);
 }
 
+/* BT_CONFLICT when a deleted plan had the key or the id: what was asked for once is not done again
+ * under the same key. */
+static enum bt_code check_not_deleted(struct sqlite_journal *s, const struct journal_plan *p,
+                                      struct bt_error *err)
+{
+    struct journal_gone gone;
+    enum bt_code code = p->client_key.len > 0
+                            ? sqlite_gone_by_key(&s->base, p->client_key, &gone, err)
+                            : BT_NOT_FOUND;
+
+    if (code == BT_NOT_FOUND) {
+        code = sqlite_gone_by_id(&s->base, p->plan_id, &gone, err);
+    }
+    if (code == BT_NOT_FOUND) {
+        return BT_OK;
+    }
+    return code != BT_OK
+               ? code
+               : err_set(err, BT_CONFLICT, "clientKey \"%.*s\" was used by a plan that was deleted",
+                         STR_ARG(p->client_key));
+}
+
 /* BT_CONFLICT when the client_key or the id is taken. */
 static enum bt_code check_new(struct sqlite_journal *s, const struct journal_plan *p,
                               struct bt_error *err)
@@ -140,7 +162,7 @@ static enum bt_code check_new(struct sqlite_journal *s, const struct journal_pla
     if (code == BT_OK && other != 0) {
         return err_set(err, BT_CONFLICT, "a plan with this planId exists");
     }
-    return code;
+    return code == BT_OK ? check_not_deleted(s, p, err) : code;
 }
 
 static enum bt_code put_head(struct sqlite_journal *s, uint64_t ix, const struct journal_plan *p,
@@ -194,6 +216,9 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     }
     if (code == BT_OK) {
         code = sqlite_state_put(s, ix, &state, err);
+    }
+    if (code == BT_OK) {
+        code = sqlite_chain_begin(s, ix, p, err);
     }
     if (code == BT_OK) {
         s->now.plans = ix;

@@ -42,7 +42,14 @@ static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
 
     for (uint64_t ix = from; ix <= s->now.plans && code == BT_OK; ix++) {
         struct plan_state state;
-        enum bt_code one = sqlite_state_get(s, ix, &state, err);
+        enum bt_code one;
+        uint64_t deleted_to = 0;
+        code = sqlite_gap_end(s, GAP_PLAN, ix, &deleted_to, err);
+        if (code != BT_OK || deleted_to != 0) {
+            ix = deleted_to;
+            continue;
+        }
+        one = sqlite_state_get(s, ix, &state, err);
         if (one == BT_NOMEM) {
             code = one;
         } else if (one != BT_OK || state.ended == 0) {
@@ -53,7 +60,25 @@ static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
     return code;
 }
 
-/* Plan numbers have no gaps: a missing one is damage too. */
+/* What lies between *io_next and `to` and was not deleted is damaged. */
+static enum bt_code collect_missing(struct sqlite_journal *s, uint64_t *io_next, uint64_t to,
+                                    struct open_plans *o, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    while (*io_next < to && code == BT_OK) {
+        uint64_t deleted_to = 0;
+        code = sqlite_gap_end(s, GAP_PLAN, *io_next, &deleted_to, err);
+        if (code == BT_OK && deleted_to == 0) {
+            code = open_put(o, (*io_next)++, true, err);
+        } else {
+            *io_next = deleted_to + 1;
+        }
+    }
+    return code;
+}
+
+/* Plan numbers have no gaps but those of deletions: a missing one is damage too. */
 static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, struct bt_error *err)
 {
     sqlite3_stmt *st = s->stmt[SQL_STATE_SCAN];
@@ -68,9 +93,7 @@ static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, stru
         if (ix < next || ix > s->now.plans) {
             break;
         }
-        for (; next < ix && code == BT_OK; next++) {
-            code = open_put(o, next, true, err);
-        }
+        code = collect_missing(s, &next, ix, o, err);
         bad = sqlite_state_read(st, 1, ix, &state, err) != BT_OK;
         if (code == BT_OK && (bad || state.ended == 0)) {
             code = open_put(o, ix, bad, err);

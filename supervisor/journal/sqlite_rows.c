@@ -43,7 +43,13 @@ enum bt_code sqlite_append(struct journal *j, uint64_t pos, const struct journal
     (void)sqlite3_bind_int64(st, 6, (int64_t)row->wall);
     (void)sqlite3_bind_int64(st, 7, (int64_t)row_crc(pos, row));
     bind_blob(st, 8, row->body, row->body_len);
-    return sqlite_run(s, SQL_ROW_ADD, "cannot append to the journal", err);
+    code = sqlite_run(s, SQL_ROW_ADD, "cannot append to the journal", err);
+    if (code == BT_OK) {
+        struct journal_row placed = *row;
+        placed.seq = pos_seq(pos);
+        code = sqlite_chain_row(s, &placed, err);
+    }
+    return code;
 }
 
 enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, uint64_t *ret_id,
@@ -64,6 +70,7 @@ enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, u
     if (code == BT_OK) {
         s->now.blobs = id;
         *ret_id = id;
+        code = sqlite_blob_hashed(s, id, bytes, len, err);
     }
     return code;
 }
@@ -147,33 +154,47 @@ static bool give(struct event_walk *w, const struct journal_row *row)
     return more;
 }
 
-/* What is before and after a damaged row is given; a marker stands in its place. */
-static bool give_damaged(struct event_walk *w, uint64_t seq)
+/* What is before and after a damaged row is given; a marker stands in its place, and in that of all
+ * up to `last`. */
+static bool give_damaged(struct event_walk *w, uint64_t seq, uint64_t last)
 {
     const struct journal_row mark = {.seq = seq,
+                                     .damaged_to = last,
                                      .is_public = true,
                                      .plan_ix = w->plan_ix,
                                      .type = STR_LIT(""),
                                      .topic = STR_LIT(""),
                                      .wall = w->wall,
                                      .damaged = true};
+    const bool more = give(w, &mark);
 
-    return give(w, &mark);
+    w->next = last + 1;
+    return more;
 }
 
-/* Seqs have no gaps: what is missing up to `to` was lost. One marker stands for more than anything
- * that can have been there: then a position is damaged, not so many rows. */
+/* Seqs have no gaps but those of deletions: what else is missing up to `to` was lost. One marker
+ * stands for more than anything that can have been there: then a position is damaged, not so many
+ * rows. */
 static bool give_missing(struct event_walk *w, uint64_t to)
 {
     bool more = true;
 
-    if (w->next < to && to - w->next > MISSING_MAX) {
-        more = give_damaged(w, w->next);
-        w->next = to;
-    }
-
     while (more && w->next < to) {
-        more = give_damaged(w, w->next);
+        uint64_t deleted_to = 0;
+        uint64_t lost_to = to;
+        if (sqlite_gap_end(w->s, GAP_SEQ, w->next, &deleted_to, NULL) == BT_OK && deleted_to > 0) {
+            w->next = deleted_to + 1;
+            continue;
+        }
+        if (sqlite_gap_next(w->s, GAP_SEQ, w->next, &lost_to, NULL) != BT_OK || lost_to > to) {
+            lost_to = to;
+        }
+        if (lost_to - w->next > MISSING_MAX) {
+            more = give_damaged(w, w->next, lost_to - 1);
+        }
+        while (more && w->next < lost_to) {
+            more = give_damaged(w, w->next, w->next);
+        }
     }
     return more;
 }
@@ -189,7 +210,8 @@ static bool walk_row(struct event_walk *w)
         return true;
     }
     if (sqlite_row_read(w->st, &row, NULL) != BT_OK) {
-        return w->plan_ix == 0 || pos_seq(pos) < w->next || give_damaged(w, pos_seq(pos));
+        return w->plan_ix == 0 || pos_seq(pos) < w->next ||
+               give_damaged(w, pos_seq(pos), pos_seq(pos));
     }
     if (row.seq < w->next) {
         return true;

@@ -49,6 +49,32 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     " wish INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE UNIQUE INDEX turns_key ON turns(session, client_key) WHERE client_key <> '';"
     "CREATE INDEX turns_open ON turns(plan) WHERE ended = 0;",
+    /* 4: deletion (tombstones, the ranges of numbers that are gone, which plan names which blob),
+     * and the chain of hashes of each plan. `adopt`: plans of older versions, whose rows say so
+     * only when they are read (sqlite_adopt). An older program would take what was deleted for
+     * damage. */
+    "CREATE TABLE blob_refs(plan INTEGER NOT NULL, blob INTEGER NOT NULL,"
+    " PRIMARY KEY(plan, blob)) WITHOUT ROWID;"
+    "CREATE INDEX blob_refs_blob ON blob_refs(blob);"
+    "CREATE TABLE chains(ix INTEGER PRIMARY KEY, rows INTEGER NOT NULL, head TEXT NOT NULL,"
+    " crc INTEGER NOT NULL);"
+    "CREATE TABLE gone(ix INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, client_key TEXT UNIQUE,"
+    " status TEXT NOT NULL, created INTEGER NOT NULL, ended INTEGER NOT NULL,"
+    " deleted INTEGER NOT NULL, why TEXT NOT NULL, rows INTEGER NOT NULL, head TEXT NOT NULL,"
+    " crc INTEGER NOT NULL, swept INTEGER NOT NULL);"
+    "CREATE INDEX gone_left ON gone(ix) WHERE swept = 0;"
+    "CREATE TABLE gone_sessions(number INTEGER PRIMARY KEY, id TEXT NOT NULL,"
+    " last INTEGER NOT NULL);"
+    "CREATE TABLE gaps(kind INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,"
+    " crc INTEGER NOT NULL, PRIMARY KEY(kind, first)) WITHOUT ROWID;"
+    "CREATE INDEX plan_state_ended ON plan_state(ended) WHERE ended > 0;"
+    "CREATE INDEX rows_no_plan ON rows(wall) WHERE plan = 0;"
+    "CREATE INDEX turns_session ON turns(session);"
+    "CREATE INDEX turns_wish ON turns(wish) WHERE wish > 0;"
+    "CREATE INDEX sessions_summary ON sessions(summary) WHERE summary > 0;"
+    "INSERT INTO meta SELECT 'adopt', coalesce(max(ix), 0) FROM plans;"
+    "INSERT INTO meta VALUES('adopted', 0);"
+    "INSERT INTO meta VALUES('blobs', 0);",
 };
 
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)

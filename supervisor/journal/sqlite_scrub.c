@@ -13,6 +13,7 @@ struct table {
     int since;         /* version */
     bool keyed;        /* column 0 is the key, an integer */
     enum bt_code (*check)(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err);
+    int until; /* the last version; 0 = all */
 };
 
 /* The plan of a damaged row, when its number is one. */
@@ -130,40 +131,86 @@ static enum bt_code check_count(sqlite3_stmt *st, size_t *ret_bytes, struct bt_e
                          id.len > 64 ? 64 : (int)id.len, id.ptr);
 }
 
+static enum bt_code check_gone(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_gone g;
+
+    *ret_bytes = 0;
+    return sqlite_gone_read(st, &g)
+               ? BT_OK
+               : err_set(err, BT_IO,
+                         "what is left of the deleted plan number %" PRIu64 " is damaged",
+                         sqlite_col_u64(st, 0));
+}
+
+static enum bt_code check_chain(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct sqlite_chain c;
+    enum bt_code code = BT_OK;
+
+    *ret_bytes = 0;
+    if (!sqlite_chain_read(st, &c)) {
+        code = err_set(err, BT_IO, "the hash of plan number %" PRIu64 " is damaged",
+                       sqlite_col_u64(st, 0));
+        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 0), err);
+    }
+    return code;
+}
+
+static enum bt_code check_gap(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    *ret_bytes = 0;
+    return sqlite_gap_read(st)
+               ? BT_OK
+               : err_set(err, BT_IO, "the range of deleted numbers from %" PRIu64 " is damaged",
+                         sqlite_col_u64(st, 1));
+}
+
 #define PLAN_HEAD_2                                                                                \
     "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '' FROM plans p"
 
 static const struct table TABLES[] = {
     {"SELECT ix, status, ended, recoveries, note, crc FROM plan_state WHERE ix >= ?1 ORDER BY ix",
-     "SELECT coalesce(max(ix), 0) FROM plan_state", 1, true, check_state},
+     "SELECT coalesce(max(ix), 0) FROM plan_state", 1, true, check_state, 0},
     {SQL_PLAN_HEAD " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", 3,
-     true, check_plan},
+     true, check_plan, 0},
     {PLAN_HEAD_2 " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", -2,
-     true, check_plan},
+     true, check_plan, 0},
     {"SELECT ix, doc_crc, doc FROM plans WHERE ix >= ?1 ORDER BY ix",
-     "SELECT coalesce(max(ix), 0) FROM plans", 1, true, check_doc},
+     "SELECT coalesce(max(ix), 0) FROM plans", 1, true, check_doc, 0},
     {"SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows WHERE pos >= ?1 "
      "ORDER BY pos",
-     "SELECT coalesce(max(pos), 0) >> 20 FROM rows", 1, true, check_row},
+     "SELECT coalesce(max(pos), 0) >> 20 FROM rows", 1, true, check_row, 0},
     {"SELECT id, crc, bytes FROM blobs WHERE id >= ?1 ORDER BY id",
-     "SELECT coalesce(max(id), 0) FROM blobs", 1, true, check_blob},
+     "SELECT coalesce(max(id), 0) FROM blobs", 1, true, check_blob, 0},
     {SQL_SESSION " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM sessions", 3, false,
-     check_session},
+     check_session, 0},
     {SQL_MESSAGE " ORDER BY rowid LIMIT -1 OFFSET ?1",
-     "SELECT coalesce(max(rowid), 0) FROM messages", 3, false, check_message},
+     "SELECT coalesce(max(rowid), 0) FROM messages", 3, false, check_message, 0},
     /* lost messages: numbers have no gaps */
     {"SELECT s.id, s.messages, (SELECT count(*) FROM messages m WHERE m.session = s.id) "
      "FROM sessions s ORDER BY s.id LIMIT -1 OFFSET ?1",
-     "SELECT count(*) FROM sessions", 3, false, check_count},
-    {SQL_TURN " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM turns", 3, false,
-     check_turn},
+     "SELECT count(*) FROM sessions", 3, false, check_count, 3},
+    /* those of a deleted session of the same name are still to be swept */
+    {"SELECT s.id, s.messages, (SELECT count(*) FROM messages m WHERE m.session = s.id AND "
+     "m.rowid > (SELECT coalesce(max(g.last), 0) FROM gone_sessions g WHERE g.id = s.id)) "
+     "FROM sessions s ORDER BY s.id LIMIT -1 OFFSET ?1",
+     "SELECT count(*) FROM sessions", 4, false, check_count, 0},
+    {SQL_TURN " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM turns", 3, false, check_turn,
+     0},
+    {SQL_GONE " WHERE ix >= ?1 ORDER BY ix", "SELECT count(*) FROM gone", 4, true, check_gone, 0},
+    {SQL_CHAIN " WHERE ix >= ?1 ORDER BY ix", "SELECT count(*) FROM chains", 4, true, check_chain,
+     0},
+    {"SELECT kind, first, last, crc FROM gaps ORDER BY kind, first LIMIT -1 OFFSET ?1",
+     "SELECT count(*) FROM gaps", 4, false, check_gap, 0},
 };
 
 enum { N_TABLES = sizeof TABLES / sizeof TABLES[0], ENTRY_BYTES = 256 };
 
 static bool is_in(const struct table *t, int version)
 {
-    return t->since < 0 ? version <= -t->since : version >= t->since;
+    return t->since < 0 ? version <= -t->since
+                        : version >= t->since && (t->until == 0 || version <= t->until);
 }
 
 static bool can_step(sqlite3_stmt *st, uint64_t from)

@@ -222,7 +222,9 @@ class Daemon:
         for plan_id, events in plans.items():
             view = None
             if len(plans) <= 20:
-                view = self.ask("plan.get", planId=plan_id)
+                view = self.ask_raw("plan.get", planId=plan_id)
+                if not view["ok"] and view["error"]["code"] == "GONE":
+                    continue  # deleted: a part of its rows may be left for a moment
                 if view.get("planSeq") != events[-1]["planSeq"]:
                     events = self.events(plan_id)  # it went on meanwhile
                     view = None

@@ -8,7 +8,6 @@ const struct usage_foreign usage_foreign[] = {
     {"apply", "to run a plan: baton run -f FILE"},
     {"attach", "to follow a plan: baton events -f PLAN_ID"},
     {"create", "to run a plan: baton run -f FILE"},
-    {"delete", "to end a plan: baton cancel PLAN_ID; what has ended is kept"},
     {"describe", "plans: baton status PLAN_ID; agents: baton agents AGENT_ID"},
     {"exec", "to give agents work: baton run GOAL, or baton run -f FILE"},
     {"get", "plans: baton status [PLAN_ID]; agents: baton agents [AGENT_ID]"},

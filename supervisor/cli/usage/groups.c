@@ -10,6 +10,7 @@ const struct usage_group usage_groups[] = {
     {"Decide what waits for a person", decide_verbs},
     {"Change plans, run them again", change_verbs},
     {"The daemon and its agents", daemon_verbs},
+    {"What is kept, and copies of it", storage_verbs},
     {"Help", help_verbs},
     {NULL, NULL},
 };

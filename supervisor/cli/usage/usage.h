@@ -127,5 +127,6 @@ extern const struct cli_verb run_verbs[];
 extern const struct cli_verb watch_verbs[];
 extern const struct cli_verb decide_verbs[];
 extern const struct cli_verb change_verbs[];
+extern const struct cli_verb storage_verbs[];
 extern const struct cli_verb help_verbs[];
 #endif

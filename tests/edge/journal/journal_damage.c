@@ -2,6 +2,7 @@
  * ever returned. */
 #include "tests/unit/journal/journal_fixture.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,7 +282,7 @@ static void no_flipped_bit_crashes_or_gives_something_altered(void **state)
     }
     (void)fprintf(stderr, "refused at open %u, noticed %u (others still read: %u), no effect %u\n",
                   refused, noticed, others_read, harmless);
-    assert_true(noticed > 50);
+    assert_true(noticed > 25); /* most pages are of tables and indexes that are empty here */
     assert_true(others_read * 10 >= noticed * 7);
 }
 
@@ -387,6 +388,79 @@ static void a_lost_page_costs_the_events_on_it(void **state)
     free(bytes);
 }
 
+static bool jumping_event(const struct journal_row *row, void *self)
+{
+    struct survey *v = self;
+
+    assert_true(row->seq > v->seq);
+    assert_true(row->damaged == (row->seq == 17 || row->seq == 18 || row->seq == 30));
+    v->seq = row->seq;
+    v->damaged += row->damaged;
+    v->event += !row->damaged;
+    return true;
+}
+
+static void count_problem(struct str text, void *self)
+{
+    (void)text;
+    ++*(uint32_t *)self;
+}
+
+/* A range that was deleted, and rows that are gone without a trace, next to it and elsewhere. */
+static void what_was_deleted_is_no_damage_and_what_is_lost_beside_it_is(void **state)
+{
+    struct survey v = {0};
+    struct bt_error err;
+    struct journal_scrub at = {.table = 0};
+    sqlite3 *db = NULL;
+    uint32_t problems = 0;
+
+    (void)state;
+    store(sound);
+    assert_ok(journal_open_sqlite(dir, &OPT, &v.j, &err), err);
+    for (uint64_t ix = 1; ix <= 2; ix++) { /* rows 1 to 2 * ROWS_PER_PLAN */
+        bool more = true;
+        assert_ok(journal_plan_status(v.j, ix, STR_LIT("completed"), 1, &err), err);
+        assert_ok(journal_commit(v.j, &err), err);
+        assert_ok(journal_plan_delete(v.j, ix, STR_LIT("test"), 2, &err), err);
+        assert_ok(journal_commit(v.j, &err), err);
+        while (more) {
+            assert_ok(journal_sweep(v.j, 1000, &more, &err), err);
+            assert_ok(journal_commit(v.j, &err), err);
+        }
+    }
+    journal_close(v.j);
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db, "DELETE FROM rows WHERE pos >> 20 IN (17, 18, 30)", NULL, NULL, NULL),
+        SQLITE_OK);
+    (void)sqlite3_close(db);
+    assert_ok(journal_open_sqlite(dir, &OPT, &v.j, &err), err);
+    assert_ok(journal_events(v.j, 1, 0, UINT32_MAX, jumping_event, &v, &err), err);
+    assert_int_equal(v.damaged, 3);
+    assert_int_equal(v.event, (PLANS - 2) * ROWS_PER_PLAN - 3);
+    assert_int_equal(v.seq, PLANS * ROWS_PER_PLAN);
+    while (!at.done) {
+        assert_ok(journal_scrub(v.j, &at, 1000000, count_problem, &problems, &err), err);
+    }
+    assert_int_equal(problems, 0);
+    journal_close(v.j);
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "UPDATE gaps SET last = last + 1; UPDATE gone SET rows = 99; "
+                                  "UPDATE chains SET rows = 99 WHERE ix = 3",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    (void)sqlite3_close(db);
+    assert_ok(journal_open_sqlite(dir, &OPT, &v.j, &err), err);
+    at = (struct journal_scrub){.table = 0};
+    while (!at.done) {
+        assert_ok(journal_scrub(v.j, &at, 1000000, count_problem, &problems, &err), err);
+    }
+    assert_int_equal(problems, 5); /* two gaps, two tombstones, one chain */
+    journal_close(v.j);
+}
+
 static void only_the_message_the_turn_and_the_session_that_are_hit_are_lost(void **state)
 {
     static const char *const HIT[] = {"said in turn 07", "session g"};
@@ -420,6 +494,7 @@ int main(void)
         cmocka_unit_test(only_the_plan_that_is_hit_is_lost),
         cmocka_unit_test(a_damaged_row_costs_its_own_event),
         cmocka_unit_test(a_lost_page_costs_the_events_on_it),
+        cmocka_unit_test(what_was_deleted_is_no_damage_and_what_is_lost_beside_it_is),
         cmocka_unit_test(only_the_message_the_turn_and_the_session_that_are_hit_are_lost),
     };
     return cmocka_run_group_tests(tests, make_sound, forget_sound);

@@ -103,7 +103,7 @@ static void a_journal_of_a_newer_version_is_refused_and_left_as_it_is(void **sta
     assert_int_equal(journal_inspect(dir, NULL, NULL, &report, &err), BT_INVALID);
     assert_non_null(strstr(err.msg, "999"));
     buf_done(&report);
-    make_sqlite_file("PRAGMA user_version = 3;");
+    make_sqlite_file("PRAGMA user_version = 4;");
     assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
     assert_int_equal(journal_next_seq(j), 2);
     journal_close(j);
@@ -239,7 +239,7 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     told = work(dir, &OPT, 10, NULL, NULL);
     assert_int_equal(stat(file, &before), 0);
     assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err);
-    assert_non_null(strstr(buf_cstr(&report), "schema version 3, "));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 4, "));
     assert_int_equal(stat(file, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
@@ -332,6 +332,31 @@ static void expect_copy(const char *version, const char *bytes, size_t n)
     assert_int_equal(work_check(dir, &told, NULL), 36);
 }
 
+static uint32_t no_blobs(const void *body, size_t len, uint64_t *ret, uint32_t max)
+{
+    (void)body;
+    (void)len;
+    (void)ret;
+    (void)max;
+    return 0;
+}
+
+/* The plans of an older version have chains since the migration. */
+static void verify_copy(void)
+{
+    char copy[600];
+    struct bt_error err;
+    struct buf report;
+
+    (void)snprintf(copy, sizeof copy, "%s/copy.db", dir);
+    buf_init(&report, 10000);
+    assert_ok(journal_backup_stopped(dir, copy, &err), err);
+    assert_ok(journal_verify(copy, no_blobs, &report, &err), err);
+    assert_non_null(strstr(buf_cstr(&report), "3 plans"));
+    (void)unlink(copy);
+    buf_done(&report);
+}
+
 /* A journal that an older version wrote: a file of the tree, opened from a copy. */
 static void open_old(const char *name, const char *version)
 {
@@ -355,8 +380,9 @@ static void open_old(const char *name, const char *version)
     assert_int_equal(work_check(dir, &told, NULL), 36);
     buf_clear(&report);
     assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err); /* as this version left it */
-    assert_non_null(strstr(buf_cstr(&report), "schema version 3"));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 4"));
     buf_done(&report);
+    verify_copy();
     expect_copy(version, bytes, n);
 }
 

@@ -22,16 +22,22 @@ struct mem_plan {
     struct mem_state state;
     struct mem_state committed;
     bool touched;
+    bool gone; /* deleted; the open batch may have done it */
+    struct journal_gone tomb;
 };
+
+enum mem_gone { MEM_HERE, MEM_DELETED_IN_BATCH, MEM_DELETED };
 
 struct mem_row {
     uint64_t pos;
     struct journal_row row; /* strings in the arena */
+    enum mem_gone gone;
 };
 
 struct mem_blob {
     void *bytes;
     size_t len;
+    enum mem_gone gone;
 };
 
 /* Sessions, messages and turns, in the order of their writes. The last write of an id is its
@@ -43,6 +49,12 @@ struct mem_conversation {
     size_t sessions_n, messages_n, turns_n;
     size_t sessions_cap, messages_cap, turns_cap;
     size_t sessions_committed, messages_committed, turns_committed;
+    /* Deleted sessions: what was written before does not count. */
+    struct mem_cut {
+        struct str session;
+        size_t sessions_n, messages_n, turns_n;
+    } * cuts;
+    size_t cuts_n, cuts_cap, cuts_committed;
 };
 
 struct mem_message {
@@ -61,6 +73,9 @@ struct memory {
     size_t plans_cap, rows_cap, blobs_cap, touched_cap;
     size_t plans_committed, rows_committed, blobs_committed; /* as of the last commit */
     struct mem_conversation conversation;
+    uint64_t *gone; /* numbers of deleted plans */
+    bool deleted;   /* the open batch has deleted rows or blobs */
+    size_t gone_n, gone_cap, gone_committed;
     struct map by_id;
     struct map by_key;
     uint32_t fail_at;
@@ -143,6 +158,31 @@ enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct jou
                                  struct bt_error *err);
 enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
+/* Whether the i-th write about a session was before it was deleted. */
+bool memory_session_cut(const struct mem_conversation *t, struct str session, size_t sessions_at,
+                        size_t messages_at, size_t turns_at);
+enum bt_code memory_plan_delete(struct journal *j, uint64_t ix, struct str why, msec wall,
+                                struct bt_error *err);
+enum bt_code memory_gone_by_id(struct journal *j, struct uuid id, struct journal_gone *ret,
+                               struct bt_error *err);
+enum bt_code memory_gone_by_key(struct journal *j, struct str key, struct journal_gone *ret,
+                                struct bt_error *err);
+enum bt_code memory_plans_ended(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
+                                journal_plan_fn fn, void *self, struct bt_error *err);
+enum bt_code memory_session_delete(struct journal *j, struct str id, uint32_t limit, bool *ret_more,
+                                   struct bt_error *err);
+enum bt_code memory_sessions_idle(struct journal *j, msec before, uint32_t limit,
+                                  journal_session_fn fn, void *self, struct bt_error *err);
+enum bt_code memory_rows_delete(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err);
+enum bt_code memory_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err);
+enum bt_code memory_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t last,
+                                 uint32_t limit, struct bt_error *err);
+uint64_t memory_last_blob(const struct journal *j);
+enum bt_code memory_size(struct journal *j, struct journal_size *ret, struct bt_error *err);
+void memory_delete_commit(struct memory *m);
+void memory_delete_rollback(struct memory *m);
+void memory_plan_show(const struct mem_plan *mp, struct journal_plan *ret);
 void memory_conversation_done(struct mem_conversation *t);
 /* Apply a commit or a rollback to the plans. */
 void memory_plans_commit(struct memory *m);

@@ -19,6 +19,14 @@ static enum bt_code memory_append(struct journal *j, uint64_t pos, const struct 
     to->row.type.ptr = memory_copy(m, row->type.ptr, row->type.len);
     to->row.topic.ptr = memory_copy(m, row->topic.ptr, row->topic.len);
     to->row.body = memory_copy(m, row->body, row->body_len);
+    to->gone = MEM_HERE;
+    to->row.blobs = NULL;
+    if (row->blobs_n > 0) {
+        to->row.blobs = memory_copy(m, row->blobs, row->blobs_n * sizeof *row->blobs);
+        if (to->row.blobs == NULL) {
+            return memory_full(err);
+        }
+    }
     if (to->row.type.ptr == NULL || to->row.topic.ptr == NULL || to->row.body == NULL) {
         return memory_full(err);
     }
@@ -39,7 +47,7 @@ static enum bt_code memory_blob_add(struct journal *j, const void *bytes, size_t
     if (len > 0) {
         memcpy(copy, bytes, len);
     }
-    m->blobs[m->blobs_n++] = (struct mem_blob){copy, len};
+    m->blobs[m->blobs_n++] = (struct mem_blob){copy, len, MEM_HERE};
     *ret_id = m->blobs_n;
     return BT_OK;
 }
@@ -49,7 +57,7 @@ static enum bt_code memory_blob_get(struct journal *j, uint64_t id, struct buf *
 {
     struct memory *m = memory_of(j);
 
-    if (id == 0 || id > m->blobs_n) {
+    if (id == 0 || id > m->blobs_n || m->blobs[id - 1].gone != MEM_HERE) {
         return err_set(err, BT_NOT_FOUND, "no blob %llu", (unsigned long long)id);
     }
     buf_add(out, m->blobs[id - 1].bytes, m->blobs[id - 1].len);
@@ -60,6 +68,7 @@ static enum bt_code memory_blob_get(struct journal *j, uint64_t id, struct buf *
 static void batch_commit(struct memory *m)
 {
     memory_plans_commit(m);
+    memory_delete_commit(m);
     m->conversation.sessions_committed = m->conversation.sessions_n;
     m->conversation.messages_committed = m->conversation.messages_n;
     m->conversation.turns_committed = m->conversation.turns_n;
@@ -70,6 +79,7 @@ static void batch_commit(struct memory *m)
 
 static void batch_rollback(struct memory *m)
 {
+    memory_delete_rollback(m);
     memory_plans_rollback(m);
     m->conversation.sessions_n = m->conversation.sessions_committed;
     m->conversation.messages_n = m->conversation.messages_committed;
@@ -125,7 +135,8 @@ static enum bt_code memory_events(struct journal *j, uint64_t from_seq, uint64_t
     for (size_t i = first_row(m, from_seq << POS_K_BITS); i < m->rows_committed && given < limit;
          i++) {
         struct journal_row row = m->rows[i].row; /* a copy: fn may append, which moves the array */
-        if (!row.is_public || (plan_ix != 0 && row.plan_ix != plan_ix)) {
+        if (m->rows[i].gone != MEM_HERE || !row.is_public ||
+            (plan_ix != 0 && row.plan_ix != plan_ix)) {
             continue;
         }
         given++;
@@ -144,7 +155,8 @@ static enum bt_code memory_last_row(struct journal *j, uint64_t plan_ix, bool on
     (void)err;
     for (size_t i = m->rows_committed; i > 0; i--) {
         const struct journal_row row = m->rows[i - 1].row;
-        if ((row.is_public || !only_public) && row.plan_ix == plan_ix) {
+        if (m->rows[i - 1].gone == MEM_HERE && (row.is_public || !only_public) &&
+            row.plan_ix == plan_ix) {
             (void)fn(&row, self);
             break;
         }
@@ -161,7 +173,7 @@ static enum bt_code memory_replay(struct journal *j, uint64_t plan_ix, struct jo
     (void)err;
     for (size_t i = first_row(m, place->pos + 1); go_on && i < m->rows_committed; i++) {
         struct journal_row row = m->rows[i].row;
-        if (row.plan_ix == plan_ix) {
+        if (m->rows[i].gone == MEM_HERE && row.plan_ix == plan_ix) {
             row.pos = m->rows[i].pos;
             go_on = fn(&row, self);
             *place = (struct journal_place){
@@ -182,6 +194,7 @@ static void memory_close(struct journal *j)
     free(m->plans);
     free(m->rows);
     free(m->touched);
+    free(m->gone);
     memory_conversation_done(&m->conversation);
     map_done(&m->by_id);
     map_done(&m->by_key);
@@ -218,6 +231,17 @@ static const struct journal_ops MEMORY_OPS = {
     .events = memory_events,
     .last_row = memory_last_row,
     .replay = memory_replay,
+    .plan_delete = memory_plan_delete,
+    .gone_by_id = memory_gone_by_id,
+    .gone_by_key = memory_gone_by_key,
+    .plans_ended = memory_plans_ended,
+    .session_delete = memory_session_delete,
+    .sessions_idle = memory_sessions_idle,
+    .rows_delete = memory_rows_delete,
+    .sweep = memory_sweep,
+    .blobs_unused = memory_blobs_unused,
+    .last_blob = memory_last_blob,
+    .size = memory_size,
 };
 
 enum bt_code memory_journal_open(struct journal **ret, struct bt_error *err)

@@ -4,7 +4,7 @@
 
 static struct mem_plan *plan_at(struct memory *m, uint64_t ix)
 {
-    return ix >= 1 && ix <= m->plans_n ? m->plans[ix - 1] : NULL;
+    return ix >= 1 && ix <= m->plans_n && !m->plans[ix - 1]->gone ? m->plans[ix - 1] : NULL;
 }
 
 static void state_set(struct mem_state *st, struct str status, msec ended)
@@ -17,7 +17,7 @@ static void state_set(struct mem_state *st, struct str status, msec ended)
     st->ended = ended;
 }
 
-static void plan_show(const struct mem_plan *mp, struct journal_plan *ret)
+void memory_plan_show(const struct mem_plan *mp, struct journal_plan *ret)
 {
     *ret = mp->plan;
     ret->status = str_from(mp->state.status);
@@ -60,13 +60,20 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
         MAP_NONE) {
         return err_set(err, BT_CONFLICT, "a plan with this planId exists");
     }
+    for (size_t i = 0; i < m->gone_n && p->client_key.len > 0; i++) {
+        if (str_eq(m->plans[m->gone[i] - 1]->plan.client_key, p->client_key)) {
+            return err_set(err, BT_CONFLICT,
+                           "clientKey \"%.*s\" was used by a plan that was deleted",
+                           STR_ARG(p->client_key));
+        }
+    }
     mp = arena_alloc(&m->arena, sizeof *mp);
     if (mp == NULL ||
         !memory_grow(&m->plans, m->plans_n, &m->plans_cap, sizeof(struct mem_plan *))) {
         return memory_full(err);
     }
+    *mp = (struct mem_plan){.plan = *p};
     to = &mp->plan;
-    *to = *p;
     to->ix = m->plans_n + 1;
     to->session_id.ptr = memory_copy(m, p->session_id.ptr, p->session_id.len);
     to->client_key.ptr = memory_copy(m, p->client_key.ptr, p->client_key.len);
@@ -118,7 +125,7 @@ static enum bt_code found(const struct memory *m, uint32_t ix, struct journal_pl
     if (ix == MAP_NONE) {
         return err_set(err, BT_NOT_FOUND, "no such plan");
     }
-    plan_show(m->plans[ix - 1], ret);
+    memory_plan_show(m->plans[ix - 1], ret);
     return BT_OK;
 }
 
@@ -144,7 +151,10 @@ static void list(struct memory *m, bool jobs, struct str status, struct str sess
 
     for (uint32_t given = 0; ix > 0 && given < limit; ix--) {
         struct journal_plan p;
-        plan_show(m->plans[ix - 1], &p);
+        memory_plan_show(m->plans[ix - 1], &p);
+        if (m->plans[ix - 1]->gone) {
+            continue;
+        }
         if (jobs != (p.job.len > 0) || (status.len > 0 && !str_eq(status, p.status)) ||
             (session.len > 0 && !str_eq(session, p.session_id))) {
             continue;
@@ -214,8 +224,8 @@ enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self
     (void)err;
     for (uint64_t ix = 1; ix <= n; ix++) {
         struct journal_plan p;
-        plan_show(m->plans[ix - 1], &p);
-        if (p.ended_wall == 0 && !fn(&p, self)) {
+        memory_plan_show(m->plans[ix - 1], &p);
+        if (p.ended_wall == 0 && !m->plans[ix - 1]->gone && !fn(&p, self)) {
             break;
         }
     }

@@ -12,7 +12,8 @@ static const struct journal_session *find_session(const struct mem_conversation 
 {
     for (size_t i = t->sessions_n; i > 0; i--) {
         if (str_eq(t->sessions[i - 1].session_id, id)) {
-            return &t->sessions[i - 1];
+            return memory_session_cut(t, id, i - 1, SIZE_MAX, SIZE_MAX) ? NULL
+                                                                        : &t->sessions[i - 1];
         }
     }
     return NULL;
@@ -110,7 +111,8 @@ enum bt_code memory_messages(struct journal *j, struct str session, uint64_t las
     (void)err;
     for (size_t i = t->messages_n; i > 0; i--) {
         const struct mem_message *p = &t->messages[i - 1];
-        if (str_eq(p->session, session) && p->m.n <= last && !fn(&p->m, self)) {
+        if (str_eq(p->session, session) && p->m.n <= last &&
+            !memory_session_cut(t, session, SIZE_MAX, i - 1, SIZE_MAX) && !fn(&p->m, self)) {
             break;
         }
     }
@@ -139,7 +141,8 @@ enum bt_code memory_turn(struct journal *j, struct uuid id, struct journal_turn 
     const struct mem_conversation *t = &memory_of(j)->conversation;
 
     for (size_t i = t->turns_n; i > 0; i--) {
-        if (uuid_eq(t->turns[i - 1].turn_id, id)) {
+        if (uuid_eq(t->turns[i - 1].turn_id, id) &&
+            !memory_session_cut(t, t->turns[i - 1].session_id, SIZE_MAX, SIZE_MAX, i - 1)) {
             *ret = t->turns[i - 1];
             return BT_OK;
         }
@@ -154,7 +157,8 @@ enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct st
 
     for (size_t i = t->turns_n; i > 0; i--) {
         const struct journal_turn *p = &t->turns[i - 1];
-        if (str_eq(p->session_id, session) && str_eq(p->client_key, key)) {
+        if (str_eq(p->session_id, session) && str_eq(p->client_key, key) &&
+            !memory_session_cut(t, session, SIZE_MAX, SIZE_MAX, i - 1)) {
             *ret = *p;
             return BT_OK;
         }
@@ -208,4 +212,5 @@ void memory_conversation_done(struct mem_conversation *t)
     free(t->sessions);
     free(t->messages);
     free(t->turns);
+    free(t->cuts);
 }

@@ -34,7 +34,7 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "agentId, command, instances, capacity, restart, env, settings, graceMs, cwd\n"
            "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
            "allowed: listen, "
-           "durability, planner, llm, prices, policy, limits, artifacts, log, agents\n"
+           "durability, planner, llm, prices, policy, limits, artifacts, retention, log, agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
            "other machines; that "
            "needs TLS plus tokens, which this version does not have: listen on 127.0.0.1, "

@@ -1,0 +1,79 @@
+/* Verbs: what is kept, and copies of it. */
+#include <stddef.h>
+
+#include "supervisor/cli/usage/usage.h"
+#include "supervisor/cli/verbs/verbs.h"
+
+static const struct cli_option delete_options[] = {
+    {"session", "SESSION", "delete this session with its messages, and no plan"},
+    {"reason", "TEXT", "kept with the plan's id"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option prune_options[] = {
+    {"older-than", "AGE", "plans that ended so long ago: 30d, 12h"},
+    {"status", "completed|failed|cancelled|planned|quarantined", "only plans that ended so"},
+    {"dry-run", NULL, "only print which plans would go"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option restore_options[] = {
+    {"force", NULL, "replace a journal that is there; it stays as journal.db.old"},
+    {NULL, NULL, NULL},
+};
+
+const struct cli_verb storage_verbs[] = {
+    {.name = "delete",
+     .args = "[PLAN_ID...]",
+     .brief = "delete ended plans for good",
+     .text = "Events, results, files and jobs go; the id, the times and the reason stay, and the "
+             "plan's key is never used again. A retry or fork keeps the results that it took over, "
+             "but not the files. With --session a session goes, and its plans stay.",
+     .options = delete_options,
+     .examples = {{"baton delete 018f", "delete the plan whose id begins so"},
+                  {"baton delete --session talk", "delete a conversation"}},
+     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
+     .args_min = 0,
+     .args_max = -1,
+     .run = verb_delete},
+    {.name = "prune",
+     .brief = "delete plans that ended long ago",
+     .text = "The settings `retention` do the same without being asked.",
+     .options = prune_options,
+     .examples = {{"baton prune --dry-run --older-than 30d", "show what would go"},
+                  {"baton prune --older-than 90d --status failed", "delete old failures"}},
+     .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
+     .run = verb_prune},
+    {.name = "backup",
+     .args = "FILE",
+     .brief = "copy the journal, also while the daemon runs",
+     .text = "FILE must not exist. It is complete when it has its name; until then it is "
+             "FILE.part. Artifacts (STATE/artifacts) are no part of it.",
+     .examples = {{"baton backup /backup/baton.db", "one file with everything but artifacts"}},
+     .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
+     .args_min = 1,
+     .args_max = 1,
+     .run = verb_backup},
+    {.name = "restore",
+     .args = "FILE",
+     .brief = "make a copy the journal again, without a daemon",
+     .text = "The copy is verified first. Plans that were open in it go on.",
+     .options = restore_options,
+     .examples = {{"baton restore /backup/baton.db", "into an empty state directory"}},
+     .exits = {CLI_NOT_FOUND},
+     .args_min = 1,
+     .args_max = 1,
+     .run = verb_restore},
+    {.name = "verify",
+     .args = "[FILE]",
+     .brief = "check every row of the journal, or of a copy, against its hashes",
+     .text = "Each plan has a chain of SHA-256 over its document, its rows and their results. The "
+             "last line is a hash over all chains: note it elsewhere, and a journal that was "
+             "written anew by somebody else has another one. Plans that go on change it.",
+     .examples = {{"baton verify", "the journal of the daemon, by a copy"},
+                  {"baton verify /backup/baton.db", "a copy"}},
+     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
+     .args_max = 1,
+     .run = verb_verify},
+    {.name = NULL},
+};

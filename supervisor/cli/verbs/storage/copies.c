@@ -1,0 +1,212 @@
+/* backup, restore, verify: copies of the journal. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/buf.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/deadline.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
+#include "supervisor/journal/journal.h"
+
+enum { POLL_MS = 50, REPORT_MAX = 1024 * 1024 };
+
+static bool daemon_runs(const char *state)
+{
+    char path[PATH_MAX];
+    bool held = false;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/lock", state);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+        (void)close(fd);
+    }
+    return held;
+}
+
+/* The daemon has another working directory: the folder of the file, resolved, and its name. */
+static bool absolute(const char *file, char ret[PATH_MAX])
+{
+    char dir[PATH_MAX];
+    char real[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    const char *name = slash == NULL ? file : slash + 1;
+    int n = snprintf(dir, sizeof dir, "%.*s", slash == NULL ? 1 : (int)(slash - file) + 1,
+                     slash == NULL ? "." : file);
+
+    if (name[0] == 0 || n < 0 || n >= (int)sizeof dir || realpath(dir, real) == NULL) {
+        cli_error("%s: %s", file, name[0] == 0 ? "is a directory" : strerror(errno));
+        return false;
+    }
+    n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    return n > 0 && n < PATH_MAX;
+}
+
+/* Asks the daemon for a copy and waits for its end. */
+static enum cli_exit copy_of_running(struct cli *cli, const char *path)
+{
+    cJSON *answer = NULL;
+    enum cli_exit code = cli_call(cli, "journal.backup", cli_fields("file", path), &answer);
+
+    while (code == CLI_OK && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "running"))) {
+        cJSON_Delete(answer);
+        answer = NULL;
+        if (deadline_is_over()) {
+            cli_error("the copy goes on in the daemon: %s", path);
+            return CLI_TIMEOUT;
+        }
+        (void)poll(NULL, 0, POLL_MS);
+        code = cli_call(cli, "journal.backup", NULL, &answer);
+    }
+    if (code == CLI_OK && json_text(answer, "failure", "")[0] != 0) {
+        cli_error("%s", json_text(answer, "failure", ""));
+        code = CLI_INTERNAL;
+    } else if (code == CLI_OK && strcmp(json_text(answer, "file", ""), path) != 0) {
+        cli_error("the daemon was restarted; there is no copy %s", path);
+        code = CLI_INTERNAL;
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
+/* Makes a copy, with the daemon or without one. */
+static enum cli_exit make_copy(struct cli *cli, const char *state, const char *path)
+{
+    struct bt_error err;
+
+    if (daemon_runs(state)) {
+        return copy_of_running(cli, path);
+    }
+    return journal_backup_stopped(state, path, &err) == BT_OK ? CLI_OK : cli_fail(&err);
+}
+
+enum cli_exit verb_backup(struct cli *cli)
+{
+    const char *state = cli_state_dir(cli);
+    char path[PATH_MAX];
+    enum cli_exit code;
+
+    if (state == NULL || !absolute(cli->argv[0], path)) {
+        return CLI_USAGE;
+    }
+    code = make_copy(cli, state, path);
+    if (code == CLI_OK && cli->json) {
+        cJSON *said = cli_fields("file", path);
+        cli_print_json(said);
+        cJSON_Delete(said);
+    } else if (code == CLI_OK) {
+        (void)printf("%s\n", path);
+    }
+    return code;
+}
+
+/* Prints the report as text or as JSON; the code of the verb. */
+static enum cli_exit report(struct cli *cli, enum bt_code result, struct buf *text,
+                            const struct bt_error *err)
+{
+    if (cli->json && (result == BT_OK || result == BT_IO)) {
+        cJSON *said = cJSON_CreateObject();
+        const char *root = strstr(buf_cstr(text), "root ");
+        cJSON *lines = NULL;
+        (void)cJSON_AddBoolToObject(said, "ok", result == BT_OK);
+        if (root != NULL) {
+            char hash[65];
+            (void)snprintf(hash, sizeof hash, "%.64s", root + 5);
+            (void)cJSON_AddStringToObject(said, "root", hash);
+        }
+        lines = cJSON_AddArrayToObject(said, "report");
+        for (const char *p = buf_cstr(text); *p != 0;) {
+            char line[512];
+            size_t n = strcspn(p, "\n");
+            (void)snprintf(line, sizeof line, "%.*s", (int)n, p);
+            (void)cJSON_AddItemToArray(lines, cJSON_CreateString(line));
+            p += n + (p[n] == '\n');
+        }
+        cli_print_json(said);
+        cJSON_Delete(said);
+        return result == BT_OK ? CLI_OK : CLI_INTERNAL;
+    }
+    (void)fputs(buf_cstr(text), stdout);
+    return result == BT_OK ? CLI_OK : cli_fail(err);
+}
+
+enum cli_exit verb_verify(struct cli *cli)
+{
+    const char *state = cli->argc == 0 ? cli_state_dir(cli) : "";
+    char copy[PATH_MAX] = "";
+    struct buf text;
+    struct bt_error err;
+    enum bt_code result;
+    enum cli_exit code = CLI_OK;
+
+    if (state == NULL) {
+        return CLI_USAGE;
+    }
+    if (cli->argc == 0) {
+        char wanted[PATH_MAX];
+        (void)snprintf(wanted, sizeof wanted, "%s/verify-%ld.db", state, (long)getpid());
+        if (!absolute(wanted, copy)) {
+            return CLI_INTERNAL;
+        }
+        code = make_copy(cli, state, copy);
+    }
+    if (code != CLI_OK) {
+        return code;
+    }
+    buf_init(&text, REPORT_MAX);
+    result = journal_verify(copy[0] != 0 ? copy : cli->argv[0], doc_refs, &text, &err);
+    code = report(cli, result, &text, &err);
+    buf_done(&text);
+    if (copy[0] != 0) {
+        (void)unlink(copy);
+    }
+    return code;
+}
+
+enum cli_exit verb_restore(struct cli *cli)
+{
+    const char *state = cli_state_dir(cli);
+    struct buf text;
+    struct bt_error err;
+    enum bt_code result = BT_OK;
+
+    if (state == NULL) {
+        return CLI_USAGE;
+    }
+    if (daemon_runs(state)) {
+        cli_error_hint("baton down", "restore: a daemon has the journal of %s", state);
+        return CLI_USAGE;
+    }
+    buf_init(&text, REPORT_MAX);
+    result = journal_verify(cli->argv[0], doc_refs, &text, &err);
+    if (result != BT_OK && text.len > 0) {
+        cli_note("%s", buf_cstr(&text));
+    }
+    buf_done(&text);
+    if (result == BT_OK) {
+        result = journal_restore(state, cli->argv[0], cli_flag(cli, "force"), &err);
+    }
+    if (result != BT_OK) {
+        return cli_fail(&err);
+    }
+    if (cli->json) {
+        cJSON *said = cli_fields("state", state);
+        cli_print_json(said);
+        cJSON_Delete(said);
+    } else {
+        (void)printf("%s has the journal of %s\n", state, cli->argv[0]);
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,398 @@
+/*
+ * What the rows of a plan leave beside them: which blobs they name, and the chain of their hashes.
+ * The chain of a plan begins with the hash of its record and document; each row makes the next
+ * link: SHA-256 over the link before, the row, and the blobs that it names.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/artifact/artifact.h"
+#include "protocol/base/log.h"
+#include "supervisor/journal/crc32c.h"
+#include "supervisor/journal/sqlite_internal.h"
+
+enum { ADOPT_BATCH = 100, BLOB_TEXT_MAX = 32 * 1024 * 1024 };
+
+/* ---- the hash ---- */
+
+static void add_u64(struct artifact_digest *d, uint64_t v)
+{
+    uint8_t b[8];
+
+    for (int i = 0; i < 8; i++) {
+        b[i] = (uint8_t)(v >> (56 - 8 * i));
+    }
+    artifact_digest_add(d, b, sizeof b);
+}
+
+/* With its length, so that no two sequences of texts have the same bytes. */
+static void add_bytes(struct artifact_digest *d, const void *bytes, size_t len)
+{
+    add_u64(d, len);
+    if (len > 0) {
+        artifact_digest_add(d, bytes, len);
+    }
+}
+
+static enum bt_code digest_end(struct artifact_digest *d, char ret[CHAIN_HEAD_LEN + 1])
+{
+    artifact_digest_end(d, ret);
+    artifact_digest_free(d);
+    return BT_OK;
+}
+
+static enum bt_code no_digest(struct bt_error *err)
+{
+    return err_set(err, BT_NOMEM, "out of memory for the hash of a row");
+}
+
+enum bt_code chain_begin(const struct journal_plan *p, char ret[CHAIN_HEAD_LEN + 1],
+                         struct bt_error *err)
+{
+    struct artifact_digest *d = artifact_digest_new();
+
+    if (d == NULL) {
+        return no_digest(err);
+    }
+    add_bytes(d, "baton plan 1", 12);
+    add_bytes(d, p->plan_id.b, sizeof p->plan_id.b);
+    add_bytes(d, p->session_id.ptr, p->session_id.len);
+    add_bytes(d, p->client_key.ptr, p->client_key.len);
+    add_u64(d, p->body_hash);
+    add_bytes(d, p->goal.ptr, p->goal.len);
+    add_u64(d, p->created_wall);
+    add_bytes(d, p->job.ptr, p->job.len);
+    add_bytes(d, p->doc, p->doc_len);
+    return digest_end(d, ret);
+}
+
+enum bt_code chain_blob(const void *bytes, size_t len, char ret[CHAIN_HEAD_LEN + 1],
+                        struct bt_error *err)
+{
+    struct artifact_digest *d = artifact_digest_new();
+
+    if (d == NULL) {
+        return no_digest(err);
+    }
+    if (len > 0) {
+        artifact_digest_add(d, bytes, len);
+    }
+    return digest_end(d, ret);
+}
+
+enum bt_code chain_link(char io_head[CHAIN_HEAD_LEN + 1], const struct journal_row *row,
+                        char (*blobs)[CHAIN_HEAD_LEN + 1], struct bt_error *err)
+{
+    struct artifact_digest *d = artifact_digest_new();
+
+    if (d == NULL) {
+        return no_digest(err);
+    }
+    add_bytes(d, io_head, strlen(io_head));
+    add_u64(d, row->seq);
+    add_u64(d, row->is_public);
+    add_u64(d, row->plan_seq);
+    add_u64(d, row->wall);
+    add_bytes(d, row->type.ptr, row->type.len);
+    add_bytes(d, row->topic.ptr, row->topic.len);
+    add_bytes(d, row->body, row->body_len);
+    for (uint32_t i = 0; i < row->blobs_n; i++) {
+        add_u64(d, row->blobs[i]);
+        add_bytes(d, blobs[i], strlen(blobs[i]));
+    }
+    return digest_end(d, io_head);
+}
+
+/* ---- stored chains ---- */
+
+static uint32_t chain_crc(uint64_t ix, uint64_t rows, struct str head)
+{
+    uint32_t crc = crc32c_u64(crc32c_u64(0, ix), rows);
+    return crc32c_bytes(crc, head.ptr, head.len);
+}
+
+bool sqlite_chain_read(sqlite3_stmt *st, struct sqlite_chain *ret)
+{
+    struct str head = sqlite_col_str(st, 2);
+
+    ret->ix = sqlite_col_u64(st, 0);
+    ret->rows = sqlite_col_u64(st, 1);
+    if (head.len > CHAIN_HEAD_LEN || sqlite_col_u64(st, 3) != chain_crc(ret->ix, ret->rows, head)) {
+        return false;
+    }
+    memcpy(ret->head, head.ptr, head.len);
+    ret->head[head.len] = 0;
+    return true;
+}
+
+static enum bt_code chain_put(struct sqlite_journal *s, struct sqlite_chain *c,
+                              struct bt_error *err)
+{
+    sqlite3_stmt *st = s->stmt[SQL_CHAIN_PUT];
+
+    (void)sqlite3_bind_int64(st, 1, (int64_t)c->ix);
+    (void)sqlite3_bind_int64(st, 2, (int64_t)c->rows);
+    sqlite_bind_str(st, 3, str_from(c->head));
+    (void)sqlite3_bind_int64(st, 4, chain_crc(c->ix, c->rows, str_from(c->head)));
+    c->dirty = false;
+    return sqlite_run(s, SQL_CHAIN_PUT, "cannot store the hash of a plan", err);
+}
+
+enum bt_code sqlite_chain_flush(struct sqlite_journal *s, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    for (uint32_t i = 0; i < s->chains_dirty_n && code == BT_OK; i++) {
+        struct sqlite_chain *c = &s->chains[s->chains_dirty[i]];
+        if (c->dirty) {
+            code = chain_put(s, c, err);
+        }
+    }
+    s->chains_dirty_n = 0;
+    return code;
+}
+
+void sqlite_chain_forget(struct sqlite_journal *s)
+{
+    memset(s->chains, 0, sizeof s->chains);
+    s->chains_dirty_n = 0;
+    memset(s->hashes, 0, sizeof s->hashes);
+}
+
+void sqlite_chain_drop(struct sqlite_journal *s, uint64_t ix)
+{
+    struct sqlite_chain *c = &s->chains[ix % CHAINS_CACHED];
+
+    if (c->ix == ix) {
+        *c = (struct sqlite_chain){0};
+    }
+}
+
+/* The chain of the plan in its place of the cache; a new one is empty. */
+static enum bt_code chain_of(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain **ret,
+                             struct bt_error *err)
+{
+    struct sqlite_chain *c = &s->chains[ix % CHAINS_CACHED];
+    sqlite3_stmt *st = s->stmt[SQL_CHAIN_GET];
+    enum bt_code code = BT_OK;
+    int rc;
+
+    *ret = c;
+    if (c->ix == ix) {
+        return BT_OK;
+    }
+    if (c->dirty) {
+        code = chain_put(s, c, err);
+    }
+    *c = (struct sqlite_chain){.ix = ix};
+    if (code != BT_OK) {
+        return code;
+    }
+    (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW && !sqlite_chain_read(st, c)) {
+        /* The chain is broken: verify finds it. The plan goes on. */
+        log_warn("journal.chain_damaged", "number=%" PRIu64, ix);
+        *c = (struct sqlite_chain){.ix = ix};
+    } else if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        code = sqlite_write_error(s, "cannot read the hash of a plan", err);
+    }
+    (void)sqlite3_reset(st);
+    return code;
+}
+
+static void mark_dirty(struct sqlite_journal *s, struct sqlite_chain *c)
+{
+    if (!c->dirty) {
+        if (s->chains_dirty_n == CHAINS_CACHED) { /* leftovers of evicted entries */
+            s->chains_dirty_n = 0;
+            for (uint32_t i = 0; i < CHAINS_CACHED; i++) {
+                if (s->chains[i].dirty) {
+                    s->chains_dirty[s->chains_dirty_n++] = (uint16_t)i;
+                }
+            }
+        }
+        c->dirty = true;
+        s->chains_dirty[s->chains_dirty_n++] = (uint16_t)(c - s->chains);
+    }
+}
+
+enum bt_code sqlite_chain_begin(struct sqlite_journal *s, uint64_t ix, const struct journal_plan *p,
+                                struct bt_error *err)
+{
+    struct sqlite_chain *c;
+    enum bt_code code = chain_of(s, ix, &c, err);
+
+    if (code == BT_OK) {
+        code = chain_begin(p, c->head, err);
+        c->rows = 0;
+        mark_dirty(s, c);
+    }
+    return code;
+}
+
+enum bt_code sqlite_chain_now(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain *ret,
+                              struct bt_error *err)
+{
+    struct sqlite_chain *c;
+    enum bt_code code = chain_of(s, ix, &c, err);
+
+    *ret = *c;
+    return code;
+}
+
+/* The hash of a blob: of one that was just added it is known. */
+static enum bt_code hash_of_blob(struct sqlite_journal *s, uint64_t id,
+                                 char ret[CHAIN_HEAD_LEN + 1], struct bt_error *err)
+{
+    const struct sqlite_blob_hash *known = &s->hashes[id % HASHES_CACHED];
+    struct buf bytes;
+    enum bt_code code;
+
+    if (known->id == id) {
+        memcpy(ret, known->hash, sizeof known->hash);
+        return BT_OK;
+    }
+    buf_init(&bytes, BLOB_TEXT_MAX);
+    code = sqlite_blob_get(&s->base, id, &bytes, err);
+    if (code == BT_OK) {
+        code = chain_blob(bytes.at, bytes.len, ret, err);
+    } else if (code != BT_NOMEM) {
+        ret[0] = 0; /* a row may name a damaged blob */
+        code = BT_OK;
+    }
+    buf_done(&bytes);
+    return code;
+}
+
+enum bt_code sqlite_blob_hashed(struct sqlite_journal *s, uint64_t id, const void *bytes,
+                                size_t len, struct bt_error *err)
+{
+    struct sqlite_blob_hash *to = &s->hashes[id % HASHES_CACHED];
+    enum bt_code code = chain_blob(bytes, len, to->hash, err);
+
+    to->id = code == BT_OK ? id : 0;
+    return code;
+}
+
+enum bt_code sqlite_chain_row(struct sqlite_journal *s, const struct journal_row *row,
+                              struct bt_error *err)
+{
+    char blobs[JOURNAL_ROW_BLOBS][CHAIN_HEAD_LEN + 1];
+    struct sqlite_chain *c;
+    enum bt_code code;
+
+    if (row->plan_ix == 0) {
+        return BT_OK;
+    }
+    code = chain_of(s, row->plan_ix, &c, err);
+    for (uint32_t i = 0; i < row->blobs_n && code == BT_OK; i++) {
+        sqlite3_stmt *st = s->stmt[SQL_REF_ADD];
+        (void)sqlite3_bind_int64(st, 1, (int64_t)row->plan_ix);
+        (void)sqlite3_bind_int64(st, 2, (int64_t)row->blobs[i]);
+        code = sqlite_run(s, SQL_REF_ADD, "cannot note a result", err);
+        if (code == BT_OK) {
+            code = hash_of_blob(s, row->blobs[i], blobs[i], err);
+        }
+    }
+    if (code == BT_OK) {
+        code = chain_link(c->head, row, blobs, err);
+        c->rows++;
+        mark_dirty(s, c);
+    }
+    return code;
+}
+
+/* ---- journals of versions before 4 ---- */
+
+struct adoption {
+    struct sqlite_journal *s;
+    uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);
+    enum bt_code code;
+    struct bt_error *err;
+};
+
+static bool adopt_row(const struct journal_row *row, void *self)
+{
+    struct adoption *a = self;
+    struct journal_row named = *row;
+    uint64_t blobs[JOURNAL_ROW_BLOBS];
+
+    named.blobs = blobs;
+    named.blobs_n =
+        a->blobs_of != NULL ? a->blobs_of(row->body, row->body_len, blobs, JOURNAL_ROW_BLOBS) : 0;
+    a->code = sqlite_chain_row(a->s, &named, a->err);
+    return a->code == BT_OK;
+}
+
+static enum bt_code adopt_plan(struct adoption *a, uint64_t ix, struct bt_error *err)
+{
+    struct journal_plan p;
+    struct bt_error why;
+    enum bt_code code = sqlite_plan_load(a->s, ix, true, &a->s->plan_text, &p, &why);
+
+    a->code = BT_OK;
+    if (code == BT_OK) {
+        code = sqlite_chain_begin(a->s, ix, &p, &why);
+    }
+    if (code == BT_OK) {
+        struct journal_place place = {0};
+        code = sqlite_replay(&a->s->base, ix, &place, adopt_row, a, &why);
+    }
+    if (code == BT_IO || code == BT_NOT_FOUND) {
+        log_warn("journal.not_chained", "number=%" PRIu64 " why=\"%s\"", ix, why.msg);
+        code = BT_OK; /* a damaged plan is found elsewhere */
+    }
+    if (code != BT_OK) {
+        return err_set(err, code, "%s", why.msg);
+    }
+    return a->code;
+}
+
+/* A full disk: the next start goes on. */
+static enum bt_code adopt_later(struct sqlite_journal *s)
+{
+    s->adopt_due = true;
+    s->base.storage_low = s->base.storage_full = true;
+    log_warn("journal.not_chained", "why=\"no room; the next start goes on\"");
+    return BT_OK;
+}
+
+enum bt_code sqlite_adopt(struct sqlite_journal *s, const struct journal_options *opt,
+                          struct bt_error *err)
+{
+    struct adoption a = {.s = s, .blobs_of = opt->blobs_of, .err = err};
+    int64_t to = 0;
+    int64_t at = 0;
+    char sql[96];
+    enum bt_code code =
+        sqlite_number(s->db, "SELECT value FROM meta WHERE key = 'adopt'", &to, err);
+
+    if (code == BT_OK) {
+        code = sqlite_number(s->db, "SELECT value FROM meta WHERE key = 'adopted'", &at, err);
+    }
+    if (code == BT_OK && at < to) {
+        log_info("journal.upgraded", "plans=%" PRId64 " are being hashed", to - at);
+    }
+    if (code == BT_OK && at < to && s->base.storage_full) {
+        return adopt_later(s);
+    }
+    while (code == BT_OK && at < to) {
+        code = sqlite_batch(s, 0, err);
+        s->base.dirty = code == BT_OK;
+        for (int i = 0; i < ADOPT_BATCH && at < to && code == BT_OK; i++) {
+            code = adopt_plan(&a, (uint64_t)++at, err);
+        }
+        (void)snprintf(sql, sizeof sql, "UPDATE meta SET value = %" PRId64 " WHERE key = 'adopted'",
+                       at);
+        if (code == BT_OK) {
+            code = sqlite_exec(s->db, sql, err);
+            code = code == BT_OK ? code : sqlite_write_error(s, "cannot note what is hashed", err);
+        }
+        if (code == BT_OK) {
+            code = journal_commit(&s->base, err);
+        }
+    }
+    return code == BT_UNAVAILABLE ? adopt_later(s) : code;
+}

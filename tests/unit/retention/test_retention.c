@@ -1,0 +1,346 @@
+/* What goes when: ages at T - 1 and T, the size at N and N + 1, in virtual time. */
+#include <string.h>
+
+#include "protocol/wire/doc.h"
+#include "supervisor/retention/retention.h"
+#include "tests/unit/journal/journal_fixture.h"
+
+enum { START = 1000000 };
+
+struct world {
+    struct journal *journal;
+    struct retention *retention;
+    msec now;
+    struct uuid open; /* still in memory; nil = none */
+    uint32_t deleted;
+};
+
+static bool is_open(void *self, struct uuid id)
+{
+    const struct world *w = self;
+    return uuid_eq(w->open, id);
+}
+
+static void on_deleted(void *self, struct uuid id)
+{
+    struct world *w = self;
+    (void)id;
+    w->deleted++;
+}
+
+static void open_world(struct world *w, const struct retention_options *opt)
+{
+    const struct retention_hooks hooks = {w, is_open, on_deleted};
+    struct bt_error err;
+
+    *w = (struct world){.now = START};
+    assert_ok(memory_journal_open(&w->journal, &err), err);
+    assert_ok(retention_new(opt, &hooks, w->journal, &w->retention, &err), err);
+}
+
+static void close_world(struct world *w)
+{
+    retention_free(w->retention);
+    journal_close(w->journal);
+}
+
+/* Runs what is due at `now`; wall and monotonic time are the same here. */
+static void run_at(struct world *w, msec now)
+{
+    struct bt_error err;
+
+    w->now = now;
+    for (int i = 0; retention_deadline(w->retention) <= now; i++) {
+        assert_true(i < 10000);
+        assert_ok(retention_cycle(w->retention, now, now, &err), err);
+    }
+}
+
+static struct uuid add(struct world *w, const char *status, msec ended, const char *job,
+                       const char *of)
+{
+    struct journal_plan p = {.plan_id = uuid_new(),
+                             .goal = STR_LIT("goal"),
+                             .created_wall = ended - 5,
+                             .status = STR_LIT("running"),
+                             .job = str_from(job)};
+    struct bt_error err;
+    struct buf doc;
+    uint64_t ix;
+
+    buf_init(&doc, 1000);
+    doc_put_map(&doc, 1);
+    doc_put_cstr(&doc, "errand");
+    doc_put_map(&doc, 2);
+    doc_put_cstr(&doc, "kind");
+    doc_put_cstr(&doc, "planning");
+    doc_put_cstr(&doc, "of");
+    doc_put_cstr(&doc, of);
+    p.doc = doc.at;
+    p.doc_len = doc.len;
+    assert_ok(journal_plan_add(w->journal, &p, &ix, &err), err);
+    (void)add_event(w->journal, ix, 1, "0123456789");
+    assert_ok(journal_plan_status(w->journal, ix, str_from(status), ended, &err), err);
+    commit(w->journal);
+    buf_done(&doc);
+    return p.plan_id;
+}
+
+static bool has(struct world *w, struct uuid id)
+{
+    struct journal_plan p;
+    struct bt_error err;
+    return journal_plan_by_id(w->journal, id, &p, &err) == BT_OK;
+}
+
+static void nothing_goes_by_default(void **state)
+{
+    const struct retention_options opt = {0};
+    struct world w;
+    struct uuid a;
+
+    (void)state;
+    open_world(&w, &opt);
+    a = add(&w, "completed", START - 900000, "", "");
+    run_at(&w, START);
+    assert_true(retention_deadline(w.retention) == MSEC_NEVER);
+    run_at(&w, START + 1000000000000ull);
+    assert_true(has(&w, a));
+    close_world(&w);
+}
+
+static void plans_go_at_their_age_and_not_before(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 3000, .failed_ms = 9000};
+    struct world w;
+    struct uuid ok;
+    struct uuid dry;
+    struct uuid failed;
+    struct uuid cancelled;
+
+    (void)state;
+    open_world(&w, &opt);
+    failed = add(&w, "failed", START, "", "");
+    ok = add(&w, "completed", START, "", "");
+    dry = add(&w, "planned", START, "", "");
+    cancelled = add(&w, "cancelled", START, "", "");
+    run_at(&w, START + 2999);
+    assert_true(has(&w, ok) && has(&w, dry) && has(&w, failed));
+    assert_int_equal(retention_deadline(w.retention), START + 3000); /* not a moment late */
+    run_at(&w, START + 3000);
+    assert_false(has(&w, ok) || has(&w, dry));
+    assert_true(has(&w, failed) && has(&w, cancelled));
+    assert_int_equal(w.deleted, 2);
+    run_at(&w, START + 8999);
+    assert_true(has(&w, failed) && has(&w, cancelled));
+    run_at(&w, START + 9000);
+    assert_false(has(&w, failed) || has(&w, cancelled));
+    close_world(&w);
+}
+
+static void one_age_alone_keeps_the_others_for_ever(void **state)
+{
+    const struct retention_options opt = {.failed_ms = 1000};
+    struct world w;
+    struct uuid ok;
+    struct uuid failed;
+
+    (void)state;
+    open_world(&w, &opt);
+    ok = add(&w, "completed", START, "", "");
+    failed = add(&w, "failed", START, "", "");
+    run_at(&w, START + 999);
+    assert_true(has(&w, failed));
+    run_at(&w, START + 1000000000ull);
+    assert_false(has(&w, failed));
+    assert_true(has(&w, ok));
+    close_world(&w);
+}
+
+static void many_plans_go_in_slices(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 1000, .failed_ms = 50000};
+    struct world w;
+    struct bt_error err;
+    struct uuid last;
+    uint32_t most = 0;
+
+    (void)state;
+    open_world(&w, &opt);
+    for (int i = 0; i < 100; i++) {
+        (void)add(&w, "failed", START, "", ""); /* all of one moment, and they stay */
+    }
+    for (int i = 0; i < 100; i++) {
+        last = add(&w, "completed", START, "", "");
+    }
+    for (int i = 0; retention_deadline(w.retention) <= START + 1000; i++) {
+        uint32_t before = w.deleted;
+        assert_true(i < 1000);
+        assert_ok(retention_cycle(w.retention, START + 1000, START + 1000, &err), err);
+        most = w.deleted - before > most ? w.deleted - before : most;
+    }
+    assert_int_equal(w.deleted, 100);
+    assert_true(most <= 16);
+    assert_false(has(&w, last));
+    close_world(&w);
+}
+
+static void a_plan_whose_attempts_are_not_over_stays(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 10};
+    struct journal_plan p;
+    struct world w;
+    struct bt_error err;
+    uint32_t jobs;
+
+    (void)state;
+    open_world(&w, &opt);
+    w.open = add(&w, "completed", START, "", "");
+    run_at(&w, START + 10);
+    assert_true(has(&w, w.open));
+    assert_ok(journal_plan_by_id(w.journal, w.open, &p, &err), err);
+    assert_int_equal(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), BT_BUSY);
+    w.open = (struct uuid){{0}};
+    run_at(&w, START + 20);
+    assert_int_equal(w.deleted, 1);
+    close_world(&w);
+}
+
+static void jobs_go_with_their_plan_and_alone_without_one(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 1000, .failed_ms = 5000};
+    char of[UUID_TEXT_LEN + 1];
+    struct world w;
+    struct uuid plan;
+    struct uuid job;
+    struct uuid lonely;
+    struct uuid foreign;
+
+    (void)state;
+    open_world(&w, &opt);
+    plan = add(&w, "failed", START, "", "");
+    uuid_format(plan, of);
+    job = add(&w, "completed", START - 3, "planning", of);
+    lonely = add(&w, "completed", START - 3, "planning", "s1");
+    foreign = add(&w, "failed", START - 3, "planning", "s1");
+    run_at(&w, START + 4000);
+    assert_true(has(&w, job));
+    assert_false(has(&w, lonely));
+    assert_true(has(&w, foreign));
+    run_at(&w, START + 5000);
+    assert_false(has(&w, job) || has(&w, plan) || has(&w, foreign));
+    close_world(&w);
+}
+
+static void the_oldest_plans_go_when_the_journal_is_too_big(void **state)
+{
+    struct retention_options opt = {.max_bytes = 100};
+    struct uuid ids[11];
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    for (int i = 0; i < 10; i++) { /* 10 bytes each: 100 are allowed */
+        ids[i] = add(&w, "completed", START + 100 - (msec)i, "", "");
+    }
+    run_at(&w, START + 1000);
+    assert_int_equal(w.deleted, 0);
+    ids[10] = add(&w, "completed", START + 500, "", "");
+    run_at(&w, START + 20000);
+    assert_true(w.deleted >= 1 && w.deleted <= 4);
+    assert_false(has(&w, ids[9])); /* it ended first */
+    assert_true(has(&w, ids[10]) && has(&w, ids[0]));
+    close_world(&w);
+}
+
+static void sessions_go_at_their_age_and_not_before(void **state)
+{
+    const struct retention_options opt = {.sessions_ms = 500};
+    struct journal_message m = {.role = STR_LIT("user"), .text = STR_LIT("hi"), .wall = START};
+    struct journal_session s;
+    struct world w;
+    struct bt_error err;
+    uint64_t n;
+
+    (void)state;
+    open_world(&w, &opt);
+    assert_ok(journal_message_add(w.journal, STR_LIT("a"), &m, &n, &err), err);
+    m.wall = START + 100;
+    assert_ok(journal_message_add(w.journal, STR_LIT("b"), &m, &n, &err), err);
+    commit(w.journal);
+    run_at(&w, START + 499);
+    assert_ok(journal_session(w.journal, STR_LIT("a"), &s, &err), err);
+    run_at(&w, START + 499 + 500);
+    assert_int_equal(journal_session(w.journal, STR_LIT("a"), &s, &err), BT_NOT_FOUND);
+    assert_int_equal(journal_session(w.journal, STR_LIT("b"), &s, &err), BT_NOT_FOUND);
+    close_world(&w);
+
+    open_world(&w, &opt);
+    m.wall = START;
+    assert_ok(journal_message_add(w.journal, STR_LIT("a"), &m, &n, &err), err);
+    commit(w.journal);
+    run_at(&w, START + 500); /* exactly */
+    assert_int_equal(journal_session(w.journal, STR_LIT("a"), &s, &err), BT_NOT_FOUND);
+    close_world(&w);
+}
+
+static void events_of_no_plan_go_at_their_age_and_not_before(void **state)
+{
+    const struct retention_options opt = {.events_ms = 1000};
+    struct seen s = {{0}};
+    struct world w;
+    struct bt_error err;
+
+    (void)state;
+    open_world(&w, &opt);
+    (void)add_event(w.journal, 0, 0, "old"); /* at 1234 */
+    (void)add_event(w.journal, 7, 1, "of a plan");
+    (void)add_event(w.journal, 0, 0, "newest");
+    commit(w.journal);
+    run_at(&w, 2233);
+    assert_ok(journal_events(w.journal, 1, 0, 9, see_row, &s, &err), err);
+    assert_int_equal(s.n, 3);
+    run_at(&w, 2234 + 3600 * 1000);
+    memset(&s, 0, sizeof s);
+    assert_ok(journal_events(w.journal, 1, 0, 9, see_row, &s, &err), err);
+    assert_string_equal(s.text, "2:of a plan 3:newest ");
+    close_world(&w);
+}
+
+static void a_failing_commit_stops_the_daemon(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 10};
+    struct world w;
+    struct bt_error err;
+
+    (void)state;
+    open_world(&w, &opt);
+    run_at(&w, START);
+    (void)add(&w, "completed", START, "", "");
+    memory_journal_fail(w.journal, 1, false);
+    for (int i = 0; i < 10; i++) {
+        if (retention_cycle(w.retention, START + 4000000, START + 4000000, &err) != BT_OK) {
+            assert_int_equal(err.code, BT_IO);
+            close_world(&w);
+            return;
+        }
+    }
+    fail_msg("no failure");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_goes_by_default),
+        cmocka_unit_test(plans_go_at_their_age_and_not_before),
+        cmocka_unit_test(one_age_alone_keeps_the_others_for_ever),
+        cmocka_unit_test(many_plans_go_in_slices),
+        cmocka_unit_test(a_plan_whose_attempts_are_not_over_stays),
+        cmocka_unit_test(jobs_go_with_their_plan_and_alone_without_one),
+        cmocka_unit_test(the_oldest_plans_go_when_the_journal_is_too_big),
+        cmocka_unit_test(sessions_go_at_their_age_and_not_before),
+        cmocka_unit_test(events_of_no_plan_go_at_their_age_and_not_before),
+        cmocka_unit_test(a_failing_commit_stops_the_daemon),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
