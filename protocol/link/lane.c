@@ -304,8 +304,8 @@ static msec lane_close_task(struct helper_task *task)
         return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&lane->redial);
+    nng_aio_stop(lane->aio); /* first: no callback is left that starts to receive (N22) */
     (void)nng_close(lane->endpoint.socket);
-    nng_aio_stop(lane->aio);
     nng_aio_free(lane->aio);
     inbox_push(&l->inbox, &lane->closed_node);
     helper_counter_add(&l->closing, -1);
