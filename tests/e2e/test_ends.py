@@ -48,6 +48,8 @@ class Ends(BatonTest):
         self.d.ask("plan.pause", planId=plan)
         return plan
 
+    copies = 0
+
     def lines(self):
         """Of each verb what makes a command line that prints on stdout and succeeds; called anew for each use."""
         return {
@@ -62,7 +64,14 @@ class Ends(BatonTest):
             "retry": lambda: (self.done(task="fail", maxRetries=0),), "fork": lambda: (self.done(), "--from", "a"),
             "agents": lambda: (), "info": lambda: (), "config": lambda: ("show",), "doctor": lambda: (), "help": lambda: (),
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
+            "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
+            "verify": lambda: ("--json",), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
+
+    def copy(self):
+        """A new name of a file for a copy of the journal; the first is copy1.db."""
+        self.copies += 1
+        return self.d.work / ("copy%d.db" % self.copies)
 
     def logged(self):
         """A plan that a log file names."""
@@ -83,13 +92,14 @@ class Output(Ends):
     def test_output_that_cannot_be_written_is_an_error_of_every_verb(self):
         lines = self.lines()
         self.assertEqual(set(lines), verbs())
-        down = lines.pop("down")
+        down, restore = lines.pop("down"), lines.pop("restore")
         for verb, line in lines.items():
             with self.subTest(verb=verb):
                 fine = self.baton(verb, *line(), capture_output=True)
                 self.assertEqual((fine.returncode, fine.stdout != b""), (0, True), fine)
                 self.loses(verb, line)
-        self.loses("down", down, kinds=("full",))  # the last one: the daemon ends
+        self.loses("down", down, kinds=("full",))  # the daemon ends
+        self.loses("restore", restore)
 
     def loses(self, verb, line, kinds=("full", "closed")):
         for kind in kinds:
@@ -111,7 +121,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}
