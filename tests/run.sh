@@ -124,22 +124,39 @@ build dev
 if [ -n "$failed" ]; then
     headline "FAILED before the main run, see above:$failed"
 fi
-part "preset dev: tests"
-status=0
-set -- --no-tests=error
-[ -z "$fast" ] || set -- "$@" -LE '^(slow|package|chaos)$'
-[ -z "$regex" ] || set -- "$@" -R "$regex"
-# With --fast twice as many as there are processors: most tests of whole daemons wait. Those that measure run alone
-# (RUN_SERIAL). In the full run each has the machine to itself.
-$run ctest --test-dir build/dev -j "$([ -n "$fast" ] && echo $((2 * jobs)) || echo 1)" "$@" || status=$?
-# Tests of real processes wait for real time, which a busy machine may not give: one more try for those, and for no other.
+# A part of the everyday tests; what failed is a line of ctest's list each.
 list=build/dev/Testing/Temporary/LastTestsFailed.log
+status=0
+lost=
+tests() { # JOBS CTEST ARGUMENTS...
+    rc=0
+    rm -f "$list"
+    $run ctest --test-dir build/dev --no-tests=error -j "$@" || rc=$?
+    [ "$rc" -eq 0 ] || status=$rc
+    [ ! -f "$list" ] || lost="$lost$(sed 's/^[0-9]*://' "$list" | tr '\n' ' ')"
+}
+
+part "preset dev: tests"
+set --
+[ -z "$regex" ] || set -- -R "$regex"
+if [ -n "$fast" ]; then
+    # Twice as many as there are processors: most tests of whole daemons wait. Those that measure run alone (RUN_SERIAL).
+    tests $((2 * jobs)) -LE '^(slow|package|chaos)$' "$@"
+elif [ -n "$everyday" ]; then
+    tests 1 "$@"
+else
+    # What computes fills the processors; whole daemons have the machine to themselves.
+    tests "$jobs" -LE '^(e2e|package|bench)$'
+    part "preset dev: tests of whole daemons"
+    tests 1 -L '^(e2e|package|bench)$'
+fi
+# Tests of real processes wait for real time, which a busy machine may not give: one more try for those, and for no other.
 twice=
-if [ "$status" -eq 8 ] && ! grep -qvE '^[0-9]+:(e2e|edge|package)\.' "$list"; then
-    twice=$(sed 's/^[0-9]*://' "$list" | tr '\n' ' ')
+if [ "$status" -eq 8 ] && ! printf '%s' "$lost" | tr ' ' '\n' | grep -qvE '^(e2e|edge|package)\.'; then
+    twice=$lost
     part "preset dev: once more, what failed: $twice"
     status=0
-    $run ctest --test-dir build/dev -j 1 --rerun-failed || status=$?
+    tests 1 -R "^($(printf '%s' "${twice% }" | tr ' ' '|'))\$"
 fi
 part "times"
 printf '%s%6d s  in all\n' "$times" $((now - began))

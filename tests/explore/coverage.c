@@ -105,7 +105,7 @@ int coverage_check(const struct coverage *seen)
         {"rejection", seen->rejects, CORE_REJECT_COUNT, name_core_reject_text, rejects},
         {"reason", seen->reasons, STEP_REASON_COUNT, name_step_reason_name, 0},
         {"failure", seen->failures, PLAN_FAILURE_COUNT, name_plan_failure_name,
-         BIT(PLAN_FAILURE_DEADLOCK)},
+         BIT(PLAN_FAILURE_DEADLOCK) | BIT(PLAN_FAILURE_QUARANTINED)}, /* the shell decides */
         {"review", seen->reviews, REVIEW_KIND_COUNT, name_review_kind_name, 0},
         {"decision", seen->decisions, DECISION_COUNT, name_review_decision_name, 0},
         {"phase", seen->phases, STEP_PHASE_COUNT, name_step_phase_name, 0},
