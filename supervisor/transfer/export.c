@@ -12,7 +12,8 @@ enum { LOOKS = 2000, JOB_LATE_MS = 60000, IDS_STEP = 4096, ROWS_SLICE = 400 };
 
 enum stage { STAGE_DOC, STAGE_BLOBS, STAGE_ROWS, STAGE_NEXT, STAGE_SESSIONS, STAGE_END };
 
-struct export {
+struct export
+{
     struct journal *journal;
     const struct transfer_hooks *hooks;
     const struct transfer_want *want;
@@ -75,11 +76,12 @@ static void write_cursor(const struct export *x, char ret[TRANSFER_CURSOR_MAX])
 {
     ret[0] = 0;
     if (x->stage == STAGE_SESSIONS) {
-        (void)snprintf(ret, TRANSFER_CURSOR_MAX, "s.%" PRIu64 ".%" PRIu64 ".%s",
-                       x->session.updated, x->session.n, x->session.id);
+        (void)snprintf(ret, TRANSFER_CURSOR_MAX, "s.%" PRIu64 ".%" PRIu64 ".%s", x->session.updated,
+                       x->session.n, x->session.id);
     } else if (x->stage != STAGE_END) {
-        (void)snprintf(ret, TRANSFER_CURSOR_MAX, "p.%" PRIu64 ".%" PRIu64 ".%d.%" PRIu64
-                       ".%" PRIu64, x->wall, x->ix, (int)x->stage, x->at, x->sub);
+        (void)snprintf(ret, TRANSFER_CURSOR_MAX,
+                       "p.%" PRIu64 ".%" PRIu64 ".%d.%" PRIu64 ".%" PRIu64, x->wall, x->ix,
+                       (int)x->stage, x->at, x->sub);
     }
 }
 
@@ -235,8 +237,8 @@ static enum bt_code put_blob(struct export *x, struct bt_error *err)
         const size_t left = bytes.len - (x->sub < bytes.len ? x->sub : bytes.len);
         const size_t n = left < PART_BYTES ? left : PART_BYTES;
         if (code == BT_OK) {
-            code = put_part(x, "blob", x->at + 1, n > 0 ? bytes.at + x->sub : NULL, n, bytes.len,
-                            err);
+            code =
+                put_part(x, "blob", x->at + 1, n > 0 ? bytes.at + x->sub : NULL, n, bytes.len, err);
         }
         x->sub += n;
     } while (code == BT_OK && x->sub < bytes.len && !is_full(x));
@@ -291,8 +293,8 @@ static bool put_row(const struct journal_row *row, void *self)
     struct line l;
 
     buf_init(&body, LINE_MAX);
-    x->row_code = body_to_line((struct str){row->body, row->body_len}, x->ids, x->ids_n, &body,
-                               &x->row_err);
+    x->row_code =
+        body_to_line((struct str){row->body, row->body_len}, x->ids, x->ids_n, &body, &x->row_err);
     if (x->row_code == BT_OK) {
         line_begin(&l, "row");
         line_number(&l, "planSeq", row->is_public ? row->plan_seq : 0);
@@ -402,14 +404,15 @@ static enum bt_code begin(struct export *x, const char *cursor, struct bt_error 
     enum bt_code code = BT_OK;
 
     if (x->want->one) {
-        code = journal_plans(x->journal, (struct str){"", 0}, (struct str){"", 0},
-                             x->want->ix + 1, 1, note_main, x, err);
+        code = journal_plans(x->journal, (struct str){"", 0}, (struct str){"", 0}, x->want->ix + 1,
+                             1, note_main, x, err);
     }
     if (code != BT_OK || cursor[0] != 0) {
-        return code != BT_OK          ? code
+        return code != BT_OK            ? code
                : read_cursor(x, cursor) ? resume(x, err)
-                                        : err_set(err, BT_INVALID, "cursor: expected the cursor "
-                                                                   "of an earlier answer");
+                                        : err_set(err, BT_INVALID,
+                                                  "cursor: expected the cursor "
+                                                  "of an earlier answer");
     }
     if (x->want->one) {
         x->wall = x->ended;
@@ -457,8 +460,8 @@ enum bt_code transfer_export(struct journal *journal, const struct transfer_hook
     struct export x = {.journal = journal, .hooks = hooks, .want = want, .lines = lines};
     enum bt_code code = begin(&x, cursor, err);
 
-    for (int i = 0; i < 50 && code == BT_OK && x.stage != STAGE_END && !is_full(&x) &&
-                    x.rows < ROWS_SLICE;
+    for (int i = 0;
+         i < 50 && code == BT_OK && x.stage != STAGE_END && !is_full(&x) && x.rows < ROWS_SLICE;
          i++) {
         code = slice(&x, err);
     }

@@ -208,8 +208,8 @@ static enum bt_code add_blob(struct transfer *t, struct journal *journal, struct
         t->blobs = more;
         t->blobs_cap += BLOBS_STEP;
     }
-    code = written(
-        t, journal_blob_add(journal, t->blob.at, t->blob.len, &t->blobs[t->blobs_n], err));
+    code =
+        written(t, journal_blob_add(journal, t->blob.at, t->blob.len, &t->blobs[t->blobs_n], err));
     t->blobs_n += code == BT_OK ? 1 : 0;
     t->in_blob = false;
     buf_clear(&t->blob);
@@ -338,8 +338,8 @@ static enum bt_code take_end(struct transfer *t, struct journal *journal, struct
     struct uuid id;
     enum bt_code code = store_plan(t, journal, err);
 
-    if (code == BT_OK && (t->in_blob || !line_get_uuid(line, "planId", &id) ||
-                          !uuid_eq(id, t->plan.plan_id))) {
+    if (code == BT_OK &&
+        (t->in_blob || !line_get_uuid(line, "planId", &id) || !uuid_eq(id, t->plan.plan_id))) {
         code = err_set(err, BT_INVALID, "planId: not the end of this plan");
     }
     if (code == BT_OK) {
@@ -434,8 +434,7 @@ static void undo(struct transfer *t, struct journal *journal, msec wall)
 {
     struct bt_error why;
 
-    if (t->active && !t->is_session && t->ix != 0 && !t->failed_write &&
-        is_here(t, journal)) {
+    if (t->active && !t->is_session && t->ix != 0 && !t->failed_write && is_here(t, journal)) {
         (void)written(t, journal_plan_delete(journal, t->ix, DROPPED, wall, &why));
     }
     forget(t);

@@ -110,8 +110,7 @@ static int digit_of(char c)
     return at == NULL ? -1 : (int)(at - digits);
 }
 
-enum bt_code line_get_bytes(struct doc line, const char *key, struct buf *out,
-                            struct bt_error *err)
+enum bt_code line_get_bytes(struct doc line, const char *key, struct buf *out, struct bt_error *err)
 {
     const struct str text = line_get_text(line, key);
     size_t pad = 0;

@@ -152,8 +152,8 @@ static enum bt_code put_some(struct journal *journal, struct session_place *plac
     while (code == BT_OK && place->n < s.messages && lines->len < TRANSFER_SLICE_BYTES) {
         struct one_message one = {.lines = lines, .code = BT_OK, .err = err};
         place->n++;
-        code = journal_messages(journal, str_from(place->id), place->n + 1, 1, put_message, &one,
-                                err);
+        code =
+            journal_messages(journal, str_from(place->id), place->n + 1, 1, put_message, &one, err);
         code = code == BT_OK ? one.code : code;
         if (code == BT_OK && !uuid_is_nil(one.turn)) {
             code = put_turn(journal, one.turn, lines, err);
@@ -235,8 +235,8 @@ static bool compare(const struct journal_message *m, void *self)
     return false;
 }
 
-static enum bt_code take_message(struct session_import *s, struct journal *journal,
-                                 struct doc line, bool *ret_failed_write, struct bt_error *err)
+static enum bt_code take_message(struct session_import *s, struct journal *journal, struct doc line,
+                                 bool *ret_failed_write, struct bt_error *err)
 {
     struct journal_message m = {.n = line_get_number(line, "n"),
                                 .role = line_get_text(line, "role"),

@@ -110,9 +110,9 @@ bool export_next(struct export_file *f, struct str *ret_body)
     errno = 0;
     len = getline(&f->line, &f->cap, f->from);
     if (len < 0) {
-        return f->ended || broken(f, ferror(f->from) != 0
-                                         ? strerror(errno)
-                                         : "the file ends here: its last lines are missing");
+        return f->ended ||
+               broken(f, ferror(f->from) != 0 ? strerror(errno)
+                                              : "the file ends here: its last lines are missing");
     }
     if (f->ended) {
         return broken(f, "nothing may follow the last line");
