@@ -69,7 +69,7 @@ const struct cli_verb storage_verbs[] = {
              "journal.",
      .options = export_options,
      .examples = {{"baton export last > plan.ndjson", "one plan"},
-                  {"baton export --since 30d | zstd > month.zst", "what ended in 30 days"}},
+                  {"baton export --since 30d > month.ndjson", "what ended in 30 days"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
      .args_min = 0,
      .args_max = -1,
@@ -81,8 +81,7 @@ const struct cli_verb storage_verbs[] = {
              "here already is skipped when it is the same, and refused otherwise. Events get new "
              "numbers. After a crash the same import goes on without doubles. Old plans are "
              "subject to the settings `retention` at once.",
-     .examples = {{"baton import plan.ndjson", "from a file"},
-                  {"zstd -dc month.zst | baton import -", "from a pipe"}},
+     .examples = {{"baton import plan.ndjson", "from a file"}, {"baton import -", "from a pipe"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
      .args_min = 1,
      .args_max = 1,

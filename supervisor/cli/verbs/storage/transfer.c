@@ -404,7 +404,9 @@ enum cli_exit verb_import(struct cli *cli)
     buf_init(&m.batch, BATCH_MAX);
     if (check_file(&m) && export_rewind(&m.file)) {
         code = take_all(&m);
-        report(&m);
+        if (code == CLI_OK || !cli->json) { /* else the error is what is printed */
+            report(&m);
+        }
     }
     buf_done(&m.batch);
     free(m.file.line);
