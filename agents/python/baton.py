@@ -780,6 +780,7 @@ class Step:
         self._usage: Dict[str, int] = {}
         self._progress: Optional[Dict[str, Any]] = None
         self._pieces = ""
+        self._piece: Optional[Tuple[int, str]] = None  # on its way, with its number: sent again until it is answered
         self._sent = threading.Event()  # every piece has been confirmed
         self._sent.set()
         self._n = 0
@@ -996,6 +997,7 @@ class Agent:
         self._lanes: set = set()
         self._closed = False
         self._wake_r, self._wake_w = -1, -1
+        self._wake_lock = threading.RLock()  # so that a late thread writes into no other file
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._stats: Dict[str, Any] = {"requests": 0, "errors": 0, "error": "", "ns": 0, "started": ""}
         self._quiet_since = 0.0
@@ -1145,7 +1147,7 @@ class Agent:
         if not result:
             result["text"] = ""
         size = len(result.get("text", "").encode()) + (len(_encode({"": result["data"]}, "json")) if "data" in result else 0)
-        if size > RESULT_BYTES:
+        if size > RESULT_BYTES or size > RESULT_BYTES // 6 and len(_encode(result, "json")) > BODY_BYTES - 65536:
             raise Fail("result_too_large: %d bytes, at most %d; write a file with step.artifact(), or return less" % (size, RESULT_BYTES),
                        "VALIDATION_ERROR", False)
         if step._artifacts:
@@ -1235,7 +1237,10 @@ class Agent:
             except (ValueError, RecursionError) as e:
                 raise Error("INVALID", "the body cannot be read: %s" % e) from None
             id_ = str(request.get("id") or "")
-            answer = self._answer(lane, header, request, id_, form)
+            try:
+                answer = self._answer(lane, header, request, id_, form)
+            except (TypeError, ValueError, AttributeError, KeyError) as e:
+                raise Error("INVALID", "a field of %s is not as it must be: %s" % (request.get("type"), e)) from None
         except Error as e:
             answer = {"type": "error", "ok": False, "error": {"code": e.code, "message": e.message, "retryable": e.retryable,
                                                               **({"class": e.details} if e.details else {})}}
@@ -1360,9 +1365,10 @@ class Agent:
     _registered = False
 
     def _wake(self) -> None:
-        if self._wake_w >= 0:
-            with contextlib.suppress(OSError):
-                os.write(self._wake_w, b"x")
+        with self._wake_lock:
+            if self._wake_w >= 0:
+                with contextlib.suppress(OSError):
+                    os.write(self._wake_w, b"x")
 
     def stop(self, wait: bool = True) -> None:
         """Drains and leaves, as on SIGTERM: running steps finish. A second call ends at once."""
@@ -1386,6 +1392,8 @@ class Agent:
         """Registers and serves until stop(), SIGTERM or an order to drain; the exit code. Reconnects for ever."""
         if not 1 <= self.capacity <= 64:
             raise ValueError("capacity: expected 1 to 64, got %r" % self.capacity)
+        self._stops, self.epoch = 0, 0  # it may have been served before: in another test, for example
+        self._draining = self._drain_sent = self._closed = self._registered = False
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
         os.set_blocking(self._wake_w, False)
@@ -1412,6 +1420,10 @@ class Agent:
                 server.close()
             for lane in list(self._lanes):
                 lane.pipe.close()
+            with self._wake_lock:
+                pair, self._wake_r, self._wake_w = (self._wake_r, self._wake_w), -1, -1
+                for fd in pair:
+                    os.close(fd)
 
     def _accept(self, server: socket.socket) -> None:
         while not self._closed:
@@ -1640,18 +1652,21 @@ class _Relation:
         for one in attempts:
             step = one.step
             with step._lock:
-                if not step._pieces and step._progress is None:
+                if step._piece is None and step._pieces:
+                    step._n += 1
+                    text = _cut(step._pieces, PIECE_BYTES)
+                    step._piece, step._pieces = (step._n, text), step._pieces[len(text):]
+                if step._piece is None and step._progress is None:
                     continue
-                if not step._pieces and now < one.progress_at:
+                if step._piece is None and now < one.progress_at:
                     due = min(due, one.progress_at - now)
                     continue
-                body = dict(step._progress or {})
-                step._progress = None
-                if step._pieces:
-                    body["text"] = _cut(step._pieces, PIECE_BYTES)
-                    step._pieces = step._pieces[len(body["text"]):]
-                step._n += 1
-                body["n"] = step._n
+                if step._piece is not None:
+                    body: Dict[str, Any] = {"n": step._piece[0], "text": step._piece[1]}
+                else:
+                    step._n += 1
+                    body = {**(step._progress or {}), "n": step._n}
+                    step._progress = None
             one.progress_at = now + 0.125
             try:
                 self.ask("step.progress", instanceId=self.agent.instance_id, epoch=self.agent.epoch, key=one.key, attempt=one.attempt, **body)
@@ -1659,7 +1674,8 @@ class _Relation:
                 if e.code in ("UNAVAILABLE", "TIMEOUT"):
                     raise
             with step._lock:
-                if not step._pieces:
+                step._piece = None
+                if not step._pieces and step._piece is None:
                     step._sent.set()
             return 0.0
         return due
@@ -1831,6 +1847,8 @@ class Client:
                         yield event
                     if event is not None and plan and event["type"] == "plan_completed":
                         return
+                if plan and from_seq is not None and self._is_over(plan, seq):
+                    return
                 while True:  # live, until there is a gap
                     try:
                         event = self._frame(sub)
@@ -1863,6 +1881,11 @@ class Client:
         finally:
             if sub is not None:
                 sub.close()
+
+    def _is_over(self, plan: str, seq: int) -> bool:
+        """Whether the plan ended before that number."""
+        view = self.get(plan)
+        return view["status"] in ENDED and view.get("lastSeq", 0) < seq
 
     def _subscribe(self) -> Optional[Pipe]:
         try:

@@ -8,7 +8,7 @@ import pathlib
 import secrets
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "agents" / "python"))
+sys.path.insert(0, os.environ.get("BATON_SDK") or str(pathlib.Path(__file__).resolve().parent.parent.parent / "agents" / "python"))
 import baton  # noqa: E402  (the path is set just above)
 
 flaw = sys.argv.pop(1)

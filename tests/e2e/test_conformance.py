@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,13 +13,17 @@ import unittest
 from harness import BIN, HERE, ROOT, main
 import mock_llm
 
-CHECK = ROOT / "agents" / "python" / "baton-agent-check"
 SLOW = 0.8
 # What every flaw is checked with beside its own rule; BATON_CHECK_ALL=1 takes all rules.
 NEIGHBOURS = ["register", "hello", "session-key", "execute", "query", "heartbeat"]
 # A flaw that is the same to two rules.
 ALSO = {"lane-lost": {"restart-running"}}
-PYTHON = [sys.executable, "-B"]
+PYTHON = [sys.executable]
+# A copy: compiled once for all of the processes, outside of the tree.
+FOLDER = tempfile.TemporaryDirectory(prefix="baton-e2e-")
+SDK = pathlib.Path(shutil.copytree(ROOT / "agents" / "python", os.path.join(FOLDER.name, "sdk")))
+CHECK = SDK / "baton-agent-check"
+os.environ["BATON_SDK"] = str(SDK)
 
 
 def run(*command, options=(), env=None):
@@ -77,7 +82,7 @@ class Conformance(unittest.TestCase):
             "llm": ([BIN / "baton-agent-llm", *llm], chat, 0),
             "python": ([*PYTHON, HERE / "broken.py", "none"], ["--skill", "greet", *slow], 0),
             "python that dials in": ([*PYTHON, HERE / "broken.py", "none", "--dial-in"], ["--skill", "greet", *slow], 3),
-            "faulty, asked for no fault": ([*PYTHON, ROOT / "agents/python/baton-agent-faulty"], ["--skill", "work", *slow], 0),
+            "faulty, asked for no fault": ([*PYTHON, SDK / "baton-agent-faulty"], ["--skill", "work", *slow], 0),
         }
 
     def test_agents_of_this_tree_hold_every_rule(self):
@@ -92,7 +97,7 @@ class Conformance(unittest.TestCase):
                 self.assertLessEqual(len(of(report, "skip")), agents[name][2], of(report, "skip"))
 
     def test_a_broken_agent_fails_exactly_its_rule(self):
-        slow = ["--slow-skill", "wait", "--slow-param", "seconds=%s" % SLOW, "--slow-seconds", str(SLOW), "--timeout", "4"]
+        slow = ["--slow-skill", "wait", "--slow-param", "seconds=%s" % SLOW, "--slow-seconds", str(SLOW), "--timeout", "10"]
 
         def checked(flaw):
             only = [] if os.environ.get("BATON_CHECK_ALL") else [x for name in {*NEIGHBOURS, flaw} for x in ("--only", name)]

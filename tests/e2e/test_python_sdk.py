@@ -103,6 +103,8 @@ def make_agent():
             return {"rows": [1, float("nan")]}
         if kind == "huge":
             return "x" * (4 << 20)
+        if kind == "escapes":
+            return "\1" * (1 << 20)
         if kind == "file":
             open("/nonexistent")
         if kind == "class":
@@ -168,6 +170,7 @@ class Sdk(unittest.TestCase):
         self.assertEqual(call("wait", {"seconds": 60}, deadlineMs=20)["failure"]["class"], "TIMEOUT")
         self.assertEqual(call("synthesize"), {"outcome": "completed", "result": {"text": "one two thrée"}, "usage": {"inputTokens": 7}})
         self.assertEqual(call("no-such")["failure"]["class"], "TOOL_NOT_FOUND")
+        self.assertIn("result_too_large", str(call("trouble", {"kind": "escapes"})), "in JSON it is six times as long")
         with self.assertRaisesRegex(ValueError, "there twice"):
             self.agent.skill(lambda: 0, id="greet")
 
@@ -243,7 +246,10 @@ class Restart(unittest.TestCase):
             self.assertEqual(agent.runs, ["once"], "the work was not done again")
             self.assertEqual([e["planSeq"] for e in found], list(range(1, len(found) + 1)), "no gap, nothing twice")
             self.assertEqual(found[-1]["type"], "plan_completed")
+            self.assertEqual(list(d2.watch(plan, from_seq=found[-1]["seq"] + 1, timeout=60)), [], "it is over")
             d2.close()
+        with baton.daemon(agents=[agent]) as d:  # the same agent, another daemon
+            self.assertEqual(d.ask("py", "greet"), "Hello, world!")
 
 
 class Texts(unittest.TestCase):
