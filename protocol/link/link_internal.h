@@ -173,6 +173,7 @@ struct peer;
 struct peer_seen;
 struct peer_watch {
     struct helper_task task;
+    const struct link *link;
     struct link_peer_limits limits;
     pthread_mutex_t mutex; /* of the table; the owner thread and the helper thread take it */
     struct peer *peers;
@@ -197,8 +198,8 @@ struct peer_watch {
 
 /* Does nothing without limits, and on another transport than tcp. is_idle: requests do not wait for
  * a context; NULL = there are none. */
-BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e,
-                                            nng_listener listener,
+BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct link *link,
+                                            const struct endpoint *e, nng_listener listener,
                                             const struct link_peer_limits *limits,
                                             bool (*is_idle)(void *of), void *of,
                                             struct bt_error *err);

@@ -52,7 +52,7 @@ static enum bt_code pub_start(struct link_pub *p, const struct link_limits *lim,
         code = endpoint_listen(e, &listener, err);
     }
     if (code == BT_OK) {
-        code = peer_watch_start(&p->watch, e, listener, &lim->peers, NULL, NULL, err);
+        code = peer_watch_start(&p->watch, p->link, e, listener, &lim->peers, NULL, NULL, err);
     }
     if (code != BT_OK) {
         (void)nng_close(e->socket);
