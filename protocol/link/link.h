@@ -181,5 +181,8 @@ msec link_canary_age(void);
  * localhost. All rejections have the same text, so that callers cannot scan ports with it. */
 BT_MUST_CHECK enum bt_code link_url_check(struct str url, bool loopback_only, bool port_zero_ok,
                                           struct bt_error *err);
+/* Whether it is tcp:// with a numeric loopback address: nothing to resolve, no path, this machine.
+ */
+bool link_url_is_near(struct str url);
 const char *link_library_version(void);
 #endif
