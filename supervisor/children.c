@@ -70,6 +70,10 @@ enum bt_code children_of_config(const struct config *c, struct daemon_options *o
         prices[i] = (struct token_price){c->prices[i].agent_id, c->prices[i].input,
                                          c->prices[i].output, c->prices[i].cached};
     }
+    opt->engine.agent_endpoints = c->allow_endpoints;
+    opt->engine.n_agent_endpoints = c->n_allow_endpoints;
+    opt->allow_uids = c->allow_uids;
+    opt->n_allow_uids = c->n_allow_uids;
     opt->engine.prices = prices;
     opt->engine.n_prices = c->n_prices;
     opt->specs = specs;

@@ -214,6 +214,9 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
         code = link_new(d->opt->inbox, &d->link, err);
     }
     if (code == BT_OK) {
+        link_trust(d->link, d->opt->allow_uids, d->opt->n_allow_uids);
+    }
+    if (code == BT_OK) {
         code = open_rooms(d, err);
     }
     if (code == BT_OK) {
@@ -304,7 +307,8 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
 
 static enum bt_code announce(struct daemon *d, struct bt_error *err)
 {
-    struct state_endpoints e = {.instance = d->instance, .pid = (uint64_t)getpid()};
+    struct state_endpoints e = {
+        .instance = d->instance, .pid = (uint64_t)getpid(), .pid_namespace = state_pid_namespace()};
     enum bt_code code;
 
     (void)snprintf(e.control, sizeof e.control, "%s", engine_control_url(d->engine));

@@ -26,6 +26,8 @@ struct daemon_options {
     struct sweep_options artifacts;
     struct retention_options retention;
     uint64_t ballast_bytes;
+    const uint32_t *allow_uids; /* users whose processes may connect, beside ours and root's */
+    uint32_t n_allow_uids;
     uint32_t inbox; /* messages between the transport's threads and the loop */
     msec shutdown_grace_ms;
     struct reload *reload;

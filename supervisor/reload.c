@@ -207,6 +207,22 @@ static void compare_prices(const struct config *old, const struct config *new, s
     }
 }
 
+static void compare_peers(const struct config *old, const struct config *new, struct changes *c)
+{
+    bool same = old->n_allow_endpoints == new->n_allow_endpoints;
+
+    if (old->n_allow_uids != new->n_allow_uids ||
+        memcmp(old->allow_uids, new->allow_uids, new->n_allow_uids * sizeof(uint32_t)) != 0) {
+        add_change(c, "allowUids", "", "");
+    }
+    for (uint32_t i = 0; same && i < new->n_allow_endpoints; i++) {
+        same = strcmp(old->allow_endpoints[i], new->allow_endpoints[i]) == 0;
+    }
+    if (!same) {
+        add_change(c, "allowEndpoints", "", "");
+    }
+}
+
 /* ---- the hook ---- */
 
 static void apply(struct engine *engine, struct reload *r, const struct config *new)
@@ -242,6 +258,7 @@ enum bt_code reload_config(struct engine *engine, struct str file, bool check,
     compare_settings(r, new, &c);
     compare_agents(r->started, new, &c);
     compare_prices(r->started, new, &c);
+    compare_peers(r->started, new, &c);
     *ret_n = c.n;
     if (check) {
         config_free(new);

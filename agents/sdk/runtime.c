@@ -12,7 +12,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 
-enum { INBOX = 4 * RUNTIME_REQUESTS };
+enum { INBOX = 4 * RUNTIME_REQUESTS, PEERS_MAX = 4 * RUNTIME_REQUESTS, UNFINISHED_MS = 60000 };
 
 /* ---- slots ---- */
 
@@ -211,6 +211,7 @@ static int wait_ms(const struct runtime *rt)
     msec at = agent_state_deadline(&rt->agent_state);
     msec now = clock_mono_ms();
 
+    at = rt->look_at < at ? rt->look_at : at;
     if (at == MSEC_NEVER) {
         return -1;
     }
@@ -237,6 +238,9 @@ static void loop(struct runtime *rt)
         }
         if (!rt->ended && agent_state_deadline(&rt->agent_state) <= clock_mono_ms()) {
             runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_TICK});
+        }
+        if (!rt->ended && rt->look_at <= clock_mono_ms()) {
+            runtime_dial(rt);
         }
     }
 }
@@ -280,7 +284,11 @@ static enum bt_code make_session_key(struct runtime *rt, struct bt_error *err)
 
 static enum bt_code open_sockets(struct runtime *rt, struct bt_error *err)
 {
-    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    /* Only the supervisor dials, capacity + 1 times; what others hold is bounded. */
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES,
+                                 .peers = {.peers = PEERS_MAX,
+                                           .unfinished_bytes = PEERS_MAX * (size_t)LIMIT_STEP_BYTES,
+                                           .unfinished_ms = UNFINISHED_MS}};
     uint32_t contexts = rt->agent_state.capacity + 1 + RUNTIME_SPARE_CONTEXTS;
     enum bt_code code = link_new(INBOX, &rt->link, err);
 
@@ -309,6 +317,7 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
     rt->card = card;
     rt->self = self;
     rt->done = done;
+    rt->look_at = MSEC_NEVER;
     buf_init(&rt->out, LIMIT_STEP_BYTES);
     buf_init(&rt->state_dir, 8192);
     buf_init(&rt->sealed.bytes, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);

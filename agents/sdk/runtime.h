@@ -67,8 +67,10 @@ struct runtime {
     uint32_t dialed_n;
     struct link_lane *control;
     char control_url[STATE_URL_MAX + 1];
-    bool outstanding; /* a control request has no answer yet */
-    bool feed_up;     /* the lane is up already: feed AGENT_STATE_UP after the current actions */
+    struct uuid daemon; /* the start of the supervisor that the control lane was dialed for */
+    msec look_at;       /* when to look for a supervisor again; MSEC_NEVER = one was dialed */
+    bool outstanding;   /* a control request has no answer yet */
+    bool feed_up;       /* the lane is up already: feed AGENT_STATE_UP after the current actions */
     uint64_t control_n;
     struct buf state_dir;
     char token[STATE_TOKEN_LEN + 1];
@@ -116,6 +118,8 @@ BT_MUST_CHECK enum bt_code runtime_opened(struct runtime *rt, struct str bytes,
                                           struct bt_error *err);
 /* runtime_control.c: requests to the supervisor */
 void runtime_dial(struct runtime *rt);
+/* The supervisor has ended: its port may be another program's now. */
+void runtime_drop_control(struct runtime *rt);
 void runtime_call(struct runtime *rt, const struct agent_state_action *a);
 void runtime_on_control(struct runtime *rt, struct link_event *ev);
 #endif

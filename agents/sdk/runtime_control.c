@@ -10,30 +10,57 @@ static const struct link_limits control_limits = {.recv_max =
                                                       SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES};
 static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
 
-/* The daemon may have been restarted on another port, with another token. */
+enum { LOOK_MS = 100 };
+
+/* Users whose processes may be the supervisor. */
+static void trust(struct runtime *rt)
+{
+    uint32_t trusted[STATE_TRUSTED_MAX];
+    uint32_t owner = 0;
+    struct bt_error err;
+
+    if ((rt->sealed.id[0] == 0
+             ? state_token_read_of(buf_cstr(&rt->state_dir), rt->token, &owner, &err)
+             : state_dir_owner(buf_cstr(&rt->state_dir), &owner, &err)) != BT_OK) {
+        log_warn("agent.token", "%s", err.msg);
+    }
+    link_trust(rt->link, trusted, state_trusted(owner, trusted));
+}
+
+void runtime_drop_control(struct runtime *rt)
+{
+    link_lane_retire(rt->control);
+    rt->control = NULL;
+    rt->outstanding = false;
+}
+
+/* The daemon may have been restarted on another port, with another token. One that has ended is not
+ * dialed: anybody may listen there. */
 void runtime_dial(struct runtime *rt)
 {
     struct state_endpoints at;
     struct bt_error err;
 
-    if (state_endpoints_read(buf_cstr(&rt->state_dir), &at, &err) != BT_OK) {
-        log_debug("agent.dial", "%s", err.msg);
-        return; /* agent_state dials again */
+    rt->look_at = MSEC_NEVER;
+    if (state_endpoints_read(buf_cstr(&rt->state_dir), &at, &err) != BT_OK ||
+        state_daemon_ended(&at)) {
+        runtime_drop_control(rt);
+        rt->look_at = msec_add(clock_mono_ms(), LOOK_MS);
+        return;
     }
-    if (rt->control != NULL && !rt->outstanding && strcmp(at.control, rt->control_url) == 0) {
+    if (rt->control != NULL && !rt->outstanding && strcmp(at.control, rt->control_url) == 0 &&
+        uuid_eq(at.instance, rt->daemon)) {
         rt->feed_up = link_lane_is_up(rt->control);
-        return; /* the lane reconnects by itself */
+        return; /* it is being connected */
     }
-    if (rt->control != NULL) {
-        link_lane_retire(rt->control);
-        rt->control = NULL;
-        rt->outstanding = false;
-    }
+    runtime_drop_control(rt);
+    trust(rt);
     if (link_url_check(str_from(at.control), false, false, &err) != BT_OK ||
         link_lane_dial(rt->link, at.control, &control_limits, NULL, &rt->control, &err) != BT_OK) {
         log_warn("agent.dial", "control=%s %s", at.control, err.msg);
         return;
     }
+    rt->daemon = at.instance;
     (void)snprintf(rt->control_url, sizeof rt->control_url, "%s", at.control);
     log_debug("agent.dial", "control=%s", at.control);
 }
@@ -337,6 +364,7 @@ void runtime_on_control(struct runtime *rt, struct link_event *ev)
     } else if (ev->lane == rt->control && ev->type == LINK_UP) {
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
     } else if (ev->lane == rt->control && ev->type == LINK_DOWN) {
+        runtime_drop_control(rt); /* it must not connect again by itself and send the token */
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_DOWN});
     }
     link_msg_free(ev->msg);

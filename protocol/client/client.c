@@ -1,7 +1,5 @@
 #include "baton/client.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +22,12 @@ void bt_free(void *p)
     free(p);
 }
 
-/* Dials the address in the state directory; the daemon may have moved since the last call. */
-static enum bt_code dial(struct bt_client *c, struct bt_error *err)
+enum bt_code client_find_daemon(struct bt_client *c, struct state_endpoints *ret,
+                                struct bt_error *err)
 {
-    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
-    struct state_endpoints now;
-    enum bt_code code = state_endpoints_read(c->dir, &now, err);
+    uint32_t trusted[STATE_TRUSTED_MAX];
+    uint32_t owner = 0;
+    enum bt_code code = state_endpoints_read(c->dir, ret, err);
 
     if (code != BT_OK) {
         return code == BT_NOT_FOUND
@@ -37,18 +35,43 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
                              c->dir)
                    : code;
     }
-    code = c->credential_id[0] == 0 ? state_token_read(c->dir, c->token, err) : BT_OK;
+    code = c->credential_id[0] == 0 ? state_token_read_of(c->dir, c->token, &owner, err)
+                                    : state_dir_owner(c->dir, &owner, err);
+    if (code == BT_OK) {
+        link_trust(c->link, trusted, state_trusted(owner, trusted));
+    }
+    return code;
+}
+
+static void drop_lane(struct bt_client *c)
+{
+    if (c->lane != NULL) {
+        link_lane_retire(c->lane);
+    }
+    c->lane = NULL;
+    c->lane_fell = false;
+}
+
+/* Dials the address in the state directory; the daemon may have moved since the last call, or have
+ * ended: then another program may listen there. */
+static enum bt_code dial(struct bt_client *c, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct state_endpoints now;
+    enum bt_code code = client_find_daemon(c, &now, err);
+
     if (code != BT_OK) {
         return code;
     }
-    if (c->lane != NULL && strcmp(now.control, c->at.control) == 0) {
+    if (c->lane != NULL && !c->lane_fell && strcmp(now.control, c->at.control) == 0 &&
+        uuid_eq(now.instance, c->at.instance) && !state_daemon_ended(&now)) {
         return BT_OK;
     }
-    if (c->lane != NULL) {
-        link_lane_retire(c->lane);
-        c->lane = NULL;
-    }
+    drop_lane(c);
     c->at = now;
+    if (state_daemon_ended(&now)) {
+        return BT_OK; /* the caller waits for the next one */
+    }
     return link_lane_dial(c->link, c->at.control, &limits, c, &c->lane, err);
 }
 
@@ -109,6 +132,12 @@ static bool await_event(struct bt_client *c, enum link_event_type want, msec dea
     for (;;) {
         msec now;
         while (link_next(c->link, ret)) {
+            if (ret->type == LINK_DOWN && c->lane != NULL && ret->lane == c->lane) {
+                c->lane_fell = true; /* who listens there now is another one: it is dialed anew */
+                if (want == LINK_UP) {
+                    return false;
+                }
+            }
             if (ret->lane == c->lane && c->lane != NULL &&
                 (ret->type == want || ret->type == LINK_LOST)) {
                 return true;
@@ -127,32 +156,41 @@ static bool await_event(struct bt_client *c, enum link_event_type want, msec dea
     }
 }
 
-/* Whether the daemon that wrote the addresses is alive. Returns true when in doubt. */
-static bool daemon_is_alive(const struct bt_client *c)
+static enum bt_code unreachable(const struct bt_client *c, struct bt_error *err)
 {
-    return c->at.pid == 0 || kill((pid_t)c->at.pid, 0) == 0 || errno != ESRCH;
+    uint32_t uid;
+
+    if (c->lane != NULL && link_lane_stranger(c->lane, &uid)) {
+        return err_set(err, BT_UNAUTHORIZED,
+                       "the program that listens at %s is of user %u, not of the daemon's: nothing "
+                       "was sent to it; if it is right, set BATON_ALLOW_UIDS=%u",
+                       c->at.control, uid, uid);
+    }
+    return err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
+                   state_daemon_ended(&c->at) ? "has ended; start it again with: baton up"
+                                              : "does not answer; see: baton doctor");
 }
 
 static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_error *err)
 {
     msec start = clock_mono_ms();
     struct link_event ev;
+    uint32_t uid;
 
-    while (c->lane == NULL || !link_lane_is_up(c->lane)) {
+    while (c->lane == NULL || c->lane_fell || !link_lane_is_up(c->lane)) {
         msec now = clock_mono_ms();
         msec step = now + REDIAL_MS < deadline ? now + REDIAL_MS : deadline;
         enum bt_code code = dial(c, err);
         if (code == BT_OK && await_event(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
             return BT_OK;
         }
+        if (c->lane != NULL && link_lane_stranger(c->lane, &uid)) {
+            return unreachable(c, err);
+        }
         /* A killed daemon may restart in a moment. One that stays away is reported. */
         if (clock_mono_ms() >= deadline ||
-            (!daemon_is_alive(c) && clock_mono_ms() - start > RESTART_MS)) {
-            return code != BT_OK
-                       ? code
-                       : err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
-                                 daemon_is_alive(c) ? "does not answer; see: baton doctor"
-                                                    : "has ended; start it again with: baton up");
+            (state_daemon_ended(&c->at) && clock_mono_ms() - start > RESTART_MS)) {
+            return code != BT_OK ? code : unreachable(c, err);
         }
         if (code != BT_OK) {
             (void)await_event(c, LINK_UP, step, &ev);
@@ -164,8 +202,7 @@ static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_
 /* An answer is still to come on this lane. Retire it, and let the next call dial another one. */
 static void abandon_lane(struct bt_client *c)
 {
-    link_lane_retire(c->lane);
-    c->lane = NULL;
+    drop_lane(c);
 }
 
 enum bt_code client_send(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,

@@ -19,6 +19,7 @@ extern const struct json_limits client_json_limits;
 struct bt_client {
     struct link *link;
     struct link_lane *lane; /* NULL = dial before the next request */
+    bool lane_fell;         /* its connection ended: it is not used again */
     struct state_endpoints at;
     struct bt_watch *watch; /* its frames arrive on our link */
     struct link_sub *sub;   /* NULL until the first watch */
@@ -32,6 +33,9 @@ struct bt_client {
     char via[64]; /* bt_client_via; "" = the library */
 };
 
+/* The addresses of a daemon that may be dialed; its token, and whom the link may talk to. */
+BT_MUST_CHECK enum bt_code client_find_daemon(struct bt_client *c, struct state_endpoints *ret,
+                                              struct bt_error *err);
 /* Sends one body as it is and waits for one answer, which the caller frees with link_msg_free. */
 BT_MUST_CHECK enum bt_code client_send(struct bt_client *c, const struct buf *request,
                                        uint32_t timeout_ms, struct link_msg **ret,

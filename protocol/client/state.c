@@ -1,6 +1,8 @@
 #include "protocol/client/state.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -134,12 +136,20 @@ static bool is_hex(struct str s)
 
 enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1], struct bt_error *err)
 {
+    uint32_t owner;
+
+    return state_token_read_of(dir, ret, &owner, err);
+}
+
+enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
+                                 uint32_t *ret_owner, struct bt_error *err)
+{
     struct buf text;
     struct str token;
     enum bt_code code;
 
     buf_init(&text, FILE_BYTES);
-    code = state_file_read(dir, TOKEN_FILE, FILE_PRIVATE, &text, err);
+    code = state_file_read(dir, TOKEN_FILE, FILE_PRIVATE, &text, ret_owner, err);
     token = buf_str(&text);
     if (code == BT_OK && token.len == STATE_TOKEN_LEN + 1 && token.ptr[STATE_TOKEN_LEN] == '\n') {
         token.len--;
@@ -156,6 +166,17 @@ enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1], st
     }
     buf_done(&text);
     return code;
+}
+
+enum bt_code state_dir_owner(const char *dir, uint32_t *ret, struct bt_error *err)
+{
+    struct stat st;
+
+    if (stat(dir, &st) != 0) {
+        return err_errno(err, errno, "%s", dir);
+    }
+    *ret = st.st_uid;
+    return BT_OK;
 }
 
 enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1], struct bt_error *err)
@@ -200,13 +221,15 @@ enum bt_code state_endpoints_write(const char *dir, const struct state_endpoints
     buf_init(&packed, FILE_BYTES);
     buf_init(&json, FILE_BYTES);
     uuid_format(e->instance, instance);
-    doc_put_map(&packed, 5);
+    doc_put_map(&packed, 6);
     put_field(&packed, "control", e->control);
     put_field(&packed, "events", e->events);
     put_field(&packed, "version", e->version);
     put_field(&packed, "instance", instance);
     doc_put_cstr(&packed, "pid");
     doc_put_u64(&packed, e->pid);
+    doc_put_cstr(&packed, "pidNamespace");
+    doc_put_u64(&packed, e->pid_namespace);
     code = buf_check(&packed, err);
     if (code == BT_OK) {
         code = doc_to_json(doc_from_buf(&packed), true, &json, err);
@@ -247,6 +270,7 @@ static bool read_text(struct doc map, const char *name, char *ret, size_t max)
 static bool read_endpoints(struct doc map, struct state_endpoints *ret)
 {
     struct doc pid = doc_get(map, STR_LIT("pid"));
+    struct doc space = doc_get(map, STR_LIT("pidNamespace"));
 
     if (!read_text(map, "control", ret->control, STATE_URL_MAX) ||
         !read_text(map, "events", ret->events, STATE_URL_MAX) ||
@@ -256,6 +280,8 @@ static bool read_endpoints(struct doc map, struct state_endpoints *ret)
         return false;
     }
     ret->pid = doc_head(pid).u;
+    ret->pid_namespace =
+        space.ptr != NULL && doc_head(space).kind == DOC_UINT ? doc_head(space).u : 0;
     return true;
 }
 
@@ -265,11 +291,12 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
     struct state_endpoints found = {.pid = 0};
     struct buf json;
     struct buf packed;
+    uint32_t owner;
     enum bt_code code;
 
     buf_init(&json, FILE_BYTES);
     buf_init(&packed, FILE_BYTES);
-    code = state_file_read(dir, ENDPOINTS_FILE, FILE_ANY, &json, err);
+    code = state_file_read(dir, ENDPOINTS_FILE, FILE_ANY, &json, &owner, err);
     if (code == BT_OK) {
         code = json_to_doc(buf_str(&json), NULL, &packed, err);
         if (code == BT_OK && !read_endpoints(doc_from_buf(&packed), &found)) {
@@ -308,4 +335,59 @@ enum bt_code state_endpoints_remove(const char *dir, struct uuid instance, struc
     return unlink(path) == 0 || errno == ENOENT
                ? BT_OK
                : err_errno(err, errno, "%s: cannot be removed", path);
+}
+
+/* ---- which process it names, and whose processes may be told the token ---- */
+
+uint32_t state_trusted(uint32_t token_owner, uint32_t ret[STATE_TRUSTED_MAX])
+{
+    const char *at = getenv("BATON_ALLOW_UIDS");
+    uint32_t n = 1;
+
+    ret[0] = token_owner;
+    while (at != NULL && *at != 0 && n < STATE_TRUSTED_MAX) {
+        char *end = NULL;
+        const unsigned long long uid = strtoull(at, &end, 10);
+        if (*at >= '0' && *at <= '9' && uid < UINT32_MAX && (*end == 0 || *end == ',')) {
+            ret[n++] = (uint32_t)uid;
+        }
+        at = strchr(at, ',');
+        at += at != NULL ? 1 : 0;
+    }
+    return n;
+}
+
+uint64_t state_pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+/* Dead, but its parent has not taken notice: its sockets are closed. */
+static bool is_zombie(uint64_t pid)
+{
+    char path[64];
+    char line[512] = "";
+    const char *name_end;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
+    f = fopen(path, "re");
+    if (f != NULL) {
+        line[fread(line, 1, sizeof line - 1, f)] = 0;
+        (void)fclose(f);
+    }
+    name_end = strrchr(line, ')');
+    return name_end != NULL &&
+           (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+}
+
+bool state_daemon_ended(const struct state_endpoints *at)
+{
+    if (at->pid == 0 || at->pid > INT_MAX ||
+        (at->pid_namespace != 0 && at->pid_namespace != state_pid_namespace())) {
+        return false;
+    }
+    return (kill((pid_t)at->pid, 0) != 0 && errno == ESRCH) || is_zombie(at->pid);
 }

@@ -24,6 +24,7 @@ struct state_endpoints {
     char version[STATE_VERSION_MAX + 1]; /* of the daemon */
     struct uuid instance;                /* of this start of the daemon */
     uint64_t pid;
+    uint64_t pid_namespace; /* where the pid counts (state_pid_namespace); 0 = not said */
 };
 
 /*
@@ -47,6 +48,18 @@ BT_MUST_CHECK enum bt_code state_token_make(const char *dir, char ret[STATE_TOKE
 BT_MUST_CHECK enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1],
                                             struct bt_error *err);
 
+/* The same, and the user who owns the file: who gets the token of him learns nothing. */
+BT_MUST_CHECK enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
+                                               uint32_t *ret_owner, struct bt_error *err);
+
+/* Who owns the directory: whoever proves himself by a credential needs no token. */
+BT_MUST_CHECK enum bt_code state_dir_owner(const char *dir, uint32_t *ret, struct bt_error *err);
+
+/* Users whose processes may be sent that token, beside root and our own: its owner, and those of
+ * BATON_ALLOW_UIDS ("1000,1001"; what is no number is left out). Their number. */
+enum { STATE_TRUSTED_MAX = 17 };
+uint32_t state_trusted(uint32_t token_owner, uint32_t ret[STATE_TRUSTED_MAX]);
+
 /* Replaces the file atomically: a reader gets the old or the new one, never a part. */
 BT_MUST_CHECK enum bt_code state_endpoints_write(const char *dir, const struct state_endpoints *e,
                                                  struct bt_error *err);
@@ -54,6 +67,11 @@ BT_MUST_CHECK enum bt_code state_endpoints_write(const char *dir, const struct s
  */
 BT_MUST_CHECK enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
                                                 struct bt_error *err);
+/* True when the process that wrote the addresses has surely ended. False in doubt, as in another
+ * container. */
+bool state_daemon_ended(const struct state_endpoints *at);
+/* Of this process; 0 = unknown. */
+uint64_t state_pid_namespace(void);
 /* Removes the file if it still belongs to this instance. */
 BT_MUST_CHECK enum bt_code state_endpoints_remove(const char *dir, struct uuid instance,
                                                   struct bt_error *err);

@@ -141,10 +141,10 @@ static enum bt_code read_all(int fd, struct buf *out)
 }
 
 enum bt_code state_file_read(const char *dir, const char *name, enum file_guard guard,
-                             struct buf *out, struct bt_error *err)
+                             struct buf *out, uint32_t *ret_owner, struct bt_error *err)
 {
     char path[4096];
-    struct stat st;
+    struct stat st = {.st_uid = 0};
     enum bt_code code;
     int fd;
 
@@ -179,6 +179,7 @@ enum bt_code state_file_read(const char *dir, const char *name, enum file_guard 
                            path);
         }
     }
+    *ret_owner = st.st_uid;
     if (fd >= 0) {
         (void)close(fd);
     }

@@ -66,7 +66,7 @@ static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
 
     if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK ||
                            strcmp(now.events, c->events_url) == 0)) {
-        return BT_OK; /* same address: the link redials by itself */
+        return BT_OK; /* same address: the link redials by itself; it sends nothing */
     }
     (void)snprintf(c->events_url, sizeof c->events_url, "%s", now.events);
     return link_sub_dial(c->link, c->events_url, NULL, 0, &limits, c, &c->sub, err);

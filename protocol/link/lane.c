@@ -36,6 +36,7 @@ struct link_lane {
     _Atomic(enum lane_phase) phase;
     _Atomic(enum lane_done) done;
     nng_msg *answer;          /* written before done, read after it */
+    _Atomic int64_t stranger; /* the last peer that was refused; TRUST_FINE = none */
     uint32_t seen_generation; /* generation of the last transition that the owner got */
     bool ctx_fresh;           /* false: open another context before the next request */
     bool outstanding;
@@ -72,13 +73,17 @@ static void lane_on_aio(void *arg)
 }
 
 /*
- * Rejects a pipe while a request waits to be sent, because the request was for the pipe before
- * (N12). The owner withdraws the request at LINK_DOWN, and the peer dials again. link_lane_send
- * sets SENDING before it tests the pipe, so one of the two threads sees the other.
+ * Rejects a pipe of another user, and any while a request waits to be sent, because the request was
+ * for the pipe before (N12). The owner withdraws the request at LINK_DOWN, and the peer dials
+ * again. link_lane_send sets SENDING before it tests the pipe, so one of the two threads sees the
+ * other.
  */
-static bool lane_admit(struct link_lane *lane, uint32_t pipe)
+static bool lane_admit(struct link_lane *lane, nng_pipe of)
 {
-    if (!pipe_track_admit(&lane->track, pipe)) {
+    const uint32_t pipe = (uint32_t)nng_pipe_id(of);
+    const int64_t stranger = trust_stranger(lane->link, &lane->endpoint, of);
+    atomic_store(&lane->stranger, stranger);
+    if (stranger != TRUST_FINE || !pipe_track_admit(&lane->track, pipe)) {
         return false;
     }
     if (atomic_load(&lane->phase) != LANE_SENDING) {
@@ -95,7 +100,7 @@ static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     bool wake_owner = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
-        if (!lane_admit(lane, id)) {
+        if (!lane_admit(lane, pipe)) {
             (void)nng_pipe_close(pipe); /* only allowed here: it has no traffic yet (N1) */
         }
         return;
@@ -177,6 +182,7 @@ static enum bt_code lane_open(struct link *l, const char *url, const struct link
     lane->link = l;
     lane->owner = owner;
     lane->ctx_fresh = true;
+    atomic_store(&lane->stranger, TRUST_FINE);
     enum bt_code code = endpoint_init(&lane->endpoint, url, lim, listen, err);
     if (code == BT_OK && listen && endpoint_is_ipc(&lane->endpoint)) {
         /* The probe of an ipc listener would take the lane's only pipe. */
@@ -219,6 +225,13 @@ const char *link_lane_url(const struct link_lane *lane)
 bool link_lane_is_up(const struct link_lane *lane)
 {
     return pipe_track_is_up(&lane->track, lane->seen_generation);
+}
+
+bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid)
+{
+    const int64_t stranger = atomic_load(&lane->stranger);
+    *ret_uid = stranger >= 0 ? (uint32_t)stranger : 0;
+    return stranger >= 0;
 }
 
 enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,

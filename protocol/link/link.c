@@ -17,6 +17,7 @@ enum bt_code link_new(uint32_t inbox_cap, struct link **ret, struct bt_error *er
     if (code != BT_OK) {
         return code;
     }
+    peer_uid_open();
     struct link *l = calloc(1, sizeof *l);
     if (l == NULL) {
         return err_set(err, BT_NOMEM, "no memory for a link");

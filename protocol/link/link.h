@@ -76,6 +76,14 @@ bool link_wait(struct link *l, msec timeout_ms);
  */
 void link_free(struct link *l);
 
+/*
+ * Over tcp on this machine a link talks only to processes of its own user, of root and of these
+ * users (at most 64; the list replaces the one before). Judged for each connection, in both
+ * directions, before a message is read or sent (trust.c); one whose process is not found is
+ * refused. Connections that are there stay.
+ */
+void link_trust(struct link *l, const uint32_t *uids, uint32_t n);
+
 struct str link_msg_bytes(const struct link_msg *m);
 enum { LINK_PEER_MAX = 63 };
 /* The address of the peer that sent the message, "127.0.0.1:4711" or "[::1]:4711"; "" when its
@@ -137,6 +145,9 @@ const char *link_lane_url(const struct link_lane *lane);
 BT_MUST_CHECK enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,
                                           struct bt_error *err);
 bool link_lane_is_up(const struct link_lane *lane);
+/* True: the last peer of the lane was refused, because it is a process of that user
+ * (link_trust). */
+bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid);
 /* Retires the lane; it emits no more events. The helper thread closes it once it is idle and its
  * pipe has ended. A lane with an outstanding request is kept until then, because it is never closed
  * under traffic (N1). */
@@ -170,5 +181,8 @@ msec link_canary_age(void);
  * localhost. All rejections have the same text, so that callers cannot scan ports with it. */
 BT_MUST_CHECK enum bt_code link_url_check(struct str url, bool loopback_only, bool port_zero_ok,
                                           struct bt_error *err);
+/* Whether it is tcp:// with a numeric loopback address: nothing to resolve, no path, this machine.
+ */
+bool link_url_is_near(struct str url);
 const char *link_library_version(void);
 #endif

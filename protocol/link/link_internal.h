@@ -33,6 +33,7 @@ enum {
     LINK_LINGER_MS = 1000,       /* an idle retired lane waits this long for its peer to hang up */
     LINK_DIAL_SETTLE_MS = 100,   /* a handshake on loopback takes less than 1 */
     LINK_RETIRED_CHECK_MS = 20,  /* the helper checks retired endpoints this often */
+    LINK_TRUST_MAX = 64,         /* users beside root and our own */
     LINK_NARROW_MAX = 64 * 1024, /* a frame's bytes while strangers flood a listener */
     LINK_FREE_WAIT_MS = 2000     /* then link_free gives up and leaks */
 };
@@ -103,6 +104,27 @@ bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen_generation);
  * up and down when there are many. */
 int pipe_track_next(const struct pipe_track *t, uint32_t *seen_generation);
 
+/* ---- whose process is at the other end of a connection of this machine ---- */
+
+struct peer_address {
+    uint8_t ip[16];
+    uint16_t port; /* network byte order */
+    bool v6;
+};
+
+/* Makes a v4-mapped address a v4 one. True: it is a loopback address. */
+bool peer_address_plain(struct peer_address *a);
+/* Once, before the process gives up rights: the kernel is asked over a socket that stays open. */
+void peer_uid_open(void);
+/* The user of the process that has the connected socket peer -> own. False: there is none. Never
+ * waits. Any thread. */
+bool peer_uid_find(struct peer_address peer, struct peer_address own, uint32_t *ret_uid);
+/* The same by /proc alone, where the kernel is not asked; its time grows with the sockets. */
+bool peer_uid_by_tables(struct peer_address peer, struct peer_address own, uint32_t *ret_uid);
+/* In the text of /proc/net/tcp (or tcp6), read from fd. The addresses are plain. */
+bool peer_uid_in_table(int fd, bool table_v6, const struct peer_address *peer,
+                       const struct peer_address *own, uint32_t *ret_uid);
+
 /* ---- endpoints ---- */
 
 struct endpoint {
@@ -151,6 +173,7 @@ struct peer;
 struct peer_seen;
 struct peer_watch {
     struct helper_task task;
+    const struct link *link;
     struct link_peer_limits limits;
     pthread_mutex_t mutex; /* of the table; the owner thread and the helper thread take it */
     struct peer *peers;
@@ -175,8 +198,8 @@ struct peer_watch {
 
 /* Does nothing without limits, and on another transport than tcp. is_idle: requests do not wait for
  * a context; NULL = there are none. */
-BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e,
-                                            nng_listener listener,
+BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct link *link,
+                                            const struct endpoint *e, nng_listener listener,
                                             const struct link_peer_limits *limits,
                                             bool (*is_idle)(void *of), void *of,
                                             struct bt_error *err);
@@ -220,11 +243,24 @@ struct link {
     uint32_t used;
     uint32_t closing;      /* sockets being closed; the helper's lock guards it */
     atomic_bool no_linger; /* link_free: retired lanes close at once */
+    _Atomic uint32_t trusted[LINK_TRUST_MAX];
+    atomic_uint trusted_n;
     struct link_server *servers;
     struct link_lane *lanes;
     struct link_pub *pubs;
     struct link_sub *subs;
 };
+
+/* ---- which peers are ours (link_trust) ---- */
+
+#define TRUST_FINE INT64_C(-1)
+#define TRUST_UNKNOWN INT64_C(-2) /* no process has the other end (any more) */
+
+bool trust_uid(const struct link *l, uint32_t uid);
+/* Judges a new pipe, in ADD_PRE: TRUST_FINE, else its user or TRUST_UNKNOWN, which is logged. */
+int64_t trust_stranger(const struct link *l, const struct endpoint *e, nng_pipe pipe);
+/* Counts a refused connection for the log. */
+void trust_note(int64_t uid, const char *url);
 
 /* Reserves inbox room for n more nodes. */
 BT_MUST_CHECK enum bt_code link_reserve(struct link *l, uint32_t n, struct bt_error *err);

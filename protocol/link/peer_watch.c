@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ enum {
     LOG_MS = 10000,
     PASSING_MS = 1000, /* a frame of an honest peer takes some ms; its memory is not counted */
     FEW_PEERS = 16,    /* they cannot hold much */
+    JUDGED_MAX = 256,  /* users looked up in a round, 10 us each */
     PORTS = 4096,
     HELLO_BYTES = 8, /* of the handshake */
     FRAME_BYTES = 12 /* a frame's length and the id of a request */
@@ -46,6 +48,7 @@ struct peer {
     msec active;       /* when it came, or the last request of it */
     uint32_t round;
     int fd;
+    bool ours; /* its user may connect */
 };
 
 /* A connection, as the kernel tells. */
@@ -265,6 +268,75 @@ static void shut(struct peer_watch *w, struct peer *p, const char *why)
     p->received = 0;
 }
 
+static struct peer_address address_of(const struct sockaddr_storage *at)
+{
+    const struct peer_key key = key_of_socket(at);
+    struct peer_address a = {.port = htons((uint16_t)key.port), .v6 = at->ss_family == AF_INET6};
+
+    memcpy(a.ip, key.address, sizeof a.ip);
+    return a;
+}
+
+/* False: another user's, or nobody's any more. */
+static bool is_ours(const struct peer_watch *w, int fd)
+{
+    struct sockaddr_storage at[2] = {{.ss_family = AF_UNSPEC}, {.ss_family = AF_UNSPEC}};
+    socklen_t len[2] = {sizeof at[0], sizeof at[1]};
+    struct peer_address own;
+    uint32_t uid = 0;
+
+    if (getpeername(fd, (struct sockaddr *)&at[0], &len[0]) != 0 ||
+        getsockname(fd, (struct sockaddr *)&at[1], &len[1]) != 0) {
+        return true; /* it has gone */
+    }
+    own = address_of(&at[1]);
+    if (!peer_address_plain(&own)) {
+        return true;
+    }
+    if (!peer_uid_find(address_of(&at[0]), own, &uid)) {
+        return false;
+    }
+    if (!trust_uid(w->link, uid)) {
+        char url[LINK_URL_MAX];
+        (void)snprintf(url, sizeof url, "tcp port %u", w->port);
+        trust_note(uid, url);
+        return false;
+    }
+    return true;
+}
+
+/* Those who have not shaken hands are not judged by ADD_PRE yet, and nng gives them 10 s. */
+static void judge_users(struct peer_watch *w)
+{
+    struct peer_key keys[JUDGED_MAX];
+    int fds[JUDGED_MAX];
+    bool ours[JUDGED_MAX];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < w->n && n < JUDGED_MAX; i++) {
+        if (!w->peers[i].ours && w->peers[i].fd >= 0) {
+            keys[n] = w->peers[i].key;
+            fds[n++] = fcntl(w->peers[i].fd, F_DUPFD_CLOEXEC, 0); /* as in shut() */
+        }
+    }
+    (void)pthread_mutex_unlock(&w->mutex);
+    for (uint32_t i = 0; i < n; i++) {
+        ours[i] = fds[i] < 0 || is_ours(w, fds[i]);
+        if (fds[i] >= 0) {
+            (void)close(fds[i]);
+        }
+    }
+    (void)pthread_mutex_lock(&w->mutex);
+    for (uint32_t i = 0; i < n; i++) {
+        struct peer *p = find(w, &keys[i]);
+        if (p != NULL && ours[i]) {
+            p->ours = true;
+        } else if (p != NULL && p->fd >= 0) {
+            shut(w, p, "not of a user who may connect");
+        }
+    }
+}
+
 /* Under a flood of large frames only short ones are let in, until it has been over for a while: nng
  * hangs up on a longer one before it allocates anything. */
 static void judge_flood(struct peer_watch *w, msec now)
@@ -362,6 +434,7 @@ static msec watch_run(struct helper_task *task)
     if (ok) {
         merge(w, now);
     }
+    judge_users(w);
     judge_flood(w, now);
     judge_time(w, idle, now);
     judge_bytes(w, now);
@@ -377,7 +450,8 @@ static msec watch_run(struct helper_task *task)
     return next;
 }
 
-enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e, nng_listener listener,
+enum bt_code peer_watch_start(struct peer_watch *w, const struct link *link,
+                              const struct endpoint *e, nng_listener listener,
                               const struct link_peer_limits *limits, bool (*is_idle)(void *of),
                               void *of, struct bt_error *err)
 {
@@ -389,6 +463,7 @@ enum bt_code peer_watch_start(struct peer_watch *w, const struct endpoint *e, nn
         return err_set(err, BT_NOMEM, "%s: no memory for its peers", e->url);
     }
     (void)pthread_mutex_init(&w->mutex, NULL);
+    w->link = link;
     w->limits = *limits;
     w->listener = listener;
     w->recv_max = e->recv_max + LINK_HEADER_ROOM;

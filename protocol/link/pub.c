@@ -19,6 +19,15 @@ struct link_pub {
     nng_aio *aio; /* one for all frames; nng_sendmsg would allocate one for each */
 };
 
+static void pub_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
+{
+    struct link_pub *p = arg;
+    (void)ev;
+    if (trust_stranger(p->link, &p->endpoint, pipe) != TRUST_FINE) {
+        (void)nng_pipe_close(pipe); /* ADD_PRE: no frame has gone to it */
+    }
+}
+
 static enum bt_code pub_start(struct link_pub *p, const struct link_limits *lim,
                               struct bt_error *err)
 {
@@ -35,6 +44,7 @@ static enum bt_code pub_start(struct link_pub *p, const struct link_limits *lim,
     }
     /* The default of 16 loses most of a burst even for a healthy subscriber (N8). */
     rv = nng_socket_set_int(e->socket, NNG_OPT_SENDBUF, LINK_QUEUE_MAX);
+    rv = rv != 0 ? rv : nng_pipe_notify(e->socket, NNG_PIPE_EV_ADD_PRE, pub_on_pipe, p);
     rv = rv != 0 ? rv : nng_aio_alloc(&p->aio, NULL, NULL);
     if (rv != 0) {
         code = endpoint_error(err, rv, "cannot be set up", e->url);
@@ -42,7 +52,7 @@ static enum bt_code pub_start(struct link_pub *p, const struct link_limits *lim,
         code = endpoint_listen(e, &listener, err);
     }
     if (code == BT_OK) {
-        code = peer_watch_start(&p->watch, e, listener, &lim->peers, NULL, NULL, err);
+        code = peer_watch_start(&p->watch, p->link, e, listener, &lim->peers, NULL, NULL, err);
     }
     if (code != BT_OK) {
         (void)nng_close(e->socket);

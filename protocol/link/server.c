@@ -201,7 +201,8 @@ static void server_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     const uint32_t id = (uint32_t)nng_pipe_id(pipe);
     if (ev == NNG_PIPE_EV_REM_POST) {
         (void)pipe_track_removed(&s->track, id);
-    } else if (!pipe_track_admit(&s->track, id)) {
+    } else if (trust_stranger(s->link, &s->endpoint, pipe) != TRUST_FINE ||
+               (s->dials && !pipe_track_admit(&s->track, id))) {
         (void)nng_pipe_close(pipe); /* ADD_PRE: it has no traffic yet */
     }
 }
@@ -211,7 +212,6 @@ static int dial_options(struct link_server *s)
     const nng_socket socket = s->endpoint.socket;
     int rv = nng_socket_set_ms(socket, NNG_OPT_RECONNMINT, LINK_REDIAL_MIN_MS);
     rv = rv != 0 ? rv : nng_socket_set_ms(socket, NNG_OPT_RECONNMAXT, LINK_REDIAL_MAX_MS);
-    rv = rv != 0 ? rv : nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, server_on_pipe, s);
     return rv != 0 ? rv : nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, server_on_pipe, s);
 }
 
@@ -238,7 +238,7 @@ static enum bt_code server_connect(struct link_server *s, const struct link_limi
     code = endpoint_listen(e, &listener, err);
     if (code == BT_OK) {
         ipc_guard_start(&s->guard, listener, REQ_PROTOCOL);
-        code = peer_watch_start(&s->watch, e, listener, &lim->peers, is_idle, s, err);
+        code = peer_watch_start(&s->watch, s->link, e, listener, &lim->peers, is_idle, s, err);
     }
     return code;
 }
@@ -252,7 +252,8 @@ static enum bt_code server_start(struct link_server *s, const struct link_limits
     if (rv != 0) {
         return endpoint_error(err, rv, "has no socket", e->url);
     }
-    rv = s->dials ? dial_options(s) : 0;
+    rv = nng_pipe_notify(e->socket, NNG_PIPE_EV_ADD_PRE, server_on_pipe, s);
+    rv = rv == 0 && s->dials ? dial_options(s) : rv;
     rv = rv != 0 ? rv : server_contexts(s);
     if (rv != 0) {
         code = endpoint_error(err, rv, "cannot be set up", e->url);

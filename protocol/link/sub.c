@@ -85,7 +85,8 @@ static void sub_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     bool wake_owner = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
-        if (!pipe_track_admit(&s->track, id)) {
+        if (trust_stranger(s->link, &s->endpoint, pipe) != TRUST_FINE ||
+            !pipe_track_admit(&s->track, id)) {
             (void)nng_pipe_close(pipe);
         }
         return;

@@ -145,6 +145,16 @@ static bool path_ok(struct str path)
     return true;
 }
 
+bool link_url_is_near(struct str url)
+{
+    static const char localhost[] = "localhost:";
+    struct str rest = url;
+
+    return take_prefix(&rest, "tcp://") && authority_ok(rest, true, false) &&
+           (rest.len < sizeof localhost - 1 ||
+            memcmp(rest.ptr, localhost, sizeof localhost - 1) != 0);
+}
+
 enum bt_code link_url_check(struct str url, bool loopback_only, bool port_zero_ok,
                             struct bt_error *err)
 {

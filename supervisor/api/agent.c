@@ -30,6 +30,48 @@ static bool speaks_version_1(struct doc protocol)
     return false;
 }
 
+static bool same_port(struct str url, const char *other)
+{
+    const char *port = strrchr(other, ':');
+    const size_t n = port != NULL ? strlen(port) : 0;
+
+    return n > 0 && url.len >= n && memcmp(url.ptr + url.len - n, port, n) == 0;
+}
+
+static bool is_allowed(const struct engine_options *opt, struct str url)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < opt->n_agent_endpoints && !found; i++) {
+        const char *allowed = opt->agent_endpoints[i];
+        const size_t n = strlen(allowed);
+        found = n > 0 && allowed[n - 1] == '*'
+                    ? url.len >= n - 1 && memcmp(url.ptr, allowed, n - 1) == 0
+                    : str_is(url, allowed);
+    }
+    return found;
+}
+
+/* The daemon dials it: nothing to resolve, no path of its file system, not itself. */
+static enum bt_code check_endpoint(struct engine *engine, struct str url, struct bt_error *err)
+{
+    const bool near = link_url_is_near(url);
+
+    if (near &&
+        (same_port(url, engine_control_url(engine)) || same_port(url, engine_events_url(engine)))) {
+        return err_set(err, BT_INVALID, "endpoint: is not an address that an agent may have");
+    }
+    if (!near && !is_allowed(engine_options(engine), url)) {
+        return err_set(err, BT_INVALID,
+                       "endpoint: expected tcp://127.0.0.1:PORT or tcp://[::1]:PORT, or an address "
+                       "that the setting allowEndpoints has");
+    }
+    if (link_url_check(url, true, false, err) != BT_OK) {
+        return err_wrap(err, "endpoint");
+    }
+    return BT_OK;
+}
+
 /* Everything that is wrong with a registration before the core sees it. */
 static enum bt_code check_registration(struct engine *engine, const struct msg_agent_register *m,
                                        struct uuid *ret_id, struct uuid *ret_process,
@@ -68,14 +110,7 @@ static enum bt_code check_registration(struct engine *engine, const struct msg_a
     if (m->dial_in) {
         return BT_OK;
     }
-    if (str_is(m->endpoint, engine_control_url(engine)) ||
-        str_is(m->endpoint, engine_events_url(engine))) {
-        return err_set(err, BT_INVALID, "endpoint: is not an address that an agent may have");
-    }
-    if (link_url_check(m->endpoint, true, false, err) != BT_OK) {
-        return err_wrap(err, "endpoint");
-    }
-    return BT_OK;
+    return check_endpoint(engine, m->endpoint, err);
 }
 
 static void copy_text(char *to, size_t cap, struct str from)

@@ -110,6 +110,7 @@ static enum bt_code load(struct loader *l)
         config_rules_check(l);
         code = config_agents_bind(l);
         code = code == BT_OK ? config_prices_bind(l) : code;
+        code = code == BT_OK ? config_peers_bind(l) : code;
     }
     if (code == BT_OK && l->n_problems > 0) {
         if (l->n_problems > 1) {

@@ -140,6 +140,11 @@ struct config {
     uint32_t n_agents; /* with `llm`, the orchestrator is the last one */
     const struct config_price *prices;
     uint32_t n_prices;
+    const uint32_t *allow_uids; /* users whose processes may connect, beside ours and root's */
+    uint32_t n_allow_uids;
+    const char *const
+        *allow_endpoints; /* of agents, beside tcp://LOOPBACK:PORT; "*" ends a prefix */
+    uint32_t n_allow_endpoints;
 };
 
 /* A setting from the command line: "listen.control", "tcp://127.0.0.1:0". */

@@ -55,6 +55,9 @@ struct engine_options {
     const char *planner;
     const struct token_price *prices;
     uint32_t n_prices;
+    const char *const *agent_endpoints; /* of agents, beside tcp on a loopback address; "*" ends a
+                                           prefix */
+    uint32_t n_agent_endpoints;
     msec heartbeat_ms;
     msec lease_ms;
     msec agent_wait_ms;

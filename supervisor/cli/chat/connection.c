@@ -1,6 +1,4 @@
 /* chat: the connection to the daemon, which may be lost and restored. */
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
@@ -55,8 +53,7 @@ static bool daemon_runs(const struct chat *c)
     const char *dir = cli_state_dir(c->cli);
     struct state_endpoints at;
 
-    return dir != NULL && state_endpoints_read(dir, &at, NULL) == BT_OK &&
-           (at.pid == 0 || kill((pid_t)at.pid, 0) == 0 || errno != ESRCH);
+    return dir != NULL && state_endpoints_read(dir, &at, NULL) == BT_OK && !state_daemon_ended(&at);
 }
 
 static void disconnect(struct chat *c)

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,8 +297,8 @@ static bool daemon_runs(const char *state)
     struct state_endpoints at;
 
     while (lock_is_held(state)) {
-        const bool ended = state_endpoints_read(state, &at, NULL) == BT_OK && at.pid != 0 &&
-                           kill((pid_t)at.pid, 0) != 0 && errno == ESRCH;
+        const bool ended =
+            state_endpoints_read(state, &at, NULL) == BT_OK && state_daemon_ended(&at);
         if (!ended || clock_mono_ms() >= until) {
             return true;
         }
@@ -332,6 +331,29 @@ static enum cli_exit note_without_effect(struct cli *cli)
     return code;
 }
 
+/* Whether a daemon is there that has not ended while it was asked. Errors are for the next call,
+ * but that of a daemon that is silent, which costs time. */
+static bool daemon_answers(struct cli *cli, const char *state, enum cli_exit *ret)
+{
+    struct bt_error err;
+
+    *ret = CLI_OK;
+
+    if (!daemon_runs(state)) {
+        return false;
+    }
+    if (bt_client_open(state, &cli->client, &err) == BT_OK) {
+        cli_limit_call(cli);
+        if (bt_client_call(cli->client, "supervisor.info", NULL, NULL, &err) == BT_OK) {
+            return true;
+        }
+    }
+    bt_client_close(cli->client);
+    cli->client = NULL;
+    *ret = err.code == BT_TIMEOUT ? cli_fail(&err) : CLI_OK;
+    return err.code != BT_UNAVAILABLE || daemon_runs(state);
+}
+
 /* The daemon is there already: whether it is the one that is asked for, and its agents. */
 static enum cli_exit up_already(struct cli *cli, msec deadline)
 {
@@ -359,8 +381,8 @@ enum cli_exit verb_up(struct cli *cli)
     if (state == NULL) {
         return CLI_USAGE;
     }
-    if (daemon_runs(state)) {
-        return up_already(cli, deadline);
+    if (daemon_answers(cli, state, &code)) {
+        return code == CLI_OK ? up_already(cli, deadline) : code;
     }
     if (!find_daemon(program, sizeof program)) {
         cli_error("batond was not found beside this program (%s)", program);

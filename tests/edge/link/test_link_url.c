@@ -108,6 +108,24 @@ static void only_allowed_addresses_pass(void **state)
     }
 }
 
+/* Of what passes on loopback: no names, no paths, no TLS. */
+static void near_addresses_are_tcp_and_numeric(void **state)
+{
+    static const char *const near[] = {"tcp://127.0.0.1:1", "tcp://127.9.9.9:65535",
+                                       "tcp://[::1]:1", "tcp://[::ffff:127.0.0.1]:1"};
+    static const char *const far[] = {"tcp://localhost:1", "tls+tcp://127.0.0.1:1", "ipc:///tmp/x",
+                                      "tcp://127.0.0.1:0", "tcp://10.0.0.1:1",      "tcp://",
+                                      "tcp://localhost",   "tcp://0.0.0.0:1",       "",
+                                      "tcp://[fe80::1]:1", "tcp://127.1:1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof near / sizeof near[0]; i++) {
+        assert_true(link_url_is_near(str_from(near[i])));
+    }
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+        assert_false(link_url_is_near(str_from(far[i])));
+    }
+}
+
 static void port_zero_passes_only_where_it_is_asked_for(void **state)
 {
     (void)state;
@@ -183,6 +201,7 @@ int main(void)
     fixture_watchdog(30);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_allowed_addresses_pass),
+        cmocka_unit_test(near_addresses_are_tcp_and_numeric),
         cmocka_unit_test(port_zero_passes_only_where_it_is_asked_for),
         cmocka_unit_test(long_hosts_and_paths_are_refused),
         cmocka_unit_test(opening_uses_the_same_check),

@@ -33,7 +33,7 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "\"command\"? allowed: "
            "agentId, command, instances, capacity, restart, env, settings, graceMs, cwd\n"
            "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
-           "allowed: listen, "
+           "allowed: listen, allowUids, allowEndpoints, "
            "auth, durability, planner, llm, prices, policy, limits, artifacts, retention, log, "
            "agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "

@@ -246,6 +246,56 @@ static void endpoints_are_read_as_written_and_removed_by_their_owner(void **stat
     assert_int_equal(unlink(spare), 0);
 }
 
+static void daemon_has_ended_when_its_process_has(void **state)
+{
+    struct state_endpoints e = {.pid = (uint64_t)getpid(), .pid_namespace = state_pid_namespace()};
+    int fds[2];
+    char byte;
+
+    (void)state;
+    assert_int_not_equal(e.pid_namespace, 0);
+    assert_false(state_daemon_ended(&e));
+    e.pid = 0; /* not said */
+    assert_false(state_daemon_ended(&e));
+    e.pid = UINT64_MAX;
+    assert_false(state_daemon_ended(&e));
+    assert_int_equal(pipe(fds), 0);
+    e.pid = (uint64_t)fork();
+    if (e.pid == 0) {
+        _exit(0);
+    }
+    assert_int_equal(close(fds[1]), 0);
+    assert_int_equal(read(fds[0], &byte, 1), 0); /* it has closed its descriptors */
+    while (!state_daemon_ended(&e)) {            /* a zombie, in a moment */
+    }
+    e.pid_namespace++; /* another container: the number says nothing */
+    assert_false(state_daemon_ended(&e));
+    e.pid_namespace = 0;
+    assert_true(state_daemon_ended(&e));
+    assert_int_equal(waitpid((pid_t)e.pid, NULL, 0), (pid_t)e.pid);
+    assert_true(state_daemon_ended(&e));
+    (void)close(fds[0]);
+}
+
+static void token_may_go_to_its_owner_and_the_users_of_the_variable(void **state)
+{
+    uint32_t uids[STATE_TRUSTED_MAX];
+
+    (void)state;
+    (void)unsetenv("BATON_ALLOW_UIDS");
+    assert_int_equal(state_trusted(7, uids), 1);
+    assert_int_equal(uids[0], 7);
+    assert_int_equal(
+        setenv("BATON_ALLOW_UIDS", "1000,x,-1,4294967295,99999999999,,12 ,0x1,1001", 1), 0);
+    assert_int_equal(state_trusted(7, uids), 3);
+    assert_int_equal(uids[1], 1000);
+    assert_int_equal(uids[2], 1001);
+    assert_int_equal(setenv("BATON_ALLOW_UIDS", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18", 1),
+                     0);
+    assert_int_equal(state_trusted(7, uids), STATE_TRUSTED_MAX);
+    (void)unsetenv("BATON_ALLOW_UIDS");
+}
+
 static void damaged_endpoints_are_told_with_their_file(void **state)
 {
     static const char *const texts[] = {"", "{", "[]", "{\"control\":1}",
@@ -272,6 +322,8 @@ int main(void)
         TEST(careless_or_damaged_tokens_are_refused),
         TEST(endpoints_are_read_as_written_and_removed_by_their_owner),
         TEST(damaged_endpoints_are_told_with_their_file),
+        TEST(daemon_has_ended_when_its_process_has),
+        TEST(token_may_go_to_its_owner_and_the_users_of_the_variable),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
