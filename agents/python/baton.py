@@ -371,12 +371,72 @@ class Credential:
         return body
 
 
+class BeginAgain(Exception):
+    """The supervisor knows the session no more; the request was not read."""
+
+
+class KeyFile(Credential):
+    """A credential file (`baton credential add`): both sides prove that they have its key, and no request carries it."""
+
+    MAGIC, HEADER = b"\xc1BT\x01", 60
+
+    def __init__(self, path: Union[str, os.PathLike]):
+        try:
+            if os.stat(path).st_mode & 0o077:
+                raise ValueError("others may read it: chmod 600")
+            file = json.loads(pathlib.Path(path).read_text())
+            self.id, self.key = str(file["id"]), bytes.fromhex(file["key"])
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            raise Error("UNAUTHORIZED", "credential %s: %s" % (path, e)) from None
+
+    def fields(self) -> Dict[str, Any]:
+        return {}
+
+    @staticmethod
+    def _mac(key: bytes, *parts: bytes) -> bytes:
+        return hmac.new(key, b"".join(parts), hashlib.sha256).digest()
+
+    def opened(self, pipe: Pipe) -> None:
+        ours = os.urandom(32)
+        begin = {"v": 1, "type": "auth.begin", "id": "b", "credential": self.id, "nonceC": ours.hex()}
+        pipe.send(b"\x80\0\0\1" + _encode(begin, "json"))
+        answer, _ = _decode(pipe.recv(65536)[4:])
+        if not answer.get("ok"):
+            e = answer.get("error") or {}
+            raise Error(e.get("code", "PROTOCOL"), e.get("message", "auth.begin is refused"), bool(e.get("retryable")))
+        sid, theirs = bytes.fromhex(answer["sid"]), bytes.fromhex(answer["nonceS"])
+        proof = self._mac(self.key, b"S", ours, theirs, sid).hex()
+        if not any(hmac.compare_digest(proof, str(answer.get(p, ""))) for p in ("proof", "previousProof")):
+            raise Error("UNAUTHORIZED", "what listens there does not have the key of credential %s" % self.id)
+        self.sid, self.n = sid, 0
+        self.session = self._mac(self._mac(ours + theirs, self.key), b"baton session 1" + sid, b"\1")  # HKDF
+
+    def seal(self, body: bytes) -> bytes:
+        self.n += 1
+        head = self.sid + struct.pack(">Q", self.n)
+        return self.MAGIC + head + self._mac(self.session, b"Q", head, body) + body
+
+    def unseal(self, body: bytes) -> bytes:
+        head, inner = body[4:28], body[self.HEADER:]
+        if body[:4] != self.MAGIC:
+            raise BeginAgain()
+        if head != self.sid + struct.pack(">Q", self.n) or not hmac.compare_digest(body[28:self.HEADER], self._mac(self.session, b"A", head, inner)):
+            raise ConnectionError("an answer without the right proof")
+        return inner
+
+
+def credential_of(state: pathlib.Path) -> Credential:
+    """That of BATON_CREDENTIAL, else the token file."""
+    named = os.environ.get("BATON_CREDENTIAL")
+    return KeyFile(named) if named else Credential(state)
+
+
 class Control:
     """A connection to the control socket: one request at a time, reconnects when it is asked again."""
 
     def __init__(self, state: Union[str, os.PathLike, None] = None, credential: Optional[Credential] = None):
         self.state = state_dir(state)
-        self.credential = credential or Credential(self.state)
+        self.credential = credential or credential_of(self.state)
         self.pipe: Optional[Pipe] = None
         self.lock = threading.RLock()
         self.fields: Dict[str, Any] = {}
@@ -396,13 +456,28 @@ class Control:
             try:
                 self.fields = self.credential.fields()
                 pipe = dial(url, REQ, REP, timeout)
-                self.credential.opened(pipe)
+                try:
+                    self.credential.opened(pipe)
+                except BaseException:
+                    pipe.close()
+                    raise
                 self.pipe = pipe
             except (OSError, EOFError, ValueError) as e:
                 raise Error("UNAVAILABLE", "the supervisor at %s cannot be reached (%s): start it with `baton up`" % (url, e), True) from None
 
     def request(self, type_: str, fields: Mapping[str, Any], timeout: float = 15.0) -> Dict[str, Any]:
         """The answer's map; Error when it is a refusal, or none came. After a lost answer the outcome is unknown."""
+        try:
+            return self._request(type_, fields, timeout)
+        except BeginAgain:
+            self.close()
+        try:
+            return self._request(type_, fields, timeout)
+        except BeginAgain:
+            self.close()
+            raise Error("UNAUTHORIZED", "%s: the supervisor does not take the credential" % type_) from None
+
+    def _request(self, type_: str, fields: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
         with self.lock:
             if self.pipe is None:
                 self.connect(timeout)
@@ -1458,6 +1533,7 @@ class Agent:
         p.add_argument("--log-level", choices=["err", "warn", "info", "debug"], default=os.environ.get("BATON_LOG_LEVEL", "info"))
         p.add_argument("--up", action="store_true", help="start the supervisor with `baton up` first, unless it runs")
         p.add_argument("--once", metavar="SKILL", help="run one step from stdin, {task, parameters, context}, and print its outcome")
+        p.add_argument("--credential", metavar="FILE", help="proves who the agent is, instead of the token (BATON_CREDENTIAL)")
         p.add_argument("--card", action="store_true", help="print the card as JSON")
         p.add_argument("--version", action="version", version=self.version)
         o = p.parse_args(argv)
@@ -1490,8 +1566,9 @@ class Agent:
                 if up.returncode != 0:
                     p.exit(1, up.stdout.decode(errors="replace"))
             try:
-                code = self.serve(o.state, dial_in=o.dial_in, listen=o.listen)
-            except (OSError, ValueError) as e:
+                credential = KeyFile(o.credential) if o.credential else None
+                code = self.serve(o.state, dial_in=o.dial_in, listen=o.listen, credential=credential)
+            except (OSError, ValueError, Error) as e:
                 p.exit(2, "%s: %s\n" % (p.prog, e))
             sys.stdout.flush()
             os._exit(code)  # threads of handlers that ignore a cancel do not hold the process

@@ -82,6 +82,7 @@ if(BATON_PACKAGE)
 endif()
 install(FILES agents/python/baton.py DESTINATION ${python_folder} COMPONENT python3-baton)
 install(PROGRAMS agents/python/baton-agent-check agents/python/baton-agent-faulty DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT python3-baton)
+install(FILES agents/node/baton.mjs agents/node/baton.d.mts agents/node/package.json DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/node)
 install(FILES agents/python/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-baton COMPONENT python3-baton)
 
 install(FILES

@@ -15,7 +15,7 @@ import mock_llm
 
 SLOW = 0.8
 # What every flaw is checked with beside its own rule; BATON_CHECK_ALL=1 takes all rules.
-NEIGHBOURS = ["register", "hello", "session-key", "execute", "query", "heartbeat"]
+NEIGHBOURS = ["hello", "execute", "query"]
 # A flaw that is the same to two rules.
 ALSO = {"lane-lost": {"restart-running"}}
 PYTHON = [sys.executable]

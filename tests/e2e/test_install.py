@@ -79,6 +79,7 @@ class Installed(BatonTest):
         listed = self.run_tool(self.prefix / "bin" / "baton", "init", "--list", "--json")
         self.assertIn('"path":"%s/share/baton/examples/hello/plan.yaml"' % self.prefix, listed)
         self.assertTrue({"share/zsh/site-functions/_baton", "share/zsh/vendor-completions/_baton"} & set(found), found)
+        self.assertIn("share/baton/node/baton.mjs", found)
         self.assertIn("share/fish/vendor_completions.d/baton.fish", found)
         self.assertIn("ExecStart=", (self.prefix / "lib/systemd/system/baton.service").read_text())
         self.run_tool("bash", "-n", self.prefix / "share/bash-completion/completions/baton")

@@ -252,6 +252,42 @@ class Restart(unittest.TestCase):
             self.assertEqual(d.ask("py", "greet"), "Hello, world!")
 
 
+class Sealed(unittest.TestCase):
+    def test_agent_and_client_with_credentials_where_the_token_opens_nothing(self):
+        agent = make_agent()
+        with baton.daemon({"auth": "required"}) as d:
+            files = {}
+            for role in ("agent", "admin"):
+                files[role] = d.folder / (role + ".json")
+                subprocess.run([BIN / "baton", "credential", "add", role, "--role", role, "--file", files[role], "--state", d.state,
+                                *(["--agents", "py"] if role == "agent" else [])],
+                               check=True, capture_output=True, timeout=60)
+            with self.assertRaises(baton.Error) as e:
+                d.agents()
+            self.assertEqual(e.exception.code, "UNAUTHORIZED", "the token opens nothing")
+            served = threading.Thread(target=agent.serve, kwargs={"state": d.state, "credential": baton.KeyFile(files["agent"])})
+            served.start()
+            try:
+                with baton.Client(d.state, credential=baton.KeyFile(files["admin"]), patience=60) as c:
+                    until(lambda: [a for a in c.agents() if a["state"] == "up"], 20, "the agent is up")
+                    self.assertEqual(c.ask("py", "greet", name="Ada"), "Hello, Ada!")
+                    d.kill()
+                    d.start()  # the sessions are gone; both begin again
+                    until(lambda: [a for a in c.agents() if a["state"] == "up"], 20, "the agent is back")
+                    self.assertEqual(c.ask("py", "greet"), "Hello, world!")
+                    key = files["admin"].read_text()
+                    files["admin"].write_text(key.replace(c.control.credential.key.hex(), "ab" * 32))
+                    with self.assertRaisesRegex(baton.Error, "UNAUTHORIZED"):
+                        baton.Client(d.state, credential=baton.KeyFile(files["admin"])).agents()
+                    files["admin"].chmod(0o644)
+                    with self.assertRaisesRegex(baton.Error, "others may read it"):
+                        baton.KeyFile(files["admin"])
+            finally:
+                agent.stop()
+                agent.stop()
+                served.join(30)
+
+
 class Texts(unittest.TestCase):
     def test_doctests_and_old_syntax(self):
         found = doctest.testmod(baton)

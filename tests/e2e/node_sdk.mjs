@@ -1,0 +1,78 @@
+// What test_node_sdk.py runs: baton.mjs against a real daemon; or, with the argument `serve`, an agent for baton-agent-check.
+import assert from "node:assert/strict";
+import { Agent, BatonError, Client, Fail, Handoff, NeedsInput, Result, daemon } from "../../agents/node/baton.mjs";
+
+const ran = [];
+const agent = new Agent("js", { capacity: 3 });
+agent.skill("greet", { description: "Greets somebody by name.", properties: { name: { type: "string" } } }, ({ name = "world" }) => `Hello, ${name}!`);
+agent.skill("wait", { description: "Waits.", properties: { seconds: { type: "number" } }, effects: "idempotent" }, async ({ seconds = 1 }, step) => {
+  ran.push(step.key);
+  step.progress({ percent: 50, text: "half" });
+  await step.sleep(seconds * 1000);
+  return "waited";
+});
+agent.skill("trouble", { description: "Fails.", properties: { kind: { type: "string" } } }, ({ kind }) => {
+  if (kind === "nan") return { rows: [1, NaN] };
+  if (kind === "class") throw new Fail("no such table", "RESOURCE_NOT_FOUND", { retryable: false });
+  if (kind === "handoff") throw new Handoff("elsewhere", "not mine");
+  throw new TypeError("a mistake");
+});
+agent.skill("year", { description: "Asks.", properties: { year: { type: "integer" } } }, ({ year }) => {
+  if (year === undefined) throw new NeedsInput("Which year?", { type: "object", properties: { year: { type: "integer" } } });
+  return new Result({ text: `it is ${year}`, data: { year }, state: { year } });
+});
+agent.skill("synthesize", { description: "Writes." }, async function* (_, step) {
+  step.usage({ inputTokens: 3 });
+  yield "one ";
+  yield "two ";
+  yield "thrée";
+});
+
+if (process.argv[2] === "serve") await agent.run(process.argv.slice(3));
+
+console.error = () => {};
+const call = async (...args) => (await agent.call(...args));
+assert.deepEqual(await call("greet", { name: "Ada" }), { outcome: "completed", result: { text: "Hello, Ada!" } });
+assert.match((await call("greet", { nme: "x" })).failure.message, /parameters\.nme: there is no such parameter; there are name/);
+assert.match((await call("greet", { name: 7 })).failure.message, /parameters\.name: expected string, got 7/);
+assert.match((await call("trouble", { kind: "nan" })).failure.message, /data\.rows\.1: NaN/);
+assert.equal((await call("wait", { seconds: 60 }, { deadlineMs: 20 })).failure.class, "TIMEOUT");
+assert.equal((await call("synthesize")).result.text, "one two thrée");
+
+for (const turn of [1, 2]) { // the same agent, two daemons
+  const d = await daemon({ agents: [agent] });
+  try {
+    assert.equal(await d.ask("js", "greet", { name: "Ada" }), "Hello, Ada!");
+    if (turn === 2) break;
+    const plan = (skill, parameters = {}, policy = {}) => ({ steps: [{ stepId: "s1", agentId: "js", skill, task: "do the one step", parameters }], policy: { maxRetries: 0, ...policy } });
+
+    const asks = await d.submit(plan("year"));
+    while (!(await d.reviews(asks)).length) await new Promise((resolve) => setTimeout(resolve, 20));
+    await d.decide((await d.reviews(asks))[0].reviewId, "approve", { edit: { year: 1999 } });
+    assert.match((await d.result(asks)).aggregatedResult, /it is 1999/);
+
+    for (const [kind, cls] of [["nan", "VALIDATION_ERROR"], ["class", "RESOURCE_NOT_FOUND"], ["handoff", "VALIDATION_ERROR"], ["bug", "UNKNOWN"]]) {
+      const id = await d.submit(plan("trouble", { kind }));
+      const ends = [];
+      for await (const e of d.watch(id, { types: ["plan_step_completed"] })) ends.push(e.errorClass);
+      assert.deepEqual(ends, [cls], kind);
+    }
+
+    const events = [];
+    for await (const e of d.watch(await d.submit(plan("greet", {}, { synthesis: "agent:js" })))) events.push(e);
+    assert.deepEqual(events.map((e) => e.planSeq), events.map((_, i) => i + 1));
+    assert.equal(events.filter((e) => e.type === "text_delta").map((e) => e.text).join(""), "one two thrée");
+
+    const long = await d.submit(plan("wait", { seconds: 600 }));
+    while (!ran.some((key) => key.startsWith(long))) await new Promise((resolve) => setTimeout(resolve, 20));
+    await d.cancel(long, "no need");
+    assert.equal((await d.result(long)).status, "cancelled");
+    await assert.rejects(d.get("01A20A4C-62AF-7049-8B0F-C6EA08165C6B"), (e) => e instanceof BatonError && e.code === "NOT_FOUND");
+    const same = await d.submit(plan("greet"), { clientKey: "k" });
+    assert.equal(await d.submit(plan("greet"), { clientKey: "k" }), same);
+  } finally {
+    await d.close();
+  }
+}
+await assert.rejects(new Client({ state: "/nonexistent", patienceMs: 0 }).agents(), /UNAVAILABLE: no supervisor runs in \/nonexistent/);
+console.log("all is well");

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""baton.mjs: node_sdk.mjs against a real daemon, and the rules of the wire protocol."""
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import BIN, HERE, ROOT, main
+
+SLOW = "0.8"
+
+
+@unittest.skipUnless(shutil.which("node"), "SKIPPED: node is not installed")
+class Node(unittest.TestCase):
+    def run_it(self, *command, **kwargs):
+        return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=400, **kwargs)
+
+    def test_agent_and_client_against_a_daemon(self):
+        done = self.run_it("node", HERE / "node_sdk.mjs", env={**os.environ, "BATON_BIN": str(BIN)})
+        self.assertEqual((done.returncode, done.stdout), (0, "all is well\n"), done.stderr)
+
+    def test_every_rule_of_the_protocol(self):
+        def check(*more):
+            return self.run_it(sys.executable, "-B", ROOT / "agents/python/baton-agent-check", "--json", "--timeout", "30", "--skill", "greet",
+                               "--slow-skill", "wait", "--slow-param", "seconds=" + SLOW, "--slow-seconds", SLOW, "node", HERE / "node_sdk.mjs", "serve", *more)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for done, skipped in ((pool.submit(check), 0), (pool.submit(check, "--dial-in"), 3)):
+                rules = json.loads(done.result().stdout)["rules"]
+                self.assertEqual([r for r in rules if r["result"] == "fail"], [])
+                self.assertEqual(len([r for r in rules if r["result"] == "skip"]), skipped)
+                self.assertGreater(len(rules), 30)
+
+    def test_the_page_and_the_types_have_what_the_module_has(self):
+        page = (ROOT / "agents/node/README.md").read_text()
+        program = "\n".join(line[4:] for line in re.search(r"(?m)(^ {4}.*\n|^\n(?= {4}))+", page).group(0).splitlines())
+        with tempfile.TemporaryDirectory(prefix="baton-e2e-") as folder:
+            shutil.copy(ROOT / "agents/node/baton.mjs", folder)
+            path = os.path.join(folder, "greeter.mjs")
+            with open(path, "w") as f:
+                f.write(program)
+            done = self.run_it("node", path, "--once", "greet", input='{"parameters": {"name": "Ada"}}')
+            self.assertEqual(json.loads(done.stdout)["result"]["text"], "Hello, Ada!", done.stderr)
+        names = self.run_it("node", "--input-type=module", "-e", "console.log(Object.keys(await import(process.argv[1])).join(' '))",
+                            ROOT / "agents/node/baton.mjs").stdout.split()
+        declared = re.findall(r"export (?:const|class|function) (\w+)", (ROOT / "agents/node/baton.d.mts").read_text())
+        self.assertEqual(sorted(names), sorted(declared))
+
+
+if __name__ == "__main__":
+    main()
