@@ -92,6 +92,7 @@ static void check_and_route(struct engine *engine, struct request *rq)
         api_refuse_token(engine, rq);
         return;
     }
+    rq->who = identity_local();
     if (rq->bytes > LIMIT_CONTROL_BYTES && !str_is(rq->env.type, "step.result")) {
         api_refuse_size(engine, rq);
         return;

@@ -14,6 +14,7 @@ enum {
 struct parked_read {
     uint64_t request; /* 0 = free */
     enum wire_form form;
+    struct identity who;
     char id[65];
     msec deadline;
     uint64_t from_seq;

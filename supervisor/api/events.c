@@ -226,6 +226,7 @@ static bool park(struct engine *engine, struct request *rq, struct parked_read *
         if (api->parked[i].request == 0) {
             q->request = rq->handle;
             q->form = rq->reader.form;
+            q->who = *rq->who;
             (void)snprintf(q->id, sizeof q->id, "%.*s", STR_ARG(rq->env.id));
             api->parked[i] = *q;
             api->parked_n++;
@@ -278,6 +279,7 @@ void api_after_commit(struct engine *engine, bool committed)
         struct parked_read *q = &api->parked[i];
         bool due = q->request != 0 && q->deadline <= engine_now(engine);
         struct request rq = {.handle = q->request,
+                             .who = &q->who,
                              .reader = {.form = q->form},
                              .env = {.id = str_from(q->id)},
                              .answer = MSG_events_read_ok};

@@ -3,11 +3,13 @@
 #ifndef ENGINE_REQUEST_H
 #define ENGINE_REQUEST_H
 
+#include "protocol/auth/identity.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/open_plan.h"
 
 struct request {
     uint64_t handle;
+    const struct identity *who; /* the sender; a handler never sees NULL. Valid in its call */
     struct msg_reader reader;
     struct msg_envelope env;
     size_t bytes;         /* as it came */

@@ -1,35 +1,9 @@
 /* The agents that a plan may use, and their indexes in the registry. */
+#include "protocol/base/glob.h"
 #include "supervisor/plan/permit.h"
 #include "supervisor/plan/reader_internal.h"
 
 /* ---- policy.agents ---- */
-
-/* Each "*" first stands for nothing; after a mismatch the last one takes one more character. */
-static bool fits(struct str glob, struct str text)
-{
-    size_t g = 0;
-    size_t t = 0;
-    size_t star = SIZE_MAX;
-    size_t from = 0;
-    while (t < text.len) {
-        if (g < glob.len && glob.ptr[g] == '*') {
-            star = g++;
-            from = t;
-        } else if (g < glob.len && (glob.ptr[g] == '?' || glob.ptr[g] == text.ptr[t])) {
-            g++;
-            t++;
-        } else if (star != SIZE_MAX) {
-            g = star + 1;
-            t = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (g < glob.len && glob.ptr[g] == '*') {
-        g++;
-    }
-    return g == glob.len;
-}
 
 bool plan_permits(struct doc globs, struct str agent_id)
 {
@@ -39,10 +13,10 @@ bool plan_permits(struct doc globs, struct str agent_id)
         return true;
     }
     if (head.kind != DOC_ARRAY) {
-        return fits(doc_string(globs), agent_id);
+        return glob_fits(doc_string(globs), agent_id);
     }
     for (uint32_t i = 0; i < head.n; i++) {
-        if (fits(doc_string(doc_skip(&c)), agent_id)) {
+        if (glob_fits(doc_string(doc_skip(&c)), agent_id)) {
             return true;
         }
     }

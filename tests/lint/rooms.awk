@@ -7,6 +7,7 @@ BEGIN {
     may["protocol/wire"] = base " protocol/messages.def"
     may["protocol/jsonschema"] = base
     may["protocol/artifact"] = base
+    may["protocol/auth"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
     may["protocol/client"] = base " protocol/client/state protocol/wire protocol/link baton/client.h"
@@ -26,13 +27,13 @@ BEGIN {
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
-    may["supervisor/engine"] = below " protocol/link supervisor/keyword"
+    may["supervisor/engine"] = below " protocol/auth protocol/link supervisor/keyword"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/dispatch"] = below " protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " supervisor/engine supervisor/query supervisor/dispatch"
-    may["supervisor/api"] = below " protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/dispatch supervisor/conversation"
+    may["supervisor/api"] = below " protocol/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/dispatch supervisor/conversation"
     # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
     may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"

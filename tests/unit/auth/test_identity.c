@@ -1,0 +1,68 @@
+/* Identities: roles by name, and which agents a sender may be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "protocol/auth/identity.h"
+
+static void the_token_is_an_admin_that_may_be_any_agent(void **state)
+{
+    (void)state;
+    assert_string_equal(identity_local()->id, "local");
+    assert_int_equal(identity_local()->role, ROLE_ADMIN);
+    assert_true(identity_may_be_agent(identity_local(), STR_LIT("calc")));
+}
+
+static void an_agent_may_be_what_one_of_its_globs_fits(void **state)
+{
+    struct identity who = {
+        .id = "x", .role = ROLE_AGENT, .agents_n = 2, .agents = {"calc*", "f?les"}};
+
+    (void)state;
+    assert_true(identity_may_be_agent(&who, STR_LIT("calc")));
+    assert_true(identity_may_be_agent(&who, STR_LIT("calc-2")));
+    assert_true(identity_may_be_agent(&who, STR_LIT("files")));
+    assert_false(identity_may_be_agent(&who, STR_LIT("xcalc")));
+    assert_false(identity_may_be_agent(&who, STR_LIT("fles")));
+    assert_false(identity_may_be_agent(&who, STR_LIT("")));
+    who.agents_n = 0;
+    assert_false(identity_may_be_agent(&who, STR_LIT("calc")));
+}
+
+static void others_are_no_agent_whatever_their_globs(void **state)
+{
+    static const enum role others[] = {ROLE_OBSERVER, ROLE_SUBMITTER, ROLE_REVIEWER};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const struct identity who = {.role = others[i], .agents_n = 1, .agents = {"*"}};
+        assert_false(identity_may_be_agent(&who, STR_LIT("calc")));
+    }
+}
+
+static void a_role_is_read_from_its_own_name_and_from_no_other(void **state)
+{
+    enum role role = ROLE_COUNT;
+
+    (void)state;
+    for (int i = 0; i < ROLE_COUNT; i++) {
+        assert_true(role_parse(str_from(role_name((enum role)i)), &role));
+        assert_int_equal(role, i);
+    }
+    assert_false(role_parse(STR_LIT("Admin"), &role));
+    assert_false(role_parse(STR_LIT(""), &role));
+    assert_false(role_parse(STR_LIT("admin "), &role));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_token_is_an_admin_that_may_be_any_agent),
+        cmocka_unit_test(an_agent_may_be_what_one_of_its_globs_fits),
+        cmocka_unit_test(others_are_no_agent_whatever_their_globs),
+        cmocka_unit_test(a_role_is_read_from_its_own_name_and_from_no_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
