@@ -1,5 +1,6 @@
 /* msg_doc TABLE: prints one table of protocol/WIRE.md or MESSAGES.md. `ninja messages` writes them
  * into the files; lint.messages fails when a file has another. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,13 +4,16 @@
 #include <stdlib.h>
 
 #include "supervisor/api/api_internal.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/query/projection.h"
 
 static const struct {
     enum msg_type type, answer;
     request_fn *handle;
+    enum role role;
 } routes[] = {
-#define REQUEST(name, handler, answer, sender, sentence) {MSG_##name, MSG_##answer, handler},
+#define REQUEST(name, handler, answer, role, sentence)                                             \
+    {MSG_##name, MSG_##answer, handler, ROLE_##role},
 #include "protocol/messages.def"
 };
 
@@ -45,6 +48,16 @@ bool api_token_ok(struct str have, struct str want)
     return diff == 0 && want.len > 0;
 }
 
+enum role api_role_of(enum msg_type type)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (routes[i].type == type) {
+            return routes[i].role;
+        }
+    }
+    return ROLE_COUNT;
+}
+
 /* The handler of the request; NULL when there is none of its type. Notes the type of its answer. */
 static request_fn *route(struct request *rq)
 {
@@ -77,6 +90,7 @@ static void check_and_route(struct engine *engine, struct request *rq)
 {
     struct bt_error err;
     request_fn *handle;
+    enum role need;
 
     if (msg_read(&rq->reader, MSG_envelope, &rq->env, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
@@ -103,12 +117,22 @@ static void check_and_route(struct engine *engine, struct request *rq)
                             STR_ARG(rq->env.type));
         return;
     }
+    need = api_role_of(msg_type_from_wire(rq->env.type));
+    if (!access_role_does(rq->who->role, need)) {
+        access_refuse_role(engine, rq, need);
+        return;
+    }
     if (engine_is_stalled(engine) && !is_possible_without_room(msg_type_from_wire(rq->env.type))) {
         (void)engine_room_error(engine, true, &err);
         request_refuse(engine, rq, &err, CLASS_NONE, engine_room_wait_ms(), (struct doc){NULL, 0});
         return;
     }
+    engine_act_for(engine, rq->who);
+    if (need == ROLE_AGENT) {
+        engine_act_by(engine, (struct str){"", 0}); /* agents report, they do not order */
+    }
     handle(engine, rq);
+    engine_act_for(engine, NULL);
 }
 
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes)

@@ -9,7 +9,6 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/api/access.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/query/projection.h"
 
@@ -53,7 +52,7 @@ static enum turn turn_of(const struct msg_peek *peek, size_t len, bool *ret_plan
     const enum msg_type type = msg_type_from_wire(peek->type);
 
     *ret_plan = false;
-    if (access_role_of(type) == ROLE_AGENT) {
+    if (api_role_of(type) == ROLE_AGENT) {
         return TURN_NOW;
     }
     if (is_long_read(type, ret_plan)) {

@@ -237,6 +237,10 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
     if (!choose(t, s, &ev.step)) {
         return;
     }
+    if (!t->may_decide) {
+        reply_only(t, "What waits is for a reviewer to decide: this credential has not that role.");
+        return;
+    }
     kind = kind_of(t->plan, ev.step);
     if (!read_answer(t, s, kind, &decision)) {
         return;
