@@ -144,6 +144,7 @@ struct world *world_new(const struct scenario *scenario, struct coverage *seen)
     w->blocks[1] = need(block_size(plan));
     w->spare = need(block_size(plan));
     w->shadow = run_init(need(block_size(plan)), plan);
+    w->before = need(block_size(plan));
     w->out.grow = grow;
     w->at.left = scenario->left;
     w->at.revision = 1;
@@ -174,6 +175,7 @@ void world_free(struct world *w)
     free(w->blocks[1]);
     free(w->spare);
     free(w->shadow);
+    free(w->before);
     free(w->core);
     free(w->out.at);
     free(w);

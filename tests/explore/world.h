@@ -249,6 +249,7 @@ struct world {
     struct core *core;
     void *blocks[2];
     struct run *shadow; /* from the records alone */
+    struct run *before; /* the shadow before the event in hand */
     struct run *spare;
     struct situation at;
     struct commands out;

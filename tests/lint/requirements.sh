@@ -11,7 +11,7 @@ done
 bad=0
 known=$(mktemp)
 trap 'rm -f "$known"' EXIT
-grep -rhoE '(static void |def |bt_test\()[a-z0-9_]+' tests --include='*.c' --include='*.py' --include=CMakeLists.txt |
+grep -rhoE '(static void |def |bt_test\(|add_executable\()[a-z0-9_]+' tests --include='*.c' --include='*.py' --include=CMakeLists.txt |
     sed 's/.*[ (]//' | sort -u >"$known"
 for name in $(grep -h '^|' $tables | grep -o '`[a-z0-9_]*`' | tr -d '`' | grep _ | sort -u); do
     case $name in
