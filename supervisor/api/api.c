@@ -112,6 +112,28 @@ static bool find_sender(struct engine *engine, struct request *rq)
     return rq->who != NULL;
 }
 
+/* Decisions and what admins do are noted; a check of the journal, and the question how far a copy
+ * is, do nothing. */
+static void note(struct engine *engine, const struct request *rq, enum role need)
+{
+    static const char *const names[] = {"reviewId", "planId", "sessionId", "agentId", "file"};
+    const struct doc body = {rq->reader.body, rq->reader.len};
+    struct str about = {"", 0};
+
+    if ((need != ROLE_REVIEWER && need != ROLE_ADMIN) || rq->refused == BT_UNAUTHORIZED ||
+        str_is(rq->env.type, "supervisor.scrub")) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && about.len == 0; i++) {
+        about = doc_string(doc_get(body, str_from(names[i])));
+    }
+    if (about.len > 0 || !str_is(rq->env.type, "journal.backup")) {
+        access_note(engine, need == ROLE_REVIEWER ? AUDIT_DECISION : AUDIT_ADMIN, rq->who,
+                    rq->env.type, about, rq->refused,
+                    doc_string(doc_get(body, STR_LIT("decision"))));
+    }
+}
+
 static void check_and_route(struct engine *engine, struct request *rq)
 {
     struct bt_error err;
@@ -156,6 +178,7 @@ static void check_and_route(struct engine *engine, struct request *rq)
         engine_act_by(engine, (struct str){"", 0}); /* agents report, they do not order */
     }
     handle(engine, rq);
+    note(engine, rq, need);
     engine_act_for(engine, NULL);
 }
 

@@ -14,6 +14,9 @@ struct auth_store;
 BT_MUST_CHECK enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
                                           struct session_time time, struct auth_store **ret,
                                           struct bt_error *err);
+/* Changes of credentials are noted there from now on. */
+struct audit;
+void auth_store_audit(struct auth_store *store, struct audit *audit);
 void auth_store_free(struct auth_store *store);
 /* Readable when the directory has changed; -1: the kernel gives no notice. */
 int auth_store_fd(const struct auth_store *store);

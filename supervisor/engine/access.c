@@ -132,6 +132,23 @@ enum bt_code access_take_session(struct engine *engine, struct str session_id, s
     return code;
 }
 
+/* ---- the audit ---- */
+
+void access_note(struct engine *engine, enum audit_kind kind, const struct identity *by,
+                 struct str type, struct str about, enum bt_code outcome, struct str text)
+{
+    const struct audit_entry e = {.kind = kind,
+                                  .type = type,
+                                  .by = str_from(by != NULL ? by->id : ""),
+                                  .role = str_from(by != NULL ? role_name(by->role) : ""),
+                                  .peer = engine_request_peer(engine),
+                                  .about = about,
+                                  .outcome = bt_code_name(outcome),
+                                  .text = text};
+
+    audit_add(engine->opt.audit, engine->now, engine->wall, &e);
+}
+
 /* ---- refusals ---- */
 
 bool access_may_take_session(struct engine *engine, struct request *rq, struct str session_id)
@@ -169,12 +186,24 @@ void access_refuse_role(struct engine *engine, struct request *rq, enum role nee
     refuse(engine, rq, need, &err);
 }
 
+/* What the body names: bodies have each name once. */
+static struct str plan_of(const struct request *rq)
+{
+    const struct doc body = {rq->reader.body, rq->reader.len};
+
+    return doc_string(doc_get(body, STR_LIT("planId")));
+}
+
 bool access_may_change(struct engine *engine, struct request *rq, struct str owner)
 {
     struct bt_error err;
     const struct str shown = access_owner_shown(owner);
 
     if (access_changes(engine->who, owner)) {
+        if (engine->who != NULL && !str_eq(access_owner(engine->who), owner)) {
+            access_note(engine, AUDIT_ADMIN, engine->who, rq->env.type, plan_of(rq), BT_OK,
+                        str_from("changes what is another's"));
+        }
         return true;
     }
     (void)err_set(&err, BT_UNAUTHORIZED,

@@ -13,6 +13,7 @@
 #define ENGINE_ACCESS_H
 
 #include "protocol/auth/identity.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/engine/engine.h"
 
 struct request;
@@ -41,6 +42,9 @@ bool access_sees_session(struct engine *engine, struct str session_id);
 /* BT_CONFLICT: a session of another. An empty id is nobody's. */
 BT_MUST_CHECK enum bt_code access_take_session(struct engine *engine, struct str session_id,
                                                struct bt_error *err);
+/* A line of the audit about the request in hand. by NULL: nobody proved it. */
+void access_note(struct engine *engine, enum audit_kind kind, const struct identity *by,
+                 struct str type, struct str about, enum bt_code outcome, struct str text);
 /* access_take_session; false after refusing. */
 bool access_may_take_session(struct engine *engine, struct request *rq, struct str session_id);
 /* Whether the request may change a plan that it sees; false after refusing: UNAUTHORIZED. */

@@ -17,6 +17,7 @@ struct request {
     size_t bytes;         /* as it came */
     enum msg_type answer; /* the type of its answer, from messages.def */
     bool answered;
+    enum bt_code refused; /* BT_OK: it was not */
 };
 
 void request_answer(struct engine *engine, struct request *rq, enum msg_type type,

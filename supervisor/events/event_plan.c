@@ -121,9 +121,9 @@ enum msg_type event_encode_paused(struct encoding *e, union payload *p)
         .reason = str_from(pause_reason_name(pause->reason)),
         .comment = record_cut(e, e->rec->text, 512),
         .timeout_ms = pause->delay_ms,
-        .by = record_by(e),
     };
-    if (pause->reason == PAUSE_REQUESTED && p->paused.by.id.len > 0) {
+    if (pause->reason == PAUSE_REQUESTED && e->x->by.len > 0) {
+        p->paused.by = record_by(e);
         msg_set(&p->paused, ev_plan_paused, by);
     }
     if (pause->reason == PAUSE_SIGNOFF || pause->reason == PAUSE_PLANNING) {
@@ -152,9 +152,9 @@ enum msg_type event_encode_resumed(struct encoding *e, union payload *p)
     p->resumed = (struct msg_ev_plan_resumed){
         .reason = str_from(pause_reason_name(REC(e->rec, pause)->reason)),
         .comment = record_cut(e, e->rec->text, 512),
-        .by = record_by(e),
     };
-    if (REC(e->rec, pause)->reason == PAUSE_REQUESTED && p->resumed.by.id.len > 0) {
+    if (REC(e->rec, pause)->reason == PAUSE_REQUESTED && e->x->by.len > 0) {
+        p->resumed.by = record_by(e);
         msg_set(&p->resumed, ev_plan_resumed, by);
     }
     return MSG_ev_plan_resumed;

@@ -1,13 +1,15 @@
 """Who may do what: every request of the wire with every role, plans and sessions of others, agents that are only themselves."""
 import json
+import os
 import re
+import threading
 import uuid
 
 import harness
 import probe
-from credentials import Sender, make
 from harness import BatonTest, main, sp, until
 from probe import Probe, step
+import sealed
 
 # What each role may at least; a change of protocol/messages.def is to be made here, too.
 NEEDS = {
@@ -27,6 +29,35 @@ HAS = {
 }
 # An empty body would stop the daemon, or read a configuration.
 BODIES = {"supervisor.drain": {"graceMs": "soon"}, "supervisor.reload": {"check": "yes"}}
+
+
+def make(daemon, ident, role, **more):
+    """A credential: a file in the state directory, as the page has it."""
+    folder = daemon.state / "credentials"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    new = daemon.work / (ident + ".new")
+    new.touch(0o600)
+    new.write_text(json.dumps({"id": ident, "role": role, "key": os.urandom(32).hex(), "createdMs": 1, **more}))
+    new.rename(folder / ident)
+
+
+class Sender:
+    """Asks as Daemon does, but as the credential."""
+
+    def __init__(self, daemon, ident):
+        self.ident, self.lock = ident, threading.Lock()  # a probe has threads
+        self.session = sealed.Session(daemon.endpoints()["control"], ident, sealed.key_of(daemon.state / "credentials" / ident))
+        daemon.test.addCleanup(self.session.close)
+
+    def ask_raw(self, type_, **fields):
+        with self.lock:
+            return self.session.ask(type_, **fields)
+
+    def ask(self, type_, **fields):
+        answer = self.ask_raw(type_, **fields)
+        if not answer["ok"]:
+            raise AssertionError("%s of %s refused: %s" % (type_, self.ident, answer["error"]))
+        return answer
 
 
 def table():
@@ -80,7 +111,7 @@ class Owners(BatonTest):
         self.addCleanup(self.agent.close)
         probe.wait_up(self.d, "probe")
         self.ann, self.bob, self.eve, self.rex, self.root = (Sender(self.d, i) for i in ("ann", "bob", "eve", "rex", "root"))
-        self.plan = self.ann.ask("plan.submit", plan={"goal": "g", "steps": [step("a"), step("b", approval="before_step")]}, sessionId="talk",
+        self.plan = self.ann.ask("plan.submit", plan={"goal": "g", "steps": [step("a"), step("b", requiresApproval=True)]}, sessionId="talk",
                                  clientKey="k")["planId"]
         self.review = until(lambda: self.ann.ask("review.list")["reviews"], 15, "a review")[0]["reviewId"]
 
@@ -103,7 +134,7 @@ class Owners(BatonTest):
         self.assertEqual(self.bob.ask("review.list")["reviews"], [])
         self.assertEqual(self.bob.ask("review.list", planId=self.plan)["reviews"], [])
         self.assertEqual(self.bob.ask_raw("review.get", reviewId=self.review)["error"]["code"], "NOT_FOUND")
-        self.assertEqual(self.bob.ask("plan.cost")["plans"], [])
+        self.assertEqual(self.bob.ask("plan.cost").get("plans", []), [])
         events = self.ann.ask("events.read", fromSeq=1, limit=1000)
         self.assertTrue([e for e in events["events"] if e.get("planId") == self.plan])
         theirs = self.bob.ask("events.read", fromSeq=1, limit=1000)
@@ -143,14 +174,14 @@ class Owners(BatonTest):
         self.root.ask("plan.resume", planId=self.plan)
         self.rex.ask("review.decide", reviewId=self.review, decision="approve", by={"user": "the boss", "id": "root"})
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
-        gone = self.ann.ask("plan.submit", plan={"steps": [step("a", agentId="nobody")]})["planId"]
+        gone = self.ann.ask("plan.submit", plan={"steps": [step("a", requiresApproval=True)]})["planId"]
         changed = self.ann.ask("plan.modify", planId=gone, kind="insert", reasoning="more",
                                steps={"afterStepId": "a", "steps": [step("z")]})
         self.assertEqual(changed["revision"], 2)
         self.d.ask("plan.cancel", planId=gone)
         self.d.kill9()
         self.d.start(agents=False)
-        by = {e["type"]: e.get("by", {}) for e in self.d.events(self.plan)}
+        by = {e["type"]: e["by"] for e in self.d.events(self.plan) if "by" in e}
         self.assertEqual([by[t].get("id") for t in ("plan_generated", "plan_paused", "plan_resumed", "review_decided")],
                          ["ann", "ann", "root", "rex"])
         self.assertEqual(by["review_decided"]["user"], "the boss")
@@ -164,9 +195,30 @@ class Owners(BatonTest):
         told = self.d.cli("history", self.plan)
         for words in ("rex", "root"):
             self.assertIn(words, told)
+        self.audited()
         # still ann's after the restart
         self.assertEqual(Sender(self.d, "bob").ask("plan.list")["plans"], [])
         self.assertEqual(len(Sender(self.d, "ann").ask("plan.list")["plans"]), 2)
+
+
+    def audited(self):
+        """Who was refused, decided and administered; it is on the disk, and read without a daemon."""
+        Sender(self.d, "eve").ask_raw("plan.cancel", planId=self.plan)
+        with sp.Req(self.d.endpoints()["control"], 15) as req:
+            for _ in range(200):
+                req.ask(json.dumps({"v": 1, "type": "plan.list", "id": "t", "token": "wrong"}).encode())
+        Sender(self.d, "root").ask_raw("agents.drain", agentId="nobody")
+        self.d.kill9()
+        lines = [json.loads(line) for line in self.d.cli("audit", "--json").splitlines()]
+        found = {(e["kind"], e.get("type"), e.get("by"), e.get("outcome"), e.get("about")) for e in lines}
+        for row in (("decision", "review.decide", "rex", "OK", self.review), ("admin", "agents.drain", "root", "NOT_FOUND", "nobody"),
+                    ("admin", "plan.resume", "root", "OK", self.plan), ("refused", "plan.cancel", "eve", "UNAUTHORIZED", "")):
+            self.assertIn(row, found)
+        strangers = [e for e in lines if e["kind"] == "handshake"]
+        self.assertTrue(0 < len(strangers) < 100, "not 200: they must not fill the disk")
+        self.assertEqual({e["topic"] for e in lines}, {"system/audit"})
+        self.assertIn("rex (reviewer)", self.d.cli("audit"))
+        self.d.start(agents=False)
 
 
 class As:
