@@ -71,8 +71,8 @@ static enum bt_code begin(struct bt_client *c, msec deadline, struct bt_error *e
     enum bt_code code = auth_session_begin(&c->session, nonce_c, err);
 
     buf_init(&request, LIMIT_CONTROL_BYTES);
-    m.nonce_c = str_from(nonce_c);
     if (code == BT_OK) {
+        m.nonce_c = str_from(nonce_c);
         code = msg_request(&request, WIRE_MSGPACK, STR_LIT("auth"), (struct str){NULL, 0},
                            MSG_auth_begin, &m, err);
     }

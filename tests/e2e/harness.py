@@ -270,10 +270,11 @@ class Daemon:
 
 class BatonTest(unittest.TestCase):
     def daemon(self, **kwargs):
-        d = Daemon(self, **{k: v for k, v in kwargs.items() if k != "agents"})
+        """start False: the test starts it."""
+        d = Daemon(self, **{k: v for k, v in kwargs.items() if k not in ("agents", "start")})
         self.addCleanup(d.clean)
         self.addCleanup(d.check_event_order)
-        return d.start(agents=kwargs.get("agents", True))
+        return d.start(agents=kwargs.get("agents", True)) if kwargs.get("start", True) else d
 
     def write_plan(self, daemon, name, plan):
         path = daemon.work / name

@@ -244,6 +244,43 @@ class Restart(Base):
                 self.assertNotIn(d.token().encode(), body)
 
 
+class Agents(Base):
+    """Agents with a credential, where the token opens nothing."""
+
+    AGENTS = """auth: required
+agents:
+  - agentId: calc
+    command: ["${BATON_BIN}/baton-agent-calc"]
+    env: ["BATON_CREDENTIAL=%(work)s/calc.json"]
+  - agentId: calc-2
+    command: ["${BATON_BIN}/baton-agent-calc", "--dial-in", "--credential", "%(work)s/calc.json"]
+  - agentId: calc-3
+    command: ["${BATON_BIN}/baton-agent-calc"]
+"""
+
+    def test_agents_register_work_and_come_back_with_a_credential(self):
+        d = self.daemon(config=self.AGENTS, agents=False, start=False)
+        subprocess.run([BIN / "baton", "credential", "add", "calc", "--role", "agent", "--agents", "calc*", "--file",
+                        d.work / "calc.json", "--state", d.state], check=True, capture_output=True)
+        subprocess.run([BIN / "baton", "credential", "add", "ci", "--role", "admin", "--file", d.work / "ci.json",
+                        "--state", d.state], check=True, capture_output=True)
+        d.credential = "ci", d.work / "ci.json"
+        d.start(agents=False)
+
+        def up():
+            return sorted(a["card"]["agentId"] for a in d.ask("agents.list")["agents"] if a["state"] == "up")
+        until(lambda: up() == ["calc", "calc-2"], 20, "both register, the one without a credential does not")
+        plan = {"steps": [{"stepId": "a", "agent": a, "skill": "evaluate", "task": "6*7"} for a in ("calc",)]
+                + [{"stepId": "b", "agent": "calc-2", "skill": "evaluate", "task": "6*7", "dependsOn": ["a"]}]}
+        self.assertEqual(d.wait_plan(d.submit(plan))["outcome"], "success")
+        d.cli("credential", "rotate", "calc", "--grace", "1h", "--file", d.work / "calc.json")
+        d.process.kill()
+        d.process.wait()
+        d.start(agents=False)
+        until(lambda: up() == ["calc", "calc-2"], 30, "they come back to the next daemon, with the key of the rotated file")
+        self.assertEqual(d.wait_plan(d.submit(plan))["outcome"], "success")
+
+
 class TokenMode(Base):
     def test_without_the_setting_token_and_credential_are_both_served(self):
         d = self.started(config="")
