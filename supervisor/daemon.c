@@ -149,14 +149,10 @@ static enum bt_code open_auth(struct daemon *d, struct bt_error *err)
     struct engine_options *opt = &d->engine_options;
     enum bt_code code = audit_open(opt->state_dir, time.wall, &opt->audit, err);
 
+    code = code == BT_OK ? sessions_new(&opt->sessions, err) : code;
     if (code == BT_OK) {
-        code = sessions_new(&opt->sessions, err);
-    }
-    if (code == BT_OK) {
-        code = auth_store_new(opt->state_dir, opt->sessions, time, &opt->credentials, err);
-    }
-    if (code == BT_OK) {
-        auth_store_audit(opt->credentials, opt->audit);
+        code =
+            auth_store_new(opt->state_dir, opt->sessions, opt->audit, time, &opt->credentials, err);
     }
     return code;
 }

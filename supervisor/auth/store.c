@@ -98,7 +98,7 @@ static void watch(struct auth_store *store)
     store->watch = store->notice < 0 ? -1 : inotify_add_watch(store->notice, store->dir, what);
 }
 
-enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
+enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions, struct audit *audit,
                             struct session_time time, struct auth_store **ret, struct bt_error *err)
 {
     struct auth_store *store = calloc(1, sizeof *store);
@@ -107,6 +107,7 @@ enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
         return err_set(err, BT_NOMEM, "out of memory for credentials");
     }
     store->sessions = sessions;
+    store->audit = audit;
     (void)snprintf(store->state_dir, sizeof store->state_dir, "%s", state_dir);
     (void)snprintf(store->dir, sizeof store->dir, "%s/%s", state_dir, CREDENTIALS_DIR);
     if (mkdir(store->dir, 0700) != 0 && errno != EEXIST) {
@@ -121,11 +122,6 @@ enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
     load(store, time);
     *ret = store;
     return BT_OK;
-}
-
-void auth_store_audit(struct auth_store *store, struct audit *audit)
-{
-    store->audit = audit;
 }
 
 void auth_store_free(struct auth_store *store)
