@@ -175,8 +175,8 @@ typedef bool (*journal_message_fn)(const struct journal_message *m, void *self);
 typedef bool (*journal_turn_fn)(const struct journal_turn *t, void *self);
 
 /* All of these include the open batch. Strings are valid until the next look-up of a turn, or of a
- * session; strings passed to fn, while it runs. fn must not call any of them. BT_NOT_FOUND; BT_IO names the damaged
- * row. ret->session_id is `id`. */
+ * session; strings passed to fn, while it runs. fn must not call any of them. BT_NOT_FOUND; BT_IO
+ * names the damaged row. ret->session_id is `id`. */
 BT_MUST_CHECK enum bt_code journal_session(struct journal *j, struct str id,
                                            struct journal_session *ret, struct bt_error *err);
 /* Adds or replaces the session of this id. */
@@ -304,7 +304,7 @@ struct journal_gone {
     struct str client_key; /* empty = none */
     struct str status;     /* with which it had ended */
     msec created_wall, ended_wall, deleted_wall;
-    struct str why;  /* at most 200 bytes */
+    struct str why; /* at most 200 bytes */
     struct str owner;
     uint64_t rows;   /* how many it had */
     struct str head; /* the end of its hash chain */

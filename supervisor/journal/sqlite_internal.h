@@ -210,18 +210,18 @@ struct sqlite_journal {
     int lock_fd;
     struct sqlite_counters now;
     struct sqlite_counters committed;
-    uint64_t batch_bytes;   /* estimate of what the open batch will write */
-    int wal_frames;         /* after the last commit */
-    int checkpoint_every;   /* frames */
-    int checkpoint_at;      /* the same, or more after a checkpoint that failed */
-    uint64_t ballast_bytes; /* of the log, to be allocated in advance; 0 = none */
-    uint64_t reserved;      /* of them allocated */
-    bool behind;            /* the log could not be copied, because the disk is full */
-    bool boot_due;          /* the number of this daemon is not stored yet */
-    struct buf plan_text;   /* strings of the last look-up of a plan */
-    struct buf turn_text;   /* the same for turns */
+    uint64_t batch_bytes;              /* estimate of what the open batch will write */
+    int wal_frames;                    /* after the last commit */
+    int checkpoint_every;              /* frames */
+    int checkpoint_at;                 /* the same, or more after a checkpoint that failed */
+    uint64_t ballast_bytes;            /* of the log, to be allocated in advance; 0 = none */
+    uint64_t reserved;                 /* of them allocated */
+    bool behind;                       /* the log could not be copied, because the disk is full */
+    bool boot_due;                     /* the number of this daemon is not stored yet */
+    struct buf plan_text;              /* strings of the last look-up of a plan */
+    struct buf turn_text;              /* the same for turns */
     char session_owner[OWNER_MAX + 1]; /* of the last look-up of a session */
-    bool adopt_due;         /* plans of an older version have no chains yet; no blob goes */
+    bool adopt_due; /* plans of an older version have no chains yet; no blob goes */
     struct sqlite_chain chains[CHAINS_CACHED]; /* by number */
     uint16_t chains_dirty[CHAINS_CACHED];
     uint32_t chains_dirty_n;

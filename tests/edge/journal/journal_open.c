@@ -398,12 +398,6 @@ static void a_journal_of_version_2_opens_with_all_it_holds(void **state)
     open_old("journal-v2.db", "schema version 2");
 }
 
-static void a_journal_of_version_4_opens_with_all_it_holds(void **state)
-{
-    (void)state;
-    open_old("journal-v4.db", "schema version 4");
-}
-
 /* Somebody opened it with another program, which left it without a log. */
 static void a_journal_without_a_log_gets_one_again(void **state)
 {
@@ -441,7 +435,6 @@ int main(int argc, char **argv)
         TEST(the_kind_of_a_job_is_under_its_checksum),
         TEST(a_journal_of_version_1_opens_with_all_it_holds),
         TEST(a_journal_of_version_2_opens_with_all_it_holds),
-        TEST(a_journal_of_version_4_opens_with_all_it_holds),
         TEST(a_journal_without_a_log_gets_one_again),
     };
     if (argc == 3 && strcmp(argv[1], "--make-golden") == 0) { /* for the next schema version */
