@@ -14,6 +14,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/api/shown.h"
 #include "supervisor/artifacts/sweep.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/auth/store.h"
 #include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/dispatch.h"
@@ -146,10 +147,12 @@ static enum bt_code open_auth(struct daemon *d, struct bt_error *err)
 {
     const struct session_time time = {.now = clock_mono_ms(), .wall = clock_wall_ms()};
     struct engine_options *opt = &d->engine_options;
-    enum bt_code code = sessions_new(&opt->sessions, err);
+    enum bt_code code = audit_open(opt->state_dir, time.wall, &opt->audit, err);
 
+    code = code == BT_OK ? sessions_new(&opt->sessions, err) : code;
     if (code == BT_OK) {
-        code = auth_store_new(opt->state_dir, opt->sessions, time, &opt->credentials, err);
+        code =
+            auth_store_new(opt->state_dir, opt->sessions, opt->audit, time, &opt->credentials, err);
     }
     return code;
 }
@@ -472,6 +475,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
                         (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
     }
     signal_cycle(d);
+    audit_sync(d->engine_options.audit, engine_now(d->engine), engine_wall(d->engine));
     code = engine_end(d->engine, err);
     if (code == BT_OK) {
         sweep_cycle(d->sweep);

@@ -7,8 +7,8 @@
 
 struct catalog_request {
     enum msg_type type, answer;
-    const char *sender; /* AGENT, CLIENT; NULL: the supervisor */
-    const char *lane;   /* EVERY, WORK, CONTROL; NULL: to the supervisor, on the control socket */
+    const char *role; /* OBSERVER, ..., AGENT; NULL: the supervisor asks */
+    const char *lane; /* EVERY, WORK, CONTROL; NULL: to the supervisor, on the control socket */
     const char *sentence;
 };
 

@@ -1,5 +1,6 @@
 /* msg_doc TABLE: prints one table of protocol/WIRE.md or MESSAGES.md. `ninja messages` writes them
  * into the files; lint.messages fails when a file has another. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,39 +62,66 @@ static void print_records(void)
 
 /* ---- WIRE.md ---- */
 
-static void print_requests(const char *sender, const char *lane)
+static bool is_of_agents(const struct catalog_request *rq)
 {
-    for (uint32_t i = 0; i < catalog_requests_n; i++) {
-        const struct catalog_request *rq = &catalog_requests[i];
-        char head[160];
-        if ((rq->sender == NULL) != (sender == NULL) ||
-            (sender != NULL ? strcmp(rq->sender, sender) : strcmp(rq->lane, lane)) != 0) {
-            continue;
-        }
-        (void)snprintf(head, sizeof head, "`%s` → `%s`", msg_wire_type(rq->type),
-                       msg_wire_type(rq->answer));
-        doc_print_item(head, rq->sentence);
-    }
+    return rq->role != NULL && strcmp(rq->role, "AGENT") == 0;
 }
 
 static void print_agent_requests(void)
 {
-    print_requests("AGENT", NULL);
+    for (uint32_t i = 0; i < catalog_requests_n; i++) {
+        const struct catalog_request *rq = &catalog_requests[i];
+        char head[160];
+        if (is_of_agents(rq)) {
+            (void)snprintf(head, sizeof head, "`%s` → `%s`", msg_wire_type(rq->type),
+                           msg_wire_type(rq->answer));
+            doc_print_item(head, rq->sentence);
+        }
+    }
 }
 
 static void print_client_requests(void)
 {
-    print_requests("CLIENT", NULL);
+    for (uint32_t i = 0; i < catalog_requests_n; i++) {
+        const struct catalog_request *rq = &catalog_requests[i];
+        char role[16];
+        char head[160];
+        if (rq->role == NULL || is_of_agents(rq)) {
+            continue;
+        }
+        for (size_t k = 0; k < sizeof role; k++) {
+            role[k] = (char)tolower((unsigned char)rq->role[k]);
+            if (role[k] == 0) {
+                break;
+            }
+        }
+        (void)snprintf(head, sizeof head, "`%s` → `%s` (%.15s)", msg_wire_type(rq->type),
+                       msg_wire_type(rq->answer), role);
+        doc_print_item(head, rq->sentence);
+    }
+}
+
+static void print_on_lane(const char *lane)
+{
+    for (uint32_t i = 0; i < catalog_requests_n; i++) {
+        const struct catalog_request *rq = &catalog_requests[i];
+        char head[160];
+        if (rq->lane != NULL && strcmp(rq->lane, lane) == 0) {
+            (void)snprintf(head, sizeof head, "`%s` → `%s`", msg_wire_type(rq->type),
+                           msg_wire_type(rq->answer));
+            doc_print_item(head, rq->sentence);
+        }
+    }
 }
 
 static void print_lane_requests(void)
 {
     (void)printf("On every lane:\n\n");
-    print_requests(NULL, "EVERY");
+    print_on_lane("EVERY");
     (void)printf("\nOn a work lane:\n\n");
-    print_requests(NULL, "WORK");
+    print_on_lane("WORK");
     (void)printf("\nOn the control lane:\n\n");
-    print_requests(NULL, "CONTROL");
+    print_on_lane("CONTROL");
 }
 
 static void print_code(enum bt_code code, const char *sentence)

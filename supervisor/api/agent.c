@@ -129,8 +129,8 @@ static void remember_registered(struct engine *engine, struct uuid id)
     }
 }
 
-static enum bt_code open_instance(struct engine *engine, const struct msg_agent_register *m,
-                                  enum wire_form form, uint32_t agent, uint32_t slot,
+static enum bt_code open_instance(struct engine *engine, const struct request *rq,
+                                  const struct msg_agent_register *m, uint32_t agent, uint32_t slot,
                                   uint64_t epoch, struct bt_error *err)
 {
     struct lane_instance *proto = calloc(1, sizeof *proto);
@@ -144,7 +144,8 @@ static enum bt_code open_instance(struct engine *engine, const struct msg_agent_
     proto->agent = agent;
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
-    proto->form = form;
+    proto->form = rq->reader.form;
+    copy_text(proto->by, sizeof proto->by, str_from(rq->who->id));
     (void)uuid_parse(m->process_id, &proto->process);
     proto->opened = engine_now(engine);
     copy_text(proto->id, sizeof proto->id, m->instance_id);
@@ -206,6 +207,48 @@ static bool is_key_of_another(struct engine *engine, const struct msg_agent_regi
     return false;
 }
 
+/* An instance is of the credential that registered it; an admin acts for any. */
+static bool is_of(const struct lane_instance *in, const struct identity *who)
+{
+    return who->role == ROLE_ADMIN || str_is(str_from(who->id), in->by);
+}
+
+/* A live instance of another credential: its place is not to be taken. */
+static bool is_of_another_credential(struct engine *engine, struct uuid id,
+                                     const struct identity *who)
+{
+    struct instance_view live;
+    const uint32_t slot = registry_instance(engine_registry(engine), id);
+    const struct lane_instance *in;
+
+    if (slot == REGISTRY_NONE || !registry_instance_view(engine_registry(engine), slot, &live)) {
+        return false;
+    }
+    in = lanes_instance(engine, slot, live.epoch);
+    return in != NULL && !is_of(in, who);
+}
+
+/* What the credential may be. False after refusing. */
+static bool may_be_agent(struct engine *engine, struct request *rq, struct str agent_id)
+{
+    const struct identity *who = rq->who;
+    struct buf globs;
+
+    if (identity_may_be_agent(who, agent_id)) {
+        return true;
+    }
+    buf_init(&globs, 2048);
+    for (uint32_t i = 0; i < who->agents_n; i++) {
+        buf_printf(&globs, "%s%s", i > 0 ? ", " : "", who->agents[i]);
+    }
+    log_warn("agent.refused", "agent=%.*s credential=%s", STR_ARG(agent_id), who->id);
+    request_refuse_text(engine, rq, BT_UNAUTHORIZED,
+                        "card.agentId: the credential '%s' may be the agents %s, not '%.*s'",
+                        who->id, globs.len > 0 ? buf_cstr(&globs) : "(none)", STR_ARG(agent_id));
+    buf_done(&globs);
+    return false;
+}
+
 /* The lanes that the other instances have. Each is a descriptor, also when nobody answers at its
  * other end. */
 static uint32_t lanes_of_others(struct engine *engine, struct uuid id)
@@ -238,6 +281,22 @@ static bool has_room_for_lanes(struct engine *engine, struct request *rq, struct
                         "one beside its capacity",
                         max, others);
     return false;
+}
+
+/* The same, and the instanceId is free for it. */
+static bool may_register(struct engine *engine, struct request *rq, struct str agent_id,
+                         struct uuid instance)
+{
+    if (!may_be_agent(engine, rq, agent_id)) {
+        return false;
+    }
+    if (is_of_another_credential(engine, instance, rq->who)) {
+        request_refuse_text(engine, rq, BT_CONFLICT,
+                            "instanceId: belongs to a live instance of another credential; make up "
+                            "a new one");
+        return false;
+    }
+    return true;
 }
 
 static void refuse_foreign_instance(struct engine *engine, struct request *rq)
@@ -275,7 +334,7 @@ static bool take_registration(struct engine *engine, struct request *rq,
                             core_reject_text(reject));
         return false;
     }
-    if (open_instance(engine, m, rq->reader.form, agent, *ret_slot, *ret_epoch, &err) != BT_OK) {
+    if (open_instance(engine, rq, m, agent, *ret_slot, *ret_epoch, &err) != BT_OK) {
         struct core_event gone = {
             .type = CORE_GONE, .slot = *ret_slot, .epoch = *ret_epoch, .text = STR_LIT("no lanes")};
         struct bt_error why;
@@ -303,6 +362,9 @@ void on_agent_register(struct engine *engine, struct request *rq)
         check_registration(engine, &m, &ev.instance, &reg->process, &err) != BT_OK) {
         log_warn("agent.refused", "%s", err.msg);
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    if (!may_register(engine, rq, m.card.agent_id, ev.instance)) {
         return;
     }
     reg->agent = known_agent(engine, m.card.agent_id);
@@ -351,7 +413,7 @@ struct lane_instance *request_instance(struct engine *engine, struct request *rq
     uint32_t slot = uuid_parse(instance_id, &id) ? registry_instance(engine_registry(engine), id)
                                                  : REGISTRY_NONE;
 
-    if (slot == REGISTRY_NONE) {
+    if (slot == REGISTRY_NONE || is_of_another_credential(engine, id, rq->who)) {
         request_refuse_text(engine, rq, BT_NOT_FOUND,
                             "instance '%.*s' is not registered; register again",
                             STR_ARG(instance_id));

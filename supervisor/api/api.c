@@ -4,13 +4,16 @@
 #include <stdlib.h>
 
 #include "supervisor/api/api_internal.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/query/projection.h"
 
 static const struct {
     enum msg_type type, answer;
     request_fn *handle;
+    enum role role;
 } routes[] = {
-#define REQUEST(name, handler, answer, sender, sentence) {MSG_##name, MSG_##answer, handler},
+#define REQUEST(name, handler, answer, role, sentence)                                             \
+    {MSG_##name, MSG_##answer, handler, ROLE_##role},
 #include "protocol/messages.def"
 };
 
@@ -43,6 +46,16 @@ bool api_token_ok(struct str have, struct str want)
         diff |= (unsigned)(uint8_t)want.ptr[i] ^ (i < have.len ? (uint8_t)have.ptr[i] : 0u);
     }
     return diff == 0 && want.len > 0;
+}
+
+enum role api_role_of(enum msg_type type)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (routes[i].type == type) {
+            return routes[i].role;
+        }
+    }
+    return ROLE_COUNT;
 }
 
 bool api_token_proves(const struct engine *engine, struct str token)
@@ -99,10 +112,33 @@ static bool find_sender(struct engine *engine, struct request *rq)
     return rq->who != NULL;
 }
 
+/* Decisions and what admins do are noted; a check of the journal, and the question how far a copy
+ * is, do nothing. */
+static void note(struct engine *engine, const struct request *rq, enum role need)
+{
+    static const char *const names[] = {"reviewId", "planId", "sessionId", "agentId", "file"};
+    const struct doc body = {rq->reader.body, rq->reader.len};
+    struct str about = {"", 0};
+
+    if ((need != ROLE_REVIEWER && need != ROLE_ADMIN) || rq->refused == BT_UNAUTHORIZED ||
+        str_is(rq->env.type, "supervisor.scrub")) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && about.len == 0; i++) {
+        about = doc_string(doc_get(body, str_from(names[i])));
+    }
+    if (about.len > 0 || !str_is(rq->env.type, "journal.backup")) {
+        access_note(engine, need == ROLE_REVIEWER ? AUDIT_DECISION : AUDIT_ADMIN, rq->who,
+                    rq->env.type, about, rq->refused,
+                    doc_string(doc_get(body, STR_LIT("decision"))));
+    }
+}
+
 static void check_and_route(struct engine *engine, struct request *rq)
 {
     struct bt_error err;
     request_fn *handle;
+    enum role need;
 
     if (msg_read(&rq->reader, MSG_envelope, &rq->env, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
@@ -127,12 +163,23 @@ static void check_and_route(struct engine *engine, struct request *rq)
                             STR_ARG(rq->env.type));
         return;
     }
+    need = api_role_of(msg_type_from_wire(rq->env.type));
+    if (!access_role_does(rq->who->role, need)) {
+        access_refuse_role(engine, rq, need);
+        return;
+    }
     if (engine_is_stalled(engine) && !is_possible_without_room(msg_type_from_wire(rq->env.type))) {
         (void)engine_room_error(engine, true, &err);
         request_refuse(engine, rq, &err, CLASS_NONE, engine_room_wait_ms(), (struct doc){NULL, 0});
         return;
     }
+    engine_act_for(engine, rq->who);
+    if (need == ROLE_AGENT) {
+        engine_act_by(engine, (struct str){"", 0}); /* agents report, they do not order */
+    }
     handle(engine, rq);
+    note(engine, rq, need);
+    engine_act_for(engine, NULL);
 }
 
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes)

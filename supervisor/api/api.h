@@ -58,6 +58,6 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
 /* The handlers, one per REQUEST of messages.def. Each answers rq once: at once, or later when it
  * parks rq. */
 typedef void request_fn(struct engine *engine, struct request *rq);
-#define REQUEST(name, handler, answer, sender, sentence) request_fn handler;
+#define REQUEST(name, handler, answer, role, sentence) request_fn handler;
 #include "protocol/messages.def"
 #endif

@@ -67,6 +67,8 @@ bool api_reopen_sealed(struct engine *engine, struct request *rq, struct str byt
 void api_refuse_token(struct engine *engine, struct request *rq);
 /* The body is larger than that of its type may be. */
 void api_refuse_size(struct engine *engine, struct request *rq);
+/* What a request of this type needs at least; ROLE_COUNT: it is none. */
+enum role api_role_of(enum msg_type type);
 /* Reads, checks and routes one request, in its turn. */
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
 #endif

@@ -10,6 +10,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/plan/about.h"
 #include "supervisor/query/cost_jobs.h"
@@ -198,6 +199,9 @@ static void count_job(enum job_kind kind, struct str of, const struct usage *usa
     uint32_t i = 0;
 
     if (kind != JOB_PLANNING && kind != JOB_SYNTHESIS) {
+        if (!access_sees_session(all->engine, of)) {
+            return;
+        }
         usage_add(&all->conversation, usage);
         return;
     }
@@ -265,6 +269,9 @@ static bool add(const struct journal_plan *row, void *self)
     if (all->n == all->limit || all->looks++ == LOOKS_MAX) {
         all->more = true;
         return false;
+    }
+    if (!access_sees(engine_who(all->engine), row->owner)) {
+        return true;
     }
     c = &all->plans[all->n];
     *c = (struct msg_cost_record){.has = 0};

@@ -203,8 +203,8 @@ void on_review_decide(struct engine *engine, struct request *rq)
         ev.attempt = id.serial;
         ev.text = m.comment;
         CORE_EV(&ev, decide)->digest = decision_digest(&m);
-        CORE_EV(&ev, decide)->by =
-            (struct actor){m.by.user, m.by.host, m.by.via, engine_request_peer(engine)};
+        CORE_EV(&ev, decide)->by = (struct actor){
+            m.by.user, m.by.host, m.by.via, engine_request_peer(engine), str_from(rq->who->id)};
         decide(engine, rq, p, &m, &ev);
     } else {
         decide_late(engine, rq, p, &m, &id);

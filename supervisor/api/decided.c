@@ -2,6 +2,7 @@
 #include "supervisor/api/decided.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
 
 struct search {
@@ -13,11 +14,13 @@ struct search {
 static struct str name_of(struct arena *arena, struct doc by)
 {
     const struct str user = row_text(by, "user");
-    const struct str via = row_text(by, "via");
+    const struct str id = row_text(by, "id");
+    const struct str via =
+        id.len > 0 && !str_is(id, identity_local()->id) ? id : row_text(by, "via");
     struct str name;
     struct buf text;
 
-    if (user.len == 0) {
+    if (user.len == 0 || str_eq(via, id)) {
         return arena_str(arena, via);
     }
     buf_init(&text, 256);
@@ -111,13 +114,15 @@ static bool is_waiting(const struct run *run, uint32_t step)
 struct open_plan *review_plan_of(struct engine *engine, struct str review_id, struct review_id *ret)
 {
     char plan_id[UUID_TEXT_LEN + 1];
+    struct open_plan *p;
 
     if (!review_id_parse(review_id, ret)) {
         *ret = (struct review_id){.serial = 0};
         return NULL;
     }
     uuid_format(ret->plan_id, plan_id);
-    return open_plan_by_id(engine, str_from(plan_id));
+    p = open_plan_by_id(engine, str_from(plan_id));
+    return p != NULL && access_sees(engine_who(engine), str_from(p->owner)) ? p : NULL;
 }
 
 bool review_find_open(const struct open_plan *p, const struct review_id *id, uint32_t *ret_step)

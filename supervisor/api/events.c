@@ -8,6 +8,8 @@
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/core/run/record.h"
+#include "supervisor/engine/access.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
 
 /* Rows looked at by one read: a search for a rare type over a long history must not hold up the
@@ -24,7 +26,36 @@ struct event_page {
     struct msg_seq_range deleted[RANGES_MAX];
     uint32_t deleted_n;
     bool all; /* of all plans: only then a jump is a deletion */
+    struct engine *engine;
+    /* whether the sender sees the plan that was looked at last */
+    uint64_t looked_ix;
+    bool looked_sees;
 };
+
+/* What is of others is left out, as are types that were not asked for: the numbers go on. */
+static bool is_seen(struct event_page *page, const struct journal_row *row)
+{
+    const struct identity *who = engine_who(page->engine);
+    const struct doc body = {row->body, row->body_len};
+    const enum record_type type = record_type_from_wire(row->type);
+    char owner[LIMIT_ID_BYTES + 1];
+    struct bt_error err;
+
+    if (access_sees_all(who) || row->damaged) {
+        return true;
+    }
+    if (row->plan_ix == 0) {
+        return type == REC_COUNT || record_about(type) != ABOUT_SESSION ||
+               access_sees_session(page->engine, row_text(body, "sessionId"));
+    }
+    if (page->looked_ix != row->plan_ix) {
+        page->looked_ix = row->plan_ix;
+        page->looked_sees = journal_plan_owner(engine_journal(page->engine), row->plan_ix, owner,
+                                               sizeof owner, &err) == BT_OK &&
+                            access_sees(who, str_from(owner));
+    }
+    return page->looked_sees;
+}
 
 /* The journal has checked that what is missing was deleted. False: no room. */
 static bool note_deleted(struct event_page *page, uint64_t to)
@@ -95,7 +126,7 @@ static bool add_event(const struct journal_row *row, void *self)
     if (row->damaged) { /* whatever its type was */
         return add_damaged(row, page);
     }
-    if (type_wanted(page->types, row->type)) {
+    if (type_wanted(page->types, row->type) && is_seen(page, row)) {
         buf_add(&page->docs, row->body, row->body_len);
         page->n++;
     }
@@ -109,6 +140,7 @@ static enum bt_code read_page(struct engine *engine, const struct parked_read *q
     enum bt_code code;
 
     buf_init(&page->docs, LIMIT_CONTROL_BYTES);
+    page->engine = engine;
     page->limit = q->limit;
     page->next_seq = q->from_seq;
     page->types = q->types;
@@ -286,10 +318,12 @@ void api_after_commit(struct engine *engine, bool committed)
                              .env = {.id = str_from(q->id)},
                              .answer = MSG_events_read_ok};
 
+        engine_act_for(engine, &q->who);
         if (q->request != 0 && (committed || due) && try_read(engine, &rq, q, !due)) {
             q->request = 0;
             api->parked_n--;
         }
+        engine_act_for(engine, NULL);
     }
     report_parked(engine);
 }

@@ -1,6 +1,7 @@
 /* plan.retry and plan.fork: a new plan that takes over what an old one has completed. */
 #include "supervisor/api/api.h"
 #include "supervisor/api/rerun.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/plan/about.h"
 #include "supervisor/query/projection.h"
@@ -201,6 +202,10 @@ static void do_again(struct engine *engine, struct request *rq, const struct aga
         return;
     }
     plan_job_of(s.document, &job);
+    if (!access_may_change(engine, rq, s.view.owner)) {
+        projection_done(&s);
+        return;
+    }
     if (job.kind != JOB_NONE) {
         request_refuse_job(engine, rq, job.of);
     } else if (a->answer == MSG_plan_retry_ok && !s.ended) {

@@ -75,6 +75,9 @@ static struct msg_plan_history_ok view_of(struct engine *engine, struct projecti
         .phases_n = h->phases_n,
         .reviews = h->reviews,
         .reviews_n = h->reviews_n,
+        .owner = s->view.owner,
+        .orders = h->orders,
+        .orders_n = h->orders_n,
         .truncated = h->truncated || s->handoffs_cut || s->handoffs_n > HANDOFFS_SHOWN,
     };
 }
@@ -86,12 +89,13 @@ static void answer_history(struct engine *engine, struct request *rq,
     struct bt_error err;
 
     while (request_try_answer(engine, rq, MSG_plan_history_ok, ok, &err) != BT_OK) {
-        if (ok->handoffs_n + ok->reviews_n + ok->revisions_n + ok->phases_n == 0) {
+        if (ok->handoffs_n + ok->reviews_n + ok->revisions_n + ok->phases_n + ok->orders_n == 0) {
             request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         ok->handoffs_n /= 2;
         ok->reviews_n /= 2;
+        ok->orders_n /= 2;
         ok->revisions_n /= 2;
         ok->phases_n /= 2;
         ok->replans_n /= 2;

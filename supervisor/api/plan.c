@@ -1,5 +1,6 @@
 /* Requests that make and cancel plans. */
 #include "supervisor/api/api.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
 
 #define CONTINUED "continued" /* the action of a turn: see was_continued */
@@ -205,6 +206,10 @@ static void submit(struct engine *engine, struct request *rq, const struct msg_p
         return;
     }
     /* The document may name the session. */
+    if (!access_may_take_session(engine, rq, d.made->session_id)) {
+        submission_done(&d);
+        return;
+    }
     if (m->session_id.len == 0 && session_is_taken(engine, rq, m, d.made->session_id, body_hash)) {
         submission_done(&d);
         return;
@@ -238,6 +243,9 @@ void on_plan_submit(struct engine *engine, struct request *rq)
         return;
     }
     body_hash = hash_body(&m, &session);
+    if (!access_may_take_session(engine, rq, session)) {
+        return;
+    }
     switch (submission_key_use(engine, rq, m.client_key, body_hash, id)) {
     case KEY_REPEATED:
         answer_repeated(engine, rq, id);
@@ -265,6 +273,8 @@ static void answer_cancelled(struct engine *engine, struct request *rq,
 
     if (request_plan_row(engine, m->plan_id, &row, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (!access_may_change(engine, rq, row.owner)) {
+        return;
     } else if (str_is(row.status, "cancelled")) {
         request_answer(engine, rq, MSG_plan_cancel_ok, &ok);
     } else {
@@ -284,8 +294,12 @@ void on_plan_cancel(struct engine *engine, struct request *rq)
         return;
     }
     p = open_plan_by_id(engine, m.plan_id);
-    if (p == NULL || plan_is_final(core_block_run(p->block)->status)) {
+    if (p == NULL || plan_is_final(core_block_run(p->block)->status) ||
+        !access_sees(engine_who(engine), str_from(p->owner))) {
         answer_cancelled(engine, rq, &m);
+        return;
+    }
+    if (!access_may_change(engine, rq, str_from(p->owner))) {
         return;
     }
     ev.text = m.reason;

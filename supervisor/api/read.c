@@ -6,6 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api.h"
+#include "supervisor/engine/access.h"
 
 /* A running plan's status is its run's: waiting shows at once. */
 static void live_status(struct engine *engine, struct msg_plan_view *v)
@@ -43,6 +44,9 @@ static bool add_plan(const struct journal_plan *row, void *self)
         return false;
     }
     page->last_ix = row->ix;
+    if (!access_sees(engine_who(page->engine), row->owner)) {
+        return true;
+    }
     v = &page->plans[page->n];
     *v = (struct msg_plan_view){.has = 0};
     uuid_format(row->plan_id, text);
@@ -50,6 +54,7 @@ static bool add_plan(const struct journal_plan *row, void *self)
     v->session_id = arena_str(page->arena, row->session_id);
     v->query = arena_str(page->arena, row->goal);
     v->status = arena_str(page->arena, row->status);
+    v->owner = arena_str(page->arena, access_owner_shown(row->owner));
     clock_iso(row->created_wall, iso);
     v->created_at = arena_str(page->arena, str_from(iso));
     if (row->ended_wall != 0) {
@@ -190,6 +195,23 @@ void on_plan_list(struct engine *engine, struct request *rq)
 }
 
 /* ---- blob.get ---- */
+
+/* A blob that no plan of the sender names is to it as if it was not there. */
+static bool may_read_blob(struct engine *engine, uint64_t id, struct bt_error *err)
+{
+    const struct identity *who = engine_who(engine);
+    bool owned = false;
+
+    if (access_sees_all(who)) {
+        return true;
+    }
+    if (journal_blob_owned(engine_journal(engine), id, access_owner(who), &owned, err) == BT_OK &&
+        !owned) {
+        (void)err_set(err, BT_NOT_FOUND, "no blob %llu in the journal", (unsigned long long)id);
+    }
+    return owned;
+}
+
 void on_blob_get(struct engine *engine, struct request *rq)
 {
     struct msg_blob_get_ok ok = {0};
@@ -205,7 +227,8 @@ void on_blob_get(struct engine *engine, struct request *rq)
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
     buf_init(&bin, LIMIT_STEP_BYTES);
-    if (journal_blob_get(engine_journal(engine), m.blob_id, &bytes, &err) != BT_OK) {
+    if (!may_read_blob(engine, m.blob_id, &err) ||
+        journal_blob_get(engine_journal(engine), m.blob_id, &bytes, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         at = m.offset < bytes.len ? (size_t)m.offset : bytes.len;

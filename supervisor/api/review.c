@@ -4,6 +4,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/api/shown.h"
+#include "supervisor/engine/access.h"
 
 /* Of one answer. Results of the steps before are read for one plan only. */
 enum {
@@ -115,6 +116,9 @@ static void add_all(struct review_page *page)
     uint32_t rows = ERRORS_ALL;
 
     while (!page->ok.truncated && (p = open_plan_next(page->room.engine, p)) != NULL) {
+        if (!access_sees(engine_who(page->room.engine), str_from(p->owner))) {
+            continue;
+        }
         add_plan(page, p);
         if ((core_block_run(p->block)->paused & 1u << PAUSE_PLANNING) != 0 && rows > 0) {
             rows--;
@@ -152,7 +156,7 @@ void on_review_list(struct engine *engine, struct request *rq)
         add_all(&page);
     }
     p = open_plan_by_id(engine, m.plan_id);
-    if (p != NULL) {
+    if (p != NULL && access_sees(engine_who(engine), str_from(p->owner))) {
         add_plan(&page, p);
         if ((page.ok.reviews_n == 0 || add_rows(&page, p)) &&
             journal_dirty(engine_journal(engine))) {

@@ -1,16 +1,19 @@
 /* session.get and session.list: the messages and plans of a session. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api.h"
 #include "supervisor/conversation/conversation.h"
+#include "supervisor/engine/access.h"
 
 enum {
     MESSAGES_MAX = 1000,
     MESSAGES_SHOWN = 100,
     PLANS_MAX = 100,
     SESSIONS_MAX = 1000,
+    SESSION_LOOKS = 20000, /* at sessions of others, too */
     TASK_MAX = 512
 };
 
@@ -18,6 +21,7 @@ struct session_page {
     struct engine *engine;
     struct arena arena;
     struct msg_session_view view;
+    char owner[LIMIT_ID_BYTES + 1]; /* of the newest plan */
     bool no_memory;
 };
 
@@ -59,6 +63,7 @@ static void put_head(struct session_page *page, const struct journal_session *s,
     v->tool_calls_since_memory = s->tool_calls;
     v->summarized = s->summarized;
     v->open_plan_id = (struct str){"", 0};
+    v->owner = text_of(page, access_owner_shown(s->owner));
     msg_set(v, session_view, messages_total);
     msg_set(v, session_view, agent_calls_since_memory);
     msg_set(v, session_view, tool_calls_since_memory);
@@ -79,6 +84,9 @@ static bool add_plan(const struct journal_plan *p, void *self)
     struct msg_session_plan *v = &page->view.plan_history[PLANS_MAX - ++page->view.plan_history_n];
     const struct open_plan *open;
 
+    if (page->view.plan_history_n == 1) {
+        (void)snprintf(page->owner, sizeof page->owner, "%.*s", STR_ARG(p->owner));
+    }
     v->plan_id = id_of(page, p->plan_id);
     v->task = text_of(page, p->goal);
     v->task.len = v->task.len == 0 ? 0 : utf8_cut_words(v->task.ptr, v->task.len, TASK_MAX);
@@ -170,7 +178,9 @@ void on_session_get(struct engine *engine, struct request *rq)
     if (!request_read(engine, rq, MSG_session_get, &m)) {
         return;
     }
-    code = put_plans(&page, m.session_id, &err);
+    code = access_sees_session(engine, m.session_id)
+               ? put_plans(&page, m.session_id, &err)
+               : err_set(&err, BT_NOT_FOUND, "no session \"%.*s\"", STR_ARG(m.session_id));
     if (code == BT_OK) {
         code = journal_session(engine_journal(engine), m.session_id, &s, &err);
     }
@@ -180,7 +190,7 @@ void on_session_get(struct engine *engine, struct request *rq)
         code = put_messages(&page, &m, &err);
     } else if (code == BT_NOT_FOUND && page.view.plan_history_n > 0) {
         /* Plans were submitted in it, without a message. */
-        s = (struct journal_session){.session_id = m.session_id};
+        s = (struct journal_session){.session_id = m.session_id, .owner = str_from(page.owner)};
         put_head(&page, &s, &page.view);
         page.view.created_at = page.view.plan_history[0].created_at;
         page.view.updated_at = (struct str){"", 0};
@@ -203,13 +213,19 @@ void on_session_get(struct engine *engine, struct request *rq)
 struct session_list {
     struct session_page page;
     struct msg_session_list_ok ok;
+    uint32_t limit, looks;
 };
 
 static bool add_session(const struct journal_session *s, void *self)
 {
     struct session_list *l = self;
 
-    put_head(&l->page, s, &l->ok.sessions[l->ok.sessions_n++]);
+    if (l->ok.sessions_n == l->limit || l->looks++ == SESSION_LOOKS) {
+        return false;
+    }
+    if (access_sees(engine_who(l->page.engine), s->owner)) {
+        put_head(&l->page, s, &l->ok.sessions[l->ok.sessions_n++]);
+    }
     return !l->page.no_memory;
 }
 
@@ -250,7 +266,8 @@ void on_session_list(struct engine *engine, struct request *rq)
     l.ok.sessions = arena_alloc(&l.page.arena, limit * sizeof *l.ok.sessions);
     l.page.no_memory = l.ok.sessions == NULL;
     if (!l.page.no_memory) {
-        code = journal_sessions(engine_journal(engine), limit, add_session, &l, &err);
+        l.limit = limit;
+        code = journal_sessions(engine_journal(engine), UINT32_MAX, add_session, &l, &err);
     }
     if (code == BT_OK && l.page.no_memory) {
         code = err_set(&err, BT_NOMEM, "out of memory for a list");

@@ -1,6 +1,7 @@
 /* What a review showed when it was decided, and what was decided. */
 #include "supervisor/api/shown.h"
 
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
 
 /* Of a stored review, beside its parameters: results of earlier steps. */
@@ -91,7 +92,8 @@ static void take_decision(struct search *s, struct doc body)
         v->by = (struct msg_decided_by){.user = keep(s, row_text(by, "user")),
                                         .host = keep(s, row_text(by, "host")),
                                         .via = keep(s, row_text(by, "via")),
-                                        .address = keep(s, row_text(by, "address"))};
+                                        .address = keep(s, row_text(by, "address")),
+                                        .id = keep(s, row_text(by, "id"))};
         msg_set(v, review_view, by);
     }
 }
@@ -151,6 +153,7 @@ bool review_past(struct review_room *room, const struct review_id *id, struct st
 
     if (id->serial == 0 ||
         journal_plan_by_id(engine_journal(room->engine), id->plan_id, &row, NULL) != BT_OK ||
+        !access_sees(engine_who(room->engine), row.owner) ||
         journal_events(engine_journal(room->engine), 0, row.ix, UINT32_MAX, take_row, &s, NULL) !=
             BT_OK ||
         !s.asked) {

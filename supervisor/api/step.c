@@ -60,6 +60,9 @@ static struct lane_instance *deliverer(struct engine *engine, struct request *rq
     if (slot != REGISTRY_NONE && registry_instance_view(engine_registry(engine), slot, &now) &&
         m->epoch < now.epoch && !uuid_is_nil(now.process)) {
         in = lanes_instance(engine, slot, now.epoch);
+        in = in != NULL && (rq->who->role == ROLE_ADMIN || str_is(str_from(rq->who->id), in->by))
+                 ? in
+                 : NULL;
         *ret_known = in != NULL && key_find(engine, in, m->key, &ev->run, &ev->step, &ev->phase);
         const struct run *run = *ret_known ? core_run(engine_core(engine), ev->run, NULL) : NULL;
         if (in != NULL && (run == NULL || uuid_eq(run->steps[ev->step].process, now.process))) {

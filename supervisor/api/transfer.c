@@ -54,11 +54,14 @@ void on_journal_export(struct engine *engine, struct request *rq)
     }
     want.since = m.since_ms;
     want.alone = m.alone;
-    if (m.cursor.len >= sizeof cursor || memchr(m.cursor.ptr, 0, m.cursor.len) != NULL) {
+    if (m.cursor.len >= sizeof cursor ||
+        (m.cursor.len > 0 && memchr(m.cursor.ptr, 0, m.cursor.len) != NULL)) {
         request_refuse_text(engine, rq, BT_INVALID, "cursor: too long");
         return;
     }
-    memcpy(cursor, m.cursor.ptr, m.cursor.len);
+    if (m.cursor.len > 0) {
+        memcpy(cursor, m.cursor.ptr, m.cursor.len);
+    }
     buf_init(&lines, TRANSFER_SLICE_MAX);
     if (transfer_export(engine_journal(engine), &hooks, &want, cursor, &lines, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});

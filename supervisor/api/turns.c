@@ -25,25 +25,6 @@ enum {
 static const uint32_t waiting_max[TURN_COUNT] = {
     [TURN_SOON] = ENGINE_CONTEXTS, [TURN_LARGE] = LARGE_WAITING, [TURN_READ] = READS_WAITING};
 
-enum sender { SENDER_CLIENT, SENDER_AGENT };
-static const struct {
-    enum msg_type type;
-    enum sender sender;
-} senders[] = {
-#define REQUEST(name, handler, answer, sender, sentence) {MSG_##name, SENDER_##sender},
-#include "protocol/messages.def"
-};
-
-static bool is_of_agent(enum msg_type type)
-{
-    for (size_t i = 0; i < sizeof senders / sizeof senders[0]; i++) {
-        if (senders[i].type == type) {
-            return senders[i].sender == SENDER_AGENT;
-        }
-    }
-    return false;
-}
-
 /* What reads many rows; of_plan: all of them of one plan, in its projection. */
 static const struct {
     enum msg_type type;
@@ -72,7 +53,7 @@ static enum turn turn_of(const struct msg_peek *peek, size_t len, bool *ret_plan
     const enum msg_type type = msg_type_from_wire(peek->type);
 
     *ret_plan = false;
-    if (is_of_agent(type)) {
+    if (api_role_of(type) == ROLE_AGENT) {
         return TURN_NOW;
     }
     if (is_long_read(type, ret_plan)) {

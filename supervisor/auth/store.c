@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/audit/audit.h"
 
 enum { LOOK_MS = 1000, PATH_BYTES = 4096, NOTICE_BYTES = 4096 };
 
@@ -18,6 +19,7 @@ struct auth_store {
     int notice, watch; /* inotify; -1 = none */
     struct stat seen;
     msec looked;
+    struct audit *audit; /* NULL = none yet */
 };
 
 struct loading {
@@ -48,10 +50,28 @@ static void take(void *self, const char *name, const struct credential *c,
     l->at[l->n++] = *c;
 }
 
+/* "ann submitter, calc agent (revoked)": all of them, as they are now. */
+static void describe(const struct loading *l, msec wall, char *ret, size_t cap)
+{
+    size_t at = 0;
+
+    ret[0] = 0;
+    for (uint32_t i = 0; i < l->n && at < cap; i++) {
+        const struct credential *c = &l->at[i];
+        const char *note = c->revoked != 0                ? " (revoked)"
+                           : credential_is_valid(c, wall) ? ""
+                                                          : " (expired)";
+        const int n = snprintf(ret + at, cap - at, "%s%s %s%s", i > 0 ? ", " : "", c->who.id,
+                               role_name(c->who.role), note);
+        at += n > 0 ? (size_t)n : 0;
+    }
+}
+
 /* What cannot be read opens nothing. */
 static void load(struct auth_store *store, struct session_time time)
 {
     struct loading l = {.n = 0};
+    char text[512];
     struct bt_error err;
     uint32_t ended;
 
@@ -60,8 +80,14 @@ static void load(struct auth_store *store, struct session_time time)
     } else if (l.bad) {
         log_warn("auth.credentials", "out of memory: some credentials are not known");
     }
+    describe(&l, time.wall, text, sizeof text);
     ended = sessions_set(store->sessions, l.at, l.n, time);
     log_info("auth.credentials", "known=%u sessions_ended=%u", l.n, ended);
+    audit_add(store->audit, time.now, time.wall,
+              &(struct audit_entry){.kind = AUDIT_CREDENTIAL,
+                                    .type = STR_LIT("credentials"),
+                                    .outcome = bt_code_name(BT_OK),
+                                    .text = str_from(text)});
 }
 
 static void watch(struct auth_store *store)
@@ -72,7 +98,7 @@ static void watch(struct auth_store *store)
     store->watch = store->notice < 0 ? -1 : inotify_add_watch(store->notice, store->dir, what);
 }
 
-enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
+enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions, struct audit *audit,
                             struct session_time time, struct auth_store **ret, struct bt_error *err)
 {
     struct auth_store *store = calloc(1, sizeof *store);
@@ -81,6 +107,7 @@ enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
         return err_set(err, BT_NOMEM, "out of memory for credentials");
     }
     store->sessions = sessions;
+    store->audit = audit;
     (void)snprintf(store->state_dir, sizeof store->state_dir, "%s", state_dir);
     (void)snprintf(store->dir, sizeof store->dir, "%s/%s", state_dir, CREDENTIALS_DIR);
     if (mkdir(store->dir, 0700) != 0 && errno != EEXIST) {

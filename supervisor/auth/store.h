@@ -8,12 +8,14 @@
 #include "supervisor/auth/sessions.h"
 
 struct auth_store;
+struct audit;
 
 /* Makes the directory when it is missing, and reads it. A file that is refused is logged, and is no
- * credential. The sessions stay the caller's, and outlive it. */
+ * credential. The sessions stay the caller's, and outlive it. Changes are noted in the audit; NULL
+ * = nowhere. */
 BT_MUST_CHECK enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
-                                          struct session_time time, struct auth_store **ret,
-                                          struct bt_error *err);
+                                          struct audit *audit, struct session_time time,
+                                          struct auth_store **ret, struct bt_error *err);
 void auth_store_free(struct auth_store *store);
 /* Readable when the directory has changed; -1: the kernel gives no notice. */
 int auth_store_fd(const struct auth_store *store);

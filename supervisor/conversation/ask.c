@@ -263,7 +263,9 @@ static void converse_over(struct engine *engine, const struct job *e, const stru
 
     turn_init(&t, engine, str_from(e->of));
     if (find_turn(&t, e)) {
+        engine_act_by(engine, t.by.id);
         take_answer(&t, end);
+        engine_act_by(engine, (struct str){"", 0});
         (void)turn_end(&t);
         if (!engine_has_failed(engine)) {
             conversation_summarize(engine, str_from(e->of));

@@ -37,6 +37,7 @@ struct turn_ctx {
     struct str planner;       /* of a plan that it leads to */
     struct doc policy;
     struct actor by;        /* on whose behalf; "" = the client did not say */
+    bool may_decide;        /* what waits for a reviewer */
     struct str shown;       /* the id of the review that the person saw last; "" = not known */
     struct open_plan *plan; /* the open plan of the session; NULL */
     struct arena arena;

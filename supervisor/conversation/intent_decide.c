@@ -1,5 +1,8 @@
 /* Yes, no, or words to what waits for a person in the open plan. */
+#include <stdio.h>
+
 #include "supervisor/conversation/conversation.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/events/record_codec.h"
 
 enum { REVIEWS_MAX = 64 };
@@ -237,6 +240,10 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
     if (!choose(t, s, &ev.step)) {
         return;
     }
+    if (!t->may_decide) {
+        reply_only(t, "What waits is for a reviewer to decide: this credential has not that role.");
+        return;
+    }
     kind = kind_of(t->plan, ev.step);
     if (!read_answer(t, s, kind, &decision)) {
         return;
@@ -254,6 +261,12 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
                !store_words(t, ev.text, &CORE_EV(&ev, decide)->result)) {
         return;
     } else if (intent_feed(t, &ev)) {
+        struct identity by = {.role = ROLE_COUNT};
+        (void)snprintf(by.id, sizeof by.id, "%.*s", STR_ARG(t->by.id));
+        access_note(t->engine, AUDIT_DECISION,
+                    engine_who(t->engine) != NULL ? engine_who(t->engine) : &by,
+                    STR_LIT("session.say"), str_from(t->plan->id), BT_OK,
+                    str_from(review_decision_name(decision)));
         reply_decided(t, ev.step, kind, decision);
     }
 }

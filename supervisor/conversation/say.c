@@ -3,6 +3,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/conversation/conversation.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/events/record_codec.h"
 
@@ -255,7 +256,8 @@ void conversation_say(struct engine *engine, struct request *rq)
     struct turn_ctx t;
     enum bt_code code;
 
-    if (!request_read(engine, rq, MSG_session_say, &m) || !check(engine, rq, &m)) {
+    if (!request_read(engine, rq, MSG_session_say, &m) || !check(engine, rq, &m) ||
+        !access_may_take_session(engine, rq, m.session_id)) {
         return;
     }
     turn_init(&t, engine, m.session_id);
@@ -263,7 +265,9 @@ void conversation_say(struct engine *engine, struct request *rq)
     t.planner = m.planner;
     t.policy = m.policy;
     t.shown = m.review_id;
-    t.by = (struct actor){m.by.user, m.by.host, m.by.via, engine_request_peer(engine)};
+    t.by = (struct actor){m.by.user, m.by.host, m.by.via, engine_request_peer(engine),
+                          str_from(rq->who->id)};
+    t.may_decide = access_role_does(rq->who->role, ROLE_REVIEWER);
     t.turn.client_key = m.client_key;
     t.turn.body_hash = hash_body(&m);
     code = journal_session(engine_journal(engine), m.session_id, &s, &err);

@@ -5,6 +5,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/conversation/conversation.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/events/record_codec.h"
 
 static const char ROLE_USER[] = "user";
@@ -81,7 +82,7 @@ static void put_message(const struct said *said, struct buf *out)
 /* Text from anywhere becomes what a message may hold. */
 static enum bt_code add_message(struct engine *engine, struct str session_id, const char *role,
                                 struct said said, const struct journal_turn *t, struct uuid plan,
-                                uint64_t *ret_n, struct bt_error *err)
+                                struct str owner, uint64_t *ret_n, struct bt_error *err)
 {
     struct journal_message m = {.role = str_from(role), .plan = plan, .wall = engine_wall(engine)};
     struct buf clean;
@@ -91,6 +92,7 @@ static enum bt_code add_message(struct engine *engine, struct str session_id, co
     buf_init(&clean, SESSION_ANSWER_MAX * 4);
     put_message(&said, &clean);
     m.text = buf_str(&clean);
+    m.owner = owner;
     if (t != NULL) {
         m.turn = t->turn_id;
     }
@@ -104,12 +106,18 @@ static enum bt_code add_message(struct engine *engine, struct str session_id, co
 
 static enum bt_code begin(struct turn_ctx *t, struct bt_error *err)
 {
+    char owner[LIMIT_ID_BYTES + 1];
     enum bt_code code;
+    bool known;
 
     t->turn.turn_id = uuid_new();
     t->turn.started_wall = engine_wall(t->engine);
-    code = add_message(t->engine, t->turn.session_id, ROLE_USER, says(t->text), &t->turn,
-                       (struct uuid){{0}}, &t->turn.asked, err);
+    code = access_session_owner(t->engine, t->turn.session_id, &known, owner, err);
+    if (code == BT_OK) {
+        code = add_message(
+            t->engine, t->turn.session_id, ROLE_USER, says(t->text), &t->turn, (struct uuid){{0}},
+            known ? str_from(owner) : access_owner(engine_who(t->engine)), &t->turn.asked, err);
+    }
     if (code == BT_OK) {
         code = journal_turn_put(engine_journal(t->engine), &t->turn, err);
     }
@@ -136,7 +144,8 @@ static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, st
                                struct bt_error *err)
 {
     enum bt_code code =
-        add_message(engine, t->session_id, ROLE_ASSISTANT, said, t, t->plan, &t->answered, err);
+        add_message(engine, t->session_id, ROLE_ASSISTANT, said, t, t->plan, (struct str){"", 0},
+                    &t->answered, err); /* the session is there */
 
     t->ended_wall = engine_wall(engine) > 0 ? engine_wall(engine) : 1; /* 0 = open */
     if (code == BT_OK) {
@@ -218,7 +227,7 @@ static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p
                    : close_turn(engine, &t, said, err);
     } else if (code == BT_NOT_FOUND) { /* a plan of the session that no message asked for */
         code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, said, NULL,
-                           p->plan->plan_id, &n, err);
+                           p->plan->plan_id, str_from(p->owner), &n, err);
     } else if (code == BT_IO) { /* a damaged turn */
         log_err("session.turn", "plan=%s %s", p->id, err->msg);
         code = BT_OK;

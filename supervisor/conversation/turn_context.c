@@ -24,9 +24,12 @@ static void put_text(struct buf *out, const char *name, struct str text)
 }
 
 /* Who decides when the agent takes the message for a decision. */
-static void put_by(const struct actor *by, struct buf *out)
+static void put_by(const struct actor *by, bool may_decide, struct buf *out)
 {
-    doc_put_map(out, 4);
+    doc_put_map(out, 6);
+    put_text(out, "id", by->id);
+    doc_put_cstr(out, "decides");
+    doc_put_bool(out, may_decide);
     put_text(out, "user", by->user);
     put_text(out, "host", by->host);
     put_text(out, "via", by->via);
@@ -51,7 +54,7 @@ bool turn_context_keep(struct turn_ctx *t)
     doc_put_cstr(&bytes, "awaited");
     doc_put_u64(&bytes, t->meant.awaited);
     doc_put_cstr(&bytes, "by");
-    put_by(&t->by, &bytes);
+    put_by(&t->by, t->may_decide, &bytes);
     if (t->policy.ptr != NULL) {
         doc_put_cstr(&bytes, "policy");
         doc_put_doc(&bytes, t->policy);
@@ -76,6 +79,14 @@ static uint64_t number(struct doc map, struct str name)
     return value.ptr != NULL && head.kind == DOC_UINT ? head.u : 0;
 }
 
+/* Of a version without roles: everybody may. */
+static bool may_decide(struct doc context)
+{
+    const struct doc value = doc_path(context, STR_LIT("by.decides"));
+
+    return value.ptr == NULL || (doc_head(value).kind == DOC_BOOL && doc_head(value).b);
+}
+
 void turn_context_read(struct turn_ctx *t)
 {
     struct doc context;
@@ -92,7 +103,9 @@ void turn_context_read(struct turn_ctx *t)
         t->by = (struct actor){doc_string(doc_path(context, STR_LIT("by.user"))),
                                doc_string(doc_path(context, STR_LIT("by.host"))),
                                doc_string(doc_path(context, STR_LIT("by.via"))),
-                               doc_string(doc_path(context, STR_LIT("by.address")))};
+                               doc_string(doc_path(context, STR_LIT("by.address"))),
+                               doc_string(doc_path(context, STR_LIT("by.id")))};
+        t->may_decide = may_decide(context);
         t->meant.revision = number(context, STR_LIT("revision"));
         t->meant.awaited = number(context, STR_LIT("awaited"));
     }

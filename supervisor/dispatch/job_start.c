@@ -1,5 +1,8 @@
 /* A job as a plan: its document, and how it begins and is called off. */
+#include <stdio.h>
+
 #include "supervisor/dispatch/job.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
 
 enum { DOCUMENT_MAX = 64 * 1024 };
@@ -65,19 +68,39 @@ static void put_document(const struct job_ask *ask, struct buf *out)
     put_text(out, "task", ask->task);
 }
 
+/* A job belongs to whom it is for: a plan, or a session. */
+static enum bt_code owner_of(struct engine *engine, const struct job_ask *ask,
+                             char ret[LIMIT_ID_BYTES + 1], struct bt_error *err)
+{
+    const struct open_plan *p = open_plan_by_id(engine, ask->of);
+    bool known;
+
+    if (p != NULL) {
+        (void)snprintf(ret, LIMIT_ID_BYTES + 1, "%s", p->owner);
+        return BT_OK;
+    }
+    return access_session_owner(engine, ask->session_id.len > 0 ? ask->session_id : ask->of, &known,
+                                ret, err);
+}
+
 enum bt_code job_start(struct engine *engine, const struct job_ask *ask, uint64_t *ret_run,
                        struct bt_error *err)
 {
     struct submit_request w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
     struct submission_start how = {.job = str_from(job_kind_name(ask->kind))};
+    char owner[LIMIT_ID_BYTES + 1];
     char id[UUID_TEXT_LEN + 1];
     struct buf document;
     struct submission d;
     enum bt_code code = submission_job_room(engine, ask->kind <= JOB_SYNTHESIS, err);
 
+    if (code == BT_OK) {
+        code = owner_of(engine, ask, owner, err);
+    }
     if (code != BT_OK) {
         return code;
     }
+    how.owner = str_from(owner);
     buf_init(&document, DOCUMENT_MAX);
     put_document(ask, &document);
     code = buf_check(&document, err);

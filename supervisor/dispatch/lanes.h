@@ -54,6 +54,7 @@ struct lane_instance {
     uint32_t pid;
     enum wire_form form; /* of its registration, and so of every message to it */
     char id[LIMIT_ID_BYTES + 1];
+    char by[LIMIT_ID_BYTES + 1]; /* the credential that registered it: only that acts for it */
     char endpoint[257];
     char session_key[129];
     struct uuid process; /* as it registered; nil = it did not name itself */

@@ -6,6 +6,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
 #include "supervisor/auth/sessions.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
@@ -164,6 +165,11 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
     size_t at = answer_begin(engine, rq);
 
     ASSERT(!rq->answered);
+    rq->refused = why->code;
+    if (why->code == BT_UNAUTHORIZED) {
+        access_note(engine, rq->who != NULL ? AUDIT_REFUSED : AUDIT_HANDSHAKE, rq->who,
+                    rq->env.type, (struct str){"", 0}, why->code, str_from(why->msg));
+    }
     engine->stats.refused_busy += why->code == BT_BUSY;
     if (retry_after_ms == 0) {
         retry_after_ms = err_code_wait_ms(why->code);

@@ -41,12 +41,14 @@ struct token_price {
 struct sessions;
 struct auth_store;
 
+struct audit;
 struct engine_options {
     struct str token;
     bool auth_required;             /* the token opens nothing */
     struct sessions *sessions;      /* NULL: no request is sealed */
     struct auth_store *credentials; /* NULL: none */
     const char *state_dir;
+    struct audit *audit;       /* NULL = nothing is recorded */
     const char *artifact_root; /* of the files of results; NULL = there are none */
     const char *control_url;   /* where to listen; port 0 = any, `auto` = of the state directory */
     const char *events_url;
@@ -199,6 +201,14 @@ BT_MUST_CHECK enum bt_code engine_register(struct engine *engine, struct core_ev
 /* The address of the client whose request is in hand, "127.0.0.1:4711"; empty when it has none.
  * Valid until the next request. */
 struct str engine_request_peer(struct engine *engine);
+/* From now on the request of this sender is in hand: what it may see, and on whose order records
+ * are written. NULL: none is. Valid until the next call. */
+struct identity;
+void engine_act_for(struct engine *engine, const struct identity *who);
+/* Records are written on the order of this credential, whose request is over. "" = of nobody. */
+void engine_act_by(struct engine *engine, struct str id);
+/* NULL: no request is in hand. */
+const struct identity *engine_who(const struct engine *engine);
 /* The request in hand waits for its turn: the caller has its message now, and passes it to
  * engine_take_up once, in whose call it is in hand again. */
 struct link_msg *engine_put_off(struct engine *engine);

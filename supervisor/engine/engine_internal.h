@@ -2,6 +2,7 @@
 #ifndef ENGINE_INTERNAL_H
 #define ENGINE_INTERNAL_H
 
+#include "protocol/auth/identity.h"
 #include "protocol/base/map.h"
 #include "supervisor/engine/blob_cache.h"
 #include "supervisor/engine/engine.h"
@@ -59,6 +60,8 @@ struct engine {
     struct effect *effects;
     uint32_t effects_n, effects_cap;
     char peer[LINK_PEER_MAX + 1]; /* of the request in hand */
+    const struct identity *who;   /* the sender of it; NULL: none is in hand */
+    char by[LIMIT_ID_BYTES + 1];  /* on whose order records are written; "" = the daemon's own */
     struct link_msg *in_hand;
     struct buf out;        /* bytes of this cycle's answers and events */
     struct buf row, topic; /* of the record being encoded */

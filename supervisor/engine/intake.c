@@ -1,4 +1,6 @@
 /* Events of the link on their way in; requests that wait for their turn. */
+#include <stdio.h>
+
 #include "protocol/base/assert.h"
 #include "protocol/base/failpoint.h"
 #include "supervisor/engine/engine_internal.h"
@@ -20,6 +22,22 @@ void engine_on_link(struct engine *engine, struct link_event *ev)
     if (ev->msg != NULL) {
         link_msg_free(ev->msg);
     }
+}
+
+void engine_act_by(struct engine *engine, struct str id)
+{
+    (void)snprintf(engine->by, sizeof engine->by, "%.*s", STR_ARG(id));
+}
+
+void engine_act_for(struct engine *engine, const struct identity *who)
+{
+    engine->who = who;
+    engine_act_by(engine, who != NULL ? str_from(who->id) : (struct str){"", 0});
+}
+
+const struct identity *engine_who(const struct engine *engine)
+{
+    return engine->who;
 }
 
 struct link_msg *engine_put_off(struct engine *engine)

@@ -28,6 +28,7 @@ struct open_plan {
     uint64_t plan_seq;   /* of the last public record */
     struct uuid suspect; /* who is blamed for a crash in it: itself, or the plan of the job */
     char id[UUID_TEXT_LEN + 1];
+    char owner[LIMIT_ID_BYTES + 1]; /* the credential whose plan it is; "" = the token */
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct plan *plan;  /* plan_pack's */
     void *block;

@@ -263,7 +263,7 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
                            const struct record_source *from, struct buf *text, size_t *ret_end,
                            struct bt_error *err)
 {
-    struct record_extra x = {.event_id = uuid_new()};
+    struct record_extra x = {.event_id = uuid_new(), .by = str_from(engine->by)};
     struct open_plan *p = open_plan_of_run(engine, rec->run);
     const bool is_public = record_row_is_public(rec, p != NULL ? p->plan : NULL);
     struct arena about = {.chunks = NULL};

@@ -1,4 +1,5 @@
 /* Every open plan of the journal is rebuilt from its rows alone and goes on; suspects come last. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
@@ -103,6 +104,7 @@ static enum bt_code rebuild(struct rebuilt *v, const struct journal_plan *row)
         return err_set(v->err, BT_NOMEM, "out of memory for a job");
     }
     v->plan.ix = row->ix;
+    (void)snprintf(v->plan.owner, sizeof v->plan.owner, "%.*s", STR_ARG(row->owner));
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
     code = journal_replay(v->engine->journal, row->ix, replay_row, v, v->err);
     return code == BT_OK ? v->code : code;

@@ -2,6 +2,7 @@
 #include "supervisor/engine/request.h"
 
 #include "protocol/base/clock.h"
+#include "supervisor/engine/access.h"
 
 bool request_read(struct engine *engine, struct request *rq, enum msg_type type, void *body)
 {
@@ -30,6 +31,9 @@ static enum bt_code check_deleted(struct engine *engine, struct uuid id, struct 
     struct journal_gone gone;
     enum bt_code code = journal_gone_by_id(engine_journal(engine), id, &gone, err);
 
+    if (code == BT_OK && !access_sees(engine_who(engine), gone.owner)) {
+        code = BT_NOT_FOUND;
+    }
     if (code != BT_OK) {
         return code;
     }
@@ -49,6 +53,8 @@ enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct 
         code = journal_plan_by_id(engine_journal(engine), id, ret, err);
         if (code == BT_NOT_FOUND) {
             code = check_deleted(engine, id, err);
+        } else if (code == BT_OK && !access_sees(engine_who(engine), ret->owner)) {
+            code = BT_NOT_FOUND;
         }
     }
     if (code == BT_OK && str_is(ret->status, JOURNAL_IMPORTING)) {
@@ -83,16 +89,17 @@ struct open_plan *request_open_plan(struct engine *engine, struct request *rq, s
     struct journal_plan row;
     struct bt_error err;
 
+    p = p != NULL && access_sees(engine_who(engine), str_from(p->owner)) ? p : NULL;
     if (p != NULL && p->job != NULL) {
         request_refuse_job(engine, rq, str_from(p->job->of));
         return NULL;
     }
     if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
-        return p;
+        return access_may_change(engine, rq, str_from(p->owner)) ? p : NULL;
     }
     if (request_plan_row(engine, plan_id, &row, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else {
+    } else if (access_may_change(engine, rq, row.owner)) {
         request_refuse_ended(engine, rq, &row);
     }
     return NULL;

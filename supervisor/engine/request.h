@@ -17,6 +17,7 @@ struct request {
     size_t bytes;         /* as it came */
     enum msg_type answer; /* the type of its answer, from messages.def */
     bool answered;
+    enum bt_code refused; /* BT_OK: it was not */
 };
 
 void request_answer(struct engine *engine, struct request *rq, enum msg_type type,
@@ -35,8 +36,8 @@ void request_refuse_text(struct engine *engine, struct request *rq, enum bt_code
 /* Reads the body of a request; false after refusing. */
 bool request_read(struct engine *engine, struct request *rq, enum msg_type type, void *body);
 
-/* The open plan that a request is about; NULL after refusing: NOT_FOUND when there is no such plan,
- * CONFLICT when it has ended, INVALID for a job. */
+/* The open plan that a request changes; NULL after refusing: UNAUTHORIZED when it is another's,
+ * NOT_FOUND when there is no such plan, CONFLICT when it has ended, INVALID for a job. */
 struct open_plan *request_open_plan(struct engine *engine, struct request *rq, struct str plan_id);
 /* CONFLICT: the plan of the row has ended, or is in quarantine, which is an end, too. */
 void request_refuse_ended(struct engine *engine, struct request *rq,
@@ -45,7 +46,8 @@ void request_refuse_ended(struct engine *engine, struct request *rq,
 void request_refuse_job(struct engine *engine, struct request *rq, struct str of);
 /* NOT_FOUND: "No state found for <id>" (M110). */
 enum bt_code request_no_plan(struct str plan_id, struct bt_error *err);
-/* The journal's row of any plan, open or ended. BT_NOT_FOUND as above. BT_GONE: it was
+/* The journal's row of any plan, open or ended, that the sender of the request in hand may see.
+ * BT_NOT_FOUND as above, also for one of another. BT_GONE: it was
  * deleted; the sentence has when and why. */
 BT_MUST_CHECK enum bt_code request_plan_row(struct engine *engine, struct str plan_id,
                                             struct journal_plan *ret, struct bt_error *err);

@@ -1,13 +1,19 @@
 #include "supervisor/engine/submission.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/pack.h"
 #include "supervisor/plan/permit.h"
 
-enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as messages.def has it */ };
+enum {
+    PROBLEMS_MAX = 200,
+    PROBLEM_BYTES = 1024, /* as messages.def has it */
+    KEY_MAX = 256         /* of a clientKey with its owner */
+};
 
 enum bt_code submission_init(struct submission *d, struct bt_error *err)
 {
@@ -187,31 +193,46 @@ void submission_refuse(struct engine *engine, struct request *rq, struct submiss
     buf_done(&details);
 }
 
+/* The plan of the key, or the one that was deleted. BT_NOT_FOUND: it is new. */
+static enum bt_code plan_of_key(struct engine *engine, struct str client_key,
+                                struct journal_plan *ret, struct bt_error *err)
+{
+    char id[UUID_TEXT_LEN + 1];
+    struct journal_gone gone;
+    struct buf key;
+    enum bt_code code;
+
+    buf_init(&key, KEY_MAX);
+    access_client_key(engine->who, client_key, &key);
+    code = buf_check(&key, err);
+    if (code == BT_OK) {
+        code = journal_plan_by_key(engine->journal, buf_str(&key), ret, err);
+    }
+    if (code == BT_NOT_FOUND) {
+        code = journal_gone_by_key(engine->journal, buf_str(&key), &gone, err);
+        if (code == BT_OK) {
+            /* Not done a second time: its result cannot be had any more. */
+            uuid_format(gone.plan_id, id);
+            code = err_set(err, BT_CONFLICT,
+                           "clientKey '%.*s' was used for a plan (%s) that was deleted; another "
+                           "plan needs another key",
+                           STR_ARG(client_key), id);
+        }
+    }
+    buf_done(&key);
+    return code;
+}
+
 enum key_use submission_key_use(struct engine *engine, struct request *rq, struct str client_key,
                                 uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1])
 {
     struct journal_plan row;
-    struct journal_gone gone;
     struct bt_error err;
-    enum bt_code code;
+    enum bt_code code =
+        client_key.len == 0 ? BT_NOT_FOUND : plan_of_key(engine, client_key, &row, &err);
 
-    if (client_key.len == 0) {
-        return KEY_NEW;
-    }
-    code = journal_plan_by_key(engine->journal, client_key, &row, &err);
     if (code == BT_NOT_FOUND) {
-        code = journal_gone_by_key(engine->journal, client_key, &gone, &err);
-        if (code == BT_NOT_FOUND) {
-            return KEY_NEW;
-        }
-        if (code == BT_OK) {
-            /* Not done a second time: its result cannot be had any more. */
-            uuid_format(gone.plan_id, ret_id);
-            code = err_set(&err, BT_CONFLICT,
-                           "clientKey '%.*s' was used for a plan (%s) that was deleted; another "
-                           "plan needs another key",
-                           STR_ARG(client_key), ret_id);
-        }
+        return KEY_NEW;
     }
     if (code != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
@@ -227,6 +248,57 @@ enum key_use submission_key_use(struct engine *engine, struct request *rq, struc
     return KEY_REPEATED;
 }
 
+/* A job belongs to whom it is for, a plan of a session to the session's owner, any other to the
+ * sender of the request. BT_CONFLICT: the session is another's. */
+static enum bt_code choose_owner(struct engine *engine, const struct submission_start *how,
+                                 const struct plan *plan, char ret[LIMIT_ID_BYTES + 1],
+                                 struct bt_error *err)
+{
+    bool known = false;
+    enum bt_code code;
+
+    if (how->job.len > 0) {
+        (void)snprintf(ret, LIMIT_ID_BYTES + 1, "%.*s", STR_ARG(how->owner));
+        return BT_OK;
+    }
+    code = access_take_session(engine, plan->session_id, err);
+    if (code == BT_OK && plan->session_id.len > 0) {
+        code = access_session_owner(engine, plan->session_id, &known, ret, err);
+    }
+    if (!known) {
+        (void)snprintf(ret, LIMIT_ID_BYTES + 1, "%.*s", STR_ARG(access_owner(engine->who)));
+    }
+    return code;
+}
+
+static enum bt_code add_row(struct engine *engine, const struct submission_start *how,
+                            struct submission *d, struct bt_error *err)
+{
+    const struct plan *plan = d->made;
+    struct journal_plan row = {.plan_id = plan->plan_id,
+                               .body_hash = how->body_hash,
+                               .session_id = plan->session_id,
+                               .goal = plan->goal,
+                               .doc = d->normalised.at,
+                               .doc_len = d->normalised.len,
+                               .created_wall = engine->wall,
+                               .status = STR_LIT("running"),
+                               .job = how->job,
+                               .owner = str_from(d->plan.owner)};
+    struct buf key;
+    enum bt_code code;
+
+    buf_init(&key, KEY_MAX);
+    access_client_key(engine->who, how->client_key, &key);
+    code = buf_check(&key, err);
+    row.client_key = buf_str(&key);
+    if (code == BT_OK) {
+        code = journal_plan_add(engine->journal, &row, &d->plan.ix, err);
+    }
+    buf_done(&key);
+    return code;
+}
+
 enum bt_code submission_start(struct engine *engine, const struct submission_start *how,
                               struct submission *d, char ret_id[UUID_TEXT_LEN + 1],
                               struct bt_error *err)
@@ -235,23 +307,17 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     struct core_event ev = {
         CORE_EV_INIT(SUBMIT, submit, .reuse = how->reuse, .n_reuse = how->n_reuse)};
     enum core_reject reject = REJECT_NONE;
-    struct journal_plan row = {.client_key = how->client_key,
-                               .body_hash = how->body_hash,
-                               .session_id = plan->session_id,
-                               .goal = plan->goal,
-                               .doc = d->normalised.at,
-                               .doc_len = d->normalised.len,
-                               .created_wall = engine->wall,
-                               .status = STR_LIT("running"),
-                               .job = how->job};
     bool ok = true;
     enum bt_code code;
 
     code = plan_resolve(plan, engine->registry, engine->now, err);
+    if (code == BT_OK) {
+        code = choose_owner(engine, how, plan, d->plan.owner, err);
+    }
     if (code != BT_OK) {
         return code;
     }
-    plan->plan_id = row.plan_id = uuid_new();
+    plan->plan_id = uuid_new();
     uuid_format(plan->plan_id, ret_id);
     d->plan.parent = how->parent;
     CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan);
@@ -262,7 +328,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     if (d->plan.plan == NULL || d->plan.block == NULL || !ok) {
         return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
     }
-    code = journal_plan_add(engine->journal, &row, &d->plan.ix, err);
+    code = add_row(engine, how, d, err);
     if (code != BT_OK) {
         if (code != BT_CONFLICT) {
             engine_fail(engine, err);

@@ -41,6 +41,7 @@ struct submission_start {
     struct str client_key;
     uint64_t body_hash;
     struct str job;     /* its kind; empty = a plan */
+    struct str owner;   /* of a job: the owner of what it is for */
     struct uuid parent; /* of a retry or a fork: the plan that it came from; nil = none */
     const struct core_reuse *reuse;
     uint32_t n_reuse;

@@ -69,8 +69,10 @@ enum msg_type event_encode_decided(struct encoding *e, union payload *p)
     p->decided.by = (struct msg_decided_by){.user = record_cut(e, decided->by.user, BY_ROOM),
                                             .host = record_cut(e, decided->by.host, BY_ROOM),
                                             .via = record_cut(e, decided->by.via, BY_ROOM),
-                                            .address = record_cut(e, decided->by.address, BY_ROOM)};
-    if (decided->by.via.len + decided->by.user.len + decided->by.address.len > 0) {
+                                            .address = record_cut(e, decided->by.address, BY_ROOM),
+                                            .id = record_cut(e, decided->by.id, BY_ROOM)};
+    if (decided->by.via.len + decided->by.user.len + decided->by.address.len + decided->by.id.len >
+        0) {
         msg_set(&p->decided, ev_review_decided, by);
     }
     p->decided.revision = decided->revision;
@@ -101,7 +103,7 @@ void event_decode_decided(struct decoding *d, const union payload *p)
     d->rec->text = m->comment;
     decided->result = (struct blob_ref){.id = m->edit_ref, .len = m->edit_len};
     decided->digest = m->digest;
-    decided->by = (struct actor){m->by.user, m->by.host, m->by.via, m->by.address};
+    decided->by = (struct actor){m->by.user, m->by.host, m->by.via, m->by.address, m->by.id};
     record_expect(d, decided->decision != DECISION_COUNT && decided->review != REVIEW_KIND_COUNT);
 }
 

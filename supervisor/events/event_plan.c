@@ -6,6 +6,12 @@ enum { QUERY_ROOM = 512 };
 
 /* ---- plans ---- */
 
+/* The credential whose request it is. */
+static struct msg_decided_by record_by(struct encoding *e)
+{
+    return (struct msg_decided_by){.id = record_cut(e, e->x->by, LIMIT_ID_BYTES)};
+}
+
 enum msg_type event_encode_generated(struct encoding *e, union payload *p)
 {
     const struct plan *plan = e->x->revised != NULL ? e->x->revised : e->x->plan;
@@ -29,6 +35,10 @@ enum msg_type event_encode_generated(struct encoding *e, union payload *p)
         p->generated.parent_plan_id = (struct str){e->id, UUID_TEXT_LEN};
     }
     uint32_t all;
+    p->generated.by = record_by(e);
+    if (p->generated.by.id.len > 0) {
+        msg_set(&p->generated, ev_plan_generated, by);
+    }
     p->generated.steps_n = record_list_steps(e, plan, 0, &all, &p->generated.steps_truncated);
     return MSG_ev_plan_generated;
 }
@@ -73,6 +83,10 @@ enum msg_type event_encode_modified(struct encoding *e, union payload *p)
         p->modified.step_index = rec->step;
         msg_set(&p->modified, ev_plan_modified, step_index);
     }
+    p->modified.by = record_by(e);
+    if (p->modified.by.id.len > 0) {
+        msg_set(&p->modified, ev_plan_modified, by);
+    }
     if (e->x->revised != NULL && record_revises(rec)) {
         uint32_t all;
         p->modified.steps_n = record_list_steps(e, e->x->revised, revision->revision, &all,
@@ -108,6 +122,10 @@ enum msg_type event_encode_paused(struct encoding *e, union payload *p)
         .comment = record_cut(e, e->rec->text, 512),
         .timeout_ms = pause->delay_ms,
     };
+    if (pause->reason == PAUSE_REQUESTED && e->x->by.len > 0) {
+        p->paused.by = record_by(e);
+        msg_set(&p->paused, ev_plan_paused, by);
+    }
     if (pause->reason == PAUSE_SIGNOFF || pause->reason == PAUSE_PLANNING) {
         p->paused.review_id = record_review(e, pause->serial);
         p->paused.revision = pause->revision;
@@ -135,6 +153,10 @@ enum msg_type event_encode_resumed(struct encoding *e, union payload *p)
         .reason = str_from(pause_reason_name(REC(e->rec, pause)->reason)),
         .comment = record_cut(e, e->rec->text, 512),
     };
+    if (REC(e->rec, pause)->reason == PAUSE_REQUESTED && e->x->by.len > 0) {
+        p->resumed.by = record_by(e);
+        msg_set(&p->resumed, ev_plan_resumed, by);
+    }
     return MSG_ev_plan_resumed;
 }
 
@@ -166,7 +188,11 @@ void event_decode_voided(struct decoding *d, const union payload *p)
 enum msg_type event_encode_cancelling(struct encoding *e, union payload *p)
 {
     p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512),
-                                                    .grace_ms = REC(e->rec, timed)->delay_ms};
+                                                    .grace_ms = REC(e->rec, timed)->delay_ms,
+                                                    .by = record_by(e)};
+    if (p->cancelling.by.id.len > 0) {
+        msg_set(&p->cancelling, ev_plan_cancelling, by);
+    }
     return MSG_ev_plan_cancelling;
 }
 

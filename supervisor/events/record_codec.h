@@ -23,6 +23,7 @@ struct record_extra {
     const struct plan *plan;    /* for records about a plan */
     const struct plan *revised; /* records with record_revises(): the plan that they bring; `plan`
                                    is the previous one, or the same */
+    struct str by;              /* the credential on whose order it is; "" = of nobody */
     struct uuid parent;         /* PLAN_GENERATED: the plan that this one retries or forks */
     struct str preview; /* STEP_COMPLETED: text of the result; PLAN_COMPLETED: of the aggregate */
     struct str task;    /* STEP_STARTED, HANDOFF: as it is sent; .ptr NULL = as the plan has it */

@@ -115,6 +115,22 @@ enum bt_code journal_plan_by_key(struct journal *j, struct str client_key, struc
     return code != BT_OK ? code : j->ops->plan_by_key(j, client_key, ret, err);
 }
 
+enum bt_code journal_plan_owner(struct journal *j, uint64_t plan_ix, char *ret, size_t cap,
+                                struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+    ret[0] = 0;
+    return code != BT_OK ? code : j->ops->plan_owner(j, plan_ix, ret, cap, err);
+}
+
+enum bt_code journal_blob_owned(struct journal *j, uint64_t blob, struct str owner, bool *ret,
+                                struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+    *ret = false;
+    return code != BT_OK ? code : j->ops->blob_owned(j, blob, owner, ret, err);
+}
+
 enum bt_code journal_plans(struct journal *j, struct str status, struct str session_id,
                            uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                            struct bt_error *err)
@@ -319,7 +335,8 @@ enum bt_code journal_message_add(struct journal *j, struct str session_id,
     enum bt_code code = journal_session(j, session_id, &s, err);
 
     if (code == BT_NOT_FOUND) {
-        s = (struct journal_session){.session_id = session_id, .created_wall = m->wall};
+        s = (struct journal_session){
+            .session_id = session_id, .created_wall = m->wall, .owner = m->owner};
         code = BT_OK;
     }
     if (code != BT_OK) {

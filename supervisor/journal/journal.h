@@ -88,6 +88,7 @@ struct journal_plan {
     msec ended_wall;   /* 0 = open */
     struct str note;   /* why it is in quarantine */
     struct str job;    /* the kind of job ("planning", "synthesis", ...); empty = a plan */
+    struct str owner;  /* the credential whose plan it is; empty = the token */
 };
 
 /* Adds a plan to the batch; *ret_ix is its number. BT_CONFLICT when the client_key exists (also in
@@ -103,6 +104,13 @@ BT_MUST_CHECK enum bt_code journal_plan_by_id(struct journal *j, struct uuid id,
                                               struct journal_plan *ret, struct bt_error *err);
 BT_MUST_CHECK enum bt_code journal_plan_by_key(struct journal *j, struct str client_key,
                                                struct journal_plan *ret, struct bt_error *err);
+/* The owner of a plan by its number, "" of one that is not there. `cap` bytes with the zero; one
+ * that is longer is BT_IO. */
+BT_MUST_CHECK enum bt_code journal_plan_owner(struct journal *j, uint64_t plan_ix, char *ret,
+                                              size_t cap, struct bt_error *err);
+/* Whether a plan of the owner, who must not be empty, names the blob. */
+BT_MUST_CHECK enum bt_code journal_blob_owned(struct journal *j, uint64_t blob, struct str owner,
+                                              bool *ret, struct bt_error *err);
 
 typedef bool (*journal_plan_fn)(const struct journal_plan *p, void *self); /* false = stop */
 /* Newest first, ix < before_ix (0 = from the newest); an empty filter matches all; never jobs. Does
@@ -133,6 +141,7 @@ struct journal_session {
     uint64_t summarized; /* the summary covers the messages up to this one */
     uint64_t summary;    /* blob {text}; 0 = none */
     uint64_t agent_calls, tool_calls; /* since the summary */
+    struct str owner;                 /* as that of a plan */
 };
 
 struct journal_message {
@@ -143,7 +152,8 @@ struct journal_message {
     struct uuid turn; /* nil = none */
     struct uuid plan; /* the plan that it is about; nil = none */
     msec wall;
-    bool damaged; /* only n is valid */
+    bool damaged;     /* only n is valid */
+    struct str owner; /* of the session, when the message begins it */
 };
 
 /* One message of a person and its answer. */
@@ -164,9 +174,9 @@ typedef bool (*journal_session_fn)(const struct journal_session *s, void *self);
 typedef bool (*journal_message_fn)(const struct journal_message *m, void *self);
 typedef bool (*journal_turn_fn)(const struct journal_turn *t, void *self);
 
-/* All of these include the open batch. Strings are valid until the next look-up of a turn; strings
- * passed to fn, while it runs. fn must not call any of them. BT_NOT_FOUND; BT_IO names the damaged
- * row. ret->session_id is `id`. */
+/* All of these include the open batch. Strings are valid until the next look-up of a turn, or of a
+ * session; strings passed to fn, while it runs. fn must not call any of them. BT_NOT_FOUND; BT_IO
+ * names the damaged row. ret->session_id is `id`. */
 BT_MUST_CHECK enum bt_code journal_session(struct journal *j, struct str id,
                                            struct journal_session *ret, struct bt_error *err);
 /* Adds or replaces the session of this id. */
@@ -294,7 +304,8 @@ struct journal_gone {
     struct str client_key; /* empty = none */
     struct str status;     /* with which it had ended */
     msec created_wall, ended_wall, deleted_wall;
-    struct str why;  /* at most 200 bytes */
+    struct str why; /* at most 200 bytes */
+    struct str owner;
     uint64_t rows;   /* how many it had */
     struct str head; /* the end of its hash chain */
 };

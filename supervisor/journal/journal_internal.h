@@ -28,6 +28,10 @@ struct journal_ops {
                                struct bt_error *err);
     enum bt_code (*plan_by_key)(struct journal *j, struct str key, struct journal_plan *ret,
                                 struct bt_error *err);
+    enum bt_code (*plan_owner)(struct journal *j, uint64_t ix, char *ret, size_t cap,
+                               struct bt_error *err);
+    enum bt_code (*blob_owned)(struct journal *j, uint64_t blob, struct str owner, bool *ret,
+                               struct bt_error *err);
     enum bt_code (*plans)(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);

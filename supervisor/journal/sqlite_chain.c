@@ -64,6 +64,9 @@ enum bt_code chain_begin(const struct journal_plan *p, char ret[CHAIN_HEAD_LEN +
     add_u64(d, p->created_wall);
     add_bytes(d, p->job.ptr, p->job.len);
     add_bytes(d, p->doc, p->doc_len);
+    if (p->owner.len > 0) { /* without one it is the hash of the versions before */
+        add_bytes(d, p->owner.ptr, p->owner.len);
+    }
     return digest_end(d, ret);
 }
 

@@ -24,7 +24,7 @@ static enum bt_code run_ix(struct sqlite_journal *s, enum sql which, uint64_t ix
 enum bt_code sqlite_plan_delete(struct journal *j, uint64_t ix, struct str why, msec wall,
                                 struct bt_error *err)
 {
-    static const enum sql parts[] = {SQL_PLAN_DROP, SQL_STATE_DROP, SQL_JOB_DROP};
+    static const enum sql parts[] = {SQL_PLAN_DROP, SQL_STATE_DROP, SQL_JOB_DROP, SQL_OWNER_DROP};
     struct sqlite_journal *s = sqlite_of(j);
     struct sqlite_chain chain;
     struct journal_plan p;
@@ -49,6 +49,7 @@ enum bt_code sqlite_plan_delete(struct journal *j, uint64_t ix, struct str why, 
                               .plan_id = p.plan_id,
                               .client_key = p.client_key,
                               .status = p.status,
+                              .owner = p.owner,
                               .created_wall = p.created_wall,
                               .ended_wall = p.ended_wall,
                               .deleted_wall = wall,

@@ -122,7 +122,8 @@ static uint32_t gone_crc(const struct journal_gone *g)
     crc = crc32c_u64(crc, g->deleted_wall);
     crc = crc32c_bytes(crc, g->why.ptr, g->why.len);
     crc = crc32c_u64(crc, g->rows);
-    return crc32c_bytes(crc, g->head.ptr, g->head.len);
+    crc = crc32c_bytes(crc, g->head.ptr, g->head.len);
+    return g->owner.len > 0 ? crc32c_bytes(crc, g->owner.ptr, g->owner.len) : crc;
 }
 
 bool sqlite_gone_read(sqlite3_stmt *st, struct journal_gone *ret)
@@ -138,6 +139,7 @@ bool sqlite_gone_read(sqlite3_stmt *st, struct journal_gone *ret)
         .why = sqlite_col_str(st, 7),
         .rows = sqlite_col_u64(st, 8),
         .head = sqlite_col_str(st, 9),
+        .owner = sqlite_col_str(st, 11),
     };
     return sqlite_col_u64(st, 10) == gone_crc(ret);
 }
@@ -145,7 +147,9 @@ bool sqlite_gone_read(sqlite3_stmt *st, struct journal_gone *ret)
 static enum bt_code gone_find(struct sqlite_journal *s, enum sql which, struct journal_gone *ret,
                               struct bt_error *err)
 {
-    struct str *const texts[] = {&ret->client_key, &ret->status, &ret->why, &ret->head};
+    struct str *const texts[] = {&ret->client_key, &ret->status, &ret->why, &ret->head,
+                                 &ret->owner};
+    const size_t n = sizeof texts / sizeof texts[0];
     sqlite3_stmt *st = s->stmt[which];
     size_t at = 0;
     enum bt_code code = BT_OK;
@@ -159,10 +163,10 @@ static enum bt_code gone_find(struct sqlite_journal *s, enum sql which, struct j
         code = err_set(err, BT_IO, "the record of a deleted plan is damaged");
     } else {
         buf_clear(&s->plan_text);
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < n; i++) {
             buf_add_str(&s->plan_text, *texts[i]);
         }
-        for (size_t i = 0; i < 4 && s->plan_text.bad == BT_OK; i++) {
+        for (size_t i = 0; i < n && s->plan_text.bad == BT_OK; i++) {
             texts[i]->ptr = buf_cstr(&s->plan_text) + at;
             at += texts[i]->len;
         }
@@ -206,5 +210,6 @@ enum bt_code sqlite_gone_put(struct sqlite_journal *s, const struct journal_gone
     (void)sqlite3_bind_int64(st, 9, (int64_t)g->rows);
     sqlite_bind_str(st, 10, g->head);
     (void)sqlite3_bind_int64(st, 11, gone_crc(g));
+    sqlite_bind_str(st, 12, g->owner);
     return sqlite_run(s, SQL_GONE_PUT, "cannot delete a plan", err);
 }

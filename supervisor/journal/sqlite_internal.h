@@ -9,30 +9,33 @@
 #include "supervisor/journal/journal_internal.h"
 
 enum {
-    SCHEMA_VERSION = 4,
+    SCHEMA_VERSION = 5,
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the log: 4 MB, a pause of some ms; see README */
     /* rows go to the ends of tables; the kernel caches what is read again */
     CACHE_KIB = 2 * 1024,
-    WAL_LIMIT_BYTES = 16 * 1024 * 1024
+    WAL_LIMIT_BYTES = 16 * 1024 * 1024,
+    OWNER_MAX = 64 /* bytes of a credential's id */
 };
 
 /* Columns that statements and the inspection share. */
 #define SQL_PLAN_HEAD                                                                              \
     "SELECT p.ix, p.id, p.session, p.client_key, p.body_hash, p.goal, p.created, p.crc, "          \
-    "coalesce(e.kind, '') FROM plans p LEFT JOIN errands e ON e.ix = p.ix"
+    "coalesce(e.kind, ''), coalesce(o.owner, '') FROM plans p "                                    \
+    "LEFT JOIN errands e ON e.ix = p.ix LEFT JOIN owners o ON o.ix = p.ix"
 #define SQL_NO_JOB(of) "NOT EXISTS (SELECT 1 FROM errands e WHERE e.ix = " of ".ix)"
 #define SQL_SESSION                                                                                \
-    "SELECT id, created, updated, messages, summarized, summary, agent_calls, tool_calls, crc "    \
-    "FROM sessions"
+    "SELECT id, created, updated, messages, summarized, summary, agent_calls, tool_calls, crc, "   \
+    "owner FROM sessions"
 #define SQL_MESSAGE "SELECT session, n, role, cut, turn, plan, wall, crc, text FROM messages"
 #define SQL_TURN                                                                                   \
     "SELECT id, session, client_key, body_hash, asked, answered, started, ended, plan, action, "   \
     "wish, crc FROM turns"
 
 #define SQL_GONE                                                                                   \
-    "SELECT ix, id, client_key, status, created, ended, deleted, why, rows, head, crc FROM gone"
+    "SELECT ix, id, client_key, status, created, ended, deleted, why, rows, head, crc, owner "     \
+    "FROM gone"
 #define SQL_CHAIN "SELECT ix, rows, head, crc FROM chains"
 
 /* Statements of what rows leave beside them, and of deletion. */
@@ -49,8 +52,8 @@ enum {
     SQL(GAP_PUT, "INSERT OR REPLACE INTO gaps(kind, first, last, crc) VALUES(?1, ?2, ?3, ?4)")     \
     SQL(GAP_DROP, "DELETE FROM gaps WHERE kind = ?1 AND first = ?2")                               \
     SQL(GONE_PUT, "INSERT INTO gone(ix, id, client_key, status, created, ended, deleted, why, "    \
-                  "rows, head, crc, swept) "                                                       \
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)")                       \
+                  "rows, head, crc, swept, owner) "                                                \
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, ?12)")                  \
     SQL(GONE_BY_ID, SQL_GONE " WHERE id = ?1")                                                     \
     SQL(GONE_BY_KEY, SQL_GONE " WHERE client_key = ?1")                                            \
     SQL(GONE_LEFT, "SELECT ix FROM gone INDEXED BY gone_left WHERE swept = 0 ORDER BY ix LIMIT 1") \
@@ -64,6 +67,7 @@ enum {
     SQL(PLAN_DROP, "DELETE FROM plans WHERE ix = ?1")                                              \
     SQL(STATE_DROP, "DELETE FROM plan_state WHERE ix = ?1")                                        \
     SQL(JOB_DROP, "DELETE FROM errands WHERE ix = ?1")                                             \
+    SQL(OWNER_DROP, "DELETE FROM owners WHERE ix = ?1")                                            \
     SQL(IX_ENDED, "SELECT ix FROM plan_state INDEXED BY plan_state_ended "                         \
                   "WHERE (ended, ix) > (?1, ?2) AND ended > 0 ORDER BY ended, ix")                 \
     SQL(ROWS_OF, "SELECT pos FROM rows INDEXED BY rows_plan WHERE plan = ?1 AND plan > 0 "         \
@@ -120,6 +124,10 @@ enum {
     SQL(PLAN_IX_BY_KEY, "SELECT ix FROM plans WHERE client_key = ?1")                              \
     SQL(PLAN_GET, SQL_PLAN_HEAD " WHERE p.ix = ?1")                                                \
     SQL(JOB_ADD, "INSERT INTO errands(ix, kind) VALUES(?1, ?2)")                                   \
+    SQL(OWNER_ADD, "INSERT INTO owners(ix, owner) VALUES(?1, ?2)")                                 \
+    SQL(OWNER_GET, "SELECT owner FROM owners WHERE ix = ?1")                                       \
+    SQL(BLOB_OWNED, "SELECT 1 FROM blob_refs r INDEXED BY blob_refs_blob "                         \
+                    "JOIN owners o ON o.ix = r.plan WHERE r.blob = ?1 AND o.owner = ?2 LIMIT 1")   \
     SQL(PLAN_DOC, "SELECT ix, doc_crc, doc FROM plans WHERE ix = ?1")                              \
     SQL(STATE_PUT, "INSERT OR REPLACE INTO plan_state(ix, status, ended, recoveries, note, crc) "  \
                    "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                               \
@@ -140,8 +148,8 @@ enum {
         "AND p.session = ?2 AND p.session <> '' AND NOT " SQL_NO_JOB("p") " ORDER BY p.ix DESC")   \
     SQL(IX_JOBS_ALL, "SELECT ix FROM errands WHERE ix < ?1 ORDER BY ix DESC")                      \
     SQL(SESSION_PUT, "INSERT OR REPLACE INTO sessions(id, created, updated, messages, "            \
-                     "summarized, summary, agent_calls, tool_calls, crc) "                         \
-                     "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                 \
+                     "summarized, summary, agent_calls, tool_calls, crc, owner) "                  \
+                     "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                            \
     SQL(SESSION_GET, SQL_SESSION " WHERE id = ?1")                                                 \
     SQL(SESSIONS, SQL_SESSION " INDEXED BY sessions_updated ORDER BY updated DESC")                \
     SQL(MESSAGE_ADD,                                                                               \
@@ -202,17 +210,18 @@ struct sqlite_journal {
     int lock_fd;
     struct sqlite_counters now;
     struct sqlite_counters committed;
-    uint64_t batch_bytes;   /* estimate of what the open batch will write */
-    int wal_frames;         /* after the last commit */
-    int checkpoint_every;   /* frames */
-    int checkpoint_at;      /* the same, or more after a checkpoint that failed */
-    uint64_t ballast_bytes; /* of the log, to be allocated in advance; 0 = none */
-    uint64_t reserved;      /* of them allocated */
-    bool behind;            /* the log could not be copied, because the disk is full */
-    bool boot_due;          /* the number of this daemon is not stored yet */
-    struct buf plan_text;   /* strings of the last look-up of a plan */
-    struct buf turn_text;   /* the same for turns */
-    bool adopt_due;         /* plans of an older version have no chains yet; no blob goes */
+    uint64_t batch_bytes;              /* estimate of what the open batch will write */
+    int wal_frames;                    /* after the last commit */
+    int checkpoint_every;              /* frames */
+    int checkpoint_at;                 /* the same, or more after a checkpoint that failed */
+    uint64_t ballast_bytes;            /* of the log, to be allocated in advance; 0 = none */
+    uint64_t reserved;                 /* of them allocated */
+    bool behind;                       /* the log could not be copied, because the disk is full */
+    bool boot_due;                     /* the number of this daemon is not stored yet */
+    struct buf plan_text;              /* strings of the last look-up of a plan */
+    struct buf turn_text;              /* the same for turns */
+    char session_owner[OWNER_MAX + 1]; /* of the last look-up of a session */
+    bool adopt_due; /* plans of an older version have no chains yet; no blob goes */
     struct sqlite_chain chains[CHAINS_CACHED]; /* by number */
     uint16_t chains_dirty[CHAINS_CACHED];
     uint32_t chains_dirty_n;
@@ -322,6 +331,11 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
 enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str status, msec ended,
                                 struct bt_error *err);
 enum bt_code sqlite_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
+                               struct bt_error *err);
+/* sqlite_owners.c: whose it is */
+enum bt_code sqlite_plan_owner(struct journal *j, uint64_t ix, char *ret, size_t cap,
+                               struct bt_error *err);
+enum bt_code sqlite_blob_owned(struct journal *j, uint64_t blob, struct str owner, bool *ret,
                                struct bt_error *err);
 enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,
                                 struct bt_error *err);

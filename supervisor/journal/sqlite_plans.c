@@ -16,8 +16,11 @@ static uint32_t plan_crc(uint64_t ix, const struct journal_plan *p)
     crc = crc32c_u64(crc, p->body_hash);
     crc = crc32c_bytes(crc, p->goal.ptr, p->goal.len);
     crc = crc32c_u64(crc, p->created_wall);
-    /* A plan's checksum is that of the versions without jobs: only a job's kind is added. */
-    return p->job.len > 0 ? crc32c_bytes(crc, p->job.ptr, p->job.len) : crc;
+    /* A plan's checksum is that of the versions without jobs and owners: only what is there is
+     * added. */
+    crc = p->job.len > 0 ? crc32c_bytes(crc, p->job.ptr, p->job.len) : crc;
+    return p->owner.len > 0 ? crc32c_bytes(crc32c_bytes(crc, "o", 1), p->owner.ptr, p->owner.len)
+                            : crc;
 }
 
 static uint32_t state_crc(uint64_t ix, const struct plan_state *st)
@@ -195,6 +198,14 @@ static enum bt_code put_job(struct sqlite_journal *s, uint64_t ix, struct str ki
     return sqlite_run(s, SQL_JOB_ADD, "cannot store an errand", err);
 }
 
+static enum bt_code put_owner(struct sqlite_journal *s, uint64_t ix, struct str owner,
+                              struct bt_error *err)
+{
+    (void)sqlite3_bind_int64(s->stmt[SQL_OWNER_ADD], 1, (int64_t)ix);
+    sqlite_bind_str(s->stmt[SQL_OWNER_ADD], 2, owner);
+    return sqlite_run(s, SQL_OWNER_ADD, "cannot store the owner of a plan", err);
+}
+
 enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
                              struct bt_error *err)
 {
@@ -213,6 +224,9 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     code = put_head(s, ix, p, err);
     if (code == BT_OK && p->job.len > 0) {
         code = put_job(s, ix, p->job, err);
+    }
+    if (code == BT_OK && p->owner.len > 0) {
+        code = put_owner(s, ix, p->owner, err);
     }
     if (code == BT_OK) {
         code = sqlite_state_put(s, ix, &state, err);
@@ -248,8 +262,8 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
  * after. */
 static void load_strings(struct buf *text, struct journal_plan *ret)
 {
-    struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal,
-                               &ret->status,     &ret->note,       &ret->job};
+    struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal, &ret->status,
+                               &ret->note,       &ret->job,        &ret->owner};
     size_t at = text->len;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -275,6 +289,7 @@ enum bt_code sqlite_plan_read(sqlite3_stmt *st, struct journal_plan *ret, struct
     ret->goal = sqlite_col_str(st, 5);
     ret->created_wall = sqlite_col_u64(st, 6);
     ret->job = sqlite_col_str(st, 8);
+    ret->owner = sqlite_col_str(st, 9);
     if (sqlite_col_u64(st, 7) != plan_crc(ix, ret)) {
         return damaged(ix, "the record", err);
     }

@@ -75,6 +75,11 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     "INSERT INTO meta SELECT 'adopt', coalesce(max(ix), 0) FROM plans;"
     "INSERT INTO meta VALUES('adopted', 0);"
     "INSERT INTO meta VALUES('blobs', 0);",
+    /* 5: whose a plan and a session is. No entry, or an empty one: of the token. An older program
+     * would show them to everybody. */
+    "CREATE TABLE owners(ix INTEGER PRIMARY KEY, owner TEXT NOT NULL);"
+    "ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE gone ADD COLUMN owner TEXT NOT NULL DEFAULT '';",
 };
 
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)

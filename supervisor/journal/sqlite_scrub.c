@@ -167,13 +167,25 @@ static enum bt_code check_gap(sqlite3_stmt *st, size_t *ret_bytes, struct bt_err
 }
 
 #define PLAN_HEAD_2                                                                                \
-    "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '' FROM plans p"
+    "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '', '' FROM plans p"
+/* Of versions without owners. */
+#define PLAN_HEAD_4                                                                                \
+    "SELECT p.ix, p.id, p.session, p.client_key, p.body_hash, p.goal, p.created, p.crc, "          \
+    "coalesce(e.kind, ''), '' FROM plans p LEFT JOIN errands e ON e.ix = p.ix"
+#define SESSION_4                                                                                  \
+    "SELECT id, created, updated, messages, summarized, summary, agent_calls, tool_calls, crc, "   \
+    "'' FROM sessions"
+#define GONE_4                                                                                     \
+    "SELECT ix, id, client_key, status, created, ended, deleted, why, rows, head, crc, '' "        \
+    "FROM gone"
 
 static const struct table TABLES[] = {
     {"SELECT ix, status, ended, recoveries, note, crc FROM plan_state WHERE ix >= ?1 ORDER BY ix",
      "SELECT coalesce(max(ix), 0) FROM plan_state", 1, true, check_state, 0},
-    {SQL_PLAN_HEAD " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", 3,
+    {SQL_PLAN_HEAD " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", 5,
      true, check_plan, 0},
+    {PLAN_HEAD_4 " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", 3,
+     true, check_plan, 4},
     {PLAN_HEAD_2 " WHERE p.ix >= ?1 ORDER BY p.ix", "SELECT coalesce(max(ix), 0) FROM plans", -2,
      true, check_plan, 0},
     {"SELECT ix, doc_crc, doc FROM plans WHERE ix >= ?1 ORDER BY ix",
@@ -183,8 +195,10 @@ static const struct table TABLES[] = {
      "SELECT coalesce(max(pos), 0) >> 20 FROM rows", 1, true, check_row, 0},
     {"SELECT id, crc, bytes FROM blobs WHERE id >= ?1 ORDER BY id",
      "SELECT coalesce(max(id), 0) FROM blobs", 1, true, check_blob, 0},
-    {SQL_SESSION " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM sessions", 3, false,
+    {SQL_SESSION " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM sessions", 5, false,
      check_session, 0},
+    {SESSION_4 " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM sessions", 3, false,
+     check_session, 4},
     {SQL_MESSAGE " ORDER BY rowid LIMIT -1 OFFSET ?1",
      "SELECT coalesce(max(rowid), 0) FROM messages", 3, false, check_message, 0},
     /* lost messages: numbers have no gaps */
@@ -198,7 +212,8 @@ static const struct table TABLES[] = {
      "SELECT count(*) FROM sessions", 4, false, check_count, 0},
     {SQL_TURN " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM turns", 3, false, check_turn,
      0},
-    {SQL_GONE " WHERE ix >= ?1 ORDER BY ix", "SELECT count(*) FROM gone", 4, true, check_gone, 0},
+    {SQL_GONE " WHERE ix >= ?1 ORDER BY ix", "SELECT count(*) FROM gone", 5, true, check_gone, 0},
+    {GONE_4 " WHERE ix >= ?1 ORDER BY ix", "SELECT count(*) FROM gone", 4, true, check_gone, 4},
     {SQL_CHAIN " WHERE ix >= ?1 ORDER BY ix", "SELECT count(*) FROM chains", 4, true, check_chain,
      0},
     {"SELECT kind, first, last, crc FROM gaps ORDER BY kind, first LIMIT -1 OFFSET ?1",

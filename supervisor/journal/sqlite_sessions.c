@@ -1,4 +1,5 @@
 /* Sessions and their messages on SQLite. */
+#include <stdio.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
@@ -32,7 +33,7 @@ static uint32_t session_crc(const struct journal_session *p)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         crc = crc32c_u64(crc, numbers[i]);
     }
-    return crc;
+    return p->owner.len > 0 ? crc32c_bytes(crc, p->owner.ptr, p->owner.len) : crc;
 }
 
 static uint32_t message_crc(struct str session, const struct journal_message *m)
@@ -60,6 +61,7 @@ enum bt_code sqlite_session_read(sqlite3_stmt *st, struct journal_session *ret,
         .summary = sqlite_col_u64(st, 5),
         .agent_calls = sqlite_col_u64(st, 6),
         .tool_calls = sqlite_col_u64(st, 7),
+        .owner = sqlite_col_str(st, 9),
     };
     if (sqlite_col_u64(st, 8) != session_crc(ret)) {
         return err_set(err, BT_IO, "the session \"%.*s\" in the journal is damaged",
@@ -104,6 +106,8 @@ enum bt_code sqlite_session(struct journal *j, struct str id, struct journal_ses
     if (rc == SQLITE_ROW) {
         code = sqlite_session_read(st, ret, err);
         ret->session_id = id;
+        (void)snprintf(s->session_owner, sizeof s->session_owner, "%.*s", STR_ARG(ret->owner));
+        ret->owner = str_from(s->session_owner);
     } else if (rc == SQLITE_DONE) {
         code = err_set(err, BT_NOT_FOUND, "no session \"%.*s\"", STR_ARG(id));
     } else {
@@ -132,6 +136,7 @@ enum bt_code sqlite_session_put(struct journal *j, const struct journal_session 
     (void)sqlite3_bind_int64(st, 7, (int64_t)p->agent_calls);
     (void)sqlite3_bind_int64(st, 8, (int64_t)p->tool_calls);
     (void)sqlite3_bind_int64(st, 9, session_crc(p));
+    sqlite_bind_str(st, 10, p->owner);
     return sqlite_run(s, SQL_SESSION_PUT, "cannot store a session", err);
 }
 

@@ -88,6 +88,22 @@ static void spend(struct history *h, uint32_t phase, struct usage u)
 
 /* ---- the lists ---- */
 
+/* False: the row names nobody. */
+static bool by_of(struct projection *s, struct doc body, struct msg_decided_by *ret)
+{
+    const struct doc by = doc_get(body, STR_LIT("by"));
+
+    *ret = (struct msg_decided_by){.has = 0};
+    if (by.ptr != NULL) {
+        ret->user = projection_keep(s, row_text(by, "user"));
+        ret->host = projection_keep(s, row_text(by, "host"));
+        ret->via = projection_keep(s, row_text(by, "via"));
+        ret->address = projection_keep(s, row_text(by, "address"));
+        ret->id = projection_keep(s, row_text(by, "id"));
+    }
+    return by.ptr != NULL;
+}
+
 static bool add_revision(struct projection *s, struct history *h, struct msg_revision_record r,
                          struct doc body)
 {
@@ -104,6 +120,9 @@ static bool add_revision(struct projection *s, struct history *h, struct msg_rev
     h->revisions = at;
     r.plan_ref = row_number(body, "planRef");
     r.plan_len = row_number(body, "planLen");
+    if (by_of(s, body, &r.by)) {
+        msg_set(&r, revision_record, by);
+    }
     at[h->revisions_n++] = r;
     return true;
 }
@@ -178,20 +197,40 @@ static struct msg_review_record *asked(const struct history *h, struct doc body)
 static void decided(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     struct msg_review_record *r = asked(h, body);
-    const struct doc by = doc_get(body, STR_LIT("by"));
 
     if (r != NULL) {
         r->decision = projection_keep(s, row_text(body, "decision"));
         r->comment = projection_keep(s, row_text(body, "comment"));
         r->decided_at = projection_iso(s, wall);
-        if (by.ptr != NULL) {
-            r->by = (struct msg_decided_by){.user = projection_keep(s, row_text(by, "user")),
-                                            .host = projection_keep(s, row_text(by, "host")),
-                                            .via = projection_keep(s, row_text(by, "via")),
-                                            .address = projection_keep(s, row_text(by, "address"))};
+        if (by_of(s, body, &r->by)) {
             msg_set(r, review_record, by);
         }
     }
+}
+
+/* What somebody ordered about the plan as a whole. */
+static bool add_order(struct projection *s, struct history *h, const char *kind, const char *why,
+                      struct doc body, msec wall)
+{
+    struct msg_order_record *at;
+
+    if (h->orders_n == HISTORY_ORDERS) {
+        h->truncated = true;
+        return true;
+    }
+    at = grown(s, h->orders, h->orders_n, &h->orders_cap, sizeof *at);
+    if (at == NULL) {
+        return false;
+    }
+    h->orders = at;
+    at = &at[h->orders_n++];
+    *at = (struct msg_order_record){.kind = str_from(kind),
+                                    .timestamp = projection_iso(s, wall),
+                                    .reason = history_cut(s, row_text(body, why), 512)};
+    if (by_of(s, body, &at->by)) {
+        msg_set(at, order_record, by);
+    }
+    return true;
 }
 
 /* ---- rows ---- */
@@ -328,8 +367,22 @@ static bool on_paused(struct projection *s, struct history *h, struct doc body, 
     const enum pause_reason reason = pause_reason_from_name(row_text(body, "reason"));
     const enum review_kind kind = reason == PAUSE_PLANNING ? REVIEW_PLANNING : REVIEW_PLAN;
 
+    if (reason == PAUSE_REQUESTED) {
+        return add_order(s, h, "pause", "comment", body, wall);
+    }
     return (reason != PAUSE_SIGNOFF && reason != PAUSE_PLANNING) ||
            add_review(s, h, body, str_from(review_kind_name(kind)), wall);
+}
+
+static bool on_resumed(struct projection *s, struct history *h, struct doc body, msec wall)
+{
+    return pause_reason_from_name(row_text(body, "reason")) != PAUSE_REQUESTED ||
+           add_order(s, h, "resume", "comment", body, wall);
+}
+
+static bool on_cancelling(struct projection *s, struct history *h, struct doc body, msec wall)
+{
+    return add_order(s, h, "cancel", "reason", body, wall);
 }
 
 static bool on_decided(struct projection *s, struct history *h, struct doc body, msec wall)
@@ -367,6 +420,8 @@ bool history_row(struct projection *s, const struct journal_row *row, void *hist
         [REC_PLAN_MODIFIED] = on_modified,
         [REC_STEP_WAITING] = on_waiting,
         [REC_PLAN_PAUSED] = on_paused,
+        [REC_PLAN_RESUMED] = on_resumed,
+        [REC_PLAN_CANCELLING] = on_cancelling,
         [REC_REVIEW_DECIDED] = on_decided,
         [REC_REVIEW_VOIDED] = on_voided,
         [REC_PLAN_COMPLETED] = on_completed,

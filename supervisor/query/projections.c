@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/request.h"
 #include "supervisor/query/history.h"
 
@@ -322,6 +323,7 @@ static void hand_out(struct engine *engine, struct kept_projection *k,
         ret->view.status = open_status(engine, ret->view.plan_id);
     }
     ret->view.dry_run = ret->plan->dry_run;
+    ret->view.owner = projection_keep(ret, access_owner_shown(row->owner));
     ret->view.status = projection_is_planned(ret) ? STR_LIT("planned") : ret->view.status;
     ret->view.updated_at = projection_iso(ret, ret->updated);
 }

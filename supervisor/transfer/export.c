@@ -169,6 +169,7 @@ static enum bt_code put_head(struct export *x, const struct journal_plan *p, str
     line_text(&l, "bodyHash", str_from(hash));
     line_text(&l, "query", p->goal);
     line_text(&l, "job", p->job);
+    line_text(&l, "owner", p->owner);
     line_number(&l, "createdMs", p->created_wall);
     line_text(&l, "status", p->status);
     line_number(&l, "endedMs", p->ended_wall);

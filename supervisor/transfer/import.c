@@ -100,9 +100,11 @@ static bool is_end_status(struct str s)
 /* The texts of the line live as long as the import. */
 static enum bt_code keep_texts(struct transfer *t, struct doc line, struct bt_error *err)
 {
-    static const char *const keys[] = {"sessionId", "clientKey", "query", "status", "note", "job"};
+    static const char *const keys[] = {"sessionId", "clientKey", "query", "status",
+                                       "note",      "job",       "owner"};
     struct str *const to[] = {&t->plan.session_id, &t->plan.client_key, &t->plan.goal,
-                              &t->plan.status,     &t->plan.note,       &t->plan.job};
+                              &t->plan.status,     &t->plan.note,       &t->plan.job,
+                              &t->plan.owner};
     size_t at = 0;
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -137,7 +139,8 @@ static enum bt_code read_head(struct transfer *t, struct doc line, struct bt_err
         return err_set(err, BT_INVALID, "documentBytes: expected 1 to %d", DOC_MAX);
     }
     code = keep_texts(t, line, err);
-    if (code == BT_OK && (t->plan.session_id.len > LIMIT_ID_BYTES || t->plan.job.len > 16)) {
+    if (code == BT_OK && (t->plan.session_id.len > LIMIT_ID_BYTES || t->plan.job.len > 16 ||
+                          t->plan.owner.len > LIMIT_ID_BYTES)) {
         code = err_set(err, BT_INVALID, "sessionId or job is too long");
     }
     return code;

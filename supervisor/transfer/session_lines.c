@@ -1,5 +1,6 @@
 /* Sessions as lines, and back: the head with the summary, the messages in their order, each with
  * the turn that it began. */
+#include <stdio.h>
 #include <string.h>
 
 #include "supervisor/transfer/transfer_internal.h"
@@ -64,6 +65,7 @@ static enum bt_code put_session(struct journal *journal, const struct journal_se
     line_number(&l, "messages", s->messages);
     line_number(&l, "summarized", s->summarized);
     line_number(&l, "agentCalls", s->agent_calls);
+    line_text(&l, "owner", s->owner);
     line_number(&l, "toolCalls", s->tool_calls);
     code = put_blob_member(&l, "summary", journal, s->summary, err);
     return line_end(&l, lines, code == BT_OK ? err : NULL) == BT_OK ? code : BT_LIMIT;
@@ -194,6 +196,7 @@ static enum bt_code begin(struct session_import *s, struct journal *journal, str
 {
     const struct str id = line_get_text(line, "sessionId");
     struct journal_session old;
+    struct str owner;
     enum bt_code code;
 
     if (id.len == 0 || id.len > LIMIT_ID_BYTES || memchr(id.ptr, 0, id.len) != NULL) {
@@ -212,12 +215,18 @@ static enum bt_code begin(struct session_import *s, struct journal *journal, str
     buf_init(&s->summary, TEXT_MAX);
     s->next = 1;
     s->here = 0;
+    owner = line_get_text(line, "owner");
     code = journal_session(journal, str_from(s->id), &old, err);
     if (code == BT_OK) {
         s->here = old.messages;
+        owner = old.owner; /* it stays whose it is here */
     } else if (code != BT_NOT_FOUND) {
         return code;
     }
+    if (owner.len > LIMIT_ID_BYTES) {
+        return err_set(err, BT_INVALID, "owner: expected at most 64 bytes");
+    }
+    (void)snprintf(s->owner, sizeof s->owner, "%.*s", STR_ARG(owner));
     return line_get_bytes(line, "summary", &s->summary, err);
 }
 
@@ -320,6 +329,7 @@ static enum bt_code finish(struct session_import *s, struct journal *journal,
         return BT_OK;
     }
     head.session_id = str_from(s->id);
+    head.owner = str_from(s->owner);
     if (s->summary.len > 0) {
         code = journal_blob_add(journal, s->summary.at, s->summary.len, &head.summary, err);
     }

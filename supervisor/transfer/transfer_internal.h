@@ -61,6 +61,7 @@ BT_MUST_CHECK enum bt_code export_sessions(struct journal *journal, msec since,
 /* A session that is taken. */
 struct session_import {
     char id[LIMIT_ID_BYTES + 1];
+    char owner[LIMIT_ID_BYTES + 1];
     struct journal_session head; /* without strings */
     struct buf summary;
     uint64_t here; /* messages that are here already */

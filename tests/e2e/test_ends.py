@@ -66,7 +66,7 @@ class Ends(BatonTest):
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
             "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
-            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
+            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
 
     def copy(self):

@@ -270,6 +270,15 @@ class GoldenJournalOfVersion3(GoldenJournalOfVersion2):
         self.assertEqual(talk[0].get("planId"), self.plans["belongs to a session"])
 
 
+class GoldenJournalOfVersion4(GoldenJournalOfVersion3):
+    name = "journal-9ec755f.db"
+    version = 4
+
+    def test_plans_without_owners_are_those_of_the_token(self):
+        self.assertEqual({p["owner"] for p in self.d.ask("plan.list", limit=100)["plans"]}, {"local"})
+        self.assertEqual(self.d.ask("session.get", sessionId="talk")["owner"], "local")
+
+
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "--make":
         Make.target = pathlib.Path(sys.argv[2]).resolve()

@@ -15,7 +15,7 @@ BEGIN {
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
     may["protocol/client/credential"] = base " protocol/auth protocol/wire protocol/client/state protocol/client/credential"
-    may["supervisor/auth"] = base " protocol/auth protocol/client/credential"
+    may["supervisor/auth"] = base " protocol/auth protocol/client/credential supervisor/audit"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
     may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h"
     may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
@@ -26,17 +26,18 @@ BEGIN {
     may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base
+    may["supervisor/audit"] = base " protocol/wire/doc.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
-    may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword"
+    may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
     may["supervisor/dispatch"] = below " protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
-    may["supervisor/conversation"] = below " supervisor/engine supervisor/query supervisor/dispatch"
-    may["supervisor/api"] = below " protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/transfer supervisor/dispatch supervisor/conversation"
+    may["supervisor/conversation"] = below " protocol/auth supervisor/audit supervisor/engine supervisor/query supervisor/dispatch"
+    may["supervisor/api"] = below " protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
     # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
     may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
@@ -49,7 +50,7 @@ BEGIN {
     # shared with the configuration: it must not know agents or the daemon
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
-    may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
+    may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
     may["agents/sdk"] = base " protocol/auth protocol/client/credential agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"

@@ -45,6 +45,12 @@ static const struct cli_option credential_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option audit_options[] = {
+    {"since", "TIME", "only what was since then: 5m ago, or 14:30"},
+    {"follow", NULL, "go on with what comes"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_option doctor_options[] = {
     {"config", "FILE", "configuration, instead of the user's file"},
     {NULL, NULL, NULL},
@@ -143,6 +149,17 @@ const struct cli_verb daemon_verbs[] = {
      .args_min = 1,
      .args_max = 2,
      .run = verb_credential},
+    {.name = "audit",
+     .brief = "who was refused, who decided, who administered",
+     .text = "Reads STATE/audit, also without a daemon: handshakes and requests that were refused, "
+             "decisions, what admins did, changes of credentials. 64 MiB of it are kept, for at "
+             "most 90 days.",
+     .options = audit_options,
+     .examples = {{"baton audit --since 1d", "what happened today"},
+                  {"baton audit --follow --json", "as it comes, for a program"}},
+     .exits = {CLI_NOT_FOUND},
+     .paged = true,
+     .run = verb_audit},
     {.name = "doctor",
      .brief = "check the daemon, its token, ports, journal and agents, and name what is wrong",
      .options = doctor_options,

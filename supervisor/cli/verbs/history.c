@@ -84,14 +84,41 @@ static void add_phases(struct timeline *s, const cJSON *list)
     }
 }
 
+/* ", credential ann"; nothing for the token. */
+static const char *credential_of(const cJSON *by, char *text, size_t cap)
+{
+    const char *id = json_text(by, "id", "local");
+
+    text[0] = 0;
+    if (strcmp(id, "local") != 0) {
+        (void)snprintf(text, cap, ", credential %s", id);
+    }
+    return text;
+}
+
+static void add_orders(struct timeline *s, const cJSON *list)
+{
+    const cJSON *o;
+
+    cJSON_ArrayForEach(o, list)
+    {
+        const char *reason = json_text(o, "reason", "");
+        char id[96];
+        add_entry(s, json_text(o, "timestamp", ""), "order", "%s%s%s%s", json_text(o, "kind", ""),
+                  credential_of(get(o, "by"), id, sizeof id), reason[0] != 0 ? ": " : "", reason);
+    }
+}
+
 static void add_revisions(struct timeline *s, const cJSON *list)
 {
     const cJSON *r;
 
     cJSON_ArrayForEach(r, list)
     {
-        add_entry(s, json_text(r, "timestamp", ""), "revision", "%.0f by %s, %.0f steps%s%s",
+        char id[96];
+        add_entry(s, json_text(r, "timestamp", ""), "revision", "%.0f by %s, %.0f steps%s%s%s",
                   json_number(r, "revision"), json_text(r, "kind", ""), json_number(r, "steps"),
+                  credential_of(get(r, "by"), id, sizeof id),
                   json_text(r, "reasoning", "")[0] != 0 ? ": " : "", json_text(r, "reasoning", ""));
     }
 }
@@ -136,12 +163,13 @@ static void add_reviews(struct timeline *s, const cJSON *list)
         const cJSON *by = get(r, "by");
         const char *user = json_text(by, "user", "");
         const char *via = json_text(by, "via", "");
+        char id[96];
         add_entry(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
                   json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
-        add_entry(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s%s%s%s%s%s%s", step,
+        add_entry(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s%s%s%s%s%s%s%s", step,
                   json_text(r, "decision", ""), user[0] != 0 ? " by " : "", user,
                   user[0] != 0 ? "@" : "", json_text(by, "host", ""), via[0] != 0 ? " via " : "",
-                  via, comment[0] != 0 ? ": " : "", comment);
+                  via, credential_of(by, id, sizeof id), comment[0] != 0 ? ": " : "", comment);
     }
 }
 
@@ -171,7 +199,8 @@ static void print_head(const cJSON *h)
 
 static enum cli_exit print_history(const cJSON *h)
 {
-    static const char *const lists[] = {"phases", "revisions", "replans", "handoffs", "reviews"};
+    static const char *const lists[] = {"phases",   "revisions", "replans",
+                                        "handoffs", "reviews",   "orders"};
     struct timeline s = {.cap = 1};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -187,6 +216,7 @@ static enum cli_exit print_history(const cJSON *h)
     add_replans(&s, get(h, "replans"));
     add_handoffs(&s, get(h, "handoffs"));
     add_reviews(&s, get(h, "reviews"));
+    add_orders(&s, get(h, "orders"));
     qsort(s.at, s.n, sizeof *s.at, by_time);
     print_head(h);
     for (size_t i = 0; i < s.n; i++) {

@@ -199,6 +199,9 @@ static void print_plan(struct cli *cli, const cJSON *view, int columns, int rows
     if (query[0] != 0) {
         (void)printf("  %s\n", query);
     }
+    if (strcmp(json_text(view, "owner", "local"), "local") != 0) {
+        (void)printf("  owner %s\n", json_text(view, "owner", ""));
+    }
     if (get(view, "parentPlanId") != NULL) {
         (void)printf("  from plan %s\n", json_text(view, "parentPlanId", ""));
     }

@@ -224,9 +224,10 @@ struct rec_waiting {
     struct doc data; /* borrowed */
     uint32_t serial; /* of the review within the plan: 1, 2, ...; 0 = from an older journal */
 };
-/* Who decided, as the client claims; all may be empty. The daemon knows the address. */
+/* Who decided. The daemon knows the address, and the credential's id; the rest is as the client
+ * claims, and may be empty. */
 struct actor {
-    struct str user, host, via, address;
+    struct str user, host, via, address, id;
 };
 struct rec_decided {
     enum review_kind review;

@@ -127,6 +127,10 @@ enum bt_code memory_plan_by_id(struct journal *j, struct uuid id, struct journal
                                struct bt_error *err);
 enum bt_code memory_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,
                                 struct bt_error *err);
+enum bt_code memory_plan_owner(struct journal *j, uint64_t ix, char *ret, size_t cap,
+                               struct bt_error *err);
+enum bt_code memory_blob_owned(struct journal *j, uint64_t blob, struct str owner, bool *ret,
+                               struct bt_error *err);
 enum bt_code memory_plans(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);

@@ -1,4 +1,6 @@
 /* Plans of the memory journal. */
+#include <stdio.h>
+
 #include "protocol/base/clock.h"
 #include "tests/support/memory_journal/memory_internal.h"
 
@@ -79,9 +81,10 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
     to->client_key.ptr = memory_copy(m, p->client_key.ptr, p->client_key.len);
     to->goal.ptr = memory_copy(m, p->goal.ptr, p->goal.len);
     to->job.ptr = memory_copy(m, p->job.ptr, p->job.len);
+    to->owner.ptr = memory_copy(m, p->owner.ptr, p->owner.len);
     to->doc = memory_copy(m, p->doc, p->doc_len);
     if (to->session_id.ptr == NULL || to->client_key.ptr == NULL || to->goal.ptr == NULL ||
-        to->job.ptr == NULL || to->doc == NULL) {
+        to->job.ptr == NULL || to->owner.ptr == NULL || to->doc == NULL) {
         return memory_full(err);
     }
     state_set(&mp->state, p->status, p->ended_wall);
@@ -94,6 +97,35 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
     }
     m->plans[m->plans_n++] = mp;
     *ret_ix = to->ix;
+    return BT_OK;
+}
+
+enum bt_code memory_plan_owner(struct journal *j, uint64_t ix, char *ret, size_t cap,
+                               struct bt_error *err)
+{
+    const struct mem_plan *mp = plan_at(memory_of(j), ix);
+
+    if (mp != NULL && mp->plan.owner.len >= cap) {
+        return err_set(err, BT_IO, "the owner of a plan in the journal is damaged");
+    }
+    if (mp != NULL) {
+        (void)snprintf(ret, cap, "%.*s", STR_ARG(mp->plan.owner));
+    }
+    return BT_OK;
+}
+
+enum bt_code memory_blob_owned(struct journal *j, uint64_t blob, struct str owner, bool *ret,
+                               struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+
+    (void)err;
+    for (size_t i = 0; i < m->rows_n && !*ret; i++) {
+        const struct mem_plan *mp = plan_at(m, m->rows[i].row.plan_ix);
+        for (uint32_t k = 0; mp != NULL && k < m->rows[i].row.blobs_n; k++) {
+            *ret = *ret || (m->rows[i].row.blobs[k] == blob && str_eq(mp->plan.owner, owner));
+        }
+    }
     return BT_OK;
 }
 

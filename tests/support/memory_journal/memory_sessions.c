@@ -49,7 +49,7 @@ enum bt_code memory_session_put(struct journal *j, const struct journal_session 
     struct journal_session kept = *p;
 
     if (!memory_grow(&t->sessions, t->sessions_n, &t->sessions_cap, sizeof *t->sessions) ||
-        !copy_str(m, &kept.session_id)) {
+        !copy_str(m, &kept.session_id) || !copy_str(m, &kept.owner)) {
         return memory_full(err);
     }
     t->sessions[t->sessions_n++] = kept;

@@ -1,0 +1,142 @@
+/* The audit: what is in a line, how much of it there may be, and what a crash leaves. */
+#include "supervisor/audit/audit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/cmocka.h"
+
+enum { PATH = 256, FILE_BYTES = 1024 * 1024 };
+
+static char state[PATH / 2];
+
+static int open_state(void **unused)
+{
+    (void)unused;
+    (void)snprintf(state, sizeof state, "/tmp/baton-audit-XXXXXX");
+    return mkdtemp(state) == NULL;
+}
+
+static int remove_state(void **unused)
+{
+    char command[PATH];
+
+    (void)unused;
+    (void)snprintf(command, sizeof command, "%s/audit/audit.jsonl", state);
+    (void)unlink(command);
+    (void)snprintf(command, sizeof command, "%s/audit", state);
+    (void)rmdir(command);
+    return rmdir(state);
+}
+
+static char *read_all(void)
+{
+    char path[PATH];
+    char *text = calloc(1, FILE_BYTES);
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/audit/audit.jsonl", state);
+    f = fopen(path, "re");
+    assert_non_null(f);
+    assert_non_null(text);
+    (void)fread(text, 1, FILE_BYTES - 1, f);
+    (void)fclose(f);
+    return text;
+}
+
+static uint32_t count(const char *text, const char *what)
+{
+    uint32_t n = 0;
+
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+static struct audit *opened(void)
+{
+    struct audit *a;
+    struct bt_error err;
+
+    assert_int_equal(audit_open(state, 1700000000000, &a, &err), BT_OK);
+    return a;
+}
+
+static struct audit_entry refusal(enum audit_kind kind)
+{
+    return (struct audit_entry){.kind = kind,
+                                .type = STR_LIT("plan.get"),
+                                .outcome = "UNAUTHORIZED",
+                                .text = STR_LIT("bad \xff\n text")};
+}
+
+static void strangers_do_not_fill_the_disk(void **unused)
+{
+    struct audit *a = opened();
+    const struct audit_entry stranger = refusal(AUDIT_HANDSHAKE);
+    const struct audit_entry decision = refusal(AUDIT_DECISION);
+    struct stat st;
+    char path[PATH];
+    char *text;
+
+    (void)unused;
+    for (int i = 0; i < 10000; i++) {
+        audit_add(a, 1000, 1700000000000, &stranger);
+    }
+    audit_add(a, 1000, 1700000000000, &decision); /* never left out */
+    audit_sync(a, 1000, 1700000000000);
+    text = read_all();
+    assert_int_equal(count(text, "\"handshake\""), AUDIT_REFUSALS);
+    assert_int_equal(count(text, "\"decision\""), 1);
+    assert_int_equal(count(text, "\n"), AUDIT_REFUSALS + 1);
+    free(text);
+    audit_sync(a, 2000, 1700000001000); /* a second later: how many they were */
+    audit_add(a, 2000, 1700000001000, &stranger);
+    audit_add(a, 2000, 1700000001000, &stranger);
+    text = read_all();
+    assert_non_null(strstr(text, "\"refusals\":9950"));
+    assert_int_equal(count(text, "\"handshake\""), AUDIT_REFUSALS + 1);
+    free(text);
+    audit_close(a);
+    (void)snprintf(path, sizeof path, "%s/audit/audit.jsonl", state);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void a_line_that_was_cut_off_does_not_swallow_the_next_one(void **unused)
+{
+    const struct audit_entry decision = refusal(AUDIT_DECISION);
+    char path[PATH];
+    struct audit *a;
+    char *text;
+    FILE *f;
+
+    (void)unused;
+    audit_close(opened());
+    (void)snprintf(path, sizeof path, "%s/audit/audit.jsonl", state);
+    f = fopen(path, "ae");
+    assert_non_null(f);
+    (void)fputs("{\"at\":\"2026", f);
+    (void)fclose(f);
+    a = opened();
+    audit_add(a, 1000, 1700000000000, &decision);
+    audit_close(a);
+    text = read_all();
+    assert_non_null(strstr(text, "{\"at\":\"2026\n{\"at\":\"2023-11-14T22:13:20.000Z\""));
+    assert_non_null(strstr(text, "system/audit"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_disk, open_state, remove_state),
+        cmocka_unit_test_setup_teardown(a_line_that_was_cut_off_does_not_swallow_the_next_one,
+                                        open_state, remove_state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* Who sees and changes what: every role, own and foreign; and what the journal keeps of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/engine/access.h"
+#include "tests/support/cmocka.h"
+#include "tests/unit/engine/engine_fixture.h"
+
+static struct identity sender(const char *id, enum role role)
+{
+    struct identity who = {.role = role};
+
+    (void)snprintf(who.id, sizeof who.id, "%s", id);
+    return who;
+}
+
+/* Rows: what is needed. Columns: observer, submitter, reviewer, agent, admin. */
+static void roles_do_what_the_table_says(void **state)
+{
+    static const char *const does[ROLE_COUNT] = {[ROLE_OBSERVER] = "111.1",
+                                                 [ROLE_SUBMITTER] = ".11.1",
+                                                 [ROLE_REVIEWER] = "..1.1",
+                                                 [ROLE_AGENT] = "...11",
+                                                 [ROLE_ADMIN] = "....1"};
+
+    (void)state;
+    for (int need = 0; need < ROLE_COUNT; need++) {
+        for (int have = 0; have < ROLE_COUNT; have++) {
+            assert_int_equal(access_role_does((enum role)have, (enum role)need),
+                             does[need][have] == '1');
+        }
+        assert_false(access_role_does(ROLE_ADMIN, ROLE_COUNT));
+        assert_false(access_role_does(ROLE_COUNT, (enum role)need));
+    }
+}
+
+/* Each role with a plan of its own, of another, and of the token: s = sees, c = changes. */
+static void plans_are_seen_and_changed_by_role_and_owner(void **state)
+{
+    static const char *const rights[ROLE_COUNT][3] = {[ROLE_OBSERVER] = {"s", "s", "s"},
+                                                      [ROLE_SUBMITTER] = {"sc", "", ""},
+                                                      [ROLE_REVIEWER] = {"sc", "s", "s"},
+                                                      [ROLE_AGENT] = {"", "", ""},
+                                                      [ROLE_ADMIN] = {"sc", "sc", "sc"}};
+    static const char *const owners[3] = {"ann", "bob", ""};
+
+    (void)state;
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const struct identity ann = sender("ann", (enum role)role);
+        for (int i = 0; i < 3; i++) {
+            const struct str owner = str_from(owners[i]);
+            assert_int_equal(access_sees(&ann, owner), strchr(rights[role][i], 's') != NULL);
+            assert_int_equal(access_changes(&ann, owner), strchr(rights[role][i], 'c') != NULL);
+        }
+    }
+    assert_true(access_sees(NULL, STR_LIT("bob")) && access_changes(NULL, STR_LIT("bob")));
+    assert_true(access_changes(identity_local(), STR_LIT("bob")));
+    assert_string_equal(access_owner_shown(access_owner(identity_local())).ptr, "local");
+}
+
+static void submit_as(struct engine_world *w, const struct identity *who, const char *session,
+                      char ret_id[UUID_TEXT_LEN + 1])
+{
+    const struct submit_request request = {
+        .plan = engine_world_doc(w, "{'steps':[{'stepId':'a','agentId':'calc','task':'1+1'}]}"),
+        .session_id = str_from(session)};
+
+    engine_act_for(w->engine, who);
+    engine_world_submit(w, &request, ret_id);
+    engine_act_for(w->engine, NULL);
+}
+
+static void a_foreign_plan_answers_as_an_unknown_one(void **state)
+{
+    const struct identity ann = sender("ann", ROLE_SUBMITTER);
+    const struct identity bob = sender("bob", ROLE_SUBMITTER);
+    const struct identity eve = sender("eve", ROLE_OBSERVER);
+    char id[UUID_TEXT_LEN + 1];
+    char expected[BT_ERROR_MSG_MAX];
+    struct engine_world w;
+    struct journal_plan row;
+    struct bt_error err;
+
+    (void)state;
+    engine_world_open(&w);
+    submit_as(&w, &ann, "", id);
+    engine_act_for(w.engine, &ann);
+    assert_int_equal(request_plan_row(w.engine, str_from(id), &row, &err), BT_OK);
+    assert_true(str_is(row.owner, "ann"));
+    engine_act_for(w.engine, &eve);
+    assert_int_equal(request_plan_row(w.engine, str_from(id), &row, &err), BT_OK);
+    engine_act_for(w.engine, &bob);
+    assert_int_equal(request_plan_row(w.engine, str_from(id), &row, &err), BT_NOT_FOUND);
+    (void)snprintf(expected, sizeof expected, "No state found for %s", id);
+    assert_string_equal(err.msg, expected);
+    /* deleted, it is no more there than it was */
+    engine_act_for(w.engine, NULL);
+    assert_int_equal(journal_plan_status(w.journal, 1, STR_LIT("completed"), 1700000000001, &err),
+                     BT_OK);
+    assert_int_equal(journal_plan_delete(w.journal, 1, STR_LIT("old"), 1700000000002, &err), BT_OK);
+    engine_act_for(w.engine, &bob);
+    assert_int_equal(request_plan_row(w.engine, str_from(id), &row, &err), BT_NOT_FOUND);
+    assert_string_equal(err.msg, expected);
+    engine_act_for(w.engine, &ann);
+    assert_int_equal(request_plan_row(w.engine, str_from(id), &row, &err), BT_GONE);
+    engine_act_for(w.engine, NULL);
+    engine_world_close(&w);
+}
+
+static void a_session_belongs_to_its_first_plan(void **state)
+{
+    const struct identity ann = sender("ann", ROLE_SUBMITTER);
+    const struct identity bob = sender("bob", ROLE_REVIEWER);
+    char owner[LIMIT_ID_BYTES + 1];
+    char id[UUID_TEXT_LEN + 1];
+    struct engine_world w;
+    struct bt_error err;
+    bool known;
+
+    (void)state;
+    engine_world_open(&w);
+    submit_as(&w, &ann, "s", id);
+    assert_int_equal(access_session_owner(w.engine, STR_LIT("s"), &known, owner, &err), BT_OK);
+    assert_true(known);
+    assert_string_equal(owner, "ann");
+    engine_act_for(w.engine, &bob);
+    assert_int_equal(access_take_session(w.engine, STR_LIT("s"), &err), BT_CONFLICT);
+    assert_int_equal(access_take_session(w.engine, STR_LIT("other"), &err), BT_OK);
+    /* what an admin submits in it stays the owner's */
+    submit_as(&w, identity_local(), "s", id);
+    assert_int_equal(journal_plan_owner(w.journal, 2, owner, sizeof owner, &err), BT_OK);
+    assert_string_equal(owner, "ann");
+    engine_world_close(&w);
+}
+
+static void client_keys_of_two_credentials_are_two_keys(void **state)
+{
+    const struct identity ann = sender("ann", ROLE_SUBMITTER);
+    const struct identity bob = sender("bob", ROLE_SUBMITTER);
+    struct buf keys[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        buf_init(&keys[i], 256);
+        access_client_key(i == 0 ? &ann : i == 1 ? &bob : identity_local(), STR_LIT("k"), &keys[i]);
+    }
+    assert_true(str_is(buf_str(&keys[2]), "k"));
+    assert_false(str_eq(buf_str(&keys[0]), buf_str(&keys[1])));
+    assert_false(str_eq(buf_str(&keys[0]), buf_str(&keys[2])));
+    for (int i = 0; i < 3; i++) {
+        buf_done(&keys[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roles_do_what_the_table_says),
+        cmocka_unit_test(plans_are_seen_and_changed_by_role_and_owner),
+        cmocka_unit_test(a_foreign_plan_answers_as_an_unknown_one),
+        cmocka_unit_test(a_session_belongs_to_its_first_plan),
+        cmocka_unit_test(client_keys_of_two_credentials_are_two_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
