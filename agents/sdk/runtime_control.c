@@ -16,8 +16,12 @@ void runtime_dial(struct runtime *rt)
     struct bt_error err;
 
     if (state_endpoints_read(buf_cstr(&rt->state_dir), &at, &err) != BT_OK) {
-        log_debug("agent.dial", "%s", err.msg);
-        return; /* agent_state dials again */
+        const char *given = handover_get(&rt->opt->handover, "control");
+        if (given == NULL) {
+            log_debug("agent.dial", "%s", err.msg);
+            return; /* agent_state dials again */
+        }
+        (void)snprintf(at.control, sizeof at.control, "%s", given);
     }
     if (rt->control != NULL && !rt->outstanding && strcmp(at.control, rt->control_url) == 0) {
         rt->feed_up = link_lane_is_up(rt->control);
@@ -86,7 +90,12 @@ static void send_register(struct runtime *rt)
         m.endpoint = str_from(link_server_url(rt->server));
     }
     if (state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
-        log_warn("agent.token", "%s", err.msg);
+        const char *given = handover_get(&rt->opt->handover, "token");
+        if (given == NULL) {
+            log_warn("agent.token", "%s", err.msg);
+        } else {
+            (void)snprintf(rt->token, sizeof rt->token, "%s", given);
+        }
     }
     if (card_view(rt->card, &arena, &m.card, &err) == BT_OK) {
         send_control(rt, MSG_agent_register, &m);
