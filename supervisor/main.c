@@ -152,6 +152,7 @@ static int run(const struct config_request *request, const struct config *c, con
     struct reload reload = {.request = request, .started = c, .live = c};
     struct daemon_options opt = {
         .engine = {.token = str_from(token),
+                   .auth_required = c->auth == CONFIG_AUTH_REQUIRED,
                    .state_dir = c->state_dir,
                    .artifact_root = artifacts,
                    .control_url = c->listen_control,
