@@ -29,6 +29,8 @@ static bool add_instances(const struct config *c, const struct config_agent *a,
                                             .settings = a->settings_json,
                                             .capacity = a->capacity,
                                             .cwd = a->cwd,
+                                            .handover = a->handover,
+                                            .apart = a->apart,
                                             .policy = policy};
     }
     return true;

@@ -261,7 +261,10 @@ static bool may_recover(struct daemon *d)
 /* The agents of the configuration, which a daemon that cannot register them must not start. */
 static enum bt_code start_children(struct daemon *d, struct bt_error *err)
 {
-    return spawn_set_children(d->spawn, d->opt->specs, d->opt->n_specs, clock_mono_ms(), err);
+    return spawn_introduce(d->spawn, engine_control_url(d->engine), d->opt->engine.token.ptr,
+                           err) != BT_OK
+               ? err->code
+               : spawn_set_children(d->spawn, d->opt->specs, d->opt->n_specs, clock_mono_ms(), err);
 }
 
 static void recover_late(struct daemon *d)

@@ -1,6 +1,12 @@
 #include <sys/resource.h>
 
 #include "agents/llm/llm_agent.h"
+#include "agents/llm/model/secret.h"
+
+static const char *find_secret(void *of, const char *name)
+{
+    return bt_agent_secret(of, name);
+}
 
 static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_error *err)
 {
@@ -9,7 +15,9 @@ static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_er
     enum bt_code code;
 
     (void)setrlimit(RLIMIT_CORE, &none); /* no core dumps: this memory holds keys */
+    secrets_ask_first(find_secret, in);
     code = llm_agent_new(bt_agent_settings_json(in), &a, err);
+    secrets_ask_first(NULL, NULL);
     if (code == BT_OK && a->agent_id != NULL) {
         code = bt_agent_set_id(in, a->agent_id, err);
     }

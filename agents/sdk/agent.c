@@ -11,7 +11,7 @@
 
 struct bt_agent_init {
     struct card *card;
-    const struct options *opt;
+    struct options *opt;
     struct arena texts;
 };
 
@@ -65,6 +65,11 @@ bool bt_agent_setting_bool(const struct bt_agent_init *init, const char *path, b
     return d.ptr != NULL && doc_head(d).kind == DOC_BOOL ? doc_head(d).b : fallback;
 }
 
+const char *bt_agent_secret(const struct bt_agent_init *init, const char *name)
+{
+    return handover_secret(&init->opt->handover, name);
+}
+
 enum bt_code bt_agent_add_skill(struct bt_agent_init *init, const struct bt_skill *skill,
                                 struct bt_error *err)
 {
@@ -93,6 +98,7 @@ static enum bt_code prepare(const struct bt_agent_def *def, struct options *opt,
         }
     }
     arena_done(&init.texts);
+    handover_wipe(&opt->handover);
     if (code == BT_OK && opt->agent_id != NULL) {
         code = card_set_id(card, opt->agent_id, err);
     }

@@ -112,12 +112,12 @@ static enum bt_code read_settings_file(struct options *o, const char *path, stru
 
 static enum bt_code read_environment(struct options *o, struct bt_error *err)
 {
-    enum bt_code code = BT_OK;
+    enum bt_code code = handover_read(&o->handover, err);
 
     o->agent_id = env("BATON_AGENT_ID");
     o->credential = env("BATON_CREDENTIAL");
     o->spawned = env("BATON_SPAWNED") != NULL;
-    if (env("BATON_CAPACITY") != NULL) {
+    if (code == BT_OK && env("BATON_CAPACITY") != NULL) {
         code = read_capacity(env("BATON_CAPACITY"), "BATON_CAPACITY", &o->capacity, err);
     }
     if (code == BT_OK && env("BATON_INSTANCE_ID") != NULL) {
@@ -217,6 +217,7 @@ enum bt_code options_read(struct options *o, int argc, char **argv, struct bt_er
 
 void options_done(struct options *o)
 {
+    handover_done(&o->handover);
     buf_done(&o->settings_doc);
     buf_done(&o->settings_json);
 }

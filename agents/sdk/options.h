@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "agents/sdk/handover.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/log.h"
 #include "protocol/base/uuid.h"
@@ -23,6 +24,7 @@ struct options {
     bool dial_in;
     bool spawned;
     enum log_level log_level;
+    struct handover handover;
     struct buf settings_doc;  /* msgpack of the settings, a map */
     struct buf settings_json; /* the same as compact JSON */
 };

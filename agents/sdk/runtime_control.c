@@ -34,6 +34,20 @@ void runtime_drop_control(struct runtime *rt)
     rt->outstanding = false;
 }
 
+/* A process of another user may not read the state directory: it was handed the address. */
+static bool find_daemon(const struct runtime *rt, struct state_endpoints *ret)
+{
+    const char *given = handover_get(&rt->opt->handover, "control");
+    struct bt_error err;
+
+    *ret = (struct state_endpoints){.pid = 0};
+    if (state_endpoints_read(buf_cstr(&rt->state_dir), ret, &err) == BT_OK) {
+        return true;
+    }
+    (void)snprintf(ret->control, sizeof ret->control, "%s", given != NULL ? given : "");
+    return given != NULL;
+}
+
 /* The daemon may have been restarted on another port, with another token. One that has ended is not
  * dialed: anybody may listen there. */
 void runtime_dial(struct runtime *rt)
@@ -42,8 +56,7 @@ void runtime_dial(struct runtime *rt)
     struct bt_error err;
 
     rt->look_at = MSEC_NEVER;
-    if (state_endpoints_read(buf_cstr(&rt->state_dir), &at, &err) != BT_OK ||
-        state_daemon_ended(&at)) {
+    if (!find_daemon(rt, &at) || state_daemon_ended(&at)) {
         runtime_drop_control(rt);
         rt->look_at = msec_add(clock_mono_ms(), LOOK_MS);
         return;
@@ -115,7 +128,12 @@ static void send_register(struct runtime *rt)
     }
     if (rt->sealed.id[0] == 0 &&
         state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
-        log_warn("agent.token", "%s", err.msg);
+        const char *given = handover_get(&rt->opt->handover, "token");
+        if (given == NULL) {
+            log_warn("agent.token", "%s", err.msg);
+        } else {
+            (void)snprintf(rt->token, sizeof rt->token, "%s", given);
+        }
     }
     if (card_view(rt->card, &arena, &m.card, &err) == BT_OK) {
         send_control(rt, MSG_agent_register, &m);

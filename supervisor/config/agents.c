@@ -167,6 +167,9 @@ enum bt_code config_agents_bind(struct loader *l)
         r.tree = v;
         code = bind(l, &r, &agents[r.ix]);
         if (code == BT_OK) {
+            code = config_apart_bind(l, r.layer, r.ix, v, &agents[r.ix]);
+        }
+        if (code == BT_OK) {
             check_id(l, &r, agents);
             check_secrets(l, &r, &agents[r.ix]);
         }

@@ -115,6 +115,8 @@ struct config_agent {
     const struct cJSON *settings; /* an object; never NULL */
     const char *settings_json;    /* the same as compact text; the variables are replaced */
     const char *held_back;        /* why it must not be started; NULL = start it */
+    const char *const *handover;  /* NULL-terminated: "secret:NAME=value" */
+    const char *const *apart;     /* NULL-terminated: spawn/apart.h */
 };
 
 /* The price of tokens for agents that report no cost: millionths of the currency per token, which

@@ -3,6 +3,7 @@
  * orchestrator, like any other. And `prices`.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "agents/llm/model/config.h"
 #include "supervisor/config/loader.h"
@@ -54,8 +55,9 @@ static bool add_env(const char **list, size_t *n, const char *name)
     return *n + 1 < ENV_MAX;
 }
 
-/* The variables of its keys, and no others. */
-static const char *const *env_of(struct loader *l, const cJSON *llm)
+/* Its own variables; with the keys also those of its keys, which are handed over and stand in no
+ * environment. */
+static const char *const *env_of(struct loader *l, const cJSON *llm, bool keys)
 {
     const char **list = arena_alloc(&l->store->arena, ENV_MAX * sizeof *list);
     const cJSON *v;
@@ -72,9 +74,34 @@ static const char *const *env_of(struct loader *l, const cJSON *llm)
     {
         const cJSON *key = cJSON_GetObjectItemCaseSensitive(v, "keyEnv");
         const cJSON *credential = cJSON_GetObjectItemCaseSensitive(v, "keyCredential");
-        (void)(cJSON_IsString(key) && add_env(list, &n, key->valuestring));
+        (void)(keys && cJSON_IsString(key) && add_env(list, &n, key->valuestring));
         (void)(cJSON_IsString(credential) && add_env(list, &n, "CREDENTIALS_DIRECTORY"));
     }
+    return list;
+}
+
+/* The keys that are there, as secrets; llm_keys_check says which is missing. */
+static const char *const *secrets_of(struct loader *l, const cJSON *llm)
+{
+    const char **list = arena_alloc(&l->store->arena, ENV_MAX * sizeof *list);
+    const cJSON *v;
+    size_t n = 0;
+
+    if (list == NULL) {
+        return NULL;
+    }
+    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(llm, "providers"))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(v, "keyEnv"));
+        char why[CONFIG_WHY_BYTES] = "";
+        const char *secret = name == NULL || strchr(name, '=') != NULL || getenv(name) == NULL
+                                 ? NULL
+                                 : config_secret(l, name, why);
+        if (secret != NULL && n + 1 < ENV_MAX) {
+            list[n++] = secret;
+        }
+    }
+    list[n] = NULL;
     return list;
 }
 
@@ -155,7 +182,8 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
     }
     *a = (struct config_agent){.agent_id = ORCHESTRATOR,
                                .command = command_of(l),
-                               .env = env_of(l, llm),
+                               .env = env_of(l, llm, false),
+                               .handover = secrets_of(l, llm),
                                .instances = 1,
                                .capacity = cJSON_IsNumber(capacity) && capacity->valuedouble >= 1 &&
                                                    capacity->valuedouble <= 64
@@ -165,7 +193,7 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
                                .grace_ms = l->store->c.policy.shutdown_grace_ms,
                                .settings = llm,
                                .settings_json = settings_of(l, llm)};
-    if (a->command == NULL || a->env == NULL || a->settings_json == NULL) {
+    if (a->command == NULL || a->env == NULL || a->handover == NULL || a->settings_json == NULL) {
         return config_no_memory(l);
     }
     l->store->c.n_agents++;
@@ -192,7 +220,7 @@ enum bt_code config_llm_keys_check(struct loader *l)
         return BT_OK;
     }
     a = (struct config_agent *)(uintptr_t)&h->c.agents[h->c.n_agents - 1];
-    const struct secret_view seen = {.env = a->env, .cwd = h->c.state_dir};
+    const struct secret_view seen = {.env = env_of(l, llm, true), .cwd = h->c.state_dir};
     if (llm_keys_check(llm, &seen, pointer, sizeof pointer, &why) == BT_OK) {
         return BT_OK;
     }

@@ -92,4 +92,13 @@ BT_MUST_CHECK enum bt_code config_entries_make(struct loader *l, const char *sta
 const char *config_store_text(struct config_store *h, const char *text);
 /* A value as compact JSON in the arena, or NULL. */
 const char *config_store_json(struct config_store *h, const cJSON *v);
+
+enum { CONFIG_WHY_BYTES = 256 };
+
+/* apart.c: secrets, user, paths, network, seccomp and limits of an entry of `agents`. */
+BT_MUST_CHECK enum bt_code config_apart_bind(struct loader *l, enum layer_kind layer, uint32_t ix,
+                                             const cJSON *tree, struct config_agent *a);
+/* "secret:NAME=value" of an entry of `secrets` (NAME or NAME=FILE); NULL: why says why there
+ * is none; "" = there is no memory. */
+const char *config_secret(struct loader *l, const char *entry, char why[CONFIG_WHY_BYTES]);
 #endif

@@ -4,7 +4,8 @@
 #include "supervisor/config/loader.h"
 
 static const char *const agent_members[] = {
-    "agentId", "command", "instances", "capacity", "restart", "env", "settings", "graceMs", "cwd"};
+    "agentId", "command", "instances", "capacity", "restart", "env",     "settings", "graceMs",
+    "cwd",     "secrets", "user",      "paths",    "network", "seccomp", "limits"};
 enum { AGENT_MEMBERS = sizeof agent_members / sizeof agent_members[0] };
 
 static enum bt_code add(struct loader *l, const char *key, const char *value, const char *origin)
@@ -83,11 +84,14 @@ static const char *agent_default(struct loader *l, const char *member, const str
     if (strcmp(member, "restart") == 0) {
         return quoted(l->store, setting_restart_names[a->restart]);
     }
-    if (strcmp(member, "settings") == 0) {
-        return "{}";
-    }
-    if (strcmp(member, "cwd") == 0) {
-        return "null";
+    static const char *const none[][2] = {
+        {"settings", "{}"}, {"limits", "{}"},  {"secrets", "[]"},      {"cwd", "null"},
+        {"user", "null"},   {"paths", "null"}, {"network", "\"any\""}, {"seccomp", "\"off\""}};
+
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        if (strcmp(member, none[i][0]) == 0) {
+            return none[i][1];
+        }
     }
     (void)snprintf(number, sizeof number, "%llu",
                    (unsigned long long)(strcmp(member, "graceMs") == 0 ? a->grace_ms : 1));

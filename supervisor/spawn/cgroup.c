@@ -173,6 +173,49 @@ int cgroup_make(const struct cgroup *cg, const char *instance_id)
     return openat(cg->dir, path, O_WRONLY | O_CLOEXEC);
 }
 
+/* The controllers must be on for the children of this group; a delegated one may allow it. */
+static bool set_limit(const struct cgroup *cg, const char *instance_id, const char *controller,
+                      const char *file, const char *value)
+{
+    char path[NAME_BYTES];
+    char on[32];
+
+    name_of(instance_id, file, path);
+    if (write_to(cg->dir, path, value)) {
+        return true;
+    }
+    (void)snprintf(on, sizeof on, "+%s", controller);
+    return write_to(cg->dir, "cgroup.subtree_control", on) && write_to(cg->dir, path, value);
+}
+
+bool cgroup_limit(const struct cgroup *cg, const char *instance_id, uint64_t memory,
+                  uint64_t processes, uint64_t cpu, char *why, size_t size)
+{
+    enum { PERIOD_US = 100000 };
+    const struct {
+        const char *key, *controller, *file;
+        uint64_t value;
+    } all[] = {{"limits.memoryBytes", "memory", "/memory.max", memory},
+               {"limits.processes", "pids", "/pids.max", processes},
+               {"limits.cpuPercent", "cpu", "/cpu.max", cpu * PERIOD_US / 100}};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char value[48];
+        if (all[i].value == 0) {
+            continue;
+        }
+        (void)snprintf(value, sizeof value, i == 2 ? "%llu 100000" : "%llu",
+                       (unsigned long long)all[i].value);
+        if (cg->dir < 0 || !set_limit(cg, instance_id, all[i].controller, all[i].file, value)) {
+            (void)snprintf(why, size, "%s: %s", all[i].key,
+                           cg->dir < 0 ? "there is no cgroup (v2) that the daemon may divide"
+                                       : "its cgroup does not take this limit");
+            return false;
+        }
+    }
+    return true;
+}
+
 bool cgroup_kill(const struct cgroup *cg, const char *instance_id)
 {
     char path[NAME_BYTES];

@@ -7,6 +7,8 @@
 #define SPAWN_CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct cgroup {
     int dir; /* the cgroup of the spawner; -1 = not available */
@@ -24,4 +26,8 @@ bool cgroup_kill(const struct cgroup *cg, const char *instance_id);
 bool cgroup_has_process(const struct cgroup *cg, const char *instance_id);
 /* Does nothing while a process is in it. */
 void cgroup_remove(const struct cgroup *cg, const char *instance_id);
+/* Limits of an agent's cgroup, which exists; 0 = none. False, and why, when one cannot be set. cpu:
+ * hundredths of a processor. */
+bool cgroup_limit(const struct cgroup *cg, const char *instance_id, uint64_t memory,
+                  uint64_t processes, uint64_t cpu, char *why, size_t size);
 #endif

@@ -48,6 +48,8 @@ void packet_encode(const struct packet *p, struct buf *out)
     put_text(out, p->text);
     put_list(out, p->argv);
     put_list(out, p->env);
+    put_list(out, p->handover);
+    put_list(out, p->apart);
 }
 
 static char empty[1];
@@ -123,6 +125,8 @@ enum bt_code packet_decode(uint8_t *bytes, size_t len, struct packet *ret_packet
     ret_packet->text = get_text(&r);
     get_list(&r, ret_packet->argv);
     get_list(&r, ret_packet->env);
+    get_list(&r, ret_packet->handover);
+    get_list(&r, ret_packet->apart);
     if (r.bad || r.left != 0) {
         return err_set(err, BT_PROTOCOL, "spawner: a packet of type %d is cut or too long",
                        (int)bytes[0]);

@@ -16,11 +16,12 @@
 
 enum { PACKET_BYTES = 64 * 1024, PACKET_LIST_MAX = 512 };
 
-#define PACKET_VERSION "spawner/1 " BATON_VERSION
+#define PACKET_VERSION "spawner/2 " BATON_VERSION
 
 enum packet_type {
     PACKET_SHUTDOWN = 1, /* to the spawner: end all trees, then exit */
-    PACKET_START,        /* instance name hash cwd(text) nofile memory_bytes argv env */
+    PACKET_START,        /* instance name hash cwd(text) nofile memory_bytes argv env handover
+                          * apart */
     PACKET_SIGNAL,       /* instance status(= the signal), to the main process */
     PACKET_KILL_TREE,    /* instance */
     /* to the daemon: pid count(of the CHILD packets that follow) text(= version) */
@@ -43,8 +44,10 @@ struct packet {
     const char *instance; /* decoded strings point into the packet's bytes; never NULL there */
     const char *name;
     const char *text;
-    char *argv[PACKET_LIST_MAX + 1]; /* NULL-terminated */
-    char *env[PACKET_LIST_MAX + 2];  /* room for the spawner's own variable */
+    char *argv[PACKET_LIST_MAX + 1];     /* NULL-terminated */
+    char *env[PACKET_LIST_MAX + 3];      /* room for the spawner's own variables */
+    char *handover[PACKET_LIST_MAX + 1]; /* NAME=value, for the agent alone: by a descriptor */
+    char *apart[PACKET_LIST_MAX + 1];    /* of apart.h */
 };
 
 /* Appends to out, whose cap must be PACKET_BYTES; NULL strings become "". buf_check(out) shows a

@@ -56,6 +56,9 @@ struct spawn_spec {
     const char *cwd;       /* NULL = the state directory */
     uint64_t nofile;       /* RLIMIT_NOFILE; 0 = 1024 */
     uint64_t memory_bytes; /* RLIMIT_AS; 0 = unlimited (agents built with ASan need that) */
+    /* NULL-terminated, or NULL: "secret:NAME=value", for the agent alone (sdk/handover.h) */
+    const char *const *handover;
+    const char *const *apart; /* NULL-terminated, or NULL: what it is kept from (apart.h) */
     struct policy_settings policy;
 };
 
@@ -109,6 +112,10 @@ BT_MUST_CHECK enum bt_code spawn_open(const struct spawn_options *opt, struct sp
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
                                               size_t n, msec now, struct bt_error *err);
+/* Where the supervisor is and how an agent shows that it may register, for agents that cannot read
+ * the state directory. Before spawn_set_children. BT_NOMEM. */
+BT_MUST_CHECK enum bt_code spawn_introduce(struct spawn *s, const char *control_url,
+                                           const char *token, struct bt_error *err);
 /* Readable when spawn_handle has something to do. Constant; owned by s. */
 int spawn_fd(const struct spawn *s);
 /* Reads the spawner's packets. Replaces a spawner that died; its children count as crashed. */

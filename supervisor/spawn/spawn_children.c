@@ -15,7 +15,8 @@ static const char *const inherited[] = {"PATH", "HOME", "LANG"};
 
 /* Set by the daemon: a spec must not contain them. */
 static const char *const reserved[] = {"BATON_STATE",    "BATON_INSTANCE_ID", "BATON_AGENT_ID",
-                                       "BATON_SETTINGS", "BATON_CAPACITY",    "BATON_SPAWNED"};
+                                       "BATON_SETTINGS", "BATON_CAPACITY",    "BATON_SPAWNED",
+                                       "BATON_HANDOVER"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -169,6 +170,12 @@ static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
         }
         hash = own ? hash_text(hash, c->env[i]) : hash;
     }
+    for (size_t i = 0; c->handover[i] != NULL; i++) {
+        hash = hash_text(hash, c->handover[i]);
+    }
+    for (size_t i = 0; c->apart[i] != NULL; i++) {
+        hash = hash_text(hash, c->apart[i]);
+    }
     (void)snprintf(numbers, sizeof numbers, "%llu %llu", (unsigned long long)spec->nofile,
                    (unsigned long long)spec->memory_bytes);
     return hash_text(hash_text(hash, c->cwd), numbers);
@@ -222,6 +229,70 @@ void child_fill_start(const struct child *c, struct packet *order)
     for (n = 0; c->env[n] != NULL; n++) {
         order->env[n] = c->env[n];
     }
+    for (n = 0; c->handover[n] != NULL; n++) {
+        order->handover[n] = c->handover[n];
+    }
+    for (n = 0; c->apart[n] != NULL; n++) {
+        order->apart[n] = c->apart[n];
+    }
+}
+
+/* A copy of the list with room for `more` entries; NULL when out of memory. */
+static char **copy_list(struct arena *a, const char *const *list, size_t more)
+{
+    const size_t n = list_length(list);
+    char **to = arena_alloc(a, (n + more + 1) * sizeof *to);
+
+    for (size_t i = 0; to != NULL && i < n; i++) {
+        to[i] = copy(a, list[i]);
+        if (to[i] == NULL) {
+            return NULL;
+        }
+    }
+    for (size_t i = n; to != NULL && i <= n + more; i++) {
+        to[i] = NULL;
+    }
+    return to;
+}
+
+/* Whether the agent cannot read the state directory, and must be told what it would find there. */
+static bool is_shut_out(const struct spawn_spec *spec)
+{
+    return list_has(spec->apart, "user") || list_has(spec->apart, "paths");
+}
+
+static enum bt_code set_apart(struct spawn *s, const struct spawn_spec *spec, struct child *c,
+                              struct bt_error *err)
+{
+    size_t n = list_length(spec->handover);
+
+    c->handover = copy_list(&s->arena, spec->handover, 2);
+    c->apart = copy_list(&s->arena, spec->apart, 1);
+    if (c->handover == NULL || c->apart == NULL) {
+        return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
+    }
+    if (is_shut_out(spec) && s->control != NULL) {
+        c->handover[n++] = s->control;
+        c->handover[n] = s->token;
+        c->cwd = spec->cwd != NULL ? c->cwd : "/";
+    }
+    if (list_has(spec->apart, "network") && s->port != NULL) {
+        c->apart[list_length(spec->apart)] = s->port;
+    }
+    return BT_OK;
+}
+
+enum bt_code spawn_introduce(struct spawn *s, const char *control_url, const char *token,
+                             struct bt_error *err)
+{
+    const char *colon = strrchr(control_url, ':');
+
+    s->control = join(&s->arena, "control", control_url, "");
+    s->token = join(&s->arena, "token", token, "");
+    s->port = colon == NULL ? NULL : join(&s->arena, "port", colon + 1, "");
+    return s->control != NULL && s->token != NULL && s->port != NULL
+               ? BT_OK
+               : err_set(err, BT_NOMEM, "out of memory for the addresses of the supervisor");
 }
 
 static enum bt_code check_size(struct spawn *s, const struct child *c, struct bt_error *err)
@@ -278,6 +349,10 @@ enum bt_code child_init(struct spawn *s, const struct spawn_spec *spec, struct c
     c->nofile = spec->nofile;
     c->memory_bytes = spec->memory_bytes;
     code = make_env(s, spec, c, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    code = set_apart(s, spec, c, err);
     if (code != BT_OK) {
         return code;
     }

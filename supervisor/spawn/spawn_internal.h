@@ -21,6 +21,8 @@ struct child {
     const char *cwd;
     char **argv;
     char **env; /* env[0] is instance_env */
+    char **handover;
+    char **apart;
     uint64_t nofile;
     uint64_t memory_bytes;
     uint64_t
@@ -47,7 +49,10 @@ struct found {
 
 struct spawn {
     struct spawn_link link;
-    const char *path_first; /* in the arena */
+    const char *path_first; /* in the arena, as the next three */
+    char *control;          /* control=URL */
+    char *token;            /* token=TEXT */
+    char *port;             /* port=N, of the URL */
     struct arena arena;
     struct child *children;
     size_t children_n;

@@ -64,13 +64,17 @@ void conn_accept(struct spawner *s)
  * one left. */
 static void add_spawned_variable(struct spawner *s, struct packet *order)
 {
+    static char handover[] = "BATON_HANDOVER=" HANDOVER_TEXT;
     size_t n = 0;
 
     while (order->env[n] != NULL) {
         n++;
     }
-    order->env[n] = s->mark;
-    order->env[n + 1] = NULL;
+    order->env[n++] = s->mark;
+    if (order->handover[0] != NULL) {
+        order->env[n++] = handover;
+    }
+    order->env[n] = NULL;
 }
 
 static void handle_order(struct spawner *s, size_t len, msec now)

@@ -4,15 +4,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "supervisor/spawn/apart.h"
 #include "supervisor/spawn/spawner_internal.h"
 
-enum { FAILURE_FD = 3, NOFILE_DEFAULT = 1024 };
+enum { FAILURE_FD = 3, HANDOVER_FD = 4, RULESET_FD = 6, SPARE_FD = 10, NOFILE_DEFAULT = 1024 };
 
 struct setup {
     struct packet *order;
@@ -22,6 +24,8 @@ struct setup {
     int log;
     int cgroup; /* cgroup.procs, -1 = none */
     int failure;
+    int handover; /* -1 = none */
+    const struct apart *apart;
 };
 
 _Noreturn static void fail(int fd, const char *what)
@@ -88,19 +92,34 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Puts the two descriptors that stay into their places, and closes all others. The one of the
+ * ruleset is kept until it is used. */
+static void place_files(const struct setup *set)
+{
+    const int failure = fcntl(set->failure, F_DUPFD_CLOEXEC, SPARE_FD);
+    const int handover = set->handover < 0 ? -1 : fcntl(set->handover, F_DUPFD_CLOEXEC, SPARE_FD);
+    const int ruleset =
+        set->apart->ruleset < 0 ? -1 : fcntl(set->apart->ruleset, F_DUPFD_CLOEXEC, SPARE_FD);
+
+    if (failure < 0 || (set->handover >= 0 && handover < 0) ||
+        (set->apart->ruleset >= 0 && ruleset < 0) || dup3(failure, FAILURE_FD, O_CLOEXEC) < 0 ||
+        (handover >= 0 && dup2(handover, HANDOVER_FD) < 0) ||
+        (ruleset >= 0 && dup3(ruleset, RULESET_FD, O_CLOEXEC) < 0) ||
+        close_range((handover >= 0 ? HANDOVER_FD : FAILURE_FD) + 1, RULESET_FD - 1, 0) != 0 ||
+        close_range(ruleset >= 0 ? RULESET_FD + 1 : RULESET_FD, ~0u, 0) != 0) {
+        fail(set->failure, "closing files");
+    }
+}
+
 _Noreturn static void become_agent(const struct setup *set)
 {
     struct packet *order = set->order;
 
+    const char *what = "";
+
     (void)setsid();
     if (set->cgroup >= 0 && write(set->cgroup, "0", 1) != 1) {
         fail(set->failure, "cgroup");
-    }
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
-        fail(set->failure, "parent death signal");
-    }
-    if (getppid() != set->spawner) {
-        _exit(127); /* the spawner died before PDEATHSIG was set */
     }
     if (dup2(set->null, STDIN_FILENO) < 0 || dup2(set->log, STDOUT_FILENO) < 0 ||
         dup2(set->log, STDERR_FILENO) < 0) {
@@ -109,15 +128,25 @@ _Noreturn static void become_agent(const struct setup *set)
     if ((order->text[0] != 0 ? chdir(order->text) : fchdir(set->state_dir)) != 0) {
         fail(set->failure, "working directory");
     }
-    if (dup3(set->failure, FAILURE_FD, O_CLOEXEC) < 0 || close_range(FAILURE_FD + 1, ~0u, 0) != 0) {
-        fail(set->failure, "closing files");
-    }
+    place_files(set);
     set_limits(order, FAILURE_FD);
+    if (!apart_user(set->apart, &what)) { /* this clears the parent death signal */
+        fail(FAILURE_FD, what);
+    }
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        fail(FAILURE_FD, "parent death signal");
+    }
+    if (getppid() != set->spawner) {
+        _exit(127); /* the spawner died before PDEATHSIG was set */
+    }
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
         fail(FAILURE_FD, "no_new_privs");
     }
     (void)umask(077);
     reset_signals();
+    if (!apart_enter(set->apart, RULESET_FD, &what)) {
+        fail(FAILURE_FD, what);
+    }
     environ = order->env; /* execvp reads PATH from it */
     (void)execvp(order->argv[0], order->argv);
     fail_exec(FAILURE_FD, order->argv[0]);
@@ -154,9 +183,61 @@ static bool failed(struct child *child, const char *what)
     return false;
 }
 
+/* A file in memory with NAME=value, each terminated by a zero. -1 = failed. */
+static int make_handover(char *const *list)
+{
+    int fd = memfd_create("baton-handover", MFD_CLOEXEC);
+
+    for (size_t i = 0; fd >= 0 && list[i] != NULL; i++) {
+        const size_t len = strlen(list[i]) + 1;
+        if (write(fd, list[i], len) != (ssize_t)len) {
+            (void)close(fd);
+            fd = -1;
+        }
+    }
+    if (fd >= 0 && lseek(fd, 0, SEEK_SET) != 0) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static const char *variable(char *const *env, const char *name)
+{
+    const size_t len = strlen(name);
+
+    for (size_t i = 0; env[i] != NULL; i++) {
+        if (strncmp(env[i], name, len) == 0 && env[i][len] == '=') {
+            return env[i] + len + 1;
+        }
+    }
+    return NULL;
+}
+
+/* What the agent is kept from. False: it is not available here, and the agent does not start. */
+static bool set_apart(struct spawner *s, struct child *child, const struct packet *order,
+                      struct apart *ret)
+{
+    char why[APART_WHY_BYTES] = "";
+
+    if (apart_prepare(ret, order->apart, order->argv[0], variable(order->env, "PATH"), s->state_dir,
+                      why) &&
+        cgroup_limit(&s->cgroup, child->instance, ret->memory, ret->processes, ret->cpu, why,
+                     sizeof why)) {
+        return true;
+    }
+    (void)snprintf(child->failure, sizeof child->failure, "not set apart: %s", why);
+    return false;
+}
+
 bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
 {
-    struct setup set = {.order = order, .spawner = getpid(), .state_dir = s->state_dir};
+    struct apart apart = {.ruleset = -1};
+    struct setup set = {.order = order,
+                        .spawner = getpid(),
+                        .state_dir = s->state_dir,
+                        .handover = -1,
+                        .apart = &apart};
     int pipes[2] = {-1, -1};
     bool forked = false;
     sigset_t all;
@@ -167,6 +248,13 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
     set.cgroup = cgroup_make(&s->cgroup, child->instance);
     if (set.null < 0 || set.log < 0) {
         (void)failed(child, "opening the log");
+        goto out;
+    }
+    if (!set_apart(s, child, order, &apart)) {
+        goto out;
+    }
+    if (order->handover[0] != NULL && (set.handover = make_handover(order->handover)) < 0) {
+        (void)failed(child, "handing over");
         goto out;
     }
     if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -190,6 +278,7 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
     pipes[0] = -1;
     forked = true;
 out:
-    close_all((const int[]){set.null, set.log, set.cgroup, pipes[0], pipes[1]}, 5);
+    close_all((const int[]){set.null, set.log, set.cgroup, pipes[0], pipes[1], set.handover}, 6);
+    apart_done(&apart);
     return forked;
 }

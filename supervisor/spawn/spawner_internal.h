@@ -88,6 +88,9 @@ struct spawner {
     struct pollfd polls[CHILDREN_MAX + 3];
 };
 
+/* The descriptor of an agent with what is for it alone. */
+#define HANDOVER_TEXT "4"
+
 /* spawner.c: TERM to all, KILL after the grace; the loop returns when nothing is left. */
 void spawner_end(struct spawner *s, msec now);
 

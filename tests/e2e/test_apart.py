@@ -1,9 +1,12 @@
 """Agents apart: what a program of one agent can get at that belongs to the supervisor or to another agent."""
 import json
 import os
+import pathlib
+import shutil
+import tempfile
 import unittest
 
-from harness import BatonTest, Daemon
+from harness import BatonTest, Daemon, HERE, until
 
 NOBODY = 65534
 
@@ -33,6 +36,21 @@ class Apart(BatonTest):
         return d.ask("plan.result", planId=view["planId"])
 
 
+    def own_directory(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="baton-apart-"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        return folder
+
+    def tell(self, d, what):
+        return json.loads(self.run_step(d, "probe", "do", what)["aggregatedResult"])
+
+    def refused(self, d, why):
+        self.addCleanup(d.clean)
+        d.start(agents=False)
+        until(lambda: why in d.log(), 20, "the agent is refused: " + why)
+        self.assertIn(why, d.cli_any("agents", "probe").stdout)
+
+
 class Programs(Apart):
     def test_a_program_of_exec_reaches_no_secret_of_another_process(self):
         d = self.up("agents:\n"
@@ -49,6 +67,115 @@ class Programs(Apart):
         self.assertEqual(seen["fds"], [0, 1, 2])
         self.assertNotIn("BATON_STATE", seen["own"])
         self.assertFalse([k for k in seen["own"] if "TOKEN" in k or "SETTINGS" in k or "HANDOVER" in k])
+
+
+class Secrets(Apart):
+    def test_secrets_are_in_no_environment_and_reach_the_agent(self):
+        folder = self.own_directory()
+        key = folder / "key"
+        key.write_text("canary-of-file\n")
+        key.chmod(0o600)
+        d = self.up("agents:\n"
+                    "  - agentId: probe\n"
+                    "    command: [/usr/bin/python3, -B, %%(here)s/apart_agent.py]\n"
+                    "    secrets: [FIRST_KEY, 'SECOND_KEY=%s']\n" % key,
+                    env={"FIRST_KEY": "canary-of-variable"})
+        told = self.tell(d, {"do": "handover"})
+        self.assertEqual(told["secret:FIRST_KEY"], "canary-of-variable")
+        self.assertEqual(told["secret:SECOND_KEY"], "canary-of-file")
+        pid = d.agent_pids()["probe"][0]
+        with open("/proc/%d/environ" % pid, "rb") as f:
+            self.assertNotIn(b"canary", f.read())
+        self.assertNotIn("canary", d.cli("config", "show", "--config", d.config))
+
+    def test_a_missing_secret_holds_its_agent_back_and_no_other(self):
+        folder = self.own_directory()
+        d = Daemon(self, config="agents:\n"
+                   "  - {agentId: probe, command: [/usr/bin/python3, -B, %%(here)s/apart_agent.py], secrets: ['KEY=%s/missing']}\n"
+                   "  - {agentId: calc, command: ['${BATON_BIN}/baton-agent-calc']}\n" % folder)
+        self.addCleanup(d.clean)
+        d.start(agents=False)
+        until(lambda: [a for a in d.ask("agents.list")["agents"] if a["state"] == "up"], 20, "calc is up")
+        self.assertIn("agents.0.secrets", d.log())
+        self.assertIn("missing", d.cli_any("agents").stdout + d.cli_any("doctor").stdout)
+
+
+class Kept(Apart):
+    """Each key of the configuration, tried from inside."""
+
+    def probe(self, more, prefix=()):
+        return self.up("agents:\n"
+                       "  - agentId: probe\n"
+                       "    command: [/usr/bin/python3, -B, %%(here)s/apart_agent.py]\n%s" % more, prefix=prefix)
+
+    def test_paths_are_all_that_it_opens(self):
+        folder = self.own_directory()
+        for name in ("in", "out", "other"):
+            (folder / name).mkdir()
+            (folder / name / "file").write_text(name)
+        d = self.probe("    paths: {read: ['%s', '%s'], write: ['%s']}\n" % (HERE, folder / "in", folder / "out"))
+        opened = self.tell(d, {"do": "open", "paths": [
+            ["r", str(folder / "in" / "file")], ["w", str(folder / "in" / "file")], ["r", str(folder / "out" / "file")],
+            ["w", str(folder / "out" / "new")], ["r", str(folder / "other" / "file")], ["w", str(folder / "other" / "new")],
+            ["r", str(d.state / "token")], ["r", str(d.state / "endpoints.json")], ["w", str(d.state / "x")],
+            ["r", "/etc/hostname"], ["r", "/usr/bin/env"]]})
+        self.assertEqual(opened, ["ok", "EACCES", "ok", "ok", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "ok"])
+        self.assertEqual(self.tell(d, {"do": "read", "path": "/proc/%d/environ" % d.process.pid}), "")
+
+    def test_a_path_above_the_state_directory_refuses_to_start(self):
+        d = Daemon(self, config="agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py], paths: {read: [%(here)s, '%(work)s']}}\n")
+        self.refused(d, "has to do with the state directory")
+
+    def test_without_network_there_is_the_supervisor_alone(self):
+        d = self.probe("    network: none\n")
+        told = self.tell(d, {"do": "network", "port": int(d.endpoints()["events"].rsplit(":", 1)[1])})
+        self.assertEqual(told, {"udp": "EPERM", "raw": "EPERM", "unix": "EPERM", "netlink": "EPERM", "tcp": "EACCES", "mptcp": "EPERM", "listen": "ok"})
+
+    def test_seccomp_refuses_what_serves_attacks(self):
+        d = self.probe("    seccomp: default\n")
+        told = self.tell(d, {"do": "calls"})
+        self.assertEqual(set(told.values()), {"EPERM"}, told)
+        self.assertEqual(self.tell(d, {"do": "program"}), "ran")
+
+    def test_another_user_gets_no_file_of_the_state(self):
+        if os.getuid() != 0:
+            self.skipTest("only root starts agents of other users")
+        d = self.probe("    user: nobody\n")
+        told = self.tell(d, {"do": "who"})
+        self.assertEqual(told, {"uid": [NOBODY] * 3, "gid": [NOBODY] * 3, "groups": [], "nnp": 1})
+        self.assertEqual(self.tell(d, {"do": "open", "paths": [["r", str(d.state / "token")]]}), ["EACCES"])
+
+    def test_what_is_not_available_refuses_to_start_and_says_why(self):
+        if os.getuid() == 0:
+            d = Daemon(self, config="agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py], user: daemon}\n", prefix=as_nobody())
+            for path in [d.work, *d.work.rglob("*")]:
+                os.chown(path, NOBODY, NOBODY)
+            self.refused(d, "user: only a daemon of root starts agents of others")
+
+    def test_limits_hold_or_the_agent_is_refused(self):
+        d = Daemon(self, config="agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py], limits: {processes: 17}}\n")
+        self.addCleanup(d.clean)
+        d.start(agents=False)
+        until(lambda: "limits.processes: " in d.log() or [a for a in d.ask("agents.list")["agents"] if a["state"] == "up"], 20, "one or the other")
+        if "limits.processes: " not in d.log():
+            own = [line for line in pathlib.Path("/proc/%d/cgroup" % d.agent_pids()["probe"][0]).read_text().splitlines() if line.startswith("0::")]
+            found = [pathlib.Path(m + own[0][3:], "pids.max") for m in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")]
+            self.assertEqual([f.read_text().strip() for f in found if f.exists()], ["17"])
+
+    def test_an_agent_of_the_sdk_works_with_all_of_it(self):
+        d = self.up("agents:\n  - {agentId: calc, command: ['${BATON_BIN}/baton-agent-calc'], paths: {}, network: none, seccomp: default%s}\n"
+                    % (", user: nobody" if os.getuid() == 0 else ""))
+        told = self.run_step(d, "calc", "evaluate", {"expression": "6*7"})
+        self.assertIn("42", told["aggregatedResult"])
+        d.kill9()
+        d.start()  # adopted or started anew, whichever: it registers and works
+        told = self.run_step(d, "calc", "evaluate", {"expression": "6*8"})
+        self.assertIn("48", told["aggregatedResult"])
+
+    def test_without_landlock_it_refuses_to_start(self):
+        d = Daemon(self, config="agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py], paths: {read: [%(here)s]}}\n",
+                   prefix=["python3", "-B", HERE / "no_landlock.py"])
+        self.refused(d, "paths: this kernel has no Landlock")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,9 @@ void secrets_done(struct secrets *s);
  * characters without spaces). BT_NOT_FOUND when there is none. */
 BT_MUST_CHECK enum bt_code secrets_load(struct secrets *s, enum secret_source source,
                                         const char *name, const char **ret, struct bt_error *err);
+/* Another place that is asked for a variable before the environment; NULL = none. find returns
+ * NULL when it has none of that name. Before threads exist. */
+void secrets_ask_first(const char *(*find)(void *of, const char *name), void *of);
 /* The environment of a process that starts later. */
 struct secret_view {
     /* "NAME=value", or "NAME" for the own value of this process; NULL-terminated */

@@ -25,6 +25,9 @@ static void fill(struct packet *p, struct buf *out)
     p->argv[0] = one;
     p->argv[1] = two;
     p->env[0] = one;
+    p->handover[0] = one;
+    p->apart[0] = two;
+    p->apart[1] = one;
     buf_init(out, PACKET_BYTES);
     packet_encode(p, out);
     assert_int_equal(buf_check(out, NULL), BT_OK);
@@ -52,6 +55,10 @@ static void every_field_comes_back(void **state)
     assert_null(got.argv[2]);
     assert_string_equal(got.env[0], "one");
     assert_null(got.env[1]);
+    assert_string_equal(got.handover[0], "one");
+    assert_null(got.handover[1]);
+    assert_string_equal(got.apart[1], "one");
+    assert_null(got.apart[2]);
     buf_done(&out);
 }
 

@@ -114,6 +114,12 @@ BT_API int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv);
 
 /* The settings as compact JSON text, "{}" when there are none. Valid until init() returns. */
 BT_API const char *bt_agent_settings_json(const struct bt_agent_init *init);
+/*
+ * A secret by its name: what `secrets` of the agent's configuration hands over (by a descriptor, in
+ * no environment), else the environment variable of that name, which is wiped. NULL = neither is
+ * there. Copy it: it is wiped when init() returns.
+ */
+BT_API const char *bt_agent_secret(const struct bt_agent_init *init, const char *name);
 /* A string member of the settings by dotted path ("limits.dir"), or fallback. Valid until init()
  * returns. */
 BT_API const char *bt_agent_setting_string(const struct bt_agent_init *init, const char *path,

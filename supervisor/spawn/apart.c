@@ -1,0 +1,114 @@
+#include "supervisor/spawn/apart.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool is(const char *entry, const char *name, const char **ret_value)
+{
+    const size_t len = strlen(name);
+
+    if (strncmp(entry, name, len) != 0 || entry[len] != '=') {
+        return false;
+    }
+    *ret_value = entry + len + 1;
+    return true;
+}
+
+static bool parse(struct apart *a, const char *entry)
+{
+    const char *value = NULL;
+    char *end = NULL;
+
+    if (is(entry, "user", &value)) {
+        a->user = true;
+        a->uid = (uid_t)strtoul(value, &end, 10);
+        a->gid = *end == ':' ? (gid_t)strtoul(end + 1, &end, 10) : (gid_t)-1;
+        return *end == 0 && a->gid != (gid_t)-1;
+    }
+    if (is(entry, "paths", &value)) {
+        a->paths = true;
+    } else if (is(entry, "network", &value)) {
+        a->network = true;
+        return strcmp(value, "none") == 0;
+    } else if (is(entry, "seccomp", &value)) {
+        a->seccomp = true;
+        return strcmp(value, "default") == 0;
+    } else if (is(entry, "memory", &value)) {
+        a->memory = strtoull(value, NULL, 10);
+    } else if (is(entry, "processes", &value)) {
+        a->processes = strtoull(value, NULL, 10);
+    } else if (is(entry, "cpu", &value)) {
+        a->cpu = strtoull(value, NULL, 10);
+    } else {
+        return is(entry, "read", &value) || is(entry, "write", &value) || is(entry, "port", &value);
+    }
+    return true;
+}
+
+bool apart_prepare(struct apart *a, char *const *list, const char *program, const char *path,
+                   int state_dir, char why[APART_WHY_BYTES])
+{
+    *a = (struct apart){.ruleset = -1};
+    for (size_t i = 0; list[i] != NULL; i++) {
+        if (!parse(a, list[i])) {
+            (void)snprintf(why, APART_WHY_BYTES, "'%.60s' is not known to this version", list[i]);
+            return false;
+        }
+    }
+    if (a->user && geteuid() != 0 && a->uid != geteuid()) {
+        (void)snprintf(why, APART_WHY_BYTES, "user: only a daemon of root starts agents of others");
+        return false;
+    }
+    if ((a->seccomp || a->network) && !apart_make_filter(a)) {
+        (void)snprintf(why, APART_WHY_BYTES, "%s: no filter of system calls for this processor",
+                       a->seccomp ? "seccomp" : "network");
+        return false;
+    }
+    return (!a->paths && !a->network) || apart_make_ruleset(a, list, program, path, state_dir, why);
+}
+
+void apart_done(struct apart *a)
+{
+    if (a->ruleset >= 0) {
+        (void)close(a->ruleset);
+    }
+    free(a->filter);
+    *a = (struct apart){.ruleset = -1};
+}
+
+/* ---- in the child ---- */
+
+bool apart_user(const struct apart *a, const char **ret_what)
+{
+    *ret_what = "user";
+    return !a->user || a->uid == geteuid() ||
+           (setgroups(0, NULL) == 0 && setresgid(a->gid, a->gid, a->gid) == 0 &&
+            setresuid(a->uid, a->uid, a->uid) == 0);
+}
+
+bool apart_enter(const struct apart *a, int ruleset, const char **ret_what)
+{
+    if (a->ruleset >= 0) {
+        *ret_what = a->paths ? "paths (landlock)" : "network (landlock)";
+        if (a->paths && !apart_allow_own_proc(ruleset)) {
+            return false;
+        }
+        if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
+            return false;
+        }
+    }
+    if (a->filter != NULL) {
+        struct sock_fprog program = {.len = a->filter_n, .filter = a->filter};
+        *ret_what = "seccomp";
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+    }
+    return true;
+}
