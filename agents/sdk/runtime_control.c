@@ -35,7 +35,7 @@ void runtime_drop_control(struct runtime *rt)
 }
 
 /* A process of another user may not read the state directory: it was handed the address. */
-static bool find_daemon(const struct runtime *rt, struct state_endpoints *ret)
+static bool find_daemon(struct runtime *rt, struct state_endpoints *ret)
 {
     const char *given = handover_get(&rt->opt->handover, "control");
     struct bt_error err;
