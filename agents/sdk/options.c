@@ -135,6 +135,9 @@ static enum bt_code read_value(struct options *o, const char *name, const char *
 {
     if (strcmp(name, "--state") == 0) {
         o->state = value;
+        if (setenv("BATON_STATE", value, 1) != 0) { /* its programs and guard.h read it there */
+            return err_set(err, BT_NOMEM, "out of memory for --state");
+        }
     } else if (strcmp(name, "--credential") == 0) {
         o->credential = value;
     } else if (strcmp(name, "--agent-id") == 0) {

@@ -28,6 +28,7 @@ struct runtime_request {
     uint32_t pipe; /* its connection */
     enum wire_form form;
     char id[65];
+    struct str key; /* of step.query and step.cancel, while the request is read */
 };
 
 /* The resources of a slot of agent_state. */

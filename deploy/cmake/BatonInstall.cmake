@@ -75,6 +75,15 @@ foreach(agent IN ITEMS exec files sql calc llm)
     install(TARGETS baton-agent-${agent} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
 
+# Debian's python3 looks into dist-packages; from other prefixes the programs find the module themselves.
+set(python_folder ${CMAKE_INSTALL_DATADIR}/baton/python)
+if(BATON_PACKAGE)
+    set(python_folder lib/python3/dist-packages)
+endif()
+install(FILES agents/python/baton.py DESTINATION ${python_folder} COMPONENT python3-baton)
+install(PROGRAMS agents/python/baton-agent-check agents/python/baton-agent-faulty DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT python3-baton)
+install(FILES agents/python/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-baton COMPONENT python3-baton)
+
 install(FILES
     protocol/base/include/baton/error.h protocol/client/include/baton/client.h
     protocol/compat/include/baton/vocabulary.h agents/sdk/include/baton/agent.h

@@ -23,7 +23,7 @@ static bool is_possible_without_room(enum msg_type type)
         MSG_plan_cost,         MSG_session_get,      MSG_session_list,     MSG_review_list,
         MSG_review_get,        MSG_events_read,      MSG_blob_get,         MSG_agents_list,
         MSG_agents_get,        MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain,
-        MSG_supervisor_reload, MSG_supervisor_scrub, MSG_journal_backup,
+        MSG_supervisor_reload, MSG_supervisor_scrub, MSG_journal_backup,   MSG_journal_export,
     };
 
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
@@ -157,9 +157,14 @@ void api_handle(struct engine *engine, uint64_t handle, struct str bytes)
 
 enum bt_code api_new(struct api **ret, struct bt_error *err)
 {
+    enum bt_code code;
+
     *ret = calloc(1, sizeof **ret);
-    return *ret != NULL ? projections_new(&(*ret)->projections, err)
-                        : err_set(err, BT_NOMEM, "out of memory for parked reads");
+    if (*ret == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for parked reads");
+    }
+    code = projections_new(&(*ret)->projections, err);
+    return code == BT_OK ? transfer_new(&(*ret)->transfer, err) : code;
 }
 
 struct projections *api_projections(const struct api *api)

@@ -3,6 +3,7 @@
 #define API_INTERNAL_H
 
 #include "supervisor/api/api.h"
+#include "supervisor/transfer/transfer.h"
 
 enum {
     /* Reads that wait at the same time; one more is answered at once. */
@@ -41,6 +42,7 @@ struct put_off_queue {
 
 struct api {
     struct projections *projections;
+    struct transfer *transfer;
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;

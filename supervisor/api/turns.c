@@ -49,10 +49,11 @@ static const struct {
     enum msg_type type;
     bool of_plan;
 } long_reads[] = {
-    {MSG_plan_get, true},   {MSG_plan_result, true},  {MSG_plan_history, true},
-    {MSG_plan_stats, true}, {MSG_plan_retry, true},   {MSG_plan_fork, true},
-    {MSG_plan_list, false}, {MSG_plan_cost, false},   {MSG_events_read, false},
-    {MSG_blob_get, false},  {MSG_session_get, false}, {MSG_session_list, false},
+    {MSG_plan_get, true},        {MSG_plan_result, true}, {MSG_plan_history, true},
+    {MSG_plan_stats, true},      {MSG_plan_retry, true},  {MSG_plan_fork, true},
+    {MSG_plan_list, false},      {MSG_plan_cost, false},  {MSG_events_read, false},
+    {MSG_journal_export, false}, {MSG_blob_get, false},   {MSG_session_get, false},
+    {MSG_session_list, false},
 };
 
 static bool is_long_read(enum msg_type type, bool *ret_plan)

@@ -158,6 +158,9 @@ msec engine_deadline(const struct engine *engine);
 /* Enough answers wait in memory: end the cycle before more requests are taken. */
 bool engine_is_full(const struct engine *engine);
 /* The first failure of this cycle's journal writes; the cycle ends with it. */
+/* How many lanes all instances together may have, by the limit of open files: a quarter, as each is
+ * a descriptor. */
+uint32_t engine_lanes_max(void);
 void engine_fail(struct engine *engine, const struct bt_error *why);
 bool engine_has_failed(const struct engine *engine);
 /* In the first cycle: every open plan of the journal goes on. *ret_n = how many. */

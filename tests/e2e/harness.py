@@ -250,11 +250,15 @@ class Daemon:
 
     def _left(self):
         """What our agents started: with daemon and spawner both killed nobody ends it before the next start."""
-        mine = b"BATON_STATE=%s\0" % os.fsencode(self.state)
+        at = self.state.stat() if self.state.exists() else None
+        mine = [b"BATON_STATE=%s\0" % os.fsencode(self.state)]
+        if at:
+            mine.append(b"BATON_SPAWNED=%x.%x\0" % (at.st_dev, at.st_ino))
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if mine in (entry / "environ").read_bytes() + b"\0":
+                told = (entry / "environ").read_bytes() + b"\0"
+                if any(m in told for m in mine):
                     found.append(int(entry.name))
             except OSError:
                 pass  # gone, or not ours to look into

@@ -65,6 +65,7 @@ class Ends(BatonTest):
             "agents": lambda: (), "info": lambda: (), "config": lambda: ("show",), "doctor": lambda: (), "help": lambda: (),
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
+            "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
             "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
 
@@ -72,6 +73,12 @@ class Ends(BatonTest):
         """A new name of a file for a copy of the journal; the first is copy1.db."""
         self.copies += 1
         return self.d.work / ("copy%d.db" % self.copies)
+
+    def exported(self):
+        """The export of a plan that is there."""
+        file = self.d.work / "plan.ndjson"
+        file.write_text(self.d.cli("export", self.done()))
+        return file
 
     def logged(self):
         """A plan that a log file names."""

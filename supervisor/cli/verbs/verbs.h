@@ -13,6 +13,8 @@ enum cli_exit verb_cost(struct cli *cli);
 enum cli_exit verb_decide(struct cli *cli);
 enum cli_exit verb_backup(struct cli *cli);
 enum cli_exit verb_delete(struct cli *cli);
+enum cli_exit verb_export(struct cli *cli);
+enum cli_exit verb_import(struct cli *cli);
 enum cli_exit verb_prune(struct cli *cli);
 enum cli_exit verb_restore(struct cli *cli);
 enum cli_exit verb_verify(struct cli *cli);
