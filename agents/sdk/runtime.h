@@ -11,6 +11,7 @@
 #include "agents/sdk/options.h"
 #include "agents/sdk/pool.h"
 #include "agents/sdk/step.h"
+#include "protocol/auth/lane.h"
 #include "protocol/auth/session.h"
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
@@ -24,6 +25,7 @@ struct runtime_request {
     bool open;
     struct link_server *server;
     uint64_t handle;
+    uint32_t pipe; /* its connection */
     enum wire_form form;
     char id[65];
     struct str key; /* of step.query and step.cancel, while the request is read */
@@ -43,6 +45,16 @@ struct runtime_stats {
     uint64_t requests, errors, processing_ns;
     char last_error[512];
     char started[CLOCK_ISO_LEN + 1];
+};
+
+/* Connections that a lane.hello with a nonce came over: those of all lanes, of lanes before they
+ * broke, and of strangers. */
+enum { RUNTIME_PIPES = 4 * (LIMIT_CAPACITY + 1) };
+struct runtime_pipe {
+    uint32_t id; /* 0 = free */
+    bool proved;
+    uint64_t used;
+    struct lane_proof proof;
 };
 
 /* The control lane with a credential (runtime_sealed.c). */
@@ -75,6 +87,8 @@ struct runtime {
     struct buf state_dir;
     char token[STATE_TOKEN_LEN + 1];
     struct runtime_sealed sealed;
+    struct runtime_pipe pipes[RUNTIME_PIPES];
+    uint64_t pipes_used;
     char session_key[65];
     char instance_id[UUID_TEXT_LEN + 1];
     char process_id[UUID_TEXT_LEN + 1]; /* made up once: what an earlier process of the instance got
@@ -116,6 +130,12 @@ BT_MUST_CHECK enum bt_code runtime_send(struct runtime *rt, struct bt_error *err
 BT_MUST_CHECK enum bt_code runtime_opened(struct runtime *rt, struct str bytes,
                                           struct str *ret_body, bool *ret_more,
                                           struct bt_error *err);
+/* runtime_proof.c: a lane.hello with a nonce. *ret_proved: the supervisor has proved itself; the
+ * request is still to be answered. */
+BT_MUST_CHECK enum bt_code runtime_prove(struct runtime *rt, uint64_t rq,
+                                         const struct msg_lane_hello *m, bool *ret_proved,
+                                         struct bt_error *err);
+bool runtime_pipe_is_proved(struct runtime *rt, uint32_t id);
 /* runtime_control.c: requests to the supervisor */
 void runtime_dial(struct runtime *rt);
 /* The supervisor has ended: its port may be another program's now. */

@@ -114,6 +114,7 @@ static void send_register(struct runtime *rt)
                                    .pid = (uint64_t)getpid(),
                                    .session_key = str_from(rt->session_key),
                                    .process_id = str_from(rt->process_id),
+                                   .proof = true,
                                    .dial_in = rt->opt->dial_in};
     struct arena arena = {0};
     struct bt_error err;

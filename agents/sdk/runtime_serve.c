@@ -91,8 +91,10 @@ static uint64_t open_request(struct runtime *rt, const struct link_event *ev)
 {
     for (uint64_t i = 0; i < RUNTIME_REQUESTS; i++) {
         if (!rt->requests[i].open) {
-            rt->requests[i] =
-                (struct runtime_request){.open = true, .server = ev->server, .handle = ev->request};
+            rt->requests[i] = (struct runtime_request){.open = true,
+                                                       .server = ev->server,
+                                                       .handle = ev->request,
+                                                       .pipe = link_msg_pipe(ev->msg)};
             return i;
         }
     }
@@ -120,9 +122,10 @@ static void refuse_text(struct runtime *rt, uint64_t rq, enum bt_code code, enum
     runtime_refuse(rt, rq, &err, cls);
 }
 
+/* The supervisor: it has proved itself on this connection, or sends the key. */
 static bool admit(struct runtime *rt, uint64_t rq, struct str key)
 {
-    if (!key_is_ours(rt, key)) {
+    if (!runtime_pipe_is_proved(rt, rt->requests[rq].pipe) && !key_is_ours(rt, key)) {
         log_warn("agent.stranger", "a request without the session key was refused");
         refuse_text(rt, rq, BT_UNAUTHORIZED, CLASS_PERMISSION_DENIED,
                     "sessionKey: missing or wrong");
@@ -192,7 +195,14 @@ static enum bt_code on_short_request(struct runtime *rt, uint64_t rq, enum msg_t
         struct msg_agent_stats stats;
     } m;
     enum bt_code code = msg_read(r, type, &m, err);
+    bool proved = false;
 
+    if (code == BT_OK && type == MSG_lane_hello && m.hello.nonce_s.len > 0) {
+        code = runtime_prove(rt, rq, &m.hello, &proved, err);
+        if (!proved) {
+            return code;
+        }
+    }
     if (code != BT_OK) {
         return code;
     }

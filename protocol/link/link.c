@@ -161,6 +161,11 @@ void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1])
     }
 }
 
+uint32_t link_msg_pipe(const struct link_msg *m)
+{
+    return (uint32_t)nng_pipe_id(nng_msg_get_pipe((nng_msg *)(void *)(uintptr_t)m));
+}
+
 void link_msg_free(struct link_msg *m)
 {
     if (m != NULL) {

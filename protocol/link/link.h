@@ -89,6 +89,9 @@ enum { LINK_PEER_MAX = 63 };
 /* The address of the peer that sent the message, "127.0.0.1:4711" or "[::1]:4711"; "" when its
  * transport has none, or it has hung up. */
 void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1]);
+/* The connection that brought the message: a number that no other one of this process has, unless
+ * billions were made since. Never 0. */
+uint32_t link_msg_pipe(const struct link_msg *m);
 void link_msg_free(struct link_msg *m);
 
 /* What all peers of a tcp listener may hold: strangers reach it before any token was read. Over the

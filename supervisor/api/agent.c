@@ -98,6 +98,11 @@ static enum bt_code check_registration(struct engine *engine, const struct msg_a
         return err_set(err, BT_INVALID, "sessionKey: expected at least %d random characters",
                        SESSION_KEY_MIN);
     }
+    if (engine_options(engine)->auth_required && !m->proof) {
+        return err_set(err, BT_INVALID,
+                       "proof: this daemon wants agents that prove themselves on their lanes "
+                       "(auth: required)");
+    }
     if (m->process_id.len > 0 &&
         (!uuid_parse(m->process_id, ret_process) || uuid_is_nil(*ret_process))) {
         return err_set(err, BT_INVALID,
@@ -145,6 +150,7 @@ static enum bt_code open_instance(struct engine *engine, const struct request *r
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
     proto->form = rq->reader.form;
+    proto->proves = m->proof;
     copy_text(proto->by, sizeof proto->by, str_from(rq->who->id));
     (void)uuid_parse(m->process_id, &proto->process);
     proto->opened = engine_now(engine);

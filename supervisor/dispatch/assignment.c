@@ -95,7 +95,7 @@ static void put_head(struct assignment *q, const struct lane_instance *in, uint3
     step_traceparent(plan, q->step, q->phase, attempt, q->traceparent);
     (void)snprintf(q->position, sizeof q->position, "Step %u of %u", q->step + 1, plan->n_steps);
     q->m = (struct msg_step_execute){
-        .session_key = str_from(in->session_key),
+        .session_key = lanes_key(in),
         .plan_id = str_from(q->plan_id),
         .session_id = plan->session_id,
         .revision = s->revision > 0 ? s->revision : plan->revision,

@@ -11,13 +11,14 @@
 #include "protocol/base/log.h"
 #include "supervisor/dispatch/dispatch_internal.h"
 #include "supervisor/dispatch/keys.h"
+#include "supervisor/dispatch/lane_proof.h"
 #include "supervisor/dispatch/result_form.h"
 #include "supervisor/dispatch/results.h"
 #include "supervisor/engine/open_plan.h"
 
-static struct str key_of(const struct lane_instance *in)
+struct str lanes_key(const struct lane_instance *in)
 {
-    return str_from(in->session_key);
+    return in->proves ? (struct str){NULL, 0} : str_from(in->session_key);
 }
 
 struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch)
@@ -111,14 +112,19 @@ void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
     free(in);
 }
 
-static void greet(struct engine *engine, struct lane *lane)
+static void send_hello(struct engine *engine, struct lane *lane)
 {
     struct msg_lane_hello m = {
-        .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
+        .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = lanes_key(lane->instance)};
     struct buf *out = &dispatch_of(engine)->message;
     char process[UUID_TEXT_LEN + 1];
+    struct lane_proof_texts texts;
     struct bt_error err;
 
+    if (lane->instance->proves && !lane_proof_put(lane, &texts, &m)) {
+        log_warn("lane.hello", "agent=%s no proof can be made now", lane->instance->id);
+        return;
+    }
     if (!uuid_is_nil(lane->instance->process)) {
         uuid_format(lane->instance->process, process);
         m.process_id = (struct str){process, UUID_TEXT_LEN};
@@ -132,6 +138,13 @@ static void greet(struct engine *engine, struct lane *lane)
         return;
     }
     lane->state = LANE_GREETING;
+}
+
+/* A new connection: nothing is proved on it. */
+static void greet(struct engine *engine, struct lane *lane)
+{
+    lane->proving = false;
+    send_hello(engine, lane);
 }
 
 /* Another process may have the port, and even the session key, of the one that registered. */
@@ -157,11 +170,17 @@ static void greeted(struct engine *engine, struct lane *lane, struct msg_reader 
     enum bt_code code = msg_read_answer(r, MSG_lane_hello_ok, &m, NULL, &err);
 
     code = code == BT_OK ? check_process(lane, m.process_id, &err) : code;
+    code = code == BT_OK ? lane_proof_take(lane, &m, &err) : code;
     if (code != BT_OK) {
         /* A stranger on the port, or an older incarnation: nothing is ever sent to it. The lease
          * ends it. */
         log_warn("lane.refused", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
         lane->state = LANE_CONNECTING;
+        return;
+    }
+    if (lane->proving) {
+        lane->state = LANE_CONNECTING; /* unless it can be sent */
+        send_hello(engine, lane);
         return;
     }
     lane->state = LANE_READY;
@@ -342,13 +361,13 @@ static void send_next_control(struct engine *engine, struct lane_instance *in)
     while (lane->state == LANE_READY && in->queue_n > 0) {
         struct control_item *item = &in->queue[in->queue_at];
         struct msg_step_query query = {
-            .session_key = key_of(in), .key = str_from(item->key), .attempt = item->attempt};
-        struct msg_step_cancel cancel = {.session_key = key_of(in),
+            .session_key = lanes_key(in), .key = str_from(item->key), .attempt = item->attempt};
+        struct msg_step_cancel cancel = {.session_key = lanes_key(in),
                                          .key = str_from(item->key),
                                          .attempt = item->attempt,
                                          .reason = STR_LIT("cancelled"),
                                          .grace_ms = 5000};
-        struct msg_agent_ping ping = {.session_key = key_of(in)};
+        struct msg_agent_ping ping = {.session_key = lanes_key(in)};
         const struct {
             enum msg_type type;
             const void *body;

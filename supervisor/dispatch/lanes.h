@@ -6,6 +6,7 @@
 #ifndef DISPATCH_LANES_H
 #define DISPATCH_LANES_H
 
+#include "protocol/auth/lane.h"
 #include "supervisor/engine/engine.h"
 
 enum lane_state {
@@ -39,6 +40,8 @@ struct lane {
     struct lane_instance *instance;
     uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
     enum lane_state state;
+    struct lane_proof proof;  /* of the connection, when the instance proves */
+    bool proving;             /* the second hello is out: the agent has proved itself */
     bool paid;                /* its result came another way; what it used is counted */
     bool proved;              /* the process that registered answers here: it named itself */
     bool cancelled;           /* its attempt was cancelled: heartbeats repeat the order */
@@ -57,6 +60,7 @@ struct lane_instance {
     char by[LIMIT_ID_BYTES + 1]; /* the credential that registered it: only that acts for it */
     char endpoint[257];
     char session_key[129];
+    bool proves;         /* both sides prove that they have the key; it is not sent */
     struct uuid process; /* as it registered; nil = it did not name itself */
     uint32_t unreadable; /* answers in a row that could not be read, over all lanes */
     struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
@@ -67,6 +71,8 @@ struct lane_instance {
     bool reached; /* a work lane of it was greeted once */
 };
 
+/* What a request to the instance has as its sessionKey: nothing when it proves. */
+struct str lanes_key(const struct lane_instance *in);
 /* Opens the lanes of a copy of *proto, in the place of an earlier incarnation in its slot. */
 BT_MUST_CHECK enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto,
                                       struct bt_error *err);

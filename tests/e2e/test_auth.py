@@ -2,13 +2,17 @@
 command line and libbaton are the other one."""
 import json
 import os
-import socket
+import pathlib
+import re
+import shutil
 import stat
 import subprocess
+import tempfile
 import threading
-import unittest
+import uuid
 
 from harness import BIN, BatonTest, main, sp, until
+from probe import Probe, step, wait_up
 import sealed
 
 REQUIRED = "auth: required\n"
@@ -279,6 +283,93 @@ agents:
         d.start(agents=False)
         until(lambda: up() == ["calc", "calc-2"], 30, "they come back to the next daemon, with the key of the rotated file")
         self.assertEqual(d.wait_plan(d.submit(plan))["outcome"], "success")
+
+
+class Proving(Probe):
+    """An agent that wants proofs on its lanes, and makes its own with `key`."""
+
+    def __init__(self, daemon, key=None, **more):
+        self.key, self.greeted, self.wrong = key, {}, []
+        super().__init__(daemon, register=False, **more)
+        self.registration["proof"] = True
+        self.epoch = self.register()["epoch"]
+
+    def answer(self, r):
+        if "sessionKey" in r:
+            self.wrong.append(r)
+        if r["type"] != "lane.hello":
+            return super().answer(r)
+        head = {"v": 1, "id": r["id"], "ok": True, "type": "ok"}
+        key = self.key or self.me["sessionKey"]
+        if "proof" not in r:
+            self.greeted[r["lane"]] = r, os.urandom(32)
+            hello, nonce_a = self.greeted[r["lane"]]
+            return {**head, "nonceA": nonce_a.hex(), "proof": sealed.lane_proof(key, b"A", hello, nonce_a)}
+        hello, nonce_a = self.greeted[r["lane"]]
+        if r["proof"] != sealed.lane_proof(key, b"S", hello, nonce_a):
+            self.wrong.append(r)
+        return head
+
+
+class Lanes(Base):
+    def test_the_key_of_a_lane_is_proved_by_both_and_never_sent(self):
+        d = self.daemon(config="policy: {agentWaitMs: 1500}\n", agents=False)
+        honest, liar = Proving(d, agent_id="honest"), Proving(d, key="x" * 32, agent_id="liar")
+        self.addCleanup(honest.close)
+        self.addCleanup(liar.close)
+        wait_up(d, "honest")
+        plan = d.submit({"steps": [step("a", "honest"), step("b", "liar")], "policy": {"maxRetries": 0, "onFailure": "continue"}})
+        done = d.wait_plan(plan)
+        self.assertEqual([s["status"] for s in done["steps"]], ["completed", "failed"], done)
+        self.assertEqual(len(honest.of("step.execute")), 1)
+        self.assertEqual(honest.wrong + liar.wrong, [], "no request has the key, and the supervisor's proof is right")
+        self.assertEqual({r["type"] for r in liar.requests}, {"lane.hello"}, "who does not know the key gets nothing else")
+
+    def test_an_agent_serves_nobody_who_does_not_prove_the_key(self):
+        with sp.RepListener() as supervisor:
+            state = pathlib.Path(tempfile.mkdtemp(prefix="baton-e2e-"))
+            self.addCleanup(shutil.rmtree, state)
+            os.chmod(state, 0o700)
+            (state / "token").write_text("0" * 64 + "\n")
+            os.chmod(state / "token", 0o600)
+            (state / "endpoints.json").write_text(json.dumps({"control": supervisor.url, "events": supervisor.url, "version": "1",
+                                                              "instance": str(uuid.uuid4()), "pid": os.getpid()}))
+            agent = subprocess.Popen([BIN / "baton-agent-calc", "--state", state], stderr=subprocess.DEVNULL)
+            self.addCleanup(agent.wait)
+            self.addCleanup(agent.kill)
+            body, reply = supervisor.next()
+            self.assertIn(b"agent.register", body)
+            url = re.search(rb"tcp://127.0.0.1:[0-9]+", body).group().decode()
+            key = re.search(rb"sessionKey.{1,2}([0-9a-f]{64})", body, re.S).group(1).decode()
+            reply(json.dumps({"v": 1, "type": "agent.register.ok", "id": "c1", "ok": True, "epoch": 1, "leaseMs": 600000,
+                              "heartbeatMs": 50}).encode())
+            supervisor.next()  # a heartbeat: it has the answer
+            with sp.Req(url) as lane, sp.Req(url) as other:
+                def ask(to, type_, **fields):
+                    return json.loads(to.ask(json.dumps({"v": 1, "type": type_, "id": "1", **fields}).encode()))
+
+                def refused(answer):
+                    self.assertEqual(answer["error"]["code"], "UNAUTHORIZED", answer)
+                hello = {"lane": 0, "epoch": 1, "nonceS": "11" * 32}
+                refused(ask(lane, "agent.ping"))
+                refused(ask(lane, "lane.hello", lane=0, epoch=1))
+                refused(ask(lane, "lane.hello", **hello, proof="22" * 32))
+                first = ask(lane, "lane.hello", **hello)
+                nonce_a = bytes.fromhex(first["nonceA"])
+                self.assertEqual(first["proof"], sealed.lane_proof(key, b"A", hello, nonce_a))
+                right = sealed.lane_proof(key, b"S", hello, nonce_a)
+                refused(ask(lane, "agent.ping"))
+                refused(ask(lane, "lane.hello", **hello, proof=first["proof"]))  # reflected
+                refused(ask(other, "lane.hello", **hello, proof=right))  # on another connection
+                refused(ask(lane, "lane.hello", **{**hello, "lane": 1}, proof=right))
+                answer = ask(lane, "lane.hello", **hello, proof=right)
+                self.assertTrue(answer["ok"], answer)
+                self.assertTrue(ask(lane, "agent.ping")["ok"])
+                refused(ask(other, "agent.ping"))
+                refused(ask(lane, "lane.hello", **hello, proof=right))  # once more
+                ask(lane, "lane.hello", **hello)
+                refused(ask(lane, "agent.ping"))  # a new greeting needs a new proof
+                self.assertTrue(ask(other, "agent.ping", sessionKey=key)["ok"], "a supervisor of before sends the key")
 
 
 class TokenMode(Base):

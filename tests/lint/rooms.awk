@@ -35,7 +35,7 @@ BEGIN {
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
-    may["supervisor/dispatch"] = below " protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
+    may["supervisor/dispatch"] = below " protocol/auth protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " protocol/auth supervisor/audit supervisor/engine supervisor/query supervisor/dispatch"
     may["supervisor/api"] = below " protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
     # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view

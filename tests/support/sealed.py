@@ -41,6 +41,12 @@ def key_of(path):
         return bytes.fromhex(json.load(f)["key"])
 
 
+def lane_proof(session_key, side, hello, nonce_a):
+    """Of a lane: side b"A" is the agent's, b"S" the supervisor's; hello is the first lane.hello."""
+    key = mac(bytes(32), session_key.encode())
+    return mac(key, side, bytes.fromhex(hello["nonceS"]), nonce_a, struct.pack(">QQ", hello["lane"], hello["epoch"])).hex()
+
+
 class Session:
     def __init__(self, url, ident, key, timeout=15.0):
         self.req = sp.Req(url, timeout)
