@@ -47,6 +47,8 @@ enum {
                 "ORDER BY first DESC LIMIT 1")                                                     \
     SQL(GAP_NEXT, "SELECT first FROM gaps WHERE kind = ?1 AND first > ?2 ORDER BY first LIMIT 1")  \
     SQL(GAP_PUT, "INSERT OR REPLACE INTO gaps(kind, first, last, crc) VALUES(?1, ?2, ?3, ?4)")     \
+    SQL(GAPS, "SELECT kind, first, last, crc FROM gaps WHERE kind = ?1 ORDER BY first")            \
+    SQL(PLAN_THERE, "SELECT ix FROM plans WHERE ix = ?1")                                          \
     SQL(GAP_DROP, "DELETE FROM gaps WHERE kind = ?1 AND first = ?2")                               \
     SQL(GONE_PUT, "INSERT INTO gone(ix, id, client_key, status, created, ended, deleted, why, "    \
                   "rows, head, crc, swept) "                                                       \
@@ -212,6 +214,7 @@ struct sqlite_journal {
     bool boot_due;          /* the number of this daemon is not stored yet */
     struct buf plan_text;   /* strings of the last look-up of a plan */
     struct buf turn_text;   /* the same for turns */
+    bool gaps_damaged;      /* a range of deleted numbers, at the start */
     bool adopt_due;         /* plans of an older version have no chains yet; no blob goes */
     struct sqlite_chain chains[CHAINS_CACHED]; /* by number */
     uint16_t chains_dirty[CHAINS_CACHED];
@@ -454,6 +457,9 @@ enum bt_code sqlite_gap_add(struct sqlite_journal *s, enum gap kind, uint64_t fi
 /* Reads the current row of a SQL_GONE; false: its checksum is wrong. */
 bool sqlite_gone_read(sqlite3_stmt *st, struct journal_gone *ret);
 /* Reads the current row of kind, first, last, crc; false: its checksum is wrong. */
+/* The highest number that was deleted. */
+enum bt_code sqlite_gaps_top(struct sqlite_journal *s, enum gap kind, uint64_t *ret,
+                             struct bt_error *err);
 bool sqlite_gap_read(sqlite3_stmt *st);
 /* Where the first deleted range after `at` begins; UINT64_MAX = there is none. */
 enum bt_code sqlite_gap_next(struct sqlite_journal *s, enum gap kind, uint64_t at, uint64_t *ret,
