@@ -260,6 +260,7 @@ static const struct journal_ops SQLITE_OPS = {
     .last_blob = sqlite_last_blob,
     .size = sqlite_size,
     .plan_blobs = sqlite_plan_blobs,
+    .plan_heirs = sqlite_plan_heirs,
     .plan_state = sqlite_plan_state,
     .gone_forget = sqlite_gone_forget,
     .imports = sqlite_imports,

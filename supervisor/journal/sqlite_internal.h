@@ -61,6 +61,9 @@ enum {
     SQL(GONE_DROP, "DELETE FROM gone WHERE ix = ?1")                                               \
     SQL(GONE_FIND, "SELECT ix, swept FROM gone WHERE id = ?1")                                     \
     SQL(REFS_AFTER, "SELECT blob FROM blob_refs WHERE plan = ?1 AND blob > ?2 ORDER BY blob")      \
+    SQL(HEIRS, "SELECT DISTINCT h.plan FROM blob_refs r "                                          \
+               "JOIN blob_refs h INDEXED BY blob_refs_blob ON h.blob = r.blob "                    \
+               "WHERE r.plan = ?1 AND h.plan <> ?1")                                               \
     SQL(IMPORTS, "SELECT ix FROM plan_state INDEXED BY plan_state_status "                         \
                  "WHERE status = 'importing' ORDER BY ix")                                         \
     SQL(PLAN_DROP, "DELETE FROM plans WHERE ix = ?1")                                              \
@@ -433,6 +436,8 @@ enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t
 uint64_t sqlite_last_blob(const struct journal *j);
 enum bt_code sqlite_plan_blobs(struct journal *j, uint64_t ix, uint64_t after, uint64_t *ret,
                                uint32_t max, uint32_t *ret_n, struct bt_error *err);
+enum bt_code sqlite_plan_heirs(struct journal *j, uint64_t ix, uint64_t *ret, uint32_t max,
+                               uint32_t *ret_n, struct bt_error *err);
 enum bt_code sqlite_plan_state(struct journal *j, uint64_t ix, struct str status, msec ended,
                                struct str note, struct bt_error *err);
 enum bt_code sqlite_gone_forget(struct journal *j, struct uuid id, struct bt_error *err);

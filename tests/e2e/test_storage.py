@@ -165,6 +165,23 @@ class Storage(harness.BatonTest):
         self.swept(again)
         self.assertEqual(self.d.ask("plan.result", planId=third, stepId="a")["result"]["text"], "of a")
 
+    def test_a_plan_whose_files_are_read_by_a_plan_that_goes_on_stays(self):
+        wait = []
+        self.up(work=lambda r: None if r["stepId"] == "b" and wait else {"outcome": "completed", "result": {"text": "of " + r["stepId"]}})
+        plan = self.run_plan(step("a"), step("b"))
+        wait.append(1)
+        fork = self.d.ask("plan.fork", planId=plan, fromStep="b")["planId"]
+        self.d.kill9()
+        self.d.start(agents=False)
+        folder = self.d.state / "artifacts" / plan
+        folder.mkdir(parents=True, exist_ok=True)
+        self.assertIn("goes on reads its files", self.refused("BUSY", "plan.delete", planId=plan))
+        self.assertEqual(self.d.ask("plan.prune", olderThanMs=0)["plans"], [])
+        self.assertTrue(folder.exists())
+        self.d.ask("plan.cancel", planId=fork)
+        until(lambda: self.d.ask_raw("plan.delete", planId=plan)["ok"], 20, "nobody reads them any more")
+        until(lambda: not folder.exists(), 20, "the directory goes")
+
     # ---- sessions ----
 
     def test_a_session_goes_and_its_plans_stay(self):
