@@ -332,6 +332,32 @@ class Storage(harness.BatonTest):
         self.assertTrue((other / "journal.db").exists())
         self.assertTrue(plan)
 
+    def test_a_journal_of_a_newer_program_is_refused_in_words_and_left_as_it_is(self):
+        self.up()
+        plan = self.run_plan()
+        self.d.stop()
+        root = json.loads(self.d.cli("verify", "--json"))["root"]
+        journal, copy = self.d.state / "journal.db", self.d.work / "copy.db"
+        self.d.cli("backup", copy)
+
+        def version(file, n):
+            with sqlite3.connect(file) as db:
+                db.execute("PRAGMA user_version = %d" % n)
+            db.close()
+        with sqlite3.connect(journal) as db:
+            now = db.execute("PRAGMA user_version").fetchone()[0]
+        db.close()
+        version(journal, now + 1)
+        with self.assertRaises(AssertionError) as refused:
+            self.d.start(agents=False)
+        self.assertIn("schema version %d, written by a newer Baton" % (now + 1), str(refused.exception))
+        version(copy, now + 1)
+        self.assertIn("newer Baton", self.d.cli_any("restore", copy, "--force").stderr)
+        version(journal, now)
+        self.assertEqual(json.loads(self.d.cli("verify", "--json"))["root"], root)
+        self.d.start(agents=False)
+        self.assertEqual(self.d.ask("plan.get", planId=plan)["status"], "completed")
+
     def test_kill_9_in_the_middle_of_a_backup_leaves_no_file_of_that_name(self):
         self.up(work=lambda r: {"outcome": "completed", "result": {"text": "x" * 200000}})
         self.run_plan(*[step("s%d" % i) for i in range(20)])
