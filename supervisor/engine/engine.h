@@ -38,8 +38,14 @@ struct token_price {
     double input, output, cached;
 };
 
+struct sessions;
+struct auth_store;
+
 struct engine_options {
     struct str token;
+    bool auth_required;             /* the token opens nothing */
+    struct sessions *sessions;      /* NULL: no request is sealed */
+    struct auth_store *credentials; /* NULL: none */
     const char *state_dir;
     const char *artifact_root; /* of the files of results; NULL = there are none */
     const char *control_url;   /* where to listen; port 0 = any, `auto` = of the state directory */

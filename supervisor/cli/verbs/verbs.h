@@ -18,6 +18,7 @@ enum cli_exit verb_import(struct cli *cli);
 enum cli_exit verb_prune(struct cli *cli);
 enum cli_exit verb_restore(struct cli *cli);
 enum cli_exit verb_verify(struct cli *cli);
+enum cli_exit verb_credential(struct cli *cli);
 enum cli_exit verb_doctor(struct cli *cli);
 enum cli_exit verb_down(struct cli *cli);
 enum cli_exit verb_events(struct cli *cli);
