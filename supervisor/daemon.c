@@ -114,9 +114,7 @@ static bool plan_is_read(void *self, struct uuid plan_id, uint64_t ix)
 
 static void on_plan_deleted(void *self, struct uuid plan_id)
 {
-    const struct daemon *d = self;
-
-    sweep_plan_ended(d->sweep, plan_id);
+    sweep_plan_ended(((const struct daemon *)self)->sweep, plan_id);
 }
 
 /* What the engine calls upward, room by room. */
