@@ -108,11 +108,14 @@ static bool plan_is_open(void *self, struct uuid plan_id)
     return open_plan_by_id(d->engine, str_from(id)) != NULL;
 }
 
+static bool plan_is_read(void *self, struct uuid plan_id, uint64_t ix)
+{
+    return sweep_is_read(((const struct daemon *)self)->sweep, plan_id, ix);
+}
+
 static void on_plan_deleted(void *self, struct uuid plan_id)
 {
-    const struct daemon *d = self;
-
-    sweep_plan_ended(d->sweep, plan_id);
+    sweep_plan_ended(((const struct daemon *)self)->sweep, plan_id);
 }
 
 /* What the engine calls upward, room by room. */
@@ -184,7 +187,7 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = sweep_new(&d->opt->artifacts, d->engine, &d->sweep, err);
     }
     if (code == BT_OK) {
-        const struct retention_hooks retention = {d, plan_is_open, on_plan_deleted};
+        const struct retention_hooks retention = {d, plan_is_open, plan_is_read, on_plan_deleted};
         code = retention_new(&d->opt->retention, &retention, d->journal, &d->retention, err);
     }
     if (code == BT_OK) {

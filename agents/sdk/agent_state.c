@@ -91,6 +91,12 @@ static void end(struct agent_state *s, int status, struct agent_state_actions *o
     agent_state_emit(out, (struct agent_state_action){.type = DO_EXIT, .status = status});
 }
 
+/* Whether a draining agent has waited long enough for a result that is not taken. */
+static bool has_waited(const struct agent_state *s, msec now)
+{
+    return now >= msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS);
+}
+
 /* Deregisters or ends a draining agent that has nothing left to do. True when it did. */
 static bool finish_drain(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
@@ -100,13 +106,14 @@ static bool finish_drain(struct agent_state *s, msec now, struct agent_state_act
         return false;
     }
     if (s->registered) {
+        results_wait = results_wait && !has_waited(s, now);
         if (results_wait || now < s->linger_until) {
             return false;
         }
         call(s, CALL_DEREGISTER, AGENT_STATE_NO_SLOT, now, out);
         return true;
     }
-    if (!results_wait || now >= msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS)) {
+    if (!results_wait || has_waited(s, now)) {
         end(s, 0, out);
         return true;
     }
@@ -138,7 +145,7 @@ static void start_next_call(struct agent_state *s, msec now, struct agent_state_
         return;
     }
     slot = agent_state_undelivered(s);
-    if (slot != AGENT_STATE_NO_SLOT) {
+    if (slot != AGENT_STATE_NO_SLOT && now >= s->result_at) {
         call(s, CALL_RESULT, slot, now, out);
         return;
     }
@@ -212,6 +219,12 @@ static bool means_register_again(enum bt_code code)
            code == BT_UNAUTHORIZED;
 }
 
+/* The daemon may take the same result later: its disk is full, or it has too much to do. */
+static bool may_pass(enum bt_code code)
+{
+    return code == BT_UNAVAILABLE || code == BT_BUSY || code == BT_TIMEOUT;
+}
+
 static void on_refused(struct agent_state *s, const struct agent_state_event *ev,
                        struct agent_state_actions *out)
 {
@@ -227,6 +240,8 @@ static void on_refused(struct agent_state *s, const struct agent_state_event *ev
     } else if (means_register_again(ev->code)) {
         s->registered = false;
         s->register_at = msec_add(ev->now, next_backoff(s));
+    } else if (was == CALL_RESULT && may_pass(ev->code)) {
+        s->result_at = msec_add(ev->now, AGENT_STATE_RESULT_AGAIN_MS);
     } else if (was == CALL_RESULT) {
         s->slots[s->call_slot].undelivered =
             false; /* a second request would be rejected too; step.query can still read it */
@@ -390,8 +405,13 @@ msec agent_state_deadline(const struct agent_state *s)
     }
     if (s->call == CALL_NONE && s->registered) {
         at = sooner(at, s->heartbeat_at);
+        at = agent_state_undelivered(s) != AGENT_STATE_NO_SLOT ? sooner(at, s->result_at) : at;
         at = agent_state_with_progress(s) != AGENT_STATE_NO_SLOT ? sooner(at, s->progress_at) : at;
-        at = s->draining && s->running == 0 ? sooner(at, s->linger_until) : at;
+        if (s->draining && s->running == 0) {
+            at = sooner(at, agent_state_undelivered(s) == AGENT_STATE_NO_SLOT
+                                ? s->linger_until
+                                : msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS));
+        }
     }
     if (s->draining && s->running == 0 && !s->registered) {
         at = sooner(at, msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS));

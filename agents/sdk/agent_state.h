@@ -52,6 +52,7 @@ enum {
     /* between the last answer and the end of the process: the bytes must leave */
     AGENT_STATE_LINGER_MS = 50,
     /* how long a draining agent waits for a supervisor to deliver results to */
+    AGENT_STATE_RESULT_AGAIN_MS = 1000, /* after a refusal that may pass */
     AGENT_STATE_OFFLINE_MS = 10000,
     AGENT_STATE_LOG_MS = 60 * 1000 /* between two warnings about an unreachable supervisor */
 };
@@ -109,6 +110,7 @@ struct agent_state {
     msec register_at;
     msec heartbeat_at;
     msec progress_at;
+    msec result_at;         /* a result that was refused for now is sent again */
     uint32_t progress_slot; /* whose progress was sent last: the others come first */
     uint32_t backoff_ms;
     msec log_at;

@@ -124,7 +124,8 @@ static void peek_json(struct peek_text *t, struct msg_peek *p)
     if (!skip_byte(t, '{')) {
         return;
     }
-    for (;;) {
+    p->whole = skip_byte(t, '}');
+    while (!p->whole) {
         struct str key;
         struct str value;
         struct str *to;

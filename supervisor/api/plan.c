@@ -201,7 +201,7 @@ static void submit(struct engine *engine, struct request *rq, const struct msg_p
     struct bt_error err;
 
     if (submission_init(&d, &err) != BT_OK || submission_make(engine, &w, &d, &err) != BT_OK) {
-        submission_refuse(engine, rq, &d, &err);
+        submission_refuse_new(engine, rq, &d, &err);
         submission_done(&d);
         return;
     }

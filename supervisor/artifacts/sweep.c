@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +12,10 @@
 #include "protocol/artifact/artifact.h"
 #include "protocol/base/log.h"
 #include "supervisor/artifacts/taken.h"
+#include "supervisor/engine/open_plan.h"
 
 enum {
+    HEIRS_MAX = 256,    /* plans that took results of one plan over */
     ENDED_MAX = 256,    /* ends that wait for their slice; more make a pass over all */
     OLDEST_MAX = 256,   /* plans that one pass removes for max_bytes; more need another pass */
     SLICE_PLANS = 16,   /* directories of one slice */
@@ -392,4 +396,32 @@ void sweep_cycle(struct sweep *s)
     } else if (engine_now(s->engine) >= s->due) {
         begin_pass(s);
     }
+}
+
+/* ---- who reads files ---- */
+
+bool sweep_is_read(const struct sweep *s, struct uuid plan_id, uint64_t plan_ix)
+{
+    const char *root = engine_options(s->engine)->artifact_root;
+    uint64_t heirs[HEIRS_MAX];
+    char path[PATH_MAX];
+    char id[UUID_TEXT_LEN + 1];
+    uint32_t n = 0;
+
+    uuid_format(plan_id, id);
+    if (root == NULL || snprintf(path, sizeof path, "%s/%s", root, id) >= (int)sizeof path ||
+        access(path, F_OK) != 0 ||
+        journal_plan_heirs(engine_journal(s->engine), plan_ix, heirs, HEIRS_MAX, &n, NULL) !=
+            BT_OK) {
+        return false;
+    }
+    for (const struct open_plan *p = open_plan_next(s->engine, NULL); p != NULL;
+         p = open_plan_next(s->engine, p)) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (p->ix == heirs[i]) {
+                return true;
+            }
+        }
+    }
+    return false;
 }

@@ -18,6 +18,9 @@ struct sweep_options {
 /* Makes the directory (0700). The engine outlives it. */
 BT_MUST_CHECK enum bt_code sweep_new(const struct sweep_options *opt, struct engine *engine,
                                      struct sweep **ret, struct bt_error *err);
+/* Whether a plan that goes on may read files of this plan: a retry or a fork names the results that
+ * it took over, and they name the files. */
+bool sweep_is_read(const struct sweep *s, struct uuid plan_id, uint64_t plan_ix);
 /* The plan's end, or its deletion, is written; it is committed when sweep_cycle is called next. */
 void sweep_plan_ended(struct sweep *s, struct uuid plan_id);
 /* One slice of what is due; after the commit of a cycle. */

@@ -12,7 +12,8 @@
 enum {
     PROBLEMS_MAX = 200,
     PROBLEM_BYTES = 1024, /* as messages.def has it */
-    KEY_MAX = 256         /* of a clientKey with its owner */
+    KEY_MAX = 256,        /* of a clientKey with its owner */
+    RETRY_MS = 1000
 };
 
 enum bt_code submission_init(struct submission *d, struct bt_error *err)
@@ -173,6 +174,43 @@ uint32_t submission_routes(struct submission *d)
                                                     .why = r->why};
     }
     return d->route_views != NULL ? d->planned.n_routes : 0;
+}
+
+/* Agents that were started by hand need a moment to register again with a daemon that was started
+ * again: what is only wrong for want of them may be right soon. */
+static bool waits_for_agents(const struct engine *engine, const struct submission *d,
+                             uint64_t *ret_retry_ms)
+{
+    const msec age = engine->now - engine->started_mono;
+    uint32_t missing = d->planned.n_unrouted;
+
+    for (uint32_t i = 0; i < d->problems.n; i++) {
+        const struct problem *p = &d->problems.at[i];
+        if (!p->warning && p->category != PROBLEM_MISSING_AGENT &&
+            p->category != PROBLEM_MISSING_SKILL) {
+            return false;
+        }
+        missing += !p->warning;
+    }
+    *ret_retry_ms = RETRY_MS;
+    return missing > 0 && journal_boot(engine->journal) > 1 && age < engine->opt.lease_ms;
+}
+
+void submission_refuse_new(struct engine *engine, struct request *rq, struct submission *d,
+                           const struct bt_error *why)
+{
+    struct bt_error later;
+    uint64_t retry_ms;
+
+    if (!waits_for_agents(engine, d, &retry_ms)) {
+        submission_refuse(engine, rq, d, why);
+        return;
+    }
+    (void)err_set(&later, BT_UNAVAILABLE,
+                  "%.400s; the supervisor was started again %llu ms ago, and its agents may still "
+                  "register: try again",
+                  why->msg, (unsigned long long)(engine->now - engine->started_mono));
+    request_refuse(engine, rq, &later, CLASS_NONE, retry_ms, (struct doc){NULL, 0});
 }
 
 void submission_refuse(struct engine *engine, struct request *rq, struct submission *d,

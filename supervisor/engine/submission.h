@@ -62,6 +62,10 @@ uint32_t submission_routes(struct submission *d);
 /* Refuses with every problem in error.details {problems: [...]}. */
 void submission_refuse(struct engine *engine, struct request *rq, struct submission *d,
                        const struct bt_error *why);
+/* The same for a new plan; BT_UNAVAILABLE while only agents are missing that may still register
+ * with a daemon that was started again. */
+void submission_refuse_new(struct engine *engine, struct request *rq, struct submission *d,
+                           const struct bt_error *why);
 /* Whether a plan may begin now: BT_UNAVAILABLE, BT_BUSY. */
 BT_MUST_CHECK enum bt_code submission_room(struct engine *engine, struct bt_error *err);
 /* Whether a job may begin: BT_BUSY. One that no plan waits for leaves the plans theirs. */

@@ -364,6 +364,10 @@ BT_MUST_CHECK enum bt_code journal_size(struct journal *j, struct journal_size *
 BT_MUST_CHECK enum bt_code journal_plan_blobs(struct journal *j, uint64_t plan_ix, uint64_t after,
                                               uint64_t *ret, uint32_t max, uint32_t *ret_n,
                                               struct bt_error *err);
+/* The numbers of other plans that name a blob of this plan: those that took its results over; at
+ * most max. */
+BT_MUST_CHECK enum bt_code journal_plan_heirs(struct journal *j, uint64_t plan_ix, uint64_t *ret,
+                                              uint32_t max, uint32_t *ret_n, struct bt_error *err);
 /* Sets the whole state of a plan that is imported. */
 BT_MUST_CHECK enum bt_code journal_plan_state(struct journal *j, uint64_t plan_ix,
                                               struct str status, msec ended_wall, struct str note,

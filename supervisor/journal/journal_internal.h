@@ -107,6 +107,9 @@ struct journal_ops {
     enum bt_code (*size)(struct journal *j, struct journal_size *ret, struct bt_error *err);
     enum bt_code (*plan_blobs)(struct journal *j, uint64_t ix, uint64_t after, uint64_t *ret,
                                uint32_t max, uint32_t *ret_n, struct bt_error *err);
+    /* NULL: it knows none. */
+    enum bt_code (*plan_heirs)(struct journal *j, uint64_t ix, uint64_t *ret, uint32_t max,
+                               uint32_t *ret_n, struct bt_error *err);
     enum bt_code (*plan_state)(struct journal *j, uint64_t ix, struct str status, msec ended,
                                struct str note, struct bt_error *err);
     enum bt_code (*gone_forget)(struct journal *j, struct uuid id, struct bt_error *err);

@@ -262,6 +262,7 @@ static const struct journal_ops SQLITE_OPS = {
     .last_blob = sqlite_last_blob,
     .size = sqlite_size,
     .plan_blobs = sqlite_plan_blobs,
+    .plan_heirs = sqlite_plan_heirs,
     .plan_state = sqlite_plan_state,
     .gone_forget = sqlite_gone_forget,
     .imports = sqlite_imports,
@@ -316,17 +317,18 @@ static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
 {
     static const char *const MAXIMA[] = {
         /* What was deleted counts, too: no number is used again. */
-        ("SELECT max((SELECT coalesce(max(pos), 0) FROM rows),"
-         " (SELECT coalesce(max(last), 0) << 20 FROM gaps WHERE kind = 0))"),
+        "SELECT coalesce(max(pos), 0) FROM rows",
         ("SELECT max((SELECT coalesce(max(ix), 0) FROM plans),"
          " (SELECT coalesce(max(ix), 0) FROM plan_state),"
-         " (SELECT coalesce(max(last), 0) FROM gaps WHERE kind = 1))"),
+         " (SELECT coalesce(max(ix), 0) FROM gone))"),
         ("SELECT max((SELECT coalesce(max(id), 0) FROM blobs),"
          " (SELECT value FROM meta WHERE key = 'blobs'))"),
         "SELECT value FROM meta WHERE key = 'boot'",
         "SELECT count(*) FROM gone",
     };
     int64_t v[5];
+    uint64_t seqs = 0;
+    uint64_t plans = 0;
     enum bt_code code = BT_OK;
 
     for (int i = 0; i < 5 && code == BT_OK; i++) {
@@ -336,9 +338,15 @@ static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
         }
     }
     if (code == BT_OK) {
-        s->base.pos = (uint64_t)v[0];
+        code = sqlite_gaps_top(s, GAP_SEQ, &seqs, err);
+    }
+    if (code == BT_OK) {
+        code = sqlite_gaps_top(s, GAP_PLAN, &plans, err);
+    }
+    if (code == BT_OK) {
+        s->base.pos = seqs << POS_K_BITS > (uint64_t)v[0] ? seqs << POS_K_BITS : (uint64_t)v[0];
         s->base.committed_pos = s->base.pos;
-        s->now.plans = (uint64_t)v[1];
+        s->now.plans = plans > (uint64_t)v[1] ? plans : (uint64_t)v[1];
         s->now.blobs = (uint64_t)v[2];
         s->now.gone = (uint64_t)v[4];
         s->committed = s->now;

@@ -1,4 +1,5 @@
 /* What deletion leaves on SQLite: the ranges of numbers that are gone, and tombstones. */
+#include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
 #include "supervisor/journal/sqlite_internal.h"
 
@@ -9,7 +10,8 @@ static uint32_t gap_crc(enum gap kind, uint64_t first, uint64_t last)
     return crc32c_u64(crc32c_u64(crc32c_u64(0, kind), first), last);
 }
 
-/* The last range that begins at `at` or before; *ret_last = 0: there is none. */
+/* The last range that begins at `at` or before; *ret_last = 0: there is none. BT_INVALID: it is
+ * damaged. */
 static enum bt_code gap_at(struct sqlite_journal *s, enum gap kind, uint64_t at,
                            uint64_t *ret_first, uint64_t *ret_last, struct bt_error *err)
 {
@@ -25,7 +27,7 @@ static enum bt_code gap_at(struct sqlite_journal *s, enum gap kind, uint64_t at,
         uint64_t first = sqlite_col_u64(st, 0);
         uint64_t last = sqlite_col_u64(st, 1);
         if (sqlite_col_u64(st, 2) != gap_crc(kind, first, last)) {
-            code = err_set(err, BT_IO, "the journal is damaged: a range of deleted numbers");
+            code = err_set(err, BT_INVALID, "the journal is damaged: a range of deleted numbers");
         } else {
             *ret_first = first;
             *ret_last = last;
@@ -35,6 +37,28 @@ static enum bt_code gap_at(struct sqlite_journal *s, enum gap kind, uint64_t at,
     }
     (void)sqlite3_reset(st);
     return code;
+}
+
+/* A damaged range counts for nothing: its numbers could be anything. */
+enum bt_code sqlite_gaps_top(struct sqlite_journal *s, enum gap kind, uint64_t *ret,
+                             struct bt_error *err)
+{
+    sqlite3_stmt *st = s->stmt[SQL_GAPS];
+    int rc;
+
+    *ret = 0;
+    (void)sqlite3_bind_int64(st, 1, kind);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        if (!sqlite_gap_read(st)) {
+            s->gaps_damaged = true;
+            log_warn("journal.gap_damaged", "kind=%d first=%lld", (int)kind,
+                     (long long)sqlite3_column_int64(st, 1));
+        } else if (sqlite_col_u64(st, 2) > *ret) {
+            *ret = sqlite_col_u64(st, 2);
+        }
+    }
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_DONE ? BT_OK : sqlite_error(s->db, "cannot read what was deleted", err);
 }
 
 bool sqlite_gap_read(sqlite3_stmt *st)
@@ -68,6 +92,9 @@ enum bt_code sqlite_gap_end(struct sqlite_journal *s, enum gap kind, uint64_t at
     uint64_t first;
     enum bt_code code = gap_at(s, kind, at, &first, ret, err);
 
+    if (code == BT_INVALID) {
+        code = BT_IO;
+    }
     *ret = code == BT_OK && *ret >= at ? *ret : 0;
     return code;
 }
@@ -80,20 +107,29 @@ static enum bt_code gap_drop(struct sqlite_journal *s, enum gap kind, uint64_t f
     return sqlite_run(s, SQL_GAP_DROP, "cannot note what was deleted", err);
 }
 
+/* The same; a damaged range is none, and is written over when it has the same beginning. */
+static enum bt_code gap_beside(struct sqlite_journal *s, enum gap kind, uint64_t at,
+                               uint64_t *ret_first, uint64_t *ret_last, struct bt_error *err)
+{
+    const enum bt_code code = gap_at(s, kind, at, ret_first, ret_last, err);
+
+    return code == BT_INVALID ? BT_OK : code;
+}
+
 enum bt_code sqlite_gap_add(struct sqlite_journal *s, enum gap kind, uint64_t first, uint64_t last,
                             struct bt_error *err)
 {
     sqlite3_stmt *st = s->stmt[SQL_GAP_PUT];
     uint64_t was_first;
     uint64_t was_last;
-    enum bt_code code = gap_at(s, kind, last + 1, &was_first, &was_last, err);
+    enum bt_code code = gap_beside(s, kind, last + 1, &was_first, &was_last, err);
 
     if (code == BT_OK && was_last != 0 && was_first == last + 1) {
         last = was_last;
         code = gap_drop(s, kind, was_first, err);
     }
     if (code == BT_OK) {
-        code = gap_at(s, kind, first, &was_first, &was_last, err);
+        code = gap_beside(s, kind, first, &was_first, &was_last, err);
     }
     if (code == BT_OK && was_last != 0 && was_last + 1 >= first) {
         first = was_first;

@@ -30,6 +30,13 @@ enum bt_code sqlite_plan_blobs(struct journal *j, uint64_t ix, uint64_t after, u
     return take(s, SQL_REFS_AFTER, ret, max, ret_n, err);
 }
 
+enum bt_code sqlite_plan_heirs(struct journal *j, uint64_t ix, uint64_t *ret, uint32_t max,
+                               uint32_t *ret_n, struct bt_error *err)
+{
+    (void)sqlite3_bind_int64(sqlite_of(j)->stmt[SQL_HEIRS], 1, (int64_t)ix);
+    return take(sqlite_of(j), SQL_HEIRS, ret, max, ret_n, err);
+}
+
 enum bt_code sqlite_imports(struct journal *j, uint64_t *ret, uint32_t max, uint32_t *ret_n,
                             struct bt_error *err)
 {

@@ -50,6 +50,8 @@ enum {
                 "ORDER BY first DESC LIMIT 1")                                                     \
     SQL(GAP_NEXT, "SELECT first FROM gaps WHERE kind = ?1 AND first > ?2 ORDER BY first LIMIT 1")  \
     SQL(GAP_PUT, "INSERT OR REPLACE INTO gaps(kind, first, last, crc) VALUES(?1, ?2, ?3, ?4)")     \
+    SQL(GAPS, "SELECT kind, first, last, crc FROM gaps WHERE kind = ?1 ORDER BY first")            \
+    SQL(PLAN_THERE, "SELECT ix FROM plans WHERE ix = ?1")                                          \
     SQL(GAP_DROP, "DELETE FROM gaps WHERE kind = ?1 AND first = ?2")                               \
     SQL(GONE_PUT, "INSERT INTO gone(ix, id, client_key, status, created, ended, deleted, why, "    \
                   "rows, head, crc, swept, owner) "                                                \
@@ -62,6 +64,9 @@ enum {
     SQL(GONE_DROP, "DELETE FROM gone WHERE ix = ?1")                                               \
     SQL(GONE_FIND, "SELECT ix, swept FROM gone WHERE id = ?1")                                     \
     SQL(REFS_AFTER, "SELECT blob FROM blob_refs WHERE plan = ?1 AND blob > ?2 ORDER BY blob")      \
+    SQL(HEIRS, "SELECT DISTINCT h.plan FROM blob_refs r "                                          \
+               "JOIN blob_refs h INDEXED BY blob_refs_blob ON h.blob = r.blob "                    \
+               "WHERE r.plan = ?1 AND h.plan <> ?1")                                               \
     SQL(IMPORTS, "SELECT ix FROM plan_state INDEXED BY plan_state_status "                         \
                  "WHERE status = 'importing' ORDER BY ix")                                         \
     SQL(PLAN_DROP, "DELETE FROM plans WHERE ix = ?1")                                              \
@@ -221,7 +226,8 @@ struct sqlite_journal {
     struct buf plan_text;              /* strings of the last look-up of a plan */
     struct buf turn_text;              /* the same for turns */
     char session_owner[OWNER_MAX + 1]; /* of the last look-up of a session */
-    bool adopt_due; /* plans of an older version have no chains yet; no blob goes */
+    bool adopt_due;    /* plans of an older version have no chains yet; no blob goes */
+    bool gaps_damaged; /* a range of deleted numbers, at the start */
     struct sqlite_chain chains[CHAINS_CACHED]; /* by number */
     uint16_t chains_dirty[CHAINS_CACHED];
     uint32_t chains_dirty_n;
@@ -444,6 +450,8 @@ enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t
 uint64_t sqlite_last_blob(const struct journal *j);
 enum bt_code sqlite_plan_blobs(struct journal *j, uint64_t ix, uint64_t after, uint64_t *ret,
                                uint32_t max, uint32_t *ret_n, struct bt_error *err);
+enum bt_code sqlite_plan_heirs(struct journal *j, uint64_t ix, uint64_t *ret, uint32_t max,
+                               uint32_t *ret_n, struct bt_error *err);
 enum bt_code sqlite_plan_state(struct journal *j, uint64_t ix, struct str status, msec ended,
                                struct str note, struct bt_error *err);
 enum bt_code sqlite_gone_forget(struct journal *j, struct uuid id, struct bt_error *err);
@@ -468,6 +476,9 @@ enum bt_code sqlite_gap_add(struct sqlite_journal *s, enum gap kind, uint64_t fi
 /* Reads the current row of a SQL_GONE; false: its checksum is wrong. */
 bool sqlite_gone_read(sqlite3_stmt *st, struct journal_gone *ret);
 /* Reads the current row of kind, first, last, crc; false: its checksum is wrong. */
+/* The highest number that was deleted. */
+enum bt_code sqlite_gaps_top(struct sqlite_journal *s, enum gap kind, uint64_t *ret,
+                             struct bt_error *err);
 bool sqlite_gap_read(sqlite3_stmt *st);
 /* Where the first deleted range after `at` begins; UINT64_MAX = there is none. */
 enum bt_code sqlite_gap_next(struct sqlite_journal *s, enum gap kind, uint64_t at, uint64_t *ret,

@@ -34,6 +34,23 @@ static enum bt_code open_put(struct open_plans *o, uint64_t ix, bool damaged, st
     return BT_OK;
 }
 
+/* Whether the number was deleted: *ret_to = the end of its range. When a range is damaged, a number
+ * without a record was. */
+static enum bt_code deleted_range(struct sqlite_journal *s, uint64_t ix, uint64_t *ret_to,
+                                  struct bt_error *err)
+{
+    sqlite3_stmt *st = s->stmt[SQL_PLAN_THERE];
+    enum bt_code code = sqlite_gap_end(s, GAP_PLAN, ix, ret_to, err);
+
+    if (s->gaps_damaged && *ret_to == 0 && (code == BT_OK || code == BT_IO)) {
+        (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
+        *ret_to = sqlite3_step(st) == SQLITE_DONE ? ix : 0;
+        (void)sqlite3_reset(st);
+        code = BT_OK;
+    }
+    return code;
+}
+
 /* Reads one plan at a time, when a scan has met a damaged page. */
 static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
                                        struct open_plans *o, struct bt_error *err)
@@ -44,7 +61,7 @@ static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
         struct plan_state state;
         enum bt_code one;
         uint64_t deleted_to = 0;
-        code = sqlite_gap_end(s, GAP_PLAN, ix, &deleted_to, err);
+        code = deleted_range(s, ix, &deleted_to, err);
         if (code != BT_OK || deleted_to != 0) {
             ix = deleted_to;
             continue;
@@ -68,7 +85,7 @@ static enum bt_code collect_missing(struct sqlite_journal *s, uint64_t *io_next,
 
     while (*io_next < to && code == BT_OK) {
         uint64_t deleted_to = 0;
-        code = sqlite_gap_end(s, GAP_PLAN, *io_next, &deleted_to, err);
+        code = deleted_range(s, *io_next, &deleted_to, err);
         if (code == BT_OK && deleted_to == 0) {
             code = open_put(o, (*io_next)++, true, err);
         } else {

@@ -20,7 +20,8 @@ enum {
     PASS_MAX_MS = 3600 * 1000,
     PASS_MIN_MS = 1,
     BYTES_EVERY_MS = 10 * 1000,
-    FULL_PAUSE_MS = 10 * 1000 /* after a slice that a full disk has refused */
+    READ_PAUSE_MS = 60 * 1000, /* until a plan whose files are read is looked at again */
+    FULL_PAUSE_MS = 10 * 1000  /* after a slice that a full disk has refused */
 };
 
 enum phase { PHASE_IDLE, PHASE_AGES, PHASE_SESSIONS, PHASE_EVENTS, PHASE_UNUSED, PHASE_BYTES };
@@ -205,6 +206,11 @@ static enum bt_code delete_plan(struct retention *r, const struct ended *p, stru
     return code;
 }
 
+static bool is_read(const struct retention *r, const struct ended *p)
+{
+    return r->hooks.is_read != NULL && r->hooks.is_read(r->hooks.self, p->id, p->ix);
+}
+
 enum bt_code retention_delete(struct retention *r, const struct journal_plan *p, struct str why,
                               msec wall, uint32_t *ret_jobs, struct bt_error *err)
 {
@@ -215,6 +221,9 @@ enum bt_code retention_delete(struct retention *r, const struct journal_plan *p,
     }
     if (r->hooks.is_open(r->hooks.self, p->plan_id)) {
         return err_set(err, BT_BUSY, "the plan's last attempts are not over yet");
+    }
+    if (is_read(r, &e)) {
+        return err_set(err, BT_BUSY, "a retry or fork of the plan that goes on reads its files");
     }
     return delete_plan(r, &e, why, wall, ret_jobs, err);
 }
@@ -293,6 +302,10 @@ static enum bt_code slice_ages(struct retention *r, msec wall, bool *ret_done, s
         }
         if (msec_add(p->ended, age) > wall) {
             next_by(r, msec_add(p->ended, age));
+            continue;
+        }
+        if (is_read(r, p)) {
+            next_by(r, msec_add(wall, READ_PAUSE_MS));
             continue;
         }
         code = delete_plan(r, p,
@@ -395,7 +408,8 @@ static enum bt_code slice_bytes(struct retention *r, msec wall, bool *ret_done,
         uint32_t jobs;
         r->at_wall = r->list[i].ended;
         r->at_ix = r->list[i].ix;
-        if (r->list[i].importing || r->hooks.is_open(r->hooks.self, r->list[i].id)) {
+        if (r->list[i].importing || r->hooks.is_open(r->hooks.self, r->list[i].id) ||
+            is_read(r, &r->list[i])) {
             continue;
         }
         code = delete_plan(r, &r->list[i], STR_LIT("retention.maxBytes"), wall, &jobs, err);

@@ -24,6 +24,8 @@ struct retention_hooks {
     void *self;
     /* The plan is still in memory: its last attempts may write rows. */
     bool (*is_open)(void *self, struct uuid plan_id);
+    /* A plan that goes on reads files of this one. NULL: there are no files. */
+    bool (*is_read)(void *self, struct uuid plan_id, uint64_t ix);
     /* The plan was deleted, in the open batch: its files can go. */
     void (*deleted)(void *self, struct uuid plan_id);
 };
@@ -35,7 +37,8 @@ BT_MUST_CHECK enum bt_code retention_new(const struct retention_options *opt,
                                          struct bt_error *err);
 void retention_free(struct retention *r);
 /* Deletes an ended plan and its jobs in the open batch. p: a head; its strings need not live on.
- * BT_BUSY: its last attempts are not over. BT_CONFLICT: it has not ended. */
+ * BT_BUSY: its last attempts are not over, or a plan
+ * that goes on reads its files. BT_CONFLICT: it has not ended. */
 BT_MUST_CHECK enum bt_code retention_delete(struct retention *r, const struct journal_plan *p,
                                             struct str why, msec wall, uint32_t *ret_jobs,
                                             struct bt_error *err);

@@ -50,7 +50,7 @@ static void open_soak(struct soak *s, const char *dir)
     const struct journal_options opt = {.durability = DURABILITY_PROCESS};
     const struct retention_options keep = {
         .completed_ms = (msec)KEPT_PLANS * PLAN_STEPS, .failed_ms = 1000000, .events_ms = 1000};
-    const struct retention_hooks hooks = {s, none_open, nothing};
+    const struct retention_hooks hooks = {s, none_open, NULL, nothing};
     struct bt_error err;
 
     must(journal_open_sqlite(dir, &opt, &s->journal, &err), &err);

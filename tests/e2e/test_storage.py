@@ -165,6 +165,23 @@ class Storage(harness.BatonTest):
         self.swept(again)
         self.assertEqual(self.d.ask("plan.result", planId=third, stepId="a")["result"]["text"], "of a")
 
+    def test_a_plan_whose_files_are_read_by_a_plan_that_goes_on_stays(self):
+        wait = []
+        self.up(work=lambda r: None if r["stepId"] == "b" and wait else {"outcome": "completed", "result": {"text": "of " + r["stepId"]}})
+        plan = self.run_plan(step("a"), step("b"))
+        wait.append(1)
+        fork = self.d.ask("plan.fork", planId=plan, fromStep="b")["planId"]
+        self.d.kill9()
+        self.d.start(agents=False)
+        folder = self.d.state / "artifacts" / plan
+        folder.mkdir(parents=True, exist_ok=True)
+        self.assertIn("goes on reads its files", self.refused("BUSY", "plan.delete", planId=plan))
+        self.assertEqual(self.d.ask("plan.prune", olderThanMs=0)["plans"], [])
+        self.assertTrue(folder.exists())
+        self.d.ask("plan.cancel", planId=fork)
+        until(lambda: self.d.ask_raw("plan.delete", planId=plan)["ok"], 20, "nobody reads them any more")
+        until(lambda: not folder.exists(), 20, "the directory goes")
+
     # ---- sessions ----
 
     def test_a_session_goes_and_its_plans_stay(self):
@@ -314,6 +331,32 @@ class Storage(harness.BatonTest):
         subprocess.run([harness.BIN / "baton", "restore", file, "--state", other], check=True, capture_output=True)
         self.assertTrue((other / "journal.db").exists())
         self.assertTrue(plan)
+
+    def test_a_journal_of_a_newer_program_is_refused_in_words_and_left_as_it_is(self):
+        self.up()
+        plan = self.run_plan()
+        self.d.stop()
+        root = json.loads(self.d.cli("verify", "--json"))["root"]
+        journal, copy = self.d.state / "journal.db", self.d.work / "copy.db"
+        self.d.cli("backup", copy)
+
+        def version(file, n):
+            with sqlite3.connect(file) as db:
+                db.execute("PRAGMA user_version = %d" % n)
+            db.close()
+        with sqlite3.connect(journal) as db:
+            now = db.execute("PRAGMA user_version").fetchone()[0]
+        db.close()
+        version(journal, now + 1)
+        with self.assertRaises(AssertionError) as refused:
+            self.d.start(agents=False)
+        self.assertIn("schema version %d, written by a newer Baton" % (now + 1), str(refused.exception))
+        version(copy, now + 1)
+        self.assertIn("newer Baton", self.d.cli_any("restore", copy, "--force").stderr)
+        version(journal, now)
+        self.assertEqual(json.loads(self.d.cli("verify", "--json"))["root"], root)
+        self.d.start(agents=False)
+        self.assertEqual(self.d.ask("plan.get", planId=plan)["status"], "completed")
 
     def test_kill_9_in_the_middle_of_a_backup_leaves_no_file_of_that_name(self):
         self.up(work=lambda r: {"outcome": "completed", "result": {"text": "x" * 200000}})

@@ -125,6 +125,29 @@ class WhoLeft(BatonTest):
         self.probe("away")
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
 
+    def test_after_a_restart_a_plan_for_agents_that_are_not_back_yet_is_to_be_tried_again(self):
+        d = self.daemon(config="policy: {heartbeatMs: 300, leaseMs: 3000}\nagents: []\n")
+        plan, bad = {"steps": [step("a", "worker")]}, {"steps": [step("a", "worker", dependsOn=["nowhere"])]}
+        answer = d.ask_raw("plan.submit", plan=plan)["error"]
+        self.assertEqual((answer["code"], answer["retryable"]), ("INVALID", False))  # the first daemon here waits for nobody
+        probe = Probe(d, "worker", beat=False)
+        d.wait_plan(d.submit(plan))
+        probe.close()
+        d.kill9()
+        d.start(agents=False)
+        answer = d.ask_raw("plan.submit", plan=plan)["error"]
+        self.assertEqual((answer["code"], answer["retryable"], answer["retryAfterMs"]), ("UNAVAILABLE", True, 1000))
+        self.assertIn("Unknown agent: worker", answer["message"])
+        self.assertIn("may still register", answer["message"])
+        answer = d.ask_raw("plan.submit", plan=bad)["error"]
+        self.assertEqual((answer["code"], answer["retryable"]), ("INVALID", False))  # nobody who comes mends that
+        probe = Probe(d, "worker", beat=False)
+        d.wait_plan(d.submit(plan))
+        probe.close()
+        until(lambda: d.ask("supervisor.info")["uptimeMs"] >= 3000, 20, "the lease is over")
+        answer = d.ask_raw("plan.submit", plan={"steps": [step("a", "stranger")]})["error"]
+        self.assertEqual((answer["code"], answer["retryable"]), ("INVALID", False))
+
     def test_the_error_of_a_step_names_who_is_there(self):
         self.start(WAIT)
         self.probe("here")

@@ -30,7 +30,7 @@ static void on_deleted(void *self, struct uuid id)
 
 static void open_world(struct world *w, const struct retention_options *opt)
 {
-    const struct retention_hooks hooks = {w, is_open, on_deleted};
+    const struct retention_hooks hooks = {w, is_open, NULL, on_deleted};
     struct bt_error err;
 
     *w = (struct world){.now = START};

@@ -305,6 +305,58 @@ static void a_result_of_an_older_epoch_is_also_sent_by_control(void **state)
     assert_int_equal(w.s.slots[slot].undelivered, false);
 }
 
+/* A full disk, or too much to do: the result is not wrong. */
+static void a_result_that_cannot_be_taken_now_is_kept_and_sent_again(void **state)
+{
+    static const enum bt_code for_now[] = {BT_UNAVAILABLE, BT_BUSY, BT_TIMEOUT};
+    uint32_t slot = start("p/1/a", 1, 7, 100);
+    (void)state;
+    reconnect(8);
+    finish(slot, 10);
+    for (size_t i = 0; i < 3; i++) {
+        const msec refused = w.now;
+        assert_int_equal(did(DO_RESULT)->slot, slot);
+        feed((struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = for_now[i]});
+        assert_null(did(DO_RESULT)); /* not at once */
+        assert_true(w.s.registered);
+        while (did(DO_RESULT) == NULL) {
+            assert_true(w.now <= refused + AGENT_STATE_RESULT_AGAIN_MS);
+            pass_to_deadline();
+            if (did(DO_HEARTBEAT) != NULL) {
+                feed(
+                    (struct agent_state_event){.type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000});
+            }
+        }
+        assert_int_equal(w.now - refused, AGENT_STATE_RESULT_AGAIN_MS);
+    }
+    feed((struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = BT_LIMIT});
+    assert_null(did(DO_RESULT));
+    assert_false(w.s.slots[slot].undelivered); /* this one would be refused each time */
+}
+
+static void a_result_that_cannot_be_taken_holds_a_drain_for_a_while_only(void **state)
+{
+    uint32_t slot = start("p/1/a", 1, 7, 100);
+    const msec from = w.now;
+    (void)state;
+    reconnect(8);
+    finish(slot, 10);
+    feed((struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = BT_UNAVAILABLE});
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
+    while (did(DO_DEREGISTER) == NULL) {
+        if (did(DO_RESULT) != NULL) {
+            feed((struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = BT_UNAVAILABLE});
+        } else if (w.s.call != CALL_NONE) {
+            feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
+        }
+        if (did(DO_DEREGISTER) == NULL && w.s.call == CALL_NONE) {
+            pass_to_deadline();
+        }
+        assert_true(w.now < from + 60000);
+    }
+    assert_true(w.now >= from + AGENT_STATE_OFFLINE_MS);
+}
+
 static void a_result_from_the_time_without_a_supervisor_waits_for_registration(void **state)
 {
     uint32_t slot = start("p/1/a", 1, 7, 100);
@@ -518,6 +570,9 @@ int main(void)
         cmocka_unit_test_setup(of_a_thousand_results_each_is_kept_or_forgotten, set_up),
         cmocka_unit_test_setup(a_cancel_of_an_earlier_attempt_leaves_this_one_alone, set_up),
         cmocka_unit_test_setup(a_result_of_an_older_epoch_is_also_sent_by_control, set_up),
+        cmocka_unit_test_setup(a_result_that_cannot_be_taken_now_is_kept_and_sent_again, set_up),
+        cmocka_unit_test_setup(a_result_that_cannot_be_taken_holds_a_drain_for_a_while_only,
+                               set_up),
         cmocka_unit_test_setup(a_result_from_the_time_without_a_supervisor_waits_for_registration,
                                set_up),
         cmocka_unit_test_setup(a_result_after_the_last_sign_of_life_is_told_again, set_up),
