@@ -31,9 +31,9 @@ static bool speaks_version_1(struct doc protocol)
 }
 
 /* Everything that is wrong with a registration before the core sees it. */
-static enum bt_code check_registration(struct engine *engine, const struct msg_agent_register *m,
-                                       struct uuid *ret_id, struct uuid *ret_process,
-                                       struct bt_error *err)
+static enum bt_code check_registration(struct engine *engine, const struct request *rq,
+                                       const struct msg_agent_register *m, struct uuid *ret_id,
+                                       struct uuid *ret_process, struct bt_error *err)
 {
     uint32_t skill = 0;
     enum card_problem problem = card_check(&m->card, &skill);
@@ -68,6 +68,11 @@ static enum bt_code check_registration(struct engine *engine, const struct msg_a
     if (m->dial_in) {
         return BT_OK;
     }
+    if (engine_is_remote(rq->handle)) {
+        return err_set(err, BT_INVALID,
+                       "dialIn: an agent on another host dials the lanes: send dialIn true, and no "
+                       "endpoint");
+    }
     if (str_is(m->endpoint, engine_control_url(engine)) ||
         str_is(m->endpoint, engine_events_url(engine))) {
         return err_set(err, BT_INVALID, "endpoint: is not an address that an agent may have");
@@ -95,7 +100,7 @@ static void remember_registered(struct engine *engine, struct uuid id)
 }
 
 static enum bt_code open_instance(struct engine *engine, const struct msg_agent_register *m,
-                                  enum wire_form form, uint32_t agent, uint32_t slot,
+                                  const struct request *rq, uint32_t agent, uint32_t slot,
                                   uint64_t epoch, struct bt_error *err)
 {
     struct lane_instance *proto = calloc(1, sizeof *proto);
@@ -109,7 +114,8 @@ static enum bt_code open_instance(struct engine *engine, const struct msg_agent_
     proto->agent = agent;
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
-    proto->form = form;
+    proto->form = rq->reader.form;
+    proto->remote = engine_is_remote(rq->handle);
     (void)uuid_parse(m->process_id, &proto->process);
     proto->opened = engine_now(engine);
     copy_text(proto->id, sizeof proto->id, m->instance_id);
@@ -240,7 +246,7 @@ static bool take_registration(struct engine *engine, struct request *rq,
                             core_reject_text(reject));
         return false;
     }
-    if (open_instance(engine, m, rq->reader.form, agent, *ret_slot, *ret_epoch, &err) != BT_OK) {
+    if (open_instance(engine, m, rq, agent, *ret_slot, *ret_epoch, &err) != BT_OK) {
         struct core_event gone = {
             .type = CORE_GONE, .slot = *ret_slot, .epoch = *ret_epoch, .text = STR_LIT("no lanes")};
         struct bt_error why;
@@ -265,7 +271,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
     uint32_t slot = 0;
 
     if (msg_read(&rq->reader, MSG_agent_register, &m, &err) != BT_OK ||
-        check_registration(engine, &m, &ev.instance, &reg->process, &err) != BT_OK) {
+        check_registration(engine, rq, &m, &ev.instance, &reg->process, &err) != BT_OK) {
         log_warn("agent.refused", "%s", err.msg);
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
