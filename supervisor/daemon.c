@@ -306,10 +306,12 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
         code = engine_end(d->engine, err);
     }
     if (code == BT_OK) {
-        log_info("supervisor.started", "state=%s control=%s events=%s plans=%u durability=%s",
-                 d->opt->engine.state_dir, engine_control_url(d->engine),
-                 engine_events_url(d->engine), engine_plans_open(d->engine),
-                 d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
+        log_info(
+            "supervisor.started", "state=%s control=%s events=%s remote=%s plans=%u durability=%s",
+            d->opt->engine.state_dir, engine_control_url(d->engine), engine_events_url(d->engine),
+            engine_remote_url(d->engine)[0] != 0 ? engine_remote_url(d->engine) : "none",
+            engine_plans_open(d->engine),
+            d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
     }
     return code;
 }

@@ -21,6 +21,10 @@ static const char help[] =
     "  --listen URL        where the supervisor reaches the agent (tcp://127.0.0.1:0 = any free "
     "port)\n"
     "  --dial-in           dial the supervisor's lanes instead of listening\n"
+    "  --connect URL       a supervisor on another host, tls+tcp://HOST:PORT (BATON_CONNECT), "
+    "with\n"
+    "                      --credential FILE --ca FILE --cert FILE (BATON_CREDENTIAL, BATON_CA, "
+    "BATON_CERT)\n"
     "  --log-level LEVEL   err, warn, info or debug\n"
     "  --once SKILL        run one step from stdin, {\"task\", \"parameters\", \"context\"}, "
     "without a supervisor,\n"
@@ -117,6 +121,9 @@ static enum bt_code read_environment(struct options *o, struct bt_error *err)
     o->agent_id = env("BATON_AGENT_ID");
     o->credential = env("BATON_CREDENTIAL");
     o->spawned = env("BATON_SPAWNED") != NULL;
+    o->connect = env("BATON_CONNECT");
+    o->ca = env("BATON_CA");
+    o->cert = env("BATON_CERT");
     if (code == BT_OK && env("BATON_CAPACITY") != NULL) {
         code = read_capacity(env("BATON_CAPACITY"), "BATON_CAPACITY", &o->capacity, err);
     }
@@ -129,10 +136,48 @@ static enum bt_code read_environment(struct options *o, struct bt_error *err)
     return code;
 }
 
+/* Whether the argument is about a supervisor on another host. */
+static bool read_remote(struct options *o, const char *name, const char *value)
+{
+    const struct {
+        const char *name;
+        const char **to;
+    } all[] = {{"--connect", &o->connect}, {"--ca", &o->ca}, {"--cert", &o->cert}};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (strcmp(name, all[i].name) == 0) {
+            *all[i].to = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum bt_code check_remote(struct options *o, struct bt_error *err)
+{
+    if (o->connect == NULL || o->mode != OPTIONS_RUN) {
+        return BT_OK;
+    }
+    if (strncmp(o->connect, "tls+tcp://", 10) != 0) {
+        return err_set(err, BT_INVALID, "--connect '%.80s': expected tls+tcp://HOST:PORT",
+                       o->connect);
+    }
+    if (o->credential == NULL || o->ca == NULL || o->cert == NULL) {
+        return err_set(err, BT_INVALID,
+                       "--connect needs --credential FILE, --ca FILE and --cert "
+                       "FILE");
+    }
+    o->dial_in = true;
+    return BT_OK;
+}
+
 /* The arguments that take a value. */
 static enum bt_code read_value(struct options *o, const char *name, const char *value,
                                struct bt_error *err)
 {
+    if (read_remote(o, name, value)) {
+        return BT_OK;
+    }
     if (strcmp(name, "--state") == 0) {
         o->state = value;
         if (setenv("BATON_STATE", value, 1) != 0) { /* its programs and guard.h read it there */
@@ -212,7 +257,7 @@ enum bt_code options_read(struct options *o, int argc, char **argv, struct bt_er
             i++;
         }
     }
-    return code;
+    return code == BT_OK ? check_remote(o, err) : code;
 }
 
 void options_done(struct options *o)

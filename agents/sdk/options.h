@@ -18,6 +18,8 @@ struct options {
     const char *agent_id;   /* or NULL */
     const char *credential; /* a file, or NULL: the token of the state directory */
     const char *listen;
+    const char *connect;   /* tls+tcp://HOST:PORT of a supervisor elsewhere, or NULL */
+    const char *ca, *cert; /* files, with `connect` */
     const char *once_skill;
     struct uuid instance_id;
     uint32_t capacity; /* 0 = not given */

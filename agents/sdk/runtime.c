@@ -325,7 +325,10 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
     uuid_format(opt->instance_id, rt->instance_id);
     uuid_format(uuid_new(), rt->process_id);
     clock_iso(clock_wall_ms(), rt->stats.started);
-    code = state_dir_find(opt->state, &rt->state_dir, err);
+    code = opt->connect != NULL ? BT_OK : state_dir_find(opt->state, &rt->state_dir, err);
+    if (code == BT_OK) {
+        code = runtime_credential(rt, err);
+    }
     if (code == BT_OK) {
         code = runtime_credential(rt, err);
     }

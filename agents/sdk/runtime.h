@@ -142,4 +142,9 @@ void runtime_dial(struct runtime *rt);
 void runtime_drop_control(struct runtime *rt);
 void runtime_call(struct runtime *rt, const struct agent_state_action *a);
 void runtime_on_control(struct runtime *rt, struct link_event *ev);
+/* runtime_remote.c: a supervisor on another host */
+void runtime_remote_dial(struct runtime *rt);
+struct link_limits runtime_remote_limits(const struct runtime *rt, size_t recv_max);
+/* The address of a lane, as this host reaches it. */
+void runtime_remote_lane(const struct runtime *rt, struct str announced, char *ret, size_t cap);
 #endif

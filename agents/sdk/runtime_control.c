@@ -8,7 +8,6 @@
 
 static const struct link_limits control_limits = {.recv_max =
                                                       SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES};
-static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
 
 enum { LOOK_MS = 100 };
 
@@ -56,6 +55,10 @@ void runtime_dial(struct runtime *rt)
     struct bt_error err;
 
     rt->look_at = MSEC_NEVER;
+    if (rt->opt->connect != NULL) {
+        runtime_remote_dial(rt);
+        return;
+    }
     if (!find_daemon(rt, &at) || state_daemon_ended(&at)) {
         runtime_drop_control(rt);
         rt->look_at = msec_add(clock_mono_ms(), LOOK_MS);
@@ -242,10 +245,11 @@ static void serve_lanes(struct runtime *rt, const struct msg_agent_registered_ok
     rt->dialed_n = 0;
     for (uint32_t i = 0; i < m->lanes_n && i <= LIMIT_CAPACITY; i++) {
         char url[STATE_URL_MAX + 1];
-        (void)snprintf(url, sizeof url, "%.*s", STR_ARG(m->lanes[i]));
-        if (link_url_check(m->lanes[i], false, false, &err) != BT_OK ||
-            link_server_dial(rt->link, url, 1, &lane_limits, NULL, &rt->dialed[rt->dialed_n],
-                             &err) != BT_OK) {
+        const struct link_limits limits = runtime_remote_limits(rt, LIMIT_STEP_BYTES);
+        runtime_remote_lane(rt, m->lanes[i], url, sizeof url);
+        if (link_url_check(str_from(url), false, false, &err) != BT_OK ||
+            link_server_dial(rt->link, url, 1, &limits, NULL, &rt->dialed[rt->dialed_n], &err) !=
+                BT_OK) {
             log_err("agent.lane", "lane=%u url=%s %s", i, url, err.msg);
             continue;
         }

@@ -14,6 +14,7 @@ pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 find_library(NNG_LIBRARY nng REQUIRED)
 find_library(MBEDCRYPTO_LIBRARY mbedcrypto REQUIRED) # nng links it already
+find_library(MBEDX509_LIBRARY mbedx509 REQUIRED)
 find_library(STEMMER_LIBRARY stemmer REQUIRED) # without a .pc file
 if(BATON_TESTS)
     find_library(CMOCKA_LIBRARY cmocka REQUIRED)

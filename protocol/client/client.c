@@ -58,8 +58,12 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
     struct state_endpoints now;
-    enum bt_code code = client_find_daemon(c, &now, err);
+    enum bt_code code;
 
+    if (c->remote != NULL) {
+        return client_remote_dial(c, err);
+    }
+    code = client_find_daemon(c, &now, err);
     if (code != BT_OK) {
         return code;
     }
@@ -75,23 +79,31 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
     return link_lane_dial(c->link, c->at.control, &limits, c, &c->lane, err);
 }
 
-enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret, struct bt_error *err)
+enum bt_code client_new(struct bt_client **ret, struct bt_error *err)
 {
     struct bt_client *c = calloc(1, sizeof *c);
-    struct buf dir;
-    enum bt_code code;
 
+    *ret = c;
     if (c == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a client");
     }
-    buf_init(&dir, sizeof c->dir - 1);
     c->timeout_ms = TIMEOUT_DEFAULT_MS;
+    return link_new(INBOX_CAP, &c->link, err);
+}
+
+enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret, struct bt_error *err)
+{
+    struct bt_client *c = NULL;
+    struct buf dir;
+    enum bt_code code;
+
+    buf_init(&dir, sizeof c->dir - 1);
     code = state_dir_find(state_dir, &dir, err);
     if (code == BT_OK) {
-        (void)snprintf(c->dir, sizeof c->dir, "%s", buf_cstr(&dir));
-        code = link_new(INBOX_CAP, &c->link, err);
+        code = client_new(&c, err);
     }
     if (code == BT_OK) {
+        (void)snprintf(c->dir, sizeof c->dir, "%s", buf_cstr(&dir));
         code = client_find_credential(c, err);
     }
     if (code == BT_OK) {
@@ -114,7 +126,10 @@ void bt_client_close(struct bt_client *c)
     if (c->lane != NULL) {
         link_lane_retire(c->lane);
     }
-    link_free(c->link);
+    if (c->link != NULL) {
+        link_free(c->link);
+    }
+    client_remote_free(c);
     explicit_bzero(c, sizeof *c);
     free(c);
 }
@@ -167,7 +182,8 @@ static enum bt_code unreachable(const struct bt_client *c, struct bt_error *err)
                        c->at.control, uid, uid);
     }
     return err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
-                   state_daemon_ended(&c->at) ? "has ended; start it again with: baton up"
+                   c->remote != NULL           ? client_remote_silence
+                   : state_daemon_ended(&c->at) ? "has ended; start it again with: baton up"
                                               : "does not answer; see: baton doctor");
 }
 

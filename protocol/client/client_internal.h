@@ -16,6 +16,8 @@ enum { CLIENT_GONE_MS = 15000 };
  * own caps. */
 extern const struct json_limits client_json_limits;
 
+struct client_remote;
+
 struct bt_client {
     struct link *link;
     struct link_lane *lane; /* NULL = dial before the next request */
@@ -30,7 +32,8 @@ struct bt_client {
     char credential_id[LIMIT_ID_BYTES + 1]; /* "" = none */
     uint8_t key[AUTH_KEY_BYTES];
     struct auth_session session;
-    char via[64]; /* bt_client_via; "" = the library */
+    struct client_remote *remote; /* a daemon on another host; NULL = by the state directory */
+    char via[64];                 /* bt_client_via; "" = the library */
 };
 
 /* The addresses of a daemon that may be dialed; its token, and whom the link may talk to. */
@@ -49,6 +52,17 @@ BT_MUST_CHECK enum bt_code client_find_credential(struct bt_client *c, struct bt
 BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type,
                                            const char *fields_json, uint32_t timeout_ms,
                                            char **ret_json, struct bt_error *err);
+/* remote.c: a daemon on another host. client_remote_dial reads its secret, and dials unless there
+ * is a lane. */
+BT_MUST_CHECK enum bt_code client_remote_dial(struct bt_client *c, struct bt_error *err);
+void client_remote_free(struct bt_client *c);
+/* Why it may be that nothing answers. */
+extern const char client_remote_silence[];
+/* How long a read may wait for an event, and the time for its answer; 0, and *timeout_ms as it is,
+ * when events are received. */
+uint32_t client_remote_wait(const struct bt_client *c, msec left, uint32_t *timeout_ms);
+/* client.c: a client that has not dialed yet. */
+BT_MUST_CHECK enum bt_code client_new(struct bt_client **ret, struct bt_error *err);
 /* Appends {user, host, via}. */
 void client_put_by(const struct bt_client *c, struct buf *out);
 /* Takes an event of the watch's subscription, and owns its message. */

@@ -64,6 +64,9 @@ static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
     struct bt_client *c = w->client;
     struct state_endpoints now = c->at;
 
+    if (c->remote != NULL) {
+        return BT_OK; /* its bus is not for other hosts */
+    }
     if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK ||
                            strcmp(now.events, c->events_url) == 0)) {
         return BT_OK; /* same address: the link redials by itself; it sends nothing */
@@ -148,10 +151,13 @@ uint64_t bt_watch_filled(const struct bt_watch *w)
 }
 
 /* Reads a page of events from `expected` on. */
-static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt_error *err)
+static enum bt_code read_page(struct bt_watch *w, uint32_t wait_ms, uint32_t timeout_ms,
+                              struct bt_error *err)
 {
-    struct msg_events_read query = {
-        .from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
+    struct msg_events_read query = {.from_seq = w->expected,
+                                    .limit = PAGE_LIMIT,
+                                    .plan_id = str_from(w->plan_id),
+                                    .wait_ms = wait_ms};
     struct msg_events_read_ok ok;
     struct doc_head head;
     struct str answer;
@@ -280,13 +286,15 @@ static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct
 {
     msec left = deadline > now ? deadline - now : 0;
     uint32_t timeout = w->client->timeout_ms;
+    uint32_t wait;
     enum bt_code code;
 
     if (left < timeout) {
         timeout = left > READ_MIN_MS ? (uint32_t)left : READ_MIN_MS;
     }
-    w->read_at = MSEC_NEVER;
-    code = read_page(w, timeout, err);
+    wait = client_remote_wait(w->client, left, &timeout);
+    w->read_at = w->client->remote != NULL ? now : MSEC_NEVER; /* again, or when a frame says so */
+    code = read_page(w, wait, timeout, err);
     if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {
         return code;
     }
@@ -334,7 +342,7 @@ enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_ev
             if (code != BT_OK) {
                 return code;
             }
-            if (w->page != NULL) {
+            if (w->page != NULL && w->page_left > 0) {
                 continue;
             }
             now = clock_mono_ms();

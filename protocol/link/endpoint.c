@@ -2,9 +2,12 @@
  */
 #include <nng/nng.h>
 
+#include <errno.h>
 #include <nng/supplemental/tls/tls.h> /* needs nng.h before it */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
@@ -20,6 +23,8 @@ enum bt_code endpoint_error(struct bt_error *err, int rv, const char *what, cons
     case NNG_EADDRINUSE:
         code = BT_CONFLICT;
         break;
+    case NNG_ECRYPTO:
+    case NNG_EPEERAUTH:
     case NNG_EADDRINVAL:
     case NNG_EINVAL:
     case NNG_ENOTSUP:
@@ -44,6 +49,31 @@ bool endpoint_is_ipc(const struct endpoint *e)
 static bool is_tls(const struct endpoint *e)
 {
     return url_is(e->url, "tls+tcp:");
+}
+
+/* nng says "Cryptographic error" of each of these. */
+static enum bt_code file_check(const char *url, const char *path, bool is_key, struct bt_error *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0 || access(path, R_OK) != 0) {
+        return err_errno(err, errno, "%s: %s", url, path);
+    }
+    if (is_key && (st.st_mode & 077) != 0) {
+        return err_set(err, BT_UNAUTHORIZED,
+                       "%s: others may read or write the key in %s; run chmod 600 %s", url, path,
+                       path);
+    }
+    return BT_OK;
+}
+
+static enum bt_code files_check(const struct endpoint *e, const struct link_limits *lim,
+                                struct bt_error *err)
+{
+    enum bt_code code = lim->ca_file == NULL ? BT_OK : file_check(e->url, lim->ca_file, false, err);
+
+    return code != BT_OK || lim->cert_file == NULL ? code
+                                                   : file_check(e->url, lim->cert_file, true, err);
 }
 
 enum bt_code endpoint_init(struct endpoint *e, const char *url, const struct link_limits *lim,
@@ -73,6 +103,11 @@ enum bt_code endpoint_init(struct endpoint *e, const char *url, const struct lin
                        "%s: dialing with TLS needs the authority's certificate (ca_file)", url);
     }
     if (is_tls(e)) {
+        const enum bt_code files = files_check(e, lim, err);
+        if (files != BT_OK) {
+            return files;
+        }
+        alive_start();
         e->ca_file = lim->ca_file == NULL ? NULL : strdup(lim->ca_file);
         e->cert_file = lim->cert_file == NULL ? NULL : strdup(lim->cert_file);
         if ((lim->ca_file != NULL && e->ca_file == NULL) ||

@@ -35,7 +35,12 @@ enum {
     LINK_RETIRED_CHECK_MS = 20,  /* the helper checks retired endpoints this often */
     LINK_TRUST_MAX = 64,         /* users beside root and our own */
     LINK_NARROW_MAX = 64 * 1024, /* a frame's bytes while strangers flood a listener */
-    LINK_FREE_WAIT_MS = 2000     /* then link_free gives up and leaks */
+    LINK_FREE_WAIT_MS = 2000,    /* then link_free gives up and leaks */
+    /* A peer on another host that is silent for 25 s has gone. */
+    LINK_ALIVE_LOOK_MS = 2000,
+    LINK_ALIVE_IDLE_S = 10,
+    LINK_ALIVE_INTERVAL_S = 5,
+    LINK_ALIVE_COUNT = 3
 };
 
 #define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
@@ -148,6 +153,12 @@ BT_MUST_CHECK enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret
                                            struct bt_error *err);
 bool endpoint_is_ipc(const struct endpoint *e);
 
+/* ---- half-open connections between hosts ---- */
+
+/* From now on, connections to other hosts end when their peer is silent for 25 s. Once is enough.
+ */
+void alive_start(void);
+
 /* ---- a dialer without a pipe is replaced after a while: nng gives up on ipc (N7) and waits too
  * long after a clock step (N4) ---- */
 
@@ -190,14 +201,15 @@ struct peer_watch {
     size_t recv_max;
     msec flooded_at; /* when much was unfinished, last */
     bool narrow;     /* only short frames are let in */
+    bool tls;        /* more bytes come than the requests have: only the number is judged */
     uint32_t port;   /* of the listener */
     bool on;
     bool (*is_idle)(void *of);
     void *of;
 };
 
-/* Does nothing without limits, and on another transport than tcp. is_idle: requests do not wait for
- * a context; NULL = there are none. */
+/* Does nothing without limits, and on ipc. With TLS it bounds only the number of connections.
+ * is_idle: requests do not wait for a context; NULL = there are none. */
 BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct link *link,
                                             const struct endpoint *e, nng_listener listener,
                                             const struct link_peer_limits *limits,

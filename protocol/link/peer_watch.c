@@ -434,10 +434,12 @@ static msec watch_run(struct helper_task *task)
     if (ok) {
         merge(w, now);
     }
-    judge_users(w);
-    judge_flood(w, now);
-    judge_time(w, idle, now);
-    judge_bytes(w, now);
+    if (!w->tls) {
+        judge_users(w);
+        judge_flood(w, now);
+        judge_time(w, idle, now);
+        judge_bytes(w, now);
+    }
     judge_number(w);
     if (w->shut != w->logged && now >= w->log_at) {
         log_warn("link.peers_shut", "listener_port=%u connections=%u shut=%u why=\"%s\"", w->port,
@@ -455,9 +457,10 @@ enum bt_code peer_watch_start(struct peer_watch *w, const struct link *link,
                               const struct link_peer_limits *limits, bool (*is_idle)(void *of),
                               void *of, struct bt_error *err)
 {
-    if (limits->peers == 0 || strncmp(e->url, "tcp:", 4) != 0) {
-        return BT_OK; /* TLS has more bytes than its requests; an ipc directory is private */
+    if (limits->peers == 0 || endpoint_is_ipc(e)) {
+        return BT_OK; /* its directory is private */
     }
+    w->tls = strncmp(e->url, "tcp:", 4) != 0;
     w->by_port = calloc(PORTS, sizeof *w->by_port);
     if (w->by_port == NULL) {
         return err_set(err, BT_NOMEM, "%s: no memory for its peers", e->url);

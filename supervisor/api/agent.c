@@ -73,9 +73,9 @@ static enum bt_code check_endpoint(struct engine *engine, struct str url, struct
 }
 
 /* Everything that is wrong with a registration before the core sees it. */
-static enum bt_code check_registration(struct engine *engine, const struct msg_agent_register *m,
-                                       struct uuid *ret_id, struct uuid *ret_process,
-                                       struct bt_error *err)
+static enum bt_code check_registration(struct engine *engine, const struct request *rq,
+                                       const struct msg_agent_register *m, struct uuid *ret_id,
+                                       struct uuid *ret_process, struct bt_error *err)
 {
     uint32_t skill = 0;
     enum card_problem problem = card_check(&m->card, &skill);
@@ -115,6 +115,11 @@ static enum bt_code check_registration(struct engine *engine, const struct msg_a
     if (m->dial_in) {
         return BT_OK;
     }
+    if (engine_is_remote(rq->handle)) {
+        return err_set(err, BT_INVALID,
+                       "dialIn: an agent on another host dials the lanes: send dialIn true, and no "
+                       "endpoint");
+    }
     return check_endpoint(engine, m->endpoint, err);
 }
 
@@ -152,6 +157,7 @@ static enum bt_code open_instance(struct engine *engine, const struct request *r
     proto->form = rq->reader.form;
     proto->proves = m->proof;
     copy_text(proto->by, sizeof proto->by, str_from(rq->who->id));
+    proto->remote = engine_is_remote(rq->handle);
     (void)uuid_parse(m->process_id, &proto->process);
     proto->opened = engine_now(engine);
     copy_text(proto->id, sizeof proto->id, m->instance_id);
@@ -365,7 +371,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
     uint32_t slot = 0;
 
     if (msg_read(&rq->reader, MSG_agent_register, &m, &err) != BT_OK ||
-        check_registration(engine, &m, &ev.instance, &reg->process, &err) != BT_OK) {
+        check_registration(engine, rq, &m, &ev.instance, &reg->process, &err) != BT_OK) {
         log_warn("agent.refused", "%s", err.msg);
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;

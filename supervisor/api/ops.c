@@ -338,6 +338,7 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
                 : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
         .control = str_from(engine_control_url(engine)),
         .events = str_from(engine_events_url(engine)),
+        .remote = str_from(engine_remote_url(engine)),
         .state_dir = hint(&arena, engine_options(engine)->state_dir, PATH_SHOWN),
         .nng = str_from(link_library_version()),
         .sqlite = str_from(journal_sqlite_version()),

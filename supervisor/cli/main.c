@@ -10,6 +10,7 @@
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/form.h"
 #include "supervisor/cli/common/output.h"
+#include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/usage/usage.h"
 
@@ -35,6 +36,12 @@ static enum cli_exit run(struct cli *cli)
         return help ? CLI_OK : CLI_USAGE;
     }
     if (!usage_check_arguments(cli)) {
+        return CLI_USAGE;
+    }
+    if (cli->verb->local != NULL && cli_elsewhere(cli) != NULL) {
+        cli_error_hint("for the daemon of this host: --state DIR, or baton context use local",
+                       "%s works only on the daemon's own host: %s", cli->verb->name,
+                       cli->verb->local);
         return CLI_USAGE;
     }
     if (!deadline_start(cli)) {

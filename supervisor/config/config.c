@@ -108,6 +108,9 @@ static enum bt_code load(struct loader *l)
     if (code == BT_OK) {
         store_settings(l);
         config_rules_check(l);
+        code = config_remote_bind(l);
+    }
+    if (code == BT_OK) {
         code = config_agents_bind(l);
         code = code == BT_OK ? config_prices_bind(l) : code;
         code = code == BT_OK ? config_peers_bind(l) : code;

@@ -98,6 +98,15 @@ struct config_retention {
     uint64_t max_bytes; /* of the journal; 0 = no limit */
 };
 
+/* The listener for other hosts. */
+struct config_remote {
+    const char *url;  /* tls+tcp://HOST:PORT; "" = there is none */
+    const char *cert; /* absolute paths; ca: who must have signed the certificates of clients */
+    const char *ca;
+    const char *lanes; /* "7450-7499", ports of agents' lanes; "" = any */
+    uint16_t lane_first, lane_last;
+};
+
 struct config_log {
     enum log_level level;
     enum config_log_format format;
@@ -130,6 +139,7 @@ struct config {
     const char *state_dir; /* absolute; may not exist yet */
     const char *listen_control;
     const char *listen_events;
+    struct config_remote remote;
     const char *planner;
     enum config_auth auth;
     enum durability durability;

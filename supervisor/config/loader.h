@@ -85,6 +85,8 @@ const char *config_expand(struct loader *l, enum layer_kind layer, const char *t
 /* A value as compact JSON in which these two are replaced, and nothing else is. NULL = no memory.
  */
 const char *config_expand_json(struct loader *l, enum layer_kind layer, const cJSON *v);
+/* Checks the listener for other hosts and reads its paths (remote.c). */
+BT_MUST_CHECK enum bt_code config_remote_bind(struct loader *l);
 void config_rules_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_entries_make(struct loader *l, const char *state_origin);
 

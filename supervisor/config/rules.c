@@ -59,9 +59,8 @@ static uint32_t check_listener(struct loader *l, const char *key, const char *ur
     } else if (fault == LISTEN_REMOTE) {
         config_problem(
             l, origin,
-            "%s: \"%.80s\" can be reached from other machines; that needs TLS plus tokens, "
-            "which this version "
-            "does not have: listen on 127.0.0.1, localhost or [::1]",
+            "%s: \"%.80s\" can be reached from other machines, without TLS and credentials: listen "
+            "here on 127.0.0.1, localhost or [::1], and there with listen.remote",
             key, url);
     }
     return fault == LISTEN_FINE ? port : 0;

@@ -12,6 +12,7 @@
 #include "supervisor/dispatch/dispatch_internal.h"
 #include "supervisor/dispatch/keys.h"
 #include "supervisor/dispatch/lane_proof.h"
+#include "supervisor/dispatch/lanes_remote.h"
 #include "supervisor/dispatch/result_form.h"
 #include "supervisor/dispatch/results.h"
 #include "supervisor/engine/open_plan.h"
@@ -55,6 +56,9 @@ static enum bt_code open_lane(struct engine *engine, struct lane *lane, struct b
     const struct lane_instance *in = lane->instance;
 
     lane->link = NULL;
+    if (in->remote) {
+        return lanes_listen_remote(engine, lane, err);
+    }
     return in->endpoint[0] != 0
                ? link_lane_dial(link, in->endpoint, &limits, lane, &lane->link, err)
                : link_lane_listen(link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);

@@ -62,6 +62,7 @@ struct lane_instance {
     char session_key[129];
     bool proves;         /* both sides prove that they have the key; it is not sent */
     struct uuid process; /* as it registered; nil = it did not name itself */
+    bool remote;         /* on another host: it dials its lanes */
     uint32_t unreadable; /* answers in a row that could not be read, over all lanes */
     struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[LANES_CONTROL_QUEUE];

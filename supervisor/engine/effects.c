@@ -56,7 +56,7 @@ static void perform_actions(struct engine *engine)
                 engine->hooks.perform(engine, &e.cmd);
             }
         } else if (e.type == EFFECT_ANSWER) {
-            (void)link_answer(engine->server, e.request, engine->out.at + e.at, e.len);
+            engine_send_answer(engine, e.request, engine->out.at + e.at, e.len);
         }
         (void)engine_applies(engine, 0);
     }

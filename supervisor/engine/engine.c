@@ -557,6 +557,11 @@ const char *engine_control_url(const struct engine *engine)
     return link_server_url(engine->server);
 }
 
+const char *engine_remote_url(const struct engine *engine)
+{
+    return engine->remote != NULL ? link_server_url(engine->remote) : "";
+}
+
 const char *engine_events_url(const struct engine *engine)
 {
     return link_pub_url(engine->pub);

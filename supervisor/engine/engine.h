@@ -24,7 +24,8 @@ enum {
     /* Events of the link that one cycle takes: answers do not wait for more than these. */
     ENGINE_CYCLE_EVENTS = 256,
     /* Requests in hand at the same time; a further one waits in its connection. */
-    ENGINE_CONTEXTS = 256
+    ENGINE_CONTEXTS = 256,
+    ENGINE_REMOTE_CONTEXTS = 96 /* of these: reads that wait hold up to API_PARKED_MAX */
 };
 
 struct engine;
@@ -52,6 +53,10 @@ struct engine_options {
     const char *artifact_root; /* of the files of results; NULL = there are none */
     const char *control_url;   /* where to listen; port 0 = any, `auto` = of the state directory */
     const char *events_url;
+    /* For other hosts, with TLS; NULL or "" = none. */
+    const char *remote_url;
+    const char *remote_cert, *remote_ca;
+    uint16_t lane_first, lane_last; /* ports of lanes for them; 0 = any */
     enum durability durability;
     struct plan_defaults defaults;
     const char *planner;
@@ -278,6 +283,10 @@ struct str engine_cycle_text(struct engine *engine, struct str text);
 /* The addresses in use, with their ports. */
 const char *engine_control_url(const struct engine *engine);
 const char *engine_events_url(const struct engine *engine);
+/* "" = no other host is served. */
+const char *engine_remote_url(const struct engine *engine);
+/* Whether the request came from another host, by TLS. */
+bool engine_is_remote(uint64_t handle);
 /* Open plans, without jobs. */
 uint32_t engine_plans_open(const struct engine *engine);
 /* For plans that are made from now on. planner is borrowed for ever. */

@@ -35,6 +35,7 @@ struct engine {
     struct journal *journal;
     struct link *link;
     struct link_server *server;
+    struct link_server *remote; /* NULL = no other host is served */
     struct link_pub *pub;
     struct blob_cache cache;
     msec now, wall; /* of this cycle */
@@ -118,6 +119,10 @@ BT_MUST_CHECK enum bt_code aggregate_text(struct engine *engine, const struct op
 /* Opens the control socket and the bus of the options. BT_CONFLICT: another program has the
  * address. */
 BT_MUST_CHECK enum bt_code engine_listen(struct engine *engine, struct bt_error *err);
+/* The handle of a request for the engine: of which server it is. */
+uint64_t engine_handle_of(const struct engine *engine, const struct link_event *ev);
+/* Answers over the server that brought the request. */
+void engine_send_answer(struct engine *engine, uint64_t handle, const void *bytes, size_t len);
 
 /* ---- records.c ---- */
 /* What the event that led to a record brought, so that the record needs no read of the journal. */

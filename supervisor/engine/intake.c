@@ -11,7 +11,7 @@ void engine_on_link(struct engine *engine, struct link_event *ev)
     if (ev->type == LINK_REQUEST) {
         engine->stats.requests++;
         engine->in_hand = ev->msg;
-        engine->hooks.on_request(engine, ev->request, link_msg_bytes(ev->msg));
+        engine->hooks.on_request(engine, engine_handle_of(engine, ev), link_msg_bytes(ev->msg));
         ev->msg = engine->in_hand; /* NULL: put off */
         engine->in_hand = NULL;
     } else if (ev->lane != NULL && engine_storage_keep(engine, ev)) {

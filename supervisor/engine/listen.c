@@ -34,14 +34,32 @@ uint32_t engine_lanes_max(void)
                : all;
 }
 
+/* Whether other hosts are. */
+static bool is_served(const struct engine *engine)
+{
+    return engine->opt.remote_url != NULL && engine->opt.remote_url[0] != 0;
+}
+
 static enum bt_code open_control(struct engine *engine, uint16_t port, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES, .peers = peer_limits()};
     char url[PORTS_URL_MAX];
 
     ports_url(engine->opt.control_url, port, url, sizeof url);
-    return link_server_open(engine->link, url, ENGINE_CONTEXTS, &limits, NULL, &engine->server,
-                            err);
+    return link_server_open(engine->link, url,
+                            ENGINE_CONTEXTS - (is_served(engine) ? ENGINE_REMOTE_CONTEXTS : 0),
+                            &limits, NULL, &engine->server, err);
+}
+
+static enum bt_code open_remote(struct engine *engine, struct bt_error *err)
+{
+    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES,
+                                       .cert_file = engine->opt.remote_cert,
+                                       .ca_file = engine->opt.remote_ca,
+                                       .peers = peer_limits()};
+
+    return link_server_open(engine->link, engine->opt.remote_url, ENGINE_REMOTE_CONTEXTS, &limits,
+                            NULL, &engine->remote, err);
 }
 
 static enum bt_code open_events(struct engine *engine, uint16_t port, struct bt_error *err)
@@ -81,5 +99,28 @@ enum bt_code engine_listen(struct engine *engine, struct bt_error *err)
     if (code == BT_CONFLICT && ports_is_auto(engine->opt.events_url)) {
         code = open_events(engine, 0, err);
     }
-    return told(code, "listen.events", engine->opt.events_url, err);
+    code = told(code, "listen.events", engine->opt.events_url, err);
+    if (code == BT_OK && is_served(engine)) {
+        code = told(open_remote(engine, err), "listen.remote", engine->opt.remote_url, err);
+    }
+    return code;
+}
+
+/* A context's index has fewer bits. */
+static const uint64_t REMOTE = 1u << 31;
+
+bool engine_is_remote(uint64_t handle)
+{
+    return (handle & REMOTE) != 0;
+}
+
+uint64_t engine_handle_of(const struct engine *engine, const struct link_event *ev)
+{
+    return ev->request | (engine->remote != NULL && ev->server == engine->remote ? REMOTE : 0);
+}
+
+void engine_send_answer(struct engine *engine, uint64_t handle, const void *bytes, size_t len)
+{
+    (void)link_answer(engine_is_remote(handle) ? engine->remote : engine->server, handle & ~REMOTE,
+                      bytes, len);
 }

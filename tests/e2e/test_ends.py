@@ -66,13 +66,19 @@ class Ends(BatonTest):
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
             "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
-            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
+            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"),
+            "certs": lambda: ("show", "--dir", self.authority(), "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
 
     def copy(self):
         """A new name of a file for a copy of the journal; the first is copy1.db."""
         self.copies += 1
         return self.d.work / ("copy%d.db" % self.copies)
+
+    def authority(self):
+        made = self.d.work / "certs"
+        subprocess.run([BIN / "baton", "certs", "init", "--dir", made], capture_output=True, check=not made.exists(), timeout=30)
+        return made
 
     def exported(self):
         """The export of a plan that is there."""
@@ -128,7 +134,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}

@@ -26,7 +26,7 @@ BEGIN {
     may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base
-    may["supervisor/audit"] = base " protocol/wire/doc.h"
+    may["supervisor/audit"]may["supervisor/certs"] = base " protocol/wire/doc.h"protocol/client/state.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
@@ -40,11 +40,11 @@ BEGIN {
     may["supervisor/api"] = below " protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
     # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
-    may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
+    may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/certs/certs.h supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
     may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
-    may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h"
+    may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h supervisor/certs/certs.h"
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
@@ -59,7 +59,7 @@ BEGIN {
     only["<nng/"] = "protocol/link"
     only["<sqlite3.h>"] = "supervisor/journal agents/sql"
     only["<msgpack"] = "protocol/wire"
-    only["<mbedtls/"] = "protocol/artifact protocol/auth"
+    only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs"
     only["<yaml.h>"] = "supervisor/config"
     only["<curl/"] = "agents/http agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library

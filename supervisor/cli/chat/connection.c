@@ -10,6 +10,7 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/remote.h"
 
 enum { CHECK_MS = 500 };
 
@@ -22,7 +23,7 @@ enum bt_code chat_call(struct chat *c, const char *type, cJSON *fields, cJSON **
 
     *ret = NULL;
     if (code == BT_OK && c->cli->client == NULL) {
-        code = bt_client_open(cli_value(c->cli, "state"), &c->cli->client, err);
+        code = cli_open(c->cli, &c->cli->client, err);
         if (code == BT_OK) {
             bt_client_timeout(c->cli->client, deadline_left(CHAT_CALL_MS));
             bt_client_via(c->cli->client, "baton chat");
@@ -53,6 +54,9 @@ static bool daemon_runs(const struct chat *c)
     const char *dir = cli_state_dir(c->cli);
     struct state_endpoints at;
 
+    if (cli_elsewhere(c->cli) != NULL) {
+        return true; /* only a request can say */
+    }
     return dir != NULL && state_endpoints_read(dir, &at, NULL) == BT_OK && !state_daemon_ended(&at);
 }
 

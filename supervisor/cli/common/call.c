@@ -12,6 +12,7 @@
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/problems.h"
+#include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/common/text.h"
 
 enum { NAMES_MAX = 256, NOT_WHOLE_NAMED = 10, NOT_WHOLE_BYTES = 1024, CALL_MS = 10000 };
@@ -41,8 +42,7 @@ enum cli_exit cli_connect(struct cli *cli)
     struct bt_error err;
     char via[64];
 
-    if (cli->client == NULL &&
-        bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
+    if (cli->client == NULL && cli_open(cli, &cli->client, &err) != BT_OK) {
         (void)cli_fail(&err);
         return err.code == BT_NOT_FOUND || err.code == BT_UNAUTHORIZED ? CLI_UNREACHABLE
                                                                        : cli_exit_of(err.code);

@@ -38,7 +38,7 @@ struct cli_option {
 
 enum {
     CLI_OPTIONS_MAX = 24,
-    CLI_GLOBALS_MAX = 9,
+    CLI_GLOBALS_MAX = 16,
     CLI_REPEATS_MAX = 128,
     CLI_IDS_MAX = 1000,
     CLI_EXAMPLES_MAX = 3,
@@ -67,7 +67,10 @@ struct cli_verb {
     /* The exit codes besides those of every verb: CLI_OK, CLI_INTERNAL, CLI_USAGE. */
     unsigned char exits[CLI_EXITS_MAX];
     int args_min, args_max; /* -1 = any number */
-    bool paged;             /* a pager shows its text on a terminal, unless it follows something */
+    /* Why it works only on the daemon's own host, "it starts a daemon"; NULL = it works from any.
+     */
+    const char *local;
+    bool paged; /* a pager shows its text on a terminal, unless it follows something */
     enum cli_exit (*run)(struct cli *cli);
 };
 

@@ -10,7 +10,11 @@
 
 const struct cli_option cli_global_options[] = {
     {"state", "DIR", "state directory (else BATON_STATE, ./.baton, ~/.local/state/baton)"},
+    {"context", "NAME", "a daemon on another host (else BATON_CONTEXT; see: baton context)"},
+    {"connect", "URL", "the same without a context: tls+tcp://HOST:PORT, and the next three"},
     {"credential", "FILE", "proves who you are (else BATON_CREDENTIAL)"},
+    {"ca", "FILE", "the authority that signed its certificate"},
+    {"cert", "FILE", "your certificate and key"},
     {"output", "json|jsonl|table|yaml", "form of the data on stdout (table)"},
     {"json", NULL, "the same as --output json"},
     {"timeout", "TIME", "end after this time with exit code 124; plans go on"},

@@ -11,6 +11,7 @@ const struct usage_group usage_groups[] = {
     {"Change plans, run them again", change_verbs},
     {"The daemon and its agents", daemon_verbs},
     {"What is kept, and copies of it", storage_verbs},
+    {"Other hosts", remote_verbs},
     {"Help", help_verbs},
     {NULL, NULL},
 };

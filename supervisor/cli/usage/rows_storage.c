@@ -59,6 +59,7 @@ const struct cli_verb storage_verbs[] = {
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
      .args_min = 1,
      .args_max = 1,
+     .local = "it writes a file there",
      .run = verb_backup},
     {.name = "export",
      .args = "[PLAN_ID...]",
@@ -95,6 +96,7 @@ const struct cli_verb storage_verbs[] = {
      .exits = {CLI_NOT_FOUND},
      .args_min = 1,
      .args_max = 1,
+     .local = "it writes a file there",
      .run = verb_restore},
     {.name = "verify",
      .args = "[FILE]",
@@ -106,6 +108,7 @@ const struct cli_verb storage_verbs[] = {
                   {"baton verify /backup/baton.db", "a copy"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
      .args_max = 1,
+     .local = "it reads the journal",
      .run = verb_verify},
     {.name = NULL},
 };

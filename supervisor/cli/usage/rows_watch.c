@@ -112,6 +112,7 @@ const struct cli_verb watch_verbs[] = {
                   {"baton logs calc -f", "what an agent prints, as it comes"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT, CLI_INTERRUPTED},
      .args_max = 2,
+     .local = "it reads log files of the state directory",
      .run = verb_logs},
     {.name = "history",
      .args = "PLAN_ID...",

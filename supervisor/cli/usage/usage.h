@@ -128,5 +128,6 @@ extern const struct cli_verb watch_verbs[];
 extern const struct cli_verb decide_verbs[];
 extern const struct cli_verb change_verbs[];
 extern const struct cli_verb storage_verbs[];
+extern const struct cli_verb remote_verbs[];
 extern const struct cli_verb help_verbs[];
 #endif

@@ -11,6 +11,7 @@
 #include "protocol/artifact/artifact.h"
 #include "protocol/client/state.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/common/text.h"
 
 enum { BLOCK = 64 * 1024, LINE_MAX_BYTES = 4096 };
@@ -65,6 +66,11 @@ static enum bt_code open_found(struct cli *cli, const cJSON *found, int *ret_fd,
     struct buf root;
     enum bt_code code;
 
+    if (cli_elsewhere(cli) != NULL) {
+        return err_set(
+            err, BT_INVALID,
+            "an artifact is a file in the state directory of the daemon: read it on its host");
+    }
     buf_init(&root, ARTIFACT_PATH_MAX);
     code = state_dir_find(cli_value(cli, "state"), &root, err);
     while (code == BT_OK && root.len > 1 && root.at[root.len - 1] == '/') {

@@ -15,6 +15,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/problems.h"
+#include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/verbs/diff.h"
 #include "supervisor/cli/verbs/document.h"
 #include "supervisor/cli/verbs/follow.h"
@@ -138,7 +139,7 @@ static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
     if (plan == NULL) {
         return CLI_USAGE;
     }
-    if (bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
+    if (cli_open(cli, &cli->client, &err) != BT_OK) {
         code = check_offline(cli, plan);
     } else {
         cli->call_ms = CHECK_MS;

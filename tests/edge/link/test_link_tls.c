@@ -2,6 +2,7 @@
  * Certificates made by openssl. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tests/edge/link/fixture.h"
 
@@ -57,6 +58,7 @@ static struct identity identity_new(const char *dir, const char *name)
     append(id.cert, f);
     append(id.key, f);
     (void)fclose(f);
+    assert_int_equal(chmod(id.pem, 0600), 0); /* a key that others may read is refused */
     return id;
 }
 

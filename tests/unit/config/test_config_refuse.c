@@ -38,9 +38,8 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "durability, planner, llm, prices, policy, limits, artifacts, retention, log, "
            "agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
-           "other machines; that "
-           "needs TLS plus tokens, which this version does not have: listen on 127.0.0.1, "
-           "localhost or [::1]\n"
+           "other machines, without TLS and credentials: listen here on 127.0.0.1, localhost or "
+           "[::1], and there with listen.remote\n"
            "DIR/baton/baton.yaml:5:3: policy.leaseMs: must be at least twice policy.heartbeatMs "
            "(1000), is 1500\n"
            "DIR/baton/baton.yaml:9:5: agents.1.agentId: stands here twice; raise instances to run "
@@ -151,6 +150,65 @@ static void two_listeners_need_two_addresses(void **state)
         h, "DIR/baton/baton.yaml:1:40: listen.events: is the same address as listen.control\n");
     write_text(h->user, "listen: {control: 'tcp://127.0.0.1:0', events: 'tcp://127.0.0.1:0'}\n");
     expect_loads(h);
+}
+
+/* Nothing but `missing` is wrong with it. */
+static void expect_remote(struct home *h, const char *url, const char *rest, const char *missing)
+{
+    char text[512];
+    char line[512];
+
+    (void)snprintf(text, sizeof text, "listen: {remote: '%s'%s\n", url, rest);
+    write_text(h->user, text);
+    if (missing == NULL) {
+        expect_loads(h);
+    } else {
+        (void)snprintf(line, sizeof line, "DIR/baton/baton.yaml:1:10: listen.remote: %s\n",
+                       missing);
+        expect_problems(h, line);
+    }
+}
+
+static void other_hosts_are_served_with_tls_and_credentials_only(void **state)
+{
+    static const char ALL[] = ", cert: /c.pem, ca: '${CONFIG_DIR}/ca.pem'}\nauth: required";
+    static const char URL[] = "tls+tcp://10.0.0.5:7443";
+    struct home *h = *state;
+
+    expect_remote(h, URL, ALL, NULL);
+    assert_string_equal(h->config->remote.cert, "/c.pem");
+    assert_non_null(strstr(h->config->remote.ca, "/baton/ca.pem"));
+    assert_null(strchr(h->config->remote.ca, '$'));
+    expect_remote(h, "tls+tcp://[fd00::1]:0", ALL, NULL);
+    expect_remote(h, URL, ", cert: /c.pem, ca: /ca.pem}\nauth: token",
+                  "needs auth: required, so that each client and agent proves its own credential "
+                  "(baton credential add)");
+    expect_remote(h, URL, ", ca: /ca.pem}\nauth: required",
+                  "needs listen.cert, its certificate and key; baton certs issue makes one");
+    expect_remote(h, URL, ", cert: /c.pem}\nauth: required",
+                  "needs listen.ca, the authority that signed the certificates of its clients; "
+                  "baton certs init makes one");
+    expect_remote(h, "tcp://10.0.0.5:7443", ALL,
+                  "other hosts are served with TLS only: write tls+tcp://HOST:PORT");
+    expect_remote(h, "tls+tcp://0.0.0.0:7443", ALL,
+                  "name one address or name of this host: agents are told to dial it");
+    expect_remote(h, "tls+tcp://10.0.0.5", ALL,
+                  "is not tls+tcp://HOST:PORT, for example tls+tcp://10.0.0.5:7443");
+    expect_remote(h, "tls+tcp://10.0.0.5:auto", ALL,
+                  "expected a port from 0 (any free one) to 65535 after the host");
+}
+
+static void lanes_are_a_range_of_ports(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "listen: {lanes: 7450-7499}\n");
+    expect_loads(h);
+    assert_int_equal(h->config->remote.lane_first, 7450);
+    assert_int_equal(h->config->remote.lane_last, 7499);
+    write_text(h->user, "listen: {lanes: 7499-7450}\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:10: listen.lanes: expected two ports, for example "
+                       "7450-7499\n");
 }
 
 static void numbers_out_of_range_are_refused(void **state)
@@ -316,6 +374,8 @@ int main(void)
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),
         TEST(two_listeners_need_two_addresses),
+        TEST(other_hosts_are_served_with_tls_and_credentials_only),
+        TEST(lanes_are_a_range_of_ports),
         TEST(numbers_out_of_range_are_refused),
         TEST(wrong_shapes_everywhere_end_in_problems),
         TEST(a_file_that_others_may_write_is_refused),

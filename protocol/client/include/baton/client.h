@@ -31,6 +31,19 @@ struct bt_client;
  */
 BT_API BT_MUST_CHECK enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret,
                                                  struct bt_error *err);
+/* A daemon on another host: everything is needed. The strings are borrowed for the call. */
+struct bt_connection {
+    const char *url;        /* tls+tcp://HOST:PORT, `listen.remote` of the daemon */
+    const char *credential; /* the file of a credential, readable by its owner only */
+    const char *ca;         /* the authority that signed the daemon's certificate */
+    const char *cert;       /* this side's certificate and key in one file, likewise private */
+};
+
+/* Connects to a daemon on another host. Dials in the first call; until then only files are checked.
+ * Events are read by requests that wait, not received. The caller frees *ret with
+ * bt_client_close. */
+BT_API BT_MUST_CHECK enum bt_code bt_client_connect(const struct bt_connection *to,
+                                                    struct bt_client **ret, struct bt_error *err);
 /*
  * Proves each request by the credential in the file (`baton credential add`), and sends no token.
  * BATON_CREDENTIAL=FILE does the same when a client is opened. BT_UNAUTHORIZED: the file belongs to
