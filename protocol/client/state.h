@@ -24,6 +24,7 @@ struct state_endpoints {
     char version[STATE_VERSION_MAX + 1]; /* of the daemon */
     struct uuid instance;                /* of this start of the daemon */
     uint64_t pid;
+    uint32_t owner;         /* of the file; set by reading */
     uint64_t pid_namespace; /* where the pid counts (state_pid_namespace); 0 = not said */
 };
 
