@@ -12,15 +12,14 @@ static const struct link_limits control_limits = {.recv_max =
 enum { LOOK_MS = 100 };
 
 /* Users whose processes may be the supervisor. */
-static void trust(struct runtime *rt)
+static void trust(struct runtime *rt, const struct state_endpoints *at)
 {
     uint32_t trusted[STATE_TRUSTED_MAX];
-    uint32_t owner = 0;
+    uint32_t owner = at->owner; /* the key of a credential is never sent */
     struct bt_error err;
 
-    if ((rt->sealed.id[0] == 0
-             ? state_token_read_of(buf_cstr(&rt->state_dir), rt->token, &owner, &err)
-             : state_dir_owner(buf_cstr(&rt->state_dir), &owner, &err)) != BT_OK) {
+    if (rt->sealed.id[0] == 0 &&
+        state_token_read_of(buf_cstr(&rt->state_dir), rt->token, &owner, &err) != BT_OK) {
         log_warn("agent.token", "%s", err.msg);
     }
     link_trust(rt->link, trusted, state_trusted(owner, trusted));
@@ -70,7 +69,7 @@ void runtime_dial(struct runtime *rt)
         return; /* it is being connected */
     }
     runtime_drop_control(rt);
-    trust(rt);
+    trust(rt, &at);
     if (link_url_check(str_from(at.control), false, false, &err) != BT_OK ||
         link_lane_dial(rt->link, at.control, &control_limits, NULL, &rt->control, &err) != BT_OK) {
         log_warn("agent.dial", "control=%s %s", at.control, err.msg);

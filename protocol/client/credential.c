@@ -270,11 +270,10 @@ static enum bt_code read_at(const char *dir, const char *name, struct credential
                             struct bt_error *err)
 {
     struct buf text;
-    uint32_t owner;
     enum bt_code code;
 
     buf_init(&text, FILE_BYTES);
-    code = state_file_read(dir, name, FILE_OWN, &text, &owner, err);
+    code = state_file_read(dir, name, FILE_OWN, &text, err);
     if (code == BT_OK && credential_parse(buf_str(&text), ret, err) != BT_OK) {
         code = err_wrap(err, "%s/%s", dir, name);
     }

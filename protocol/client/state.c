@@ -149,7 +149,7 @@ enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
     enum bt_code code;
 
     buf_init(&text, FILE_BYTES);
-    code = state_file_read(dir, TOKEN_FILE, FILE_PRIVATE, &text, ret_owner, err);
+    code = state_file_read_of(dir, TOKEN_FILE, FILE_PRIVATE, &text, ret_owner, err);
     token = buf_str(&text);
     if (code == BT_OK && token.len == STATE_TOKEN_LEN + 1 && token.ptr[STATE_TOKEN_LEN] == '\n') {
         token.len--;
@@ -166,17 +166,6 @@ enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
     }
     buf_done(&text);
     return code;
-}
-
-enum bt_code state_dir_owner(const char *dir, uint32_t *ret, struct bt_error *err)
-{
-    struct stat st;
-
-    if (stat(dir, &st) != 0) {
-        return err_errno(err, errno, "%s", dir);
-    }
-    *ret = st.st_uid;
-    return BT_OK;
 }
 
 enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1], struct bt_error *err)
@@ -296,7 +285,7 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
 
     buf_init(&json, FILE_BYTES);
     buf_init(&packed, FILE_BYTES);
-    code = state_file_read(dir, ENDPOINTS_FILE, FILE_ANY, &json, &owner, err);
+    code = state_file_read_of(dir, ENDPOINTS_FILE, FILE_ANY, &json, &owner, err);
     if (code == BT_OK) {
         code = json_to_doc(buf_str(&json), NULL, &packed, err);
         if (code == BT_OK && !read_endpoints(doc_from_buf(&packed), &found)) {
@@ -307,6 +296,7 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
         }
     }
     if (code == BT_OK) {
+        found.owner = owner;
         *ret = found;
     }
     buf_done(&json);

@@ -24,6 +24,7 @@ struct state_endpoints {
     char version[STATE_VERSION_MAX + 1]; /* of the daemon */
     struct uuid instance;                /* of this start of the daemon */
     uint64_t pid;
+    uint32_t owner;         /* of the file; set by reading */
     uint64_t pid_namespace; /* where the pid counts (state_pid_namespace); 0 = not said */
 };
 
@@ -51,9 +52,6 @@ BT_MUST_CHECK enum bt_code state_token_read(const char *dir, char ret[STATE_TOKE
 /* The same, and the user who owns the file: who gets the token of him learns nothing. */
 BT_MUST_CHECK enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
                                                uint32_t *ret_owner, struct bt_error *err);
-
-/* Who owns the directory: whoever proves himself by a credential needs no token. */
-BT_MUST_CHECK enum bt_code state_dir_owner(const char *dir, uint32_t *ret, struct bt_error *err);
 
 /* Users whose processes may be sent that token, beside root and our own: its owner, and those of
  * BATON_ALLOW_UIDS ("1000,1001"; what is no number is left out). Their number. */

@@ -141,7 +141,15 @@ static enum bt_code read_all(int fd, struct buf *out)
 }
 
 enum bt_code state_file_read(const char *dir, const char *name, enum file_guard guard,
-                             struct buf *out, uint32_t *ret_owner, struct bt_error *err)
+                             struct buf *out, struct bt_error *err)
+{
+    uint32_t owner;
+
+    return state_file_read_of(dir, name, guard, out, &owner, err);
+}
+
+enum bt_code state_file_read_of(const char *dir, const char *name, enum file_guard guard,
+                                struct buf *out, uint32_t *ret_owner, struct bt_error *err)
 {
     char path[4096];
     struct stat st = {.st_uid = 0};

@@ -22,10 +22,12 @@ void state_file_spare(const char *dir, const char *spare);
 BT_MUST_CHECK enum bt_code state_file_use_spare(const char *dir, const char *spare,
                                                 const char *name, struct str bytes,
                                                 struct bt_error *err);
-/* Appends the file to out, at most out->max bytes, and gives its owner. BT_INVALID: it is not a
- * regular file. BT_UNAUTHORIZED: others may read or write it, or have made it, against the guard.
- */
+/* Appends the file to out, at most out->max bytes. BT_INVALID: it is not a regular file.
+ * BT_UNAUTHORIZED: others may read or write it, or have made it, against the guard. */
 BT_MUST_CHECK enum bt_code state_file_read(const char *dir, const char *name, enum file_guard guard,
-                                           struct buf *out, uint32_t *ret_owner,
-                                           struct bt_error *err);
+                                           struct buf *out, struct bt_error *err);
+/* The same, and the owner of the file. */
+BT_MUST_CHECK enum bt_code state_file_read_of(const char *dir, const char *name,
+                                              enum file_guard guard, struct buf *out,
+                                              uint32_t *ret_owner, struct bt_error *err);
 #endif
