@@ -12,7 +12,7 @@ tests="libcmocka-dev python3 python3-jsonschema binutils json-schema-test-suite 
 command -v npm >/dev/null || tests="$tests nodejs npm"
 clang="clang libclang-rt-14-dev clang-format llvm"
 
-package="dpkg-dev file binutils"
+package="dpkg-dev file binutils python3"
 chroot="debootstrap lintian mount util-linux git"
 
 case ${1:-build} in

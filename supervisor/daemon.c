@@ -14,6 +14,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/api/shown.h"
 #include "supervisor/artifacts/sweep.h"
+#include "supervisor/auth/store.h"
 #include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/job.h"
@@ -38,13 +39,14 @@ enum {
     FULL_AGAIN_MS = 5000, /* after a commit that had no room, before the next may be tried */
     CHANGES_LOGGED = 64
 };
-enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
+enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_CREDENTIALS, WATCH_COUNT };
 
 struct daemon {
     const struct daemon_options *opt;
     struct journal *journal;
     struct spawn *spawn;
     struct link *link;
+    struct engine_options engine_options;
     struct engine *engine;
     struct api *api;
     struct sweep *sweep;
@@ -139,15 +141,31 @@ static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, 
     };
 }
 
+/* Sessions end with the daemon; credentials are files. */
+static enum bt_code open_auth(struct daemon *d, struct bt_error *err)
+{
+    const struct session_time time = {.now = clock_mono_ms(), .wall = clock_wall_ms()};
+    struct engine_options *opt = &d->engine_options;
+    enum bt_code code = sessions_new(&opt->sessions, err);
+
+    if (code == BT_OK) {
+        code = auth_store_new(opt->state_dir, opt->sessions, time, &opt->credentials, err);
+    }
+    return code;
+}
+
 /* The rooms of the loop, each built on those before it. */
 static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
 {
-    const struct engine_options *opt = &d->opt->engine;
+    const struct engine_options *opt = &d->engine_options;
     struct process_hooks processes;
     struct engine_hooks hooks;
     struct dispatch *dispatch = NULL;
-    enum bt_code code = engine_new(opt, d->journal, d->link, &d->engine, err);
+    enum bt_code code = open_auth(d, err);
 
+    if (code == BT_OK) {
+        code = engine_new(opt, d->journal, d->link, &d->engine, err);
+    }
     if (code == BT_OK) {
         d->processes = (struct processes){.engine = d->engine,
                                           .spawn = d->spawn,
@@ -205,6 +223,8 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
         d->watch[WATCH_LINK] = (struct pollfd){.fd = link_fd(d->link), .events = POLLIN};
         d->watch[WATCH_SPAWN] = (struct pollfd){.fd = spawn_fd(d->spawn), .events = POLLIN};
         d->watch[WATCH_SIGNAL] = (struct pollfd){.fd = signals, .events = POLLIN};
+        d->watch[WATCH_CREDENTIALS] =
+            (struct pollfd){.fd = auth_store_fd(d->engine_options.credentials), .events = POLLIN};
     }
     return code;
 }
@@ -438,6 +458,8 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     enum bt_code code;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
+    auth_store_refresh(d->engine_options.credentials,
+                       (struct session_time){engine_now(d->engine), engine_wall(d->engine)}, false);
     recover_late(d);
     excuse_silence(d);
     take_input(d);
@@ -537,6 +559,7 @@ int daemon_run(const struct daemon_options *opt, char **argv)
 
     if (d != NULL) {
         d->opt = opt;
+        d->engine_options = opt->engine;
         d->recover_at = opt->was_full ? clock_mono_ms() + FULL_AGAIN_MS : 0;
         d->instance = uuid_new();
         code = open_all(d, &err);

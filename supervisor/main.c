@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "protocol/artifact/artifact.h"
+#include "protocol/base/hide.h"
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "protocol/client/state.h"
@@ -151,6 +152,7 @@ static int run(const struct config_request *request, const struct config *c, con
     struct reload reload = {.request = request, .started = c, .live = c};
     struct daemon_options opt = {
         .engine = {.token = str_from(token),
+                   .auth_required = c->auth == CONFIG_AUTH_REQUIRED,
                    .state_dir = c->state_dir,
                    .artifact_root = artifacts,
                    .control_url = c->listen_control,
@@ -233,6 +235,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--spawner") == 0) {
         return spawner_main(argc, argv);
     }
+    hide_process();
     exit_code = parse(argc, argv, &a);
     if (exit_code >= 0) {
         return exit_code;

@@ -145,10 +145,12 @@ if [ -n "$fast" ]; then
 elif [ -n "$everyday" ]; then
     tests 1 "$@"
 else
-    # What computes fills the processors; whole daemons have the machine to themselves.
     tests "$jobs" -LE '^(e2e|package|bench)$'
+    # Daemons wait more than they compute; those that measure run alone (RUN_SERIAL).
     part "preset dev: tests of whole daemons"
-    tests 1 -L '^(e2e|package|bench)$'
+    tests "$jobs" -L '^e2e$'
+    part "preset dev: packages and benchmarks, one at a time"
+    tests 1 -L '^(package|bench)$'
 fi
 # Tests of real processes wait for real time, which a busy machine may not give: one more try for those, and for no other.
 twice=

@@ -111,9 +111,9 @@ static enum bt_code make_env(struct command_run *j, struct bt_error *err)
         {"BATON_ATTEMPT", attempt},
         {"BATON_KEY", bt_step_key(j->step)},
         {STATE_FILE_ENV, j->state_path},
-        /* The supervisor finds processes that a killed agent left behind by these variables. */
+        /* The supervisor finds processes that a killed agent left behind by these variables. They
+         * lead to no secret; BATON_STATE would. */
         {"BATON_INSTANCE_ID", agent_env("BATON_INSTANCE_ID", "")},
-        {"BATON_STATE", agent_env("BATON_STATE", "")},
         {"BATON_SPAWNED", agent_env("BATON_SPAWNED", "")},
     };
     enum bt_code code = copy_settings_env(j, err);

@@ -8,6 +8,7 @@
 
 #include "agents/files/files.h"
 #include "agents/files/glob.h"
+#include "agents/sdk/guard.h"
 #include "agents/sdk/whole.h"
 #include "protocol/base/clock.h"
 
@@ -87,6 +88,10 @@ static enum bt_code enter(struct listing *l, int dir, const char *name, const ch
     fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         l->unreadable++; /* not readable, or removed meanwhile: list the rest all the same */
+        return BT_OK;
+    }
+    if (guard_is_state(fd)) { /* it is listed by its name, like any directory */
+        (void)close(fd);
         return BT_OK;
     }
     return walk(l, fd, path, depth + 1, err);

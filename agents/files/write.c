@@ -62,7 +62,7 @@ static enum bt_code check_target(int dir, const char *name, bool *ret_there, mod
         return err_set(err, BT_INVALID, "there is something by that name that is no file");
     }
     *ret_there = S_ISREG(st.st_mode);
-    *ret_mode = st.st_mode & 07777;
+    *ret_mode = st.st_mode & 0777; /* new contents get no setuid or setgid bit */
     return BT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "agents/sdk/options.h"
 #include "agents/sdk/runtime.h"
 #include "agents/sdk/step.h"
+#include "protocol/base/hide.h"
 
 struct bt_agent_init {
     struct card *card;
@@ -203,8 +204,11 @@ int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv)
     struct bt_error err = {.code = BT_OK};
     void *self = NULL;
     int status = 0;
-    enum bt_code code = options_read(&opt, argc, argv, &err);
+    enum bt_code code;
     bool made = false;
+
+    hide_process();
+    code = options_read(&opt, argc, argv, &err);
 
     if (code == BT_OK && opt.mode == OPTIONS_HELP) {
         print_help(def, program);

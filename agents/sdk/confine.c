@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agents/sdk/guard.h"
+
+enum { CLOSED = EKEYREJECTED }; /* no file system returns it */
+
 enum bt_code confine_add(struct confine *c, const char *path, struct bt_error *err)
 {
     struct confine_root *r = &c->roots[c->n];
@@ -157,6 +161,15 @@ static enum bt_code explain(const struct confine *c, const char *path, int why,
     }
 }
 
+/* The state directory of the supervisor has its token. */
+static enum bt_code closed(const char *path, struct bt_error *err)
+{
+    return err_set(err, BT_UNAUTHORIZED,
+                   "'%.200s' lies in the state directory of the supervisor, which is closed to "
+                   "agents; put the file elsewhere",
+                   path);
+}
+
 /* Opens the path below the candidate roots. -1 with errno; EXDEV when no root contains an absolute
  * path. */
 static int open_somewhere(const struct confine *c, const char *path, int flags)
@@ -240,6 +253,9 @@ enum bt_code confine_open(const struct confine *c, struct str path, enum confine
         return explain(c, text, errno, err);
     }
     code = check_kind(fd, text, kind, ret_st, err);
+    if (code == BT_OK && guard_is_state(fd)) {
+        code = closed(text, err);
+    }
     if (code != BT_OK) {
         (void)close(fd);
         return code;
@@ -258,6 +274,7 @@ static int make_dirs(const struct confine *c, int root, const char *rest)
     while (at >= 0 && confine_next_name(&rest, name, &len)) {
         int why = len > CONFINE_NAME_MAX ? ENAMETOOLONG : strcmp(name, "..") == 0 ? EXDEV : 0;
         int next = -1;
+        why = why == 0 && guard_is_state(at) ? CLOSED : why;
         if (why == 0 && mkdirat(at, name, 0777) < 0 && errno != EEXIST) {
             why = errno;
         }
@@ -299,8 +316,14 @@ enum bt_code confine_open_parent(const struct confine *c, struct str path, bool 
     *name = 0;
     fd =
         mkdirs ? make_dirs(c, r->fd, rest) : confine_openat(c, r->fd, rest, O_RDONLY | O_DIRECTORY);
-    if (fd < 0) {
+    if (fd < 0 && errno != CLOSED) {
         return explain(c, text, errno, err);
+    }
+    if (fd < 0 || guard_is_state(fd)) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return closed(text, err);
     }
     *ret_fd = fd;
     return BT_OK;

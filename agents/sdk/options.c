@@ -13,6 +13,7 @@ static const char help[] =
     "Options:\n"
     "  --state DIR         the supervisor's state directory (BATON_STATE; else "
     "$XDG_STATE_HOME/baton)\n"
+    "  --credential FILE   proves who the agent is, instead of the token (BATON_CREDENTIAL)\n"
     "  --settings FILE     settings as a JSON object (BATON_SETTINGS: the JSON itself)\n"
     "  --agent-id ID       register under this id (BATON_AGENT_ID)\n"
     "  --instance-id UUID  this process among those of the id (BATON_INSTANCE_ID; else a new one)\n"
@@ -114,6 +115,7 @@ static enum bt_code read_environment(struct options *o, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     o->agent_id = env("BATON_AGENT_ID");
+    o->credential = env("BATON_CREDENTIAL");
     o->spawned = env("BATON_SPAWNED") != NULL;
     if (env("BATON_CAPACITY") != NULL) {
         code = read_capacity(env("BATON_CAPACITY"), "BATON_CAPACITY", &o->capacity, err);
@@ -133,6 +135,11 @@ static enum bt_code read_value(struct options *o, const char *name, const char *
 {
     if (strcmp(name, "--state") == 0) {
         o->state = value;
+        if (setenv("BATON_STATE", value, 1) != 0) { /* its programs and guard.h read it there */
+            return err_set(err, BT_NOMEM, "out of memory for --state");
+        }
+    } else if (strcmp(name, "--credential") == 0) {
+        o->credential = value;
     } else if (strcmp(name, "--agent-id") == 0) {
         o->agent_id = value;
     } else if (strcmp(name, "--listen") == 0) {

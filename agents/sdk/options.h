@@ -13,8 +13,9 @@ enum options_mode { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_CARD, OP
 
 struct options {
     enum options_mode mode;
-    const char *state;    /* --state, or NULL: state_dir_find decides */
-    const char *agent_id; /* or NULL */
+    const char *state;      /* --state, or NULL: state_dir_find decides */
+    const char *agent_id;   /* or NULL */
+    const char *credential; /* a file, or NULL: the token of the state directory */
     const char *listen;
     const char *once_skill;
     struct uuid instance_id;

@@ -311,11 +311,15 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
     rt->done = done;
     buf_init(&rt->out, LIMIT_STEP_BYTES);
     buf_init(&rt->state_dir, 8192);
+    buf_init(&rt->sealed.bytes, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);
     agent_state_init(&rt->agent_state, capacity);
     uuid_format(opt->instance_id, rt->instance_id);
     uuid_format(uuid_new(), rt->process_id);
     clock_iso(clock_wall_ms(), rt->stats.started);
     code = state_dir_find(opt->state, &rt->state_dir, err);
+    if (code == BT_OK) {
+        code = runtime_credential(rt, err);
+    }
     if (code == BT_OK) {
         code = make_session_key(rt, err);
     }

@@ -11,6 +11,7 @@
 #include "agents/sdk/options.h"
 #include "agents/sdk/pool.h"
 #include "agents/sdk/step.h"
+#include "protocol/auth/session.h"
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
@@ -25,6 +26,7 @@ struct runtime_request {
     uint64_t handle;
     enum wire_form form;
     char id[65];
+    struct str key; /* of step.query and step.cancel, while the request is read */
 };
 
 /* The resources of a slot of agent_state. */
@@ -41,6 +43,16 @@ struct runtime_stats {
     uint64_t requests, errors, processing_ns;
     char last_error[512];
     char started[CLOCK_ISO_LEN + 1];
+};
+
+/* The control lane with a credential (runtime_sealed.c). */
+struct runtime_sealed {
+    char id[LIMIT_ID_BYTES + 1]; /* "" = no credential: the token proves this agent */
+    uint8_t key[AUTH_KEY_BYTES];
+    struct auth_session session;
+    bool begins;      /* the answer that is awaited is that of the handshake */
+    uint32_t tries;   /* of the request in `out` */
+    struct buf bytes; /* as they are sent */
 };
 
 struct runtime {
@@ -60,6 +72,7 @@ struct runtime {
     uint64_t control_n;
     struct buf state_dir;
     char token[STATE_TOKEN_LEN + 1];
+    struct runtime_sealed sealed;
     char session_key[65];
     char instance_id[UUID_TEXT_LEN + 1];
     char process_id[UUID_TEXT_LEN + 1]; /* made up once: what an earlier process of the instance got
@@ -93,6 +106,14 @@ void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error 
                     enum err_class cls);
 /* The result of a DONE slot as a message; strings point into the slot. */
 void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret);
+/* runtime_sealed.c. Reads the credential of the options, if there is one. */
+BT_MUST_CHECK enum bt_code runtime_credential(struct runtime *rt, struct bt_error *err);
+/* Sends the request in `out` over the control lane, sealed when there is a credential. */
+BT_MUST_CHECK enum bt_code runtime_send(struct runtime *rt, struct bt_error *err);
+/* An answer of the control lane. *ret_more: the answer to the request is still to come. */
+BT_MUST_CHECK enum bt_code runtime_opened(struct runtime *rt, struct str bytes,
+                                          struct str *ret_body, bool *ret_more,
+                                          struct bt_error *err);
 /* runtime_control.c: requests to the supervisor */
 void runtime_dial(struct runtime *rt);
 void runtime_call(struct runtime *rt, const struct agent_state_action *a);

@@ -6,7 +6,8 @@
 #include "agents/sdk/runtime.h"
 #include "protocol/base/log.h"
 
-static const struct link_limits control_limits = {.recv_max = LIMIT_CONTROL_BYTES};
+static const struct link_limits control_limits = {.recv_max =
+                                                      SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES};
 static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
 
 /* The daemon may have been restarted on another port, with another token. */
@@ -50,7 +51,7 @@ static void send_control(struct runtime *rt, enum msg_type type, const void *bod
         code = err_set(&err, BT_UNAVAILABLE, "no control lane");
     }
     if (code == BT_OK) {
-        code = link_lane_send(rt->control, rt->out.at, rt->out.len, &err);
+        code = runtime_send(rt, &err);
     }
     if (code == BT_OK) {
         rt->outstanding = true;
@@ -85,7 +86,8 @@ static void send_register(struct runtime *rt)
     if (!rt->opt->dial_in) {
         m.endpoint = str_from(link_server_url(rt->server));
     }
-    if (state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
+    if (rt->sealed.id[0] == 0 &&
+        state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
         log_warn("agent.token", "%s", err.msg);
     }
     if (card_view(rt->card, &arena, &m.card, &err) == BT_OK) {
@@ -293,13 +295,22 @@ static void continue_streams(struct runtime *rt)
 static void on_answer(struct runtime *rt, struct link_msg *msg)
 {
     struct agent_state_order orders[AGENT_STATE_ORDERS];
-    struct str bytes = link_msg_bytes(msg);
     struct agent_state_event ev = {.type = AGENT_STATE_CALL_OK};
     struct msg_reader r = {0};
+    struct str bytes;
     struct bt_error err;
-    enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
+    bool more;
+    enum bt_code code = runtime_opened(rt, link_msg_bytes(msg), &bytes, &more, &err);
 
+    if (more) {
+        return;
+    }
     rt->outstanding = false;
+    if (code != BT_OK) { /* this peer cannot prove itself; another one may, or another key */
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
+        return;
+    }
+    code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
     if (code == BT_OK) {
         code = read_answer(rt, &r, &ev, orders, &err);
     }

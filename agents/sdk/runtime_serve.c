@@ -71,7 +71,7 @@ void runtime_answer_state(struct runtime *rt, const struct agent_state_action *a
     const uint32_t slot = a->slot;
     const struct agent_state_slot *r =
         slot == AGENT_STATE_NO_SLOT ? NULL : &rt->agent_state.slots[slot];
-    struct msg_step_state m = {.key = STR_LIT("?"),
+    struct msg_step_state m = {.key = rt->requests[a->request].key,
                                .state = a->forgotten ? STR_LIT("forgotten") : STR_LIT("unknown")};
 
     if (r != NULL) {
@@ -203,12 +203,14 @@ static enum bt_code on_short_request(struct runtime *rt, uint64_t rq, enum msg_t
         runtime_feed(rt, (struct agent_state_event){
                              .type = AGENT_STATE_HELLO, .request = rq, .epoch = m.hello.epoch});
     } else if (type == MSG_step_cancel && admit(rt, rq, m.cancel.session_key)) {
+        rt->requests[rq].key = m.cancel.key;
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_CANCEL,
                                                     .request = rq,
                                                     .key = m.cancel.key,
                                                     .attempt = (uint32_t)m.cancel.attempt,
                                                     .grace_ms = m.cancel.grace_ms});
     } else if (type == MSG_step_query && admit(rt, rq, m.query.session_key)) {
+        rt->requests[rq].key = m.query.key;
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_QUERY,
                                                     .request = rq,
                                                     .key = m.query.key,

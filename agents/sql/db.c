@@ -1,8 +1,11 @@
 #include "agents/sql/db.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "agents/sdk/guard.h"
 #include "agents/sql/temp_vfs.h"
 
 enum {
@@ -23,6 +26,25 @@ static bool name_ok(const char *name)
            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
 }
 
+/* The file may be another name of the supervisor's journal. */
+static enum bt_code check_not_linked(const char *dir, const char *path, const char *name,
+                                     struct bt_error *err)
+{
+    int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int own = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const bool linked = file >= 0 && own >= 0 && guard_is_linked(file, own);
+
+    if (file >= 0) {
+        (void)close(file);
+    }
+    if (own >= 0) {
+        (void)close(own);
+    }
+    return linked ? err_set(err, BT_UNAUTHORIZED,
+                            "database '%s': is a file of the supervisor's state directory", name)
+                  : BT_OK;
+}
+
 /* *ret_there: a file of that name exists. */
 static enum bt_code make_path(const struct sql_settings *s, const char *name, char *ret,
                               size_t size, bool *ret_there, struct bt_error *err)
@@ -41,7 +63,7 @@ static enum bt_code make_path(const struct sql_settings *s, const char *name, ch
         return err_set(err, BT_UNAUTHORIZED, "database '%s': is a symbolic link or not a file",
                        name);
     }
-    return BT_OK;
+    return *ret_there ? check_not_linked(s->dir, ret, name, err) : BT_OK;
 }
 
 /* ---- errors ---- */

@@ -1,9 +1,12 @@
 #include "agents/sql/settings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "agents/sdk/guard.h"
 #include "agents/sdk/settings.h"
 #include "protocol/wire/doc.h"
 
@@ -49,6 +52,22 @@ static enum bt_code check_names(struct doc map, struct bt_error *err)
     return settings_check_names(map, known, sizeof known / sizeof known[0], err);
 }
 
+/* A directory of its own below the state directory is the usual place. */
+static enum bt_code check_closed(const char *dir, struct bt_error *err)
+{
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const bool closed = fd >= 0 && guard_is_state_root(fd);
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return closed ? err_set(err, BT_INVALID,
+                            "databaseDir: '%s' is the state directory of the supervisor; give a "
+                            "directory of its own, such as 'sql' below it",
+                            dir)
+                  : BT_OK;
+}
+
 static enum bt_code read_dir(struct doc map, struct sql_settings *s, struct bt_error *err)
 {
     struct str given = doc_string(doc_get(map, STR_LIT("databaseDir")));
@@ -73,9 +92,10 @@ static enum bt_code read_dir(struct doc map, struct sql_settings *s, struct bt_e
     if (realpath(path, s->dir) == NULL || stat(s->dir, &st) != 0) {
         return err_errno(err, errno, "databaseDir: '%s'", path);
     }
-    return S_ISDIR(st.st_mode)
-               ? BT_OK
-               : err_set(err, BT_INVALID, "databaseDir: '%s' is not a directory", path);
+    if (!S_ISDIR(st.st_mode)) {
+        return err_set(err, BT_INVALID, "databaseDir: '%s' is not a directory", path);
+    }
+    return check_closed(s->dir, err);
 }
 
 static enum bt_code read_all(struct doc map, struct sql_settings *s, struct bt_error *err)

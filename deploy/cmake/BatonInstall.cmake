@@ -63,9 +63,10 @@ Libs.private: @L_PC_LIBS@ -lnng -pthread -lm
     install(FILES ${CMAKE_BINARY_DIR}/install/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libbaton-dev)
 endfunction()
 
-bt_installed_library(baton FROM baton_client compat state link wire base base_pure
-    PC_REQUIRES "libcjson" ABOUT "submit plans to a Baton supervisor and watch them")
-bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema artifact state link wire base base_pure
+bt_installed_library(baton FROM baton_client compat state link auth auth_identity wire base base_pure
+    LINK ${MBEDCRYPTO_LIBRARY}
+    PC_REQUIRES "libcjson" PC_LIBS "-lmbedcrypto" ABOUT "submit plans to a Baton supervisor and watch them")
+bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema artifact state link auth auth_identity wire base base_pure
     LINK PkgConfig::PCRE2 ${MBEDCRYPTO_LIBRARY}
     PC_REQUIRES "libcjson libpcre2-8" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
@@ -73,6 +74,15 @@ install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
 foreach(agent IN ITEMS exec files sql calc llm)
     install(TARGETS baton-agent-${agent} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
+
+# Debian's python3 looks into dist-packages; from other prefixes the programs find the module themselves.
+set(python_folder ${CMAKE_INSTALL_DATADIR}/baton/python)
+if(BATON_PACKAGE)
+    set(python_folder lib/python3/dist-packages)
+endif()
+install(FILES agents/python/baton.py DESTINATION ${python_folder} COMPONENT python3-baton)
+install(PROGRAMS agents/python/baton-agent-check agents/python/baton-agent-faulty DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT python3-baton)
+install(FILES agents/python/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-baton COMPONENT python3-baton)
 
 install(FILES
     protocol/base/include/baton/error.h protocol/client/include/baton/client.h

@@ -58,6 +58,17 @@ if(LOWDOWN)
                 baton_card baton-agent-${agent} VERBATIM)
         list(APPEND manual_pages ${page})
     endforeach()
+
+    foreach(program IN ITEMS check faulty) # what the program says of itself, then its options
+        set(text ${manual}/baton-agent-${program}.md)
+        set(source ${PROJECT_SOURCE_DIR}/agents/python/baton-agent-${program})
+        add_custom_command(OUTPUT ${text}
+            COMMAND sh ${manual_source}/python.sh ${source} > ${text}
+            DEPENDS ${source} ${PROJECT_SOURCE_DIR}/agents/python/baton.py ${manual_source}/python.sh VERBATIM)
+        set(python_brief_check "check an agent against the wire protocol of Baton")
+        set(python_brief_faulty "an agent of Baton that fails as it is asked to")
+        bt_page(baton-agent-${program} 1 ${python_brief_${program}} ${text})
+    endforeach()
 else()
     message(STATUS "lowdown is missing: of the manual only the pages of the verbs are made")
 endif()
@@ -65,5 +76,8 @@ add_custom_target(manual ALL DEPENDS ${manual_pages})
 install(DIRECTORY ${manual}/verbs/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 foreach(section IN ITEMS 1 5 7 8)
     install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
-        FILES_MATCHING PATTERN "*.${section}" PATTERN verbs EXCLUDE)
+        FILES_MATCHING PATTERN "*.${section}" PATTERN verbs EXCLUDE PATTERN "baton-agent-check.1" EXCLUDE PATTERN "baton-agent-faulty.1" EXCLUDE)
 endforeach()
+if(LOWDOWN)
+    install(FILES ${manual}/baton-agent-check.1 ${manual}/baton-agent-faulty.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT python3-baton)
+endif()

@@ -64,9 +64,16 @@ bt_package(libbaton-dev SECTION libdevel
     ABOUT "multi-agent supervisor: what programs in C are built with"
     TEXT "This package has the headers, pkg-config files and static libraries of\nclients and of agents.")
 
+bt_package(python3-baton SECTION python DEPENDS "python3 (>= 3.9)"
+    ABOUT "multi-agent supervisor: agents and clients in Python"
+    TEXT "This package has the module baton, baton-agent-check, which checks agents\nin any language, and baton-agent-faulty, an agent for tests of plans.")
+set(CPACK_DEBIAN_PYTHON3-BATON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON3-BATON_PACKAGE_SHLIBDEPS OFF)
+
 # What only the packages have: the configuration as a conffile, and pages of the manual as Debian wants them.
 install(FILES deploy/baton.yaml DESTINATION /etc/baton COMPONENT baton)
 cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT baton) # after the pages
+cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT python3-baton)
 file(WRITE ${CMAKE_BINARY_DIR}/install/deb/conffiles "/etc/baton/baton.yaml\n")
 set(scripts ${CMAKE_BINARY_DIR}/install/deb/conffiles)
 foreach(script IN ITEMS postinst prerm postrm)

@@ -15,6 +15,13 @@ const struct identity *identity_local(void)
     return &local;
 }
 
+const struct identity *identity_nobody(void)
+{
+    static const struct identity nobody = {.id = "", .role = ROLE_OBSERVER};
+
+    return &nobody;
+}
+
 bool identity_may_be_agent(const struct identity *who, struct str agent_id)
 {
     if (who->role != ROLE_AGENT) {

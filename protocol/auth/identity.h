@@ -22,6 +22,9 @@ struct identity {
  * ever. */
 const struct identity *identity_local(void);
 
+/* The sender of auth.begin, which has proved nothing: no id, ROLE_OBSERVER. Valid for ever. */
+const struct identity *identity_nobody(void);
+
 /* Whether it may register as this agent and act for it: an admin as any, an agent as those that
  * one of its globs fits, others as none. */
 bool identity_may_be_agent(const struct identity *who, struct str agent_id);

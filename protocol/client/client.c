@@ -37,7 +37,7 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
                              c->dir)
                    : code;
     }
-    code = state_token_read(c->dir, c->token, err);
+    code = c->credential_id[0] == 0 ? state_token_read(c->dir, c->token, err) : BT_OK;
     if (code != BT_OK) {
         return code;
     }
@@ -69,6 +69,9 @@ enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret, struc
         code = link_new(INBOX_CAP, &c->link, err);
     }
     if (code == BT_OK) {
+        code = client_find_credential(c, err);
+    }
+    if (code == BT_OK) {
         code = dial(c, err);
     }
     buf_done(&dir);
@@ -89,7 +92,7 @@ void bt_client_close(struct bt_client *c)
         link_lane_retire(c->lane);
     }
     link_free(c->link);
-    explicit_bzero(c->token, sizeof c->token);
+    explicit_bzero(c, sizeof *c);
     free(c);
 }
 
@@ -165,8 +168,8 @@ static void abandon_lane(struct bt_client *c)
     c->lane = NULL;
 }
 
-enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
-                             struct link_msg **ret, struct bt_error *err)
+enum bt_code client_send(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
+                         struct link_msg **ret, struct bt_error *err)
 {
     msec deadline = clock_mono_ms() + timeout_ms;
     struct link_event ev;
@@ -220,13 +223,15 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
     }
     if (code == BT_OK) {
         by = by && doc_get(doc_from_buf(&fields), STR_LIT("by")).ptr == NULL;
-        doc_put_map(out, head.n + (by ? 4 : 3));
+        doc_put_map(out, head.n + 2 + (by ? 1 : 0) + (c->token[0] != 0 ? 1 : 0));
         doc_put_cstr(out, "v");
         doc_put_u64(out, 1);
         doc_put_cstr(out, "type");
         doc_put_cstr(out, type);
-        doc_put_cstr(out, "token");
-        doc_put_cstr(out, c->token);
+        if (c->token[0] != 0) {
+            doc_put_cstr(out, "token");
+            doc_put_cstr(out, c->token);
+        }
         if (by) {
             doc_put_cstr(out, "by");
             client_put_by(c, out);
@@ -241,10 +246,9 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
 }
 
 /* Returns the answer's object as text, or for an error answer its error object. */
-static enum bt_code take_answer(const struct bt_client *c, const struct link_msg *msg,
-                                char **ret_json, struct bt_error *err)
+static enum bt_code take_answer(const struct bt_client *c, struct str bytes, char **ret_json,
+                                struct bt_error *err)
 {
-    struct str bytes = link_msg_bytes(msg);
     struct msg_reader r = {0};
     struct msg_envelope envelope = {0};
     struct buf json;
@@ -282,6 +286,7 @@ enum bt_code client_call_for(struct bt_client *c, const char *type, const char *
                              uint32_t timeout_ms, char **ret_json, struct bt_error *err)
 {
     struct link_msg *msg = NULL;
+    struct str answer;
     struct buf request;
     enum bt_code code;
 
@@ -291,10 +296,10 @@ enum bt_code client_call_for(struct bt_client *c, const char *type, const char *
     buf_init(&request, LIMIT_STEP_BYTES);
     code = build_request(c, type, fields_json, &request, err);
     if (code == BT_OK) {
-        code = client_exchange(c, &request, timeout_ms, &msg, err);
+        code = client_exchange(c, &request, timeout_ms, &msg, &answer, err);
     }
     if (code == BT_OK) {
-        code = take_answer(c, msg, ret_json, err);
+        code = take_answer(c, answer, ret_json, err);
     }
     if (msg != NULL) {
         link_msg_free(msg);

@@ -3,6 +3,8 @@
 #define CLIENT_CLIENT_INTERNAL_H
 
 #include "baton/client.h"
+#include "protocol/auth/session.h"
+#include "protocol/client/credential.h"
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
@@ -23,14 +25,23 @@ struct bt_client {
     char events_url[STATE_URL_MAX + 1];
     uint32_t timeout_ms;
     char dir[4096];
-    char token[STATE_TOKEN_LEN + 1];
+    char token[STATE_TOKEN_LEN + 1];        /* "" with a credential: it is not even read */
+    char credential_id[LIMIT_ID_BYTES + 1]; /* "" = none */
+    uint8_t key[AUTH_KEY_BYTES];
+    struct auth_session session;
     char via[64]; /* bt_client_via; "" = the library */
 };
 
-/* Sends one body and waits for one answer, which the caller frees with link_msg_free. */
+/* Sends one body as it is and waits for one answer, which the caller frees with link_msg_free. */
+BT_MUST_CHECK enum bt_code client_send(struct bt_client *c, const struct buf *request,
+                                       uint32_t timeout_ms, struct link_msg **ret,
+                                       struct bt_error *err);
+/* The same, sealed when the client has a credential. *ret_body is in *ret. */
 BT_MUST_CHECK enum bt_code client_exchange(struct bt_client *c, const struct buf *request,
                                            uint32_t timeout_ms, struct link_msg **ret,
-                                           struct bt_error *err);
+                                           struct str *ret_body, struct bt_error *err);
+/* Takes the credential that BATON_CREDENTIAL names, if it does. */
+BT_MUST_CHECK enum bt_code client_find_credential(struct bt_client *c, struct bt_error *err);
 BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type,
                                            const char *fields_json, uint32_t timeout_ms,
                                            char **ret_json, struct bt_error *err);

@@ -139,7 +139,7 @@ enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1], st
     enum bt_code code;
 
     buf_init(&text, FILE_BYTES);
-    code = state_file_read(dir, TOKEN_FILE, true, &text, err);
+    code = state_file_read(dir, TOKEN_FILE, FILE_PRIVATE, &text, err);
     token = buf_str(&text);
     if (code == BT_OK && token.len == STATE_TOKEN_LEN + 1 && token.ptr[STATE_TOKEN_LEN] == '\n') {
         token.len--;
@@ -269,7 +269,7 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
 
     buf_init(&json, FILE_BYTES);
     buf_init(&packed, FILE_BYTES);
-    code = state_file_read(dir, ENDPOINTS_FILE, false, &json, err);
+    code = state_file_read(dir, ENDPOINTS_FILE, FILE_ANY, &json, err);
     if (code == BT_OK) {
         code = json_to_doc(buf_str(&json), NULL, &packed, err);
         if (code == BT_OK && !read_endpoints(doc_from_buf(&packed), &found)) {

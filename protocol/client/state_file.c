@@ -140,8 +140,8 @@ static enum bt_code read_all(int fd, struct buf *out)
     }
 }
 
-enum bt_code state_file_read(const char *dir, const char *name, bool private, struct buf *out,
-                             struct bt_error *err)
+enum bt_code state_file_read(const char *dir, const char *name, enum file_guard guard,
+                             struct buf *out, struct bt_error *err)
 {
     char path[4096];
     struct stat st;
@@ -164,7 +164,10 @@ enum bt_code state_file_read(const char *dir, const char *name, bool private, st
         code = err_errno(err, errno, "%s", path);
     } else if (!S_ISREG(st.st_mode)) {
         code = err_set(err, BT_INVALID, "%s: is not a regular file", path);
-    } else if (private && (st.st_mode & 077) != 0) {
+    } else if (guard == FILE_OWN && st.st_uid != geteuid()) {
+        code = err_set(err, BT_UNAUTHORIZED, "%s: belongs to user %u, not to you (%u)", path,
+                       (unsigned)st.st_uid, (unsigned)geteuid());
+    } else if (guard != FILE_ANY && (st.st_mode & 077) != 0) {
         code = err_set(err, BT_UNAUTHORIZED, "%s: others may read or write it; run chmod 600 %s",
                        path, path);
     } else {

@@ -1,4 +1,5 @@
-/* Small files that are read and replaced as a whole. Private to state.c. */
+/* Small files that are read and replaced as a whole. Private to state.c
+ * and credential.c. */
 #ifndef CLIENT_STATE_FILE_INTERNAL_H
 #define CLIENT_STATE_FILE_INTERNAL_H
 
@@ -6,6 +7,8 @@
 #include "protocol/base/err.h"
 
 enum file_mode { FILE_REPLACE, FILE_CREATE };
+/* Who may read a file: anybody, only its owner, or only its owner who is the caller. */
+enum file_guard { FILE_ANY, FILE_PRIVATE, FILE_OWN };
 enum { STATE_FILE_BLOCK = 4096 };
 
 /* Writes dir/name (0600) through a temporary file and syncs both. FILE_CREATE: BT_CONFLICT when the
@@ -20,7 +23,7 @@ BT_MUST_CHECK enum bt_code state_file_use_spare(const char *dir, const char *spa
                                                 const char *name, struct str bytes,
                                                 struct bt_error *err);
 /* Appends the file to out, at most out->max bytes. BT_INVALID: it is not a regular file.
- * BT_UNAUTHORIZED: `private` is set and others may read or write it. */
-BT_MUST_CHECK enum bt_code state_file_read(const char *dir, const char *name, bool private,
+ * BT_UNAUTHORIZED: others may read or write it, or have made it, against the guard. */
+BT_MUST_CHECK enum bt_code state_file_read(const char *dir, const char *name, enum file_guard guard,
                                            struct buf *out, struct bt_error *err);
 #endif

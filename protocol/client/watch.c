@@ -154,6 +154,7 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
         .from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
     struct msg_events_read_ok ok;
     struct doc_head head;
+    struct str answer;
     struct buf request;
     enum bt_code code;
 
@@ -162,14 +163,13 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
     code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token),
                        MSG_events_read, &query, err);
     if (code == BT_OK) {
-        code = client_exchange(w->client, &request, timeout_ms, &w->page, err);
+        code = client_exchange(w->client, &request, timeout_ms, &w->page, &answer, err);
     }
     buf_done(&request);
     if (code != BT_OK) {
         return code;
     }
-    code = msg_reader_init(&w->page_reader, link_msg_bytes(w->page).ptr,
-                           link_msg_bytes(w->page).len, LIMIT_STEP_BYTES, err);
+    code = msg_reader_init(&w->page_reader, answer.ptr, answer.len, LIMIT_STEP_BYTES, err);
     if (code == BT_OK) {
         code = msg_read_answer(&w->page_reader, MSG_events_read_ok, &ok, NULL, err);
     }

@@ -171,6 +171,40 @@ static bool is_key_of_another(struct engine *engine, const struct msg_agent_regi
     return false;
 }
 
+/* The lanes that the other instances have. Each is a descriptor, also when nobody answers at its
+ * other end. */
+static uint32_t lanes_of_others(struct engine *engine, struct uuid id)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
+        struct instance_view live;
+        if (registry_instance_view(engine_registry(engine), i, &live) && !uuid_eq(live.id, id)) {
+            const struct lane_instance *in = lanes_instance(engine, i, live.epoch);
+            sum += in != NULL ? in->capacity + 1 : 0;
+        }
+    }
+    return sum;
+}
+
+/* Refuses and returns false when its lanes would be more than the files that may be open. */
+static bool has_room_for_lanes(struct engine *engine, struct request *rq, struct uuid id,
+                               uint64_t capacity)
+{
+    const uint32_t max = engine_lanes_max();
+    const uint32_t others = lanes_of_others(engine, id);
+
+    if (others + capacity + 1 <= max) {
+        return true;
+    }
+    request_refuse_text(engine, rq, BT_LIMIT,
+                        "capacity: the lanes of all instances are at most %u here, a quarter of "
+                        "the files that may be open (ulimit -n); %u are taken, each instance has "
+                        "one beside its capacity",
+                        max, others);
+    return false;
+}
+
 static void refuse_foreign_instance(struct engine *engine, struct request *rq)
 {
     request_refuse_text(
@@ -253,6 +287,9 @@ void on_agent_register(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_CONFLICT,
                             "sessionKey: another instance has it; a new process makes up a new "
                             "instanceId and a new sessionKey");
+        return;
+    }
+    if (!has_room_for_lanes(engine, rq, ev.instance, m.capacity)) {
         return;
     }
     if (agent_card_keep(engine, reg->agent, &m.card, &err) != BT_OK) {

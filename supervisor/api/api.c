@@ -18,12 +18,12 @@ static const struct {
 static bool is_possible_without_room(enum msg_type type)
 {
     static const enum msg_type without[] = {
-        MSG_agent_heartbeat,  MSG_plan_lint,        MSG_plan_get,         MSG_plan_list,
-        MSG_plan_result,      MSG_plan_history,     MSG_plan_stats,       MSG_plan_cost,
-        MSG_session_get,      MSG_session_list,     MSG_review_list,      MSG_review_get,
-        MSG_events_read,      MSG_blob_get,         MSG_agents_list,      MSG_agents_get,
-        MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain, MSG_supervisor_reload,
-        MSG_supervisor_scrub, MSG_journal_backup,
+        MSG_auth_begin,        MSG_agent_heartbeat,  MSG_plan_lint,        MSG_plan_get,
+        MSG_plan_list,         MSG_plan_result,      MSG_plan_history,     MSG_plan_stats,
+        MSG_plan_cost,         MSG_session_get,      MSG_session_list,     MSG_review_list,
+        MSG_review_get,        MSG_events_read,      MSG_blob_get,         MSG_agents_list,
+        MSG_agents_get,        MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain,
+        MSG_supervisor_reload, MSG_supervisor_scrub, MSG_journal_backup,   MSG_journal_export,
     };
 
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
@@ -45,6 +45,13 @@ bool api_token_ok(struct str have, struct str want)
     return diff == 0 && want.len > 0;
 }
 
+bool api_token_proves(const struct engine *engine, struct str token)
+{
+    const struct engine_options *opt = engine_options(engine);
+
+    return !opt->auth_required && api_token_ok(token, opt->token);
+}
+
 /* The handler of the request; NULL when there is none of its type. Notes the type of its answer. */
 static request_fn *route(struct request *rq)
 {
@@ -61,6 +68,12 @@ static request_fn *route(struct request *rq)
 
 void api_refuse_token(struct engine *engine, struct request *rq)
 {
+    if (engine_options(engine)->auth_required) {
+        request_refuse_text(engine, rq, BT_UNAUTHORIZED,
+                            "this daemon wants a credential (auth: required): begin a session with "
+                            "auth.begin; the command line has --credential FILE");
+        return;
+    }
     request_refuse_text(engine, rq, BT_UNAUTHORIZED,
                         "%s; it is in the file `token` of the state directory",
                         rq->env.token.len == 0 ? "token is missing" : "token is wrong");
@@ -71,6 +84,19 @@ void api_refuse_size(struct engine *engine, struct request *rq)
     request_refuse_text(engine, rq, BT_LIMIT,
                         "a request is at most %u bytes (a late step.result %u), got %zu",
                         LIMIT_CONTROL_BYTES, LIMIT_STEP_BYTES, rq->bytes);
+}
+
+/* The sender: of its session, of the token, or of a handshake, nobody yet. False: refused. */
+static bool find_sender(struct engine *engine, struct request *rq)
+{
+    if (rq->who == NULL && api_token_proves(engine, rq->env.token)) {
+        rq->who = identity_local();
+    } else if (rq->who == NULL && str_is(rq->env.type, "auth.begin")) {
+        rq->who = identity_nobody();
+    } else if (rq->who == NULL) {
+        api_refuse_token(engine, rq);
+    }
+    return rq->who != NULL;
 }
 
 static void check_and_route(struct engine *engine, struct request *rq)
@@ -88,11 +114,9 @@ static void check_and_route(struct engine *engine, struct request *rq)
                             (unsigned long long)rq->env.v);
         return;
     }
-    if (!api_token_ok(rq->env.token, engine_options(engine)->token)) {
-        api_refuse_token(engine, rq);
+    if (!find_sender(engine, rq)) {
         return;
     }
-    rq->who = identity_local();
     if (rq->bytes > LIMIT_CONTROL_BYTES && !str_is(rq->env.type, "step.result")) {
         api_refuse_size(engine, rq);
         return;
@@ -114,9 +138,14 @@ static void check_and_route(struct engine *engine, struct request *rq)
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes)
 {
     struct request rq = {.handle = handle, .bytes = bytes.len};
+    struct str body = bytes;
     struct bt_error err;
 
-    if (msg_reader_init(&rq.reader, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK) {
+    if (seal_is_sealed(bytes) && !api_reopen_sealed(engine, &rq, bytes, &body)) {
+        return;
+    }
+    rq.bytes = body.len;
+    if (msg_reader_init(&rq.reader, body.ptr, body.len, LIMIT_STEP_BYTES, &err) != BT_OK) {
         request_refuse(engine, &rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
     } else {
         check_and_route(engine, &rq);
@@ -128,9 +157,14 @@ void api_handle(struct engine *engine, uint64_t handle, struct str bytes)
 
 enum bt_code api_new(struct api **ret, struct bt_error *err)
 {
+    enum bt_code code;
+
     *ret = calloc(1, sizeof **ret);
-    return *ret != NULL ? projections_new(&(*ret)->projections, err)
-                        : err_set(err, BT_NOMEM, "out of memory for parked reads");
+    if (*ret == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for parked reads");
+    }
+    code = projections_new(&(*ret)->projections, err);
+    return code == BT_OK ? transfer_new(&(*ret)->transfer, err) : code;
 }
 
 struct projections *api_projections(const struct api *api)

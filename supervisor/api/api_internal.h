@@ -3,6 +3,7 @@
 #define API_INTERNAL_H
 
 #include "supervisor/api/api.h"
+#include "supervisor/transfer/transfer.h"
 
 enum {
     /* Reads that wait at the same time; one more is answered at once. */
@@ -15,6 +16,7 @@ struct parked_read {
     uint64_t request; /* 0 = free */
     enum wire_form form;
     struct identity who;
+    struct seal seal;
     char id[65];
     msec deadline;
     uint64_t from_seq;
@@ -40,6 +42,7 @@ struct put_off_queue {
 
 struct api {
     struct projections *projections;
+    struct transfer *transfer;
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;
@@ -51,6 +54,16 @@ struct api {
 
 /* Takes the same time wherever the first difference is. */
 bool api_token_ok(struct str have, struct str want);
+/* Whether the token proves its sender: it is right, and auth is not `required`. */
+bool api_token_proves(const struct engine *engine, struct str token);
+/* auth.c: checks a sealed request before anything of it is read; *ret_body is what was sealed.
+ * False: it was refused. */
+bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, struct seal *ret,
+                     struct str *ret_body);
+/* The same for one that was checked when it arrived: its session may have ended since. Fills in
+ * handle, seal, who. */
+bool api_reopen_sealed(struct engine *engine, struct request *rq, struct str bytes,
+                       struct str *ret_body);
 void api_refuse_token(struct engine *engine, struct request *rq);
 /* The body is larger than that of its type may be. */
 void api_refuse_size(struct engine *engine, struct request *rq);

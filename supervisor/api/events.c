@@ -227,6 +227,7 @@ static bool park(struct engine *engine, struct request *rq, struct parked_read *
             q->request = rq->handle;
             q->form = rq->reader.form;
             q->who = *rq->who;
+            q->seal = rq->seal;
             (void)snprintf(q->id, sizeof q->id, "%.*s", STR_ARG(rq->env.id));
             api->parked[i] = *q;
             api->parked_n++;
@@ -280,6 +281,7 @@ void api_after_commit(struct engine *engine, bool committed)
         bool due = q->request != 0 && q->deadline <= engine_now(engine);
         struct request rq = {.handle = q->request,
                              .who = &q->who,
+                             .seal = q->seal,
                              .reader = {.form = q->form},
                              .env = {.id = str_from(q->id)},
                              .answer = MSG_events_read_ok};

@@ -49,10 +49,11 @@ static const struct {
     enum msg_type type;
     bool of_plan;
 } long_reads[] = {
-    {MSG_plan_get, true},   {MSG_plan_result, true},  {MSG_plan_history, true},
-    {MSG_plan_stats, true}, {MSG_plan_retry, true},   {MSG_plan_fork, true},
-    {MSG_plan_list, false}, {MSG_plan_cost, false},   {MSG_events_read, false},
-    {MSG_blob_get, false},  {MSG_session_get, false}, {MSG_session_list, false},
+    {MSG_plan_get, true},        {MSG_plan_result, true}, {MSG_plan_history, true},
+    {MSG_plan_stats, true},      {MSG_plan_retry, true},  {MSG_plan_fork, true},
+    {MSG_plan_list, false},      {MSG_plan_cost, false},  {MSG_events_read, false},
+    {MSG_journal_export, false}, {MSG_blob_get, false},   {MSG_session_get, false},
+    {MSG_session_list, false},
 };
 
 static bool is_long_read(enum msg_type type, bool *ret_plan)
@@ -82,9 +83,11 @@ static enum turn turn_of(const struct msg_peek *peek, size_t len, bool *ret_plan
 
 /* ---- what is refused before it is read ---- */
 
-static struct request request_of(uint64_t handle, size_t len, const struct msg_peek *peek)
+static struct request request_of(uint64_t handle, size_t len, const struct msg_peek *peek,
+                                 const struct seal *seal)
 {
-    struct request rq = {.handle = handle, .bytes = len, .reader = {.form = peek->form}};
+    struct request rq = {
+        .handle = handle, .bytes = len, .reader = {.form = peek->form}, .seal = *seal};
 
     rq.env.token = peek->token;
     if (peek->id.len <= 64 && utf8_valid(peek->id.ptr, peek->id.len)) {
@@ -95,10 +98,11 @@ static struct request request_of(uint64_t handle, size_t len, const struct msg_p
 
 /* A long body of a stranger, and one that is larger than any but an agent's result. True: it was
  * refused. */
-static bool refused(struct engine *engine, uint64_t handle, size_t len, const struct msg_peek *peek)
+static bool refused(struct engine *engine, uint64_t handle, size_t len, const struct msg_peek *peek,
+                    const struct seal *seal)
 {
-    const bool known = api_token_ok(peek->token, engine_options(engine)->token);
-    struct request rq = request_of(handle, len, peek);
+    const bool known = seal->n != 0 || api_token_proves(engine, peek->token);
+    struct request rq = request_of(handle, len, peek, seal);
 
     if (len <= PEEK_BYTES) {
         return false; /* the reader costs little, and names the defect */
@@ -129,17 +133,24 @@ static void put_off(struct engine *engine, uint64_t handle, enum turn turn, stru
 
 void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
 {
-    const struct msg_peek peek = msg_peek(bytes.ptr, bytes.len, PEEK_BYTES);
+    struct seal seal = {.n = 0};
+    struct str body = bytes;
+    struct msg_peek peek;
+    enum turn turn;
     bool of_plan;
-    const enum turn turn = turn_of(&peek, bytes.len, &of_plan);
 
-    if (refused(engine, handle, bytes.len, &peek)) {
+    if (seal_is_sealed(bytes) && !api_open_sealed(engine, handle, bytes, &seal, &body)) {
+        return;
+    }
+    peek = msg_peek(body.ptr, body.len, PEEK_BYTES);
+    turn = turn_of(&peek, body.len, &of_plan);
+    if (refused(engine, handle, body.len, &peek, &seal)) {
         return;
     }
     if (turn == TURN_NOW) {
         api_handle(engine, handle, bytes);
     } else if (api_of(engine)->turns[turn].n >= waiting_max[turn]) {
-        struct request rq = request_of(handle, bytes.len, &peek);
+        struct request rq = request_of(handle, body.len, &peek, &seal);
         request_refuse_text(engine, &rq, BT_BUSY, "%u requests of this kind wait already",
                             waiting_max[turn]);
     } else {

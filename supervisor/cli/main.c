@@ -70,6 +70,9 @@ int main(int argc, char **argv)
     if (usage_read(&cli, argc, argv) && usage_read_form(&cli, &form)) {
         set_form(&cli, form);
         cli.color = wants_color(&cli);
+        if (cli_value(&cli, "credential") != NULL) { /* libbaton reads it */
+            (void)setenv("BATON_CREDENTIAL", cli_value(&cli, "credential"), 1);
+        }
         code = run(&cli);
     }
     if (code != CLI_OK && cli.json && !cli_has_printed() && !cli_has_error()) {

@@ -21,6 +21,9 @@ struct cJSON;
 
 enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JOURNAL, CONFIG_LOG_FORMAT_COUNT };
 
+/* What proves a sender: the token or a credential, or a credential alone. */
+enum config_auth { CONFIG_AUTH_TOKEN, CONFIG_AUTH_REQUIRED, CONFIG_AUTH_COUNT };
+
 struct config_restart {
     uint32_t intensity;
     msec period_ms;
@@ -126,6 +129,7 @@ struct config {
     const char *listen_control;
     const char *listen_events;
     const char *planner;
+    enum config_auth auth;
     enum durability durability;
     struct config_policy policy;
     struct config_limits limits;

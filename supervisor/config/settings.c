@@ -15,6 +15,8 @@
 static NAMES(
     durability_names,
     DURABILITY_PROCESS + 1, [DURABILITY_POWER] = "power", [DURABILITY_PROCESS] = "process");
+static NAMES(auth_names,
+             CONFIG_AUTH_COUNT, [CONFIG_AUTH_TOKEN] = "token", [CONFIG_AUTH_REQUIRED] = "required");
 static NAMES(backoff_names, BACKOFF_COUNT, [BACKOFF_LINEAR] = "linear",
              [BACKOFF_EXPONENTIAL] = "exponential", [BACKOFF_FIXED] = "fixed");
 static NAMES(on_invalid_names, ON_INVALID_COUNT, [ON_INVALID_FAIL] = "fail",
@@ -33,6 +35,7 @@ NAMES(setting_restart_names, POLICY_RESTART_COUNT, [POLICY_PERMANENT] = "permane
 
 /* setting_store writes CHOICE members as uint32_t. */
 _Static_assert(sizeof(enum durability) == sizeof(uint32_t) &&
+                   sizeof(enum config_auth) == sizeof(uint32_t) &&
                    sizeof(enum backoff_kind) == sizeof(uint32_t) &&
                    sizeof(enum on_failure) == sizeof(uint32_t) &&
                    sizeof(enum on_invalid) == sizeof(uint32_t) &&

@@ -5,6 +5,7 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
+#include "supervisor/auth/sessions.h"
 #include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
@@ -85,11 +86,52 @@ void engine_perform(struct engine *engine)
     arena_reset(&engine->cycle);
 }
 
+/* Room for the header of a sealed answer. Returns where the answer begins. */
+static size_t answer_begin(struct engine *engine, const struct request *rq)
+{
+    static const uint8_t room[SEAL_HEADER_BYTES] = {0};
+    const size_t at = engine->out.len;
+
+    if (rq->seal.n != 0) {
+        buf_add(&engine->out, room, sizeof room);
+    }
+    return at;
+}
+
+/* The session has ended since the request came: its peer may not read the answer. */
+static void answer_to_nobody(struct engine *engine, const struct request *rq, size_t at)
+{
+    struct bt_error why;
+
+    (void)err_set(&why, BT_UNAUTHORIZED, "the session has ended; begin again with auth.begin");
+    buf_truncate(&engine->out, at);
+    if (msg_answer_error(&engine->out, rq->reader.form, rq->env.id, &why, CLASS_NONE, 0,
+                         (struct doc){NULL, 0}) != BT_OK) {
+        engine->out.bad = BT_OK;
+        buf_truncate(&engine->out, at);
+    }
+}
+
+static void answer_end(struct engine *engine, struct request *rq, size_t at)
+{
+    struct effect *e;
+
+    if (rq->seal.n != 0 && engine->out.len - at >= SEAL_HEADER_BYTES &&
+        !sessions_seal(engine->opt.sessions, &rq->seal, engine->out.at + at,
+                       engine->out.len - at - SEAL_HEADER_BYTES)) {
+        answer_to_nobody(engine, rq, at);
+    }
+    rq->answered = true;
+    e = engine_effect(engine, EFFECT_ANSWER);
+    e->request = rq->handle;
+    e->at = at;
+    e->len = engine->out.len - at;
+}
+
 enum bt_code request_try_answer(struct engine *engine, struct request *rq, enum msg_type type,
                                 const void *body, struct bt_error *err)
 {
-    size_t at = engine->out.len;
-    struct effect *e;
+    size_t at = answer_begin(engine, rq);
     enum bt_code code;
 
     ASSERT(!rq->answered && type == rq->answer);
@@ -103,11 +145,7 @@ enum bt_code request_try_answer(struct engine *engine, struct request *rq, enum 
         buf_truncate(&engine->out, at);
         return code;
     }
-    rq->answered = true;
-    e = engine_effect(engine, EFFECT_ANSWER);
-    e->request = rq->handle;
-    e->at = at;
-    e->len = engine->out.len - at;
+    answer_end(engine, rq, at);
     return BT_OK;
 }
 
@@ -123,11 +161,9 @@ void request_answer(struct engine *engine, struct request *rq, enum msg_type typ
 void request_refuse(struct engine *engine, struct request *rq, const struct bt_error *why,
                     enum err_class cls, uint64_t retry_after_ms, struct doc details)
 {
-    size_t at = engine->out.len;
-    struct effect *e;
+    size_t at = answer_begin(engine, rq);
 
     ASSERT(!rq->answered);
-    rq->answered = true;
     engine->stats.refused_busy += why->code == BT_BUSY;
     if (retry_after_ms == 0) {
         retry_after_ms = err_code_wait_ms(why->code);
@@ -138,10 +174,7 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
         buf_truncate(&engine->out, at);
         log_err("bus.refuse", "the refusal of a request could not be written: %s", why->msg);
     }
-    e = engine_effect(engine, EFFECT_ANSWER);
-    e->request = rq->handle;
-    e->at = at;
-    e->len = engine->out.len - at;
+    answer_end(engine, rq, at);
 }
 
 void request_refuse_text(struct engine *engine, struct request *rq, enum bt_code code,

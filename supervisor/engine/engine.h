@@ -38,8 +38,14 @@ struct token_price {
     double input, output, cached;
 };
 
+struct sessions;
+struct auth_store;
+
 struct engine_options {
     struct str token;
+    bool auth_required;             /* the token opens nothing */
+    struct sessions *sessions;      /* NULL: no request is sealed */
+    struct auth_store *credentials; /* NULL: none */
     const char *state_dir;
     const char *artifact_root; /* of the files of results; NULL = there are none */
     const char *control_url;   /* where to listen; port 0 = any, `auto` = of the state directory */
@@ -152,6 +158,9 @@ msec engine_deadline(const struct engine *engine);
 /* Enough answers wait in memory: end the cycle before more requests are taken. */
 bool engine_is_full(const struct engine *engine);
 /* The first failure of this cycle's journal writes; the cycle ends with it. */
+/* How many lanes all instances together may have, by the limit of open files: a quarter, as each is
+ * a descriptor. */
+uint32_t engine_lanes_max(void);
 void engine_fail(struct engine *engine, const struct bt_error *why);
 bool engine_has_failed(const struct engine *engine);
 /* In the first cycle: every open plan of the journal goes on. *ret_n = how many. */

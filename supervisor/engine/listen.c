@@ -24,6 +24,16 @@ static struct link_peer_limits peer_limits(void)
                                      .unfinished_ms = UNFINISHED_MS};
 }
 
+uint32_t engine_lanes_max(void)
+{
+    struct rlimit files;
+    const uint32_t all = LIMIT_INSTANCES * (LIMIT_CAPACITY + 1);
+
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < all
+               ? (uint32_t)(files.rlim_cur / 4)
+               : all;
+}
+
 static enum bt_code open_control(struct engine *engine, uint16_t port, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES, .peers = peer_limits()};

@@ -51,6 +51,9 @@ enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct 
             code = check_deleted(engine, id, err);
         }
     }
+    if (code == BT_OK && str_is(ret->status, JOURNAL_IMPORTING)) {
+        return err_set(err, BT_BUSY, "the plan is being imported");
+    }
     return code == BT_NOT_FOUND ? request_no_plan(plan_id, err) : code;
 }
 

@@ -4,12 +4,14 @@
 #define ENGINE_REQUEST_H
 
 #include "protocol/auth/identity.h"
+#include "protocol/auth/seal.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/open_plan.h"
 
 struct request {
     uint64_t handle;
     const struct identity *who; /* the sender; a handler never sees NULL. Valid in its call */
+    struct seal seal;           /* of the request, for its answer; n is 0 when it was not sealed */
     struct msg_reader reader;
     struct msg_envelope env;
     size_t bytes;         /* as it came */

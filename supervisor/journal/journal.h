@@ -344,6 +344,27 @@ struct journal_size {
 BT_MUST_CHECK enum bt_code journal_size(struct journal *j, struct journal_size *ret,
                                         struct bt_error *err);
 
+/* ---- import ----
+ * The plans of another journal. Until the last write of an import its plan has the status
+ * "importing" and an end: no recovery touches it. */
+#define JOURNAL_IMPORTING "importing"
+/* The ids of the blobs that a plan's committed rows name, rising, those after `after`; at most max.
+ */
+BT_MUST_CHECK enum bt_code journal_plan_blobs(struct journal *j, uint64_t plan_ix, uint64_t after,
+                                              uint64_t *ret, uint32_t max, uint32_t *ret_n,
+                                              struct bt_error *err);
+/* Sets the whole state of a plan that is imported. */
+BT_MUST_CHECK enum bt_code journal_plan_state(struct journal *j, uint64_t plan_ix,
+                                              struct str status, msec ended_wall, struct str note,
+                                              struct bt_error *err);
+/* Forgets that a plan was deleted, so that it can be imported. BT_NOT_FOUND: it was not. BT_BUSY:
+ * its rows are still being removed. */
+BT_MUST_CHECK enum bt_code journal_gone_forget(struct journal *j, struct uuid id,
+                                               struct bt_error *err);
+/* Numbers of the plans and jobs whose import was not finished; at most max. */
+BT_MUST_CHECK enum bt_code journal_imports(struct journal *j, uint64_t *ret, uint32_t max,
+                                           uint32_t *ret_n, struct bt_error *err);
+
 /* ---- copies ----
  * A copy is one file without a log. Artifacts are no part of it. */
 struct journal_backup {

@@ -101,6 +101,14 @@ struct journal_ops {
                                  uint32_t limit, struct bt_error *err);
     uint64_t (*last_blob)(const struct journal *j);
     enum bt_code (*size)(struct journal *j, struct journal_size *ret, struct bt_error *err);
+    enum bt_code (*plan_blobs)(struct journal *j, uint64_t ix, uint64_t after, uint64_t *ret,
+                               uint32_t max, uint32_t *ret_n, struct bt_error *err);
+    enum bt_code (*plan_state)(struct journal *j, uint64_t ix, struct str status, msec ended,
+                               struct str note, struct bt_error *err);
+    enum bt_code (*gone_forget)(struct journal *j, struct uuid id, struct bt_error *err);
+    /* NULL: it takes no imports. */
+    enum bt_code (*imports)(struct journal *j, uint64_t *ret, uint32_t max, uint32_t *ret_n,
+                            struct bt_error *err);
     /* NULL: it has no file. */
     enum bt_code (*backup_begin)(struct journal *j, const char *path, struct bt_error *err);
     enum bt_code (*backup_step)(struct journal *j, uint32_t pages, struct journal_backup *ret,

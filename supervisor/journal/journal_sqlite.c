@@ -259,6 +259,10 @@ static const struct journal_ops SQLITE_OPS = {
     .blobs_unused = sqlite_blobs_unused,
     .last_blob = sqlite_last_blob,
     .size = sqlite_size,
+    .plan_blobs = sqlite_plan_blobs,
+    .plan_state = sqlite_plan_state,
+    .gone_forget = sqlite_gone_forget,
+    .imports = sqlite_imports,
     .backup_begin = sqlite_backup_begin,
     .backup_step = sqlite_backup_step,
 };

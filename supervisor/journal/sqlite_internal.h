@@ -57,6 +57,10 @@ enum {
     SQL(GONE_SWEPT, "UPDATE gone SET swept = 1 WHERE ix = ?1")                                     \
     SQL(GONE_OLDEST, "SELECT ix FROM gone WHERE swept = 1 ORDER BY ix LIMIT 1")                    \
     SQL(GONE_DROP, "DELETE FROM gone WHERE ix = ?1")                                               \
+    SQL(GONE_FIND, "SELECT ix, swept FROM gone WHERE id = ?1")                                     \
+    SQL(REFS_AFTER, "SELECT blob FROM blob_refs WHERE plan = ?1 AND blob > ?2 ORDER BY blob")      \
+    SQL(IMPORTS, "SELECT ix FROM plan_state INDEXED BY plan_state_status "                         \
+                 "WHERE status = 'importing' ORDER BY ix")                                         \
     SQL(PLAN_DROP, "DELETE FROM plans WHERE ix = ?1")                                              \
     SQL(STATE_DROP, "DELETE FROM plan_state WHERE ix = ?1")                                        \
     SQL(JOB_DROP, "DELETE FROM errands WHERE ix = ?1")                                             \
@@ -424,6 +428,13 @@ enum bt_code sqlite_sweep(struct journal *j, uint32_t budget, bool *ret_more, st
 enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t last,
                                  uint32_t limit, struct bt_error *err);
 uint64_t sqlite_last_blob(const struct journal *j);
+enum bt_code sqlite_plan_blobs(struct journal *j, uint64_t ix, uint64_t after, uint64_t *ret,
+                               uint32_t max, uint32_t *ret_n, struct bt_error *err);
+enum bt_code sqlite_plan_state(struct journal *j, uint64_t ix, struct str status, msec ended,
+                               struct str note, struct bt_error *err);
+enum bt_code sqlite_gone_forget(struct journal *j, struct uuid id, struct bt_error *err);
+enum bt_code sqlite_imports(struct journal *j, uint64_t *ret, uint32_t max, uint32_t *ret_n,
+                            struct bt_error *err);
 enum bt_code sqlite_size(struct journal *j, struct journal_size *ret, struct bt_error *err);
 /* ---- sqlite_backup.c, sqlite_verify.c ---- */
 enum bt_code sqlite_backup_begin(struct journal *j, const char *path, struct bt_error *err);

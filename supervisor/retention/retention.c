@@ -31,6 +31,7 @@ struct ended {
     msec created, ended;
     bool ok; /* it has completed */
     bool job;
+    bool importing; /* a plan of another journal is being taken over */
 };
 
 struct retention {
@@ -39,6 +40,7 @@ struct retention {
     struct journal *journal;
     enum phase phase;
     bool pending; /* something is to be swept */
+    bool started; /* imports that the last daemon did not finish are gone */
     bool too_big; /* reported */
     msec due;
     msec next_wall; /* when the next plan is over its age; MSEC_NEVER = not known */
@@ -111,7 +113,8 @@ static struct ended head_of(const struct journal_plan *p)
                           .created = p->created_wall,
                           .ended = p->ended_wall,
                           .ok = is_completed(p->status),
-                          .job = p->job.len > 0};
+                          .job = p->job.len > 0,
+                          .importing = str_is(p->status, JOURNAL_IMPORTING)};
 }
 
 /* ---- one plan ---- */
@@ -284,7 +287,8 @@ static enum bt_code slice_ages(struct retention *r, msec wall, bool *ret_done, s
         }
         r->at_wall = p->ended;
         r->at_ix = p->ix;
-        if (age == 0 || r->hooks.is_open(r->hooks.self, p->id) || goes_with_plan(r, p)) {
+        if (age == 0 || p->importing || r->hooks.is_open(r->hooks.self, p->id) ||
+            goes_with_plan(r, p)) {
             continue;
         }
         if (msec_add(p->ended, age) > wall) {
@@ -391,7 +395,7 @@ static enum bt_code slice_bytes(struct retention *r, msec wall, bool *ret_done,
         uint32_t jobs;
         r->at_wall = r->list[i].ended;
         r->at_ix = r->list[i].ix;
-        if (r->hooks.is_open(r->hooks.self, r->list[i].id)) {
+        if (r->list[i].importing || r->hooks.is_open(r->hooks.self, r->list[i].id)) {
             continue;
         }
         code = delete_plan(r, &r->list[i], STR_LIT("retention.maxBytes"), wall, &jobs, err);
@@ -479,6 +483,22 @@ static enum bt_code slice(struct retention *r, msec now, msec wall, struct bt_er
     return code;
 }
 
+/* What the last daemon did not finish to import. */
+static enum bt_code drop_imports(struct retention *r, msec wall, struct bt_error *err)
+{
+    uint64_t left[SLICE_PLANS];
+    uint32_t n = 0;
+    enum bt_code code = journal_imports(r->journal, left, SLICE_PLANS, &n, err);
+
+    for (uint32_t i = 0; i < n && code == BT_OK; i++) {
+        code = journal_plan_delete(r->journal, left[i], STR_LIT("an import that was not finished"),
+                                   wall, err);
+        r->pending = true;
+    }
+    r->started = code == BT_OK;
+    return code;
+}
+
 /* ---- a copy ---- */
 
 enum bt_code retention_copy_begin(struct retention *r, const char *path, struct bt_error *err)
@@ -531,7 +551,9 @@ enum bt_code retention_cycle(struct retention *r, msec now, msec wall, struct bt
         r->due = now + FULL_PAUSE_MS;
         return BT_OK;
     }
-    if (r->pending) {
+    if (!r->started) {
+        code = drop_imports(r, wall, err);
+    } else if (r->pending) {
         r->due = 0;
         code = journal_sweep(r->journal, SLICE_SWEEP, &r->pending, err);
     } else {

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/hide.h"
 #include "protocol/base/log.h"
 #include "supervisor/spawn/spawner_internal.h"
 
@@ -191,6 +193,20 @@ static bool set_up_signals(struct spawner *s)
     return s->signals >= 0;
 }
 
+/* A variable that names the state directory to nobody but a spawner: not by its path, because the
+ * programs of agents have it, too. */
+static bool make_mark(struct spawner *s)
+{
+    struct stat st;
+
+    if (fstat(s->state_dir, &st) != 0) {
+        return false;
+    }
+    (void)snprintf(s->mark, sizeof s->mark, "BATON_SPAWNED=%llx.%llx",
+                   (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    return true;
+}
+
 /* Of the inherited descriptors only stderr and the listener stay open. */
 static bool set_up_files(struct spawner *s, int listener)
 {
@@ -204,7 +220,7 @@ static bool set_up_files(struct spawner *s, int listener)
            fcntl(LISTEN_FD, F_SETFL, O_NONBLOCK) == 0 && close_range(LISTEN_FD + 1, ~0u, 0) == 0;
     s->listener = LISTEN_FD;
     s->state_dir = open(s->state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return good && s->state_dir >= 0 && chdir("/") == 0;
+    return good && s->state_dir >= 0 && make_mark(s) && chdir("/") == 0;
 }
 
 static int run(struct spawner *s, int listener, bool use_cgroup)
@@ -232,6 +248,8 @@ int spawner_main(int argc, char **argv)
 {
     struct spawner *s = calloc(1, sizeof *s);
     int status = 2;
+
+    hide_process(); /* it keeps the environment of the daemon, and has had that of its agents */
 
     if (s == NULL || argc != 6 || strcmp(argv[1], SPAWNER_ARGUMENT) != 0 || argv[2][0] != '/') {
         (void)fprintf(stderr,

@@ -244,10 +244,8 @@ void children_sweep(struct spawner *s, msec now)
 void children_sweep_leftovers(struct spawner *s)
 {
     msec until = msec_add(clock_mono_ms(), LEFTOVERS_LIMIT_MS);
-    char variable[ENTRY_BYTES];
     uint32_t left;
 
-    (void)snprintf(variable, sizeof variable, "BATON_STATE=%s", s->state_path);
     do {
         if (proc_read(&s->procs, NULL) != BT_OK) {
             return;
@@ -257,9 +255,7 @@ void children_sweep_leftovers(struct spawner *s)
         for (size_t i = 0; i < s->procs.n; i++) {
             struct proc_entry *entry = &s->procs.entries[i];
 
-            entry->marked = !entry->marked && !entry->zombie &&
-                            proc_has_env(entry->pid, variable) &&
-                            proc_has_env(entry->pid, "BATON_SPAWNED=1");
+            entry->marked = !entry->marked && !entry->zombie && proc_has_env(entry->pid, s->mark);
         }
         left = kill_marked(s);
         if (left != 0) {

@@ -62,15 +62,14 @@ void conn_accept(struct spawner *s)
 
 /* Adds the variable by which an agent knows that it was spawned, and a spawner finds what a killed
  * one left. */
-static void add_spawned_variable(struct packet *order)
+static void add_spawned_variable(struct spawner *s, struct packet *order)
 {
-    static char variable[] = "BATON_SPAWNED=1";
     size_t n = 0;
 
     while (order->env[n] != NULL) {
         n++;
     }
-    order->env[n] = variable;
+    order->env[n] = s->mark;
     order->env[n + 1] = NULL;
 }
 
@@ -89,7 +88,7 @@ static void handle_order(struct spawner *s, size_t len, msec now)
         return;
     }
     if (p->type == PACKET_START && !s->ending) {
-        add_spawned_variable(p);
+        add_spawned_variable(s, p);
         children_start(s, p);
     } else if (p->type == PACKET_SIGNAL) {
         children_signal(s, p->instance, p->status);

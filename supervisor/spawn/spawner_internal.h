@@ -72,6 +72,7 @@ struct spawner {
     int conn; /* -1 = no daemon */
     int state_dir;
     const char *state_path;
+    char mark[64]; /* BATON_SPAWNED=DEVICE.INODE of the state directory, in each agent */
     msec orphan_grace_ms;
     msec orphan_due; /* ends then without a daemon; MSEC_NEVER while there is one */
     bool hello_pending;

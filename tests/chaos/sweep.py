@@ -204,10 +204,12 @@ class Sweep:
             if p is not None and p.poll() is None:
                 p.kill()
                 p.wait()
-        mine = b"BATON_STATE=%s\0" % os.fsencode(self.state)
+        at = os.stat(self.state)
+        mine = [b"BATON_STATE=%s\0" % os.fsencode(self.state), b"BATON_SPAWNED=%x.%x\0" % (at.st_dev, at.st_ino)]
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if mine in (entry / "environ").read_bytes() + b"\0":
+                told = (entry / "environ").read_bytes() + b"\0"
+                if any(m in told for m in mine):
                     os.kill(int(entry.name), signal.SIGKILL)
             except OSError:
                 pass

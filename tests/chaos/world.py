@@ -366,12 +366,14 @@ class World:
 
     def orphans(self):
         """Processes with our state directory in their environment, except those that we started."""
-        mine = b"BATON_STATE=%s\0" % os.fsencode(self.state)
+        at = os.stat(self.state)
+        mine = [b"BATON_STATE=%s\0" % os.fsencode(self.state), b"BATON_SPAWNED=%x.%x\0" % (at.st_dev, at.st_ino)]
         ours = {a.process.pid for a in self.agents if a.process}
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if mine in (entry / "environ").read_bytes() + b"\0" and int(entry.name) not in ours and harness.alive(int(entry.name)):
+                told = (entry / "environ").read_bytes() + b"\0"
+                if any(m in told for m in mine) and int(entry.name) not in ours and harness.alive(int(entry.name)):
                     found.append(int(entry.name))
             except OSError:
                 pass

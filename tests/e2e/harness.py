@@ -25,7 +25,8 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 BIN = pathlib.Path(os.environ.get("BATON_BIN", ROOT / "build" / "dev" / "bin"))
 
-import sp  # noqa: E402  (the path is set just above)
+import sealed  # noqa: E402  (the path is set just above)
+import sp  # noqa: E402
 import event_order  # noqa: E402
 
 BUNDLED = """
@@ -112,6 +113,7 @@ class Daemon:
         self.args = list(args)
         self.env = {}  # beside the environment of the test
         self.prefix = list(prefix)  # of the command line: a program that runs the daemon
+        self.credential = None  # (id, file): what the test's own requests are sealed with, instead of the token
         self.process = None
 
     def start(self, agents=True):
@@ -155,6 +157,9 @@ class Daemon:
         return answer
 
     def ask_raw(self, type_, timeout=15.0, **fields):
+        if self.credential is not None:
+            with sealed.Session(self.endpoints()["control"], self.credential[0], sealed.key_of(self.credential[1]), timeout) as s:
+                return s.ask(type_, **fields)
         with sp.Req(self.endpoints()["control"], timeout) as req:
             body = {"v": 1, "type": type_, "id": "t", "token": self.token(), **fields}
             return json.loads(req.ask(json.dumps(body).encode()))
@@ -245,11 +250,15 @@ class Daemon:
 
     def _left(self):
         """What our agents started: with daemon and spawner both killed nobody ends it before the next start."""
-        mine = b"BATON_STATE=%s\0" % os.fsencode(self.state)
+        at = self.state.stat() if self.state.exists() else None
+        mine = [b"BATON_STATE=%s\0" % os.fsencode(self.state)]
+        if at:
+            mine.append(b"BATON_SPAWNED=%x.%x\0" % (at.st_dev, at.st_ino))
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if mine in (entry / "environ").read_bytes() + b"\0":
+                told = (entry / "environ").read_bytes() + b"\0"
+                if any(m in told for m in mine):
                     found.append(int(entry.name))
             except OSError:
                 pass  # gone, or not ours to look into
@@ -265,10 +274,11 @@ class Daemon:
 
 class BatonTest(unittest.TestCase):
     def daemon(self, **kwargs):
-        d = Daemon(self, **{k: v for k, v in kwargs.items() if k != "agents"})
+        """start False: the test starts it."""
+        d = Daemon(self, **{k: v for k, v in kwargs.items() if k not in ("agents", "start")})
         self.addCleanup(d.clean)
         self.addCleanup(d.check_event_order)
-        return d.start(agents=kwargs.get("agents", True))
+        return d.start(agents=kwargs.get("agents", True)) if kwargs.get("start", True) else d
 
     def write_plan(self, daemon, name, plan):
         path = daemon.work / name

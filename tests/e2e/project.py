@@ -108,10 +108,13 @@ class Project:
     def end(self):
         if self.dir.is_dir():
             self.any("down")
-        mine = b"BATON_STATE=%s\0" % os.fsencode(self.dir / ".baton")
+        state = self.dir / ".baton"
+        at = state.stat() if state.exists() else None
+        mine = [b"BATON_STATE=%s\0" % os.fsencode(state)] + ([b"BATON_SPAWNED=%x.%x\0" % (at.st_dev, at.st_ino)] if at else [])
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if mine in (entry / "environ").read_bytes() + b"\0":
+                told = (entry / "environ").read_bytes() + b"\0"
+                if any(m in told for m in mine):
                     os.kill(int(entry.name), signal.SIGKILL)
             except OSError:
                 pass  # gone, or not ours to look into

@@ -65,13 +65,20 @@ class Ends(BatonTest):
             "agents": lambda: (), "info": lambda: (), "config": lambda: ("show",), "doctor": lambda: (), "help": lambda: (),
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
-            "verify": lambda: ("--json",), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
+            "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
+            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
 
     def copy(self):
         """A new name of a file for a copy of the journal; the first is copy1.db."""
         self.copies += 1
         return self.d.work / ("copy%d.db" % self.copies)
+
+    def exported(self):
+        """The export of a plan that is there."""
+        file = self.d.work / "plan.ndjson"
+        file.write_text(self.d.cli("export", self.done()))
+        return file
 
     def logged(self):
         """A plan that a log file names."""
@@ -121,7 +128,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}

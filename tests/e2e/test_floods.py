@@ -164,6 +164,53 @@ class Descriptors(BatonTest):
 
 
 class Lanes(BatonTest):
+    def few(self, files):
+        drop = ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"] if os.geteuid() == 0 else []
+        return self.daemon(config="agents: []\n", prefix=[*drop, "/bin/sh", "-c", 'ulimit -n %d; exec "$@"' % files, "sh"])
+
+    def register(self, d, n, capacity, agent="gone", port=1):
+        return d.ask_raw("agent.register", card=probe.card(agent), capacity=capacity, endpoint="tcp://127.0.0.1:%d" % port, protocol=[1],
+                         instanceId="0198c3a0-0000-7000-8000-%012d" % n, sessionKey="%032d" % n)
+
+    def test_the_lanes_of_all_instances_are_bounded_by_the_files_that_may_be_open(self):
+        d = self.few(400)  # 100 lanes
+        self.assertTrue(self.register(d, 1, 64)["ok"])
+        over = self.register(d, 2, 35)["error"]
+        self.assertEqual(over["code"], "LIMIT")
+        self.assertIn("at most 100 here", over["message"])
+        self.assertIn("65 are taken", over["message"])
+        second = self.register(d, 2, 34)
+        self.assertEqual(self.register(d, 3, 1)["error"]["code"], "LIMIT")
+        self.assertTrue(self.register(d, 1, 64)["ok"], "the same instance again")
+        d.ask("agent.deregister", instanceId="0198c3a0-0000-7000-8000-%012d" % 2, epoch=second["epoch"])
+        self.assertTrue(self.register(d, 3, 34)["ok"])
+
+    def test_registrations_of_agents_that_are_gone_cost_a_dialer_each_and_no_answer(self):
+        closed = socket.create_server(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        closed.close()
+        d = self.few(8192)  # 2048 lanes: 31 instances of 65
+        pid = d.process.pid
+        answers = [self.register(d, n, 64, "gone%d" % n, port) for n in range(1, 201)]
+        self.assertEqual([a["ok"] for a in answers], [True] * 31 + [False] * 169)
+        self.assertEqual({a["error"]["code"] for a in answers[31:]}, {"LIMIT"})
+        for _ in range(50):
+            self.assertTrue(d.ask("supervisor.info", timeout=5)["ok"])
+            self.assertLess(len(os.listdir("/proc/%d/fd" % pid)), 31 * 3 + 64)
+        until(lambda: all(a["state"] != "up" for a in d.ask("agents.list")["agents"]), 60, "their leases end")
+        self.assertTrue(self.register(d, 999, 64, "next", port)["ok"])
+        self.assertNotIn("wedged", d.log())
+
+    def test_a_full_table_of_agents_forgets_one_that_has_left(self):
+        d = self.daemon(config="agents: []\nlimits: {maxAgents: 3}\n")
+        epochs = [self.register(d, n, 1, "a%d" % n)["epoch"] for n in range(1, 4)]
+        full = self.register(d, 4, 1, "a4")["error"]
+        self.assertEqual((full["code"], full["message"]), ("LIMIT", "there are 3 agents already; one that leaves makes room"))
+        d.ask("agent.deregister", instanceId="0198c3a0-0000-7000-8000-%012d" % 2, epoch=epochs[1])
+        self.assertTrue(self.register(d, 4, 1, "a4")["ok"])
+        self.assertEqual(sorted(a["card"]["agentId"] for a in d.ask("agents.list")["agents"]), ["a1", "a3", "a4"])
+        self.assertEqual(self.register(d, 5, 1, "a5")["error"]["code"], "LIMIT")
+
     def test_work_lanes_are_dialed_once_the_control_lane_has_answered(self):
         d = self.daemon(config=HOLDS, agents=False)
         deaf = socket.create_server(("127.0.0.1", 0))  # an agent that is gone: its port accepts, nobody answers

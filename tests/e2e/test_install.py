@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -68,6 +69,8 @@ class Installed(BatonTest):
         found = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
         for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc", "baton-agent-llm"):
             self.assertIn("bin/" + name, found)
+        for name in ("check", "faulty"):  # they find their module below the prefix
+            self.assertIn("usage: ", self.run_tool(sys.executable, "-B", self.prefix / "bin" / ("baton-agent-" + name), "--help"))
         for name in ("client", "agent", "error"):
             self.assertIn("include/baton/%s.h" % name, found)
         self.assertIn("share/bash-completion/completions/baton", found)

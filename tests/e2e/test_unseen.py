@@ -2,10 +2,12 @@
 texts for people have a mark in their place. The value is the same for whoever reads the data."""
 import json
 import os
+import pathlib
 import pty
 import re
 import subprocess
 import sys
+import tempfile
 import unicodedata
 
 import harness
@@ -13,6 +15,7 @@ import probe
 
 MARKS = "\x7f\x85\x9b\u00ad\u061c\u200b\u200e\u202e\u2028\u2029\u2060\u2066\ufeff\U000e0041"
 SAID = "say " + "".join("%d%s" % (i, c) for i, c in enumerate(MARKS)) + " \u200d\ufe0f end"
+JOINS = "\u200d\ufe0f"  # words and emoji need them
 CONFIG = "policy: {heartbeatMs: 300}\nagents: []\n"
 VOCABULARIES = ("ai-sdk", "plan-executor", "agent-turn", "ptc-runner", "ptc-runner-telemetry", "orchestrator-log")
 
@@ -32,7 +35,7 @@ class Unseen(harness.BatonTest):
                                   sessionId="talk")
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
 
-    def terminal(self, *args):
+    def terminal(self, *args, codes=(0,)):
         """Everything that the program shows on a terminal."""
         master, slave = pty.openpty()
         p = subprocess.Popen([harness.BIN / "baton", *args, "--state", self.d.state], stdin=slave, stdout=slave, stderr=slave,
@@ -45,7 +48,8 @@ class Unseen(harness.BatonTest):
         except OSError:
             pass  # it has ended
         os.close(master)
-        self.assertEqual(p.wait(20), 0, out)
+        code = p.wait(60)
+        self.assertIn(code, codes or (code,), out)
         return out.decode().replace("\r\n", "\n")
 
     def test_json_has_escapes_and_the_same_value(self):
@@ -77,12 +81,11 @@ class Unseen(harness.BatonTest):
         self.assertEqual(harness.read_yaml(self.d.cli("result", self.plan, "-o", "yaml")), json.loads(self.d.cli("result", self.plan, "--json")))
 
     def test_a_terminal_shows_marks_and_a_file_gets_the_bytes(self):
-        kept = "\u200d\ufe0f"  # words and emoji need them
         for args in (("result", self.plan), ("result", self.plan, "a"), ("status", self.plan), ("events", self.plan), ("history", self.plan)):
             with self.subTest(args=args):
-                shown = re.sub("[%s]" % kept, "", self.terminal(*args))
+                shown = re.sub("[%s]" % JOINS, "", self.terminal(*args))
                 self.assertEqual(unsafe(shown), [], shown)
-        self.assertIn(kept, self.terminal("result", self.plan, "a"))
+        self.assertIn(JOINS, self.terminal("result", self.plan, "a"))
         self.assertIn(SAID, self.d.cli("result", self.plan, "a"))
 
     def test_the_name_of_a_configuration_file_is_scrubbed(self):
@@ -93,6 +96,61 @@ class Unseen(harness.BatonTest):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("nonsense", done.stderr)
             self.assertEqual((unsafe(done.stdout), unsafe(done.stderr)), ([], []))
+
+
+class Everywhere(harness.BatonTest):
+    """An agent whose card, errors, progress, log and questions are full of such characters, and each verb that shows some of it."""
+
+    def setUp(self):
+        order = self.work_file("order", SAID + "\x1b]0;title\x07\x1b[2J\n")
+        config = "policy: {heartbeatMs: 300}\nagents:\n  - agentId: noisy\n    command: [sh, -c, 'cat %s >&2; exit 3']\n" % order
+        self.d = self.daemon(config=config, agents=False)
+        skill = {"id": "do", "description": SAID, "tags": [SAID[:20]]}
+        self.agent = probe.Probe(self.d, work=self.work, register=False)
+        self.agent.registration["card"].update({"name": SAID, "description": SAID, "version": "1" + MARKS[:3], "skills": [skill]})
+        self.agent.epoch = self.agent.register()["epoch"]
+        self.addCleanup(self.agent.close)
+        probe.wait_up(self.d)
+        self.failed = self.d.submit({"goal": SAID, "steps": [probe.step("a", task="fail " + SAID, maxRetries=0)]}, sessionId="talk")
+        self.d.wait_plan(self.failed)
+        self.asking = self.d.submit({"goal": SAID, "steps": [probe.step("a", task="ask " + SAID, requiresApproval=True), probe.step("b", task=SAID, dependsOn=["a"])]})
+        self.review = harness.until(lambda: (self.d.ask("review.list")["reviews"] or [None])[0], 30, "the review is open")["reviewId"]
+
+    def work_file(self, name, text):
+        path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / name
+        path.write_text(text)
+        return path
+
+    def work(self, request):
+        self.d.ask("step.progress", instanceId=self.agent.me["instanceId"], epoch=self.agent.epoch, n=1, percent=50, text=SAID,
+                   key=request["key"], attempt=request["attempt"])
+        return {"outcome": "failed", "failure": {"code": "INTERNAL", "message": SAID, "retryable": False}}
+
+    terminal = Unseen.terminal
+
+    def test_no_verb_passes_them_on(self):
+        harness.until(lambda: "say" in self.d.cli("logs", "noisy"), 30, "the log of the agent is there")
+        verbs = [("status",), ("status", self.asking), ("status", self.failed), ("result", self.failed), ("events", self.failed), ("events",),
+                 ("history", self.failed), ("logs", "noisy"), ("logs", self.failed), ("graph", self.failed), ("timeline", self.failed),
+                 ("stats", self.failed), ("cost",), ("top", "--once"), ("reviews",), ("review", self.review), ("sessions",),
+                 ("sessions", "talk"), ("agents",), ("agents", "probe"), ("agents", "noisy"), ("agents", "probe", "do"), ("lint", self.plan_file()),
+                 ("plan", "check", self.plan_file()), ("graph", self.plan_file()), ("doctor",), ("info",)]
+        for verb in verbs:
+            with self.subTest(verb=verb):
+                shown = self.terminal(*verb, codes=None)
+                self.assertEqual(unsafe(re.sub("[%s\r]" % JOINS, "", shown)), [], shown)
+        for verb in [v for v in verbs if v[0] not in ("lint", "logs", "doctor")] + [("doctor",)]:
+            with self.subTest(json=verb):
+                done = subprocess.run([harness.BIN / "baton", *verb, "--state", self.d.state, "--json"], capture_output=True, text=True, timeout=60)
+                self.assertEqual((unsafe(done.stdout), unsafe(re.sub("[%s]" % JOINS, "", done.stderr))), ([], []))
+        for form in ("svg", "dot", "mermaid"):
+            with self.subTest(form=form):
+                self.assertEqual(unsafe(self.d.cli("graph", self.failed, "-o", form)), [])
+        self.assertEqual(unsafe(self.d.cli("timeline", self.failed, "-o", "svg")), [])
+        self.assertEqual(unsafe(self.d.log()), [], "the daemon's own log")
+
+    def plan_file(self):
+        return str(self.work_file("plan.json", json.dumps({"goal": SAID, "steps": [{"stepId": "a", "agentId": "probe", "skill": "do", "task": SAID}]})))
 
 
 if __name__ == "__main__":

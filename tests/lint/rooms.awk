@@ -10,10 +10,12 @@ BEGIN {
     may["protocol/auth"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
-    may["protocol/client"] = base " protocol/client/state protocol/wire protocol/link baton/client.h"
+    may["protocol/client"] = base " protocol/auth protocol/client/state protocol/client/credential protocol/wire protocol/link baton/client.h"
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
+    may["protocol/client/credential"] = base " protocol/auth protocol/wire protocol/client/state protocol/client/credential"
+    may["supervisor/auth"] = base " protocol/auth protocol/client/credential"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
     may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h"
     may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
@@ -28,35 +30,36 @@ BEGIN {
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
-    may["supervisor/engine"] = below " protocol/auth protocol/link supervisor/keyword"
+    may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
+    may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
     may["supervisor/dispatch"] = below " protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " supervisor/engine supervisor/query supervisor/dispatch"
-    may["supervisor/api"] = below " protocol/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/dispatch supervisor/conversation"
+    may["supervisor/api"] = below " protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/transfer supervisor/dispatch supervisor/conversation"
     # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
     may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
     may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
-    may["supervisor/cli/verbs"] = common " baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h"
+    may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h"
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
-    may["supervisor"] = base " protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
+    may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
-    may["agents/sdk"] = base " agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/sdk"] = base " protocol/auth protocol/client/credential agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/jsonschema agents/cells agents/sdk baton/agent.h"
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"
     only["<sqlite3.h>"] = "supervisor/journal agents/sql"
     only["<msgpack"] = "protocol/wire"
-    only["<mbedtls/"] = "protocol/artifact"
+    only["<mbedtls/"] = "protocol/artifact protocol/auth"
     only["<yaml.h>"] = "supervisor/config"
     only["<curl/"] = "agents/http agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library

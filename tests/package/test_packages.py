@@ -44,8 +44,8 @@ def of_page(begin):
 
 
 class Lint(unittest.TestCase):
-    def test_there_are_four_packages_and_lintian_finds_nothing(self):
-        self.assertEqual(sorted(debs()), ["baton", "libbaton-agent0", "libbaton-dev", "libbaton0"])
+    def test_there_are_five_packages_and_lintian_finds_nothing(self):
+        self.assertEqual(sorted(debs()), ["baton", "libbaton-agent0", "libbaton-dev", "libbaton0", "python3-baton"])
         self.assertIsNotNone(shutil.which("lintian"), "`sh deploy/install.sh full` installs lintian")
         out = tool("lintian", "--allow-root", "--fail-on", "error,warning", *debs().values())
         self.assertEqual(re.findall(r"(?m)^[EW]: .*", out), [])
@@ -151,6 +151,14 @@ class Life(unittest.TestCase):
         command = of_page("sudo apt-get install ./build/").replace("sudo ", "").replace("install", "install -q -y", 1)
         self.c.sh("mkdir -p %s && cp /tmp/debs/*.deb %s && apt-get update -q && cd %s && %s" % (packages, packages, built.TREE, command), network=True)
         self.assertIn("0.3.0", self.c.sh("baton version"))
+
+    def test_agent_in_python_needs_python3_baton_alone(self):
+        self.install("python3-baton")
+        self.c.path("/tmp/greeter.py").write_text("import baton\nagent = baton.Agent('greeter')\n\n@agent.skill\ndef greet(name: str = 'world'):\n"
+                                                  "    return 'Hello, ' + name\n\nagent.run()\n")
+        out = self.c.sh("baton-agent-check --skill greet --param name=Ada python3 /tmp/greeter.py")
+        self.assertIn(", 0 are broken", out)
+        self.c.sh("python3 -m py_compile /usr/lib/python3/dist-packages/baton.py")
 
     def test_agent_in_c_is_built_with_libbaton_dev(self):
         self.install("libbaton0", "libbaton-agent0", "libbaton-dev", more="gcc libc6-dev pkg-config")

@@ -58,7 +58,7 @@ enum cli_exit cli_connect(struct cli *cli)
 static bool is_data(const char *type)
 {
     return strcmp(type, "plan.result") == 0 || strcmp(type, "review.list") == 0 ||
-           strcmp(type, "review.get") == 0;
+           strcmp(type, "review.get") == 0 || strcmp(type, "journal.export") == 0;
 }
 
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret)

@@ -38,7 +38,7 @@ struct cli_option {
 
 enum {
     CLI_OPTIONS_MAX = 24,
-    CLI_GLOBALS_MAX = 8,
+    CLI_GLOBALS_MAX = 9,
     CLI_REPEATS_MAX = 128,
     CLI_IDS_MAX = 1000,
     CLI_EXAMPLES_MAX = 3,
@@ -105,6 +105,8 @@ bool cli_flag(const struct cli *cli, const char *name);
 const char *cli_nth_value(const struct cli *cli, const char *name, int n);
 /* "90", "90s", "5m", "2h", "1d" or "250ms" in milliseconds. Prints the error and returns false. */
 bool cli_duration(const char *text, const char *what, uint32_t *ret_ms);
+/* The same, and days without end: "90d". Prints the error and returns false. */
+bool cli_age(const char *text, const char *what, uint64_t *ret_ms);
 /* How long before `now` ("5m"), or a time ("14:30" of today, "2026-01-31 14:30"; with Z in UTC,
  * else local); both in milliseconds since 1970. Prints the error and returns false. */
 bool cli_moment(const char *text, const char *what, msec now, msec *ret);

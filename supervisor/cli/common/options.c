@@ -10,6 +10,7 @@
 
 const struct cli_option cli_global_options[] = {
     {"state", "DIR", "state directory (else BATON_STATE, ./.baton, ~/.local/state/baton)"},
+    {"credential", "FILE", "proves who you are (else BATON_CREDENTIAL)"},
     {"output", "json|jsonl|table|yaml", "form of the data on stdout (table)"},
     {"json", NULL, "the same as --output json"},
     {"timeout", "TIME", "end after this time with exit code 124; plans go on"},
@@ -37,6 +38,25 @@ const char *cli_value(const struct cli *cli, const char *name)
     const char *v = find_value(own, cli->values, name);
 
     return v != NULL ? v : find_value(cli_global_options, cli->global, name);
+}
+
+/* "30d" may be longer than other durations are. */
+bool cli_age(const char *text, const char *what, uint64_t *ret_ms)
+{
+    enum { DAYS_MAX = 36500 };
+    char *end = NULL;
+    const unsigned long days = strtoul(text, &end, 10);
+    uint32_t ms = 0;
+
+    if (end != text && strcmp(end, "d") == 0 && text[0] != '-' && days <= DAYS_MAX) {
+        *ret_ms = days * UINT64_C(86400000);
+        return true;
+    }
+    if (!cli_duration(text, what, &ms)) {
+        return false;
+    }
+    *ret_ms = ms;
+    return true;
 }
 
 bool cli_flag(const struct cli *cli, const char *name)

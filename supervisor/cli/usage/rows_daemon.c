@@ -36,6 +36,15 @@ static const struct cli_option config_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option credential_options[] = {
+    {"role", "observer|submitter|reviewer|agent|admin", "what it may do (add)"},
+    {"agents", "GLOB...", "the agents that it may be, role agent (add)"},
+    {"expires", "TIME", "it ends after so long: 30d, 12h (add)"},
+    {"grace", "TIME", "the old key stays valid for so long (rotate; 24h)"},
+    {"file", "FILE", "write a copy for the client (add, rotate)"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_option doctor_options[] = {
     {"config", "FILE", "configuration, instead of the user's file"},
     {NULL, NULL, NULL},
@@ -117,6 +126,23 @@ const struct cli_verb daemon_verbs[] = {
      .args_max = 1,
      .paged = true,
      .run = verb_config},
+    {.name = "credential",
+     .args = "add|list|show|rotate|revoke [ID]",
+     .brief = "who may use the daemon: add, list, rotate and revoke credentials",
+     .text = "A credential is a file with an id, a role and a key: STATE/credentials/ID. A client "
+             "proves that it has the key, and the daemon does, too; the key is never sent. Give it "
+             "to a client by --credential FILE or BATON_CREDENTIAL. Works without a daemon; a "
+             "running one notices at once. A revoked credential ends its open sessions.",
+     .options = credential_options,
+     .examples = {{"baton credential add ci --role submitter --file ci.json",
+                   "a key for a program"},
+                  {"baton credential add calc --role agent --agents 'calc*' --expires 30d",
+                   "an agent that may be nothing else"},
+                  {"baton credential rotate ci --grace 1h --file ci.json", "a new key"}},
+     .exits = {CLI_NOT_FOUND},
+     .args_min = 1,
+     .args_max = 2,
+     .run = verb_credential},
     {.name = "doctor",
      .brief = "check the daemon, its token, ports, journal and agents, and name what is wrong",
      .options = doctor_options,

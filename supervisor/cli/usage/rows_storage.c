@@ -17,6 +17,12 @@ static const struct cli_option prune_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option export_options[] = {
+    {"since", "TIME", "what ended since then, and sessions: 30d ago, 2026-01-31"},
+    {"all", NULL, "all ended plans and all sessions"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_option restore_options[] = {
     {"force", NULL, "replace a journal that is there; it stays as journal.db.old"},
     {NULL, NULL, NULL},
@@ -54,6 +60,32 @@ const struct cli_verb storage_verbs[] = {
      .args_min = 1,
      .args_max = 1,
      .run = verb_backup},
+    {.name = "export",
+     .args = "[PLAN_ID...]",
+     .brief = "write ended plans as lines of JSON",
+     .text = "Events, results and the plans' jobs; with --since and --all also sessions. Artifacts "
+             "are no part of it. The daemon goes on meanwhile. Every line has a number and a hash; "
+             "the last line says that nothing follows. The same plans give the same bytes in every "
+             "journal.",
+     .options = export_options,
+     .examples = {{"baton export last > plan.ndjson", "one plan"},
+                  {"baton export --since 30d > month.ndjson", "what ended in 30 days"}},
+     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
+     .args_min = 0,
+     .args_max = -1,
+     .run = verb_export},
+    {.name = "import",
+     .args = "FILE",
+     .brief = "take plans and sessions of an export into this journal",
+     .text = "FILE is checked as a whole first; - is stdin. Plans keep their ids; a plan that is "
+             "here already is skipped when it is the same, and refused otherwise. Events get new "
+             "numbers. After a crash the same import goes on without doubles. Old plans are "
+             "subject to the settings `retention` at once.",
+     .examples = {{"baton import plan.ndjson", "from a file"}, {"baton import -", "from a pipe"}},
+     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
+     .args_min = 1,
+     .args_max = 1,
+     .run = verb_import},
     {.name = "restore",
      .args = "FILE",
      .brief = "make a copy the journal again, without a daemon",

@@ -19,6 +19,7 @@
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/doctor_internal.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
@@ -43,7 +44,9 @@ static void finding(struct doctor *d, bool ok, const char *what, const char *det
     (void)cJSON_AddStringToObject(row, "detail", detail);
     (void)cJSON_AddItemToArray(d->findings, row);
     if (!d->cli->json) {
-        (void)printf("%s %-18s %s\n", ok ? "✓" : "✗", what, detail);
+        (void)printf("%s %-18s ", ok ? "✓" : "✗", what);
+        cli_print_safe(detail);
+        (void)putchar('\n');
     }
 }
 

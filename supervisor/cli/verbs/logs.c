@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cjson/cJSON.h>
 
@@ -169,8 +170,23 @@ static bool keep_line(struct logs *l, const struct file *f, const char *text)
     return true;
 }
 
+/* Lines of programs have no time. Those before the first one that has one count as this daemon's
+ * when the file was written since its start. */
+static void guess_time(const struct logs *l, struct file *f, const struct stat *st)
+{
+    char written[TIME_LEN + 1] = "";
+    struct tm utc;
+
+    if (f->time[0] == 0 && gmtime_r(&st->st_mtim.tv_sec, &utc) != NULL) {
+        (void)strftime(written, sizeof written, "%Y-%m-%dT%H:%M:%S.999Z", &utc);
+        if (strcmp(written, l->since) >= 0) {
+            memcpy(f->time, l->since, sizeof l->since);
+        }
+    }
+}
+
 /* Opens the file; again when another one has its place. A file that is not there has no lines. */
-static void open_again(struct file *f)
+static void open_again(const struct logs *l, struct file *f)
 {
     struct stat st;
 
@@ -186,6 +202,7 @@ static void open_again(struct file *f)
     }
     f->at = fopen(f->path, "re");
     f->inode = st.st_ino;
+    guess_time(l, f, &st);
 }
 
 /* Takes the lines that have come; one without its end stays for the next time. False on an error,
@@ -197,7 +214,7 @@ static bool read_file(struct logs *l, struct file *f)
     ssize_t n;
     bool ok = true;
 
-    open_again(f);
+    open_again(l, f);
     while (ok && f->at != NULL && (n = getline(&text, &cap, f->at)) > 0) {
         if (text[n - 1] != '\n') {
             (void)fseek(f->at, -n, SEEK_CUR);
@@ -247,7 +264,9 @@ static void print_line(const struct logs *l, const struct line *line)
 /* Prints the last `tail` of the lines that were taken, and forgets all. */
 static void print_lines(struct logs *l, size_t tail)
 {
-    qsort(l->lines, l->n, l->lines != NULL ? sizeof *l->lines : 1, compare);
+    if (l->n > 1) {
+        qsort(l->lines, l->n, sizeof *l->lines, compare);
+    }
     for (size_t i = 0; i < l->n; i++) {
         if (i + tail >= l->n) {
             print_line(l, &l->lines[i]);

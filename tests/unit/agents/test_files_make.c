@@ -291,6 +291,20 @@ static void a_replaced_file_keeps_its_mode(void **state)
     assert_int_equal(st.st_mode & 07777, 0640);
 }
 
+static void new_contents_get_no_setuid_or_setgid_bit(void **state)
+{
+    char path[512];
+    struct stat st;
+
+    (void)state;
+    tree_text("out/special", "x");
+    (void)snprintf(path, sizeof path, "%s/out/special", tree);
+    assert_int_equal(chmod(path, 06755), 0);
+    steps_expect(tree_run(files_write, "{\"path\":\"special\",\"text\":\"y\"}"), "\"bytes\":1");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0755);
+}
+
 static void a_failed_write_leaves_the_old_file_and_no_other(void **state)
 {
     const struct rlimit small = {4, RLIM_INFINITY};
@@ -400,6 +414,7 @@ int main(void)
         cmocka_unit_test(a_link_is_replaced_and_not_followed),
         cmocka_unit_test(directories_are_made_only_when_asked_for),
         cmocka_unit_test(a_replaced_file_keeps_its_mode),
+        cmocka_unit_test(new_contents_get_no_setuid_or_setgid_bit),
         cmocka_unit_test(a_failed_write_leaves_the_old_file_and_no_other),
         cmocka_unit_test(without_write_roots_nothing_can_be_written),
         cmocka_unit_test(sections_become_markdown),

@@ -1,4 +1,5 @@
 /* Query only reads; no statement leaves its database; every statement has a time limit. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,6 +454,33 @@ static void wrong_settings_are_refused(void **state)
     }
 }
 
+/* The journal of the supervisor is an SQLite database like any other. */
+static void the_state_directory_has_no_databases(void **state)
+{
+    struct sql_settings *s = NULL;
+    struct bt_error err;
+    char journal[512];
+    char linked[512];
+    char json[640];
+
+    (void)state;
+    (void)snprintf(json, sizeof json, "%s/..", sql_dir());
+    assert_int_equal(setenv("BATON_STATE", json, 1), 0);
+    (void)snprintf(json, sizeof json, "{\"databaseDir\":\"%s/../db/..\"}", sql_dir());
+    assert_int_equal(sql_settings_read(json, &s, &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "is the state directory"));
+    (void)snprintf(journal, sizeof journal, "%s/../journal.db", sql_dir());
+    (void)snprintf(linked, sizeof linked, "%s/j.db", sql_dir());
+    assert_int_equal(close(open(journal, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+    assert_int_equal(link(journal, linked), 0);
+    steps_expect(sql_run(sql_query, sql_reader, "SELECT 1", ",\"database\":\"j\""),
+                 "state directory");
+    assert_int_equal(unlink(linked), 0);
+    sql_do("CREATE TABLE mine (x)"); /* a directory of its own below the state directory is fine */
+    assert_int_equal(unlink(journal), 0);
+    assert_int_equal(unsetenv("BATON_STATE"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +506,7 @@ int main(void)
         cmocka_unit_test_setup(file_that_is_no_database_is_said, sql_fresh),
         cmocka_unit_test_setup(schema_lists_tables_and_columns_but_not_the_agents_own, sql_fresh),
         cmocka_unit_test_setup(wrong_settings_are_refused, sql_fresh),
+        cmocka_unit_test_setup(the_state_directory_has_no_databases, sql_fresh),
     };
 
     return cmocka_run_group_tests(tests, sql_set_up, sql_tear_down);

@@ -13,6 +13,7 @@ static void defaults_are_the_numbers_of_the_requirements(void **state)
     c = h->config;
     assert_string_equal(c->listen_control, "tcp://127.0.0.1:auto");
     assert_string_equal(c->listen_events, "tcp://127.0.0.1:auto");
+    assert_int_equal(c->auth, CONFIG_AUTH_TOKEN);
     assert_int_equal(c->durability, DURABILITY_POWER);
     assert_string_equal(c->planner, "keyword");
     assert_int_equal(c->policy.max_retries, 2);

@@ -31,6 +31,15 @@ struct bt_client;
  */
 BT_API BT_MUST_CHECK enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret,
                                                  struct bt_error *err);
+/*
+ * Proves each request by the credential in the file (`baton credential add`), and sends no token.
+ * BATON_CREDENTIAL=FILE does the same when a client is opened. BT_UNAUTHORIZED: the file belongs to
+ * another user, others may read it, or the credential has expired; BT_INVALID: it is damaged. Since
+ * the daemon proves itself as well, a request returns BT_UNAUTHORIZED when another program has its
+ * address.
+ */
+BT_API BT_MUST_CHECK enum bt_code bt_client_credential(struct bt_client *c, const char *file,
+                                                       struct bt_error *err);
 /* Accepts NULL. */
 BT_API void bt_client_close(struct bt_client *c);
 /* Sets the timeout of all further requests; 0 = the default of 10,000. */

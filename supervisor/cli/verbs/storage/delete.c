@@ -11,9 +11,7 @@
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 
-enum { GOAL_BYTES = 60, DAYS_MAX = 36500 };
-
-#define DAY_MS 86400000ull
+enum { GOAL_BYTES = 60 };
 
 /* ---- delete ---- */
 
@@ -66,24 +64,6 @@ enum cli_exit verb_delete(struct cli *cli)
 
 /* ---- prune ---- */
 
-/* "30d" may be longer than other durations are. */
-static bool read_age(const char *text, uint64_t *ret)
-{
-    char *end = NULL;
-    const unsigned long days = strtoul(text, &end, 10);
-    uint32_t ms = 0;
-
-    if (end != text && strcmp(end, "d") == 0 && text[0] != '-' && days <= DAYS_MAX) {
-        *ret = days * DAY_MS;
-        return true;
-    }
-    if (!cli_duration(text, "--older-than", &ms)) {
-        return false;
-    }
-    *ret = ms;
-    return true;
-}
-
 static void print_plan(const cJSON *p)
 {
     char goal[GOAL_BYTES];
@@ -134,7 +114,7 @@ enum cli_exit verb_prune(struct cli *cli)
                        "prune: --older-than is missing");
         return CLI_USAGE;
     }
-    if (!read_age(older, &age)) {
+    if (!cli_age(older, "--older-than", &age)) {
         return CLI_USAGE;
     }
     all = cJSON_CreateArray();

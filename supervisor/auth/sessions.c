@@ -1,0 +1,418 @@
+#include "supervisor/auth/sessions.h"
+
+#include <stdlib.h>
+
+#include "protocol/auth/handshake.h"
+
+enum { SLOTS = SESSIONS_MAX + SESSIONS_PENDING_MAX, BUCKETS = 128 };
+
+enum state { FREE, PENDING, PROVED };
+
+#define NOBODY UINT32_MAX /* the index of no credential */
+
+struct session {
+    enum state state;
+    uint32_t of; /* index of its credential; NOBODY: an id that nobody has */
+    uint8_t sid[AUTH_SID_BYTES];
+    uint8_t key[AUTH_KEY_BYTES];
+    uint8_t previous[AUTH_KEY_BYTES]; /* PENDING: the session key of the key before a rotation */
+    bool has_previous;
+    bool by_previous; /* PROVED: with that key */
+    uint64_t n;       /* of its last request */
+    msec used;        /* PENDING: when it began */
+    uint64_t peer;    /* a hash */
+};
+
+/* Failures of a host or an id; hosts and ids with the same place share. */
+struct bucket {
+    msec from;
+    uint32_t n;
+};
+
+struct sessions {
+    struct session at[SLOTS];
+    uint32_t proved;
+    struct credential *credentials;
+    uint32_t credentials_n;
+    uint8_t secret[AUTH_KEY_BYTES]; /* makes the keys of ids that nobody has */
+    struct bucket failures[BUCKETS];
+};
+
+enum bt_code sessions_new(struct sessions **ret, struct bt_error *err)
+{
+    struct sessions *s = calloc(1, sizeof *s);
+
+    if (s == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for sessions");
+    }
+    if (!auth_random(s->secret, sizeof s->secret)) {
+        free(s);
+        return err_set(err, BT_INTERNAL, "no random bytes for sessions");
+    }
+    *ret = s;
+    return BT_OK;
+}
+
+static void forget_credentials(struct sessions *s)
+{
+    if (s->credentials != NULL) {
+        explicit_bzero(s->credentials, s->credentials_n * sizeof s->credentials[0]);
+    }
+    free(s->credentials);
+}
+
+void sessions_free(struct sessions *s)
+{
+    if (s != NULL) {
+        forget_credentials(s);
+        explicit_bzero(s, sizeof *s);
+        free(s);
+    }
+}
+
+uint32_t sessions_count(const struct sessions *s)
+{
+    return s->proved;
+}
+
+/* ---- credentials ---- */
+
+static uint32_t find(const struct credential *at, uint32_t n, struct str id)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (str_is(id, at[i].who.id)) {
+            return i;
+        }
+    }
+    return NOBODY;
+}
+
+static bool has_previous(const struct credential *c, msec wall)
+{
+    return c->previous_until != 0 && wall < c->previous_until;
+}
+
+static void end(struct sessions *s, struct session *session)
+{
+    s->proved -= session->state == PROVED;
+    explicit_bzero(session, sizeof *session);
+}
+
+/* Whether a session of the credential `was` goes on with `is`. */
+static bool goes_on(const struct session *session, const struct credential *was,
+                    const struct credential *is, msec wall)
+{
+    const uint8_t *key = session->by_previous ? was->previous : was->key;
+
+    if (!credential_is_valid(is, wall)) {
+        return false;
+    }
+    if (auth_equal(key, is->key, AUTH_KEY_BYTES)) {
+        return true;
+    }
+    return has_previous(is, wall) && auth_equal(key, is->previous, AUTH_KEY_BYTES);
+}
+
+uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
+                      struct session_time time)
+{
+    uint32_t ended = 0;
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        struct session *session = &s->at[i];
+        const struct credential *was =
+            session->of < s->credentials_n ? &s->credentials[session->of] : NULL;
+        if (session->state == FREE || was == NULL) {
+            continue;
+        }
+        const uint32_t now_at = find(at, n, str_from(was->who.id));
+        if (now_at == NOBODY || session->state == PENDING ||
+            !goes_on(session, was, &at[now_at], time.wall)) {
+            ended += session->state == PROVED;
+            end(s, session);
+            continue;
+        }
+        session->by_previous = !auth_equal(session->by_previous ? was->previous : was->key,
+                                           at[now_at].key, AUTH_KEY_BYTES);
+        session->of = now_at;
+    }
+    forget_credentials(s);
+    s->credentials = at;
+    s->credentials_n = n;
+    return ended;
+}
+
+/* ---- failures ---- */
+
+static struct str host_of(struct str peer)
+{
+    while (peer.len > 0 && peer.ptr[peer.len - 1] != ':') {
+        peer.len--;
+    }
+    return peer;
+}
+
+/* One more failure of this host or id; true: it had too many. */
+static bool is_too_often(struct sessions *s, struct str of, msec now)
+{
+    struct bucket *b = &s->failures[str_hash(of) % BUCKETS];
+
+    if (now - b->from >= SESSIONS_FAILURES_MS) {
+        *b = (struct bucket){.from = now};
+    }
+    b->n += b->n < UINT32_MAX;
+    return b->n > SESSIONS_FAILURES_MAX;
+}
+
+/* The reasons look the same. A right MAC passes whatever failed before it: nobody is locked out. */
+static enum bt_code refuse(struct sessions *s, const struct session *session, struct str peer,
+                           msec now, struct bt_error *err)
+{
+    bool often = is_too_often(s, host_of(peer), now);
+
+    if (session != NULL && session->of != NOBODY) {
+        often = is_too_often(s, str_from(s->credentials[session->of].who.id), now) || often;
+    }
+    return err_set(err, often ? BT_BUSY : BT_UNAUTHORIZED,
+                   "the request proves no session: it has ended, or the MAC is wrong; begin again "
+                   "with auth.begin");
+}
+
+/* ---- the table ---- */
+
+static bool is_over(const struct session *session, msec now)
+{
+    const msec longest = session->state == PENDING ? SESSIONS_PENDING_MS : SESSIONS_IDLE_MS;
+
+    return now >= session->used && now - session->used >= longest;
+}
+
+/* Of the entries that `of` counts, the one used longest ago. */
+static struct session *oldest(struct sessions *s, enum state state, bool any, uint32_t of)
+{
+    struct session *found = NULL;
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        struct session *session = &s->at[i];
+        if (session->state == state && (any || session->of == of) &&
+            (found == NULL || session->used < found->used)) {
+            found = session;
+        }
+    }
+    return found;
+}
+
+/* The oldest pending entry of the peer that has most. */
+static struct session *pushed_out(struct sessions *s)
+{
+    struct session *pending[SESSIONS_PENDING_MAX];
+    struct session *found = NULL;
+    uint32_t most = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < SLOTS && n < SESSIONS_PENDING_MAX; i++) {
+        if (s->at[i].state == PENDING) {
+            pending[n++] = &s->at[i];
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t same = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            same += pending[k]->peer == pending[i]->peer;
+        }
+        if (same > most || (same == most && pending[i]->used < found->used)) {
+            found = pending[i];
+            most = same;
+        }
+    }
+    return found;
+}
+
+/* A free entry for a handshake. */
+static struct session *take(struct sessions *s, msec now)
+{
+    struct session *free_one = NULL;
+    uint32_t pending = 0;
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        struct session *session = &s->at[i];
+        if (session->state != FREE && is_over(session, now)) {
+            end(s, session);
+        }
+        pending += session->state == PENDING;
+        free_one = free_one == NULL && session->state == FREE ? session : free_one;
+    }
+    if (pending >= SESSIONS_PENDING_MAX || free_one == NULL) {
+        free_one = pushed_out(s);
+        end(s, free_one);
+    }
+    return free_one;
+}
+
+/* The entry with this sid, whose first two bytes are its place. */
+static struct session *lookup(const struct sessions *s, const uint8_t sid[AUTH_SID_BYTES])
+{
+    const uint32_t ix = (uint32_t)sid[0] << 8 | sid[1];
+    const struct session *session = ix < SLOTS ? &s->at[ix] : NULL;
+
+    return session != NULL && session->state != FREE &&
+                   memcmp(session->sid, sid, AUTH_SID_BYTES) == 0
+               ? (struct session *)(uintptr_t)session
+               : NULL;
+}
+
+/* ---- the handshake ---- */
+
+/* The keys of an id. Those of one that nobody has are made up, in the same time. */
+static bool keys_of(struct sessions *s, struct str id, struct session *session, msec wall,
+                    uint8_t key[AUTH_KEY_BYTES], uint8_t previous[AUTH_KEY_BYTES])
+{
+    const uint32_t ix = find(s->credentials, s->credentials_n, id);
+    const struct credential *c = ix == NOBODY ? NULL : &s->credentials[ix];
+
+    if (!auth_hmac(s->secret, &id, 1, key)) {
+        return false;
+    }
+    session->of = NOBODY;
+    memcpy(previous, key, AUTH_KEY_BYTES);
+    if (c != NULL && credential_is_valid(c, wall)) {
+        session->of = ix;
+        session->has_previous = has_previous(c, wall);
+        memcpy(key, c->key, AUTH_KEY_BYTES);
+        memcpy(previous, session->has_previous ? c->previous : c->key, AUTH_KEY_BYTES);
+    }
+    return true;
+}
+
+static bool derive(struct session *session, const struct handshake *h,
+                   const uint8_t key[AUTH_KEY_BYTES], const uint8_t previous[AUTH_KEY_BYTES],
+                   struct session_begun *ret)
+{
+    return handshake_proof(key, h, ret->proof) && handshake_session_key(key, h, session->key) &&
+           handshake_proof(previous, h, ret->previous) &&
+           handshake_session_key(previous, h, session->previous);
+}
+
+enum bt_code sessions_begin(struct sessions *s, struct str id,
+                            const uint8_t nonce_c[AUTH_NONCE_BYTES], struct str peer,
+                            struct session_time time, struct session_begun *ret,
+                            struct bt_error *err)
+{
+    struct session *session = take(s, time.now);
+    const size_t ix = (size_t)(session - s->at);
+    uint8_t key[AUTH_KEY_BYTES];
+    uint8_t previous[AUTH_KEY_BYTES];
+    struct handshake h;
+    bool ok;
+
+    memcpy(h.nonce_c, nonce_c, AUTH_NONCE_BYTES);
+    ok = auth_random(h.nonce_s, sizeof h.nonce_s) && auth_random(h.sid, sizeof h.sid);
+    h.sid[0] = (uint8_t)(ix >> 8);
+    h.sid[1] = (uint8_t)ix;
+    ok = ok && keys_of(s, id, session, time.wall, key, previous) &&
+         derive(session, &h, key, previous, ret);
+    explicit_bzero(key, sizeof key);
+    explicit_bzero(previous, sizeof previous);
+    if (!ok) {
+        end(s, session);
+        return err_set(err, BT_INTERNAL, "the handshake cannot be made now");
+    }
+    memcpy(session->sid, h.sid, sizeof h.sid);
+    memcpy(ret->sid, h.sid, sizeof h.sid);
+    memcpy(ret->nonce_s, h.nonce_s, sizeof h.nonce_s);
+    ret->has_previous = session->has_previous;
+    session->state = PENDING;
+    session->used = time.now;
+    session->peer = str_hash(peer);
+    return BT_OK;
+}
+
+/* ---- requests ---- */
+
+/* The first right MAC of an entry. */
+static void prove(struct sessions *s, struct session *session, bool by_previous)
+{
+    uint32_t of_credential = 0;
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        of_credential += s->at[i].state == PROVED && s->at[i].of == session->of;
+    }
+    if (of_credential >= SESSIONS_PER_CREDENTIAL) {
+        end(s, oldest(s, PROVED, false, session->of));
+    } else if (s->proved >= SESSIONS_MAX) {
+        end(s, oldest(s, PROVED, true, 0));
+    }
+    if (by_previous) {
+        memcpy(session->key, session->previous, AUTH_KEY_BYTES);
+    }
+    session->state = PROVED;
+    session->by_previous = by_previous;
+    s->proved++;
+}
+
+/* The credential, and the key that the session was begun with, are valid. */
+static bool is_valid(const struct sessions *s, const struct session *session, msec wall)
+{
+    const struct credential *c = &s->credentials[session->of];
+
+    return credential_is_valid(c, wall) && (!session->by_previous || has_previous(c, wall));
+}
+
+enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer,
+                           struct session_time time, struct seal *ret, struct str *ret_body,
+                           struct bt_error *err)
+{
+    struct session *session;
+    bool by_previous = false;
+    bool ok;
+
+    if (!seal_read(bytes, ret, ret_body)) {
+        return refuse(s, NULL, peer, time.now, err);
+    }
+    session = lookup(s, ret->sid);
+    if (session != NULL && is_over(session, time.now)) {
+        end(s, session);
+        session = NULL;
+    }
+    if (session == NULL) {
+        return refuse(s, NULL, peer, time.now, err);
+    }
+    ok = seal_check(session->key, SEAL_REQUEST, bytes);
+    if (!ok && session->state == PENDING && session->has_previous) {
+        ok = by_previous = seal_check(session->previous, SEAL_REQUEST, bytes);
+    }
+    if (!ok || session->of == NOBODY) {
+        return refuse(s, session, peer, time.now, err);
+    }
+    if (session->state == PENDING) {
+        prove(s, session, by_previous);
+    }
+    if (!is_valid(s, session, time.wall)) {
+        end(s, session);
+        return refuse(s, NULL, peer, time.now, err);
+    }
+    if (ret->n <= session->n) {
+        return err_set(err, BT_UNAUTHORIZED, "n: expected more than %llu, got %llu",
+                       (unsigned long long)session->n, (unsigned long long)ret->n);
+    }
+    session->n = ret->n;
+    session->used = time.now;
+    return BT_OK;
+}
+
+const struct identity *sessions_who(const struct sessions *s, const struct seal *seal, msec wall)
+{
+    const struct session *session = lookup(s, seal->sid);
+
+    return session != NULL && session->state == PROVED && is_valid(s, session, wall)
+               ? &s->credentials[session->of].who
+               : NULL;
+}
+
+bool sessions_seal(const struct sessions *s, const struct seal *seal, uint8_t *at, size_t len)
+{
+    const struct session *session = lookup(s, seal->sid);
+
+    return session != NULL && session->state == PROVED &&
+           seal_write(session->key, SEAL_ANSWER, seal, at, len);
+}

@@ -1,0 +1,71 @@
+/*
+ * Sessions: the peers that have proved a credential. A table without a clock, a file or a socket;
+ * times are arguments. One thread.
+ *
+ *     auth.begin -> sessions_begin        a pending entry; nothing is proved yet
+ *     request    -> sessions_open         the first right MAC proves it; n rises from then on
+ *     answer     -> sessions_seal
+ *
+ * An unknown id gets an entry with a key that nobody has: it looks the same and takes the same
+ * time.
+ */
+#ifndef SUPERVISOR_AUTH_SESSIONS_H
+#define SUPERVISOR_AUTH_SESSIONS_H
+
+#include "protocol/auth/seal.h"
+#include "protocol/base/msec.h"
+#include "protocol/client/credential.h"
+
+enum {
+    /* Proved sessions: in all, and of one credential. One more ends the one that is longest idle.
+     */
+    SESSIONS_MAX = 1024,
+    SESSIONS_PER_CREDENTIAL = 64,
+    /* Entries that wait for their proof. One more takes the place of the oldest of the peer that
+     * has most of them, so that a flood pushes out itself. */
+    SESSIONS_PENDING_MAX = 256,
+    SESSIONS_PENDING_MS = 30000,
+    SESSIONS_IDLE_MS = 900000,
+    /* Refusals of one peer's host, or for one id, that are logged: at once, and in 10 s. */
+    SESSIONS_FAILURES_MAX = 10,
+    SESSIONS_FAILURES_MS = 10000
+};
+
+struct sessions;
+
+struct session_time {
+    msec now, wall;
+};
+
+BT_MUST_CHECK enum bt_code sessions_new(struct sessions **ret, struct bt_error *err);
+void sessions_free(struct sessions *s);
+/* The credentials that are valid from now on; takes the array, which malloc gave. Sessions of a
+ * credential that is gone, revoked, or has another key end. Returns how many ended. */
+uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
+                      struct session_time time);
+
+struct session_begun {
+    uint8_t sid[AUTH_SID_BYTES], nonce_s[AUTH_NONCE_BYTES], proof[AUTH_KEY_BYTES];
+    uint8_t previous[AUTH_KEY_BYTES]; /* the proof by the key before a rotation */
+    bool has_previous;
+};
+/* peer: "127.0.0.1:4711". BT_INTERNAL: no random bytes. */
+BT_MUST_CHECK enum bt_code sessions_begin(struct sessions *s, struct str id,
+                                          const uint8_t nonce_c[AUTH_NONCE_BYTES], struct str peer,
+                                          struct session_time time, struct session_begun *ret,
+                                          struct bt_error *err);
+/*
+ * Checks a sealed request. BT_UNAUTHORIZED: it is not of a session, was changed, or came before.
+ * BT_BUSY: the same, and its peer had too many of these; it is not worth a line in a log.
+ */
+BT_MUST_CHECK enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer,
+                                         struct session_time time, struct seal *ret,
+                                         struct str *ret_body, struct bt_error *err);
+/* The identity of the session; NULL: it has ended. Valid until sessions_set. */
+const struct identity *sessions_who(const struct sessions *s, const struct seal *seal, msec wall);
+/* Writes the header of an answer in front of its body (seal_write). False: the session has ended.
+ */
+bool sessions_seal(const struct sessions *s, const struct seal *seal, uint8_t *at, size_t len);
+/* Proved sessions that are open. */
+uint32_t sessions_count(const struct sessions *s);
+#endif

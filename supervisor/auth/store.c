@@ -1,0 +1,151 @@
+#include "supervisor/auth/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/base/log.h"
+
+enum { LOOK_MS = 1000, PATH_BYTES = 4096, NOTICE_BYTES = 4096 };
+
+struct auth_store {
+    struct sessions *sessions;
+    char state_dir[PATH_BYTES];
+    char dir[PATH_BYTES + sizeof CREDENTIALS_DIR + 1];
+    int notice, watch; /* inotify; -1 = none */
+    struct stat seen;
+    msec looked;
+};
+
+struct loading {
+    struct credential *at;
+    uint32_t n, cap;
+    bool bad; /* out of memory */
+};
+
+static void take(void *self, const char *name, const struct credential *c,
+                 const struct bt_error *why)
+{
+    struct loading *l = self;
+
+    if (c == NULL) {
+        log_warn("auth.credential", "the credential %s is refused: %s", name, why->msg);
+        return;
+    }
+    if (l->n == l->cap) {
+        const uint32_t cap = l->cap == 0 ? 16 : l->cap * 2;
+        struct credential *at = realloc(l->at, cap * sizeof *at);
+        l->bad = at == NULL;
+        if (l->bad) {
+            return;
+        }
+        l->at = at;
+        l->cap = cap;
+    }
+    l->at[l->n++] = *c;
+}
+
+/* What cannot be read opens nothing. */
+static void load(struct auth_store *store, struct session_time time)
+{
+    struct loading l = {.n = 0};
+    struct bt_error err;
+    uint32_t ended;
+
+    if (credential_each(store->state_dir, take, &l, &err) != BT_OK) {
+        log_warn("auth.credentials", "%s", err.msg);
+    } else if (l.bad) {
+        log_warn("auth.credentials", "out of memory: some credentials are not known");
+    }
+    ended = sessions_set(store->sessions, l.at, l.n, time);
+    log_info("auth.credentials", "known=%u sessions_ended=%u", l.n, ended);
+}
+
+static void watch(struct auth_store *store)
+{
+    const uint32_t what = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |
+                          IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+
+    store->watch = store->notice < 0 ? -1 : inotify_add_watch(store->notice, store->dir, what);
+}
+
+enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions,
+                            struct session_time time, struct auth_store **ret, struct bt_error *err)
+{
+    struct auth_store *store = calloc(1, sizeof *store);
+
+    if (store == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for credentials");
+    }
+    store->sessions = sessions;
+    (void)snprintf(store->state_dir, sizeof store->state_dir, "%s", state_dir);
+    (void)snprintf(store->dir, sizeof store->dir, "%s/%s", state_dir, CREDENTIALS_DIR);
+    if (mkdir(store->dir, 0700) != 0 && errno != EEXIST) {
+        log_warn("auth.credentials", "%s: cannot be created", store->dir);
+    }
+    store->notice = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    watch(store);
+    if (stat(store->dir, &store->seen) != 0) {
+        memset(&store->seen, 0, sizeof store->seen);
+    }
+    store->looked = time.now;
+    load(store, time);
+    *ret = store;
+    return BT_OK;
+}
+
+void auth_store_free(struct auth_store *store)
+{
+    if (store != NULL && store->notice >= 0) {
+        (void)close(store->notice);
+    }
+    free(store);
+}
+
+int auth_store_fd(const struct auth_store *store)
+{
+    return store->notice;
+}
+
+static bool is_noticed(const struct auth_store *store)
+{
+    char bytes[NOTICE_BYTES];
+    bool any = false;
+
+    while (store->notice >= 0 && read(store->notice, bytes, sizeof bytes) > 0) {
+        any = true;
+    }
+    return any;
+}
+
+/* Another directory, another time of it, or none any more. */
+static bool is_changed(struct auth_store *store)
+{
+    const struct stat was = store->seen;
+
+    if (stat(store->dir, &store->seen) != 0) {
+        memset(&store->seen, 0, sizeof store->seen);
+    }
+    return was.st_ino != store->seen.st_ino || was.st_dev != store->seen.st_dev ||
+           was.st_mtim.tv_sec != store->seen.st_mtim.tv_sec ||
+           was.st_mtim.tv_nsec != store->seen.st_mtim.tv_nsec ||
+           was.st_ctim.tv_sec != store->seen.st_ctim.tv_sec ||
+           was.st_ctim.tv_nsec != store->seen.st_ctim.tv_nsec;
+}
+
+void auth_store_refresh(struct auth_store *store, struct session_time time, bool at_once)
+{
+    bool changed = is_noticed(store);
+
+    if (changed || at_once || time.now - store->looked >= LOOK_MS) {
+        store->looked = time.now;
+        changed = is_changed(store) || changed;
+    }
+    if (changed) {
+        watch(store); /* the directory may be another one */
+        load(store, time);
+    }
+}

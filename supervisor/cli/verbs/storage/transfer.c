@@ -1,0 +1,415 @@
+/* export, import: ended plans and sessions as lines of JSON. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/buf.h"
+#include "protocol/base/clock.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/deadline.h"
+#include "supervisor/cli/common/ids.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/storage/lines.h"
+#include "supervisor/cli/verbs/verbs.h"
+
+enum {
+    BATCH_BYTES = 192 * 1024,
+    BATCH_LINES = 256, /* some milliseconds of the daemon */
+    BATCH_MAX = 768 * 1024,
+    POLL_MS = 50,
+    WAIT_MS = 60000
+};
+
+/* ---- export ---- */
+
+/* What gets the lines of an export. */
+typedef bool (*line_fn)(struct str body, void *self);
+
+/* Asks slice by slice; `fields` stays the caller's. */
+static enum cli_exit each_line(struct cli *cli, const cJSON *fields, line_fn fn, void *self)
+{
+    char cursor[320] = "";
+    enum cli_exit code;
+
+    do {
+        cJSON *ask = cJSON_Duplicate(fields, true);
+        cJSON *answer = NULL;
+        const char *at;
+        (void)cJSON_AddStringToObject(ask, "cursor", cursor);
+        code = cli_call(cli, "journal.export", ask, &answer);
+        for (at = json_text(answer, "lines", ""); code == CLI_OK && *at != 0;) {
+            const size_t n = strcspn(at, "\n");
+            if (n > 1 && !fn((struct str){at, n}, self)) {
+                code = CLI_INTERNAL;
+            }
+            at += n + (at[n] == '\n');
+        }
+        (void)snprintf(cursor, sizeof cursor, "%s", json_text(answer, "cursor", ""));
+        cJSON_Delete(answer);
+    } while (code == CLI_OK && cursor[0] != 0);
+    return code;
+}
+
+struct out {
+    struct export_sum sum;
+    uint64_t damaged;
+};
+
+static bool write_line(struct str body, void *self)
+{
+    struct out *o = self;
+
+    if (export_is(body, "damaged")) {
+        o->damaged++;
+        cli_note("left out, because it is damaged: %.*s\n", STR_ARG(body));
+    }
+    return export_put(stdout, &o->sum, body) && ferror(stdout) == 0;
+}
+
+static bool write_text(struct out *o, const char *text)
+{
+    return write_line(str_from(text), o);
+}
+
+static enum cli_exit export_plans(struct cli *cli, struct out *o)
+{
+    enum cli_exit code = CLI_OK;
+
+    for (int i = 0; i < cli->argc && code == CLI_OK; i++) {
+        char id[CLI_ID_MAX];
+        code = cli_plan_id(cli, cli->argv[i], id);
+        if (code == CLI_OK) {
+            cJSON *fields = cli_fields("planId", id);
+            code = each_line(cli, fields, write_line, o);
+            cJSON_Delete(fields);
+        }
+    }
+    return code;
+}
+
+static enum cli_exit export_since(struct cli *cli, const char *since, struct out *o)
+{
+    cJSON *fields = cJSON_CreateObject();
+    msec from = 0;
+    enum cli_exit code = CLI_USAGE;
+
+    if (since == NULL || cli_moment(since, "--since", clock_wall_ms(), &from)) {
+        (void)cJSON_AddNumberToObject(fields, "sinceMs", (double)from);
+        code = each_line(cli, fields, write_line, o);
+    }
+    cJSON_Delete(fields);
+    return code;
+}
+
+enum cli_exit verb_export(struct cli *cli)
+{
+    const char *since = cli_value(cli, "since");
+    struct out o = {.damaged = 0};
+    char line[96];
+    enum cli_exit code;
+
+    if ((cli->argc > 0) + (since != NULL) + cli_flag(cli, "all") != 1) {
+        cli_error("export: expected either plans, --since TIME or --all; see: baton export --help");
+        return CLI_USAGE;
+    }
+    code = cli_connect(cli);
+    if (code != CLI_OK) {
+        return code;
+    }
+    (void)snprintf(line, sizeof line, "{\"kind\":\"baton export\",\"format\":%d}", EXPORT_FORMAT);
+    code = !write_text(&o, line) ? CLI_INTERNAL
+           : cli->argc > 0       ? export_plans(cli, &o)
+                                 : export_since(cli, since, &o);
+    if (code == CLI_OK) {
+        (void)snprintf(line, sizeof line, "{\"kind\":\"sum\",\"lines\":%" PRIu64 "}", o.sum.lines);
+        code = write_text(&o, line) && o.damaged == 0 ? CLI_OK : CLI_INTERNAL;
+    }
+    return code;
+}
+
+/* ---- import ---- */
+
+struct import {
+    struct cli *cli;
+    struct export_file file;
+    struct buf batch;
+    uint64_t before, in_batch; /* lines of the plan or session: sent, waiting */
+    char name[96];             /* "plan ID" or "session ID" */
+    uint64_t plans, sessions, here, refused, damaged;
+};
+
+static bool is_first(struct str body)
+{
+    return export_is(body, "plan") || export_is(body, "session");
+}
+
+/* The whole file, before anything is sent: every line is as it was written, every plan has an end.
+ */
+static bool check_file(struct import *m)
+{
+    struct str body;
+    bool inside = false;
+
+    while (export_next(&m->file, &body)) {
+        const bool last = export_is(body, "end") || export_is(body, "damaged");
+        if (body.ptr == NULL && !inside) {
+            return true;
+        }
+        if (body.ptr == NULL || is_first(body) == inside) {
+            cli_error("%s:%" PRIu64 ": a plan or session has no %s; nothing was imported",
+                      m->file.name, m->file.sum.lines, inside ? "end" : "beginning");
+            return false;
+        }
+        inside = !last;
+    }
+    return false;
+}
+
+/* Sends what waits; the answer's result. */
+static enum cli_exit send_batch(struct import *m, char ret[16])
+{
+    const msec until = clock_mono_ms() + WAIT_MS;
+    enum cli_exit code;
+
+    do {
+        cJSON *fields = cli_fields("lines", buf_cstr(&m->batch));
+        cJSON *answer = NULL;
+        (void)cJSON_AddNumberToObject(fields, "before", (double)m->before);
+        code = cli_call(m->cli, "journal.import", fields, &answer);
+        (void)snprintf(ret, 16, "%s", json_text(answer, "result", ""));
+        cJSON_Delete(answer);
+        if (code == CLI_OK && strcmp(ret, "wait") == 0) {
+            if (deadline_is_over() || clock_mono_ms() > until) {
+                cli_error("%s: what an earlier import has left is not gone yet", m->name);
+                return CLI_TIMEOUT;
+            }
+            (void)poll(NULL, 0, POLL_MS);
+        }
+    } while (code == CLI_OK && strcmp(ret, "wait") == 0);
+    m->before += m->in_batch;
+    m->in_batch = 0;
+    buf_clear(&m->batch);
+    return code;
+}
+
+static bool add_line(struct import *m, struct str body)
+{
+    buf_add_str(&m->batch, body);
+    buf_add_byte(&m->batch, '\n');
+    m->in_batch++;
+    return buf_check(&m->batch, NULL) == BT_OK;
+}
+
+static void name_it(struct import *m, struct str body)
+{
+    char *text = strndup(body.ptr, body.len);
+    cJSON *tree = text != NULL ? json_tree(text) : NULL;
+    const bool plan = export_is(body, "plan");
+
+    (void)snprintf(m->name, sizeof m->name, "%s %s", plan ? "plan" : "session",
+                   json_text(tree, plan ? "planId" : "sessionId", ""));
+    cJSON_Delete(tree);
+    free(text);
+}
+
+static bool sum_line(struct str body, void *self)
+{
+    return export_sum_add(self, body);
+}
+
+/* The plan is here: the rest of it in the file is compared with it. */
+static enum cli_exit compare(struct import *m, struct str body)
+{
+    cJSON *fields = cli_fields("planId", m->name + strlen("plan "));
+    struct export_sum ours = {.lines = 0};
+    struct export_sum theirs = {.lines = 0};
+    bool more = true;
+    enum cli_exit code;
+
+    (void)cJSON_AddBoolToObject(fields, "alone", true);
+    code = each_line(m->cli, fields, sum_line, &theirs);
+    cJSON_Delete(fields);
+    while (more && export_sum_add(&ours, body)) {
+        more = !export_is(body, "end") && export_next(&m->file, &body) && body.ptr != NULL;
+    }
+    if (code == CLI_OK && ours.lines == theirs.lines && strcmp(ours.hash, theirs.hash) == 0) {
+        m->here++;
+        return CLI_OK;
+    }
+    cli_error("%s is here already, and is not the same: it stays as it is", m->name);
+    m->refused++;
+    return code == CLI_UNREACHABLE || code == CLI_TIMEOUT ? code : CLI_OK;
+}
+
+/* After a refusal of the daemon: the rest of it in the file. */
+static void skip(struct import *m, struct str body)
+{
+    while (body.ptr != NULL && !export_is(body, "end") && !export_is(body, "damaged") &&
+           export_next(&m->file, &body)) {
+    }
+}
+
+static bool is_damaged(struct import *m)
+{
+    const long at = ftell(m->file.from);
+    const struct export_sum sum = m->file.sum;
+    struct str body = {"", 0};
+
+    while (export_next(&m->file, &body) && body.ptr != NULL && !export_is(body, "end") &&
+           !export_is(body, "damaged")) {
+    }
+    m->file.sum = sum;
+    m->file.ended = false;
+    (void)fseek(m->file.from, at, SEEK_SET);
+    return body.ptr != NULL && export_is(body, "damaged");
+}
+
+/* What the daemon refuses is left out, and the others are taken. */
+static enum cli_exit refused(struct import *m, enum cli_exit code, struct str last)
+{
+    if (code == CLI_UNREACHABLE || code == CLI_TIMEOUT) {
+        return code;
+    }
+    cli_error("%s:%" PRIu64 ": %s was refused", m->file.name, m->file.sum.lines, m->name);
+    m->refused++;
+    skip(m, last);
+    return CLI_OK;
+}
+
+/* The lines after the first one. */
+static enum cli_exit take_rest(struct import *m)
+{
+    struct str body = {"", 0};
+    char result[16] = "";
+    enum cli_exit code = CLI_OK;
+
+    while (code == CLI_OK && strcmp(result, "done") != 0 && export_next(&m->file, &body) &&
+           body.ptr != NULL) {
+        if (!add_line(m, body)) {
+            cli_error("%s:%" PRIu64 ": the line is too long", m->file.name, m->file.sum.lines);
+            return CLI_USAGE;
+        }
+        if (export_is(body, "end") || m->batch.len >= BATCH_BYTES || m->in_batch >= BATCH_LINES) {
+            code = send_batch(m, result);
+        }
+        if (code != CLI_OK) {
+            return refused(m, code, body);
+        }
+    }
+    return CLI_OK;
+}
+
+/* One plan or session; `first` is its first line. */
+static enum cli_exit take_one(struct import *m, struct str first)
+{
+    char *kept = strndup(first.ptr, first.len);
+    const struct str body = {kept, first.len};
+    const uint64_t refusals = m->refused;
+    uint64_t *count = export_is(first, "plan") ? &m->plans : &m->sessions;
+    char result[16] = "";
+    enum cli_exit code;
+
+    m->before = m->in_batch = 0;
+    buf_clear(&m->batch);
+    name_it(m, first);
+    if (is_damaged(m)) {
+        skip(m, STR_LIT(""));
+        m->damaged++;
+        cli_note("left out, because it was damaged when it was exported: %s\n", m->name);
+        free(kept);
+        return CLI_OK;
+    }
+    (void)add_line(m, body); /* the first one alone: it may be here already */
+    code = send_batch(m, result);
+    if (code != CLI_OK) {
+        code = refused(m, code, STR_LIT(""));
+    } else if (strcmp(result, "exists") == 0) {
+        code = compare(m, body);
+    } else {
+        code = take_rest(m);
+        *count += code == CLI_OK && m->refused == refusals ? 1 : 0;
+    }
+    free(kept);
+    return code;
+}
+
+static enum cli_exit take_all(struct import *m)
+{
+    enum cli_exit code = CLI_OK;
+    struct str body;
+
+    while (code == CLI_OK && export_next(&m->file, &body) && body.ptr != NULL) {
+        code = take_one(m, body);
+    }
+    return code == CLI_OK && m->refused > 0 ? CLI_INTERNAL : code;
+}
+
+static void report(const struct import *m)
+{
+    if (m->cli->json) {
+        cJSON *said = cJSON_CreateObject();
+        (void)cJSON_AddNumberToObject(said, "plans", (double)m->plans);
+        (void)cJSON_AddNumberToObject(said, "sessions", (double)m->sessions);
+        (void)cJSON_AddNumberToObject(said, "here", (double)m->here);
+        (void)cJSON_AddNumberToObject(said, "refused", (double)m->refused);
+        (void)cJSON_AddNumberToObject(said, "damaged", (double)m->damaged);
+        cli_print_json(said);
+        cJSON_Delete(said);
+        return;
+    }
+    (void)printf("%" PRIu64 " plans and %" PRIu64 " sessions imported, %" PRIu64
+                 " plans were here already\n",
+                 m->plans, m->sessions, m->here);
+}
+
+/* A pipe is kept in a file without a name: it is read twice. */
+static FILE *open_twice(const char *name)
+{
+    FILE *from = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
+    FILE *copy;
+    char bytes[65536];
+    size_t n;
+
+    if (from == NULL || fseek(from, 0, SEEK_CUR) == 0) {
+        return from;
+    }
+    copy = tmpfile();
+    while (copy != NULL && (n = fread(bytes, 1, sizeof bytes, from)) > 0) {
+        if (fwrite(bytes, 1, n, copy) != n) {
+            (void)fclose(copy);
+            return NULL;
+        }
+    }
+    if (copy != NULL) {
+        rewind(copy);
+    }
+    return copy;
+}
+
+enum cli_exit verb_import(struct cli *cli)
+{
+    struct import m = {.cli = cli, .file = {.name = cli->argv[0]}};
+    enum cli_exit code = CLI_USAGE;
+
+    m.file.from = open_twice(cli->argv[0]);
+    if (m.file.from == NULL) {
+        cli_error("%s: %s", cli->argv[0], strerror(errno));
+        return CLI_NOT_FOUND;
+    }
+    buf_init(&m.batch, BATCH_MAX);
+    if (check_file(&m) && export_rewind(&m.file)) {
+        code = take_all(&m);
+        if (code == CLI_OK || !cli->json) { /* else the error is what is printed */
+            report(&m);
+        }
+    }
+    buf_done(&m.batch);
+    free(m.file.line);
+    (void)fclose(m.file.from);
+    return code;
+}

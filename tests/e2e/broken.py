@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""An agent that breaks one rule of the protocol, and no other: for tests of baton-agent-check.
+
+usage: broken.py FLAW      FLAW is the rule that it breaks, or `none`
+"""
+import os
+import pathlib
+import secrets
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "agents" / "python"))
+import baton  # noqa: E402  (the path is set just above)
+
+flaw = sys.argv.pop(1)
+
+
+class Broken(baton.Agent):
+    second = set()  # connections that are lane 1
+
+    def _answer(self, lane, header, r, id_, form):
+        type_ = r.get("type")
+        if r.get("lane") == 1:
+            self.second.add(lane.pipe)
+        if flaw == "hello" and type_ == "lane.hello":
+            answer = super()._answer(lane, header, r, id_, form)
+            answer.pop("processId", None)
+            return answer
+        if flaw == "session-key":
+            r["sessionKey"] = self.session_key
+        ours = r.get("sessionKey") == self.session_key
+        if flaw == "process" and ours and type_ == "lane.hello":
+            return {"type": "ok", "processId": r.get("processId")}
+        if flaw == "cancel" and ours and type_ == "step.cancel":
+            return self._state_of(r["key"], r["attempt"])
+        if flaw == "unknown-type" and type_ == "step.juggle":
+            return {"type": "ok"}
+        if flaw == "unknown-field" and "newField" in r:
+            raise baton.Error("INVALID", "newField: there is no such field")
+        if flaw == "deadline":
+            r.pop("deadlineMs", None)
+        if flaw == "query" and type_ == "step.query":
+            answer = super()._answer(lane, header, r, id_, form)
+            if answer["state"] == "done":
+                answer.pop("result")
+            return answer
+        return super()._answer(lane, header, r, id_, form)
+
+    def _execute(self, lane, header, r, id_, form, key, n):
+        known = self._attempts.get((key, n))
+        if flaw == "unknown-skill" and r["skill"] not in self.skills:
+            r = {**r, "skill": "greet"}
+        if flaw == "repeat-once" and known is not None and known.answer is not None and r["skill"] == "wait":
+            del self._attempts[key, n]
+        if flaw == "repeat-done" and known is not None and known.answer is not None:
+            known.answer = {"outcome": "completed", "result": {"text": "another answer"}}
+        if flaw == "repeat-running" and known is not None and known.answer is None:
+            raise baton.Error("BUSY", "it runs already")
+        if flaw == "next-attempt" and n > 1 and (key, 1) in self._attempts:
+            self._send_result(self._attempts[key, 1], (lane, header, id_, form))
+            return None
+        return super()._execute(lane, header, r, id_, form, key, n)
+
+    def deliver(self, pipe, header, body, form):
+        if flaw == "execute" and pipe in self.second and "Hello" in str(body.get("result")):
+            body = {**body, "attempt": body["attempt"] + 1}
+        super().deliver(pipe, header, body, form)
+
+    def _cancel(self, key, attempt):
+        super()._cancel(key, 0 if flaw == "cancel-other" else attempt)
+
+    def _on_request(self, lane, header, data):
+        if flaw == "body-garbage" and data in (b"{", b""):
+            return
+        super()._on_request(lane, header, data)
+
+    def _serve_lane(self, make):
+        try:
+            super()._serve_lane(make)
+        finally:
+            if flaw == "lane-lost":
+                self.stop_steps()
+
+    def stop_steps(self):
+        for attempt in list(self._attempts.values()):
+            attempt.step._stop()
+
+    def new_names(self):
+        self.session_key = secrets.token_hex(16)
+
+
+class Control(baton.Control):
+    """The control connection: what broken agents send and overhear there."""
+
+    url = None
+
+    def connect(self, timeout=5.0):
+        url = self.endpoints()["control"]
+        again, self.url = self.url is not None, self.url or url
+        busy = any(a.answer is None for a in agent._attempts.values())
+        if flaw == "reconnect" and again and url == self.url or flaw == "restart" and url != self.url and not busy:
+            agent.new_names()
+        if flaw == "restart-running" and url != self.url:
+            agent.stop_steps()
+        self.url = url
+        super().connect(timeout)
+
+    def request(self, type_, fields, timeout=15.0):
+        fields = dict(fields)
+        if type_ == "agent.heartbeat":
+            if flaw == "query-running":
+                fields.pop("inflight")
+            if flaw == "heartbeat":
+                fields["instanceId"] = fields["instanceId"].lower()
+        if flaw == "sigterm" and type_ == "agent.drain":
+            return {"ok": True}
+        try:
+            answer = super().request(type_, fields, timeout)
+        except baton.Error as e:
+            if flaw == "fenced" and e.code == "NOT_FOUND":
+                agent.new_names()
+            raise
+        if flaw == "cancel-order":
+            answer.pop("cancel", None)
+        if flaw == "drain" and answer.get("drain"):
+            agent.stop_steps()
+        return answer
+
+
+class Pipe(baton.Pipe):
+    def __init__(self, sock, role, peer, timeout=10.0):
+        try:
+            super().__init__(sock, role, peer, timeout)
+        except ConnectionError:
+            if flaw == "malformed":
+                os._exit(5)
+            raise
+
+    def recv(self, most=baton.ANSWER_BYTES):
+        return super().recv(1 << 62 if flaw == "oversize" else most)
+
+
+baton.Control, baton.Pipe = Control, Pipe
+if flaw == "large":
+    baton.BODY_BYTES = 1 << 20
+agent = Broken("broken", capacity=2)
+if flaw == "register":
+    agent.session_key = secrets.token_hex(4)
+if flaw == "new-process":
+    agent.instance_id = "0190F3C2-7A1B-7C3D-9E4F-0123456789AB"
+
+
+@agent.skill(effects="none")
+def greet(name: str = "world") -> str:
+    """Greets somebody by name."""
+    return "Hello, %s!" % name
+
+
+@agent.skill(effects="idempotent")
+def wait(step: baton.Step, seconds: float = 1.0) -> str:
+    """Waits so long."""
+    if step.wait(seconds):
+        step.check()
+    return "waited"
+
+
+agent.run()

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""baton.py against a real daemon: outcomes, values, artifacts, restarts, events, and what a newcomer types."""
+import asyncio
+import dataclasses
+import datetime
+import doctest
+import enum
+import os
+import py_compile
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import typing
+import unittest
+
+from harness import BIN, HERE, ROOT, main, until
+
+SDK = ROOT / "agents" / "python"
+sys.path.insert(0, str(SDK))
+os.environ["BATON_BIN"] = str(BIN)
+import baton  # noqa: E402  (the path is set just above)
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: float = 0.0
+
+
+def make_agent():
+    agent = baton.Agent("py", capacity=4)
+    agent.runs = []
+
+    @agent.skill
+    def greet(name: str = "world") -> str:
+        """Greets somebody by name.
+
+        Args:
+            name: whom to greet
+        """
+        return "Hello, %s!" % name
+
+    @agent.skill
+    def typed(point: Point, color: Color = Color.RED, days: typing.Optional[typing.List[datetime.date]] = None):
+        return {"sum": point.x + point.y, "color": color, "next": [d + datetime.timedelta(days=1) for d in days or []]}
+
+    @agent.skill(effects="unsafe")
+    def wait(step: baton.Step, seconds: float, mark: str = ""):
+        agent.runs.append(mark)
+        step.progress(25, "began")
+        if step.wait(seconds):
+            step.check()
+        return "waited " + mark
+
+    @agent.skill
+    async def sleep(seconds: float):
+        try:
+            agent.runs.append("asleep")
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            agent.runs.append("cancelled")
+            raise
+        return "slept"
+
+    @agent.skill
+    def synthesize(step: baton.Step):
+        step.usage(input_tokens=7)
+        yield from ("one ", "two ", "thrée")
+
+    @agent.skill
+    def ask_year(year: typing.Optional[int] = None):
+        if year is None:
+            raise baton.NeedsInput("Which year?", {"type": "object", "properties": {"year": {"type": "integer"}}})
+        return year
+
+    @agent.skill
+    def sign(step: baton.Step):
+        return "signed: %s" % step.feedback if step.attempt > 1 else baton.NeedsApproval("May I?")
+
+    @agent.skill
+    def write(step: baton.Step):
+        with step.artifact("big.txt", "text/plain") as f:
+            f.write("x" * 100000)
+        return baton.Result(text="in a file", state={"written": True})
+
+    @agent.skill
+    def read(file: str, step: baton.Step):
+        with step.open(file) as f:
+            return {"bytes": len(f.read()), "state": dict(step.state), "before": [d["stepId"] for d in step.dependencies]}
+
+    @agent.skill
+    def trouble(kind: str):
+        if kind == "nan":
+            return {"rows": [1, float("nan")]}
+        if kind == "huge":
+            return "x" * (4 << 20)
+        if kind == "file":
+            open("/nonexistent")
+        if kind == "class":
+            raise baton.Fail("no such table", "RESOURCE_NOT_FOUND", retryable=False, details={"table": "t"})
+        raise RuntimeError("a mistake")
+
+    @agent.skill
+    def pass_on(step: baton.Step):
+        raise baton.Handoff("other", "not mine")
+
+    return agent
+
+
+def plan_of(*skills, **policy):
+    steps = [{"stepId": "s%d" % i, "agentId": "py", "skill": s, "task": "do the step %d" % i, "parameters": p} for i, (s, p) in enumerate(skills, 1)]
+    return {"steps": steps, "policy": {"maxRetries": 0, **policy}}
+
+
+class Sdk(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.agent = make_agent()
+        cls.other = baton.Agent("other")
+
+        @cls.other.skill(id="pass-on")
+        def take(step: baton.Step):
+            return "taken, for: %s" % step.feedback
+
+        cls.context = baton.daemon(agents=[cls.agent, cls.other])
+        cls.d = cls.context.__enter__()
+        cls.addClassCleanup(cls.context.__exit__, None, None, None)
+
+    def test_values_and_types(self):
+        self.assertEqual(self.d.ask("py", "greet", name="Ada"), "Hello, Ada!")
+        self.assertEqual(self.d.ask("py", "typed", point={"x": 1, "y": 2}, color="blue", days=["2026-11-30"]),
+                         {"sum": 3, "color": "blue", "next": ["2026-12-01"]})
+        self.assertEqual(self.d.ask("py", "sleep", seconds=0.001), "slept")
+        greet = next(s for a in self.d.agents() if a["card"]["agentId"] == "py" for s in a["card"]["skills"] if s["id"] == "greet")
+        self.assertEqual(greet["description"], "Greets somebody by name.")
+        self.assertEqual(greet["inputSchema"]["properties"]["name"], {"type": "string", "description": "whom to greet", "default": "world"})
+
+    def failure(self, skill, **parameters):
+        plan = self.d.submit(plan_of((skill, parameters)))
+        self.assertEqual(self.d.wait(plan, 30)["status"], "failed")
+        event = [e for e in self.d.events(plan=plan, types=["plan_step_completed"])][-1]
+        return event["errorClass"], event["error"]
+
+    def test_failures_have_class_and_place(self):
+        for kind, cls, words in (("nan", "VALIDATION_ERROR", r"data\.rows\[1\]: nan"), ("huge", "VALIDATION_ERROR", "result_too_large: 4194304 bytes"),
+                                 ("file", "RESOURCE_NOT_FOUND", "FileNotFoundError"), ("class", "RESOURCE_NOT_FOUND", "no such table"),
+                                 ("bug", "UNKNOWN", "RuntimeError: a mistake")):
+            found, message = self.failure("trouble", kind=kind)
+            self.assertEqual(found, cls, kind)
+            self.assertRegex(message, words)
+
+    def test_handlers_without_a_supervisor(self):
+        call = self.agent.call
+        self.assertEqual(call("greet", {"name": "Ada"}), {"outcome": "completed", "result": {"text": "Hello, Ada!"}})
+        for parameters, words in (({"nme": "x"}, r"parameters\.nme: there is no such parameter; there are name"),
+                                  ({"name": 7}, r"parameters\.name: expected string, got 7")):
+            self.assertRegex(call("greet", parameters)["failure"]["message"], words)
+        self.assertEqual(call("sleep", {"seconds": 60}, deadlineMs=20)["failure"]["class"], "TIMEOUT")
+        self.assertEqual(call("wait", {"seconds": 60}, deadlineMs=20)["failure"]["class"], "TIMEOUT")
+        self.assertEqual(call("synthesize"), {"outcome": "completed", "result": {"text": "one two thrée"}, "usage": {"inputTokens": 7}})
+        self.assertEqual(call("no-such")["failure"]["class"], "TOOL_NOT_FOUND")
+        with self.assertRaisesRegex(ValueError, "there twice"):
+            self.agent.skill(lambda: 0, id="greet")
+
+    def review(self, plan):
+        return until(lambda: self.d.reviews(plan), 20, "a review")[0]["reviewId"]
+
+    def test_input_approval_and_handoff(self):
+        asks, signs = (self.d.submit(plan_of((skill, {}))) for skill in ("ask-year", "sign"))
+        self.d.decide(self.review(asks), "approve", edit={"year": 1999})
+        self.d.decide(self.review(signs), "approve", comment="but only once")
+        self.assertEqual(self.d.result(asks, timeout=30)["aggregatedResult"], "1999")
+        self.assertIn("but only once", self.d.result(signs, timeout=30)["aggregatedResult"])
+        plan = self.d.submit(plan_of(("pass-on", {}), handoffTo=["other"]))
+        found = self.d.result(plan, timeout=30)
+        self.assertIn("not mine", found.get("aggregatedResult", ""), found)
+
+    def test_artifacts_state_and_usage(self):
+        plan = self.d.submit(plan_of(("write", {}), ("read", {"file": "{{results.s1.artifact}}"})))
+        self.assertTrue(self.d.result(plan, timeout=30)["success"], self.d.log())
+        self.assertEqual(self.d.result(plan, "s2")["data"], {"bytes": 100000, "state": {"written": True}, "before": ["s1"]})
+
+    def test_a_streamed_answer_arrives_in_pieces(self):
+        plan = self.d.submit({**plan_of(("greet", {})), "policy": {"synthesis": "agent:py"}})
+        text = "".join(e["text"] for e in self.d.watch(plan, timeout=30) if e["type"] == "text_delta")
+        found = self.d.result(plan)
+        self.assertEqual((found["aggregatedResult"], found["success"]), ("one two thrée", True))
+        self.assertEqual(text, "one two thrée")
+
+    def test_cancel_reaches_threads_and_coroutines(self):
+        del self.agent.runs[:]
+        plan = self.d.submit({"steps": [{"stepId": s, "agentId": "py", "skill": s, "task": "take very long now", "dependsOn": [],
+                                         "parameters": {"seconds": 600}} for s in ("wait", "sleep")]})
+        until(lambda: len(self.agent.runs) == 2, 20, "both run")
+        self.d.cancel(plan, "no need")
+        self.assertEqual(self.d.wait(plan, 30)["status"], "cancelled")
+        until(lambda: self.agent.runs[-1] == "cancelled" and self.agent._running == 0, 20, "both have stopped")
+
+    def test_a_refusal_is_an_error_with_a_code(self):
+        for code, call in (("NOT_FOUND", lambda: self.d.get("01A20A4C-62AF-7049-8B0F-C6EA08165C6B")),
+                           ("INVALID", lambda: self.d.submit({"steps": [{"agentId": "py", "skil": "x"}]})),
+                           ("TIMEOUT", lambda: next(self.d.watch(types=["agent_down"], timeout=0.2)))):
+            with self.assertRaises(baton.Error) as e:
+                call()
+            self.assertEqual(e.exception.code, code, e.exception)
+        with tempfile.TemporaryDirectory() as empty, self.assertRaisesRegex(baton.Error, "UNAVAILABLE: no supervisor runs in .*`baton up`"):
+            baton.Client(empty, patience=0).agents()
+
+    def test_the_same_key_is_the_same_plan(self):
+        plan = plan_of(("greet", {}))
+        self.assertEqual(self.d.submit(plan, key="k1"), self.d.submit(plan, key="k1"))
+
+
+class Restart(unittest.TestCase):
+    def test_a_step_and_a_watcher_go_on_over_kill_9_of_the_daemon(self):
+        agent = make_agent()
+        with baton.daemon(agents=[agent]) as d:
+            plan = d.submit(plan_of(("wait", {"seconds": 1.5, "mark": "once"}), ("greet", {})))
+            found, seen = [], threading.Event()
+
+            def watch():
+                for event in d2.watch(plan, timeout=60):
+                    found.append(event)
+                    seen.set()
+
+            d2 = baton.Client(d.state, patience=60)
+            watcher = threading.Thread(target=watch, daemon=True)
+            watcher.start()
+            until(lambda: agent.runs == ["once"] and seen.is_set(), 20, "the step runs")
+            d.kill()
+            d.start()
+            watcher.join(60)
+            self.assertTrue(d.result(plan, timeout=60)["success"], d.log())
+            self.assertEqual(agent.runs, ["once"], "the work was not done again")
+            self.assertEqual([e["planSeq"] for e in found], list(range(1, len(found) + 1)), "no gap, nothing twice")
+            self.assertEqual(found[-1]["type"], "plan_completed")
+            d2.close()
+
+
+class Texts(unittest.TestCase):
+    def test_doctests_and_old_syntax(self):
+        found = doctest.testmod(baton)
+        self.assertEqual(found.failed, 0)
+        self.assertGreaterEqual(found.attempted, 8)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("baton.py", "baton-agent-check", "baton-agent-faulty"):
+                py_compile.compile(str(SDK / name), cfile=os.path.join(folder, name), doraise=True)
+                compile(SDK.joinpath(name).read_text(), name, "exec")
+
+    def test_msgpack_survives_damage(self):
+        whole = baton._pack({"a": [1, -5, 1 << 40, 2.5, None, True, "é" * 40], "b": {"c": b"raw"}})
+        for end in range(len(whole)):
+            with self.assertRaises(ValueError):
+                baton._unpack(whole[:end])
+        with self.assertRaises(ValueError):
+            baton._unpack(b"\x91" * 100000)
+        with self.assertRaises(ValueError):
+            baton._unpack(whole + b"\0")
+
+    def test_newcomers_clock(self):
+        """README.md: at most 3 commands and 12 lines of Python; they work."""
+        page = (SDK / "README.md").read_text()
+        blocks = re.findall(r"(?m)(?:^ {4}.*\n|^\n(?= {4}))+", page)
+        code = next(b for b in blocks if "import baton" in b)
+        commands = [c.strip() for c in next(b for b in blocks if "apt-get install" in b).strip().splitlines()]
+        lines = "\n".join(line[4:] for line in code.splitlines()).strip("\n").splitlines()
+        self.assertLessEqual(len(lines), 12)
+        self.assertLessEqual(len(commands), 3)
+        with tempfile.TemporaryDirectory(prefix="baton-e2e-") as home:
+            with open(os.path.join(home, "greeter.py"), "w") as f:
+                f.write("\n".join(lines) + "\n")
+            env = {**os.environ, "HOME": home, "PATH": "%s:%s" % (BIN, os.environ["PATH"]), "PYTHONPATH": str(SDK), "PYTHONDONTWRITEBYTECODE": "1"}
+            for name in ("BATON_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "BATON_BIN"):
+                env.pop(name, None)
+            self.assertTrue(commands[0].startswith("sudo apt-get install "))  # tests/package does this one
+            agent = subprocess.Popen([sys.executable, *shlex.split(commands[1].rstrip("&"))[1:]], cwd=home, env=env, stderr=subprocess.PIPE, text=True)
+            try:
+                for line in agent.stderr:
+                    if "is registered" in line:
+                        break
+                done = subprocess.run(shlex.split(commands[2]), cwd=home, env=env, capture_output=True, text=True, timeout=120)
+                self.assertIn("Hello, world!", done.stdout, done.stderr)
+                agent.send_signal(signal.SIGTERM)
+                agent.stderr.read()
+                self.assertEqual(agent.wait(30), 0)
+            finally:
+                if agent.poll() is None:
+                    agent.kill()
+                    agent.wait()
+                agent.stderr.close()
+                subprocess.run([BIN / "baton", "down"], cwd=home, env=env, capture_output=True, timeout=60)
+
+
+if __name__ == "__main__":
+    assert HERE
+    main()

@@ -1,0 +1,397 @@
+/* The daemon's table of sessions, in virtual time: proofs, bounds, ends, rotation and revocation.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "protocol/auth/session.h"
+#include "supervisor/auth/sessions.h"
+
+enum { NOW = 1000000, WALL = 5000000 };
+
+static const struct session_time at_start = {NOW, WALL};
+
+struct client {
+    struct auth_session s;
+    const char *id;
+    uint8_t key[AUTH_KEY_BYTES];
+};
+
+static struct sessions *new_table(void)
+{
+    struct sessions *s = NULL;
+
+    assert_int_equal(sessions_new(&s, NULL), BT_OK);
+    return s;
+}
+
+/* Credentials c0, c1, ... with the keys of client_of. */
+static struct credential *some(uint32_t n)
+{
+    struct credential *c = calloc(n + 1, sizeof *c);
+
+    assert_non_null(c);
+    for (uint32_t i = 0; i < n; i++) {
+        (void)snprintf(c[i].who.id, sizeof c[i].who.id, "c%u", i);
+        c[i].who.role = ROLE_SUBMITTER;
+        memset(c[i].key, (int)i + 1, sizeof c[i].key);
+    }
+    return c;
+}
+
+static struct client client_of(const char *id, int key)
+{
+    struct client c = {.id = id};
+
+    memset(c.key, key, sizeof c.key);
+    return c;
+}
+
+static enum bt_code begin_at(struct sessions *s, struct client *c, const char *peer,
+                             struct session_time time)
+{
+    char nonce_c[65];
+    char sid[33];
+    char nonce_s[65];
+    char proof[65];
+    char previous[65] = "";
+    struct session_begun b;
+
+    assert_int_equal(auth_session_begin(&c->s, nonce_c, NULL), BT_OK);
+    assert_int_equal(
+        sessions_begin(s, str_from(c->id), c->s.handshake.nonce_c, str_from(peer), time, &b, NULL),
+        BT_OK);
+    auth_hex(b.sid, 16, sid);
+    auth_hex(b.nonce_s, 32, nonce_s);
+    auth_hex(b.proof, 32, proof);
+    if (b.has_previous) {
+        auth_hex(b.previous, 32, previous);
+    }
+    const struct auth_begun begun = {str_from(sid), str_from(nonce_s), str_from(proof),
+                                     str_from(previous)};
+    return auth_session_finish(&c->s, c->key, &begun, NULL);
+}
+
+static void begin(struct sessions *s, struct client *c)
+{
+    assert_int_equal(begin_at(s, c, "127.0.0.1:1", at_start), BT_OK);
+}
+
+/* The next request of the client; its bytes in *out. */
+static void seal_next(struct client *c, struct buf *out)
+{
+    buf_clear(out);
+    assert_int_equal(auth_session_seal(&c->s, STR_LIT("body"), out, NULL), BT_OK);
+}
+
+static enum bt_code open_bytes(struct sessions *s, struct str bytes, struct session_time time)
+{
+    struct seal seal;
+    struct str body;
+
+    return sessions_open(s, bytes, STR_LIT("127.0.0.1:1"), time, &seal, &body, NULL);
+}
+
+static enum bt_code ask_at(struct sessions *s, struct client *c, struct session_time time)
+{
+    struct buf out;
+    enum bt_code code;
+
+    buf_init(&out, 1000);
+    seal_next(c, &out);
+    code = open_bytes(s, buf_str(&out), time);
+    buf_done(&out);
+    return code;
+}
+
+static enum bt_code ask(struct sessions *s, struct client *c)
+{
+    return ask_at(s, c, at_start);
+}
+
+static void a_request_is_of_the_identity_that_proved_itself(void **state)
+{
+    struct sessions *s = new_table();
+    struct client c = client_of("c1", 2);
+    uint8_t answer[SEAL_HEADER_BYTES + 2] = {0};
+    struct seal seal;
+    struct str body;
+    struct buf out;
+
+    (void)state;
+    (void)sessions_set(s, some(3), 3, at_start);
+    begin(s, &c);
+    assert_int_equal(sessions_count(s), 0);
+    buf_init(&out, 1000);
+    seal_next(&c, &out);
+    assert_int_equal(sessions_open(s, buf_str(&out), STR_LIT("h:1"), at_start, &seal, &body, NULL),
+                     BT_OK);
+    assert_int_equal(sessions_count(s), 1);
+    assert_true(str_is(body, "body"));
+    assert_string_equal(sessions_who(s, &seal, WALL)->id, "c1");
+    memcpy(answer + SEAL_HEADER_BYTES, "ok", 2);
+    assert_true(sessions_seal(s, &seal, answer, 2));
+    assert_true(auth_session_open(&c.s, (struct str){(char *)answer, sizeof answer}, &body));
+    assert_true(str_is(body, "ok"));
+    buf_done(&out);
+    sessions_free(s);
+}
+
+static void a_replayed_or_reordered_request_is_refused(void **state)
+{
+    struct sessions *s = new_table();
+    struct client c = client_of("c0", 1);
+    struct buf first;
+    struct buf second;
+
+    (void)state;
+    (void)sessions_set(s, some(1), 1, at_start);
+    begin(s, &c);
+    buf_init(&first, 1000);
+    buf_init(&second, 1000);
+    seal_next(&c, &first);
+    seal_next(&c, &second);
+    assert_int_equal(open_bytes(s, buf_str(&second), at_start), BT_OK);
+    assert_int_equal(open_bytes(s, buf_str(&second), at_start), BT_UNAUTHORIZED);
+    assert_int_equal(open_bytes(s, buf_str(&first), at_start), BT_UNAUTHORIZED);
+    assert_int_equal(ask(s, &c), BT_OK); /* it goes on for its owner */
+    buf_done(&first);
+    buf_done(&second);
+    sessions_free(s);
+}
+
+static void a_changed_byte_is_refused_and_ends_nothing(void **state)
+{
+    struct sessions *s = new_table();
+    struct client c = client_of("c0", 1);
+    struct buf out;
+
+    (void)state;
+    (void)sessions_set(s, some(1), 1, at_start);
+    begin(s, &c);
+    buf_init(&out, 1000);
+    seal_next(&c, &out);
+    for (size_t i = 0; i < out.len; i++) {
+        out.at[i] ^= 1;
+        assert_int_not_equal(open_bytes(s, buf_str(&out), at_start), BT_OK);
+        out.at[i] ^= 1;
+        assert_int_not_equal(open_bytes(s, (struct str){(char *)out.at, i}, at_start), BT_OK);
+    }
+    assert_int_equal(sessions_count(s), 0);
+    assert_int_equal(open_bytes(s, buf_str(&out), at_start), BT_OK);
+    buf_done(&out);
+    sessions_free(s);
+}
+
+static void an_unknown_id_and_a_wrong_key_look_the_same(void **state)
+{
+    struct sessions *s = new_table();
+    struct client stranger = client_of("nobody", 1);
+    struct client liar = client_of("c0", 9);
+
+    (void)state;
+    (void)sessions_set(s, some(1), 1, at_start);
+    assert_int_equal(begin_at(s, &stranger, "h:1", at_start), BT_UNAUTHORIZED);
+    assert_int_equal(begin_at(s, &liar, "h:1", at_start), BT_UNAUTHORIZED);
+    stranger.s.open = liar.s.open = true;
+    assert_int_equal(ask(s, &stranger), BT_UNAUTHORIZED);
+    assert_int_equal(ask(s, &liar), BT_UNAUTHORIZED);
+    sessions_free(s);
+}
+
+static void a_session_ends_when_it_was_idle_for_so_long(void **state)
+{
+    struct sessions *s = new_table();
+    struct client c = client_of("c0", 1);
+
+    (void)state;
+    (void)sessions_set(s, some(1), 1, at_start);
+    begin(s, &c);
+    assert_int_equal(ask_at(s, &c, (struct session_time){NOW + SESSIONS_PENDING_MS - 1, WALL}),
+                     BT_OK);
+    const msec used = NOW + SESSIONS_PENDING_MS - 1;
+    assert_int_equal(ask_at(s, &c, (struct session_time){used + SESSIONS_IDLE_MS - 1, WALL}),
+                     BT_OK);
+    assert_int_equal(ask_at(s, &c, (struct session_time){used + 2 * SESSIONS_IDLE_MS - 1, WALL}),
+                     BT_UNAUTHORIZED);
+    assert_int_equal(sessions_count(s), 0);
+    begin(s, &c);
+    assert_int_equal(ask_at(s, &c, (struct session_time){NOW + SESSIONS_PENDING_MS, WALL}),
+                     BT_UNAUTHORIZED);
+    sessions_free(s);
+}
+
+static void a_credential_opens_nothing_from_its_end_on(void **state)
+{
+    struct sessions *s = new_table();
+    struct credential *some_of = some(1);
+    struct client c = client_of("c0", 1);
+
+    (void)state;
+    some_of[0].expires = WALL + 100;
+    (void)sessions_set(s, some_of, 1, at_start);
+    begin(s, &c);
+    assert_int_equal(ask_at(s, &c, (struct session_time){NOW, WALL + 99}), BT_OK);
+    assert_int_equal(ask_at(s, &c, (struct session_time){NOW, WALL + 100}), BT_UNAUTHORIZED);
+    assert_int_equal(begin_at(s, &c, "h:1", (struct session_time){NOW, WALL + 100}),
+                     BT_UNAUTHORIZED);
+    assert_int_equal(begin_at(s, &c, "h:1", (struct session_time){NOW, WALL + 99}), BT_OK);
+    sessions_free(s);
+}
+
+static void a_revoked_credential_ends_its_sessions_and_no_others(void **state)
+{
+    struct sessions *s = new_table();
+    struct credential *next = some(2);
+    struct client c = client_of("c0", 1);
+    struct client other = client_of("c1", 2);
+
+    (void)state;
+    (void)sessions_set(s, some(2), 2, at_start);
+    begin(s, &c);
+    begin(s, &other);
+    assert_int_equal(ask(s, &c), BT_OK);
+    assert_int_equal(ask(s, &other), BT_OK);
+    next[0].revoked = WALL;
+    assert_int_equal(sessions_set(s, next, 2, at_start), 1);
+    assert_int_equal(ask(s, &c), BT_UNAUTHORIZED);
+    assert_int_equal(ask(s, &other), BT_OK);
+    assert_int_equal(sessions_set(s, some(0), 0, at_start), 1); /* its file is gone */
+    assert_int_equal(ask(s, &other), BT_UNAUTHORIZED);
+    sessions_free(s);
+}
+
+static void the_key_before_a_rotation_is_valid_until_its_end(void **state)
+{
+    struct sessions *s = new_table();
+    struct credential *next = some(1);
+    struct client was = client_of("c0", 1);
+    struct client is = client_of("c0", 77);
+    struct client during = client_of("c0", 1);
+
+    (void)state;
+    (void)sessions_set(s, some(1), 1, at_start);
+    begin(s, &was);
+    assert_int_equal(ask(s, &was), BT_OK);
+    memcpy(next[0].previous, next[0].key, AUTH_KEY_BYTES);
+    memset(next[0].key, 77, AUTH_KEY_BYTES);
+    next[0].previous_until = WALL + 100;
+    assert_int_equal(sessions_set(s, next, 1, at_start), 0);
+    begin(s, &is);
+    begin(s, &during);
+    const struct session_time last = {NOW, WALL + 99};
+    const struct session_time after = {NOW, WALL + 100};
+    assert_int_equal(ask_at(s, &was, last), BT_OK);
+    assert_int_equal(ask_at(s, &during, last), BT_OK);
+    assert_int_equal(ask_at(s, &is, after), BT_OK);
+    assert_int_equal(ask_at(s, &was, after), BT_UNAUTHORIZED);
+    assert_int_equal(ask_at(s, &during, after), BT_UNAUTHORIZED);
+    assert_int_equal(begin_at(s, &was, "h:1", after), BT_UNAUTHORIZED);
+    sessions_free(s);
+}
+
+static void one_session_more_ends_the_one_that_is_longest_idle(void **state)
+{
+    struct sessions *s = new_table();
+    struct client *c = calloc(SESSIONS_PER_CREDENTIAL + 1, sizeof *c);
+
+    (void)state;
+    assert_non_null(c);
+    (void)sessions_set(s, some(2), 2, at_start);
+    for (uint32_t i = 0; i <= SESSIONS_PER_CREDENTIAL; i++) {
+        const struct session_time time = {NOW + i, WALL};
+        c[i] = client_of("c0", 1);
+        assert_int_equal(begin_at(s, &c[i], "h:1", time), BT_OK);
+        assert_int_equal(ask_at(s, &c[i], time), BT_OK);
+        assert_int_equal(sessions_count(s),
+                         i < SESSIONS_PER_CREDENTIAL ? i + 1 : SESSIONS_PER_CREDENTIAL);
+    }
+    assert_int_equal(ask(s, &c[0]), BT_UNAUTHORIZED);
+    assert_int_equal(ask(s, &c[1]), BT_OK);
+    free(c);
+    sessions_free(s);
+}
+
+static void the_table_is_bounded_over_all_credentials(void **state)
+{
+    const uint32_t credentials = SESSIONS_MAX / SESSIONS_PER_CREDENTIAL + 1;
+    struct sessions *s = new_table();
+    struct client first = {.id = NULL};
+    struct client c;
+    char id[16];
+
+    (void)state;
+    (void)sessions_set(s, some(credentials), credentials, at_start);
+    for (uint32_t i = 0; i <= SESSIONS_MAX; i++) {
+        const struct session_time time = {NOW + i, WALL};
+        (void)snprintf(id, sizeof id, "c%u", i / SESSIONS_PER_CREDENTIAL);
+        c = client_of(id, (int)(i / SESSIONS_PER_CREDENTIAL) + 1);
+        assert_int_equal(begin_at(s, &c, "h:1", time), BT_OK);
+        assert_int_equal(ask_at(s, &c, time), BT_OK);
+        first = i == 0 ? c : first;
+    }
+    assert_int_equal(sessions_count(s), SESSIONS_MAX);
+    assert_int_equal(ask(s, &first), BT_UNAUTHORIZED);
+    assert_int_equal(ask(s, &c), BT_OK);
+    sessions_free(s);
+}
+
+static void a_flood_of_handshakes_pushes_out_itself(void **state)
+{
+    struct sessions *s = new_table();
+    struct client legal = client_of("c0", 1);
+    struct client stranger = client_of("c0", 9);
+
+    (void)state;
+    (void)sessions_set(s, some(1), 1, at_start);
+    assert_int_equal(begin_at(s, &legal, "127.0.0.1:7", at_start), BT_OK);
+    for (uint32_t i = 0; i < 4 * SESSIONS_PENDING_MAX; i++) {
+        const struct session_time time = {NOW + i, WALL};
+        assert_int_equal(begin_at(s, &stranger, "127.0.0.1:8", time), BT_UNAUTHORIZED);
+    }
+    assert_int_equal(ask(s, &legal), BT_OK);
+    sessions_free(s);
+}
+
+static void failures_are_too_many_for_a_log_but_lock_nobody_out(void **state)
+{
+    struct sessions *s = new_table();
+    struct client legal = client_of("c0", 1);
+    struct client liar = client_of("c0", 9);
+    const struct session_time later = {NOW + SESSIONS_FAILURES_MS, WALL};
+
+    (void)state;
+    (void)sessions_set(s, some(1), 1, at_start);
+    (void)begin_at(s, &liar, "127.0.0.1:1", at_start);
+    for (uint32_t i = 0; i <= SESSIONS_FAILURES_MAX; i++) {
+        liar.s.open = true;
+        assert_int_equal(ask(s, &liar), i < SESSIONS_FAILURES_MAX ? BT_UNAUTHORIZED : BT_BUSY);
+    }
+    begin(s, &legal);
+    assert_int_equal(ask(s, &legal), BT_OK);
+    assert_int_equal(ask_at(s, &liar, later), BT_UNAUTHORIZED);
+    sessions_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_is_of_the_identity_that_proved_itself),
+        cmocka_unit_test(a_replayed_or_reordered_request_is_refused),
+        cmocka_unit_test(a_changed_byte_is_refused_and_ends_nothing),
+        cmocka_unit_test(an_unknown_id_and_a_wrong_key_look_the_same),
+        cmocka_unit_test(a_session_ends_when_it_was_idle_for_so_long),
+        cmocka_unit_test(a_credential_opens_nothing_from_its_end_on),
+        cmocka_unit_test(a_revoked_credential_ends_its_sessions_and_no_others),
+        cmocka_unit_test(the_key_before_a_rotation_is_valid_until_its_end),
+        cmocka_unit_test(one_session_more_ends_the_one_that_is_longest_idle),
+        cmocka_unit_test(the_table_is_bounded_over_all_credentials),
+        cmocka_unit_test(a_flood_of_handshakes_pushes_out_itself),
+        cmocka_unit_test(failures_are_too_many_for_a_log_but_lock_nobody_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
