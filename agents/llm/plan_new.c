@@ -20,7 +20,11 @@ static const char instructions[] =
     "3. As few steps as will do. Each has a stepId of its own ([A-Za-z0-9_.-], at most 64 "
     "characters), an agentId, a skill, a task in words that says all that the agent must know, "
     "parameters, and dependsOn: the stepIds whose results it needs. Steps that do not depend on "
-    "each other run at the same time. No step may depend on itself, also not by way of others.\n"
+    "each other run at the same time. No step may depend on itself, also not by way of others. A "
+    "step "
+    "that is wanted only in some case has when: {\"results.STEPID.member\": {\"gt\": 3}} (eq, ne, "
+    "in, "
+    "gt, gte, lt, lte, exists): when it is false, the step is skipped.\n"
     "4. \"{{results.STEPID}}\" in a task or a parameter stands for the result of a step that it "
     "depends on, \"{{results.STEPID.member}}\" for a member of it. Agents see nothing of the goal "
     "but their task.\n"
@@ -45,7 +49,7 @@ static const char schema_text[] =
     "\"agentId\":{\"type\":\"string\"},"
     "\"skill\":{\"type\":\"string\",\"maxLength\":64},"
     "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1900},"
-    "\"parameters\":{\"type\":\"object\"},"
+    "\"parameters\":{\"type\":\"object\"},\"when\":{\"type\":\"object\"},"
     "\"dependsOn\":{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\"}}}}}}}";
 
 static cJSON *get(const cJSON *map, const char *name)

@@ -49,7 +49,7 @@ static const struct names of_step = {{
     "agent",        "worker",    "assigned_to", "skill",      "tool",        "task",
     "input",        "query",     "prompt",      "action",     "description", "parameters",
     "params",       "args",      "dependsOn",   "depends_on", "requires",    "after",
-    "dependencies", "reasoning",
+    "dependencies", "reasoning", "when",
 }};
 
 static bool is_one_of(const struct names *names, const char *name)

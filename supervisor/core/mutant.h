@@ -79,7 +79,12 @@ enum mutant {
     MUTANT_NOT_LISTED_IGNORED,   /* 67: an attempt that no heartbeat lists is not asked about */
     MUTANT_LAST_WORD_UNHEARD,    /* 68: the time of an adopted attempt ends without a question */
     MUTANT_ENDED_UNSEEN,         /* 69: the end of all connections of an instance is not seen */
-    MUTANT_STALL_IS_SILENCE, /* 70: time in which the supervisor read nothing counts as silence */
+    MUTANT_STALL_IS_SILENCE,  /* 70: time in which the supervisor read nothing counts as silence */
+    MUTANT_BYPASS_SATISFIES,  /* 71: a step runs although conditions skipped all that come before */
+    MUTANT_CLEANS_UP_ALWAYS,  /* 72: a step for failures runs although nothing failed */
+    MUTANT_CONDITION_UNASKED, /* 73: a step begins without the verdict about its condition */
+    MUTANT_CONDITION_STALE,   /* 74: a verdict from before a revision counts */
+    MUTANT_CONDITION_PASSED,  /* 75: a condition that cannot be evaluated only skips its step */
     MUTANT_COUNT
 };
 

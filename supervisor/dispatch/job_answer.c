@@ -41,8 +41,9 @@ static bool can_follow(const struct open_plan *p, const uint8_t *redo, uint32_t 
     for (uint32_t d = 0; d < deps_of(p->plan, i); d++) {
         const uint32_t dep = dep_of(p->plan, i, d);
         const bool any = p->plan->chain || p->plan->steps[i].after_any_end;
-        const bool done =
-            run->steps[dep].status == STEP_COMPLETED || run->steps[dep].reason == REASON_USER_SKIP;
+        const bool done = run->steps[dep].status == STEP_COMPLETED ||
+                          run->steps[dep].reason == REASON_USER_SKIP ||
+                          run->steps[dep].reason == REASON_CONDITION;
         if (redo[dep] == 0 && !done && !(any && !is_open_end(p, dep))) {
             return false;
         }

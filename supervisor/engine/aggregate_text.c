@@ -196,7 +196,7 @@ static enum bt_code add_results(struct engine *engine, const struct open_plan *p
     }
     choice = aggregate_choose(p->plan, core_block_run(p->block), parts);
     if (choice.form == AGGREGATE_FORM_NOTHING) {
-        buf_add_str(out, aggregate_nothing(p->plan, end));
+        buf_add_str(out, aggregate_nothing(p->plan, core_block_run(p->block), end));
     } else if (choice.form == AGGREGATE_FORM_RAW) {
         code =
             add_result(engine, parts[0].result, room, "the step's own result is whole", out, err);

@@ -121,6 +121,7 @@ void engine_free(struct engine *engine)
     arena_done(&engine->cycle);
     arena_done(&engine->later_arena);
     free(engine->later);
+    engine_conditions_done(engine);
     free(engine->effects);
     free(engine->commands.at);
     free(engine->plans);
@@ -277,6 +278,8 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
         } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
             engine->settle_due = true;
             engine->hooks.on_job_command(engine, cmd);
+        } else if (cmd->type == CMD_CONDITION) {
+            engine_condition_asked(engine, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);
             e->cmd = *cmd;
@@ -415,7 +418,7 @@ msec engine_deadline(const struct engine *engine)
 {
     msec d = engine->stalled ? MSEC_NEVER : core_deadline(engine->core);
 
-    if (engine->later_n > 0 && !engine->stalled) {
+    if ((engine->later_n > 0 || engine_conditions_wait(engine)) && !engine->stalled) {
         return 0;
     }
     if (engine->waiting > 0 && engine->waiting_until < d) {
@@ -470,6 +473,10 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
             engine_fail(engine, &why);
         }
         news = news || journal_dirty(engine->journal);
+    }
+    if (!engine->failed && !engine_is_stalled(engine) && engine_conditions_wait(engine)) {
+        engine_conditions_answer(engine);
+        news = true;
     }
     if (!engine->failed && engine->settle_due) {
         news = engine->hooks.settle(engine) || news;

@@ -5,6 +5,7 @@
 #include "protocol/auth/identity.h"
 #include "protocol/base/map.h"
 #include "supervisor/engine/blob_cache.h"
+#include "supervisor/engine/conditions.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/open_plan.h"
 #include "supervisor/engine/session_slots.h"
@@ -69,8 +70,10 @@ struct engine {
     struct arena cycle;
     struct core_event *later; /* found after the commit; fed at the start of the next cycle */
     uint32_t later_n, later_cap;
-    struct arena later_arena; /* their texts */
-    bool failed;              /* the journal is dead, by `fatal` */
+    struct arena later_arena;           /* their texts */
+    struct condition_asked *conditions; /* to be evaluated */
+    uint32_t conditions_n, conditions_cap;
+    bool failed; /* the journal is dead, by `fatal` */
     struct bt_error fatal;
     bool storage_low;        /* no new work, and no rows about agents and the daemon */
     bool stalled;            /* nothing is decided until there is room, or the hold ends */

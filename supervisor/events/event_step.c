@@ -247,6 +247,8 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
     const struct rec_step_completed *end = REC(rec, step_completed);
+    const bool by_condition = end->reason == REASON_CONDITION;
+    const struct str nothing = {NULL, 0};
 
     p->step_completed = (struct msg_ev_plan_step_completed){
         .step_id = record_step(e)->step_id,
@@ -260,7 +262,8 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
         .result_text_len = end->result.text_len,
         .state_ref = e->x->state.id,
         .state_len = e->x->state.len,
-        .error = record_cut(e, rec->text, 2048),
+        .error = by_condition ? nothing : record_cut(e, rec->text, 2048),
+        .condition = by_condition ? record_cut(e, rec->text, 1024) : nothing,
         .error_class = record_class(end->error_class),
         .hint = timeout_hint(e, end->error_class),
         .instance_id = record_instance(e, end->instance),
@@ -286,7 +289,7 @@ void event_decode_step_completed(struct decoding *d, const union payload *p)
     event_decode_step(d, m->step_index, m->step_id);
     event_decode_agent(d, m->agent_id);
     d->rec->attempt = (uint32_t)m->attempts;
-    d->rec->text = m->error;
+    d->rec->text = m->condition.len > 0 ? m->condition : m->error;
     end->status = step_status_from_name(m->status);
     end->reason = m->reason.len == 0 ? REASON_NONE : step_reason_from_name(m->reason);
     end->result = (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
@@ -363,6 +366,21 @@ enum msg_type event_encode_checking(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_rec_checking;
+}
+
+enum msg_type event_encode_condition(struct encoding *e, union payload *p)
+{
+    p->condition = (struct msg_rec_condition){.step_index = e->rec->step,
+                                              .failed = REC(e->rec, condition)->failed,
+                                              .condition = record_cut(e, e->rec->text, 1024)};
+    return MSG_rec_condition;
+}
+
+void event_decode_condition(struct decoding *d, const union payload *p)
+{
+    event_decode_step(d, p->condition.step_index, (struct str){NULL, 0});
+    d->rec->text = p->condition.condition;
+    REC(d->rec, condition)->failed = p->condition.failed;
 }
 
 void event_decode_checking(struct decoding *d, const union payload *p)

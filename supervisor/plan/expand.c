@@ -17,7 +17,7 @@ static struct doc present(struct doc d)
 }
 
 /* The data before the text; a member of the result itself last. See the header. */
-static struct doc pick(struct doc result, struct str path)
+struct doc expand_pick(struct doc result, struct str path)
 {
     static const uint8_t empty_text[] = {0xa0};
     const struct doc data = present(doc_get(result, STR_LIT("data")));
@@ -95,7 +95,7 @@ static enum bt_code lookup(const struct template_ref *t, struct doc *ret, void *
         struct doc result = {NULL, 0};
         code = x->resolver(id, &result, x->self, &why);
         if (code == BT_OK) {
-            *ret = pick(result, path);
+            *ret = expand_pick(result, path);
             if (ret->ptr == NULL) {
                 *ret = pick_artifact(x, result, path);
             }

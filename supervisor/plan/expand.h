@@ -23,6 +23,9 @@
 typedef enum bt_code (*expand_resolver)(struct str step_id, struct doc *ret, void *self,
                                         struct bt_error *err);
 
+/* What {{results.x.<path>}} is of the result of x, without artifacts; .ptr NULL: nothing. */
+struct doc expand_pick(struct doc result, struct str path);
+
 /* Appends the text with every template replaced: a string as it is, another value as compact JSON.
  */
 BT_MUST_CHECK enum bt_code expand_text(struct str text, expand_resolver resolver, void *self,

@@ -6,6 +6,7 @@
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
 #include "registry/registry.h"
+#include "supervisor/plan/flow/reach.h"
 #include "supervisor/plan/lint.h"
 #include "supervisor/plan/problem_add.h"
 
@@ -342,5 +343,6 @@ enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *li
     }
     over_bounds(&s);
     search_sends(&s);
+    plan_lint_reach(plan, problems);
     return BT_OK;
 }

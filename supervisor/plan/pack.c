@@ -79,6 +79,7 @@ static struct plan_step *put_steps(struct packer *k)
         s.task = put_like(k, from->task, before->task, kept.task);
         s.parameters = put_doc(k, from->parameters);
         s.verify = put_doc(k, from->verify);
+        s.when = put_doc(k, from->when);
         s.gate_with = put_agent(k, from->gate_with);
         s.verify_with = put_agent(k, from->verify_with);
         s.gate_skill = put_like(k, from->gate_skill, before->gate_skill, kept.gate_skill);

@@ -320,6 +320,28 @@ static cJSON *of_free(const struct field *f)
     return typed("object");
 }
 
+/* A map of references and of what joins them; deeper conditions are only maps. */
+static cJSON *of_condition(const struct field *f)
+{
+    static const char *const joins[] = {"all", "any"};
+    cJSON *o = typed("object");
+    cJSON *members = cJSON_AddObjectToObject(o, "properties");
+    cJSON *references = cJSON_AddObjectToObject(o, "patternProperties");
+    (void)f;
+    for (size_t i = 0; i < sizeof joins / sizeof joins[0]; i++) {
+        cJSON *list = typed("array");
+        (void)cJSON_AddItemToObject(list, "items", typed("object"));
+        (void)cJSON_AddNumberToObject(list, "minItems", 1);
+        (void)cJSON_AddItemToObject(members, joins[i], list);
+    }
+    (void)cJSON_AddItemToObject(members, "not", typed("object"));
+    (void)cJSON_AddItemToObject(references, "^(results|inputs|state)\\.", object());
+    (void)cJSON_AddItemToObject(references, "^steps\\..+\\.status$", object());
+    (void)cJSON_AddNumberToObject(o, "minProperties", 1);
+    (void)cJSON_AddBoolToObject(o, "additionalProperties", false);
+    return o;
+}
+
 static cJSON *of_nested(const struct field *f)
 {
     (void)f;
@@ -336,15 +358,33 @@ static const struct {
     const char *kind;
     cJSON *(*make)(const struct field *f);
 } kinds[] = {
-    {"TEXT", of_text},       {"ID", of_id},           {"BOOL", of_bool},
-    {"WHOLE", of_whole},     {"NUMBER", of_number},   {"CHOICE", of_choice},
-    {"IDS", of_ids},         {"REFS", of_refs},       {"TEXTS", of_texts},
-    {"CLASSES", of_classes}, {"STEPS", steps},        {"MAP", of_map},
-    {"BACKOFF", of_backoff}, {"AGENT", of_agent},     {"AGENT_MAP", of_agent_map},
-    {"SCHEMA", of_schema},   {"FREE", of_free},       {"SYNTHESIS", of_synthesis},
-    {"NESTED", of_nested},   {"NOTE", of_note},       {"STRATEGY", of_strategy},
-    {"NOTES", of_texts},     {"NOTED", of_whole},     {"STATE", of_choice},
-    {"ANY", of_anything},    {"STORED", of_anything},
+    {"TEXT", of_text},
+    {"ID", of_id},
+    {"BOOL", of_bool},
+    {"WHOLE", of_whole},
+    {"NUMBER", of_number},
+    {"CHOICE", of_choice},
+    {"IDS", of_ids},
+    {"REFS", of_refs},
+    {"TEXTS", of_texts},
+    {"CLASSES", of_classes},
+    {"STEPS", steps},
+    {"MAP", of_map},
+    {"BACKOFF", of_backoff},
+    {"AGENT", of_agent},
+    {"AGENT_MAP", of_agent_map},
+    {"SCHEMA", of_schema},
+    {"FREE", of_free},
+    {"CONDITION", of_condition},
+    {"SYNTHESIS", of_synthesis},
+    {"NESTED", of_nested},
+    {"NOTE", of_note},
+    {"STRATEGY", of_strategy},
+    {"NOTES", of_texts},
+    {"NOTED", of_whole},
+    {"STATE", of_choice},
+    {"ANY", of_anything},
+    {"STORED", of_anything},
 };
 
 static cJSON *schema_of(const struct field *f)

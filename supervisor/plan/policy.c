@@ -43,7 +43,7 @@ void plan_policy_init(struct plan_policy *p, const struct plan_defaults *default
                               .on_invalid = defaults->on_invalid,
                               .synthesis = defaults->synthesis};
     p->step.effects = EFFECTS_IDEMPOTENT;
-    p->step.run_if_always = false;
+    p->step.run_if = RUN_IF_SUCCESS;
     p->replan.agent_id = (struct str){NULL, 0};
     p->replan.agent = AGENT_NONE;
 }

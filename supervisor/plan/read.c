@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "supervisor/plan/flow/references.h"
 #include "supervisor/plan/problem_add.h"
 #include "supervisor/plan/reader_internal.h"
 
@@ -16,7 +17,9 @@ static enum context_scope scope_of(const struct plan_reader *r, const struct pla
 /* The plan's gate applies to steps of agents that have dependencies. */
 static bool plan_gate_fits(const struct plan *p, uint32_t ix)
 {
-    return p->steps[ix].type != STEP_TYPE_REVIEW && (p->chain ? ix > 0 : p->steps[ix].deps_n > 0);
+    const struct plan_step *s = &p->steps[ix];
+    return s->type != STEP_TYPE_REVIEW &&
+           (p->chain ? ix > 0 : s->deps_n > 0 || plan_step_refers(s));
 }
 
 void plan_reader_finish(struct plan_reader *r)
@@ -110,7 +113,7 @@ static enum bt_code check(struct plan_reader *r)
     if (scratch == NULL || p->deps == NULL || p->dependents == NULL) {
         return reader_nomem(r);
     }
-    const struct plan_check_input in = {
+    struct plan_check_input in = {
         .plan = p,
         .dep_names = (const struct str *)(const void *)r->dep_names.at,
         .registry = r->canonical ? NULL : r->registry,
@@ -122,7 +125,11 @@ static enum bt_code check(struct plan_reader *r)
         .settled = plan_reader_settled_steps(r),
     };
     if (!p->planning.pending) {
-        plan_check(&in, r->problems);
+        const enum bt_code code =
+            plan_check_references(&in, p, r->problems, r->arena, &r->scratch, r->err);
+        if (code != BT_OK) {
+            return code;
+        }
     }
     /* The parameters of a job come with each attempt. */
     return r->canonical || p->job != JOB_NONE ? BT_OK : plan_schema_check(r);

@@ -53,7 +53,7 @@ struct plan_pending {
 
 /* Values for what neither plan nor step sets. */
 struct plan_defaults {
-    struct step_policy step; /* scope and run_if_always are not used: a chain has SCOPE_ALL, a graph
+    struct step_policy step; /* scope and run_if are not used: a chain has SCOPE_ALL, a graph
                                 SCOPE_DEPS (C22) */
     msec plan_timeout_ms;
     uint32_t max_concurrency; /* of a graph; a chain has 1 (C10) */

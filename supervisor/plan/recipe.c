@@ -5,6 +5,7 @@
 #include "protocol/base/utf8.h"
 #include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
+#include "supervisor/plan/flow/inputs.h"
 #include "supervisor/plan/recipe_internal.h"
 #include "supervisor/plan/subst_internal.h"
 
@@ -131,6 +132,7 @@ enum bt_code recipe_fill(struct doc recipe, struct doc values, struct buf *out,
 {
     const struct doc schema = doc_get(recipe, STR_LIT("inputs"));
     struct buf all;
+    struct buf plan;
     if (!recipe_is(recipe)) {
         return err_set(err, BT_INVALID, "expected a recipe: a map with \"inputs\" and \"steps\"");
     }
@@ -141,9 +143,14 @@ enum bt_code recipe_fill(struct doc recipe, struct doc values, struct buf *out,
         return err_set(err, BT_INVALID, "expected the inputs as a map of names and values");
     }
     buf_init(&all, LIMIT_CONTROL_BYTES);
+    buf_init(&plan, LIMIT_STEP_BYTES);
     enum bt_code code = recipe_with_defaults(schema, values, &all, err);
     code = code == BT_OK ? check_values(schema, doc_from_buf(&all), err) : code;
-    code = code == BT_OK ? put_plan(recipe, doc_from_buf(&all), out, err) : code;
+    code = code == BT_OK ? put_plan(recipe, doc_from_buf(&all), &plan, err) : code;
+    if (code == BT_OK) {
+        code = condition_fill_inputs(doc_from_buf(&plan), doc_from_buf(&all), schema, out, err);
+    }
+    buf_done(&plan);
     buf_done(&all);
     return code;
 }

@@ -1,6 +1,7 @@
 #include "supervisor/plan/revise.h"
 
 #include "protocol/base/utf8.h"
+#include "supervisor/plan/flow/references.h"
 #include "supervisor/plan/problem_add.h"
 #include "supervisor/plan/revision_edges_internal.h"
 
@@ -277,7 +278,7 @@ static enum bt_code check(struct revision_edges *w)
     if (p->n_edges > 0) {
         memcpy(p->deps, w->entries.at, p->n_edges * sizeof p->deps[0]);
     }
-    const struct plan_check_input in = {
+    struct plan_check_input in = {
         .plan = p,
         .dep_names = (const struct str *)(const void *)w->names.at,
         .registry = r->registry,
@@ -288,8 +289,9 @@ static enum bt_code check(struct revision_edges *w)
         .scratch = scratch,
         .ret_deps = p->deps,
     };
-    plan_check(&in, r->problems);
-    return plan_schema_check(r);
+    const enum bt_code code =
+        plan_check_references(&in, p, r->problems, r->arena, &r->scratch, r->err);
+    return code == BT_OK ? plan_schema_check(r) : code;
 }
 
 static enum bt_code compose(struct revision_edges *w)

@@ -4,6 +4,7 @@
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
 #include "supervisor/core/plan/template.h"
+#include "supervisor/plan/flow/condition.h"
 #include "supervisor/plan/reader_internal.h"
 
 /* The first entry of a field is its canonical name; the rest are the aliases of C02 and F03. */
@@ -184,6 +185,27 @@ static enum bt_code read_deps(struct step_reader *s)
     return code;
 }
 
+/* ---- references of the condition ---- */
+
+struct found_refs {
+    struct plan_reader *r;
+    uint32_t ix;
+};
+
+static void add_reference(void *self, const struct condition_ref *ref)
+{
+    struct found_refs *f = self;
+    const bool status = ref->kind == CONDITION_STATUS;
+    const struct plan_text entry = {
+        .step = f->ix,
+        .text = status ? (struct str){ref->text.ptr, ref->text.len - strlen(".status")} : ref->text,
+        .field = "when",
+        .reference = true};
+    if (ref->kind == CONDITION_RESULT || status) {
+        buf_add(&f->r->texts, &entry, sizeof entry);
+    }
+}
+
 /* ---- templates of the parameters ---- */
 
 static enum bt_code add_text(struct plan_reader *r, uint32_t ix, struct str text, struct str key)
@@ -216,6 +238,17 @@ static enum bt_code find_texts(struct plan_reader *r, uint32_t ix, struct doc va
     return code;
 }
 
+/* The references of the condition. */
+static enum bt_code find_references(struct plan_reader *r, uint32_t ix)
+{
+    struct found_refs f = {.r = r, .ix = ix};
+    struct bt_error unused;
+    if (r->plan->steps[ix].when.ptr != NULL) {
+        (void)!condition_check(r->plan->steps[ix].when, add_reference, &f, &unused);
+    }
+    return buf_check(&r->texts, r->err);
+}
+
 enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix)
 {
     const struct doc parameters = r->plan->steps[ix].parameters;
@@ -223,22 +256,39 @@ enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix)
     struct doc_head head;
     struct doc_head key;
     enum bt_code code = BT_OK;
-    if (parameters.ptr == NULL || !doc_next(&c, &head)) {
-        return BT_OK;
+    if (parameters.ptr != NULL && doc_next(&c, &head)) {
+        for (uint32_t i = 0; i < head.n && code == BT_OK && doc_next(&c, &key); i++) {
+            code = find_texts(r, ix, doc_skip(&c), key.str);
+        }
     }
-    for (uint32_t i = 0; i < head.n && code == BT_OK && doc_next(&c, &key); i++) {
-        code = find_texts(r, ix, doc_skip(&c), key.str);
-    }
-    return code;
+    return code == BT_OK ? find_references(r, ix) : code;
 }
 
 static enum bt_code read_parameters(struct step_reader *s)
 {
-    if (!value_map(&s->at, "parameters", s->values[STEP_PARAMETERS])) {
+    if (value_map(&s->at, "parameters", s->values[STEP_PARAMETERS])) {
+        s->step->parameters = s->values[STEP_PARAMETERS];
+    }
+    return s->r->canonical ? BT_OK : plan_step_texts(s->r, s->ix);
+}
+
+/* ---- the condition ---- */
+
+static enum bt_code read_when(struct step_reader *s)
+{
+    const struct doc when = s->values[STEP_WHEN];
+    struct bt_error why = {.code = BT_OK};
+    if (when.ptr == NULL) {
         return BT_OK;
     }
-    s->step->parameters = s->values[STEP_PARAMETERS];
-    return s->r->canonical ? BT_OK : plan_step_texts(s->r, s->ix);
+    const enum bt_code code = condition_check(when, NULL, NULL, &why);
+    if (code != BT_OK) {
+        location_report(&s->at, code == BT_LIMIT ? PROBLEM_LIMIT : PROBLEM_INVALID_FIELD, false,
+                        "when", "%s", why.msg);
+        return code == BT_NOMEM ? reader_nomem(s->r) : BT_OK;
+    }
+    s->step->when = when;
+    return BT_OK;
 }
 
 /* ---- type and revision ---- */
@@ -352,5 +402,6 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
     code = code == BT_OK ? plan_step_policy(&s) : code;
     r->gate_given[ix - r->first] = s.gate_given;
     code = code == BT_OK ? read_deps(&s) : code;
+    code = code == BT_OK ? read_when(&s) : code;
     return code == BT_OK ? read_parameters(&s) : code;
 }

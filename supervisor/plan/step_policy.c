@@ -55,7 +55,7 @@ static void start_policy(struct step_reader *s)
 
 static void read_policy(struct step_reader *s)
 {
-    static const char *const run_if[] = {"success", "always"};
+    static const char *const run_if[] = {"success", "always", "failure"};
     struct step_policy *p = &s->step->policy;
     bool scope_given = false;
     uint32_t choice = 0;
@@ -63,8 +63,8 @@ static void read_policy(struct step_reader *s)
     policy_common(&s->at, s->values, &s->r->reported, p);
     policy_timeout(&s->at, "timeoutMs", s->values[STEP_TIMEOUT], &p->timeout_ms);
     policy_scope(&s->at, s->values[COM_SCOPE], &p->scope, &scope_given);
-    (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, 2, &choice);
-    p->run_if_always = choice == 1;
+    (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, RUN_IF_COUNT, &choice);
+    p->run_if = (enum run_if)choice;
     if (s->r->untrusted && !is_review(s) && s->r->policy->step.requires_approval) {
         p->requires_approval = true; /* a planner cannot remove it (G26) */
     }

@@ -8,8 +8,8 @@ enum { PLAIN_MAX = 32, WORDS_MAX = 8 };
 /* ---- control flow ---- */
 
 #define WHY_CHOICE                                                                                 \
-    "a step runs always, except after a failed dependency (runIf); let its agent decide, or ask "  \
-    "a person (human_review)"
+    "a condition stands in the step that it decides about: when: {\"results.<stepId>.<path>\": "   \
+    "{\"gt\": 3}}"
 #define WHY_LOOP "a step runs once; write one step for each item, or give an agent the whole list"
 #define WHY_TIME                                                                                   \
     "a step starts as soon as its dependencies are over (dependsOn); a timer outside may start "   \
@@ -33,10 +33,7 @@ struct known_word {
 };
 
 static const struct known_word refused[] = {
-    {"if", WHY_CHOICE},
     {"unless", WHY_CHOICE},
-    {"when", WHY_CHOICE},
-    {"condition", WHY_CHOICE},
     {"conditions", WHY_CHOICE},
     {"conditional", WHY_CHOICE},
     {"switch", WHY_CHOICE},
@@ -51,7 +48,6 @@ static const struct known_word refused[] = {
     {"elseif", WHY_CHOICE},
     {"elif", WHY_CHOICE},
     {"otherwise", WHY_CHOICE},
-    {"onlyif", WHY_CHOICE},
     {"onlywhen", WHY_CHOICE},
     {"skipif", WHY_CHOICE},
     {"skipwhen", WHY_CHOICE},

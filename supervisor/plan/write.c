@@ -218,8 +218,8 @@ static void write_step_policy(struct writer *w, const struct plan_step *s,
         put_name(w, "onFailure", on_failure_name(p->on_failure));
     }
     put_common(w, p, base, "timeoutMs");
-    if (p->run_if_always) {
-        put_name(w, "runIf", "always");
+    if (p->run_if != RUN_IF_SUCCESS) {
+        put_name(w, "runIf", run_if_name(p->run_if));
     }
     if (own || p->scope != base->scope) {
         put_name(w, "contextScope", context_scope_name(p->scope));
@@ -316,6 +316,10 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
     if (s->parameters.ptr != NULL) {
         put_key(w, "parameters");
         doc_put_doc(w->out, s->parameters);
+    }
+    if (s->when.ptr != NULL) {
+        put_key(w, "when");
+        doc_put_doc(w->out, s->when);
     }
     if (s->verify.ptr != NULL) {
         put_key(w, "verify");

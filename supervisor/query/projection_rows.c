@@ -171,6 +171,14 @@ static void on_replan_started(struct told *t)
     t->v->phase = STR_LIT("replan");
 }
 
+static void take_condition(struct told *t)
+{
+    const struct str tested = row_text(t->body, "condition");
+    if (tested.len > 0) {
+        t->v->condition = projection_keep(t->s, tested);
+    }
+}
+
 static void on_completed(struct told *t)
 {
     struct msg_step_view *v = t->v;
@@ -178,6 +186,7 @@ static void on_completed(struct told *t)
 
     v->status = projection_keep(t->s, row_text(t->body, "status"));
     v->reason = projection_keep(t->s, row_text(t->body, "reason"));
+    take_condition(t);
     v->completed_at = projection_iso(t->s, t->wall);
     v->attempts = row_number(t->body, "attempts");
     v->duration_ms = row_number(t->body, "durationMs");
@@ -278,6 +287,7 @@ static void (*const TELLS[REC_COUNT])(struct told *t) = {
     [REC_STEP_WAITING] = on_waiting,
     [REC_REVIEW_DECIDED] = on_decided,
     [REC_STEP_CHECKING] = on_asked,
+    [REC_STEP_CONDITION] = take_condition,
     [REC_GATE_STARTED] = on_gate,
     [REC_GATE_PASSED] = on_gate_over,
     [REC_GATE_FAILED] = on_gate_over,

@@ -33,7 +33,7 @@ class Offline(unittest.TestCase):
         for options in ((), ("--lenient",)):
             code, said = self.check(plan(**{"if": "results > 3"}), *options)
             self.assertEqual(code, 2, said)
-            self.assertIn("step 2 (load): `if` is not supported: a step runs always", said)
+            self.assertIn("step 2 (load): when: expected a condition such as", said)
 
     def test_leniency_is_for_what_nobody_relies_on(self):
         code, said = self.check(plan(colour="red"), "--lenient")

@@ -430,14 +430,15 @@ static void say_modify(const struct world *w, struct flat_event *out, const stru
 }
 
 static const enum core_event_type plain[WORLD_KIND_COUNT] = {
-    [WORLD_STRAY] = CORE_RESULT,       [WORLD_STATE] = CORE_STATE,
-    [WORLD_REGISTER] = CORE_REGISTER,  [WORLD_NOT_LISTED] = CORE_NOT_LISTED,
-    [WORLD_UP] = CORE_REGISTER,        [WORLD_LANE_UP] = CORE_LANE_UP,
-    [WORLD_CONTROL_UP] = CORE_LANE_UP, [WORLD_GONE] = CORE_GONE,
-    [WORLD_DRAIN] = CORE_DRAIN,        [WORLD_PROGRESS] = CORE_PROGRESS,
-    [WORLD_PROBED] = CORE_PROBED,      [WORLD_CANCEL] = CORE_CANCEL,
-    [WORLD_PAUSE] = CORE_PAUSE,        [WORLD_RESUME] = CORE_RESUME,
-    [WORLD_DECIDE] = CORE_DECIDE,      [WORLD_SIGNOFF] = CORE_DECIDE,
+    [WORLD_STRAY] = CORE_RESULT,        [WORLD_STATE] = CORE_STATE,
+    [WORLD_REGISTER] = CORE_REGISTER,   [WORLD_NOT_LISTED] = CORE_NOT_LISTED,
+    [WORLD_UP] = CORE_REGISTER,         [WORLD_LANE_UP] = CORE_LANE_UP,
+    [WORLD_CONTROL_UP] = CORE_LANE_UP,  [WORLD_GONE] = CORE_GONE,
+    [WORLD_DRAIN] = CORE_DRAIN,         [WORLD_PROGRESS] = CORE_PROGRESS,
+    [WORLD_PROBED] = CORE_PROBED,       [WORLD_CANCEL] = CORE_CANCEL,
+    [WORLD_CONDITION] = CORE_CONDITION, [WORLD_PAUSE] = CORE_PAUSE,
+    [WORLD_RESUME] = CORE_RESUME,       [WORLD_DECIDE] = CORE_DECIDE,
+    [WORLD_SIGNOFF] = CORE_DECIDE,
 };
 
 static struct flat_event translate(struct world *w, const struct world_event *ev,
@@ -494,6 +495,9 @@ static struct flat_event translate(struct world *w, const struct world_event *ev
         break;
     case WORLD_MODIFY:
         say_modify(w, &out, ev, step);
+        break;
+    case WORLD_CONDITION:
+        out.invalid = ev->variant == CONDITION_FAILED;
         break;
     case WORLD_REVISE:
         out.type = CORE_REVISE;
@@ -569,6 +573,9 @@ static void keep_books(struct world *w, const struct world_event *ev)
         break;
     case WORLD_RESTART:
         w->at.job.out = false; /* it is asked for again */
+        for (uint32_t i = 0; i < WORLD_STEPS; i++) {
+            w->at.told[i].wanted = 0;
+        }
         break;
     default:
         break;
@@ -608,5 +615,9 @@ bool world_do(struct world *w, const struct world_event *ev, const char **ret_wh
         w->at.told[step].executions > 0) {
         w->at.told[step].executions--;
     }
-    return world_take(w, ret_why);
+    const bool right = world_take(w, ret_why);
+    if (ev->kind == WORLD_CONDITION && w->at.told[step].wanted == ev->attempt) {
+        w->at.told[step].wanted = 0; /* it was said */
+    }
+    return right;
 }

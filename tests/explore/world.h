@@ -109,6 +109,8 @@ struct told {
     uint8_t ran;      /* an instance said that it works on the attempt */
     uint8_t visited;  /* set of agents */
     uint8_t asked;    /* adopted, and asked about since */
+    uint8_t wanted;   /* the revision whose verdict about its condition is asked for; 0 = none */
+    uint8_t judged;   /* as run_step.judged */
     msec sent, sign, begun;
     msec clock; /* when the attempt began */
     msec used;  /* of the step's limit, while a person decides */
@@ -176,6 +178,7 @@ enum world_kind {
     WORLD_DRAIN,
     WORLD_PROGRESS,
     WORLD_PROBED,
+    WORLD_CONDITION, /* variant: enum condition_verdict; attempt: the revision that asked */
     WORLD_CANCEL,
     WORLD_PAUSE,
     WORLD_RESUME,
@@ -302,6 +305,7 @@ taker world_replay;
 /* One record of the plan: the rules of its order, the second opinion, the replay. */
 /* Whether an instance is told in this turn to stop the attempt or question that it has. */
 bool world_told_to_stop(const struct world *w, uint32_t step);
+bool world_take_condition_asked(struct world *w, const struct core_cmd *cmd, const char **ret_why);
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why);
 /* Reads the commands of one event: the shell's side of them, and the rules. */
 bool world_take(struct world *w, const char **ret_why);

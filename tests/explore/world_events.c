@@ -225,6 +225,26 @@ static void words(struct events *e, uint32_t s, uint32_t i)
     }
 }
 
+/* ---- the engine ---- */
+
+/* Also late: the plan may be on hold, changed or cancelled by now. */
+static void verdicts(struct events *e, uint32_t s)
+{
+    const struct told *told = &e->world->at.told[s];
+    struct world_event ev = {.kind = WORLD_CONDITION, .step = (uint8_t)s, .attempt = told->wanted};
+    if (told->wanted == 0) {
+        return;
+    }
+    for (uint8_t v = 0; v < CONDITION_VERDICT_COUNT; v++) {
+        ev.variant = v;
+        add(e, ev);
+    }
+    ev.attempt--;
+    if (ev.attempt > 0) {
+        add(e, ev); /* is refused: from before a revision */
+    }
+}
+
 /* ---- people ---- */
 
 static void decisions(struct events *e, uint32_t s)
@@ -350,6 +370,8 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
     case WORLD_RESULT:
     case WORLD_STRAY:
         return ev->variant == ANSWER_OK ? 1 : ev->variant == ANSWER_FAIL ? 9 : 99;
+    case WORLD_CONDITION:
+        return ev->variant == CONDITION_TRUE && ev->attempt == w->at.told[ev->step].wanted ? 1 : 99;
     case WORLD_LOST_OLD:
         return 2;
     case WORLD_GONE:
@@ -417,6 +439,7 @@ uint32_t world_events(const struct world *w, struct world_event *ret)
     }
     for (uint32_t s = 0; s < w->shadow->n_steps; s++) {
         decisions(&e, s);
+        verdicts(&e, s);
         changes(&e, s);
         for (uint32_t i = 0; w->scenario->bodies[i] != '\0'; i++) {
             words(&e, s, i);
@@ -448,6 +471,7 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_DRAIN] = "drain",
         [WORLD_PROGRESS] = "progress",
         [WORLD_PROBED] = "probed",
+        [WORLD_CONDITION] = "condition",
         [WORLD_CANCEL] = "cancel",
         [WORLD_PAUSE] = "pause",
         [WORLD_RESUME] = "resume",

@@ -96,7 +96,8 @@ static void mix_told(struct digest *d, struct told t, const struct step_policy *
     const bool waits = t.status == STEP_WAITING;
     const msec sign = t.sign > t.sent ? t.sign : t.sent;
     if (t.completed) {
-        mix(d, 1 | (uint64_t)t.agent << 8 | (uint64_t)t.nth << 16 | (uint64_t)t.replans << 24);
+        mix(d, 1 | (uint64_t)t.agent << 8 | (uint64_t)t.nth << 16 | (uint64_t)t.replans << 24 |
+                   (uint64_t)t.wanted << 32);
         return;
     }
     t.sign = t.out && policy->idle_ms > 0 ? ago(d, sign, policy->idle_ms) : 0;

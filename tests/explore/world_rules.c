@@ -185,6 +185,8 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
     case CMD_REVISED:
         RULE(w->coming != NULL, "revised by nothing");
         break;
+    case CMD_CONDITION:
+        return world_take_condition_asked(w, cmd, ret_why);
     case CMD_QUERY:
         w->at.told[cmd->step].asked = w->at.told[cmd->step].adopted;
         break;
@@ -327,7 +329,9 @@ static bool plan_holds(const struct world *w, const char **ret_why)
     RULE(core_find_run(w->core, at->handle)->run == core_block_run(w->blocks[at->block]),
          "the core uses another block");
     RULE(heap_min(&w->core->due) != MSEC_NEVER || run->waiting > 0 || at->paused != 0 ||
-             asks_for_ever(w) || at->job.out || core_find_run(w->core, at->handle)->held > 0,
+             asks_for_ever(w) || at->job.out ||
+             core_find_run(w->core, at->handle)->conditions.n > 0 ||
+             core_find_run(w->core, at->handle)->held > 0,
          "nothing will ever happen to this plan");
     RULE(!at->begun || at->cancelling || other ||
              ((at->paused & 1u << PAUSE_REVIEW) != 0) == waits(w),

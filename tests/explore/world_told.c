@@ -85,25 +85,32 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     return true;
 }
 
-/* Whether this end of a dependency keeps the step from beginning. */
-static bool prevents(const struct world *w, uint32_t dep, uint32_t step)
+/* Why a step that is open can never begin, from the ends of what comes before it. */
+static enum step_reason never(const struct world *w, uint32_t step)
 {
     const struct plan *plan = world_plan(w);
-    const struct run_step *d = &w->shadow->steps[dep];
-    const bool bad = d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
-                     (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
-    return bad && !plan->chain && !plan->steps[step].after_any_end &&
-           !plan->steps[step].policy.run_if_always;
-}
-
-static bool can_never_start(const struct world *w, uint32_t step)
-{
-    const struct plan *plan = world_plan(w);
-    bool never = false;
-    for (uint32_t i = 0; i < run_deps(plan, step); i++) {
-        never |= prevents(w, run_dep(plan, step, i), step);
+    const enum run_if rule = plan->steps[step].policy.run_if;
+    const bool loose = plan->chain || plan->steps[step].after_any_end;
+    const uint32_t n = run_deps(plan, step);
+    uint32_t open = 0;
+    uint32_t bad = 0;
+    uint32_t bypassed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct run_step *d = &w->shadow->steps[run_dep(plan, step, i)];
+        open += step_is_final(d->status) ? 0 : 1;
+        bad += d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
+               (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
+        bypassed += d->status == STEP_SKIPPED && d->reason == REASON_CONDITION;
     }
-    return never;
+    if (rule == RUN_IF_FAILURE) {
+        return n > 0 && open == 0 && bad == 0 ? REASON_CONDITION : REASON_NONE;
+    }
+    if (rule == RUN_IF_ALWAYS || loose) {
+        return REASON_NONE;
+    }
+    return bad > 0                  ? REASON_DEPENDENCY_FAILED
+           : n > 0 && bypassed == n ? REASON_CONDITION
+                                    : REASON_NONE;
 }
 
 static bool take_started(struct world *w, const struct record *rec, const char **ret_why)
@@ -115,8 +122,10 @@ static bool take_started(struct world *w, const struct record *rec, const char *
     for (uint32_t i = 0; i < run_deps(plan, rec->step); i++) {
         const uint32_t dep = run_dep(plan, rec->step, i);
         RULE(w->at.told[dep].completed == 1, "started before a dependency was over");
-        RULE(!prevents(w, dep, rec->step), "started although a dependency failed");
     }
+    RULE(never(w, rec->step) == REASON_NONE, "started although it never may");
+    RULE(about_of(w, rec)->when.ptr == NULL || told->judged != 0,
+         "started before the verdict about its condition");
     return uuid_is_nil(REC(rec, assigned)->instance) || gets_attempt(w, rec, ret_why);
 }
 
@@ -476,13 +485,23 @@ static bool take_completed(struct world *w, const struct record *rec, const char
 {
     struct told *told = &w->at.told[rec->step];
     const struct run_step *state = &w->shadow->steps[rec->step];
-    const bool doomed = can_never_start(w, rec->step);
+    const enum step_reason doom = never(w, rec->step);
+    const bool doomed = doom != REASON_NONE;
     const bool person = w->doing.kind == WORLD_MODIFY || w->doing.kind == WORLD_DECIDE;
     RULE(REC(rec, step_completed)->status != STEP_COMPLETED || completed_rightly(w, rec, ret_why),
          *ret_why);
-    RULE(REC(rec, step_completed)->reason != REASON_DEPENDENCY_FAILED || doomed,
+    const bool verdict = w->doing.kind == WORLD_CONDITION && w->doing.step == rec->step;
+    RULE(REC(rec, step_completed)->reason != REASON_DEPENDENCY_FAILED ||
+             doom == REASON_DEPENDENCY_FAILED,
          "skipped although it could begin");
-    RULE((REC(rec, step_completed)->reason == REASON_DEPENDENCY_FAILED) == doomed ||
+    RULE(REC(rec, step_completed)->reason != REASON_CONDITION ||
+             (state->status == STEP_PENDING && doom == REASON_CONDITION) ||
+             (state->status == STEP_READY && verdict && w->doing.variant == CONDITION_FALSE &&
+              w->doing.attempt == told->wanted && !on_hold(w)),
+         "skipped by no condition");
+    RULE(!verdict || w->doing.variant != CONDITION_FAILED || told->judged == 2,
+         "a condition without a verdict did not fail its step");
+    RULE((doomed && REC(rec, step_completed)->reason == doom) || !doomed ||
              state->status != STEP_PENDING || person || w->doing.kind == WORLD_REVISE ||
              REC(rec, step_completed)->reason == REASON_SUPERSEDED ||
              REC(rec, step_completed)->reason == REASON_REUSED,
@@ -513,6 +532,30 @@ static bool take_completed(struct world *w, const struct record *rec, const char
     }
     told->completed = 1;
     told->out = 0;
+    return true;
+}
+
+/* The engine is asked once, and again after what made it forget. */
+bool world_take_condition_asked(struct world *w, const struct core_cmd *cmd, const char **ret_why)
+{
+    const struct run_step *state = &w->shadow->steps[cmd->step];
+    RULE(state->status == STEP_READY && state->judged == 0 && !on_hold(w),
+         "asked about a condition that decides nothing");
+    RULE(cmd->attempt == w->at.revision, "asked about another revision");
+    w->at.told[cmd->step].wanted = (uint8_t)cmd->attempt;
+    return true;
+}
+
+static bool take_condition(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const bool failed = REC(rec, condition)->failed;
+    RULE(w->doing.kind == WORLD_CONDITION && w->doing.step == rec->step &&
+             w->doing.attempt == told->wanted,
+         "a verdict that nobody gave");
+    RULE(w->doing.variant == (failed ? CONDITION_FAILED : CONDITION_TRUE), "another verdict");
+    RULE(!on_hold(w), "a verdict while the plan is on hold");
+    told->judged = failed ? 2 : 1;
     return true;
 }
 
@@ -578,6 +621,7 @@ static taker *const takers[REC_COUNT] = {
     [REC_PLAN_COMPLETED] = world_take_plan_completed,
     [REC_STEP_ASSIGNED] = take_assigned,
     [REC_STEP_CHECKING] = take_checking,
+    [REC_STEP_CONDITION] = take_condition,
     [REC_RESULT_REJECTED] = take_rejected,
     [REC_STEP_UNKNOWN] = take_unknown,
 };
@@ -591,7 +635,8 @@ static bool in_its_time(const struct world *w, const struct record *rec, const c
     const bool after = rec->type == REC_RESULT_REJECTED || rec->type == REC_REPLAN_FINISHED ||
                        (rec->type == REC_HANDOFF && REC(rec, handoff)->kind == HANDOFF_BACK);
     const bool before = rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED ||
-                        rec->type == REC_RESULT_REJECTED || rec->type == REC_PLAN_MODIFIED;
+                        rec->type == REC_RESULT_REJECTED || rec->type == REC_PLAN_MODIFIED ||
+                        rec->type == REC_STEP_CONDITION;
     RULE(told->completed == 0 || after, "a record about a step that has ended");
     RULE(told->started == 1 || before, "a record about a step that has not started");
     RULE(w->at.begun || flat_record(rec).reason == REASON_REUSED,

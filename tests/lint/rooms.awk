@@ -21,7 +21,8 @@ BEGIN {
     may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
     may["supervisor/core/sched"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan supervisor/core/run"
     may["supervisor/core/mutant.h"] = base
-    may["supervisor/plan"] = base " protocol/artifact protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run"
+    may["supervisor/plan"] = base " protocol/artifact protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run supervisor/plan/flow"
+    may["supervisor/plan/flow"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan"
     may["supervisor/keyword"] = base " protocol/wire registry supervisor/plan"
     may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"

@@ -35,9 +35,19 @@ static bool went_well(const struct sim_plan *p, const struct plan *plan)
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct run_step *step = &p->shadow->steps[i];
         well = well && (plan->steps[i].superseded || step->status == STEP_COMPLETED ||
-                        (step->status == STEP_SKIPPED && step->reason == REASON_USER_SKIP));
+                        (step->status == STEP_SKIPPED &&
+                         (step->reason == REASON_USER_SKIP || step->reason == REASON_CONDITION)));
     }
     return well;
+}
+
+static bool some_bypassed(const struct sim_plan *p)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < p->shadow->n_steps; i++) {
+        some = some || p->shadow->steps[i].reason == REASON_CONDITION;
+    }
+    return some;
 }
 
 static void check_plan_end(struct sim *s, struct sim_plan *p, const struct record *rec)
@@ -48,7 +58,8 @@ static void check_plan_end(struct sim *s, struct sim_plan *p, const struct recor
     SIM_RULE(success == (REC(rec, plan_completed)->status == PLAN_COMPLETED &&
                          (ran ? p->shadow->open == 0 && went_well(p, plan) : plan->dry_run)),
              "the outcome is not what the steps say");
-    SIM_RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || !ran || p->shadow->completed > 0,
+    SIM_RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || !ran ||
+                 p->shadow->completed > 0 || some_bypassed(p),
              "completed with nothing completed");
     SIM_RULE(!plan->dry_run || !p->started, "a dry run ran");
     sim_check_answered(s, p, rec);
@@ -291,9 +302,12 @@ static void look_at_waits(struct sim *s, const struct sim_plan *p)
     const uint32_t from = n == 0 ? 0 : (uint32_t)(s->turns % n);
     for (uint32_t i = from; i < n && i < from + 8; i++) {
         const struct step_wait w = core_step_wait(s->core, p->handle, i);
-        const bool out = p->shadow->steps[i].status == STEP_IN_PROGRESS ||
-                         p->shadow->steps[i].status == STEP_CHECKING ||
-                         step_is_final(p->shadow->steps[i].status);
+        const bool out =
+            p->shadow->steps[i].status == STEP_IN_PROGRESS ||
+            p->shadow->steps[i].status == STEP_CHECKING ||
+            step_is_final(p->shadow->steps[i].status) ||
+            (p->shadow->steps[i].status == STEP_READY && p->shadow->steps[i].judged == 0 &&
+             sim_plan_now(p)->steps[i].when.ptr != NULL);
         sometimes->waits[w.kind]++;
         if (w.kind == WAIT_NOTHING && !out && !p->shadow->cancelling) {
             sim_fail(s, "an open step waits for nothing", (uint32_t)(p - s->plans), i);

@@ -53,9 +53,14 @@ static void random_policy(struct sim *s, struct step_policy *p)
     p->estimate_micros = sim_range(s, 0, 9);
     p->effects = (enum effects)sim_range(s, 0, EFFECTS_COUNT - 1);
     p->scope = (enum context_scope)sim_range(s, 0, SCOPE_COUNT - 1);
-    p->run_if_always = sim_chance(s, 100);
+    p->run_if = sim_chance(s, 100)  ? RUN_IF_ALWAYS
+                : sim_chance(s, 60) ? RUN_IF_FAILURE
+                                    : RUN_IF_SUCCESS;
     p->retry_on = sim_chance(s, 100) ? 1u << sim_range(s, 1, CLASS_COUNT - 1) : 0;
 }
+
+/* The core does not look into it. */
+static const uint8_t condition[] = {0x80};
 
 void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
 {
@@ -71,6 +76,7 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     }
     random_policy(s, &row->policy);
     row->task = row->step_id;
+    row->when = sim_chance(s, 150) ? (struct doc){condition, sizeof condition} : (struct doc){0};
     row->type = sim_chance(s, 50)    ? STEP_TYPE_REVIEW
                 : sim_chance(s, 100) ? STEP_TYPE_SYNTHESIS
                                      : STEP_TYPE_TASK;

@@ -147,6 +147,19 @@ static void ask(struct sim *s, const struct core_cmd *cmd, enum sim_kind kind,
                                           .lane = LANE_NONE}});
 }
 
+/* The engine evaluates a condition: now and then it cannot, and the plan changes meanwhile. */
+static void judge(struct sim *s, const struct core_cmd *cmd)
+{
+    const enum condition_verdict verdict = sim_chance(s, 100)   ? CONDITION_FAILED
+                                           : sim_chance(s, 600) ? CONDITION_TRUE
+                                                                : CONDITION_FALSE;
+    sim_to_core(s, sim_chance(s, 500) ? 0 : sim_range(s, 0, 40),
+                (struct core_event){CORE_EV_INIT(CONDITION, condition, .verdict = verdict),
+                                    .run = cmd->run, .step = cmd->step, .attempt = cmd->attempt,
+                                    .lane = LANE_NONE, .text = STR_LIT("results.a.n is 7")},
+                (struct uuid){{0}});
+}
+
 static void kill(struct sim *s, struct body *b)
 {
     if (b == NULL) {
@@ -174,6 +187,9 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
         break;
     case CMD_PROBE:
         ask(s, cmd, SIM_PROBE, CORE_PROBED);
+        break;
+    case CMD_CONDITION:
+        judge(s, cmd);
         break;
     case CMD_REGISTERED:
         registered(s, cmd);

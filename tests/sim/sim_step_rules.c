@@ -1,35 +1,73 @@
 /* Rules about one step, checked before its record is applied: `was` is the state before. */
 #include "tests/sim/sim.h"
 
-/* G10: a step begins only after its dependencies are settled in its favour. */
+/* Why a step can never begin, from the ends of what comes before it. */
+static enum step_reason never(const struct sim_plan *p, uint32_t step)
+{
+    const struct plan *plan = sim_plan_now(p);
+    const struct plan_step *about = &plan->steps[step];
+    const bool loose = plan->chain || about->after_any_end;
+    const uint32_t n = run_deps(plan, step);
+    uint32_t open = 0;
+    uint32_t bad = 0;
+    uint32_t bypassed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct run_step *d = &p->shadow->steps[run_dep(plan, step, i)];
+        open += step_is_final(d->status) ? 0 : 1;
+        bad += d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
+               (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
+        bypassed += d->status == STEP_SKIPPED && d->reason == REASON_CONDITION;
+    }
+    if (about->policy.run_if == RUN_IF_FAILURE) {
+        return n > 0 && open == 0 && bad == 0 ? REASON_CONDITION : REASON_NONE;
+    }
+    if (about->policy.run_if == RUN_IF_ALWAYS || loose) {
+        return REASON_NONE;
+    }
+    return bad > 0                  ? REASON_DEPENDENCY_FAILED
+           : n > 0 && bypassed == n ? REASON_CONDITION
+                                    : REASON_NONE;
+}
+
+/* G10: a step begins only after its dependencies are settled in its favour, and its condition. */
 static void check_dependencies(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);
-    const struct plan_step *about = &plan->steps[rec->step];
     for (uint32_t i = 0; i < run_deps(plan, rec->step); i++) {
         const uint32_t dep = run_dep(plan, rec->step, i);
-        const struct run_step *d = &p->shadow->steps[dep];
         SIM_RULE(p->told[dep].completed, "started before a dependency was over");
-        const bool bad = d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
-                         (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
-        SIM_RULE(!bad || plan->chain || about->after_any_end || about->policy.run_if_always,
-                 "started although a dependency failed");
     }
+    SIM_RULE(never(p, rec->step) == REASON_NONE, "started although it never may");
+    SIM_RULE(plan->steps[rec->step].when.ptr == NULL || p->shadow->steps[rec->step].judged != 0,
+             "started before the verdict about its condition");
 }
 
-/* Skipped because of a dependency: then a dependency really failed. */
+static bool is_verdict(const struct sim *s, const struct record *rec,
+                       enum condition_verdict verdict)
+{
+    const struct core_event *ev = &s->turn->ev;
+    return ev->type == CORE_CONDITION && ev->step == rec->step &&
+           CORE_EV(ev, condition)->verdict == verdict;
+}
+
+/* Skipped because of what comes before it, or by its condition. */
 static void check_skipped(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
-    const struct plan *plan = sim_plan_now(p);
-    bool bad = false;
-    for (uint32_t i = 0; i < run_deps(plan, rec->step); i++) {
-        const struct run_step *d = &p->shadow->steps[run_dep(plan, rec->step, i)];
-        bad = bad || d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
-              (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
-    }
-    SIM_RULE(bad && !plan->chain && !plan->steps[rec->step].after_any_end &&
-                 !plan->steps[rec->step].policy.run_if_always,
+    const enum step_reason reason = REC(rec, step_completed)->reason;
+    SIM_RULE(reason != REASON_DEPENDENCY_FAILED || never(p, rec->step) == reason,
              "skipped although no dependency failed");
+    SIM_RULE(reason != REASON_CONDITION || never(p, rec->step) == reason ||
+                 is_verdict(s, rec, CONDITION_FALSE),
+             "skipped by no condition");
+}
+
+static void check_condition(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    SIM_RULE(is_verdict(s, rec, REC(rec, condition)->failed ? CONDITION_FAILED : CONDITION_TRUE),
+             "a verdict that nobody gave");
+    SIM_RULE(p->shadow->steps[rec->step].judged == 0, "a second verdict");
+    SIM_RULE(p->shadow->paused == 0 || p->shadow->paused == 1u << PAUSE_REVIEW,
+             "a verdict while the plan is on hold");
 }
 
 /* The first attempt comes after the gate and the person. */
@@ -203,6 +241,9 @@ static bool may_speak(const struct told *told, const struct record *rec)
     if (rec->type == REC_REPLAN_FINISHED) { /* the superseded step has ended before */
         return told->started && told->completed == REC(rec, revision)->ok;
     }
+    if (rec->type == REC_STEP_CONDITION) {
+        return !told->started && !told->completed;
+    }
     if (rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED) {
         return !told->completed;
     }
@@ -221,10 +262,12 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
     } else if (rec->type == REC_STEP_COMPLETED) {
         if (REC(rec, step_completed)->status == STEP_COMPLETED) {
             check_completed(s, p, rec);
-        } else if (REC(rec, step_completed)->reason == REASON_DEPENDENCY_FAILED) {
+        } else {
             check_skipped(s, p, rec);
         }
         told->completed = true;
+    } else if (rec->type == REC_STEP_CONDITION) {
+        check_condition(s, p, rec);
     } else if (rec->type == REC_STEP_CHECKING) {
         check_result(s, p, rec);
     } else if (rec->type == REC_STEP_RETRY) {

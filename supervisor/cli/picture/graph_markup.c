@@ -43,7 +43,8 @@ enum bt_code graph_dot(const struct graph *g, struct buf *out, struct bt_error *
     }
     for (uint32_t i = 0; i < g->n; i++) {
         for (uint32_t k = 0; k < g->steps[i].n_deps; k++) {
-            buf_printf(out, "  s%u -> s%u;\n", g->steps[i].deps[k] + 1, i + 1);
+            buf_printf(out, "  s%u -> s%u%s;\n", g->steps[i].deps[k] + 1, i + 1,
+                       g->steps[i].conditional ? " [style=dashed]" : "");
         }
     }
     buf_add_cstr(out, "}\n");
@@ -113,7 +114,8 @@ enum bt_code graph_mermaid(const struct graph *g, struct buf *out, struct bt_err
     }
     for (uint32_t i = 0; i < g->n; i++) {
         for (uint32_t k = 0; k < g->steps[i].n_deps; k++) {
-            buf_printf(out, "  s%u --> s%u\n", g->steps[i].deps[k] + 1, i + 1);
+            buf_printf(out, "  s%u %s s%u\n", g->steps[i].deps[k] + 1,
+                       g->steps[i].conditional ? "-.->" : "-->", i + 1);
         }
     }
     put_classes(g, out);

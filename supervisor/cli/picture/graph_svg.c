@@ -45,8 +45,8 @@ static void put_box(const struct layout *l, const struct label *labels, const st
     buf_add_cstr(out, "</g>\n");
 }
 
-static void put_link(const struct layout *l, const struct link *link, int top, int tracks,
-                     struct buf *out)
+static void put_link(const struct graph *g, const struct layout *l, const struct link *link,
+                     int top, int tracks, struct buf *out)
 {
     const struct node *from = &l->nodes[link->from];
     const bool bend = l->nodes[link->to].bend;
@@ -54,9 +54,10 @@ static void put_link(const struct layout *l, const struct link *link, int top, i
     const int begin = top - (from->bend ? BOX_ROWS * ROW_PX : ROW_PX / 2);
     const int end = top + (rows + 1) * ROW_PX;
 
-    buf_printf(out, "<path%s d=\"M%d %dV%dH%dV%d\"/>\n", bend ? "" : " marker-end=\"url(#a)\"",
-               x_of(from->column), begin, top + from->track * ROW_PX + ROW_PX / 2,
-               x_of(link->column), end);
+    const bool dashed = !bend && g->steps[l->nodes[link->to].step].conditional;
+    buf_printf(out, "<path%s%s d=\"M%d %dV%dH%dV%d\"/>\n", bend ? "" : " marker-end=\"url(#a)\"",
+               dashed ? " stroke-dasharray=\"4 4\"" : "", x_of(from->column), begin,
+               top + from->track * ROW_PX + ROW_PX / 2, x_of(link->column), end);
 }
 
 /* A dot where a line branches, so that no crossing looks like one. */
@@ -108,7 +109,8 @@ enum bt_code graph_svg(const struct graph *g, struct arena *arena, struct buf *o
         for (uint32_t k = 0; k < layer->n; k++) {
             const struct node *node = &l.nodes[layer->nodes[k]];
             for (uint32_t j = 0; j < node->n_out; j++) {
-                put_link(&l, &l.links[node->out_at + j], y + BOX_ROWS * ROW_PX, layer->tracks, out);
+                put_link(g, &l, &l.links[node->out_at + j], y + BOX_ROWS * ROW_PX, layer->tracks,
+                         out);
             }
             if (!node->bend) {
                 put_box(&l, labels, node, y, &text, out);

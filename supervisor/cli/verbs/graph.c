@@ -8,6 +8,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/map.h"
+#include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/call.h"
@@ -21,7 +22,7 @@
 #include "supervisor/cli/view/screen.h"
 #include "supervisor/plan/read.h"
 
-enum { PROBLEMS_MAX = 200, DETAIL_MAX = 128 };
+enum { PROBLEMS_MAX = 200, DETAIL_MAX = 160, CONDITION_SHOWN = 48 };
 
 /* What is drawn; all memory is the arena's. */
 struct drawn {
@@ -58,6 +59,23 @@ static bool make_chain(struct drawn *d, struct graph_step *steps)
 
 /* ---- a file ---- */
 
+/* The agent, and how the condition begins. */
+static const char *with_condition(struct arena *arena, struct str agent, struct doc when)
+{
+    struct buf json;
+    char text[DETAIL_MAX];
+    const char *shown = "";
+    buf_init(&json, LIMIT_CONTROL_BYTES);
+    if (when.ptr != NULL && doc_to_json(when, false, &json, NULL) == BT_OK) {
+        shown = buf_cstr(&json);
+    }
+    const size_t n = strlen(shown);
+    (void)snprintf(text, sizeof text, "%.*s%s%.*s%s", STR_ARG(agent), n > 0 ? ", when " : "",
+                   (int)utf8_cut(shown, n, CONDITION_SHOWN), shown, n > CONDITION_SHOWN ? "…" : "");
+    buf_done(&json);
+    return arena_str(arena, str_from(text)).ptr;
+}
+
 static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
 {
     struct graph_step *steps = arena_alloc(&d->arena, (plan->n_steps + 1) * sizeof *steps);
@@ -70,10 +88,12 @@ static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
         const struct str agent = s->agent_id.len > 0 ? s->agent_id : s->skill;
         steps[i] = (struct graph_step){
             .id = arena_str(&d->arena, s->step_id).ptr,
-            .detail = s->type == STEP_TYPE_REVIEW ? "a person" : arena_str(&d->arena, agent).ptr,
+            .detail = with_condition(
+                &d->arena, s->type == STEP_TYPE_REVIEW ? STR_LIT("a person") : agent, s->when),
             .status = "",
             .deps = plan->deps + s->deps_at,
-            .n_deps = s->deps_n};
+            .n_deps = s->deps_n,
+            .conditional = s->when.ptr != NULL || s->policy.run_if == RUN_IF_FAILURE};
         if (steps[i].id == NULL || steps[i].detail == NULL) {
             return no_memory();
         }
@@ -147,6 +167,12 @@ static const char *detail_of(struct arena *arena, const cJSON *step)
     return keep(arena, detail);
 }
 
+static bool is_conditional(const cJSON *step)
+{
+    return cJSON_GetObjectItemCaseSensitive(step, "when") != NULL ||
+           strcmp(json_text(step, "runIf", ""), "failure") == 0;
+}
+
 /* The dependencies that are drawn: those of the steps that are. */
 static bool take_deps(struct drawn *d, struct graph_step *step, const cJSON *names,
                       const struct map *by_id)
@@ -194,6 +220,7 @@ static enum cli_exit take_view(struct cli *cli, struct drawn *d, const cJSON *vi
         } else if (ok) {
             steps[n] = (struct graph_step){.id = keep(&d->arena, json_text(s, "stepId", "")),
                                            .detail = detail_of(&d->arena, s),
+                                           .conditional = is_conditional(s),
                                            .status = keep(&d->arena, json_text(s, "status", ""))};
             ok = map_put(&by_id, str_from(steps[n].id), n) == BT_OK;
             n++;

@@ -48,7 +48,7 @@ static void fill_note(struct tree_node *node, const cJSON *step)
     if (strcmp(json_text(step, "reason", ""), "already_completed") == 0) {
         (void)snprintf(node->note, sizeof node->note, "taken over from before");
     } else if (node->note[0] == 0 && strcmp(node->status, "skipped") == 0) {
-        cli_cut_line(node->note, sizeof node->note, json_text(step, "reason", ""));
+        put_note(node, json_text(step, "reason", ""), json_text(step, "condition", NULL));
     }
     if (stop != NULL && strcmp(stop, "fenced") == 0 && strlen(node->note) + 40 < NODE_NOTE_MAX) {
         (void)strncat(node->note, " (may still run; its result will not count)",

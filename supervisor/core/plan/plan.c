@@ -51,6 +51,18 @@ const char *context_scope_name(enum context_scope v)
     return names[v];
 }
 
+const char *run_if_name(enum run_if v)
+{
+    static const char *const names[] = {
+        [RUN_IF_SUCCESS] = "success",
+        [RUN_IF_ALWAYS] = "always",
+        [RUN_IF_FAILURE] = "failure",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == RUN_IF_COUNT, "a name for each");
+    ASSERT((unsigned)v < RUN_IF_COUNT);
+    return names[v];
+}
+
 const char *backoff_kind_name(enum backoff_kind v)
 {
     static const char *const names[] = {

@@ -38,6 +38,13 @@ enum step_type {
 };
 enum effects { EFFECTS_NONE, EFFECTS_IDEMPOTENT, EFFECTS_UNSAFE, EFFECTS_COUNT };
 enum context_scope { SCOPE_ALL, SCOPE_DEPS, SCOPE_NONE, SCOPE_COUNT };
+/* Given the ends of its dependencies, whether a step runs. */
+enum run_if {
+    RUN_IF_SUCCESS, /* none failed, and not all of them were skipped by conditions */
+    RUN_IF_ALWAYS,  /* whatever their ends */
+    RUN_IF_FAILURE, /* one of them failed: a step that cleans up */
+    RUN_IF_COUNT
+};
 enum backoff_kind { BACKOFF_LINEAR, BACKOFF_EXPONENTIAL, BACKOFF_FIXED, BACKOFF_COUNT };
 
 struct backoff {
@@ -70,7 +77,7 @@ struct step_policy {
         estimate_micros; /* reserved from the plan's budget before an attempt */
     enum effects effects;
     enum context_scope scope;
-    bool run_if_always; /* also runs when a dependency failed */
+    enum run_if run_if;
 };
 
 /* Agents are registry indexes, set by the owner from the ids before the core sees the plan. */
@@ -87,6 +94,7 @@ struct plan_step {
     struct str task;
     struct doc parameters;  /* absent or a map */
     struct doc verify;      /* absent or a JSON Schema over the result's data (or text) */
+    struct doc when;        /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
     struct str gate_with;   /* agent that answers the gate; empty = no gate */
     struct str verify_with; /* agent that verifies the result; empty = none */
     struct str gate_skill, verify_skill; /* skills of both; empty = "gate", "verify" */
@@ -197,6 +205,7 @@ const char *on_failure_name(enum on_failure v);
 const char *step_type_name(enum step_type v); /* "task", "human_review", "synthesis_gate" */
 const char *effects_name(enum effects v);
 const char *context_scope_name(enum context_scope v);
+const char *run_if_name(enum run_if v); /* "success", "always", "failure" */
 const char *backoff_kind_name(enum backoff_kind v);
 const char *job_kind_name(enum job_kind v);     /* "", "planning", "synthesis", ... */
 const char *on_invalid_name(enum on_invalid v); /* "fail", "synthesize", "interrupt" */

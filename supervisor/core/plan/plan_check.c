@@ -298,7 +298,7 @@ size_t plan_check_scratch(const struct plan *p)
     return 7 * (size_t)p->n_steps + p->n_edges + 16;
 }
 
-static struct plan_checker checker_of(const struct plan_check_input *in, struct problems *out)
+static struct plan_checker checker_of(struct plan_check_input *in, struct problems *out)
 {
     const uint32_t n = in->plan->n_steps;
     struct plan_checker k = {.in = in, .plan = in->plan, .out = out, .table_n = 3 * n + 8};
@@ -311,8 +311,9 @@ static struct plan_checker checker_of(const struct plan_check_input *in, struct 
     return k;
 }
 
-void plan_check(const struct plan_check_input *in, struct problems *out)
+void plan_check(struct plan_check_input *in, struct problems *out)
 {
+    in->n_missing = 0;
     if (in->plan->n_steps == 0) {
         const struct str parts[] = {STR_LIT("the plan has no steps; give at least one")};
         problem_put(out, PROBLEM_EMPTY_PLAN, false, NULL, 0, "steps", parts, 1);

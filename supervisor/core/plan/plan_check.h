@@ -64,6 +64,13 @@ struct plan_text {
     uint32_t step;
     struct str text;
     const char *field; /* "parameters.sql"; lives as long as the input */
+    bool reference;    /* no templates: it is a reference itself, of a condition: "results.a.b" or
+                          "steps.a" */
+};
+
+/* A step names another one that does not come before it. */
+struct plan_missing {
+    uint32_t step, dep;
 };
 
 struct plan_check_input {
@@ -82,6 +89,10 @@ struct plan_check_input {
     const uint8_t *settled; /* not 0: the step will not run again, so its agent, task and templates
                                are not checked; NULL = check all */
     uint32_t *scratch;      /* plan_check_scratch() numbers */
+    /* In a graph, what references lack as dependencies, in the order of the steps, each once. With
+     * missing_max 0, or over it, they are errors. */
+    struct plan_missing *missing;
+    uint32_t missing_max, n_missing;
     uint32_t *
         ret_deps; /* n_edges: resolved indexes, ascending in each step; valid only without errors */
 };
@@ -104,7 +115,7 @@ size_t plan_check_scratch(const struct plan *p);
  * templates that name an indirect dependency: a budget of visited edges bounds that search. Beyond
  * it the message asks to name the dependency directly.
  */
-void plan_check(const struct plan_check_input *in, struct problems *out);
+void plan_check(struct plan_check_input *in, struct problems *out);
 
 /* Whether the text at `ref` ("fetch.rows.0" or a step called "fetch.rows") names a step of the
  * plan; the longest match wins. Returns the step's index or UINT32_MAX. *ret_path is the rest

@@ -5,7 +5,7 @@
 #include "supervisor/core/plan/plan_check.h"
 
 struct plan_checker {
-    const struct plan_check_input *in;
+    struct plan_check_input *in;
     const struct plan *plan;
     struct problems *out;
     uint32_t *table; /* step ids to indexes; open addressing, table_n places */

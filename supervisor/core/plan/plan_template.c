@@ -95,6 +95,47 @@ static uint32_t find(const struct plan_checker *k, struct str ref, uint32_t *ret
     return found;
 }
 
+/* In a graph the reference adds the dependency. */
+static bool adds_edge(struct refs *r, uint32_t other)
+{
+    struct plan_check_input *in = r->k->in;
+    if (r->k->plan->chain || other == r->step || in->n_missing >= in->missing_max ||
+        r->k->plan->steps[other].superseded) {
+        return false;
+    }
+    in->missing[in->n_missing++] = (struct plan_missing){r->step, other};
+    r->k->mark[other] = r->step + 1;
+    return true;
+}
+
+static void check_order(struct refs *r, const char *field, struct str text, uint32_t other)
+{
+    struct plan_checker *k = r->k;
+    const struct str id = k->plan->steps[other].step_id;
+    switch (comes_before(r, other)) {
+    case BEFORE_YES:
+        break;
+    case BEFORE_NO:
+        if (k->plan->chain) {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, text, STR_LIT(": step \""), id,
+                      STR_LIT("\" does not come before this one"));
+        } else if (other == r->step) {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, text,
+                      STR_LIT(": a step has no result of its own; name one before it"));
+        } else if (!adds_edge(r, other)) {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, text,
+                      STR_LIT(": this step does not depend on \""), id,
+                      STR_LIT("\"; add it to dependsOn"));
+        }
+        break;
+    case BEFORE_TOO_FAR:
+        CHECK_PUT(k, PROBLEM_LIMIT, r->step, field, text,
+                  STR_LIT(": the plan has too many indirect references to follow; name \""), id,
+                  STR_LIT("\" in dependsOn"));
+        break;
+    }
+}
+
 static void check_ref(struct refs *r, const char *field, const struct template_ref *t)
 {
     struct plan_checker *k = r->k;
@@ -112,25 +153,28 @@ static void check_ref(struct refs *r, const char *field, const struct template_r
                   STR_LIT("\"; rename one of the steps"));
         return;
     }
-    switch (comes_before(r, other)) {
-    case BEFORE_YES:
-        break;
-    case BEFORE_NO:
-        if (k->plan->chain) {
-            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text, STR_LIT(": step \""), id,
-                      STR_LIT("\" does not come before this one"));
-        } else {
-            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
-                      STR_LIT(": this step does not depend on \""), id,
-                      STR_LIT("\"; add it to dependsOn"));
-        }
-        break;
-    case BEFORE_TOO_FAR:
-        CHECK_PUT(k, PROBLEM_LIMIT, r->step, field, t->text,
-                  STR_LIT(": the plan has too many indirect references to follow; name \""), id,
-                  STR_LIT("\" in dependsOn"));
-        break;
+    check_order(r, field, t->text, other);
+}
+
+/* A reference of a condition: "results.a.b" or "steps.a". */
+static void check_reference(struct refs *r, const char *field, struct str text)
+{
+    const struct str results = STR_LIT("results.");
+    const struct str steps = STR_LIT("steps.");
+    struct template_ref t = {.text = text};
+    if (text.len > results.len && memcmp(text.ptr, results.ptr, results.len) == 0) {
+        t.ref = (struct str){text.ptr + results.len, text.len - results.len};
+        check_ref(r, field, &t);
+        return;
     }
+    const struct str id = {text.ptr + steps.len, text.len - steps.len};
+    const uint32_t other = plan_check_find(r->k, id);
+    if (other == UINT32_MAX) {
+        CHECK_PUT(r->k, PROBLEM_BAD_TEMPLATE, r->step, field, text,
+                  STR_LIT(" names no step of this plan"));
+        return;
+    }
+    check_order(r, field, text, other);
 }
 
 /* ---- templates of other systems ---- */
@@ -227,6 +271,15 @@ static void check_text(struct refs *r, const char *field, struct str text)
     warn_variables(r, field, text);
 }
 
+static void check_any(struct refs *r, const struct plan_text *t)
+{
+    if (t->reference) {
+        check_reference(r, t->field, t->text);
+    } else {
+        check_text(r, t->field, t->text);
+    }
+}
+
 /* Its templates have been filled, or never will be. */
 static bool is_past(const struct plan_checker *k, uint32_t s)
 {
@@ -244,7 +297,7 @@ void plan_check_templates(struct plan_checker *k)
         }
         for (; text < k->in->n_texts && k->in->texts[text].step == s; text++) {
             if (!past) {
-                check_text(&r, k->in->texts[text].field, k->in->texts[text].text);
+                check_any(&r, &k->in->texts[text]);
             }
         }
     }

@@ -33,17 +33,21 @@ struct aggregate_choice aggregate_choose(const struct plan *plan, const struct r
         const struct run_step *s = &run->steps[i];
         if (has_result(plan, run, i)) {
             parts[n++] = (struct aggregate_part){i, AGGREGATE_PART_RESULT, s->result};
-        } else if (s->status == STEP_SKIPPED && !plan->steps[i].superseded) {
+        } else if (s->status == STEP_SKIPPED && !plan->steps[i].superseded &&
+                   s->reason != REASON_CONDITION) {
             parts[n++] = (struct aggregate_part){.step = i, .kind = AGGREGATE_PART_SKIPPED};
         }
     }
     return (struct aggregate_choice){AGGREGATE_FORM_SECTIONS, n};
 }
 
-struct str aggregate_nothing(const struct plan *plan, enum plan_status end)
+struct str aggregate_nothing(const struct plan *plan, const struct run *run, enum plan_status end)
 {
     if (plan->dry_run && end == PLAN_COMPLETED) {
         return STR_LIT(AGGREGATE_DRY_RUN);
+    }
+    if (end == PLAN_COMPLETED && run->completed == 0 && run->skipped > 0) {
+        return STR_LIT(AGGREGATE_BYPASSED);
     }
     return end == PLAN_CANCELLED ? STR_LIT(AGGREGATE_CANCELLED) : STR_LIT(AGGREGATE_NOTHING);
 }
@@ -53,7 +57,8 @@ uint32_t aggregate_not_done(const struct plan *plan, const struct run *run, uint
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
-        if (plan->steps[i].superseded || run->steps[i].status == STEP_COMPLETED) {
+        if (plan->steps[i].superseded || run->steps[i].status == STEP_COMPLETED ||
+            run->steps[i].reason == REASON_CONDITION) {
             continue;
         }
         if (n < max) {

@@ -22,6 +22,7 @@
 #include "supervisor/core/run/run.h"
 
 #define AGGREGATE_NOTHING "I wasn't able to complete the plan due to errors."
+#define AGGREGATE_BYPASSED "Nothing had to be done: no condition of a step was true."
 #define AGGREGATE_DRY_RUN "Nothing was run: it was a dry run."
 #define AGGREGATE_CANCELLED "The plan was cancelled before it had a result."
 #define AGGREGATE_HEAD "**"
@@ -51,7 +52,7 @@ struct aggregate_choice {
 struct aggregate_choice aggregate_choose(const struct plan *plan, const struct run *run,
                                          struct aggregate_part *parts);
 /* The text of AGGREGATE_FORM_NOTHING for a plan that ends with this status. */
-struct str aggregate_nothing(const struct plan *plan, enum plan_status end);
+struct str aggregate_nothing(const struct plan *plan, const struct run *run, enum plan_status end);
 /* The steps that were not done, in plan order, at most max of them; returns how many there are. A
  * completed step with an empty result was done; superseded steps do not count. */
 uint32_t aggregate_not_done(const struct plan *plan, const struct run *run, uint32_t *steps,

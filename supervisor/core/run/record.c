@@ -54,6 +54,7 @@ static const char *const step_reason_names[] = {
     [REASON_SUPERSEDED] = "superseded",
     [REASON_REUSED] = "already_completed",
     [REASON_GATE_FAILED] = "quality_gate_failed",
+    [REASON_CONDITION] = "condition",
 };
 _Static_assert(sizeof step_reason_names / sizeof step_reason_names[0] == STEP_REASON_COUNT, "all");
 

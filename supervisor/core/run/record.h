@@ -73,6 +73,7 @@ enum step_reason {
     REASON_SUPERSEDED,  /* a later revision of the plan does not need it */
     REASON_REUSED,      /* an earlier run or revision completed it; its result is reused */
     REASON_GATE_FAILED,
+    REASON_CONDITION, /* its condition is false, or all steps before it were skipped by theirs */
     STEP_REASON_COUNT
 };
 
@@ -303,6 +304,10 @@ struct rec_turn_end {
 struct rec_supervisor {
     uint32_t pid;
 };
+/* A condition that is true, or has no verdict. One that is false ends the step. */
+struct rec_condition {
+    bool failed; /* it could not be evaluated: the step fails */
+};
 struct rec_checking {
     enum step_phase phase;
     struct blob_ref result; /* what is verified */
@@ -334,6 +339,7 @@ enum record_member {
     RECORD_turn_end,
     RECORD_supervisor,
     RECORD_checking,
+    RECORD_condition,
 };
 
 struct record {
@@ -370,6 +376,7 @@ struct record {
         struct rec_turn_end turn_end;
         struct rec_supervisor supervisor;
         struct rec_checking checking;
+        struct rec_condition condition;
     } as; /* through REC and REC_INIT only */
 };
 

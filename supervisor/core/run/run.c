@@ -89,12 +89,19 @@ uint32_t run_dependent(const struct plan *plan, uint32_t step, uint32_t n)
 
 bool run_end_is_failure(const struct plan *plan, const struct run_step *step, uint32_t dependent)
 {
-    if (plan->chain || plan->steps[dependent].after_any_end) {
+    const bool any_end = plan->chain || plan->steps[dependent].after_any_end;
+    if (any_end && plan->steps[dependent].policy.run_if != RUN_IF_FAILURE) {
         return false;
     }
     return step->status == STEP_FAILED || step->status == STEP_CANCELLED ||
            (step->status == STEP_SKIPPED && MUTANT(SKIP_IS_FAILURE)) ||
            (step->status == STEP_SKIPPED && step->reason == REASON_DEPENDENCY_FAILED);
+}
+
+bool run_end_is_bypass(const struct plan *plan, const struct run_step *step, uint32_t dependent)
+{
+    const bool any_end = plan->chain || plan->steps[dependent].after_any_end;
+    return !any_end && step->status == STEP_SKIPPED && step->reason == REASON_CONDITION;
 }
 
 uint32_t run_step_agent(const struct run *run, const struct plan *plan, uint32_t step)
@@ -121,17 +128,42 @@ uint32_t run_step_serial(const struct run *run, uint32_t step)
     return s->phase > PHASE_SEARCH ? s->ask : s->attempt;
 }
 
+/* There are dependencies, and conditions have skipped all of them. */
+static bool all_bypassed(const struct plan *plan, const struct run_step *s, uint32_t step)
+{
+    return s->deps_skipped > 0 && s->deps_skipped == run_deps(plan, step) &&
+           !MUTANT(BYPASS_SATISFIES);
+}
+
 bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t step)
 {
     const struct run_step *s = &run->steps[step];
-    return s->deps_open == 0 && (s->deps_failed == 0 || plan->steps[step].policy.run_if_always);
+    if (s->deps_open > 0) {
+        return false;
+    }
+    switch (plan->steps[step].policy.run_if) {
+    case RUN_IF_ALWAYS:
+        return true;
+    case RUN_IF_FAILURE: /* without dependencies there is nothing that may fail */
+        return s->deps_failed > 0 || run_deps(plan, step) == 0 || MUTANT(CLEANS_UP_ALWAYS);
+    case RUN_IF_SUCCESS:
+    case RUN_IF_COUNT:
+        break;
+    }
+    return s->deps_failed == 0 && !all_bypassed(plan, s, step);
 }
 
-bool run_step_is_doomed(const struct run *run, const struct plan *plan, uint32_t step)
+enum step_reason run_step_doom(const struct run *run, const struct plan *plan, uint32_t step)
 {
     const struct run_step *s = &run->steps[step];
-    return s->status == STEP_PENDING && s->deps_failed > 0 &&
-           !plan->steps[step].policy.run_if_always;
+    const enum run_if rule = plan->steps[step].policy.run_if;
+    if (s->status != STEP_PENDING || run_step_can_start(run, plan, step)) {
+        return REASON_NONE;
+    }
+    if (rule == RUN_IF_SUCCESS && s->deps_failed > 0) {
+        return REASON_DEPENDENCY_FAILED; /* at once: the others need not be over */
+    }
+    return s->deps_open == 0 ? REASON_CONDITION : REASON_NONE;
 }
 
 bool run_needs_signoff(const struct run *run, const struct plan *plan)
@@ -166,7 +198,7 @@ struct run *run_init(void *mem, const struct plan *plan)
         step->deadline = MSEC_NEVER;
         step->limit = MSEC_NEVER;
         step->attempt_end = MSEC_NEVER;
-        step->status = step->deps_open == 0 ? STEP_READY : STEP_PENDING;
+        step->status = run_step_can_start(run, plan, i) ? STEP_READY : STEP_PENDING;
         run->ready += step->status == STEP_READY ? 1 : 0;
     }
     return run;

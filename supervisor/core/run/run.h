@@ -61,7 +61,9 @@ struct run_step {
     uint64_t paid[2];       /* bit per attempt: its usage is in the run's */
     uint32_t review_serial; /* of its last review; 0 = none yet */
     uint32_t own_text_n;
-    uint64_t adopted;             /* 1: the instance said that it works on the attempt */
+    uint32_t deps_skipped;        /* settled as skipped by a condition */
+    uint16_t adopted;             /* 1: the instance said that it works on the attempt */
+    uint16_t judged;              /* 1: its condition is true; 2: it could not be evaluated */
     char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
 };
 

@@ -210,14 +210,17 @@ static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
     struct run_step *step = &run->steps[ix];
     step->deps_open = 0;
     step->deps_failed = 0;
+    step->deps_skipped = 0;
     for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
         const struct run_step *dep = &run->steps[run_dep(plan, ix, i)];
         step->deps_open += step_is_final(dep->status) ? 0 : 1;
         step->deps_failed +=
             step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
+        step->deps_skipped += run_end_is_bypass(plan, dep, ix) ? 1 : 0;
     }
     if (step->status == STEP_PENDING || step->status == STEP_READY) {
         reckon_last_dep(run, plan, ix);
+        step->judged = 0; /* what comes before it may be something else now */
         step->status = run_step_can_start(run, plan, ix) ? STEP_READY : STEP_PENDING;
         return true;
     }

@@ -35,11 +35,23 @@ static void give_attempt(struct run *run, const struct plan *plan, const struct 
     run->last_agent = rec->agent;
 }
 
+bool run_apply_condition(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    if (step->status != STEP_READY || step->judged != 0 ||
+        plan->steps[rec->step].when.ptr == NULL) {
+        return false;
+    }
+    step->judged = REC(rec, condition)->failed ? 2 : 1;
+    return true;
+}
+
 bool run_apply_step_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
     if (step->status != STEP_READY || rec->attempt != 1 ||
-        REC(rec, assigned)->phase != PHASE_EXECUTE) {
+        REC(rec, assigned)->phase != PHASE_EXECUTE ||
+        (plan->steps[rec->step].when.ptr != NULL && step->judged == 0)) {
         return false;
     }
     if (uuid_is_nil(

@@ -16,9 +16,11 @@ uint32_t run_dependent(const struct plan *plan, uint32_t step, uint32_t n);
 
 /* Whether the dependent counts this end as a failure (C12, M028). Never in a chain. */
 bool run_end_is_failure(const struct plan *plan, const struct run_step *step, uint32_t dependent);
-/* Whether a pending step can never become ready: a dependency failed, and run_if_always is not set.
- */
-bool run_step_is_doomed(const struct run *run, const struct plan *plan, uint32_t step);
+/* Whether the dependent counts this end as skipped by a condition. Never in a chain. */
+bool run_end_is_bypass(const struct plan *plan, const struct run_step *step, uint32_t dependent);
+/* Why a pending step can never become ready: DEPENDENCY_FAILED, or CONDITION when all steps before
+ * it were skipped by theirs or none failed (RUN_IF_FAILURE). REASON_NONE: it can. */
+enum step_reason run_step_doom(const struct run *run, const struct plan *plan, uint32_t step);
 /* IN_PROGRESS, BACKOFF, UNKNOWN, WAITING or CHECKING: begun and not over. */
 bool run_step_is_active(enum step_status s);
 /* The agent that the step needs a lane of: the executing one, or the one that answers the question.

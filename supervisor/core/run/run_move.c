@@ -70,6 +70,7 @@ void run_settle_dependents(struct run *run, const struct plan *plan, uint32_t en
         ASSERT(s->deps_open > 0);
         s->deps_open--;
         s->deps_failed += run_end_is_failure(plan, &run->steps[ended], step) ? 1 : 0;
+        s->deps_skipped += run_end_is_bypass(plan, &run->steps[ended], step) ? 1 : 0;
         s->last_dep = run->steps[ended].status == STEP_COMPLETED ? ended : s->last_dep;
         if (s->status == STEP_PENDING && run_step_can_start(run, plan, step)) {
             run_step_move(run, s, STEP_READY, PHASE_EXECUTE);

@@ -16,16 +16,19 @@ static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t i
     const struct run_step *step = &run->steps[ix];
     uint32_t open = 0;
     uint32_t failed = 0;
+    uint32_t skipped = 0;
     for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
         const struct run_step *dep = &run->steps[run_dep(plan, ix, i)];
         open += step_is_final(dep->status) ? 0 : 1;
         failed += step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
+        skipped += run_end_is_bypass(plan, dep, ix) ? 1 : 0;
     }
     const bool ending = run->job == JOB_SYNTHESIS || run->answered;
     if (!plan_is_final(run->status) &&
         !ending) { /* steps that end with the plan settle no dependents */
         CHECK(step->deps_open == open, "deps_open is not the number of open dependencies");
         CHECK(step->deps_failed == failed, "deps_failed is not the number of failed dependencies");
+        CHECK(step->deps_skipped == skipped, "deps_skipped is not the number of skipped ones");
         CHECK(step->status != STEP_PENDING || !run_step_can_start(run, plan, ix),
               "a pending step could start");
     }
@@ -51,6 +54,8 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
           "an attempt's deadline does not fit its timeout");
     CHECK(step->deadline <= step->limit || step->status != STEP_IN_PROGRESS || run->cancelling,
           "an attempt may last longer than its step");
+    CHECK(!begun || plan->steps[ix].when.ptr == NULL || step->judged != 0,
+          "a step began before its condition was evaluated");
     CHECK(!run_step_is_active(step->status) || begun, "under way without a beginning");
     CHECK((step->status != STEP_IN_PROGRESS && step->status != STEP_UNKNOWN) || step->attempt > 0,
           "out without an attempt");
@@ -98,6 +103,17 @@ static bool counts_hold(const struct run *run, const struct plan *plan, const ch
     return true;
 }
 
+/* Its conditions left nothing to do. */
+static bool some_bypassed(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (run->steps[i].status == STEP_SKIPPED && run->steps[i].reason == REASON_CONDITION) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool run_invariant(const struct run *run, const struct plan *plan, const char **ret_why)
 {
     CHECK(run->n_steps == plan->n_steps, "the run has another number of steps than its plan");
@@ -112,7 +128,8 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
     CHECK(!plan_is_final(run->status) || run->open == 0, "an open step in a plan that ended");
     CHECK(!plan_is_final(run->status) || run->deadline == MSEC_NEVER, "deadline of an ended plan");
     CHECK(plan_is_final(run->status) == (run->outcome != OUTCOME_NONE), "outcome and status");
-    CHECK(run->status != PLAN_COMPLETED || run->completed > 0 || plan->dry_run || run->n_steps == 0,
+    CHECK(run->status != PLAN_COMPLETED || run->completed > 0 || plan->dry_run ||
+              run->n_steps == 0 || some_bypassed(run),
           "completed with nothing completed");
     CHECK(run->outcome != OUTCOME_SUCCESS || plan->dry_run ||
               (run->failed == 0 && run->cancelled == 0),

@@ -18,7 +18,8 @@ static bool list_fits(const struct core_run *entry, uint32_t step, const char **
     CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
     CHECK(status != STEP_PENDING || list == LIST_NONE, "a pending step is in a list");
     CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
-              entry->run->status == PLAN_PENDING || entry->run->cancelling /* these never begin */,
+              list == LIST_CONDITION || entry->run->status == PLAN_PENDING ||
+              entry->run->cancelling /* these never begin */,
           "a ready step waits for nothing");
     CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits,
           "an attempt without an instance");
@@ -72,6 +73,7 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
               "due without a reason, or a retry that nothing wakes");
         break;
     case LIST_READY:
+    case LIST_CONDITION:
     case LIST_LOST:
     case LIST_KIND_COUNT:
         CHECK(due == MSEC_NEVER, "a step that waits for its turn is due");
@@ -96,11 +98,12 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
         if (!list_fits(entry, i, ret_why) || !due_fits(c, entry, i, ret_why)) {
             return false;
         }
-        doomed += run_step_is_doomed(run, entry->plan, i) ? 1 : 0;
+        doomed += run_step_doom(run, entry->plan, i) != REASON_NONE ? 1 : 0;
     }
     CHECK(run->status != PLAN_PENDING || run->job != JOB_NONE || run->paused != 0,
           "a plan that has not begun waits for nothing");
-    CHECK(doomed == 0 || run->cancelling, "a step can never start and was not skipped");
+    CHECK(doomed == 0 || run->cancelling || run->status == PLAN_PENDING,
+          "a step can never start and was not skipped");
     CHECK(run->active + queued <= run_concurrency(entry->plan), "max_concurrency");
     CHECK(entry->ready.n == 0 || core_on_hold(entry) ||
               run->active + queued == run_concurrency(entry->plan),

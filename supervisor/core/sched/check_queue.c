@@ -60,7 +60,8 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
 {
     const struct sched_step *sched = &entry->sched[step];
     const struct run_step *state = &entry->run->steps[step];
-    const bool waits = sched->list == LIST_QUEUE || sched->list == LIST_BUDGET;
+    const bool waits =
+        sched->list == LIST_QUEUE || sched->list == LIST_BUDGET || sched->list == LIST_CONDITION;
     const bool out = sched->list == LIST_HELD || sched->list == LIST_UNKNOWN;
     const bool attempt = state->phase <= PHASE_SEARCH;
     const unsigned holds = (waits && state->status == STEP_READY ? HOLDS_PLACE : 0u) |
@@ -70,7 +71,8 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
     CHECK(sched->list != LIST_HELD ||
               entry->queues[sched->queue].agent == run_step_agent(entry->run, entry->plan, step),
           "held for another agent than the step's");
-    CHECK(!waits || !core_step_on_hold(entry, step), "a step on hold waits for a lane");
+    CHECK(!waits || !core_step_on_hold(entry, step),
+          "a step on hold waits for a lane or a verdict");
     CHECK(sched->list != LIST_PARKED || core_step_on_hold(entry, step), "parked without a reason");
     CHECK(sched->list != LIST_BUDGET || core_budget_check(entry, step) != BUDGET_FITS,
           "a step waits for a budget that is there");
@@ -88,7 +90,8 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *entry, co
     uint64_t micros = 0;
     if (!core_list_holds(c, &entry->ready, LIST_READY, ret_why) ||
         !core_list_holds(c, &entry->budget_waiters, LIST_BUDGET, ret_why) ||
-        !core_list_holds(c, &entry->parked, LIST_PARKED, ret_why)) {
+        !core_list_holds(c, &entry->parked, LIST_PARKED, ret_why) ||
+        !core_list_holds(c, &entry->conditions, LIST_CONDITION, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < entry->plan->agents.n; i++) {

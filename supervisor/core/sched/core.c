@@ -296,6 +296,7 @@ static core_handler *const handlers[] = {
     [CORE_MODIFY] = core_on_modify,
     [CORE_REVISE] = core_on_revise,
     [CORE_PROBED] = core_on_probed,
+    [CORE_CONDITION] = core_on_condition,
     [CORE_PLANNED] = core_on_planned,
     [CORE_JOB_FAILED] = core_on_job_failed,
     [CORE_RECTIFY] = core_on_rectify,

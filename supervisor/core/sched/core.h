@@ -55,9 +55,11 @@ enum core_cmd_type {
      * CORE_PLANNED or CORE_RECTIFY it still waits. After a restart the command comes again, also
      * for a job that is still under way. */
     CMD_JOB,
-    CMD_JOB_STOP, /* run: the plan does not need the job any more */
-    CMD_QUERY,    /* run, step, attempt, slot, epoch: query the state of the attempt on the control
-                     lane */
+    CMD_JOB_STOP,  /* run: the plan does not need the job any more */
+    CMD_QUERY,     /* run, step, attempt, slot, epoch: query the state of the attempt on the control
+                      lane */
+    CMD_CONDITION, /* run, step, attempt: evaluate the step's condition; CORE_CONDITION answers. It
+                      is asked again after a hold, a revision or a restart */
     CMD_REGISTERED, /* slot, epoch */
     CMD_CLOSE,      /* slot, epoch: close all lanes of this incarnation */
     CMD_RUN_DONE,   /* run: after the commit, plan and block return to the caller */

@@ -102,6 +102,15 @@ struct core_ev_decide {
     struct blob_ref shown;     /* what the person saw */
     struct core_new_plan next; /* for failed planning, APPROVE: the plan; NULL: plan once more */
 };
+enum condition_verdict {
+    CONDITION_FALSE,
+    CONDITION_TRUE,
+    CONDITION_FAILED,
+    CONDITION_VERDICT_COUNT
+};
+struct core_ev_condition {
+    enum condition_verdict verdict; /* FAILED: it could not be evaluated */
+};
 struct core_ev_probed {
     bool ok;
 };
@@ -150,6 +159,7 @@ enum core_ev_member {
     CORE_EV_synthesized,
     CORE_EV_process,
     CORE_EV_stalled,
+    CORE_EV_condition,
 };
 
 struct core_event {
@@ -183,6 +193,7 @@ struct core_event {
         struct core_ev_synthesized synthesized;
         struct core_ev_process process;
         struct core_ev_stalled stalled;
+        struct core_ev_condition condition;
     } as; /* through CORE_EV and CORE_EV_INIT only */
 };
 

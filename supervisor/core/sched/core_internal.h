@@ -197,6 +197,12 @@ void core_check_timeout(struct core *c, struct core_run *entry, uint32_t step);
 /* The question or its answer was lost: it is asked again. */
 void core_check_lost(struct core *c, struct core_run *entry, uint32_t step);
 
+/* ---- condition.c ---- */
+core_handler core_on_condition;
+/* Asks for the verdict about the condition of a READY step that has none. It keeps its place within
+ * max_concurrency. False: there is nothing to ask. */
+bool core_ask_condition(struct core *c, struct core_run *entry, uint32_t step);
+
 /* ---- review.c ---- */
 core_handler core_on_decide;
 void core_step_waits(struct core *c, struct core_run *entry, uint32_t step, enum review_kind kind,

@@ -42,6 +42,27 @@ void core_emit_cancel(struct core *c, const struct core_run *entry, uint32_t ste
 
 /* ---- a step ---- */
 
+/* Skips a step that can never start; false when it may. */
+static bool skip_doomed(struct core *c, struct core_run *entry, uint32_t step)
+{
+    const enum step_reason why = run_step_doom(entry->run, entry->plan, step);
+    const struct plan_step *about = &entry->plan->steps[step];
+    if (why == REASON_NONE) {
+        return false;
+    }
+    const bool failed = why == REASON_DEPENDENCY_FAILED;
+    core_record(c, entry,
+                (struct record){
+                    REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED, .reason = why,
+                             .error_class = failed ? CLASS_DEPENDENCY_FAILED : CLASS_NONE),
+                    .step = step, .agent = about->agent,
+                    .text = failed ? STR_LIT("A dependency failed")
+                            : about->policy.run_if == RUN_IF_FAILURE
+                                ? STR_LIT("no step before it failed")
+                                : STR_LIT("every step before it was skipped")});
+    return true;
+}
+
 void core_settle(struct core *c, struct core_run *entry, uint32_t step)
 {
     uint32_t n = 0;
@@ -54,14 +75,7 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
                 if (entry->sched[next].list == LIST_NONE) {
                     core_link(c, entry, next, LIST_READY, false);
                 }
-            } else if (run_step_is_doomed(entry->run, entry->plan, next)) {
-                core_record(
-                    c, entry,
-                    (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,
-                                             .reason = REASON_DEPENDENCY_FAILED,
-                                             .error_class = CLASS_DEPENDENCY_FAILED),
-                                    .step = next, .agent = entry->plan->steps[next].agent,
-                                    .text = STR_LIT("A dependency failed")});
+            } else if (skip_doomed(c, entry, next)) {
                 entry->work[n++] = next;
             }
         }
@@ -215,18 +229,30 @@ void core_step_fails_plan(struct core *c, struct core_run *entry, uint32_t step,
                                      .text = text});
 }
 
-/* C07: steps that a person skipped, and superseded ones, are no failure. */
+/* C07: steps that a person or a condition skipped, and superseded ones, are no failure. */
 static bool is_success(const struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
         const struct run_step *state = &entry->run->steps[i];
         const bool wanted = state->status == STEP_COMPLETED ||
-                            (state->status == STEP_SKIPPED && state->reason == REASON_USER_SKIP);
+                            (state->status == STEP_SKIPPED && (state->reason == REASON_USER_SKIP ||
+                                                               state->reason == REASON_CONDITION));
         if (!wanted && !entry->plan->steps[i].superseded) {
             return false;
         }
     }
     return true;
+}
+
+/* Without it, nothing was done because people skipped everything. */
+static bool some_bypassed(const struct run *run)
+{
+    for (uint32_t i = 0; run->skipped > 0 && i < run->n_steps; i++) {
+        if (run->steps[i].status == STEP_SKIPPED && run->steps[i].reason == REASON_CONDITION) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void core_end_plan_by_steps(struct core *c, struct core_run *entry)
@@ -236,7 +262,7 @@ void core_end_plan_by_steps(struct core *c, struct core_run *entry)
         core_end_plan(c, entry, &end);
         return;
     }
-    if (entry->run->completed == 0) {
+    if (entry->run->completed == 0 && !(some_bypassed(entry->run) && is_success(entry))) {
         end.status = PLAN_FAILED;
         end.outcome = OUTCOME_FAILED;
         end.failure = PLAN_FAILURE_NOTHING_COMPLETED;

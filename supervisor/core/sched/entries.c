@@ -51,6 +51,7 @@ void core_entry_init(struct core_run *entry, struct run *run, const struct plan 
     core_list_init(&entry->ready);
     core_list_init(&entry->budget_waiters);
     core_list_init(&entry->parked);
+    core_list_init(&entry->conditions);
     entry->queued = 0;
     entry->held = 0;
     entry->reserved_tokens = 0;

@@ -9,6 +9,7 @@
  *   - PARKED: the parked steps of a run on hold
  *   - HELD: what an instance holds (under way)
  *   - UNKNOWN: lost replies
+ *   - CONDITION: the steps of the run whose condition is being evaluated
  *   - LOST: attempts that are being resolved, within one event only
  *
  * A ref names a queue, too: run slot << 32 | index into the plan's agents. While the queue has
@@ -41,6 +42,7 @@ enum list_kind {
     LIST_PARKED,
     LIST_HELD,
     LIST_UNKNOWN,
+    LIST_CONDITION,
     LIST_LOST,
     LIST_KIND_COUNT
 };
@@ -68,7 +70,7 @@ struct sched_step {
     uint32_t slot;  /* of the instance that has or had the attempt; REGISTRY_NONE = not seen by this
                        daemon */
     uint16_t progress; /* progress records in that second */
-    uint16_t serial;   /* of the last dispatch, with its phase */
+    uint16_t serial; /* of the last dispatch, with its phase; CONDITION: the revision that asked */
     uint8_t phase;
     uint8_t list;   /* enum list_kind */
     uint8_t unsent; /* failures in a row to send the attempt */
@@ -100,6 +102,7 @@ struct core_run {
     struct list ready;
     struct list budget_waiters; /* LIST_BUDGET */
     struct list parked;         /* LIST_PARKED */
+    struct list conditions;     /* LIST_CONDITION */
     struct core_queue *queues;  /* one per agent of the plan */
     uint64_t reserved_tokens, reserved_micros;
     uint32_t queued; /* queued steps that have not begun: each has a place within max_concurrency */

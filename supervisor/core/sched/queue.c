@@ -37,6 +37,8 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
         return &entry->budget_waiters;
     case LIST_PARKED:
         return &entry->parked;
+    case LIST_CONDITION:
+        return &entry->conditions;
     case LIST_HELD:
         return &c->instances[entry->sched[step].slot].held;
     case LIST_UNKNOWN:
@@ -335,7 +337,7 @@ void core_admit(struct core *c, struct core_run *entry)
            entry->run->active + (MUTANT(QUEUED_NOT_COUNTED) ? 0 : entry->queued) <
                run_concurrency(entry->plan)) {
         const uint32_t step = (uint32_t)entry->ready.head;
-        if (!core_prepare(c, entry, step)) {
+        if (!core_ask_condition(c, entry, step) && !core_prepare(c, entry, step)) {
             core_enqueue(c, entry, step, false);
         }
     }
@@ -359,6 +361,7 @@ void core_park(struct core *c, struct core_run *entry)
         park_list(c, entry, &entry->queues[i - 1].steps);
     }
     park_list(c, entry, &entry->budget_waiters);
+    park_list(c, entry, &entry->conditions);
 }
 
 void core_unpark(struct core *c, struct core_run *entry)

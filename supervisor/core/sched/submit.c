@@ -29,6 +29,7 @@ void core_release_run(struct core *c, struct core_run *entry)
     heap_set(&c->due, slot, MSEC_NEVER);
     core_agents_released(c, entry);
     ASSERT(entry->ready.n == 0 && entry->queued == 0 && entry->held == 0 && entry->due.n == 0);
+    ASSERT(entry->conditions.n == 0);
     ASSERT(entry->reserved_tokens == 0 && entry->reserved_micros == 0);
     *entry = (struct core_run){.generation = entry->generation,
                                .next_free = c->free_run,
@@ -67,9 +68,15 @@ static void reuse_results(struct core *c, struct core_run *entry, const struct c
     }
 }
 
-/* Lists the ready steps, and ends a plan without open ones. */
+/* Skips what can never start after the steps that are over, lists the ready ones, and ends a plan
+ * without open ones. */
 static void start_ready_steps(struct core *c, struct core_run *entry)
 {
+    for (uint32_t i = 0; i < entry->run->n_steps; i++) {
+        if (step_is_final(entry->run->steps[i].status)) {
+            core_settle(c, entry, i);
+        }
+    }
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
         if (entry->run->steps[i].status == STEP_READY && entry->sched[i].list == LIST_NONE) {
             core_link(c, entry, i, LIST_READY, false);
@@ -258,11 +265,6 @@ void core_on_recover(struct core *c, const struct core_event *ev)
     }
     if (finish_decided(c, entry)) {
         return;
-    }
-    for (uint32_t i = 0; i < run->n_steps; i++) {
-        if (step_is_final(run->steps[i].status)) {
-            core_settle(c, entry, i);
-        }
     }
     start_ready_steps(c, entry);
 }

@@ -113,6 +113,7 @@ static void step_due(struct core *c, struct core_run *entry, uint32_t step)
         idle_step_due(c, entry, step);
         break;
     case LIST_READY:
+    case LIST_CONDITION:
     case LIST_LOST:
     case LIST_KIND_COUNT:
         ASSERT(!"nothing else has a deadline");

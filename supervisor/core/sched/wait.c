@@ -151,6 +151,7 @@ struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t ste
         w.until = entry->run->steps[step].deadline;
         break;
     case LIST_HELD:
+    case LIST_CONDITION: /* within the cycle */
     case LIST_LOST:
     case LIST_KIND_COUNT:
         break;

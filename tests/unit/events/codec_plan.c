@@ -73,6 +73,9 @@ static struct str some_agent(struct codec_plan *p, struct rng *r, uint32_t *ret)
     return p->agent_ids[*ret];
 }
 
+/* The core does not look into it. */
+static const uint8_t condition[] = {0x80};
+
 static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
 {
     struct step_policy *policy = &s->policy;
@@ -86,7 +89,8 @@ static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
     policy->requires_approval = chance(r, 6);
     policy->gate_closed = chance(r, 2);
     policy->verify_open = chance(r, 2);
-    policy->run_if_always = chance(r, 6);
+    policy->run_if = chance(r, 6) ? RUN_IF_ALWAYS : RUN_IF_SUCCESS;
+    s->when = chance(r, 8) ? (struct doc){condition, sizeof condition} : (struct doc){NULL, 0};
     policy->estimate_tokens = rng_below(r, 3);
     if (chance(r, 3)) {
         s->gate_with = some_agent(p, r, &s->gate_agent);

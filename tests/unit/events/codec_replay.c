@@ -143,6 +143,14 @@ static void obey(struct drive *d, const struct core_cmd *c)
     } else if (c->type == CMD_PROBE) {
         later(d, (struct core_event){CORE_EV_INIT(PROBED, probed, .ok = rng_below(&d->r, 3) != 0),
                                      .slot = c->slot, .epoch = c->epoch});
+    } else if (c->type == CMD_CONDITION) {
+        later(d, (struct core_event){
+                     CORE_EV_INIT(CONDITION, condition,
+                                  .verdict = rng_below(&d->r, 4) == 0   ? CONDITION_FALSE
+                                             : rng_below(&d->r, 8) == 0 ? CONDITION_FAILED
+                                                                        : CONDITION_TRUE),
+                     .run = c->run, .step = c->step, .attempt = c->attempt,
+                     .text = STR_LIT("results.a.n is 7")});
     } else if (c->type == CMD_KILL) {
         later(d, (struct core_event){.type = CORE_GONE,
                                      .slot = c->slot,

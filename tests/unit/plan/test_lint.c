@@ -306,6 +306,28 @@ static void steps_and_parts_that_stand_alone_are_named(void **state)
     assert_string_equal(styled(b, "{'steps':[" D("a", "[]", "") "]}"), "");
 }
 
+static void steps_that_can_never_run_are_named(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    const char *stops =
+        "{'steps':[" D("a", "[]", "") "," D("b", "['a']", ",'runIf':'failure'") "]}";
+    assert_string_equal(styled(b, stops), "style b");
+    assert_string_equal(b->at[0].field, "runIf");
+    assert_string_equal(
+        styled(b, "{'policy':{'onFailure':'continue'},'steps':[" D("a", "[]", "") "," D(
+                      "b", "['a']", ",'runIf':'failure'") "]}"),
+        "");
+    assert_string_equal(
+        styled(b, "{'steps':[" D("a", "[]", "") "," D(
+                      "b", "['a']", ",'when':{'steps.a.status':{'eq':'failed'}}") "]}"),
+        "style b");
+    assert_string_equal(b->at[0].field, "when");
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", "") "," D(
+                                      "b", "['a']", ",'when':{'steps.a.status':'completed'}") "]}"),
+                        "");
+}
+
 static void what_cannot_be_kept_is_named(void **state)
 {
     struct bench *b = *state;
@@ -359,6 +381,7 @@ int main(void)
         RULE(more_than_ten_side_by_side_are_many),
         RULE(what_reaches_outside_should_not_stop_the_plan),
         RULE(steps_and_parts_that_stand_alone_are_named),
+        RULE(steps_that_can_never_run_are_named),
         RULE(what_cannot_be_kept_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

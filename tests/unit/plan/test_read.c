@@ -82,7 +82,7 @@ static void policy_is_read_for_plan_and_step(void **state)
     assert_int_equal(a->backoff.kind, BACKOFF_EXPONENTIAL);
     assert_int_equal(a->backoff.multiplier_permille, 1500);
     assert_int_equal(a->backoff.jitter_permille, 250);
-    assert_false(a->run_if_always);
+    assert_int_equal(a->run_if, RUN_IF_SUCCESS);
     assert_int_equal(s->on_failure, ON_FAILURE_SKIP);
     assert_int_equal(s->max_retries, 7);
     assert_int_equal(s->backoff.kind, BACKOFF_FIXED);
@@ -90,7 +90,7 @@ static void policy_is_read_for_plan_and_step(void **state)
     assert_int_equal(s->timeout_ms, 0);
     assert_int_equal(s->effects, EFFECTS_UNSAFE);
     assert_int_equal(s->scope, SCOPE_ALL);
-    assert_true(s->run_if_always);
+    assert_int_equal(s->run_if, RUN_IF_ALWAYS);
     assert_non_null(p->steps[1].verify.ptr);
 }
 
@@ -288,8 +288,9 @@ static void a_field_of_the_wrong_type_is_named_with_what_was_given(void **state)
     assert_string_equal(refused_step(b, "'effects':'some'"),
                         "invalid_field a effects: expected one of none, idempotent, unsafe, got "
                         "\"some\"");
-    assert_string_equal(refused_step(b, "'runIf':'maybe'"),
-                        "invalid_field a runIf: expected one of success, always, got \"maybe\"");
+    assert_string_equal(
+        refused_step(b, "'runIf':'maybe'"),
+        "invalid_field a runIf: expected one of success, always, failure, got \"maybe\"");
     assert_string_equal(refused_step(b, "'backoff':{'jitter':2}"),
                         "invalid_field a backoff.jitter: expected a number from 0 to 1, got 2");
 }

@@ -83,13 +83,13 @@ static inline void check(struct built *b, const struct registry *registry)
 {
     uint32_t *scratch = malloc(plan_check_scratch(&b->plan) * sizeof *scratch);
     assert_non_null(scratch);
-    const struct plan_check_input in = {.plan = &b->plan,
-                                        .dep_names = b->dep_names,
-                                        .registry = registry,
-                                        .texts = b->texts,
-                                        .n_texts = b->n_texts,
-                                        .scratch = scratch,
-                                        .ret_deps = b->plan.deps};
+    struct plan_check_input in = {.plan = &b->plan,
+                                  .dep_names = b->dep_names,
+                                  .registry = registry,
+                                  .texts = b->texts,
+                                  .n_texts = b->n_texts,
+                                  .scratch = scratch,
+                                  .ret_deps = b->plan.deps};
     plan_check(&in, &b->problems);
     free(scratch);
 }

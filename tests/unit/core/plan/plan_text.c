@@ -266,7 +266,6 @@ static bool step_flag(struct plan_step *s, const char *w)
         const char *name;
         bool *flag;
     } flags[] = {
-        {"always", &s->policy.run_if_always},
         {"approve", &s->policy.requires_approval},
         {"closed", &s->policy.gate_closed},
         {"open", &s->policy.verify_open},
@@ -281,6 +280,9 @@ static bool step_flag(struct plan_step *s, const char *w)
     }
     return false;
 }
+
+/* The core does not look into it. */
+static const uint8_t condition[] = {0x80};
 
 static void step_word(const struct reading *r, const char *w)
 {
@@ -312,6 +314,12 @@ static void step_word(const struct reading *r, const char *w)
     } else if (strcmp(w, "review") == 0) {
         s->type = STEP_TYPE_REVIEW;
         s->agent = AGENT_NONE;
+    } else if (strcmp(w, "always") == 0) {
+        p->run_if = RUN_IF_ALWAYS;
+    } else if (strcmp(w, "cleanup") == 0) {
+        p->run_if = RUN_IF_FAILURE;
+    } else if (strcmp(w, "when") == 0) {
+        s->when = (struct doc){condition, sizeof condition};
     } else if (strcmp(w, "unsafe") == 0) {
         p->effects = EFFECTS_UNSAFE;
     } else if (strcmp(w, "idempotent") == 0) {

@@ -48,12 +48,12 @@ static uint64_t big_check(struct big *b)
 {
     uint32_t *scratch = malloc(plan_check_scratch(&b->plan) * sizeof *scratch);
     assert_non_null(scratch);
-    const struct plan_check_input in = {.plan = &b->plan,
-                                        .dep_names = b->names,
-                                        .texts = b->texts,
-                                        .n_texts = b->n_texts,
-                                        .scratch = scratch,
-                                        .ret_deps = b->plan.deps};
+    struct plan_check_input in = {.plan = &b->plan,
+                                  .dep_names = b->names,
+                                  .texts = b->texts,
+                                  .n_texts = b->n_texts,
+                                  .scratch = scratch,
+                                  .ret_deps = b->plan.deps};
     const msec start = clock_mono_ms();
     plan_check(&in, &b->problems);
     const msec took = clock_mono_ms() - start;

@@ -126,6 +126,9 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
     case RECORD_supervisor:
         flat->pid = REC(rec, supervisor)->pid;
         break;
+    case RECORD_condition:
+        flat->ok = !REC(rec, condition)->failed;
+        break;
     case RECORD_checking:
         flat->phase = REC(rec, checking)->phase;
         flat->result = REC(rec, checking)->result;
@@ -275,6 +278,9 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
         break;
     case RECORD_supervisor:
         *REC(rec, supervisor) = (struct rec_supervisor){.pid = flat->pid};
+        break;
+    case RECORD_condition:
+        REC(rec, condition)->failed = !flat->ok;
         break;
     case RECORD_checking:
         *REC(rec, checking) = (struct rec_checking){

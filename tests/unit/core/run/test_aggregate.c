@@ -70,15 +70,29 @@ static void the_texts_are_those_of_the_contract(void **state)
         "**task**\n_Skipped_\n\n---\n\n**Not done**");
 }
 
-static const char *nothing(bool dry_run, enum plan_status end)
+static const char *nothing_of(const struct run *run, bool dry_run, enum plan_status end)
 {
     static char text[80];
     struct built *b = build_good("a; b");
     b->plan.dry_run = dry_run;
-    const struct str s = aggregate_nothing(&b->plan, end);
+    const struct str s = aggregate_nothing(&b->plan, run, end);
     (void)snprintf(text, sizeof text, "%.*s", STR_ARG(s));
     built_free(b);
     return text;
+}
+
+static const char *nothing(bool dry_run, enum plan_status end)
+{
+    const struct run run = {.skipped = 0};
+    return nothing_of(&run, dry_run, end);
+}
+
+static void conditions_that_left_nothing_to_do_are_no_error(void **state)
+{
+    const struct run run = {.skipped = 2};
+    (void)state;
+    assert_string_equal(nothing_of(&run, false, PLAN_COMPLETED), AGGREGATE_BYPASSED);
+    assert_string_equal(nothing_of(&run, false, PLAN_FAILED), AGGREGATE_NOTHING);
 }
 
 static void no_errors_are_blamed_where_nothing_was_to_be_run_or_people_called_it_off(void **state)
@@ -219,6 +233,7 @@ int main(void)
         cmocka_unit_test(one_result_is_given_raw_whatever_was_skipped),
         cmocka_unit_test(many_results_are_sections_in_plan_order_without_the_failed),
         cmocka_unit_test(superseded_steps_are_no_part_of_the_answer),
+        cmocka_unit_test(conditions_that_left_nothing_to_do_are_no_error),
         cmocka_unit_test(no_errors_are_blamed_where_nothing_was_to_be_run_or_people_called_it_off),
         cmocka_unit_test(the_texts_are_those_of_the_contract),
         cmocka_unit_test(what_was_not_done_is_all_but_the_completed_and_the_superseded),

@@ -154,8 +154,8 @@ static void a_failed_dependency_dooms_a_step_unless_it_runs_always(void **state)
     assert_true(
         apply(b, (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED),
                                  .step = 0, .attempt = 1}));
-    assert_true(run_step_is_doomed(b->run, b->plan, 1));
-    assert_false(run_step_is_doomed(b->run, b->plan, 2));
+    assert_int_equal(run_step_doom(b->run, b->plan, 1), REASON_DEPENDENCY_FAILED);
+    assert_int_equal(run_step_doom(b->run, b->plan, 2), REASON_NONE);
     assert_int_equal(b->run->steps[2].status, STEP_PENDING);
     assert_true(
         apply(b, (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,

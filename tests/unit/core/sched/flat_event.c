@@ -67,6 +67,11 @@ static void fill_2(const struct flat_event *flat, struct core_event *ev)
         *CORE_EV(ev, decide) = (struct core_ev_decide){
             .decision = flat->decision, .result = flat->result, .next = next};
         break;
+    case CORE_EV_condition:
+        CORE_EV(ev, condition)->verdict = flat->invalid ? CONDITION_FAILED
+                                          : flat->ok    ? CONDITION_TRUE
+                                                        : CONDITION_FALSE;
+        break;
     case CORE_EV_probed:
         *CORE_EV(ev, probed) = (struct core_ev_probed){.ok = flat->ok};
         break;

@@ -40,7 +40,7 @@ struct flat_event {
     enum step_phase phase;
     bool passed;
     bool invalid; /* JOB_TEXT: the text restarts */
-    bool ok;
+    bool ok;      /* CONDITION: it is true; with `invalid` there is no verdict */
     bool spawned;
     struct uuid process;
     bool never;

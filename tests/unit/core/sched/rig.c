@@ -388,6 +388,17 @@ void rig_verdict(struct rig *r, const char *step, bool passed, const char *text)
     rig_event(r, ev);
 }
 
+void rig_condition(struct rig *r, const char *step, enum condition_verdict verdict,
+                   const char *tested)
+{
+    uint32_t ix;
+    const struct rig_plan *p = find_step(r, step, &ix);
+    const struct run *run = core_block_run(p->block);
+    rig_event(r, (struct core_event){CORE_EV_INIT(CONDITION, condition, .verdict = verdict),
+                                     .run = p->handle, .step = ix, .attempt = run->revision,
+                                     .text = str_from(tested)});
+}
+
 void rig_handoff(struct rig *r, const char *step, const char *to, const char *why)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);

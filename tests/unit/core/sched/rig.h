@@ -48,6 +48,9 @@ void rig_state(struct rig *r, const char *step, bool running);
 void rig_decide(struct rig *r, const char *step, enum review_decision d, const char *comment);
 /* What an agent says about the question that it was asked last about the step. */
 void rig_verdict(struct rig *r, const char *step, bool passed, const char *text);
+/* The engine's verdict about the step's condition. */
+void rig_condition(struct rig *r, const char *step, enum condition_verdict verdict,
+                   const char *tested);
 void rig_handoff(struct rig *r, const char *step, const char *to, const char *why);
 /* PAUSE, RESUME. */
 void rig_plan_event(struct rig *r, enum core_event_type type, uint64_t handle, const char *why);

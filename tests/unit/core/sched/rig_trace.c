@@ -134,6 +134,8 @@ static bool say_asked(struct rig *r, const struct flat_record *rec)
         say(r, " replan %" PRIu64 " +%" PRIu64, rec->n, rec->delay_ms);
     } else if (t == REC_REPLAN_FINISHED) {
         say(r, " replan %s revision=%u", rec->ok ? "done" : "failed", (unsigned)rec->revision);
+    } else if (t == REC_STEP_CONDITION) {
+        say(r, " condition %s", rec->ok ? "true" : "failed");
     } else if (t == REC_RESULT_REJECTED) {
         say(r, " result rejected");
     } else {
@@ -239,6 +241,9 @@ void rig_say_command(struct rig *r, const struct core_cmd *cmd)
         break;
     case CMD_QUERY:
         say(r, "query %.*s#%u i%u", STR_ARG(step), (unsigned)cmd->attempt, v.id.b[15]);
+        break;
+    case CMD_CONDITION:
+        say(r, "condition %.*s#%u", STR_ARG(step), (unsigned)cmd->attempt);
         break;
     case CMD_REGISTERED:
         say(r, "registered i%u epoch=%" PRIu64, v.id.b[15], cmd->epoch);

@@ -1,0 +1,148 @@
+#include "supervisor/engine/conditions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "supervisor/core/plan/template.h"
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/plan/expand.h"
+#include "supervisor/plan/flow/condition.h"
+
+enum { CYCLE_MAX = 1024, STATUS_BYTES = 32 };
+
+void engine_condition_asked(struct engine *engine, const struct core_cmd *cmd)
+{
+    if (engine->conditions_n == engine->conditions_cap) {
+        const uint32_t cap = engine->conditions_cap == 0 ? 64 : engine->conditions_cap * 2;
+        struct condition_asked *at = realloc(engine->conditions, cap * sizeof *at);
+        ASSERT(at != NULL); /* forgetting it would lose a step */
+        engine->conditions = at;
+        engine->conditions_cap = cap;
+    }
+    engine->conditions[engine->conditions_n++] =
+        (struct condition_asked){cmd->run, cmd->step, cmd->attempt};
+}
+
+bool engine_conditions_wait(const struct engine *engine)
+{
+    return engine->conditions_n > 0;
+}
+
+void engine_conditions_done(struct engine *engine)
+{
+    free(engine->conditions);
+}
+
+/* ---- values ---- */
+
+struct values {
+    struct engine *engine;
+    const struct open_plan *p;
+    struct buf status;
+};
+
+static enum bt_code no_step(const struct condition_ref *ref, struct bt_error *err)
+{
+    return err_set(err, BT_INVALID, "%.*s names no step of the plan", STR_ARG(ref->text));
+}
+
+/* Of a step that has not completed there is no result. */
+static enum bt_code result_value(struct values *v, const struct condition_ref *ref, struct doc *ret,
+                                 struct bt_error *err)
+{
+    const struct run *run = core_block_run(v->p->block);
+    struct str id = {NULL, 0};
+    struct str path;
+    while (template_split(ref->name, &id, &path)) {
+        const uint32_t ix = plan_step_find(v->p->plan, id);
+        struct doc result = {NULL, 0};
+        if (ix == UINT32_MAX) {
+            continue;
+        }
+        if (run->steps[ix].status != STEP_COMPLETED) {
+            return BT_OK;
+        }
+        const enum bt_code code = engine_result_doc(v->engine, run->steps[ix].result, &result, err);
+        *ret = code == BT_OK ? expand_pick(result, path) : *ret;
+        return code;
+    }
+    return no_step(ref, err);
+}
+
+static enum bt_code value_of(void *self, const struct condition_ref *ref, struct doc *ret,
+                             struct bt_error *err)
+{
+    struct values *v = self;
+    struct doc state = {NULL, 0};
+    uint32_t ix;
+    enum bt_code code = BT_OK;
+    *ret = (struct doc){NULL, 0};
+    switch (ref->kind) {
+    case CONDITION_RESULT:
+        return result_value(v, ref, ret, err);
+    case CONDITION_STATUS:
+        ix = plan_step_find(v->p->plan, ref->name);
+        if (ix == UINT32_MAX) {
+            return no_step(ref, err);
+        }
+        buf_clear(&v->status);
+        doc_put_cstr(&v->status, step_status_name(core_block_run(v->p->block)->steps[ix].status));
+        *ret = doc_from_buf(&v->status);
+        return buf_check(&v->status, err);
+    case CONDITION_STATE:
+        code = engine_result_doc(v->engine, v->p->state, &state, err);
+        *ret = code == BT_OK && state.ptr != NULL ? doc_path(state, ref->name) : *ret;
+        return code;
+    case CONDITION_INPUT: /* stands in the condition */
+        break;
+    }
+    return BT_OK;
+}
+
+/* ---- verdicts ---- */
+
+/* Whatever is wrong with a value or a result is the step's failure. */
+static void evaluate(struct engine *engine, const struct condition_asked *asked,
+                     const struct open_plan *p)
+{
+    struct values v = {.engine = engine, .p = p};
+    struct core_event ev = {CORE_EV_INIT(CONDITION, condition, .verdict = CONDITION_FAILED),
+                            .run = asked->run, .step = asked->step, .attempt = asked->revision};
+    struct bt_error err;
+    struct buf tested;
+    bool holds = false;
+    buf_init(&v.status, STATUS_BYTES);
+    buf_init(&tested, 2 * CONDITION_TESTED_MAX);
+    if (condition_evaluate(p->plan->steps[asked->step].when, value_of, &v, &holds, &tested, &err) ==
+        BT_OK) {
+        CORE_EV(&ev, condition)->verdict = holds ? CONDITION_TRUE : CONDITION_FALSE;
+        ev.text = buf_str(&tested);
+    } else {
+        ev.text = str_from(err.msg);
+    }
+    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
+    }
+    buf_done(&tested);
+    buf_done(&v.status);
+}
+
+void engine_conditions_answer(struct engine *engine)
+{
+    uint32_t n = 0;
+    while (n < engine->conditions_n && n < CYCLE_MAX && !engine->failed) {
+        const struct condition_asked asked = engine->conditions[n++];
+        const struct open_plan *p = open_plan_of_run(engine, asked.run);
+        if (p != NULL && asked.step < p->plan->n_steps) {
+            const uint64_t before = engine_applies(engine, asked.run);
+            evaluate(engine, &asked, p);
+            (void)engine_applies(engine, before);
+        }
+    }
+    if (n > 0) {
+        engine->conditions_n -= n;
+        memmove(engine->conditions, engine->conditions + n,
+                engine->conditions_n * sizeof *engine->conditions);
+    }
+}
