@@ -25,6 +25,7 @@
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
 #include "supervisor/retention/retention.h"
+#include "supervisor/signals.h"
 #include "supervisor/stop.h"
 
 enum {
@@ -65,26 +66,6 @@ struct daemon {
     msec recover_at;   /* the plans of the journal wait for room, until then at least */
     bool recovered;
 };
-
-static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
-{
-    static const int ignored[] = {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO};
-    sigset_t set;
-
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGHUP);
-    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
-        (void)sigaddset(&set, ignored[i]);
-    }
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
-        (void)sigdelset(&set, ignored[i]); /* blocked for ever: a stray one ends nothing */
-    }
-    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return *ret_fd >= 0 ? BT_OK : err_errno(err, errno, "signalfd");
-}
 
 /* The turn that waits for the plan, and the plan's files. */
 static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan *p,
@@ -208,7 +189,7 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
                                             .blobs_of = row_blobs};
     const struct spawn_options spawn = {.state_dir = dir};
     int signals = -1;
-    enum bt_code code = block_signals(&signals, err);
+    enum bt_code code = signals_open(&signals, err);
 
     if (code == BT_OK) {
         code = journal_open_sqlite(dir, &journal, &d->journal, err);

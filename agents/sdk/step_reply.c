@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agents/sdk/step.h"
+#include "agents/sdk/whole.h"
 #include "protocol/base/utf8.h"
 
 enum { SENTENCE_MAX = 4096 };
@@ -244,4 +245,21 @@ enum bt_code step_reply_json(const struct bt_step *s, struct buf *out, struct bt
 
     reply_view(&s->reply, &view);
     return msg_write(out, WIRE_JSON, &part, 1, err);
+}
+
+/* ---- what is not whole ---- */
+
+void whole_mark(struct bt_step *step, struct buf *text, const char *fmt, ...)
+{
+    char why[SENTENCE_MAX];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(why, sizeof why, fmt, args);
+    va_end(args);
+    if (text->len > 0 && text->at[text->len - 1] != '\n') {
+        buf_add_byte(text, '\n');
+    }
+    buf_printf(text, "[not whole: %s]\n", why);
+    bt_step_reply_truncated(step);
 }

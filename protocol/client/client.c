@@ -182,9 +182,9 @@ static enum bt_code unreachable(const struct bt_client *c, struct bt_error *err)
                        c->at.control, uid, uid);
     }
     return err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
-                   c->remote != NULL           ? client_remote_silence
+                   c->remote != NULL            ? client_remote_silence
                    : state_daemon_ended(&c->at) ? "has ended; start it again with: baton up"
-                                              : "does not answer; see: baton doctor");
+                                                : "does not answer; see: baton doctor");
 }
 
 static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_error *err)

@@ -27,7 +27,8 @@ BEGIN {
     may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base
-    may["supervisor/audit"]may["supervisor/certs"] = base " protocol/wire/doc.h"protocol/client/state.h"
+    may["supervisor/audit"] = base " protocol/wire/doc.h"
+    may["supervisor/certs"] = base " protocol/client/state.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
