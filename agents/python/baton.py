@@ -1042,6 +1042,30 @@ class _Lane:
     def __init__(self, pipe: Pipe):
         self.pipe = pipe
         self.last: Optional[_Attempt] = None
+        self.greeting: Optional[Tuple[bytes, bytes, bytes]] = None  # of the first lane.hello: both nonces, lane and epoch
+        self.proved = False  # the supervisor knows the session key: nobody else speaks on this connection
+
+    def greet(self, r: Mapping[str, Any], session_key: str) -> Dict[str, Any]:
+        """Proves the session key to the supervisor, and has it proved; neither sends it (protocol/WIRE.md)."""
+        key = hmac.new(bytes(32), session_key.encode(), hashlib.sha256).digest()
+        theirs = bytes.fromhex(r["nonceS"])
+        place = struct.pack(">QQ", r.get("lane") or 0, r.get("epoch") or 0)
+
+        def proof(side: bytes, ours: bytes) -> str:
+            return hmac.new(key, side + theirs + ours + place, hashlib.sha256).hexdigest()
+
+        greeting, self.greeting, self.proved = self.greeting, None, False
+        if len(theirs) != 32:
+            raise Error("INVALID", "nonceS: expected 32 bytes as hexadecimal digits")
+        if not r.get("proof"):
+            ours = os.urandom(32)
+            self.greeting = theirs, ours, place
+            return {"nonceA": ours.hex(), "proof": proof(b"A", ours)}
+        if greeting is None or (theirs, place) != (greeting[0], greeting[2]) or \
+                not hmac.compare_digest(proof(b"S", greeting[1]).encode(), str(r["proof"]).encode()):
+            raise Error("UNAUTHORIZED", "proof: wrong, or not for this greeting", details="PERMISSION_DENIED")
+        self.proved = True
+        return {}
 
 
 class Agent:
@@ -1326,7 +1350,9 @@ class Agent:
         type_ = r.get("type")
         if type_ not in ("lane.hello", "step.execute", "step.cancel", "step.query", "agent.ping", "agent.stats"):
             raise Error("INVALID", "type '%.64s': an agent has no such request" % type_)
-        if not hmac.compare_digest(str(r.get("sessionKey", "")).encode(), self.session_key.encode()):
+        greets = type_ == "lane.hello" and bool(r.get("nonceS"))
+        if not greets and not (lane.proved and "sessionKey" not in r) and \
+                not hmac.compare_digest(str(r.get("sessionKey", "")).encode(), self.session_key.encode()):
             raise Error("UNAUTHORIZED", "sessionKey: missing or wrong", details="PERMISSION_DENIED")
         if r.get("v") != 1:
             raise Error("INVALID", "v: this agent speaks version 1 only")
@@ -1339,8 +1365,9 @@ class Agent:
         if type_ == "lane.hello":
             if r.get("processId") not in (None, "", self.process_id):
                 raise Error("CONFLICT", "processId: another process was registered")
+            proved = lane.greet(r, self.session_key) if greets else {}
             self._check_epoch(r.get("epoch"))
-            return {"type": "ok", "processId": self.process_id}
+            return {"type": "ok", "processId": self.process_id, **proved}
         key, attempt = r.get("key"), r.get("attempt")
         if not isinstance(key, str) or not 0 < len(key.encode()) <= 160:
             raise Error("INVALID", "key: expected an idempotency key of at most 160 bytes")
@@ -1685,7 +1712,7 @@ class _Relation:
                 self.control.connect()
             a._registering = True
             ok = self.ask("agent.register", card=a.card(), instanceId=a.instance_id, capacity=a.capacity, pid=os.getpid(),
-                          sessionKey=a.session_key, processId=a.process_id, protocol=[1], **where)
+                          sessionKey=a.session_key, processId=a.process_id, proof=True, protocol=[1], **where)
         finally:
             a._registering = False
         with a._lock:

@@ -21,6 +21,8 @@ HEADS = "tests/e2e/test_gallery.py"  # of deploy/examples/*/plan.yaml
 BUILT = "tests/package/built.py"
 FIRST = "tests/package/test_first_minute.py"
 PACKAGES = "tests/package/test_packages.py"
+PYTHON = "tests/e2e/test_python_sdk.py"
+CONFORMANCE = "tests/e2e/test_conformance.py"
 OF_DEVELOPERS = "not run: it is what runs the tests, or measures, and CI runs it"
 TOUR = "deploy/TOUR.md"  # it stands there, too, perhaps with more options
 SERVICE = "not run: needs an editor on a terminal"
@@ -56,6 +58,14 @@ EACH = {
         "echo '{\"parameters\": {\"name\": \"Ada\"}}' | ./greeter --once greet": "tests/e2e/test_install.py",
         "./greeter --card": "tests/e2e/test_install.py",
         "./greeter --state DIR": "tests/e2e/test_install.py",
+    },
+    "agents/python/README.md": {
+        "sudo apt-get install ./baton_*.deb ./python3-baton_*.deb": PACKAGES,
+        "python3 greeter.py --up &": PYTHON,
+        "baton run \"Greet somebody by name\"": PYTHON,
+        "baton-agent-check --skill greet --param name=Ada python3 greeter.py": PACKAGES,
+        "baton-agent-check --slow-skill wait --slow-param seconds=1 --slow-seconds 1 ./my-agent": "not run: the agent is the reader's; test_conformance.py runs the same options",
+        "baton-agent-check --list": "not run: in this form; test_conformance.py runs it from the tree",
     },
     "deploy/examples/agents/shout.sh": {
         "baton-agent-exec --settings deploy/examples/agents/shout.json": TOUR,

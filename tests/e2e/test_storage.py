@@ -7,6 +7,7 @@ import subprocess
 
 import harness
 from harness import until
+from test_artifacts import write
 from probe import Probe, step, wait_up
 
 CONFIG = "agents: []\n"
@@ -167,14 +168,14 @@ class Storage(harness.BatonTest):
 
     def test_a_plan_whose_files_are_read_by_a_plan_that_goes_on_stays(self):
         wait = []
-        self.up(work=lambda r: None if r["stepId"] == "b" and wait else {"outcome": "completed", "result": {"text": "of " + r["stepId"]}})
+        self.up(work=lambda r: None if r["stepId"] == "b" and wait else
+                {"outcome": "completed", "result": {"text": "of " + r["stepId"], "artifacts": [write(r)] if r["stepId"] == "a" else []}})
         plan = self.run_plan(step("a"), step("b"))
         wait.append(1)
         fork = self.d.ask("plan.fork", planId=plan, fromStep="b")["planId"]
         self.d.kill9()
         self.d.start(agents=False)
         folder = self.d.state / "artifacts" / plan
-        folder.mkdir(parents=True, exist_ok=True)
         self.assertIn("goes on reads its files", self.refused("BUSY", "plan.delete", planId=plan))
         self.assertEqual(self.d.ask("plan.prune", olderThanMs=0)["plans"], [])
         self.assertTrue(folder.exists())
