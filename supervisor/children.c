@@ -36,6 +36,41 @@ static bool add_instances(const struct config *c, const struct config_agent *a,
     return true;
 }
 
+static void add_user(uint32_t *users, uint32_t *n, uint32_t uid)
+{
+    for (uint32_t i = 0; i < *n; i++) {
+        if (users[i] == uid) {
+            return;
+        }
+    }
+    users[(*n)++] = uid;
+}
+
+/* Users who may connect: those of allowUids, and those that agents run as. */
+static bool add_users(const struct config *c, struct daemon_options *opt)
+{
+    uint32_t *users = calloc((size_t)c->n_allow_uids + c->n_agents + 1, sizeof *users);
+    uint32_t n = 0;
+
+    if (users == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < c->n_allow_uids; i++) {
+        add_user(users, &n, c->allow_uids[i]);
+    }
+    for (uint32_t i = 0; i < c->n_agents; i++) {
+        for (const char *const *at = c->agents[i].apart; at != NULL && *at != NULL; at++) {
+            unsigned uid;
+            if (sscanf(*at, "user=%u:", &uid) == 1) {
+                add_user(users, &n, uid);
+            }
+        }
+    }
+    opt->allow_uids = users;
+    opt->n_allow_uids = n;
+    return true;
+}
+
 enum bt_code children_of_config(const struct config *c, struct daemon_options *opt,
                                 struct bt_error *err)
 {
@@ -74,8 +109,9 @@ enum bt_code children_of_config(const struct config *c, struct daemon_options *o
     }
     opt->engine.agent_endpoints = c->allow_endpoints;
     opt->engine.n_agent_endpoints = c->n_allow_endpoints;
-    opt->allow_uids = c->allow_uids;
-    opt->n_allow_uids = c->n_allow_uids;
+    if (!add_users(c, opt)) {
+        return err_set(err, BT_NOMEM, "out of memory for %u users", c->n_agents);
+    }
     opt->engine.prices = prices;
     opt->engine.n_prices = c->n_prices;
     opt->specs = specs;

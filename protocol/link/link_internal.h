@@ -33,7 +33,7 @@ enum {
     LINK_LINGER_MS = 1000,       /* an idle retired lane waits this long for its peer to hang up */
     LINK_DIAL_SETTLE_MS = 100,   /* a handshake on loopback takes less than 1 */
     LINK_RETIRED_CHECK_MS = 20,  /* the helper checks retired endpoints this often */
-    LINK_TRUST_MAX = 64,         /* users beside root and our own */
+    LINK_TRUST_MAX = 256,        /* users beside root and our own */
     LINK_NARROW_MAX = 64 * 1024, /* a frame's bytes while strangers flood a listener */
     LINK_FREE_WAIT_MS = 2000,    /* then link_free gives up and leaks */
     /* A peer on another host that is silent for 25 s has gone. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -134,11 +135,17 @@ static void deny_namespaces(struct apart *a)
     answer(a, SECCOMP_RET_ALLOW);
 }
 
-/* Only TCP. MPTCP is a protocol of its own, which Landlock does not see. */
+/* Only TCP, and the question whose a connection is (protocol/link/peer_uid.c). MPTCP is a protocol
+ * of its own, which Landlock does not see. */
 static void deny_sockets(struct apart *a)
 {
-    put(a, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 12));
+    put(a, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 17));
     load(a, ARGUMENT(0));
+    put(a, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 4));
+    load(a, ARGUMENT(2));
+    unless_equal(a, NETLINK_SOCK_DIAG);
+    answer(a, DENY);
+    answer(a, SECCOMP_RET_ALLOW);
     put(a, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
     unless_equal(a, AF_INET6);
     answer(a, DENY);
