@@ -251,8 +251,8 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_STALE_EPOCH] = "this incarnation of the instance was replaced or is gone",
         [REJECT_FOREIGN] = "it belongs to another instance or agent",
         [REJECT_PROCESS] =
-            "instanceId: another process is registered under it; a new process makes "
-            "up a new instanceId and a new sessionKey",
+            ("instanceId: another process is registered under it; a new process makes "
+             "up a new instanceId and a new sessionKey"),
         [REJECT_NOT_WAITING] = "nothing waits for this",
         [REJECT_TOO_MANY_INSTANCES] = "too many instances are registered",
         [REJECT_TOO_MUCH] = "too often",
