@@ -1,5 +1,6 @@
 /* Which peers on this machine a link talks to: processes of its own user, of root, and of the users
  * that it was given. Judged before a connection carries anything. */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -120,10 +121,27 @@ static bool address_of(nng_pipe pipe, const char *which, struct peer_address *re
     return ret->port != 0;
 }
 
+/* Where the connection was made to, for the log. The URL of a listener gets its port while peers
+ * are coming already. */
+static const char *place_of(const struct endpoint *e, nng_pipe pipe, const struct peer_address *own,
+                            char ret[INET6_ADDRSTRLEN + 16])
+{
+    char ip[INET6_ADDRSTRLEN] = "";
+
+    if (nng_listener_id(nng_pipe_listener(pipe)) <= 0) {
+        return e->url;
+    }
+    (void)inet_ntop(own->v6 ? AF_INET6 : AF_INET, own->ip, ip, sizeof ip);
+    (void)snprintf(ret, INET6_ADDRSTRLEN + 16, own->v6 ? "tcp://[%s]:%u" : "tcp://%s:%u", ip,
+                   (unsigned)ntohs(own->port));
+    return ret;
+}
+
 int64_t trust_stranger(const struct link *l, const struct endpoint *e, nng_pipe pipe)
 {
     struct peer_address peer;
     struct peer_address own;
+    char place[INET6_ADDRSTRLEN + 16];
     uint32_t uid = 0;
 
     if (strncmp(e->url, "tcp:", 4) != 0) {
@@ -136,12 +154,12 @@ int64_t trust_stranger(const struct link *l, const struct endpoint *e, nng_pipe 
         return TRUST_FINE;
     }
     if (!peer_uid_find(peer, own, &uid)) {
-        trust_note(TRUST_UNKNOWN, e->url);
+        trust_note(TRUST_UNKNOWN, place_of(e, pipe, &own, place));
         return TRUST_UNKNOWN;
     }
     if (trust_uid(l, uid)) {
         return TRUST_FINE;
     }
-    trust_note(uid, e->url);
+    trust_note(uid, place_of(e, pipe, &own, place));
     return uid;
 }
