@@ -43,7 +43,8 @@ def step(name, depends=(), agent="w", **more):
 
 PLANS = {
     "parallel": {"steps": [step("a"), step("b", params={"ms": 30}), step("c", ["a", "b"])], "policy": BACKOFF},
-    "retry": {"steps": [step("r", params={"acts": ["fail", "fail"]}), step("s", ["r"])], "policy": BACKOFF},
+    # Two failures, and the attempts that two deaths may cost.
+    "retry": {"steps": [step("r", params={"acts": ["fail", "fail"]}), step("s", ["r"])], "policy": {**BACKOFF, "maxRetries": 4}},
     "review": {"steps": [step("p", requiresApproval=True), {"stepId": "h", "type": "human_review", "task": "Is it right?", "dependsOn": ["p"]}],
                "policy": BACKOFF},
     "unsafe": {"steps": [step("u", params={"unsafe": True}), step("v", ["u"], params={"unsafe": True})], "policy": BACKOFF},
