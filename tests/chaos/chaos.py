@@ -45,6 +45,8 @@ def settle(world, plans, crew, seconds):
                 continue
             if answer["ok"] and answer["status"] in checks.ENDED:
                 left.discard(plan)
+            if answer["ok"] and answer["status"] == "paused":  # by a client that got no answer to its plan.pause
+                asker.insist("plan.resume", planId=plan)
             if not answer["ok"] and not answer["error"]["retryable"]:
                 left.discard(plan)  # the check names it
         time.sleep(0.2)
