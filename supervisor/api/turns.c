@@ -77,12 +77,18 @@ static struct request request_of(uint64_t handle, size_t len, const struct msg_p
     return rq;
 }
 
+/* From the first bytes: the sender has proved who he is. A later check names the defect. */
+static bool is_known(struct engine *engine, const struct msg_peek *peek, const struct seal *seal)
+{
+    return seal->n != 0 || api_token_proves(engine, peek->token);
+}
+
 /* A long body of a stranger, and one that is larger than any but an agent's result. True: it was
  * refused. */
 static bool refused(struct engine *engine, uint64_t handle, size_t len, const struct msg_peek *peek,
                     const struct seal *seal)
 {
-    const bool known = seal->n != 0 || api_token_proves(engine, peek->token);
+    const bool known = is_known(engine, peek, seal);
     struct request rq = request_of(handle, len, peek, seal);
 
     if (len <= PEEK_BYTES) {
@@ -135,6 +141,7 @@ void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
         request_refuse_text(engine, &rq, BT_BUSY, "%u requests of this kind wait already",
                             waiting_max[turn]);
     } else {
+        of_plan = of_plan && is_known(engine, &peek, &seal); /* no reading for strangers */
         put_off(engine, handle, turn, of_plan ? peek.plan_id : (struct str){NULL, 0});
     }
 }
