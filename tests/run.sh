@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need, builds, runs every test. The last lines are ctest's own, then how long each part took.
 # usage: sh tests/run.sh [--fast] [-R REGEX]
-#   --fast     only the everyday build (ASan and UBSan), and of its tests none with the label slow, package or chaos
+#   --fast     only the everyday build (ASan and UBSan), and of its tests none with the label slow, package, bench or chaos
 #   -R REGEX   only the tests of the everyday build whose name matches
 set -eu
 cd "$(dirname "$0")/.."
@@ -141,7 +141,7 @@ set --
 [ -z "$regex" ] || set -- -R "$regex"
 if [ -n "$fast" ]; then
     # Twice as many as there are processors: most tests of whole daemons wait. Those that measure run alone (RUN_SERIAL).
-    tests $((2 * jobs)) -LE '^(slow|package|chaos)$' "$@"
+    tests $((2 * jobs)) -LE '^(slow|package|bench|chaos)$' "$@"
 elif [ -n "$everyday" ]; then
     tests 1 "$@"
 else
