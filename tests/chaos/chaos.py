@@ -67,7 +67,7 @@ def logs_are_clean(world):
 
 def run(seconds, seed, keep=False, out=sys.stdout):
     """One run; the findings. The directory of a run with findings is kept."""
-    world = World(seed, out)
+    world = World(seed, seconds, out)
     plans = clients.Plans()
     crew = []
     print("chaos: seed %d, %g s, %s%s" % (seed, seconds, world.work, "" if world.small_disk else ", no disk of its own"), file=out, flush=True)

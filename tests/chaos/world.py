@@ -34,12 +34,14 @@ agents:
     command: [%(python)s, -B, %(worker)s, --agent, spawned, --log, %(work)s/log.spawned, --seed, '%(seed)s']
     capacity: 2
 """
+# Bytes of the daemon's disk: for its files, and for what the journal grows in a second.
 DISK = 192 * 1024 * 1024
+GROWTH = 512 * 1024
 
 
-def mount_tmpfs(path):
+def mount_tmpfs(path, size):
     libc = ctypes.CDLL(None, use_errno=True)
-    return os.geteuid() == 0 and libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, b"size=%d" % DISK) == 0
+    return os.geteuid() == 0 and libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, b"size=%d" % size) == 0
 
 
 def unmount(path):
@@ -81,13 +83,13 @@ class Agent:
 
 
 class World:
-    def __init__(self, seed, out):
+    def __init__(self, seed, seconds, out):
         self.seed = seed
         self.chance = random.Random("monkey-%d" % seed)
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="baton-chaos-"))
         self.state = self.work / "state"
         self.state.mkdir(mode=0o700)
-        self.small_disk = mount_tmpfs(self.state)
+        self.small_disk = mount_tmpfs(self.state, DISK + GROWTH * int(seconds))
         os.chmod(self.state, 0o700)
         self.filler = self.state / "filler"
         self.config = self.work / "baton.yaml"
@@ -393,7 +395,7 @@ class World:
         for pid in self.orphans():
             os.kill(pid, signal.SIGKILL)
         if keep and self.small_disk:
-            shutil.copytree(self.state, self.work / "state.kept", dirs_exist_ok=True)
+            shutil.copytree(self.state, self.work / "state.kept", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.sock", "filler"))
         if self.small_disk:
             unmount(self.state)
         if not keep:
