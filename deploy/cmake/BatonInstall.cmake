@@ -80,9 +80,16 @@ set(python_folder ${CMAKE_INSTALL_DATADIR}/baton/python)
 if(BATON_PACKAGE)
     set(python_folder lib/python3/dist-packages)
 endif()
+# Debian's nodejs looks into share/nodejs.
+set(node_folder ${CMAKE_INSTALL_DATADIR}/baton/node)
+if(BATON_PACKAGE)
+    set(node_folder ${CMAKE_INSTALL_DATADIR}/nodejs/baton-agent)
+endif()
 install(FILES agents/python/baton.py DESTINATION ${python_folder} COMPONENT python3-baton)
 install(PROGRAMS agents/python/baton-agent-check agents/python/baton-agent-faulty DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT python3-baton)
-install(FILES agents/node/baton.mjs agents/node/baton.d.mts agents/node/package.json DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/node)
+install(FILES agents/node/baton.mjs agents/node/baton.d.mts agents/node/package.json
+    DESTINATION ${node_folder} COMPONENT node-baton)
+install(FILES agents/node/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/node-baton COMPONENT node-baton)
 install(FILES agents/python/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-baton COMPONENT python3-baton)
 
 install(FILES

@@ -70,6 +70,13 @@ bt_package(python3-baton SECTION python DEPENDS "python3 (>= 3.9)"
 set(CPACK_DEBIAN_PYTHON3-BATON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON3-BATON_PACKAGE_SHLIBDEPS OFF)
 
+bt_package(node-baton SECTION javascript DEPENDS "nodejs (>= 18)"
+    ABOUT "multi-agent supervisor: agents and clients in JavaScript"
+    TEXT "This package has the module baton-agent for Node, with its types.")
+set(CPACK_DEBIAN_NODE-BATON_PACKAGE_PROVIDES "node-baton-agent (= ${version})") # the module's name
+set(CPACK_DEBIAN_NODE-BATON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_NODE-BATON_PACKAGE_SHLIBDEPS OFF)
+
 # What only the packages have: the configuration as a conffile, and pages of the manual as Debian wants them.
 install(FILES deploy/baton.yaml DESTINATION /etc/baton COMPONENT baton)
 cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT baton) # after the pages

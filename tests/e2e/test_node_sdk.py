@@ -50,6 +50,18 @@ class Node(unittest.TestCase):
         declared = re.findall(r"export (?:const|class|function) (\w+)", (ROOT / "agents/node/baton.d.mts").read_text())
         self.assertEqual(sorted(names), sorted(declared))
 
+    def test_what_npm_packs_is_installed_and_imported_by_its_name(self):
+        with tempfile.TemporaryDirectory(prefix="baton-e2e-") as folder:
+            offline = {**os.environ, "HOME": folder, "npm_config_offline": "true", "npm_config_update_notifier": "false"}
+            self.assertEqual(self.run_it("npm", "pack", ROOT / "agents/node", cwd=folder, env=offline).returncode, 0)
+            [packed] = [n for n in os.listdir(folder) if n.endswith(".tgz")]
+            with open(os.path.join(folder, "package.json"), "w") as f:
+                f.write('{"name": "user", "version": "1.0.0"}')
+            done = self.run_it("npm", "install", "--ignore-scripts", "./" + packed, cwd=folder, env=offline)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.run_it("node", "--input-type=module", "-e", "import { Agent } from 'baton-agent'; console.log(typeof Agent)", cwd=folder)
+            self.assertEqual(done.stdout, "function\n", done.stderr)
+
 
 if __name__ == "__main__":
     main()

@@ -44,8 +44,8 @@ def of_page(begin):
 
 
 class Lint(unittest.TestCase):
-    def test_there_are_five_packages_and_lintian_finds_nothing(self):
-        self.assertEqual(sorted(debs()), ["baton", "libbaton-agent0", "libbaton-dev", "libbaton0", "python3-baton"])
+    def test_there_are_six_packages_and_lintian_finds_nothing(self):
+        self.assertEqual(sorted(debs()), ["baton", "libbaton-agent0", "libbaton-dev", "libbaton0", "node-baton", "python3-baton"])
         self.assertIsNotNone(shutil.which("lintian"), "`sh deploy/install.sh full` installs lintian")
         out = tool("lintian", "--allow-root", "--fail-on", "error,warning", *debs().values())
         self.assertEqual(re.findall(r"(?m)^[EW]: .*", out), [])
@@ -159,6 +159,15 @@ class Life(unittest.TestCase):
         out = self.c.sh("baton-agent-check --skill greet --param name=Ada python3 /tmp/greeter.py")
         self.assertIn(", 0 are broken", out)
         self.c.sh("python3 -m py_compile /usr/lib/python3/dist-packages/baton.py")
+
+    def test_agent_in_javascript_needs_node_baton_and_nodejs(self):
+        self.install("python3-baton", "node-baton")
+        self.c.path("/tmp/greeter.mjs").write_text(
+            "import { Agent } from '/usr/share/nodejs/baton-agent/baton.mjs';\n"
+            "const agent = new Agent('greeter');\n"
+            "agent.skill('greet', { properties: { name: { type: 'string' } } }, ({ name }) => `Hello, ${name}!`);\nawait agent.run();\n")
+        out = self.c.sh("baton-agent-check --skill greet --param name=Ada node /tmp/greeter.mjs")
+        self.assertIn(", 0 are broken", out)
 
     def test_agent_in_c_is_built_with_libbaton_dev(self):
         self.install("libbaton0", "libbaton-agent0", "libbaton-dev", more="gcc libc6-dev pkg-config")
