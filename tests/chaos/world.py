@@ -206,11 +206,10 @@ class World:
 
     def fill_disk(self):
         self.disk_full_at = time.monotonic() + 3600
-        with open(self.filler, "wb") as f:
+        with open(self.filler, "wb", buffering=0) as f:  # a buffer that cannot be written would fail once more when it is closed
             try:
                 while True:
                     f.write(b"x" * 65536)
-                    f.flush()
             except OSError:
                 pass
 
