@@ -42,7 +42,7 @@ static char *read_all(void)
     f = fopen(path, "re");
     assert_non_null(f);
     assert_non_null(text);
-    (void)fread(text, 1, FILE_BYTES - 1, f);
+    assert_true(fread(text, 1, FILE_BYTES - 1, f) > 0);
     (void)fclose(f);
     return text;
 }
