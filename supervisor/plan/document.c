@@ -1,7 +1,8 @@
 /*
  * The top level of a document: {steps}, {tasks}, {workflow}, {phases: [{tasks}]}, {plan: {steps}},
- * or a list of steps (C02, F03).
+ * or a list of steps (C02, F03). Switches become conditions of their steps.
  */
+#include "supervisor/plan/flow/switch.h"
 #include "supervisor/plan/reader_internal.h"
 
 enum {
@@ -67,23 +68,68 @@ static bool over_limit(struct plan_reader *r, uint32_t n)
     return true;
 }
 
-/* Takes the elements of the list as steps. */
-static enum bt_code take_list(struct plan_reader *r, struct doc list)
+/* The steps of a list, one after the other. */
+struct taking {
+    struct plan_reader *r;
+    struct doc deps; /* of the phase */
+    uint32_t n;
+};
+
+static bool take_step(void *self, struct doc step)
+{
+    struct taking *t = self;
+    if (over_limit(t->r, t->r->first + t->n + 1)) {
+        return false;
+    }
+    if (t->r->phase_deps != NULL) {
+        t->r->phase_deps[t->n] = t->deps;
+    }
+    t->r->steps[t->n++] = step;
+    return true;
+}
+
+static void report_switch(void *self, bool limit, const char *text)
+{
+    const struct taking *t = self;
+    const struct location at = top(t->r);
+    location_report(&at, limit ? PROBLEM_LIMIT : PROBLEM_INVALID_FIELD, false, "switch", "%s",
+                    text);
+}
+
+/* Takes the elements of the list as steps, and those of its switches. */
+static enum bt_code take_elements(struct taking *t, struct doc list)
+{
+    const struct switch_reader reader = {.self = t, .step = take_step, .problem = report_switch};
+    return switch_flatten(list, t->r->arena, &reader, t->r->err);
+}
+
+/* Room for the steps of the list: as many as it has, unless switches bring more. */
+static uint32_t room_for(struct doc list, uint32_t n)
 {
     struct doc_cursor c = doc_cursor(list);
     struct doc_head head;
-    if (!doc_next(&c, &head) || over_limit(r, r->first + head.n)) {
+    bool branches = false;
+    (void)doc_next(&c, &head);
+    for (uint32_t i = 0; i < n && !branches; i++) {
+        branches = switch_is(doc_skip(&c));
+    }
+    return branches ? LIMIT_STEPS : n;
+}
+
+static enum bt_code take_list(struct plan_reader *r, struct doc list)
+{
+    struct taking t = {.r = r};
+    const struct doc_head head = doc_head(list);
+    if (over_limit(r, r->first + head.n)) {
         return BT_OK;
     }
-    r->steps = arena_alloc(&r->scratch, (head.n + 1) * sizeof r->steps[0]);
+    r->steps = arena_alloc(&r->scratch, (room_for(list, head.n) + 1) * sizeof r->steps[0]);
     if (r->steps == NULL) {
         return reader_nomem(r);
     }
-    for (uint32_t i = 0; i < head.n; i++) {
-        r->steps[i] = doc_skip(&c);
-    }
-    r->plan->n_steps = r->first + head.n;
-    return BT_OK;
+    const enum bt_code code = take_elements(&t, list);
+    r->plan->n_steps = r->first + t.n;
+    return code;
 }
 
 /* Phases (S003): their steps as one list; each also depends on what its phase depends on. */
@@ -91,7 +137,8 @@ static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
 {
     const uint32_t n_phases = doc_head(phases).n;
     struct fields_reported reported = {{0}};
-    uint32_t n = 0;
+    struct taking t = {.r = r};
+    enum bt_code code = BT_OK;
     const struct field_table table = {phase_names, sizeof phase_names / sizeof phase_names[0],
                                       &reported, &r->reported.unknown};
     if (over_limit(r, r->first + n_phases)) {
@@ -105,29 +152,25 @@ static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
     struct doc_cursor c = doc_cursor(phases);
     struct doc_head head;
     (void)doc_next(&c, &head);
-    for (uint32_t i = 0; i < n_phases; i++) {
+    for (uint32_t i = 0; i < n_phases && code == BT_OK; i++) {
         const struct location at = {.problems = r->problems, .prefix = "phases"};
         struct doc values[PHASE_FIELD_COUNT] = {{NULL, 0}};
         const struct doc phase = doc_skip(&c);
         fields_read(&table, phase, &at, values);
-        struct doc_cursor steps = doc_cursor(values[PHASE_STEPS]);
-        struct doc_head list;
-        if (!doc_next(&steps, &list) || list.kind != DOC_ARRAY) {
+        if (values[PHASE_STEPS].ptr == NULL || doc_head(values[PHASE_STEPS]).kind != DOC_ARRAY) {
             location_report(&at, PROBLEM_INVALID_FIELD, false, "steps",
                             "phase %u has no list of steps", i + 1);
             continue;
         }
-        if (over_limit(r, r->first + n + list.n)) {
+        if (over_limit(r, r->first + t.n + doc_head(values[PHASE_STEPS]).n)) {
             return BT_OK;
         }
-        for (uint32_t s = 0; s < list.n; s++) {
-            r->phase_deps[n] = values[PHASE_DEPS];
-            r->steps[n++] = doc_skip(&steps);
-        }
+        t.deps = values[PHASE_DEPS];
+        code = take_elements(&t, values[PHASE_STEPS]);
         r->any_deps = r->any_deps || values[PHASE_DEPS].ptr != NULL;
     }
-    r->plan->n_steps = r->first + n;
-    return BT_OK;
+    r->plan->n_steps = r->first + t.n;
+    return code;
 }
 
 static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)

@@ -31,6 +31,11 @@ static const struct field phase_fields[] = {
 #include "supervisor/plan/schema_fields.def"
     {NULL, NULL, 0, 0, "", "", false}};
 
+static const struct field branch_fields[] = {
+#define FIELDS_BRANCH
+#include "supervisor/plan/schema_fields.def"
+    {NULL, NULL, 0, 0, "", "", false}};
+
 static const struct field step_fields[] = {
 #define FIELDS_STEP
 #include "supervisor/plan/schema_fields.def"
@@ -81,6 +86,7 @@ struct section {
 static const struct section sections[] = {
     {"document", "A plan, or a recipe", document_fields, NULL},
     {"phase", "Steps in a group", phase_fields, NULL},
+    {"branch", "Steps that run when their condition holds", branch_fields, NULL},
     {"step", "One unit of work", step_fields, common_fields},
     {"policy", "Rules of the plan and of its steps", policy_fields, common_fields},
     {"amounts", "Tokens and money", amounts_fields, NULL},
@@ -445,8 +451,8 @@ static void require_one(cJSON *section, const struct field *fields, const char *
 static cJSON *section_of(const struct section *s)
 {
     static const char *const sources[] = {"steps", "phases", "plan", NULL};
-    static const char *const whom[] = {"agentId", "skill", "type", NULL};
-    static const char *const what[] = {"task", "skill", NULL};
+    static const char *const whom[] = {"agentId", "skill", "type", "switch", NULL};
+    static const char *const what[] = {"task", "skill", "switch", NULL};
     cJSON *o = typed("object");
     cJSON *properties;
     (void)cJSON_AddStringToObject(o, "title", s->title);

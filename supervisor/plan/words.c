@@ -36,7 +36,6 @@ static const struct known_word refused[] = {
     {"unless", WHY_CHOICE},
     {"conditions", WHY_CHOICE},
     {"conditional", WHY_CHOICE},
-    {"switch", WHY_CHOICE},
     {"case", WHY_CHOICE},
     {"cases", WHY_CHOICE},
     {"choice", WHY_CHOICE},

@@ -24,7 +24,7 @@ class Flow(Semantics):
         return {s["stepId"]: s["status"] + (":" + s["reason"] if s.get("reason") else "") for s in view["steps"]}
 
     def refused(self, *steps):
-        r = self.d.raw("plan.check", {"plan": {"steps": list(steps)}})
+        r = self.d.ask("plan.lint", plan={"steps": list(steps)})
         return [p["message"] for p in r["problems"] if p.get("severity", "error") == "error"]
 
 
@@ -106,6 +106,41 @@ class Conditions(Flow):
         self.d.ask("review.decide", reviewId=review, decision="approve")
         view = self.d.wait_plan(plan)
         self.assertEqual(self.statuses(view), {"check": "completed", "hold": "completed", "b": "completed", "c": "skipped:condition"})
+
+
+class Switches(Flow):
+    def branches(self, *more):
+        """more: steps of the branch of 3 to 9."""
+        return {"switch": [{"when": {"results.check.count": {"gt": 9}}, "steps": [step("many", "a")]},
+                           {"when": {"results.check.count": {"gt": 3}}, "steps": [step("some", "a"), *more]},
+                           {"else": True, "steps": [step("few", "a")]}]}
+
+    def test_the_first_branch_that_holds_runs_and_a_step_after_it_joins(self):
+        for count, runs in ((20, "many"), (7, "some"), (1, "few")):
+            for chain in (False, True):
+                self.values = {"check": {"count": count}}
+                first = step("check", "a") if chain else step("check", "a", dependsOn=[])
+                join = step("join", "a") if chain else step("join", "a", dependsOn=["many", "some", "few"])
+                view = self.run_plan([first, self.branches(), join])
+                wanted = {name: "completed" if name == runs else "skipped:condition" for name in ("many", "some", "few")}
+                self.assertEqual(self.statuses(view), {"check": "completed", **wanted, "join": "completed"}, (count, chain))
+
+    def test_a_switch_in_a_branch(self):
+        self.values = {"check": {"count": 5, "name": "Ada"}}
+        inner = {"switch": [{"when": {"results.check.name": "Bob"}, "steps": [step("bob", "a")]},
+                            {"else": True, "steps": [step("other", "a", when={"results.check.count": {"lt": 6}})]}]}
+        view = self.run_plan([step("check", "a", dependsOn=[]), self.branches(inner)])
+        self.assertEqual(self.statuses(view), {"check": "completed", "many": "skipped:condition", "some": "completed", "few": "skipped:condition",
+                                               "bob": "skipped:condition", "other": "completed"})
+
+    def test_a_test_that_does_not_fit_fails_its_branch_and_those_behind(self):
+        self.values = {"check": {"count": "a word"}}
+        view = self.run_plan([step("check", "a", dependsOn=[], onFailure="continue"), self.branches()])
+        self.assertEqual((view["status"], self.statuses(view)["many"]), ("failed", "failed"))
+
+    def test_what_is_wrong_is_told_before_the_plan_begins(self):
+        self.assertEqual(self.refused(step("check", "a"), {"switch": [{"else": True, "steps": [step("b", "a")]}, {"steps": []}]}),
+                         ["branch 1: `else` is the last branch", "branch 2: has either `when` or `else: true`"])
 
 
 if __name__ == "__main__":

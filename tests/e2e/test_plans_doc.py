@@ -24,7 +24,7 @@ PLAN = ROOT / "supervisor/plan"
 
 # The maps of supervisor/plan/fields.def, which the reader and the schema are made of -> the section of the page.
 DEF = (PLAN / "fields.def").read_text(encoding="utf-8")
-MAPS = {"DOCUMENT": "document", "PHASE": "phase", "STEP": "step", "COMMON": "common", "POLICY": "policy", "AMOUNTS": "amounts",
+MAPS = {"DOCUMENT": "document", "PHASE": "phase", "BRANCH": "branch", "STEP": "step", "COMMON": "common", "POLICY": "policy", "AMOUNTS": "amounts",
         "BACKOFF": "backoff", "AGENT": "agent", "REPLAN": "replan", "SYNTHESIS": "synthesis", "RECIPE": "recipe"}
 CARD = {"agentId": "calc", "name": "Calculator", "version": "1", "skills": [
     {"id": "add", "name": "Add", "description": "adds"}, {"id": "plan", "name": "Plan", "description": "plans"}]}
@@ -99,6 +99,8 @@ def plan_with(section, field, value):
         step[field] = value
     elif section == "common":
         step[field] = value
+    elif section == "branch" and field != "steps":
+        plan["steps"] = [step, {"switch": [{field: value, "steps": [{**step, "stepId": "b"}]}]}]
     elif section == "policy":
         policy[field] = value
     elif section == "amounts":

@@ -18,7 +18,7 @@
 
 enum {
     CONDITION_TESTS_MAX = 64,        /* in one condition */
-    CONDITION_DEPTH_MAX = 4,         /* all, any and not in each other */
+    CONDITION_DEPTH_MAX = 6,         /* all, any and not in each other; a switch adds two */
     CONDITION_IN_MAX = 256,          /* values of `in` */
     CONDITION_BYTES_MAX = 16 * 1024, /* of one condition */
     CONDITION_TESTED_MAX = 1000      /* bytes of what an evaluation says about its values */

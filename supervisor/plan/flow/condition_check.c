@@ -11,6 +11,12 @@ struct checking {
     uint32_t tests;
 };
 
+bool condition_is_member(struct str name)
+{
+    return str_is(name, "when") || str_is(name, "if") || str_is(name, "condition") ||
+           str_is(name, "onlyIf");
+}
+
 /* ---- references ---- */
 
 static bool begins(struct str text, const char *word, struct str *ret_rest)

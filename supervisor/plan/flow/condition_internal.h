@@ -25,6 +25,9 @@ const char *condition_test_name(enum condition_test t);
 /* The names of all tests, for messages. */
 #define CONDITION_TESTS "eq, ne, in, gt, gte, lt, lte, exists, matches, schema"
 
+/* Whether it is a name of the condition of a step: when, or another one. */
+bool condition_is_member(struct str name);
+
 /* The members of a map in turn. */
 struct members {
     struct doc_cursor at;

@@ -10,28 +10,17 @@ struct filling {
     struct bt_error *err;
 };
 
-static bool is_one_of(struct str name, const char *const *names)
+/* Where steps stand. Parameters and schemas are no business of this. */
+static bool holds_steps(struct str name)
 {
-    for (; *names != NULL; names++) {
-        if (str_is(name, *names)) {
+    static const char *const names[] = {"steps", "tasks",  "workflow", "phases",
+                                        "plan",  "switch", NULL};
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (str_is(name, names[i])) {
             return true;
         }
     }
     return false;
-}
-
-/* Where steps stand, and the names of their condition. Parameters and schemas are no business of
- * this. */
-static bool holds_steps(struct str name)
-{
-    static const char *const names[] = {"steps", "tasks", "workflow", "phases", "plan", NULL};
-    return is_one_of(name, names);
-}
-
-static bool is_condition(struct str name)
-{
-    static const char *const names[] = {"when", "if", "condition", "onlyIf", NULL};
-    return is_one_of(name, names);
 }
 
 /* An optional input that was not given is null. */
@@ -84,8 +73,8 @@ static enum bt_code fill_map(struct filling *f, struct doc doc, bool condition)
         doc_put_str(f->out, key);
         if (condition && condition_ref_read(key, &ref) && ref.kind == CONDITION_INPUT) {
             code = fill_tests(f, &ref, value);
-        } else if (condition || holds_steps(key) || is_condition(key)) {
-            code = fill(f, value, condition || is_condition(key));
+        } else if (condition || holds_steps(key) || condition_is_member(key)) {
+            code = fill(f, value, condition || condition_is_member(key));
         } else {
             doc_put_doc(f->out, value);
         }

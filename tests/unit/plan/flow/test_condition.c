@@ -131,7 +131,7 @@ static void caps_hold_at_n_and_refuse_n_plus_1(void **state)
                         "more than the 64 tests of one condition");
     assert_string_equal(refused(deep(CONDITION_DEPTH_MAX)), "");
     assert_string_equal(refused(deep(CONDITION_DEPTH_MAX + 1)),
-                        "all, any and not stand more than 4 deep in each other");
+                        "all, any and not stand more than 6 deep in each other");
     assert_string_equal(refused(listed(CONDITION_IN_MAX)), "");
     assert_string_equal(refused(listed(CONDITION_IN_MAX + 1)),
                         "results.a: in: 257 values, at most 256");
