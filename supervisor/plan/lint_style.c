@@ -34,13 +34,17 @@ static void warn(const struct style *s, enum problem_category c, uint32_t entry,
 
 /* ---- steps ---- */
 
-/* The number of dependencies that no other dependency depends on: those run in parallel. */
+/*
+ * The number of dependencies that no other dependency depends on: those run in parallel. Those with
+ * a condition count as one: they are the branches of a decision.
+ */
 static uint32_t joined(const struct style *s, uint32_t entry)
 {
     const struct plan *p = s->plan;
     const struct plan_step *step = &p->steps[entry];
     const uint32_t stamp = entry + 1;
     uint32_t n = 0;
+    uint32_t branches = 0;
     for (uint32_t i = 0; i < step->deps_n; i++) {
         const struct plan_step *dep = &p->steps[p->deps[step->deps_at + i]];
         for (uint32_t k = 0; k < dep->deps_n; k++) {
@@ -48,9 +52,13 @@ static uint32_t joined(const struct style *s, uint32_t entry)
         }
     }
     for (uint32_t i = 0; i < step->deps_n; i++) {
-        n += s->mark[p->deps[step->deps_at + i]] != stamp ? 1 : 0;
+        const uint32_t dep = p->deps[step->deps_at + i];
+        const bool parallel = s->mark[dep] != stamp;
+        const bool branch = parallel && p->steps[dep].when.ptr != NULL;
+        branches += branch ? 1 : 0;
+        n += parallel && !branch ? 1 : 0;
     }
-    return n;
+    return n + (branches > 0 ? 1 : 0);
 }
 
 static void missing_gate(const struct style *s, uint32_t entry)

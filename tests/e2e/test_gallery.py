@@ -15,7 +15,7 @@ from project import EXAMPLES, NAMES, Gallery, Project, table
 NEEDS = {"nightly": ("--input", "day=2026-11-20"), "payment": ("--input", "invoice=2026-114")}
 # The exit code of the command in the index, where it is not 0: a person must decide, a budget is spent, a copy is damaged, a
 # model is not configured.
-ENDS = {"code-review": 4, "expense-form": 4, "payment": 4, "budget": 3, "backup-check": 8, "research": 1}
+ENDS = {"code-review": 4, "expense-form": 4, "payment": 4, "budget": 3, "backup-check": 8, "research": 1, "triage": 4}
 # What is true of the example, and is its point: a budget that may not do, a model that is not there.
 REMARKS = {"budget": "[limit]", "research": "[missing_agent]"}
 

@@ -46,6 +46,24 @@ class Decided(Gallery):
         self.assertEqual(p.reviews(plan), [])
         self.assertIn("the proposed version fails tests", p.view(plan)["failureReason"])
 
+    def test_triage_takes_the_way_that_the_number_of_errors_asks_for(self):
+        p = self.project("triage")
+        errors = (p.dir / "app.log").read_text().count(" ERROR ")
+        ways = {"ticket": "--input many=%d" % errors, "list": "--input many=%d" % (errors + 1), "quiet": "--input log=ok.log"}
+        (p.dir / "ok.log").write_text("".join(line for line in (p.dir / "app.log").read_text().splitlines(True) if " ERROR " not in line))
+        for way, given in ways.items():
+            plan, _ = p.run(*given.split(), code=4 if way == "ticket" else 0)
+            if way == "ticket":
+                self.assertEqual(p.review(plan, "human_review")["task"], "%d errors in app.log: open a ticket?" % errors)
+                self.assertFalse((p.dir / "tickets.csv").exists())
+                p.baton("approve", plan)
+                p.wait(plan)
+            ends = {s["stepId"]: s["status"] for s in p.view(plan)["steps"]}
+            self.assertEqual({name for name in ways if ends[name] == "completed"}, {way})
+            self.assertEqual({ends[name] for name in ways if name != way}, {"skipped"})
+            self.assertEqual(p.result(plan, "summary").strip(), "ok.log: 0 errors." if way == "quiet" else "app.log: %d errors." % errors)
+        self.assertEqual([(row["ticket"], row["errors"]) for row in p.rows("tickets.csv")], [("T-001", str(errors))])
+
     def test_form_takes_only_values_that_fit(self):
         p = self.project("expense-form")
         plan, _ = p.run("--input", "to=Oslo", code=4)

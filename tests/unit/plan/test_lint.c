@@ -259,6 +259,19 @@ static void three_results_joined_without_a_gate_are_named(void **state)
                         "");
 }
 
+static void branches_of_a_condition_count_as_one_result(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+#define WHEN(n) ",'when':{'results.r.n':" #n "}"
+#define BRANCHES(more)                                                                             \
+    "{'steps':[" D("r", "[]", "") "," D("a", "['r']", WHEN(1)) "," D("b", "['r']", WHEN(2)) "," D( \
+        "c", "['r']", WHEN(3)) "," D("d", "['r']", "") "," D("e", "['r']", "") "," more "]}"
+    assert_string_equal(
+        styled(b, BRANCHES(D("j", "['a','b','c','d']", "") "," D("k", "['e','j']", ""))), "");
+    assert_string_equal(styled(b, BRANCHES(D("j", "['a','b','c','d','e']", ""))), "missing_gate j");
+}
+
 static void more_than_ten_side_by_side_are_many(void **state)
 {
     struct bench *b = *state;
@@ -378,6 +391,7 @@ int main(void)
         RULE(estimates_count_once_per_attempt),
         RULE(sane_plans_have_nothing_to_be_said_of),
         RULE(three_results_joined_without_a_gate_are_named),
+        RULE(branches_of_a_condition_count_as_one_result),
         RULE(more_than_ten_side_by_side_are_many),
         RULE(what_reaches_outside_should_not_stop_the_plan),
         RULE(steps_and_parts_that_stand_alone_are_named),
