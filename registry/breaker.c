@@ -89,6 +89,7 @@ enum breaker_verdict breaker_verdict(enum err_class cls)
     case CLASS_CANCELLED:
     case CLASS_BUDGET_EXCEEDED:
     case CLASS_DEPENDENCY_FAILED:
+    case CLASS_LOOP_LIMIT:
         return BREAKER_VERDICT_IGNORED;
     case CLASS_NONE:
     case CLASS_TOOL_NOT_FOUND:

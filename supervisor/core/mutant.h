@@ -85,6 +85,10 @@ enum mutant {
     MUTANT_CONDITION_UNASKED, /* 73: a step begins without the verdict about its condition */
     MUTANT_CONDITION_STALE,   /* 74: a verdict from before a revision counts */
     MUTANT_CONDITION_PASSED,  /* 75: a condition that cannot be evaluated only skips its step */
+    MUTANT_CHILD_STALE = 76,  /* 76: the end of an earlier child plan or round counts */
+    MUTANT_CHILD_GOES_ON,     /* 77: the pause of a plan does not reach its child plans */
+    MUTANT_LOOP_UNBOUNDED,    /* 78: a loop goes on after its last round */
+    MUTANT_LOOP_AT_ONCE,      /* 79: the pause between two rounds is left out */
     MUTANT_COUNT
 };
 

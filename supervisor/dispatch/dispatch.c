@@ -81,6 +81,10 @@ void dispatch_perform(struct engine *engine, const struct core_cmd *cmd)
     case CMD_REVISED:
     case CMD_RECORD:
     case CMD_CONDITION:
+    case CMD_CHILD:
+    case CMD_CHILD_STOP:
+    case CMD_CHILD_PAUSE:
+    case CMD_CHILD_RESUME:
     case CMD_REGISTERED:
     case CMD_REJECT:
     case CORE_CMD_TYPE_COUNT:

@@ -310,7 +310,7 @@ static void read_type(struct step_reader *s)
         return;
     }
     s->step->type = types[choice];
-    if (choice >= STEP_TYPE_COUNT) {
+    if (choice >= 3) { /* no proper name */
         location_report(&s->at, PROBLEM_STYLE, true, "type", "\"%s\" is read as \"%s\"",
                         names[choice], step_type_name(types[choice]));
     }

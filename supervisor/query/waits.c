@@ -101,6 +101,9 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
     case WAIT_REPLAN:
         buf_add_cstr(out, "waiting for the plan to be revised");
         break;
+    case WAIT_CHILD:
+        buf_add_cstr(out, "a plan of its own does it");
+        break;
     case WAIT_NOTHING:
     case WAIT_KIND_COUNT:
     default:

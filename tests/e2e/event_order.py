@@ -90,11 +90,11 @@ class Story:
         if t in ("plan_step_started", "plan_step_completed") or t in AFTER_THE_END:
             return
         s = self.open(e)
-        if "attempt" in e and t in ("plan_step_retry", "plan_step_progress", "plan_step_verification_failed", "fallback_used"):
+        if "attempt" in e and t in ("plan_step_retry", "plan_step_progress", "plan_step_round", "plan_step_verification_failed", "fallback_used"):
             none_yet = e["attempt"] == 0 and s.attempt == 1  # nobody came for the first one
             self.need(e["attempt"] >= s.attempt or none_yet, "attempts only grow")
             s.attempt = max(s.attempt, e["attempt"])
-        self.need(t not in ("plan_step_retry", "plan_step_waiting") or not self.cancelling, "nothing begins in a plan that is called off")
+        self.need(t not in ("plan_step_retry", "plan_step_round", "plan_step_waiting") or not self.cancelling, "nothing begins in a plan that is called off")
         self.need(s.review is None or t not in ("plan_step_retry", "fallback_used", "quality_gate_started", "replan_started"),
                   "a step that waits for a person does nothing else")
 

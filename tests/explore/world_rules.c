@@ -185,6 +185,11 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
     case CMD_REVISED:
         RULE(w->coming != NULL, "revised by nothing");
         break;
+    case CMD_CHILD:
+    case CMD_CHILD_STOP:
+    case CMD_CHILD_PAUSE:
+    case CMD_CHILD_RESUME:
+        break;
     case CMD_CONDITION:
         return world_take_condition_asked(w, cmd, ret_why);
     case CMD_QUERY:

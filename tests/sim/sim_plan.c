@@ -78,6 +78,7 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     row->task = row->step_id;
     row->when = sim_chance(s, 150) ? (struct doc){condition, sizeof condition} : (struct doc){0};
     row->type = sim_chance(s, 50)    ? STEP_TYPE_REVIEW
+                : sim_chance(s, 80)  ? STEP_TYPE_PLAN
                 : sim_chance(s, 100) ? STEP_TYPE_SYNTHESIS
                                      : STEP_TYPE_TASK;
     row->agent = agents[0];
@@ -95,6 +96,12 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
         row->agent_id = (struct str){0};
         row->verify_with = (struct str){0};
         row->policy.effects = EFFECTS_NONE;
+    } else if (row->type == STEP_TYPE_PLAN) {
+        row->agent = AGENT_NONE;
+        row->agent_id = (struct str){0};
+        row->loop.max = sim_range(s, 0, 3);
+        row->loop.accept = sim_chance(s, 500) ? 1 : 0;
+        row->loop.delay_ms = sim_chance(s, 500) ? sim_range(s, 1, 500) : 0;
     } else if (sim_chance(s, 400)) { /* the alternatives are all granted agents: plan_agents() */
         row->alternatives_n = 1;
     }

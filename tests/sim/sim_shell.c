@@ -160,6 +160,41 @@ static void judge(struct sim *s, const struct core_cmd *cmd)
                 (struct uuid){{0}});
 }
 
+/* A child plan: it takes a while, reports now and then, and is asked for again after a restart. */
+static void raise_child(struct sim *s, const struct core_cmd *cmd)
+{
+    const enum child_outcome end = sim_chance(s, 200)   ? CHILD_FAILED
+                                   : sim_chance(s, 400) ? CHILD_AGAIN
+                                                        : CHILD_COMPLETED;
+    struct core_event ev = {CORE_EV_INIT(CHILD, child, .outcome = CHILD_PROGRESS,
+                                         .round = cmd->round, .error_class = CLASS_UNKNOWN,
+                                         .percent = 50),
+                            .run = cmd->run,
+                            .step = cmd->step,
+                            .attempt = cmd->attempt,
+                            .lane = LANE_NONE,
+                            .text = STR_LIT("an item failed")};
+    if (sim_chance(s, 300)) {
+        sim_to_core(s, sim_range(s, 0, 50), ev, (struct uuid){{0}});
+    }
+    CORE_EV(&ev, child)->outcome = end;
+    CORE_EV(&ev, child)->result = (struct blob_ref){.id = SIM_RESULT_OTHER + 1, .len = 1};
+    CORE_EV(&ev, child)->usage.input_tokens = sim_range(s, 0, 5);
+    sim_to_core(s, sim_range(s, 0, 400), ev, (struct uuid){{0}});
+}
+
+/* It ends within its own grace. */
+static void stop_child(struct sim *s, const struct core_cmd *cmd)
+{
+    sim_to_core(
+        s, sim_range(s, 0, 60),
+        (struct core_event){CORE_EV_INIT(CHILD, child, .outcome = CHILD_FAILED, .round = cmd->round,
+                                         .error_class = CLASS_CANCELLED),
+                            .run = cmd->run, .step = cmd->step, .attempt = cmd->attempt,
+                            .lane = LANE_NONE, .text = STR_LIT("Cancelled")},
+        (struct uuid){{0}});
+}
+
 static void kill(struct sim *s, struct body *b)
 {
     if (b == NULL) {
@@ -190,6 +225,15 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
         break;
     case CMD_CONDITION:
         judge(s, cmd);
+        break;
+    case CMD_CHILD:
+        raise_child(s, cmd);
+        break;
+    case CMD_CHILD_STOP:
+        stop_child(s, cmd);
+        break;
+    case CMD_CHILD_PAUSE:
+    case CMD_CHILD_RESUME:
         break;
     case CMD_REGISTERED:
         registered(s, cmd);

@@ -77,6 +77,8 @@ static void check_first_attempt(struct sim *s, const struct sim_plan *p, const s
     const struct plan_step *about = &plan->steps[rec->step];
     const struct told *told = &p->told[rec->step];
     SIM_RULE(about->type != STEP_TYPE_REVIEW, "an attempt of a review");
+    SIM_RULE((about->type == STEP_TYPE_PLAN) == (rec->type == REC_STEP_CHILD),
+             "a child plan for an agent's step, or an agent for one of a child plan");
     SIM_RULE(about->gate_with.len == 0 || run_deps(plan, rec->step) == 0 || told->gated,
              "an attempt before its gate let it pass");
     SIM_RULE(!about->policy.requires_approval || told->approved,
@@ -86,12 +88,47 @@ static void check_first_attempt(struct sim *s, const struct sim_plan *p, const s
     SIM_RULE(p->shadow->replanning == 0, "an attempt while the plan is being replanned");
 }
 
+/* A child plan ended a step, or a round of it: the current one. */
+static void check_child(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct run_step *was = &p->shadow->steps[rec->step];
+    const struct loop_policy *loop = &sim_plan_now(p)->steps[rec->step].loop;
+    const struct core_event *ev = &s->turn->ev;
+    const bool is = ev->type == CORE_CHILD && ev->step == rec->step &&
+                    ev->attempt == was->attempt && CORE_EV(ev, child)->round == was->round;
+    const bool again = is && CORE_EV(ev, child)->outcome == CHILD_AGAIN;
+    SIM_RULE(is, "the end of another child plan");
+    if (rec->type == REC_STEP_ROUND) {
+        SIM_RULE(again && REC(rec, round)->n < loop->max, "a round too many");
+        SIM_RULE(REC(rec, round)->delay_ms == loop->delay_ms, "another pause than the loop's");
+    } else {
+        SIM_RULE(CORE_EV(ev, child)->outcome == CHILD_COMPLETED ||
+                     (again && loop->accept != 0 && was->round + 1 == loop->max),
+                 "completed before the loop's condition held");
+    }
+}
+
+static void check_child_asked(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct run_step *was = &p->shadow->steps[rec->step];
+    const struct loop_policy *loop = &sim_plan_now(p)->steps[rec->step].loop;
+    SIM_RULE(REC(rec, child)->round == 0 || REC(rec, child)->round < loop->max,
+             "a round beyond the last");
+    SIM_RULE(rec->attempt == was->attempt + (was->rounded != 0 ? 0u : 1u), "another attempt");
+    SIM_RULE(was->deadline <= s->turn->ev.now || was->status != STEP_BACKOFF,
+             "a round before the pause is over");
+}
+
 /* The sender of a result had that attempt. A result of an earlier attempt comes late, over its
  * lane. The recorded result is the one that came. */
 static void check_result(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
     const struct core_event *ev = &s->turn->ev;
+    if (sim_plan_now(p)->steps[rec->step].type == STEP_TYPE_PLAN) {
+        check_child(s, p, rec);
+        return;
+    }
     SIM_RULE(ev->type == CORE_RESULT && ev->step == rec->step && ev->phase <= PHASE_SEARCH &&
                  CORE_EV(ev, result)->outcome == STEP_OUTCOME_COMPLETED,
              "completed by no result");
@@ -268,6 +305,13 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
         told->completed = true;
     } else if (rec->type == REC_STEP_CONDITION) {
         check_condition(s, p, rec);
+    } else if (rec->type == REC_STEP_ROUND) {
+        check_child(s, p, rec);
+    } else if (rec->type == REC_STEP_CHILD) {
+        check_child_asked(s, p, rec);
+        if (!s->failed && rec->attempt == 1 && was->attempt == 0) {
+            check_first_attempt(s, p, rec);
+        }
     } else if (rec->type == REC_STEP_CHECKING) {
         check_result(s, p, rec);
     } else if (rec->type == REC_STEP_RETRY) {

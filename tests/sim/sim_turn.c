@@ -55,13 +55,24 @@ static void say_record(struct sim *s, const struct record *record)
 static void say_command(struct sim *s, const struct core_cmd *cmd)
 {
     static const char *const names[] = {
-        [CMD_RECORD] = "record",        [CMD_DISPATCH] = "dispatch",
-        [CMD_CANCEL_STEP] = "cancel",   [CMD_KILL] = "kill",
-        [CMD_PROBE] = "probe",          [CMD_REVISED] = "revised",
-        [CMD_QUERY] = "query",          [CMD_REGISTERED] = "registered",
-        [CMD_CLOSE] = "close",          [CMD_REJECT] = "reject",
-        [CMD_RUN_DONE] = "run done",    [CMD_JOB] = "errand",
-        [CMD_JOB_STOP] = "stop errand", [CMD_CONDITION] = "condition",
+        [CMD_RECORD] = "record",
+        [CMD_DISPATCH] = "dispatch",
+        [CMD_CANCEL_STEP] = "cancel",
+        [CMD_KILL] = "kill",
+        [CMD_PROBE] = "probe",
+        [CMD_REVISED] = "revised",
+        [CMD_QUERY] = "query",
+        [CMD_REGISTERED] = "registered",
+        [CMD_CLOSE] = "close",
+        [CMD_REJECT] = "reject",
+        [CMD_RUN_DONE] = "run done",
+        [CMD_JOB] = "errand",
+        [CMD_JOB_STOP] = "stop errand",
+        [CMD_CONDITION] = "condition",
+        [CMD_CHILD] = "child",
+        [CMD_CHILD_STOP] = "stop child",
+        [CMD_CHILD_PAUSE] = "pause child",
+        [CMD_CHILD_RESUME] = "resume child",
     };
     _Static_assert(sizeof names / sizeof names[0] == CORE_CMD_TYPE_COUNT, "all");
     if (cmd->type == CMD_RECORD) {
@@ -93,7 +104,7 @@ static void say_event(struct sim *s, const struct core_event *ev)
         [CORE_PLANNED] = "planned",     [CORE_JOB_FAILED] = "errand failed",
         [CORE_JOB_TEXT] = "text",       [CORE_SYNTHESIZED] = "answered",
         [CORE_RECTIFY] = "rectify",     [CORE_GAVE_UP] = "gave up",
-        [CORE_CONDITION] = "verdict"};
+        [CORE_CONDITION] = "verdict",   [CORE_CHILD] = "child"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     const struct core_ev_result nothing = {.outcome = STEP_OUTCOME_COMPLETED};
     const struct core_ev_result *result = ev->type == CORE_RESULT ? CORE_EV(ev, result) : &nothing;

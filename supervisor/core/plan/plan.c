@@ -21,6 +21,7 @@ const char *step_type_name(enum step_type v)
         [STEP_TYPE_TASK] = "task",
         [STEP_TYPE_REVIEW] = "human_review",
         [STEP_TYPE_SYNTHESIS] = "synthesis_gate",
+        [STEP_TYPE_PLAN] = "plan",
     };
     _Static_assert(sizeof names / sizeof names[0] == STEP_TYPE_COUNT, "a name for each");
     ASSERT((unsigned)v < STEP_TYPE_COUNT);

@@ -34,6 +34,7 @@ enum step_type {
     STEP_TYPE_TASK,
     STEP_TYPE_REVIEW,    /* human_review: no agent; a person's approval completes it (M063) */
     STEP_TYPE_SYNTHESIS, /* synthesis_gate: combines the results before it (M062) */
+    STEP_TYPE_PLAN,      /* no agent: a child plan does it (forEach, repeat, plan) */
     STEP_TYPE_COUNT
 };
 enum effects { EFFECTS_NONE, EFFECTS_IDEMPOTENT, EFFECTS_UNSAFE, EFFECTS_COUNT };
@@ -80,6 +81,14 @@ struct step_policy {
     enum run_if run_if;
 };
 
+/* The rounds of a step with `repeat`. */
+struct loop_policy {
+    uint32_t max; /* rounds; 0 = the step is no loop */
+    uint32_t
+        accept;    /* 1: after the last round the step has completed whatever the condition says */
+    msec delay_ms; /* before every round but the first */
+};
+
 /* Agents are registry indexes, set by the owner from the ids before the core sees the plan. */
 #define AGENT_NONE UINT32_MAX
 
@@ -92,11 +101,15 @@ struct plan_step {
     struct str agent_id;
     struct str skill; /* may be empty */
     struct str task;
-    struct doc parameters;  /* absent or a map */
-    struct doc verify;      /* absent or a JSON Schema over the result's data (or text) */
-    struct doc when;        /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
-    struct str gate_with;   /* agent that answers the gate; empty = no gate */
-    struct str verify_with; /* agent that verifies the result; empty = none */
+    struct doc parameters; /* absent or a map */
+    struct doc verify;     /* absent or a JSON Schema over the result's data (or text) */
+    struct doc when;       /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
+    struct doc child;      /* STEP_TYPE_PLAN: how the owner makes its child plans */
+    struct doc item;       /* of a step of a map: its item */
+    uint32_t index;        /* and the number of that item */
+    struct loop_policy loop;
+    struct str gate_with;                /* agent that answers the gate; empty = no gate */
+    struct str verify_with;              /* agent that verifies the result; empty = none */
     struct str gate_skill, verify_skill; /* skills of both; empty = "gate", "verify" */
     uint32_t agent;                      /* AGENT_NONE for STEP_TYPE_REVIEW */
     uint32_t gate_agent, verify_agent;   /* of gate_with and verify_with */

@@ -308,6 +308,14 @@ struct rec_supervisor {
 struct rec_condition {
     bool failed; /* it could not be evaluated: the step fails */
 };
+struct rec_child {
+    uint32_t round; /* from 0; only of a loop it is more */
+};
+struct rec_round {
+    uint32_t n;             /* rounds that are over */
+    struct blob_ref result; /* of the last one */
+    msec delay_ms;
+};
 struct rec_checking {
     enum step_phase phase;
     struct blob_ref result; /* what is verified */
@@ -340,6 +348,8 @@ enum record_member {
     RECORD_supervisor,
     RECORD_checking,
     RECORD_condition,
+    RECORD_child,
+    RECORD_round,
 };
 
 struct record {
@@ -377,6 +387,8 @@ struct record {
         struct rec_supervisor supervisor;
         struct rec_checking checking;
         struct rec_condition condition;
+        struct rec_child child;
+        struct rec_round round;
     } as; /* through REC and REC_INIT only */
 };
 

@@ -64,6 +64,8 @@ struct run_step {
     uint32_t deps_skipped;        /* settled as skipped by a condition */
     uint16_t adopted;             /* 1: the instance said that it works on the attempt */
     uint16_t judged;              /* 1: its condition is true; 2: it could not be evaluated */
+    uint32_t round;               /* of a loop: the round that is under way or next, from 0 */
+    uint32_t rounded;             /* 1: the next child plan is another round of this attempt */
     char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
 };
 

@@ -67,6 +67,46 @@ bool run_apply_step_started(struct run *run, const struct plan *plan, const stru
     return true;
 }
 
+bool run_apply_child(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const struct step_policy *policy = &plan->steps[rec->step].policy;
+    const uint32_t next = step->attempt + (step->rounded != 0 ? 0u : 1u);
+    if (step->status != STEP_BACKOFF || plan->steps[rec->step].type != STEP_TYPE_PLAN ||
+        rec->attempt != next || rec->attempt > UINT16_MAX ||
+        REC(rec, child)->round != step->round) {
+        return false;
+    }
+    if (step->rounded == 0) {
+        step->attempt_end = after(rec->now, policy->timeout_ms);
+    }
+    run_step_move(run, step, STEP_IN_PROGRESS, PHASE_EXECUTE);
+    step->attempt = (uint16_t)rec->attempt;
+    step->rounded = 0;
+    if (step->limit == MSEC_NEVER) {
+        step->limit = after(rec->now, policy->limit_ms);
+    }
+    step->deadline = step->attempt_end < step->limit ? step->attempt_end : step->limit;
+    return true;
+}
+
+bool run_apply_round(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const struct rec_round *round = REC(rec, round);
+    if (!run_is_current_attempt(run, rec) || plan->steps[rec->step].loop.max == 0 ||
+        round->n != step->round + 1) {
+        return false;
+    }
+    run_usage_add(&run->usage, &rec->usage);
+    run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
+    step->deadline = msec_add(rec->now, round->delay_ms);
+    step->round = round->n;
+    step->rounded = 1;
+    step->result = round->result;
+    return true;
+}
+
 bool run_apply_assigned(struct run *run, const struct plan *plan, const struct record *rec)
 {
     const struct run_step *step = &run->steps[rec->step];
@@ -152,7 +192,9 @@ bool run_apply_retry(struct run *run, const struct plan *plan, const struct reco
     step->deadline = msec_add(rec->now, REC(rec, retry)->delay_ms);
     set_pause_asked(step, REC(rec, retry)->asked);
     step->error_class = (uint8_t)REC(rec, retry)->error_class;
-    step->result = (struct blob_ref){0};
+    if (plan->steps[rec->step].loop.max == 0) { /* the next round gets the one before */
+        step->result = (struct blob_ref){0};
+    }
     return true;
 }
 

@@ -16,14 +16,16 @@ void core_stopped(struct core *c, struct core_run *entry, uint32_t step, enum st
                                     .text = STR_LIT("Cancelled")});
 }
 
-/* True when an instance has the step and gets the grace. */
+/* True when an instance or a child plan has the step and gets the grace. */
 static bool cancel_step(struct core *c, struct core_run *entry, uint32_t step, struct str why)
 {
     const struct run_step *state = &entry->run->steps[step];
     const enum list_kind list = entry->sched[step].list;
     const struct holder who = core_holder(c, entry, step);
-    const bool out = list == LIST_HELD && state->status == STEP_IN_PROGRESS;
-    if (out && MUTANT(GRACE_NOT_ARMED)) {
+    const bool out = list == LIST_CHILD || (list == LIST_HELD && state->status == STEP_IN_PROGRESS);
+    if (list == LIST_CHILD) {
+        core_set_due(c, entry, step, MSEC_NEVER); /* its own cancelling has a grace, and an end */
+    } else if (out && MUTANT(GRACE_NOT_ARMED)) {
         core_set_due(c, entry, step, MSEC_NEVER);
     } else if (out) {
         core_set_due(c, entry, step, state->deadline);
@@ -35,7 +37,7 @@ static bool cancel_step(struct core *c, struct core_run *entry, uint32_t step, s
                                      .stop = list == LIST_UNKNOWN ? STOP_FENCED : STOP_NONE),
                             .step = step, .text = why});
     }
-    if (list == LIST_HELD || list == LIST_UNKNOWN) {
+    if (list == LIST_HELD || list == LIST_UNKNOWN || list == LIST_CHILD) {
         core_emit_cancel(c, entry, step, &who, why);
     }
     return out;

@@ -21,8 +21,11 @@ static bool list_fits(const struct core_run *entry, uint32_t step, const char **
               list == LIST_CONDITION || entry->run->status == PLAN_PENDING ||
               entry->run->cancelling /* these never begin */,
           "a ready step waits for nothing");
-    CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits,
+    const bool child = entry->plan->steps[step].type == STEP_TYPE_PLAN;
+    CHECK(status != STEP_IN_PROGRESS || list == (child ? LIST_CHILD : LIST_HELD) ||
+              (waits && !child),
           "an attempt without an instance");
+    CHECK(list != LIST_CHILD || status == STEP_IN_PROGRESS, "a child plan of no attempt");
     CHECK(status != STEP_UNKNOWN || list == LIST_UNKNOWN || waits,
           "an unknown outcome outside its list");
     CHECK(status != STEP_BACKOFF || list == LIST_NONE || waits, "between attempts, but in a list");
@@ -60,6 +63,10 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
         CHECK(state->status == STEP_CHECKING ? due <= state->deadline
                                              : due == core_held_due(c, entry, step),
               "due at another time than deadline or silence");
+        break;
+    case LIST_CHILD:
+        CHECK(due == (entry->run->cancelling ? MSEC_NEVER : state->deadline),
+              "a child plan is due at another time than its step");
         break;
     case LIST_UNKNOWN:
         CHECK(due == state->deadline, "due at another time than the deadline");

@@ -62,7 +62,7 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
     const struct run_step *state = &entry->run->steps[step];
     const bool waits =
         sched->list == LIST_QUEUE || sched->list == LIST_BUDGET || sched->list == LIST_CONDITION;
-    const bool out = sched->list == LIST_HELD || sched->list == LIST_UNKNOWN;
+    const bool out = core_is_out(entry, step);
     const bool attempt = state->phase <= PHASE_SEARCH;
     const unsigned holds = (waits && state->status == STEP_READY ? HOLDS_PLACE : 0u) |
                            (sched->list == LIST_HELD ? HOLDS_LANE : 0u) |
@@ -91,7 +91,8 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *entry, co
     if (!core_list_holds(c, &entry->ready, LIST_READY, ret_why) ||
         !core_list_holds(c, &entry->budget_waiters, LIST_BUDGET, ret_why) ||
         !core_list_holds(c, &entry->parked, LIST_PARKED, ret_why) ||
-        !core_list_holds(c, &entry->conditions, LIST_CONDITION, ret_why)) {
+        !core_list_holds(c, &entry->conditions, LIST_CONDITION, ret_why) ||
+        !core_list_holds(c, &entry->children, LIST_CHILD, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < entry->plan->agents.n; i++) {

@@ -297,6 +297,7 @@ static core_handler *const handlers[] = {
     [CORE_REVISE] = core_on_revise,
     [CORE_PROBED] = core_on_probed,
     [CORE_CONDITION] = core_on_condition,
+    [CORE_CHILD] = core_on_child,
     [CORE_PLANNED] = core_on_planned,
     [CORE_JOB_FAILED] = core_on_job_failed,
     [CORE_RECTIFY] = core_on_rectify,

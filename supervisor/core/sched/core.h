@@ -60,10 +60,17 @@ enum core_cmd_type {
                       lane */
     CMD_CONDITION, /* run, step, attempt: evaluate the step's condition; CORE_CONDITION answers. It
                       is asked again after a hold, a revision or a restart */
-    CMD_REGISTERED, /* slot, epoch */
-    CMD_CLOSE,      /* slot, epoch: close all lanes of this incarnation */
-    CMD_RUN_DONE,   /* run: after the commit, plan and block return to the caller */
-    CMD_REJECT,     /* reject: the event changed nothing */
+    /* run, step, attempt, round: have a child plan do the step; CORE_CHILD reports its end. After a
+     * restart the command comes again, also for a child that is still under way or has ended. */
+    CMD_CHILD,
+    CMD_CHILD_STOP,   /* run, step, attempt, round, text: cancel the child. During the grace of a
+                         cancelled plan CORE_CHILD is still awaited, otherwise not */
+    CMD_CHILD_PAUSE,  /* run, step, attempt, round */
+    CMD_CHILD_RESUME, /* run, step, attempt, round */
+    CMD_REGISTERED,   /* slot, epoch */
+    CMD_CLOSE,        /* slot, epoch: close all lanes of this incarnation */
+    CMD_RUN_DONE,     /* run: after the commit, plan and block return to the caller */
+    CMD_REJECT,       /* reject: the event changed nothing */
     CORE_CMD_TYPE_COUNT
 };
 
@@ -95,6 +102,7 @@ struct core_cmd {
     uint64_t run;
     uint32_t step;
     uint32_t attempt;
+    uint32_t round; /* of CMD_CHILD... */
     enum step_phase phase;
     uint32_t slot;
     uint64_t epoch;
@@ -164,6 +172,7 @@ enum wait_kind {
     WAIT_PERSON,      /* review; until, or MSEC_NEVER */
     WAIT_PAUSED,
     WAIT_REPLAN, /* the plan waits for a replan */
+    WAIT_CHILD,  /* a child plan does it */
     WAIT_KIND_COUNT
 };
 struct step_wait {

@@ -111,6 +111,23 @@ enum condition_verdict {
 struct core_ev_condition {
     enum condition_verdict verdict; /* FAILED: it could not be evaluated */
 };
+enum child_outcome {
+    CHILD_PROGRESS, /* it goes on */
+    CHILD_COMPLETED,
+    CHILD_AGAIN, /* it completed, and the condition of the loop asks for another round */
+    CHILD_FAILED,
+    CHILD_OUTCOME_COUNT
+};
+struct core_ev_child {
+    enum child_outcome outcome;
+    uint32_t round;             /* as in the command */
+    enum err_class error_class; /* FAILED */
+    struct blob_ref result;     /* COMPLETED, AGAIN */
+    struct usage usage;
+    uint64_t n;      /* PROGRESS: of the step's progress records */
+    double percent;  /* PROGRESS */
+    struct doc data; /* PROGRESS */
+};
 struct core_ev_probed {
     bool ok;
 };
@@ -160,6 +177,7 @@ enum core_ev_member {
     CORE_EV_process,
     CORE_EV_stalled,
     CORE_EV_condition,
+    CORE_EV_child,
 };
 
 struct core_event {
@@ -194,6 +212,7 @@ struct core_event {
         struct core_ev_process process;
         struct core_ev_stalled stalled;
         struct core_ev_condition condition;
+        struct core_ev_child child;
     } as; /* through CORE_EV and CORE_EV_INIT only */
 };
 

@@ -114,10 +114,15 @@ struct holder {
     uint64_t epoch;
     enum step_phase phase;
     uint32_t serial;
+    bool child; /* a child plan has it, no instance */
+    uint32_t round;
 };
+/* Whether somebody has the attempt or question: an instance, perhaps one that is gone, or a child
+ * plan. */
+bool core_is_out(const struct core_run *entry, uint32_t step);
 struct holder core_holder(const struct core *c, const struct core_run *entry, uint32_t step);
 /* Sends a cancel request to the instance that has, or may have, the attempt. It still answers on
- * its lane. */
+ * its lane. A child plan is cancelled. */
 void core_emit_cancel(struct core *c, const struct core_run *entry, uint32_t step,
                       const struct holder *who, struct str why);
 /* Records the end of a step and takes it out of all lists. core_settle follows for its dependents.
@@ -202,6 +207,18 @@ core_handler core_on_condition;
 /* Asks for the verdict about the condition of a READY step that has none. It keeps its place within
  * max_concurrency. False: there is nothing to ask. */
 bool core_ask_condition(struct core *c, struct core_run *entry, uint32_t step);
+
+/* ---- child.c ---- */
+core_handler core_on_child;
+/* A step of STEP_TYPE_PLAN has its turn: records the attempt or the next round of it, and asks for
+ * the child plan. Or it waits for the budget. */
+void core_child_start(struct core *c, struct core_run *entry, uint32_t step);
+/* Asks for the child plan of the attempt under way; also for the first time after a restart. */
+void core_child_ask(struct core *c, struct core_run *entry, uint32_t step);
+/* The time of the attempt is over. */
+void core_child_over(struct core *c, struct core_run *entry, uint32_t step);
+/* Emits the command for every child plan of the run. */
+void core_children_tell(struct core *c, struct core_run *entry, enum core_cmd_type type);
 
 /* ---- review.c ---- */
 core_handler core_on_decide;

@@ -5,12 +5,23 @@
 
 /* ---- telling instances ---- */
 
+bool core_is_out(const struct core_run *entry, uint32_t step)
+{
+    const enum list_kind list = entry->sched[step].list;
+    return list == LIST_HELD || list == LIST_UNKNOWN || list == LIST_CHILD;
+}
+
 struct holder core_holder(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     struct instance_view view;
     struct holder who = {
         .slot = REGISTRY_NONE, .phase = state->phase, .serial = run_step_serial(entry->run, step)};
+    if (entry->plan->steps[step].type == STEP_TYPE_PLAN && state->status == STEP_IN_PROGRESS) {
+        who.child = true;
+        who.round = state->round;
+        return who;
+    }
     if (state->status == STEP_CHECKING) {
         who.slot = entry->sched[step].list == LIST_HELD ? entry->sched[step].slot : REGISTRY_NONE;
     } else {
@@ -27,12 +38,13 @@ struct holder core_holder(const struct core *c, const struct core_run *entry, ui
 void core_emit_cancel(struct core *c, const struct core_run *entry, uint32_t step,
                       const struct holder *who, struct str why)
 {
-    if (who->slot == REGISTRY_NONE) {
+    if (who->slot == REGISTRY_NONE && !who->child) {
         return;
     }
-    struct core_cmd *cmd = core_emit(c, CMD_CANCEL_STEP);
+    struct core_cmd *cmd = core_emit(c, who->child ? CMD_CHILD_STOP : CMD_CANCEL_STEP);
     cmd->run = core_handle_of(c, entry);
     cmd->step = step;
+    cmd->round = who->round;
     cmd->phase = who->phase;
     cmd->attempt = who->serial;
     cmd->slot = who->slot;
@@ -171,9 +183,9 @@ static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct plan_end *end)
 {
     const enum step_status status = entry->run->steps[step].status;
-    const enum list_kind list = entry->sched[step].list;
-    const bool out = list == LIST_HELD || list == LIST_UNKNOWN ||
-                     (list == LIST_NONE && status == STEP_IN_PROGRESS); /* before a restart */
+    const bool out =
+        core_is_out(entry, step) ||
+        (entry->sched[step].list == LIST_NONE && status == STEP_IN_PROGRESS); /* before a restart */
     if (!run_step_is_active(status)) {
         core_unlink(c, entry, step);
         return;

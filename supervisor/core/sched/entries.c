@@ -52,6 +52,7 @@ void core_entry_init(struct core_run *entry, struct run *run, const struct plan 
     core_list_init(&entry->budget_waiters);
     core_list_init(&entry->parked);
     core_list_init(&entry->conditions);
+    core_list_init(&entry->children);
     entry->queued = 0;
     entry->held = 0;
     entry->reserved_tokens = 0;

@@ -10,6 +10,7 @@
  *   - HELD: what an instance holds (under way)
  *   - UNKNOWN: lost replies
  *   - CONDITION: the steps of the run whose condition is being evaluated
+ *   - CHILD: the steps of the run that a child plan does
  *   - LOST: attempts that are being resolved, within one event only
  *
  * A ref names a queue, too: run slot << 32 | index into the plan's agents. While the queue has
@@ -43,6 +44,7 @@ enum list_kind {
     LIST_HELD,
     LIST_UNKNOWN,
     LIST_CONDITION,
+    LIST_CHILD,
     LIST_LOST,
     LIST_KIND_COUNT
 };
@@ -103,6 +105,7 @@ struct core_run {
     struct list budget_waiters; /* LIST_BUDGET */
     struct list parked;         /* LIST_PARKED */
     struct list conditions;     /* LIST_CONDITION */
+    struct list children;       /* LIST_CHILD */
     struct core_queue *queues;  /* one per agent of the plan */
     uint64_t reserved_tokens, reserved_micros;
     uint32_t queued; /* queued steps that have not begun: each has a place within max_concurrency */

@@ -188,7 +188,7 @@ void core_charge(struct core *c, struct core_run *entry, uint32_t step, enum lis
         session_of(c, entry)->in_flight++;
         entry->held++;
     }
-    if ((kind == LIST_HELD || kind == LIST_UNKNOWN || kind == LIST_LOST) &&
+    if ((kind == LIST_HELD || kind == LIST_UNKNOWN || kind == LIST_LOST || kind == LIST_CHILD) &&
         state->phase <= PHASE_SEARCH) {
         sched->holds |= HOLDS_BUDGET;
         core_budget_reserve(entry, step);

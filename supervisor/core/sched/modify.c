@@ -40,6 +40,7 @@ void core_on_pause(struct core *c, const struct core_event *ev)
                 (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_REQUESTED),
                                 .step = STEP_NONE, .text = ev->text});
     core_park(c, entry);
+    core_children_tell(c, entry, CMD_CHILD_PAUSE);
 }
 
 void core_on_resume(struct core *c, const struct core_event *ev)
@@ -55,6 +56,7 @@ void core_on_resume(struct core *c, const struct core_event *ev)
     core_record(c, entry,
                 (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REQUESTED),
                                 .step = STEP_NONE, .text = ev->text});
+    core_children_tell(c, entry, CMD_CHILD_RESUME);
     core_unpark(
         c, entry); /* also the question to the replanner, for which the other steps keep waiting */
     core_advance(c, entry);
@@ -113,8 +115,7 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
 static void end_by_person(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
                           struct str why)
 {
-    const enum list_kind list = entry->sched[step].list;
-    const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
+    const bool out = core_is_out(entry, step);
     const struct holder who = core_holder(c, entry, step);
     if (!is_open(entry, step) && !MUTANT(TERMINAL_OVERWRITTEN)) {
         return;

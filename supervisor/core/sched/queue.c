@@ -39,6 +39,8 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
         return &entry->parked;
     case LIST_CONDITION:
         return &entry->conditions;
+    case LIST_CHILD:
+        return &entry->children;
     case LIST_HELD:
         return &c->instances[entry->sched[step].slot].held;
     case LIST_UNKNOWN:
@@ -319,6 +321,11 @@ void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool fr
 {
     if (core_step_on_hold(entry, step)) {
         set_aside(c, entry, step, front);
+        return;
+    }
+    if (entry->plan->steps[step].type == STEP_TYPE_PLAN &&
+        entry->run->steps[step].status != STEP_CHECKING) {
+        core_child_start(c, entry, step);
         return;
     }
     core_unlink(c, entry, step);

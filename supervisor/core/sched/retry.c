@@ -155,7 +155,7 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
     const bool unsafe = entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE;
     struct record rec = {REC_INIT(FALLBACK_USED, fallback, .error_class = f->error_class),
                          .step = step, .usage = f->usage, .text = f->text};
-    if (f->reason != REASON_NONE ||
+    if (f->reason != REASON_NONE || entry->plan->steps[step].type == STEP_TYPE_PLAN ||
         (entry->run->fallbacks >= entry->plan->max_fallbacks && !MUTANT(FALLBACKS_UNLIMITED)) ||
         state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
         (unsafe && state->attempt > 0 && !MUTANT(UNSAFE_FALLBACK)) ||

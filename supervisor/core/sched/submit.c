@@ -15,7 +15,7 @@ static struct core_run *attach(struct core *c, struct run *run, const struct pla
     entry->generation = entry->generation == UINT32_MAX ? 1 : entry->generation + 1;
     core_entry_init(entry, run, plan);
     for (uint32_t i = 0; i < plan->n_steps; i++) {
-        ASSERT(plan->steps[i].type == STEP_TYPE_REVIEW ||
+        ASSERT(plan->steps[i].type == STEP_TYPE_REVIEW || plan->steps[i].type == STEP_TYPE_PLAN ||
                plan->steps[i].agent < registry_agents(c->registry));
     }
     ASSERT(plan->session < c->config.sessions);
@@ -29,7 +29,7 @@ void core_release_run(struct core *c, struct core_run *entry)
     heap_set(&c->due, slot, MSEC_NEVER);
     core_agents_released(c, entry);
     ASSERT(entry->ready.n == 0 && entry->queued == 0 && entry->held == 0 && entry->due.n == 0);
-    ASSERT(entry->conditions.n == 0);
+    ASSERT(entry->conditions.n == 0 && entry->children.n == 0);
     ASSERT(entry->reserved_tokens == 0 && entry->reserved_micros == 0);
     *entry = (struct core_run){.generation = entry->generation,
                                .next_free = c->free_run,
@@ -166,6 +166,10 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
+        if (entry->plan->steps[step].type == STEP_TYPE_PLAN) {
+            core_child_ask(c, entry, step);
+            break;
+        }
         if (MUTANT(RECOVERY_RESENDS)) {
             core_enqueue(c, entry, step, true);
             break;

@@ -104,6 +104,9 @@ static void step_due(struct core *c, struct core_run *entry, uint32_t step)
     case LIST_HELD:
         core_held_over(c, entry, step);
         break;
+    case LIST_CHILD:
+        core_child_over(c, entry, step);
+        break;
     case LIST_UNKNOWN:
         core_resolve_unknown(
             c, entry, step, CLASS_REPLY_LOST,

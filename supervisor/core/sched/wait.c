@@ -18,6 +18,7 @@ const char *wait_kind_name(enum wait_kind k)
         [WAIT_PERSON] = "person",
         [WAIT_PAUSED] = "paused",
         [WAIT_REPLAN] = "replan",
+        [WAIT_CHILD] = "child",
     };
     _Static_assert(sizeof names / sizeof names[0] == WAIT_KIND_COUNT, "a name per kind");
     ASSERT((unsigned)k < WAIT_KIND_COUNT);
@@ -149,6 +150,9 @@ struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t ste
         w.kind = WAIT_REPLY;
         w.agent = entry->run->steps[step].agent;
         w.until = entry->run->steps[step].deadline;
+        break;
+    case LIST_CHILD:
+        w.kind = WAIT_CHILD;
         break;
     case LIST_HELD:
     case LIST_CONDITION: /* within the cycle */

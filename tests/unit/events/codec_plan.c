@@ -108,6 +108,11 @@ static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
         s->agent_id = STR_LIT("");
         s->verify_with = STR_LIT("");
         s->policy.effects = EFFECTS_NONE;
+    } else if (chance(r, 6)) {
+        s->type = STEP_TYPE_PLAN;
+        s->agent = AGENT_NONE;
+        s->agent_id = STR_LIT("");
+        s->loop = (struct loop_policy){.max = rng_below(r, 4), .delay_ms = rng_below(r, 2) * 20};
     }
 }
 

@@ -151,6 +151,15 @@ static void obey(struct drive *d, const struct core_cmd *c)
                                                                         : CONDITION_TRUE),
                      .run = c->run, .step = c->step, .attempt = c->attempt,
                      .text = STR_LIT("results.a.n is 7")});
+    } else if (c->type == CMD_CHILD || c->type == CMD_CHILD_STOP) {
+        later(d, (struct core_event){
+                     CORE_EV_INIT(CHILD, child, .round = c->round, .error_class = CLASS_UNKNOWN,
+                                  .outcome = c->type == CMD_CHILD_STOP  ? CHILD_FAILED
+                                             : rng_below(&d->r, 2) == 0 ? CHILD_AGAIN
+                                                                        : CHILD_COMPLETED,
+                                  .result = {.id = 5, .len = 3, .text_len = 2}),
+                     .run = c->run, .step = c->step, .attempt = c->attempt,
+                     .text = STR_LIT("results.a.n is 7")});
     } else if (c->type == CMD_KILL) {
         later(d, (struct core_event){.type = CORE_GONE,
                                      .slot = c->slot,

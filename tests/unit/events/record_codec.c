@@ -95,7 +95,8 @@ enum {
     FROM = 512,
     TEXT = 1024, /* as much of it as fits */
     NUMBER = 2048,
-    END = 4096, /* how the plan ends, or will */
+    ROUND = 16384, /* of 32 bits */
+    END = 4096,    /* how the plan ends, or will */
 };
 
 static const uint32_t READ[REC_COUNT] = {
@@ -130,6 +131,8 @@ static const uint32_t READ[REC_COUNT] = {
     [REC_STEP_ASSIGNED] = ATTEMPT | INSTANCE | AGENT | PHASE,
     [REC_STEP_CHECKING] = ATTEMPT | AGENT | PHASE | DELAY | RESULT | USAGE,
     [REC_STEP_CONDITION] = TEXT,
+    [REC_STEP_CHILD] = ATTEMPT | ROUND,
+    [REC_STEP_ROUND] = ATTEMPT | ROUND | DELAY | RESULT | USAGE | TEXT,
     [REC_RESULT_REJECTED] = ATTEMPT | INSTANCE | PHASE | USAGE | TEXT,
     [REC_STEP_UNKNOWN] = ATTEMPT | DELAY,
 };
@@ -158,6 +161,7 @@ static void assert_same_numbers(const struct flat_record *want, const struct fla
     assert_true((what & REVISION) == 0 || got->revision == want->revision);
     assert_true((what & FROM) == 0 || got->from_agent == want->from_agent);
     assert_true((what & NUMBER) == 0 || got->n == want->n);
+    assert_true((what & ROUND) == 0 || got->n == (uint32_t)want->n);
     assert_true((what & END) == 0 ||
                 (got->plan_status == want->plan_status && got->outcome == want->outcome &&
                  got->failure == want->failure));

@@ -218,19 +218,27 @@ static void plan_word(const struct reading *r, const char *w)
     }
 }
 
-static bool step_number(struct step_policy *p, const char *w)
+static bool step_number(struct step_policy *p, struct loop_policy *loop, const char *w)
 {
     const struct {
         const char *name;
         uint32_t *u32;
         uint64_t *u64;
     } numbers[] = {
-        {"retries", &p->max_retries, NULL},          {"jitter", &p->backoff.jitter_permille, NULL},
-        {"timeout", NULL, &p->timeout_ms},           {"backoff", NULL, &p->backoff.initial_ms},
-        {"linear", NULL, &p->backoff.initial_ms},    {"idle", NULL, &p->idle_ms},
-        {"queue", NULL, &p->queue_timeout_ms},       {"limit", NULL, &p->limit_ms},
-        {"approval", NULL, &p->approval_timeout_ms}, {"check", NULL, &p->check_timeout_ms},
-        {"est", NULL, &p->estimate_tokens},          {"estcost", NULL, &p->estimate_micros},
+        {"retries", &p->max_retries, NULL},
+        {"jitter", &p->backoff.jitter_permille, NULL},
+        {"timeout", NULL, &p->timeout_ms},
+        {"backoff", NULL, &p->backoff.initial_ms},
+        {"linear", NULL, &p->backoff.initial_ms},
+        {"idle", NULL, &p->idle_ms},
+        {"queue", NULL, &p->queue_timeout_ms},
+        {"limit", NULL, &p->limit_ms},
+        {"approval", NULL, &p->approval_timeout_ms},
+        {"check", NULL, &p->check_timeout_ms},
+        {"est", NULL, &p->estimate_tokens},
+        {"estcost", NULL, &p->estimate_micros},
+        {"rounds", &loop->max, NULL},
+        {"pause", NULL, &loop->delay_ms},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         bool is = false;
@@ -288,7 +296,8 @@ static void step_word(const struct reading *r, const char *w)
 {
     struct plan_step *s = r->step;
     struct step_policy *p = &s->policy;
-    if (*w == '\0' || policy_word(w, &p->on_failure) || step_number(p, w) || step_flag(s, w)) {
+    if (*w == '\0' || policy_word(w, &p->on_failure) || step_number(p, &s->loop, w) ||
+        step_flag(s, w)) {
         return;
     }
     if (text_of(w, "onverify") != NULL) {
@@ -314,6 +323,11 @@ static void step_word(const struct reading *r, const char *w)
     } else if (strcmp(w, "review") == 0) {
         s->type = STEP_TYPE_REVIEW;
         s->agent = AGENT_NONE;
+    } else if (strcmp(w, "child") == 0) {
+        s->type = STEP_TYPE_PLAN;
+        s->agent = AGENT_NONE;
+    } else if (strcmp(w, "accept") == 0) {
+        s->loop.accept = 1;
     } else if (strcmp(w, "always") == 0) {
         p->run_if = RUN_IF_ALWAYS;
     } else if (strcmp(w, "cleanup") == 0) {

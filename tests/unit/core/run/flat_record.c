@@ -126,6 +126,14 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
     case RECORD_supervisor:
         flat->pid = REC(rec, supervisor)->pid;
         break;
+    case RECORD_child:
+        flat->n = REC(rec, child)->round;
+        break;
+    case RECORD_round:
+        flat->n = REC(rec, round)->n;
+        flat->result = REC(rec, round)->result;
+        flat->delay_ms = REC(rec, round)->delay_ms;
+        break;
     case RECORD_condition:
         flat->ok = !REC(rec, condition)->failed;
         break;
@@ -278,6 +286,13 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
         break;
     case RECORD_supervisor:
         *REC(rec, supervisor) = (struct rec_supervisor){.pid = flat->pid};
+        break;
+    case RECORD_child:
+        REC(rec, child)->round = (uint32_t)flat->n;
+        break;
+    case RECORD_round:
+        *REC(rec, round) = (struct rec_round){
+            .n = (uint32_t)flat->n, .result = flat->result, .delay_ms = flat->delay_ms};
         break;
     case RECORD_condition:
         REC(rec, condition)->failed = !flat->ok;

@@ -67,6 +67,16 @@ static void fill_2(const struct flat_event *flat, struct core_event *ev)
         *CORE_EV(ev, decide) = (struct core_ev_decide){
             .decision = flat->decision, .result = flat->result, .next = next};
         break;
+    case CORE_EV_child:
+        *CORE_EV(ev, child) =
+            (struct core_ev_child){.outcome = (enum child_outcome)(flat->n % CHILD_OUTCOME_COUNT),
+                                   .round = flat->expect,
+                                   .error_class = flat->error_class,
+                                   .result = flat->result,
+                                   .usage = flat->usage,
+                                   .percent = flat->percent,
+                                   .data = flat->data};
+        break;
     case CORE_EV_condition:
         CORE_EV(ev, condition)->verdict = flat->invalid ? CONDITION_FAILED
                                           : flat->ok    ? CONDITION_TRUE

@@ -399,6 +399,18 @@ void rig_condition(struct rig *r, const char *step, enum condition_verdict verdi
                                      .text = str_from(tested)});
 }
 
+void rig_child(struct rig *r, const char *step, enum child_outcome outcome, const char *text)
+{
+    uint32_t ix;
+    const struct rig_plan *p = find_step(r, step, &ix);
+    const struct run_step *s = &core_block_run(p->block)->steps[ix];
+    rig_event(r, (struct core_event){
+                     CORE_EV_INIT(CHILD, child, .outcome = outcome, .round = s->round,
+                                  .error_class = CLASS_UNKNOWN, .result = {.id = 7, .len = 1},
+                                  .percent = 50, .usage = {.input_tokens = 10}),
+                     .run = p->handle, .step = ix, .attempt = s->attempt, .text = str_from(text)});
+}
+
 void rig_handoff(struct rig *r, const char *step, const char *to, const char *why)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);

@@ -48,6 +48,8 @@ void rig_state(struct rig *r, const char *step, bool running);
 void rig_decide(struct rig *r, const char *step, enum review_decision d, const char *comment);
 /* What an agent says about the question that it was asked last about the step. */
 void rig_verdict(struct rig *r, const char *step, bool passed, const char *text);
+/* The child plan of the step's attempt has ended, or goes on. */
+void rig_child(struct rig *r, const char *step, enum child_outcome outcome, const char *text);
 /* The engine's verdict about the step's condition. */
 void rig_condition(struct rig *r, const char *step, enum condition_verdict verdict,
                    const char *tested);

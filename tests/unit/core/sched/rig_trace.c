@@ -136,6 +136,10 @@ static bool say_asked(struct rig *r, const struct flat_record *rec)
         say(r, " replan %s revision=%u", rec->ok ? "done" : "failed", (unsigned)rec->revision);
     } else if (t == REC_STEP_CONDITION) {
         say(r, " condition %s", rec->ok ? "true" : "failed");
+    } else if (t == REC_STEP_CHILD) {
+        say(r, " child %" PRIu64, rec->n);
+    } else if (t == REC_STEP_ROUND) {
+        say(r, " round %" PRIu64 " +%" PRIu64, rec->n, rec->delay_ms);
     } else if (t == REC_RESULT_REJECTED) {
         say(r, " result rejected");
     } else {
@@ -244,6 +248,17 @@ void rig_say_command(struct rig *r, const struct core_cmd *cmd)
         break;
     case CMD_CONDITION:
         say(r, "condition %.*s#%u", STR_ARG(step), (unsigned)cmd->attempt);
+        break;
+    case CMD_CHILD:
+    case CMD_CHILD_STOP:
+    case CMD_CHILD_PAUSE:
+    case CMD_CHILD_RESUME:
+        say(r, "%schild %.*s#%u/%u",
+            cmd->type == CMD_CHILD_STOP     ? "stop "
+            : cmd->type == CMD_CHILD_PAUSE  ? "pause "
+            : cmd->type == CMD_CHILD_RESUME ? "resume "
+                                            : "",
+            STR_ARG(step), (unsigned)cmd->attempt, (unsigned)cmd->round);
         break;
     case CMD_REGISTERED:
         say(r, "registered i%u epoch=%" PRIu64, v.id.b[15], cmd->epoch);
