@@ -5,6 +5,7 @@
 #include "registry/card.h"
 #include "supervisor/dispatch/artifacts.h"
 #include "supervisor/dispatch/dispatch.h"
+#include "supervisor/engine/scope.h"
 #include "supervisor/plan/expand.h"
 #include "supervisor/plan/skill.h"
 
@@ -14,13 +15,30 @@ enum { MEMBERS_MAX = 256 };
 static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, struct bt_error *err)
 {
     struct assignment *q = self;
-    uint32_t ix = plan_step_find(q->plan->plan, step_id);
-
-    if (ix == UINT32_MAX || q->run->steps[ix].status != STEP_COMPLETED) {
-        return err_set(err, BT_INVALID, "step '%.*s' has no result", STR_ARG(step_id));
-    }
-    enum bt_code code = engine_result_doc(q->engine, q->run->steps[ix].result, ret, err);
+    enum bt_code code = scope_result(q->engine, q->plan, q->step, step_id, ret, err);
     return code == BT_OK ? artifacts_give(q, *ret, err) : code;
+}
+
+static enum bt_code word_value(struct str word, struct doc *ret, void *self, struct bt_error *err)
+{
+    struct assignment *q = self;
+    return scope_value(q->engine, q->plan, q->step, word, ret, err);
+}
+
+static enum bt_code expand_task(struct assignment *q, struct bt_error *err)
+{
+    struct scope_words words;
+    const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
+                                       word_value};
+    return expand_text(q->plan->plan->steps[q->step].task, resolve, &scope, q, &q->task, err);
+}
+
+static enum bt_code expand_parameters(struct assignment *q, struct doc params, struct bt_error *err)
+{
+    struct scope_words words;
+    const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
+                                       word_value};
+    return expand_params(params, resolve, &scope, q, &q->params, err);
 }
 
 /* ---- parameters that a person gave ---- */
@@ -147,7 +165,7 @@ static enum bt_code expand(struct assignment *q, struct bt_error *err)
     const struct plan_step *s = &q->plan->plan->steps[q->step];
     const struct note *note = step_notes_of(&q->plan->notes, q->step);
     struct doc params;
-    enum bt_code code = expand_text(s->task, resolve, q, &q->task, err);
+    enum bt_code code = expand_task(q, err);
 
     q->m.task = buf_str(&q->task);
     if (q->m.task.len > LIMIT_TASK_BYTES) {
@@ -158,7 +176,7 @@ static enum bt_code expand(struct assignment *q, struct bt_error *err)
     }
     if (code == BT_OK) {
         params = params.ptr != NULL ? params : s->parameters;
-        code = params.ptr != NULL ? expand_params(params, resolve, q, &q->params, err) : BT_OK;
+        code = params.ptr != NULL ? expand_parameters(q, params, err) : BT_OK;
     }
     if (code == BT_OK) {
         code = add_given(q, note, err);
@@ -225,7 +243,7 @@ bool dispatch_step_task(struct engine *engine, const struct open_plan *p, uint32
 
     assignment_init(&q, engine, p, &cmd);
     q.arena = &arena;
-    ok = expand_text(p->plan->steps[step].task, resolve, &q, &q.task, &err) == BT_OK;
+    ok = expand_task(&q, &err) == BT_OK;
     if (ok) {
         buf_add_str(out, buf_str(&q.task));
     }

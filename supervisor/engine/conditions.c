@@ -6,6 +6,7 @@
 #include "protocol/base/assert.h"
 #include "supervisor/core/plan/template.h"
 #include "supervisor/engine/engine_internal.h"
+#include "supervisor/engine/scope.h"
 #include "supervisor/plan/expand.h"
 #include "supervisor/plan/flow/condition.h"
 
@@ -39,6 +40,9 @@ void engine_conditions_done(struct engine *engine)
 struct values {
     struct engine *engine;
     const struct open_plan *p;
+    uint32_t step;
+    struct str own;         /* of a loop: its step, whose result is that of the round */
+    struct blob_ref result; /* of the round */
     struct buf status;
 };
 
@@ -51,23 +55,47 @@ static enum bt_code no_step(const struct condition_ref *ref, struct bt_error *er
 static enum bt_code result_value(struct values *v, const struct condition_ref *ref, struct doc *ret,
                                  struct bt_error *err)
 {
-    const struct run *run = core_block_run(v->p->block);
     struct str id = {NULL, 0};
     struct str path;
     while (template_split(ref->name, &id, &path)) {
-        const uint32_t ix = plan_step_find(v->p->plan, id);
+        const struct open_plan *of;
         struct doc result = {NULL, 0};
-        if (ix == UINT32_MAX) {
-            continue;
+        struct blob_ref stored = v->result;
+        if (v->own.len == 0 || !str_eq(id, v->own)) {
+            const uint32_t ix = scope_find(v->engine, v->p, v->step, id, &of);
+            if (ix == UINT32_MAX) {
+                continue;
+            }
+            if (core_block_run(of->block)->steps[ix].status != STEP_COMPLETED) {
+                return BT_OK;
+            }
+            stored = core_block_run(of->block)->steps[ix].result;
         }
-        if (run->steps[ix].status != STEP_COMPLETED) {
-            return BT_OK;
-        }
-        const enum bt_code code = engine_result_doc(v->engine, run->steps[ix].result, &result, err);
+        const enum bt_code code = engine_result_doc(v->engine, stored, &result, err);
         *ret = code == BT_OK ? expand_pick(result, path) : *ret;
         return code;
     }
     return no_step(ref, err);
+}
+
+/* item.a, index, iteration, previous.a */
+static enum bt_code word_value(struct values *v, const struct condition_ref *ref, struct doc *ret,
+                               struct bt_error *err)
+{
+    const char *dot = memchr(ref->text.ptr, '.', ref->text.len);
+    const size_t n = dot == NULL ? ref->text.len : (size_t)(dot - ref->text.ptr);
+    const struct str word = {ref->text.ptr, n};
+    const struct str path = {ref->text.ptr + n + (dot != NULL ? 1 : 0),
+                             ref->text.len - n - (dot != NULL ? 1 : 0)};
+    struct doc value = {NULL, 0};
+    const enum bt_code code = scope_value(v->engine, v->p, v->step, word, &value, err);
+    if (code != BT_OK || value.ptr == NULL) {
+        return code;
+    }
+    *ret = str_is(word, "previous") ? expand_pick(value, path)
+           : path.len > 0           ? doc_path(value, path)
+                                    : value;
+    return BT_OK;
 }
 
 static enum bt_code value_of(void *self, const struct condition_ref *ref, struct doc *ret,
@@ -75,6 +103,7 @@ static enum bt_code value_of(void *self, const struct condition_ref *ref, struct
 {
     struct values *v = self;
     struct doc state = {NULL, 0};
+    const struct open_plan *of;
     uint32_t ix;
     enum bt_code code = BT_OK;
     *ret = (struct doc){NULL, 0};
@@ -82,18 +111,20 @@ static enum bt_code value_of(void *self, const struct condition_ref *ref, struct
     case CONDITION_RESULT:
         return result_value(v, ref, ret, err);
     case CONDITION_STATUS:
-        ix = plan_step_find(v->p->plan, ref->name);
+        ix = scope_find(v->engine, v->p, v->step, ref->name, &of);
         if (ix == UINT32_MAX) {
             return no_step(ref, err);
         }
         buf_clear(&v->status);
-        doc_put_cstr(&v->status, step_status_name(core_block_run(v->p->block)->steps[ix].status));
+        doc_put_cstr(&v->status, step_status_name(core_block_run(of->block)->steps[ix].status));
         *ret = doc_from_buf(&v->status);
         return buf_check(&v->status, err);
     case CONDITION_STATE:
         code = engine_result_doc(v->engine, v->p->state, &state, err);
         *ret = code == BT_OK && state.ptr != NULL ? doc_path(state, ref->name) : *ret;
         return code;
+    case CONDITION_SCOPE:
+        return word_value(v, ref, ret, err);
     case CONDITION_INPUT: /* stands in the condition */
         break;
     }
@@ -102,11 +133,22 @@ static enum bt_code value_of(void *self, const struct condition_ref *ref, struct
 
 /* ---- verdicts ---- */
 
+enum bt_code engine_round_holds(struct engine *engine, const struct open_plan *child,
+                                struct str own, struct blob_ref result, struct doc condition,
+                                bool *ret, struct buf *tested, struct bt_error *err)
+{
+    struct values v = {.engine = engine, .p = child, .own = own, .result = result};
+    buf_init(&v.status, STATUS_BYTES);
+    const enum bt_code code = condition_evaluate(condition, value_of, &v, ret, tested, err);
+    buf_done(&v.status);
+    return code;
+}
+
 /* Whatever is wrong with a value or a result is the step's failure. */
 static void evaluate(struct engine *engine, const struct condition_asked *asked,
                      const struct open_plan *p)
 {
-    struct values v = {.engine = engine, .p = p};
+    struct values v = {.engine = engine, .p = p, .step = asked->step};
     struct core_event ev = {CORE_EV_INIT(CONDITION, condition, .verdict = CONDITION_FAILED),
                             .run = asked->run, .step = asked->step, .attempt = asked->revision};
     struct bt_error err;

@@ -17,6 +17,15 @@ void engine_condition_asked(struct engine *engine, const struct core_cmd *cmd);
 /* Evaluates what was asked for, and feeds the verdicts, with what follows from them. What is more
  * than one cycle takes is left for the next. */
 void engine_conditions_answer(struct engine *engine);
+/*
+ * The condition of a loop after a round, over the results of the child plan that did it. own: the
+ * loop's step, whose result is that of the round. tested and errors as condition_evaluate.
+ */
+struct open_plan;
+BT_MUST_CHECK enum bt_code engine_round_holds(struct engine *engine, const struct open_plan *child,
+                                              struct str own, struct blob_ref result,
+                                              struct doc condition, bool *ret, struct buf *tested,
+                                              struct bt_error *err);
 bool engine_conditions_wait(const struct engine *engine);
 void engine_conditions_done(struct engine *engine);
 #endif

@@ -29,7 +29,7 @@ static void grow_commands(struct commands *c)
 static struct core_config core_config_of(const struct engine_options *opt, uint64_t boot)
 {
     return (struct core_config){
-        .runs_max = opt->plans_max * 2 + ENGINE_RUNS_SPARE,
+        .runs_max = opt->plans_max * 4 + ENGINE_RUNS_SPARE, /* plans, children, a job of each */
         .registry = {.agents = opt->agents_max,
                      .instances = opt->instances_max,
                      .lease_ms = opt->lease_ms,
@@ -44,7 +44,7 @@ static struct core_config core_config_of(const struct engine_options *opt, uint6
         .unknown_wait_ms = opt->lease_ms + 2000,
         .last_word_ms = LAST_WORD_MS,
         .cancel_grace_ms = opt->cancel_grace_ms,
-        .sessions = opt->plans_max * 2 + ENGINE_RUNS_SPARE,
+        .sessions = opt->plans_max * 4 + ENGINE_RUNS_SPARE,
         .in_flight = opt->in_flight,
         .in_flight_agent = opt->in_flight_agent,
         .in_flight_session = opt->in_flight_session,
@@ -122,6 +122,7 @@ void engine_free(struct engine *engine)
     arena_done(&engine->later_arena);
     free(engine->later);
     engine_conditions_done(engine);
+    engine_children_done(engine);
     free(engine->effects);
     free(engine->commands.at);
     free(engine->plans);
@@ -247,10 +248,14 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
     code = engine_record(engine, &whole, &from, &summary, &not_done, err);
     if (code == BT_OK && p != NULL && rec->type == REC_PLAN_COMPLETED) {
         engine->jobs -= p->job != NULL ? 1 : 0;
+        engine->children -= p->plan->child.kind != CHILD_OF_NONE ? 1 : 0;
         code = engine->hooks.plan_ended(engine, p, &whole, buf_str(&summary), not_done, err);
     }
     if (code == BT_OK && p != NULL && is_attempt_over(rec)) {
         engine->hooks.on_attempt_over(engine, &whole);
+    }
+    if (code == BT_OK && p != NULL && p->plan->child.kind != CHILD_OF_NONE) {
+        code = engine_child_record(engine, p, &whole, buf_str(&summary), err);
     }
     if (code == BT_OK && p != NULL && p->job != NULL) {
         engine->settle_due = true;
@@ -280,6 +285,9 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
             engine->hooks.on_job_command(engine, cmd);
         } else if (cmd->type == CMD_CONDITION) {
             engine_condition_asked(engine, cmd);
+        } else if (cmd->type == CMD_CHILD || cmd->type == CMD_CHILD_STOP ||
+                   cmd->type == CMD_CHILD_PAUSE || cmd->type == CMD_CHILD_RESUME) {
+            engine_child_command(engine, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);
             e->cmd = *cmd;
@@ -460,6 +468,20 @@ static void heartbeat(struct engine *engine)
     }
 }
 
+/* What jobs and child plans of this cycle lead to; each may lead to more. Whatever has ended is
+ * known to who waits for it before the commit. */
+static bool settle(struct engine *engine)
+{
+    bool news = engine_children_wait(engine);
+
+    engine_children_act(engine);
+    if (!engine->failed && engine->settle_due) {
+        engine->settle_due = false;
+        news = engine->hooks.settle(engine) || news;
+    }
+    return news;
+}
+
 enum bt_code engine_end(struct engine *engine, struct bt_error *err)
 {
     bool news = journal_dirty(engine->journal);
@@ -478,9 +500,8 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         engine_conditions_answer(engine);
         news = true;
     }
-    if (!engine->failed && engine->settle_due) {
-        news = engine->hooks.settle(engine) || news;
-        engine->settle_due = false;
+    while (!engine->failed && (engine->settle_due || engine_children_wait(engine))) {
+        news = settle(engine) || news;
     }
     if (!engine->failed && news) {
         struct bt_error why;
@@ -500,98 +521,4 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     }
     heartbeat(engine);
     return BT_OK;
-}
-
-/* ---- what it has ---- */
-
-msec engine_now(const struct engine *engine)
-{
-    return engine->now;
-}
-
-msec engine_wall(const struct engine *engine)
-{
-    return engine->wall;
-}
-
-msec engine_started(const struct engine *engine)
-{
-    return engine->started_mono;
-}
-
-msec engine_started_wall(const struct engine *engine)
-{
-    return engine->started_wall;
-}
-
-struct core *engine_core(const struct engine *engine)
-{
-    return engine->core;
-}
-
-struct registry *engine_registry(const struct engine *engine)
-{
-    return engine->registry;
-}
-
-struct journal *engine_journal(const struct engine *engine)
-{
-    return engine->journal;
-}
-
-const struct engine_options *engine_options(const struct engine *engine)
-{
-    return &engine->opt;
-}
-
-const struct engine_hooks *engine_hooks(const struct engine *engine)
-{
-    return &engine->hooks;
-}
-
-const struct engine_stats *engine_stats(const struct engine *engine)
-{
-    return &engine->stats;
-}
-
-struct arena *engine_cycle_arena(struct engine *engine)
-{
-    return &engine->cycle;
-}
-
-const char *engine_control_url(const struct engine *engine)
-{
-    return link_server_url(engine->server);
-}
-
-const char *engine_remote_url(const struct engine *engine)
-{
-    return engine->remote != NULL ? link_server_url(engine->remote) : "";
-}
-
-const char *engine_events_url(const struct engine *engine)
-{
-    return link_pub_url(engine->pub);
-}
-
-uint32_t engine_plans_open(const struct engine *engine)
-{
-    return core_runs_open(engine->core) - engine->jobs;
-}
-
-void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
-                         const char *planner)
-{
-    engine->opt.defaults = *defaults;
-    engine->opt.planner = planner;
-}
-
-void engine_drain(struct engine *engine)
-{
-    engine->draining = true;
-}
-
-bool engine_is_draining(const struct engine *engine)
-{
-    return engine->draining;
 }

@@ -5,6 +5,7 @@
 #include "protocol/auth/identity.h"
 #include "protocol/base/map.h"
 #include "supervisor/engine/blob_cache.h"
+#include "supervisor/engine/children.h"
 #include "supervisor/engine/conditions.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/open_plan.h"
@@ -50,6 +51,7 @@ struct engine {
     uint32_t ended_n, ended_cap;
     struct map plan_by_id;         /* upper-case id -> slot */
     struct session_slots sessions; /* of the open plans */
+    uint32_t children;             /* open child plans */
     uint32_t jobs, asking;         /* open jobs; plans that wait for one of them */
     bool settle_due;               /* a job command or record came in this cycle */
     uint32_t waiting;              /* requests that wait for rows */
@@ -73,6 +75,8 @@ struct engine {
     struct arena later_arena;           /* their texts */
     struct condition_asked *conditions; /* to be evaluated */
     uint32_t conditions_n, conditions_cap;
+    struct child_task *child_tasks; /* about child plans, to be done in this cycle */
+    uint32_t child_tasks_n, child_tasks_cap;
     bool failed; /* the journal is dead, by `fatal` */
     struct bt_error fatal;
     bool storage_low;        /* no new work, and no rows about agents and the daemon */

@@ -35,10 +35,11 @@ struct open_plan {
     struct blob_ref state;    /* what its agents left for later steps; id 0: nothing */
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct step_notes notes;
-    uint32_t session;   /* its session slot, or SESSION_SLOT_NONE */
-    struct job *job;    /* NULL: this plan is none */
-    uint64_t asked;     /* the run of the job that it waits for; 0 = none */
-    struct str failure; /* the whole error that it will have failed with; own memory */
+    uint32_t session;      /* its session slot, or SESSION_SLOT_NONE */
+    struct job *job;       /* NULL: this plan is none */
+    uint32_t told_percent; /* of a child plan: what its parent knows of it */
+    uint64_t asked;        /* the run of the job that it waits for; 0 = none */
+    struct str failure;    /* the whole error that it will have failed with; own memory */
 };
 
 /* Of a plan's document: NULL when it is no job; free() it. *ret_ok false: out of memory. */

@@ -62,7 +62,8 @@ struct open_plan *open_plan_by_id(struct engine *engine, struct str id)
 
 static bool is_open(const struct open_plan *p)
 {
-    return p->job == NULL && !plan_is_final(core_block_run(p->block)->status);
+    return p->job == NULL && p->plan->child.kind == CHILD_OF_NONE &&
+           !plan_is_final(core_block_run(p->block)->status);
 }
 
 struct open_plan *open_plan_next(struct engine *engine, const struct open_plan *p)
@@ -166,6 +167,7 @@ void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
     p->run = run;
     p->suspect = suspect_of(p->plan->plan_id, p->job);
     engine->jobs += p->job != NULL ? 1 : 0;
+    engine->children += p->plan->child.kind != CHILD_OF_NONE ? 1 : 0;
     uuid_format(p->plan->plan_id, p->id);
     code = map_put(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
     ASSERT(code == BT_OK);

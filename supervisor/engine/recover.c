@@ -282,6 +282,7 @@ enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_er
     }
     if (code == BT_OK && all.code == BT_OK) {
         engine->hooks.jobs_recovered(engine);
+        engine_children_recovered(engine);
         code = engine->hooks.turns_recovered(engine, err);
     }
     return code == BT_OK ? all.code : code;

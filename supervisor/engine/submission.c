@@ -91,7 +91,8 @@ enum bt_code submission_make(struct engine *engine, const struct submit_request 
                                    .own = w->own,
                                    .lenient = w->lenient,
                                    .settled = w->settled,
-                                   .n_settled = w->n_settled};
+                                   .n_settled = w->n_settled,
+                                   .child = w->child};
     struct planner_choice planner = {.asks_agent = false};
     enum bt_code code;
 
@@ -327,7 +328,11 @@ static enum bt_code add_row(struct engine *engine, const struct submission_start
     enum bt_code code;
 
     buf_init(&key, KEY_MAX);
-    access_client_key(engine->who, how->client_key, &key);
+    if (how->whole_key) {
+        buf_add_str(&key, how->client_key);
+    } else {
+        access_client_key(engine->who, how->client_key, &key);
+    }
     code = buf_check(&key, err);
     row.client_key = buf_str(&key);
     if (code == BT_OK) {
@@ -389,7 +394,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
 static uint32_t free_runs(const struct engine *engine)
 {
     const uint32_t open = core_runs_open(engine->core);
-    const uint32_t plans = open - engine->jobs;
+    const uint32_t plans = open - engine->jobs; /* children may need jobs, too */
     const uint32_t used = open + (plans > engine->asking ? plans - engine->asking : 0);
 
     return used < engine->runs_max ? engine->runs_max - used : 0;
@@ -403,7 +408,7 @@ enum bt_code submission_room(struct engine *engine, struct bt_error *err)
     if (journal_storage_low(engine->journal)) {
         return engine_room_error(engine, false, err);
     }
-    if (core_runs_open(engine->core) - engine->jobs >= engine->opt.plans_max) {
+    if (core_runs_open(engine->core) - engine->jobs - engine->children >= engine->opt.plans_max) {
         return err_set(err, BT_BUSY, "%u plans are open, the limit; try again later",
                        engine->opt.plans_max);
     }

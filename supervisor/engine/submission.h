@@ -30,19 +30,22 @@ struct submit_request {
     const struct str *constraints;
     uint32_t n_constraints;
     bool dry_run;
-    bool lenient;           /* unknown fields of the document are warnings */
-    bool own;               /* the document is the supervisor's: a job */
-    const uint8_t *settled; /* per step of `plan`: its result is known; NULL = none */
+    bool lenient;                 /* unknown fields of the document are warnings */
+    bool own;                     /* the document is the supervisor's: a job */
+    const struct child_of *child; /* it is the child plan of a step; NULL = it is none */
+    const uint8_t *settled;       /* per step of `plan`: its result is known; NULL = none */
     uint32_t n_settled;
 };
 
 /* What is known of the new plan beside its document. */
 struct submission_start {
     struct str client_key;
+    bool whole_key; /* it is the supervisor's own: no client's identity is part of it */
     uint64_t body_hash;
     struct str job;     /* its kind; empty = a plan */
     struct str owner;   /* of a job: the owner of what it is for */
-    struct uuid parent; /* of a retry or a fork: the plan that it came from; nil = none */
+    struct uuid parent; /* of a retry or a fork the plan that it came from, of a child plan that of
+                           its step; nil = none */
     const struct core_reuse *reuse;
     uint32_t n_reuse;
 };

@@ -30,6 +30,7 @@ enum {
     PLAN_PLANNING,
     PLAN_JOB,
     PLAN_DRY_RUN,
+    PLAN_CHILD,
     PLAN_FIELD_COUNT
 };
 
@@ -72,12 +73,18 @@ static bool over_limit(struct plan_reader *r, uint32_t n)
 struct taking {
     struct plan_reader *r;
     struct doc deps; /* of the phase */
+    struct doc item; /* of a child plan with items */
+    uint32_t index;
     uint32_t n;
 };
 
 static bool take_step(void *self, struct doc step)
 {
     struct taking *t = self;
+    if (t->r->item_of != NULL && t->n < LIMIT_STEPS) {
+        t->r->item_of[t->n] = t->item;
+        t->r->index_of[t->n] = t->index;
+    }
     if (over_limit(t->r, t->r->first + t->n + 1)) {
         return false;
     }
@@ -116,8 +123,39 @@ static uint32_t room_for(struct doc list, uint32_t n)
     return branches ? LIMIT_STEPS : n;
 }
 
+/* The steps of a map's child: the list once for each item. */
+static enum bt_code take_items(struct plan_reader *r, struct doc list)
+{
+    const uint32_t each = doc_head(list).n;
+    struct taking t = {.r = r};
+    struct doc_cursor items = doc_cursor(r->items);
+    struct doc_head head;
+    enum bt_code code = BT_OK;
+    (void)doc_next(&items, &head);
+    if (each > 0 && head.n > LIMIT_STEPS / each) {
+        (void)over_limit(r, LIMIT_STEPS + 1);
+        return BT_OK;
+    }
+    const size_t n = (size_t)each * head.n + 1;
+    r->steps = arena_alloc(&r->scratch, n * sizeof r->steps[0]);
+    r->item_of = arena_alloc(&r->scratch, n * sizeof r->item_of[0]);
+    r->index_of = arena_alloc(&r->scratch, n * sizeof r->index_of[0]);
+    if (r->steps == NULL || r->item_of == NULL || r->index_of == NULL) {
+        return reader_nomem(r);
+    }
+    for (t.index = 0; t.index < head.n && code == BT_OK; t.index++) {
+        t.item = doc_skip(&items);
+        code = take_elements(&t, list);
+    }
+    r->plan->n_steps = r->first + t.n;
+    return code;
+}
+
 static enum bt_code take_list(struct plan_reader *r, struct doc list)
 {
+    if (r->items.ptr != NULL) {
+        return take_items(r, list);
+    }
     struct taking t = {.r = r};
     const struct doc_head head = doc_head(list);
     if (over_limit(r, r->first + head.n)) {
@@ -349,6 +387,9 @@ static enum bt_code read_map(struct plan_reader *r, struct doc doc)
     if (values[PLAN_INPUTS].ptr != NULL) {
         location_report(&at, PROBLEM_INVALID_FIELD, false, "inputs",
                         "this is a recipe; fill in its inputs to make it a plan");
+    }
+    if (r->canonical && values[PLAN_CHILD].ptr != NULL) {
+        child_of_read(values[PLAN_CHILD], &r->plan->child, &r->items);
     }
     read_change(r, values);
     read_about(r, values);

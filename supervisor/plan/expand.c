@@ -7,6 +7,7 @@ enum { PATH_BYTES = ARTIFACT_PATH_MAX + 16 };
 
 struct expander {
     expand_resolver resolver;
+    const struct expand_scope *scope;
     void *self;
     struct buf path; /* of {{results.x.artifact.path}} */
 };
@@ -109,11 +110,46 @@ static enum bt_code lookup(const struct template_ref *t, struct doc *ret, void *
                    why.msg);
 }
 
-enum bt_code expand_text(struct str text, expand_resolver resolver, void *self, struct buf *out,
+/* The value of a word of the scope, or what its path names. */
+static enum bt_code lookup_word(const struct template_ref *t, uint32_t word, struct doc *ret,
+                                void *self, struct bt_error *err)
+{
+    static const uint8_t nothing[] = {0xc0};
+    struct expander *x = self;
+    const struct str name = x->scope->words[word];
+    struct bt_error why = {.code = BT_OK};
+    struct doc value = {NULL, 0};
+    const enum bt_code code = x->scope->value(name, &value, x->self, &why);
+    if (code != BT_OK) {
+        return err_set(err, code, "%.*s: %s", STR_ARG(t->text), why.msg);
+    }
+    if (str_is(name, "previous")) { /* a result; in the first round there is none */
+        const bool none = value.ptr == NULL || doc_head(value).kind == DOC_NIL;
+        *ret = none ? (struct doc){nothing, sizeof nothing} : expand_pick(value, t->ref);
+    } else {
+        *ret = t->ref.len > 0 ? doc_path(value, t->ref) : value;
+    }
+    return ret->ptr != NULL ? BT_OK
+                            : err_set(err, BT_INVALID, "%.*s: %.*s has no member \"%.*s\"",
+                                      STR_ARG(t->text), STR_ARG(name), STR_ARG(t->ref));
+}
+
+static struct subst subst_of(struct expander *x)
+{
+    return (struct subst){.word = STR_LIT("results"),
+                          .lookup = lookup,
+                          .self = x,
+                          .more = x->scope != NULL ? x->scope->words : NULL,
+                          .n_more = x->scope != NULL ? x->scope->n : 0,
+                          .lookup_more = lookup_word};
+}
+
+enum bt_code expand_text(struct str text, expand_resolver resolver,
+                         const struct expand_scope *scope, void *self, struct buf *out,
                          struct bt_error *err)
 {
-    struct expander x = {.resolver = resolver, .self = self};
-    const struct subst s = {.word = STR_LIT("results"), .lookup = lookup, .self = &x};
+    struct expander x = {.resolver = resolver, .scope = scope, .self = self};
+    const struct subst s = subst_of(&x);
     enum bt_code code;
 
     buf_init(&x.path, PATH_BYTES);
@@ -122,11 +158,12 @@ enum bt_code expand_text(struct str text, expand_resolver resolver, void *self, 
     return code;
 }
 
-enum bt_code expand_params(struct doc params, expand_resolver resolver, void *self, struct buf *out,
+enum bt_code expand_params(struct doc params, expand_resolver resolver,
+                           const struct expand_scope *scope, void *self, struct buf *out,
                            struct bt_error *err)
 {
-    struct expander x = {.resolver = resolver, .self = self};
-    const struct subst s = {.word = STR_LIT("results"), .lookup = lookup, .self = &x};
+    struct expander x = {.resolver = resolver, .scope = scope, .self = self};
+    const struct subst s = subst_of(&x);
     enum bt_code code;
 
     buf_init(&x.path, PATH_BYTES);

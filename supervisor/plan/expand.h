@@ -23,18 +23,29 @@
 typedef enum bt_code (*expand_resolver)(struct str step_id, struct doc *ret, void *self,
                                         struct bt_error *err);
 
+/* Words of a child plan, beside results: {{item.name}}, {{iteration}}. */
+struct expand_scope {
+    const struct str *words;
+    uint32_t n;
+    /* The whole value of a word, valid until the next call. */
+    enum bt_code (*value)(struct str word, struct doc *ret, void *self, struct bt_error *err);
+};
+
 /* What {{results.x.<path>}} is of the result of x, without artifacts; .ptr NULL: nothing. */
 struct doc expand_pick(struct doc result, struct str path);
 
-/* Appends the text with every template replaced: a string as it is, another value as compact JSON.
+/* scope: NULL = only results. Appends the text with every template replaced: a string as it is,
+ * another value as compact JSON.
  */
-BT_MUST_CHECK enum bt_code expand_text(struct str text, expand_resolver resolver, void *self,
+BT_MUST_CHECK enum bt_code expand_text(struct str text, expand_resolver resolver,
+                                       const struct expand_scope *scope, void *self,
                                        struct buf *out, struct bt_error *err);
 /*
  * Appends the document. A string that is exactly one template becomes the value with its type; in a
  * longer string templates are replaced by text. Map keys are not expanded. BT_INVALID when the
  * outcome is nested too deeply.
  */
-BT_MUST_CHECK enum bt_code expand_params(struct doc params, expand_resolver resolver, void *self,
+BT_MUST_CHECK enum bt_code expand_params(struct doc params, expand_resolver resolver,
+                                         const struct expand_scope *scope, void *self,
                                          struct buf *out, struct bt_error *err);
 #endif

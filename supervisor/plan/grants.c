@@ -181,6 +181,9 @@ static void add_steps(struct plan_reader *r)
         s->gate_agent = index_of(r, s->gate_with);
         s->verify_agent = index_of(r, s->verify_with);
     }
+    for (size_t i = 0; i < r->below.len / sizeof(struct str); i++) {
+        (void)add(r, ((const struct str *)(const void *)r->below.at)[i]);
+    }
 }
 
 static enum bt_code add_alternatives(struct plan_reader *r)
@@ -278,9 +281,10 @@ enum bt_code plan_resolve(struct plan *plan, struct registry *registry, msec now
         s->agent = resolved(plan, registry, now, s->agent_id);
         s->gate_agent = resolved(plan, registry, now, s->gate_with);
         s->verify_agent = resolved(plan, registry, now, s->verify_with);
-        all = (s->agent != AGENT_NONE || s->type == STEP_TYPE_REVIEW) &&
-              (s->gate_agent != AGENT_NONE || s->gate_with.len == 0) &&
-              (s->verify_agent != AGENT_NONE || s->verify_with.len == 0);
+        all =
+            (s->agent != AGENT_NONE || s->type == STEP_TYPE_REVIEW || s->type == STEP_TYPE_PLAN) &&
+            (s->gate_agent != AGENT_NONE || s->gate_with.len == 0) &&
+            (s->verify_agent != AGENT_NONE || s->verify_with.len == 0);
     }
     plan->replan.agent = resolved(plan, registry, now, plan->replan.agent_id);
     plan->search_agent = resolved(plan, registry, now, plan->search_with);

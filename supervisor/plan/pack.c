@@ -40,6 +40,12 @@ static struct doc put_doc(struct packer *k, struct doc d)
     return d.ptr == NULL ? d : (struct doc){put(k, d.ptr, d.len, 1), d.len};
 }
 
+/* The same bytes as those of the entry before: the steps of items share them. */
+static struct doc put_doc_like(struct packer *k, struct doc d, struct doc before, struct doc kept)
+{
+    return d.ptr != NULL && d.ptr == before.ptr && d.len == before.len ? kept : put_doc(k, d);
+}
+
 /* An agent's id is stored once in the plan, however many steps name it. */
 static struct str put_agent(struct packer *k, struct str id)
 {
@@ -77,9 +83,11 @@ static struct plan_step *put_steps(struct packer *k)
         s.agent_id = put_agent(k, from->agent_id);
         s.skill = put_like(k, from->skill, before->skill, kept.skill);
         s.task = put_like(k, from->task, before->task, kept.task);
-        s.parameters = put_doc(k, from->parameters);
-        s.verify = put_doc(k, from->verify);
-        s.when = put_doc(k, from->when);
+        s.parameters = put_doc_like(k, from->parameters, before->parameters, kept.parameters);
+        s.verify = put_doc_like(k, from->verify, before->verify, kept.verify);
+        s.when = put_doc_like(k, from->when, before->when, kept.when);
+        s.child = put_doc_like(k, from->child, before->child, kept.child);
+        s.item = put_doc_like(k, from->item, before->item, kept.item);
         s.gate_with = put_agent(k, from->gate_with);
         s.verify_with = put_agent(k, from->verify_with);
         s.gate_skill = put_like(k, from->gate_skill, before->gate_skill, kept.gate_skill);
@@ -110,6 +118,9 @@ static void pack(struct packer *k)
     p.synthesis.skill = put_str(k, p.synthesis.skill);
     p.session_id = put_str(k, p.session_id);
     p.goal = put_str(k, p.goal);
+    p.child.of = put_str(k, p.child.of);
+    p.child.name = put_str(k, p.child.name);
+    p.child.previous = put_doc(k, p.child.previous);
     p.planner = put_str(k, p.planner);
     p.deps = put(k, p.deps, edges, alignof(uint32_t));
     p.dependents = put(k, p.dependents, edges, alignof(uint32_t));

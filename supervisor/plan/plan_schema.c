@@ -36,6 +36,16 @@ static const struct field branch_fields[] = {
 #include "supervisor/plan/schema_fields.def"
     {NULL, NULL, 0, 0, "", "", false}};
 
+static const struct field repeat_fields[] = {
+#define FIELDS_REPEAT
+#include "supervisor/plan/schema_fields.def"
+    {NULL, NULL, 0, 0, "", "", false}};
+
+static const struct field subplan_fields[] = {
+#define FIELDS_SUBPLAN
+#include "supervisor/plan/schema_fields.def"
+    {NULL, NULL, 0, 0, "", "", false}};
+
 static const struct field step_fields[] = {
 #define FIELDS_STEP
 #include "supervisor/plan/schema_fields.def"
@@ -88,6 +98,8 @@ static const struct section sections[] = {
     {"phase", "Steps in a group", phase_fields, NULL},
     {"branch", "Steps that run when their condition holds", branch_fields, NULL},
     {"step", "One unit of work", step_fields, common_fields},
+    {"repeat", "The rounds of a step", repeat_fields, NULL},
+    {"subplan", "A plan inside a plan", subplan_fields, NULL},
     {"policy", "Rules of the plan and of its steps", policy_fields, common_fields},
     {"amounts", "Tokens and money", amounts_fields, NULL},
     {"backoff", "The pause before a retry", backoff_fields, NULL},
@@ -326,6 +338,12 @@ static cJSON *of_free(const struct field *f)
     return typed("object");
 }
 
+static cJSON *of_list(const struct field *f)
+{
+    (void)f;
+    return any_of(typed("array"), text_of(0, "^\\{\\{.+\\}\\}$"), NULL);
+}
+
 /* A map of references and of what joins them; deeper conditions are only maps. */
 static cJSON *of_condition(const struct field *f)
 {
@@ -381,6 +399,7 @@ static const struct {
     {"AGENT_MAP", of_agent_map},
     {"SCHEMA", of_schema},
     {"FREE", of_free},
+    {"LIST", of_list},
     {"CONDITION", of_condition},
     {"SYNTHESIS", of_synthesis},
     {"NESTED", of_nested},

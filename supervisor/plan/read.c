@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
+#include "supervisor/plan/child_read_internal.h"
 #include "supervisor/plan/flow/references.h"
 #include "supervisor/plan/problem_add.h"
-#include "supervisor/plan/reader_internal.h"
 
 /* ---- chain or graph ---- */
 
@@ -18,7 +18,7 @@ static enum context_scope scope_of(const struct plan_reader *r, const struct pla
 static bool plan_gate_fits(const struct plan *p, uint32_t ix)
 {
     const struct plan_step *s = &p->steps[ix];
-    return s->type != STEP_TYPE_REVIEW &&
+    return s->type != STEP_TYPE_REVIEW && s->type != STEP_TYPE_PLAN &&
            (p->chain ? ix > 0 : s->deps_n > 0 || plan_step_refers(s));
 }
 
@@ -122,6 +122,9 @@ static enum bt_code check(struct plan_reader *r)
         .scratch = scratch,
         .ret_deps = p->deps,
         .again = r->canonical,
+        .outer = r->outer,
+        .words = r->words,
+        .n_words = r->n_words,
         .settled = plan_reader_settled_steps(r),
     };
     if (!p->planning.pending) {
@@ -185,7 +188,15 @@ static enum bt_code read_all(struct plan_reader *r)
             return reader_nomem(r);
         }
     }
-    plan_policy_init(r->policy, r->request->defaults);
+    if (r->base != NULL) {
+        *r->policy = *r->base;
+    } else {
+        plan_policy_init(r->policy, r->request->defaults);
+    }
+    if (r->request->child != NULL) {
+        r->plan->child = *r->request->child;
+    }
+    r->depth = r->depth > r->request->depth ? r->depth : r->request->depth;
     enum bt_code code = plan_document_find(r, doc);
     code = code == BT_OK && !r->canonical ? keep_request(r) : code;
     code = code == BT_OK ? read_steps(r) : code;
@@ -206,8 +217,15 @@ static enum bt_code read_all(struct plan_reader *r)
     return BT_OK;
 }
 
+enum bt_code plan_reader_body(struct plan_reader *r)
+{
+    plan_reader_init(r);
+    return read_all(r);
+}
+
 void plan_reader_init(struct plan_reader *r)
 {
+    buf_init(&r->below, (size_t)LIMIT_STEPS * LIMIT_PLAN_AGENTS * sizeof(struct str));
     r->reported.unknown.silent = r->canonical;
     r->reported.unknown.lenient = r->request->lenient || r->untrusted;
     buf_init(&r->dep_names, LIMIT_EDGES * sizeof(struct str));
@@ -218,6 +236,7 @@ void plan_reader_init(struct plan_reader *r)
 void plan_reader_done(struct plan_reader *r)
 {
     buf_done(&r->dep_names);
+    buf_done(&r->below);
     buf_done(&r->texts);
     buf_done(&r->fallbacks);
     arena_done(&r->scratch);

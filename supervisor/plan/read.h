@@ -95,6 +95,8 @@ struct plan_request {
      * its agent, parameters and templates are not checked. NULL = every step may run. */
     const uint8_t *settled;
     uint32_t n_settled;
+    const struct child_of *child; /* the plan is a step's child; NULL = it is none */
+    uint32_t depth;               /* it is the body of a step: how deep */
 };
 
 /*

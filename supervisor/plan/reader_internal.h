@@ -7,6 +7,7 @@
 
 #include "protocol/base/buf.h"
 #include "supervisor/plan/about.h"
+#include "supervisor/plan/flow/child.h"
 #include "supervisor/plan/policy_internal.h"
 
 /* Members of a document that changes a plan, besides its steps (plan_revise). */
@@ -37,10 +38,19 @@ struct plan_reader {
     struct doc grants;                  /* as found */
     const struct plan_pending *planner; /* the planner of a pending plan that is being made */
     struct doc pending;                 /* the request's, kept as long as the plan */
-    bool any_deps;                      /* some step has a dependency field: the plan is no chain */
-    bool after_any_end;                 /* the default of steps */
-    struct buf dep_names;               /* struct str, plan->n_edges of them */
-    struct buf texts;                   /* struct plan_text */
+    struct doc items;    /* of a child plan whose steps are made for each of them now */
+    struct doc *item_of; /* and those of the entries from `first` */
+    uint32_t *index_of;
+    const struct plan_policy *base; /* the policy that the body of a step begins with; often NULL */
+    bool outer;                     /* a body: it may name steps outside */
+    uint32_t depth;                 /* of bodies in each other */
+    struct str words[CHILD_WORDS_MAX]; /* that its templates may begin with */
+    uint32_t n_words;
+    struct buf below;         /* struct str: agents of the children of steps */
+    bool any_deps;            /* some step has a dependency field: the plan is no chain */
+    bool after_any_end;       /* the default of steps */
+    struct buf dep_names;     /* struct str, plan->n_edges of them */
+    struct buf texts;         /* struct plan_text */
     struct buf fallbacks;     /* struct str, plan->n_alternatives of them, grouped by step */
     uint8_t *gate_given;      /* per entry: the step itself has a `gate` */
     uint32_t choices;         /* steps whose skill was chosen by the words of the task */
@@ -63,6 +73,17 @@ enum {
     STEP_RUN_IF,
     STEP_WHEN,
     STEP_SWITCH,
+    STEP_FOR_EACH,
+    STEP_AS,
+    STEP_MAX_ITEMS,
+    STEP_ITEM_FAILURE,
+    STEP_CONCURRENCY,
+    STEP_GROUP,
+    STEP_REPEAT,
+    STEP_PLAN,
+    STEP_CHILD,
+    STEP_ITEM,
+    STEP_INDEX,
     STEP_AFTER_ANY_END,
     STEP_REVISION,
     STEP_SUPERSEDED,
@@ -78,6 +99,7 @@ struct step_reader {
     bool gate_given; /* the step itself has a `gate` */
     struct location at;
     struct doc values[STEP_FIELD_COUNT];
+    struct doc inner[STEP_FIELD_COUNT]; /* of a step with children: as given */
 };
 
 /* ---- about.c: description, constraints, estimates ---- */

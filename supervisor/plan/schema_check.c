@@ -95,14 +95,22 @@ static enum bt_code find_schema(struct schema_checker *k, const struct plan_step
 /* ---- templates in the values ---- */
 
 /* Whether the value contains a template. */
-static bool holds_template(struct doc value)
+static bool holds_template(const struct plan_reader *r, struct doc value)
 {
     struct doc_cursor c = doc_cursor(value);
     struct doc_head head;
     while (doc_next(&c, &head)) {
         struct template_ref t;
         size_t from = 0;
+        uint32_t word;
         while (head.kind == DOC_STR && template_next(head.str, &from, &t)) {
+            if (t.kind == TEMPLATE_OK) {
+                return true;
+            }
+        }
+        from = 0;
+        while (head.kind == DOC_STR &&
+               template_next_in(r->words, r->n_words, head.str, &from, &t, &word)) {
             if (t.kind == TEMPLATE_OK) {
                 return true;
             }
@@ -140,10 +148,11 @@ static bool of_a_combination(const char *message)
     return strncmp(message, "matches ", 8) == 0 || strncmp(message, "is what \"not\"", 13) == 0;
 }
 
-static bool about_template(struct doc params, const struct schema_problem *p)
+static bool about_template(const struct plan_reader *r, struct doc params,
+                           const struct schema_problem *p)
 {
     const struct doc value = at_pointer(params, p->path);
-    if (value.ptr == NULL || !holds_template(value)) {
+    if (value.ptr == NULL || !holds_template(r, value)) {
         return false;
     }
     return doc_head(value).kind == DOC_STR || of_a_combination(p->message);
@@ -166,7 +175,7 @@ static void put_problems(struct schema_checker *k, struct doc params,
     for (uint32_t i = 0; i < n; i++) {
         char field[96];
         char message[400];
-        if (params.ptr != NULL && about_template(params, &found[i])) {
+        if (params.ptr != NULL && about_template(k->r, params, &found[i])) {
             continue;
         }
         field_name(found[i].path, field, sizeof field);

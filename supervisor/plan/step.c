@@ -4,8 +4,9 @@
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
 #include "supervisor/core/plan/template.h"
+#include "supervisor/plan/child_read_internal.h"
+#include "supervisor/plan/flow/child_refs.h"
 #include "supervisor/plan/flow/condition.h"
-#include "supervisor/plan/reader_internal.h"
 
 /* The first entry of a field is its canonical name; the rest are the aliases of C02 and F03. */
 static const struct field_name step_names[] = {
@@ -17,6 +18,15 @@ _Static_assert(sizeof step_names / sizeof step_names[0] <= FIELD_NAMES_MAX, "a b
 
 /* ---- names ---- */
 
+/* The name of the step of one item: "check[3]". In the arena, or .ptr NULL: out of memory. */
+static struct str of_item(struct step_reader *s, struct arena *arena, struct str id)
+{
+    char text[LIMIT_ID_BYTES + 16];
+    (void)snprintf(text, sizeof text, "%.*s[%u]", (int)(id.len < LIMIT_ID_BYTES ? id.len : 64),
+                   id.ptr, s->r->index_of[s->ix - s->r->first]);
+    return arena_str(arena, str_from(text));
+}
+
 static enum bt_code read_id(struct step_reader *s)
 {
     bool oom = false;
@@ -27,6 +37,12 @@ static enum bt_code read_id(struct step_reader *s)
     if (s->step->step_id.ptr == NULL && !oom) {
         (void)snprintf(text, sizeof text, "step-%u", s->ix + 1);
         s->step->step_id = arena_str(s->r->arena, str_from(text));
+        oom = s->step->step_id.ptr == NULL;
+    }
+    if (s->r->item_of != NULL && !oom) {
+        s->step->step_id = of_item(s, s->r->arena, s->step->step_id);
+        s->step->item = s->r->item_of[s->ix - s->r->first];
+        s->step->index = s->r->index_of[s->ix - s->r->first];
         oom = s->step->step_id.ptr == NULL;
     }
     return oom ? reader_nomem(s->r) : BT_OK;
@@ -50,6 +66,9 @@ static const struct msg_card *card_of(const struct step_reader *s)
 /* A review is done by a person. */
 static bool names_nobody(struct step_reader *s)
 {
+    if (s->step->type == STEP_TYPE_PLAN) {
+        return true;
+    }
     if (s->step->type != STEP_TYPE_REVIEW) {
         return false;
     }
@@ -120,6 +139,14 @@ static enum bt_code read_task(struct step_reader *s)
     if (s->values[STEP_TASK].ptr != NULL) {
         return BT_OK;
     }
+    if (s->step->type == STEP_TYPE_PLAN) {
+        return keep(s,
+                    s->values[STEP_FOR_EACH].ptr != NULL ? STR_LIT("Does its steps for each item")
+                    : s->values[STEP_REPEAT].ptr != NULL
+                        ? STR_LIT("Does its steps until they are done")
+                        : STR_LIT("Runs a plan of its own"),
+                    &s->step->task);
+    }
     if (!may_omit_task(s)) {
         location_report(
             &s->at, PROBLEM_INVALID_FIELD, false, "task",
@@ -144,6 +171,10 @@ static enum bt_code add_dep(struct step_reader *s, struct doc name)
         return BT_LIMIT;
     }
     if (value_id(&s->at, "dependsOn", name, &s->r->scratch, &id, &oom)) {
+        if (s->r->item_of != NULL) {
+            id = of_item(s, &s->r->scratch, id);
+            oom = id.ptr == NULL;
+        }
         buf_add(&s->r->dep_names, &id, sizeof id);
         s->r->plan->n_edges++;
         s->step->deps_n++;
@@ -239,6 +270,23 @@ static enum bt_code find_texts(struct plan_reader *r, uint32_t ix, struct doc va
 }
 
 /* The references of the condition. */
+static bool add_outer(void *self, struct str text, bool reference)
+{
+    struct found_refs *f = self;
+    const struct plan_text entry = {
+        .step = f->ix, .text = text, .field = "forEach", .reference = reference};
+    buf_add(&f->r->texts, &entry, sizeof entry);
+    return f->r->texts.bad == BT_OK;
+}
+
+enum bt_code plan_child_texts(struct plan_reader *r, uint32_t ix)
+{
+    struct found_refs f = {.r = r, .ix = ix};
+    const struct plan_step *step = &r->plan->steps[ix];
+    const enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
+    return code == BT_OK ? buf_check(&r->texts, r->err) : code;
+}
+
 static enum bt_code find_references(struct plan_reader *r, uint32_t ix)
 {
     struct found_refs f = {.r = r, .ix = ix};
@@ -261,7 +309,8 @@ enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix)
             code = find_texts(r, ix, doc_skip(&c), key.str);
         }
     }
-    return code == BT_OK ? find_references(r, ix) : code;
+    code = code == BT_OK ? find_references(r, ix) : code;
+    return code == BT_OK && r->plan->steps[ix].child.ptr != NULL ? plan_child_texts(r, ix) : code;
 }
 
 static enum bt_code read_parameters(struct step_reader *s)
@@ -274,6 +323,30 @@ static enum bt_code read_parameters(struct step_reader *s)
 
 /* ---- the condition ---- */
 
+static bool has_word(const struct plan_reader *r, struct str text)
+{
+    const char *dot = memchr(text.ptr, '.', text.len);
+    const struct str word = {text.ptr, dot == NULL ? text.len : (size_t)(dot - text.ptr)};
+    for (uint32_t i = 0; i < r->n_words; i++) {
+        if (str_eq(r->words[i], word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* item, index, iteration and previous are known inside forEach and repeat only. */
+static void check_scope(void *self, const struct condition_ref *ref)
+{
+    struct step_reader *s = self;
+    if (ref->kind == CONDITION_SCOPE && !s->r->canonical && !has_word(s->r, ref->text)) {
+        location_report(&s->at, PROBLEM_BAD_TEMPLATE, false, "when",
+                        "%.*s: item and index are known inside forEach, iteration and previous "
+                        "inside repeat",
+                        STR_ARG(ref->text));
+    }
+}
+
 static enum bt_code read_when(struct step_reader *s)
 {
     const struct doc when = s->values[STEP_WHEN];
@@ -281,7 +354,7 @@ static enum bt_code read_when(struct step_reader *s)
     if (when.ptr == NULL) {
         return BT_OK;
     }
-    const enum bt_code code = condition_check(when, NULL, NULL, &why);
+    const enum bt_code code = condition_check(when, check_scope, s, &why);
     if (code != BT_OK) {
         location_report(&s->at, code == BT_LIMIT ? PROBLEM_LIMIT : PROBLEM_INVALID_FIELD, false,
                         "when", "%s", why.msg);
@@ -383,6 +456,69 @@ static bool find_fields(struct step_reader *s)
     return false;
 }
 
+uint8_t plan_step_field(struct str name)
+{
+    for (size_t i = 0; i < sizeof step_names / sizeof step_names[0]; i++) {
+        if (str_is(name, step_names[i].name)) {
+            return step_names[i].field;
+        }
+    }
+    return FIELD_IGNORED;
+}
+
+const char *plan_step_field_name(uint8_t field)
+{
+    for (size_t i = 0; i < sizeof step_names / sizeof step_names[0]; i++) {
+        if (step_names[i].field == field) {
+            return step_names[i].name;
+        }
+    }
+    return "";
+}
+
+void plan_child_check_word(struct step_reader *s, const char *field, struct str word)
+{
+    static const char *const taken[] = {"results", "inputs",    "item",     "index",
+                                        "state",   "iteration", "previous", "steps"};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        if (str_is(word, taken[i])) {
+            location_report(&s->at, PROBLEM_INVALID_FIELD, false, field,
+                            "\"%s\" has a meaning of its own in templates; choose another name",
+                            taken[i]);
+        }
+    }
+    if (has_word(s->r, word) || memchr(word.ptr, '.', word.len) != NULL) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, field,
+                        "\"%.*s\" is taken outside, or has a dot; choose another name",
+                        STR_ARG(word));
+    }
+}
+
+/* What belongs to a step with children only. */
+static void check_lonely(struct step_reader *s)
+{
+    static const uint8_t only[] = {STEP_AS, STEP_MAX_ITEMS, STEP_ITEM_FAILURE, STEP_CONCURRENCY,
+                                   STEP_GROUP};
+    for (size_t i = 0; i < sizeof only && !s->r->canonical; i++) {
+        if (s->values[only[i]].ptr != NULL) {
+            location_report(&s->at, PROBLEM_INVALID_FIELD, false, plan_step_field_name(only[i]),
+                            only[i] == STEP_GROUP ? "belongs to a step with forEach or repeat"
+                                                  : "belongs to a step with forEach");
+        }
+    }
+}
+
+/* Of a stored child plan that was changed. */
+static void read_item(struct step_reader *s)
+{
+    uint64_t index = 0;
+    if (s->r->canonical && s->r->item_of == NULL && s->values[STEP_ITEM].ptr != NULL) {
+        (void)value_u64(&s->at, "index", s->values[STEP_INDEX], 0, UINT32_MAX, &index);
+        s->step->item = s->values[STEP_ITEM];
+        s->step->index = (uint32_t)index;
+    }
+}
+
 enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
 {
     struct step_reader s = {.r = r, .step = &r->plan->steps[ix], .ix = ix};
@@ -394,12 +530,23 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
     if (code != BT_OK || !readable) {
         return code;
     }
-    read_type(&s);
+    const bool child = plan_child_is(&s);
+    if (child) {
+        plan_child_outer(&s);
+    } else {
+        read_type(&s);
+        check_lonely(&s);
+    }
     read_history(&s);
+    read_item(&s);
     code = read_agent(&s);
     code = code == BT_OK ? read_task(&s) : code;
-    code = code == BT_OK ? plan_skill_choose(r, s.step, &s.at) : code;
+    code = code == BT_OK && !child ? plan_skill_choose(r, s.step, &s.at) : code;
     code = code == BT_OK ? plan_step_policy(&s) : code;
+    if (child) {
+        plan_child_policy(&s);
+        code = code == BT_OK ? plan_child_read(&s, r->steps[ix - r->first]) : code;
+    }
     r->gate_given[ix - r->first] = s.gate_given;
     code = code == BT_OK ? read_deps(&s) : code;
     code = code == BT_OK ? read_when(&s) : code;

@@ -14,9 +14,27 @@ static enum bt_code reject(const struct template_ref *t, struct bt_error *err)
                    template_kind_text(t->kind));
 }
 
-static enum bt_code value_of(const struct subst *s, const struct template_ref *t, struct doc *ret,
-                             struct bt_error *err)
+/* The next template with one of the words; *ret_more: which of `more`, or n_more. */
+static bool next_of(const struct subst *s, struct str text, size_t *from, struct template_ref *ret,
+                    uint32_t *ret_more)
 {
+    size_t other = *from;
+    *ret_more = s->n_more;
+    if (!template_next_of(s->word, text, from, ret)) {
+        return false;
+    }
+    if (ret->kind == TEMPLATE_FOREIGN && s->n_more > 0) {
+        return template_next_in(s->more, s->n_more, text, &other, ret, ret_more);
+    }
+    return true;
+}
+
+static enum bt_code value_of(const struct subst *s, const struct template_ref *t, uint32_t more,
+                             struct doc *ret, struct bt_error *err)
+{
+    if (t->kind == TEMPLATE_OK && more < s->n_more) {
+        return s->lookup_more(t, more, ret, s->self, err);
+    }
     return t->kind == TEMPLATE_OK ? s->lookup(t, ret, s->self, err) : reject(t, err);
 }
 
@@ -26,13 +44,14 @@ enum bt_code subst_text(const struct subst *s, struct str text, struct buf *out,
     struct template_ref t;
     size_t from = 0;
     size_t done = 0;
-    while (template_next_of(s->word, text, &from, &t)) {
+    uint32_t more;
+    while (next_of(s, text, &from, &t, &more)) {
         struct doc value;
         if (t.kind == TEMPLATE_FOREIGN) {
             continue;
         }
         buf_add(out, text.ptr + done, t.at - done);
-        enum bt_code code = value_of(s, &t, &value, err);
+        enum bt_code code = value_of(s, &t, more, &value, err);
         code = code == BT_OK ? doc_to_text(value, out, err) : code;
         if (code != BT_OK) {
             return code;
@@ -87,9 +106,12 @@ static enum bt_code put_string(const struct subst *s, struct str text, struct bu
     struct template_ref t;
     struct buf rendered;
     enum bt_code code;
-    if (template_only_of(s->word, text, &t)) {
+    size_t from = 0;
+    uint32_t more;
+    if (next_of(s, text, &from, &t, &more) && t.kind == TEMPLATE_OK && t.at == 0 &&
+        t.len == text.len) {
         struct doc value;
-        code = value_of(s, &t, &value, err);
+        code = value_of(s, &t, more, &value, err);
         code = code == BT_OK && s->own.len > 0 ? check_value(s, value, err) : code;
         if (code == BT_OK) {
             doc_put_doc(out, value);
@@ -121,7 +143,8 @@ static bool has_template(const struct subst *s, struct str text)
 {
     struct template_ref t;
     size_t from = 0;
-    while (template_next_of(s->word, text, &from, &t)) {
+    uint32_t more;
+    while (next_of(s, text, &from, &t, &more)) {
         if (t.kind != TEMPLATE_FOREIGN) {
             return true;
         }

@@ -15,6 +15,11 @@ struct subst {
     enum bt_code (*lookup)(const struct template_ref *t, struct doc *ret, void *self,
                            struct bt_error *err);
     void *self;
+    /* More first words, and the value of a template with the nth of them; often none. */
+    const struct str *more;
+    uint32_t n_more;
+    enum bt_code (*lookup_more)(const struct template_ref *t, uint32_t word, struct doc *ret,
+                                void *self, struct bt_error *err);
     struct str own; /* templates with this first word belong to the document: a value that contains
                        one is rejected; {NULL, 0} = no check */
 };

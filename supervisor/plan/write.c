@@ -251,7 +251,7 @@ static void put_deps(struct writer *w, const struct plan *plan, const struct pla
 
 static void put_agent(struct writer *w, const struct plan_step *s)
 {
-    if (s->type == STEP_TYPE_REVIEW) {
+    if (s->type == STEP_TYPE_REVIEW || s->type == STEP_TYPE_PLAN) {
         return;
     }
     put_str(w, "agentId", s->agent_id);
@@ -304,7 +304,7 @@ static void put_step_checkers(struct writer *w, const struct plan *plan, const s
 static void put_step(struct writer *w, const struct plan *plan, const struct plan_step *s)
 {
     put_str(w, "stepId", s->step_id);
-    if (s->type != STEP_TYPE_TASK) {
+    if (s->type != STEP_TYPE_TASK && s->type != STEP_TYPE_PLAN) {
         put_name(w, "type", step_type_name(s->type));
     }
     put_agent(w, s);
@@ -325,6 +325,15 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
         put_key(w, "verify");
         doc_put_doc(w->out, s->verify);
     }
+    if (s->child.ptr != NULL) {
+        put_key(w, "child");
+        doc_put_doc(w->out, s->child);
+    }
+    if (s->item.ptr != NULL) {
+        put_key(w, "item");
+        doc_put_doc(w->out, s->item);
+        put_u64(w, "index", s->index);
+    }
     put_step_checkers(w, plan, s);
     write_step_policy(w, s, &plan->policy->step);
 }
@@ -332,7 +341,7 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
 static enum bt_code put_steps(struct buf *out, const struct plan *plan, struct bt_error *err)
 {
     struct buf step;
-    buf_init(&step, LIMIT_CONTROL_BYTES * 2);
+    buf_init(&step, LIMIT_STEP_BYTES);
     doc_put_array(out, plan->n_steps);
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         struct writer w = {.out = &step};
@@ -359,7 +368,7 @@ enum bt_code plan_write(const struct plan *plan, struct buf *out, struct bt_erro
 {
     struct buf head;
     struct writer w = {.out = &head};
-    buf_init(&head, LIMIT_CONTROL_BYTES * 2);
+    buf_init(&head, LIMIT_STEP_BYTES);
     if (plan->goal.len > 0) {
         put_str(&w, "goal", plan->goal);
     }
@@ -374,6 +383,10 @@ enum bt_code plan_write(const struct plan *plan, struct buf *out, struct bt_erro
     }
     plan_about_write(&w, &plan->policy->about);
     plan_write_phases(&w, plan);
+    if (plan->child.kind != CHILD_OF_NONE) {
+        put_key(&w, "child");
+        child_of_write(&plan->child, (struct doc){NULL, 0}, w.out);
+    }
     write_policy(&w, plan);
     put_grants(&w, plan);
     put_key(&w, "steps");

@@ -25,7 +25,8 @@ PLAN = ROOT / "supervisor/plan"
 # The maps of supervisor/plan/fields.def, which the reader and the schema are made of -> the section of the page.
 DEF = (PLAN / "fields.def").read_text(encoding="utf-8")
 MAPS = {"DOCUMENT": "document", "PHASE": "phase", "BRANCH": "branch", "STEP": "step", "COMMON": "common", "POLICY": "policy", "AMOUNTS": "amounts",
-        "BACKOFF": "backoff", "AGENT": "agent", "REPLAN": "replan", "SYNTHESIS": "synthesis", "RECIPE": "recipe"}
+        "BACKOFF": "backoff", "AGENT": "agent", "REPLAN": "replan", "SYNTHESIS": "synthesis", "RECIPE": "recipe", "REPEAT": "repeat",
+        "SUBPLAN": "subplan"}
 CARD = {"agentId": "calc", "name": "Calculator", "version": "1", "skills": [
     {"id": "add", "name": "Add", "description": "adds"}, {"id": "plan", "name": "Plan", "description": "plans"}]}
 
@@ -95,8 +96,12 @@ def plan_with(section, field, value):
     policy, plan = {}, {"policy": {}, "steps": [step]}
     if section == "document":
         plan[field] = value
+    elif section == "step" and field in ("as", "maxItems", "onItemFailure", "maxConcurrency"):
+        step.update({"forEach": [1], field: value})
     elif section == "step":
         step[field] = value
+    elif section == "repeat":
+        step["repeat"] = {"until": {"iteration": 1}, "max": 3, field: value}
     elif section == "common":
         step[field] = value
     elif section == "branch" and field != "steps":

@@ -81,6 +81,22 @@ struct step_policy {
     enum run_if run_if;
 };
 
+/* What a child plan is of the step that it does: one child per attempt, and per round of a loop. */
+enum child_kind {
+    CHILD_OF_NONE, /* no child */
+    CHILD_OF_MAP,  /* all items of `forEach` */
+    CHILD_OF_LOOP, /* a round of `repeat` */
+    CHILD_OF_SUB   /* `plan` */
+};
+struct child_of {
+    enum child_kind kind;
+    struct str of; /* the parent's planId */
+    uint32_t step, attempt, round;
+    uint32_t depth;      /* 1 = the parent is no child */
+    struct str name;     /* MAP: another name of its item */
+    struct doc previous; /* LOOP: the result of the round before; absent in the first */
+};
+
 /* The rounds of a step with `repeat`. */
 struct loop_policy {
     uint32_t max; /* rounds; 0 = the step is no loop */
@@ -184,6 +200,7 @@ struct plan {
     struct replan_policy replan;
     struct planning_policy planning;
     struct synthesis_policy synthesis;
+    struct child_of child;
     enum job_kind job;      /* the kind of job that this plan is; JOB_NONE = an ordinary plan */
     bool dry_run;           /* the plan is made and checked, and ends without running (M017) */
     struct str search_with; /* agent with the skill "search" for RESOURCE_NOT_FOUND; empty = none */

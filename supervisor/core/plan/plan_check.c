@@ -49,6 +49,14 @@ static uint32_t find_superseded(const struct plan_checker *k, struct str name)
                          : *id_place(k, (struct str){name.ptr, (size_t)(at - name.ptr)}, revision);
 }
 
+/* "check[3]", of the steps of items, which no author can write. */
+static bool is_of_item(const struct plan_checker *k, const struct plan_step *step)
+{
+    const char *open = memchr(step->step_id.ptr, '[', step->step_id.len);
+    return k->in->again && step->item.ptr != NULL && open != NULL &&
+           card_id_ok((struct str){step->step_id.ptr, (size_t)(open - step->step_id.ptr)});
+}
+
 static void check_id(struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];
@@ -56,7 +64,7 @@ static void check_id(struct plan_checker *k, uint32_t s)
     if (step->step_id.len > LIMIT_ID_BYTES) {
         CHECK_PUT(k, PROBLEM_LIMIT, s, "stepId", plan_check_number(number[0], step->step_id.len),
                   STR_LIT(" bytes, at most 64"));
-    } else if (!card_id_ok(step->step_id)) {
+    } else if (!card_id_ok(step->step_id) && !is_of_item(k, step)) {
         CHECK_PUT(k, PROBLEM_INVALID_FIELD, s, "stepId", STR_LIT("\""), step->step_id,
                   STR_LIT("\" is no step id; it needs 1 to 64 of A-Z a-z 0-9 _ . -"));
     }
@@ -231,8 +239,8 @@ static bool check_length(struct plan_checker *k, uint32_t s, const char *field, 
 static void check_agent(struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];
-    if (step->type == STEP_TYPE_REVIEW || check_length(k, s, "agentId", step->agent_id) ||
-        check_length(k, s, "skill", step->skill)) {
+    if (step->type == STEP_TYPE_REVIEW || step->type == STEP_TYPE_PLAN ||
+        check_length(k, s, "agentId", step->agent_id) || check_length(k, s, "skill", step->skill)) {
         return;
     }
     if (step->agent_id.len == 0) {
@@ -275,7 +283,7 @@ static void check_task(struct plan_checker *k, uint32_t s)
                   plan_check_number(cap, LIMIT_TASK_BYTES));
         return;
     }
-    if (step->task.len == 0 || str_eq(step->task, step->skill)) {
+    if (step->type == STEP_TYPE_PLAN || step->task.len == 0 || str_eq(step->task, step->skill)) {
         return; /* missing, which is reported; or made from the skill, and not the author's */
     }
     size_t characters = 0;

@@ -86,6 +86,11 @@ struct plan_check_input {
     bool again;     /* the plan was checked before: only ids, dependencies and cycles */
     uint32_t first; /* entries before it came with earlier revisions: their agents and lengths of
                        tasks are not checked */
+    /* The steps of a child plan: what names no step of them is checked outside, and templates may
+     * begin with these words. */
+    bool outer;
+    const struct str *words;
+    uint32_t n_words;
     const uint8_t *settled; /* not 0: the step will not run again, so its agent, task and templates
                                are not checked; NULL = check all */
     uint32_t *scratch;      /* plan_check_scratch() numbers */

@@ -142,8 +142,10 @@ static void check_ref(struct refs *r, const char *field, const struct template_r
     uint32_t shorter;
     const uint32_t other = find(k, t->ref, &shorter);
     if (other == UINT32_MAX) {
-        CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
-                  STR_LIT(" names no step of this plan"));
+        if (!k->in->outer) {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
+                      STR_LIT(" names no step of this plan"));
+        }
         return;
     }
     const struct str id = k->plan->steps[other].step_id;
@@ -170,8 +172,10 @@ static void check_reference(struct refs *r, const char *field, struct str text)
     const struct str id = {text.ptr + steps.len, text.len - steps.len};
     const uint32_t other = plan_check_find(r->k, id);
     if (other == UINT32_MAX) {
-        CHECK_PUT(r->k, PROBLEM_BAD_TEMPLATE, r->step, field, text,
-                  STR_LIT(" names no step of this plan"));
+        if (!r->k->in->outer) {
+            CHECK_PUT(r->k, PROBLEM_BAD_TEMPLATE, r->step, field, text,
+                      STR_LIT(" names no step of this plan"));
+        }
         return;
     }
     check_order(r, field, text, other);
@@ -218,6 +222,13 @@ static uint32_t named_step(const struct plan_checker *k, struct str text)
 static void check_foreign(struct refs *r, const char *field, const struct template_ref *t)
 {
     struct plan_checker *k = r->k;
+    struct template_ref word;
+    size_t from = 0;
+    uint32_t ix;
+    if (template_next_in(k->in->words, k->in->n_words, t->text, &from, &word, &ix) &&
+        word.kind == TEMPLATE_OK) {
+        return;
+    }
     const uint32_t other = named_step(k, t->text);
     if (other != UINT32_MAX) {
         CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
@@ -292,7 +303,7 @@ void plan_check_templates(struct plan_checker *k)
     for (uint32_t s = 0; s < k->plan->n_steps; s++) {
         struct refs r = {.k = k, .step = s};
         const bool past = is_past(k, s);
-        if (!past) {
+        if (!past && k->plan->steps[s].type != STEP_TYPE_PLAN) { /* its children have the task */
             check_text(&r, "task", k->plan->steps[s].task);
         }
         for (; text < k->in->n_texts && k->in->texts[text].step == s; text++) {

@@ -110,6 +110,39 @@ bool template_next(struct str text, size_t *from, struct template_ref *ret)
     return template_next_of(STR_LIT("results"), text, from, ret);
 }
 
+/* "{{item}}": the word and nothing else. */
+static bool is_bare(const struct template_ref *t, struct str word)
+{
+    if (t->kind != TEMPLATE_NO_STEP || t->text.len < 4 || str_is(word, "results")) {
+        return false;
+    }
+    const struct str inner = trimmed(cut(t->text, 2, t->text.len - 2));
+    return inner.len == word.len;
+}
+
+bool template_next_in(const struct str *words, uint32_t n, struct str text, size_t *from,
+                      struct template_ref *ret, uint32_t *ret_word)
+{
+    const size_t start = *from;
+    *ret_word = n;
+    for (uint32_t i = 0; i < n; i++) {
+        *from = start;
+        if (!template_next_of(words[i], text, from, ret)) {
+            return false;
+        }
+        if (ret->kind == TEMPLATE_FOREIGN) {
+            continue;
+        }
+        if (is_bare(ret, words[i])) {
+            ret->kind = TEMPLATE_OK;
+            ret->ref = (struct str){"", 0};
+        }
+        *ret_word = i;
+        return true;
+    }
+    return n > 0;
+}
+
 bool template_only_of(struct str word, struct str text, struct template_ref *ret)
 {
     size_t from = 0;

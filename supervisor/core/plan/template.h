@@ -41,6 +41,12 @@ struct template_ref {
 bool template_next(struct str text, size_t *from, struct template_ref *ret);
 /* The same for another first word than "results" (recipes use "inputs"). */
 bool template_next_of(struct str word, struct str text, size_t *from, struct template_ref *ret);
+/*
+ * The next template whose first word is one of several; *ret_word is which. A word alone
+ * ({{item}}) is OK with an empty ref, except for results. FOREIGN: of none of them.
+ */
+bool template_next_in(const struct str *words, uint32_t n, struct str text, size_t *from,
+                      struct template_ref *ret, uint32_t *ret_word);
 /* Whether text is exactly one well-formed template. Its value then keeps its type. */
 bool template_only_of(struct str word, struct str text, struct template_ref *ret);
 /* Candidates for the step id, longest first. Start with *id = *path = {NULL, 0}; each call returns

@@ -5,6 +5,7 @@
  *   condition = {reference: tests | value, ..., "all": [condition, ...], "any": [...],
  *                "not": condition}      all members must hold; a value alone means eq
  *   reference = results.<stepId>[.<path>] | steps.<stepId>.status | inputs.<name> | state.<path>
+ *             | item[.<path>] | index | iteration | previous[.<path>]
  *   tests     = {eq, ne, in, gt, gte, lt, lte, exists, matches, schema}   all must hold
  *
  * A recipe writes the value of an input beside its tests (`value`). What is null or missing does
@@ -24,7 +25,13 @@ enum {
     CONDITION_TESTED_MAX = 1000      /* bytes of what an evaluation says about its values */
 };
 
-enum condition_kind { CONDITION_RESULT, CONDITION_STATUS, CONDITION_INPUT, CONDITION_STATE };
+enum condition_kind {
+    CONDITION_RESULT,
+    CONDITION_STATUS,
+    CONDITION_INPUT,
+    CONDITION_STATE,
+    CONDITION_SCOPE /* item, index, iteration, previous: inside forEach and repeat */
+};
 struct condition_ref {
     enum condition_kind kind;
     struct str text; /* "results.fetch.rows.0" */

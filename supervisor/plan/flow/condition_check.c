@@ -43,6 +43,20 @@ static bool is_path(struct str path)
     return n > 0;
 }
 
+/* A word of forEach or repeat, alone or with a path. */
+static bool is_scope(struct str text)
+{
+    static const char *const words[] = {"item", "index", "iteration", "previous"};
+    for (size_t i = 0; i < 4; i++) {
+        const size_t n = strlen(words[i]);
+        if (text.len >= n && memcmp(text.ptr, words[i], n) == 0 &&
+            (text.len == n || (text.ptr[n] == '.' && is_path(text)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool condition_ref_read(struct str text, struct condition_ref *ret)
 {
     static const char *const words[] = {[CONDITION_RESULT] = "results.",
@@ -51,6 +65,10 @@ bool condition_ref_read(struct str text, struct condition_ref *ret)
                                         [CONDITION_STATE] = "state."};
     const size_t end = strlen(".status");
     struct str rest;
+    if (is_scope(text)) {
+        *ret = (struct condition_ref){CONDITION_SCOPE, text, text};
+        return true;
+    }
     for (int k = 0; k < 4; k++) {
         if (!begins(text, words[k], &rest) || !is_path(rest)) {
             continue;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "supervisor/core/plan/template.h"
+#include "supervisor/plan/flow/child_refs.h"
 #include "supervisor/plan/flow/condition.h"
 
 static bool has_template(struct str text)
@@ -23,17 +24,28 @@ static void note_step(void *self, const struct condition_ref *ref)
     *names = *names || ref->kind == CONDITION_RESULT || ref->kind == CONDITION_STATUS;
 }
 
+static bool note_outer(void *self, struct str text, bool reference)
+{
+    (void)text;
+    (void)reference;
+    *(bool *)self = true;
+    return false;
+}
+
 bool plan_step_refers(const struct plan_step *step)
 {
     struct doc_cursor c = doc_cursor(step->parameters);
     struct doc_head head;
     struct bt_error unused;
-    bool names = has_template(step->task);
+    bool names = step->type != STEP_TYPE_PLAN && has_template(step->task);
     while (!names && step->parameters.ptr != NULL && doc_next(&c, &head)) {
         names = head.kind == DOC_STR && has_template(head.str);
     }
     if (!names && step->when.ptr != NULL) {
         (void)!condition_check(step->when, note_step, &names, &unused);
+    }
+    if (!names && step->child.ptr != NULL) {
+        (void)!child_references(step->child, step->step_id, note_outer, &names, &unused);
     }
     return names;
 }

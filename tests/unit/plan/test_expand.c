@@ -37,7 +37,7 @@ static enum bt_code text(struct bench *b, const char *in, const char **ret)
     struct results r = {.b = b};
     struct buf out;
     buf_init(&out, 10000);
-    const enum bt_code code = expand_text(str_from(in), resolve, &r, &out, &b->err);
+    const enum bt_code code = expand_text(str_from(in), resolve, NULL, &r, &out, &b->err);
     *ret = arena_str(&b->arena, buf_str(&out)).ptr;
     buf_done(&out);
     return code;
@@ -48,7 +48,7 @@ static enum bt_code params(struct bench *b, const char *in, const char **ret)
     struct results r = {.b = b};
     struct buf out;
     buf_init(&out, 10000);
-    const enum bt_code code = expand_params(doc_of(b, in), resolve, &r, &out, &b->err);
+    const enum bt_code code = expand_params(doc_of(b, in), resolve, NULL, &r, &out, &b->err);
     *ret = code == BT_OK ? json_of(b, doc_from_buf(&out)) : "";
     buf_done(&out);
     return code;
@@ -151,7 +151,7 @@ static void a_full_buffer_is_told(void **state)
     struct results r = {.b = b};
     struct buf out;
     buf_init(&out, 8);
-    assert_int_equal(expand_text(STR_LIT("{{results.fetch}}"), resolve, &r, &out, &b->err),
+    assert_int_equal(expand_text(STR_LIT("{{results.fetch}}"), resolve, NULL, &r, &out, &b->err),
                      BT_LIMIT);
     buf_done(&out);
 }

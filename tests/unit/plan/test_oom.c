@@ -91,7 +91,7 @@ static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, str
 
 static enum bt_code try_expand(struct trial *t)
 {
-    return expand_params(t->doc, resolve, t, &t->out, &t->b->err);
+    return expand_params(t->doc, resolve, NULL, t, &t->out, &t->b->err);
 }
 
 static enum bt_code try_recipe(struct trial *t)

@@ -1,0 +1,94 @@
+/* What others ask of the engine, and set in it. */
+#include "supervisor/engine/engine_internal.h"
+
+msec engine_now(const struct engine *engine)
+{
+    return engine->now;
+}
+
+msec engine_wall(const struct engine *engine)
+{
+    return engine->wall;
+}
+
+msec engine_started(const struct engine *engine)
+{
+    return engine->started_mono;
+}
+
+msec engine_started_wall(const struct engine *engine)
+{
+    return engine->started_wall;
+}
+
+struct core *engine_core(const struct engine *engine)
+{
+    return engine->core;
+}
+
+struct registry *engine_registry(const struct engine *engine)
+{
+    return engine->registry;
+}
+
+struct journal *engine_journal(const struct engine *engine)
+{
+    return engine->journal;
+}
+
+const struct engine_options *engine_options(const struct engine *engine)
+{
+    return &engine->opt;
+}
+
+const struct engine_hooks *engine_hooks(const struct engine *engine)
+{
+    return &engine->hooks;
+}
+
+const struct engine_stats *engine_stats(const struct engine *engine)
+{
+    return &engine->stats;
+}
+
+struct arena *engine_cycle_arena(struct engine *engine)
+{
+    return &engine->cycle;
+}
+
+const char *engine_control_url(const struct engine *engine)
+{
+    return link_server_url(engine->server);
+}
+
+const char *engine_remote_url(const struct engine *engine)
+{
+    return engine->remote != NULL ? link_server_url(engine->remote) : "";
+}
+
+const char *engine_events_url(const struct engine *engine)
+{
+    return link_pub_url(engine->pub);
+}
+
+uint32_t engine_plans_open(const struct engine *engine)
+{
+    return core_runs_open(engine->core) - engine->jobs - engine->children;
+}
+
+void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
+                         const char *planner)
+{
+    engine->opt.defaults = *defaults;
+    engine->opt.planner = planner;
+}
+
+void engine_drain(struct engine *engine)
+{
+    engine->draining = true;
+}
+
+bool engine_is_draining(const struct engine *engine)
+{
+    return engine->draining;
+}

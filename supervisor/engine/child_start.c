@@ -1,0 +1,356 @@
+/* The making of a child plan: its items or inputs, its document, its row and its run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/base/log.h"
+#include "supervisor/engine/children.h"
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/engine/scope.h"
+#include "supervisor/engine/submission.h"
+#include "supervisor/plan/expand.h"
+#include "supervisor/plan/permit.h"
+#include "supervisor/plan/recipe.h"
+
+struct making {
+    struct engine *engine;
+    const struct open_plan *p;
+    const struct child_task *task;
+    const struct plan_step *step;
+    struct child_step how;
+    struct child_of of;
+    struct child_share share;
+    struct doc items;
+    struct buf value; /* the list, or the inputs */
+    struct bt_error *err;
+};
+
+void child_key(const struct open_plan *p, const struct child_task *task, char ret[CHILD_KEY_MAX])
+{
+    (void)snprintf(ret, CHILD_KEY_MAX,
+                   "\x1f"
+                   "child/%s/%u/%u/%u",
+                   p->id, task->step, task->attempt, task->round);
+}
+
+/* ---- values ---- */
+
+static enum bt_code result_of(struct str id, struct doc *ret, void *self, struct bt_error *err)
+{
+    const struct making *m = self;
+
+    return scope_result(m->engine, m->p, m->task->step, id, ret, err);
+}
+
+static enum bt_code word_of(struct str word, struct doc *ret, void *self, struct bt_error *err)
+{
+    const struct making *m = self;
+
+    return scope_value(m->engine, m->p, m->task->step, word, ret, err);
+}
+
+/* The value with its templates replaced, in m->value. */
+static enum bt_code fill(struct making *m, struct doc value)
+{
+    struct scope_words words;
+    const struct expand_scope scope = {
+        words.at, scope_words(m->engine, m->p, m->task->step, &words), word_of};
+
+    return expand_params(value, result_of, &scope, m, &m->value, m->err);
+}
+
+/* ---- what it may use ---- */
+
+static msec left_of(msec deadline, msec now)
+{
+    return deadline == MSEC_NEVER ? 0 : deadline > now ? deadline - now : 1;
+}
+
+static msec least(msec a, msec b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static uint64_t share_of(uint64_t left, uint64_t estimate)
+{
+    return left == UINT64_MAX                 ? estimate
+           : estimate != 0 && estimate < left ? estimate
+           : left == 0                        ? 1
+                                              : left;
+}
+
+/* Its time is that of the plan and of the step. Its budget is the step's estimate, or what is left
+ * of the plan's. */
+static void find_share(struct making *m)
+{
+    const struct run *run = core_block_run(m->p->block);
+    const struct step_policy *policy = &m->step->policy;
+    const msec now = m->engine->now;
+    uint64_t tokens;
+    uint64_t micros;
+
+    core_budget_left(m->engine->core, m->p->run, m->task->step, &tokens, &micros);
+    m->share = (struct child_share){
+        .time_ms = least(left_of(core_plan_deadline(m->engine->core, m->p->run), now),
+                         left_of(run->steps[m->task->step].deadline, now)),
+        .tokens = share_of(tokens, policy->estimate_tokens),
+        .micros = share_of(micros, policy->estimate_micros)};
+}
+
+/* ---- the three kinds ---- */
+
+/* The answer to an empty list. */
+static enum bt_code nothing_to_do(struct making *m, struct core_event *ev)
+{
+    struct core_ev_child *child = CORE_EV(ev, child);
+    struct buf result;
+    enum bt_code code;
+
+    buf_init(&result, 64);
+    doc_put_map(&result, 2);
+    doc_put_cstr(&result, "text");
+    doc_put_cstr(&result, "The list is empty: nothing was done.");
+    doc_put_cstr(&result, "data");
+    doc_put_array(&result, 0);
+    code = engine_result_store(m->engine, &result, &child->result, m->err);
+    buf_done(&result);
+    if (code != BT_OK) {
+        return code;
+    }
+    child->outcome = CHILD_COMPLETED;
+    return BT_NOT_FOUND;
+}
+
+static const char *kind_text(enum doc_kind kind)
+{
+    switch (kind) {
+    case DOC_MAP:
+        return "a map";
+    case DOC_STR:
+        return "a text";
+    case DOC_BOOL:
+        return "true or false";
+    case DOC_NIL:
+        return "nothing";
+    case DOC_INT:
+    case DOC_UINT:
+    case DOC_FLOAT:
+        return "a number";
+    case DOC_BIN:
+    case DOC_ARRAY:
+        break;
+    }
+    return "bytes";
+}
+
+/* A result is often a map with the list in it. */
+static const char *list_in_it(struct doc value)
+{
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head head;
+
+    if (!doc_next(&c, &head) || head.kind != DOC_MAP) {
+        return "";
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        (void)doc_skip(&c);
+        if (doc_head(doc_skip(&c)).kind == DOC_ARRAY) {
+            return "; name the list in it ({{results.<stepId>.<member>}})";
+        }
+    }
+    return "";
+}
+
+static enum bt_code take_items(struct making *m, struct core_event *ev)
+{
+    const uint32_t each = doc_head(doc_get(m->how.body, STR_LIT("steps"))).n;
+    struct doc_head head;
+    enum bt_code code = fill(m, m->how.list);
+
+    if (code != BT_OK) {
+        (void)err_wrap(m->err, "forEach");
+        return code;
+    }
+    m->items = doc_from_buf(&m->value);
+    head = doc_head(m->items);
+    if (head.kind != DOC_ARRAY) {
+        return err_set(m->err, BT_INVALID, "forEach: expected a list, got %s%s",
+                       kind_text(head.kind), list_in_it(m->items));
+    }
+    if (head.n > m->how.max_items) {
+        return err_set(m->err, BT_INVALID,
+                       "forEach: %u items are more than the %u of maxItems; give less, or raise "
+                       "maxItems (at most %u)",
+                       head.n, m->how.max_items, (unsigned)CHILD_ITEMS_MAX);
+    }
+    if (each > 0 && head.n > LIMIT_STEPS / each) {
+        return err_set(m->err, BT_INVALID,
+                       "forEach: %u items with %u steps each are more than the %u steps of one "
+                       "plan; give less items",
+                       head.n, each, (unsigned)LIMIT_STEPS);
+    }
+    return head.n == 0 ? nothing_to_do(m, ev) : BT_OK;
+}
+
+/* The document of a map or a round, read as after a restart. */
+static enum bt_code make_body(struct making *m, struct submission *d)
+{
+    struct doc doc;
+    enum bt_code code = child_document(&m->how, &m->of, m->items, m->p->plan->session_id, &m->share,
+                                       &d->normalised, m->err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    doc = doc_from_buf(&d->normalised);
+    return plan_read_canonical(doc, &m->engine->opt.defaults, m->engine->registry, &d->arena,
+                               &d->made, m->err);
+}
+
+static void put_policy(const struct making *m, struct doc permitted, struct buf *out)
+{
+    const bool budget = m->share.tokens > 0 || m->share.micros > 0;
+
+    doc_put_map(out, (permitted.ptr != NULL ? 1u : 0) + (budget ? 1u : 0) +
+                         (m->share.time_ms > 0 ? 1u : 0));
+    if (permitted.ptr != NULL) {
+        doc_put_cstr(out, "agents");
+        doc_put_doc(out, permitted);
+    }
+    if (m->share.time_ms > 0) {
+        doc_put_cstr(out, "planTimeoutMs");
+        doc_put_u64(out, m->share.time_ms);
+    }
+    if (budget) {
+        doc_put_cstr(out, "budget");
+        doc_put_map(out, 2);
+        doc_put_cstr(out, "tokens");
+        doc_put_u64(out, m->share.tokens);
+        doc_put_cstr(out, "costMicros");
+        doc_put_u64(out, m->share.micros);
+    }
+}
+
+/* A plan as it is given, or a recipe with its inputs; checked as every new plan is. */
+static enum bt_code make_sub(struct making *m, struct submission *d)
+{
+    struct submit_request w = {
+        .plan = m->how.document, .session_id = m->p->plan->session_id, .child = &m->of};
+    struct buf filled;
+    struct buf policy;
+    enum bt_code code = BT_OK;
+
+    buf_init(&filled, LIMIT_STEP_BYTES);
+    buf_init(&policy, LIMIT_CONTROL_BYTES);
+    if (recipe_is(m->how.document)) {
+        code = m->how.inputs.ptr != NULL ? fill(m, m->how.inputs) : BT_OK;
+        if (code == BT_OK) {
+            const struct doc values =
+                m->how.inputs.ptr != NULL ? doc_from_buf(&m->value) : (struct doc){NULL, 0};
+            code = recipe_fill(m->how.document, values, &filled, m->err);
+        }
+        w.plan = doc_from_buf(&filled);
+    }
+    if (code == BT_OK) {
+        put_policy(m, (struct doc){NULL, 0}, &policy);
+        w.policy = doc_from_buf(&policy);
+        code = buf_check(&policy, m->err);
+    }
+    if (code == BT_OK) {
+        code = submission_make(m->engine, &w, d, m->err);
+    }
+    buf_done(&policy);
+    buf_done(&filled);
+    return code;
+}
+
+/* Agents that the parent may not use, its child may not use. */
+static enum bt_code check_agents(const struct making *m, const struct plan *made)
+{
+    if (m->how.kind != CHILD_OF_SUB) {
+        return BT_OK;
+    }
+    for (uint32_t i = 0; i < made->agents.n; i++) {
+        bool granted = false;
+        for (uint32_t k = 0; k < m->p->plan->agents.n && !granted; k++) {
+            granted = str_eq(m->p->plan->agents.ids[k], made->agents.ids[i]);
+        }
+        if (!granted && m->p->plan->agents.n > 0 && !recipe_is(m->how.document)) {
+            return err_set(m->err, BT_INVALID,
+                           "the plan inside uses agent %.*s, which this plan "
+                           "may not use",
+                           STR_ARG(made->agents.ids[i]));
+        }
+    }
+    return BT_OK;
+}
+
+/* ---- together ---- */
+
+static enum bt_code make(struct making *m, struct core_event *ev)
+{
+    char key[CHILD_KEY_MAX];
+    char id[UUID_TEXT_LEN + 1];
+    struct submission_start how = {
+        .job = STR_LIT("child"), .owner = str_from(m->p->owner), .whole_key = true};
+    struct submission d;
+    enum bt_code code = submission_init(&d, m->err);
+
+    child_key(m->p, m->task, key);
+    how.client_key = str_from(key);
+    how.parent = m->p->plan->plan_id;
+    if (code == BT_OK && m->how.kind == CHILD_OF_MAP) {
+        code = take_items(m, ev);
+    } else if (code == BT_OK && m->how.kind == CHILD_OF_LOOP && m->task->round > 0) {
+        const struct run *run = core_block_run(m->p->block);
+        struct doc result;
+        code = engine_result_doc(m->engine, run->steps[m->task->step].result, &result, m->err);
+        m->of.previous = code == BT_OK ? doc_copy(&d.arena, result) : m->of.previous;
+    }
+    if (code == BT_OK) {
+        code = m->how.kind == CHILD_OF_SUB ? make_sub(m, &d) : make_body(m, &d);
+    }
+    if (code == BT_OK) {
+        code = check_agents(m, d.made);
+    }
+    if (code == BT_OK) {
+        code = submission_start(m->engine, &how, &d, id, m->err);
+    }
+    submission_done(&d);
+    return code;
+}
+
+enum bt_code child_start(struct engine *engine, const struct open_plan *p,
+                         const struct child_task *task, struct core_event *ev, struct bt_error *err)
+{
+    const struct plan_step *step = &p->plan->steps[task->step];
+    char id[UUID_TEXT_LEN + 1];
+    struct making m = {.engine = engine, .p = p, .task = task, .step = step, .err = err};
+    enum bt_code code;
+
+    if (!child_step_read(step->child, &m.how)) {
+        return err_set(err, BT_INVALID, "the step has no child plan");
+    }
+    if (p->plan->child.depth >= CHILD_DEPTH_MAX) {
+        return err_set(err, BT_INVALID,
+                       "plans are nested more than %d deep; a recipe that runs itself never ends",
+                       (int)CHILD_DEPTH_MAX);
+    }
+    if (engine->children >= engine->opt.plans_max) {
+        return err_set(err, BT_BUSY,
+                       "%u child plans are open, as many as limits.maxOpenPlans; try again later",
+                       engine->children);
+    }
+    uuid_format(p->plan->plan_id, id);
+    m.of = (struct child_of){.kind = m.how.kind,
+                             .of = str_from(id),
+                             .step = task->step,
+                             .attempt = task->attempt,
+                             .round = task->round,
+                             .depth = p->plan->child.depth + 1,
+                             .name = m.how.name};
+    find_share(&m);
+    buf_init(&m.value, LIMIT_STEP_BYTES);
+    code = make(&m, ev);
+    buf_done(&m.value);
+    return code;
+}

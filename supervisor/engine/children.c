@@ -1,0 +1,272 @@
+#include "supervisor/engine/children.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "protocol/base/log.h"
+#include "supervisor/engine/engine_internal.h"
+
+static struct child_task *add(struct engine *engine)
+{
+    if (engine->child_tasks_n == engine->child_tasks_cap) {
+        const uint32_t cap = engine->child_tasks_cap == 0 ? 64 : engine->child_tasks_cap * 2;
+        struct child_task *at = realloc(engine->child_tasks, cap * sizeof *at);
+        ASSERT(at != NULL); /* forgetting it would lose a step */
+        engine->child_tasks = at;
+        engine->child_tasks_cap = cap;
+    }
+    return &engine->child_tasks[engine->child_tasks_n++];
+}
+
+void engine_child_command(struct engine *engine, const struct core_cmd *cmd)
+{
+    const struct str text = engine_cycle_text(engine, cmd->text);
+
+    *add(engine) = (struct child_task){.type = cmd->type,
+                                       .run = cmd->run,
+                                       .step = cmd->step,
+                                       .attempt = cmd->attempt,
+                                       .round = cmd->round,
+                                       .text = text};
+}
+
+bool engine_children_wait(const struct engine *engine)
+{
+    return engine->child_tasks_n > 0;
+}
+
+void engine_children_done(struct engine *engine)
+{
+    free(engine->child_tasks);
+}
+
+/* ---- news of a child ---- */
+
+static struct core_event event_of(const struct open_plan *child, enum child_outcome outcome)
+{
+    const struct child_of *of = &child->plan->child;
+
+    return (struct core_event){CORE_EV_INIT(CHILD, child, .outcome = outcome, .round = of->round),
+                               .step = of->step, .attempt = of->attempt, .lane = LANE_NONE};
+}
+
+static void tell(struct engine *engine, const struct open_plan *child, const struct core_event *ev)
+{
+    struct child_task *t = add(engine);
+
+    *t = (struct child_task){.type = CMD_RECORD, .ev = *ev};
+    t->ev.text = engine_cycle_text(engine, ev->text);
+    if (!uuid_parse(child->plan->child.of, &t->parent)) {
+        t->parent = (struct uuid){{0}};
+    }
+}
+
+/* {planId, steps, completed, failed}; of a loop also its round. */
+static void tell_progress(struct engine *engine, struct open_plan *child, bool begins)
+{
+    const struct run *run = core_block_run(child->block);
+    const uint32_t all = run->n_steps - run->superseded;
+    const uint32_t done = run->completed + run->failed + run->skipped + run->cancelled;
+    const uint32_t percent = all == 0 ? 100 : (uint32_t)((uint64_t)done * 100 / all);
+    struct core_event ev = event_of(child, CHILD_PROGRESS);
+    struct buf data;
+    char text[80];
+
+    if (!begins && percent == child->told_percent) {
+        return;
+    }
+    child->told_percent = percent;
+    buf_init(&data, 512);
+    doc_put_map(&data, 5);
+    doc_put_cstr(&data, "planId");
+    doc_put_cstr(&data, child->id);
+    doc_put_cstr(&data, "round");
+    doc_put_u64(&data, child->plan->child.round);
+    doc_put_cstr(&data, "steps");
+    doc_put_u64(&data, all);
+    doc_put_cstr(&data, "completed");
+    doc_put_u64(&data, run->completed);
+    doc_put_cstr(&data, "failed");
+    doc_put_u64(&data, run->failed);
+    (void)snprintf(text, sizeof text, "%u of %u%s%u%s", done, all, run->failed > 0 ? ", " : "",
+                   run->failed, run->failed > 0 ? " failed" : "");
+    if (run->failed == 0) {
+        (void)snprintf(text, sizeof text, "%u of %u", done, all);
+    }
+    CORE_EV(&ev, child)->n = done;
+    CORE_EV(&ev, child)->percent = percent;
+    CORE_EV(&ev, child)->data = doc_copy(&engine->cycle, doc_from_buf(&data));
+    ev.text = str_from(text);
+    buf_done(&data);
+    tell(engine, child, &ev);
+}
+
+enum bt_code engine_child_record(struct engine *engine, struct open_plan *child,
+                                 const struct record *rec, struct str summary, struct bt_error *err)
+{
+    struct core_event ev = event_of(child, CHILD_FAILED);
+    enum bt_code code = BT_OK;
+
+    if (rec->type == REC_PLAN_COMPLETED) {
+        code = child_answer(engine, child, rec, summary, &ev, err);
+        if (code == BT_OK) {
+            tell(engine, child, &ev);
+        }
+    } else if (rec->type == REC_PLAN_STARTED || rec->type == REC_STEP_COMPLETED) {
+        tell_progress(engine, child, rec->type == REC_PLAN_STARTED);
+    }
+    return code;
+}
+
+/* ---- what the core asks ---- */
+
+static bool is_awaited(const struct open_plan *p, const struct child_task *t)
+{
+    const struct run *run = core_block_run(p->block);
+
+    return t->step < run->n_steps && run->steps[t->step].status == STEP_IN_PROGRESS &&
+           run->steps[t->step].attempt == t->attempt && run->steps[t->step].round == t->round;
+}
+
+static void feed(struct engine *engine, struct core_event *ev)
+{
+    struct bt_error err;
+
+    if (engine_feed(engine, ev, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
+    }
+}
+
+/* The child of the task; NULL when it is not open. */
+static struct open_plan *child_of_task(struct engine *engine, const struct open_plan *p,
+                                       const struct child_task *t, bool *ret_known)
+{
+    char key[CHILD_KEY_MAX];
+    char id[UUID_TEXT_LEN + 1];
+    struct journal_plan row;
+    struct bt_error unused;
+
+    child_key(p, t, key);
+    *ret_known = journal_plan_by_key(engine->journal, str_from(key), &row, &unused) == BT_OK;
+    if (!*ret_known) {
+        return NULL;
+    }
+    uuid_format(row.plan_id, id);
+    return open_plan_by_id(engine, str_from(id));
+}
+
+static enum err_class class_of(enum bt_code code)
+{
+    return code == BT_BUSY || code == BT_UNAVAILABLE ? CLASS_SERVICE_UNAVAILABLE
+           : code == BT_NOMEM                        ? CLASS_UNKNOWN
+                                                     : CLASS_VALIDATION_ERROR;
+}
+
+static void start(struct engine *engine, const struct open_plan *p, const struct child_task *t)
+{
+    struct core_event ev = {CORE_EV_INIT(CHILD, child, .outcome = CHILD_FAILED, .round = t->round,
+                                         .error_class = CLASS_UNKNOWN),
+                            .run = t->run, .step = t->step, .attempt = t->attempt,
+                            .lane = LANE_NONE};
+    struct bt_error err = {.code = BT_OK};
+    bool known;
+
+    if (child_of_task(engine, p, t, &known) != NULL) {
+        return; /* it goes on after a restart */
+    }
+    if (known) {
+        ev.text = STR_LIT("Its child plan ended, or is in quarantine, and gave no answer");
+        feed(engine, &ev);
+        return;
+    }
+    const enum bt_code code = child_start(engine, p, t, &ev, &err);
+    if (code == BT_OK || engine->failed) {
+        return;
+    }
+    if (code != BT_NOT_FOUND) {
+        CORE_EV(&ev, child)->error_class = class_of(code);
+        ev.text = str_from(err.msg);
+    }
+    feed(engine, &ev);
+}
+
+static void act(struct engine *engine, const struct child_task *t)
+{
+    static const enum core_event_type events[] = {[CMD_CHILD_STOP] = CORE_CANCEL,
+                                                  [CMD_CHILD_PAUSE] = CORE_PAUSE,
+                                                  [CMD_CHILD_RESUME] = CORE_RESUME};
+    char id[UUID_TEXT_LEN + 1];
+    struct core_event ev = t->ev;
+    struct open_plan *p;
+    bool known;
+
+    if (t->type == CMD_RECORD) {
+        uuid_format(t->parent, id);
+        p = open_plan_by_id(engine, str_from(id));
+        ev.run = p != NULL ? p->run : 0;
+        if (p != NULL) {
+            feed(engine, &ev);
+        }
+        return;
+    }
+    p = open_plan_of_run(engine, t->run);
+    if (p == NULL) {
+        return; /* it ended; engine_child_orphans cancels its children */
+    }
+    if (t->type == CMD_CHILD) {
+        if (is_awaited(p, t)) {
+            start(engine, p, t);
+        }
+        return;
+    }
+    const struct open_plan *child = child_of_task(engine, p, t, &known);
+    if (child != NULL) {
+        ev = (struct core_event){.type = events[t->type],
+                                 .run = child->run,
+                                 .step = STEP_NONE,
+                                 .lane = LANE_NONE,
+                                 .text = t->text};
+        feed(engine, &ev);
+    } else if (t->type == CMD_CHILD_STOP && core_block_run(p->block)->cancelling &&
+               is_awaited(p, t)) {
+        ev = (struct core_event){CORE_EV_INIT(CHILD, child, .outcome = CHILD_FAILED,
+                                              .round = t->round, .error_class = CLASS_CANCELLED),
+                                 .run = t->run,
+                                 .step = t->step,
+                                 .attempt = t->attempt,
+                                 .lane = LANE_NONE,
+                                 .text = STR_LIT("Cancelled")};
+        feed(engine, &ev);
+    }
+}
+
+void engine_children_act(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->child_tasks_n && !engine->failed; i++) {
+        const struct child_task t = engine->child_tasks[i]; /* the list may grow, and move */
+        const uint64_t before = engine_applies(engine, t.run);
+        act(engine, &t);
+        (void)engine_applies(engine, before);
+    }
+    engine->child_tasks_n = 0;
+}
+
+void engine_children_recovered(struct engine *engine)
+{
+    for (struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
+        const struct child_of *of = &p->plan->child;
+        const struct child_task t = {.step = of->step, .attempt = of->attempt, .round = of->round};
+        const struct open_plan *parent =
+            of->kind == CHILD_OF_NONE ? p : open_plan_by_id(engine, of->of);
+        if (of->kind != CHILD_OF_NONE && (parent == NULL || !is_awaited(parent, &t))) {
+            struct core_event ev = {.type = CORE_CANCEL,
+                                    .run = p->run,
+                                    .step = STEP_NONE,
+                                    .lane = LANE_NONE,
+                                    .text = STR_LIT("nobody waits for it any more")};
+            engine_later(engine, &ev);
+        }
+    }
+}
