@@ -1,6 +1,6 @@
 #include "agents/exec/reply.h"
 
-#include "agents/exec/fields.h"
+#include "agents/sdk/fields.h"
 #include "agents/sdk/settings.h"
 #include "protocol/base/arena.h"
 #include "protocol/limits.h"
