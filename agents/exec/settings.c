@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "agents/sdk/fields.h"
-#include "agents/sdk/template.h"
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/fields.h"
+#include "agents/sdk/settings/settings.h"
+#include "agents/sdk/settings/template.h"
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"

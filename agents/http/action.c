@@ -4,7 +4,7 @@
 #include "agents/http/fill.h"
 #include "agents/http/pointer.h"
 #include "agents/http/settings.h"
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/settings.h"
 #include "protocol/limits.h"
 
 enum { SCHEMA_BYTES = 64 * 1024, TIMEOUT_MAX_MS = 60 * 60 * 1000 };

@@ -1,6 +1,6 @@
 #include "agents/http/fill.h"
 
-#include "agents/sdk/template.h"
+#include "agents/sdk/settings/template.h"
 #include "agents/web/url.h"
 #include "protocol/limits.h"
 

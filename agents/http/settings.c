@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/settings.h"
 #include "agents/web/address.h"
 #include "agents/web/url.h"
 #include "protocol/limits.h"

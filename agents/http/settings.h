@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "agents/sdk/fields.h"
+#include "agents/sdk/settings/fields.h"
 #include "agents/web/web.h"
 #include "baton/agent.h"
 #include "protocol/base/arena.h"

@@ -81,8 +81,7 @@ enum bt_code address_block_check(const char *text, struct bt_error *err)
     return block_read(text, &b)
                ? BT_OK
                : err_set(err, BT_INVALID,
-                         "'%.80s': expected an address or a block, as 127.0.0.1 or 10.0.0.0/8",
-                         text);
+                         "'%.80s': expected an address or a block, as 127.0.0.1 or fd00::/8", text);
 }
 
 bool address_allowed(const struct sockaddr *addr, const char *const *blocks)

@@ -11,7 +11,7 @@
 
 struct sockaddr;
 
-/* BT_INVALID when the text is no "127.0.0.1", "10.0.0.0/8", "::1" or "fd00::/8". */
+/* BT_INVALID when the text is no "127.0.0.1", "127.0.0.0/8", "::1" or "fd00::/8". */
 BT_MUST_CHECK enum bt_code address_block_check(const char *text, struct bt_error *err);
 /*
  * Whether the address is public, or lies in one of the listed blocks (NULL-terminated, checked; or

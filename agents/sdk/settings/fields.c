@@ -1,7 +1,6 @@
-#include "agents/sdk/fields.h"
+#include "agents/sdk/settings/fields.h"
 
 #include <stdio.h>
-
 
 enum { FIELD_BYTES = 64 * 1024 };
 
