@@ -1,12 +1,18 @@
 /* Operations of an OpenAPI 3 document (https://spec.openapis.org/oas/) as actions. */
 #include <stdio.h>
 
-#include "agents/http/pointer.h"
 #include "agents/http/settings.h"
+#include "agents/sdk/documents/flatten.h"
+#include "agents/sdk/documents/pointer.h"
 #include "protocol/base/glob.h"
+#include "protocol/base/log.h"
 #include "protocol/limits.h"
 
-enum { TEXT_BYTES = 512 * 1024, DESCRIPTION_MAX = 400 };
+enum {
+    TEXT_BYTES = 512 * 1024,
+    DESCRIPTION_MAX = 400,
+    AROUND = 2 /* the schema of all parameters, and its properties */
+};
 
 struct operation {
     struct doc spec;
@@ -72,7 +78,7 @@ static enum bt_code add_property(struct operation *o, const char *name, struct d
         schema = (struct doc){empty_map, sizeof empty_map};
     }
     buf_printf(&o->properties, "%s\"%s\":", o->properties.len > 0 ? "," : "", name);
-    code = http_openapi_schema(o->spec, schema, about, &o->properties, err);
+    code = schema_flatten(o->spec, schema, about, AROUND, &o->properties, err);
     if (required) {
         buf_printf(&o->required, "%s\"%s\"", o->required.len > 0 ? "," : "", name);
     }
@@ -160,7 +166,8 @@ static void make_template(struct operation *o)
     }
 }
 
-/* The schema of a body of JSON; .ptr NULL when the operation takes none. */
+/* The schema of a body of JSON; .ptr NULL when the operation takes none. *ret_required: it must be
+ * given, as JSON or otherwise. */
 static struct doc body_schema(const struct operation *o, bool *ret_required)
 {
     const struct doc body = resolved(o->spec, doc_get(o->op, STR_LIT("requestBody")));
@@ -275,9 +282,14 @@ static enum bt_code read_operation(struct http_settings *s, struct operation *o,
                                    struct bt_error *err)
 {
     bool required = false;
-    struct doc body;
+    struct doc body = body_schema(o, &required);
     enum bt_code code;
 
+    if (body.ptr == NULL && required) {
+        log_warn("http.left_out", "%s %.*s: its body is no JSON, so no step can give it", o->method,
+                 STR_ARG(o->path));
+        return BT_OK;
+    }
     buf_init(&o->template, HTTP_PATH_MAX);
     buf_init(&o->properties, TEXT_BYTES);
     buf_init(&o->required, TEXT_BYTES);
@@ -286,7 +298,6 @@ static enum bt_code read_operation(struct http_settings *s, struct operation *o,
     o->n_query = 0;
     o->n_headers = 0;
     make_template(o);
-    body = body_schema(o, &required);
     code = add_parameters(o, err);
     if (code == BT_OK && body.ptr != NULL) {
         code = add_property(o, "body", body, STR_LIT(""), required, err);
