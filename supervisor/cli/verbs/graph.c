@@ -88,8 +88,11 @@ static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
         const struct str agent = s->agent_id.len > 0 ? s->agent_id : s->skill;
         steps[i] = (struct graph_step){
             .id = arena_str(&d->arena, s->step_id).ptr,
-            .detail = with_condition(
-                &d->arena, s->type == STEP_TYPE_REVIEW ? STR_LIT("a person") : agent, s->when),
+            .detail = with_condition(&d->arena,
+                                     s->type == STEP_TYPE_REVIEW ? STR_LIT("a person")
+                                     : s->wait != NULL           ? s->task
+                                                                 : agent,
+                                     s->when),
             .status = "",
             .deps = plan->deps + s->deps_at,
             .n_deps = s->deps_n,

@@ -130,6 +130,8 @@ static const uint32_t READ[REC_COUNT] = {
     [REC_STEP_ASSIGNED] = ATTEMPT | INSTANCE | AGENT | PHASE,
     [REC_STEP_CHECKING] = ATTEMPT | AGENT | PHASE | DELAY | RESULT | USAGE,
     [REC_STEP_CONDITION] = TEXT,
+    [REC_WAIT_STARTED] = DELAY,
+    [REC_SIGNAL_RECEIVED] = TEXT,
     [REC_RESULT_REJECTED] = ATTEMPT | INSTANCE | PHASE | USAGE | TEXT,
     [REC_STEP_UNKNOWN] = ATTEMPT | DELAY,
 };
@@ -180,6 +182,9 @@ static void assert_same(const struct record *wanted, const struct record *gotten
     if ((READ[t] & TEXT) != 0 || (t == REC_HANDOFF && want->handoff == HANDOFF_AGENT)) {
         assert_same_text(want, got);
     }
+    assert_true((t != REC_SIGNAL_RECEIVED && t != REC_STEP_COMPLETED) ||
+                (got->serial == want->serial && got->result.id == want->result.id &&
+                 got->result.len == want->result.len));
     assert_true(t != REC_HANDOFF || got->handoff == want->handoff);
     assert_true(t != REC_STEP_WAITING || got->review == want->review);
     assert_true(t != REC_FALLBACK_USED || got->fallback == want->fallback);
