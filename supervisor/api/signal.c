@@ -1,10 +1,8 @@
 /* plan.signal: a signal for a step that waits, or will wait, for it. */
-#include <cjson/cJSON.h>
-
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
-#include "protocol/jsonschema/schema.h"
 #include "supervisor/api/api.h"
+#include "supervisor/dispatch/input_check.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/conditions.h"
 #include "supervisor/engine/row_body.h"
@@ -163,32 +161,6 @@ static void refuse_name(struct engine *engine, struct request *rq, const struct 
     buf_done(&names);
 }
 
-static enum bt_code check_data(const struct plan_wait *wait, struct doc data, struct bt_error *err)
-{
-    static const uint8_t nil[] = {0xc0};
-    const struct doc value = data.ptr != NULL ? data : (struct doc){nil, sizeof nil};
-    struct schema *compiled = NULL;
-    cJSON *tree = NULL;
-    cJSON *instance = NULL;
-    uint32_t problems = 0;
-    enum bt_code code;
-
-    if (wait->schema.ptr == NULL) {
-        return BT_OK;
-    }
-    code = doc_to_cjson(wait->schema, &tree, err);
-    code = code == BT_OK ? doc_to_cjson(value, &instance, err) : code;
-    code = code == BT_OK ? schema_compile(tree, &compiled, err) : code;
-    if (code == BT_OK) {
-        code = schema_check(compiled, instance, NULL, 0, &problems, err);
-        code = code == BT_OK ? BT_OK : err_wrap(err, "data: does not fit wait.schema of the plan");
-    }
-    schema_free(compiled);
-    cJSON_Delete(tree);
-    cJSON_Delete(instance);
-    return code;
-}
-
 /* The data as the result of the step that takes it: a text, or data. */
 static enum bt_code store(struct engine *engine, struct doc data, struct blob_ref *ret,
                           struct bt_error *err)
@@ -236,7 +208,7 @@ static void signal_plan(struct engine *engine, struct request *rq, struct open_p
         refuse_name(engine, rq, p, m->name);
         return;
     }
-    if (check_data(wait, m->data, &err) != BT_OK) {
+    if (dispatch_signal_check(wait, m->data, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
