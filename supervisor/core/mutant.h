@@ -89,6 +89,11 @@ enum mutant {
     MUTANT_CHILD_GOES_ON,     /* 77: the pause of a plan does not reach its child plans */
     MUTANT_LOOP_UNBOUNDED,    /* 78: a loop goes on after its last round */
     MUTANT_LOOP_AT_ONCE,      /* 79: the pause between two rounds is left out */
+    MUTANT_CLOCK_NOT_FOLLOWED = 90, /* 90: a date is not armed again when the wall clock is set */
+    MUTANT_DATE_BY_DELAY,           /* 91: a date comes early when the wall clock is put back */
+    MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
+    MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
+    MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
     MUTANT_COUNT
 };
 

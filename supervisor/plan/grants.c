@@ -281,10 +281,9 @@ enum bt_code plan_resolve(struct plan *plan, struct registry *registry, msec now
         s->agent = resolved(plan, registry, now, s->agent_id);
         s->gate_agent = resolved(plan, registry, now, s->gate_with);
         s->verify_agent = resolved(plan, registry, now, s->verify_with);
-        all =
-            (s->agent != AGENT_NONE || s->type == STEP_TYPE_REVIEW || s->type == STEP_TYPE_PLAN) &&
-            (s->gate_agent != AGENT_NONE || s->gate_with.len == 0) &&
-            (s->verify_agent != AGENT_NONE || s->verify_with.len == 0);
+        all = (s->agent != AGENT_NONE || !plan_step_has_agent(s)) &&
+              (s->gate_agent != AGENT_NONE || s->gate_with.len == 0) &&
+              (s->verify_agent != AGENT_NONE || s->verify_with.len == 0);
     }
     plan->replan.agent = resolved(plan, registry, now, plan->replan.agent_id);
     plan->search_agent = resolved(plan, registry, now, plan->search_with);

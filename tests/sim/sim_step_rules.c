@@ -76,7 +76,8 @@ static void check_first_attempt(struct sim *s, const struct sim_plan *p, const s
     const struct plan *plan = sim_plan_now(p);
     const struct plan_step *about = &plan->steps[rec->step];
     const struct told *told = &p->told[rec->step];
-    SIM_RULE(about->type != STEP_TYPE_REVIEW, "an attempt of a review");
+    SIM_RULE(about->type != STEP_TYPE_REVIEW && about->type != STEP_TYPE_WAIT,
+             "an attempt of a review, or of a wait");
     SIM_RULE((about->type == STEP_TYPE_PLAN) == (rec->type == REC_STEP_CHILD),
              "a child plan for an agent's step, or an agent for one of a child plan");
     SIM_RULE(about->gate_with.len == 0 || run_deps(plan, rec->step) == 0 || told->gated,
@@ -161,7 +162,9 @@ static void check_completed(struct sim *s, const struct sim_plan *p, const struc
         return;
     }
     SIM_RULE(p->told[rec->step].started, "completed before it started");
-    if (was->status == STEP_CHECKING) {
+    if (was->status == STEP_SLEEPING) {
+        sim_check_wait(s, p, rec);
+    } else if (was->status == STEP_CHECKING) {
         const bool passed =
             ev->type == CORE_RESULT && CORE_EV(ev, result)->passed && ev->phase == PHASE_VERIFY &&
             sim_was_sent(s, p, rec->step, PHASE_VERIFY, ev->attempt, s->turn->sender);

@@ -239,8 +239,8 @@ static bool check_length(struct plan_checker *k, uint32_t s, const char *field, 
 static void check_agent(struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];
-    if (step->type == STEP_TYPE_REVIEW || step->type == STEP_TYPE_PLAN ||
-        check_length(k, s, "agentId", step->agent_id) || check_length(k, s, "skill", step->skill)) {
+    if (!plan_step_has_agent(step) || check_length(k, s, "agentId", step->agent_id) ||
+        check_length(k, s, "skill", step->skill)) {
         return;
     }
     if (step->agent_id.len == 0) {

@@ -128,6 +128,12 @@ struct core_ev_child {
     double percent;  /* PROGRESS */
     struct doc data; /* PROGRESS */
 };
+struct core_ev_signal {
+    uint32_t serial; /* of one that was kept; 0: it is new */
+    uint64_t digest;
+    struct str key;         /* of the sender */
+    struct blob_ref result; /* its data, as the result of a step */
+};
 struct core_ev_probed {
     bool ok;
 };
@@ -178,6 +184,7 @@ enum core_ev_member {
     CORE_EV_stalled,
     CORE_EV_condition,
     CORE_EV_child,
+    CORE_EV_signal,
 };
 
 struct core_event {
@@ -213,6 +220,7 @@ struct core_event {
         struct core_ev_stalled stalled;
         struct core_ev_condition condition;
         struct core_ev_child child;
+        struct core_ev_signal signal;
     } as; /* through CORE_EV and CORE_EV_INIT only */
 };
 
