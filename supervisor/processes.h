@@ -6,18 +6,14 @@
 
 #include "supervisor/dispatch/process.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/fleet.h"
 #include "supervisor/spawn/spawn.h"
 
-/* An agent that is known but not started, and why. */
-struct held_back {
-    const char *agent_id, *why;
-};
-
 struct processes {
-    struct engine *engine; /* both borrowed */
+    struct engine *engine; /* borrowed, as the next two */
     struct spawn *spawn;
-    const struct held_back *held_back; /* borrowed */
-    size_t n_held_back;
+    struct fleet *fleet;
+    char escalated[SPAWN_REASON_MAX]; /* a group gave up that may not; "" = none did */
 };
 
 /* What the engine may ask; valid as long as *p. */

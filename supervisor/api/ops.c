@@ -85,6 +85,41 @@ static bool fill_reason(struct engine *engine, const struct agent_view *a, struc
     return ret->reason.ptr != NULL && ret->log.ptr != NULL;
 }
 
+/* False: out of memory. */
+static bool fill_processes(struct engine *engine, struct str agent_id, struct arena *arena,
+                           struct msg_agent_view *ret)
+{
+    const struct process_hooks *hooks = dispatch_processes(engine);
+    struct msg_process_view *list;
+    struct process_view v;
+    uint32_t n = 0;
+
+    while (hooks->view != NULL && n < PROCESS_NAMES_MAX &&
+           hooks->view(hooks->of, agent_id, n, &v)) {
+        n++;
+    }
+    list = n == 0 ? NULL : arena_alloc(arena, n * sizeof *list);
+    if (n > 0 && list == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n && hooks->view(hooks->of, agent_id, i, &v); i++) {
+        list[i] = (struct msg_process_view){.name = hint(arena, v.name, PROCESS_NAME_BYTES),
+                                            .state = str_from(v.state),
+                                            .pid = v.pid,
+                                            .restarts = v.restarts,
+                                            .group = hint(arena, v.group, LIMIT_ID_BYTES),
+                                            .doing = str_from(v.doing),
+                                            .reason = hint(arena, v.reason, REASON_SHOWN / 2),
+                                            .stale = v.stale};
+        if (list[i].name.ptr == NULL || list[i].group.ptr == NULL || list[i].reason.ptr == NULL) {
+            return false;
+        }
+        ret->processes_n = i + 1;
+    }
+    ret->processes = list;
+    return true;
+}
+
 static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *arena,
                        struct msg_agent_view *ret)
 {
@@ -115,7 +150,8 @@ static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *aren
                  : a.instances == 0 ? STR_LIT("down")
                  : all_draining     ? STR_LIT("draining")
                                     : STR_LIT("up");
-    if (a.instances == 0 && !fill_reason(engine, &a, arena, ret)) {
+    if (!fill_processes(engine, a.id, arena, ret) ||
+        (a.instances == 0 && !fill_reason(engine, &a, arena, ret))) {
         return false;
     }
     ret->queued = core_agent_queued(engine_core(engine), agent);

@@ -166,6 +166,12 @@ static struct group_order stop_order(uint32_t ix, msec grace_ms)
     return (struct group_order){.type = GROUP_ORDER_STOP, .ix = ix, .grace_ms = grace_ms};
 }
 
+/* It was told to end, and will rest then. */
+static bool is_stopping(const struct policy_child *child)
+{
+    return child->state == POLICY_STOPPING && child->then == POLICY_THEN_REST && !child->drains;
+}
+
 /* STOPS, GAVE_UP: last first, the next one when the one after it is at rest. */
 static bool next_of_all(const struct group *g, const struct group_member *members, uint32_t n,
                         msec now, struct group_order *ret)
@@ -179,8 +185,7 @@ static bool next_of_all(const struct group *g, const struct group_member *member
             *ret = stop_order(i, 0);
             return true;
         }
-        if (policy_is_live(child) &&
-            (child->state != POLICY_STOPPING || child->then != POLICY_THEN_REST)) {
+        if (policy_is_live(child) && !is_stopping(child)) {
             const msec left = hurry ? 1 : g->stop_by - now;
             *ret = stop_order(i, g->stop_by == MSEC_NEVER || left > child->set.grace_ms
                                      ? child->set.grace_ms
@@ -206,7 +211,7 @@ static bool next_down(struct group_member *members, uint32_t n, bool *ret_waits,
         if (!m->down) {
             continue;
         }
-        if (m->child->state == POLICY_STOPPING && m->child->then == POLICY_THEN_REST) {
+        if (is_stopping(m->child)) {
             *ret_waits = true;
             return false;
         }
@@ -252,7 +257,7 @@ msec group_deadline(const struct group *g, const struct group_member *members, u
     if (g->state != GROUP_RUNS) {
         for (uint32_t i = 0; i < n; i++) {
             const struct policy_child *child = members[i].child;
-            if (policy_is_live(child) && child->state != POLICY_STOPPING) {
+            if (policy_is_live(child) && !is_stopping(child)) {
                 due = g->stop_by;
             }
         }

@@ -140,6 +140,7 @@ static void kill_tree(struct policy_child *child, msec now, struct policy_comman
 {
     if (child->state == POLICY_STOPPING) {
         child->due = msec_add(now, KILL_AGAIN_MS);
+        child->drains = false;
     } else {
         move(child, POLICY_STOPPING, msec_add(now, KILL_AGAIN_MS));
         child->then = POLICY_THEN_CRASH;
@@ -199,6 +200,24 @@ static void do_stop(struct policy_child *child, const struct policy_event *ev,
 
     move(child, POLICY_STOPPING, msec_add(ev->now, grace));
     child->then = POLICY_THEN_REST;
+    child->drains = false;
+    emit(out, POLICY_TERM);
+}
+
+static void do_drain(struct policy_child *child, const struct policy_event *ev,
+                     struct policy_commands *out)
+{
+    (void)out;
+    move(child, POLICY_STOPPING, msec_add(ev->now, ev->grace_ms));
+    child->then = POLICY_THEN_REST;
+    child->drains = true;
+}
+
+/* It had its time to end its work: now it is told to end. */
+static void drained(struct policy_child *child, msec now, msec grace, struct policy_commands *out)
+{
+    child->drains = false;
+    child->due = msec_add(now, grace != 0 ? grace : child->set.grace_ms);
     emit(out, POLICY_TERM);
 }
 
@@ -208,9 +227,10 @@ static void do_stop_for_good(struct policy_child *child, const struct policy_eve
 {
     msec due = ev->grace_ms != 0 ? msec_add(ev->now, ev->grace_ms) : MSEC_NEVER;
 
-    (void)out;
     child->then = POLICY_THEN_REST;
-    if (due < child->due) {
+    if (child->drains) {
+        drained(child, ev->now, ev->grace_ms, out);
+    } else if (due < child->due) {
         child->due = due;
     }
 }
@@ -263,11 +283,16 @@ static void do_start_when_due(struct policy_child *child, const struct policy_ev
     }
 }
 
-/* STARTING: too late to register. STOPPING: the grace is over. */
+/* STARTING: too late to register. STOPPING: the time to drain, or the grace is over. */
 static void do_kill_when_due(struct policy_child *child, const struct policy_event *ev,
                              struct policy_commands *out)
 {
-    if (ev->now >= child->due) {
+    if (ev->now < child->due) {
+        return;
+    }
+    if (child->state == POLICY_STOPPING && child->drains) {
+        drained(child, ev->now, 0, out);
+    } else {
         kill_tree(child, ev->now, out);
     }
 }
@@ -281,15 +306,18 @@ static const action actions[POLICY_STATE_COUNT][POLICY_EVENT_COUNT] = {
     [POLICY_STARTING] = {[POLICY_ON_SPAWNED] = do_note_spawned,
                          [POLICY_ON_REGISTERED] = do_up,
                          [POLICY_ON_EXITED] = ended,
+                         [POLICY_ON_DRAIN] = do_drain,
                          [POLICY_ON_STOP] = do_stop,
                          [POLICY_ON_KILL] = do_kill,
                          [POLICY_ON_TICK] = do_kill_when_due},
     [POLICY_UP] = {[POLICY_ON_SPAWNED] = do_note_spawned,
                    [POLICY_ON_EXITED] = ended,
                    [POLICY_ON_LOST] = do_lost,
+                   [POLICY_ON_DRAIN] = do_drain,
                    [POLICY_ON_STOP] = do_stop,
                    [POLICY_ON_KILL] = do_kill},
     [POLICY_BACKOFF] = {[POLICY_ON_START] = do_start,
+                        [POLICY_ON_DRAIN] = do_rest,
                         [POLICY_ON_STOP] = do_rest,
                         [POLICY_ON_TICK] = do_start_when_due},
     [POLICY_STOPPING] = {[POLICY_ON_START] = do_start_after,
@@ -298,7 +326,9 @@ static const action actions[POLICY_STATE_COUNT][POLICY_EVENT_COUNT] = {
                          [POLICY_ON_KILL] = do_kill,
                          [POLICY_ON_TICK] = do_kill_when_due},
     [POLICY_FAILED] = {[POLICY_ON_START] = do_start},
-    [POLICY_HELD] = {[POLICY_ON_START] = do_start, [POLICY_ON_STOP] = do_rest},
+    [POLICY_HELD] = {[POLICY_ON_START] = do_start,
+                     [POLICY_ON_DRAIN] = do_rest,
+                     [POLICY_ON_STOP] = do_rest},
 };
 
 void policy_handle(struct policy_child *child, const struct policy_event *ev,

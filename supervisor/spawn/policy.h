@@ -73,6 +73,7 @@ enum policy_event_type {
      * register again within grace_ms, or it is hung, is killed and counts as crashed */
     POLICY_ON_LOST,
     POLICY_ON_EXITED,     /* the whole tree is gone, or the process was never created */
+    POLICY_ON_DRAIN,      /* it ends its work within grace_ms, then as STOP; its end is no crash */
     POLICY_ON_STOP,       /* TERM, grace, KILL; stays stopped */
     POLICY_ON_KILL,       /* reported dead or hung: KILL at once, counts as a crash */
     POLICY_ON_TICK,       /* time has passed */
@@ -83,7 +84,8 @@ struct policy_event {
     enum policy_event_type type;
     msec now;
     bool clean;    /* EXITED: with status 0 */
-    msec grace_ms; /* STOP: 0 = the child's own. LOST: until it counts as hung */
+    msec grace_ms; /* STOP: 0 = the child's own. LOST: until it counts as hung. DRAIN:
+                      until it is told to end */
 };
 
 enum policy_command {
@@ -119,6 +121,7 @@ struct policy_child {
     uint32_t streak; /* crashes since it was last stable: the exponent of the backoff */
     uint32_t spawns; /* processes asked for since policy_init */
     bool lost;       /* STARTING: it was up before */
+    bool drains;     /* STOPPING: not told to end yet */
 };
 
 /* Moves settings into their range (intensity 0 or too large, max below min). */

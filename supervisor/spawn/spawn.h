@@ -176,6 +176,10 @@ BT_MUST_CHECK enum bt_code spawn_start_child(struct spawn *s, struct str name, m
                                              struct bt_error *err);
 BT_MUST_CHECK enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now,
                                             struct bt_error *err);
+/* The process has drain_ms to end its work, then it is stopped; it stays so. The caller keeps new work
+ * from it, and calls spawn_stop_child when it has none left. BT_NOT_FOUND. */
+BT_MUST_CHECK enum bt_code spawn_drain_child(struct spawn *s, struct str name, msec drain_ms,
+                                             msec now, struct bt_error *err);
 /* SIGTERM to all, in a group to one after the other, last first; after grace_ms SIGKILL to what is
  * left of each tree. Restarts nothing. 0 = each child's own grace. */
 void spawn_stop_all(struct spawn *s, msec grace_ms, msec now);

@@ -219,6 +219,8 @@ void child_fill_start(const struct child *c, struct packet *order)
                              .hash = c->hash,
                              .nofile = c->nofile,
                              .memory_bytes = c->memory_bytes,
+                             .log_bytes = c->log_bytes,
+                             .log_files = c->log_files,
                              .instance = c->instance_id,
                              .name = c->name,
                              .text = c->cwd};

@@ -230,24 +230,26 @@ void spawn_lost(struct spawn *s, struct str instance_id, msec wait_ms, msec now)
     }
 }
 
-static enum bt_code order(struct spawn *s, struct str name, enum policy_event_type type, msec now,
+static enum bt_code order(struct spawn *s, struct str name, const struct policy_event *ev,
                           struct bt_error *err)
 {
+    const msec now = ev->now;
+    const bool stops = ev->type != POLICY_ON_START;
     const size_t ix = spawn_index(s, name);
     struct child *c = ix < s->children_n ? s->children[ix] : NULL;
 
     if (c == NULL) {
         return err_set(err, BT_NOT_FOUND, "no agent process is called '%.*s'", STR_ARG(name));
     }
-    c->parked = type == POLICY_ON_STOP;
-    if (c->group != NULL && type == POLICY_ON_STOP) {
+    c->parked = stops;
+    if (c->group != NULL && stops) {
         group_park(c->group->members, c->ix);
     } else if (c->group != NULL) {
         group_start(&c->group->group, c->group->members, c->group->n, c->ix);
         spawn_group_run(s, c->group, now); /* when its turn has come */
     }
-    if (c->group == NULL || type == POLICY_ON_STOP) {
-        spawn_apply(s, c, &(struct policy_event){.type = type, .now = now});
+    if (c->group == NULL || stops) {
+        spawn_apply(s, c, ev);
     }
     spawn_flush(s);
     return BT_OK;
@@ -255,12 +257,20 @@ static enum bt_code order(struct spawn *s, struct str name, enum policy_event_ty
 
 enum bt_code spawn_start_child(struct spawn *s, struct str name, msec now, struct bt_error *err)
 {
-    return order(s, name, POLICY_ON_START, now, err);
+    return order(s, name, &(struct policy_event){.type = POLICY_ON_START, .now = now}, err);
 }
 
 enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now, struct bt_error *err)
 {
-    return order(s, name, POLICY_ON_STOP, now, err);
+    return order(s, name, &(struct policy_event){.type = POLICY_ON_STOP, .now = now}, err);
+}
+
+enum bt_code spawn_drain_child(struct spawn *s, struct str name, msec drain_ms, msec now,
+                               struct bt_error *err)
+{
+    return order(
+        s, name,
+        &(struct policy_event){.type = POLICY_ON_DRAIN, .now = now, .grace_ms = drain_ms}, err);
 }
 
 void spawn_stop_all(struct spawn *s, msec grace_ms, msec now)

@@ -328,6 +328,37 @@ static void adopted_must_register_again(void **state)
     assert_true(said(&f, POLICY_KILL));
 }
 
+static void a_drain_is_time_then_term_then_kill_and_its_end_is_no_crash(void **state)
+{
+    const struct policy_event drain = {.type = POLICY_ON_DRAIN, .now = 1000, .grace_ms = 700};
+
+    (void)state;
+    for (int early = 0; early <= 2; early++) {
+        struct fixture f = with(POLICY_PERMANENT);
+        start_up(&f);
+        policy_handle(&f.child, &drain, &f.out);
+        assert_int_equal(f.out.n, 0);
+        assert_int_equal(policy_deadline(&f.child), 1700);
+        if (early == 1) { /* it left by itself */
+            exits(&f, true);
+        } else if (early == 2) { /* it has nothing to do */
+            f.now += 10;
+            send(&f, POLICY_ON_STOP);
+            assert_true(said(&f, POLICY_TERM));
+            assert_int_equal(policy_deadline(&f.child), f.now + f.child.set.grace_ms);
+            exits(&f, true);
+        } else {
+            wait_for_deadline(&f);
+            assert_true(said(&f, POLICY_TERM));
+            wait_for_deadline(&f);
+            assert_true(said(&f, POLICY_KILL));
+            exits(&f, false);
+        }
+        assert_int_equal(f.child.state, POLICY_STOPPED);
+        assert_int_equal(f.child.crashes, 0);
+    }
+}
+
 static void a_lost_registration_is_a_kill_when_it_does_not_come_back(void **state)
 {
     struct fixture f = with(POLICY_PERMANENT);
@@ -415,6 +446,7 @@ int main(void)
         cmocka_unit_test(not_registering_in_time_is_a_kill_and_a_crash),
         cmocka_unit_test(a_lost_kill_is_repeated),
         cmocka_unit_test(adopted_must_register_again),
+        cmocka_unit_test(a_drain_is_time_then_term_then_kill_and_its_end_is_no_crash),
         cmocka_unit_test(a_lost_registration_is_a_kill_when_it_does_not_come_back),
         cmocka_unit_test(a_member_of_a_group_is_held_after_a_crash),
         cmocka_unit_test(settings_out_of_range_are_brought_into_it),
