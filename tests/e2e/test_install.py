@@ -105,7 +105,7 @@ class Installed(BatonTest):
         blocks = ["".join(line[4:] + "\n" for line in b.splitlines()) for b in re.findall(r"(?m)(?:^(?: {4}.*)?\n)+", page) if b.strip()]
         program = next(b for b in blocks if "#include <baton/agent.h>" in b)
         commands = next(b for b in blocks if "--once" in b).strip().splitlines()
-        self.assertEqual(len(commands), 3)
+        self.assertEqual(len(commands), 4)
         d = self.daemon(config="agents: []\n")
         (d.work / "greeter.c").write_text(program)
         self.compile(d.work / "greeter.c", "baton-agent", d.work / "greeter")
@@ -118,6 +118,8 @@ class Installed(BatonTest):
         self.addCleanup(agent.wait, 20)
         self.addCleanup(agent.terminate)
         until(lambda: len(d.ask("agents.list")["agents"]) == 1, 20, "it registers")
+        once = re.sub(r"\s+# .*", "", commands[3]).split()
+        self.assertEqual(d.cli(*once[1:]), "Hello, Ada!\n")
 
     def test_agents_in_c_and_in_shell_and_a_client_work_against_what_is_installed(self):
         d = self.daemon(config="agents: []\n")

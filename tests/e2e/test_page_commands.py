@@ -58,6 +58,7 @@ EACH = {
         "echo '{\"parameters\": {\"name\": \"Ada\"}}' | ./greeter --once greet": "tests/e2e/test_install.py",
         "./greeter --card": "tests/e2e/test_install.py",
         "./greeter --state DIR": "tests/e2e/test_install.py",
+        "baton agents try greeter --param name=Ada": "tests/e2e/test_install.py",
     },
     "agents/python/README.md": {
         "sudo apt-get install ./baton_*.deb ./python3-baton_*.deb": PACKAGES,

@@ -76,6 +76,36 @@ class Agents(Verbs):
         self.assertEqual((wrong.returncode, wrong.stderr), (7, "baton: agent probe has no skill 'wiegh'; did you mean 'weigh'?; see: baton agents AGENT_ID\n"))
         self.assertEqual(self.d.cli_any("agents", "nobody", "do").returncode, 7)
 
+    def test_one_skill_is_tried_without_a_plan_file(self):
+        p = self.probe()
+        p.registration["card"]["skills"] = [{"id": "weigh", "description": "Weighs.", "effects": "none", "inputSchema": {
+            "type": "object", "required": ["what"], "additionalProperties": False,
+            "properties": {"what": {"type": "string"}, "times": {"type": "integer"}}}}]
+        p.register()
+        tried = self.d.cli("agents", "try", "probe", "weigh", "--param", "what=7", "--param", "times=3", "--task", "Weigh it thrice")
+        asked = p.of("step.execute")
+        self.assertEqual([(r["task"], r["parameters"]) for r in asked], [("Weigh it thrice", {"what": "7", "times": 3})])
+        self.assertEqual(tried.strip(), self.d.cli("result", asked[0]["planId"], "try").strip())
+        self.d.cli("agents", "try", "probe", "--param", "what=x")  # its only skill
+        for wrong, code, said in ((("probe", "wiegh"), 7, "did you mean 'weigh'?"), (("prob",), 7, "did you mean 'probe'?"),
+                                  (("probe", "weigh"), 2, "parameters.what"), (("probe", "weigh", "--param", "what"), 2, "expected NAME=VALUE, got 'what'"),
+                                  (("probe", "weigh", "--param", "what=a", "--param", "times=b"), 2, "expected a value of type integer as JSON, got 'b'"),
+                                  (("probe", "weigh", "--param", "waht=a"), 2, 'did you mean "what"?')):
+            done = self.d.cli_any("agents", "try", *wrong)
+            self.assertEqual((done.returncode, said in done.stderr), (code, True), done.stderr)
+        self.assertEqual(len(p.of("step.execute")), 2, "what is wrong reaches no agent")
+
+    def test_a_try_that_fails_is_made_once_and_fails(self):
+        p = self.probe(work=lambda r: {"outcome": "failed", "failure": {"code": "BROKEN", "class": "TOOL_ERROR", "message": "the scales are broken", "retryable": True}})
+        done = self.d.cli_any("agents", "try", "probe")
+        self.assertEqual((done.returncode, len(p.of("step.execute"))), (3, 1))
+        self.assertEqual(done.stderr, "baton: step try failed: the scales are broken\n")
+
+    def test_try_needs_its_agent_and_its_options_belong_to_it(self):
+        for wrong in (("probe", "--param", "a=b"), ("probe", "--task", "x"), ("x", "y", "z"), ("try", "--param", "a=b")):
+            done = self.d.cli_any("agents", *wrong)
+            self.assertEqual((done.returncode, "usage: baton agents try AGENT_ID" in done.stderr), (2, True), done.stderr)
+
     def test_wait_needs_an_agent(self):
         self.assertEqual(self.d.cli_any("agents", "--wait").returncode, 2)
 

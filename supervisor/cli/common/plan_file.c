@@ -111,22 +111,44 @@ static bool takes_text(const cJSON *schema, const char *text)
            holds(cJSON_GetObjectItemCaseSensitive(schema, "enum"), text);
 }
 
-/* The value of NAME=VALUE, with the type of the recipe's input. Prints the error and returns NULL.
+/* The value of NAME=VALUE, with the type that the schema says. Prints the error and returns NULL.
  */
-static cJSON *typed_value(const cJSON *recipe, const char *name, const char *text)
+static cJSON *typed_value(const char *option, const cJSON *of, const char *name, const char *text)
 {
-    const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(recipe, "inputs");
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(
-        cJSON_GetObjectItemCaseSensitive(inputs, "properties"), name);
+    const cJSON *schema =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(of, "properties"), name);
     const char *type = json_text(schema, "type", "");
     cJSON *value = takes_text(schema, text) ? cJSON_CreateString(text) : json_tree(text);
 
     if (value == NULL && type[0] != 0) {
-        cli_error("--input %s: expected a value of type %s as JSON, got '%.200s'", name, type,
+        cli_error("--%s %s: expected a value of type %s as JSON, got '%.200s'", option, name, type,
                   text);
         return NULL;
     }
     return value != NULL ? value : cJSON_CreateString(text);
+}
+
+bool cli_read_pairs(const struct cli *cli, const char *option, const cJSON *schema, cJSON *io)
+{
+    const char *pair;
+
+    for (int i = 0; (pair = cli_nth_value(cli, option, i)) != NULL; i++) {
+        char name[NAME_BYTES_MAX];
+        size_t n = strcspn(pair, "=");
+        cJSON *value = NULL;
+        if (pair[n] == 0 || n == 0 || n >= sizeof name) {
+            cli_error("--%s: expected NAME=VALUE, got '%.200s'", option, pair);
+            return false;
+        }
+        (void)snprintf(name, sizeof name, "%.*s", (int)n, pair);
+        value = typed_value(option, schema, name, pair + n + 1);
+        if (value == NULL) {
+            return false;
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(io, name);
+        (void)cJSON_AddItemToObject(io, name, value);
+    }
+    return true;
 }
 
 /*
@@ -139,7 +161,6 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
     cJSON *values;
     char *json = NULL;
     struct bt_error err;
-    const char *pair;
     bool ok = true;
 
     if (cli_value(cli, "input") == NULL) {
@@ -150,21 +171,8 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
         cli_error("--inputs: expected a JSON object, got '%.200s'", given != NULL ? given : "");
         ok = false;
     }
-    for (int i = 0; ok && (pair = cli_nth_value(cli, "input", i)) != NULL; i++) {
-        char name[NAME_BYTES_MAX];
-        size_t n = strcspn(pair, "=");
-        cJSON *value = NULL;
-        if (pair[n] == 0 || n == 0 || n >= sizeof name) {
-            cli_error("--input: expected NAME=VALUE, got '%.200s'", pair);
-            ok = false;
-            break;
-        }
-        (void)snprintf(name, sizeof name, "%.*s", (int)n, pair);
-        value = typed_value(recipe, name, pair + n + 1);
-        ok = value != NULL;
-        cJSON_DeleteItemFromObjectCaseSensitive(values, name);
-        (void)cJSON_AddItemToObject(values, name, value);
-    }
+    ok = ok &&
+         cli_read_pairs(cli, "input", cJSON_GetObjectItemCaseSensitive(recipe, "inputs"), values);
     if (ok) {
         json = cjson_print(values, false, &err);
         if (json == NULL) {

@@ -14,6 +14,10 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len);
 /* A plan file as JSON text; free with cJSON_free(). A recipe is filled in from the options inputs
  * and input. */
 char *cli_read_plan(const struct cli *cli, const char *path);
+/* Adds the NAME=VALUE of a repeated option to an object; a property of the JSON Schema (NULL =
+ * none) gives its type. Prints the error and returns false. */
+bool cli_read_pairs(const struct cli *cli, const char *option, const struct cJSON *schema,
+                    struct cJSON *io);
 /* Any YAML or JSON file; free with cJSON_Delete. */
 struct cJSON *cli_read_tree(const char *path);
 /* The value of an option FILE|JSON: the file of that name, "-" = stdin, else JSON. Free with

@@ -102,7 +102,7 @@ static void offer_agents(const struct usage_asking *a)
     cJSON_Delete(answer);
 }
 
-/* Of the agent that is the first argument. */
+/* Of the agent before it: AGENT_ID SKILL, or try AGENT_ID SKILL. */
 static void offer_skills(const struct usage_asking *a)
 {
     cJSON *answer = NULL;
@@ -111,7 +111,7 @@ static void offer_skills(const struct usage_asking *a)
     if (a->n_args == 0) {
         return;
     }
-    answer = ask(a, "agents.get", cli_fields("agentId", a->args[0]));
+    answer = ask(a, "agents.get", cli_fields("agentId", a->args[a->n_args - 1]));
     cJSON_ArrayForEach(s, get(get(answer, "card"), "skills"))
     {
         usage_offer(a, json_text(s, "id", ""), json_text(s, "description", ""));

@@ -22,6 +22,8 @@ static const struct cli_option reload_options[] = {
 
 static const struct cli_option agents_options[] = {
     {"wait", NULL, "first wait until the agent is up, at most 60 s or --timeout"},
+    {"param", "NAME=VALUE...", "a parameter of the skill (try); may be repeated"},
+    {"task", "TEXT", "the task of the step (try)"},
     {NULL, NULL, NULL},
 };
 
@@ -105,16 +107,19 @@ const struct cli_verb daemon_verbs[] = {
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
      .run = verb_reload},
     {.name = "agents",
-     .args = "[AGENT_ID [SKILL]] | drain|enable AGENT_ID",
+     .args = "[AGENT_ID [SKILL]] | drain|enable AGENT_ID | try AGENT_ID [SKILL]",
      .brief = "list the agents and their state",
-     .text = "With a skill: the parameters that a step may give it. Drain takes an agent out of "
-             "service: it gets no further steps. Enable takes it back.",
+     .text =
+         "With a skill: the parameters that a step may give it. Drain takes an agent out of "
+         "service: it gets no further steps. Enable takes it back. Try runs one skill as a plan "
+         "of one step, once, and prints its result; the skill may be left out when the agent "
+         "has no other.",
      .options = agents_options,
      .examples = {{"baton agents --wait calc", "wait for one, then show its skills and instances"},
                   {"baton agents calc evaluate", "what a step may give this skill"},
-                  {"baton agents drain calc", "give it no further steps"}},
-     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
-     .args_max = 2,
+                  {"baton agents try calc evaluate --param expression=6*7", "run it once"}},
+     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT, CLI_FAILED, CLI_NEEDS_HUMAN},
+     .args_max = 3,
      .paged = true,
      .run = verb_agents},
     {.name = "info",

@@ -96,13 +96,17 @@ void follow_print_step(const struct cli *cli, const cJSON *answer, const char *s
 {
     const cJSON *result = cJSON_GetObjectItemCaseSensitive(answer, "result");
     const char *text = json_text(result, "text", NULL);
+    const char *status = json_text(answer, "status", "");
     const char *why = json_text(answer, "failureReason", "");
 
     if (cli->json) {
         cli_print_json(answer);
+    } else if (result == NULL && strcmp(status, "failed") == 0) {
+        cli_error("step %s failed%s%s", step_id, why[0] != 0 ? ": " : "", why);
+        print_details(cJSON_GetObjectItemCaseSensitive(answer, "details"));
     } else if (result == NULL) {
-        cli_error("step %s is %s and has no result%s%s", step_id, json_text(answer, "status", ""),
-                  why[0] != 0 ? ": " : "", why);
+        cli_error("step %s is %s and has no result%s%s", step_id, status, why[0] != 0 ? ": " : "",
+                  why);
         print_details(cJSON_GetObjectItemCaseSensitive(answer, "details"));
     } else if (text != NULL) {
         cli_print_lines(text);
@@ -130,8 +134,19 @@ void follow_print_failures(struct cli *cli, const char *plan_id, const char *why
     cJSON_Delete(view);
 }
 
-/* Prints one step's result; CLI_OK also without one. */
-static enum cli_exit print_step(struct cli *cli, const struct follow *f)
+/* Whether the reason of a plan's end is the failure of this step, which is printed. */
+static bool repeats(const cJSON *step, const char *why)
+{
+    const char *own = json_text(step, "failureReason", "");
+    const size_t n = strlen(own);
+    const size_t len = strlen(why);
+
+    return n > 0 && len >= n && strcmp(why + len - n, own) == 0;
+}
+
+/* Prints one step's result; CLI_OK also without one. *io_why: why the plan failed; NULL when that
+ * is printed here. */
+static enum cli_exit print_step(struct cli *cli, const struct follow *f, const char **io_why)
 {
     cJSON *fields = cli_fields("planId", f->plan_id);
     cJSON *answer = NULL;
@@ -141,6 +156,9 @@ static enum cli_exit print_step(struct cli *cli, const struct follow *f)
     code = cli_call(cli, "plan.result", fields, &answer);
     if (code == CLI_OK) {
         follow_print_step(cli, answer, f->result_step);
+        if (!cli->json && *io_why != NULL && repeats(answer, *io_why)) {
+            *io_why = NULL;
+        }
     }
     cJSON_Delete(answer);
     return code;
@@ -157,7 +175,7 @@ static enum cli_exit print_result(struct cli *cli, const struct follow *f, struc
         code = cli_exit_of_plan(json_text(answer, "status", ""), json_text(answer, "outcome", ""));
         if (f->result_step != NULL) {
             answer_break(shown_yet);
-            shown = print_step(cli, f);
+            shown = print_step(cli, f, &why);
         } else if (cli->json) {
             cli_print_json(answer);
         } else {

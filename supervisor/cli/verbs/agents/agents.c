@@ -14,10 +14,11 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/agents/skill.h"
 #include "supervisor/cli/verbs/verbs.h"
 
 enum { WAIT_MS = 60000, REQUEST_MS = 50, POLL_MS = 50, FIELDS_MAX = 32, AGENTS_GUESSED = 64 };
-enum { SKILLS_MAX = 64, TYPE_SHOWN = 200, LINE_SHOWN = 2048 };
+enum { TYPE_SHOWN = 200, LINE_SHOWN = 2048 };
 
 /* "circuit open, tried again in 12s"; empty when it is closed. */
 static void describe_circuit(const cJSON *of, char *text, size_t cap)
@@ -253,34 +254,13 @@ static void print_skill(const cJSON *skill)
 /* Prints one skill of an agent. */
 static enum cli_exit one_skill(struct cli *cli, const char *agent, const char *id)
 {
-    const char *names[SKILLS_MAX + 1];
-    const char *near;
-    const cJSON *list;
-    const cJSON *s;
     const cJSON *found = NULL;
     cJSON *answer = NULL;
-    int n = 0;
-    enum cli_exit code = cli_call(cli, "agents.get", cli_fields("agentId", agent), &answer);
+    const enum cli_exit code = skill_find(cli, agent, id, &answer, &found);
 
-    list = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(answer, "card"),
-                                            "skills");
-    cJSON_ArrayForEach(s, list)
-    {
-        found = strcmp(json_text(s, "id", ""), id) == 0 ? s : found;
-        if (n < SKILLS_MAX) {
-            names[n++] = json_text(s, "id", "");
-        }
-    }
-    names[n] = NULL;
-    if (code == CLI_NOT_FOUND) {
+    if (code == CLI_NOT_FOUND && answer == NULL) {
         cli_note("to take an agent out of service, and back: baton agents drain|enable "
                  "AGENT_ID\n");
-    } else if (code == CLI_OK && found == NULL) {
-        near = cli_did_you_mean(id, names);
-        cli_error_hint("see: baton agents AGENT_ID", "agent %s has no skill '%s'%s%s%s", agent, id,
-                       near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                       near != NULL ? "'?" : "");
-        code = CLI_NOT_FOUND;
     } else if (code == CLI_OK && cli->json) {
         cli_print_json(found);
     } else if (code == CLI_OK) {
@@ -288,6 +268,12 @@ static enum cli_exit one_skill(struct cli *cli, const char *agent, const char *i
     }
     cJSON_Delete(answer);
     return code;
+}
+
+static enum cli_exit usage_of_try(void)
+{
+    cli_error("usage: baton agents try AGENT_ID [SKILL] --param NAME=VALUE ... --task TEXT");
+    return CLI_USAGE;
 }
 
 enum cli_exit verb_agents(struct cli *cli)
@@ -300,6 +286,12 @@ enum cli_exit verb_agents(struct cli *cli)
     if (cli_flag(cli, "wait") && cli->argc != 1) {
         cli_error("usage: baton agents --wait AGENT_ID");
         return CLI_USAGE;
+    }
+    if (cli->argc > 1 && strcmp(cli->argv[0], "try") == 0) {
+        return agents_try(cli, cli->argv[1], cli->argc > 2 ? cli->argv[2] : NULL);
+    }
+    if (cli_value(cli, "param") != NULL || cli_value(cli, "task") != NULL || cli->argc > 2) {
+        return usage_of_try();
     }
     if (cli->argc == 2) {
         bool drain = strcmp(cli->argv[0], "drain") == 0;
