@@ -77,12 +77,12 @@ enum { BREAKER_LEVELS = 32, BREAKER_PROBES = BREAKER_LEVELS, BREAKER_LISTS };
 struct registry {
     struct registry_limits lim; /* the lease in it is the longest that an instance has */
     msec lease_ms, suspect_ms;  /* of instances that register now */
-    msec now;          /* the latest time seen; it never goes back */
-    uint64_t epoch;    /* the last one given */
-    uint32_t n_agents; /* indexes ever used */
-    uint32_t n_known;  /* those that have an agent */
-    msec absence;      /* registry_absence */
-    uint32_t n_slots;  /* slots ever used */
+    msec now;                   /* the latest time seen; it never goes back */
+    uint64_t epoch;             /* the last one given */
+    uint32_t n_agents;          /* indexes ever used */
+    uint32_t n_known;           /* those that have an agent */
+    msec absence;               /* registry_absence */
+    uint32_t n_slots;           /* slots ever used */
     uint32_t oldest[HEALTH_COUNT];
     uint32_t newest[HEALTH_COUNT];
     uint32_t ended_first, ended_last;

@@ -75,16 +75,16 @@ size_t child_groups(const struct config *c, struct spawn_group_spec ret[SPAWN_GR
 {
     for (uint32_t i = 0; i < c->n_groups; i++) {
         const struct config_group *g = &c->groups[i];
-        ret[i] = (struct spawn_group_spec){
-            .name = g->name,
-            .set = {.strategy = g->strategy,
-                    .intensity = g->intensity,
-                    .period_ms = g->period_ms,
-                    .backoff_min_ms = c->policy.restart.backoff_min_ms,
-                    .backoff_max_ms = c->policy.restart.backoff_max_ms,
-                    .jitter_permille = c->policy.restart.jitter_permille,
-                    .seed = seed(),
-                    .stable_ms = STABLE_MS}};
+        ret[i] =
+            (struct spawn_group_spec){.name = g->name,
+                                      .set = {.strategy = g->strategy,
+                                              .intensity = g->intensity,
+                                              .period_ms = g->period_ms,
+                                              .backoff_min_ms = c->policy.restart.backoff_min_ms,
+                                              .backoff_max_ms = c->policy.restart.backoff_max_ms,
+                                              .jitter_permille = c->policy.restart.jitter_permille,
+                                              .seed = seed(),
+                                              .stable_ms = STABLE_MS}};
     }
     return c->n_groups;
 }
@@ -124,8 +124,7 @@ static bool add_users(const struct config *c, struct daemon_options *opt)
     return true;
 }
 
-enum bt_code children_prices(const struct config *c, struct token_price **ret,
-                             struct bt_error *err)
+enum bt_code children_prices(const struct config *c, struct token_price **ret, struct bt_error *err)
 {
     struct token_price *prices = calloc(c->n_prices + 1, sizeof *prices);
 

@@ -405,8 +405,8 @@ void fleet_cycle(struct fleet *f)
         struct fleet_agent *a = f->agents[i];
         uint32_t ix = 0;
         const struct config_agent *c = fleet_config_agent(f->config, str_from(a->id), &ix);
-        const bool scales = c != NULL && c->held_back == NULL &&
-                            c->instances.min < c->instances.max;
+        const bool scales =
+            c != NULL && c->held_back == NULL && c->instances.min < c->instances.max;
 
         if (scales) {
             scale(f, a, ix);

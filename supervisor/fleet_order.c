@@ -22,8 +22,9 @@ static enum bt_code refuse(const struct fleet *f, const struct process_order *o,
                        "stopped where they come from",
                        STR_ARG(o->agent_id));
     }
-    return err_set(err, BT_NOT_FOUND, "process: agent '%.*s' has no process '%.*s'; see: baton "
-                                      "agents %.*s",
+    return err_set(err, BT_NOT_FOUND,
+                   "process: agent '%.*s' has no process '%.*s'; see: baton "
+                   "agents %.*s",
                    STR_ARG(o->agent_id), STR_ARG(o->process), STR_ARG(o->agent_id));
 }
 
@@ -42,8 +43,8 @@ static void start(struct fleet *f, const struct fleet_process *p)
 enum bt_code fleet_order(void *of, const struct process_order *o, struct process_names *ret,
                          struct bt_error *err)
 {
-    static const enum roll_intent intents[] = {[PROCESS_STOP] = ROLL_STOP,
-                                               [PROCESS_RESTART] = ROLL_RESTART};
+    static const enum roll_intent intents[] = {
+        [PROCESS_STOP] = ROLL_STOP, [PROCESS_RESTART] = ROLL_RESTART};
     struct fleet_process processes[CHILDREN_PER_AGENT];
     struct fleet *f = of;
     char id[LIMIT_ID_BYTES + 1];

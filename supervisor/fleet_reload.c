@@ -71,7 +71,7 @@ static void put_agent(struct fleet *f, struct fleet_agent *a, uint32_t ix)
             log_info("agent.reload", "process=%s#%u %s", a->id, k,
                      put == SPAWN_PUT_ADDED      ? "added"
                      : put == SPAWN_PUT_SETTINGS ? "rules of restarting changed"
-                                                 : stale                      ? "changed: its process is restarted"
+                     : stale                     ? "changed: its process is restarted"
                                                  : "changed");
         }
     }

@@ -179,8 +179,8 @@ static void compare_agent(const struct config_agent *a, const struct config_agen
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         if (!members[i].same) {
             (void)snprintf(key, sizeof key, "agents.%s.%s", a->agent_id, members[i].member);
-            add_change(c, key, "", members[i].restarts ? "changed; its processes are restarted"
-                                                       : "changed");
+            add_change(c, key, "",
+                       members[i].restarts ? "changed; its processes are restarted" : "changed");
         }
     }
 }

@@ -160,6 +160,7 @@ static enum bt_code open_instance(struct engine *engine, const struct request *r
     proto->remote = engine_is_remote(rq->handle);
     (void)uuid_parse(m->process_id, &proto->process);
     proto->opened = engine_now(engine);
+    copy_text(proto->version, sizeof proto->version, m->card.version);
     copy_text(proto->id, sizeof proto->id, m->instance_id);
     copy_text(proto->endpoint, sizeof proto->endpoint,
               m->dial_in ? (struct str){"", 0} : m->endpoint);

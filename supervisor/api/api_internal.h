@@ -71,4 +71,6 @@ void api_refuse_size(struct engine *engine, struct request *rq);
 enum role api_role_of(enum msg_type type);
 /* Reads, checks and routes one request, in its turn. */
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
+/* The agent that a request names; REGISTRY_NONE after refusing. */
+uint32_t request_agent(struct engine *engine, struct request *rq, struct str id);
 #endif

@@ -119,9 +119,9 @@ struct config_log {
 /* How many processes an agent has: min = max is a fixed number. */
 struct config_instances {
     uint32_t min, max;
-    uint32_t queue;         /* one more when so many steps wait, */
-    msec up_ms;             /* for so long; */
-    msec down_ms;           /* one less when one could be spared for so long */
+    uint32_t queue; /* one more when so many steps wait, */
+    msec up_ms;     /* for so long; */
+    msec down_ms;   /* one less when one could be spared for so long */
 };
 
 /* Agents that are supervised together. */

@@ -4,9 +4,9 @@
 #include "supervisor/config/loader.h"
 
 static const char *const agent_members[] = {
-    "agentId", "command", "instances", "capacity", "restart", "env",     "settings", "graceMs",
-    "startMs", "group",   "cwd",       "secrets",  "user",    "paths",   "network",  "seccomp",
-    "limits"};
+    "agentId",  "command", "instances", "capacity", "restart", "env",
+    "settings", "graceMs", "startMs",   "group",    "cwd",     "secrets",
+    "user",     "paths",   "network",   "seccomp",  "limits"};
 enum { AGENT_MEMBERS = sizeof agent_members / sizeof agent_members[0] };
 
 static enum bt_code add(struct loader *l, const char *key, const char *value, const char *origin)
@@ -86,10 +86,9 @@ static const char *agent_default(struct loader *l, const char *member, const str
         return quoted(l->store, setting_restart_names[a->restart]);
     }
     static const char *const none[][2] = {
-        {"settings", "{}"},     {"limits", "{}"},        {"secrets", "[]"},
-        {"cwd", "null"},        {"user", "null"},        {"paths", "null"},
-        {"network", "\"any\""}, {"seccomp", "\"off\""}, {"group", "null"},
-        {"startMs", "10000"}};
+        {"settings", "{}"}, {"limits", "{}"},    {"secrets", "[]"},      {"cwd", "null"},
+        {"user", "null"},   {"paths", "null"},   {"network", "\"any\""}, {"seccomp", "\"off\""},
+        {"group", "null"},  {"startMs", "10000"}};
 
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         if (strcmp(member, none[i][0]) == 0) {

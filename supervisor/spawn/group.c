@@ -132,9 +132,9 @@ bool group_crashed(struct group *g, struct group_member *members, uint32_t n, ui
         return true;
     }
     g->restarts++;
-    not_before = msec_add(now, policy_backoff(g->set.backoff_min_ms, g->set.backoff_max_ms,
-                                              g->streak, g->set.jitter_permille, g->set.seed,
-                                              g->restarts));
+    not_before =
+        msec_add(now, policy_backoff(g->set.backoff_min_ms, g->set.backoff_max_ms, g->streak,
+                                     g->set.jitter_permille, g->set.seed, g->restarts));
     if (g->set.strategy == GROUP_ONE_FOR_ONE) {
         m->not_before = not_before;
     } else {

@@ -17,8 +17,8 @@ static const struct {
     [POLICY_STOPPED] = {"stopped", TO(STARTING)},
     [POLICY_STARTING] = {"starting",
                          TO(UP) | TO(BACKOFF) | TO(STOPPING) | TO(STOPPED) | TO(FAILED) | TO(HELD)},
-    [POLICY_UP] = {"up", TO(STARTING) | TO(BACKOFF) | TO(STOPPING) | TO(STOPPED) | TO(FAILED) |
-                             TO(HELD)},
+    [POLICY_UP] = {"up",
+                   TO(STARTING) | TO(BACKOFF) | TO(STOPPING) | TO(STOPPED) | TO(FAILED) | TO(HELD)},
     [POLICY_BACKOFF] = {"backoff", TO(STARTING) | TO(STOPPED)},
     [POLICY_STOPPING] = {"stopping",
                          TO(STOPPED) | TO(STARTING) | TO(BACKOFF) | TO(FAILED) | TO(HELD)},
@@ -326,9 +326,8 @@ static const action actions[POLICY_STATE_COUNT][POLICY_EVENT_COUNT] = {
                          [POLICY_ON_KILL] = do_kill,
                          [POLICY_ON_TICK] = do_kill_when_due},
     [POLICY_FAILED] = {[POLICY_ON_START] = do_start},
-    [POLICY_HELD] = {[POLICY_ON_START] = do_start,
-                     [POLICY_ON_DRAIN] = do_rest,
-                     [POLICY_ON_STOP] = do_rest},
+    [POLICY_HELD] =
+        {[POLICY_ON_START] = do_start, [POLICY_ON_DRAIN] = do_rest, [POLICY_ON_STOP] = do_rest},
 };
 
 void policy_handle(struct policy_child *child, const struct policy_event *ev,

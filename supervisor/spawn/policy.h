@@ -72,11 +72,11 @@ enum policy_event_type {
     /* its registration has ended (its lease is over, it left), but its process has not: it must
      * register again within grace_ms, or it is hung, is killed and counts as crashed */
     POLICY_ON_LOST,
-    POLICY_ON_EXITED,     /* the whole tree is gone, or the process was never created */
-    POLICY_ON_DRAIN,      /* it ends its work within grace_ms, then as STOP; its end is no crash */
-    POLICY_ON_STOP,       /* TERM, grace, KILL; stays stopped */
-    POLICY_ON_KILL,       /* reported dead or hung: KILL at once, counts as a crash */
-    POLICY_ON_TICK,       /* time has passed */
+    POLICY_ON_EXITED, /* the whole tree is gone, or the process was never created */
+    POLICY_ON_DRAIN,  /* it ends its work within grace_ms, then as STOP; its end is no crash */
+    POLICY_ON_STOP,   /* TERM, grace, KILL; stays stopped */
+    POLICY_ON_KILL,   /* reported dead or hung: KILL at once, counts as a crash */
+    POLICY_ON_TICK,   /* time has passed */
     POLICY_EVENT_COUNT
 };
 

@@ -34,8 +34,8 @@ struct roll_process {
 };
 
 enum roll_order_type {
-    ROLL_ORDER_DRAIN,  /* no new work for it */
-    ROLL_ORDER_STOP,   /* it has no work left: it is told to end */
+    ROLL_ORDER_DRAIN, /* no new work for it */
+    ROLL_ORDER_STOP,  /* it has no work left: it is told to end */
     ROLL_ORDER_START,
     ROLL_ORDER_REMOVE, /* it is forgotten */
     ROLL_ORDER_DONE,   /* nothing is left to do for it: for the log, as is the next */

@@ -34,8 +34,7 @@ int scale_step(struct scale *s, const struct scale_settings *set, const struct s
 
 msec scale_deadline(const struct scale *s, const struct scale_settings *set)
 {
-    const msec up =
-        s->busy_since == MSEC_NEVER ? MSEC_NEVER : msec_add(s->busy_since, set->up_ms);
+    const msec up = s->busy_since == MSEC_NEVER ? MSEC_NEVER : msec_add(s->busy_since, set->up_ms);
     const msec down =
         s->idle_since == MSEC_NEVER ? MSEC_NEVER : msec_add(s->idle_since, set->down_ms);
 

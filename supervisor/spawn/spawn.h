@@ -66,7 +66,7 @@ struct spawn_spec {
     uint64_t memory_bytes; /* RLIMIT_AS; 0 = unlimited (agents built with ASan need that) */
     /* NULL-terminated, or NULL: "secret:NAME=value", for the agent alone (sdk/handover.h) */
     const char *const *handover;
-    const char *const *apart; /* NULL-terminated, or NULL: what it is kept from (apart.h) */
+    const char *const *apart;      /* NULL-terminated, or NULL: what it is kept from (apart.h) */
     struct policy_settings policy; /* `grouped` is set from `group` */
     const char *group;             /* of spawn_set_groups; NULL = none */
     uint32_t place;                /* its order among the members of its group */
@@ -80,8 +80,8 @@ enum spawn_event_type {
     SPAWN_ADOPTED,   /* a process of an earlier daemon continues; it registers again by itself */
     SPAWN_UP,        /* spawn_registered was called for it; in rare cases just before its STARTED */
     SPAWN_EXITED, /* the process and its whole tree are gone, or could not be started; see reason */
-    SPAWN_GAVE_UP, /* too many crashes, its own or of its group: not restarted until
-                      spawn_start_child */
+    SPAWN_GAVE_UP,       /* too many crashes, its own or of its group: not restarted until
+                            spawn_start_child */
     SPAWN_GROUP_GAVE_UP, /* name: of the group; the members follow as SPAWN_GAVE_UP */
     SPAWN_EVENT_COUNT
 };
@@ -102,9 +102,9 @@ struct spawn_event {
 struct spawn_info {
     const char *name; /* valid until it is removed, as agent_id and group */
     const char *agent_id;
-    const char *group; /* NULL = none */
-    bool stale;        /* its process was started from an earlier spec */
-    bool parked;       /* an operator stopped it */
+    const char *group;       /* NULL = none */
+    bool stale;              /* its process was started from an earlier spec */
+    bool parked;             /* an operator stopped it */
     const char *instance_id; /* "" when there is no process; valid until the next call */
     pid_t pid;
     enum policy_state state;
@@ -176,8 +176,8 @@ BT_MUST_CHECK enum bt_code spawn_start_child(struct spawn *s, struct str name, m
                                              struct bt_error *err);
 BT_MUST_CHECK enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now,
                                             struct bt_error *err);
-/* The process has drain_ms to end its work, then it is stopped; it stays so. The caller keeps new work
- * from it, and calls spawn_stop_child when it has none left. BT_NOT_FOUND. */
+/* The process has drain_ms to end its work, then it is stopped; it stays so. The caller keeps new
+ * work from it, and calls spawn_stop_child when it has none left. BT_NOT_FOUND. */
 BT_MUST_CHECK enum bt_code spawn_drain_child(struct spawn *s, struct str name, msec drain_ms,
                                              msec now, struct bt_error *err);
 /* SIGTERM to all, in a group to one after the other, last first; after grace_ms SIGKILL to what is

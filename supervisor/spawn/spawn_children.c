@@ -406,8 +406,7 @@ static bool adopt(struct spawn *s, struct child *c, msec now)
         f->taken = true;
         (void)snprintf(c->instance_id, sizeof c->instance_id, "%s", f->instance_id);
         c->pid = f->pid;
-        policy_handle(&c->policy,
-                      &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now},
+        policy_handle(&c->policy, &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now},
                       &(struct policy_commands){0});
         spawn_emit(s, c, SPAWN_ADOPTED, "");
         return true;

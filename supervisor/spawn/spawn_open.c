@@ -198,6 +198,7 @@ bool spawn_registered(struct spawn *s, struct str instance_id, msec now)
         return false;
     }
     spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_REGISTERED, .now = now});
+    spawn_flush(s); /* the next one of its group may start */
     return true;
 }
 
@@ -225,8 +226,7 @@ void spawn_lost(struct spawn *s, struct str instance_id, msec wait_ms, msec now)
 
     if (c != NULL) {
         spawn_apply(
-            s, c,
-            &(struct policy_event){.type = POLICY_ON_LOST, .now = now, .grace_ms = wait_ms});
+            s, c, &(struct policy_event){.type = POLICY_ON_LOST, .now = now, .grace_ms = wait_ms});
     }
 }
 
@@ -268,9 +268,9 @@ enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now, struct
 enum bt_code spawn_drain_child(struct spawn *s, struct str name, msec drain_ms, msec now,
                                struct bt_error *err)
 {
-    return order(
-        s, name,
-        &(struct policy_event){.type = POLICY_ON_DRAIN, .now = now, .grace_ms = drain_ms}, err);
+    return order(s, name,
+                 &(struct policy_event){.type = POLICY_ON_DRAIN, .now = now, .grace_ms = drain_ms},
+                 err);
 }
 
 void spawn_stop_all(struct spawn *s, msec grace_ms, msec now)
@@ -320,19 +320,18 @@ void spawn_describe(const struct spawn *s, size_t ix, struct spawn_info *ret_inf
     const struct child *c = s->children[ix];
     const bool group_failed = c->group != NULL && c->group->group.state == GROUP_GAVE_UP;
 
-    *ret_info = (struct spawn_info){.name = c->name,
-                                    .agent_id = c->agent_id,
-                                    .group = c->group != NULL ? c->group->name : NULL,
-                                    .stale = c->stale,
-                                    .parked = c->parked,
-                                    .instance_id = c->instance_id,
-                                    .pid = c->pid,
-                                    .state = group_failed && !policy_is_live(&c->policy)
-                                                 ? POLICY_FAILED
-                                                 : c->policy.state,
-                                    .restarts = c->policy.spawns > 0 ? c->policy.spawns - 1 : 0,
-                                    .reason = c->reason,
-                                    .last_line = c->last_line};
+    *ret_info = (struct spawn_info){
+        .name = c->name,
+        .agent_id = c->agent_id,
+        .group = c->group != NULL ? c->group->name : NULL,
+        .stale = c->stale,
+        .parked = c->parked,
+        .instance_id = c->instance_id,
+        .pid = c->pid,
+        .state = group_failed && !policy_is_live(&c->policy) ? POLICY_FAILED : c->policy.state,
+        .restarts = c->policy.spawns > 0 ? c->policy.spawns - 1 : 0,
+        .reason = c->reason,
+        .last_line = c->last_line};
     spawn_log_path(s, c->name, ret_info->log, sizeof ret_info->log);
 }
 

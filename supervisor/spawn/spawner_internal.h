@@ -24,8 +24,8 @@ enum {
     CHILD_REASON_BYTES = 128,
     SWEEP_EVERY_MS = 10, /* between two passes over the processes of a tree */
     SWEEP_LIMIT_MS = 3000,
-    END_GRACE_MS = 500,  /* from TERM to KILL when the daemon is gone */
-    END_LIMIT_MS = 4000, /* then the spawner exits, and PDEATHSIG kills its children */
+    END_GRACE_MS = 500,               /* from TERM to KILL when the daemon is gone */
+    END_LIMIT_MS = 4000,              /* then the spawner exits, and PDEATHSIG kills its children */
     LOG_MAX_BYTES = 10 * 1024 * 1024, /* when the order does not say */
     LOG_FILES_MAX = 9,
     LISTEN_FD = 3

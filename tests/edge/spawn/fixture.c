@@ -120,8 +120,7 @@ struct spawn_spec agent_spec(struct world *w, const char *name, const char *role
     at[2] = w->fifo_path;
     at[3] = extra;
     at[4] = NULL;
-    return (struct spawn_spec){
-        .name = name,
+    return (struct spawn_spec){.name = name,
                                .agent_id = "tester",
                                .argv = at,
                                .policy = policy_defaults(),

@@ -82,10 +82,8 @@ static void it_does_not_swing(void **state)
 
     (void)state;
     for (msec now = 0; now < 100000; now += 100) {
-        const struct scale_now is = {.processes = n,
-                                     .all_up = true,
-                                     .queued = now / 100 % 2 == 0 ? 5 : 0,
-                                     .capacity = 1};
+        const struct scale_now is = {
+            .processes = n, .all_up = true, .queued = now / 100 % 2 == 0 ? 5 : 0, .capacity = 1};
         assert_int_equal(scale_step(&s, &set, &is, now), 0);
     }
     for (msec now = 100000; now < 2000000; now += rng_below(&rng, 700)) {
