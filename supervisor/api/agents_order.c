@@ -117,63 +117,84 @@ void on_agents_enable(struct engine *engine, struct request *rq)
 
 /* ---- processes ---- */
 
-static void order(struct engine *engine, struct request *rq, const struct process_order *o)
+/* The processes of an order; their names stand in `names`. */
+struct ordered {
+    struct process_names found;
+    struct str names[PROCESS_NAMES_MAX];
+};
+
+/* False after refusing. */
+static bool order(struct engine *engine, struct request *rq, const struct process_order *o,
+                  struct ordered *ret)
 {
     const struct process_hooks *processes = dispatch_processes(engine);
-    struct msg_agents_order_ok ok = {.processes_n = 0};
-    struct str names[PROCESS_NAMES_MAX];
-    struct process_names found;
     struct bt_error err;
 
     if (processes->order == NULL) {
         request_refuse_text(engine, rq, BT_UNAVAILABLE, "this supervisor starts no processes");
-        return;
+        return false;
     }
-    if (processes->order(processes->of, o, &found, &err) != BT_OK) {
+    if (processes->order(processes->of, o, &ret->found, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-        return;
+        return false;
     }
-    for (uint32_t i = 0; i < found.n; i++) {
-        names[i] = str_from(found.at[i]);
+    for (uint32_t i = 0; i < ret->found.n; i++) {
+        ret->names[i] = str_from(ret->found.at[i]);
     }
-    ok.processes = names;
-    ok.processes_n = found.n;
-    request_answer(engine, rq, MSG_agents_order_ok, &ok);
+    return true;
 }
 
 void on_agents_start(struct engine *engine, struct request *rq)
 {
+    struct msg_agents_start_ok ok = {.processes_n = 0};
     struct msg_agents_start m;
+    struct ordered done;
 
-    if (request_read(engine, rq, MSG_agents_start, &m)) {
+    if (request_read(engine, rq, MSG_agents_start, &m) &&
         order(engine, rq,
               &(struct process_order){
-                  .verb = PROCESS_START, .agent_id = m.agent_id, .process = m.process});
+                  .verb = PROCESS_START, .agent_id = m.agent_id, .process = m.process},
+              &done)) {
+        ok.processes = done.names;
+        ok.processes_n = done.found.n;
+        request_answer(engine, rq, MSG_agents_start_ok, &ok);
     }
 }
 
 void on_agents_stop(struct engine *engine, struct request *rq)
 {
+    struct msg_agents_stop_ok ok = {.processes_n = 0};
     struct msg_agents_stop m;
+    struct ordered done;
 
-    if (request_read(engine, rq, MSG_agents_stop, &m)) {
+    if (request_read(engine, rq, MSG_agents_stop, &m) &&
         order(engine, rq,
               &(struct process_order){.verb = PROCESS_STOP,
                                       .agent_id = m.agent_id,
                                       .process = m.process,
-                                      .at_once = m.now});
+                                      .at_once = m.now},
+              &done)) {
+        ok.processes = done.names;
+        ok.processes_n = done.found.n;
+        request_answer(engine, rq, MSG_agents_stop_ok, &ok);
     }
 }
 
 void on_agents_restart(struct engine *engine, struct request *rq)
 {
+    struct msg_agents_restart_ok ok = {.processes_n = 0};
     struct msg_agents_restart m;
+    struct ordered done;
 
-    if (request_read(engine, rq, MSG_agents_restart, &m)) {
+    if (request_read(engine, rq, MSG_agents_restart, &m) &&
         order(engine, rq,
               &(struct process_order){.verb = PROCESS_RESTART,
                                       .agent_id = m.agent_id,
                                       .process = m.process,
-                                      .at_once = m.now});
+                                      .at_once = m.now},
+              &done)) {
+        ok.processes = done.names;
+        ok.processes_n = done.found.n;
+        request_answer(engine, rq, MSG_agents_restart_ok, &ok);
     }
 }

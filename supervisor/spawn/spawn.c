@@ -23,8 +23,12 @@ enum {
 };
 
 static const char *const event_names[] = {
-    [SPAWN_STARTED] = "started", [SPAWN_RESTARTED] = "restarted", [SPAWN_ADOPTED] = "adopted",
-    [SPAWN_UP] = "up",           [SPAWN_EXITED] = "exited",       [SPAWN_GAVE_UP] = "gave up",
+    [SPAWN_STARTED] = "started",
+    [SPAWN_RESTARTED] = "restarted",
+    [SPAWN_ADOPTED] = "adopted",
+    [SPAWN_UP] = "up",
+    [SPAWN_EXITED] = "exited",
+    [SPAWN_GAVE_UP] = "gave up",
     [SPAWN_GROUP_GAVE_UP] = "group gave up",
 };
 _Static_assert(sizeof event_names / sizeof event_names[0] == SPAWN_EVENT_COUNT, "a name per event");

@@ -164,9 +164,8 @@ void spawn_group_run(struct spawn *s, struct spawn_group *g, msec now)
     g->running = true;
     while (group_next(&g->group, g->members, g->n, now, &order)) {
         spawn_apply(s, g->of[order.ix],
-                    &(struct policy_event){.type = order.type == GROUP_ORDER_START
-                                                       ? POLICY_ON_START
-                                                       : POLICY_ON_STOP,
+                    &(struct policy_event){.type = order.type == GROUP_ORDER_START ? POLICY_ON_START
+                                                                                   : POLICY_ON_STOP,
                                            .now = now,
                                            .grace_ms = order.grace_ms});
     }

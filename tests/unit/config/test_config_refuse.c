@@ -31,12 +31,12 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "DIR/baton/baton.yaml:9:5: agents.1.command: is missing\n"
            "DIR/baton/baton.yaml:10:5: agents.1.comand: is not allowed here; did you mean "
            "\"command\"? allowed: "
-           "agentId, command, instances, capacity, restart, env, settings, graceMs, secrets, "
-           "user, paths, network, seccomp, limits, cwd\n"
+           "agentId, command, instances, startMs, group, capacity, restart, env, settings, "
+           "graceMs, secrets, user, paths, network, seccomp, limits, cwd\n"
            "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
            "allowed: listen, auth, allowUids, allowEndpoints, "
            "durability, planner, llm, prices, policy, limits, artifacts, retention, log, "
-           "agents\n"
+           "groups, agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
            "other machines, without TLS and credentials: listen here on 127.0.0.1, localhost or "
            "[::1], and there with listen.remote\n"
@@ -330,8 +330,8 @@ static void keys_are_told_as_they_were_written(void **state)
                         "agents: [{agentId: a, command: [x],\n"
                         "  \"x/~1\": 1}]\n");
     expect_problems(h, "DIR/baton/baton.yaml:7:3: agents.0.x/~1: is not allowed here; allowed: "
-                       "agentId, command, instances, capacity, restart, env, settings, graceMs, "
-                       "secrets, user, paths, network, seccomp, limits, cwd\n"
+                       "agentId, command, instances, startMs, group, capacity, restart, env, "
+                       "settings, graceMs, secrets, user, paths, network, seccomp, limits, cwd\n"
                        "DIR/baton/baton.yaml:5:10: llm.providers.0.headers.a/b~c: expected a "
                        "string, got 5\n");
 }

@@ -66,8 +66,7 @@ static inline void rig_child(struct rig *r, uint32_t ix, const struct policy_eve
         } else if (out.at[i] == POLICY_ENDED) {
             group_ended(r->members, ix);
         } else if (out.at[i] == POLICY_CRASHED) {
-            r->gave_up =
-                group_crashed(&r->group, r->members, r->n, ix, r->now) || r->gave_up;
+            r->gave_up = group_crashed(&r->group, r->members, r->n, ix, r->now) || r->gave_up;
         }
     }
 }
