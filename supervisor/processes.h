@@ -4,6 +4,8 @@
 #ifndef SUPERVISOR_PROCESSES_H
 #define SUPERVISOR_PROCESSES_H
 
+#include "supervisor/auth/processes.h"
+#include "supervisor/auth/store.h"
 #include "supervisor/dispatch/process.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/fleet.h"
@@ -12,10 +14,24 @@
 struct processes {
     struct engine *engine; /* borrowed, as the next two */
     struct spawn *spawn;
+<<<<<<< HEAD
     struct fleet *fleet;
     char escalated[SPAWN_REASON_MAX]; /* a group gave up that may not; "" = none did */
+=======
+    const struct held_back *held_back; /* borrowed */
+    size_t n_held_back;
+    struct process_keys keys;
+    uint32_t known; /* spawn_changes, when the credentials were last given */
+>>>>>>> integ
 };
 
+/* Starts the processes of the configuration, each with a credential of its own; *p stays where it
+ * is. */
+BT_MUST_CHECK enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs,
+                                           size_t n, struct bt_error *err);
+/* Before the requests of a cycle: the credentials of the processes that live now are valid, those
+ * of others are not. */
+void processes_credentials(struct processes *p, struct auth_store *store);
 /* What the engine may ask; valid as long as *p. */
 struct process_hooks processes_hooks(struct processes *p);
 /* In the first cycle, before anything is recovered: no plan waits for agents that are held back. */

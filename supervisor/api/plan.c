@@ -137,8 +137,8 @@ static bool was_continued(struct engine *engine, struct request *rq,
     return true;
 }
 
-/* False: it could not be kept, and the request was refused. */
-static bool keep_key(struct engine *engine, struct request *rq, const struct msg_plan_submit *m,
+/* False: the journal has failed. */
+static bool keep_key(struct engine *engine, const struct msg_plan_submit *m,
                      const struct open_plan *p, uint64_t body_hash)
 {
     const struct journal_turn t = {.turn_id = uuid_new(),
@@ -154,7 +154,7 @@ static bool keep_key(struct engine *engine, struct request *rq, const struct msg
     if (m->client_key.len == 0 || journal_turn_put(engine_journal(engine), &t, &err) == BT_OK) {
         return true;
     }
-    request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    engine_fail(engine, &err);
     return false;
 }
 
@@ -174,7 +174,7 @@ static bool session_is_taken(struct engine *engine, struct request *rq,
         refuse_second(engine, rq, p);
         return true;
     }
-    if (keep_key(engine, rq, m, p, body_hash)) {
+    if (keep_key(engine, m, p, body_hash)) {
         ok.plan_id = str_from(p->id);
         ok.seq = journal_last_seq(engine_journal(engine));
         request_answer(engine, rq, MSG_plan_submit_ok, &ok);

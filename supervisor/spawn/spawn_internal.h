@@ -48,7 +48,9 @@ struct child {
         /* of the spec: a living process is adopted only when it was started from the same spec */
         hash;
     char instance_env[INSTANCE_ENV_BYTES];
-    char instance_id[UUID_TEXT_LEN + 1]; /* "" = no process */
+    char credential[INSTANCE_ENV_BYTES + SPAWN_CREDENTIAL_BYTES]; /* credential=ID, for the order */
+    char key[INSTANCE_ENV_BYTES + SPAWN_CREDENTIAL_BYTES];        /* key=HEX */
+    char instance_id[UUID_TEXT_LEN + 1];                          /* "" = no process */
     pid_t pid;
     unsigned send;
     const char *kill_reason; /* why it is being killed, for the reason; NULL = it is not */
@@ -68,10 +70,11 @@ struct found {
 
 struct spawn {
     struct spawn_link link;
-    const char *path_first; /* in the arena, as the next three */
+    const char *path_first; /* in the arena, as the next two */
     char *control;          /* control=URL */
-    char *token;            /* token=TEXT */
     char *port;             /* port=N, of the URL */
+    struct spawn_prover prover;
+    uint32_t changes;
     struct arena arena;
     struct child **children; /* LIMIT_INSTANCES */
     size_t children_n;
@@ -115,6 +118,7 @@ BT_MUST_CHECK enum bt_code child_new(struct spawn *s, const struct spawn_spec *s
                                      struct child **ret, struct bt_error *err);
 void child_free(struct child *c);
 void child_new_instance(struct child *c);
+<<<<<<< HEAD
 void child_fill_start(const struct child *c, struct packet *order);
 
 /* spawn_groups.c */
@@ -130,4 +134,9 @@ void spawn_group_note(struct spawn *s, struct child *c, enum policy_command what
 void spawn_groups_free(struct spawn *s);
 /* spawn_update.c: drops what is to be forgotten and has come to rest. */
 void spawn_sweep_removed(struct spawn *s);
+=======
+/* With what the instance proves itself by. child_wipe when the order was encoded. */
+void child_fill_start(const struct spawn *s, struct child *c, struct packet *order);
+void child_wipe(struct child *c);
+>>>>>>> integ
 #endif
