@@ -249,14 +249,7 @@ static bool may_recover(struct daemon *d)
 /* The agents of the configuration, which a daemon that cannot register them must not start. */
 static enum bt_code start_children(struct daemon *d, struct bt_error *err)
 {
-<<<<<<< HEAD
-    return spawn_introduce(d->spawn, engine_control_url(d->engine), d->opt->engine.token.ptr,
-                           err) != BT_OK
-               ? err->code
-               : fleet_start(d->fleet, err);
-=======
-    return processes_start(&d->processes, d->opt->specs, d->opt->n_specs, err);
->>>>>>> integ
+    return processes_start(&d->processes, err);
 }
 
 static void recover_late(struct daemon *d)

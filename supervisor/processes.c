@@ -138,8 +138,7 @@ static void feed_gave_up(struct processes *p, struct str agent_id, const char *w
     }
 }
 
-enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs, size_t n,
-                             struct bt_error *err)
+enum bt_code processes_start(struct processes *p, struct bt_error *err)
 {
     const struct spawn_prover prover = {&p->keys, process_prove};
     enum bt_code code = process_keys_open(engine_options(p->engine)->state_dir, &p->keys, err);
@@ -147,8 +146,7 @@ enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs
     if (code == BT_OK) {
         code = spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
     }
-    return code == BT_OK ? spawn_set_children(p->spawn, specs, n, engine_now(p->engine), err)
-                         : code;
+    return code == BT_OK ? fleet_start(p->fleet, err) : code;
 }
 
 void processes_credentials(struct processes *p, struct auth_store *store)

@@ -14,21 +14,15 @@
 struct processes {
     struct engine *engine; /* borrowed, as the next two */
     struct spawn *spawn;
-<<<<<<< HEAD
     struct fleet *fleet;
     char escalated[SPAWN_REASON_MAX]; /* a group gave up that may not; "" = none did */
-=======
-    const struct held_back *held_back; /* borrowed */
-    size_t n_held_back;
     struct process_keys keys;
     uint32_t known; /* spawn_changes, when the credentials were last given */
->>>>>>> integ
 };
 
 /* Starts the processes of the configuration, each with a credential of its own; *p stays where it
  * is. */
-BT_MUST_CHECK enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs,
-                                           size_t n, struct bt_error *err);
+BT_MUST_CHECK enum bt_code processes_start(struct processes *p, struct bt_error *err);
 /* Before the requests of a cycle: the credentials of the processes that live now are valid, those
  * of others are not. */
 void processes_credentials(struct processes *p, struct auth_store *store);

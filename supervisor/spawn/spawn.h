@@ -129,7 +129,6 @@ BT_MUST_CHECK enum bt_code spawn_open(const struct spawn_options *opt, struct sp
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
                                               size_t n, msec now, struct bt_error *err);
-<<<<<<< HEAD
 /* The groups that specs may name; again after a reload, with other settings. Those that are missing
  * end, and their members then stand alone. BT_LIMIT (more than SPAWN_GROUPS_MAX), BT_NOMEM. */
 BT_MUST_CHECK enum bt_code spawn_set_groups(struct spawn *s, const struct spawn_group_spec *specs,
@@ -146,9 +145,6 @@ BT_MUST_CHECK enum bt_code spawn_put(struct spawn *s, const struct spawn_spec *s
 /* Stops a child; it is forgotten when no process of it is left. BT_NOT_FOUND. */
 BT_MUST_CHECK enum bt_code spawn_remove_child(struct spawn *s, struct str name, msec now,
                                               struct bt_error *err);
-/* Where the supervisor is and how an agent shows that it may register, for agents that cannot read
- * the state directory. Before spawn_set_children. BT_NOMEM. */
-=======
 /* How a process proves to the supervisor that it is the instance: the id of its credential and its
  * key in hexadecimal digits. False: it gets none. */
 enum { SPAWN_CREDENTIAL_BYTES = 65 };
@@ -159,7 +155,6 @@ struct spawn_prover {
 };
 /* Where the supervisor is, for agents that cannot read the state directory, and how an agent proves
  * itself. Before spawn_set_children. BT_NOMEM. */
->>>>>>> integ
 BT_MUST_CHECK enum bt_code spawn_introduce(struct spawn *s, const char *control_url,
                                            const struct spawn_prover *prover, struct bt_error *err);
 /* Differs from an earlier one when a process began, was adopted or ended since. */

@@ -292,13 +292,8 @@ static enum bt_code set_apart(const struct spawn *s, const struct spawn_spec *sp
 {
     const size_t n = list_length(spec->handover);
 
-<<<<<<< HEAD
-    c->handover = copy_list(&c->arena, spec->handover, 2);
+    c->handover = copy_list(&c->arena, spec->handover, 1);
     c->apart = copy_list(&c->arena, spec->apart, 1);
-=======
-    c->handover = copy_list(&s->arena, spec->handover, 1);
-    c->apart = copy_list(&s->arena, spec->apart, 1);
->>>>>>> integ
     if (c->handover == NULL || c->apart == NULL) {
         return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
     }
@@ -436,13 +431,9 @@ static bool adopt(struct spawn *s, struct child *c, msec now)
         f->taken = true;
         (void)snprintf(c->instance_id, sizeof c->instance_id, "%s", f->instance_id);
         c->pid = f->pid;
-<<<<<<< HEAD
+        s->changes++;
         policy_handle(&c->policy, &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now},
                       &(struct policy_commands){0});
-=======
-        s->changes++;
-        spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now});
->>>>>>> integ
         spawn_emit(s, c, SPAWN_ADOPTED, "");
         return true;
     }

@@ -118,8 +118,9 @@ BT_MUST_CHECK enum bt_code child_new(struct spawn *s, const struct spawn_spec *s
                                      struct child **ret, struct bt_error *err);
 void child_free(struct child *c);
 void child_new_instance(struct child *c);
-<<<<<<< HEAD
-void child_fill_start(const struct child *c, struct packet *order);
+/* With what the instance proves itself by. child_wipe when the order was encoded. */
+void child_fill_start(const struct spawn *s, struct child *c, struct packet *order);
+void child_wipe(struct child *c);
 
 /* spawn_groups.c */
 /* The members of each group, after children came, went or changed their group. */
@@ -134,9 +135,4 @@ void spawn_group_note(struct spawn *s, struct child *c, enum policy_command what
 void spawn_groups_free(struct spawn *s);
 /* spawn_update.c: drops what is to be forgotten and has come to rest. */
 void spawn_sweep_removed(struct spawn *s);
-=======
-/* With what the instance proves itself by. child_wipe when the order was encoded. */
-void child_fill_start(const struct spawn *s, struct child *c, struct packet *order);
-void child_wipe(struct child *c);
->>>>>>> integ
 #endif
