@@ -126,7 +126,9 @@ static enum bt_code check_registration(struct engine *engine, const struct reque
 static void copy_text(char *to, size_t cap, struct str from)
 {
     size_t n = from.len < cap - 1 ? from.len : cap - 1;
-    memcpy(to, from.ptr, n);
+    if (n > 0) { /* an absent text has no bytes to point to */
+        memcpy(to, from.ptr, n);
+    }
     to[n] = 0;
 }
 
