@@ -37,16 +37,18 @@ PLANS = (r"e2e\.(semantics|modify|replan|waits|cancel|budget|context|given_up|jo
          r"|reviews_ids|reviews_values)$")
 CLIENTS = (r"e2e\.(bus|cli|cli_plans|rows|chat|sessions|sessions_late|orchestrator|goals|planning|cli_planning|phases|lint"
            r"|recipes|faults|bad_input|vocabulary|breaker)$")
+# These rooms are tested together, over tests/support/house.
+DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit/query"]
 ROOMS = {
     "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
     "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage|faults)$"],
                 r"edge\.journal_.*|e2e\.(golden|sessions|sessions_kill|faults|rows)$"),
     "events": ("supervisor/events/*.c", ["unit/events"], PLANS),
-    "engine": ("supervisor/engine/*.c", ["unit/engine"], PLANS + "|" + CLIENTS),
-    "query": ("supervisor/query/*.c", ["unit/query"], PLANS + "|" + CLIENTS),
-    "dispatch": ("supervisor/dispatch/*.c", ["unit/dispatch"], PLANS + "|" + CLIENTS),
-    "conversation": ("supervisor/conversation/*.c", ["unit/conversation"], CLIENTS),
-    "api": ("supervisor/api/*.c", ["unit/api"], PLANS + "|" + CLIENTS),
+    "engine": ("supervisor/engine/*.c", DAEMON, PLANS + "|" + CLIENTS),
+    "query": ("supervisor/query/*.c", DAEMON, PLANS + "|" + CLIENTS),
+    "dispatch": ("supervisor/dispatch/*.c", DAEMON, PLANS + "|" + CLIENTS),
+    "conversation": ("supervisor/conversation/*.c", DAEMON, CLIENTS),
+    "api": ("supervisor/api/*.c", DAEMON, PLANS + "|" + CLIENTS),
     "plan": ("supervisor/plan/**/*.c", ["unit/plan"], r"e2e\.(lint|planning|strict|plans_doc|recipes)$"),
     "keyword": ("supervisor/keyword/*.c", ["unit/keyword"], r"e2e\.planning$"),
     "config": ("supervisor/config/*.c", ["unit/config"], r"e2e\.(cli|reload|bad_input)$"),
