@@ -2,7 +2,7 @@
 """Random mutation test of the C rooms: how many small wrong changes does a test notice?
 
 usage: mutate.py (--room NAME | --file GLOB --tests REGEX) [--n 20] [--seed 1] [--out FILE] [--list]
-       mutate.py --change FILE OLD NEW [--tests REGEX]      one chosen change, at the first OLD
+       mutate.py --change FILE OLD NEW [--tests REGEX]      a chosen change, at the first OLD; more than once
        mutate.py --again FILE [--tests REGEX]               the survivors of FILE once more
        mutate.py --report FILE...                           rates and survivors
        mutate.py --rooms                                    the names of the rooms
@@ -41,7 +41,7 @@ CLIENTS = (r"e2e\.(bus|cli|cli_plans|rows|chat|sessions|sessions_late|orchestrat
 DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit/query"]
 ROOMS = {
     "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
-    "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage|faults)$"],
+    "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage)$"],
                 r"edge\.journal_.*|e2e\.(golden|sessions|sessions_kill|faults|rows)$"),
     "events": ("supervisor/events/*.c", ["unit/events"], PLANS),
     "engine": ("supervisor/engine/*.c", DAEMON, PLANS + "|" + CLIENTS),
@@ -434,7 +434,7 @@ def work_of(args):
         work = [m for m in load(args.again) if m["verdict"] == "survived" and args.room in (None, m["room"])]
         return [dict(m, again=True) for m in work]
     if args.change:
-        work = [change(*args.change)]
+        work = [change(*c) for c in args.change]
     else:
         pattern = args.file or ROOMS[args.room][0]
         files = sorted(os.path.relpath(f, ROOT) for f in glob.glob(os.path.join(ROOT, pattern), recursive=True)
@@ -474,7 +474,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--room", choices=sorted(ROOMS))
     p.add_argument("--file", help="a pattern, instead of a room's")
-    p.add_argument("--change", nargs=3)
+    p.add_argument("--change", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
     p.add_argument("--again", nargs="+")
     p.add_argument("--tests", help="instead of the room's own")
     p.add_argument("--n", type=int, default=20)
