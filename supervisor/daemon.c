@@ -245,10 +245,7 @@ static bool may_recover(struct daemon *d)
 /* The agents of the configuration, which a daemon that cannot register them must not start. */
 static enum bt_code start_children(struct daemon *d, struct bt_error *err)
 {
-    return spawn_introduce(d->spawn, engine_control_url(d->engine), d->opt->engine.token.ptr,
-                           err) != BT_OK
-               ? err->code
-               : spawn_set_children(d->spawn, d->opt->specs, d->opt->n_specs, clock_mono_ms(), err);
+    return processes_start(&d->processes, d->opt->specs, d->opt->n_specs, err);
 }
 
 static void recover_late(struct daemon *d)
@@ -456,6 +453,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
     auth_store_refresh(d->engine_options.credentials,
                        (struct session_time){engine_now(d->engine), engine_wall(d->engine)}, false);
+    processes_credentials(&d->processes, d->engine_options.credentials);
     recover_late(d);
     excuse_silence(d);
     take_input(d);

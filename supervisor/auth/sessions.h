@@ -18,8 +18,8 @@
 
 enum {
     /* Proved sessions: in all, and of one credential. One more ends the one that is longest idle.
-     */
-    SESSIONS_MAX = 1024,
+     * In all: one of each agent process, and as many of clients. */
+    SESSIONS_MAX = 2048,
     SESSIONS_PER_CREDENTIAL = 64,
     /* Entries that wait for their proof. One more takes the place of the oldest of the peer that
      * has most of them, so that a flood pushes out itself. */

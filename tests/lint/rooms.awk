@@ -15,7 +15,7 @@ BEGIN {
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
     may["protocol/client/credential"] = base " protocol/auth protocol/wire protocol/client/state protocol/client/credential"
-    may["supervisor/auth"] = base " protocol/auth protocol/client/credential supervisor/audit"
+    may["supervisor/auth"] = base " protocol/auth protocol/client/credential protocol/client/state.h supervisor/audit"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
     may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h"
     may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
@@ -50,8 +50,10 @@ BEGIN {
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
-    may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
-    may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
+    may["agents/web"] = base
+    may["agents/llm/model"] = base " protocol/wire protocol/jsonschema agents/web"
+    may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model agents/web/secret.h"
+    may["agents/http"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/web"
     may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
@@ -63,7 +65,7 @@ BEGIN {
     only["<msgpack"] = "protocol/wire"
     only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs"
     only["<yaml.h>"] = "supervisor/config"
-    only["<curl/"] = "agents/http agents/llm"
+    only["<curl/"] = "agents/web agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
     n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"

@@ -3,8 +3,8 @@
  * comes from an environment variable (which is wiped), a file that only its owner may read, or a
  * systemd credential; never from arguments or settings.
  */
-#ifndef LLM_SECRET_H
-#define LLM_SECRET_H
+#ifndef WEB_SECRET_H
+#define WEB_SECRET_H
 
 #include "protocol/base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "agents/llm/model/secret.h"
+#include "agents/web/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "agents/exec/template.h"
+#include "agents/sdk/settings/template.h"
 
 static bool is_name_byte(char c)
 {

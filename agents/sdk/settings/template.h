@@ -2,8 +2,8 @@
  * Argument templates: "{name}" is a parameter (a dotted path), "{{" is a brace. A value stays
  * within its one argument whatever it contains: no /bin/sh is involved.
  */
-#ifndef EXEC_TEMPLATE_H
-#define EXEC_TEMPLATE_H
+#ifndef SDK_TEMPLATE_H
+#define SDK_TEMPLATE_H
 
 #include "baton/agent.h"
 #include "protocol/base/buf.h"

@@ -1,8 +1,9 @@
 /* The rules for base URLs. Pure. A name's address is checked again when net_call.c connects to
  * it. */
-#ifndef LLM_URL_H
-#define LLM_URL_H
+#ifndef WEB_URL_H
+#define WEB_URL_H
 
+#include "protocol/base/buf.h"
 #include "protocol/base/err.h"
 #include "protocol/base/str.h"
 
@@ -21,4 +22,6 @@ struct str url_authority(struct str url);
 /* Whether a resolved address is allowed. loopback_only: this machine only. Always rejected:
  * link-local (metadata services of clouds), multicast, the unspecified address. */
 bool url_address_allowed(const struct sockaddr *addr, bool loopback_only);
+/* Appends a text in percent-encoding: all but unreserved characters (RFC 3986, 2.3). */
+void url_escape(struct buf *out, struct str text);
 #endif

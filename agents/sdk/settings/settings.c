@@ -1,4 +1,4 @@
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/settings.h"
 
 #include "protocol/base/buf.h"
 #include "protocol/base/suggest.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agents/llm/model/secret.h"
+#include "agents/web/secret.h"
 
 #define KEY "sk-live/0123456789"
 

@@ -1,11 +1,13 @@
 /* Reads members of one object of the settings: checks them and copies them into the arena. A
  * missing optional member leaves NULL (or the value as it was). BT_INVALID names the member and
  * what would be right. */
-#ifndef EXEC_FIELDS_H
-#define EXEC_FIELDS_H
+#ifndef SDK_FIELDS_H
+#define SDK_FIELDS_H
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/doc.h"
+
+enum { FIELD_ENV_MAX = 64 };
 
 BT_MUST_CHECK enum bt_code field_text(struct arena *a, struct doc map, const char *member,
                                       bool needed, const char **ret, struct bt_error *err);

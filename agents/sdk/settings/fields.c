@@ -1,8 +1,6 @@
-#include "agents/exec/fields.h"
+#include "agents/sdk/settings/fields.h"
 
 #include <stdio.h>
-
-#include "agents/exec/settings.h"
 
 enum { FIELD_BYTES = 64 * 1024 };
 
@@ -105,9 +103,9 @@ enum bt_code field_env(struct arena *a, struct doc map, const char *const **ret,
     if (d.ptr == NULL) {
         return BT_OK;
     }
-    if (!doc_next(&c, &h) || h.kind != DOC_MAP || h.n > EXEC_ENV_MAX) {
+    if (!doc_next(&c, &h) || h.kind != DOC_MAP || h.n > FIELD_ENV_MAX) {
         return err_set(err, BT_INVALID, "env: expected an object of at most %d texts",
-                       EXEC_ENV_MAX);
+                       FIELD_ENV_MAX);
     }
     list = arena_alloc(a, (h.n + 1u) * sizeof *list);
     for (uint32_t i = 0; i < h.n && list != NULL; i++) {

@@ -1,4 +1,4 @@
-#include "agents/llm/model/url.h"
+#include "agents/web/url.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -119,4 +119,21 @@ bool url_address_allowed(const struct sockaddr *addr, bool loopback_only)
                                    !IN6_IS_ADDR_UNSPECIFIED(&in.sin6_addr);
     }
     return false;
+}
+
+void url_escape(struct buf *out, struct str text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < text.len; i++) {
+        const uint8_t c = (uint8_t)text.ptr[i];
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            (c != 0 && strchr("-._~", c) != NULL)) {
+            buf_add_byte(out, c);
+        } else {
+            buf_add_byte(out, '%');
+            buf_add_byte(out, (uint8_t)hex[c >> 4]);
+            buf_add_byte(out, (uint8_t)hex[c & 15]);
+        }
+    }
 }
