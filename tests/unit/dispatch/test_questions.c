@@ -367,6 +367,59 @@ static void an_agent_writes_the_answer_of_the_plan(void **state)
     house_close(h);
 }
 
+static void a_synthesizer_may_have_failed_steps_tried_again(void **state)
+{
+    struct house *h = open_with_boss();
+    const char *id;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'goal':'add all','steps':[" STEP("a", "") "," STEP(
+                             "b", ",'maxRetries':0,'onFailure':'continue','parameters':{'n'"
+                                  ":1}") "," STEP("c", "") "]},"
+                                                           "'policy':{'synthesis':{'"
+                                                           "strategy':'agent','agentId':'"
+                                                           "boss','maxRetries':1}}");
+    house_done(h, "calc", "'result':{'text':'five'}");
+    house_failed(h, "calc", "PERMISSION_DENIED", false);
+    house_done(h, "calc", "'result':{'text':'six'}");
+    house_says(h, house_work(h, "boss", NULL),
+               "parameters.mayRetry=1; parameters.steps.1.status=failed; "
+               "parameters.steps.1.error=~no luck");
+    house_done(
+        h, "boss",
+        "'result':{'data':{'retry':[{'stepId':'b','reason':'once more'},{'stepId':'a'},'z']}}");
+    house_says(h, house_event(h, "synthesis_retry"), "revision=2");
+    house_says(h, view(h, id),
+               "status=running; phase=execution; revision=2; steps.#=4; "
+               "steps.1.superseded=true; steps.3.stepId=b; steps.3.revision=2");
+    house_says(h, house_work(h, "calc", "b"), "parameters.n=1; revision=2; task=do b");
+    house_done(h, "calc", "'result':{'text':'better'}");
+    house_says(h, house_work(h, "boss", NULL), "parameters.mayRetry=0");
+    house_done(h, "boss", "'result':{'text':'Done.'}");
+    house_says(h, view(h, id), "status=completed; summary=Done.; outcome=success");
+    house_close(h);
+}
+
+static void an_answer_that_says_nothing_is_made_of_the_results(void **state)
+{
+    static const char *const empty[] = {"'result':{'text':' \\n'}", "'result':{'data':{}}",
+                                        "'result':{'data':[]}", "'result':{'data':' '}",
+                                        "'result':{'data':{'retry':[{'stepId':'a'}]}}"};
+    struct house *h = open_with_boss();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+        const char *id = house_submit(
+            h, "'plan':{'goal':'g','steps':[" STEP("a", "") "]},"
+                                                            "'policy':{'synthesis':'agent:boss'}");
+        house_done(h, "calc", "'result':{'text':'five'}");
+        house_done(h, "boss", "%s", empty[i]);
+        house_says(h, view(h, id), "status=completed; summary=five");
+        house_says(h, house_event(h, "synthesis_finished"), "ok=false");
+    }
+    house_close(h);
+}
+
 /* ---- state ---- */
 
 static void state_of_a_plan_goes_to_later_steps(void **state)
@@ -403,6 +456,8 @@ int main(void)
         cmocka_unit_test(a_planner_that_makes_none_is_asked_again_then_the_plan_fails),
         cmocka_unit_test(a_person_decides_when_no_plan_could_be_made),
         cmocka_unit_test(an_agent_writes_the_answer_of_the_plan),
+        cmocka_unit_test(a_synthesizer_may_have_failed_steps_tried_again),
+        cmocka_unit_test(an_answer_that_says_nothing_is_made_of_the_results),
         cmocka_unit_test(state_of_a_plan_goes_to_later_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
