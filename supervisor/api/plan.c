@@ -2,6 +2,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
+#include "supervisor/schedule/schedules.h"
 
 #define CONTINUED "continued" /* the action of a turn: see was_continued */
 
@@ -240,6 +241,13 @@ void on_plan_submit(struct engine *engine, struct request *rq)
     uint64_t body_hash;
 
     if (!request_read(engine, rq, MSG_plan_submit, &m)) {
+        return;
+    }
+    if (m.client_key.len >= sizeof SCHEDULE_KEYS - 1 &&
+        memcmp(m.client_key.ptr, SCHEDULE_KEYS, sizeof SCHEDULE_KEYS - 1) == 0) {
+        request_refuse_text(engine, rq, BT_INVALID,
+                            "clientKey: '" SCHEDULE_KEYS "...' is for the plans of schedules; use "
+                            "another key, or schedule.trigger");
         return;
     }
     body_hash = hash_body(&m, &session);

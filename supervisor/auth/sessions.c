@@ -406,6 +406,14 @@ enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer
     return BT_OK;
 }
 
+const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall)
+{
+    const uint32_t at = find(s->credentials, s->credentials_n, id);
+
+    return at != NOBODY && credential_is_valid(&s->credentials[at], wall) ? &s->credentials[at].who
+                                                                          : NULL;
+}
+
 const struct identity *sessions_who(const struct sessions *s, const struct seal *seal, msec wall)
 {
     const struct session *session = lookup(s, seal->sid);
