@@ -51,6 +51,32 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
         "problems)");
 }
 
+/* The configuration may lower the caps of the protocol and raise none. */
+static void a_cap_of_the_protocol_is_the_most(void **state)
+{
+    static const struct {
+        const char *key;
+        uint32_t max;
+    } caps[] = {{"maxOpenPlans", LIMIT_PLANS_OPEN},
+                {"maxAgents", LIMIT_AGENTS},
+                {"maxInstances", LIMIT_INSTANCES},
+                {"maxResultBytes", LIMIT_RESULT_BYTES}};
+    struct home *h = *state;
+    char text[160];
+
+    for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+        (void)snprintf(text, sizeof text, "limits:\n  %s: %u\n", caps[i].key, caps[i].max);
+        write_text(h->user, text);
+        expect_loads(h);
+        (void)snprintf(text, sizeof text, "limits:\n  %s: %u\n", caps[i].key, caps[i].max + 1);
+        write_text(h->user, text);
+        (void)snprintf(text, sizeof text,
+                       "DIR/baton/baton.yaml:2:3: limits.%s: must be at most %u, got %u\n",
+                       caps[i].key, caps[i].max, caps[i].max + 1);
+        expect_problems(h, text);
+    }
+}
+
 /* A text that grows beyond its limit is no lack of memory. */
 static void what_grows_too_long_by_its_variables_is_named(void **state)
 {
@@ -370,6 +396,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, home_open, home_close)
     const struct CMUnitTest tests[] = {
         TEST(all_problems_are_told_at_once_by_line_and_column),
+        TEST(a_cap_of_the_protocol_is_the_most),
         TEST(bad_yaml_is_told_at_its_place),
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),
