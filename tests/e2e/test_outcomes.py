@@ -264,6 +264,12 @@ class Leases(Case):
 
 
 class Stopped(Case):
+    def wait_up(self):
+        try:
+            wait_up(self.d)
+        except AssertionError as e:
+            raise AssertionError("%s\n%s" % (e, [(e["type"], e.get("reason"), e["timestamp"]) for e in self.d.events()])) from None
+
     def test_an_agent_is_not_silent_while_the_daemon_is_stopped(self):
         probe = self.probe(process=name())
         wait_up(self.d)
@@ -272,9 +278,23 @@ class Stopped(Case):
             began = time.monotonic()
             until(lambda: time.monotonic() - began > 2.5, 10, "longer than the lease")
             self.d.process.send_signal(signal.SIGCONT)
-            wait_up(self.d)
+            self.wait_up()
         self.assertEqual([e["reason"] for e in self.d.events() if e["type"] == "agent_down"], [])
         self.assertEqual(probe.epoch, self.d.ask("agents.get", agentId="probe")["instances"][0]["epoch"])
+
+    def test_what_is_left_of_a_lease_before_a_stop_is_left_after_it(self):
+        """The daemon may have begun to wait, a second long, just before it is stopped: that second has not passed."""
+        probe = self.probe(process=name(), beat=False)
+        wait_up(self.d)
+        for _ in range(5):
+            self.d.ask("agent.heartbeat", instanceId=probe.me["instanceId"], epoch=probe.epoch)
+            self.d.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            until(lambda: time.monotonic() - began > 2.2, 10, "longer than the lease")
+            self.d.process.send_signal(signal.SIGCONT)
+            began = time.monotonic()
+            until(lambda: time.monotonic() - began > 0.8, 10, "about half of the lease")
+        self.assertEqual([e["reason"] for e in self.d.events() if e["type"] == "agent_down"], [])
 
 
 if __name__ == "__main__":
