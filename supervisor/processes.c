@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
@@ -107,6 +108,44 @@ static void feed_gave_up(struct processes *p, struct str agent_id, const char *w
     if (agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
+}
+
+enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs, size_t n,
+                             struct bt_error *err)
+{
+    const struct spawn_prover prover = {&p->keys, process_prove};
+    enum bt_code code = process_keys_open(engine_options(p->engine)->state_dir, &p->keys, err);
+
+    if (code == BT_OK) {
+        code = spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
+    }
+    return code == BT_OK ? spawn_set_children(p->spawn, specs, n, engine_now(p->engine), err)
+                         : code;
+}
+
+void processes_credentials(struct processes *p, struct auth_store *store)
+{
+    const struct session_time time = {engine_now(p->engine), engine_wall(p->engine)};
+    const size_t n = spawn_count(p->spawn);
+    struct credential *at;
+    uint32_t live = 0;
+
+    if (p->known == spawn_changes(p->spawn)) {
+        return;
+    }
+    at = calloc(n + 1, sizeof *at);
+    for (size_t i = 0; i < n && at != NULL; i++) {
+        struct spawn_info info;
+        spawn_describe(p->spawn, i, &info);
+        live += info.instance_id[0] != 0 && process_credential(&p->keys, str_from(info.instance_id),
+                                                               str_from(info.agent_id), &at[live]);
+    }
+    if (at == NULL) {
+        log_warn("auth.processes", "out of memory for the credentials of processes");
+        return;
+    }
+    p->known = spawn_changes(p->spawn);
+    auth_store_processes(store, at, live, time);
 }
 
 void processes_hold_back(struct processes *p)
@@ -254,4 +293,15 @@ void processes_cycle(struct processes *p, bool readable)
             child_gave_up(p, &ev);
         }
     }
+}
+
+uint32_t processes_outstanding(const struct processes *p)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < registry_instances(engine_registry(p->engine)); i++) {
+        struct instance_view view;
+        n += registry_instance_view(engine_registry(p->engine), i, &view) ? view.outstanding : 0;
+    }
+    return n;
 }

@@ -4,6 +4,8 @@
 #ifndef SUPERVISOR_PROCESSES_H
 #define SUPERVISOR_PROCESSES_H
 
+#include "supervisor/auth/processes.h"
+#include "supervisor/auth/store.h"
 #include "supervisor/dispatch/process.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/spawn/spawn.h"
@@ -18,8 +20,17 @@ struct processes {
     struct spawn *spawn;
     const struct held_back *held_back; /* borrowed */
     size_t n_held_back;
+    struct process_keys keys;
+    uint32_t known; /* spawn_changes, when the credentials were last given */
 };
 
+/* Starts the processes of the configuration, each with a credential of its own; *p stays where it
+ * is. */
+BT_MUST_CHECK enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs,
+                                           size_t n, struct bt_error *err);
+/* Before the requests of a cycle: the credentials of the processes that live now are valid, those
+ * of others are not. */
+void processes_credentials(struct processes *p, struct auth_store *store);
 /* What the engine may ask; valid as long as *p. */
 struct process_hooks processes_hooks(struct processes *p);
 /* In the first cycle, before anything is recovered: no plan waits for agents that are held back. */
@@ -27,4 +38,6 @@ void processes_hold_back(struct processes *p);
 /* Within a cycle: takes the spawner's reports (readable: there are some), does what is due,
  * and feeds the core. */
 void processes_cycle(struct processes *p, bool readable);
+/* Attempts and questions that are out at all instances. */
+uint32_t processes_outstanding(const struct processes *p);
 #endif

@@ -16,6 +16,9 @@ export type ErrorClass =
   | "TOOL_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "PERMISSION_DENIED" | "RATE_LIMITED" | "SERVICE_UNAVAILABLE" | "VALIDATION_ERROR"
   | "TIMEOUT" | "UNKNOWN" | "CANCELLED" | "BUDGET_EXCEEDED" | "PROTOCOL_ERROR";
 
+/** A secret of this agent's configuration (`secrets`), else the variable of this name. */
+export function secret(name: string): string | undefined;
+
 export class Fail extends Error {
   constructor(message: string, cls?: ErrorClass, more?: { retryable?: boolean; retryAfterMs?: number; details?: unknown });
   cls: ErrorClass;
@@ -92,7 +95,7 @@ export class Agent {
   skill(id: string, about: SkillAbout, handler: Handler): this;
   card(): object;
   call(skill: string, parameters?: object, request?: object): Promise<Record<string, any>>;
-  serve(options?: { state?: string; dialIn?: boolean; onRegistered?: (epoch: number) => void }): Promise<number>;
+  serve(options?: { state?: string; credential?: string; dialIn?: boolean; onRegistered?: (epoch: number) => void }): Promise<number>;
   stop(): void;
   run(argv?: string[]): Promise<never>;
 }
@@ -110,7 +113,8 @@ export interface Event {
 }
 
 export class Client {
-  constructor(options?: { state?: string; patienceMs?: number; timeoutMs?: number });
+  /** credential: a file of `baton credential add`; else BATON_CREDENTIAL, else the token of the state directory. */
+  constructor(options?: { state?: string; credential?: string; patienceMs?: number; timeoutMs?: number });
   readonly state: string;
   request(type: string, fields?: object, timeoutMs?: number): Promise<Record<string, any>>;
   submit(plan: object | string, options?: { clientKey?: string; sessionId?: string; policy?: object; planner?: string; dryRun?: boolean }): Promise<string>;

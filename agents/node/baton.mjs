@@ -10,8 +10,8 @@
  * Types are in baton.d.mts, the wire protocol in WIRE.md. Integers beyond 2^53 lose digits in JavaScript: send them as texts.
  */
 import { spawn } from "node:child_process";
-import { randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { existsSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { existsSync, fstatSync, mkdtempSync, openSync, closeSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -126,25 +126,113 @@ export function stateDir(given) {
   return path.join(xdg.startsWith("/") ? xdg : path.join(os.homedir(), ".local/state"), "baton");
 }
 
-/** A connection to the control socket: one request at a time, the others wait; it reconnects when it is asked again. */
+/**
+ * What the supervisor gave this process alone, by the descriptor that BATON_HANDOVER names: a Map. Read once: then the descriptor is
+ * closed, and programs that the agent starts do not get it.
+ */
+function handover() {
+  const number = process.env.BATON_HANDOVER;
+  if (!handover.given) {
+    handover.given = new Map();
+    delete process.env.BATON_HANDOVER;
+    if (number !== undefined) {
+      const bytes = Buffer.alloc(fstatSync(Number(number)).size);
+      readSync(Number(number), bytes, 0, bytes.length, 0);
+      closeSync(Number(number));
+      for (const entry of bytes.toString().split("\0").filter((e) => e.includes("="))) {
+        handover.given.set(entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1));
+      }
+    }
+  }
+  return handover.given;
+}
+
+/** A secret of this agent's configuration (`secrets`), else the variable of this name. */
+export function secret(name) {
+  return handover().get(`secret:${name}`) ?? process.env[name];
+}
+
+/** {id, key} of a file of `baton credential add`. */
+function keyFile(file) {
+  try {
+    if (statSync(file).mode & 0o077) throw new Error("others may read it: chmod 600");
+    const { id, key } = JSON.parse(readFileSync(file, "utf8"));
+    return { id, key: Buffer.from(key, "hex") };
+  } catch (e) {
+    throw new BatonError("UNAUTHORIZED", `credential ${file}: ${e.message}`);
+  }
+}
+
+const mac = (key, ...parts) => createHmac("sha256", key).update(Buffer.concat(parts)).digest();
+const MAGIC = Buffer.from([0xc1, 0x42, 0x54, 1]), HEADER = 60;
+
+/** A session of a credential, as WIRE.md has it: both sides prove the key, which is not sent; requests and answers have a MAC. */
+class Session {
+  constructor(id, key) {
+    Object.assign(this, { id, key, ours: randomBytes(32), n: 0n });
+  }
+
+  finish(begun) {
+    const sid = Buffer.from(begun.sid, "hex"), theirs = Buffer.from(begun.nonceS, "hex");
+    const proof = mac(this.key, Buffer.from("S"), this.ours, theirs, sid).toString("hex");
+    if (proof !== begun.proof && proof !== begun.previousProof) {
+      throw new BatonError("UNAUTHORIZED", `what listens there does not have the key of credential ${this.id}`);
+    }
+    this.sid = sid;
+    this.secret = mac(mac(Buffer.concat([this.ours, theirs]), this.key), Buffer.from("baton session 1"), sid, Buffer.from([1])); // HKDF
+  }
+
+  head() {
+    const n = Buffer.alloc(8);
+    n.writeBigUInt64BE(this.n);
+    return Buffer.concat([this.sid, n]);
+  }
+
+  seal(body) {
+    this.n++;
+    return Buffer.concat([MAGIC, this.head(), mac(this.secret, Buffer.from("Q"), this.head(), body), body]);
+  }
+
+  /** undefined: the supervisor knows the session no more, and has not read the request. */
+  unseal(bytes) {
+    if (!bytes.subarray(0, 4).equals(MAGIC)) return undefined;
+    const body = bytes.subarray(HEADER);
+    if (!bytes.subarray(4, 28).equals(this.head()) || !timingSafeEqual(bytes.subarray(28, HEADER), mac(this.secret, Buffer.from("A"), this.head(), body))) {
+      throw new BatonError("PROTOCOL", "an answer without the right proof");
+    }
+    return body;
+  }
+}
+
+/**
+ * A connection to the control socket: one request at a time, the others wait; it reconnects when it is asked again. `agent`: it uses
+ * what the supervisor gave the process that it started.
+ */
 class Control {
-  constructor(state) {
+  constructor(state, { credential = process.env.BATON_CREDENTIAL, agent = false } = {}) {
     this.state = stateDir(state);
     this.tail = Promise.resolve();
     this.count = 0;
+    this.file = credential || undefined;
+    this.own = agent && handover().has("key");
   }
 
   endpoints() {
     try {
       return JSON.parse(readFileSync(path.join(this.state, "endpoints.json"), "utf8"));
     } catch {
+      if (handover().has("control")) return { control: handover().get("control") };
       throw new BatonError("UNAVAILABLE", `no supervisor runs in ${this.state}: start one with \`baton up\``, { retryable: true });
     }
   }
 
   /** How requests prove who sends them; read for each connection. */
   credential() {
-    return { token: readFileSync(path.join(this.state, "token"), "utf8").trim() };
+    this.session = undefined;
+    if (this.file) this.key = keyFile(this.file);
+    else if (this.own) this.key = { id: handover().get("credential"), key: Buffer.from(handover().get("key"), "hex") };
+    else return { token: readFileSync(path.join(this.state, "token"), "utf8").trim() };
+    return {};
   }
 
   connect() {
@@ -164,7 +252,40 @@ class Control {
     return answer;
   }
 
-  send(type, fields, timeoutMs) {
+  async begin(timeoutMs) {
+    const session = new Session(this.key.id, this.key.key);
+    const begin = { v: 1, type: "auth.begin", id: "b", credential: session.id, nonceC: session.ours.toString("hex") };
+    session.finish(this.read("auth.begin", await this.exchange("auth.begin", Buffer.from(JSON.stringify(begin)), timeoutMs)));
+    this.session = session;
+  }
+
+  read(type, bytes) {
+    let answer;
+    try {
+      answer = JSON.parse(bytes.toString());
+    } catch (e) {
+      throw new BatonError("PROTOCOL", `${type}: the answer cannot be read: ${e.message}`);
+    }
+    if (!answer.ok) throw new BatonError(answer.error?.code ?? "PROTOCOL", answer.error?.message ?? "no reason", answer.error);
+    return answer;
+  }
+
+  async send(type, fields, timeoutMs) {
+    for (let tries = 2; tries > 0; tries--) {
+      if (!this.pipe) this.connect();
+      const body = Buffer.from(JSON.stringify({ v: 1, type, id: `n${++this.count}`, ...this.fields, ...fields }));
+      if (!this.key) return this.read(type, await this.exchange(type, body, timeoutMs));
+      if (!this.session) await this.begin(timeoutMs);
+      const session = this.session; // a new connection begins another one
+      const opened = session.unseal(await this.exchange(type, session.seal(body), timeoutMs));
+      if (opened) return this.read(type, opened);
+      this.session = undefined;
+    }
+    throw new BatonError("UNAUTHORIZED", `${type}: the supervisor does not take the credential ${this.key.id}`);
+  }
+
+  /** One message and its answer. */
+  exchange(type, body, timeoutMs) {
     return new Promise((resolve, reject) => {
       if (!this.pipe) this.connect();
       const header = Buffer.alloc(4);
@@ -177,20 +298,13 @@ class Control {
         clearTimeout(timer);
         this.waiting = undefined;
         if (error) reject(error);
-        else if (!answer.ok) reject(new BatonError(answer.error?.code ?? "PROTOCOL", answer.error?.message ?? "no reason", answer.error));
         else resolve(answer);
       };
       this.waiting = (error, message) => {
         if (error) return done(error);
-        if (!message.subarray(0, 4).equals(header)) return undefined;
-        try {
-          return done(null, JSON.parse(message.subarray(4).toString()));
-        } catch (e) {
-          return done(new BatonError("PROTOCOL", `${type}: the answer cannot be read: ${e.message}`));
-        }
+        return message.subarray(0, 4).equals(header) ? done(null, message.subarray(4)) : undefined;
       };
-      const body = JSON.stringify({ v: 1, type, id: `n${++this.count}`, ...this.fields, ...fields });
-      this.pipe.send(Buffer.concat([header, Buffer.from(body)]));
+      this.pipe.send(Buffer.concat([header, body]));
     });
   }
 
@@ -455,8 +569,10 @@ export class Agent {
     if (!["lane.hello", "step.execute", "step.cancel", "step.query", "agent.ping", "agent.stats"].includes(r.type)) {
       return this.refuse(to, "INVALID", `type '${cut(r.type, 64)}': an agent has no such request`);
     }
+    const greets = r.type === "lane.hello" && Boolean(r.nonceS);
     const key = Buffer.from(String(r.sessionKey ?? "")), mine = Buffer.from(this.sessionKey);
-    if (key.length !== mine.length || !timingSafeEqual(key, mine)) return this.refuse(to, "UNAUTHORIZED", "sessionKey: missing or wrong", "PERMISSION_DENIED");
+    const known = (to.pipe.proved && r.sessionKey === undefined) || (key.length === mine.length && timingSafeEqual(key, mine));
+    if (!greets && !known) return this.refuse(to, "UNAUTHORIZED", "sessionKey: missing or wrong", "PERMISSION_DENIED");
     if (r.v !== 1) return this.refuse(to, "INVALID", "v: this agent speaks version 1 only");
     if (r.type === "agent.ping") return this.answer(to, { type: "ok" });
     if (r.type === "agent.stats") {
@@ -466,13 +582,35 @@ export class Agent {
     }
     if (r.type === "lane.hello") {
       if (r.processId && r.processId !== this.processId) return this.refuse(to, "CONFLICT", "processId: another process was registered");
-      return this.epochIsRight(to, r) && this.answer(to, { type: "ok", processId: this.processId });
+      const proved = greets ? this.greet(to, r) : {};
+      return proved && this.epochIsRight(to, r) && this.answer(to, { type: "ok", processId: this.processId, ...proved });
     }
     if (typeof r.key !== "string" || !r.key || Buffer.byteLength(r.key) > 160) return this.refuse(to, "INVALID", "key: expected an idempotency key");
     if (r.type === "step.execute") return this.execute(to, r);
     const attempt = Number.isInteger(r.attempt) ? r.attempt : 0;
     if (r.type === "step.cancel") this.cancel(r.key, attempt);
     return this.answer(to, { type: "step.state", key: r.key, ...this.stateOf(r.key, attempt) });
+  }
+
+  /** Proves the session key to the supervisor, and has it proved; neither sends it (WIRE.md). undefined: refused. */
+  greet(to, r) {
+    const before = to.pipe.greeting, theirs = Buffer.from(String(r.nonceS), "hex"), place = Buffer.alloc(16);
+    place.writeBigUInt64BE(BigInt(r.lane || 0));
+    place.writeBigUInt64BE(BigInt(r.epoch || 0), 8);
+    const proof = (side, ours) => mac(mac(Buffer.alloc(32), Buffer.from(this.sessionKey)), Buffer.from(side), theirs, ours, place).toString("hex");
+    Object.assign(to.pipe, { greeting: undefined, proved: false });
+    if (theirs.length !== 32) return this.refuse(to, "INVALID", "nonceS: expected 32 bytes as hexadecimal digits");
+    if (!r.proof) {
+      const ours = randomBytes(32);
+      to.pipe.greeting = { ours, what: Buffer.concat([theirs, place]) };
+      return { nonceA: ours.toString("hex"), proof: proof("A", ours) };
+    }
+    const given = Buffer.from(String(r.proof)), right = before?.what.equals(Buffer.concat([theirs, place])) && Buffer.from(proof("S", before.ours));
+    if (!right || given.length !== right.length || !timingSafeEqual(given, right)) {
+      return this.refuse(to, "UNAUTHORIZED", "proof: wrong, or not for this greeting", "PERMISSION_DENIED");
+    }
+    to.pipe.proved = true;
+    return {};
   }
 
   epochIsRight(to, r) {
@@ -587,13 +725,13 @@ export class Agent {
   }
 
   /** Registers and serves until stop() or an order to drain; the exit code. Reconnects for ever. */
-  async serve({ state, dialIn = false, onRegistered = () => {} } = {}) {
+  async serve({ state, credential, dialIn = false, onRegistered = () => {} } = {}) {
     // It may have been served before: in another test, for example.
     Object.assign(this, { stops: 0, epoch: 0, draining: false, drainSent: false, closed: false, registered: false, tryAt: 0, backoff: 100 });
     const server = net.createServer((socket) => this.lane(socket));
     if (!dialIn) await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
     const endpoint = dialIn ? undefined : `tcp://127.0.0.1:${server.address().port}`;
-    const control = new Control(state);
+    const control = new Control(state, { credential, agent: true });
     control.onLost = () => this.lost();
     this.control = control;
     try {
@@ -659,7 +797,7 @@ export class Agent {
       if (now < (this.tryAt ?? 0)) return this.tryAt - now;
       this.registering = true;
       const ok = await this.ask("agent.register", { card: this.card(), instanceId: this.instanceId, capacity: this.capacity, pid: process.pid,
-        sessionKey: this.sessionKey, processId: this.processId, protocol: [1], ...(dialIn ? { dialIn } : { endpoint }) }).finally(() => (this.registering = false));
+        sessionKey: this.sessionKey, processId: this.processId, proof: true, protocol: [1], ...(dialIn ? { dialIn } : { endpoint }) }).finally(() => (this.registering = false));
       Object.assign(this, { epoch: ok.epoch, registered: true, drainSent: false, leaseMs: ok.leaseMs, everyMs: ok.heartbeatMs || 1000, backoff: 100 });
       this.beatAt = Date.now() + this.everyMs;
       for (const url of ok.lanes ?? []) this.dialLane(url, ok.epoch);
@@ -724,10 +862,10 @@ export class Agent {
     pipe.socket.on("close", () => setTimeout(() => this.dialLane(url, epoch), 200).unref());
   }
 
-  /** The command line of an agent: --state, --settings, --agent-id, --instance-id, --capacity, --dial-in, --card, --once. Ends the process. */
+  /** The command line of an agent: --state, --credential, --settings, --agent-id, --instance-id, --capacity, --dial-in, --card, --once. Ends the process. */
   async run(argv = process.argv.slice(2)) {
     const env = process.env;
-    const o = { settings: undefined, state: undefined, "agent-id": env.BATON_AGENT_ID, "instance-id": env.BATON_INSTANCE_ID, capacity: env.BATON_CAPACITY, once: undefined };
+    const o = { settings: undefined, state: undefined, credential: undefined, "agent-id": env.BATON_AGENT_ID, "instance-id": env.BATON_INSTANCE_ID, capacity: env.BATON_CAPACITY, once: undefined };
     const flags = new Set();
     for (let i = 0; i < argv.length; i++) {
       const name = argv[i].replace(/^--/, "");
@@ -736,7 +874,7 @@ export class Agent {
       else if (name === "log-level") i++;
       else flags.add("help");
     }
-    const usage = "options: --state DIR  --settings FILE  --agent-id ID  --instance-id UUID  --capacity N  --dial-in  --card  --once SKILL\n";
+    const usage = "options: --state DIR  --credential FILE  --settings FILE  --agent-id ID  --instance-id UUID  --capacity N  --dial-in  --card  --once SKILL\n";
     try {
       Object.assign(this.settings, JSON.parse(o.settings ? readFileSync(o.settings, "utf8") : env.BATON_SETTINGS || "{}"));
       this.capacity = Number(o.capacity ?? this.capacity);
@@ -762,7 +900,7 @@ export class Agent {
       process.exit(body.outcome === "failed" ? 1 : 0);
     }
     for (const name of ["SIGTERM", "SIGINT"]) process.on(name, () => this.stop());
-    const code = await this.serve({ state: o.state, dialIn: flags.has("dial-in"),
+    const code = await this.serve({ state: o.state, credential: o.credential, dialIn: flags.has("dial-in"),
       onRegistered: (epoch) => console.error(`agent ${this.agentId} is registered, epoch ${epoch}`) });
     process.exit(code);
   }
@@ -774,8 +912,8 @@ const ENDED = new Set(["completed", "failed", "cancelled", "planned", "quarantin
 
 /** Submits plans and reads what came of them. Answers are the maps of the protocol (MESSAGES.md). */
 export class Client {
-  constructor({ state, patienceMs = 10000, timeoutMs = 15000 } = {}) {
-    Object.assign(this, { control: new Control(state), patienceMs, timeoutMs });
+  constructor({ state, credential, patienceMs = 10000, timeoutMs = 15000 } = {}) {
+    Object.assign(this, { control: new Control(state, { credential }), patienceMs, timeoutMs });
     this.state = this.control.state;
   }
 

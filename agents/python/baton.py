@@ -40,6 +40,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import hashlib
 import hmac
 import inspect
@@ -375,19 +376,13 @@ class BeginAgain(Exception):
     """The supervisor knows the session no more; the request was not read."""
 
 
-class KeyFile(Credential):
-    """A credential file (`baton credential add`): both sides prove that they have its key, and no request carries it."""
+class Key(Credential):
+    """An id and a key: both sides prove that they have it, and no request carries it."""
 
     MAGIC, HEADER = b"\xc1BT\x01", 60
 
-    def __init__(self, path: Union[str, os.PathLike]):
-        try:
-            if os.stat(path).st_mode & 0o077:
-                raise ValueError("others may read it: chmod 600")
-            file = json.loads(pathlib.Path(path).read_text())
-            self.id, self.key = str(file["id"]), bytes.fromhex(file["key"])
-        except (OSError, ValueError, KeyError, TypeError) as e:
-            raise Error("UNAUTHORIZED", "credential %s: %s" % (path, e)) from None
+    def __init__(self, ident: str, key: bytes):
+        self.id, self.key = ident, key
 
     def fields(self) -> Dict[str, Any]:
         return {}
@@ -425,10 +420,46 @@ class KeyFile(Credential):
         return inner
 
 
-def credential_of(state: pathlib.Path) -> Credential:
-    """That of BATON_CREDENTIAL, else the token file."""
-    named = os.environ.get("BATON_CREDENTIAL")
-    return KeyFile(named) if named else Credential(state)
+class KeyFile(Key):
+    """A credential file (`baton credential add`)."""
+
+    def __init__(self, path: Union[str, os.PathLike]):
+        try:
+            if os.stat(path).st_mode & 0o077:
+                raise ValueError("others may read it: chmod 600")
+            file = json.loads(pathlib.Path(path).read_text())
+            super().__init__(str(file["id"]), bytes.fromhex(file["key"]))
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            raise Error("UNAUTHORIZED", "credential %s: %s" % (path, e)) from None
+
+
+@functools.lru_cache(maxsize=None)
+def handover() -> Mapping[str, str]:
+    """What the supervisor gave this process alone, by the descriptor that BATON_HANDOVER names; {} when it did not start it.
+    Read once: then the descriptor is closed, and programs that the agent starts do not get it."""
+    number = os.environ.pop("BATON_HANDOVER", None)
+    if number is None:
+        return {}
+    try:
+        with open(int(number), "rb") as f:
+            f.seek(0)
+            entries = f.read().decode().split("\0")
+    except (OSError, ValueError) as e:
+        raise Error("INVALID", "BATON_HANDOVER %r: %s" % (number, e)) from None
+    return dict(e.split("=", 1) for e in entries if "=" in e)
+
+
+def secret(name: str) -> Optional[str]:
+    """A secret of this agent's configuration (`secrets`), else the variable of this name."""
+    return handover().get("secret:" + name, os.environ.get(name))
+
+
+def credential_of(state: pathlib.Path, agent: bool = False) -> Credential:
+    """That of BATON_CREDENTIAL; an agent's own, when the supervisor started it; else the token file."""
+    named, given = os.environ.get("BATON_CREDENTIAL"), handover() if agent else {}
+    if named:
+        return KeyFile(named)
+    return Key(given["credential"], bytes.fromhex(given["key"])) if "key" in given else Credential(state)
 
 
 class Control:
@@ -446,6 +477,8 @@ class Control:
         try:
             return json.loads((self.state / "endpoints.json").read_text())
         except (OSError, ValueError):
+            if "control" in handover():
+                return {"control": handover()["control"]}
             raise Error("UNAVAILABLE", "no supervisor runs in %s: start one with `baton up`" % self.state, True) from None
 
     def connect(self, timeout: float = 5.0) -> None:
@@ -1510,7 +1543,7 @@ class Agent:
             server = socket.create_server((host.strip("[]"), int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128)
             endpoint = "tcp://%s:%d" % (host, server.getsockname()[1])
             threading.Thread(target=self._accept, args=(server,), name="baton-accept", daemon=True).start()
-        control = Control(state, credential)
+        control = Control(state, credential or credential_of(state_dir(state), agent=True))
         try:
             return _Relation(self, control, endpoint, _up).run()
         finally:

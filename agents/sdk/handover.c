@@ -10,6 +10,7 @@
 enum { HANDOVER_BYTES = 128 * 1024, SECRET_NAME_BYTES = 192 };
 
 #define SECRET "secret:"
+#define KEY "key="
 
 static enum bt_code read_all(struct handover *h, int fd, struct bt_error *err)
 {
@@ -19,6 +20,7 @@ static enum bt_code read_all(struct handover *h, int fd, struct bt_error *err)
     if (h->bytes == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for BATON_HANDOVER");
     }
+    (void)lseek(fd, 0, SEEK_SET); /* a wrapper may have started an agent before */
     while (n > 0 && h->len < HANDOVER_BYTES) {
         n = read(fd, h->bytes + h->len, HANDOVER_BYTES - h->len);
         if (n < 0 && errno == EINTR) {
@@ -93,7 +95,9 @@ void handover_wipe(struct handover *h)
 {
     for (size_t at = 0; h->bytes != NULL && at < h->len;) {
         char *entry = h->bytes + at;
-        char *value = strncmp(entry, SECRET, strlen(SECRET)) == 0 ? strchr(entry, '=') : NULL;
+        const bool secret =
+            strncmp(entry, SECRET, strlen(SECRET)) == 0 || strncmp(entry, KEY, strlen(KEY)) == 0;
+        char *value = secret ? strchr(entry, '=') : NULL;
         at += strlen(entry) + 1;
         if (value != NULL) {
             explicit_bzero(value + 1, strlen(value + 1));

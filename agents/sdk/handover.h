@@ -3,7 +3,8 @@
  * NAME=value, each terminated by a zero. Neither the environment nor a command line has it, and
  * programs that the agent starts do not get it.
  *   secret:NAME   a secret of the configuration
- *   control token  the supervisor's address and token, for an agent that cannot read the state
+ *   credential key  the credential of this process: its id, and 64 hexadecimal digits
+ *   control         the supervisor's address, for an agent that cannot read the state
  */
 #ifndef SDK_HANDOVER_H
 #define SDK_HANDOVER_H
@@ -27,7 +28,7 @@ const char *handover_get(const struct handover *h, const char *name);
 /* A secret: of the handover, else of the environment, which is wiped. Borrowed from h until
  * handover_wipe; NULL = there is none. Before threads exist. */
 const char *handover_secret(struct handover *h, const char *name);
-/* Overwrites the secrets; the rest stays. */
+/* Overwrites the secrets and the key; the rest stays. */
 void handover_wipe(struct handover *h);
 /* Accepts zeroed; idempotent. */
 void handover_done(struct handover *h);

@@ -13,7 +13,9 @@ static const char help[] =
     "Options:\n"
     "  --state DIR         the supervisor's state directory (BATON_STATE; else "
     "$XDG_STATE_HOME/baton)\n"
-    "  --credential FILE   proves who the agent is, instead of the token (BATON_CREDENTIAL)\n"
+    "  --credential FILE   proves who the agent is (BATON_CREDENTIAL; else what the supervisor "
+    "gave\n"
+    "                      the process that it started, else the token)\n"
     "  --settings FILE     settings as a JSON object (BATON_SETTINGS: the JSON itself)\n"
     "  --agent-id ID       register under this id (BATON_AGENT_ID)\n"
     "  --instance-id UUID  this process among those of the id (BATON_INSTANCE_ID; else a new one)\n"
@@ -114,10 +116,28 @@ static enum bt_code read_settings_file(struct options *o, const char *path, stru
     return code;
 }
 
+/* What the supervisor that started this process gave it alone. */
+static enum bt_code read_process(struct options *o, struct bt_error *err)
+{
+    const char *id = handover_get(&o->handover, "credential");
+    const char *key = handover_get(&o->handover, "key");
+
+    if (id == NULL || key == NULL) {
+        return BT_OK;
+    }
+    if (snprintf(o->process_id, sizeof o->process_id, "%s", id) >= (int)sizeof o->process_id ||
+        !auth_unhex(str_from(key), o->process_key, sizeof o->process_key)) {
+        return err_set(err, BT_INVALID,
+                       "BATON_HANDOVER: the credential of this process is damaged");
+    }
+    return BT_OK;
+}
+
 static enum bt_code read_environment(struct options *o, struct bt_error *err)
 {
     enum bt_code code = handover_read(&o->handover, err);
 
+    code = code == BT_OK ? read_process(o, err) : code;
     o->agent_id = env("BATON_AGENT_ID");
     o->credential = env("BATON_CREDENTIAL");
     o->spawned = env("BATON_SPAWNED") != NULL;
@@ -262,6 +282,7 @@ enum bt_code options_read(struct options *o, int argc, char **argv, struct bt_er
 
 void options_done(struct options *o)
 {
+    explicit_bzero(o->process_key, sizeof o->process_key);
     handover_done(&o->handover);
     buf_done(&o->settings_doc);
     buf_done(&o->settings_json);

@@ -6,9 +6,11 @@
 #include <stdbool.h>
 
 #include "agents/sdk/handover.h"
+#include "protocol/auth/mac.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/log.h"
 #include "protocol/base/uuid.h"
+#include "protocol/limits.h"
 
 enum options_mode { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_CARD, OPTIONS_ONCE };
 
@@ -16,7 +18,9 @@ struct options {
     enum options_mode mode;
     const char *state;      /* --state, or NULL: state_dir_find decides */
     const char *agent_id;   /* or NULL */
-    const char *credential; /* a file, or NULL: the token of the state directory */
+    const char *credential; /* a file; NULL: process_id, else the token of the state directory */
+    char process_id[LIMIT_ID_BYTES + 1]; /* the credential of this process; "" = it got none */
+    uint8_t process_key[AUTH_KEY_BYTES];
     const char *listen;
     const char *connect;   /* tls+tcp://HOST:PORT of a supervisor elsewhere, or NULL */
     const char *ca, *cert; /* files, with `connect` */

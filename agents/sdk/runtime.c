@@ -330,9 +330,6 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
         code = runtime_credential(rt, err);
     }
     if (code == BT_OK) {
-        code = runtime_credential(rt, err);
-    }
-    if (code == BT_OK) {
         code = make_session_key(rt, err);
     }
     if (code == BT_OK) {

@@ -131,12 +131,7 @@ static void send_register(struct runtime *rt)
     }
     if (rt->sealed.id[0] == 0 &&
         state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
-        const char *given = handover_get(&rt->opt->handover, "token");
-        if (given == NULL) {
-            log_warn("agent.token", "%s", err.msg);
-        } else {
-            (void)snprintf(rt->token, sizeof rt->token, "%s", given);
-        }
+        log_warn("agent.token", "%s", err.msg);
     }
     if (card_view(rt->card, &arena, &m.card, &err) == BT_OK) {
         send_control(rt, MSG_agent_register, &m);

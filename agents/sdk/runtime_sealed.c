@@ -17,6 +17,8 @@ enum bt_code runtime_credential(struct runtime *rt, struct bt_error *err)
     enum bt_code code;
 
     if (rt->opt->credential == NULL) {
+        memcpy(rt->sealed.id, rt->opt->process_id, sizeof rt->sealed.id);
+        memcpy(rt->sealed.key, rt->opt->process_key, sizeof rt->sealed.key);
         return BT_OK;
     }
     code = credential_read(rt->opt->credential, &found, err);

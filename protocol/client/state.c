@@ -15,6 +15,7 @@
 enum { TOKEN_BYTES = STATE_TOKEN_LEN / 2, PATH_BYTES = 4000, FILE_BYTES = 4096 };
 
 static const char *const TOKEN_FILE = "token";
+static const char *const PROCESSES_FILE = "processes.key";
 static const char *const ENDPOINTS_FILE = "endpoints.json";
 /* What endpoints.json becomes on a full disk. */
 static const char *const SPARE_FILE = "endpoints.spare";
@@ -141,15 +142,15 @@ enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1], st
     return state_token_read_of(dir, ret, &owner, err);
 }
 
-enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
-                                 uint32_t *ret_owner, struct bt_error *err)
+static enum bt_code read_secret(const char *dir, const char *name, char ret[STATE_TOKEN_LEN + 1],
+                                uint32_t *ret_owner, struct bt_error *err)
 {
     struct buf text;
     struct str token;
     enum bt_code code;
 
     buf_init(&text, FILE_BYTES);
-    code = state_file_read_of(dir, TOKEN_FILE, FILE_PRIVATE, &text, ret_owner, err);
+    code = state_file_read_of(dir, name, FILE_PRIVATE, &text, ret_owner, err);
     token = buf_str(&text);
     if (code == BT_OK && token.len == STATE_TOKEN_LEN + 1 && token.ptr[STATE_TOKEN_LEN] == '\n') {
         token.len--;
@@ -158,7 +159,7 @@ enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
         code = err_set(
             err, BT_INVALID,
             "%s/%s: is damaged, it should hold %d hexadecimal digits; remove it and restart batond",
-            dir, TOKEN_FILE, STATE_TOKEN_LEN);
+            dir, name, STATE_TOKEN_LEN);
     }
     if (code == BT_OK) {
         memcpy(ret, token.ptr, STATE_TOKEN_LEN);
@@ -168,28 +169,46 @@ enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
     return code;
 }
 
-enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1], struct bt_error *err)
+enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],
+                                 uint32_t *ret_owner, struct bt_error *err)
+{
+    return read_secret(dir, TOKEN_FILE, ret, ret_owner, err);
+}
+
+static enum bt_code make_secret(const char *dir, const char *name, char ret[STATE_TOKEN_LEN + 1],
+                                struct bt_error *err)
 {
     uint8_t secret[TOKEN_BYTES];
     char text[STATE_TOKEN_LEN + 2];
-    enum bt_code code = state_token_read(dir, ret, err);
+    uint32_t owner;
+    enum bt_code code = read_secret(dir, name, ret, &owner, err);
 
     if (code != BT_NOT_FOUND) {
         return code;
     }
     if (getrandom(secret, sizeof secret, 0) != (ssize_t)sizeof secret) {
-        return err_errno(err, errno, "no random bytes for a token");
+        return err_errno(err, errno, "no random bytes for %s/%s", dir, name);
     }
     for (size_t i = 0; i < sizeof secret; i++) {
         (void)snprintf(text + 2 * i, 3, "%02x", secret[i]);
     }
     text[STATE_TOKEN_LEN] = '\n';
-    code = state_file_write(dir, TOKEN_FILE, (struct str){text, STATE_TOKEN_LEN + 1}, FILE_CREATE,
-                            err);
-    if (code == BT_CONFLICT) { /* another process was faster, so its token counts */
+    code = state_file_write(dir, name, (struct str){text, STATE_TOKEN_LEN + 1}, FILE_CREATE, err);
+    if (code == BT_CONFLICT) { /* another process was faster, so its secret counts */
         code = BT_OK;
     }
-    return code == BT_OK ? state_token_read(dir, ret, err) : code;
+    return code == BT_OK ? read_secret(dir, name, ret, &owner, err) : code;
+}
+
+enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1], struct bt_error *err)
+{
+    return make_secret(dir, TOKEN_FILE, ret, err);
+}
+
+enum bt_code state_processes_make(const char *dir, char ret[STATE_TOKEN_LEN + 1],
+                                  struct bt_error *err)
+{
+    return make_secret(dir, PROCESSES_FILE, ret, err);
 }
 
 static void put_field(struct buf *out, const char *name, const char *value)

@@ -1,8 +1,9 @@
 /*
- * The state directory: where it is, and the two small files in it by which every tool finds the
- * daemon. `token` (0600) is the shared secret. `endpoints.json` has the addresses where the daemon
- * listens. libbaton, agents, the command line and the daemon use this. The functions keep no state;
- * different threads may call them.
+ * The state directory: where it is, and the small files in it. `token` (0600) is the shared secret.
+ * `endpoints.json` has the addresses where the daemon listens. `processes.key` (0600) makes the
+ * credentials of the processes that the daemon starts (supervisor/auth/processes.h). libbaton,
+ * agents, the command line and the daemon use this. The functions keep no state; different threads
+ * may call them.
  */
 #ifndef CLIENT_STATE_H
 #define CLIENT_STATE_H
@@ -48,6 +49,10 @@ BT_MUST_CHECK enum bt_code state_token_make(const char *dir, char ret[STATE_TOKE
  * it is damaged. */
 BT_MUST_CHECK enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1],
                                             struct bt_error *err);
+
+/* The same for processes.key. */
+BT_MUST_CHECK enum bt_code state_processes_make(const char *dir, char ret[STATE_TOKEN_LEN + 1],
+                                                struct bt_error *err);
 
 /* The same, and the user who owns the file: who gets the token of him learns nothing. */
 BT_MUST_CHECK enum bt_code state_token_read_of(const char *dir, char ret[STATE_TOKEN_LEN + 1],

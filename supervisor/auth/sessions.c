@@ -98,7 +98,8 @@ static void end(struct sessions *s, struct session *session)
     explicit_bzero(session, sizeof *session);
 }
 
-/* Whether a session of the credential `was` goes on with `is`. */
+/* Whether a session of the credential `was` goes on with `is`. A handshake goes on when no key has
+ * changed: those of both are in its entry. */
 static bool goes_on(const struct session *session, const struct credential *was,
                     const struct credential *is, msec wall)
 {
@@ -106,6 +107,11 @@ static bool goes_on(const struct session *session, const struct credential *was,
 
     if (!credential_is_valid(is, wall)) {
         return false;
+    }
+    if (session->state == PENDING) {
+        return auth_equal(was->key, is->key, AUTH_KEY_BYTES) &&
+               session->has_previous == has_previous(is, wall) &&
+               auth_equal(was->previous, is->previous, AUTH_KEY_BYTES);
     }
     if (auth_equal(key, is->key, AUTH_KEY_BYTES)) {
         return true;
@@ -126,14 +132,14 @@ uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
             continue;
         }
         const uint32_t now_at = find(at, n, str_from(was->who.id));
-        if (now_at == NOBODY || session->state == PENDING ||
-            !goes_on(session, was, &at[now_at], time.wall)) {
+        if (now_at == NOBODY || !goes_on(session, was, &at[now_at], time.wall)) {
             ended += session->state == PROVED;
             end(s, session);
             continue;
         }
-        session->by_previous = !auth_equal(session->by_previous ? was->previous : was->key,
-                                           at[now_at].key, AUTH_KEY_BYTES);
+        session->by_previous =
+            session->state == PROVED && !auth_equal(session->by_previous ? was->previous : was->key,
+                                                    at[now_at].key, AUTH_KEY_BYTES);
         session->of = now_at;
     }
     forget_credentials(s);
@@ -398,6 +404,14 @@ enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer
     session->n = ret->n;
     session->used = time.now;
     return BT_OK;
+}
+
+const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall)
+{
+    const uint32_t at = find(s->credentials, s->credentials_n, id);
+
+    return at != NOBODY && credential_is_valid(&s->credentials[at], wall) ? &s->credentials[at].who
+                                                                          : NULL;
 }
 
 const struct identity *sessions_who(const struct sessions *s, const struct seal *seal, msec wall)

@@ -18,8 +18,8 @@
 
 enum {
     /* Proved sessions: in all, and of one credential. One more ends the one that is longest idle.
-     */
-    SESSIONS_MAX = 1024,
+     * In all: one of each agent process, and as many of clients. */
+    SESSIONS_MAX = 2048,
     SESSIONS_PER_CREDENTIAL = 64,
     /* Entries that wait for their proof. One more takes the place of the oldest of the peer that
      * has most of them, so that a flood pushes out itself. */
@@ -61,6 +61,9 @@ BT_MUST_CHECK enum bt_code sessions_begin(struct sessions *s, struct str id,
 BT_MUST_CHECK enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer,
                                          struct session_time time, struct seal *ret,
                                          struct str *ret_body, struct bt_error *err);
+/* The identity of the credential with this id; NULL: there is none that is valid. Valid until
+ * sessions_set. */
+const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall);
 /* The identity of the session; NULL: it has ended. Valid until sessions_set. */
 const struct identity *sessions_who(const struct sessions *s, const struct seal *seal, msec wall);
 /* Writes the header of an answer in front of its body (seal_write). False: the session has ended.

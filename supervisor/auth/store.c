@@ -20,6 +20,8 @@ struct auth_store {
     struct stat seen;
     msec looked;
     struct audit *audit; /* NULL = none yet */
+    struct credential *files, *processes;
+    uint32_t files_n, processes_n;
 };
 
 struct loading {
@@ -67,6 +69,42 @@ static void describe(const struct loading *l, msec wall, char *ret, size_t cap)
     }
 }
 
+static void forget(struct credential *at, uint32_t n)
+{
+    if (at != NULL) {
+        explicit_bzero(at, n * sizeof *at);
+    }
+    free(at);
+}
+
+/* Gives the sessions all credentials, of files and of processes. Without memory, none. */
+static uint32_t give(struct auth_store *store, struct session_time time)
+{
+    const uint32_t n = store->files_n + store->processes_n;
+    struct credential *all = calloc(n + 1, sizeof *all);
+
+    if (all == NULL) {
+        log_warn("auth.credentials", "out of memory: no credential is known");
+        return sessions_set(store->sessions, NULL, 0, time);
+    }
+    if (store->files_n > 0) {
+        memcpy(all, store->files, store->files_n * sizeof *all);
+    }
+    if (store->processes_n > 0) {
+        memcpy(all + store->files_n, store->processes, store->processes_n * sizeof *all);
+    }
+    return sessions_set(store->sessions, all, n, time);
+}
+
+void auth_store_processes(struct auth_store *store, struct credential *at, uint32_t n,
+                          struct session_time time)
+{
+    forget(store->processes, store->processes_n);
+    store->processes = at;
+    store->processes_n = n;
+    (void)give(store, time);
+}
+
 /* What cannot be read opens nothing. */
 static void load(struct auth_store *store, struct session_time time)
 {
@@ -81,7 +119,10 @@ static void load(struct auth_store *store, struct session_time time)
         log_warn("auth.credentials", "out of memory: some credentials are not known");
     }
     describe(&l, time.wall, text, sizeof text);
-    ended = sessions_set(store->sessions, l.at, l.n, time);
+    forget(store->files, store->files_n);
+    store->files = l.at;
+    store->files_n = l.n;
+    ended = give(store, time);
     log_info("auth.credentials", "known=%u sessions_ended=%u", l.n, ended);
     audit_add(store->audit, time.now, time.wall,
               &(struct audit_entry){.kind = AUDIT_CREDENTIAL,
@@ -128,6 +169,10 @@ void auth_store_free(struct auth_store *store)
 {
     if (store != NULL && store->notice >= 0) {
         (void)close(store->notice);
+    }
+    if (store != NULL) {
+        forget(store->files, store->files_n);
+        forget(store->processes, store->processes_n);
     }
     free(store);
 }

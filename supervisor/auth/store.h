@@ -17,6 +17,10 @@ BT_MUST_CHECK enum bt_code auth_store_new(const char *state_dir, struct sessions
                                           struct audit *audit, struct session_time time,
                                           struct auth_store **ret, struct bt_error *err);
 void auth_store_free(struct auth_store *store);
+/* The processes that live now, beside the credentials of files; takes the array, which malloc gave.
+ * Nothing of it is in the audit: the journal has the events of agents. */
+void auth_store_processes(struct auth_store *store, struct credential *at, uint32_t n,
+                          struct session_time time);
 /* Readable when the directory has changed; -1: the kernel gives no notice. */
 int auth_store_fd(const struct auth_store *store);
 /* Reads the directory again when it has changed: by the notice, or by its time, which is looked at

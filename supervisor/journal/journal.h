@@ -212,6 +212,39 @@ BT_MUST_CHECK enum bt_code journal_turn_of_plan(struct journal *j, struct uuid p
 BT_MUST_CHECK enum bt_code journal_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                               struct bt_error *err);
 
+/* ---- schedules ----
+ * A schedule has a rule (when), a document (what), and a state that each fire changes. The journal
+ * knows none of their contents. */
+struct journal_schedule {
+    uint64_t ix;        /* its number; given by journal_schedule_put */
+    struct str name;    /* unique */
+    struct str owner;   /* as that of a plan */
+    uint64_t body_hash; /* of what was put */
+    msec created_wall;
+    struct str rule;
+    struct str doc;   /* only where it says so */
+    struct str state; /* empty = none was stored */
+    bool damaged;     /* only ix and name are valid */
+};
+
+typedef bool (*journal_schedule_fn)(const struct journal_schedule *p, void *self);
+/* Adds the schedule of this name, or replaces it under its number; ignores p->ix. In the batch. */
+BT_MUST_CHECK enum bt_code journal_schedule_put(struct journal *j, const struct journal_schedule *p,
+                                                uint64_t *ret_ix, struct bt_error *err);
+BT_MUST_CHECK enum bt_code journal_schedule_state(struct journal *j, uint64_t ix, struct str state,
+                                                  struct bt_error *err);
+/* Without a trace: its name may be used again. */
+BT_MUST_CHECK enum bt_code journal_schedule_delete(struct journal *j, uint64_t ix,
+                                                   struct bt_error *err);
+/* Committed or batched, with its document. Strings are valid until the next look-up of a schedule.
+ * BT_NOT_FOUND; BT_IO names a damaged one. */
+BT_MUST_CHECK enum bt_code journal_schedule_by_name(struct journal *j, struct str name,
+                                                    struct journal_schedule *ret,
+                                                    struct bt_error *err);
+/* All, by their numbers, without documents. fn must not write. */
+BT_MUST_CHECK enum bt_code journal_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+                                             struct bt_error *err);
+
 /* ---- rows ---- */
 struct journal_row {
     uint64_t seq; /* public rows: its seq; internal: the seq it follows */

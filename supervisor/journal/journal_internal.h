@@ -69,6 +69,15 @@ struct journal_ops {
                                  struct bt_error *err);
     enum bt_code (*turns_open)(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
+    enum bt_code (*schedule_put)(struct journal *j, const struct journal_schedule *p,
+                                 uint64_t *ret_ix, struct bt_error *err);
+    enum bt_code (*schedule_state)(struct journal *j, uint64_t ix, struct str state,
+                                   struct bt_error *err);
+    enum bt_code (*schedule_delete)(struct journal *j, uint64_t ix, struct bt_error *err);
+    enum bt_code (*schedule_by_name)(struct journal *j, struct str name,
+                                     struct journal_schedule *ret, struct bt_error *err);
+    enum bt_code (*schedules)(struct journal *j, journal_schedule_fn fn, void *self,
+                              struct bt_error *err);
     /* pos is the row's position; the caller has checked the order of positions. */
     enum bt_code (*append)(struct journal *j, uint64_t pos, const struct journal_row *row,
                            struct bt_error *err);

@@ -212,6 +212,7 @@ static void sqlite_done(struct journal *j)
     }
     buf_done(&s->plan_text);
     buf_done(&s->turn_text);
+    buf_done(&s->schedule_text);
     free(s);
 }
 
@@ -241,6 +242,11 @@ static const struct journal_ops SQLITE_OPS = {
     .turn_by_key = sqlite_turn_by_key,
     .turn_of_plan = sqlite_turn_of_plan,
     .turns_open = sqlite_turns_open,
+    .schedule_put = sqlite_schedule_put,
+    .schedule_state = sqlite_schedule_state,
+    .schedule_delete = sqlite_schedule_delete,
+    .schedule_by_name = sqlite_schedule_by_name,
+    .schedules = sqlite_schedules,
     .append = sqlite_append,
     .blob_add = sqlite_blob_add,
     .blob_get = sqlite_blob_get,
@@ -423,6 +429,7 @@ enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *
     s->ballast_bytes = opt->ballast_bytes;
     buf_init(&s->plan_text, PLAN_TEXT_MAX);
     buf_init(&s->turn_text, TURN_TEXT_MAX);
+    buf_init(&s->schedule_text, PLAN_TEXT_MAX);
     memcpy(s->dir, dir, strlen(dir) + 1);
     code = sqlite_lock_dir(dir, true, &s->lock_fd, err);
     if (code == BT_OK) {

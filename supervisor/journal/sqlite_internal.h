@@ -9,7 +9,7 @@
 #include "supervisor/journal/journal_internal.h"
 
 enum {
-    SCHEMA_VERSION = 5,
+    SCHEMA_VERSION = 6,
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the log: 4 MB, a pause of some ms; see README */
@@ -37,6 +37,10 @@ enum {
     "SELECT ix, id, client_key, status, created, ended, deleted, why, rows, head, crc, owner "     \
     "FROM gone"
 #define SQL_CHAIN "SELECT ix, rows, head, crc FROM chains"
+#define SQL_SCHEDULE                                                                               \
+    "SELECT s.ix, s.name, s.owner, s.body_hash, s.created, s.rule, s.crc, "                        \
+    "coalesce(t.state, ''), coalesce(t.crc, -1) FROM schedules s "                                 \
+    "LEFT JOIN schedule_state t ON t.ix = s.ix"
 
 /* Statements of what rows leave beside them, and of deletion. */
 #define SQLITE_STATEMENTS_4(SQL)                                                                   \
@@ -103,6 +107,19 @@ enum {
     SQL(MESSAGES_OF, "SELECT m.rowid FROM gone_sessions g JOIN messages m INDEXED BY messages_n "  \
                      "ON m.session = g.id WHERE g.number = ?1 AND m.rowid <= g.last ORDER BY m.n") \
     SQL(MESSAGE_DROP, "DELETE FROM messages WHERE rowid = ?1")
+
+#define SQLITE_STATEMENTS_6(SQL)                                                                   \
+    SQL(SCHEDULE_ADD, "INSERT OR REPLACE INTO schedules(ix, name, owner, body_hash, created, "     \
+                      "rule, crc, doc_crc, doc) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")       \
+    SQL(SCHEDULE_IX, "SELECT ix FROM schedules WHERE name = ?1")                                   \
+    SQL(SCHEDULE_TOP, "SELECT coalesce(max(ix), 0) FROM schedules")                                \
+    SQL(SCHEDULE_GET, SQL_SCHEDULE " WHERE s.ix = ?1")                                             \
+    SQL(SCHEDULES, SQL_SCHEDULE " ORDER BY s.ix")                                                  \
+    SQL(SCHEDULE_DOC, "SELECT ix, doc_crc, doc FROM schedules WHERE ix = ?1")                      \
+    SQL(SCHEDULE_DROP, "DELETE FROM schedules WHERE ix = ?1")                                      \
+    SQL(SCHEDULE_STATE, "INSERT OR REPLACE INTO schedule_state(ix, crc, state) "                   \
+                        "VALUES(?1, ?2, ?3)")                                                      \
+    SQL(SCHEDULE_STATE_DROP, "DELETE FROM schedule_state WHERE ix = ?1")
 
 /* SQL(name, text): every prepared statement. */
 #define SQLITE_STATEMENTS(SQL)                                                                     \
@@ -172,7 +189,8 @@ enum {
                               "WHERE session = ?1 AND client_key = ?2 AND client_key <> ''")       \
     SQL(TURN_OF_PLAN, SQL_TURN " INDEXED BY turns_open WHERE plan = ?1 AND ended = 0")             \
     SQL(TURNS_OPEN, SQL_TURN " INDEXED BY turns_open WHERE ended = 0")                             \
-    SQLITE_STATEMENTS_4(SQL)
+    SQLITE_STATEMENTS_4(SQL)                                                                       \
+    SQLITE_STATEMENTS_6(SQL)
 
 enum sql {
 #define SQL(name, text) SQL_##name,
@@ -225,6 +243,7 @@ struct sqlite_journal {
     bool boot_due;                     /* the number of this daemon is not stored yet */
     struct buf plan_text;              /* strings of the last look-up of a plan */
     struct buf turn_text;              /* the same for turns */
+    struct buf schedule_text;          /* the same for schedules */
     char session_owner[OWNER_MAX + 1]; /* of the last look-up of a session */
     bool adopt_due;    /* plans of an older version have no chains yet; no blob goes */
     bool gaps_damaged; /* a range of deleted numbers, at the start */
@@ -398,6 +417,22 @@ enum bt_code sqlite_message_read(sqlite3_stmt *st, struct journal_message *ret,
                                  struct bt_error *err);
 enum bt_code sqlite_turn_read(sqlite3_stmt *st, struct journal_turn *ret, struct bt_error *err);
 void sqlite_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *v);
+
+/* ---- sqlite_schedules.c ---- */
+enum bt_code sqlite_schedule_put(struct journal *j, const struct journal_schedule *p,
+                                 uint64_t *ret_ix, struct bt_error *err);
+enum bt_code sqlite_schedule_state(struct journal *j, uint64_t ix, struct str state,
+                                   struct bt_error *err);
+enum bt_code sqlite_schedule_delete(struct journal *j, uint64_t ix, struct bt_error *err);
+enum bt_code sqlite_schedule_by_name(struct journal *j, struct str name,
+                                     struct journal_schedule *ret, struct bt_error *err);
+enum bt_code sqlite_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+                              struct bt_error *err);
+/* Reads the statement's current row; strings point into it. BT_IO when a checksum is wrong. */
+enum bt_code sqlite_schedule_read(sqlite3_stmt *st, struct journal_schedule *ret,
+                                  struct bt_error *err);
+enum bt_code sqlite_schedule_doc_read(sqlite3_stmt *st, struct journal_schedule *ret,
+                                      struct bt_error *err);
 struct uuid sqlite_col_uuid(sqlite3_stmt *st, int at);
 
 /* ---- sqlite_chain.c ---- */

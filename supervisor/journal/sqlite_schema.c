@@ -80,6 +80,12 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     "CREATE TABLE owners(ix INTEGER PRIMARY KEY, owner TEXT NOT NULL);"
     "ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE gone ADD COLUMN owner TEXT NOT NULL DEFAULT '';",
+    /* 6: schedules: what was put, and where each one is. An older program would let them rest. */
+    "CREATE TABLE schedules(ix INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " owner TEXT NOT NULL, body_hash INTEGER NOT NULL, created INTEGER NOT NULL,"
+    " rule BLOB NOT NULL, crc INTEGER NOT NULL, doc_crc INTEGER NOT NULL, doc BLOB NOT NULL);"
+    "CREATE TABLE schedule_state(ix INTEGER PRIMARY KEY, crc INTEGER NOT NULL,"
+    " state BLOB NOT NULL);",
 };
 
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)

@@ -166,6 +166,24 @@ static enum bt_code check_gap(sqlite3_stmt *st, size_t *ret_bytes, struct bt_err
                          sqlite_col_u64(st, 1));
 }
 
+static enum bt_code check_schedule(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_schedule p;
+    enum bt_code code = sqlite_schedule_read(st, &p, err);
+
+    *ret_bytes = p.rule.len + p.state.len;
+    return code;
+}
+
+static enum bt_code check_schedule_doc(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_schedule p = {.ix = 0};
+    enum bt_code code = sqlite_schedule_doc_read(st, &p, err);
+
+    *ret_bytes = p.doc.len;
+    return code;
+}
+
 #define PLAN_HEAD_2                                                                                \
     "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '', '' FROM plans p"
 /* Of versions without owners. */
@@ -218,6 +236,10 @@ static const struct table TABLES[] = {
      0},
     {"SELECT kind, first, last, crc FROM gaps ORDER BY kind, first LIMIT -1 OFFSET ?1",
      "SELECT count(*) FROM gaps", 4, false, check_gap, 0},
+    {SQL_SCHEDULE " WHERE s.ix >= ?1 ORDER BY s.ix", "SELECT count(*) FROM schedules", 6, true,
+     check_schedule, 0},
+    {"SELECT ix, doc_crc, doc FROM schedules WHERE ix >= ?1 ORDER BY ix",
+     "SELECT count(*) FROM schedules", 6, true, check_schedule_doc, 0},
 };
 
 enum { N_TABLES = sizeof TABLES / sizeof TABLES[0], ENTRY_BYTES = 256 };

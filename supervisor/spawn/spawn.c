@@ -104,6 +104,7 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
         switch (out.at[i]) {
         case POLICY_SPAWN:
             child_new_instance(c);
+            s->changes++;
             break;
         case POLICY_TERM:
             never_started = queue_stop(c, SEND_TERM);
@@ -140,6 +141,7 @@ static void ended(struct spawn *s, struct child *c, bool clean, msec now)
     s->events[(s->events_at + s->events_n - 1) % s->events_cap].expected =
         asked || (clean && c->policy.set.restart != POLICY_PERMANENT);
     c->instance_id[0] = 0;
+    s->changes++;
     c->pid = 0;
     c->send = 0;
     c->kill_reason = NULL;
@@ -225,13 +227,24 @@ void spawn_log_path(const struct spawn *s, const char *name, char *ret, size_t c
 static bool send_start(struct spawn *s, struct child *c)
 {
     char log[SPAWN_LOG_MAX];
+    bool sent;
 
     spawn_log_path(s, c->name, log, sizeof log);
     c->log_from = log_tail_begin(log);
-    child_fill_start(c, &s->order);
+    child_fill_start(s, c, &s->order);
     buf_clear(&s->out);
     packet_encode(&s->order, &s->out);
-    return buf_check(&s->out, NULL) == BT_OK && spawn_link_send(&s->link, &s->out) == LINK_DONE;
+    child_wipe(c);
+    sent = buf_check(&s->out, NULL) == BT_OK && spawn_link_send(&s->link, &s->out) == LINK_DONE;
+    if (s->out.at != NULL) {
+        explicit_bzero(s->out.at, s->out.len);
+    }
+    return sent;
+}
+
+uint32_t spawn_changes(const struct spawn *s)
+{
+    return s->changes;
 }
 
 static bool flush_one(struct spawn *s, struct child *c)

@@ -112,10 +112,20 @@ BT_MUST_CHECK enum bt_code spawn_open(const struct spawn_options *opt, struct sp
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
                                               size_t n, msec now, struct bt_error *err);
-/* Where the supervisor is and how an agent shows that it may register, for agents that cannot read
- * the state directory. Before spawn_set_children. BT_NOMEM. */
+/* How a process proves to the supervisor that it is the instance: the id of its credential and its
+ * key in hexadecimal digits. False: it gets none. */
+enum { SPAWN_CREDENTIAL_BYTES = 65 };
+struct spawn_prover {
+    void *self;
+    bool (*prove)(void *self, struct str instance_id, struct str agent_id,
+                  char ret_id[SPAWN_CREDENTIAL_BYTES], char ret_key[SPAWN_CREDENTIAL_BYTES]);
+};
+/* Where the supervisor is, for agents that cannot read the state directory, and how an agent proves
+ * itself. Before spawn_set_children. BT_NOMEM. */
 BT_MUST_CHECK enum bt_code spawn_introduce(struct spawn *s, const char *control_url,
-                                           const char *token, struct bt_error *err);
+                                           const struct spawn_prover *prover, struct bt_error *err);
+/* Differs from an earlier one when a process began, was adopted or ended since. */
+uint32_t spawn_changes(const struct spawn *s);
 /* Readable when spawn_handle has something to do. Constant; owned by s. */
 int spawn_fd(const struct spawn *s);
 /* Reads the spawner's packets. Replaces a spawner that died; its children count as crashed. */

@@ -212,7 +212,31 @@ static enum bt_code check(struct spawn *s, const struct spawn_spec *spec, const 
     return BT_OK;
 }
 
-void child_fill_start(const struct child *c, struct packet *order)
+void child_wipe(struct child *c)
+{
+    explicit_bzero(c->credential, sizeof c->credential);
+    explicit_bzero(c->key, sizeof c->key);
+}
+
+static size_t fill_credential(const struct spawn *s, struct child *c, struct packet *order,
+                              size_t n)
+{
+    char id[SPAWN_CREDENTIAL_BYTES];
+    char key[SPAWN_CREDENTIAL_BYTES];
+
+    if (s->prover.prove == NULL || !s->prover.prove(s->prover.self, str_from(c->instance_id),
+                                                    str_from(c->agent_id), id, key)) {
+        return n;
+    }
+    (void)snprintf(c->credential, sizeof c->credential, "credential=%s", id);
+    (void)snprintf(c->key, sizeof c->key, "key=%s", key);
+    explicit_bzero(key, sizeof key);
+    order->handover[n++] = c->credential;
+    order->handover[n++] = c->key;
+    return n;
+}
+
+void child_fill_start(const struct spawn *s, struct child *c, struct packet *order)
 {
     size_t n = 0;
 
@@ -232,6 +256,7 @@ void child_fill_start(const struct child *c, struct packet *order)
     for (n = 0; c->handover[n] != NULL; n++) {
         order->handover[n] = c->handover[n];
     }
+    (void)fill_credential(s, c, order, n);
     for (n = 0; c->apart[n] != NULL; n++) {
         order->apart[n] = c->apart[n];
     }
@@ -264,16 +289,15 @@ static bool is_shut_out(const struct spawn_spec *spec)
 static enum bt_code set_apart(struct spawn *s, const struct spawn_spec *spec, struct child *c,
                               struct bt_error *err)
 {
-    size_t n = list_length(spec->handover);
+    const size_t n = list_length(spec->handover);
 
-    c->handover = copy_list(&s->arena, spec->handover, 2);
+    c->handover = copy_list(&s->arena, spec->handover, 1);
     c->apart = copy_list(&s->arena, spec->apart, 1);
     if (c->handover == NULL || c->apart == NULL) {
         return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
     }
     if (is_shut_out(spec) && s->control != NULL) {
-        c->handover[n++] = s->control;
-        c->handover[n] = s->token;
+        c->handover[n] = s->control;
         c->cwd = spec->cwd != NULL ? c->cwd : "/";
     }
     if (list_has(spec->apart, "network") && s->port != NULL) {
@@ -282,24 +306,25 @@ static enum bt_code set_apart(struct spawn *s, const struct spawn_spec *spec, st
     return BT_OK;
 }
 
-enum bt_code spawn_introduce(struct spawn *s, const char *control_url, const char *token,
-                             struct bt_error *err)
+enum bt_code spawn_introduce(struct spawn *s, const char *control_url,
+                             const struct spawn_prover *prover, struct bt_error *err)
 {
     const char *colon = strrchr(control_url, ':');
 
     s->control = join(&s->arena, "control", control_url, "");
-    s->token = join(&s->arena, "token", token, "");
+    s->prover = *prover;
     s->port = colon == NULL ? NULL : join(&s->arena, "port", colon + 1, "");
-    return s->control != NULL && s->token != NULL && s->port != NULL
+    return s->control != NULL && s->port != NULL
                ? BT_OK
                : err_set(err, BT_NOMEM, "out of memory for the addresses of the supervisor");
 }
 
-static enum bt_code check_size(struct spawn *s, const struct child *c, struct bt_error *err)
+static enum bt_code check_size(struct spawn *s, struct child *c, struct bt_error *err)
 {
-    child_fill_start(c, &s->order);
+    child_fill_start(s, c, &s->order);
     buf_clear(&s->out);
     packet_encode(&s->order, &s->out);
+    child_wipe(c);
     if (buf_check(&s->out, NULL) != BT_OK || s->out.len > START_BYTES_MAX) {
         return err_set(err, BT_LIMIT,
                        "agent process '%s': arguments, variables and settings must fit in %d bytes",
@@ -371,6 +396,7 @@ static bool adopt(struct spawn *s, struct child *c, msec now)
         f->taken = true;
         (void)snprintf(c->instance_id, sizeof c->instance_id, "%s", f->instance_id);
         c->pid = f->pid;
+        s->changes++;
         spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now});
         spawn_emit(s, c, SPAWN_ADOPTED, "");
         return true;

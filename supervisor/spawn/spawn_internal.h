@@ -29,7 +29,9 @@ struct child {
         /* of the spec: a living process is adopted only when it was started from the same spec */
         hash;
     char instance_env[INSTANCE_ENV_BYTES];
-    char instance_id[UUID_TEXT_LEN + 1]; /* "" = no process */
+    char credential[INSTANCE_ENV_BYTES + SPAWN_CREDENTIAL_BYTES]; /* credential=ID, for the order */
+    char key[INSTANCE_ENV_BYTES + SPAWN_CREDENTIAL_BYTES];        /* key=HEX */
+    char instance_id[UUID_TEXT_LEN + 1];                          /* "" = no process */
     pid_t pid;
     unsigned send;
     const char *kill_reason; /* why it is being killed, for the reason; NULL = it is not */
@@ -49,10 +51,11 @@ struct found {
 
 struct spawn {
     struct spawn_link link;
-    const char *path_first; /* in the arena, as the next three */
+    const char *path_first; /* in the arena, as the next two */
     char *control;          /* control=URL */
-    char *token;            /* token=TEXT */
     char *port;             /* port=N, of the URL */
+    struct spawn_prover prover;
+    uint32_t changes;
     struct arena arena;
     struct child *children;
     size_t children_n;
@@ -88,5 +91,7 @@ struct child *spawn_find_instance(const struct spawn *s, struct str instance_id)
 BT_MUST_CHECK enum bt_code child_init(struct spawn *s, const struct spawn_spec *spec,
                                       struct child *c, struct bt_error *err);
 void child_new_instance(struct child *c);
-void child_fill_start(const struct child *c, struct packet *order);
+/* With what the instance proves itself by. child_wipe when the order was encoded. */
+void child_fill_start(const struct spawn *s, struct child *c, struct packet *order);
+void child_wipe(struct child *c);
 #endif

@@ -113,7 +113,7 @@ class Kept(Apart):
         for name in ("in", "out", "other"):
             (folder / name).mkdir()
             (folder / name / "file").write_text(name)
-        d = self.probe("    paths: {read: ['%s', '%s'], write: ['%s']}\n" % (HERE, folder / "in", folder / "out"))
+        d = self.probe("    paths: {read: ['%s', '%s'], write: ['%s']}\n" % (HERE.parent, folder / "in", folder / "out"))
         opened = self.tell(d, {"do": "open", "paths": [
             ["r", str(folder / "in" / "file")], ["w", str(folder / "in" / "file")], ["r", str(folder / "out" / "file")],
             ["w", str(folder / "out" / "new")], ["r", str(folder / "other" / "file")], ["w", str(folder / "other" / "new")],

@@ -273,7 +273,7 @@ agents:
 
         def up():
             return sorted(a["card"]["agentId"] for a in d.ask("agents.list")["agents"] if a["state"] == "up")
-        until(lambda: up() == ["calc", "calc-2"], 20, "both register, the one without a credential does not")
+        until(lambda: up() == ["calc", "calc-2", "calc-3"], 20, "all register, the last one by what the daemon hands its process")
         plan = {"steps": [{"stepId": "a", "agent": a, "skill": "evaluate", "task": "6*7"} for a in ("calc",)]
                 + [{"stepId": "b", "agent": "calc-2", "skill": "evaluate", "task": "6*7", "dependsOn": ["a"]}]}
         self.assertEqual(d.wait_plan(d.submit(plan))["outcome"], "success")
@@ -281,7 +281,7 @@ agents:
         d.process.kill()
         d.process.wait()
         d.start(agents=False)
-        until(lambda: up() == ["calc", "calc-2"], 30, "they come back to the next daemon, with the key of the rotated file")
+        until(lambda: up() == ["calc", "calc-2", "calc-3"], 30, "they come back to the next daemon, with the key of the rotated file")
         self.assertEqual(d.wait_plan(d.submit(plan))["outcome"], "success")
 
 

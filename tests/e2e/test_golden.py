@@ -279,6 +279,11 @@ class GoldenJournalOfVersion4(GoldenJournalOfVersion3):
         self.assertEqual(self.d.ask("session.get", sessionId="talk")["owner"], "local")
 
 
+class GoldenJournalOfVersion5(GoldenJournalOfVersion4):
+    name = "journal-8df3fb8.db"
+    version = 5
+
+
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "--make":
         Make.target = pathlib.Path(sys.argv[2]).resolve()

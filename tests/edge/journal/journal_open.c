@@ -103,7 +103,7 @@ static void a_journal_of_a_newer_version_is_refused_and_left_as_it_is(void **sta
     assert_int_equal(journal_inspect(dir, NULL, NULL, &report, &err), BT_INVALID);
     assert_non_null(strstr(err.msg, "999"));
     buf_done(&report);
-    make_sqlite_file("PRAGMA user_version = 5;");
+    make_sqlite_file("PRAGMA user_version = 6;");
     assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
     assert_int_equal(journal_next_seq(j), 2);
     journal_close(j);
@@ -239,7 +239,7 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     told = work(dir, &OPT, 10, NULL, NULL);
     assert_int_equal(stat(file, &before), 0);
     assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err);
-    assert_non_null(strstr(buf_cstr(&report), "schema version 5, "));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 6, "));
     assert_int_equal(stat(file, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
@@ -284,6 +284,46 @@ static void the_kind_of_a_job_is_under_its_checksum(void **state)
     assert_ok(journal_plans_open(j, see_plan, &s, &err), err);
     assert_int_equal(s.n, 0); /* both were quarantined */
     journal_close(j);
+    buf_done(&report);
+}
+
+/* A schedule whose rule, document or state was changed or lost is named; the others are sound. */
+static void what_a_schedule_is_and_where_it_is_are_under_checksums(void **state)
+{
+    static const char *const HARM[] = {
+        "UPDATE schedules SET rule = 'x' WHERE name = 'a'",
+        "UPDATE schedules SET owner = 'x' WHERE name = 'a'",
+        "UPDATE schedules SET doc = 'x' WHERE name = 'a'",
+        "UPDATE schedule_state SET state = 'x' WHERE ix = 1",
+        "DELETE FROM schedule_state WHERE ix = 1",
+    };
+    struct journal_schedule p = {
+        .name = STR_LIT("a"), .rule = STR_LIT("r"), .doc = STR_LIT("d"), .state = STR_LIT("s")};
+    struct journal_schedule got;
+    struct journal *j;
+    struct bt_error err;
+    struct buf report;
+    uint64_t ix;
+
+    (void)state;
+    buf_init(&report, 10000);
+    for (size_t i = 0; i < sizeof HARM / sizeof HARM[0]; i++) {
+        assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+        p.name = STR_LIT("a");
+        assert_ok(journal_schedule_put(j, &p, &ix, &err), err);
+        p.name = STR_LIT("b");
+        assert_ok(journal_schedule_put(j, &p, &ix, &err), err);
+        commit(j);
+        journal_close(j);
+        assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err);
+        make_sqlite_file(HARM[i]);
+        assert_int_equal(journal_inspect(dir, NULL, NULL, &report, &err), BT_IO);
+        assert_non_null(strstr(err.msg, "schedule"));
+        assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+        assert_int_equal(journal_schedule_by_name(j, STR_LIT("a"), &got, &err), BT_IO);
+        assert_ok(journal_schedule_by_name(j, STR_LIT("b"), &got, &err), err);
+        journal_close(j);
+    }
     buf_done(&report);
 }
 
@@ -380,7 +420,7 @@ static void open_old(const char *name, const char *version)
     assert_int_equal(work_check(dir, &told, NULL), 36);
     buf_clear(&report);
     assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err); /* as this version left it */
-    assert_non_null(strstr(buf_cstr(&report), "schema version 5"));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 6"));
     buf_done(&report);
     verify_copy();
     expect_copy(version, bytes, n);
@@ -433,6 +473,7 @@ int main(int argc, char **argv)
         TEST(a_second_daemon_is_refused_and_the_first_is_unharmed),
         TEST(inspection_tells_a_sound_journal_and_changes_nothing),
         TEST(the_kind_of_a_job_is_under_its_checksum),
+        TEST(what_a_schedule_is_and_where_it_is_are_under_checksums),
         TEST(a_journal_of_version_1_opens_with_all_it_holds),
         TEST(a_journal_of_version_2_opens_with_all_it_holds),
         TEST(a_journal_without_a_log_gets_one_again),

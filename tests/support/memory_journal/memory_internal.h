@@ -62,6 +62,12 @@ struct mem_message {
     struct journal_message m;
 };
 
+/* Writes about schedules in their order: the last one of a number counts. */
+struct mem_schedule {
+    struct journal_schedule p; /* strings in the arena */
+    bool gone;
+};
+
 struct memory {
     struct journal base;
     struct arena arena; /* freed at close only: a test's journal is small */
@@ -73,6 +79,8 @@ struct memory {
     size_t plans_cap, rows_cap, blobs_cap, touched_cap;
     size_t plans_committed, rows_committed, blobs_committed; /* as of the last commit */
     struct mem_conversation conversation;
+    struct mem_schedule *schedules;
+    size_t schedules_n, schedules_cap, schedules_committed;
     uint64_t *gone; /* numbers of deleted plans */
     bool deleted;   /* the open batch has deleted rows or blobs */
     size_t gone_n, gone_cap, gone_committed;
@@ -162,6 +170,15 @@ enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct jou
                                  struct bt_error *err);
 enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
+enum bt_code memory_schedule_put(struct journal *j, const struct journal_schedule *p,
+                                 uint64_t *ret_ix, struct bt_error *err);
+enum bt_code memory_schedule_state(struct journal *j, uint64_t ix, struct str state,
+                                   struct bt_error *err);
+enum bt_code memory_schedule_delete(struct journal *j, uint64_t ix, struct bt_error *err);
+enum bt_code memory_schedule_by_name(struct journal *j, struct str name,
+                                     struct journal_schedule *ret, struct bt_error *err);
+enum bt_code memory_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+                              struct bt_error *err);
 /* Whether the i-th write about a session was before it was deleted. */
 bool memory_session_cut(const struct mem_conversation *t, struct str session, size_t sessions_at,
                         size_t messages_at, size_t turns_at);

@@ -72,6 +72,7 @@ static void batch_commit(struct memory *m)
     m->conversation.sessions_committed = m->conversation.sessions_n;
     m->conversation.messages_committed = m->conversation.messages_n;
     m->conversation.turns_committed = m->conversation.turns_n;
+    m->schedules_committed = m->schedules_n;
     m->rows_committed = m->rows_n;
     m->blobs_committed = m->blobs_n;
     m->base.committed_pos = m->base.pos;
@@ -88,6 +89,7 @@ static void batch_rollback(struct memory *m)
         free(m->blobs[m->blobs_n - 1].bytes);
     }
     m->rows_n = m->rows_committed;
+    m->schedules_n = m->schedules_committed;
     m->base.pos = m->base.committed_pos;
     m->base.dirty = false;
 }
@@ -195,6 +197,7 @@ static void memory_close(struct journal *j)
     free(m->rows);
     free(m->touched);
     free(m->gone);
+    free(m->schedules);
     memory_conversation_done(&m->conversation);
     map_done(&m->by_id);
     map_done(&m->by_key);
@@ -226,6 +229,11 @@ static const struct journal_ops MEMORY_OPS = {
     .turn_by_key = memory_turn_by_key,
     .turn_of_plan = memory_turn_of_plan,
     .turns_open = memory_turns_open,
+    .schedule_put = memory_schedule_put,
+    .schedule_state = memory_schedule_state,
+    .schedule_delete = memory_schedule_delete,
+    .schedule_by_name = memory_schedule_by_name,
+    .schedules = memory_schedules,
     .append = memory_append,
     .blob_add = memory_blob_add,
     .blob_get = memory_blob_get,

@@ -265,6 +265,45 @@ static void a_revoked_credential_ends_its_sessions_and_no_others(void **state)
     sessions_free(s);
 }
 
+/* Agents that start together change the list while others are in their handshakes. */
+static void a_handshake_outlives_the_change_of_another_credential(void **state)
+{
+    struct sessions *s = new_table();
+    struct client c = client_of("c1", 2);
+    struct credential *others = some(3);
+
+    (void)state;
+    (void)sessions_set(s, some(2), 2, at_start);
+    begin(s, &c);
+    others[0].revoked = 1;
+    (void)sessions_set(s, others, 3, at_start);
+    assert_int_equal(ask(s, &c), BT_OK);
+    sessions_free(s);
+}
+
+static void a_handshake_ends_when_its_credential_changes(void **state)
+{
+    for (int how = 0; how < 4; how++) {
+        struct sessions *s = new_table();
+        struct client c = client_of("c1", 2);
+        struct credential *changed = some(2);
+
+        (void)state;
+        (void)sessions_set(s, some(2), 2, at_start);
+        begin(s, &c);
+        if (how == 0) {
+            changed[1].key[31] ^= 1;
+        } else if (how == 1) {
+            changed[1].revoked = 1;
+        } else if (how == 2) {
+            changed[1].previous_until = WALL + 1;
+        }
+        (void)sessions_set(s, changed, how == 3 ? 1 : 2, at_start);
+        assert_int_equal(ask(s, &c), BT_UNAUTHORIZED);
+        sessions_free(s);
+    }
+}
+
 static void the_key_before_a_rotation_is_valid_until_its_end(void **state)
 {
     struct sessions *s = new_table();
@@ -387,6 +426,8 @@ int main(void)
         cmocka_unit_test(a_session_ends_when_it_was_idle_for_so_long),
         cmocka_unit_test(a_credential_opens_nothing_from_its_end_on),
         cmocka_unit_test(a_revoked_credential_ends_its_sessions_and_no_others),
+        cmocka_unit_test(a_handshake_outlives_the_change_of_another_credential),
+        cmocka_unit_test(a_handshake_ends_when_its_credential_changes),
         cmocka_unit_test(the_key_before_a_rotation_is_valid_until_its_end),
         cmocka_unit_test(one_session_more_ends_the_one_that_is_longest_idle),
         cmocka_unit_test(the_table_is_bounded_over_all_credentials),

@@ -1,0 +1,74 @@
+/* The credentials of processes: the same again for the same process, and no other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "supervisor/auth/processes.h"
+
+static const struct process_keys keys = {{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                          11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                          22, 23, 24, 25, 26, 27, 28, 29, 30, 31}};
+static const char INSTANCE[] = "018F3E5C-7B1A-7000-8000-0123456789AB";
+
+static struct credential of(const char *instance, const char *agent)
+{
+    struct credential c;
+
+    assert_true(process_credential(&keys, str_from(instance), str_from(agent), &c));
+    return c;
+}
+
+/* The key by Python's hmac. */
+static void the_key_is_made_of_secret_instance_and_agent(void **state)
+{
+    const struct credential c = of(INSTANCE, "calc");
+    char hex[2 * AUTH_KEY_BYTES + 1];
+
+    (void)state;
+    auth_hex(c.key, sizeof c.key, hex);
+    assert_string_equal(hex, "b44eec90de842755626ffd9d5f9247cc"
+                             "8ea1486605209c896b4d29ed3fd740ec");
+    assert_string_equal(c.who.id, "process:018F3E5C-7B1A-7000-8000-0123456789AB");
+    assert_int_equal(c.who.role, ROLE_AGENT);
+    assert_memory_not_equal(c.key, of(INSTANCE, "calc2").key, AUTH_KEY_BYTES);
+    assert_memory_not_equal(c.key, of("018F3E5C-7B1A-7000-8000-0123456789AC", "calc").key,
+                            AUTH_KEY_BYTES);
+}
+
+static void it_is_its_own_agent_alone(void **state)
+{
+    const struct credential c = of(INSTANCE, "calc");
+
+    (void)state;
+    assert_true(identity_may_be_agent(&c.who, STR_LIT("calc")));
+    assert_false(identity_may_be_agent(&c.who, STR_LIT("calc2")));
+    assert_false(identity_may_be_agent(&c.who, STR_LIT("")));
+    assert_false(credential_id_ok(str_from(c.who.id), NULL)); /* no file may have the id */
+}
+
+static void a_name_of_64_bytes_fits_and_one_more_does_not(void **state)
+{
+    char name[LIMIT_ID_BYTES + 2];
+    struct credential c;
+
+    (void)state;
+    memset(name, 'a', sizeof name);
+    name[LIMIT_ID_BYTES + 1] = 0;
+    assert_false(process_credential(&keys, str_from(INSTANCE), str_from(name), &c));
+    name[LIMIT_ID_BYTES] = 0;
+    assert_true(process_credential(&keys, str_from(INSTANCE), str_from(name), &c));
+    assert_true(identity_may_be_agent(&c.who, str_from(name)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_key_is_made_of_secret_instance_and_agent),
+        cmocka_unit_test(it_is_its_own_agent_alone),
+        cmocka_unit_test(a_name_of_64_bytes_fits_and_one_more_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
