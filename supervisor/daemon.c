@@ -24,6 +24,7 @@
 #include "supervisor/engine/suspect.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
+#include "supervisor/reload.h"
 #include "supervisor/retention/retention.h"
 #include "supervisor/schedule/schedules.h"
 #include "supervisor/signals.h"
@@ -39,8 +40,7 @@ enum {
     FAREWELL_WAIT_MS = 20,
     INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
     INPUT_BYTES = 8 * 1024 * 1024,
-    FULL_AGAIN_MS = 5000, /* after a commit that had no room, before the next may be tried */
-    CHANGES_LOGGED = 64
+    FULL_AGAIN_MS = 5000 /* after a commit that had no room, before the next may be tried */
 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_CREDENTIALS, WATCH_COUNT };
 
@@ -359,30 +359,13 @@ static void begin_stop(struct daemon *d, const char *why, msec grace_ms)
     spawn_stop_all(d->spawn, grace_ms, engine_now(d->engine));
 }
 
-/* SIGHUP: as supervisor.reload; what needs a restart is logged. */
-static void reload_on_signal(struct daemon *d)
-{
-    struct msg_setting_change changes[CHANGES_LOGGED];
-    struct bt_error err;
-    uint32_t n = 0;
-
-    if (reload_config(d->engine, STR_LIT(""), false, changes, CHANGES_LOGGED, &n, &err) != BT_OK) {
-        log_err("supervisor.hup", "%s; nothing was changed", err.msg);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        log_info("supervisor.hup", "setting=%.*s %s", STR_ARG(changes[i].key),
-                 changes[i].live ? "applied" : "needs a restart");
-    }
-}
-
 static void signal_cycle(struct daemon *d)
 {
     struct signalfd_siginfo info;
 
     while (read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP) {
-            reload_on_signal(d);
+            reload_on_signal(d->engine);
         } else if (d->stop.asked) {
             d->stop.at_once = true;
         } else {

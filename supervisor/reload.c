@@ -6,7 +6,7 @@
 
 #include "protocol/base/log.h"
 
-enum { FILE_BYTES = 4097, KEY_BYTES = 192, VALUE_BYTES = 1024 };
+enum { FILE_BYTES = 4097, KEY_BYTES = 192, VALUE_BYTES = 1024, CHANGES_LOGGED = 64 };
 
 /* The schema of the configuration has checked the name. */
 static struct synthesis_choice synthesis_of(const char *name)
@@ -266,4 +266,20 @@ enum bt_code reload_config(struct engine *engine, struct str file, bool check,
         apply(engine, r, new);
     }
     return BT_OK;
+}
+
+void reload_on_signal(struct engine *engine)
+{
+    struct msg_setting_change changes[CHANGES_LOGGED];
+    struct bt_error err;
+    uint32_t n = 0;
+
+    if (reload_config(engine, STR_LIT(""), false, changes, CHANGES_LOGGED, &n, &err) != BT_OK) {
+        log_err("supervisor.hup", "%s; nothing was changed", err.msg);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        log_info("supervisor.hup", "setting=%.*s %s", STR_ARG(changes[i].key),
+                 changes[i].live ? "applied" : "needs a restart");
+    }
 }

@@ -17,4 +17,6 @@ struct plan_defaults reload_defaults(const struct config_policy *policy);
 enum bt_code reload_config(struct engine *engine, struct str file, bool check,
                            struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,
                            struct bt_error *err);
+/* SIGHUP: the same; what needs a restart is logged. */
+void reload_on_signal(struct engine *engine);
 #endif
