@@ -86,7 +86,7 @@ static bool end_step(struct spawner *s, msec now)
 
 static msec next_due(const struct spawner *s)
 {
-    msec due = s->orphan_due;
+    msec due = s->orphan_due < s->logs_due ? s->orphan_due : s->logs_due;
 
     if (s->ending) {
         due = s->kill_sent || !any_alive(s) ? 0 : s->end_kill_due;
@@ -169,6 +169,7 @@ static void run_cycle(struct spawner *s)
         conn_accept(s);
     }
     children_sweep(s, now);
+    logs_look(s, now);
     conn_send_pending(s);
     if (s->conn < 0 && now >= s->orphan_due) {
         s->orphan_due = MSEC_NEVER;
@@ -260,6 +261,7 @@ int spawner_main(int argc, char **argv)
     }
     s->state_path = argv[2];
     s->conn = -1;
+    s->logs_due = MSEC_NEVER;
     s->cgroup.dir = -1;
     s->orphan_grace_ms = strtoull(argv[4], NULL, 10);
     buf_init(&s->out, PACKET_BYTES);

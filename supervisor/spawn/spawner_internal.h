@@ -26,7 +26,7 @@ enum {
     SWEEP_LIMIT_MS = 3000,
     END_GRACE_MS = 500,  /* from TERM to KILL when the daemon is gone */
     END_LIMIT_MS = 4000, /* then the spawner exits, and PDEATHSIG kills its children */
-    LOG_MAX_BYTES = 10 * 1024 * 1024,
+    LOG_MAX_BYTES = 10 * 1024 * 1024, /* of a log; twice as much stays on the disk */
     LISTEN_FD = 3
 };
 
@@ -78,6 +78,7 @@ struct spawner {
     bool hello_pending;
     bool ending;
     bool kill_sent; /* ending: TERM's grace is over */
+    msec logs_due;  /* the logs are looked at; MSEC_NEVER without a child */
     msec end_kill_due;
     msec end_limit;
     struct cgroup cgroup;
@@ -93,6 +94,12 @@ struct spawner {
 
 /* spawner.c: TERM to all, KILL after the grace; the loop returns when nothing is left. */
 void spawner_end(struct spawner *s, msec now);
+
+/* spawner_log.c */
+/* Opens for append; a file that has reached its cap is renamed to .1 first. */
+int log_open(int state_dir, const char *name);
+/* Once a second: a log that has reached its cap is moved to .1 while its agent writes it. */
+void logs_look(struct spawner *s, msec now);
 
 /* spawner_conn.c */
 void conn_accept(struct spawner *s);
