@@ -24,6 +24,7 @@
 #include "supervisor/engine/suspect.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
+#include "supervisor/reload.h"
 #include "supervisor/retention/retention.h"
 #include "supervisor/schedule/schedules.h"
 #include "supervisor/signals.h"
@@ -397,13 +398,15 @@ static void excuse_silence(struct daemon *d)
     const msec now = engine_now(d->engine);
     const msec waited = now - d->waited_from < d->wait_ms ? now - d->waited_from : d->wait_ms;
     const msec deaf = now - d->begun_at - (d->unread ? 0 : waited);
-    struct core_event ev = {CORE_EV_INIT(STALLED, stalled, .delay_ms = deaf)};
+    /* After a stop nobody knows how much of the wait was before it: all of it is excused. */
+    const msec excused = deaf > STALL_MS ? now - d->begun_at : deaf;
+    struct core_event ev = {CORE_EV_INIT(STALLED, stalled, .delay_ms = excused)};
     struct bt_error err;
 
     d->excused_ms = d->unread ? d->excused_ms : 0;
     if (d->begun_at > 0 && !engine_is_stalled(d->engine) && d->excused_ms < EXCUSED_MAX_MS &&
         (d->unread || deaf > STALL_MS)) {
-        d->excused_ms += deaf;
+        d->excused_ms += excused;
         if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(d->engine, &err);
         }
@@ -436,6 +439,7 @@ static void take_input(struct daemon *d)
 
 static enum bt_code cycle(struct daemon *d, struct bt_error *err)
 {
+    const uint64_t began = clock_thread_ns();
     const struct uuid *registered;
     uint32_t n_registered;
     enum bt_code code;
@@ -466,6 +470,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
         uuid_format(registered[i], id);
         (void)spawn_registered(d->spawn, str_from(id), engine_now(d->engine));
     }
+    engine_cycle_took(d->engine, (clock_thread_ns() - began) / 1000);
     return code;
 }
 

@@ -83,6 +83,8 @@ struct engine_options {
 struct engine_stats {
     uint64_t cycles, commits, records, published, requests, refused_busy, plans_done, steps_retried,
         results_rejected, fallbacks, replans;
+    /* Cycles by the processor time that they took; each counts in every row that it exceeds. */
+    uint64_t cycles_over_5ms, cycles_over_20ms, cycles_over_100ms, longest_cycle_us;
 };
 
 struct dispatch;
@@ -279,6 +281,8 @@ struct journal *engine_journal(const struct engine *engine);
 const struct engine_options *engine_options(const struct engine *engine);
 const struct engine_hooks *engine_hooks(const struct engine *engine);
 const struct engine_stats *engine_stats(const struct engine *engine);
+/* The cycle took so much processor time. */
+void engine_cycle_took(struct engine *engine, uint64_t us);
 /* Memory that is freed when the cycle has been performed. */
 struct arena *engine_cycle_arena(struct engine *engine);
 struct str engine_cycle_text(struct engine *engine, struct str text);
