@@ -76,13 +76,6 @@ uint32_t engine_plans_open(const struct engine *engine)
     return core_runs_open(engine->core) - engine->jobs - engine->children;
 }
 
-void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
-                         const char *planner)
-{
-    engine->opt.defaults = *defaults;
-    engine->opt.planner = planner;
-}
-
 void engine_drain(struct engine *engine)
 {
     engine->draining = true;

@@ -6,7 +6,6 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
-#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 
 enum {
@@ -326,7 +325,7 @@ static void handle(struct engine *engine, const struct core_event *ev)
     core_handle(engine->core, ev, &engine->commands);
     p = open_plan_of_run(engine, core_at(engine->core));
     if (p != NULL && ev->type != CORE_RECOVER) {
-        crashpoint("apply", p->plan->plan_id);
+        FAILPOINT_OF("apply", p->plan->plan_id);
     }
     engine->mark.in_core = false;
 }

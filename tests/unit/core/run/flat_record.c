@@ -135,6 +135,8 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
         flat->result = REC(rec, round)->result;
         flat->delay_ms = REC(rec, round)->delay_ms;
         break;
+    case RECORD_damaged: /* is in no trace */
+        break;
     case RECORD_condition:
         flat->ok = !REC(rec, condition)->failed;
         break;
@@ -299,6 +301,8 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
     case RECORD_round:
         *REC(rec, round) = (struct rec_round){
             .n = (uint32_t)flat->n, .result = flat->result, .delay_ms = flat->delay_ms};
+        break;
+    case RECORD_damaged:
         break;
     case RECORD_condition:
         REC(rec, condition)->failed = !flat->ok;
