@@ -7,6 +7,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
+#include "supervisor/auth/sessions.h"
 #include "supervisor/core/run/record.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
@@ -304,12 +305,38 @@ void on_events_read(struct engine *engine, struct request *rq)
     }
 }
 
+/* Whether the session of a parked read goes on, with what its credential may see now. False: it was
+ * refused. */
+static bool is_still_known(struct engine *engine, struct parked_read *q)
+{
+    const struct sessions *sessions = engine_options(engine)->sessions;
+    const struct identity *who;
+    struct request rq = {
+        .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
+
+    if (q->seal.n == 0) {
+        return true;
+    }
+    who = sessions_who(sessions, &q->seal, engine_wall(engine));
+    if (who != NULL) {
+        q->who = *who;
+        return true;
+    }
+    request_refuse_text(engine, &rq, BT_UNAUTHORIZED,
+                        "the session has ended; begin again with auth.begin");
+    return false;
+}
+
 void api_after_commit(struct engine *engine, bool committed)
 {
     struct api *api = api_of(engine);
 
     for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
         struct parked_read *q = &api->parked[i];
+        if (q->request != 0 && !is_still_known(engine, q)) {
+            q->request = 0;
+            api->parked_n--;
+        }
         bool due = q->request != 0 && q->deadline <= engine_now(engine);
         struct request rq = {.handle = q->request,
                              .who = &q->who,
