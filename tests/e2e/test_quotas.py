@@ -7,7 +7,7 @@ import threading
 import time
 
 from harness import BIN, main, sp, until
-from test_auth import Base
+from test_auth import REQUIRED, Base
 import sealed
 
 PLAN = {"steps": [{"stepId": "a", "type": "human_review", "task": "Is it right?"}]}  # is open until somebody decides
@@ -282,6 +282,36 @@ class Bus(Base):
     def collect(self, follow, seen):
         for line in follow.stdout:
             seen.append(json.loads(line))
+
+
+class Audit(Base):
+    def test_who_follows_the_audit_gets_each_line_once_also_over_a_rotation(self):
+        d = self.daemon(config=REQUIRED, agents=False, start=False)
+        folder = d.state / "audit"
+        folder.mkdir(parents=True)
+        for made in (d.state, folder):
+            made.chmod(0o700)
+        lines = [json.dumps({"at": "2026-01-01T00:00:00.000Z", "kind": "admin", "text": "old %d %s" % (i, "x" * 1000)}) for i in range(4200)]
+        (folder / "audit.jsonl").write_text("\n".join(lines) + "\n")
+        (folder / "audit.jsonl").chmod(0o600)
+        self.assertGreater((folder / "audit.jsonl").stat().st_size, 4 * 1024 * 1024)
+        seen = []
+        follow = subprocess.Popen([BIN / "baton", "audit", "--follow", "--json", "--state", d.state], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(follow.wait)
+        self.addCleanup(follow.kill)
+        threading.Thread(target=lambda: [seen.append(json.loads(line)) for line in follow.stdout], daemon=True).start()
+        until(lambda: len(seen) == 4200, 20, "what was there")
+        d.start(agents=False)  # its first line makes the file another one
+        self.add(d, "ci")
+        self.add(d, "ann", "--role", "observer")
+        d.credential = "ci", d.work / "ci.json"
+        until(lambda: any("ann observer" in line.get("text", "") for line in seen), 20, "what came after the rotation")
+        self.assertEqual(len(list(folder.glob("audit-*.jsonl"))), 1)
+        written = [line for f in sorted(folder.glob("audit*.jsonl"), key=lambda f: f.name == "audit.jsonl") for line in f.read_text().splitlines()]
+        until(lambda: len(seen) >= len(written), 10, "all of it")
+        self.assertEqual(seen, [json.loads(line) for line in written])
+        self.assertTrue(all(line["topic"] == "system/audit" for line in seen[4200:]))
+        self.assertEqual(len(d.cli("audit", "--json").splitlines()), len(written))
 
 
 if __name__ == "__main__":
