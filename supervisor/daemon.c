@@ -25,6 +25,7 @@
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
 #include "supervisor/retention/retention.h"
+#include "supervisor/schedule/schedules.h"
 #include "supervisor/signals.h"
 #include "supervisor/stop.h"
 
@@ -53,6 +54,7 @@ struct daemon {
     struct api *api;
     struct sweep *sweep;
     struct retention *retention;
+    struct schedules *schedules;
     struct processes processes;
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
@@ -72,12 +74,17 @@ static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan 
                                   const struct record *rec, struct str summary, size_t not_done,
                                   struct bt_error *err)
 {
+    enum bt_code code = BT_OK;
     struct uuid id;
 
+    if (p->job == NULL) {
+        code = schedules_plan_ended(engine_hooks(engine)->schedules, str_from(p->id),
+                                    REC(rec, plan_completed)->status, err);
+    }
     if (p->job == NULL && uuid_parse(str_from(p->id), &id)) {
         sweep_plan_ended(engine_hooks(engine)->sweep, id);
     }
-    return conversation_plan_ended(engine, p, rec, summary, not_done, err);
+    return code == BT_OK ? conversation_plan_ended(engine, p, rec, summary, not_done, err) : code;
 }
 
 static bool plan_is_open(void *self, struct uuid plan_id)
@@ -101,13 +108,15 @@ static void on_plan_deleted(void *self, struct uuid plan_id)
 
 /* What the engine calls upward, room by room. */
 static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, struct sweep *sweep,
-                                    struct retention *retention, struct reload *reload)
+                                    struct retention *retention, struct schedules *schedules,
+                                    struct reload *reload)
 {
     return (struct engine_hooks){
         .reload_of = reload,
         .reload = reload_config,
         .sweep = sweep,
         .retention = retention,
+        .schedules = schedules,
         .dispatch = dispatch,
         .on_lane_event = lanes_on_link,
         .perform = dispatch_perform,
@@ -172,8 +181,9 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         const struct retention_hooks retention = {d, plan_is_open, plan_is_read, on_plan_deleted};
         code = retention_new(&d->opt->retention, &retention, d->journal, &d->retention, err);
     }
+    code = code == BT_OK ? schedules_new(d->engine, &d->schedules, err) : code;
     if (code == BT_OK) {
-        hooks = hooks_of(dispatch, d->api, d->sweep, d->retention, d->opt->reload);
+        hooks = hooks_of(dispatch, d->api, d->sweep, d->retention, d->schedules, d->opt->reload);
         hooks.projections = api_projections(d->api);
         engine_set_hooks(d->engine, &hooks);
         suspect_watch(d->engine);
@@ -227,6 +237,9 @@ static enum bt_code recover(struct daemon *d, struct bt_error *err)
     enum bt_code code = engine_recover(d->engine, &n, err);
 
     d->recovered = true;
+    if (code == BT_OK) {
+        code = schedules_load(d->schedules, err);
+    }
     if (code == BT_OK) {
         code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, err);
     }
@@ -384,20 +397,10 @@ static void signal_cycle(struct daemon *d)
     }
 }
 
-static uint32_t outstanding(const struct daemon *d)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < registry_instances(engine_registry(d->engine)); i++) {
-        struct instance_view view;
-        n += registry_instance_view(engine_registry(d->engine), i, &view) ? view.outstanding : 0;
-    }
-    return n;
-}
-
 static bool is_over(const struct daemon *d)
 {
-    return stop_is_over(&d->stop, !spawn_is_idle(d->spawn), outstanding(d), engine_now(d->engine));
+    return stop_is_over(&d->stop, !spawn_is_idle(d->spawn), processes_outstanding(&d->processes),
+                        engine_now(d->engine));
 }
 
 /*
@@ -464,6 +467,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
                         (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
     }
     signal_cycle(d);
+    schedules_cycle(d->schedules);
     audit_sync(d->engine_options.audit, engine_now(d->engine), engine_wall(d->engine));
     code = engine_end(d->engine, err);
     if (code == BT_OK) {
@@ -485,10 +489,13 @@ static void wait_for_work(struct daemon *d)
     msec due = engine_deadline(d->engine);
     const bool stalled = engine_is_stalled(d->engine);
     msec timeout;
+    msec clock;
 
     if (!stalled) {
         due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
     }
+    clock = schedules_deadline(d->schedules, now, clock_wall_ms());
+    due = clock < due ? clock : due;
     due = sweep_deadline(d->sweep) < due ? sweep_deadline(d->sweep) : due;
     due = retention_deadline(d->retention) < due ? retention_deadline(d->retention) : due;
     timeout = due <= now || api_is_behind(d->api) ? 0 : due - now;

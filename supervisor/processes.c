@@ -294,3 +294,14 @@ void processes_cycle(struct processes *p, bool readable)
         }
     }
 }
+
+uint32_t processes_outstanding(const struct processes *p)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < registry_instances(engine_registry(p->engine)); i++) {
+        struct instance_view view;
+        n += registry_instance_view(engine_registry(p->engine), i, &view) ? view.outstanding : 0;
+    }
+    return n;
+}

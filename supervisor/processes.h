@@ -38,4 +38,6 @@ void processes_hold_back(struct processes *p);
 /* Within a cycle: takes the spawner's reports (readable: there are some), does what is due,
  * and feeds the core. */
 void processes_cycle(struct processes *p, bool readable);
+/* Attempts and questions that are out at all instances. */
+uint32_t processes_outstanding(const struct processes *p);
 #endif

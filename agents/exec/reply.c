@@ -1,7 +1,7 @@
 #include "agents/exec/reply.h"
 
-#include "agents/exec/fields.h"
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/fields.h"
+#include "agents/sdk/settings/settings.h"
 #include "protocol/base/arena.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"

@@ -6,8 +6,9 @@
 #include "agents/exec/child.h"
 #include "agents/exec/output.h"
 #include "agents/exec/state_file.h"
-#include "agents/exec/template.h"
 #include "agents/sdk/input.h"
+#include "agents/sdk/settings/fields.h"
+#include "agents/sdk/settings/template.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
@@ -27,7 +28,7 @@ struct command_run {
     const struct exec_command *cmd;
     struct arena texts;
     char **argv;
-    char *envp[ENV_OURS + 2 * EXEC_ENV_MAX + 1];
+    char *envp[ENV_OURS + 2 * FIELD_ENV_MAX + 1];
     size_t env_n;
     size_t logged;
     bool own_deadline;            /* the command's timeoutMs comes before the step's deadline */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "agents/exec/fields.h"
-#include "agents/exec/template.h"
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/fields.h"
+#include "agents/sdk/settings/settings.h"
+#include "agents/sdk/settings/template.h"
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
@@ -297,7 +297,7 @@ static enum bt_code read_command(struct arena *a, struct doc map, struct exec_co
         code = field_env(a, map, &cmd->env, err);
     }
     if (code == BT_OK) {
-        code = field_list(a, map, "passEnv", EXEC_ENV_MAX, &cmd->pass_env, err);
+        code = field_list(a, map, "passEnv", FIELD_ENV_MAX, &cmd->pass_env, err);
     }
     return code;
 }

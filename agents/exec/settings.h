@@ -18,7 +18,7 @@ enum exec_output {
     EXEC_OUTPUT_REPLY,
     EXEC_OUTPUT_COUNT
 };
-enum { EXEC_ARGS_MAX = 256, EXEC_ENV_MAX = 64, EXEC_LIST_MAX = 32, EXEC_CODES = 256 };
+enum { EXEC_ARGS_MAX = 256, EXEC_LIST_MAX = 32, EXEC_CODES = 256 };
 
 struct exec_command {
     const char *id;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/settings.h"
 
 enum { SETTINGS_BYTES = 64 * 1024 };
 

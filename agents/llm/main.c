@@ -1,7 +1,7 @@
 #include <sys/resource.h>
 
 #include "agents/llm/llm_agent.h"
-#include "agents/llm/model/secret.h"
+#include "agents/web/secret.h"
 
 static const char *find_secret(void *of, const char *name)
 {

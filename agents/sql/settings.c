@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agents/sdk/guard.h"
-#include "agents/sdk/settings.h"
+#include "agents/sdk/settings/settings.h"
 #include "protocol/wire/doc.h"
 
 enum { SETTINGS_BYTES = 64 * 1024, BUSY_DEFAULT_MS = 5000, BUSY_MAX_MS = 600000 };

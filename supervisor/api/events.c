@@ -12,6 +12,7 @@
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
+#include "supervisor/schedule/schedules.h"
 
 /* Rows looked at by one read: a search for a rare type over a long history must not hold up the
  * others. */
@@ -46,6 +47,10 @@ static bool is_seen(struct event_page *page, const struct journal_row *row)
         return true;
     }
     if (row->plan_ix == 0) {
+        if (type != REC_COUNT && record_about(type) == ABOUT_SCHEDULE) {
+            return schedules_find(engine_hooks(page->engine)->schedules, row_text(body, "name")) !=
+                   NULL;
+        }
         return type == REC_COUNT || record_about(type) != ABOUT_SESSION ||
                access_sees_session(page->engine, row_text(body, "sessionId"));
     }

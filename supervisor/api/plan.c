@@ -2,6 +2,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
+#include "supervisor/schedule/schedules.h"
 
 #define CONTINUED "continued" /* the action of a turn: see was_continued */
 
@@ -137,8 +138,8 @@ static bool was_continued(struct engine *engine, struct request *rq,
     return true;
 }
 
-/* False: it could not be kept, and the request was refused. */
-static bool keep_key(struct engine *engine, struct request *rq, const struct msg_plan_submit *m,
+/* False: the journal has failed. */
+static bool keep_key(struct engine *engine, const struct msg_plan_submit *m,
                      const struct open_plan *p, uint64_t body_hash)
 {
     const struct journal_turn t = {.turn_id = uuid_new(),
@@ -154,7 +155,7 @@ static bool keep_key(struct engine *engine, struct request *rq, const struct msg
     if (m->client_key.len == 0 || journal_turn_put(engine_journal(engine), &t, &err) == BT_OK) {
         return true;
     }
-    request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    engine_fail(engine, &err);
     return false;
 }
 
@@ -174,7 +175,7 @@ static bool session_is_taken(struct engine *engine, struct request *rq,
         refuse_second(engine, rq, p);
         return true;
     }
-    if (keep_key(engine, rq, m, p, body_hash)) {
+    if (keep_key(engine, m, p, body_hash)) {
         ok.plan_id = str_from(p->id);
         ok.seq = journal_last_seq(engine_journal(engine));
         request_answer(engine, rq, MSG_plan_submit_ok, &ok);
@@ -240,6 +241,13 @@ void on_plan_submit(struct engine *engine, struct request *rq)
     uint64_t body_hash;
 
     if (!request_read(engine, rq, MSG_plan_submit, &m)) {
+        return;
+    }
+    if (m.client_key.len >= sizeof SCHEDULE_KEYS - 1 &&
+        memcmp(m.client_key.ptr, SCHEDULE_KEYS, sizeof SCHEDULE_KEYS - 1) == 0) {
+        request_refuse_text(engine, rq, BT_INVALID,
+                            "clientKey: '" SCHEDULE_KEYS "...' is for the plans of schedules; use "
+                            "another key, or schedule.trigger");
         return;
     }
     body_hash = hash_body(&m, &session);

@@ -569,11 +569,12 @@ enum bt_code sessions_charge(struct sessions *s, const struct seal *seal, size_t
     return code;
 }
 
-const struct identity *sessions_identity(const struct sessions *s, struct str id)
+const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall)
 {
-    const uint32_t ix = find(s->credentials, s->credentials_n, id);
+    const uint32_t at = find(s->credentials, s->credentials_n, id);
 
-    return ix == NOBODY ? NULL : &s->credentials[ix].who;
+    return at != NOBODY && credential_is_valid(&s->credentials[at], wall) ? &s->credentials[at].who
+                                                                          : NULL;
 }
 
 const struct identity *sessions_who(const struct sessions *s, const struct seal *seal, msec wall)

@@ -98,8 +98,9 @@ struct session_quota {
 BT_MUST_CHECK enum bt_code sessions_charge(struct sessions *s, const struct seal *seal,
                                            size_t bytes, msec now, struct session_quota *ret,
                                            struct bt_error *err);
-/* Of the credential with this id; NULL: none has it. Valid until sessions_set. */
-const struct identity *sessions_identity(const struct sessions *s, struct str id);
+/* The identity of the credential with this id; NULL: there is none that is valid. Valid until
+ * sessions_set. */
+const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall);
 /* The identity of the session; NULL: it has ended. Valid until sessions_set. */
 const struct identity *sessions_who(const struct sessions *s, const struct seal *seal, msec wall);
 /* Writes the header of an answer in front of its body (seal_write). False: the session has ended.

@@ -199,7 +199,7 @@ enum bt_code access_plans_left(struct engine *engine, struct str owner, uint64_t
 {
     const struct sessions *sessions = engine->opt.sessions;
     const struct identity *who =
-        sessions != NULL && owner.len > 0 ? sessions_identity(sessions, owner) : NULL;
+        sessions != NULL && owner.len > 0 ? sessions_identity(sessions, owner, engine->wall) : NULL;
     const uint64_t limit =
         who == NULL ? 0 : identity_quota(who, QUOTA_PLANS, engine->opt.plans_max);
     uint64_t n = 0;

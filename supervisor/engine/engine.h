@@ -89,6 +89,7 @@ struct dispatch;
 struct api;
 struct retention;
 struct sweep;
+struct schedules;
 struct projections;
 
 /*
@@ -101,6 +102,7 @@ struct engine_hooks {
     struct api *api;
     struct sweep *sweep;             /* of supervisor/artifacts */
     struct retention *retention;     /* of supervisor/retention */
+    struct schedules *schedules;     /* of supervisor/schedule */
     struct projections *projections; /* of query; NULL = none are kept between reads */
     /* Takes one request of a client or an agent. It is answered exactly once, now or later. The
      * bytes are valid in this call, unless engine_put_off keeps them. */

@@ -199,6 +199,20 @@ enum msg_type event_encode_turn_start(struct encoding *e, union payload *p)
     return MSG_ev_turn_start;
 }
 
+enum msg_type event_encode_schedule_event(struct encoding *e, union payload *p)
+{
+    p->schedule_event = (struct msg_ev_schedule){
+        .name = e->x->schedule.name,
+        .scheduled_for = e->x->schedule.scheduled_for,
+        .until = e->x->schedule.until,
+        .count = e->x->schedule.count,
+        .fired_plan_id = e->x->schedule.plan_id,
+        .kind = e->x->schedule.kind,
+        .reason = record_cut(e, e->rec->text, 512),
+    };
+    return MSG_ev_schedule;
+}
+
 enum msg_type event_encode_turn_end(struct encoding *e, union payload *p)
 {
     p->turn_end = (struct msg_ev_turn_end){

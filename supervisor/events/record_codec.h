@@ -42,6 +42,11 @@ struct record_extra {
     /* PLAN_GENERATED: from the plan's document */
     struct str description, success_criteria;
     uint64_t estimated_tokens;
+    /* ABOUT_SCHEDULE records; record.text is the reason */
+    struct {
+        struct str name, scheduled_for, until, plan_id, kind;
+        uint64_t count;
+    } schedule;
     /* ABOUT_SESSION records; record.text is the message */
     struct str session_id, turn_id, turn_plan_id, action, outcome;
 };

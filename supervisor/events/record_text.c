@@ -193,6 +193,10 @@ void record_topic(const struct record *rec, const struct record_extra *x, struct
         buf_add_cstr(topic, "session");
         segment(topic, x->session_id);
         break;
+    case ABOUT_SCHEDULE:
+        buf_add_cstr(topic, "schedule");
+        segment(topic, x->schedule.name);
+        break;
     case ABOUT_SYSTEM:
         buf_add_cstr(topic, "system");
         break;

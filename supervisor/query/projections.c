@@ -9,6 +9,7 @@
 #include "protocol/base/clock.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/request.h"
+#include "supervisor/engine/schedule_key.h"
 #include "supervisor/query/history.h"
 
 enum {
@@ -311,6 +312,9 @@ static void end_quarantined(struct projection *s, const struct journal_plan *row
 static void hand_out(struct engine *engine, struct kept_projection *k,
                      const struct journal_plan *row, struct projection *ret)
 {
+    struct str schedule;
+    struct str time;
+
     *ret = k->laid;
     ret->kept = k;
     k->users++;
@@ -324,6 +328,10 @@ static void hand_out(struct engine *engine, struct kept_projection *k,
     }
     ret->view.dry_run = ret->plan->dry_run;
     ret->view.owner = projection_keep(ret, access_owner_shown(row->owner));
+    if (schedule_of_key(row->client_key, &schedule, &time)) {
+        ret->view.schedule = projection_keep(ret, schedule);
+        ret->view.scheduled_for = projection_keep(ret, time);
+    }
     ret->view.status = projection_is_planned(ret) ? STR_LIT("planned") : ret->view.status;
     ret->view.updated_at = projection_iso(ret, ret->updated);
 }

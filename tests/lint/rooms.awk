@@ -35,11 +35,13 @@ BEGIN {
     may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
+    may["supervisor/schedule/rules"] = base
+    may["supervisor/schedule"] = below " protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
     may["supervisor/dispatch"] = below " protocol/auth protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " protocol/auth supervisor/audit supervisor/engine supervisor/query supervisor/dispatch"
-    may["supervisor/api"] = below " protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
+    may["supervisor/api"] = below " protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
     # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
     may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/certs/certs.h supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
@@ -50,9 +52,13 @@ BEGIN {
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
-    may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
-    may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"
-    may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
+    may["agents/web"] = base
+    may["agents/web/settings"] = base " protocol/wire/doc.h agents/sdk/settings agents/web"
+    may["agents/llm/model"] = base " protocol/wire protocol/jsonschema agents/web"
+    may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model agents/web/secret.h"
+    may["agents/mcp"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/web"
+    may["agents/http"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/web"
+    may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
     may["agents/sdk"] = base " protocol/auth protocol/client/credential agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
@@ -63,7 +69,7 @@ BEGIN {
     only["<msgpack"] = "protocol/wire"
     only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs"
     only["<yaml.h>"] = "supervisor/config"
-    only["<curl/"] = "agents/http agents/llm"
+    only["<curl/"] = "agents/web agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
     n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"

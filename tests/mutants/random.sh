@@ -1,8 +1,10 @@
 #!/bin/sh
-# Random small defects, one at a time, in a copy of the last commit: how many do a room's tests notice?
-# usage: sh tests/mutants/random.sh [--room journal|all] [--count 20] [--seed N] [--wide] [--list]
-#   --wide   what a room's own tests leave is asked of the wider set too (minutes for each)
-# Prints the seed, each mutant, the rates and the survivors. The rooms and their tests: ROOMS in mutate.py. Not part of run.sh.
+# Random small defects, one at a time, in any room: how many do its tests notice?
+# usage: sh tests/mutants/random.sh [--room journal|all] [--count 20] [--seed N] [--asan] [--wide] [--least PERCENT] [--list]
+#   --asan    what a room's own tests leave is asked of the same tests with sanitizers (preset dev)
+#   --wide    what is still left is asked of the tests of other rooms and of e2e (minutes for each)
+#   --least   fails when a room's own tests notice fewer percent
+# Prints the seed, each mutant, the rates and the survivors. Every night: --count 20 --asan --wide --least 80. Not part of run.sh.
 set -eu
 cd "$(dirname "$0")/../.."
 exec </dev/null
@@ -10,51 +12,39 @@ exec </dev/null
 room=all
 count=20
 seed=$(date +%s)
+asan=
 wide=
+least=0
 list=
 while [ $# -gt 0 ]; do
     case $1 in
-    --room | --count | --seed)
+    --room | --count | --seed | --least)
         name=${1#--}
         eval "$name=\${2:?$1 needs a value}"
         shift
         ;;
-    --wide) wide=yes ;;
+    --asan)
+        [ -f build/dev/build.ninja ] || cmake --preset dev >/dev/null
+        asan="--asan build/dev"
+        ;;
+    --wide) wide=--wide ;;
     --list) list=--list ;;
     *)
-        sed -n '3,5s/^# //p' "$0" >&2
+        sed -n '3,7s/^# //p' "$0" >&2
         exit 2
         ;;
     esac
     shift
 done
 rooms=$room
-[ "$room" != all ] || rooms=$(sed -n 's/^    "\([a-z]*\)": ("[a-z].*/\1/p' tests/mutants/mutate.py)
+[ "$room" != all ] || rooms=$(python3 -B tests/mutants/mutate.py --rooms)
 
-work=${BATON_MUTANTS_WORK:-build/random-mutants}
-rm -rf "$work/src.new" "$work"/*.jsonl
+work=build/random-mutants-results
+rm -rf "$work"
 mkdir -p "$work"
-if [ -d "$work/src/.git" ]; then
-    git -C "$work/src" checkout -q -- .
-    git -C "$work/src" fetch -q
-    git -C "$work/src" checkout -q --detach "$(git rev-parse HEAD)"
-else
-    git clone -q --no-checkout . "$work/src"
-    git -C "$work/src" checkout -q --detach "$(git rev-parse HEAD)"
-fi
-# A spawner with a defect may kill every process that it sees.
-alone=
-if unshare -pf --mount-proc true 2>/dev/null; then
-    alone="unshare -pf --mount-proc"
-elif printf '%s' "$rooms" | grep -qw spawn; then
-    echo "room spawn: SKIPPED, it needs a process namespace of its own (unshare -p, as root)" >&2
-    rooms=$(printf '%s' "$rooms" | tr '\n' ' ' | sed 's/\bspawn\b//')
-fi
-echo "random mutants: seed $seed, $count of each: $(echo $rooms)"
+echo "random mutants: seed $seed, $count of each: $rooms"
 for room in $rooms; do
-    $alone python3 -B tests/mutants/mutate.py --src "$work/src" --room "$room" --n "$count" --seed "$seed" --out "$work/$room.jsonl" $list
-    if [ -n "$wide" ] && [ -z "$list" ]; then
-        $alone python3 -B tests/mutants/mutate.py --src "$work/src" --again "$work/$room.jsonl" --label wide --out "$work/$room.wide.jsonl"
-    fi
+    # shellcheck disable=SC2086 # words
+    python3 -B tests/mutants/mutate.py --room "$room" --n "$count" --seed "$seed" --out "$work/$room.jsonl" $asan $wide $list
 done
-[ -n "$list" ] || python3 -B tests/mutants/mutate.py --report "$work"/*.jsonl
+[ -n "$list" ] || python3 -B tests/mutants/mutate.py --report "$work"/*.jsonl --least "$least"

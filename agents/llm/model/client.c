@@ -7,7 +7,7 @@
 #include "agents/llm/model/answer_parser.h"
 #include "agents/llm/model/null_rules.h"
 #include "agents/llm/model/provider_call.h"
-#include "agents/llm/model/url.h"
+#include "agents/web/url.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"

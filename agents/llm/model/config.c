@@ -8,7 +8,7 @@
 #include "agents/llm/model/config_internal.h"
 #include "agents/llm/model/dialect.h"
 #include "agents/llm/model/rules.h"
-#include "agents/llm/model/url.h"
+#include "agents/web/url.h"
 #include "protocol/base/arena.h"
 
 enum { TIMEOUT_MS = 120000, CONNECT_MS = 10000, IDLE_MS = 60000, BYTES = 8 * 1024 * 1024 };

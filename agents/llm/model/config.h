@@ -6,7 +6,7 @@
 #define LLM_CONFIG_H
 
 #include "agents/llm/model/llm.h"
-#include "agents/llm/model/secret.h"
+#include "agents/web/secret.h"
 
 enum { LLM_PROVIDERS_MAX = 8, LLM_HEADERS_MAX = 16 };
 

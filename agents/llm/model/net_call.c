@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agents/llm/model/url.h"
+#include "agents/web/url.h"
 #include "protocol/base/clock.h"
 
 enum { HEADER_BYTES_MAX = 64 * 1024 };

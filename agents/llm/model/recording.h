@@ -7,7 +7,7 @@
 #define LLM_RECORDING_H
 
 #include "agents/llm/model/net.h"
-#include "agents/llm/model/secret.h"
+#include "agents/web/secret.h"
 
 struct recording;
 

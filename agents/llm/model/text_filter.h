@@ -6,7 +6,7 @@
 #ifndef LLM_TEXT_FILTER_H
 #define LLM_TEXT_FILTER_H
 
-#include "agents/llm/model/secret.h"
+#include "agents/web/secret.h"
 
 enum text_filter_state {
     TEXT_FILTER_BEGIN, /* only spaces and reasoning so far */

@@ -14,7 +14,7 @@
 #include "protocol/base/uuid.h"
 #include "protocol/wire/doc.h"
 
-enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SYSTEM };
+enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SCHEDULE, ABOUT_SYSTEM };
 
 enum record_type {
 #define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence) REC_##name,

@@ -4,7 +4,7 @@
 #include "tests/support/cmocka.h"
 
 #include "agents/exec/settings.h"
-#include "agents/exec/template.h"
+#include "agents/sdk/settings/template.h"
 #include "tests/unit/agents/steps.h"
 
 static void refused(const char *json, const char *why)

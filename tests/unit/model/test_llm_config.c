@@ -8,7 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "agents/llm/model/config.h"
-#include "agents/llm/model/url.h"
+#include "agents/web/url.h"
 #include "protocol/wire/doc.h"
 
 static enum bt_code read_config(const char *json, struct llm_config **ret, struct bt_error *err)

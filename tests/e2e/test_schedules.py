@@ -1,0 +1,239 @@
+"""Schedules: plans that begin by the clock, on real daemons."""
+import datetime
+import os
+import random
+import time
+import unittest
+
+from harness import BatonTest, main, until
+from probe import Probe, step, wait_up
+
+UTC = datetime.timezone.utc
+
+
+def stamp(seconds):
+    return datetime.datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Schedules(BatonTest):
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon(config="", agents=False)
+        self.result = {"outcome": "completed", "result": {"text": "done"}}
+        self.probe = self.agent()
+
+    def agent(self):
+        p = Probe(self.d, "probe", work=lambda r: self.result, capacity=8)
+        self.addCleanup(p.close)
+        wait_up(self.d, "probe")
+        return p
+
+    def put(self, name="s", plan=None, **fields):
+        if not {"cron", "everyMs", "at"} & set(fields):
+            fields["everyMs"] = 1000
+        return self.d.ask("schedule.put", name=name, plan=plan or {"goal": "tick", "steps": [step("a")]}, **fields)
+
+    def get(self, name="s", **fields):
+        return self.d.ask("schedule.get", name=name, **fields)["schedule"]
+
+    def refused(self, kind, **fields):
+        answer = self.d.ask_raw(kind, **fields)
+        self.assertFalse(answer["ok"], answer)
+        return answer["error"]["code"], answer["error"]["message"]
+
+    def fired(self, name="s"):
+        return [e for e in self.d.events() if e["type"] == "schedule_fired" and e["name"] == name]
+
+    def skipped(self, name="s"):
+        return [e for e in self.d.events() if e["type"] == "schedule_skipped" and e["name"] == name]
+
+
+class Fires(Schedules):
+    def test_each_time_is_one_plan_that_says_where_it_comes_from(self):
+        put = self.put(overlap="allow")
+        self.assertEqual((put["status"], len(put["next"]), put["tz"]), ("active", 5, "UTC"))
+        until(lambda: len(self.fired()) >= 3, 15, "three fires")
+        self.d.ask("schedule.pause", name="s", reason="enough")
+        fired = self.fired()
+        times = [e["scheduledFor"] for e in fired]
+        self.assertEqual(len(set(times)), len(times))
+        for e in fired:
+            view = self.d.wait_plan(e["firedPlanId"])
+            self.assertEqual((view["status"], view["schedule"], view["scheduledFor"]), ("completed", "s", e["scheduledFor"]))
+            self.assertLess(e["seq"] - [x for x in self.d.events(e["firedPlanId"])][0]["seq"], 10)
+        view = self.get()
+        self.assertEqual((view["status"], view["reason"], view["fired"], view["lastPlanId"], view["openPlans"] if "openPlans" in view else 0),
+                         ("paused", "enough", len(fired), fired[-1]["firedPlanId"], 0))
+        (paused,) = [e for e in self.d.events() if e["type"] == "schedule_paused"]
+        self.assertEqual((paused["name"], paused["kind"], paused["reason"]), ("s", "person", "enough"))
+        resumed = self.d.ask("schedule.resume", name="s")
+        self.assertEqual(resumed["status"], "active")
+        until(lambda: len(self.fired()) > len(fired), 15, "it goes on")
+        self.assertGreater(self.fired()[len(fired)]["scheduledFor"], paused["timestamp"][:19])
+
+    def test_at_fires_once_and_has_ended(self):
+        at = stamp(int(time.time()) + 2)
+        put = self.put(at=at)
+        self.assertEqual(put["next"], [at])
+        until(lambda: self.get()["status"] == "ended", 15, "its end")
+        (fired,) = self.fired()
+        self.assertEqual(fired["scheduledFor"], at)
+        self.assertNotIn("next", self.get())
+
+    def test_a_recipe_gets_its_inputs_and_the_time_that_it_is_for(self):
+        recipe = {"recipe": {"name": "r"}, "inputs": {"type": "object", "properties": {"scheduledTime": {"type": "string"}, "who": {"type": "string"}},
+                                                      "required": ["scheduledTime", "who"]},
+                  "steps": [{**step("a"), "task": "report for {{inputs.scheduledTime}} to {{inputs.who}}"}]}
+        code, text = self.refused("schedule.put", name="s", plan=recipe, cron="@daily")
+        self.assertEqual(code, "INVALID")
+        self.assertIn("who", text)
+        self.put(plan=recipe, inputs={"who": "ann"}, tz="Asia/Kathmandu", overlap="allow")
+        until(lambda: self.fired(), 15, "a fire")
+        self.d.ask("schedule.pause", name="s")
+        at = self.fired()[0]["scheduledFor"]
+        local = datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).astimezone(datetime.timezone(datetime.timedelta(hours=5, minutes=45)))
+        until(lambda: self.probe.of("step.execute"), 15, "a step")
+        self.assertEqual(self.probe.of("step.execute")[0]["task"], "report for %s to ann" % local.isoformat())
+        given = self.get(document=True)
+        self.assertEqual((given["plan"], given["inputs"]), (recipe, {"who": "ann"}))
+
+    def test_trigger_makes_a_plan_now_once_for_each_key(self):
+        self.put(cron="0 0 1 1 *")
+        first = self.d.ask("schedule.trigger", name="s", clientKey="k")
+        again = self.d.ask("schedule.trigger", name="s", clientKey="k")
+        self.assertEqual((again["planId"], again["existing"]), (first["planId"], True))
+        self.d.wait_plan(first["planId"])
+        other = self.d.ask("schedule.trigger", name="s")
+        self.assertNotEqual(other["planId"], first["planId"])
+        view = self.d.wait_plan(other["planId"])
+        self.assertEqual((view["schedule"], "scheduledFor" in view), ("s", False))
+        self.assertEqual([e["kind"] for e in self.fired()], ["trigger", "trigger"])
+
+    def test_backfill_makes_the_plans_of_times_that_have_passed_once(self):
+        self.put(cron="0 * * * *", overlap="queue")
+        got = self.d.ask("schedule.backfill", name="s", **{"from": "2026-03-01T00:00", "to": "2026-03-01T05:00"})
+        self.assertEqual((got["times"], got["first"], got["last"]), (6, "2026-03-01T00:00:00Z", "2026-03-01T05:00:00Z"))
+        until(lambda: len(self.fired()) == 6, 20, "six plans")
+        self.assertEqual([e["scheduledFor"] for e in self.fired()], ["2026-03-01T0%d:00:00Z" % h for h in range(6)])
+        until(lambda: "backfillTo" not in self.get(), 10, "the end of it")
+        self.d.ask("schedule.backfill", name="s", **{"from": "2026-03-01T04:00", "to": "2026-03-01T06:00"})
+        until(lambda: len(self.fired()) == 7, 20, "one more")
+        until(lambda: "backfillTo" not in self.get(), 10, "the end of it")
+        self.assertEqual(self.fired()[-1]["scheduledFor"], "2026-03-01T06:00:00Z")
+        self.assertEqual({e["kind"] for e in self.fired()}, {"backfill"})
+        code, text = self.refused("schedule.backfill", name="s", **{"from": "2020-01-01", "to": "2020-02-12"})
+        self.assertEqual(code, "LIMIT")
+        self.assertIn("1000", text)
+        got = self.d.ask("schedule.backfill", name="s", **{"from": "2020-01-01", "to": "2020-02-11T15:00"})  # 41 * 24 + 16
+        self.assertEqual(got["times"], 1000)
+        self.d.ask("schedule.delete", name="s")
+
+
+class Overlap(Schedules):
+    def setUp(self):
+        super().setUp()
+        self.result = None  # the plan stays open
+
+    def test_skip_lets_times_pass_while_a_plan_is_open(self):
+        self.put(overlap="skip")
+        until(lambda: self.skipped(), 15, "a skipped time")
+        (fired,) = self.fired()
+        self.assertEqual(self.skipped()[0]["kind"], "overlap")
+        self.assertEqual(self.refused("schedule.trigger", name="s")[0], "CONFLICT")
+        self.d.ask("plan.cancel", planId=fired["firedPlanId"])
+        until(lambda: len(self.fired()) == 2, 15, "the next plan")
+
+    def test_queue_runs_every_time_after_the_other(self):
+        self.put(overlap="queue")
+        until(lambda: self.fired(), 15, "a fire")
+        time_of = [self.fired()[0]["scheduledFor"]]
+        until(lambda: time.time() > datetime.datetime.fromisoformat(time_of[0].replace("Z", "+00:00")).timestamp() + 4, 15, "times to pass")
+        self.assertEqual(len(self.fired()), 1)
+        self.d.ask("plan.cancel", planId=self.fired()[0]["firedPlanId"])
+        until(lambda: len(self.fired()) == 2, 15, "the next of the queue")
+        first, second = (datetime.datetime.fromisoformat(e["scheduledFor"].replace("Z", "+00:00")) for e in self.fired())
+        self.assertEqual((second - first).total_seconds(), 1)
+        self.assertEqual(self.skipped(), [])
+
+    def test_cancel_ends_the_open_plan_before_the_next_begins(self):
+        self.put(overlap="cancel")
+        until(lambda: len(self.fired()) >= 3, 20, "three plans")
+        for e in self.fired()[:2]:
+            self.assertEqual(self.d.wait_plan(e["firedPlanId"])["status"], "cancelled")
+
+    def test_allow_runs_them_beside_each_other(self):
+        self.put(overlap="allow")
+        until(lambda: self.get().get("openPlans", 0) >= 3, 15, "three open plans")
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.assertGreaterEqual(self.get()["openPlans"], 3)
+
+
+class Failures(Schedules):
+    def test_too_many_failures_in_a_row_pause_it_with_the_reason(self):
+        self.result = {"outcome": "failed", "failure": {"code": "INVALID", "class": "VALIDATION_ERROR", "message": "no"}}
+        self.put(plan={"steps": [step("a", maxRetries=0)]}, maxFailures=2)
+        view = until(lambda: (lambda v: v if v["status"] == "paused" else None)(self.get()), 20, "a pause")
+        self.assertEqual((view["failures"], view["fired"]), (2, 2))
+        self.assertIn("2 plans failed in a row", view["reason"])
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.assertEqual((self.get()["status"], self.get()["reason"]), ("paused", view["reason"]))
+
+    def test_bad_puts_name_the_place_and_what_would_be_right(self):
+        plan = {"steps": [step("a")]}
+        for fields, words in [
+                ({"cron": "0 3 * *"}, ["4 fields", "expected five"]),
+                ({"cron": "0 25 * * *"}, ["field 2 (hour)", "character 3", "'25'", "0 to 23"]),
+                ({"cron": "0 3 * foo *"}, ["field 4 (month)", "jan to dec"]),
+                ({"cron": "5/15 * * * *"}, ["no range", "5-59/15" if False else "FIRST-59/N"]),
+                ({"cron": "0 0 30 2 *"}, ["no year has"]),
+                ({"cron": "@reboot"}, ["@reboot is no time"]),
+                ({"cron": "@daily", "tz": "Europe/Belin"}, ["tz:", "did you mean Europe/Berlin?"]),
+                ({"cron": "@daily", "tz": "berlin"}, ["Europe/Berlin"]),
+                ({"cron": "@daily", "tz": "../etc/passwd"}, ["no time zone"]),
+                ({"cron": "@daily", "everyMs": 5000}, ["one of cron, everyMs and at"]),
+                ({}, ["got none"]),
+                ({"everyMs": 999}, ["999", "1000"]),
+                ({"at": "2020-01-01T00:00"}, ["has passed"]),
+                ({"at": "tomorrow"}, ["at: ", "2026-11-30T03:00"]),
+                ({"cron": "@daily", "overlap": "no"}, ["skip, queue, cancel or allow"]),
+                ({"cron": "@daily", "catchUpMs": 9999}, ["9999", "10000"]),
+                ({"cron": "* * * * *", "jitterMs": 60000}, ["jitterMs", "less than 60000"]),
+                ({"cron": "@daily", "endAt": "2020-01-01"}, ["endAt"]),
+                ({"cron": "@daily", "inputs": {"x": 1}}, ["inputs"]),
+                ({"cron": "@daily", "goal": "also"}, ["both"])]:
+            with self.subTest(fields):
+                code, text = self.refused("schedule.put", name="s", plan=plan, **fields)
+                self.assertEqual(code, "INVALID", text)
+                for w in words:
+                    self.assertIn(w, text)
+        self.put(cron="* * * * *", jitterMs=59999)  # one less than the time between two
+        self.put(everyMs=1000, catchUpMs=10000)
+        for name in ("", "-x", "a b", "x" * 65):
+            self.assertIn(self.refused("schedule.put", name=name, plan=plan, cron="@daily")[0], ("INVALID", "LIMIT"))
+        code, text = self.refused("schedule.put", name="t", plan={"steps": [step("a", "nobody")]}, cron="@daily")
+        self.assertEqual(code, "INVALID")
+        self.assertIn("nobody", text)
+        self.assertEqual(self.refused("plan.submit", plan=plan, clientKey="schedule/s/x")[0], "INVALID")
+        self.assertEqual(self.refused("schedule.get", name="nix")[0], "NOT_FOUND")
+
+    def test_the_same_put_changes_nothing(self):
+        self.assertNotIn("existing", self.put(cron="@daily", clientKey="k1"))
+        self.assertTrue(self.put(cron="@daily", clientKey="k1")["existing"])
+        self.assertTrue(self.put(cron="@daily")["existing"])
+        self.assertTrue(self.put(cron="@hourly", clientKey="k2")["replaced"])
+        self.assertTrue(self.put(cron="@daily", clientKey="k1")["existing"])  # an answer was lost, and the request comes late
+        self.assertEqual(self.get()["cron"], "@hourly")
+        code, _ = self.refused("schedule.put", name="s", cron="@weekly", plan={"steps": [step("a")]}, clientKey="k1")
+        self.assertEqual(code, "CONFLICT")
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.assertTrue(self.put(cron="@daily", clientKey="k1")["existing"])
+        self.assertEqual([s["name"] for s in self.d.ask("schedule.list")["schedules"]], ["s"])
+        self.d.ask("schedule.delete", name="s")
+        self.assertEqual(self.d.ask("schedule.list")["schedules"], [])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,400 @@
+#include "tests/support/house/fake_link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+
+const char *const fake_control_url = "tcp://127.0.0.1:7117";
+const char *const fake_events_url = "tcp://127.0.0.1:7118";
+
+struct link_msg {
+    struct buf bytes;
+};
+
+struct link_server {
+    struct link *link;
+    char url[272];
+};
+
+struct link_pub {
+    struct link *link;
+};
+
+struct link {
+    struct link_event *inbox;
+    uint32_t first, n, cap;
+    struct link_server server;
+    struct link_pub pub;
+    struct link_lane *lanes[FAKE_LANES_MAX];
+    uint32_t lanes_n;
+    struct fake_answer answers[FAKE_ANSWERS_MAX];
+    uint32_t answers_n;
+    struct fake_frame *frames[FAKE_FRAMES_MAX];
+    uint32_t frames_n;
+    uint16_t next_port;
+};
+
+static void *must(void *p)
+{
+    ASSERT(p != NULL);
+    return p;
+}
+
+static struct link_msg *message(const void *bytes, size_t len)
+{
+    struct link_msg *m = must(calloc(1, sizeof *m));
+
+    buf_init(&m->bytes, len + 1);
+    buf_add(&m->bytes, bytes, len);
+    return m;
+}
+
+static void push(struct link *l, struct link_event ev)
+{
+    if (l->first + l->n == l->cap) {
+        l->cap = l->cap == 0 ? 64 : l->cap * 2;
+        l->inbox = must(realloc(l->inbox, l->cap * sizeof *l->inbox));
+    }
+    l->inbox[l->first + l->n++] = ev;
+}
+
+/* ---- the test's end ---- */
+
+void fake_link_request(struct link *l, uint64_t request, const void *bytes, size_t len)
+{
+    push(l, (struct link_event){.type = LINK_REQUEST,
+                                .server = &l->server,
+                                .request = request,
+                                .msg = message(bytes, len)});
+}
+
+const struct buf *fake_link_answer_to(const struct link *l, uint64_t request)
+{
+    for (uint32_t i = 0; i < l->answers_n; i++) {
+        if (l->answers[i].request == request) {
+            return &l->answers[i].bytes;
+        }
+    }
+    return NULL;
+}
+
+uint32_t fake_link_lanes(const struct link *l)
+{
+    return l->lanes_n;
+}
+
+struct link_lane *fake_link_lane(const struct link *l, uint32_t i)
+{
+    return l->lanes[i];
+}
+
+void fake_lane_up(struct link_lane *lane)
+{
+    ASSERT(!lane->up && !lane->retired);
+    lane->up = true;
+    push(lane->link, (struct link_event){.type = LINK_UP, .lane = lane, .owner = lane->owner});
+}
+
+void fake_lane_down(struct link_lane *lane, bool sent)
+{
+    lane->up = false;
+    if (lane->outstanding && !lane->retired) {
+        push(lane->link, (struct link_event){
+                             .type = LINK_LOST, .lane = lane, .owner = lane->owner, .sent = sent});
+    }
+    lane->outstanding = false;
+    if (!lane->retired) {
+        push(lane->link,
+             (struct link_event){.type = LINK_DOWN, .lane = lane, .owner = lane->owner});
+    }
+}
+
+void fake_lane_answer(struct link_lane *lane, const void *bytes, size_t len)
+{
+    ASSERT(lane->outstanding);
+    lane->outstanding = false;
+    if (!lane->retired) {
+        push(lane->link, (struct link_event){.type = LINK_ANSWER,
+                                             .lane = lane,
+                                             .owner = lane->owner,
+                                             .msg = message(bytes, len)});
+    }
+}
+
+uint32_t fake_link_frames(const struct link *l)
+{
+    return l->frames_n;
+}
+
+const struct fake_frame *fake_link_frame(const struct link *l, uint32_t i)
+{
+    return l->frames[i];
+}
+
+/* ---- the end of the code under test ---- */
+
+enum bt_code link_new(uint32_t inbox_cap, struct link **ret, struct bt_error *err)
+{
+    (void)inbox_cap;
+    (void)err;
+    *ret = must(calloc(1, sizeof **ret));
+    (*ret)->next_port = 30000;
+    return BT_OK;
+}
+
+int link_fd(const struct link *l)
+{
+    (void)l;
+    return -1;
+}
+
+bool link_next(struct link *l, struct link_event *ret)
+{
+    while (l->n > 0) {
+        *ret = l->inbox[l->first++];
+        l->n--;
+        if (l->n == 0) {
+            l->first = 0;
+        }
+        if (ret->lane == NULL || !ret->lane->retired) {
+            return true;
+        }
+        link_msg_free(ret->msg); /* retired lanes emit nothing */
+    }
+    return false;
+}
+
+bool link_wait(struct link *l, msec timeout_ms)
+{
+    (void)timeout_ms;
+    return l->n > 0;
+}
+
+void link_free(struct link *l)
+{
+    if (l == NULL) {
+        return;
+    }
+    while (l->n > 0) {
+        link_msg_free(l->inbox[l->first++].msg);
+        l->n--;
+    }
+    free(l->inbox);
+    for (uint32_t i = 0; i < l->lanes_n; i++) {
+        buf_done(&l->lanes[i]->sent);
+        free(l->lanes[i]);
+    }
+    for (uint32_t i = 0; i < l->answers_n; i++) {
+        buf_done(&l->answers[i].bytes);
+    }
+    for (uint32_t i = 0; i < l->frames_n; i++) {
+        buf_done(&l->frames[i]->body);
+        free(l->frames[i]);
+    }
+    free(l);
+}
+
+void link_trust(struct link *l, const uint32_t *uids, uint32_t n)
+{
+    (void)l;
+    (void)uids;
+    (void)n;
+}
+
+struct str link_msg_bytes(const struct link_msg *m)
+{
+    return (struct str){(const char *)m->bytes.at, m->bytes.len};
+}
+
+void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1])
+{
+    (void)m;
+    (void)snprintf(ret, LINK_PEER_MAX + 1, "127.0.0.1:4711");
+}
+
+uint32_t link_msg_pipe(const struct link_msg *m)
+{
+    (void)m;
+    return 1;
+}
+
+void link_msg_free(struct link_msg *m)
+{
+    if (m != NULL) {
+        buf_done(&m->bytes);
+        free(m);
+    }
+}
+
+enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
+                              const struct link_limits *lim, void *owner, struct link_server **ret,
+                              struct bt_error *err)
+{
+    (void)n;
+    (void)lim;
+    (void)owner;
+    (void)err;
+    (void)url;
+    l->server.link = l;
+    (void)snprintf(l->server.url, sizeof l->server.url, "%s", fake_control_url);
+    *ret = &l->server;
+    return BT_OK;
+}
+
+enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
+                              const struct link_limits *lim, void *owner, struct link_server **ret,
+                              struct bt_error *err)
+{
+    return link_server_open(l, url, n, lim, owner, ret, err);
+}
+
+void link_server_retire(struct link_server *s)
+{
+    (void)s;
+}
+
+const char *link_server_url(const struct link_server *s)
+{
+    return s->url;
+}
+
+bool link_answer(struct link_server *s, uint64_t request, const void *bytes, size_t len)
+{
+    struct link *l = s->link;
+
+    ASSERT(fake_link_answer_to(l, request) == NULL && l->answers_n < FAKE_ANSWERS_MAX);
+    l->answers[l->answers_n].request = request;
+    buf_init(&l->answers[l->answers_n].bytes, len + 1);
+    buf_add(&l->answers[l->answers_n++].bytes, bytes, len);
+    return true;
+}
+
+static struct link_lane *lane_new(struct link *l, void *owner)
+{
+    struct link_lane *lane = must(calloc(1, sizeof *lane));
+
+    ASSERT(l->lanes_n < FAKE_LANES_MAX);
+    lane->link = l;
+    lane->owner = owner;
+    buf_init(&lane->sent, 16 * 1024 * 1024);
+    l->lanes[l->lanes_n++] = lane;
+    return lane;
+}
+
+enum bt_code link_lane_dial(struct link *l, const char *url, const struct link_limits *lim,
+                            void *owner, struct link_lane **ret, struct bt_error *err)
+{
+    (void)lim;
+    (void)err;
+    *ret = lane_new(l, owner);
+    (*ret)->dials = true;
+    (void)snprintf((*ret)->url, sizeof(*ret)->url, "%s", url);
+    return BT_OK;
+}
+
+enum bt_code link_lane_listen(struct link *l, const char *url, const struct link_limits *lim,
+                              void *owner, struct link_lane **ret, struct bt_error *err)
+{
+    (void)url;
+    (void)lim;
+    (void)err;
+    *ret = lane_new(l, owner);
+    (void)snprintf((*ret)->url, sizeof(*ret)->url, "tcp://127.0.0.1:%u", l->next_port++);
+    return BT_OK;
+}
+
+const char *link_lane_url(const struct link_lane *lane)
+{
+    return lane->url;
+}
+
+enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,
+                            struct bt_error *err)
+{
+    if (lane->outstanding) {
+        return err_set(err, BT_BUSY, "a request is outstanding");
+    }
+    if (!lane->up) {
+        return err_set(err, BT_UNAVAILABLE, "no pipe");
+    }
+    buf_clear(&lane->sent);
+    buf_add(&lane->sent, bytes, len);
+    lane->outstanding = true;
+    return BT_OK;
+}
+
+bool link_lane_is_up(const struct link_lane *lane)
+{
+    return lane->up;
+}
+
+bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid)
+{
+    (void)lane;
+    (void)ret_uid;
+    return false;
+}
+
+void link_lane_retire(struct link_lane *lane)
+{
+    lane->retired = true;
+}
+
+enum bt_code link_pub_open(struct link *l, const char *url, const struct link_limits *lim,
+                           struct link_pub **ret, struct bt_error *err)
+{
+    (void)url;
+    (void)lim;
+    (void)err;
+    l->pub.link = l;
+    *ret = &l->pub;
+    return BT_OK;
+}
+
+const char *link_pub_url(const struct link_pub *p)
+{
+    (void)p;
+    return fake_events_url;
+}
+
+void link_publish(struct link_pub *p, struct str topic, const void *body, size_t len)
+{
+    struct link *l = p->link;
+    struct fake_frame *f = must(calloc(1, sizeof *f));
+
+    ASSERT(l->frames_n < FAKE_FRAMES_MAX);
+    (void)snprintf(f->topic, sizeof f->topic, "%.*s", STR_ARG(topic));
+    buf_init(&f->body, len + 1);
+    buf_add(&f->body, body, len);
+    l->frames[l->frames_n++] = f;
+}
+
+enum bt_code link_canary_start(msec period_ms, struct bt_error *err)
+{
+    (void)period_ms;
+    (void)err;
+    return BT_OK;
+}
+
+msec link_canary_age(void)
+{
+    return 0;
+}
+
+const char *link_library_version(void)
+{
+    return "none";
+}
+
+bool link_pipe_is_open(uint32_t pipe)
+{
+    return pipe != 0;
+}
+
+void link_server_hang_up(struct link_server *s, uint32_t pipe)
+{
+    (void)s;
+    (void)pipe;
+}

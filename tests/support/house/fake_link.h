@@ -1,0 +1,49 @@
+/*
+ * A link without sockets: what protocol/link/link.h promises, in memory, and both ends in the hands
+ * of a test. It stands in front of the real library; url.c is the real one.
+ */
+#ifndef HOUSE_FAKE_LINK_H
+#define HOUSE_FAKE_LINK_H
+
+#include "protocol/base/buf.h"
+#include "protocol/link/link.h"
+
+enum { FAKE_LANES_MAX = 512, FAKE_ANSWERS_MAX = 4096, FAKE_FRAMES_MAX = 4096 };
+
+struct link_lane {
+    struct link *link;
+    char url[272];
+    void *owner;
+    bool dials, up, retired;
+    bool outstanding;
+    struct buf sent; /* the last request */
+};
+
+struct fake_answer {
+    uint64_t request;
+    struct buf bytes;
+};
+
+struct fake_frame {
+    char topic[128];
+    struct buf body;
+};
+
+/* A client's request arrives. */
+void fake_link_request(struct link *l, uint64_t request, const void *bytes, size_t len);
+/* NULL: it was not answered yet. */
+const struct buf *fake_link_answer_to(const struct link *l, uint64_t request);
+
+uint32_t fake_link_lanes(const struct link *l);
+struct link_lane *fake_link_lane(const struct link *l, uint32_t i);
+void fake_lane_up(struct link_lane *lane);
+/* The connection ends; a request on it is lost after it was sent, or before. */
+void fake_lane_down(struct link_lane *lane, bool sent);
+void fake_lane_answer(struct link_lane *lane, const void *bytes, size_t len);
+
+uint32_t fake_link_frames(const struct link *l);
+const struct fake_frame *fake_link_frame(const struct link *l, uint32_t i);
+/* Where the server and the publisher of the last link listen. */
+extern const char *const fake_control_url;
+extern const char *const fake_events_url;
+#endif

@@ -1,0 +1,762 @@
+#include "tests/support/house/house.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/wire/doc.h"
+#include "supervisor/api/shown.h"
+#include "supervisor/artifacts/sweep.h"
+#include "supervisor/conversation/conversation.h"
+#include "supervisor/dispatch/job.h"
+#include "supervisor/retention/retention.h"
+#include "tests/support/memory_journal/memory_journal.h"
+
+#define TOKEN "the token of the house, 32 letters"
+static const char token[] = TOKEN;
+
+/* What a restart leaves behind: reachable for the checker of leaks, as in the daemon. */
+static void *left[1024];
+static size_t left_n;
+
+static void leave(void *p)
+{
+    assert_true(left_n < sizeof left / sizeof left[0]);
+    left[left_n++] = p;
+}
+
+/* ---- the journal ---- */
+
+static struct house *now_open; /* one at a time: the operations have no place for it */
+
+static bool fails(struct bt_error *err, enum bt_code *ret)
+{
+    struct house *h = now_open;
+
+    h->writes++;
+    if (h->fail_at == 0 || h->writes != h->fail_at) {
+        return false;
+    }
+    *ret = err_set(err, BT_IO, "the disk is gone");
+    return true;
+}
+
+#define FAILING(name, args, names)                                                                 \
+    static enum bt_code name##_or_fail args                                                        \
+    {                                                                                              \
+        enum bt_code code;                                                                         \
+        return fails(err, &code) ? code : now_open->real->name names;                              \
+    }
+
+FAILING(plan_add,
+        (struct journal * j, const struct journal_plan *p, uint64_t *ret_ix, struct bt_error *err),
+        (j, p, ret_ix, err))
+FAILING(plan_status,
+        (struct journal * j, uint64_t ix, struct str status, msec ended, struct bt_error *err),
+        (j, ix, status, ended, err))
+FAILING(session_put, (struct journal * j, const struct journal_session *s, struct bt_error *err),
+        (j, s, err))
+FAILING(message_add,
+        (struct journal * j, struct str session, const struct journal_message *m,
+         struct bt_error *err),
+        (j, session, m, err))
+FAILING(turn_put, (struct journal * j, const struct journal_turn *t, struct bt_error *err),
+        (j, t, err))
+FAILING(append,
+        (struct journal * j, uint64_t pos, const struct journal_row *row, struct bt_error *err),
+        (j, pos, row, err))
+FAILING(blob_add,
+        (struct journal * j, const void *bytes, size_t len, uint64_t *ret_id, struct bt_error *err),
+        (j, bytes, len, ret_id, err))
+FAILING(commit, (struct journal * j, struct bt_error *err), (j, err))
+
+static void watch_journal(struct house *h)
+{
+    h->real = h->journal->ops;
+    h->ops = *h->real;
+    h->ops.plan_add = plan_add_or_fail;
+    h->ops.plan_status = plan_status_or_fail;
+    h->ops.session_put = session_put_or_fail;
+    h->ops.message_add = message_add_or_fail;
+    h->ops.turn_put = turn_put_or_fail;
+    h->ops.append = append_or_fail;
+    h->ops.blob_add = blob_add_or_fail;
+    h->ops.commit = commit_or_fail;
+    h->journal->ops = &h->ops;
+}
+
+void house_fail_write(struct house *h, uint32_t n)
+{
+    h->writes = 0;
+    h->fail_at = n;
+}
+
+/* ---- the rooms ---- */
+
+static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan *p,
+                                  const struct record *rec, struct str summary, size_t not_done,
+                                  struct bt_error *err)
+{
+    return conversation_plan_ended(engine, p, rec, summary, not_done, err);
+}
+
+/* A configuration with one change that is live; the file "bad" is refused. */
+static enum bt_code on_reload(struct engine *engine, struct str file, bool check,
+                              struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,
+                              struct bt_error *err)
+{
+    (void)engine;
+    if (str_is(file, "bad")) {
+        return err_set(err, BT_INVALID, "line 1: expected a map");
+    }
+    assert_true(max > 0);
+    *ret_n = 1;
+    ret[0] = (struct msg_setting_change){.key = STR_LIT("leaseMs"), .live = !check};
+    return BT_OK;
+}
+
+static bool plan_is_open(void *self, struct uuid plan_id)
+{
+    const struct house *h = self;
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_format(plan_id, id);
+    return open_plan_by_id(h->engine, str_from(id)) != NULL;
+}
+
+static void on_deleted(void *self, struct uuid plan_id)
+{
+    (void)self;
+    (void)plan_id;
+}
+
+static void open_rooms(struct house *h)
+{
+    static const struct process_hooks no_processes = {.of = NULL};
+    static const struct sweep_options no_files = {.root = NULL};
+    static const struct retention_options for_ever = {.completed_ms = 0};
+    const struct retention_hooks retention = {h, plan_is_open, NULL, on_deleted};
+    struct engine_hooks hooks;
+    struct bt_error err;
+
+    assert_int_equal(link_new(256, &h->link, &err), BT_OK);
+    assert_int_equal(engine_new(&h->opt, h->journal, h->link, &h->engine, &err), BT_OK);
+    assert_int_equal(
+        dispatch_new(&h->opt, h->link, &no_processes, conversation_job_over, &h->dispatch, &err),
+        BT_OK);
+    assert_int_equal(api_new(&h->api, &err), BT_OK);
+    assert_int_equal(sweep_new(&no_files, h->engine, &h->sweep, &err), BT_OK);
+    assert_int_equal(retention_new(&for_ever, &retention, h->journal, &h->retention, &err), BT_OK);
+    hooks = (struct engine_hooks){.reload = on_reload,
+                                  .sweep = h->sweep,
+                                  .retention = h->retention,
+                                  .dispatch = h->dispatch,
+                                  .on_lane_event = lanes_on_link,
+                                  .perform = dispatch_perform,
+                                  .step_task = dispatch_step_task,
+                                  .on_attempt_over = dispatch_on_attempt_over,
+                                  .on_job_record = job_on_record,
+                                  .on_job_command = job_on_command,
+                                  .settle = jobs_cycle,
+                                  .jobs_recovered = jobs_find,
+                                  .plan_ended = on_plan_ended,
+                                  .review_shown = review_shown,
+                                  .turns_recovered = conversation_recover,
+                                  .api = h->api,
+                                  .projections = api_projections(h->api),
+                                  .on_request = api_on_request,
+                                  .after_commit = api_after_commit};
+    engine_set_hooks(h->engine, &hooks);
+    leave(h->dispatch);
+    leave(h->api);
+    leave(h->sweep);
+    leave(h->retention);
+}
+
+static void recover(struct house *h)
+{
+    struct bt_error err;
+    uint64_t n = 0;
+
+    engine_begin(h->engine, h->now, h->wall);
+    if (engine_recover(h->engine, &n, &err) != BT_OK ||
+        engine_system_record(h->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, &err) != BT_OK ||
+        engine_end(h->engine, &err) != BT_OK) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+struct engine_options house_options(void)
+{
+    return (struct engine_options){.token = STR_LIT(TOKEN),
+                                   .state_dir = "/nowhere",
+                                   .control_url = "tcp://127.0.0.1:0",
+                                   .events_url = "tcp://127.0.0.1:0",
+                                   .durability = DURABILITY_PROCESS,
+                                   .defaults = plan_defaults_builtin(),
+                                   .planner = "keyword",
+                                   .heartbeat_ms = HOUSE_BEAT_MS,
+                                   .lease_ms = HOUSE_LEASE_MS,
+                                   .agent_wait_ms = 1000,
+                                   .cancel_grace_ms = 1000,
+                                   .plans_max = 64,
+                                   .agents_max = 16,
+                                   .instances_max = 16,
+                                   .result_max = LIMIT_RESULT_BYTES};
+}
+
+struct house *house_open_with(const struct engine_options *opt)
+{
+    struct house *h = calloc(1, sizeof *h);
+    struct bt_error err;
+
+    assert_non_null(h);
+    h->opt = *opt;
+    h->wall = 1700000000000;
+    assert_int_equal(memory_journal_open(&h->journal, &err), BT_OK);
+    now_open = h;
+    watch_journal(h);
+    open_rooms(h);
+    h->now = engine_started(h->engine);
+    recover(h);
+    return h;
+}
+
+struct house *house_open(void)
+{
+    const struct engine_options opt = house_options();
+
+    return house_open_with(&opt);
+}
+
+static void close_rooms(struct house *h)
+{
+    engine_free(h->engine);
+    link_free(h->link);
+}
+
+void house_close(struct house *h)
+{
+    close_rooms(h);
+    journal_close(h->journal);
+    arena_done(&h->arena);
+    free(h);
+    now_open = NULL;
+}
+
+void house_restart(struct house *h)
+{
+    close_rooms(h);
+    h->journal->ops = h->real;
+    memory_journal_restart(h->journal);
+    h->journal->ops = &h->ops;
+    h->fail_at = 0;
+    h->dead = false;
+    h->agents_n = 0;
+    open_rooms(h);
+    recover(h);
+}
+
+/* ---- texts ---- */
+
+static char *keep(struct house *h, const void *bytes, size_t len)
+{
+    char *to = arena_alloc(&h->arena, len + 1);
+
+    assert_non_null(to);
+    memcpy(to, bytes, len);
+    to[len] = 0;
+    return to;
+}
+
+static char *text_of(struct house *h, const char *fmt, va_list args)
+{
+    va_list again;
+    char *to;
+    int n;
+
+    va_copy(again, args);
+    n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    assert_true(n >= 0);
+    to = arena_alloc(&h->arena, (size_t)n + 1);
+    assert_non_null(to);
+    (void)vsnprintf(to, (size_t)n + 1, fmt, args);
+    for (int i = 0; i < n; i++) {
+        to[i] = to[i] == '\'' ? '"' : to[i];
+    }
+    return to;
+}
+
+const char *house_text(struct house *h, const char *fmt, ...)
+{
+    va_list args;
+    const char *text;
+
+    va_start(args, fmt);
+    text = text_of(h, fmt, args);
+    va_end(args);
+    return text;
+}
+
+static const cJSON *walk(const cJSON *at, const char *path)
+{
+    while (at != NULL && *path != 0) {
+        const char *end = strchr(path, '.');
+        const size_t n = end != NULL ? (size_t)(end - path) : strlen(path);
+        char name[80];
+
+        assert_true(n < sizeof name);
+        (void)snprintf(name, sizeof name, "%.*s", (int)n, path);
+        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(name, NULL, 10))
+                               : cJSON_GetObjectItemCaseSensitive(at, name);
+        path += n + (end != NULL);
+    }
+    return at;
+}
+
+const char *house_get(struct house *h, const char *json, const char *path)
+{
+    const size_t len = strlen(path);
+    const bool count = len >= 1 && path[len - 1] == '#';
+    cJSON *root = NULL;
+    const char *ret = NULL;
+    struct bt_error err;
+    const cJSON *at;
+    char *way;
+
+    assert_non_null(json); /* there was no answer */
+    if (json_parse_exact(str_from(json), &root, &err) != BT_OK) {
+        fail_msg("%s in %s", err.msg, json);
+    }
+    way = keep(h, path, count ? (len > 1 ? len - 2 : 0) : len);
+    at = walk(root, way);
+    if (at != NULL && count) {
+        ret = house_text(h, "%d", cJSON_GetArraySize(at));
+    } else if (cJSON_IsString(at)) {
+        ret = keep(h, at->valuestring, strlen(at->valuestring));
+    } else if (at != NULL) {
+        char *text = cjson_print(at, false, NULL);
+        assert_non_null(text);
+        ret = keep(h, text, strlen(text));
+        cJSON_free(text);
+    }
+    cJSON_Delete(root);
+    return ret;
+}
+
+void house_is(struct house *h, const char *json, const char *path, const char *want)
+{
+    const char *have = house_get(h, json, path);
+
+    if ((have == NULL) != (want == NULL) || (want != NULL && strcmp(have, want) != 0)) {
+        fail_msg("%s is %s, not %s, in %.3000s", path, have != NULL ? have : "missing",
+                 want != NULL ? want : "missing", json);
+    }
+}
+
+void house_has(struct house *h, const char *json, const char *path, const char *words)
+{
+    const char *have = house_get(h, json, path);
+
+    if (have == NULL || strstr(have, words) == NULL) {
+        fail_msg("%s is %s, without '%s', in %.3000s", path, have != NULL ? have : "missing", words,
+                 json);
+    }
+}
+
+static bool is_wanted(const char *have, const char *want)
+{
+    if (strcmp(want, "-") == 0 || have == NULL) {
+        return have == NULL && strcmp(want, "-") == 0;
+    }
+    return strcmp(want, "*") == 0 ||
+           (want[0] == '~' ? strstr(have, want + 1) != NULL : strcmp(have, want) == 0);
+}
+
+void house_says(struct house *h, const char *json, const char *wants)
+{
+    char *list = keep(h, wants, strlen(wants));
+    char *rest = NULL;
+    bool bad = false;
+
+    for (char *at = strtok_r(list, ";", &rest); at != NULL; at = strtok_r(NULL, ";", &rest)) {
+        char *equals;
+        const char *have;
+        at += strspn(at, " ");
+        equals = strchr(at, '=');
+        assert_non_null(equals);
+        *equals = 0;
+        have = house_get(h, json, at);
+        if (!is_wanted(have, equals + 1)) {
+            print_error("%s is %s, not %s\n", at, have != NULL ? have : "missing", equals + 1);
+            bad = true;
+        }
+    }
+    if (bad) {
+        fail_msg("in %.6000s", json);
+    }
+}
+
+/* ---- cycles ---- */
+
+static void cycle_once(struct house *h)
+{
+    struct link_event ev;
+    struct bt_error err;
+
+    if (h->dead) {
+        return;
+    }
+    engine_begin(h->engine, h->now, h->wall);
+    for (int i = 0; i < ENGINE_CYCLE_EVENTS && link_next(h->link, &ev); i++) {
+        engine_on_link(h->engine, &ev);
+    }
+    api_take_turns(h->engine);
+    if (engine_end(h->engine, &err) != BT_OK ||
+        retention_cycle(h->retention, h->now, h->wall, &err) != BT_OK) {
+        h->dead = true;
+        h->why = err;
+    }
+}
+
+static struct house_agent *agent_of(struct house *h, const struct link_lane *lane)
+{
+    for (uint32_t i = h->agents_n; i > 0; i--) {
+        if (strcmp(h->agents[i - 1].url, lane->url) == 0) {
+            return &h->agents[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static const char *sent_on(struct house *h, const struct link_lane *lane)
+{
+    return keep(h, lane->sent.at, lane->sent.len);
+}
+
+/* What an agent answers by itself. False: it is work. */
+static bool answer_alone(struct house *h, struct link_lane *lane, struct house_agent *agent)
+{
+    const char *request = sent_on(h, lane);
+    const char *type = house_get(h, request, "type");
+    const char *own = agent->tells != NULL ? agent->tells(agent, request) : NULL;
+    const char *answer;
+
+    if (own != NULL) {
+        fake_lane_answer(lane, own, strlen(own));
+        return true;
+    }
+    if (strcmp(type, "lane.hello") == 0 || strcmp(type, "agent.ping") == 0) {
+        answer =
+            house_text(h, "{'v':1,'id':'%s','ok':true,'type':'ok'}", house_get(h, request, "id"));
+    } else if (strcmp(type, "step.query") == 0 || strcmp(type, "step.cancel") == 0) {
+        answer = house_text(h,
+                            "{'v':1,'id':'%s','ok':true,'type':'step.state','key':'%s',"
+                            "'state':'unknown'}",
+                            house_get(h, request, "id"), house_get(h, request, "key"));
+    } else {
+        return false;
+    }
+    fake_lane_answer(lane, answer, strlen(answer));
+    return true;
+}
+
+static bool agents_act(struct house *h)
+{
+    bool acted = false;
+
+    for (uint32_t i = 0; i < fake_link_lanes(h->link); i++) {
+        struct link_lane *lane = fake_link_lane(h->link, i);
+        struct house_agent *agent = agent_of(h, lane);
+        if (lane->retired || agent == NULL || agent->deaf) {
+            continue;
+        }
+        if (!lane->up) {
+            fake_lane_up(lane);
+            acted = true;
+        } else if (lane->outstanding) {
+            acted = answer_alone(h, lane, agent) || acted;
+        }
+    }
+    return acted;
+}
+
+void house_cycle(struct house *h)
+{
+    int left_over = 50;
+
+    do {
+        cycle_once(h);
+    } while (!h->dead &&
+             (agents_act(h) || engine_deadline(h->engine) <= h->now || api_is_behind(h->api) ||
+              retention_deadline(h->retention) <= h->now) &&
+             left_over-- > 0);
+}
+
+static void beat(struct house *h)
+{
+    for (uint32_t i = 0; i < h->agents_n; i++) {
+        struct house_agent *a = &h->agents[i];
+        if (!a->silent && a->epoch > 0) {
+            (void)house_ask(h, "agent.heartbeat", "'instanceId':'%s','epoch':%llu", a->instance,
+                            (unsigned long long)a->epoch);
+        }
+    }
+}
+
+void house_wait(struct house *h, msec ms)
+{
+    while (ms > 0 && !h->dead) {
+        const msec step = ms < HOUSE_BEAT_MS / 2 ? ms : HOUSE_BEAT_MS / 2;
+        h->now += step;
+        h->wall += step;
+        ms -= step;
+        beat(h);
+        house_cycle(h);
+    }
+    house_cycle(h);
+}
+
+/* ---- requests ---- */
+
+const char *house_late_answer(struct house *h)
+{
+    const struct buf *answer = fake_link_answer_to(h->link, h->requests);
+
+    return answer != NULL ? keep(h, answer->at, answer->len) : NULL;
+}
+
+const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
+{
+    fake_link_request(h->link, ++h->requests, bytes, len);
+    for (int i = 0; i < 5 && house_late_answer(h) == NULL; i++) {
+        house_cycle(h);
+    }
+    return house_late_answer(h);
+}
+
+static const char *ask(struct house *h, const char *type, const char *fields, va_list args)
+{
+    const char *more = text_of(h, fields, args);
+    const char *request = house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s'%s%s}", type,
+                                     token, more[strspn(more, " ")] != 0 ? "," : "", more);
+
+    return house_ask_bytes(h, request, strlen(request));
+}
+
+const char *house_ask(struct house *h, const char *type, const char *fields, ...)
+{
+    const char *answer;
+    va_list args;
+
+    va_start(args, fields);
+    answer = ask(h, type, fields, args);
+    va_end(args);
+    return answer;
+}
+
+void house_refused(struct house *h, const char *code, const char *words, const char *type,
+                   const char *fields, ...)
+{
+    const char *answer;
+    va_list args;
+
+    va_start(args, fields);
+    answer = ask(h, type, fields, args);
+    va_end(args);
+    house_is(h, answer, "type", "error");
+    house_is(h, answer, "ok", "false");
+    house_is(h, answer, "error.code", code);
+    house_has(h, answer, "error.message", words);
+}
+
+const char *house_ok(struct house *h, const char *type, const char *fields, ...)
+{
+    const char *answer;
+    va_list args;
+
+    va_start(args, fields);
+    answer = ask(h, type, fields, args);
+    va_end(args);
+    house_is(h, answer, "ok", "true");
+    return answer;
+}
+
+const char *house_submit(struct house *h, const char *fields, ...)
+{
+    const char *answer;
+    va_list args;
+
+    va_start(args, fields);
+    answer = ask(h, "plan.submit", fields, args);
+    va_end(args);
+    house_is(h, answer, "ok", "true");
+    return house_get(h, answer, "planId");
+}
+
+/* ---- agents ---- */
+
+struct house_agent *house_join_as(struct house *h, const char *id, uint32_t capacity,
+                                  const char *card_more, const char *more)
+{
+    struct house_agent *a = &h->agents[h->agents_n];
+    const char *answer;
+
+    assert_true(h->agents_n < HOUSE_AGENTS_MAX);
+    *a = (struct house_agent){.epoch = 0};
+    (void)snprintf(a->id, sizeof a->id, "%s", id);
+    (void)snprintf(a->instance, sizeof a->instance, "0190F3C2-7A1B-7C3D-9E4F-%012u",
+                   h->agents_n + 1);
+    (void)snprintf(a->url, sizeof a->url, "tcp://127.0.0.1:%u", 40000 + h->agents_n);
+    h->agents_n++;
+    answer = house_ask(h, "agent.register",
+                       "'card':{'agentId':'%s','name':'%s','version':'1',%s},'capacity':%u,"
+                       "'endpoint':'%s','protocol':[1],'instanceId':'%s',"
+                       "'sessionKey':'0123456789abcdef%u'%s",
+                       id, id, card_more, capacity, a->url, a->instance, h->agents_n, more);
+    if (strcmp(house_get(h, answer, "ok"), "true") != 0) {
+        fail_msg("%s", answer);
+    }
+    a->epoch = strtoull(house_get(h, answer, "epoch"), NULL, 10);
+    house_cycle(h);
+    return a;
+}
+
+struct house_agent *house_join(struct house *h, const char *id, uint32_t capacity)
+{
+    return house_join_as(h, id, capacity, "'skills':[{'id':'do','description':'Does a thing.'}]",
+                         "");
+}
+
+struct link_lane *house_lane(struct house *h, const char *agent, const char *step)
+{
+    for (uint32_t i = 0; i < fake_link_lanes(h->link); i++) {
+        struct link_lane *lane = fake_link_lane(h->link, i);
+        const struct house_agent *a = agent_of(h, lane);
+        if (lane->outstanding && !lane->retired && a != NULL && strcmp(a->id, agent) == 0) {
+            const char *request = sent_on(h, lane);
+            const char *is = house_get(h, request, "stepId");
+            if (strcmp(house_get(h, request, "type"), "step.execute") == 0 &&
+                (step == NULL || (is != NULL && strcmp(is, step) == 0))) {
+                return lane;
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *house_work(struct house *h, const char *agent, const char *step)
+{
+    const struct link_lane *lane;
+
+    house_cycle(h);
+    lane = house_lane(h, agent, step);
+    return lane != NULL ? sent_on(h, lane) : NULL;
+}
+
+static void reply(struct house *h, const char *agent, const char *step, const char *more)
+{
+    const char *request = house_work(h, agent, step);
+    const char *answer;
+
+    if (request == NULL) {
+        fail_msg("%s has no work", agent);
+    }
+    answer = house_text(h,
+                        "{'v':1,'id':'%s','ok':true,'type':'step.result','key':'%s','attempt':%s,"
+                        "'epoch':%s,%s}",
+                        house_get(h, request, "id"), house_get(h, request, "key"),
+                        house_get(h, request, "attempt"), house_get(h, request, "epoch"), more);
+    fake_lane_answer(house_lane(h, agent, step), answer, strlen(answer));
+    house_cycle(h);
+}
+
+void house_answer(struct house *h, const char *agent, const char *step, const char *fields, ...)
+{
+    const char *more;
+    va_list args;
+
+    va_start(args, fields);
+    more = text_of(h, fields, args);
+    va_end(args);
+    reply(h, agent, step, more);
+}
+
+void house_done(struct house *h, const char *agent, const char *fields, ...)
+{
+    const char *more;
+    va_list args;
+
+    va_start(args, fields);
+    more = text_of(h, fields, args);
+    va_end(args);
+    reply(
+        h, agent, NULL,
+        house_text(h, "'outcome':'completed'%s%s", more[strspn(more, " ")] != 0 ? "," : "", more));
+}
+
+void house_failed(struct house *h, const char *agent, const char *cls, bool retryable)
+{
+    house_answer(h, agent, NULL,
+                 "'outcome':'failed','failure':{'code':'INTERNAL','class':'%s','message':'no luck',"
+                 "'retryable':%s}",
+                 cls, retryable ? "true" : "false");
+}
+
+void house_hang_up(struct house *h, const char *agent, bool sent)
+{
+    struct link_lane *lane = house_lane(h, agent, NULL);
+
+    assert_non_null(lane);
+    fake_lane_down(lane, sent);
+    house_cycle(h);
+}
+
+/* ---- events ---- */
+
+static const char *event_at(struct house *h, uint32_t i)
+{
+    const struct fake_frame *f = fake_link_frame(h->link, i);
+    const char *ret;
+    struct bt_error err;
+    struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    assert_int_equal(doc_to_json((struct doc){f->body.at, f->body.len}, false, &out, &err), BT_OK);
+    ret = keep(h, out.at, out.len);
+    buf_done(&out);
+    return ret;
+}
+
+static const char *find_event(struct house *h, const char *type, uint32_t *ret_n)
+{
+    const char *last = NULL;
+
+    *ret_n = 0;
+    for (uint32_t i = 0; i < fake_link_frames(h->link); i++) {
+        const char *event = event_at(h, i);
+        const char *is = house_get(h, event, "type");
+        if (is != NULL && strcmp(is, type) == 0) {
+            (*ret_n)++;
+            last = event;
+        }
+    }
+    return last;
+}
+
+uint32_t house_seen(struct house *h, const char *type)
+{
+    uint32_t n;
+
+    (void)find_event(h, type, &n);
+    return n;
+}
+
+const char *house_event(struct house *h, const char *type)
+{
+    uint32_t n;
+
+    return find_event(h, type, &n);
+}

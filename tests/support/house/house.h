@@ -1,0 +1,131 @@
+/*
+ * The daemon's rooms in one process of a test: engine, api, dispatch, conversation and query over
+ * the memory journal and a link without sockets, in virtual time. Requests and answers are JSON, in
+ * which "'" stands for '"'.
+ *
+ *     struct house *h = house_open();
+ *     house_join(h, "calc", 1);
+ *     const char *id = house_submit(h, "'plan':{...}");
+ *     house_done(h, "calc", "'result':{'text':'5'}");
+ *     house_is(h, house_ask(h, "plan.get", "'planId':'%s'", id), "status", "completed");
+ *     house_close(h);
+ *
+ * Texts that it returns are valid until house_close.
+ */
+#ifndef HOUSE_HOUSE_H
+#define HOUSE_HOUSE_H
+
+#include "supervisor/api/api.h"
+#include "supervisor/dispatch/dispatch.h"
+#include "supervisor/dispatch/lanes.h"
+#include "supervisor/journal/journal_internal.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/house/fake_link.h"
+
+enum { HOUSE_AGENTS_MAX = 16, HOUSE_LEASE_MS = 3000, HOUSE_BEAT_MS = 1000 };
+
+struct house_agent {
+    char id[LIMIT_ID_BYTES + 1];
+    char instance[UUID_TEXT_LEN + 1];
+    char url[64];
+    uint64_t epoch;
+    bool silent; /* no heartbeats */
+    bool deaf;   /* no connections */
+    /* Answers to what the rig answers by itself (hello, ping, query, cancel), as a whole body;
+     * NULL or a NULL answer = the rig's. */
+    const char *(*tells)(struct house_agent *agent, const char *request);
+};
+
+struct house {
+    struct engine_options opt;
+    struct journal *journal;
+    struct link *link;
+    struct engine *engine;
+    struct api *api;
+    struct dispatch *dispatch;
+    struct retention *retention;
+    struct sweep *sweep;
+    struct arena arena;
+    msec now, wall;
+    uint64_t requests;
+    struct house_agent agents[HOUSE_AGENTS_MAX];
+    uint32_t agents_n;
+    /* The journal. */
+    const struct journal_ops *real;
+    struct journal_ops ops;
+    uint32_t writes;  /* asked for since house_fail_write */
+    uint32_t fail_at; /* the write that fails; 0 = none */
+    bool dead;        /* a cycle ended with the journal's failure, which is in why */
+    struct bt_error why;
+};
+
+struct house *house_open(void);
+/* With the options of house_options, changed by the test. */
+struct house *house_open_with(const struct engine_options *opt);
+struct engine_options house_options(void);
+void house_close(struct house *h);
+/* kill -9 and a new start over the same journal; agents have to join again. */
+void house_restart(struct house *h);
+/* The n-th write of the journal from now fails; 0 = none. */
+void house_fail_write(struct house *h, uint32_t n);
+
+/* One cycle, and what agents answer by themselves. */
+void house_cycle(struct house *h);
+/* So many milliseconds pass, with heartbeats. */
+void house_wait(struct house *h, msec ms);
+
+/* ---- requests ---- */
+/* Sends a request; fields are those beside v, type, id and token, " " = none. Returns the answer;
+ * NULL: none came within a few cycles (the journal has failed, or the request waits). */
+const char *house_ask(struct house *h, const char *type, const char *fields, ...) BT_PRINTF(3, 4);
+/* The same bytes as they are, without the head. */
+const char *house_ask_bytes(struct house *h, const char *bytes, size_t len);
+/* The answer to the request before, when it came later. */
+const char *house_late_answer(struct house *h);
+/* Fails the test unless it was refused with the code, and words are in the message. */
+void house_refused(struct house *h, const char *code, const char *words, const char *type,
+                   const char *fields, ...) BT_PRINTF(5, 6);
+/* Asks, and fails the test unless the answer is ok. */
+const char *house_ok(struct house *h, const char *type, const char *fields, ...) BT_PRINTF(3, 4);
+/* The planId of what was submitted with these fields. */
+const char *house_submit(struct house *h, const char *fields, ...) BT_PRINTF(2, 3);
+
+/* ---- looking at JSON ---- */
+/* The value at a path such as "steps.0.status": text without quotes, other values as JSON; NULL:
+ * there is none. "steps.#" is how many. */
+const char *house_get(struct house *h, const char *json, const char *path);
+/* Fails the test unless the value is this; want NULL = there is none. */
+void house_is(struct house *h, const char *json, const char *path, const char *want);
+/* Fails the test unless the words are in the value. */
+void house_has(struct house *h, const char *json, const char *path, const char *words);
+/* Several at once, "path=value; path=value"; the value "-" = there is none, "*" = there is one,
+ * "~words" = the words are in it. All that differ are named. */
+void house_says(struct house *h, const char *json, const char *wants);
+/* "'" for '"', and the values. */
+const char *house_text(struct house *h, const char *fmt, ...) BT_PRINTF(2, 3);
+
+/* ---- agents ---- */
+/* Registers an instance with the skill "do" and brings its lanes up. */
+struct house_agent *house_join(struct house *h, const char *id, uint32_t capacity);
+/* With these fields instead of the skills and beside the others. */
+struct house_agent *house_join_as(struct house *h, const char *id, uint32_t capacity,
+                                  const char *card_more, const char *more);
+/* What the agent is asked to do and has not answered; step NULL = the oldest. NULL: nothing. */
+const char *house_work(struct house *h, const char *agent, const char *step);
+/* Answers that: fields beside v, id, ok, type, key, attempt and epoch. */
+void house_answer(struct house *h, const char *agent, const char *step, const char *fields, ...)
+    BT_PRINTF(4, 5);
+/* outcome completed, and these fields. */
+void house_done(struct house *h, const char *agent, const char *fields, ...) BT_PRINTF(3, 4);
+/* outcome failed with this class. */
+void house_failed(struct house *h, const char *agent, const char *cls, bool retryable);
+/* The connection of the oldest work ends. */
+void house_hang_up(struct house *h, const char *agent, bool sent);
+struct link_lane *house_lane(struct house *h, const char *agent, const char *step);
+
+/* ---- events ---- */
+/* How many frames of the type were published. */
+uint32_t house_seen(struct house *h, const char *type);
+/* The last one, as JSON; NULL: none. */
+const char *house_event(struct house *h, const char *type);
+#endif

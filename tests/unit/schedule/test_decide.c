@@ -1,0 +1,254 @@
+/* What a schedule does: the table of decide.h, at every time T - 1 and T. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "supervisor/schedule/rules/decide.h"
+
+enum { MINUTE = 60000, HOUR = 3600000 };
+
+static const struct schedule_rule HOURLY = {
+    .kind = SCHEDULE_EVERY, .every_ms = HOUR, .end_ms = MSEC_NEVER};
+
+static struct schedule_case hourly(enum schedule_overlap overlap, msec cursor_h, msec now)
+{
+    return (struct schedule_case){.rule = &HOURLY,
+                                  .zone = &ZONE_UTC,
+                                  .overlap = overlap,
+                                  .catch_up_ms = 6 * HOUR,
+                                  .cursor = cursor_h * HOUR,
+                                  .now = now};
+}
+
+/* "fire 3", "skip 1-4 (4) missed", "wait 180", "hold", "cancel", "end"; times in hours, waits in
+ * minutes. */
+static void expect(const struct schedule_case *c, const char *want)
+{
+    static const char *const WHY[] = {"missed", "superseded", "overlap", "queue_full", "invalid"};
+    struct schedule_verdict v;
+    char got[96] = "";
+
+    schedule_decide(c, &v);
+    switch (v.what) {
+    case SCHEDULE_FIRE:
+        (void)snprintf(got, sizeof got, "%s %llu", v.backfill ? "backfill" : "fire",
+                       (unsigned long long)(v.at / HOUR));
+        assert_int_equal(v.backfill ? v.back_cursor : v.cursor, v.at);
+        break;
+    case SCHEDULE_SKIP:
+        (void)snprintf(got, sizeof got, "skip %llu-%llu (%u) %s", (unsigned long long)(v.at / HOUR),
+                       (unsigned long long)(v.last / HOUR), v.count, WHY[v.why]);
+        assert_int_equal(v.cursor, v.last);
+        break;
+    case SCHEDULE_WAIT:
+        (void)snprintf(got, sizeof got, "wait %llu", (unsigned long long)(v.until / MINUTE));
+        break;
+    case SCHEDULE_HOLD:
+    case SCHEDULE_CANCEL:
+        (void)snprintf(got, sizeof got, v.what == SCHEDULE_HOLD ? "hold" : "cancel");
+        break;
+    case SCHEDULE_END:
+    default:
+        (void)snprintf(got, sizeof got, "end");
+        break;
+    }
+    assert_string_equal(got, want);
+}
+
+static void a_time_fires_at_its_millisecond_and_not_before(void **state)
+{
+    (void)state;
+    for (int o = OVERLAP_SKIP; o <= OVERLAP_ALLOW; o++) {
+        struct schedule_case c = hourly((enum schedule_overlap)o, 2, 3 * HOUR - 1);
+        expect(&c, "wait 180");
+        c.now++;
+        expect(&c, "fire 3");
+        c.cursor = 3 * HOUR; /* decided: the same moment fires nothing more */
+        expect(&c, "wait 240");
+        c.now = 3 * HOUR - MINUTE; /* the clock was set back over it */
+        expect(&c, "wait 240");
+    }
+}
+
+static void times_that_are_too_late_are_missed_and_the_others_as_the_overlap_says(void **state)
+{
+    struct schedule_case c = hourly(OVERLAP_SKIP, 2, 12 * HOUR);
+
+    (void)state;
+    expect(&c, "skip 3-5 (3) missed"); /* at 6 it is late by just the window */
+    c.cursor = 5 * HOUR;
+    expect(&c, "skip 6-11 (6) superseded");
+    c.cursor = 11 * HOUR;
+    expect(&c, "fire 12");
+    c = hourly(OVERLAP_ALLOW, 2, 12 * HOUR - 1);
+    expect(&c, "skip 3-5 (3) missed");
+    c.cursor = 5 * HOUR;
+    expect(&c, "fire 6");
+    c.cursor = 6 * HOUR;
+    c.open = true;
+    expect(&c, "fire 7");
+    c = hourly(OVERLAP_QUEUE, 5, 12 * HOUR);
+    expect(&c, "fire 6");
+    c = hourly(OVERLAP_SKIP, 5, 12 * HOUR + 1);
+    expect(&c, "skip 6-6 (1) missed"); /* a millisecond over it */
+}
+
+static void a_plan_that_is_open_counts_as_the_overlap_says(void **state)
+{
+    struct schedule_case c = hourly(OVERLAP_SKIP, 2, 3 * HOUR);
+    struct schedule_verdict v;
+
+    (void)state;
+    c.open = true;
+    expect(&c, "skip 3-3 (1) overlap");
+    c.overlap = OVERLAP_CANCEL;
+    expect(&c, "cancel");
+    c.now = 4 * HOUR; /* it has still not ended */
+    expect(&c, "skip 3-3 (1) superseded");
+    c.overlap = OVERLAP_QUEUE;
+    expect(&c, "hold");
+    schedule_decide(&c, &v);
+    assert_int_equal(v.queued_from, 3 * HOUR);
+    assert_int_equal(v.until, 5 * HOUR);
+    c.queued_from = v.queued_from;
+    c.now = 90 * HOUR; /* what is in the queue is not missed */
+    expect(&c, "hold");
+    c.open = false;
+    expect(&c, "fire 3");
+    c.cursor = 89 * HOUR;
+    schedule_decide(&c, &v);
+    assert_int_equal(v.queued_from, 0); /* the last of the queue */
+}
+
+static void the_queue_has_a_hundred_times(void **state)
+{
+    struct schedule_case c = hourly(OVERLAP_QUEUE, 0, 100 * HOUR);
+
+    (void)state;
+    c.open = true;
+    c.queued_from = HOUR;
+    expect(&c, "hold");
+    c.now = 101 * HOUR - 1;
+    expect(&c, "hold");
+    c.now = 101 * HOUR;
+    expect(&c, "skip 1-1 (1) queue_full");
+    c.now = 103 * HOUR;
+    expect(&c, "skip 1-3 (3) queue_full");
+}
+
+static void a_backfill_goes_on_when_nothing_is_due(void **state)
+{
+    struct schedule_case c = hourly(OVERLAP_QUEUE, 50, 50 * HOUR);
+    struct schedule_verdict v;
+
+    (void)state;
+    c.back_cursor = 3 * HOUR - 1;
+    c.back_to = 5 * HOUR;
+    expect(&c, "backfill 3");
+    c.back_cursor = 3 * HOUR;
+    c.open = true;
+    expect(&c, "wait 3060");
+    c.overlap = OVERLAP_ALLOW;
+    expect(&c, "backfill 4");
+    c.now = 51 * HOUR;
+    expect(&c, "fire 51"); /* what is due comes first */
+    c.now = 50 * HOUR;
+    c.back_cursor = 5 * HOUR;
+    expect(&c, "wait 3060");
+    c.back_cursor = 4 * HOUR;
+    c.back_to = 5 * HOUR - 1;
+    schedule_decide(&c, &v);
+    assert_int_equal(v.back_cursor, c.back_to); /* done */
+}
+
+static void nothing_comes_after_the_end(void **state)
+{
+    struct schedule_rule rule = HOURLY;
+    struct schedule_case c = hourly(OVERLAP_SKIP, 2, 3 * HOUR);
+
+    (void)state;
+    c.rule = &rule;
+    rule.end_ms = 3 * HOUR;
+    expect(&c, "fire 3"); /* the end itself is a time */
+    rule.end_ms = 3 * HOUR - 1;
+    expect(&c, "end");
+    rule = (struct schedule_rule){.kind = SCHEDULE_AT, .at_ms = 7 * HOUR, .end_ms = MSEC_NEVER};
+    expect(&c, "wait 420");
+    c.now = 7 * HOUR;
+    expect(&c, "fire 7");
+    c.cursor = 7 * HOUR;
+    expect(&c, "end");
+}
+
+static void jitter_is_the_same_each_time_and_within_its_limit(void **state)
+{
+    struct schedule_case c = hourly(OVERLAP_SKIP, 2, 3 * HOUR);
+    struct schedule_verdict v;
+    msec least = MSEC_NEVER;
+    msec most = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed < 5000; seed++) {
+        const msec j = schedule_jitter(seed, 3 * HOUR, 9);
+        assert_int_equal(j, schedule_jitter(seed, 3 * HOUR, 9));
+        least = j < least ? j : least;
+        most = j > most ? j : most;
+    }
+    assert_int_equal(least, 0);
+    assert_int_equal(most, 9);
+    assert_int_equal(schedule_jitter(77, 3 * HOUR, 0), 0);
+    c.seed = 42;
+    c.jitter_ms = 30 * MINUTE;
+    schedule_decide(&c, &v);
+    assert_int_equal(v.what, SCHEDULE_WAIT);
+    assert_int_equal(v.until, 3 * HOUR + schedule_jitter(42, 3 * HOUR, 30 * MINUTE));
+    c.now = v.until - 1;
+    schedule_decide(&c, &v);
+    assert_int_equal(v.what, SCHEDULE_WAIT);
+    c.now++;
+    expect(&c, "fire 3");
+}
+
+/* The clock of the machine was wrong by twenty years: one verdict after the other, each bounded. */
+static void years_of_missed_times_are_skipped_in_bounded_parts(void **state)
+{
+    struct schedule_case c = hourly(OVERLAP_SKIP, 0, (msec)20 * 365 * 24 * HOUR);
+    struct schedule_verdict v;
+    uint64_t skipped = 0;
+    int parts = 0;
+
+    (void)state;
+    for (;;) {
+        schedule_decide(&c, &v);
+        if (v.what != SCHEDULE_SKIP) {
+            break;
+        }
+        assert_true(v.count <= SCHEDULE_COUNT_MAX);
+        skipped += v.count;
+        c.cursor = v.cursor;
+        parts++;
+    }
+    assert_int_equal(v.what, SCHEDULE_FIRE);
+    assert_int_equal(skipped, (uint64_t)20 * 365 * 24 - 1);
+    assert_true(parts < 25);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_time_fires_at_its_millisecond_and_not_before),
+        cmocka_unit_test(times_that_are_too_late_are_missed_and_the_others_as_the_overlap_says),
+        cmocka_unit_test(a_plan_that_is_open_counts_as_the_overlap_says),
+        cmocka_unit_test(the_queue_has_a_hundred_times),
+        cmocka_unit_test(a_backfill_goes_on_when_nothing_is_due),
+        cmocka_unit_test(nothing_comes_after_the_end),
+        cmocka_unit_test(jitter_is_the_same_each_time_and_within_its_limit),
+        cmocka_unit_test(years_of_missed_times_are_skipped_in_bounded_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

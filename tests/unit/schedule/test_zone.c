@@ -1,0 +1,156 @@
+/* Files of time zones: rules that tzdata does not use, and bytes that are no such file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "supervisor/schedule/rules/zone.h"
+#include "supervisor/schedule/stamp.h"
+#include "tests/support/random.h"
+
+enum { MADE_MAX = 512, DAMAGED = 20000 };
+
+static struct zone_change room[ZONE_CHANGES_MAX];
+
+static size_t put_header(char *at, char version, uint32_t times, uint32_t types, uint32_t chars)
+{
+    memset(at, 0, 44);
+    memcpy(at, "TZif", 4);
+    at[4] = version;
+    at[35] = (char)times;
+    at[39] = (char)types;
+    at[43] = (char)chars;
+    return 44;
+}
+
+/* A file without changes, with this rule. */
+static struct str make(const char *rule, char *bytes)
+{
+    size_t n = put_header(bytes, '2', 0, 1, 4);
+
+    memset(bytes + n, 0, 10);
+    n += 10;
+    n += put_header(bytes + n, '2', 0, 1, 4);
+    memset(bytes + n, 0, 10);
+    n += 10;
+    n += (size_t)snprintf(bytes + n, MADE_MAX - n, "\n%s\n", rule);
+    return (struct str){bytes, n};
+}
+
+static int64_t utc_of(const char *text)
+{
+    struct bt_error err;
+    msec at = 0;
+
+    assert_int_equal(stamp_read(str_from(text), &ZONE_UTC, &at, &err), BT_OK);
+    return (int64_t)(at / 1000);
+}
+
+static void expect_offset(const char *rule, const char *utc, int32_t want)
+{
+    char bytes[MADE_MAX];
+    struct zone z;
+
+    assert_true(zone_read(make(rule, bytes), room, ZONE_CHANGES_MAX, &z));
+    assert_int_equal(zone_offset(&z, utc_of(utc)), want);
+}
+
+static void rules_of_all_forms_are_understood(void **state)
+{
+    (void)state;
+    expect_offset("", "2026-07-01", 0);
+    expect_offset("<+0545>-5:45", "2026-07-01", 20700);
+    expect_offset("CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-29T00:59:59", 3600);
+    expect_offset("CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-29T01:00:00", 7200);
+    expect_offset("CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T00:59:59", 7200);
+    expect_offset("CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T01:00:00", 3600);
+    /* Dublin's winter is the exception: a negative rule */
+    expect_offset("IST-1GMT0,M10.5.0,M3.5.0/1", "2026-07-01", 3600);
+    expect_offset("IST-1GMT0,M10.5.0,M3.5.0/1", "2026-12-01", 0);
+    /* hours before midnight and after the day */
+    expect_offset("<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2026-03-29T00:59:59", -7200);
+    expect_offset("<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2026-03-29T01:00:00", -3600);
+    expect_offset("A0B,J60/0,J61/0", "2024-02-29T12:00", 0); /* J60 is March 1 in every year */
+    expect_offset("A0B,J60/0,J61/0", "2024-03-01T12:00", 3600);
+    expect_offset("A0B,59/0,60/0", "2024-02-29T12:00", 3600); /* day 59 of a leap year */
+    expect_offset("A0B,59/0,60/0", "2023-03-01T12:00", 3600);
+    expect_offset("A0B,0/0,J365/25", "2026-12-31T23:00", 3600); /* always summer */
+}
+
+static void rules_that_are_none_are_refused(void **state)
+{
+    static const char *const BAD[] = {"CET",
+                                      "-1",
+                                      "CET-1CEST,M3.5.0",
+                                      "CET-1CEST,M13.5.0,M10.5.0",
+                                      "CET-1CEST,M3.6.0,M10.5.0",
+                                      "CET-1CEST,M0.5.0,M10.5.0",
+                                      "CET-1CEST,J0,J5",
+                                      "CET-1CEST,366,5",
+                                      "CET-999",
+                                      "CET-1CEST,M3.5.0,M10.5.0/3,",
+                                      "<CET-1",
+                                      "CET-1CEST,M3.5.7,J1",
+                                      "CET-1:99",
+                                      "CET-160"};
+    char bytes[MADE_MAX];
+    struct zone z;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        if (zone_read(make(BAD[i], bytes), room, ZONE_CHANGES_MAX, &z)) {
+            fail_msg("%s", BAD[i]);
+        }
+    }
+}
+
+/* No byte of a file may lead out of it, or to a question without an end. */
+static void damaged_files_are_refused_or_answer(void **state)
+{
+    static char sound[ZONE_BYTES_MAX];
+    static char bytes[ZONE_BYTES_MAX];
+    struct rng r = rng_seeded("test_zone");
+    struct zone z;
+    FILE *f = fopen("/usr/share/zoneinfo/Europe/Berlin", "rb");
+    size_t len;
+
+    (void)state;
+    if (f == NULL) {
+        skip();
+    }
+    len = fread(sound, 1, sizeof sound, f);
+    (void)fclose(f);
+    assert_true(zone_read((struct str){sound, len}, room, ZONE_CHANGES_MAX, &z));
+    assert_false(zone_read((struct str){sound, len}, room, z.n_changes - 1, &z));
+    for (size_t cut = 0; cut < len; cut++) {
+        assert_false(zone_read((struct str){sound, cut}, room, ZONE_CHANGES_MAX, &z));
+    }
+    for (int i = 0; i < DAMAGED; i++) {
+        int64_t next = 0;
+        memcpy(bytes, sound, len);
+        for (uint32_t n = 1 + rng_below(&r, 4); n > 0; n--) {
+            bytes[rng_below(&r, (uint32_t)len)] = (char)rng_next(&r);
+        }
+        if (zone_read((struct str){bytes, len}, room, ZONE_CHANGES_MAX, &z)) {
+            const int64_t at = (int64_t)(rng_next(&r) % 300000000000);
+            (void)zone_of_local(&z, at);
+            (void)zone_next_change(&z, at, &next);
+            assert_true(zone_offset(&z, at) >= -26 * 3600 && zone_offset(&z, at) <= 26 * 3600);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_of_all_forms_are_understood),
+        cmocka_unit_test(rules_that_are_none_are_refused),
+        cmocka_unit_test(damaged_files_are_refused_or_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
