@@ -1,4 +1,5 @@
-/* S11: what a session of a credential costs beside the token, in the shapes of S1, S2 and S3. Plans
+/* S11: what a session of a credential costs beside the token, in the shapes of S1, S2 and S3, which
+ * wait for the end of a plan; and with its result, which is a large answer in S2. Plans
  * of both take turns in one daemon, so that a busy machine is busy for both; the figure is
  * processor time of daemon, agent and client per step. */
 #include <stdlib.h>
@@ -13,8 +14,12 @@ enum { FAN_WIDTH = 1000, AT_A_TIME = 64, WAIT_MS = 300000, ROUNDS = 12, SENDERS 
 static const struct {
     const char *name;
     uint32_t steps;
-    long batch; /* plans of a turn: processor time is counted in 10 ms */
-} shapes[] = {{"S1", 100, 40}, {"S2", FAN_WIDTH + 2, 4}, {"S3", 5, 500}};
+    long batch;  /* plans of a turn: processor time is counted in 10 ms */
+    bool result; /* is read, too */
+} shapes[] = {{"S1", 100, 40, false},
+              {"S2", FAN_WIDTH + 2, 4, false},
+              {"S3", 5, 400, false},
+              {"S2 with plan.result", FAN_WIDTH + 2, 4, true}};
 
 /* A file as `baton credential add` makes it. */
 static void add_credential(char *ret_file, size_t cap)
@@ -39,17 +44,36 @@ static double used(struct bench_cpu a)
     return a.daemon + a.agents + a.client;
 }
 
-static double run_turn(struct bt_client *c, const char *plan, long n)
+static void wait_for(struct bt_client *c, const char *id, bool result)
+{
+    char fields[256];
+    struct bt_error err;
+    char *json = NULL;
+    bool over = false;
+
+    (void)snprintf(fields, sizeof fields,
+                   "{\"fromSeq\":1,\"planId\":\"%s\",\"types\":[\"plan_completed\"],"
+                   "\"limit\":1,\"waitMs\":2000}",
+                   id);
+    while (!result && !over) {
+        bench_check(bt_client_call(c, "events.read", fields, &json, &err), "events.read", &err);
+        over = strstr(json, "plan_completed") != NULL;
+        bt_free(json);
+    }
+    if (result) {
+        bench_check(bt_wait(c, id, WAIT_MS, &json, &err), "wait", &err);
+        bt_free(json);
+    }
+}
+
+static double run_turn(struct bt_client *c, const char *plan, long n, bool result)
 {
     const double before = used(bench_cpu_used());
 
     for (long i = 0; i < n; i++) {
         char id[BT_ID_LEN + 1];
-        struct bt_error err;
-        char *json = NULL;
         bench_submit(c, plan, id);
-        bench_check(bt_wait(c, id, WAIT_MS, &json, &err), "wait", &err);
-        bt_free(json);
+        wait_for(c, id, result);
     }
     return used(bench_cpu_used()) - before;
 }
@@ -67,7 +91,7 @@ static int ascending(const void *a, const void *b)
 static void run_shape(struct bt_client *const senders[SENDERS], size_t shape, long rounds,
                       const char *durability)
 {
-    char *plan = strcmp(shapes[shape].name, "S2") == 0
+    char *plan = shapes[shape].steps == FAN_WIDTH + 2
                      ? bench_plan_fan(FAN_WIDTH, AT_A_TIME)
                      : bench_plan_steps(shapes[shape].steps, true, 1);
     const double steps = (double)shapes[shape].steps * (double)shapes[shape].batch;
@@ -81,7 +105,7 @@ static void run_shape(struct bt_client *const senders[SENDERS], size_t shape, lo
         double us[SENDERS];
         for (int k = 0; k < SENDERS; k++) {
             const int who = (int)((i + k) % SENDERS);
-            us[who] = run_turn(senders[who], plan, shapes[shape].batch);
+            us[who] = run_turn(senders[who], plan, shapes[shape].batch, shapes[shape].result);
             sums[who] += us[who];
         }
         more[i] = us[1] / us[0] - 1;
@@ -114,7 +138,7 @@ static void credential(const struct bench_options *opt)
     bench_check(bt_client_credential(senders[1], file, &err), "credential", &err);
     for (int k = 0; k < SENDERS; k++) {
         char *plan = bench_plan_steps(100, true, 1);
-        (void)run_turn(senders[k], plan, 10);
+        (void)run_turn(senders[k], plan, 10, false);
         free(plan);
     }
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
