@@ -68,7 +68,7 @@ const char *engine_remote_url(const struct engine *engine)
 
 const char *engine_events_url(const struct engine *engine)
 {
-    return link_pub_url(engine->pub);
+    return engine->pub != NULL ? link_pub_url(engine->pub) : "";
 }
 
 uint32_t engine_plans_open(const struct engine *engine)

@@ -457,7 +457,7 @@ static void heartbeat(struct engine *engine)
                               .type = STR_LIT("heartbeat")};
     struct msg_part part = {MSG_heartbeat, &m};
 
-    if (engine->now < engine->heartbeat_at) {
+    if (engine->now < engine->heartbeat_at || engine->pub == NULL) {
         return;
     }
     engine->heartbeat_at = engine->now + 1000;
