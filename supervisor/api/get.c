@@ -339,6 +339,16 @@ static void fill_details(struct engine *engine, struct projection *s, uint32_t f
     }
 }
 
+/* The state that agents left. One that cannot be read is missing. */
+static void fill_state(struct engine *engine, struct projection *s)
+{
+    struct doc state = {NULL, 0};
+
+    if (s->state.id != 0 && engine_result_doc(engine, s->state, &state, NULL) == BT_OK) {
+        s->view.state = doc_copy(&s->arena, state);
+    }
+}
+
 bool request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
 {
     const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
@@ -357,6 +367,7 @@ bool request_fill_view(struct engine *engine, struct projection *s, uint32_t fro
     fill_phase(s);
     fill_position(s);
     fill_details(engine, s, from, to);
+    fill_state(engine, s);
     if (p != NULL && !s->ended) {
         fill_live(engine, p, s, from, to);
     } else {

@@ -16,7 +16,7 @@ NEEDS = {
     "agent": "agent.register agent.heartbeat agent.drain agent.deregister step.progress step.result",
     "observer": "auth.begin plan.get plan.list plan.result plan.history plan.stats plan.cost session.get session.list review.list review.get"
                 " events.read blob.get agents.list agents.get supervisor.info supervisor.stats",
-    "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork session.say",
+    "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.signal plan.modify plan.retry plan.fork session.say",
     "reviewer": "review.decide",
     "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable supervisor.scrub supervisor.drain supervisor.reload",
 }
@@ -123,7 +123,7 @@ class Owners(BatonTest):
 
     def test_plans_sessions_results_and_events_of_another_submitter_are_not_there(self):
         for request, fields in (("plan.get", {}), ("plan.result", {}), ("plan.history", {}), ("plan.stats", {}), ("plan.cost", {}),
-                                ("plan.cancel", {}), ("plan.pause", {}), ("plan.resume", {}), ("plan.retry", {}),
+                                ("plan.cancel", {}), ("plan.pause", {}), ("plan.resume", {}), ("plan.signal", {"name": "x"}), ("plan.retry", {}),
                                 ("plan.fork", {"fromStep": "a"}), ("events.read", {"fromSeq": 1}),
                                 ("plan.modify", {"kind": "skip", "steps": ["b"]})):
             self.same_as_unknown(self.bob, request, self.plan, **fields)
