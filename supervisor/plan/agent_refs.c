@@ -124,9 +124,6 @@ bool plan_agent_check_known(struct plan_reader *r, const struct location *at, co
     if (registry_agent(r->registry, agent_id) != REGISTRY_NONE && may_use(r, agent_id)) {
         return true;
     }
-    if (r->policy->wait_for_agents && card_id_ok(agent_id) && may_use(r, agent_id)) {
-        return true;
-    }
     report_unknown_agent(r, at, field, agent_id);
     return false;
 }

@@ -61,7 +61,6 @@ enum {
     POL_HANDBACK,
     POL_HANDOFF_TO,
     POL_AGENTS,
-    POL_WAIT_AGENTS,
     POL_SIGNOFF,
     POL_BUDGET,
     POL_REPLAN,
@@ -228,7 +227,6 @@ void plan_policy_read(struct doc policy, struct problems *problems,
     policy_scope(&at, values[COM_SCOPE], &io->step.scope, &io->scope_given);
     read_limits(&at, values, reported, io);
     (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
-    (void)value_bool(&at, "waitForAgents", values[POL_WAIT_AGENTS], &io->wait_for_agents);
     read_permitted(&at, values[POL_AGENTS], &io->permitted);
     (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
     policy_agent_ref(&at, "gate", values[COM_GATE], "gate", reported, &io->gate,

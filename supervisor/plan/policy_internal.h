@@ -68,7 +68,6 @@ struct plan_policy {
     msec max_pause_ms;
     bool handback;
     bool signoff;
-    bool wait_for_agents; /* that are not known yet */
     uint64_t budget_tokens, budget_micros;
     struct replan_policy replan; /* agent_id: see `replanner` */
     msec planner_timeout_ms;

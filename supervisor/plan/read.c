@@ -121,7 +121,6 @@ static enum bt_code check(struct plan_reader *r)
         .scratch = scratch,
         .ret_deps = p->deps,
         .again = r->canonical,
-        .late_agents = r->policy->wait_for_agents && !r->granted_only,
         .settled = plan_reader_settled_steps(r),
     };
     if (!p->planning.pending) {

@@ -198,9 +198,6 @@ static void write_policy(struct writer *w, const struct plan *plan)
     put_bool(&in, "handback", plan->handback);
     put_permitted(&in, plan->policy->permitted);
     put_bool(&in, "signoff", plan->signoff);
-    if (plan->policy->wait_for_agents) {
-        put_bool(&in, "waitForAgents", true);
-    }
     put_amounts(&in, "budget", plan->budget_tokens, plan->budget_micros);
     put_policy_checkers(&in, plan);
     plan_write_phases_policy(&in, plan);

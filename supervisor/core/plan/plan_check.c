@@ -176,11 +176,7 @@ static void put_unknown_agent(struct plan_checker *k, uint32_t s)
     if (named == 0) {
         parts[n++] = STR_LIT("; no agent is known");
     }
-    if (k->in->late_agents) {
-        parts[n++] = STR_LIT("; the step waits until it is there");
-    }
-    problem_put(k->out, PROBLEM_MISSING_AGENT, k->in->late_agents, &k->plan->steps[s], s, "agentId",
-                parts, n);
+    problem_put(k->out, PROBLEM_MISSING_AGENT, false, &k->plan->steps[s], s, "agentId", parts, n);
 }
 
 static void put_missing_skill(struct plan_checker *k, uint32_t s, const struct msg_card *card)

@@ -83,10 +83,9 @@ struct plan_check_input {
         *registry; /* NULL = agents are not checked (offline `plan check`, recovery) */
     const struct plan_text *texts; /* grouped by step, steps ascending */
     uint32_t n_texts;
-    bool late_agents; /* an agent that the registry does not know is a warning */
-    bool again;       /* the plan was checked before: only ids, dependencies and cycles */
-    uint32_t first;   /* entries before it came with earlier revisions: their agents and lengths of
-                         tasks are not checked */
+    bool again;     /* the plan was checked before: only ids, dependencies and cycles */
+    uint32_t first; /* entries before it came with earlier revisions: their agents and lengths of
+                       tasks are not checked */
     const uint8_t *settled; /* not 0: the step will not run again, so its agent, task and templates
                                are not checked; NULL = check all */
     uint32_t *scratch;      /* plan_check_scratch() numbers */
