@@ -31,6 +31,7 @@ enum {
     FEW_PEERS = 16,    /* they cannot hold much */
     JUDGED_MAX = 256,  /* users looked up in a round, 10 us each */
     PORTS = 4096,
+    HOSTS = 1024,
     HELLO_BYTES = 8, /* of the handshake */
     FRAME_BYTES = 12 /* a frame's length and the id of a request */
 };
@@ -47,8 +48,10 @@ struct peer {
     msec since;        /* a frame has been unfinished since then; 0 = none is */
     msec active;       /* when it came, or the last request of it */
     uint32_t round;
+    uint32_t of_host; /* connections of its address, where it is the first one of it */
     int fd;
-    bool ours; /* its user may connect */
+    bool ours;   /* its user may connect */
+    bool ending; /* the owner wants it shut */
 };
 
 /* A connection, as the kernel tells. */
@@ -152,15 +155,14 @@ static void drop_gone(struct peer_watch *w)
     w->n = kept;
 }
 
-void peer_watch_took(struct peer_watch *w, nng_msg *msg)
+/* port 0: the pipe has ended. */
+static struct peer_key key_of_pipe(nng_pipe pipe)
 {
     struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
-    struct peer_key key;
     nng_sockaddr from;
-    struct peer *p;
 
-    if (!w->on || nng_pipe_get_addr(nng_msg_get_pipe(msg), NNG_OPT_REMADDR, &from) != 0) {
-        return;
+    if (nng_pipe_get_addr(pipe, NNG_OPT_REMADDR, &from) != 0) {
+        return (struct peer_key){.port = 0};
     }
     if (from.s_family == NNG_AF_INET) {
         struct sockaddr_in *in = (void *)&at;
@@ -171,7 +173,18 @@ void peer_watch_took(struct peer_watch *w, nng_msg *msg)
         *in = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = from.s_in6.sa_port};
         memcpy(&in->sin6_addr, from.s_in6.sa_addr, sizeof in->sin6_addr);
     }
-    key = key_of_socket(&at);
+    return key_of_socket(&at);
+}
+
+void peer_watch_took(struct peer_watch *w, nng_msg *msg)
+{
+    struct peer_key key;
+    struct peer *p;
+
+    if (!w->on) {
+        return;
+    }
+    key = key_of_pipe(nng_msg_get_pipe(msg));
     (void)pthread_mutex_lock(&w->mutex);
     p = find_or_add(w, &key, clock_mono_ms());
     if (p != NULL) {
@@ -266,6 +279,33 @@ static void shut(struct peer_watch *w, struct peer *p, const char *why)
     }
     p->fd = -1;
     p->received = 0;
+}
+
+void peer_watch_end(struct peer_watch *w, nng_pipe pipe)
+{
+    const struct peer_key key = key_of_pipe(pipe);
+    struct peer *p;
+
+    if (!w->on || key.port == 0) {
+        return;
+    }
+    (void)pthread_mutex_lock(&w->mutex);
+    p = find(w, &key);
+    if (p != NULL && p->fd >= 0) {
+        shut(w, p, "it proved nothing, or no more");
+    } else if (p != NULL) {
+        p->ending = true; /* no round has seen its descriptor yet */
+    }
+    (void)pthread_mutex_unlock(&w->mutex);
+}
+
+static void judge_ending(struct peer_watch *w)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->peers[i].ending && w->peers[i].fd >= 0) {
+            shut(w, &w->peers[i], "it proved nothing, or no more");
+        }
+    }
 }
 
 static struct peer_address address_of(const struct sockaddr_storage *at)
@@ -405,6 +445,52 @@ static bool goes_before(const struct peer *a, const struct peer *b)
     return (a->taken == 0) != (b->taken == 0) ? a->taken == 0 : a->active < b->active;
 }
 
+/* The first connection of the same address. Hosts are few, and found by their hash; NULL: there are
+ * more than are counted. */
+static struct peer *first_of_host(struct peer_watch *w, uint32_t *hosts, uint32_t ix)
+{
+    const struct peer_key *key = &w->peers[ix].key;
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < sizeof key->address; i++) {
+        at = at * 31 + key->address[i];
+    }
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        uint32_t *entry = &hosts[(at + i) % HOSTS];
+        if (*entry == 0) {
+            *entry = ix + 1;
+            w->peers[ix].of_host = 0;
+        }
+        if (memcmp(w->peers[*entry - 1].key.address, key->address, sizeof key->address) == 0) {
+            return &w->peers[*entry - 1];
+        }
+    }
+    return NULL;
+}
+
+/* One host must not push the others out. */
+static void judge_hosts(struct peer_watch *w)
+{
+    uint32_t hosts[HOSTS] = {0};
+
+    for (uint32_t i = 0; w->limits.of_host > 0 && i < w->n; i++) {
+        struct peer *host = first_of_host(w, hosts, i);
+        if (host == NULL || ++host->of_host <= w->limits.of_host) {
+            continue;
+        }
+        struct peer *first = host;
+        for (uint32_t k = 0; k <= i; k++) {
+            struct peer *p = &w->peers[k];
+            if (memcmp(p->key.address, host->key.address, sizeof p->key.address) == 0) {
+                first = goes_before(p, first) ? p : first;
+            }
+        }
+        if (first->fd >= 0) {
+            shut(w, first, "too many connections of one host");
+        }
+    }
+}
+
 static void judge_number(struct peer_watch *w)
 {
     uint32_t n = w->n;
@@ -440,6 +526,8 @@ static msec watch_run(struct helper_task *task)
         judge_time(w, idle, now);
         judge_bytes(w, now);
     }
+    judge_ending(w);
+    judge_hosts(w);
     judge_number(w);
     if (w->shut != w->logged && now >= w->log_at) {
         log_warn("link.peers_shut", "listener_port=%u connections=%u shut=%u why=\"%s\"", w->port,

@@ -58,6 +58,11 @@ void engine_take_up(struct engine *engine, struct link_msg *msg, uint64_t handle
     link_msg_free(msg);
 }
 
+uint32_t engine_request_pipe(const struct engine *engine)
+{
+    return engine->in_hand != NULL ? link_msg_pipe(engine->in_hand) : 0;
+}
+
 struct str engine_request_peer(struct engine *engine)
 {
     engine->peer[0] = 0;
@@ -65,4 +70,14 @@ struct str engine_request_peer(struct engine *engine)
         link_msg_peer(engine->in_hand, engine->peer);
     }
     return str_from(engine->peer);
+}
+
+void engine_cycle_took(struct engine *engine, uint64_t us)
+{
+    struct engine_stats *n = &engine->stats;
+
+    n->cycles_over_5ms += us > 5000;
+    n->cycles_over_20ms += us > 20000;
+    n->cycles_over_100ms += us > 100000;
+    n->longest_cycle_us = us > n->longest_cycle_us ? us : n->longest_cycle_us;
 }

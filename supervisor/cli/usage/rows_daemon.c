@@ -24,6 +24,12 @@ static const struct cli_option agents_options[] = {
     {"wait", NULL, "first wait until the agent is up, at most 60 s or --timeout"},
     {"param", "NAME=VALUE...", "a parameter of the skill (try); may be repeated"},
     {"task", "TEXT", "the task of the step (try)"},
+    {"process", "NAME", "only this process, calc#2 (start, stop, restart)"},
+    {"now", NULL, "do not wait for the work that it has (stop, restart)"},
+    {"version-of", "VERSION", "only the instances whose card has this version (drain)"},
+    {"follow", NULL, "go on with what comes (logs)"},
+    {"tail", "N", "only the last N lines (logs)"},
+    {"all", NULL, "also lines of earlier daemons (logs)"},
     {NULL, NULL, NULL},
 };
 
@@ -107,11 +113,17 @@ const struct cli_verb daemon_verbs[] = {
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
      .run = verb_reload},
     {.name = "agents",
-     .args = "[AGENT_ID [SKILL]] | drain|enable AGENT_ID | try AGENT_ID [SKILL]",
-     .brief = "list the agents and their state",
+     .args = "[AGENT_ID [SKILL]] | start|stop|restart|drain|enable|test|logs AGENT_ID | "
+             "try AGENT_ID [SKILL]",
+     .brief = "list the agents, their state and processes; start, stop, restart them",
      .text =
          "With a skill: the parameters that a step may give it. Drain takes an agent out of "
-         "service: it gets no further steps. Enable takes it back. Try runs one skill as a plan "
+         "service: it gets no further steps. Enable takes it back. Start, stop and restart are "
+         "about the processes of the configuration, and return at once: a process first ends the "
+         "work that it has (policy.drainMs at most); of two or more, one is up at any time of a "
+         "restart; what was stopped stays so until start, or the next start of the daemon. Test "
+         "tells whether the agent can take a step now. Logs is `baton logs` of it. Try runs one "
+         "skill as a plan "
          "of one step, once, and prints its result; the skill may be left out when the agent "
          "has no other.",
      .options = agents_options,
@@ -140,21 +152,22 @@ const struct cli_verb daemon_verbs[] = {
      .paged = true,
      .run = verb_config},
     {.name = "credential",
-     .args = "add|list|show|rotate|revoke [ID]",
+     .args = "add|list|show|grant|withdraw|quota|rotate|revoke [ID] [OTHER...|NAME=N...]",
      .brief = "who may use the daemon: add, list, rotate and revoke credentials",
      .text = "A credential is a file with an id, a role and a key: STATE/credentials/ID. A client "
              "proves that it has the key, and the daemon does, too; the key is never sent. Give it "
              "to a client by --credential FILE or BATON_CREDENTIAL. Works without a daemon; a "
-             "running one notices at once. A revoked credential ends its open sessions.",
+             "running one notices at once. A revoked credential ends its open connections. A "
+             "submitter sees what is its own; grant shows it the plans and sessions of others. "
+             "Quotas: connections and open plans at a time, requests and bytes a minute.",
      .options = credential_options,
      .examples = {{"baton credential add ci --role submitter --file ci.json",
                    "a key for a program"},
-                  {"baton credential add calc --role agent --agents 'calc*' --expires 30d",
-                   "an agent that may be nothing else"},
-                  {"baton credential rotate ci --grace 1h --file ci.json", "a new key"}},
+                  {"baton credential grant ci ann", "ci sees what ann submitted"},
+                  {"baton credential quota ci plans=20 requests=600", "what it may use"}},
      .exits = {CLI_NOT_FOUND},
      .args_min = 1,
-     .args_max = 2,
+     .args_max = 18,
      .local = "it changes files of the state directory",
      .run = verb_credential},
     {.name = "audit",
