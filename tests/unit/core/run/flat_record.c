@@ -84,6 +84,7 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
         flat->error_class = REC(rec, step_completed)->error_class;
         flat->stop = REC(rec, step_completed)->stop;
         flat->result = REC(rec, step_completed)->result;
+        flat->serial = REC(rec, step_completed)->signal;
         flat->duration_ms = REC(rec, step_completed)->duration_ms;
         flat->instance = REC(rec, step_completed)->instance;
         flat->epoch = REC(rec, step_completed)->epoch;
@@ -126,8 +127,14 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
     case RECORD_supervisor:
         flat->pid = REC(rec, supervisor)->pid;
         break;
+    case RECORD_damaged: /* is in no trace */
+        break;
     case RECORD_condition:
         flat->ok = !REC(rec, condition)->failed;
+        break;
+    case RECORD_signal:
+        flat->serial = REC(rec, signal)->serial;
+        flat->result = REC(rec, signal)->result;
         break;
     case RECORD_checking:
         flat->phase = REC(rec, checking)->phase;
@@ -236,6 +243,7 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
                                                                 .reason = flat->reason,
                                                                 .error_class = flat->error_class,
                                                                 .stop = flat->stop,
+                                                                .signal = flat->serial,
                                                                 .result = flat->result,
                                                                 .duration_ms = flat->duration_ms,
                                                                 .instance = flat->instance,
@@ -279,8 +287,13 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
     case RECORD_supervisor:
         *REC(rec, supervisor) = (struct rec_supervisor){.pid = flat->pid};
         break;
+    case RECORD_damaged:
+        break;
     case RECORD_condition:
         REC(rec, condition)->failed = !flat->ok;
+        break;
+    case RECORD_signal:
+        *REC(rec, signal) = (struct rec_signal){.serial = flat->serial, .result = flat->result};
         break;
     case RECORD_checking:
         *REC(rec, checking) = (struct rec_checking){
