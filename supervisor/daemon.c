@@ -54,8 +54,10 @@ struct daemon {
     struct api *api;
     struct sweep *sweep;
     struct retention *retention;
+    struct fleet *fleet;
     struct schedules *schedules;
     struct processes processes;
+    bool escalated; /* ends because a group gave up */
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
     struct stop stop;
@@ -163,10 +165,12 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = engine_new(opt, d->journal, d->link, &d->engine, err);
     }
     if (code == BT_OK) {
-        d->processes = (struct processes){.engine = d->engine,
-                                          .spawn = d->spawn,
-                                          .held_back = d->opt->held_back,
-                                          .n_held_back = d->opt->n_held_back};
+        code = fleet_new(d->engine, d->spawn, d->opt->config, &d->fleet, err);
+    }
+    if (code == BT_OK) {
+        d->opt->reload->fleet = d->fleet;
+        d->processes =
+            (struct processes){.engine = d->engine, .spawn = d->spawn, .fleet = d->fleet};
         processes = processes_hooks(&d->processes);
         code = dispatch_new(opt, d->link, &processes, conversation_job_over, &dispatch, err);
     }
@@ -258,7 +262,7 @@ static bool may_recover(struct daemon *d)
 /* The agents of the configuration, which a daemon that cannot register them must not start. */
 static enum bt_code start_children(struct daemon *d, struct bt_error *err)
 {
-    return processes_start(&d->processes, d->opt->specs, d->opt->n_specs, err);
+    return processes_start(&d->processes, err);
 }
 
 static void recover_late(struct daemon *d)
@@ -280,10 +284,7 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
-    for (size_t i = 0; i < d->opt->n_agent_ids; i++) {
-        (void)registry_agent_configure(engine_registry(d->engine), str_from(d->opt->agent_ids[i]),
-                                       engine_now(d->engine));
-    }
+    fleet_introduce(d->fleet);
     processes_hold_back(&d->processes);
     if (may_recover(d)) {
         code = recover(d, err);
@@ -361,6 +362,7 @@ static void begin_stop(struct daemon *d, const char *why, msec grace_ms)
 
 static void signal_cycle(struct daemon *d)
 {
+    const msec grace = fleet_config(d->fleet)->policy.shutdown_grace_ms;
     struct signalfd_siginfo info;
 
     while (read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
@@ -369,12 +371,15 @@ static void signal_cycle(struct daemon *d)
         } else if (d->stop.asked) {
             d->stop.at_once = true;
         } else {
-            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM",
-                       d->opt->shutdown_grace_ms);
+            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM", grace);
         }
     }
     if (api_stop_asked(d->api)) {
-        begin_stop(d, "supervisor.drain", api_stop_grace(d->api, d->opt->shutdown_grace_ms));
+        begin_stop(d, "supervisor.drain", api_stop_grace(d->api, grace));
+    }
+    if (d->processes.escalated[0] != 0 && !d->stop.asked) {
+        d->escalated = true;
+        begin_stop(d, d->processes.escalated, grace);
     }
 }
 
@@ -449,6 +454,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     if (!engine_is_stalled(d->engine) || d->stop.asked) { /* ends of processes are rows */
         processes_cycle(&d->processes,
                         (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+        fleet_cycle(d->fleet);
     }
     signal_cycle(d);
     schedules_cycle(d->schedules);
@@ -478,6 +484,7 @@ static void wait_for_work(struct daemon *d)
 
     if (!stalled) {
         due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
+        due = fleet_deadline(d->fleet) < due ? fleet_deadline(d->fleet) : due;
     }
     clock = schedules_deadline(d->schedules, now, clock_wall_ms());
     due = clock < due ? clock : due;
@@ -537,7 +544,7 @@ static int finish(struct daemon *d)
     spawn_close(d->spawn);
     journal_close(d->journal);
     log_info("supervisor.stopped", "plans_open=%u", core_runs_open(engine_core(d->engine)));
-    return EXIT_STOPPED;
+    return d->escalated ? EXIT_ESCALATED : EXIT_STOPPED;
 }
 
 int daemon_run(const struct daemon_options *opt, char **argv)

@@ -96,4 +96,6 @@ struct asker asker_of(const struct request *rq);
 void api_read_on(struct engine *engine, struct request *rq, const struct long_read *read);
 /* Reads, checks and routes one request, in its turn. */
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
+/* The agent that a request names; REGISTRY_NONE after refusing. */
+uint32_t request_agent(struct engine *engine, struct request *rq, struct str id);
 #endif

@@ -277,7 +277,7 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
         } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
             engine->settle_due = true;
             engine->hooks.on_job_command(engine, cmd);
-        } else if (cmd->type == CMD_CONDITION) {
+        } else if (cmd->type == CMD_CONDITION || cmd->type == CMD_SIGNAL) {
             engine_condition_asked(engine, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);
@@ -464,7 +464,8 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     bool news = journal_dirty(engine->journal);
 
     if (!engine->failed && !engine_is_stalled(engine) &&
-        core_deadline(engine->core) <= engine->now) {
+        (core_deadline(engine->core) <= engine->now ||
+         core_clock_jumped(engine->core, engine->now, engine->wall))) {
         struct core_event tick = {.type = CORE_TICK};
         struct bt_error why;
         (void)FAILPOINT("timer");
@@ -576,13 +577,6 @@ const char *engine_events_url(const struct engine *engine)
 uint32_t engine_plans_open(const struct engine *engine)
 {
     return core_runs_open(engine->core) - engine->jobs;
-}
-
-void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
-                         const char *planner)
-{
-    engine->opt.defaults = *defaults;
-    engine->opt.planner = planner;
 }
 
 void engine_drain(struct engine *engine)

@@ -298,6 +298,16 @@ uint32_t engine_plans_open(const struct engine *engine);
 /* For plans that are made from now on. planner is borrowed for ever. */
 void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
                          const char *planner);
+/* What else a reload may change; pointers are borrowed for ever. The lease is for instances that
+ * register from now on (registry_lease_set). */
+struct engine_tuning {
+    msec heartbeat_ms, lease_ms, agent_wait_ms, cancel_grace_ms;
+    const struct token_price *prices;
+    uint32_t n_prices;
+    const char *const *agent_endpoints;
+    uint32_t n_agent_endpoints;
+};
+void engine_retune(struct engine *engine, const struct engine_tuning *to);
 /* ---- a full disk ---- */
 /* Nothing may be decided now, because its rows would have no room: only reading is possible. It
  * ends by itself. */

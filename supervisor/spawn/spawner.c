@@ -86,10 +86,13 @@ static bool end_step(struct spawner *s, msec now)
 
 static msec next_due(const struct spawner *s)
 {
-    msec due = s->orphan_due < s->logs_due ? s->orphan_due : s->logs_due;
+    msec due = s->orphan_due;
 
     if (s->ending) {
         due = s->kill_sent || !any_alive(s) ? 0 : s->end_kill_due;
+    }
+    if (any_alive(s) && s->logs_due < due) {
+        due = s->logs_due;
     }
     for (uint32_t i = 0; i < s->children_n; i++) {
         if (child_is_alive(&s->children[i]) && s->children[i].sweeping &&
@@ -261,7 +264,6 @@ int spawner_main(int argc, char **argv)
     }
     s->state_path = argv[2];
     s->conn = -1;
-    s->logs_due = MSEC_NEVER;
     s->cgroup.dir = -1;
     s->orphan_grace_ms = strtoull(argv[4], NULL, 10);
     buf_init(&s->out, PACKET_BYTES);

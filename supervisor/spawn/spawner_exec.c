@@ -228,7 +228,7 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
     sigset_t before;
 
     set.null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    set.log = log_open(s->state_dir, child->name);
+    set.log = log_open(s, child);
     set.cgroup = cgroup_make(&s->cgroup, child->instance);
     if (set.null < 0 || set.log < 0) {
         (void)failed(child, "opening the log");

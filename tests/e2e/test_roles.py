@@ -18,7 +18,8 @@ NEEDS = {
                 " events.read blob.get agents.list agents.get supervisor.info supervisor.stats",
     "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork session.say",
     "reviewer": "review.decide",
-    "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable supervisor.scrub supervisor.drain supervisor.reload",
+    "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable"
+             " agents.start agents.stop agents.restart supervisor.scrub supervisor.drain supervisor.reload",
 }
 HAS = {
     "observer": {"observer"},

@@ -1,7 +1,6 @@
 /* What an agent process gets and does not get, how failures to start are reported, and which specs
  * are rejected. */
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,53 +238,6 @@ static void a_large_log_is_rotated_at_the_start(void **state)
     assert_int_equal(st.st_size, 10 * 1024 * 1024);
 }
 
-static off_t size_of(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 ? st.st_size : -1;
-}
-
-/* An agent may run for years. Its descriptor stays, and appends at the beginning. */
-static void a_log_is_cut_at_its_cap_while_the_agent_runs(void **state)
-{
-    struct world *w = *state;
-    struct spawn_spec spec = agent_spec(w, "a#1", "wait", NULL);
-    const off_t cap = 10 * 1024 * 1024;
-    char path[2 * PATH_BYTES];
-    char old[2 * PATH_BYTES];
-    msec until;
-    pid_t pid;
-    pid_t other;
-    int fd;
-
-    world_open(w, &spec, 1);
-    wait_line(w, &pid, &other);
-    path_in(w, "log/a#1.log", path);
-    path_in(w, "log/a#1.log.1", old);
-    fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC); /* as the agent has it */
-    assert_true(fd >= 0 && ftruncate(fd, cap - 1) == 0);
-    for (until = clock_mono_ms() + 2500; clock_mono_ms() < until;) {
-        (void)poll(NULL, 0, 50);
-        assert_int_equal(size_of(path), cap - 1);
-    }
-    assert_int_equal(size_of(old), -1);
-    assert_int_equal(write(fd, "new\nest", 7), 7);
-    for (until = clock_mono_ms() + 20000; size_of(path) != 0;) {
-        (void)poll(NULL, 0, 20);
-        assert_true(clock_mono_ms() < until);
-    }
-    assert_int_equal(size_of(old), cap); /* the first six bytes are gone */
-    assert_int_equal(write(fd, "on", 2), 2);
-    assert_int_equal(size_of(path), 2);
-    (void)close(fd);
-    fd = open(old, O_RDONLY | O_CLOEXEC);
-    char end[8] = "";
-    assert_int_equal(pread(fd, end, 7, cap - 7), 7);
-    assert_string_equal(end, "new\nest");
-    (void)close(fd);
-}
-
 static void a_log_that_is_a_link_is_refused(void **state)
 {
     struct world *w = *state;
@@ -375,7 +327,6 @@ int main(int argc, char **argv)
         ONE(start_failures_say_what_and_why),
         ONE(full_and_closed_output_do_not_block_an_agent),
         ONE(a_large_log_is_rotated_at_the_start),
-        ONE(a_log_is_cut_at_its_cap_while_the_agent_runs),
         ONE(a_log_that_is_a_link_is_refused),
         ONE(a_stop_right_after_the_start_is_not_lost),
         ONE(bad_specs_are_refused_as_a_whole),
