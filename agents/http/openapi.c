@@ -4,6 +4,7 @@
 #include "agents/http/pointer.h"
 #include "agents/http/settings.h"
 #include "protocol/base/glob.h"
+#include "protocol/base/log.h"
 #include "protocol/limits.h"
 
 enum { TEXT_BYTES = 512 * 1024, DESCRIPTION_MAX = 400 };
@@ -160,7 +161,8 @@ static void make_template(struct operation *o)
     }
 }
 
-/* The schema of a body of JSON; .ptr NULL when the operation takes none. */
+/* The schema of a body of JSON; .ptr NULL when the operation takes none. *ret_required: it must be
+ * given, as JSON or otherwise. */
 static struct doc body_schema(const struct operation *o, bool *ret_required)
 {
     const struct doc body = resolved(o->spec, doc_get(o->op, STR_LIT("requestBody")));
@@ -275,9 +277,14 @@ static enum bt_code read_operation(struct http_settings *s, struct operation *o,
                                    struct bt_error *err)
 {
     bool required = false;
-    struct doc body;
+    struct doc body = body_schema(o, &required);
     enum bt_code code;
 
+    if (body.ptr == NULL && required) {
+        log_warn("http.left_out", "%s %.*s: its body is no JSON, so no step can give it", o->method,
+                 STR_ARG(o->path));
+        return BT_OK;
+    }
     buf_init(&o->template, HTTP_PATH_MAX);
     buf_init(&o->properties, TEXT_BYTES);
     buf_init(&o->required, TEXT_BYTES);
@@ -286,7 +293,6 @@ static enum bt_code read_operation(struct http_settings *s, struct operation *o,
     o->n_query = 0;
     o->n_headers = 0;
     make_template(o);
-    body = body_schema(o, &required);
     code = add_parameters(o, err);
     if (code == BT_OK && body.ptr != NULL) {
         code = add_property(o, "body", body, STR_LIT(""), required, err);

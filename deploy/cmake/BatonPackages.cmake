@@ -8,22 +8,34 @@ if(NOT CMAKE_MATCH_1 STREQUAL PROJECT_VERSION)
 endif()
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${CMAKE_MATCH_2})
 string(REGEX MATCH "\n -- ([^\n]*>)  ([^\n]*)" trailer "${changelog}")
-set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${CMAKE_MATCH_1}")
-execute_process(COMMAND date -u -d "${CMAKE_MATCH_2}" +%s OUTPUT_VARIABLE epoch OUTPUT_STRIP_TRAILING_WHITESPACE
+set(committed "${CMAKE_MATCH_1}") # of nobody: .invalid is a name that no host can have
+set(when "${CMAKE_MATCH_2}")
+set(BATON_MAINTAINER "${committed}" CACHE STRING "Who answers for the packages: Name <address>")
+if(NOT BATON_MAINTAINER MATCHES "^[^<>\n]*[^<>\n ] <[^<>@\n ]+@[^<>@\n ]+>$")
+    message(FATAL_ERROR "BATON_MAINTAINER: expected Name <user@host>, got '${BATON_MAINTAINER}'")
+endif()
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${BATON_MAINTAINER}")
+execute_process(COMMAND date -u -d "${when}" +%s OUTPUT_VARIABLE epoch OUTPUT_STRIP_TRAILING_WHITESPACE
     COMMAND_ERROR_IS_FATAL ANY)
 if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
     set(ENV{SOURCE_DATE_EPOCH} ${epoch}) # for the dates of the manual
 endif()
 file(WRITE ${CMAKE_BINARY_DIR}/install/cpack_epoch.cmake "set(ENV{SOURCE_DATE_EPOCH} $ENV{SOURCE_DATE_EPOCH})\n")
 
+# With the maintainer that was asked for in place of the one that is committed.
+string(REPLACE " -- ${committed}  " " -- ${BATON_MAINTAINER}  " changelog "${changelog}")
+set(changelog_text ${CMAKE_BINARY_DIR}/install/changelog.Debian)
+file(GENERATE OUTPUT ${changelog_text} CONTENT "${changelog}")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS deploy/packages/changelog)
+
 set(changelog_gz ${CMAKE_BINARY_DIR}/install/changelog.Debian.gz)
 set(news_gz ${CMAKE_BINARY_DIR}/install/changelog.gz)
-foreach(pair IN ITEMS "deploy/packages/changelog:${changelog_gz}" "CHANGELOG.md:${news_gz}")
+foreach(pair IN ITEMS "${changelog_text}:${changelog_gz}" "${PROJECT_SOURCE_DIR}/CHANGELOG.md:${news_gz}")
     string(REPLACE ":" ";" pair "${pair}")
     list(GET pair 0 text)
     list(GET pair 1 packed)
-    add_custom_command(OUTPUT ${packed} COMMAND sh -c "gzip -9nc \"$1\" >\"$2\"" sh ${PROJECT_SOURCE_DIR}/${text} ${packed}
-        DEPENDS ${PROJECT_SOURCE_DIR}/${text} VERBATIM)
+    add_custom_command(OUTPUT ${packed} COMMAND sh -c "gzip -9nc \"$1\" >\"$2\"" sh ${text} ${packed}
+        DEPENDS ${text} VERBATIM)
 endforeach()
 add_custom_target(package_texts ALL DEPENDS ${changelog_gz} ${news_gz})
 

@@ -8,12 +8,16 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.parse
 
 from harness import BIN, ROOT, BatonTest, main, read_yaml
+
+sys.path.insert(0, str(ROOT / "tests" / "peers"))
+import peers  # noqa: E402
 
 SECRET = "s3cret-of-the-service"
 
@@ -430,6 +434,34 @@ class Services(Http):
             self.assertEqual(self.data(settings, skill, parameters, env=env), expected, (name, skill))
             self.assertEqual(self.service.seen[-1]["path"], path)
             self.assertIn("Authorization", self.service.seen[-1]["headers"])
+
+
+class Published(Http):
+    """Documents that others publish, from npm: each is read, or refused with a reason; one is called."""
+
+    def documents(self):
+        peers.need("@readme/oas-examples")
+        root = peers.DIR / "node_modules"
+        return {str(f.relative_to(root)): f for f in [*sorted(root.glob("@readme/oas-examples/3.*/json/*.json")), root / "@scalar/galaxy/dist/latest.json"]}
+
+    def test_published_documents_become_skills(self):
+        refused = {}
+        for name, path in self.documents().items():
+            done = self.run_agent({**self.settings(), "openapi": {"file": str(path)}}, "--card")
+            if done.returncode != 0:
+                refused[name.rsplit("/", 1)[1]] = done.stderr
+        self.assertEqual(sorted(refused), ["http-status-codes.json", "star-trek.json", "webhooks.json"], refused)
+        for name in ("http-status-codes.json", "star-trek.json"):
+            self.assertIn("more than 64 operations", refused[name])
+
+    def test_operations_of_three_published_documents_are_called(self):
+        documents = self.documents()
+        for name, operation, parameters, path in (
+                ("@readme/oas-examples/3.0/json/petstore.json", "findPetsByStatus", {"status": ["available", "sold"]}, "/pet/findByStatus?status=available&status=sold"),
+                ("@readme/oas-examples/3.1/json/train-travel.json", "get-booking", {"bookingId": "6fdd1cdc-4a8d-43fa-9d78-9a0c4f1a0e3d"}, "/bookings/6fdd1cdc-4a8d-43fa-9d78-9a0c4f1a0e3d"),
+                ("@scalar/galaxy/dist/latest.json", "getPlanet", {"planetId": 3}, "/planets/3")):
+            settings = {**self.settings(), "openapi": {"file": str(documents[name]), "operations": [operation]}}
+            self.assertEqual(self.data(settings, operation, parameters)["path"], path, name)
 
 
 class Plans(Http):

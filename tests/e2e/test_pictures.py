@@ -61,6 +61,24 @@ class Graph(unittest.TestCase):
                                       " │ calc     │\n"
                                       " └──────────┘\n", ""))
 
+    def test_conditions_stand_in_the_boxes_of_plans_and_of_files_in_every_form(self):
+        steps = [{"stepId": "rows", "agentId": "calc", "task": "do something that is long enough", "dependsOn": []},
+                 {"switch": [{"when": {"results.rows.n": {"gte": 5}}, "steps": [
+                     {"stepId": "many", "agentId": "calc", "task": "do something that is long enough"}]},
+                     {"else": True, "steps": [{"stepId": "few", "agentId": "calc", "task": "do something that is long enough"}]}]}]
+        stored = view({"stepId": "rows", "status": "completed"},
+                      {"stepId": "many", "dependsOn": ["rows"], "status": "skipped", "when": {"results.rows.n": {"gte": 5}}},
+                      {"stepId": "few", "dependsOn": ["rows"], "when": {"not": {"results.rows.n": {"gte": 5}}}},
+                      {"stepId": "clean", "dependsOn": ["rows"], "runIf": "failure"})
+        for out in (self.of_file({"goal": "a goal", "steps": steps})[0], self.drawn(stored)[0]):
+            self.assertIn("if rows.n >= 5", out)
+            self.assertIn("if rows.n < 5", out)
+        self.assertIn("if a step before it", self.drawn(stored)[0])
+        self.assertIn("failed", self.drawn(stored)[0])
+        for form, words in (("dot", "\\nif rows.n < 5\""), ("mermaid", "<br/>if rows.n #60; 5\""), ("svg", ">if rows.n &lt; 5</text>"),
+                            ("json", '"if":"rows.n < 5"')):
+            self.assertIn(words, self.drawn(stored, "-o", form)[0])
+
     def test_file_needs_no_daemon_and_only_ascii_without_utf8(self):
         out = self.of_file(plan_of(("a",), ("b", "a")), env={"LC_ALL": "C"})[0]
         self.assertEqual(out, "+------+\n| a    |\n| calc |\n+---+--+\n    |\n+---v--+\n| b    |\n| calc |\n+------+\n")

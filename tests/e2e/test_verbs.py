@@ -246,6 +246,14 @@ class Run(Verbs):
         fan = self.write_plan(self.d, "fan.json", {"steps": [step("a", dependsOn=[]), step("b", dependsOn=["a"]), step("c", dependsOn=["a"])]})
         self.assertEqual(self.d.cli("run", "--plan", fan), "**do b**\ndone b\n\n---\n\n**do c**\ndone c\n")
 
+    def test_result_prints_what_run_printed(self):
+        self.probe()
+        for steps in ([step("a"), step("b", dependsOn=["a"])], [step("a", dependsOn=[]), step("b", dependsOn=["a"]), step("c", dependsOn=["a"])], [step("a")]):
+            path = self.write_plan(self.d, "plan.json", {"steps": steps})
+            self.assertEqual(self.d.cli("run", "--plan", path), self.d.cli("result", "last"))
+            self.assertEqual(self.d.cli("result", "last", "--all"), self.d.cli("run", "--plan", path, "--all"))
+        self.assertEqual(json.loads(self.d.cli("result", "last", "--json"))["aggregatedResult"], "done a")
+
     def test_without_depends_on_the_templates_say_which_results_were_taken_up(self):
         self.probe()
         def uses(what):

@@ -3,10 +3,12 @@
 A chroot has no systemd as its first process. What the maintainer scripts ask of it is recorded by stand-ins for systemctl and
 deb-systemd-invoke; batond is started, ended and started again by hand, with the signals that the unit would send.
 """
+import gzip
 import json
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -49,6 +51,41 @@ class Lint(unittest.TestCase):
         self.assertIsNotNone(shutil.which("lintian"), "`sh deploy/install.sh full` installs lintian")
         out = tool("lintian", "--allow-root", "--fail-on", "error,warning", *debs().values())
         self.assertEqual(re.findall(r"(?m)^[EW]: .*", out), [])
+
+
+class Maintainer(unittest.TestCase):
+    """Of the packages that are configured; nothing is built but the changelog."""
+
+    def configured(self, *args):
+        """-> (the directory, cmake's exit code and text)"""
+        where = pathlib.Path(tempfile.mkdtemp(prefix="maintainer-"))
+        self.addCleanup(shutil.rmtree, where)
+        done = subprocess.run(["cmake", "--preset", "package", "-B", where, *args], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        return where, done
+
+    def told(self, where):
+        subprocess.run(["ninja", "-C", where, "--quiet", "package_texts"], check=True, capture_output=True, timeout=300)
+        control = re.search(r'CPACK_DEBIAN_PACKAGE_MAINTAINER "(.*)"', (where / "CPackConfig.cmake").read_text()).group(1)
+        text = gzip.decompress((where / "install" / "changelog.Debian.gz").read_bytes()).decode()
+        return control, re.findall(r"(?m)^ -- (.*>)  ", text), text
+
+    def test_it_stands_in_control_and_changelog_and_is_nobody_by_default(self):
+        committed = (ROOT / "deploy/packages/changelog").read_text()
+        where, done = self.configured()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        control, trailers, text = self.told(where)
+        self.assertEqual((control, set(trailers), text), ("Baton maintainers <maintainers@baton.invalid>", {control}, committed))
+        where, done = self.configured("-DBATON_MAINTAINER=Ada Byron <ada@example.org>")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        control, trailers, text = self.told(where)
+        self.assertEqual((control, set(trailers)), ("Ada Byron <ada@example.org>", {"Ada Byron <ada@example.org>"}))
+        self.assertEqual(text.replace(control, "Baton maintainers <maintainers@baton.invalid>"), committed)
+
+    def test_what_is_no_name_with_an_address_is_refused(self):
+        for wrong in ("ada@example.org", "Ada", "Ada <ada>", "Ada <a@b> <c@d>", "<ada@example.org>", ""):
+            done = self.configured("-DBATON_MAINTAINER=" + wrong)[1]
+            self.assertNotEqual(done.returncode, 0, wrong)
+            self.assertIn("BATON_MAINTAINER: expected Name <user@host>", " ".join(done.stderr.split()))
 
 
 class Life(unittest.TestCase):

@@ -18,10 +18,10 @@
 struct graph_step {
     const char *id;
     const char *detail;   /* the second line of its box; may be "" */
+    const char *when;     /* the third line, in words: when it runs; NULL = always */
     const char *status;   /* of the step; "" = the plan does not run */
     const uint32_t *deps; /* indexes of steps; one may stand there twice */
     uint32_t n_deps;
-    bool conditional; /* it may be skipped although they completed: dashed lines lead to it */
 };
 
 struct graph {

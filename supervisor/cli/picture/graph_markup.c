@@ -38,13 +38,17 @@ enum bt_code graph_dot(const struct graph *g, struct buf *out, struct bt_error *
             buf_add_cstr(out, "\\n");
             put_dot(s->detail, &text, out);
         }
+        if (s->when != NULL) {
+            buf_add_cstr(out, "\\nif ");
+            put_dot(s->when, &text, out);
+        }
         buf_printf(out, "\", fillcolor=\"%s\", color=\"%s\"];\n", look_fill(s->status),
                    look_stroke(s->status));
     }
     for (uint32_t i = 0; i < g->n; i++) {
         for (uint32_t k = 0; k < g->steps[i].n_deps; k++) {
             buf_printf(out, "  s%u -> s%u%s;\n", g->steps[i].deps[k] + 1, i + 1,
-                       g->steps[i].conditional ? " [style=dashed]" : "");
+                       g->steps[i].when != NULL ? " [style=dashed]" : "");
         }
     }
     buf_add_cstr(out, "}\n");
@@ -110,12 +114,16 @@ enum bt_code graph_mermaid(const struct graph *g, struct buf *out, struct bt_err
             buf_add_cstr(out, "<br/>");
             put_mermaid(s->detail, &text, out);
         }
+        if (s->when != NULL) {
+            buf_add_cstr(out, "<br/>if ");
+            put_mermaid(s->when, &text, out);
+        }
         buf_add_cstr(out, "\"]\n");
     }
     for (uint32_t i = 0; i < g->n; i++) {
         for (uint32_t k = 0; k < g->steps[i].n_deps; k++) {
             buf_printf(out, "  s%u %s s%u\n", g->steps[i].deps[k] + 1,
-                       g->steps[i].conditional ? "-.->" : "-->", i + 1);
+                       g->steps[i].when != NULL ? "-.->" : "-->", i + 1);
         }
     }
     put_classes(g, out);

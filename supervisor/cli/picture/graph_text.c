@@ -21,8 +21,9 @@ struct drawing {
     const struct label *labels;
     const struct glyphs *glyphs;
     struct buf *out;
-    uint8_t *arms; /* of one row */
-    bool *enters;  /* by column: a line from above enters the box there */
+    struct buf *text; /* scratch */
+    uint8_t *arms;    /* of one row */
+    bool *enters;     /* by column: a line from above enters the box there */
 };
 
 /* The top (row 0) or the bottom of a box. */
@@ -49,21 +50,27 @@ static void put_border(const struct drawing *d, const struct node *node, int row
 static void put_text(const struct drawing *d, const struct node *node, int row)
 {
     const struct label *label = &d->labels[node->step];
+    const int columns = node->width - BOX_FRAME;
+    const char *text = row == 1 ? label->id : label->detail;
 
+    if (row > 2) {
+        (void)layout_wrap(label->when, columns, row - 3, d->text);
+        text = buf_cstr(d->text);
+    }
     buf_add_cstr(d->out, d->glyphs->arms[UP | DOWN]);
     buf_add_byte(d->out, ' ');
-    look_fit(row == 1 ? label->id : label->detail, node->width - BOX_FRAME, d->look->ascii, true,
-             d->out);
+    look_fit(text, columns, d->look->ascii, true, d->out);
     buf_add_byte(d->out, ' ');
     buf_add_cstr(d->out, d->glyphs->arms[UP | DOWN]);
 }
 
-static void put_box(const struct drawing *d, const struct node *node, int row)
+/* Row 0 is the top border, the last of rows the bottom. */
+static void put_box(const struct drawing *d, const struct node *node, int row, int rows)
 {
     const char *status = d->l->graph->steps[node->step].status;
 
     buf_add_cstr(d->out, look_color(d->look, status));
-    if (row == 0 || row == BOX_ROWS - 1) {
+    if (row == 0 || row == rows - 1) {
         put_border(d, node, row);
     } else {
         put_text(d, node, row);
@@ -74,6 +81,7 @@ static void put_box(const struct drawing *d, const struct node *node, int row)
 static void put_layer(const struct drawing *d, const struct layer *layer)
 {
     const struct layout *l = d->l;
+    const int rows = layout_box_rows(layer);
 
     for (uint32_t i = 0; i < layer->n; i++) {
         const struct node *node = &l->nodes[layer->nodes[i]];
@@ -81,7 +89,7 @@ static void put_layer(const struct drawing *d, const struct layer *layer)
             d->enters[l->links[l->in[node->in_at + k]].column] = true;
         }
     }
-    for (int row = 0; row < BOX_ROWS; row++) {
+    for (int row = 0; row < rows; row++) {
         int at = 0;
         for (uint32_t i = 0; i < layer->n; i++) {
             const struct node *node = &l->nodes[layer->nodes[i]];
@@ -91,7 +99,7 @@ static void put_layer(const struct drawing *d, const struct layer *layer)
             if (node->bend) {
                 buf_add_cstr(d->out, d->glyphs->arms[UP | DOWN]);
             } else {
-                put_box(d, node, row);
+                put_box(d, node, row, rows);
             }
         }
         look_end_line(d->out);
@@ -144,23 +152,27 @@ static enum bt_code put_drawing(const struct layout *l, const struct look *look,
                                 const struct label *labels, struct buf *out, struct bt_error *err)
 {
     const size_t columns = (size_t)l->width + 1;
+    struct buf text;
     const struct drawing d = {.l = l,
                               .look = look,
                               .labels = labels,
                               .glyphs = look->ascii ? &ascii : &unicode,
                               .out = out,
+                              .text = &text,
                               .arms = arena_alloc(l->arena, columns),
                               .enters = arena_alloc(l->arena, columns * sizeof(bool))};
 
     if (d.arms == NULL || d.enters == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for the drawing");
     }
+    buf_init(&text, LABEL_BYTES_MAX);
     for (uint32_t i = 0; i < l->n_layers; i++) {
         put_layer(&d, &l->layers[i]);
         if (i + 1 < l->n_layers) {
             put_tracks(&d, &l->layers[i]);
         }
     }
+    buf_done(&text);
     return buf_check(out, err);
 }
 
@@ -189,7 +201,7 @@ static void put_deps(const struct graph *g, const struct graph_step *step, const
     }
 }
 
-/* One line per step: its layer, its id, its detail, what it depends on. */
+/* One line per step: its layer, its id, its detail, what it depends on; its condition below it. */
 static enum bt_code put_list(const struct layout *l, const struct look *look,
                              const struct label *labels, struct buf *out, struct bt_error *err)
 {
@@ -228,6 +240,11 @@ static enum bt_code put_list(const struct layout *l, const struct look *look,
                 put_deps(g, &g->steps[step], look, room - id - detail - 1, &text, out);
             }
             look_end_line(out);
+            if (labels[step].when[0] != 0) {
+                look_blanks(out, 9);
+                look_fit(labels[step].when, room, look->ascii, false, out);
+                look_end_line(out);
+            }
         }
     }
     buf_done(&text);

@@ -299,6 +299,7 @@ enum bt_code layout_make(const struct graph *g, const struct label *labels, int 
     if (!*ret_fits) {
         return BT_OK;
     }
+    layout_wrap_all(ret, labels);
     if (!few) {
         return err_set(err, BT_LIMIT, "the plan has too many long edges to draw: more than %d",
                        NODES_MAX);
@@ -313,33 +314,4 @@ enum bt_code layout_make(const struct graph *g, const struct label *labels, int 
     code = order_layers(ret) && place_nodes(ret, max_width) && route_layers(ret) ? BT_OK
                                                                                  : no_memory(err);
     return code;
-}
-
-struct label *layout_labels(const struct graph *g, bool ascii, struct arena *arena)
-{
-    struct label *labels = arena_alloc(arena, (g->n + 1) * sizeof *labels);
-    struct buf text;
-
-    buf_init(&text, LABEL_BYTES_MAX);
-    for (uint32_t i = 0; labels != NULL && i < g->n; i++) {
-        const char *mark = look_mark(g->steps[i].status, ascii);
-        buf_clear(&text);
-        if (mark[0] != ' ') {
-            buf_printf(&text, "%s ", mark);
-        }
-        look_clean(g->steps[i].id, ascii, &text);
-        labels[i].id = arena_str(arena, str_from(buf_cstr(&text))).ptr;
-        buf_clear(&text);
-        look_clean(g->steps[i].detail, ascii, &text);
-        labels[i].detail = arena_str(arena, str_from(buf_cstr(&text))).ptr;
-        if (labels[i].id == NULL || labels[i].detail == NULL) {
-            labels = NULL;
-            break;
-        }
-        const int a = look_columns(labels[i].id);
-        const int b = look_columns(labels[i].detail);
-        labels[i].columns = a > b ? a : b;
-    }
-    buf_done(&text);
-    return labels;
 }

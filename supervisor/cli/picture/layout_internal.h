@@ -10,6 +10,7 @@
 
 enum {
     BOX_ROWS = 4,   /* border, id, detail, border */
+    WHEN_ROWS = 3,  /* at most so many more, where a step has a condition */
     BOX_FRAME = 4,  /* columns of a box beside its text */
     BEND_WIDTH = 3, /* of which the line takes one */
     GAP = 1,        /* columns between two neighbours */
@@ -46,6 +47,7 @@ struct net {
 struct layer {
     uint32_t *nodes; /* from left to right */
     uint32_t n;
+    int when_rows;    /* lines of the longest condition; all boxes of the layer have them */
     struct net *nets; /* to the next layer */
     uint32_t n_nets;
     int tracks; /* rows between this layer and the next one */
@@ -67,8 +69,8 @@ struct layout {
 
 /* The text of a step's box, cleaned; both are terminated and belong to the arena. */
 struct label {
-    const char *id, *detail;
-    int columns; /* of the longer one */
+    const char *id, *detail, *when;
+    int columns; /* of the longest one */
 };
 
 /*
@@ -79,6 +81,13 @@ struct label {
 enum bt_code layout_make(const struct graph *g, const struct label *labels, int max_width,
                          struct arena *arena, struct layout *ret, bool *ret_fits,
                          struct bt_error *err);
+/* The line-th line (from 0 on) of a clean text that is broken at blanks; the last of WHEN_ROWS has
+ * all the rest, and a word may be wider than the columns. False when there is none. */
+bool layout_wrap(const char *text, int columns, int line, struct buf *ret);
+/* Sets when_rows of the layers, whose boxes have their widths. */
+void layout_wrap_all(struct layout *l, const struct label *labels);
+/* How many rows the boxes of a layer have, with their borders. */
+int layout_box_rows(const struct layer *layer);
 /* The cleaned labels of all steps; NULL when out of memory. */
 struct label *layout_labels(const struct graph *g, bool ascii, struct arena *arena);
 

@@ -14,6 +14,7 @@ static const struct cli_option status_options[] = {
 };
 
 static const struct cli_option result_options[] = {
+    {"all", NULL, "the results of all steps, not only of those that no other step took up"},
     {"artifact", "NAME", "print the bytes of this file of the result instead"},
     {"allow-partial", NULL, "exit with 0, not 8, when not all of the plan was done"},
     {NULL, NULL, NULL},
@@ -73,7 +74,7 @@ const struct cli_verb watch_verbs[] = {
      .args = "PLAN_ID [STEP_ID] | PLAN_ID...",
      .brief = "the result of plans or of one step",
      .text = "The second of two arguments is a step, unless it is `last` or a whole plan's id; "
-             "PLAN_ID/STEP_ID names a step, too. "
+             "PLAN_ID/STEP_ID names a step, too. Of a plan it prints what `run` prints. "
              "Files of the result are listed with their size and path. With --json also the plan, "
              "the result of each step, and its handoffs.",
      .options = result_options,

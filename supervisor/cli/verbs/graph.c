@@ -8,7 +8,6 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/map.h"
-#include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/call.h"
@@ -19,10 +18,11 @@
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/picture/graph.h"
 #include "supervisor/cli/verbs/verbs.h"
+#include "supervisor/cli/view/condition.h"
 #include "supervisor/cli/view/screen.h"
 #include "supervisor/plan/read.h"
 
-enum { PROBLEMS_MAX = 200, DETAIL_MAX = 160, CONDITION_SHOWN = 48 };
+enum { PROBLEMS_MAX = 200, DETAIL_MAX = 160 };
 
 /* What is drawn; all memory is the arena's. */
 struct drawn {
@@ -59,21 +59,38 @@ static bool make_chain(struct drawn *d, struct graph_step *steps)
 
 /* ---- a file ---- */
 
-/* The agent, and how the condition begins. */
-static const char *with_condition(struct arena *arena, struct str agent, struct doc when)
+/* In words; NULL = it has none. *ret is false when out of memory. */
+static const char *keep_condition(struct arena *arena, const cJSON *when, bool on_failure,
+                                  bool *ret)
+{
+    struct buf words;
+    const char *kept = NULL;
+
+    buf_init(&words, LIMIT_CONTROL_BYTES);
+    buf_add_cstr(&words, on_failure ? "a step before it failed" : "");
+    buf_add_cstr(&words, on_failure && when != NULL ? ", and " : "");
+    condition_words(when, &words);
+    if (words.len > 0) {
+        kept = arena_str(arena, str_from(buf_cstr(&words))).ptr;
+        *ret = *ret && kept != NULL;
+    }
+    buf_done(&words);
+    return kept;
+}
+
+static const char *condition_of(struct arena *arena, const struct plan_step *s, bool *ret)
 {
     struct buf json;
-    char text[DETAIL_MAX];
-    const char *shown = "";
+    cJSON *when = NULL;
+
     buf_init(&json, LIMIT_CONTROL_BYTES);
-    if (when.ptr != NULL && doc_to_json(when, false, &json, NULL) == BT_OK) {
-        shown = buf_cstr(&json);
+    if (s->when.ptr != NULL && doc_to_json(s->when, false, &json, NULL) == BT_OK) {
+        when = json_tree(buf_cstr(&json));
     }
-    const size_t n = strlen(shown);
-    (void)snprintf(text, sizeof text, "%.*s%s%.*s%s", STR_ARG(agent), n > 0 ? ", when " : "",
-                   (int)utf8_cut(shown, n, CONDITION_SHOWN), shown, n > CONDITION_SHOWN ? "…" : "");
     buf_done(&json);
-    return arena_str(arena, str_from(text)).ptr;
+    const char *kept = keep_condition(arena, when, s->policy.run_if == RUN_IF_FAILURE, ret);
+    cJSON_Delete(when);
+    return kept;
 }
 
 static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
@@ -86,15 +103,16 @@ static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct plan_step *s = &plan->steps[i];
         const struct str agent = s->agent_id.len > 0 ? s->agent_id : s->skill;
+        bool ok = true;
         steps[i] = (struct graph_step){
             .id = arena_str(&d->arena, s->step_id).ptr,
-            .detail = with_condition(
-                &d->arena, s->type == STEP_TYPE_REVIEW ? STR_LIT("a person") : agent, s->when),
+            .detail =
+                arena_str(&d->arena, s->type == STEP_TYPE_REVIEW ? STR_LIT("a person") : agent).ptr,
+            .when = condition_of(&d->arena, s, &ok),
             .status = "",
             .deps = plan->deps + s->deps_at,
-            .n_deps = s->deps_n,
-            .conditional = s->when.ptr != NULL || s->policy.run_if == RUN_IF_FAILURE};
-        if (steps[i].id == NULL || steps[i].detail == NULL) {
+            .n_deps = s->deps_n};
+        if (steps[i].id == NULL || steps[i].detail == NULL || !ok) {
             return no_memory();
         }
     }
@@ -167,12 +185,6 @@ static const char *detail_of(struct arena *arena, const cJSON *step)
     return keep(arena, detail);
 }
 
-static bool is_conditional(const cJSON *step)
-{
-    return cJSON_GetObjectItemCaseSensitive(step, "when") != NULL ||
-           strcmp(json_text(step, "runIf", ""), "failure") == 0;
-}
-
 /* The dependencies that are drawn: those of the steps that are. */
 static bool take_deps(struct drawn *d, struct graph_step *step, const cJSON *names,
                       const struct map *by_id)
@@ -191,6 +203,12 @@ static bool take_deps(struct drawn *d, struct graph_step *step, const cJSON *nam
     }
     step->deps = deps;
     return deps != NULL;
+}
+
+static const char *condition_of_view(struct arena *arena, const cJSON *step, bool *ret)
+{
+    return keep_condition(arena, cJSON_GetObjectItemCaseSensitive(step, "when"),
+                          strcmp(json_text(step, "runIf", ""), "failure") == 0, ret);
 }
 
 static enum cli_exit add_chain(struct cli *cli, struct drawn *d, const cJSON *view,
@@ -220,9 +238,9 @@ static enum cli_exit take_view(struct cli *cli, struct drawn *d, const cJSON *vi
         } else if (ok) {
             steps[n] = (struct graph_step){.id = keep(&d->arena, json_text(s, "stepId", "")),
                                            .detail = detail_of(&d->arena, s),
-                                           .conditional = is_conditional(s),
+                                           .when = condition_of_view(&d->arena, s, &ok),
                                            .status = keep(&d->arena, json_text(s, "status", ""))};
-            ok = map_put(&by_id, str_from(steps[n].id), n) == BT_OK;
+            ok = ok && map_put(&by_id, str_from(steps[n].id), n) == BT_OK;
             n++;
         }
     }
@@ -275,6 +293,9 @@ static void print_json(const struct drawn *d)
         }
         if (s->status[0] != 0) {
             (void)cJSON_AddStringToObject(step, "status", s->status);
+        }
+        if (s->when != NULL) {
+            (void)cJSON_AddStringToObject(step, "if", s->when);
         }
         (void)cJSON_AddItemToArray(steps, step);
     }

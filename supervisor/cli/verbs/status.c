@@ -15,6 +15,7 @@
 #include "supervisor/cli/verbs/follow.h"
 #include "supervisor/cli/verbs/plans.h"
 #include "supervisor/cli/verbs/verbs.h"
+#include "supervisor/cli/view/leaves.h"
 #include "supervisor/cli/view/review.h"
 #include "supervisor/cli/view/tree.h"
 
@@ -335,7 +336,9 @@ static enum cli_exit show_result(struct cli *cli, const char *plan, const char *
     } else if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
     } else if (code == CLI_OK) {
-        cli_print_lines(json_text(answer, "aggregatedResult", ""));
+        char *leaves = cli_flag(cli, "all") ? NULL : cli_leaf_answer(cli, plan, answer);
+        cli_print_lines(leaves != NULL ? leaves : json_text(answer, "aggregatedResult", ""));
+        free(leaves);
         cli_print_artifacts(answer);
     }
     if (code == CLI_OK) {

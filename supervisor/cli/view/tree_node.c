@@ -21,6 +21,23 @@ static void put_note(struct tree_node *node, const char *text, const char *error
     cli_cut_line(node->note, sizeof node->note, both);
 }
 
+/* tested: what its condition tested; NULL = it has none, or its steps before were skipped by
+ * theirs.
+ */
+static void put_skipped(struct tree_node *node, const char *reason, const char *tested)
+{
+    char text[2 * NODE_NOTE_MAX];
+
+    if (strcmp(reason, "condition") == 0) {
+        (void)snprintf(text, sizeof text, "%s%s",
+                       tested != NULL ? "condition is false: " : "skipped by a condition",
+                       tested != NULL ? tested : "");
+        put_note(node, text, NULL);
+    } else {
+        put_note(node, reason, NULL);
+    }
+}
+
 /* The note after a step, from a view or from its plan_step_completed. */
 static void fill_note(struct tree_node *node, const cJSON *step)
 {
@@ -48,7 +65,7 @@ static void fill_note(struct tree_node *node, const cJSON *step)
     if (strcmp(json_text(step, "reason", ""), "already_completed") == 0) {
         (void)snprintf(node->note, sizeof node->note, "taken over from before");
     } else if (node->note[0] == 0 && strcmp(node->status, "skipped") == 0) {
-        put_note(node, json_text(step, "reason", ""), json_text(step, "condition", NULL));
+        put_skipped(node, json_text(step, "reason", ""), json_text(step, "condition", NULL));
     }
     if (stop != NULL && strcmp(stop, "fenced") == 0 && strlen(node->note) + 40 < NODE_NOTE_MAX) {
         (void)strncat(node->note, " (may still run; its result will not count)",

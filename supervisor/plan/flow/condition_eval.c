@@ -12,16 +12,32 @@ struct evaluation {
     struct bt_error *err;
 };
 
+/* Whether the line stands there already, as a whole: two branches of a switch test one value. */
+static bool is_told(struct evaluation *e, const char *line, size_t n)
+{
+    const char *all = buf_cstr(e->tested) + e->tested_at;
+
+    for (const char *at = strstr(all, line); at != NULL; at = strstr(at + 1, line)) {
+        const bool begins = at == all || (at >= all + 2 && memcmp(at - 2, "; ", 2) == 0);
+        if (begins && (at[n] == 0 || memcmp(at + n, "; ", 2) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What was tested goes into the event of the skip, so it is short. */
 static void tell(struct evaluation *e, struct str ref, struct doc value)
 {
     char text[100];
     char line[400];
     condition_describe(value, text, sizeof text);
-    const bool first = e->tested->len == e->tested_at;
-    const int n = snprintf(line, sizeof line, "%s%.*s is %s", first ? "" : "; ",
-                           (int)(ref.len < 200 ? ref.len : 200), ref.ptr, text);
-    if (n > 0 && e->tested->len - e->tested_at + (size_t)n <= CONDITION_TESTED_MAX) {
+    const char *between = e->tested->len == e->tested_at ? "" : "; ";
+    const int n = snprintf(line, sizeof line, "%.*s is %s", (int)(ref.len < 200 ? ref.len : 200),
+                           ref.ptr, text);
+    const size_t all = e->tested->len - e->tested_at + strlen(between) + (size_t)n;
+    if (n > 0 && all <= CONDITION_TESTED_MAX && !is_told(e, line, (size_t)n)) {
+        buf_add_cstr(e->tested, between);
         buf_add(e->tested, line, (size_t)n);
     }
 }

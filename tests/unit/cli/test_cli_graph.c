@@ -89,6 +89,35 @@ static void a_step_is_a_box_and_a_dependency_a_line(void **state)
                  "└──────┘\n");
 }
 
+/* The condition has as many lines as it needs, at most WHEN_ROWS; the other boxes of its layer are
+ * as high. */
+static void a_condition_stands_in_its_box(void **state)
+{
+    struct plan *p = plan_of(2, "");
+    char *text;
+
+    (void)state;
+    p->steps[1].when = "a.rowCount >= 5 and < 7 or b.rowCount = 12345678";
+    text = drawn(&p->graph, &plain);
+    assert_string_equal(text, "┌──────┐ ┌────────────────────────────┐\n"
+                              "│ s0   │ │ s1                         │\n"
+                              "│ calc │ │ calc                       │\n"
+                              "│      │ │ if a.rowCount >= 5 and < 7 │\n"
+                              "│      │ │ or b.rowCount = 12345678   │\n"
+                              "└──────┘ └────────────────────────────┘\n");
+    free(text);
+    text = drawn(&p->graph, &(struct look){.width = 24, .ascii = true});
+    assert_string_equal(text, "+------+ +-------------+\n"
+                              "| s0   | | s1          |\n"
+                              "| calc | | calc        |\n"
+                              "|      | | if          |\n"
+                              "|      | | a.rowCount  |\n"
+                              "|      | | >= 5 and <~ |\n"
+                              "+------+ +-------------+\n");
+    free(text);
+    free(p);
+}
+
 static void a_long_edge_goes_around_the_boxes_of_the_layers_between(void **state)
 {
     (void)state;
@@ -472,6 +501,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_a_box_and_a_dependency_a_line),
+        cmocka_unit_test(a_condition_stands_in_its_box),
         cmocka_unit_test(a_long_edge_goes_around_the_boxes_of_the_layers_between),
         cmocka_unit_test(a_line_that_crosses_another_goes_over_it_and_only_a_branch_is_a_cross),
         cmocka_unit_test(the_order_in_a_layer_avoids_crossings),

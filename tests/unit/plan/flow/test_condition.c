@@ -247,6 +247,11 @@ static void what_was_tested_is_told_and_bounded(void **state)
     buf_init(&tested, 8192);
     assert_int_equal(verdict("{'results.n': 7, 'results.gone': {'exists': true}}", VALUES), 'f');
     assert_string_equal(buf_cstr(&tested), "results.n is 7; results.gone is missing");
+    assert_int_equal(verdict("{'all': [{'not': {'results.n': 1}}, {'results.n': {'lt': 9}}, "
+                             "{'results.n': {'gt': 8}}]}",
+                             VALUES),
+                     'f');
+    assert_string_equal(buf_cstr(&tested), "results.n is 7");
     (void)snprintf(values, sizeof values, "{'results.a': '%04000d'}", 0);
     assert_int_equal(verdict("{'results.a': 'x'}", values), 'f');
     assert_true(tested.len < 150);
