@@ -81,21 +81,22 @@ class Fires(Schedules):
         self.assertNotIn("next", self.get())
 
     def test_a_recipe_gets_its_inputs_and_the_time_that_it_is_for(self):
-        recipe = {"recipe": {"name": "r"}, "inputs": {"type": "object", "properties": {"scheduledTime": {"type": "string"}, "who": {"type": "string"}},
-                                                      "required": ["scheduledTime", "who"]},
-                  "steps": [{**step("a"), "task": "report for {{inputs.scheduledTime}} to {{inputs.who}}"}]}
-        code, text = self.refused("schedule.put", name="s", plan=recipe, cron="@daily")
+        recipe = {"recipe": {"name": "r"}, "inputs": {"type": "object", "properties": {"time": {"type": "string"}, "who": {"type": "string"}},
+                                                      "required": ["time", "who"]},
+                  "steps": [{**step("a"), "task": "report for {{inputs.time}} to {{inputs.who}}"}]}
+        code, text = self.refused("schedule.put", name="s", plan=recipe, cron="@daily", inputs={"time": "{{schedule.time}}"})
         self.assertEqual(code, "INVALID")
         self.assertIn("who", text)
-        self.put(plan=recipe, inputs={"who": "ann"}, tz="Asia/Kathmandu", overlap="allow")
+        given = {"who": "ann of {{schedule.date}}", "time": "{{schedule.time}}"}
+        self.put(plan=recipe, inputs=given, tz="Asia/Kathmandu", overlap="allow")
         until(lambda: self.fired(), 15, "a fire")
         self.d.ask("schedule.pause", name="s")
         at = self.fired()[0]["scheduledFor"]
         local = datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).astimezone(datetime.timezone(datetime.timedelta(hours=5, minutes=45)))
         until(lambda: self.probe.of("step.execute"), 15, "a step")
-        self.assertEqual(self.probe.of("step.execute")[0]["task"], "report for %s to ann" % local.isoformat())
-        given = self.get(document=True)
-        self.assertEqual((given["plan"], given["inputs"]), (recipe, {"who": "ann"}))
+        self.assertEqual(self.probe.of("step.execute")[0]["task"], "report for %s to ann of %s" % (local.isoformat(), local.date()))
+        kept = self.get(document=True)
+        self.assertEqual((kept["plan"], kept["inputs"]), (recipe, given))
 
     def test_trigger_makes_a_plan_now_once_for_each_key(self):
         self.put(cron="0 0 1 1 *")

@@ -1,12 +1,10 @@
 #!/bin/sh
-# What cron runs: nightly.sh [DAY] reports on the sales of a day (yesterday). For the crontab, with the directory of baton
-# on the PATH:
+# Puts the schedule: a report on the sales of each day, five minutes before it ends. Run again it changes nothing.
 #
-#   5 1 * * *  /path/to/this/directory/nightly.sh
-#
-# The key makes it safe to run twice: the same key is the same plan, and a plan that has ended is only read.
+#   baton schedule next nightly                                  # when it comes
+#   baton schedule backfill nightly 2026-11-20 2026-11-21        # the reports of days that have passed, each made once
 set -eu
 cd "$(dirname "$0")"
-day=${1:-$(date -d yesterday +%F)}
 baton up
-baton run --plan plan.yaml --input day="$day" --key "nightly-$day" --result report --quiet
+baton schedule put nightly --cron "55 23 * * *" --tz "${TZ:-UTC}" --plan plan.yaml --input day="{{schedule.date}}" \
+    --overlap queue --catch-up 12h --max-failures 3

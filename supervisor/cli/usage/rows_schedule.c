@@ -32,7 +32,8 @@ const struct cli_verb schedule_verbs[] = {
              "SCHEDULE FROM TO",
      .brief = "plans that begin by the clock: make, list and order schedules",
      .text = "Each time of a schedule makes one plan, once, also over a crash. Put replaces the "
-             "schedule of that name. A recipe with an input scheduledTime gets the time there.\n"
+             "schedule of that name. In texts of the inputs of a recipe {{schedule.date}} is the "
+             "day of the time, 2026-11-30, and {{schedule.time}} the time.\n"
              "A time that the clock skips, because it is put forward, comes at that change; one "
              "that it shows twice comes once. A line of every hour (hours *) goes by real time.\n"
              "When both the day of the month and the day of the week are given, one of them is "

@@ -74,8 +74,8 @@ static void live(uint32_t cycles)
     assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
     engine_world_open_on(&w, j, *clock_wall);
     engine_world_plan_ended = plan_ended;
-    assert_int_not_equal(
-        registry_agent_configure(engine_registry(w.engine), STR_LIT("calc"), mono), REGISTRY_NONE);
+    assert_int_not_equal(registry_agent_configure(engine_registry(w.engine), STR_LIT("calc"), mono),
+                         REGISTRY_NONE);
     assert_ok(schedules_new(w.engine, &schedules, &err), err);
     assert_ok(engine_recover(w.engine, &n, &err), err);
     assert_ok(schedules_load(schedules, &err), err);
