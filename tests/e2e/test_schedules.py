@@ -261,6 +261,45 @@ class Kills(Schedules):
         self.assertEqual(sorted(started), sorted(e["firedPlanId"] for e in fired), "seed %d" % seed)
 
 
+class Kept(Schedules):
+    def test_an_export_brings_schedules_to_another_daemon_paused(self):
+        big = {"goal": "x" * 2000, "steps": [{**step("s%d" % i), "task": "t" * 1500} for i in range(150)]}  # several lines
+        self.put("big", plan=big, cron="0 3 * * *", tz="Europe/Berlin", jitterMs=60000, overlap="queue")
+        self.put("small", cron="@hourly")
+        file = self.d.state.parent / "all.jsonl"
+        file.write_text(self.d.cli("export", "--all"))
+        other = self.daemon(config="", agents=False)
+        said = other.cli("import", str(file))
+        self.assertIn("2 schedules imported, paused", said)
+        mine, theirs = self.get("big", document=True), other.ask("schedule.get", name="big", document=True)["schedule"]
+        self.assertEqual((theirs["status"], theirs["reason"]), ("paused", "it was imported: resume it here when it rests where it came from"))
+        for field in ("cron", "tz", "jitterMs", "overlap", "catchUpMs", "owner", "createdAt", "plan", "next"):
+            self.assertEqual(theirs[field], mine[field], field)
+        self.assertIn("is here already: it stays as it is", other.cli_any("import", str(file)).stderr)
+        other.kill9()
+        other.start(agents=False)
+        self.assertEqual([s["status"] for s in other.ask("schedule.list")["schedules"]], ["paused", "paused"])
+        self.assertEqual(other.ask("schedule.resume", name="small")["status"], "active")
+
+    def test_a_copy_has_them_and_a_plan_that_was_deleted_is_not_made_again(self):
+        self.put(cron="0 * * * *")
+        copy = self.d.state.parent / "copy.db"
+        self.d.cli("backup", str(copy))
+        self.assertIn("root ", self.d.cli("verify", str(copy)))
+        span = {"from": "2026-03-01T00:00", "to": "2026-03-01T00:30"}
+        self.d.ask("schedule.backfill", name="s", **span)
+        (fired,) = until(self.fired, 15, "the plan")
+        self.d.wait_plan(fired["firedPlanId"])
+        self.d.ask("plan.delete", planId=fired["firedPlanId"])
+        self.d.ask("schedule.backfill", name="s", **span)
+        until(lambda: "backfillTo" not in self.get(), 15, "its end")
+        self.assertEqual(len(self.fired()), 1)
+        self.d.stop()
+        self.d.cli("restore", str(copy), "--force")
+        self.d.start(agents=False)
+        self.assertEqual(self.get()["status"], "active")
+
+
 class Owners(BatonTest):
     def test_a_submitter_has_its_own_schedules_and_nobody_elses(self):
         d = self.daemon(config="", agents=False)

@@ -239,14 +239,19 @@ static void a_clock_that_was_wrong_by_years_does_not_silence_a_schedule(void **s
     expect(f, "fired time 25T03:00; ");
 }
 
-static uint64_t cycles_ns(struct clocked *f, int n)
+/* Of a thousand cycles, the fastest of some tries: other programs run beside it. */
+static uint64_t cycles_ns(struct clocked *f)
 {
-    const uint64_t from = clock_mono_ns();
+    uint64_t best = UINT64_MAX;
 
-    for (int i = 0; i < n; i++) {
-        schedules_cycle(f->s);
+    for (int try = 0; try < 100; try++) {
+        const uint64_t from = clock_mono_ns();
+        for (int i = 0; i < 1000; i++) {
+            schedules_cycle(f->s);
+        }
+        best = clock_mono_ns() - from < best ? clock_mono_ns() - from : best;
     }
-    return clock_mono_ns() - from;
+    return best;
 }
 
 /* So many rows in a journal of SQLite, as the one that is there. */
@@ -291,7 +296,7 @@ static void many_cost_little_memory_and_no_time_while_nothing_is_due(void **stat
         put(f, name, "0 3 * * *", "skip", HOUR);
     }
     cycle(f, MIDNIGHT + 1, 1);
-    few = cycles_ns(f, 100000);
+    few = cycles_ns(f);
     assert_non_null(mkdtemp(dir));
     j = make_many(f, dir, many);
     tear_down_parts(f);
@@ -304,14 +309,14 @@ static void many_cost_little_memory_and_no_time_while_nothing_is_due(void **stat
     assert_int_equal(schedules_load(f->s, &err), BT_OK);
     load = clock_mono_ns() - load;
     cycle(f, MIDNIGHT + 1, 1);
-    all = cycles_ns(f, 100000);
+    all = cycles_ns(f);
     (void)printf("%u schedules: %zu bytes each, loaded in %llu ms; a cycle takes %llu ns, with ten "
                  "%llu ns\n",
                  many, (mallinfo2().uordblks - before.uordblks) / many,
-                 (unsigned long long)(load / 1000000), (unsigned long long)(all / 100000),
-                 (unsigned long long)(few / 100000));
+                 (unsigned long long)(load / 1000000), (unsigned long long)(all / 1000),
+                 (unsigned long long)(few / 1000));
     assert_true(given == NULL || (mallinfo2().uordblks - before.uordblks) / many <= 512);
-    assert_true(all < few * 10 + 50000000); /* does not grow with their number */
+    assert_true(all < few * 10 + 1000000); /* does not grow with their number */
     fixture_remove_tree(dir);
 }
 
