@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "agents/http/fill.h"
-#include "agents/http/pointer.h"
 #include "agents/http/settings.h"
+#include "agents/sdk/documents/pointer.h"
 #include "agents/sdk/settings/settings.h"
 #include "protocol/limits.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "agents/http/call.h"
-#include "agents/http/pointer.h"
+#include "agents/sdk/documents/pointer.h"
 #include "agents/web/url.h"
 #include "protocol/base/clock.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "agents/http/call.h"
-#include "agents/http/pointer.h"
+#include "agents/sdk/documents/pointer.h"
 #include "protocol/base/utf8.h"
 
 enum { REASON_MAX = 600 };

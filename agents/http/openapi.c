@@ -1,13 +1,18 @@
 /* Operations of an OpenAPI 3 document (https://spec.openapis.org/oas/) as actions. */
 #include <stdio.h>
 
-#include "agents/http/pointer.h"
 #include "agents/http/settings.h"
+#include "agents/sdk/documents/flatten.h"
+#include "agents/sdk/documents/pointer.h"
 #include "protocol/base/glob.h"
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
 
-enum { TEXT_BYTES = 512 * 1024, DESCRIPTION_MAX = 400 };
+enum {
+    TEXT_BYTES = 512 * 1024,
+    DESCRIPTION_MAX = 400,
+    AROUND = 2 /* the schema of all parameters, and its properties */
+};
 
 struct operation {
     struct doc spec;
@@ -73,7 +78,7 @@ static enum bt_code add_property(struct operation *o, const char *name, struct d
         schema = (struct doc){empty_map, sizeof empty_map};
     }
     buf_printf(&o->properties, "%s\"%s\":", o->properties.len > 0 ? "," : "", name);
-    code = http_openapi_schema(o->spec, schema, about, &o->properties, err);
+    code = schema_flatten(o->spec, schema, about, AROUND, &o->properties, err);
     if (required) {
         buf_printf(&o->required, "%s\"%s\"", o->required.len > 0 ? "," : "", name);
     }

@@ -1,6 +1,6 @@
 /* The member `pages` of an action. */
-#include "agents/http/pointer.h"
 #include "agents/http/settings.h"
+#include "agents/sdk/documents/pointer.h"
 #include "agents/sdk/settings/settings.h"
 
 static enum bt_code read_number(struct doc map, const char *member, uint64_t max, uint64_t *io,

@@ -1,6 +1,6 @@
 #include "agents/http/result.h"
 
-#include "agents/http/pointer.h"
+#include "agents/sdk/documents/pointer.h"
 
 /* A pointer of the settings: a text without a zero byte. */
 static struct doc at_pointer(struct doc d, struct str pointer)

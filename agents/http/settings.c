@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "agents/sdk/settings/settings.h"
-#include "agents/web/address.h"
+#include "agents/web/settings.h"
 #include "agents/web/url.h"
 #include "protocol/limits.h"
 
@@ -17,8 +17,7 @@ enum {
     SPEC_NODES = 4 * 1000 * 1000,
     TIMEOUT_MS = 30000,
     TIMEOUT_MAX_MS = 60 * 60 * 1000,
-    BODY_MAX = 64 * 1024 * 1024,
-    HOST_MAX = 512
+    BODY_MAX = 64 * 1024 * 1024
 };
 
 static enum bt_code no_memory(struct bt_error *err)
@@ -42,50 +41,6 @@ static enum bt_code read_number(struct doc map, const char *member, uint64_t min
     return BT_OK;
 }
 
-static enum bt_code read_bool(struct doc map, const char *member, bool *io, struct bt_error *err)
-{
-    struct doc d = doc_get(map, str_from(member));
-
-    if (d.ptr != NULL && doc_head(d).kind != DOC_BOOL) {
-        return err_set(err, BT_INVALID, "%s: expected true or false", member);
-    }
-    *io = d.ptr == NULL ? *io : doc_head(d).b;
-    return BT_OK;
-}
-
-/* ---- secrets ---- */
-
-/* {env: NAME}, {file: PATH} or {credential: NAME}. */
-static enum bt_code read_secret(struct http_settings *s, struct doc map, const char *member,
-                                const char **ret, struct bt_error *err)
-{
-    static const char *const known[] = {"env", "file", "credential"};
-    static const enum secret_source sources[] = {SECRET_ENV, SECRET_FILE, SECRET_CREDENTIAL};
-    struct doc given = doc_get(map, str_from(member));
-    enum bt_code code;
-
-    if (given.ptr == NULL) {
-        return err_set(err, BT_INVALID, "%s: is missing; give {env: NAME} or {file: PATH}", member);
-    }
-    if (doc_head(given).kind != DOC_MAP) {
-        return err_set(err, BT_INVALID,
-                       "%s: a secret does not stand in settings; give {env: NAME} or {file: PATH}",
-                       member);
-    }
-    code = settings_check_names(given, known, 3, err);
-    if (code == BT_OK && doc_head(given).n != 1) {
-        code = err_set(err, BT_INVALID, "expected one of env, file, credential");
-    }
-    for (size_t i = 0; i < 3 && code == BT_OK; i++) {
-        const char *name = NULL;
-        code = field_text(&s->arena, given, known[i], false, &name, err);
-        if (code == BT_OK && name != NULL) {
-            code = secrets_load(&s->secrets, sources[i], name, ret, err);
-        }
-    }
-    return code == BT_OK ? BT_OK : err_wrap(err, "%s", member);
-}
-
 static enum bt_code read_header_auth(struct http_settings *s, struct doc map, struct bt_error *err)
 {
     static const char *const known[] = {"name", "value", "prefix"};
@@ -98,7 +53,9 @@ static enum bt_code read_header_auth(struct http_settings *s, struct doc map, st
     if (code == BT_OK) {
         code = field_text(&s->arena, map, "prefix", false, &s->auth.prefix, err);
     }
-    return code == BT_OK ? read_secret(s, map, "value", &s->auth.secret, err) : code;
+    return code == BT_OK
+               ? web_read_secret(&s->secrets, &s->arena, map, "value", &s->auth.secret, err)
+               : code;
 }
 
 static enum bt_code read_oauth2(struct http_settings *s, struct doc map, struct bt_error *err)
@@ -125,9 +82,11 @@ static enum bt_code read_oauth2(struct http_settings *s, struct doc map, struct 
         code = field_text(&s->arena, map, "audience", false, &s->auth.audience, err);
     }
     if (code == BT_OK) {
-        code = read_bool(map, "inBody", &s->auth.in_body, err);
+        code = web_read_bool(map, "inBody", &s->auth.in_body, err);
     }
-    return code == BT_OK ? read_secret(s, map, "clientSecret", &s->auth.secret, err) : code;
+    return code == BT_OK
+               ? web_read_secret(&s->secrets, &s->arena, map, "clientSecret", &s->auth.secret, err)
+               : code;
 }
 
 static enum bt_code read_basic(struct http_settings *s, struct doc map, struct bt_error *err)
@@ -139,7 +98,9 @@ static enum bt_code read_basic(struct http_settings *s, struct doc map, struct b
     if (code == BT_OK) {
         code = field_text(&s->arena, map, "user", true, &s->auth.user, err);
     }
-    return code == BT_OK ? read_secret(s, map, "password", &s->auth.secret, err) : code;
+    return code == BT_OK
+               ? web_read_secret(&s->secrets, &s->arena, map, "password", &s->auth.secret, err)
+               : code;
 }
 
 static enum bt_code read_auth(struct http_settings *s, struct doc map, struct bt_error *err)
@@ -161,7 +122,7 @@ static enum bt_code read_auth(struct http_settings *s, struct doc map, struct bt
         }
         if (i == 0) {
             s->auth.kind = HTTP_AUTH_BEARER;
-            code = read_secret(s, map, "bearer", &s->auth.secret, err);
+            code = web_read_secret(&s->secrets, &s->arena, map, "bearer", &s->auth.secret, err);
             break;
         }
         code = i == 1   ? read_basic(s, part, err)
@@ -172,100 +133,9 @@ static enum bt_code read_auth(struct http_settings *s, struct doc map, struct bt
     return code == BT_OK ? BT_OK : err_wrap(err, "auth");
 }
 
-/* ---- where calls may go ---- */
-
-/* host[:port] of an address that was checked, in lower case. */
-static const char *host_of(struct arena *a, const char *url)
-{
-    struct str host = url_authority(str_from(url));
-    char text[HOST_MAX];
-
-    if (host.len >= sizeof text) {
-        return NULL;
-    }
-    for (size_t i = 0; i < host.len; i++) {
-        const char c = host.ptr[i];
-        text[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-    }
-    return arena_str(a, (struct str){text, host.len}).ptr;
-}
-
-/* "host" stands for "host:443" (or 80) only: a port that is named is a part of the name. */
-static const char *with_port(struct arena *a, const char *host, bool https)
-{
-    const char *colon = strrchr(host, ':');
-    struct buf text;
-    const char *ret;
-
-    if (colon != NULL && strchr(colon, ']') == NULL) {
-        return host;
-    }
-    buf_init(&text, HOST_MAX);
-    buf_printf(&text, "%s:%d", host, https ? 443 : 80);
-    ret = arena_str(a, buf_str(&text)).ptr;
-    buf_done(&text);
-    return ret;
-}
-
-static enum bt_code read_hosts(struct http_settings *s, struct doc map, struct bt_error *err)
-{
-    const char *const *more = NULL;
-    const char **hosts;
-    size_t n = 0;
-    enum bt_code code = field_list(&s->arena, map, "allowHosts", HTTP_LIST_MAX, &more, err);
-
-    while (more != NULL && more[n] != NULL) {
-        if (more[n][0] == 0 || strchr(more[n], '/') != NULL) {
-            return err_set(err, BT_INVALID,
-                           "allowHosts[%zu]: expected a host or host:port, as api.example.org", n);
-        }
-        n++;
-    }
-    hosts = code == BT_OK ? arena_alloc(&s->arena, (n + 3) * sizeof *hosts) : NULL;
-    if (hosts == NULL) {
-        return code == BT_OK ? no_memory(err) : code;
-    }
-    for (size_t i = 0; i < n; i++) {
-        hosts[i] = with_port(&s->arena, more[i], true);
-    }
-    hosts[n] = host_of(&s->arena, s->base_url);
-    hosts[n] = hosts[n] == NULL
-                   ? NULL
-                   : with_port(&s->arena, hosts[n], url_is_https(str_from(s->base_url)));
-    if (s->auth.token_url != NULL) {
-        const char *host = host_of(&s->arena, s->auth.token_url);
-        hosts[n + 1] = host == NULL
-                           ? NULL
-                           : with_port(&s->arena, host, url_is_https(str_from(s->auth.token_url)));
-    }
-    s->policy.hosts = hosts;
-    return hosts[n] == NULL ? err_set(err, BT_INVALID, "baseUrl: its host is too long") : BT_OK;
-}
-
-static enum bt_code read_policy(struct http_settings *s, struct doc map, struct bt_error *err)
-{
-    enum bt_code code =
-        field_list(&s->arena, map, "allowPrivate", HTTP_LIST_MAX, &s->policy.addresses, err);
-
-    for (size_t i = 0;
-         code == BT_OK && s->policy.addresses != NULL && s->policy.addresses[i] != NULL; i++) {
-        code = address_block_check(s->policy.addresses[i], err);
-        if (code != BT_OK) {
-            return err_wrap(err, "allowPrivate[%zu]", i);
-        }
-    }
-    if (code == BT_OK) {
-        code = field_text(&s->arena, map, "caFile", false, &s->policy.ca_file, err);
-    }
-    if (code == BT_OK && s->policy.ca_file != NULL && access(s->policy.ca_file, R_OK) != 0) {
-        code = err_set(err, BT_INVALID, "caFile: '%.200s' cannot be read", s->policy.ca_file);
-    }
-    return code == BT_OK ? read_hosts(s, map, err) : code;
-}
-
 static enum bt_code read_base(struct http_settings *s, struct doc map, struct bt_error *err)
 {
-    enum bt_code code = read_bool(map, "allowHttp", &s->policy.allow_http, err);
+    enum bt_code code = web_read_bool(map, "allowHttp", &s->policy.allow_http, err);
     const char *url = NULL;
 
     if (code == BT_OK) {
@@ -457,7 +327,8 @@ static enum bt_code read_all(struct http_settings *s, struct doc map, struct bt_
         code = read_auth(s, doc_get(map, STR_LIT("auth")), err);
     }
     if (code == BT_OK) {
-        code = read_policy(s, map, err);
+        const char *const own[] = {s->base_url, s->auth.token_url, NULL};
+        code = web_read_policy(&s->arena, map, own, &s->policy, err);
     }
     if (code == BT_OK) {
         s->actions = arena_alloc(&s->arena, LIMIT_SKILLS * sizeof *s->actions);

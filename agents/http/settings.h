@@ -20,7 +20,7 @@ enum {
     HTTP_RETRIES_MAX = 10,
     HTTP_RATE_MAX = 1000,
     HTTP_TOKEN_MAX = 8192,
-    HTTP_PATH_MAX = 4096 /* of a JSON pointer, a path */
+    HTTP_PATH_MAX = 4096
 };
 
 enum http_auth_kind {
@@ -147,9 +147,4 @@ bool http_action_uses(const struct http_action *action, const char *name);
  * /path" fits one of the globs (NULL = all). BT_LIMIT over LIMIT_SKILLS. */
 BT_MUST_CHECK enum bt_code http_openapi_add(struct http_settings *s, struct doc spec,
                                             const char *const *globs, struct bt_error *err);
-/* Appends the schema as JSON, with its local references replaced, and `about` as its description
- * when it is not empty. What lies deeper than a registration may nest, or is larger than a card
- * takes, becomes {} (anything): the service checks it. */
-BT_MUST_CHECK enum bt_code http_openapi_schema(struct doc spec, struct doc schema, struct str about,
-                                               struct buf *out, struct bt_error *err);
 #endif

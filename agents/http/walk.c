@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "agents/http/call.h"
-#include "agents/http/pointer.h"
 #include "agents/http/result.h"
+#include "agents/sdk/documents/pointer.h"
 #include "agents/sdk/step.h"
 #include "agents/sdk/whole.h"
 #include "agents/web/url.h"

@@ -24,7 +24,7 @@ brief=$(sed -n '1s/^# [^:]*: //p' "$readme")
     echo "# $program"
     echo
     awk '/^## / { on = $0 == "## What"; next } on' "$readme"
-    if [ "$agent" != exec ] && [ "$agent" != http ]; then # their skills are those of the settings
+    if [ "$agent" != exec ] && [ "$agent" != http ] && [ "$agent" != mcp ]; then # their skills are those of the settings
         BATON_AGENT_ID=$agent BATON_SETTINGS=$settings "$bin/$program" --card | "$bin/baton_card"
     fi
     printf '\n## Options\n\n```\n'

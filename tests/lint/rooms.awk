@@ -53,8 +53,10 @@ BEGIN {
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/web"] = base
+    may["agents/web/settings"] = base " protocol/wire/doc.h agents/sdk/settings agents/web"
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema agents/web"
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model agents/web/secret.h"
+    may["agents/mcp"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/web"
     may["agents/http"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/web"
     may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share

@@ -1,6 +1,6 @@
-/* Schemas of an OpenAPI document as JSON Schemas (draft 7) of one piece. */
-#include "agents/http/pointer.h"
-#include "agents/http/settings.h"
+#include "agents/sdk/documents/flatten.h"
+
+#include "agents/sdk/documents/pointer.h"
 #include "protocol/limits.h"
 
 enum {
@@ -22,7 +22,7 @@ static enum bt_code put_schema(struct writer *w, struct doc schema, struct str a
 /* "#/components/schemas/Pet" → its schema; .ptr NULL for another document's, and for none. */
 static struct doc resolve(struct doc spec, struct str ref)
 {
-    char pointer[HTTP_PATH_MAX];
+    char pointer[POINTER_MAX];
 
     if (ref.len < 2 || ref.ptr[0] != '#' || ref.len > sizeof pointer) {
         return (struct doc){0};
@@ -221,13 +221,12 @@ static enum bt_code put_schema(struct writer *w, struct doc schema, struct str a
     return code;
 }
 
-enum bt_code http_openapi_schema(struct doc spec, struct doc schema, struct str about,
-                                 struct buf *out, struct bt_error *err)
+enum bt_code schema_flatten(struct doc root, struct doc schema, struct str about, int around,
+                            struct buf *out, struct bt_error *err)
 {
-    enum { AROUND = 2 /* the schema of all parameters, and its properties */ };
     const size_t before = out->len;
-    struct writer w = {.spec = spec, .out = out};
-    enum bt_code code = put_schema(&w, schema, about, AROUND, err);
+    struct writer w = {.spec = root, .out = out};
+    enum bt_code code = put_schema(&w, schema, about, around, err);
 
     if (code == BT_OK && out->bad == BT_OK && out->len - before > SCHEMA_BYTES) {
         /* What is larger than a card takes is checked by the service alone. */

@@ -1,6 +1,4 @@
-#include "agents/http/pointer.h"
-
-#include "agents/http/settings.h"
+#include "agents/sdk/documents/pointer.h"
 
 /* One token of a pointer, unescaped into ret; returns what follows it. */
 static const char *take_token(const char *at, char *ret, size_t cap, size_t *ret_n)
@@ -37,7 +35,7 @@ static bool index_of(const char *token, size_t n, uint32_t *ret)
 
 struct doc pointer_get(struct doc d, const char *pointer)
 {
-    char token[HTTP_PATH_MAX];
+    char token[POINTER_MAX];
     size_t n;
     uint32_t ix;
 
@@ -59,7 +57,7 @@ enum bt_code pointer_check(const char *pointer, struct bt_error *err)
     for (const char *p = pointer; ok && *p != 0; p++) {
         ok = *p != '~' || p[1] == '0' || p[1] == '1';
     }
-    return ok && strlen(pointer) < HTTP_PATH_MAX
+    return ok && strlen(pointer) < POINTER_MAX
                ? BT_OK
                : err_set(err, BT_INVALID,
                          "'%.100s': expected a JSON pointer, as /items or /data/0/id", pointer);

@@ -1,8 +1,10 @@
 /* JSON pointers (RFC 6901) over documents. */
-#ifndef HTTP_POINTER_H
-#define HTTP_POINTER_H
+#ifndef SDK_POINTER_H
+#define SDK_POINTER_H
 
 #include "protocol/wire/doc.h"
+
+enum { POINTER_MAX = 4096 };
 
 /* The value at a pointer, "" = the document itself; .ptr NULL when there is none. */
 struct doc pointer_get(struct doc d, const char *pointer);
