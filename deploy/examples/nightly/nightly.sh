@@ -1,8 +1,5 @@
 #!/bin/sh
 # Puts the schedule: a report on the sales of each day, five minutes before it ends. Run again it changes nothing.
-#
-#   baton schedule next nightly                                  # when it comes
-#   baton schedule backfill nightly 2026-11-20 2026-11-21        # the reports of days that have passed, each made once
 set -eu
 cd "$(dirname "$0")"
 baton up
