@@ -26,8 +26,9 @@ bool credential_id_ok(struct str id, struct bt_error *err)
     }
     if (!ok) {
         (void)err_set(err, BT_INVALID,
-                      "id: expected 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', the first a letter "
-                      "or digit, and not \"local\"",
+                      "id '%.*s': expected 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', the first "
+                      "a letter or digit, and not \"local\"",
+                      (int)(id.len < LIMIT_ID_BYTES ? id.len : LIMIT_ID_BYTES), id.ptr,
                       LIMIT_ID_BYTES);
     }
     return ok;

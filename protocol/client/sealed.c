@@ -14,6 +14,12 @@ enum bt_code bt_client_credential(struct bt_client *c, const char *file, struct 
     struct credential found;
     enum bt_code code = credential_read(file, &found, err);
 
+    if (code == BT_NOT_FOUND) {
+        code = err_set(err, BT_NOT_FOUND,
+                       "%s: there is no such file of a credential; a daemon has its own in "
+                       "credentials/ID of its state directory",
+                       file);
+    }
     if (code == BT_OK && found.expires != 0 && clock_wall_ms() >= found.expires) {
         code =
             err_set(err, BT_UNAUTHORIZED, "%s: the credential %s has expired", file, found.who.id);

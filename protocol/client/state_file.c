@@ -156,7 +156,9 @@ enum bt_code state_file_read_of(const char *dir, const char *name, enum file_gua
     enum bt_code code;
     int fd;
 
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    const bool here = strcmp(dir, ".") == 0;
+    (void)snprintf(path, sizeof path, "%s%s%s", here ? "" : dir,
+                   here || strcmp(dir, "/") == 0 ? "" : "/", name);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0 && errno == EACCES) {
         code =

@@ -10,6 +10,9 @@ enum { PLAIN_MAX = 32, WORDS_MAX = 8 };
 #define WHY_CHOICE                                                                                 \
     "a condition stands in the step that it decides about: when: {\"results.<stepId>.<path>\": "   \
     "{\"gt\": 3}}"
+#define WHY_BRANCH                                                                                 \
+    "branches stand in a list instead of a step: switch: [{when: {\"results.<stepId>.<path>\": "   \
+    "{\"gt\": 3}}, steps: [...]}, {else: true, steps: [...]}]"
 #define WHY_LOOP "a step runs once; write one step for each item, or give an agent the whole list"
 #define WHY_TIME                                                                                   \
     "a step starts as soon as its dependencies are over (dependsOn); a timer outside may start "   \
@@ -36,17 +39,17 @@ static const struct known_word refused[] = {
     {"unless", WHY_CHOICE},
     {"conditions", WHY_CHOICE},
     {"conditional", WHY_CHOICE},
-    {"case", WHY_CHOICE},
-    {"cases", WHY_CHOICE},
-    {"choice", WHY_CHOICE},
-    {"choose", WHY_CHOICE},
-    {"branch", WHY_CHOICE},
-    {"branches", WHY_CHOICE},
-    {"then", WHY_CHOICE},
-    {"else", WHY_CHOICE},
-    {"elseif", WHY_CHOICE},
-    {"elif", WHY_CHOICE},
-    {"otherwise", WHY_CHOICE},
+    {"case", WHY_BRANCH},
+    {"cases", WHY_BRANCH},
+    {"choice", WHY_BRANCH},
+    {"choose", WHY_BRANCH},
+    {"branch", WHY_BRANCH},
+    {"branches", WHY_BRANCH},
+    {"then", WHY_BRANCH},
+    {"else", WHY_BRANCH},
+    {"elseif", WHY_BRANCH},
+    {"elif", WHY_BRANCH},
+    {"otherwise", WHY_BRANCH},
     {"onlywhen", WHY_CHOICE},
     {"skipif", WHY_CHOICE},
     {"skipwhen", WHY_CHOICE},
@@ -184,10 +187,13 @@ static const struct known_word synonyms[] = {
     "the configuration gives an agent its variables (agents: env); values of a step are "          \
     "parameters"
 
+#define ABOUT_POLICY                                                                               \
+    "what a policy has stands in the step itself: maxRetries, stepTimeoutMs, onFailure"
+
 static const struct known_word elsewhere[] = {
     {"run", ABOUT_PROGRAMS},     {"script", ABOUT_PROGRAMS}, {"shell", ABOUT_PROGRAMS},
     {"command", ABOUT_PROGRAMS}, {"cmd", ABOUT_PROGRAMS},    {"argv", ABOUT_PROGRAMS},
-    {"env", ABOUT_ENV},          {"environment", ABOUT_ENV},
+    {"env", ABOUT_ENV},          {"environment", ABOUT_ENV}, {"policy", ABOUT_POLICY},
 };
 
 const char *word_elsewhere(struct str name)

@@ -149,6 +149,17 @@ class Ids(WithAgents):
         self.rows_beside(d)
 
 
+class Trust(WithAgents):
+    """One row may need what a row before it made."""
+    file = "trust.txt"
+
+    def test_credentials_contexts_certificates_exports_and_tries(self):
+        d = self.start()
+        d.submit({"steps": [{"stepId": "a", "agentId": "calc", "skill": "evaluate", "parameters": {"expression": "6*7"}}]})
+        until(lambda: d.ask("plan.list")["plans"][0]["status"] == "completed", 20, "the plan ends")
+        self.rows_beside(d)
+
+
 class Plans(WithAgents):
     file = "plans.txt"
 

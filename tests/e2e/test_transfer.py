@@ -101,7 +101,7 @@ class Transfer(harness.BatonTest):
         plans = self.random_history(first, rng)
         text = self.export(first)
         said = self.import_(second, text)
-        self.assertIn("%d plans and 1 sessions imported" % sum(b.startswith('{"kind":"plan"') for b in bodies(text)), said)
+        self.assertIn("%d plans and 1 session imported" % sum(b.startswith('{"kind":"plan"') for b in bodies(text)), said)
         self.assertEqual(self.export(second), text)
         self.verify(second)
         for plan in plans:
@@ -311,7 +311,7 @@ class Transfer(harness.BatonTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("left out, because it is damaged", done.stderr)
         said = self.import_(second, done.stdout)
-        self.assertIn("1 plans and", said)
+        self.assertIn("1 plan and", said)
         self.assertEqual(second.ask_raw("plan.get", planId=bad)["error"]["code"], "NOT_FOUND")
         self.assertEqual(second.ask("plan.get", planId=good)["status"], "completed")
         first.stop()  # its plans are not as they must be

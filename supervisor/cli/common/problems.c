@@ -73,15 +73,22 @@ static cJSON *as_error(cJSON *error, const struct bt_error *err)
     return whole;
 }
 
-/* The ways to name a plan; the daemon knows full ids only. */
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The ways to name a plan (the daemon knows full ids only) or an agent. */
 static const char *hint_of(const struct bt_error *err)
 {
-    static const char no_plan[] = "No state found for ";
-
-    return err->code == BT_NOT_FOUND && strncmp(err->msg, no_plan, sizeof no_plan - 1) == 0
+    if (err->code != BT_NOT_FOUND) {
+        return "";
+    }
+    return begins(err->msg, "No state found for ")
                ? "`last` is the newest plan, the first characters of an id are enough; see: baton "
                  "status"
-               : "";
+           : begins(err->msg, "Unknown agent: ") ? "see: baton agents"
+                                                 : "";
 }
 
 enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const char *error_json)

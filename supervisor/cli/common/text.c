@@ -129,6 +129,51 @@ void cli_print_lines(const char *text)
     }
 }
 
+/* What people type in place of a word of Baton. */
+static const char *habit_of(const char *word, const char *const *words)
+{
+    static const char *const habits[][2] = {
+        {"ls", "list"},        {"list", "show"},       {"create", "add"},
+        {"create", "issue"},   {"new", "add"},         {"new", "issue"},
+        {"add", "issue"},      {"rm", "remove"},       {"rm", "revoke"},
+        {"delete", "remove"},  {"delete", "revoke"},   {"remove", "revoke"},
+        {"get", "show"},       {"describe", "show"},   {"inspect", "show"},
+        {"switch", "use"},     {"set", "use"},         {"select", "use"},
+        {"current", "show"},   {"use-context", "use"}, {"get-contexts", "list"},
+        {"disable", "revoke"}, {"ls", "show"}};
+
+    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
+        for (size_t k = 0; strcmp(word, habits[i][0]) == 0 && words[k] != NULL; k++) {
+            if (strcmp(words[k], habits[i][1]) == 0) {
+                return words[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+enum cli_exit cli_unknown_word(const char *what, const char *word, const char *const *words)
+{
+    const char *near = habit_of(word, words);
+    char list[512] = "";
+    size_t n = 0;
+
+    near = near != NULL ? near : cli_did_you_mean(word, words);
+    for (size_t i = 0; words[i] != NULL && n < sizeof list; i++) {
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s",
+                              i == 0                 ? ""
+                              : words[i + 1] == NULL ? " or "
+                                                     : ", ",
+                              words[i]);
+    }
+    if (near != NULL) {
+        cli_error("%s: expected %s, got '%.100s'; did you mean '%s'?", what, list, word, near);
+    } else {
+        cli_error("%s: expected %s, got '%.100s'", what, list, word);
+    }
+    return CLI_USAGE;
+}
+
 const char *cli_did_you_mean(const char *word, const char *const *candidates)
 {
     struct suggest near = suggest_start(str_from(word));

@@ -27,4 +27,7 @@ void cli_format_ms(double ms, char *ret, size_t cap);
 void cli_format_micros(double micros, char *ret, size_t cap);
 /* The nearest candidate when it is near enough, borrowed; else NULL. The list ends with NULL. */
 const char *cli_did_you_mean(const char *word, const char *const *candidates);
+/* Prints that one of `words` (NULL-terminated) was expected, and the one that was meant, by its
+ * spelling or by the habits of other tools. Returns CLI_USAGE. */
+enum cli_exit cli_unknown_word(const char *what, const char *word, const char *const *words);
 #endif

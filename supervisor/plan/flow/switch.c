@@ -19,7 +19,8 @@ struct flattening {
     struct bt_error *err;
     struct term terms[TERMS_MAX];
     uint32_t n;
-    bool over; /* the reader wants no more */
+    uint32_t switches; /* read so far */
+    bool over;         /* the reader wants no more */
 };
 
 bool switch_is(struct doc entry)
@@ -34,7 +35,11 @@ bool switch_is(struct doc entry)
 static void report(struct flattening *f, uint32_t branch, bool limit, const char *text)
 {
     char line[400];
-    (void)snprintf(line, sizeof line, "branch %u: %s", branch + 1, text);
+    char number[24] = "";
+    if (f->switches > 1) {
+        (void)snprintf(number, sizeof number, "number %u, ", f->switches);
+    }
+    (void)snprintf(line, sizeof line, "%sbranch %u: %s", number, branch + 1, text);
     f->reader->problem(f->reader->self, limit, line);
 }
 
@@ -140,6 +145,22 @@ struct branch {
     struct doc when, otherwise, steps;
 };
 
+/* What other systems call a member of a branch; NULL when they do not. */
+static const char *meant_by(struct str key)
+{
+    static const char *const names[][2] = {
+        {"if", "when"},    {"case", "when"},          {"condition", "when"},
+        {"on", "when"},    {"default", "else: true"}, {"otherwise", "else: true"},
+        {"then", "steps"}, {"do", "steps"},           {"step", "steps"},
+        {"run", "steps"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (str_is(key, names[i][0])) {
+            return names[i][1];
+        }
+    }
+    return NULL;
+}
+
 static bool read_members(struct flattening *f, uint32_t ix, struct doc doc, struct branch *ret)
 {
     struct members m = members_of(doc);
@@ -159,9 +180,12 @@ static bool read_members(struct flattening *f, uint32_t ix, struct doc doc, stru
         } else if (str_is(key, "steps")) {
             ret->steps = value;
         } else {
+            const char *meant = meant_by(key);
             (void)snprintf(text, sizeof text,
-                           "unknown field `%.*s`; a branch has when (or else) and steps",
-                           (int)(key.len < 60 ? key.len : 60), key.ptr == NULL ? "" : key.ptr);
+                           "unknown field `%.*s`; a branch has when (or else) and steps%s%s%s",
+                           (int)(key.len < 60 ? key.len : 60), key.ptr == NULL ? "" : key.ptr,
+                           meant != NULL ? "; did you mean `" : "", meant != NULL ? meant : "",
+                           meant != NULL ? "`?" : "");
             report(f, ix, false, text);
             return false;
         }
@@ -226,6 +250,7 @@ static enum bt_code give_switch(struct flattening *f, struct doc entry)
     const struct doc_head head = doc_head(list);
     const uint32_t outer = f->n;
     enum bt_code code = BT_OK;
+    f->switches++;
     if (doc_head(entry).n > 1) {
         f->reader->problem(f->reader->self, false,
                            "stands alone; the other fields of its entry belong to the steps");

@@ -54,6 +54,12 @@ static void print_line(const struct reader *r, const char *text)
         (void)printf("%s %s: %.0f refusals and %.0f lost lines are not listed\n",
                      json_text(line, "at", ""), kind, json_number(line, "refusals"),
                      json_number(line, "lost"));
+    } else if (strcmp(kind, "credential") == 0) {
+        (void)snprintf(made, sizeof made, "%s %s: %s", json_text(line, "at", ""), kind,
+                       json_text(line, "text", "")[0] != 0 ? json_text(line, "text", "")
+                                                           : "the daemon has read them");
+        cli_one_line(shown, sizeof shown, made);
+        (void)printf("%s\n", shown);
     } else {
         (void)snprintf(
             made, sizeof made, "%s %s: %s %s by %s%s%s%s from %s %s%s%s", json_text(line, "at", ""),

@@ -9,10 +9,13 @@
 #include "protocol/client/state.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 #define GRACE_MS 86400000u
+
+enum { PATH_BYTES = 4096 };
 
 static const char *status_of(const struct credential *c, msec wall)
 {
@@ -120,12 +123,14 @@ static bool read_until(const struct cli *cli, const char *option, msec *ret)
 {
     const char *text = cli_value(cli, option);
     uint64_t ms = 0;
+    char name[24];
 
     *ret = 0;
     if (text == NULL) {
         return true;
     }
-    if (!cli_age(text, option, &ms)) {
+    (void)snprintf(name, sizeof name, "--%s", option);
+    if (!cli_age(text, name, &ms)) {
         return false;
     }
     if (ms == 0) {
@@ -134,6 +139,19 @@ static bool read_until(const struct cli *cli, const char *option, msec *ret)
     }
     *ret = clock_wall_ms() + ms;
     return true;
+}
+
+/* Prints the error when there is none. */
+static enum cli_exit load(const struct action *a, struct credential *ret)
+{
+    struct bt_error err;
+    const enum bt_code code = credential_load(a->dir, a->id, ret, &err);
+
+    if (code == BT_NOT_FOUND) {
+        cli_error_hint("see: baton credential list", "there is no credential '%s'", a->id);
+        return CLI_NOT_FOUND;
+    }
+    return code == BT_OK ? CLI_OK : cli_fail(&err);
 }
 
 /* Stores it, and writes the copy that the client gets. */
@@ -151,7 +169,9 @@ static enum cli_exit store(const struct action *a, const struct credential *c, b
     if (replace && file != NULL && credential_write(file, c, true, &err) != BT_OK) {
         return cli_fail(&err);
     }
-    show_one(a->cli, c, file);
+    char own[PATH_BYTES];
+    (void)snprintf(own, sizeof own, "%s/credentials/%s", a->dir, c->who.id);
+    show_one(a->cli, c, file != NULL ? file : own);
     return CLI_OK;
 }
 
@@ -166,9 +186,15 @@ static enum cli_exit add(const struct action *a)
     if (!credential_id_ok(str_from(a->id), &err)) {
         return cli_fail(&err);
     }
-    if (role == NULL || !role_parse(str_from(role), &c.who.role)) {
-        cli_error("--role: expected observer, submitter, reviewer, agent or admin");
+    if (role == NULL) {
+        cli_error(
+            "credential add: --role is missing: observer, submitter, reviewer, agent or admin");
         return CLI_USAGE;
+    }
+    if (!role_parse(str_from(role), &c.who.role)) {
+        static const char *const roles[] = {"observer", "submitter", "reviewer",
+                                            "agent",    "admin",     NULL};
+        return cli_unknown_word("--role", role, roles);
     }
     if (!read_agents(a->cli, &c.who) || !read_until(a->cli, "expires", &c.expires)) {
         return CLI_USAGE;
@@ -177,7 +203,7 @@ static enum cli_exit add(const struct action *a)
     if (credential_load(a->dir, a->id, &other, &err) != BT_NOT_FOUND) {
         cli_error("the credential %s is there already; a new key: baton credential rotate %s",
                   a->id, a->id);
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     if (state_dir_make(a->dir, &err) != BT_OK || credential_new_key(&c, &err) != BT_OK) {
         return cli_fail(&err);
@@ -197,12 +223,13 @@ static enum cli_exit rotate(const struct action *a)
     if (!read_until(a->cli, "grace", &until)) {
         return CLI_USAGE;
     }
-    if (credential_load(a->dir, a->id, &c, &err) != BT_OK) {
-        return cli_fail(&err);
+    code = load(a, &c);
+    if (code != CLI_OK) {
+        return code;
     }
     if (c.revoked != 0) {
         cli_error("the credential %s is revoked, which is for good; add another one", a->id);
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     if (credential_rotate(&c, until != 0 ? until : clock_wall_ms() + GRACE_MS, &err) != BT_OK) {
         return cli_fail(&err);
@@ -216,9 +243,10 @@ static enum cli_exit revoke(const struct action *a)
 {
     struct credential c;
     struct bt_error err;
+    const enum cli_exit code = load(a, &c);
 
-    if (credential_load(a->dir, a->id, &c, &err) != BT_OK) {
-        return cli_fail(&err);
+    if (code != CLI_OK) {
+        return code;
     }
     c.revoked = c.revoked != 0 ? c.revoked : clock_wall_ms();
     c.previous_until = 0;
@@ -232,13 +260,12 @@ static enum cli_exit revoke(const struct action *a)
 static enum cli_exit show(const struct action *a)
 {
     struct credential c;
-    struct bt_error err;
+    const enum cli_exit code = load(a, &c);
 
-    if (credential_load(a->dir, a->id, &c, &err) != BT_OK) {
-        return cli_fail(&err);
+    if (code == CLI_OK) {
+        show_one(a->cli, &c, NULL);
     }
-    show_one(a->cli, &c, NULL);
-    return CLI_OK;
+    return code;
 }
 
 /* ---- list ---- */
@@ -310,11 +337,20 @@ enum cli_exit verb_credential(struct cli *cli)
     const struct action a = {
         .cli = cli, .dir = cli_state_dir(cli), .id = cli->argc > 1 ? cli->argv[1] : NULL};
 
+    const char *names[sizeof actions / sizeof actions[0] + 1] = {NULL};
+
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (strcmp(cli->argv[0], actions[i].name) == 0 && actions[i].wants_id == (a.id != NULL)) {
-            return a.dir == NULL ? CLI_INTERNAL : actions[i].run(&a);
+        names[i] = actions[i].name;
+        if (strcmp(cli->argv[0], actions[i].name) != 0) {
+            continue;
         }
+        if (actions[i].wants_id != (a.id != NULL)) {
+            cli_error_hint("see: baton credential --help",
+                           a.id == NULL ? "credential %s: which ID?" : "credential %s takes no ID",
+                           actions[i].name);
+            return CLI_USAGE;
+        }
+        return a.dir == NULL ? CLI_INTERNAL : actions[i].run(&a);
     }
-    cli_error("usage: baton credential add|show|rotate|revoke ID, baton credential list");
-    return CLI_USAGE;
+    return cli_unknown_word("credential", cli->argv[0], names);
 }

@@ -10,6 +10,7 @@
 #include "supervisor/certs/certs.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
@@ -178,6 +179,7 @@ static const char *directory(struct cli *cli, char ret[CERTS_PATH_MAX])
 
 enum cli_exit verb_certs(struct cli *cli)
 {
+    static const char *const words[] = {"init", "issue", "renew", "show", NULL};
     const char *what = cli->argv[0];
     const char *name = cli->argc > 1 ? cli->argv[1] : NULL;
     char path[CERTS_PATH_MAX];
@@ -199,11 +201,7 @@ enum cli_exit verb_certs(struct cli *cli)
         return show(cli, dir, name);
     }
     if (strcmp(what, "issue") != 0 && strcmp(what, "renew") != 0) {
-        cli_error_hint("see: baton certs --help",
-                       "certs: expected init, issue, renew or show, got "
-                       "'%s'",
-                       what);
-        return CLI_USAGE;
+        return cli_unknown_word("certs", what, words);
     }
     if (name == NULL) {
         cli_error_hint("see: baton certs --help", "certs %s: which NAME?", what);

@@ -14,7 +14,8 @@
 #include "supervisor/cli/view/table.h"
 
 static const char *const files[] = {"credential", "ca", "cert"};
-enum { FILES = sizeof files / sizeof files[0] };
+#define SCHEME "tls+tcp://"
+enum { FILES = sizeof files / sizeof files[0], NAMES_MAX = 64 };
 
 static cJSON *contexts_in(cJSON *tree)
 {
@@ -50,8 +51,10 @@ static cJSON *read_context(const struct cli *cli)
     const char *url = cli_value(cli, "connect");
     cJSON *c = cli_fields("connect", url);
 
-    if (url == NULL || strncmp(url, "tls+tcp://", 10) != 0) {
-        cli_error("context add: --connect: expected tls+tcp://HOST:PORT");
+    if (url == NULL || strncmp(url, SCHEME, strlen(SCHEME)) != 0 ||
+        strchr(url + strlen(SCHEME), ':') == NULL) {
+        cli_error("context add: --connect: expected tls+tcp://HOST:PORT%s%.200s%s",
+                  url != NULL ? ", got '" : "", url != NULL ? url : "", url != NULL ? "'" : "");
         cJSON_Delete(c);
         return NULL;
     }
@@ -175,8 +178,25 @@ static enum cli_exit change(cJSON *tree, const char *name, bool remove)
     return write_back(tree);
 }
 
+/* The name that is spelt most alike; NULL = none. */
+static const char *near_context(cJSON *tree, const char *name)
+{
+    const char *names[NAMES_MAX + 1] = {NULL};
+    const cJSON *c;
+    int n = 0;
+
+    cJSON_ArrayForEach(c, contexts_in(tree))
+    {
+        if (n < NAMES_MAX) {
+            names[n++] = c->string;
+        }
+    }
+    return cli_did_you_mean(name, names);
+}
+
 static enum cli_exit run(struct cli *cli, cJSON *tree, const char *what, const char *name)
 {
+    static const char *const words[] = {"add", "list", "use", "show", "remove", NULL};
     const bool is_local = name != NULL && strcmp(name, CLI_CONTEXT_LOCAL) == 0;
 
     if (strcmp(what, "list") == 0) {
@@ -184,9 +204,7 @@ static enum cli_exit run(struct cli *cli, cJSON *tree, const char *what, const c
     }
     if (strcmp(what, "add") != 0 && strcmp(what, "use") != 0 && strcmp(what, "show") != 0 &&
         strcmp(what, "remove") != 0) {
-        cli_error_hint("see: baton context --help",
-                       "context: expected add, list, use, show or remove, got '%s'", what);
-        return CLI_USAGE;
+        return cli_unknown_word("context", what, words);
     }
     if (name == NULL && strcmp(what, "show") == 0) {
         return show(cli, tree, json_text(tree, "current", CLI_CONTEXT_LOCAL));
@@ -200,7 +218,10 @@ static enum cli_exit run(struct cli *cli, cJSON *tree, const char *what, const c
     }
     if (cJSON_GetObjectItemCaseSensitive(contexts_in(tree), name) == NULL &&
         (!is_local || strcmp(what, "remove") == 0)) {
-        cli_error_hint("see: baton context list", "there is no context '%s'", name);
+        const char *near = near_context(tree, name);
+        cli_error_hint("see: baton context list", "there is no context '%s'%s%s%s", name,
+                       near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                       near != NULL ? "'?" : "");
         return CLI_NOT_FOUND;
     }
     return strcmp(what, "show") == 0 ? show(cli, tree, name)

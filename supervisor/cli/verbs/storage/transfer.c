@@ -92,16 +92,13 @@ static enum cli_exit export_plans(struct cli *cli, struct out *o)
     return code;
 }
 
-static enum cli_exit export_since(struct cli *cli, const char *since, struct out *o)
+static enum cli_exit export_since(struct cli *cli, msec from, struct out *o)
 {
     cJSON *fields = cJSON_CreateObject();
-    msec from = 0;
-    enum cli_exit code = CLI_USAGE;
+    enum cli_exit code;
 
-    if (since == NULL || cli_moment(since, "--since", clock_wall_ms(), &from)) {
-        (void)cJSON_AddNumberToObject(fields, "sinceMs", (double)from);
-        code = each_line(cli, fields, write_line, o);
-    }
+    (void)cJSON_AddNumberToObject(fields, "sinceMs", (double)from);
+    code = each_line(cli, fields, write_line, o);
     cJSON_Delete(fields);
     return code;
 }
@@ -111,11 +108,15 @@ enum cli_exit verb_export(struct cli *cli)
     const char *since = cli_value(cli, "since");
     struct out o = {.damaged = 0};
     char line[96];
+    msec from = 0;
     enum cli_exit code;
 
     if ((cli->argc > 0) + (since != NULL) + cli_flag(cli, "all") != 1) {
         cli_error("export: expected either plans, --since TIME or --all; see: baton export --help");
         return CLI_USAGE;
+    }
+    if (since != NULL && !cli_moment(since, "--since", clock_wall_ms(), &from)) {
+        return CLI_USAGE; /* before the first line: what was wrong leaves no file */
     }
     code = cli_connect(cli);
     if (code != CLI_OK) {
@@ -124,7 +125,7 @@ enum cli_exit verb_export(struct cli *cli)
     (void)snprintf(line, sizeof line, "{\"kind\":\"baton export\",\"format\":%d}", EXPORT_FORMAT);
     code = !write_text(&o, line) ? CLI_INTERNAL
            : cli->argc > 0       ? export_plans(cli, &o)
-                                 : export_since(cli, since, &o);
+                                 : export_since(cli, from, &o);
     if (code == CLI_OK) {
         (void)snprintf(line, sizeof line, "{\"kind\":\"sum\",\"lines\":%" PRIu64 "}", o.sum.lines);
         code = write_text(&o, line) && o.damaged == 0 ? CLI_OK : CLI_INTERNAL;
@@ -378,12 +379,13 @@ static void report(const struct import *m)
         cJSON_Delete(said);
         return;
     }
-    (void)printf("%" PRIu64 " plans and %" PRIu64 " sessions imported, %" PRIu64
-                 " plans were here already\n",
-                 m->plans, m->sessions, m->here);
+    (void)printf("%" PRIu64 " plan%s and %" PRIu64 " session%s imported, %" PRIu64
+                 " plan%s here already\n",
+                 m->plans, m->plans == 1 ? "" : "s", m->sessions, m->sessions == 1 ? "" : "s",
+                 m->here, m->here == 1 ? " was" : "s were");
     if (m->schedules > 0) {
-        (void)printf("%" PRIu64 " schedules imported, paused: baton schedule resume NAME\n",
-                     m->schedules);
+        (void)printf("%" PRIu64 " schedule%s imported, paused: baton schedule resume NAME\n",
+                     m->schedules, m->schedules == 1 ? "" : "s");
     }
 }
 

@@ -146,7 +146,8 @@ static void what_is_wrong_is_told_with_its_branch(void **state)
          "branch 1: when: \"result.check\" is no reference; expected results.<stepId>.<path>, "
          "steps.<stepId>.status, inputs.<name>, state.<path>, all, any or not"},
         {"[{'case':1,'steps':[" STEP("a") "]}]",
-         "branch 1: unknown field `case`; a branch has when (or else) and steps"},
+         "branch 1: unknown field `case`; a branch has when (or else) and steps; did you mean "
+         "`when`?"},
         {"[{'else':true,'steps':[" STEP("a") "]}],'task':'x'",
          "stands alone; the other fields of its entry belong to the steps"},
     };
@@ -226,7 +227,8 @@ static void conditions_of_all_switches_around_are_at_most_64(void **state)
         assert_int_equal(seen.steps, CONDITION_TESTS_MAX);
         assert_int_equal(seen.problems, n - CONDITION_TESTS_MAX);
     }
-    assert_string_equal(seen.problem, "branch 25: its switches have more than 64 conditions");
+    assert_string_equal(seen.problem,
+                        "number 2, branch 25: its switches have more than 64 conditions");
 }
 
 static void a_step_in_words_gets_a_condition(void **state)
