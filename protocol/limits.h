@@ -22,6 +22,8 @@ enum {
     LIMIT_EDGES = 100000,     /* dependencies of one plan */
     LIMIT_PLAN_AGENTS = 64,   /* different agents of one plan: a set is one 64-bit word */
     LIMIT_REVISIONS = 1000,   /* of one plan */
+    LIMIT_SIGNALS = 10000,    /* of one plan, taken or not: each is remembered by its clientKey */
+    LIMIT_SIGNALS_KEPT = 64,  /* of one plan, that no step has taken yet */
     LIMIT_PLANS_OPEN = 20000, /* plans that are not final */
     LIMIT_AGENTS = 1024,
     LIMIT_INSTANCES = 1024,

@@ -1612,10 +1612,19 @@ class Agent:
             self.instance_id = str(uuid.UUID(o.instance_id)).upper() if o.instance_id else self.instance_id
         except (OSError, ValueError) as e:
             p.exit(2, "%s: settings or options: %s\n" % (p.prog, e))
+        if not self.skills:
+            p.exit(2, "%s: the agent has no skill; put @agent.skill above a function\n" % p.prog)
         if o.card:
             print(json.dumps(self.card(), indent=2, ensure_ascii=False))
         elif o.once:
-            given = json.load(sys.stdin)
+            try:
+                given = json.load(sys.stdin)
+                if not isinstance(given, dict):
+                    raise ValueError("expected a JSON object, got %.40r" % (given,))
+            except ValueError as e:
+                p.exit(2, "%s: --once reads a step from stdin, such as {\"parameters\": {}}: %s\n" % (p.prog, e))
+            if o.once not in self.skills:
+                p.exit(2, "%s: --once: there is no skill %r; it has %s\n" % (p.prog, o.once, ", ".join(self.skills)))
             body = self.call(o.once, given.pop("parameters", None), **given)
             print(json.dumps(body, indent=2, ensure_ascii=False))
             sys.exit(0 if body["outcome"] != "failed" else 1)

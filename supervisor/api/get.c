@@ -148,6 +148,8 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
         names.step_id = p->plan->steps[w.step].step_id;
     } else if (w.kind == WAIT_PERSON) {
         names.review_id = review_id(p, s, step, &w);
+    } else if (w.kind == WAIT_SIGNAL) {
+        names.signal = p->plan->steps[step].wait->signal;
     } else {
         names.agent_id = agent_id(engine, w.agent);
         names.agent = w.kind == WAIT_LANE || w.kind == WAIT_AGENT
@@ -162,7 +164,8 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
                                     .agent_id = names.agent_id,
                                     .step_id = projection_keep(s, names.step_id),
                                     .review_id = names.review_id,
-                                    .until = names.until};
+                                    .until = names.until,
+                                    .signal = names.signal};
     msg_set(&s->view.steps[step], step_view, waiting);
     buf_done(&text);
 }
@@ -253,6 +256,7 @@ static void fill_live(struct engine *engine, const struct open_plan *p, struct p
     s->view.cancelling = run->cancelling != 0;
     s->view.fallbacks = run->fallbacks;
     s->view.replans = run->replans;
+    s->view.signals_kept = run->kept;
     s->view.duration_ms =
         s->started != 0 && engine_wall(engine) > s->started ? engine_wall(engine) - s->started : 0;
     fill_paused(s, run->paused);

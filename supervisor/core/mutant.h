@@ -85,6 +85,11 @@ enum mutant {
     MUTANT_CONDITION_UNASKED, /* 73: a step begins without the verdict about its condition */
     MUTANT_CONDITION_STALE,   /* 74: a verdict from before a revision counts */
     MUTANT_CONDITION_PASSED,  /* 75: a condition that cannot be evaluated only skips its step */
+    MUTANT_CLOCK_NOT_FOLLOWED = 90, /* 90: a date is not armed again when the wall clock is set */
+    MUTANT_DATE_BY_DELAY,           /* 91: a date comes early when the wall clock is put back */
+    MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
+    MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
+    MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
     MUTANT_COUNT
 };
 

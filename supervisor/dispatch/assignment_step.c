@@ -208,7 +208,7 @@ enum bt_code assignment_preview(struct assignment *q, struct bt_error *err)
         return assignment_search(q, err);
     }
     code = expand(q, err);
-    if (code == BT_OK && s->type != STEP_TYPE_REVIEW) {
+    if (code == BT_OK && !plan_step_is_agentless(s)) {
         q->m.skill = skill_of(q);
     }
     return code;

@@ -80,6 +80,7 @@ void dispatch_perform(struct engine *engine, const struct core_cmd *cmd)
     case CMD_JOB_STOP:
     case CMD_REVISED:
     case CMD_RECORD:
+    case CMD_SIGNAL:
     case CMD_CONDITION:
     case CMD_REGISTERED:
     case CMD_REJECT:

@@ -26,7 +26,8 @@ static bool find_schema(const struct journal_row *row, void *self)
 }
 
 /* A schema that cannot be compiled is not the person's fault: the agent checks the value itself. */
-static enum bt_code check(struct doc schema, struct doc value, struct bt_error *err)
+static enum bt_code check(struct doc schema, struct doc value, const char *what,
+                          struct bt_error *err)
 {
     struct schema *compiled = NULL;
     cJSON *tree = NULL;
@@ -40,7 +41,7 @@ static enum bt_code check(struct doc schema, struct doc value, struct bt_error *
     if (code == BT_OK && schema_compile(tree, &compiled, NULL) == BT_OK) {
         code = schema_check(compiled, instance, NULL, 0, &problems, err);
         if (code != BT_OK) {
-            code = err_wrap(err, "edit: the values do not fit what the step asks for");
+            code = err_wrap(err, "%s", what);
         }
     }
     schema_free(compiled);
@@ -59,7 +60,8 @@ enum bt_code dispatch_input_check(struct engine *engine, const struct open_plan 
         journal_events(engine_journal(engine), 0, p->ix, UINT32_MAX, find_schema, &asked, err);
 
     if (code == BT_OK && asked.schema.ptr != NULL && value.ptr != NULL) {
-        code = check(asked.schema, value, err);
+        code =
+            check(asked.schema, value, "edit: the values do not fit what the step asks for", err);
     } else if (code == BT_OK && asked.schema.ptr != NULL && words.len == 0) {
         buf_init(&json, LIMIT_CONTROL_BYTES);
         code = doc_to_json(asked.schema, false, &json, err);
@@ -72,4 +74,15 @@ enum bt_code dispatch_input_check(struct engine *engine, const struct open_plan 
     }
     arena_done(&arena);
     return code;
+}
+
+enum bt_code dispatch_signal_check(const struct plan_wait *wait, struct doc data,
+                                   struct bt_error *err)
+{
+    static const uint8_t nil[] = {0xc0};
+
+    return wait->schema.ptr == NULL
+               ? BT_OK
+               : check(wait->schema, data.ptr != NULL ? data : (struct doc){nil, sizeof nil},
+                       "data: does not fit wait.schema of the plan", err);
 }

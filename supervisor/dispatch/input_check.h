@@ -1,4 +1,5 @@
-/* Whether what a person gives an agent that asks for input fits the schema that it asked with. */
+/* Whether what a person gives an agent that asks for input fits the schema that it asked with, and
+ * the data of a signal the schema of the plan. */
 #ifndef DISPATCH_INPUT_CHECK_H
 #define DISPATCH_INPUT_CHECK_H
 
@@ -13,4 +14,8 @@
 BT_MUST_CHECK enum bt_code dispatch_input_check(struct engine *engine, const struct open_plan *p,
                                                 uint32_t step, struct doc value, struct str words,
                                                 struct bt_error *err);
+/* Whether the data of a signal (.ptr NULL = null) fit the schema that the plan's steps wait with.
+ */
+BT_MUST_CHECK enum bt_code dispatch_signal_check(const struct plan_wait *wait, struct doc data,
+                                                 struct bt_error *err);
 #endif

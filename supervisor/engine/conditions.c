@@ -21,7 +21,7 @@ void engine_condition_asked(struct engine *engine, const struct core_cmd *cmd)
         engine->conditions_cap = cap;
     }
     engine->conditions[engine->conditions_n++] =
-        (struct condition_asked){cmd->run, cmd->step, cmd->attempt};
+        (struct condition_asked){cmd->run, cmd->step, cmd->attempt, cmd->type == CMD_SIGNAL};
 }
 
 bool engine_conditions_wait(const struct engine *engine)
@@ -128,6 +128,24 @@ static void evaluate(struct engine *engine, const struct condition_asked *asked,
     buf_done(&v.status);
 }
 
+/* The oldest signal that fits, if one is kept. */
+static void bring_signal(struct engine *engine, const struct condition_asked *asked,
+                         const struct open_plan *p)
+{
+    const struct plan_wait *wait = p->plan->steps[asked->step].wait;
+    const struct signal_known *kept = wait == NULL ? NULL : signals_kept(&p->signals, wait->signal);
+    struct bt_error err;
+
+    if (kept != NULL) {
+        struct core_event ev = {
+            CORE_EV_INIT(SIGNAL, signal, .serial = kept->serial, .result = kept->result),
+            .run = asked->run, .step = asked->step, .text = kept->name};
+        if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
+            engine_fail(engine, &err);
+        }
+    }
+}
+
 void engine_conditions_answer(struct engine *engine)
 {
     uint32_t n = 0;
@@ -136,7 +154,7 @@ void engine_conditions_answer(struct engine *engine)
         const struct open_plan *p = open_plan_of_run(engine, asked.run);
         if (p != NULL && asked.step < p->plan->n_steps) {
             const uint64_t before = engine_applies(engine, asked.run);
-            evaluate(engine, &asked, p);
+            (asked.signal ? bring_signal : evaluate)(engine, &asked, p);
             (void)engine_applies(engine, before);
         }
     }

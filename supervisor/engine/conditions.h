@@ -1,4 +1,5 @@
-/* Conditions of steps: evaluated over stored results in the cycle that asks, before its commit. */
+/* What the core asks of stored data: conditions of steps, and signals that came early. It is
+ * answered in the cycle that asks, before its commit. */
 #ifndef ENGINE_CONDITIONS_H
 #define ENGINE_CONDITIONS_H
 
@@ -6,10 +7,12 @@
 
 struct engine;
 
-/* A condition that the core wants evaluated, as CMD_CONDITION names it. */
+/* A condition that the core wants evaluated (CMD_CONDITION), or a signal that it wants to have
+ * (CMD_SIGNAL). */
 struct condition_asked {
     uint64_t run;
     uint32_t step, revision;
+    bool signal; /* CMD_SIGNAL: it asks for a signal that was kept */
 };
 
 /* Keeps it until engine_conditions_answer. */

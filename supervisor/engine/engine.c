@@ -278,7 +278,7 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
         } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
             engine->settle_due = true;
             engine->hooks.on_job_command(engine, cmd);
-        } else if (cmd->type == CMD_CONDITION) {
+        } else if (cmd->type == CMD_CONDITION || cmd->type == CMD_SIGNAL) {
             engine_condition_asked(engine, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);
@@ -465,7 +465,8 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     bool news = journal_dirty(engine->journal);
 
     if (!engine->failed && !engine_is_stalled(engine) &&
-        core_deadline(engine->core) <= engine->now) {
+        (core_deadline(engine->core) <= engine->now ||
+         core_clock_jumped(engine->core, engine->now, engine->wall))) {
         struct core_event tick = {.type = CORE_TICK};
         struct bt_error why;
         (void)FAILPOINT("timer");

@@ -9,6 +9,7 @@
 #include "protocol/base/map.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/core/sched/core.h"
+#include "supervisor/engine/signals.h"
 #include "supervisor/engine/step_notes.h"
 
 struct engine;
@@ -35,6 +36,7 @@ struct open_plan {
     struct blob_ref state;    /* what its agents left for later steps; id 0: nothing */
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct step_notes notes;
+    struct signals signals;
     uint32_t session;   /* its session slot, or SESSION_SLOT_NONE */
     struct job *job;    /* NULL: this plan is none */
     uint64_t asked;     /* the run of the job that it waits for; 0 = none */

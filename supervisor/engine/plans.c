@@ -175,6 +175,7 @@ void open_plan_done(struct open_plan *p)
 {
     free(p->block);
     step_notes_done(&p->notes);
+    signals_done(&p->signals);
     free(p->plan);
     free(p->job);
     free((void *)(uintptr_t)p->failure.ptr);
@@ -222,6 +223,7 @@ struct str open_plan_step_failure(struct open_plan *p, const struct record *rec,
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised)
 {
     step_notes_record(&p->notes, rec);
+    signals_record(&p->signals, rec);
     if (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->state.id != 0) {
         p->state = REC(rec, step_completed)->state;
     }

@@ -121,6 +121,8 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
     case REJECT_TOO_MANY_RUNS:
     case REJECT_TOO_MANY_INSTANCES:
         return err_set(err, BT_BUSY, "%s", core_reject_text(reject));
+    case REJECT_SIGNALS:
+        return err_set(err, BT_LIMIT, "%s", core_reject_text(reject));
     case REJECT_TOO_MUCH:
         return err_set(err, BT_LIMIT,
                        "the plan has had as many changes or attempts as one plan may have");

@@ -269,6 +269,7 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
         .instance_id = record_instance(e, end->instance),
         .epoch = end->epoch,
         .attempts = rec->attempt,
+        .signal = end->signal,
         .duration_ms = end->duration_ms,
         .usage = record_usage(&rec->usage),
         .stop = str_from(step_stop_name(end->stop)),
@@ -294,6 +295,7 @@ void event_decode_step_completed(struct decoding *d, const union payload *p)
     end->reason = m->reason.len == 0 ? REASON_NONE : step_reason_from_name(m->reason);
     end->result = (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
     end->state = (struct blob_ref){m->state_ref, m->state_len, 0, 0};
+    end->signal = (uint32_t)m->signal;
     end->duration_ms = m->duration_ms;
     end->stop = m->stop.len == 0 ? STOP_NONE : step_stop_from_name(m->stop);
     event_decode_usage(d, &m->usage);

@@ -278,7 +278,7 @@ enum bt_code plan_resolve(struct plan *plan, struct registry *registry, msec now
         s->agent = resolved(plan, registry, now, s->agent_id);
         s->gate_agent = resolved(plan, registry, now, s->gate_with);
         s->verify_agent = resolved(plan, registry, now, s->verify_with);
-        all = (s->agent != AGENT_NONE || s->type == STEP_TYPE_REVIEW) &&
+        all = (s->agent != AGENT_NONE || plan_step_is_agentless(s)) &&
               (s->gate_agent != AGENT_NONE || s->gate_with.len == 0) &&
               (s->verify_agent != AGENT_NONE || s->verify_with.len == 0);
     }

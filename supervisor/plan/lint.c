@@ -42,6 +42,14 @@ static uint64_t longest_wait(const struct plan *p)
     return p->max_fallbacks >= 5 ? 30000 : UINT64_C(1000) << p->max_fallbacks;
 }
 
+/* A date may be any time away. */
+static uint64_t wait_ms(const struct plan_wait *w)
+{
+    return w->what == WAIT_FOR_TIME     ? w->ms
+           : w->what == WAIT_FOR_SIGNAL ? bound(w->ms)
+                                        : LINT_NO_BOUND;
+}
+
 uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret_attempts)
 {
     const struct plan_step *s = &plan->steps[step];
@@ -52,7 +60,10 @@ uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret
     const uint32_t fallbacks = fallbacks_of(plan, s);
     uint32_t attempts = p->max_retries + 1 + fallbacks;
     uint64_t ms = 0;
-    if (s->type == STEP_TYPE_REVIEW) {
+    if (s->wait != NULL) {
+        attempts = 0;
+        ms = wait_ms(s->wait);
+    } else if (s->type == STEP_TYPE_REVIEW) {
         attempts = 0;
     } else {
         attempts = attempts < LIMIT_ATTEMPTS ? attempts : LIMIT_ATTEMPTS;
@@ -178,8 +189,8 @@ static void add_up(const struct plan *p, struct plan_lint *lint)
             plus(lint->worst_tokens, times(policy->estimate_tokens, step->attempts));
         lint->worst_micros =
             plus(lint->worst_micros, times(policy->estimate_micros, step->attempts));
-        lint->unestimated += p->steps[i].type != STEP_TYPE_REVIEW && policy->estimate_tokens == 0 &&
-                                     policy->estimate_micros == 0
+        lint->unestimated += !plan_step_is_agentless(&p->steps[i]) &&
+                                     policy->estimate_tokens == 0 && policy->estimate_micros == 0
                                  ? 1
                                  : 0;
     }

@@ -127,7 +127,7 @@ static void optimism_bias(const struct style *s, const struct registry *registry
 {
     const struct plan_step *step = &s->plan->steps[entry];
     char text[200];
-    if (step->type == STEP_TYPE_REVIEW || step->policy.on_failure != ON_FAILURE_ABORT ||
+    if (plan_step_is_agentless(step) || step->policy.on_failure != ON_FAILURE_ABORT ||
         (s->plan->max_fallbacks > 0 && step->alternatives_n > 0)) {
         return;
     }
@@ -293,7 +293,7 @@ static void search_sends(const struct style *s)
     buf_init(&text, 1024);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *step = &p->steps[i];
-        if (!is_live(s, i) || step->type == STEP_TYPE_REVIEW ||
+        if (!is_live(s, i) || plan_step_is_agentless(step) ||
             step->policy.effects == EFFECTS_UNSAFE) {
             continue;
         }

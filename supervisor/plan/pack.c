@@ -63,6 +63,18 @@ static struct str put_like(struct packer *k, struct str s, struct str before, st
     return s.len > 0 && str_eq(s, before) ? kept : put_str(k, s);
 }
 
+static const struct plan_wait *put_wait(struct packer *k, const struct plan_wait *from)
+{
+    struct plan_wait w;
+    if (from == NULL) {
+        return NULL;
+    }
+    w = *from;
+    w.signal = put_str(k, from->signal);
+    w.schema = put_doc(k, from->schema);
+    return put(k, &w, sizeof w, alignof(struct plan_wait));
+}
+
 static struct plan_step *put_steps(struct packer *k)
 {
     const struct plan *p = k->plan;
@@ -80,6 +92,7 @@ static struct plan_step *put_steps(struct packer *k)
         s.parameters = put_doc(k, from->parameters);
         s.verify = put_doc(k, from->verify);
         s.when = put_doc(k, from->when);
+        s.wait = put_wait(k, from->wait);
         s.gate_with = put_agent(k, from->gate_with);
         s.verify_with = put_agent(k, from->verify_with);
         s.gate_skill = put_like(k, from->gate_skill, before->gate_skill, kept.gate_skill);

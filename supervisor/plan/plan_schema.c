@@ -51,6 +51,11 @@ static const struct field policy_fields[] = {
 #include "supervisor/plan/schema_fields.def"
     {NULL, NULL, 0, 0, "", "", false}};
 
+static const struct field wait_fields[] = {
+#define FIELDS_WAIT
+#include "supervisor/plan/schema_fields.def"
+    {NULL, NULL, 0, 0, "", "", false}};
+
 static const struct field amounts_fields[] = {
 #define FIELDS_AMOUNTS
 #include "supervisor/plan/schema_fields.def"
@@ -89,6 +94,7 @@ static const struct section sections[] = {
     {"branch", "Steps that run when their condition holds", branch_fields, NULL},
     {"step", "One unit of work", step_fields, common_fields},
     {"policy", "Rules of the plan and of its steps", policy_fields, common_fields},
+    {"wait", "What a step waits for", wait_fields, NULL},
     {"amounts", "Tokens and money", amounts_fields, NULL},
     {"backoff", "The pause before a retry", backoff_fields, NULL},
     {"agent", "A reference to an agent", agent_fields, NULL},
@@ -451,8 +457,8 @@ static void require_one(cJSON *section, const struct field *fields, const char *
 static cJSON *section_of(const struct section *s)
 {
     static const char *const sources[] = {"steps", "phases", "plan", NULL};
-    static const char *const whom[] = {"agentId", "skill", "type", "switch", NULL};
-    static const char *const what[] = {"task", "skill", "switch", NULL};
+    static const char *const whom[] = {"agentId", "skill", "type", "switch", "wait", NULL};
+    static const char *const what[] = {"task", "skill", "switch", "wait", NULL};
     cJSON *o = typed("object");
     cJSON *properties;
     (void)cJSON_AddStringToObject(o, "title", s->title);

@@ -8,6 +8,8 @@
 
 /* The longest timeout or delay: 2^31 - 1 ms, 24.8 days. A longer one is a mistake. */
 #define POLICY_MS_MAX 2147483647u
+/* The longest wait of a step that waits: ten years. */
+#define WAIT_MS_MAX (UINT64_C(3660) * 86400 * 1000)
 /* Of a budget or an estimate: sums over all steps and attempts of a plan fit into 64 bits. */
 #define AMOUNT_MAX (UINT64_C(1) << 40)
 
@@ -45,7 +47,7 @@ struct agent_ref {
 
 /* Names that were already reported, for the tables of one plan. */
 struct policy_reported {
-    struct fields_reported policy, backoff, ref, replan, amounts, synthesis;
+    struct fields_reported policy, backoff, ref, replan, amounts, synthesis, wait;
     struct fields_unknown unknown;
 };
 

@@ -18,8 +18,7 @@ static enum context_scope scope_of(const struct plan_reader *r, const struct pla
 static bool plan_gate_fits(const struct plan *p, uint32_t ix)
 {
     const struct plan_step *s = &p->steps[ix];
-    return s->type != STEP_TYPE_REVIEW &&
-           (p->chain ? ix > 0 : s->deps_n > 0 || plan_step_refers(s));
+    return !plan_step_is_agentless(s) && (p->chain ? ix > 0 : s->deps_n > 0 || plan_step_refers(s));
 }
 
 void plan_reader_finish(struct plan_reader *r)

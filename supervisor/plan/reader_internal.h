@@ -63,6 +63,7 @@ enum {
     STEP_RUN_IF,
     STEP_WHEN,
     STEP_SWITCH,
+    STEP_WAIT,
     STEP_AFTER_ANY_END,
     STEP_REVISION,
     STEP_SUPERSEDED,
@@ -121,6 +122,12 @@ BT_MUST_CHECK enum bt_code plan_reader_reject(const struct plan_reader *r);
 BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);
 /* step_policy.c: the policy, verification, gate and fallbacks of a step. */
 BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
+/* step_wait.c: what a step of type wait waits for. */
+BT_MUST_CHECK enum bt_code plan_step_wait(struct step_reader *s);
+/* What it says about itself without a task, in mem (at least 128 bytes). */
+struct str plan_wait_text(const struct plan_wait *w, char *mem, size_t size);
+/* Whether steps that wait for the same signal have the same schema. */
+BT_MUST_CHECK enum bt_code plan_waits_check(struct plan_reader *r);
 /* step.c: adds the strings of a step's parameters that contain templates to texts. */
 BT_MUST_CHECK enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix);
 /* skill.c: chooses the skill of a step that has only an agent; a warning names the choice. */

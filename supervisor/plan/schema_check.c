@@ -213,15 +213,17 @@ static enum bt_code check_parameters(struct schema_checker *k, const struct plan
     return code == BT_NOMEM ? reader_nomem(k->r) : BT_OK;
 }
 
-static enum bt_code check_verify(struct schema_checker *k, const struct plan_step *s)
+/* A schema of the plan's own; absent = none. */
+static enum bt_code check_own(struct schema_checker *k, struct doc own, const char *prefix,
+                              const char *field)
 {
     struct schema *schema = NULL;
     struct cJSON *tree = NULL;
     struct bt_error why = {.code = BT_OK};
-    if (s->verify.ptr == NULL) {
+    if (own.ptr == NULL) {
         return BT_OK;
     }
-    enum bt_code code = doc_to_cjson(s->verify, &tree, &why);
+    enum bt_code code = doc_to_cjson(own, &tree, &why);
     code = code == BT_OK ? schema_compile_exact(tree, &schema, &why) : code;
     schema_free(schema);
     cJSON_Delete(tree);
@@ -229,9 +231,11 @@ static enum bt_code check_verify(struct schema_checker *k, const struct plan_ste
         return reader_nomem(k->r);
     }
     if (code != BT_OK) {
-        const struct location at = {
-            .problems = k->r->problems, .step = s, .ix = k->step, .prefix = ""};
-        location_report(&at, PROBLEM_INVALID_FIELD, false, "verify", "is no JSON Schema: %.300s",
+        const struct location at = {.problems = k->r->problems,
+                                    .step = &k->r->plan->steps[k->step],
+                                    .ix = k->step,
+                                    .prefix = prefix};
+        location_report(&at, PROBLEM_INVALID_FIELD, false, field, "is no JSON Schema: %.300s",
                         why.msg);
     }
     return BT_OK;
@@ -249,12 +253,15 @@ enum bt_code plan_schema_check(struct plan_reader *r)
             continue;
         }
         code = check_parameters(&k, s);
-        code = code == BT_OK ? check_verify(&k, s) : code;
+        code = code == BT_OK ? check_own(&k, s->verify, "", "verify") : code;
+        if (code == BT_OK && s->wait != NULL) {
+            code = check_own(&k, s->wait->schema, "wait", "schema");
+        }
     }
     for (uint32_t i = 0; i < k.n; i++) {
         schema_free(k.at[i].schema);
         cJSON_Delete(k.at[i].tree);
     }
     map_done(&k.seen);
-    return code;
+    return code == BT_OK ? plan_waits_check(r) : code;
 }

@@ -47,16 +47,18 @@ static const struct msg_card *card_of(const struct step_reader *s)
     return agent == REGISTRY_NONE ? NULL : registry_agent_view(reg, agent).card;
 }
 
-/* A review is done by a person. */
+/* A review is done by a person, a wait by the supervisor. */
 static bool names_nobody(struct step_reader *s)
 {
-    if (s->step->type != STEP_TYPE_REVIEW) {
+    if (!plan_step_is_agentless(s->step)) {
         return false;
     }
     s->step->agent = AGENT_NONE;
     if (s->values[STEP_AGENT].ptr != NULL || s->values[STEP_SKILL].ptr != NULL) {
         location_report(&s->at, PROBLEM_STYLE, true, "agentId",
-                        "is ignored: a person does a human_review");
+                        s->step->type == STEP_TYPE_WAIT
+                            ? "is ignored: a step that waits needs no agent"
+                            : "is ignored: a person does a human_review");
     }
     return true;
 }
@@ -119,6 +121,10 @@ static enum bt_code read_task(struct step_reader *s)
     }
     if (s->values[STEP_TASK].ptr != NULL) {
         return BT_OK;
+    }
+    if (s->step->wait != NULL) {
+        char text[128];
+        return keep(s, plan_wait_text(s->step->wait, text, sizeof text), &s->step->task);
     }
     if (!may_omit_task(s)) {
         location_report(
@@ -296,21 +302,27 @@ static enum bt_code read_when(struct step_reader *s)
 /* F04: aliases of other systems. */
 static void read_type(struct step_reader *s)
 {
-    static const char *const names[] = {"task",      "human_review", "synthesis_gate", "review",
-                                        "approval",  "gate",         "synthesis",      "compress",
-                                        "summarize", "direct"};
+    static const char *const names[] = {
+        "task",      "human_review", "synthesis_gate", "review", "approval", "gate",
+        "synthesis", "compress",     "summarize",      "direct", "wait"};
     static const enum step_type types[] = {
         STEP_TYPE_TASK,      STEP_TYPE_REVIEW,    STEP_TYPE_SYNTHESIS, STEP_TYPE_REVIEW,
         STEP_TYPE_REVIEW,    STEP_TYPE_SYNTHESIS, STEP_TYPE_SYNTHESIS, STEP_TYPE_SYNTHESIS,
-        STEP_TYPE_SYNTHESIS, STEP_TYPE_TASK};
+        STEP_TYPE_SYNTHESIS, STEP_TYPE_TASK,      STEP_TYPE_WAIT};
     uint32_t choice = 0;
+    s->step->type = s->values[STEP_WAIT].ptr != NULL ? STEP_TYPE_WAIT : STEP_TYPE_TASK;
     _Static_assert(sizeof names / sizeof names[0] == sizeof types / sizeof types[0], "pairs");
     if (!value_choice(&s->at, "type", s->values[STEP_TYPE], names, sizeof names / sizeof names[0],
                       &choice)) {
         return;
     }
+    if (s->step->type == STEP_TYPE_WAIT && types[choice] != STEP_TYPE_WAIT) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "type",
+                        "is \"%s\", but the step has wait; leave one of them out", names[choice]);
+        return;
+    }
     s->step->type = types[choice];
-    if (choice >= STEP_TYPE_COUNT) {
+    if (choice >= 3 && types[choice] != STEP_TYPE_WAIT) {
         location_report(&s->at, PROBLEM_STYLE, true, "type", "\"%s\" is read as \"%s\"",
                         names[choice], step_type_name(types[choice]));
     }
@@ -396,7 +408,8 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
     }
     read_type(&s);
     read_history(&s);
-    code = read_agent(&s);
+    code = plan_step_wait(&s);
+    code = code == BT_OK ? read_agent(&s) : code;
     code = code == BT_OK ? read_task(&s) : code;
     code = code == BT_OK ? plan_skill_choose(r, s.step, &s.at) : code;
     code = code == BT_OK ? plan_step_policy(&s) : code;

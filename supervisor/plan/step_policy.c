@@ -7,9 +7,10 @@
 /* The most alternatives that a step with only a skill gets. */
 enum { ALTERNATIVES_BY_SKILL = 4 };
 
+/* A review or a wait: no agent works on it. */
 static bool is_review(const struct step_reader *s)
 {
-    return s->step->type == STEP_TYPE_REVIEW;
+    return plan_step_is_agentless(s->step);
 }
 
 /* ---- effects ---- */
@@ -130,7 +131,10 @@ static enum bt_code read_verify(struct step_reader *s)
     const enum bt_code code = read_signature(s);
     if (is_review(s) && (s->step->verify.ptr != NULL || s->values[COM_VERIFY_WITH].ptr != NULL)) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "verify",
-                        "a human_review has no result to verify; leave verify and verifyWith out");
+                        s->step->type == STEP_TYPE_WAIT
+                            ? "a wait has no result to verify; a signal has wait.schema"
+                            : "a human_review has no result to verify; leave verify and verifyWith "
+                              "out");
     }
     return code;
 }

@@ -15,8 +15,8 @@ enum { PLAIN_MAX = 32, WORDS_MAX = 8 };
     "{\"gt\": 3}}, steps: [...]}, {else: true, steps: [...]}]"
 #define WHY_LOOP "a step runs once; write one step for each item, or give an agent the whole list"
 #define WHY_TIME                                                                                   \
-    "a step starts as soon as its dependencies are over (dependsOn); a timer outside may start "   \
-    "the plan"
+    "a step that waits is a step of its own: wait: {forMs: 60000}, {until: 2027-01-31T18:00:00Z} " \
+    "or {signal: NAME}"
 #define WHY_ORDER                                                                                  \
     "ready steps start in the order of the plan; dependsOn and maxConcurrency say which ones run " \
     "at once"
@@ -72,7 +72,6 @@ static const struct known_word refused[] = {
     {"iterations", WHY_LOOP},
     {"times", WHY_LOOP},
     {"matrix", WHY_LOOP},
-    {"wait", WHY_TIME},
     {"waitms", WHY_TIME},
     {"waitfor", WHY_TIME},
     {"waituntil", WHY_TIME},

@@ -1,6 +1,7 @@
 /* Writes the canonical document of a plan: canonical names, every number of the policy. */
 #include <stdio.h>
 
+#include "protocol/base/clock.h"
 #include "supervisor/plan/writer_internal.h"
 
 /* ---- policies ---- */
@@ -251,7 +252,7 @@ static void put_deps(struct writer *w, const struct plan *plan, const struct pla
 
 static void put_agent(struct writer *w, const struct plan_step *s)
 {
-    if (s->type == STEP_TYPE_REVIEW) {
+    if (plan_step_is_agentless(s)) {
         return;
     }
     put_str(w, "agentId", s->agent_id);
@@ -289,7 +290,7 @@ static void put_step_checkers(struct writer *w, const struct plan *plan, const s
     if (base->gate_with.len > 0 || s->gate_with.len > 0) {
         put_agent_ref(w, "gate", s->gate_with, s->gate_skill, "failClosed", s->policy.gate_closed);
     }
-    if (s->type == STEP_TYPE_REVIEW) {
+    if (plan_step_is_agentless(s)) {
         return;
     }
     if (base->verify_with.len > 0 || s->verify_with.len > 0) {
@@ -298,6 +299,33 @@ static void put_step_checkers(struct writer *w, const struct plan *plan, const s
     }
     if (base->n_fallback_ids > 0 || s->alternatives_n > 0) {
         put_fallbacks(w, plan, s);
+    }
+}
+
+static void put_wait(struct writer *w, const struct plan_wait *wait)
+{
+    char date[CLOCK_ISO_LEN + 1];
+    const bool signal = wait->what == WAIT_FOR_SIGNAL;
+    const bool schema = signal && wait->schema.ptr != NULL;
+    put_key(w, "wait");
+    doc_put_map(w->out, 1u + (signal && wait->ms > 0 ? 1u : 0u) + (schema ? 1u : 0u));
+    if (wait->what == WAIT_FOR_DATE) {
+        clock_iso(wait->until, date);
+        doc_put_cstr(w->out, "until");
+        doc_put_cstr(w->out, date);
+        return;
+    }
+    if (signal) {
+        doc_put_cstr(w->out, "signal");
+        doc_put_str(w->out, wait->signal);
+    }
+    if (!signal || wait->ms > 0) {
+        doc_put_cstr(w->out, signal ? "timeoutMs" : "forMs");
+        doc_put_u64(w->out, wait->ms);
+    }
+    if (schema) {
+        doc_put_cstr(w->out, "schema");
+        doc_put_doc(w->out, wait->schema);
     }
 }
 
@@ -320,6 +348,9 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
     if (s->when.ptr != NULL) {
         put_key(w, "when");
         doc_put_doc(w->out, s->when);
+    }
+    if (s->wait != NULL) {
+        put_wait(w, s->wait);
     }
     if (s->verify.ptr != NULL) {
         put_key(w, "verify");

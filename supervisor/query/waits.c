@@ -101,6 +101,14 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
     case WAIT_REPLAN:
         buf_add_cstr(out, "waiting for the plan to be revised");
         break;
+    case WAIT_TIMER:
+        buf_printf(out, "waiting until %.*s", STR_ARG(names->until));
+        break;
+    case WAIT_SIGNAL:
+        buf_printf(out, "waiting for the signal %.*s%s%.*s: baton signal PLAN %.*s",
+                   STR_ARG(names->signal), names->until.len > 0 ? " until " : "",
+                   STR_ARG(names->until), STR_ARG(names->signal));
+        break;
     case WAIT_NOTHING:
     case WAIT_KIND_COUNT:
     default:

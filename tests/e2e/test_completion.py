@@ -68,6 +68,8 @@ class Completion(BatonTest):
         self.assertEqual(self.words("status", "--state", str(self.d.state), "la", state="/nonexistent"), ["last"])
         self.assertEqual(self.words("result", "last", "re"), ["report"])
         self.assertEqual(self.words("skip", plan, ""), ["load", "report"])
+        self.assertEqual(self.words("logs", ""), ["last", plan, first, "probe"])
+        self.assertEqual(self.words("logs", plan, "lo"), ["load"])
         self.assertEqual(self.words("agents", ""), ["probe", "drain", "enable", "try"])
         self.assertEqual(self.words("agents", "drain", "p"), ["probe"])
         self.assertEqual(self.words("agents", "probe", ""), ["do"])

@@ -6,6 +6,7 @@ import datetime
 import doctest
 import enum
 import os
+import pathlib
 import py_compile
 import re
 import shlex
@@ -307,6 +308,19 @@ class Texts(unittest.TestCase):
             baton._unpack(b"\x91" * 100000)
         with self.assertRaises(ValueError):
             baton._unpack(whole + b"\0")
+
+    def test_mistakes_of_the_command_line_are_sentences(self):
+        skill = "@agent.skill\ndef greet(name: str):\n    'Greets.'\n    return name\n"
+        for skills, stdin, said in (("", "{}", "the agent has no skill; put @agent.skill above a function"),
+                                    (skill, "hello", "--once reads a step from stdin, such as {\"parameters\": {}}: Expecting value"),
+                                    (skill, "[]", "expected a JSON object, got []"),
+                                    (skill.replace("greet", "bow"), "{}", "--once: there is no skill 'greet'; it has bow")):
+            with tempfile.TemporaryDirectory() as where:
+                program = pathlib.Path(where, "agent.py")
+                program.write_text("import baton\nagent = baton.Agent('greeter')\n%sagent.run()\n" % skills)
+                done = subprocess.run([sys.executable, "-B", str(program), "--once", "greet"], input=stdin, capture_output=True, text=True, timeout=60,
+                                      env={**os.environ, "PYTHONPATH": str(ROOT / "agents" / "python")})
+                self.assertEqual((done.returncode, done.stderr.count("\n"), said in done.stderr), (2, 1, True), done.stderr)
 
     def test_newcomers_clock(self):
         """README.md: at most 3 commands and 12 lines of Python; they work."""

@@ -97,7 +97,7 @@ int coverage_check(const struct coverage *seen)
     /* One plan, three instances that are what they say, little progress. */
     const uint64_t rejects = BIT(REJECT_NONE) | BIT(REJECT_TOO_MANY_RUNS) |
                              BIT(REJECT_TOO_MANY_INSTANCES) | BIT(REJECT_TOO_MUCH) |
-                             BIT(REJECT_NO_STEP) | BIT(REJECT_PAUSED);
+                             BIT(REJECT_NO_STEP) | BIT(REJECT_PAUSED) | BIT(REJECT_SIGNALS);
     const struct need needs[] = {
         {"event", seen->kinds, WORLD_KIND_COUNT, event_name, 0},
         {"command", seen->commands, CORE_CMD_TYPE_COUNT, event_name, 0},

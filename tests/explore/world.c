@@ -115,7 +115,7 @@ static void submit(struct world *w)
     }
     const struct core_event ev = {CORE_EV_INIT(SUBMIT, submit, .plan = w->plans[0],
                                                .block = w->blocks[0], .reuse = reuse, .n_reuse = n),
-                                  .now = w->at.now};
+                                  .now = w->at.now, .wall = world_wall(w)};
     const char *why = "";
     w->doing = (struct world_event){.kind = WORLD_KIND_COUNT};
     w->out.n = 0;
@@ -233,7 +233,9 @@ void world_load(struct world *w, const unsigned char *snapshot)
 
 static void handle(struct world *w, const struct core_event *ev)
 {
-    core_handle(w->core, ev, &w->out);
+    struct core_event at = *ev;
+    at.wall = world_wall(w);
+    core_handle(w->core, &at, &w->out);
 }
 
 static void restart(struct world *w)
@@ -499,6 +501,11 @@ static struct flat_event translate(struct world *w, const struct world_event *ev
     case WORLD_CONDITION:
         out.invalid = ev->variant == CONDITION_FAILED;
         break;
+    case WORLD_SIGNAL:
+    case WORLD_CALLED:
+    case WORLD_CLOCK:
+        world_wait_translate(w, ev, &out);
+        break;
     case WORLD_REVISE:
         out.type = CORE_REVISE;
         out.modify = ev->variant == CHANGE_REPLACE ? MODIFY_REPLACE : MODIFY_INSERT;
@@ -575,6 +582,7 @@ static void keep_books(struct world *w, const struct world_event *ev)
         w->at.job.out = false; /* it is asked for again */
         for (uint32_t i = 0; i < WORLD_STEPS; i++) {
             w->at.told[i].wanted = 0;
+            w->at.told[i].calls = 0;
         }
         break;
     default:

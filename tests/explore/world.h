@@ -11,6 +11,7 @@
 #include "tests/unit/core/run/plan_life.h"
 #include "tests/unit/core/sched/flat_event.h"
 
+enum { WORLD_SIGNALS = 16 };
 enum { WORLD_STEPS = 8, WORLD_BODIES = 3, WORLD_EVENTS_MAX = 256, WORLD_PLANS = 16384 };
 enum { WORLD_NOBODY = 255, WORLD_SUPERVISOR = 254 }; /* in place of an agent */
 
@@ -32,6 +33,8 @@ struct budget {
     uint8_t revisions; /* inserting and replacing by people */
     uint8_t cancels;
     uint8_t progress;
+    uint8_t signals; /* that no step waits for yet */
+    uint8_t clocks;  /* the wall clock is set */
 };
 
 /* What an agent may say about what it was asked. */
@@ -111,6 +114,8 @@ struct told {
     uint8_t asked;    /* adopted, and asked about since */
     uint8_t wanted;   /* the revision whose verdict about its condition is asked for; 0 = none */
     uint8_t judged;   /* as run_step.judged */
+    uint8_t calls;    /* the engine is asked for a signal that was kept */
+    uint8_t slept;    /* WAIT_STARTED came */
     msec sent, sign, begun;
     msec clock; /* when the attempt began */
     msec used;  /* of the step's limit, while a person decides */
@@ -154,6 +159,9 @@ struct situation {
     uint8_t replanning, replanned; /* step + 1 */
     uint8_t fallbacks, replans, done;
     uint8_t last_agent;
+    uint8_t signals;              /* how many came */
+    uint8_t names[WORLD_SIGNALS]; /* of each: a letter; 0 = a step took it */
+    int32_t clock;                /* by how much the wall clock was set */
     struct asking job;
     struct budget left;
     struct body bodies[WORLD_BODIES];
@@ -179,6 +187,9 @@ enum world_kind {
     WORLD_PROGRESS,
     WORLD_PROBED,
     WORLD_CONDITION, /* variant: enum condition_verdict; attempt: the revision that asked */
+    WORLD_SIGNAL,    /* variant: its name, a letter */
+    WORLD_CALLED,    /* the engine brings the oldest that was kept and fits; step */
+    WORLD_CLOCK,     /* variant: the wall clock is set back, or forward */
     WORLD_CANCEL,
     WORLD_PAUSE,
     WORLD_RESUME,
@@ -305,6 +316,22 @@ taker world_replay;
 /* One record of the plan: the rules of its order, the second opinion, the replay. */
 /* Whether an instance is told in this turn to stop the attempt or question that it has. */
 bool world_told_to_stop(const struct world *w, uint32_t step);
+/* ---- world_wait.c ---- */
+taker world_take_wait_started, world_take_signal;
+/* The step's end: by its time, its date or its signal. */
+bool world_slept_rightly(struct world *w, const struct record *rec, const char **ret_why);
+bool world_take_called(struct world *w, const struct core_cmd *cmd, const char **ret_why);
+/* The letter of the signal that the step sleeps for; 0 = for none. */
+uint8_t world_sleeps_for(const struct world *w, uint32_t step);
+/* The serial of the oldest that is kept; 0 = none is. */
+uint32_t world_kept(const struct world *w, uint8_t name);
+void world_wait_translate(struct world *w, const struct world_event *ev, struct flat_event *out);
+msec world_wall(const struct world *w);
+/* What may be said to steps that wait; at most `room` of them. Returns the number. */
+uint32_t world_wait_events(const struct world *w, struct world_event *ret);
+/* Nothing that waits is overdue. */
+bool world_waits_hold(const struct world *w, const char **ret_why);
+/* ---- world_told.c ---- */
 bool world_take_condition_asked(struct world *w, const struct core_cmd *cmd, const char **ret_why);
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why);
 /* Reads the commands of one event: the shell's side of them, and the rules. */

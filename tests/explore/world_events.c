@@ -43,6 +43,10 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev)
         return &left->revisions;
     case WORLD_RESTART:
         return &left->restarts;
+    case WORLD_SIGNAL:
+        return &left->signals;
+    case WORLD_CLOCK:
+        return &left->clocks;
     default:
         return NULL;
     }
@@ -350,6 +354,21 @@ static void jobs(struct events *e)
     }
 }
 
+static void waits(struct events *e)
+{
+    struct world_event said[32];
+    const uint32_t n = world_wait_events(e->world, said);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool charged = said[i].charged;
+        said[i].charged = false;
+        if (charged) {
+            charge(e, said[i]);
+        } else {
+            add(e, said[i]);
+        }
+    }
+}
+
 /* ---- all ---- */
 
 /* About a review before the open one: refused. */
@@ -372,6 +391,10 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
         return ev->variant == ANSWER_OK ? 1 : ev->variant == ANSWER_FAIL ? 9 : 99;
     case WORLD_CONDITION:
         return ev->variant == CONDITION_TRUE && ev->attempt == w->at.told[ev->step].wanted ? 1 : 99;
+    case WORLD_CALLED:
+        return 1;
+    case WORLD_SIGNAL:
+        return 6;
     case WORLD_LOST_OLD:
         return 2;
     case WORLD_GONE:
@@ -447,6 +470,7 @@ uint32_t world_events(const struct world *w, struct world_event *ret)
     }
     plan_events(&e);
     jobs(&e);
+    waits(&e);
     put_first(w, ret, e.n);
     return e.n;
 }
@@ -472,6 +496,9 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_PROGRESS] = "progress",
         [WORLD_PROBED] = "probed",
         [WORLD_CONDITION] = "condition",
+        [WORLD_SIGNAL] = "signal",
+        [WORLD_CALLED] = "kept signal",
+        [WORLD_CLOCK] = "clock",
         [WORLD_CANCEL] = "cancel",
         [WORLD_PAUSE] = "pause",
         [WORLD_RESUME] = "resume",

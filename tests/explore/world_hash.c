@@ -93,7 +93,7 @@ static void mix_run_step(struct digest *d, struct run_step s)
 /* Times matter as far as a rule looks at them. */
 static void mix_told(struct digest *d, struct told t, const struct step_policy *policy)
 {
-    const bool waits = t.status == STEP_WAITING;
+    const bool waits = t.status == STEP_WAITING || t.status == STEP_SLEEPING;
     const msec sign = t.sign > t.sent ? t.sign : t.sent;
     if (t.completed) {
         mix(d, 1 | (uint64_t)t.agent << 8 | (uint64_t)t.nth << 16 | (uint64_t)t.replans << 24 |
@@ -101,9 +101,10 @@ static void mix_told(struct digest *d, struct told t, const struct step_policy *
         return;
     }
     t.sign = t.out && policy->idle_ms > 0 ? ago(d, sign, policy->idle_ms) : 0;
-    t.sent = waits   ? ago(d, t.sent, policy->approval_timeout_ms)
-             : t.out ? ago(d, t.sent, policy->timeout_ms)
-                     : 0;
+    t.sent = t.status == STEP_SLEEPING ? ago(d, t.sent, 1000)
+             : waits                   ? ago(d, t.sent, policy->approval_timeout_ms)
+             : t.out                   ? ago(d, t.sent, policy->timeout_ms)
+                                       : 0;
     t.used = waits ? t.used : 0;
     t.process = t.out && t.body > 0 && t.process == d->world->at.bodies[t.body - 1].process;
     t.ran = t.out ? t.ran : 0;
@@ -166,6 +167,7 @@ static void mix_core(struct digest *d)
 {
     const struct core *c = d->world->core;
     mix_bytes(d, &c->unknown, sizeof c->unknown);
+    mix_bytes(d, &c->dated, sizeof c->dated);
     mix(d, (uint64_t)c->dirty.head << 32 | c->woken_sessions.head);
     for (uint32_t i = 0; i < registry_agents(c->registry); i++) {
         const struct core_agent *a = &c->agents[i];
@@ -225,6 +227,7 @@ static void mix_run(struct digest *d, struct run r)
     r.current = 0;
     r.reviews = r.plan_review = 0;
     r.last_done = 0;
+    r.signals = 0;
     r.deadline = ahead(d, r.deadline);
     r.planning_usage = r.synthesis_usage = (struct usage){0};
     r.usage = budget ? r.usage : (struct usage){0};
@@ -239,6 +242,7 @@ uint64_t world_hash(const struct world *w)
     const struct situation *at = &w->at;
     const struct core_run *row = core_find_run(w->core, at->handle);
     mix(&d, at->over);
+    const bool dated = row != NULL && w->core->dated.n > 0;
     if (at->over) { /* all ends are one, as far as anything can follow */
         return d.h;
     }
@@ -255,6 +259,13 @@ uint64_t world_hash(const struct world *w)
     mix(&d, (uint64_t)at->plan << 16 | (uint64_t)at->begun << 8 | at->last_agent);
     mix(&d, (uint64_t)at->replanning << 8 | at->cancelling);
     mix(&d, at->job.out);
+    mix(&d, (uint64_t)at->clock);
+    for (uint32_t i = 0; i < at->signals; i++) {
+        if (at->names[i] != 0) {
+            mix(&d, at->names[i]);
+        }
+    }
+    mix(&d, dated ? world_wall(w) : 0);
     mix(&d, at->replanning ? ahead(&d, at->replan_at) : 0);
     mix(&d, at->cancelling ? ago(&d, at->cancelled_at, 1000) : 0);
     if (at->left.faults > 0) {

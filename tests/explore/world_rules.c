@@ -185,6 +185,8 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
     case CMD_REVISED:
         RULE(w->coming != NULL, "revised by nothing");
         break;
+    case CMD_SIGNAL:
+        return world_take_called(w, cmd, ret_why);
     case CMD_CONDITION:
         return world_take_condition_asked(w, cmd, ret_why);
     case CMD_QUERY:
@@ -295,13 +297,15 @@ static bool waits(const struct world *w)
     const uint32_t room = run_concurrency(world_plan(w));
     uint32_t active = 0;
     uint32_t waiting = 0;
+    uint32_t asleep = 0;
     bool ready = false;
     for (uint32_t i = 0; i < run->n_steps; i++) {
         active += run_step_is_active(run->steps[i].status) ? 1 : 0;
         waiting += run->steps[i].status == STEP_WAITING ? 1 : 0;
+        asleep += run_step_is_active(run->steps[i].status) && world_plan(w)->steps[i].wait != NULL;
         ready |= run->steps[i].status == STEP_READY;
     }
-    return active > 0 && active == waiting && !(ready && active < room);
+    return active > 0 && active == waiting && !(ready && active - asleep < room);
 }
 
 /* A question without a deadline waits for its agent as long as it takes. */
@@ -310,6 +314,7 @@ static bool asks_for_ever(const struct world *w)
     bool asks = false;
     for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
         const struct run_step *state = &w->shadow->steps[i];
+        asks |= world_sleeps_for(w, i) != 0;
         asks |= state->status == STEP_CHECKING && state->deadline == MSEC_NEVER;
     }
     return asks;
@@ -341,7 +346,7 @@ static bool plan_holds(const struct world *w, const char **ret_why)
     RULE(plan->timeout_ms == 0 || !at->begun || at->cancelling ||
              at->now < at->started_at + plan->timeout_ms,
          "the plan outlives its timeout");
-    if (!world_job_holds(w, ret_why)) {
+    if (!world_job_holds(w, ret_why) || !world_waits_hold(w, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {

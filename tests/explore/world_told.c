@@ -55,6 +55,7 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     struct told *told = &w->at.told[rec->step];
     const struct plan_step *about = about_of(w, rec);
     const uint32_t gate_deps = run_deps(world_plan(w), rec->step);
+    RULE(about->type != STEP_TYPE_WAIT, "a step that waits was given to an agent");
     RULE(about->type != STEP_TYPE_REVIEW, "a step for people was given to an agent");
     RULE(!about->superseded, "a superseded step goes on");
     RULE(about->gate_with.len == 0 || gate_deps == 0 || told->gate, "begun without its gate");
@@ -216,6 +217,10 @@ static bool time_is_over(const struct world *w, const struct record *rec)
     if (flat_record(rec).error_class != CLASS_TIMEOUT || status == STEP_WAITING ||
         status == STEP_CHECKING) {
         return true; /* or it is the class of a failure of before */
+    }
+    if (status == STEP_SLEEPING) {
+        const struct plan_wait *wait = about_of(w, rec)->wait;
+        return wait->what == WAIT_FOR_SIGNAL && wait->ms > 0 && now >= told->sent + wait->ms;
     }
     return (heard || !told->out) &&
            (limit ||
@@ -411,6 +416,9 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
     if (state->status == STEP_WAITING && state->review == REVIEW_STEP) {
         RULE(ev->kind == WORLD_DECIDE && ev->variant == DECISION_APPROVE, "completed by nobody");
         return true;
+    }
+    if (state->status == STEP_SLEEPING) {
+        return world_slept_rightly(w, rec, ret_why);
     }
     if (state->status == STEP_CHECKING) {
         const bool yes = ev->kind == WORLD_RESULT && ev->phase == PHASE_VERIFY &&
@@ -622,6 +630,8 @@ static taker *const takers[REC_COUNT] = {
     [REC_STEP_ASSIGNED] = take_assigned,
     [REC_STEP_CHECKING] = take_checking,
     [REC_STEP_CONDITION] = take_condition,
+    [REC_WAIT_STARTED] = world_take_wait_started,
+    [REC_SIGNAL_RECEIVED] = world_take_signal,
     [REC_RESULT_REJECTED] = take_rejected,
     [REC_STEP_UNKNOWN] = take_unknown,
 };

@@ -59,12 +59,12 @@ hunt() { # MUTANT
 
 numbers=$*
 if [ -z "$numbers" ]; then
-    numbers=$(awk '/^    MUTANT_/ && !/MUTANT_COUNT/ { n++ } END { for (i = 0; i < n; i++) print i }' supervisor/core/mutant.h)
+    numbers=$(awk '/^    MUTANT_NONE/ { print 0 } /^    MUTANT_.*\/\* [0-9]+:/ { sub(/.*\/\* /, ""); sub(/:.*/, ""); print }' supervisor/core/mutant.h)
 fi
 bad=0
 for number in $numbers; do
-    name=$(awk -v at="$number" '/^    MUTANT_/ { if (n++ == at) { sub(/^ *MUTANT_/, ""); sub(/,.*/, ""); print tolower($0) } }' \
-        supervisor/core/mutant.h)
+    name=$(awk -v at="$number" '/^    MUTANT_NONE/ && at == 0 { print "none" }
+        /^    MUTANT_/ && $0 ~ "/\\* " at ":" { sub(/^ *MUTANT_/, ""); sub(/[, ].*/, ""); print tolower($0) }' supervisor/core/mutant.h)
     hunt "$number"
     if [ -n "$all" ]; then
         echo "| $number $name | $row |"

@@ -162,6 +162,8 @@ struct sim_plan {
     char sentences[SIM_SENTENCES_MAX][RUN_END_TEXT]; /* that a run keeps */
     uint32_t n_sentences;
     struct told *told; /* of the steps of the newest revision */
+    uint8_t *signals;  /* of each that came, as the engine knows it: its name + 1; 0 = taken */
+    uint32_t n_signals, cap_signals;
     /* Turns of other plans at an agent while this plan waited for it. */
     bool waits[SIM_AGENTS_MAX];
     uint32_t overtaken[SIM_AGENTS_MAX][SIM_PLANS_MAX];
@@ -325,6 +327,16 @@ msec sim_draw_duration(struct sim *s, const struct exec *x);
 
 /* ---- sim_chaos.c ---- */
 void sim_chaos(struct sim *s);
+
+/* ---- sim_signals.c ---- */
+extern const struct str sim_signal_names[2];
+/* What the engine keeps of the records of a turn, or of a journal that is read again. */
+void sim_signals_record(struct sim_plan *p, const struct record *rec);
+/* The signal that the event asks for becomes the oldest that fits; false: none does. */
+bool sim_signals_bring(struct sim *s, struct core_event *ev);
+/* Somebody sends one; now and then far too many. */
+void sim_signals_send(struct sim *s, const struct sim_plan *p);
+void sim_check_wait(struct sim *s, const struct sim_plan *p, const struct record *rec);
 
 /* ---- sim_people.c ---- */
 void sim_people(struct sim *s);

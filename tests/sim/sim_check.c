@@ -231,7 +231,7 @@ static void take_record(struct sim *s, struct sim_plan *p, const struct record *
         rec->type == REC_FALLBACK_USED || rec->type == REC_REPLAN_STARTED) {
         sometimes->moves[from][to]++;
     }
-    SIM_RULE(p->shadow->active <= run_concurrency(plan), "more under way than max_concurrency");
+    SIM_RULE(run_places(p->shadow) <= run_concurrency(plan), "more under way than max_concurrency");
     if (rec->type == REC_PLAN_RESUMED && REC(rec, pause)->reason == PAUSE_REQUESTED) {
         check_renewed(s, p, rec);
     }

@@ -135,6 +135,12 @@ static void interfere(struct sim *s, struct sim_plan *p)
     if (p->shadow->n_steps > 0 && sim_fault(s, FAULT_REVISE)) {
         revise(s, p);
     }
+    if (sim_chance(s, s->now >= s->quiet ? 500 : 60)) {
+        sim_signals_send(s, p);
+    }
+    if (p->over || s->down || s->failed) {
+        return;
+    }
     if (sim_fault(s, FAULT_NONSENSE)) {
         nonsense(s, p);
     }

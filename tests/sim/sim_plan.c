@@ -59,6 +59,19 @@ static void random_policy(struct sim *s, struct step_policy *p)
     p->retry_on = sim_chance(s, 100) ? 1u << sim_range(s, 1, CLASS_COUNT - 1) : 0;
 }
 
+/* A step that waits, for a time, a date or a signal. */
+static void make_wait(struct sim *s, struct plan_step *row, struct plan_wait *wait)
+{
+    wait->what = (enum wait_for)sim_range(s, 0, WAIT_FOR_COUNT - 1);
+    wait->until = wait->what == WAIT_FOR_DATE ? s->now + sim_range(s, 0, 3000) : 0;
+    wait->ms = wait->what == WAIT_FOR_DATE   ? 0
+               : wait->what == WAIT_FOR_TIME ? sim_range(s, 0, 2000)
+                                             : maybe(s, 500, 100, 3000);
+    wait->signal = sim_signal_names[sim_range(s, 0, 1)];
+    row->type = STEP_TYPE_WAIT;
+    row->wait = wait;
+}
+
 /* The core does not look into it. */
 static const uint8_t condition[] = {0x80};
 
@@ -80,6 +93,9 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     row->type = sim_chance(s, 50)    ? STEP_TYPE_REVIEW
                 : sim_chance(s, 100) ? STEP_TYPE_SYNTHESIS
                                      : STEP_TYPE_TASK;
+    if (row->type == STEP_TYPE_TASK && sim_chance(s, 80)) {
+        make_wait(s, row, plan_text_wait(plan, step));
+    }
     row->agent = agents[0];
     row->agent_id = sim_agent_names[agents[0]];
     if (sim_chance(s, 150)) {
@@ -90,7 +106,7 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
         row->verify_agent = agents[2];
         row->verify_with = sim_agent_names[agents[2]];
     }
-    if (row->type == STEP_TYPE_REVIEW) {
+    if (plan_step_is_agentless(row)) {
         row->agent = AGENT_NONE;
         row->agent_id = (struct str){0};
         row->verify_with = (struct str){0};
@@ -301,5 +317,6 @@ void sim_free_plan(struct sim_plan *p)
     free(p->block);
     free(p->shadow);
     free(p->journal);
+    free(p->signals);
     free(p->told);
 }

@@ -68,6 +68,10 @@ static void recover(struct sim *s, struct sim_plan *p)
     sim_withdraw(p);
     free(p->block);
     p->block = sim_replay(s, p);
+    p->n_signals = 0;
+    for (uint32_t k = 0; k < p->n_journal; k++) {
+        sim_signals_record(p, &p->journal[k]);
+    }
     if (!p->submitted || p->over || s->failed) {
         return;
     }

@@ -191,6 +191,12 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
     case CMD_CONDITION:
         judge(s, cmd);
         break;
+    case CMD_SIGNAL:
+        sim_to_core(s, sim_chance(s, 500) ? 0 : sim_range(s, 0, 40),
+                    (struct core_event){
+                        .type = CORE_SIGNAL, .run = cmd->run, .step = cmd->step, .lane = LANE_NONE},
+                    (struct uuid){{0}});
+        break;
     case CMD_REGISTERED:
         registered(s, cmd);
         break;

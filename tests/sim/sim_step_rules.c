@@ -76,7 +76,7 @@ static void check_first_attempt(struct sim *s, const struct sim_plan *p, const s
     const struct plan *plan = sim_plan_now(p);
     const struct plan_step *about = &plan->steps[rec->step];
     const struct told *told = &p->told[rec->step];
-    SIM_RULE(about->type != STEP_TYPE_REVIEW, "an attempt of a review");
+    SIM_RULE(!plan_step_is_agentless(about), "an attempt of a review, or of a wait");
     SIM_RULE(about->gate_with.len == 0 || run_deps(plan, rec->step) == 0 || told->gated,
              "an attempt before its gate let it pass");
     SIM_RULE(!about->policy.requires_approval || told->approved,
@@ -124,7 +124,9 @@ static void check_completed(struct sim *s, const struct sim_plan *p, const struc
         return;
     }
     SIM_RULE(p->told[rec->step].started, "completed before it started");
-    if (was->status == STEP_CHECKING) {
+    if (was->status == STEP_SLEEPING) {
+        sim_check_wait(s, p, rec);
+    } else if (was->status == STEP_CHECKING) {
         const bool passed =
             ev->type == CORE_RESULT && CORE_EV(ev, result)->passed && ev->phase == PHASE_VERIFY &&
             sim_was_sent(s, p, rec->step, PHASE_VERIFY, ev->attempt, s->turn->sender);

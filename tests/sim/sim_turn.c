@@ -62,6 +62,7 @@ static void say_command(struct sim *s, const struct core_cmd *cmd)
         [CMD_CLOSE] = "close",          [CMD_REJECT] = "reject",
         [CMD_RUN_DONE] = "run done",    [CMD_JOB] = "errand",
         [CMD_JOB_STOP] = "stop errand", [CMD_CONDITION] = "condition",
+        [CMD_SIGNAL] = "signal",
     };
     _Static_assert(sizeof names / sizeof names[0] == CORE_CMD_TYPE_COUNT, "all");
     if (cmd->type == CMD_RECORD) {
@@ -93,7 +94,7 @@ static void say_event(struct sim *s, const struct core_event *ev)
         [CORE_PLANNED] = "planned",     [CORE_JOB_FAILED] = "errand failed",
         [CORE_JOB_TEXT] = "text",       [CORE_SYNTHESIZED] = "answered",
         [CORE_RECTIFY] = "rectify",     [CORE_GAVE_UP] = "gave up",
-        [CORE_CONDITION] = "verdict"};
+        [CORE_CONDITION] = "verdict",   [CORE_SIGNAL] = "signal"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     const struct core_ev_result nothing = {.outcome = STEP_OUTCOME_COMPLETED};
     const struct core_ev_result *result = ev->type == CORE_RESULT ? CORE_EV(ev, result) : &nothing;
@@ -250,6 +251,9 @@ void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
     if (s->down || s->failed) {
         return; /* no daemon receives it */
     }
+    if (ev.type == CORE_SIGNAL && ev.step != STEP_NONE && !sim_signals_bring(s, &ev)) {
+        return; /* another step took it meanwhile */
+    }
     ev.now = s->now;
     ev.wall = s->now;
     s->turns++;
@@ -262,6 +266,11 @@ void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
     t->to = s->out.n;
     const struct core_new_plan *next = event_plan(&ev);
     for (uint32_t i = t->from; i < t->to; i++) {
+        const struct core_cmd *cmd = &s->out.at[i];
+        struct sim_plan *p = cmd->type == CMD_RECORD ? sim_plan_of(s, cmd->rec.run) : NULL;
+        if (p != NULL) {
+            sim_signals_record(p, &cmd->rec);
+        }
         sometimes->refused +=
             next != NULL && next->plan != NULL && s->out.at[i].reject == REJECT_BEGUN ? 1 : 0;
     }

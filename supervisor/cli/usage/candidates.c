@@ -66,40 +66,40 @@ static void offer_plans(const struct usage_asking *a)
     cJSON_Delete(answer);
 }
 
+/* Each element of the answer's list by its member `id`, which may stand in its card. Takes the
+ * answer. */
+static void offer_each(const struct usage_asking *a, cJSON *answer, const cJSON *list,
+                       const char *id, const char *meaning)
+{
+    const cJSON *v;
+
+    cJSON_ArrayForEach(v, list)
+    {
+        const cJSON *named = cJSON_HasObjectItem(v, id) ? v : get(v, "card");
+        usage_offer(a, json_text(named, id, ""), json_text(v, meaning, ""));
+    }
+    cJSON_Delete(answer);
+}
+
 static void offer_reviews(const struct usage_asking *a)
 {
     cJSON *answer = ask(a, "review.list", NULL);
-    const cJSON *r;
 
-    cJSON_ArrayForEach(r, get(answer, "reviews"))
-    {
-        usage_offer(a, json_text(r, "reviewId", ""), json_text(r, "prompt", ""));
-    }
-    cJSON_Delete(answer);
+    offer_each(a, answer, get(answer, "reviews"), "reviewId", "prompt");
 }
 
 static void offer_sessions(const struct usage_asking *a)
 {
     cJSON *answer = ask(a, "session.list", NULL);
-    const cJSON *s;
 
-    cJSON_ArrayForEach(s, get(answer, "sessions"))
-    {
-        usage_offer(a, json_text(s, "sessionId", ""), json_text(s, "updatedAt", ""));
-    }
-    cJSON_Delete(answer);
+    offer_each(a, answer, get(answer, "sessions"), "sessionId", "updatedAt");
 }
 
 static void offer_schedules(const struct usage_asking *a)
 {
     cJSON *answer = ask(a, "schedule.list", NULL);
-    const cJSON *s;
 
-    cJSON_ArrayForEach(s, get(answer, "schedules"))
-    {
-        usage_offer(a, json_text(s, "name", ""), json_text(s, "status", ""));
-    }
-    cJSON_Delete(answer);
+    offer_each(a, answer, get(answer, "schedules"), "name", "status");
 }
 
 /* The zones of tzdata, which lists them with a country, a place and a name. */
@@ -126,48 +126,31 @@ static void offer_zones(const struct usage_asking *a)
 static void offer_agents(const struct usage_asking *a)
 {
     cJSON *answer = ask(a, "agents.list", NULL);
-    const cJSON *v;
 
-    cJSON_ArrayForEach(v, get(answer, "agents"))
-    {
-        usage_offer(a, json_text(get(v, "card"), "agentId", ""), json_text(v, "state", ""));
-    }
-    cJSON_Delete(answer);
+    offer_each(a, answer, get(answer, "agents"), "agentId", "state");
 }
 
 /* Of the agent before it: AGENT_ID SKILL, or try AGENT_ID SKILL. */
 static void offer_skills(const struct usage_asking *a)
 {
-    cJSON *answer = NULL;
-    const cJSON *s;
+    cJSON *answer;
 
-    if (a->n_args == 0) {
-        return;
+    if (a->n_args > 0) {
+        answer = ask(a, "agents.get", cli_fields("agentId", a->args[a->n_args - 1]));
+        offer_each(a, answer, get(get(answer, "card"), "skills"), "id", "description");
     }
-    answer = ask(a, "agents.get", cli_fields("agentId", a->args[a->n_args - 1]));
-    cJSON_ArrayForEach(s, get(get(answer, "card"), "skills"))
-    {
-        usage_offer(a, json_text(s, "id", ""), json_text(s, "description", ""));
-    }
-    cJSON_Delete(answer);
 }
 
 /* Of the plan that is the first argument. */
 static void offer_steps(const struct usage_asking *a)
 {
     char plan[CLI_ID_MAX];
-    cJSON *answer = NULL;
-    const cJSON *s;
+    cJSON *answer;
 
-    if (a->n_args == 0 || cli_plan_id(a->cli, a->args[0], plan) != CLI_OK) {
-        return;
+    if (a->n_args > 0 && cli_plan_id(a->cli, a->args[0], plan) == CLI_OK) {
+        answer = ask(a, "plan.get", cli_fields("planId", plan));
+        offer_each(a, answer, get(answer, "steps"), "stepId", "task");
     }
-    answer = ask(a, "plan.get", cli_fields("planId", plan));
-    cJSON_ArrayForEach(s, get(answer, "steps"))
-    {
-        usage_offer(a, json_text(s, "stepId", ""), json_text(s, "task", ""));
-    }
-    cJSON_Delete(answer);
 }
 
 /* The files of the folders of recipes, without their endings: each is a name. */
@@ -251,23 +234,15 @@ void usage_offer_kind(struct str word, void *asking)
     static const struct {
         const char *kind;
         void (*offer)(const struct usage_asking *a);
-    } kinds[] = {{"PLAN_ID", offer_plans},
-                 {"REVIEW_ID", offer_reviews},
-                 {"SESSION_ID", offer_sessions},
-                 {"SESSION", offer_sessions},
-                 {"SCHEDULE", offer_schedules},
-                 {"ZONE", offer_zones},
-                 {"AGENT_ID", offer_agents},
-                 {"SKILL", offer_skills},
-                 {"STEP_ID", offer_steps},
-                 {"STEP", offer_steps},
-                 {"RECIPE", offer_recipes},
-                 {"VERB", offer_verbs},
-                 {"VOCABULARY", offer_vocabularies},
-                 {"PLANNER", offer_planners},
-                 {"STATUS", offer_statuses},
-                 {"FILE", offer_files},
-                 {"DIR", offer_dirs}};
+    } kinds[] = {{"PLAN_ID", offer_plans},     {"PLAN", offer_plans},
+                 {"REVIEW_ID", offer_reviews}, {"SESSION_ID", offer_sessions},
+                 {"SESSION", offer_sessions},  {"SCHEDULE", offer_schedules},
+                 {"ZONE", offer_zones},        {"AGENT_ID", offer_agents},
+                 {"SKILL", offer_skills},      {"STEP_ID", offer_steps},
+                 {"STEP", offer_steps},        {"RECIPE", offer_recipes},
+                 {"VERB", offer_verbs},        {"VOCABULARY", offer_vocabularies},
+                 {"PLANNER", offer_planners},  {"STATUS", offer_statuses},
+                 {"FILE", offer_files},        {"DIR", offer_dirs}};
     const struct usage_asking *a = asking;
     const char *at = word.ptr;
     const char *end = word.ptr + word.len;

@@ -9,6 +9,13 @@ static const struct cli_option pause_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option signal_options[] = {
+    {"data", "JSON", "the data: the result of the step that takes the signal"},
+    {"text", "TEXT", "the data as a text"},
+    {"key", "KEY", "idempotency key: the same key is the same signal"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_option skip_options[] = {
     {"to", "STEP", "skip all steps before this one that have not begun"},
     {"reason", "TEXT", "stored in the plan's history"},
@@ -78,6 +85,19 @@ const struct cli_verb change_verbs[] = {
      .args_min = 1,
      .args_max = -1,
      .run = verb_resume},
+    {.name = "signal",
+     .args = "PLAN_ID NAME",
+     .brief = "send a signal to a plan that waits for it",
+     .text = "A step with wait: {signal: NAME} takes it, and has the data as its result. One that "
+             "comes early is kept.",
+     .options = signal_options,
+     .examples = {{"baton signal last paid --data '{\"amount\": 12}'", "with data"},
+                  {"baton signal last approve --text yes --key a-17",
+                   "may be sent again: the key makes it one signal"}},
+     .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
+     .args_min = 2,
+     .args_max = 2,
+     .run = verb_signal},
     {.name = "skip",
      .args = "PLAN_ID STEP... | PLAN_ID --to STEP",
      .brief = "skip steps that have not begun",

@@ -52,6 +52,60 @@ enum cli_exit verb_resume(struct cli *cli)
     return cli_each(cli, resume_plan);
 }
 
+/* The data of a signal: JSON, or a text. The exit code of a mistake. */
+static enum cli_exit signal_data(struct cli *cli, cJSON *fields)
+{
+    const char *json = cli_value(cli, "data");
+    const char *text = cli_value(cli, "text");
+    cJSON *data;
+
+    if (json != NULL && text != NULL) {
+        cli_error("signal: --data and --text exclude each other");
+        return CLI_USAGE;
+    }
+    if (text != NULL) {
+        (void)cJSON_AddStringToObject(fields, "data", text);
+    } else if (json != NULL) {
+        data = cJSON_Parse(json);
+        if (data == NULL) {
+            cli_error_hint("a text goes with --text", "signal: --data is no JSON: %.200s", json);
+            return CLI_USAGE;
+        }
+        (void)cJSON_AddItemToObject(fields, "data", data);
+    }
+    return CLI_OK;
+}
+
+enum cli_exit verb_signal(struct cli *cli)
+{
+    cJSON *fields = cli_fields("planId", cli->argv[0]);
+    cJSON *answer = NULL;
+    const char *step;
+    enum cli_exit code = signal_data(cli, fields);
+
+    if (code != CLI_OK) {
+        cJSON_Delete(fields);
+        return code;
+    }
+    (void)cJSON_AddStringToObject(fields, "name", cli->argv[1]);
+    cli_add_value(cli, "key", fields, "clientKey");
+    code = cli_call(cli, "plan.signal", fields, &answer);
+    if (code == CLI_OK && cli->json) {
+        cli_print_json(answer);
+    } else if (code == CLI_OK) {
+        step = json_text(answer, "stepId", NULL);
+        (void)printf("%s signal %.0f%s%s%s\n", json_text(answer, "planId", ""),
+                     json_number(answer, "signal"),
+                     cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "repeated"))
+                         ? " (it came before)"
+                         : "",
+                     step != NULL ? " taken by " : ", kept until a step waits for it",
+                     step != NULL ? step : "");
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
 /* Takes ownership of fields. */
 static enum cli_exit modify(struct cli *cli, cJSON *fields)
 {

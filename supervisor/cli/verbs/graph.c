@@ -104,14 +104,16 @@ static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
         const struct plan_step *s = &plan->steps[i];
         const struct str agent = s->agent_id.len > 0 ? s->agent_id : s->skill;
         bool ok = true;
-        steps[i] = (struct graph_step){
-            .id = arena_str(&d->arena, s->step_id).ptr,
-            .detail =
-                arena_str(&d->arena, s->type == STEP_TYPE_REVIEW ? STR_LIT("a person") : agent).ptr,
-            .when = condition_of(&d->arena, s, &ok),
-            .status = "",
-            .deps = plan->deps + s->deps_at,
-            .n_deps = s->deps_n};
+        steps[i] = (struct graph_step){.id = arena_str(&d->arena, s->step_id).ptr,
+                                       .detail = arena_str(&d->arena, s->type == STEP_TYPE_REVIEW
+                                                                          ? STR_LIT("a person")
+                                                                      : s->wait != NULL ? s->task
+                                                                                        : agent)
+                                                     .ptr,
+                                       .when = condition_of(&d->arena, s, &ok),
+                                       .status = "",
+                                       .deps = plan->deps + s->deps_at,
+                                       .n_deps = s->deps_n};
         if (steps[i].id == NULL || steps[i].detail == NULL || !ok) {
             return no_memory();
         }

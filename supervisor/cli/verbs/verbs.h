@@ -47,6 +47,7 @@ enum cli_exit verb_run(struct cli *cli);
 enum cli_exit verb_schedule(struct cli *cli);
 enum cli_exit verb_sessions(struct cli *cli);
 enum cli_exit verb_skip(struct cli *cli);
+enum cli_exit verb_signal(struct cli *cli);
 enum cli_exit verb_stats(struct cli *cli);
 enum cli_exit verb_status(struct cli *cli);
 enum cli_exit verb_timeline(struct cli *cli);

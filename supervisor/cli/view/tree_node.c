@@ -4,11 +4,13 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/base/buf.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/review.h"
 
+#define RESULTS "results."
 enum { BAR_CELLS = 10, LINE_BYTES = 1024, TASK_MIN = 12 };
 
 /* "text", or "text (error)". */
@@ -21,21 +23,34 @@ static void put_note(struct tree_node *node, const char *text, const char *error
     cli_cut_line(node->note, sizeof node->note, both);
 }
 
+/* "errors.rowCount is 6" of "results.errors.rowCount is 6": on 80 columns each counts. */
+static void add_tested(struct buf *out, const char *tested)
+{
+    while (*tested != 0) {
+        tested += strncmp(tested, RESULTS, strlen(RESULTS)) == 0 ? strlen(RESULTS) : 0;
+        const char *next = strstr(tested, "; ");
+        const size_t n = next != NULL ? (size_t)(next - tested) + 2 : strlen(tested);
+        buf_add(out, tested, n);
+        tested += n;
+    }
+}
+
 /* tested: what its condition tested; NULL = it has none, or its steps before were skipped by
  * theirs.
  */
 static void put_skipped(struct tree_node *node, const char *reason, const char *tested)
 {
-    char text[2 * NODE_NOTE_MAX];
+    struct buf text;
 
-    if (strcmp(reason, "condition") == 0) {
-        (void)snprintf(text, sizeof text, "%s%s",
-                       tested != NULL ? "condition is false: " : "skipped by a condition",
-                       tested != NULL ? tested : "");
-        put_note(node, text, NULL);
-    } else {
+    if (strcmp(reason, "condition") != 0) {
         put_note(node, reason, NULL);
+        return;
     }
+    buf_init(&text, LINE_BYTES * 4);
+    buf_add_cstr(&text, tested != NULL ? "skipped, as " : "skipped by a condition");
+    add_tested(&text, tested != NULL ? tested : "");
+    put_note(node, buf_cstr(&text), NULL);
+    buf_done(&text);
 }
 
 /* The note after a step, from a view or from its plan_step_completed. */

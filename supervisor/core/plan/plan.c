@@ -20,6 +20,7 @@ const char *step_type_name(enum step_type v)
     static const char *const names[] = {
         [STEP_TYPE_TASK] = "task",
         [STEP_TYPE_REVIEW] = "human_review",
+        [STEP_TYPE_WAIT] = "wait",
         [STEP_TYPE_SYNTHESIS] = "synthesis_gate",
     };
     _Static_assert(sizeof names / sizeof names[0] == STEP_TYPE_COUNT, "a name for each");
@@ -60,6 +61,18 @@ const char *run_if_name(enum run_if v)
     };
     _Static_assert(sizeof names / sizeof names[0] == RUN_IF_COUNT, "a name for each");
     ASSERT((unsigned)v < RUN_IF_COUNT);
+    return names[v];
+}
+
+const char *wait_for_name(enum wait_for v)
+{
+    static const char *const names[] = {
+        [WAIT_FOR_TIME] = "timer",
+        [WAIT_FOR_DATE] = "until",
+        [WAIT_FOR_SIGNAL] = "signal",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == WAIT_FOR_COUNT, "a name for each");
+    ASSERT((unsigned)v < WAIT_FOR_COUNT);
     return names[v];
 }
 

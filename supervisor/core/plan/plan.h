@@ -34,6 +34,7 @@ enum step_type {
     STEP_TYPE_TASK,
     STEP_TYPE_REVIEW,    /* human_review: no agent; a person's approval completes it (M063) */
     STEP_TYPE_SYNTHESIS, /* synthesis_gate: combines the results before it (M062) */
+    STEP_TYPE_WAIT,      /* wait: no agent; a time or a signal completes it */
     STEP_TYPE_COUNT
 };
 enum effects { EFFECTS_NONE, EFFECTS_IDEMPOTENT, EFFECTS_UNSAFE, EFFECTS_COUNT };
@@ -80,6 +81,21 @@ struct step_policy {
     enum run_if run_if;
 };
 
+/* What completes a step of type wait. */
+enum wait_for {
+    WAIT_FOR_TIME,   /* ms have passed since it began */
+    WAIT_FOR_DATE,   /* the wall clock shows `until` */
+    WAIT_FOR_SIGNAL, /* a signal with the name came */
+    WAIT_FOR_COUNT
+};
+struct plan_wait {
+    enum wait_for what;
+    msec ms;           /* TIME: how long; SIGNAL: the longest wait, 0 = no end */
+    msec until;        /* DATE: milliseconds since 1970 */
+    struct str signal; /* SIGNAL */
+    struct doc schema; /* SIGNAL: of its data; absent = any */
+};
+
 /* Agents are registry indexes, set by the owner from the ids before the core sees the plan. */
 #define AGENT_NONE UINT32_MAX
 
@@ -92,13 +108,14 @@ struct plan_step {
     struct str agent_id;
     struct str skill; /* may be empty */
     struct str task;
-    struct doc parameters;  /* absent or a map */
-    struct doc verify;      /* absent or a JSON Schema over the result's data (or text) */
-    struct doc when;        /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
-    struct str gate_with;   /* agent that answers the gate; empty = no gate */
-    struct str verify_with; /* agent that verifies the result; empty = none */
+    struct doc parameters; /* absent or a map */
+    struct doc verify;     /* absent or a JSON Schema over the result's data (or text) */
+    struct doc when;       /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
+    const struct plan_wait *wait;        /* of STEP_TYPE_WAIT; NULL in all others */
+    struct str gate_with;                /* agent that answers the gate; empty = no gate */
+    struct str verify_with;              /* agent that verifies the result; empty = none */
     struct str gate_skill, verify_skill; /* skills of both; empty = "gate", "verify" */
-    uint32_t agent;                      /* AGENT_NONE for STEP_TYPE_REVIEW */
+    uint32_t agent;                      /* AGENT_NONE for STEP_TYPE_REVIEW, STEP_TYPE_WAIT */
     uint32_t gate_agent, verify_agent;   /* of gate_with and verify_with */
     uint32_t alternatives_at;            /* into plan.agents: fallback agents */
     uint32_t alternatives_n;
@@ -202,7 +219,8 @@ struct plan {
 };
 
 const char *on_failure_name(enum on_failure v);
-const char *step_type_name(enum step_type v); /* "task", "human_review", "synthesis_gate" */
+const char *step_type_name(enum step_type v); /* "task", "human_review", "synthesis_gate", "wait" */
+const char *wait_for_name(enum wait_for v);   /* "timer", "until", "signal" */
 const char *effects_name(enum effects v);
 const char *context_scope_name(enum context_scope v);
 const char *run_if_name(enum run_if v); /* "success", "always", "failure" */
@@ -223,6 +241,11 @@ void plan_link(struct plan *p);
 bool plan_agents_collect(struct plan *p);
 /* The agent's place in plan.agents; UINT32_MAX when it was not granted. */
 uint32_t plan_agent_find(const struct plan *p, uint32_t agent);
+/* A person or the supervisor does it: it needs no agent and no lane. */
+static inline bool plan_step_is_agentless(const struct plan_step *s)
+{
+    return s->type == STEP_TYPE_REVIEW || s->type == STEP_TYPE_WAIT;
+}
 /* Whether both are the same work: agent, skill, task and parameters, byte for byte. Steps without
  * task and parameters are not. */
 bool plan_step_same_work(const struct plan_step *a, const struct plan_step *b);

@@ -231,7 +231,7 @@ static bool check_length(struct plan_checker *k, uint32_t s, const char *field, 
 static void check_agent(struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];
-    if (step->type == STEP_TYPE_REVIEW || check_length(k, s, "agentId", step->agent_id) ||
+    if (plan_step_is_agentless(step) || check_length(k, s, "agentId", step->agent_id) ||
         check_length(k, s, "skill", step->skill)) {
         return;
     }

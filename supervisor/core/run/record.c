@@ -19,9 +19,9 @@ static const char *const step_status_names[] = {
     [STEP_PENDING] = "pending",         [STEP_READY] = "ready",
     [STEP_IN_PROGRESS] = "in_progress", [STEP_BACKOFF] = "in_progress",
     [STEP_UNKNOWN] = "in_progress",     [STEP_WAITING] = "waiting",
-    [STEP_CHECKING] = "in_progress",    [STEP_COMPLETED] = "completed",
-    [STEP_FAILED] = "failed",           [STEP_SKIPPED] = "skipped",
-    [STEP_CANCELLED] = "cancelled",
+    [STEP_CHECKING] = "in_progress",    [STEP_SLEEPING] = "in_progress",
+    [STEP_COMPLETED] = "completed",     [STEP_FAILED] = "failed",
+    [STEP_SKIPPED] = "skipped",         [STEP_CANCELLED] = "cancelled",
 };
 _Static_assert(sizeof step_status_names / sizeof step_status_names[0] == STEP_STATUS_COUNT, "all");
 
@@ -195,6 +195,9 @@ const char *step_status_state_name(enum step_status s)
     }
     if (s == STEP_CHECKING) {
         return "checking";
+    }
+    if (s == STEP_SLEEPING) {
+        return "sleeping";
     }
     return s == STEP_UNKNOWN ? "unknown" : step_status_name(s);
 }

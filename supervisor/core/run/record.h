@@ -34,6 +34,7 @@ enum step_status {
     STEP_WAITING,     /* waits for a person's decision */
     STEP_CHECKING, /* an agent answers a question about the step (phase GATE, VERIFY or REPLAN), or
                       will when it has a free lane; users see "in_progress" */
+    STEP_SLEEPING, /* waits for a time or a signal, without a place; users see "in_progress" */
     STEP_COMPLETED,
     STEP_FAILED,
     STEP_SKIPPED,
@@ -261,6 +262,7 @@ struct rec_step_completed {
     enum err_class error_class;
     enum step_stop stop;
     struct blob_ref result;
+    uint32_t signal;       /* serial of the signal that completed it; 0 = none did */
     struct blob_ref state; /* on replay: the plan's state after it; the engine's, not the run's */
     msec duration_ms;
     struct uuid instance;
@@ -308,6 +310,12 @@ struct rec_supervisor {
 struct rec_condition {
     bool failed; /* it could not be evaluated: the step fails */
 };
+struct rec_signal {
+    uint32_t serial;        /* of the signal within the plan: 1, 2, ... */
+    uint64_t digest;        /* of its name and data, to recognise its repetition */
+    struct str key;         /* clientKey of the sender; may be empty; borrowed */
+    struct blob_ref result; /* its data, as the result of a step */
+};
 struct rec_checking {
     enum step_phase phase;
     struct blob_ref result; /* what is verified */
@@ -340,6 +348,7 @@ enum record_member {
     RECORD_supervisor,
     RECORD_checking,
     RECORD_condition,
+    RECORD_signal,
 };
 
 struct record {
@@ -377,6 +386,7 @@ struct record {
         struct rec_supervisor supervisor;
         struct rec_checking checking;
         struct rec_condition condition;
+        struct rec_signal signal;
     } as; /* through REC and REC_INIT only */
 };
 

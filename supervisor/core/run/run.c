@@ -1,8 +1,8 @@
 /*
  * The table of a step's moves, and a fresh run.
  *
- *   PENDING --> READY --> IN_PROGRESS <--> BACKOFF <--> WAITING (a person), CHECKING (an agent)
- *                          |  ^    \
+ *   PENDING --> READY --> IN_PROGRESS <--> BACKOFF <--> WAITING (a person), CHECKING (an agent),
+ *                          |  ^    \                    SLEEPING (a time or a signal)
  *                          v  |     `--> WAITING, CHECKING
  *                        UNKNOWN
  *
@@ -26,8 +26,8 @@ static const uint32_t moves[] = {
     [STEP_IN_PROGRESS] = BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(UNKNOWN) | BIT(WAITING) |
                          BIT(CHECKING) | BIT(COMPLETED) | ENDS,
     /* COMPLETED, CHECKING: by a late result of the previous attempt. BACKOFF again: a fallback. */
-    [STEP_BACKOFF] =
-        BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
+    [STEP_BACKOFF] = BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) |
+                     BIT(SLEEPING) | BIT(COMPLETED) | ENDS,
     /* UNKNOWN again: the supervisor was restarted, and the wait starts again. */
     [STEP_UNKNOWN] = BIT(IN_PROGRESS) | BIT(UNKNOWN) | BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) |
                      BIT(COMPLETED) | ENDS,
@@ -35,6 +35,8 @@ static const uint32_t moves[] = {
     [STEP_WAITING] = BIT(BACKOFF) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
     /* CHECKING again: a step whose verification failed is replanned. */
     [STEP_CHECKING] = BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
+    /* WAITING, CHECKING: its time is over, and a person or the replanner is asked. */
+    [STEP_SLEEPING] = BIT(WAITING) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
     [STEP_COMPLETED] = 0,
     [STEP_FAILED] = 0,
     [STEP_SKIPPED] = 0,
@@ -53,12 +55,17 @@ bool run_move_allowed(enum step_status from, enum step_status to)
 
 bool run_step_is_active(enum step_status s)
 {
-    return s >= STEP_IN_PROGRESS && s <= STEP_CHECKING;
+    return s >= STEP_IN_PROGRESS && s <= STEP_SLEEPING;
 }
 
 uint32_t run_concurrency(const struct plan *plan)
 {
     return plan->max_concurrency > 0 ? plan->max_concurrency : 1;
+}
+
+uint32_t run_places(const struct run *run)
+{
+    return run->active - run->placeless;
 }
 
 uint32_t run_deps(const struct plan *plan, uint32_t step)
@@ -194,6 +201,7 @@ struct run *run_init(void *mem, const struct plan *plan)
         struct run_step *step = &run->steps[i];
         step->deps_open = run_deps(plan, i);
         step->last_dep = STEP_NONE;
+        step->placeless = plan->steps[i].type == STEP_TYPE_WAIT ? 1 : 0;
         step->agent = plan->steps[i].agent;
         step->deadline = MSEC_NEVER;
         step->limit = MSEC_NEVER;
@@ -208,6 +216,6 @@ uint64_t run_hash(const struct run *run)
 {
     /* There is no padding in the block, so equal states are equal bytes. */
     _Static_assert(sizeof(struct run_step) == 280, "struct run_step has no padding");
-    _Static_assert(sizeof(struct run) == 392, "struct run has no padding");
+    _Static_assert(sizeof(struct run) == 408, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
 }

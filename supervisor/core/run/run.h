@@ -62,7 +62,8 @@ struct run_step {
     uint32_t review_serial; /* of its last review; 0 = none yet */
     uint32_t own_text_n;
     uint32_t deps_skipped;        /* settled as skipped by a condition */
-    uint16_t adopted;             /* 1: the instance said that it works on the attempt */
+    uint8_t adopted;              /* 1: the instance said that it works on the attempt */
+    uint8_t placeless;            /* 1: it takes no place within max_concurrency: it only waits */
     uint16_t judged;              /* 1: its condition is true; 2: it could not be evaluated */
     char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
 };
@@ -72,11 +73,11 @@ struct run {
     uint8_t status;  /* enum plan_status */
     uint8_t outcome; /* enum plan_outcome */
     uint8_t cancelling;
-    uint8_t paused;   /* bit per enum pause_reason */
-    uint32_t open;    /* steps not final */
-    uint32_t ready;   /* READY */
-    uint32_t active;  /* IN_PROGRESS, BACKOFF, UNKNOWN, WAITING: what max_concurrency counts */
-    uint32_t waiting; /* WAITING */
+    uint8_t paused;                                 /* bit per enum pause_reason */
+    uint32_t open;                                  /* steps not final */
+    uint32_t ready;                                 /* READY */
+    uint32_t active;                                /* begun and not over */
+    uint32_t waiting;                               /* WAITING */
     uint32_t completed, failed, skipped, cancelled; /* superseded steps not counted */
     uint32_t superseded;
     uint32_t revision;   /* 1, plus 1 for every modification, with or without a new plan */
@@ -104,6 +105,10 @@ struct run {
     uint8_t asked;          /* requests to the planner since PLANNING_STARTED */
     uint8_t rectified;      /* rounds of failed steps that the synthesizer retried */
     uint8_t answered;       /* the synthesis is over: only PLAN_COMPLETED may follow */
+    uint32_t sleeping;      /* SLEEPING */
+    uint32_t placeless;     /* of the active ones: max_concurrency does not count them */
+    uint32_t signals;       /* how many came: the serial of the last one */
+    uint32_t kept;          /* signals that no step has taken */
     uint8_t end_status, end_outcome, end_failure; /* 0 = not decided */
     uint8_t end_text_n;
     char end_text[RUN_END_TEXT];

@@ -229,7 +229,8 @@ static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
 
 static void count_all(struct run *run, const struct plan *plan)
 {
-    run->open = run->ready = run->active = run->waiting = run->replanning = 0;
+    run->open = run->ready = run->active = run->waiting = run->replanning = run->sleeping =
+        run->placeless = 0;
     run->completed = run->failed = run->skipped = run->cancelled = run->superseded = 0;
     for (uint32_t i = 0; i < run->n_steps; i++) {
         if (plan->steps[i].superseded) {

@@ -46,6 +46,33 @@ bool run_apply_condition(struct run *run, const struct plan *plan, const struct 
     return true;
 }
 
+bool run_apply_wait_started(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const msec delay = REC(rec, timed)->delay_ms;
+    const struct plan_wait *wait = plan->steps[rec->step].wait;
+    if (step->status != STEP_BACKOFF || wait == NULL) {
+        return false;
+    }
+    run_step_move(run, step, STEP_SLEEPING, PHASE_EXECUTE);
+    /* A date is a matter of the wall clock, which a run does not know. */
+    step->deadline = wait->what == WAIT_FOR_DATE   ? MSEC_NEVER
+                     : wait->what == WAIT_FOR_TIME ? msec_add(rec->now, delay)
+                                                   : after(rec->now, delay);
+    return true;
+}
+
+bool run_apply_signal(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (REC(rec, signal)->serial != run->signals + 1 || run->kept > LIMIT_SIGNALS_KEPT) {
+        return false;
+    }
+    run->signals++;
+    run->kept++;
+    return true;
+}
+
 bool run_apply_step_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
@@ -234,9 +261,11 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
     const bool begun = step->status != STEP_PENDING && step->status != STEP_READY;
     if (!step_is_final(end->status) || !run_move_allowed(step->status, end->status) ||
         (unsigned)end->reason >= STEP_REASON_COUNT || (unsigned)end->error_class >= CLASS_COUNT ||
-        (end->status == STEP_COMPLETED && begun != (end->reason != REASON_REUSED))) {
+        (end->status == STEP_COMPLETED && begun != (end->reason != REASON_REUSED)) ||
+        (end->signal != 0 && (step->status != STEP_SLEEPING || run->kept == 0))) {
         return false;
     }
+    run->kept -= end->signal != 0 ? 1 : 0;
     struct usage *replan =
         step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? &run->replan_usage : NULL;
     if (end->status == STEP_COMPLETED && end->stop == STOP_FENCED) {

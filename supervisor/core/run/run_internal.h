@@ -21,7 +21,9 @@ bool run_end_is_bypass(const struct plan *plan, const struct run_step *step, uin
 /* Why a pending step can never become ready: DEPENDENCY_FAILED, or CONDITION when all steps before
  * it were skipped by theirs or none failed (RUN_IF_FAILURE). REASON_NONE: it can. */
 enum step_reason run_step_doom(const struct run *run, const struct plan *plan, uint32_t step);
-/* IN_PROGRESS, BACKOFF, UNKNOWN, WAITING or CHECKING: begun and not over. */
+/* How many places within max_concurrency are taken: active steps that do not only wait. */
+uint32_t run_places(const struct run *run);
+/* IN_PROGRESS, BACKOFF, UNKNOWN, WAITING, CHECKING or SLEEPING: begun and not over. */
 bool run_step_is_active(enum step_status s);
 /* The agent that the step needs a lane of: the executing one, or the one that answers the question.
  */

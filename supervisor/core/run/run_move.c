@@ -17,6 +17,8 @@ static uint32_t *counter_of(struct run *run, enum step_status s)
         return &run->cancelled;
     case STEP_WAITING:
         return &run->waiting;
+    case STEP_SLEEPING:
+        return &run->sleeping;
     case STEP_PENDING:
     case STEP_IN_PROGRESS:
     case STEP_BACKOFF:
@@ -35,13 +37,16 @@ void run_step_count(struct run *run, const struct run_step *step, bool in)
     const uint32_t open = step_is_final(step->status) ? 0 : 1;
     const uint32_t replanning =
         step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? 1 : 0;
+    const uint32_t placeless = step->placeless != 0 ? active : 0;
     if (in) {
         run->active += active;
+        run->placeless += placeless;
         run->open += open;
         run->replanning += replanning;
     } else {
         ASSERT(run->active >= active && run->open >= open && run->replanning >= replanning);
         run->active -= active;
+        run->placeless -= placeless;
         run->open -= open;
         run->replanning -= replanning;
     }
@@ -172,7 +177,7 @@ void run_derive_status(struct run *run, const struct plan *plan)
         return;
     }
     /* PLAN_WAITING: all active steps wait for people and none may begin, or the plan is paused. */
-    const bool may_begin = run->ready > 0 && run->active < run_concurrency(plan);
+    const bool may_begin = run->ready > 0 && run_places(run) < run_concurrency(plan);
     const bool waits = run->active > 0 && run->waiting == run->active && !may_begin;
     const bool held = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
     run->status = (waits || held) && !run->cancelling ? PLAN_WAITING : PLAN_RUNNING;

@@ -67,6 +67,8 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
           "checking without a question");
     CHECK((step->status != STEP_READY && step->status != STEP_PENDING) || step->attempt == 0,
           "an attempt of a step that has not begun");
+    CHECK((step->placeless != 0) == (plan->steps[ix].type == STEP_TYPE_WAIT), "a place for a wait");
+    CHECK(step->status != STEP_SLEEPING || plan->steps[ix].wait != NULL, "sleeps without a wait");
     CHECK(step->granted <= step->attempt, "more approvals than attempts");
     CHECK(step->review_serial <= run->reviews, "a review with a serial that was not given");
     CHECK(step->status != STEP_WAITING || step->review_serial > 0, "a review without a serial");
@@ -78,6 +80,7 @@ static bool counts_hold(const struct run *run, const struct plan *plan, const ch
     uint32_t n[STEP_STATUS_COUNT] = {0};
     uint32_t superseded = 0;
     uint32_t replanning = 0;
+    uint32_t placeless = 0;
     for (uint32_t i = 0; i < run->n_steps; i++) {
         const struct run_step *step = &run->steps[i];
         if (plan->steps[i].superseded) {
@@ -86,14 +89,17 @@ static bool counts_hold(const struct run *run, const struct plan *plan, const ch
             continue;
         }
         n[step->status]++;
+        placeless += step->placeless != 0 && run_step_is_active(step->status) ? 1 : 0;
         replanning += step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? 1 : 0;
     }
     CHECK(run->superseded == superseded, "count of superseded steps");
     CHECK(run->replanning == replanning, "count of steps that are replanned");
     CHECK(run->ready == n[STEP_READY], "count of ready steps");
     CHECK(run->waiting == n[STEP_WAITING], "count of waiting steps");
+    CHECK(run->placeless == placeless, "count of steps without a place");
+    CHECK(run->sleeping == n[STEP_SLEEPING], "count of sleeping steps");
     CHECK(run->active == n[STEP_IN_PROGRESS] + n[STEP_BACKOFF] + n[STEP_UNKNOWN] + n[STEP_WAITING] +
-                             n[STEP_CHECKING],
+                             n[STEP_CHECKING] + n[STEP_SLEEPING],
           "count of active steps");
     CHECK(run->completed == n[STEP_COMPLETED], "count of completed steps");
     CHECK(run->failed == n[STEP_FAILED], "count of failed steps");
@@ -142,7 +148,8 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
     CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0,
           "waits without a reason");
     CHECK(run->plan_review <= run->reviews, "a review of the plan that was not opened");
-    CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");
+    CHECK(run->kept <= run->signals && run->kept <= LIMIT_SIGNALS_KEPT, "signals that are kept");
+    CHECK(run_places(run) <= run_concurrency(plan), "more steps under way than max_concurrency");
     return true;
 }
 #undef CHECK

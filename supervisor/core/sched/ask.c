@@ -44,6 +44,8 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
         core_step_waits(c, entry, step, REVIEW_STEP, &nothing, (struct doc){0});
     } else if (about->policy.requires_approval && (state->did & STEP_DID_APPROVE) == 0) {
         core_step_waits(c, entry, step, REVIEW_BEFORE, &nothing, (struct doc){0});
+    } else if (about->type == STEP_TYPE_WAIT) {
+        core_sleep(c, entry, step);
     } else {
         core_enqueue(c, entry, step, false);
     }
@@ -52,7 +54,7 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
 bool core_prepare(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct plan_step *about = &entry->plan->steps[step];
-    if (about->type != STEP_TYPE_REVIEW && !about->policy.requires_approval &&
+    if (!plan_step_is_agentless(about) && !about->policy.requires_approval &&
         !has_gate(entry, step)) {
         return false;
     }

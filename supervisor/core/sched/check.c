@@ -28,6 +28,11 @@ static bool list_fits(const struct core_run *entry, uint32_t step, const char **
     CHECK(status != STEP_BACKOFF || list == LIST_NONE || waits, "between attempts, but in a list");
     CHECK(status != STEP_CHECKING || list == LIST_NONE || list == LIST_HELD || waits,
           "a question in a list of attempts");
+    CHECK((list == LIST_DATED) ==
+              (status == STEP_SLEEPING && entry->plan->steps[step].wait->what == WAIT_FOR_DATE),
+          "a step that waits for a date, or none, in the list of dates");
+    CHECK(status != STEP_SLEEPING || list == LIST_NONE || list == LIST_DATED,
+          "a step that waits for a time or a signal in a list of attempts");
     CHECK(status != STEP_WAITING || list == LIST_NONE, "waits for a person and in a list");
     return true;
 }
@@ -67,10 +72,14 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
     case LIST_NONE:
         CHECK(state->status == STEP_CHECKING
                   ? due <= state->deadline /* the cooldown before a replan */
-                  : due == (state->status == STEP_BACKOFF || state->status == STEP_WAITING
+                  : due == (state->status == STEP_BACKOFF || state->status == STEP_WAITING ||
+                                    state->status == STEP_SLEEPING
                                 ? state->deadline
                                 : MSEC_NEVER),
               "due without a reason, or a retry that nothing wakes");
+        break;
+    case LIST_DATED:
+        CHECK(due != MSEC_NEVER, "a step that waits for a date and that nothing wakes");
         break;
     case LIST_READY:
     case LIST_CONDITION:
@@ -104,11 +113,12 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
           "a plan that has not begun waits for nothing");
     CHECK(doomed == 0 || run->cancelling || run->status == PLAN_PENDING,
           "a step can never start and was not skipped");
-    CHECK(run->active + queued <= run_concurrency(entry->plan), "max_concurrency");
+    CHECK(run_places(run) + queued <= run_concurrency(entry->plan), "max_concurrency");
     CHECK(entry->ready.n == 0 || core_on_hold(entry) ||
-              run->active + queued == run_concurrency(entry->plan),
+              (run_places(run) + queued == run_concurrency(entry->plan) &&
+               !core_needs_no_place(entry, (uint32_t)entry->ready.head)),
           "a ready step is held back without a reason");
-    CHECK(core_on_hold(entry) || run->active + queued > 0,
+    CHECK(core_on_hold(entry) || run->active + queued + entry->conditions.n > 0,
           "nothing is under way and nothing can begin");
     CHECK(heap_ok(&entry->due, run->n_steps), "the heap of the steps");
     CHECK(c->due.keys[entry - c->runs] == core_entry_due(c, entry),
@@ -122,9 +132,10 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
 
 static bool lists_hold(const struct core *c, const char **ret_why)
 {
-    uint32_t listed = c->unknown.n;
+    uint32_t listed = c->unknown.n + c->dated.n;
     uint32_t expected = 0;
-    if (!core_list_holds(c, &c->unknown, LIST_UNKNOWN, ret_why)) {
+    if (!core_list_holds(c, &c->unknown, LIST_UNKNOWN, ret_why) ||
+        !core_list_holds(c, &c->dated, LIST_DATED, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < registry_instances(c->registry); i++) {
@@ -150,7 +161,7 @@ static bool lists_hold(const struct core *c, const char **ret_why)
         const struct core_run *entry = &c->runs[i];
         for (uint32_t s = 0; entry->run != NULL && s < entry->run->n_steps; s++) {
             const enum list_kind kind = entry->sched[s].list;
-            expected += kind == LIST_HELD || kind == LIST_UNKNOWN ? 1 : 0;
+            expected += kind == LIST_HELD || kind == LIST_UNKNOWN || kind == LIST_DATED ? 1 : 0;
             CHECK(kind != LIST_NONE || entry->sched[s].prev == REF_NONE, "a link without a list");
             CHECK(core_deref(c, core_ref(c, entry, s), &(uint32_t){0}) == entry,
                   "a ref leads elsewhere");

@@ -64,9 +64,9 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
         sched->list == LIST_QUEUE || sched->list == LIST_BUDGET || sched->list == LIST_CONDITION;
     const bool out = sched->list == LIST_HELD || sched->list == LIST_UNKNOWN;
     const bool attempt = state->phase <= PHASE_SEARCH;
-    const unsigned holds = (waits && state->status == STEP_READY ? HOLDS_PLACE : 0u) |
-                           (sched->list == LIST_HELD ? HOLDS_LANE : 0u) |
-                           (out && attempt ? HOLDS_BUDGET : 0u);
+    const unsigned holds =
+        (waits && state->status == STEP_READY && state->placeless == 0 ? HOLDS_PLACE : 0u) |
+        (sched->list == LIST_HELD ? HOLDS_LANE : 0u) | (out && attempt ? HOLDS_BUDGET : 0u);
     CHECK(sched->holds == holds, "a step holds other counts than those of its list");
     CHECK(sched->list != LIST_HELD ||
               entry->queues[sched->queue].agent == run_step_agent(entry->run, entry->plan, step),

@@ -75,6 +75,7 @@ struct core *core_init(void *mem, const struct core_config *config)
     heap_init(&c->due, items, pos, keys, config->runs_max);
     core_list_init(&c->unknown);
     core_list_init(&c->lost);
+    core_list_init(&c->dated);
     c->dirty = c->woken_sessions = (struct core_fifo){.head = UINT32_MAX, .tail = UINT32_MAX};
     for (uint32_t i = 0; i < config->runs_max; i++) {
         c->runs[i].next_free = i + 1 < config->runs_max ? i + 1 : UINT32_MAX;
@@ -261,6 +262,7 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_CANCELLING] = "the plan is being cancelled",
         [REJECT_PAUSED] = "it is paused already",
         [REJECT_NO_STEP] = "the plan has no such step",
+        [REJECT_SIGNALS] = "64 signals are kept already, and no step waits for this one now",
         [REJECT_JOB] = "the plan is still being made, or its answer is being written",
     };
     _Static_assert(sizeof texts / sizeof texts[0] == CORE_REJECT_COUNT, "a text per rejection");
@@ -297,6 +299,7 @@ static core_handler *const handlers[] = {
     [CORE_REVISE] = core_on_revise,
     [CORE_PROBED] = core_on_probed,
     [CORE_CONDITION] = core_on_condition,
+    [CORE_SIGNAL] = core_on_signal,
     [CORE_PLANNED] = core_on_planned,
     [CORE_JOB_FAILED] = core_on_job_failed,
     [CORE_RECTIFY] = core_on_rectify,
@@ -312,6 +315,7 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
     c->out = out;
     c->now = ev->now > c->now ? ev->now : c->now; /* time never runs backwards in the core */
     c->wall = ev->wall;
+    core_follow_clock(c);
     c->at = ev->run;
     c->text_used = 0;
     c->text_agent = REGISTRY_NONE;

@@ -60,6 +60,8 @@ enum core_cmd_type {
                       lane */
     CMD_CONDITION, /* run, step, attempt: evaluate the step's condition; CORE_CONDITION answers. It
                       is asked again after a hold, a revision or a restart */
+    CMD_SIGNAL,    /* run, step: the step waits for a signal and the plan has kept some. When one
+                      has its name, CORE_SIGNAL brings the oldest */
     CMD_REGISTERED, /* slot, epoch */
     CMD_CLOSE,      /* slot, epoch: close all lanes of this incarnation */
     CMD_RUN_DONE,   /* run: after the commit, plan and block return to the caller */
@@ -85,7 +87,8 @@ enum core_reject {
     REJECT_CANCELLING,
     REJECT_PAUSED, /* the plan is paused already */
     REJECT_NO_STEP,
-    REJECT_JOB, /* the plan waits for a planning or synthesis job */
+    REJECT_JOB,     /* the plan waits for a planning or synthesis job */
+    REJECT_SIGNALS, /* no step waits for it, and as many are kept as may be */
     CORE_REJECT_COUNT
 };
 const char *core_reject_text(enum core_reject r);
@@ -123,6 +126,9 @@ struct run *core_block_run(void *block);
 void core_handle(struct core *c, const struct core_event *ev, struct commands *out);
 /* When the next CORE_TICK is due; MSEC_NEVER = none is needed. */
 msec core_deadline(const struct core *c);
+/* The wall clock was set, or the machine slept: a CORE_TICK is due, because a step waits for a date
+ * whose time may have come. */
+bool core_clock_jumped(const struct core *c, msec now, msec wall);
 
 /* The handle of the last SUBMIT or RECOVER; 0 when it was rejected. RECOVER may emit no record. */
 uint64_t core_newest_run(const struct core *c);
@@ -164,6 +170,8 @@ enum wait_kind {
     WAIT_PERSON,      /* review; until, or MSEC_NEVER */
     WAIT_PAUSED,
     WAIT_REPLAN, /* the plan waits for a replan */
+    WAIT_TIMER,  /* until; a wait step for a time or a date */
+    WAIT_SIGNAL, /* a wait step for a signal; until, or MSEC_NEVER */
     WAIT_KIND_COUNT
 };
 struct step_wait {

@@ -111,6 +111,12 @@ enum condition_verdict {
 struct core_ev_condition {
     enum condition_verdict verdict; /* FAILED: it could not be evaluated */
 };
+struct core_ev_signal {
+    uint32_t serial; /* of one that was kept; 0: it is new */
+    uint64_t digest;
+    struct str key;         /* of the sender */
+    struct blob_ref result; /* its data, as the result of a step */
+};
 struct core_ev_probed {
     bool ok;
 };
@@ -160,6 +166,7 @@ enum core_ev_member {
     CORE_EV_process,
     CORE_EV_stalled,
     CORE_EV_condition,
+    CORE_EV_signal,
 };
 
 struct core_event {
@@ -194,6 +201,7 @@ struct core_event {
         struct core_ev_process process;
         struct core_ev_stalled stalled;
         struct core_ev_condition condition;
+        struct core_ev_signal signal;
     } as; /* through CORE_EV and CORE_EV_INIT only */
 };
 

@@ -77,6 +77,9 @@ void core_rearm(struct core *c, struct core_run *entry);
 void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front);
 /* Moves ready steps to their agents' queues within max_concurrency; none of a run on hold. */
 void core_admit(struct core *c, struct core_run *entry);
+/* The step only waits, so it needs no place within max_concurrency. Such steps stand at the front
+ * of the ready list. */
+bool core_needs_no_place(const struct core_run *entry, uint32_t step);
 /* Nothing may begin: the plan is paused, replanned or cancelled, or waits for a job. */
 bool core_on_hold(const struct core_run *entry);
 /* The same for one step: the replanner is asked while the other steps wait for it. */
@@ -202,6 +205,18 @@ core_handler core_on_condition;
 /* Asks for the verdict about the condition of a READY step that has none. It keeps its place within
  * max_concurrency. False: there is nothing to ask. */
 bool core_ask_condition(struct core *c, struct core_run *entry, uint32_t step);
+
+/* ---- sleep.c ---- */
+core_handler core_on_signal;
+/* The step, in BACKOFF, waits for its time, its date or its signal. */
+void core_sleep(struct core *c, struct core_run *entry, uint32_t step);
+/* After a restart the step goes on waiting. */
+void core_sleep_on(struct core *c, struct core_run *entry, uint32_t step);
+/* A sleeping step is due. */
+void core_slept(struct core *c, struct core_run *entry, uint32_t step);
+/* When the wall clock was set since the last event, steps that wait for a date are due at another
+ * time. */
+void core_follow_clock(struct core *c);
 
 /* ---- review.c ---- */
 core_handler core_on_decide;

@@ -73,7 +73,7 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
             const uint32_t next = run_dependent(entry->plan, ended, i);
             if (entry->run->steps[next].status == STEP_READY) {
                 if (entry->sched[next].list == LIST_NONE) {
-                    core_link(c, entry, next, LIST_READY, false);
+                    core_link(c, entry, next, LIST_READY, core_needs_no_place(entry, next));
                 }
             } else if (skip_doomed(c, entry, next)) {
                 entry->work[n++] = next;

@@ -10,6 +10,7 @@
  *   - HELD: what an instance holds (under way)
  *   - UNKNOWN: lost replies
  *   - CONDITION: the steps of the run whose condition is being evaluated
+ *   - DATED: steps that wait for a date: due at another time when the wall clock is set
  *   - LOST: attempts that are being resolved, within one event only
  *
  * A ref names a queue, too: run slot << 32 | index into the plan's agents. While the queue has
@@ -43,6 +44,7 @@ enum list_kind {
     LIST_HELD,
     LIST_UNKNOWN,
     LIST_CONDITION,
+    LIST_DATED,
     LIST_LOST,
     LIST_KIND_COUNT
 };
@@ -152,6 +154,8 @@ struct core {
     struct core_session *sessions;
     struct heap due; /* of the runs: the earliest of their steps' and their own deadline */
     struct list unknown;
+    struct list dated;
+    msec clock_offset; /* of the wall clock, when the dated steps were armed; may wrap */
     struct list lost;
     struct core_fifo dirty;          /* agents, in turn when they share a limit */
     struct core_fifo woken_sessions; /* sessions with a free place and blocked queues */

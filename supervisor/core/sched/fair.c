@@ -177,7 +177,7 @@ void core_charge(struct core *c, struct core_run *entry, uint32_t step, enum lis
     struct sched_step *sched = &entry->sched[step];
     const struct run_step *state = &entry->run->steps[step];
     if ((kind == LIST_QUEUE || kind == LIST_BUDGET || kind == LIST_CONDITION) &&
-        state->status == STEP_READY) {
+        state->status == STEP_READY && state->placeless == 0) {
         sched->holds |= HOLDS_PLACE;
         entry->queued++;
     }

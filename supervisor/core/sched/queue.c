@@ -43,6 +43,8 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
         return &c->instances[entry->sched[step].slot].held;
     case LIST_UNKNOWN:
         return &c->unknown;
+    case LIST_DATED:
+        return &c->dated;
     case LIST_LOST:
         return &c->lost;
     case LIST_NONE:
@@ -331,11 +333,21 @@ void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool fr
     core_set_due(c, entry, step, sooner(end_of(entry, step), sooner(look, queue_end(entry, step))));
 }
 
+static bool has_place(const struct core_run *entry)
+{
+    return run_places(entry->run) + (MUTANT(QUEUED_NOT_COUNTED) ? 0 : entry->queued) <
+           run_concurrency(entry->plan);
+}
+
+bool core_needs_no_place(const struct core_run *entry, uint32_t step)
+{
+    return entry->run->steps[step].placeless != 0;
+}
+
 void core_admit(struct core *c, struct core_run *entry)
 {
     while (entry->ready.head != REF_NONE && !core_on_hold(entry) &&
-           entry->run->active + (MUTANT(QUEUED_NOT_COUNTED) ? 0 : entry->queued) <
-               run_concurrency(entry->plan)) {
+           (core_needs_no_place(entry, (uint32_t)entry->ready.head) || has_place(entry))) {
         const uint32_t step = (uint32_t)entry->ready.head;
         if (!core_ask_condition(c, entry, step) && !core_prepare(c, entry, step)) {
             core_enqueue(c, entry, step, false);

@@ -133,6 +133,7 @@ static bool is_late(const struct core *c, const struct core_event *ev, const str
     case STEP_PENDING:
     case STEP_READY:
     case STEP_CHECKING:
+    case STEP_SLEEPING:
     case STEP_COMPLETED:
     case STEP_FAILED:
     case STEP_SKIPPED:

@@ -15,7 +15,7 @@ static struct core_run *attach(struct core *c, struct run *run, const struct pla
     entry->generation = entry->generation == UINT32_MAX ? 1 : entry->generation + 1;
     core_entry_init(entry, run, plan);
     for (uint32_t i = 0; i < plan->n_steps; i++) {
-        ASSERT(plan->steps[i].type == STEP_TYPE_REVIEW ||
+        ASSERT(plan_step_is_agentless(&plan->steps[i]) ||
                plan->steps[i].agent < registry_agents(c->registry));
     }
     ASSERT(plan->session < c->config.sessions);
@@ -79,7 +79,7 @@ static void start_ready_steps(struct core *c, struct core_run *entry)
     }
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
         if (entry->run->steps[i].status == STEP_READY && entry->sched[i].list == LIST_NONE) {
-            core_link(c, entry, i, LIST_READY, false);
+            core_link(c, entry, i, LIST_READY, core_needs_no_place(entry, i));
         }
     }
     core_rearm(c, entry);
@@ -159,7 +159,7 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
     const struct run_step *state = &entry->run->steps[step];
     switch ((enum step_status)state->status) {
     case STEP_READY:
-        core_link(c, entry, step, LIST_READY, false);
+        core_link(c, entry, step, LIST_READY, core_needs_no_place(entry, step));
         break;
     case STEP_BACKOFF:
         core_set_due(c, entry, step, state->deadline);
@@ -181,6 +181,9 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
         break;
     case STEP_WAITING:
         core_set_due(c, entry, step, state->deadline);
+        break;
+    case STEP_SLEEPING:
+        core_sleep_on(c, entry, step);
         break;
     case STEP_PENDING:
     case STEP_COMPLETED:

@@ -87,6 +87,8 @@ static void idle_step_due(struct core *c, struct core_run *entry, uint32_t step)
         core_review_timeout(c, entry, step);
     } else if (state->status == STEP_CHECKING) {
         core_replan_due(c, entry, step);
+    } else if (state->status == STEP_SLEEPING) {
+        core_slept(c, entry, step);
     } else {
         ASSERT(state->status == STEP_BACKOFF);
         core_continue(c, entry, step);
@@ -110,6 +112,7 @@ static void step_due(struct core *c, struct core_run *entry, uint32_t step)
             STR_LIT("Reply lost: the agent ended, or its connection, and no answer came"));
         break;
     case LIST_NONE:
+    case LIST_DATED:
         idle_step_due(c, entry, step);
         break;
     case LIST_READY:

@@ -18,6 +18,8 @@ const char *wait_kind_name(enum wait_kind k)
         [WAIT_PERSON] = "person",
         [WAIT_PAUSED] = "paused",
         [WAIT_REPLAN] = "replan",
+        [WAIT_TIMER] = "timer",
+        [WAIT_SIGNAL] = "signal",
     };
     _Static_assert(sizeof names / sizeof names[0] == WAIT_KIND_COUNT, "a name per kind");
     ASSERT((unsigned)k < WAIT_KIND_COUNT);
@@ -52,7 +54,7 @@ static void for_turn(const struct core_run *entry, struct step_wait *w)
         return;
     }
     w->kind = WAIT_CONCURRENCY;
-    w->n = entry->run->active + entry->queued;
+    w->n = run_places(entry->run) + entry->queued;
 }
 
 static bool reached(uint32_t n, uint32_t limit, struct step_wait *w)
@@ -107,6 +109,10 @@ static void for_nobody(const struct core_run *entry, uint32_t step, struct step_
         w->kind = WAIT_REPLAN;
         w->until = entry->due.keys[step];
         break;
+    case STEP_SLEEPING:
+        w->kind = entry->plan->steps[step].wait->what == WAIT_FOR_SIGNAL ? WAIT_SIGNAL : WAIT_TIMER;
+        w->until = entry->due.keys[step];
+        break;
     case STEP_READY: /* the plan waits for its sign-off */
         for_hold(entry, w);
         break;
@@ -131,6 +137,7 @@ struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t ste
     }
     switch ((enum list_kind)entry->sched[step].list) {
     case LIST_NONE:
+    case LIST_DATED:
         for_nobody(entry, step, &w);
         break;
     case LIST_READY:

@@ -73,11 +73,34 @@ static void what_a_step_waits_for_is_worth_more_than_its_task(void **state)
     assert_line(&node, 2, "·…");
 }
 
+static void a_skipped_step_says_what_its_condition_found(void **state)
+{
+    struct tree_node node =
+        node_of("{\"stepId\":\"a\",\"agentId\":\"calc\",\"task\":\"Add up the very large one\","
+                "\"status\":\"skipped\",\"reason\":\"condition\","
+                "\"condition\":\"results.rows.rowCount is 6; results.b is \\\"x\\\"\"}");
+
+    (void)state;
+    assert_line(
+        &node, 0,
+        "- a              calc     Add up the very large one  — skipped, as rows.rowCount is "
+        "6; b is \"x\"");
+    node = node_of("{\"stepId\":\"a\",\"agentId\":\"calc\",\"task\":\"Add up the very large one\","
+                   "\"status\":\"skipped\",\"reason\":\"condition\","
+                   "\"condition\":\"results.errors.rowCount is 6\"}");
+    assert_line(&node, 80,
+                "- a              calc     Add up the very l…  — skipped, as errors.rowCount is 6");
+    node = node_of("{\"stepId\":\"a\",\"task\":\"add\",\"status\":\"skipped\","
+                   "\"reason\":\"condition\"}");
+    assert_line(&node, 0, "- a                       add  — skipped by a condition");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(progress_is_a_bar_as_long_as_the_step_runs),
         cmocka_unit_test(what_a_step_waits_for_is_worth_more_than_its_task),
+        cmocka_unit_test(a_skipped_step_says_what_its_condition_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

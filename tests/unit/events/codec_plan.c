@@ -76,6 +76,12 @@ static struct str some_agent(struct codec_plan *p, struct rng *r, uint32_t *ret)
 /* The core does not look into it. */
 static const uint8_t condition[] = {0x80};
 
+static const struct plan_wait waits[] = {
+    {.what = WAIT_FOR_TIME, .ms = 300},
+    {.what = WAIT_FOR_DATE, .until = 1700000000300},
+    {.what = WAIT_FOR_SIGNAL, .signal = {"go", 2}, .ms = 4000},
+};
+
 static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
 {
     struct step_policy *policy = &s->policy;
@@ -102,8 +108,9 @@ static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
         s->alternatives_at = 0;
         s->alternatives_n = CODEC_AGENTS;
     }
-    if (chance(r, 10)) {
-        s->type = STEP_TYPE_REVIEW;
+    if (chance(r, 5)) {
+        s->type = chance(r, 2) ? STEP_TYPE_REVIEW : STEP_TYPE_WAIT;
+        s->wait = s->type == STEP_TYPE_WAIT ? &waits[rng_below(r, 3)] : NULL;
         s->agent = AGENT_NONE;
         s->agent_id = STR_LIT("");
         s->verify_with = STR_LIT("");

@@ -151,6 +151,10 @@ static void obey(struct drive *d, const struct core_cmd *c)
                                                                         : CONDITION_TRUE),
                      .run = c->run, .step = c->step, .attempt = c->attempt,
                      .text = STR_LIT("results.a.n is 7")});
+    } else if (c->type == CMD_SIGNAL) {
+        later(d, (struct core_event){
+                     CORE_EV_INIT(SIGNAL, signal, .serial = 1, .result = {.id = 77, .len = 3}),
+                     .run = c->run, .step = c->step, .text = STR_LIT("go")});
     } else if (c->type == CMD_KILL) {
         later(d, (struct core_event){.type = CORE_GONE,
                                      .slot = c->slot,
@@ -414,6 +418,10 @@ static void something(struct drive *d)
         }
     } else if (what == 14 && rng_below(&d->r, 12) == 0) {
         give(d, (struct core_event){.type = CORE_CANCEL, .text = STR_LIT("enough")});
+    } else if (what == 15) {
+        give(d, (struct core_event){CORE_EV_INIT(SIGNAL, signal, .result = {.id = 77, .len = 3},
+                                                 .key = STR_LIT("key"), .digest = 5),
+                                    .step = STEP_NONE, .text = STR_LIT("go")});
     } else if (run_of(d)->job == JOB_PLANNING) {
         planner_says(d);
     } else if (run_of(d)->job == JOB_SYNTHESIS && rng_below(&d->r, 3) != 0) {

@@ -29,7 +29,8 @@ static bool never_about_a_step(enum record_type t)
     return t == REC_PLAN_GENERATED || t == REC_PLAN_STARTED || t == REC_PLAN_CANCELLING ||
            t == REC_PLAN_PAUSED || t == REC_PLAN_RESUMED || t == REC_PLANNING_STARTED ||
            t == REC_PLANNING_RETRY || t == REC_PLANNING_FAILED || t == REC_TEXT_DELTA ||
-           t == REC_SYNTHESIS_RETRY || t == REC_SYNTHESIS_FINISHED || t == REC_REVIEW_VOIDED;
+           t == REC_SYNTHESIS_RETRY || t == REC_SYNTHESIS_FINISHED || t == REC_REVIEW_VOIDED ||
+           t == REC_SIGNAL_RECEIVED;
 }
 
 static struct record random_record(struct rng *r, const struct plan *plan, enum record_type type)
@@ -130,6 +131,8 @@ static const uint32_t READ[REC_COUNT] = {
     [REC_STEP_ASSIGNED] = ATTEMPT | INSTANCE | AGENT | PHASE,
     [REC_STEP_CHECKING] = ATTEMPT | AGENT | PHASE | DELAY | RESULT | USAGE,
     [REC_STEP_CONDITION] = TEXT,
+    [REC_WAIT_STARTED] = DELAY,
+    [REC_SIGNAL_RECEIVED] = TEXT,
     [REC_RESULT_REJECTED] = ATTEMPT | INSTANCE | PHASE | USAGE | TEXT,
     [REC_STEP_UNKNOWN] = ATTEMPT | DELAY,
 };
@@ -180,6 +183,9 @@ static void assert_same(const struct record *wanted, const struct record *gotten
     if ((READ[t] & TEXT) != 0 || (t == REC_HANDOFF && want->handoff == HANDOFF_AGENT)) {
         assert_same_text(want, got);
     }
+    assert_true((t != REC_SIGNAL_RECEIVED && t != REC_STEP_COMPLETED) ||
+                (got->serial == want->serial && got->result.id == want->result.id &&
+                 got->result.len == want->result.len));
     assert_true(t != REC_HANDOFF || got->handoff == want->handoff);
     assert_true(t != REC_STEP_WAITING || got->review == want->review);
     assert_true(t != REC_FALLBACK_USED || got->fallback == want->fallback);

@@ -94,6 +94,7 @@ static void advance(struct bench *b, struct dice *d, struct run *run)
     case STEP_UNKNOWN:
     case STEP_WAITING:
     case STEP_CHECKING:
+    case STEP_SLEEPING:
     case STEP_COMPLETED:
     case STEP_FAILED:
     case STEP_SKIPPED:

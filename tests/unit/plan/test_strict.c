@@ -124,7 +124,7 @@ static void control_flow_that_does_not_exist_is_refused_by_name(void **state)
 {
     static const char *const words[] = {
         "case", "forEach", "for_each", "loop",     "repeat", "while",   "until",  "foreach",
-        "map",  "wait",    "priority", "schedule", "waitMs", "onError", "unless", "FOREACH"};
+        "map",  "delay",   "priority", "schedule", "waitMs", "onError", "unless", "FOREACH"};
     struct bench *b = *state;
     strict_setup(b);
     for (uint32_t i = 0; i < 2 * sizeof words / sizeof words[0]; i++) {

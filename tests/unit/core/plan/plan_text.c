@@ -13,6 +13,7 @@ struct owned {
     struct str ids[LIMIT_PLAN_AGENTS];
     uint32_t agents[LIMIT_PLAN_AGENTS];
     uint32_t alternatives[ALTERNATIVES_MAX];
+    struct plan_wait *waits; /* one a step */
 };
 
 static _Noreturn void bad(const char *what, const char *where)
@@ -36,6 +37,7 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     struct owned *o = need(1, sizeof *o);
     struct plan *p = &o->plan;
     o->names = need(n_steps, 16);
+    o->waits = need(n_steps, sizeof *o->waits);
     p->revision = 1;
     p->agents = (struct plan_agents){.ids = o->ids, .at = o->agents};
     p->steps = need(n_steps, sizeof *p->steps);
@@ -61,6 +63,11 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     return p;
 }
 
+struct plan_wait *plan_text_wait(struct plan *plan, uint32_t step)
+{
+    return &((struct owned *)plan)->waits[step];
+}
+
 void plan_text_free(struct plan *plan)
 {
     if (plan == NULL) {
@@ -71,6 +78,7 @@ void plan_text_free(struct plan *plan)
     free(plan->deps);
     free(plan->dependents);
     free(o->names);
+    free(o->waits);
     free(o);
 }
 
@@ -284,11 +292,42 @@ static bool step_flag(struct plan_step *s, const char *w)
 /* The core does not look into it. */
 static const uint8_t condition[] = {0x80};
 
+static bool wait_word(const struct reading *r, const char *w)
+{
+    struct plan_step *s = r->step;
+    struct plan_wait *wait = plan_text_wait(r->plan, (uint32_t)(s - r->plan->steps));
+    bool is_time = false;
+    bool is_date = false;
+    bool is_patience = false;
+    const uint32_t ms = number_of(w, "sleep", &is_time);
+    const uint32_t until = number_of(w, "date", &is_date);
+    const uint32_t patience = number_of(w, "patience", &is_patience);
+    if (is_patience) {
+        wait->ms = patience;
+        return true;
+    }
+    if (is_time || is_date) {
+        *wait = (struct plan_wait){
+            .what = is_time ? WAIT_FOR_TIME : WAIT_FOR_DATE, .ms = ms, .until = until};
+    } else if (text_of(w, "signal") != NULL) {
+        *wait =
+            (struct plan_wait){.what = WAIT_FOR_SIGNAL, .signal = str_from(text_of(w, "signal"))};
+    } else {
+        return false;
+    }
+    s->type = STEP_TYPE_WAIT;
+    s->wait = wait;
+    s->agent = AGENT_NONE;
+    s->agent_id = STR_LIT("");
+    return true;
+}
+
 static void step_word(const struct reading *r, const char *w)
 {
     struct plan_step *s = r->step;
     struct step_policy *p = &s->policy;
-    if (*w == '\0' || policy_word(w, &p->on_failure) || step_number(p, w) || step_flag(s, w)) {
+    if (*w == '\0' || policy_word(w, &p->on_failure) || step_number(p, w) || step_flag(s, w) ||
+        wait_word(r, w)) {
         return;
     }
     if (text_of(w, "onverify") != NULL) {

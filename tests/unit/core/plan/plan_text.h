@@ -13,10 +13,10 @@
  * rectify=N, dry, job (of another plan). Step words: retries=N, timeout=MS, idle=MS, queue=MS,
  * limit=MS, approval=MS, check=MS, backoff=MS (fixed), linear=MS, jitter=PERMILLE, skip, continue,
  * retry, replan, ask (else abort), onverify=<the same> (else retry), noretry=CLASS, retryon=CLASS,
- * approve, review (human_review), gate=AGENT [closed], verify=AGENT [open], alt=AGENT, est=N,
- * estcost=N, unsafe, idempotent, always, gone (superseded), anyend (as in a chain). Defaults: no
- * retries, no timeouts, fixed backoff of 100 ms, no fallbacks, 5 at a time in a DAG and 1 in a
- * chain.
+ * approve, sleep=MS, date=WALL_MS, signal=NAME patience=MS (steps that wait), review
+ * (human_review), gate=AGENT [closed], verify=AGENT [open], alt=AGENT, est=N, estcost=N, unsafe,
+ * idempotent, always, gone (superseded), anyend (as in a chain). Defaults: no retries, no timeouts,
+ * fixed backoff of 100 ms, no fallbacks, 5 at a time in a DAG and 1 in a chain.
  */
 #ifndef TESTS_PLAN_TEXT_H
 #define TESTS_PLAN_TEXT_H
@@ -30,5 +30,7 @@ struct plan *plan_text_new(const char *text, struct registry *registry);
  * agent `agent`. */
 struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
                              const char *agent_id);
+/* The memory of what a step waits for, as long as the plan lives. */
+struct plan_wait *plan_text_wait(struct plan *plan, uint32_t step);
 void plan_text_free(struct plan *plan);
 #endif

@@ -84,6 +84,7 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
         flat->error_class = REC(rec, step_completed)->error_class;
         flat->stop = REC(rec, step_completed)->stop;
         flat->result = REC(rec, step_completed)->result;
+        flat->serial = REC(rec, step_completed)->signal;
         flat->duration_ms = REC(rec, step_completed)->duration_ms;
         flat->instance = REC(rec, step_completed)->instance;
         flat->epoch = REC(rec, step_completed)->epoch;
@@ -128,6 +129,10 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
         break;
     case RECORD_condition:
         flat->ok = !REC(rec, condition)->failed;
+        break;
+    case RECORD_signal:
+        flat->serial = REC(rec, signal)->serial;
+        flat->result = REC(rec, signal)->result;
         break;
     case RECORD_checking:
         flat->phase = REC(rec, checking)->phase;
@@ -236,6 +241,7 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
                                                                 .reason = flat->reason,
                                                                 .error_class = flat->error_class,
                                                                 .stop = flat->stop,
+                                                                .signal = flat->serial,
                                                                 .result = flat->result,
                                                                 .duration_ms = flat->duration_ms,
                                                                 .instance = flat->instance,
@@ -281,6 +287,9 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
         break;
     case RECORD_condition:
         REC(rec, condition)->failed = !flat->ok;
+        break;
+    case RECORD_signal:
+        *REC(rec, signal) = (struct rec_signal){.serial = flat->serial, .result = flat->result};
         break;
     case RECORD_checking:
         *REC(rec, checking) = (struct rec_checking){

@@ -72,6 +72,10 @@ static void fill_2(const struct flat_event *flat, struct core_event *ev)
                                           : flat->ok    ? CONDITION_TRUE
                                                         : CONDITION_FALSE;
         break;
+    case CORE_EV_signal:
+        *CORE_EV(ev, signal) =
+            (struct core_ev_signal){.serial = (uint32_t)flat->n, .result = flat->result};
+        break;
     case CORE_EV_probed:
         *CORE_EV(ev, probed) = (struct core_ev_probed){.ok = flat->ok};
         break;

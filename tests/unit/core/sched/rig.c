@@ -217,7 +217,7 @@ static void check(struct rig *r)
 void rig_event(struct rig *r, struct core_event ev)
 {
     ev.now = r->now;
-    ev.wall = 1000000 + r->now;
+    ev.wall = 1000000 + r->now + r->clock;
     r->out.n = 0;
     core_handle(r->core, &ev, &r->out);
     if (ev.type == CORE_SUBMIT || ev.type == CORE_RECOVER) {
@@ -397,6 +397,31 @@ void rig_condition(struct rig *r, const char *step, enum condition_verdict verdi
     rig_event(r, (struct core_event){CORE_EV_INIT(CONDITION, condition, .verdict = verdict),
                                      .run = p->handle, .step = ix, .attempt = run->revision,
                                      .text = str_from(tested)});
+}
+
+void rig_signal(struct rig *r, uint64_t handle, const char *name, uint64_t result)
+{
+    rig_event(r,
+              (struct core_event){CORE_EV_INIT(SIGNAL, signal, .result = {.id = result, .len = 1}),
+                                  .run = handle, .step = STEP_NONE, .text = str_from(name)});
+}
+
+void rig_kept_signal(struct rig *r, const char *step, const char *name, uint32_t serial,
+                     uint64_t result)
+{
+    uint32_t ix;
+    const struct rig_plan *p = find_step(r, step, &ix);
+    rig_event(r, (struct core_event){CORE_EV_INIT(SIGNAL, signal, .serial = serial,
+                                                  .result = {.id = result, .len = 1}),
+                                     .run = p->handle, .step = ix, .text = str_from(name)});
+}
+
+void rig_clock(struct rig *r, int64_t offset_ms)
+{
+    r->clock = (uint64_t)offset_ms;
+    if (core_clock_jumped(r->core, r->now, 1000000 + r->now + r->clock)) {
+        rig_event(r, (struct core_event){.type = CORE_TICK});
+    }
 }
 
 void rig_handoff(struct rig *r, const char *step, const char *to, const char *why)

@@ -51,6 +51,14 @@ void rig_verdict(struct rig *r, const char *step, bool passed, const char *text)
 /* The engine's verdict about the step's condition. */
 void rig_condition(struct rig *r, const char *step, enum condition_verdict verdict,
                    const char *tested);
+/* A signal with a result of that number; serial 0: a new one, else one that was kept, for `step`.
+ */
+void rig_signal(struct rig *r, uint64_t handle, const char *name, uint64_t result);
+void rig_kept_signal(struct rig *r, const char *step, const char *name, uint32_t serial,
+                     uint64_t result);
+/* The wall clock, which shows 1000 s and the time of the rig, is set forward or back by this. A
+ * tick follows when one is due. */
+void rig_clock(struct rig *r, int64_t offset_ms);
 void rig_handoff(struct rig *r, const char *step, const char *to, const char *why);
 /* PAUSE, RESUME. */
 void rig_plan_event(struct rig *r, enum core_event_type type, uint64_t handle, const char *why);

@@ -39,6 +39,7 @@ struct rig {
     struct core *core;
     void *core_mem;
     msec now;
+    msec clock; /* by how much the wall clock was set; may wrap */
     struct rig_plan plans[PLANS_MAX];
     uint32_t n_plans;
     struct sent sent[PLANS_MAX][64];

@@ -136,6 +136,8 @@ static bool say_asked(struct rig *r, const struct flat_record *rec)
         say(r, " replan %s revision=%u", rec->ok ? "done" : "failed", (unsigned)rec->revision);
     } else if (t == REC_STEP_CONDITION) {
         say(r, " condition %s", rec->ok ? "true" : "failed");
+    } else if (t == REC_WAIT_STARTED) {
+        say(r, " sleeps +%" PRIu64, rec->delay_ms);
     } else if (t == REC_RESULT_REJECTED) {
         say(r, " result rejected");
     } else {
@@ -202,6 +204,9 @@ static void say_record(struct rig *r, const struct record *record)
         say(r, "plan_modified %s revision=%u", modify_kind_name(rec->modify),
             (unsigned)rec->revision);
         say_text(r, rec->text);
+    } else if (rec->type == REC_SIGNAL_RECEIVED) {
+        say(r, "signal_received %u", (unsigned)rec->serial);
+        say_text(r, rec->text);
     } else if (rec->step == STEP_NONE) {
         say(r, "%s", record_wire_type(rec->type));
         if (rec->type == REC_REVIEW_DECIDED) {
@@ -244,6 +249,9 @@ void rig_say_command(struct rig *r, const struct core_cmd *cmd)
         break;
     case CMD_CONDITION:
         say(r, "condition %.*s#%u", STR_ARG(step), (unsigned)cmd->attempt);
+        break;
+    case CMD_SIGNAL:
+        say(r, "signal for %.*s", STR_ARG(step));
         break;
     case CMD_REGISTERED:
         say(r, "registered i%u epoch=%" PRIu64, v.id.b[15], cmd->epoch);
