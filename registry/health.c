@@ -35,6 +35,34 @@ static void time_append(struct registry *r, uint32_t slot, enum health to)
     r->newest[to] = slot;
 }
 
+void registry_lease_choose(struct registry *r)
+{
+    msec lease = r->lease_ms;
+    msec suspect = r->suspect_ms;
+    if (r->lim.lease_ms == lease && r->lim.suspect_ms == suspect) {
+        return; /* nobody has another one */
+    }
+    for (uint32_t slot = 0; slot < r->n_slots; slot++) {
+        const struct instance_entry *entry = &registry_instance_entries(r)[slot];
+        if (entry->health != HEALTH_DEAD && entry->lease_ms > lease) {
+            lease = entry->lease_ms;
+            suspect = entry->suspect_ms;
+        }
+    }
+    r->lim.lease_ms = lease;
+    r->lim.suspect_ms = suspect;
+}
+
+void registry_lease_set(struct registry *r, msec lease_ms, msec suspect_ms)
+{
+    ASSERT(suspect_ms > 0 && suspect_ms < lease_ms);
+    r->lease_ms = lease_ms;
+    r->suspect_ms = suspect_ms;
+    r->lim.lease_ms = r->lim.lease_ms > lease_ms ? r->lim.lease_ms : lease_ms;
+    r->lim.suspect_ms = r->lim.lease_ms == lease_ms ? suspect_ms : r->lim.suspect_ms;
+    registry_lease_choose(r);
+}
+
 void registry_health_move(struct registry *r, uint32_t slot, enum health to)
 {
     struct instance_entry *entry = &registry_instance_entries(r)[slot];

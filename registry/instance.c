@@ -125,10 +125,13 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
     *entry = (struct instance_entry){.id = id,
                                      .epoch = ++r->epoch,
                                      .capacity = capacity,
+                                     .lease_ms = r->lease_ms,
+                                     .suspect_ms = r->suspect_ms,
                                      .connection_lost_at = MSEC_NEVER,
                                      .previous = entry->previous};
     agent_link(r, slot, agent);
     registry_health_move(r, slot, HEALTH_HEALTHY);
+    registry_lease_choose(r);
     return slot;
 }
 
@@ -192,6 +195,7 @@ void registry_remove(struct registry *r, uint32_t slot, msec now)
     registry_breaker_end_incarnation(r, slot);
     agent_unlink(r, slot);
     registry_health_move(r, slot, HEALTH_DEAD);
+    registry_lease_choose(r);
 }
 
 /* ---- lanes ---- */

@@ -67,6 +67,8 @@ struct registry *registry_init(void *mem, const struct registry_limits *lim)
     memset(mem, 0, l.total);
     struct registry *r = mem;
     r->lim = *lim;
+    r->lease_ms = lim->lease_ms;
+    r->suspect_ms = lim->suspect_ms;
     r->epoch = lim->epoch_base;
     r->absence = MSEC_NEVER;
     r->ended_first = r->ended_last = REGISTRY_NONE;
@@ -213,6 +215,21 @@ uint32_t registry_agent_configure(struct registry *r, struct str id, msec now)
         r->absence = absence; /* nobody waits for it to be forgotten */
     }
     return agent;
+}
+
+void registry_agent_unconfigure(struct registry *r, struct str id)
+{
+    const uint32_t agent = registry_agent(r, id);
+    if (agent == REGISTRY_NONE) {
+        return;
+    }
+    struct agent_entry *entry = &registry_agent_entries(r)[agent];
+    entry->configured = false;
+    entry->failure_len = 0;
+    if (entry->instances == 0) {
+        registry_note_absence(r);
+        r->absence = r->absence < entry->absent_since ? r->absence : entry->absent_since;
+    }
 }
 
 uint32_t registry_agents(const struct registry *r)

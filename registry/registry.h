@@ -93,6 +93,8 @@ uint32_t registry_agent_expected(const struct registry *r, uint32_t from);
 uint32_t registry_agent_generation(const struct registry *r, uint32_t agent);
 /* The same for an agent that the configuration names: it is never forgotten. */
 uint32_t registry_agent_configure(struct registry *r, struct str id, msec now);
+/* The configuration names the agent no more: it may be forgotten. No-op when there is none. */
+void registry_agent_unconfigure(struct registry *r, struct str id);
 /* Returns since when some agent is absent that the owner has not looked at; MSEC_NEVER = none is.
  * The owner forgets those that nobody needs, and sets when it wants to look again. */
 msec registry_absence(const struct registry *r);
@@ -184,6 +186,12 @@ uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, mse
 uint64_t registry_breakers_opened(const struct registry *r);
 
 /* ---- time ---- */
+/*
+ * Another lease, for instances that register from now on; suspect_ms < lease_ms. The ones before
+ * keep theirs. One lease holds for all at a time, the longest that one of them was given: a shorter
+ * one counts when the last instance with the longer one has gone.
+ */
+void registry_lease_set(struct registry *r, msec lease_ms, msec suspect_ms);
 /* The owner read nothing for so long: in this time nobody was silent. */
 void registry_excuse(struct registry *r, msec now, msec ms);
 /* Returns when registry_expire or registry_breaker_due has something to report. */

@@ -37,6 +37,7 @@ struct previous_incarnation {
 };
 
 struct instance_entry {
+    msec lease_ms, suspect_ms; /* that it was given */
     struct uuid id;
     struct uuid process; /* nil = not named */
     uint64_t epoch;
@@ -74,13 +75,14 @@ struct breaker_entry {
 enum { BREAKER_LEVELS = 32, BREAKER_PROBES = BREAKER_LEVELS, BREAKER_LISTS };
 
 struct registry {
-    struct registry_limits lim;
-    msec now;          /* the latest time seen; it never goes back */
-    uint64_t epoch;    /* the last one given */
-    uint32_t n_agents; /* indexes ever used */
-    uint32_t n_known;  /* those that have an agent */
-    msec absence;      /* registry_absence */
-    uint32_t n_slots;  /* slots ever used */
+    struct registry_limits lim; /* the lease in it is the longest that an instance has */
+    msec lease_ms, suspect_ms;  /* of instances that register now */
+    msec now;                   /* the latest time seen; it never goes back */
+    uint64_t epoch;             /* the last one given */
+    uint32_t n_agents;          /* indexes ever used */
+    uint32_t n_known;           /* those that have an agent */
+    msec absence;               /* registry_absence */
+    uint32_t n_slots;           /* slots ever used */
     uint32_t oldest[HEALTH_COUNT];
     uint32_t newest[HEALTH_COUNT];
     uint32_t ended_first, ended_last;
@@ -163,6 +165,8 @@ msec registry_breaker_deadline(const struct registry *r);
 void registry_ended_append(struct registry *r, uint32_t slot);
 /* Takes the instance out of the list of those without a connection, if it is in it. */
 void registry_ended_unlink(struct registry *r, uint32_t slot);
+/* The lease that holds for all, after one came or went. */
+void registry_lease_choose(struct registry *r);
 /* Moves the entry to the end of its new health's list (HEALTH_DEAD: to none), last seen at r->now.
  */
 void registry_health_move(struct registry *r, uint32_t slot, enum health to);

@@ -4,36 +4,89 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_instances(const struct config *c, const struct config_agent *a,
-                          struct spawn_spec *specs, size_t *n)
+enum { STABLE_MS = 30000 };
+
+void child_name(const char *agent_id, uint32_t number, char ret[SPAWN_NAME_MAX + 1])
 {
-    for (uint32_t i = 0; i < a->instances; i++) {
-        struct policy_settings policy = policy_defaults();
-        char name[SPAWN_NAME_MAX + 1];
-        char *kept;
-        (void)snprintf(name, sizeof name, "%s#%u", a->agent_id, i + 1);
-        kept = strdup(name);
-        if (kept == NULL) {
-            return false;
-        }
-        policy.restart = a->restart;
-        policy.intensity = c->policy.restart.intensity;
-        policy.period_ms = c->policy.restart.period_ms;
-        policy.backoff_min_ms = c->policy.restart.backoff_min_ms;
-        policy.backoff_max_ms = c->policy.restart.backoff_max_ms;
-        policy.grace_ms = a->grace_ms;
-        specs[(*n)++] = (struct spawn_spec){.name = kept,
-                                            .agent_id = a->agent_id,
-                                            .argv = a->command,
-                                            .env = a->env,
-                                            .settings = a->settings_json,
-                                            .capacity = a->capacity,
-                                            .cwd = a->cwd,
-                                            .handover = a->handover,
-                                            .apart = a->apart,
-                                            .policy = policy};
+    (void)snprintf(ret, SPAWN_NAME_MAX + 1, "%s#%u", agent_id, number);
+}
+
+uint32_t child_number(const char *name, const char *agent_id)
+{
+    const size_t n = strlen(agent_id);
+    unsigned long number;
+    char *end = NULL;
+
+    if (strncmp(name, agent_id, n) != 0 || name[n] != '#') {
+        return 0;
     }
-    return true;
+    number = strtoul(name + n + 1, &end, 10);
+    return *end == 0 && number >= 1 && number <= CHILDREN_PER_AGENT ? (uint32_t)number : 0;
+}
+
+static uint64_t seed(void)
+{
+    const struct uuid id = uuid_new();
+    uint64_t n;
+
+    memcpy(&n, id.b + 8, sizeof n);
+    return n;
+}
+
+static struct policy_settings policy_of(const struct config *c, const struct config_agent *a)
+{
+    struct policy_settings policy = policy_defaults();
+
+    policy.restart = a->restart;
+    policy.intensity = c->policy.restart.intensity;
+    policy.period_ms = c->policy.restart.period_ms;
+    policy.backoff_min_ms = c->policy.restart.backoff_min_ms;
+    policy.backoff_max_ms = c->policy.restart.backoff_max_ms;
+    policy.jitter_permille = c->policy.restart.jitter_permille;
+    policy.seed = seed();
+    policy.stable_ms = STABLE_MS;
+    policy.grace_ms = a->grace_ms;
+    policy.start_deadline_ms = a->start_ms;
+    return policy;
+}
+
+struct spawn_spec child_spec(const struct config *c, uint32_t agent, uint32_t number,
+                             const char *name)
+{
+    const struct config_agent *a = &c->agents[agent];
+
+    return (struct spawn_spec){.name = name,
+                               .agent_id = a->agent_id,
+                               .argv = a->command,
+                               .env = a->env,
+                               .settings = a->settings_json,
+                               .capacity = a->capacity,
+                               .cwd = a->cwd,
+                               .handover = a->handover,
+                               .apart = a->apart,
+                               .policy = policy_of(c, a),
+                               .group = a->group,
+                               .place = agent * CHILDREN_PER_AGENT + number,
+                               .log_bytes = c->log.agent_bytes,
+                               .log_files = c->log.agent_files};
+}
+
+size_t child_groups(const struct config *c, struct spawn_group_spec ret[SPAWN_GROUPS_MAX])
+{
+    for (uint32_t i = 0; i < c->n_groups; i++) {
+        const struct config_group *g = &c->groups[i];
+        ret[i] =
+            (struct spawn_group_spec){.name = g->name,
+                                      .set = {.strategy = g->strategy,
+                                              .intensity = g->intensity,
+                                              .period_ms = g->period_ms,
+                                              .backoff_min_ms = c->policy.restart.backoff_min_ms,
+                                              .backoff_max_ms = c->policy.restart.backoff_max_ms,
+                                              .jitter_permille = c->policy.restart.jitter_permille,
+                                              .seed = seed(),
+                                              .stable_ms = STABLE_MS}};
+    }
+    return c->n_groups;
 }
 
 static void add_user(uint32_t *users, uint32_t *n, uint32_t uid)
@@ -71,35 +124,10 @@ static bool add_users(const struct config *c, struct daemon_options *opt)
     return true;
 }
 
-enum bt_code children_of_config(const struct config *c, struct daemon_options *opt,
-                                struct bt_error *err)
+enum bt_code children_prices(const struct config *c, struct token_price **ret, struct bt_error *err)
 {
-    struct spawn_spec *specs;
-    struct token_price *prices;
-    const char **ids = calloc(c->n_agents + 1, sizeof *ids);
-    struct held_back *held = calloc(c->n_agents + 1, sizeof *held);
-    size_t total = 0;
+    struct token_price *prices = calloc(c->n_prices + 1, sizeof *prices);
 
-    for (uint32_t i = 0; i < c->n_agents; i++) {
-        total += c->agents[i].instances;
-    }
-    specs = calloc(total + 1, sizeof *specs);
-    if (specs == NULL || ids == NULL || held == NULL) {
-        free(specs);
-        free(ids);
-        free(held);
-        return err_set(err, BT_NOMEM, "out of memory for %zu agent processes", total);
-    }
-    for (uint32_t i = 0; i < c->n_agents; i++) {
-        ids[i] = c->agents[i].agent_id;
-        if (c->agents[i].held_back != NULL) {
-            held[opt->n_held_back++] =
-                (struct held_back){c->agents[i].agent_id, c->agents[i].held_back};
-        } else if (!add_instances(c, &c->agents[i], specs, &opt->n_specs)) {
-            return err_set(err, BT_NOMEM, "out of memory for %zu agent processes", total);
-        }
-    }
-    prices = calloc(c->n_prices + 1, sizeof *prices);
     if (prices == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for %u prices", c->n_prices);
     }
@@ -107,16 +135,25 @@ enum bt_code children_of_config(const struct config *c, struct daemon_options *o
         prices[i] = (struct token_price){c->prices[i].agent_id, c->prices[i].input,
                                          c->prices[i].output, c->prices[i].cached};
     }
+    *ret = prices;
+    return BT_OK;
+}
+
+enum bt_code children_of_config(const struct config *c, struct daemon_options *opt,
+                                struct bt_error *err)
+{
+    struct token_price *prices = NULL;
+
     opt->engine.agent_endpoints = c->allow_endpoints;
     opt->engine.n_agent_endpoints = c->n_allow_endpoints;
     if (!add_users(c, opt)) {
         return err_set(err, BT_NOMEM, "out of memory for %u users", c->n_agents);
     }
+    if (children_prices(c, &prices, err) != BT_OK) {
+        return err->code;
+    }
     opt->engine.prices = prices;
     opt->engine.n_prices = c->n_prices;
-    opt->specs = specs;
-    opt->agent_ids = ids;
-    opt->held_back = held;
-    opt->n_agent_ids = c->n_agents;
+    opt->config = c;
     return BT_OK;
 }

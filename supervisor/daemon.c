@@ -24,6 +24,7 @@
 #include "supervisor/engine/suspect.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
+#include "supervisor/reload.h"
 #include "supervisor/retention/retention.h"
 #include "supervisor/schedule/schedules.h"
 #include "supervisor/signals.h"
@@ -39,8 +40,7 @@ enum {
     FAREWELL_WAIT_MS = 20,
     INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
     INPUT_BYTES = 8 * 1024 * 1024,
-    FULL_AGAIN_MS = 5000, /* after a commit that had no room, before the next may be tried */
-    CHANGES_LOGGED = 64
+    FULL_AGAIN_MS = 5000 /* after a commit that had no room, before the next may be tried */
 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_CREDENTIALS, WATCH_COUNT };
 
@@ -54,8 +54,10 @@ struct daemon {
     struct api *api;
     struct sweep *sweep;
     struct retention *retention;
+    struct fleet *fleet;
     struct schedules *schedules;
     struct processes processes;
+    bool escalated; /* ends because a group gave up */
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
     struct stop stop;
@@ -163,10 +165,12 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = engine_new(opt, d->journal, d->link, &d->engine, err);
     }
     if (code == BT_OK) {
-        d->processes = (struct processes){.engine = d->engine,
-                                          .spawn = d->spawn,
-                                          .held_back = d->opt->held_back,
-                                          .n_held_back = d->opt->n_held_back};
+        code = fleet_new(d->engine, d->spawn, d->opt->config, &d->fleet, err);
+    }
+    if (code == BT_OK) {
+        d->opt->reload->fleet = d->fleet;
+        d->processes =
+            (struct processes){.engine = d->engine, .spawn = d->spawn, .fleet = d->fleet};
         processes = processes_hooks(&d->processes);
         code = dispatch_new(opt, d->link, &processes, conversation_job_over, &dispatch, err);
     }
@@ -258,7 +262,7 @@ static bool may_recover(struct daemon *d)
 /* The agents of the configuration, which a daemon that cannot register them must not start. */
 static enum bt_code start_children(struct daemon *d, struct bt_error *err)
 {
-    return processes_start(&d->processes, d->opt->specs, d->opt->n_specs, err);
+    return processes_start(&d->processes, err);
 }
 
 static void recover_late(struct daemon *d)
@@ -280,10 +284,7 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
-    for (size_t i = 0; i < d->opt->n_agent_ids; i++) {
-        (void)registry_agent_configure(engine_registry(d->engine), str_from(d->opt->agent_ids[i]),
-                                       engine_now(d->engine));
-    }
+    fleet_introduce(d->fleet);
     processes_hold_back(&d->processes);
     if (may_recover(d)) {
         code = recover(d, err);
@@ -359,39 +360,26 @@ static void begin_stop(struct daemon *d, const char *why, msec grace_ms)
     spawn_stop_all(d->spawn, grace_ms, engine_now(d->engine));
 }
 
-/* SIGHUP: as supervisor.reload; what needs a restart is logged. */
-static void reload_on_signal(struct daemon *d)
-{
-    struct msg_setting_change changes[CHANGES_LOGGED];
-    struct bt_error err;
-    uint32_t n = 0;
-
-    if (reload_config(d->engine, STR_LIT(""), false, changes, CHANGES_LOGGED, &n, &err) != BT_OK) {
-        log_err("supervisor.hup", "%s; nothing was changed", err.msg);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        log_info("supervisor.hup", "setting=%.*s %s", STR_ARG(changes[i].key),
-                 changes[i].live ? "applied" : "needs a restart");
-    }
-}
-
 static void signal_cycle(struct daemon *d)
 {
+    const msec grace = fleet_config(d->fleet)->policy.shutdown_grace_ms;
     struct signalfd_siginfo info;
 
     while (read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP) {
-            reload_on_signal(d);
+            reload_on_signal(d->engine);
         } else if (d->stop.asked) {
             d->stop.at_once = true;
         } else {
-            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM",
-                       d->opt->shutdown_grace_ms);
+            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM", grace);
         }
     }
     if (api_stop_asked(d->api)) {
-        begin_stop(d, "supervisor.drain", api_stop_grace(d->api, d->opt->shutdown_grace_ms));
+        begin_stop(d, "supervisor.drain", api_stop_grace(d->api, grace));
+    }
+    if (d->processes.escalated[0] != 0 && !d->stop.asked) {
+        d->escalated = true;
+        begin_stop(d, d->processes.escalated, grace);
     }
 }
 
@@ -410,13 +398,15 @@ static void excuse_silence(struct daemon *d)
     const msec now = engine_now(d->engine);
     const msec waited = now - d->waited_from < d->wait_ms ? now - d->waited_from : d->wait_ms;
     const msec deaf = now - d->begun_at - (d->unread ? 0 : waited);
-    struct core_event ev = {CORE_EV_INIT(STALLED, stalled, .delay_ms = deaf)};
+    /* After a stop nobody knows how much of the wait was before it: all of it is excused. */
+    const msec excused = deaf > STALL_MS ? now - d->begun_at : deaf;
+    struct core_event ev = {CORE_EV_INIT(STALLED, stalled, .delay_ms = excused)};
     struct bt_error err;
 
     d->excused_ms = d->unread ? d->excused_ms : 0;
     if (d->begun_at > 0 && !engine_is_stalled(d->engine) && d->excused_ms < EXCUSED_MAX_MS &&
         (d->unread || deaf > STALL_MS)) {
-        d->excused_ms += deaf;
+        d->excused_ms += excused;
         if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(d->engine, &err);
         }
@@ -449,6 +439,7 @@ static void take_input(struct daemon *d)
 
 static enum bt_code cycle(struct daemon *d, struct bt_error *err)
 {
+    const uint64_t began = clock_thread_ns();
     const struct uuid *registered;
     uint32_t n_registered;
     enum bt_code code;
@@ -463,6 +454,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     if (!engine_is_stalled(d->engine) || d->stop.asked) { /* ends of processes are rows */
         processes_cycle(&d->processes,
                         (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+        fleet_cycle(d->fleet);
     }
     signal_cycle(d);
     schedules_cycle(d->schedules);
@@ -478,6 +470,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
         uuid_format(registered[i], id);
         (void)spawn_registered(d->spawn, str_from(id), engine_now(d->engine));
     }
+    engine_cycle_took(d->engine, (clock_thread_ns() - began) / 1000);
     return code;
 }
 
@@ -491,6 +484,7 @@ static void wait_for_work(struct daemon *d)
 
     if (!stalled) {
         due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
+        due = fleet_deadline(d->fleet) < due ? fleet_deadline(d->fleet) : due;
     }
     clock = schedules_deadline(d->schedules, now, clock_wall_ms());
     due = clock < due ? clock : due;
@@ -550,7 +544,7 @@ static int finish(struct daemon *d)
     spawn_close(d->spawn);
     journal_close(d->journal);
     log_info("supervisor.stopped", "plans_open=%u", core_runs_open(engine_core(d->engine)));
-    return EXIT_STOPPED;
+    return d->escalated ? EXIT_ESCALATED : EXIT_STOPPED;
 }
 
 int daemon_run(const struct daemon_options *opt, char **argv)

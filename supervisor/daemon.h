@@ -17,19 +17,13 @@
 
 struct daemon_options {
     struct engine_options engine;
-    const struct spawn_spec *specs;
-    size_t n_specs;
-    const char *const *agent_ids; /* of the configuration: known before they register */
-    size_t n_agent_ids;
-    const struct held_back *held_back; /* agents of these that are not started */
-    size_t n_held_back;
+    const struct config *config; /* of the start; outlives the daemon */
     struct sweep_options artifacts;
     struct retention_options retention;
     uint64_t ballast_bytes;
     const uint32_t *allow_uids; /* users whose processes may connect, beside ours and root's */
     uint32_t n_allow_uids;
     uint32_t inbox; /* messages between the transport's threads and the loop */
-    msec shutdown_grace_ms;
     struct reload *reload;
     bool was_full; /* the daemon before it had no room for a commit */
     int ready_fd;  /* gets "ready\n" when requests are served; -1 = none */
@@ -47,6 +41,7 @@ enum {
     EXIT_FAILURE_TO_START = 1,
     EXIT_USAGE = 2,
     EXIT_LOCKED = 3,
+    EXIT_ESCALATED = 70, /* a group with `escalate: daemon` gave up */
     EXIT_JOURNAL_DEAD = 75
 };
 

@@ -38,7 +38,8 @@ static const char usage[] =
     "  --ready-fd N            write \"ready\" to this descriptor when requests are served\n"
     "  --help, --version\n\n"
     "Exit codes: 0 stopped on request; 1 could not start; 2 wrong arguments or configuration;\n"
-    "3 another daemon uses the state directory; 75 the journal failed, start again.\n";
+    "3 another daemon uses the state directory; 70 a group of agents gave up that may not;\n"
+    "75 the journal failed, start again.\n";
 
 enum { OPT_CONTROL = 256, OPT_EVENTS, OPT_DURABILITY, OPT_PLANNER, OPT_LOG, OPT_READY };
 
@@ -189,7 +190,6 @@ static int run(const struct config_request *request, const struct config *c, con
                       .max_bytes = c->retention.max_bytes},
         .inbox = c->limits.inbox,
         .ballast_bytes = BALLAST_BYTES,
-        .shutdown_grace_ms = c->policy.shutdown_grace_ms,
         .was_full = a->was_full,
         .ready_fd = a->ready_fd,
         .reload = &reload,

@@ -64,17 +64,37 @@ static void process_kill(void *of, struct str instance_id)
                               engine_now(p->engine));
 }
 
+enum { SETTLED_MS = 2000 }; /* after the lease: then its attempts are given up, too */
+
+static void process_lost(void *of, struct str instance_id)
+{
+    struct processes *p = of;
+    char text[UUID_TEXT_LEN + 1];
+
+    spawn_lost(p->spawn, as_spawned(instance_id, text),
+               engine_options(p->engine)->lease_ms + SETTLED_MS, engine_now(p->engine));
+}
+
+static enum bt_code process_order(void *of, const struct process_order *order,
+                                  struct process_names *ret, struct bt_error *err)
+{
+    return fleet_order(((struct processes *)of)->fleet, order, ret, err);
+}
+
+static bool process_view(void *of, struct str agent_id, uint32_t ix, struct process_view *ret)
+{
+    return fleet_view(((struct processes *)of)->fleet, agent_id, ix, ret);
+}
+
 static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
 {
     const struct processes *p = of;
-    bool found = false;
+    const char *held_back = fleet_held_back(p->fleet, agent_id);
+    bool found = held_back != NULL;
 
     *ret = (struct agent_process){.why = ""};
-    for (size_t i = 0; i < p->n_held_back && !found; i++) {
-        found = str_is(agent_id, p->held_back[i].agent_id);
-        if (found) {
-            put_text(ret->why, sizeof ret->why, "not started: %s", p->held_back[i].why);
-        }
+    if (found) {
+        put_text(ret->why, sizeof ret->why, "not started: %s", held_back);
     }
     for (size_t i = 0; i < spawn_count(p->spawn); i++) {
         struct spawn_info info;
@@ -82,7 +102,8 @@ static bool process_about(void *of, struct str agent_id, struct agent_process *r
         if (str_is(agent_id, info.agent_id) && (!found || info.reason[0] != 0)) {
             found = true;
             /* The one place where a line of its output is shown: to the client, kept nowhere. */
-            put_text(ret->why, sizeof ret->why, "%s%s%s", info.reason,
+            put_text(ret->why, sizeof ret->why, "%s%s%s%s",
+                     info.parked ? "stopped by an operator; " : "", info.reason,
                      info.last_line[0] != 0 ? ": " : "", info.last_line);
             (void)snprintf(ret->log, sizeof ret->log, "%s", info.log);
         }
@@ -93,7 +114,14 @@ static bool process_about(void *of, struct str agent_id, struct agent_process *r
 struct process_hooks processes_hooks(struct processes *p)
 {
     return (struct process_hooks){
-        .of = p, .is_ours = process_is_ours, .kill = process_kill, .about = process_about};
+        .of = p,
+        .is_ours = process_is_ours,
+        .kill = process_kill,
+        .lost = process_lost,
+        .about = process_about,
+        .view = process_view,
+        .order = process_order,
+    };
 }
 
 /* ---- agents that do not come any more ---- */
@@ -110,8 +138,7 @@ static void feed_gave_up(struct processes *p, struct str agent_id, const char *w
     }
 }
 
-enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs, size_t n,
-                             struct bt_error *err)
+enum bt_code processes_start(struct processes *p, struct bt_error *err)
 {
     const struct spawn_prover prover = {&p->keys, process_prove};
     enum bt_code code = process_keys_open(engine_options(p->engine)->state_dir, &p->keys, err);
@@ -119,8 +146,7 @@ enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs
     if (code == BT_OK) {
         code = spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
     }
-    return code == BT_OK ? spawn_set_children(p->spawn, specs, n, engine_now(p->engine), err)
-                         : code;
+    return code == BT_OK ? fleet_start(p->fleet, err) : code;
 }
 
 void processes_credentials(struct processes *p, struct auth_store *store)
@@ -150,16 +176,19 @@ void processes_credentials(struct processes *p, struct auth_store *store)
 
 void processes_hold_back(struct processes *p)
 {
+    const struct config *c = fleet_config(p->fleet);
     char why[REGISTRY_FAILURE_BYTES];
     char held[512];
 
-    for (size_t i = 0; i < p->n_held_back; i++) {
-        put_text(held, sizeof held, "%s", p->held_back[i].why);
-        put_text(why, sizeof why,
-                 "it was not started: %.*s; correct it, then start the daemon again "
-                 "(see also: baton doctor)",
-                 (int)utf8_cut(held, strlen(held), 400), held);
-        feed_gave_up(p, str_from(p->held_back[i].agent_id), why);
+    for (uint32_t i = 0; i < c->n_agents; i++) {
+        if (c->agents[i].held_back != NULL) {
+            put_text(held, sizeof held, "%s", c->agents[i].held_back);
+            put_text(why, sizeof why,
+                     "it was not started: %.*s; correct it, then start the daemon again "
+                     "(see also: baton doctor)",
+                     (int)utf8_cut(held, strlen(held), 400), held);
+            feed_gave_up(p, str_from(c->agents[i].agent_id), why);
+        }
     }
 }
 
@@ -279,7 +308,8 @@ void processes_cycle(struct processes *p, bool readable)
         spawn_tick(p->spawn, engine_now(p->engine));
     }
     while (spawn_next_event(p->spawn, &ev)) {
-        enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected)
+        enum log_level level = ev.type == SPAWN_GAVE_UP || ev.type == SPAWN_GROUP_GAVE_UP ||
+                                       (ev.type == SPAWN_EXITED && !ev.expected)
                                    ? LOG_WARN
                                    : LOG_INFO;
         log_event(level, "agent.process", "event=%s name=%s pid=%d instance=%s %s",
@@ -291,6 +321,8 @@ void processes_cycle(struct processes *p, bool readable)
             instance_restarted(p, &ev);
         } else if (ev.type == SPAWN_GAVE_UP) {
             child_gave_up(p, &ev);
+        } else if (ev.type == SPAWN_GROUP_GAVE_UP && fleet_group_gave_up(p->fleet, ev.name)) {
+            put_text(p->escalated, sizeof p->escalated, "%s", ev.reason);
         }
     }
 }

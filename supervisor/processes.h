@@ -8,26 +8,21 @@
 #include "supervisor/auth/store.h"
 #include "supervisor/dispatch/process.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/fleet.h"
 #include "supervisor/spawn/spawn.h"
 
-/* An agent that is known but not started, and why. */
-struct held_back {
-    const char *agent_id, *why;
-};
-
 struct processes {
-    struct engine *engine; /* both borrowed */
+    struct engine *engine; /* borrowed, as the next two */
     struct spawn *spawn;
-    const struct held_back *held_back; /* borrowed */
-    size_t n_held_back;
+    struct fleet *fleet;
+    char escalated[SPAWN_REASON_MAX]; /* a group gave up that may not; "" = none did */
     struct process_keys keys;
     uint32_t known; /* spawn_changes, when the credentials were last given */
 };
 
 /* Starts the processes of the configuration, each with a credential of its own; *p stays where it
  * is. */
-BT_MUST_CHECK enum bt_code processes_start(struct processes *p, const struct spawn_spec *specs,
-                                           size_t n, struct bt_error *err);
+BT_MUST_CHECK enum bt_code processes_start(struct processes *p, struct bt_error *err);
 /* Before the requests of a cycle: the credentials of the processes that live now are valid, those
  * of others are not. */
 void processes_credentials(struct processes *p, struct auth_store *store);

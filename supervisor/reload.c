@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/children.h"
+#include "supervisor/fleet.h"
 
-enum { FILE_BYTES = 4097, KEY_BYTES = 192, VALUE_BYTES = 1024 };
+enum { FILE_BYTES = 4097, KEY_BYTES = 192, VALUE_BYTES = 1024, CHANGES_LOGGED = 64 };
 
 /* The schema of the configuration has checked the name. */
 static struct synthesis_choice synthesis_of(const char *name)
@@ -61,19 +63,13 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Settings that plans get when they are made, and the log's level. */
+/* Settings that count without a restart. Those of the breaker order lists by the cooldown. */
 static bool is_live(const char *key)
 {
-    static const char *const fixed[] = {
-        "policy.heartbeatMs",     "policy.leaseMs",  "policy.agentWaitMs", "policy.cancelGraceMs",
-        "policy.shutdownGraceMs", "policy.restart.", "policy.breaker."};
-
-    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
-        if (begins(key, fixed[i])) {
-            return false;
-        }
-    }
-    return begins(key, "policy.") || strcmp(key, "planner") == 0 || strcmp(key, "log.level") == 0;
+    return (begins(key, "policy.") && !begins(key, "policy.breaker.")) || begins(key, "agents.") ||
+           strcmp(key, "groups") == 0 || strcmp(key, "prices") == 0 ||
+           strcmp(key, "allowEndpoints") == 0 || strcmp(key, "planner") == 0 ||
+           strcmp(key, "log.level") == 0 || begins(key, "log.agent");
 }
 
 /* Copies of the texts last as long as the cycle. */
@@ -119,6 +115,9 @@ static void compare_settings(const struct reload *r, const struct config *new, s
             add_change(c, e[i].key, running, e[i].value);
         }
     }
+    if (r->live->n_groups > 0 && new->n_groups == 0) {
+        add_change(c, "groups", value_of(r->live, "groups"), "");
+    }
 }
 
 static const struct config_agent *agent_of(const struct config *c, const char *agent_id)
@@ -136,8 +135,13 @@ static bool same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+/* NULL is an empty list. */
 static bool same_list(const char *const *a, const char *const *b)
 {
+    static const char *const none[] = {NULL};
+
+    a = a != NULL ? a : none;
+    b = b != NULL ? b : none;
     for (; *a != NULL && *b != NULL; a++, b++) {
         if (strcmp(*a, *b) != 0) {
             return false;
@@ -152,21 +156,31 @@ static void compare_agent(const struct config_agent *a, const struct config_agen
     const struct {
         const char *member;
         bool same;
-    } members[] = {{"command", same_list(a->command, b->command)},
-                   {"env", same_list(a->env, b->env)},
-                   {"cwd", same_text(a->cwd, b->cwd)},
-                   {"instances", a->instances == b->instances},
-                   {"capacity", a->capacity == b->capacity},
+        bool restarts;
+    } members[] = {{"command", same_list(a->command, b->command), true},
+                   {"env", same_list(a->env, b->env), true},
+                   {"cwd", same_text(a->cwd, b->cwd), true},
+                   {"instances", a->instances.min == b->instances.min &&
+                                     a->instances.max == b->instances.max &&
+                                     a->instances.queue == b->instances.queue &&
+                                     a->instances.up_ms == b->instances.up_ms &&
+                                     a->instances.down_ms == b->instances.down_ms},
+                   {"group", same_text(a->group, b->group)},
+                   {"startMs", a->start_ms == b->start_ms},
+                   {"secrets", same_list(a->handover, b->handover), true},
+                   {"limits", same_list(a->apart, b->apart), true},
+                   {"capacity", a->capacity == b->capacity, true},
                    {"restart", a->restart == b->restart},
                    {"graceMs", a->grace_ms == b->grace_ms},
-                   {"settings", same_text(a->settings_json, b->settings_json)},
+                   {"settings", same_text(a->settings_json, b->settings_json), true},
                    {"key", same_text(a->held_back, b->held_back)}};
     char key[KEY_BYTES];
 
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         if (!members[i].same) {
             (void)snprintf(key, sizeof key, "agents.%s.%s", a->agent_id, members[i].member);
-            add_change(c, key, "", "");
+            add_change(c, key, "",
+                       members[i].restarts ? "changed; its processes are restarted" : "changed");
         }
     }
 }
@@ -207,16 +221,17 @@ static void compare_prices(const struct config *old, const struct config *new, s
     }
 }
 
-static void compare_peers(const struct config *old, const struct config *new, struct changes *c)
+static void compare_peers(const struct reload *r, const struct config *new, struct changes *c)
 {
-    bool same = old->n_allow_endpoints == new->n_allow_endpoints;
+    const struct config *old = r->started;
+    bool same = r->live->n_allow_endpoints == new->n_allow_endpoints;
 
     if (old->n_allow_uids != new->n_allow_uids ||
         memcmp(old->allow_uids, new->allow_uids, new->n_allow_uids * sizeof(uint32_t)) != 0) {
         add_change(c, "allowUids", "", "");
     }
     for (uint32_t i = 0; same && i < new->n_allow_endpoints; i++) {
-        same = strcmp(old->allow_endpoints[i], new->allow_endpoints[i]) == 0;
+        same = strcmp(r->live->allow_endpoints[i], new->allow_endpoints[i]) == 0;
     }
     if (!same) {
         add_change(c, "allowEndpoints", "", "");
@@ -225,15 +240,31 @@ static void compare_peers(const struct config *old, const struct config *new, st
 
 /* ---- the hook ---- */
 
-static void apply(struct engine *engine, struct reload *r, const struct config *new)
+static enum bt_code apply(struct engine *engine, struct reload *r, const struct config *new,
+                          struct bt_error *err)
 {
     const struct plan_defaults defaults = reload_defaults(&new->policy);
+    struct engine_tuning tuning = {.heartbeat_ms = new->policy.heartbeat_ms,
+                                   .lease_ms = new->policy.lease_ms,
+                                   .agent_wait_ms = new->policy.agent_wait_ms,
+                                   .cancel_grace_ms = new->policy.cancel_grace_ms,
+                                   .n_prices = new->n_prices,
+                                   .agent_endpoints = new->allow_endpoints,
+                                   .n_agent_endpoints = new->n_allow_endpoints};
+    struct token_price *prices = NULL;
 
+    if (children_prices(new, &prices, err) != BT_OK) {
+        return err->code;
+    }
+    tuning.prices = prices;
     engine_set_defaults(engine, &defaults, new->planner);
+    engine_retune(engine, &tuning);
     log_setup(new->log.level, NULL, NULL);
-    /* The one before is kept: plans that are being made may name its texts. */
+    /* The one before is kept: plans that are being made, and agents, name its texts. */
     r->live = new;
+    fleet_reload(r->fleet, new);
     log_info("supervisor.reloaded", "settings that need no restart were applied");
+    return BT_OK;
 }
 
 enum bt_code reload_config(struct engine *engine, struct str file, bool check,
@@ -256,14 +287,29 @@ enum bt_code reload_config(struct engine *engine, struct str file, bool check,
         return code;
     }
     compare_settings(r, new, &c);
-    compare_agents(r->started, new, &c);
-    compare_prices(r->started, new, &c);
-    compare_peers(r->started, new, &c);
+    compare_agents(r->live, new, &c);
+    compare_prices(r->live, new, &c);
+    compare_peers(r, new, &c);
     *ret_n = c.n;
-    if (check) {
-        config_free(new);
-    } else {
-        apply(engine, r, new);
+    if (!check) {
+        return apply(engine, r, new, err);
     }
+    config_free(new);
     return BT_OK;
+}
+
+void reload_on_signal(struct engine *engine)
+{
+    struct msg_setting_change changes[CHANGES_LOGGED];
+    struct bt_error err;
+    uint32_t n = 0;
+
+    if (reload_config(engine, STR_LIT(""), false, changes, CHANGES_LOGGED, &n, &err) != BT_OK) {
+        log_err("supervisor.hup", "%s; nothing was changed", err.msg);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        log_info("supervisor.hup", "setting=%.*s %s", STR_ARG(changes[i].key),
+                 changes[i].live ? "applied" : "needs a restart");
+    }
 }

@@ -5,10 +5,13 @@
 #include "supervisor/config/config.h"
 #include "supervisor/engine/engine.h"
 
+struct fleet;
+
 struct reload {
     const struct config_request *request; /* of the start; borrowed */
     const struct config *started;         /* what a restart would replace; borrowed */
     const struct config *live;            /* where settings that need no restart are from */
+    struct fleet *fleet;                  /* set by the daemon */
 };
 
 /* The defaults of plans. Texts are borrowed. */
@@ -17,4 +20,6 @@ struct plan_defaults reload_defaults(const struct config_policy *policy);
 enum bt_code reload_config(struct engine *engine, struct str file, bool check,
                            struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,
                            struct bt_error *err);
+/* SIGHUP: as supervisor.reload; what differs is logged. */
+void reload_on_signal(struct engine *engine);
 #endif

@@ -12,6 +12,8 @@
 
 msec clock_mono_ms(void);
 uint64_t clock_mono_ns(void);
+/* The processor time of the calling thread: what others take is not in it. */
+uint64_t clock_thread_ns(void);
 /* Milliseconds since 1970-01-01 UTC. */
 msec clock_wall_ms(void);
 

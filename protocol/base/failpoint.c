@@ -5,11 +5,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { DELAY_MS = 300, NAMES = 32 };
+enum { DELAY_MS = 300, NAMES = 32, NOBODYS_ADDRESS = 64 };
 
 static struct {
     const char *name;
@@ -97,6 +98,34 @@ enum failpoint failpoint_hit(const char *name)
         }
     }
     return FAILPOINT_NONE;
+}
+
+/* The signal of "NAME=PLAN:N", else 0. */
+static int signal_of(const char *rule, const char *name, const char *plan)
+{
+    const size_t len = strlen(name);
+
+    return strncmp(rule, name, len) == 0 && rule[len] == '=' &&
+                   strncmp(rule + len + 1, plan, UUID_TEXT_LEN) == 0 &&
+                   rule[len + 1 + UUID_TEXT_LEN] == ':'
+               ? (int)strtol(rule + len + UUID_TEXT_LEN + 2, NULL, 10)
+               : 0;
+}
+
+void failpoint_of(const char *name, struct uuid plan)
+{
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_format(plan, id);
+    for (const char *rule = getenv("BATON_FAILPOINT"); rule != NULL; rule = strchr(rule, ',')) {
+        rule += *rule == ',';
+        const int sig = signal_of(rule, name, id);
+        if (sig == SIGSEGV) {
+            *(volatile char *)(uintptr_t)NOBODYS_ADDRESS = 1; /* a real one */
+        } else if (sig != 0) {
+            (void)raise(sig);
+        }
+    }
 }
 #else
 typedef int failpoint_none; /* ISO C wants something in a file */

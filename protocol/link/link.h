@@ -99,6 +99,7 @@ void link_msg_free(struct link_msg *m);
  * the bytes, those with most. peers 0: no bounds. */
 struct link_peer_limits {
     uint32_t peers;
+    uint32_t of_host;        /* of one address; 0: as many as there are */
     size_t unfinished_bytes; /* of frames that have not ended */
     msec unfinished_ms;      /* for a frame to end */
 };

@@ -31,6 +31,7 @@ enum {
     FEW_PEERS = 16,    /* they cannot hold much */
     JUDGED_MAX = 256,  /* users looked up in a round, 10 us each */
     PORTS = 4096,
+    HOSTS = 1024,
     HELLO_BYTES = 8, /* of the handshake */
     FRAME_BYTES = 12 /* a frame's length and the id of a request */
 };
@@ -47,6 +48,7 @@ struct peer {
     msec since;        /* a frame has been unfinished since then; 0 = none is */
     msec active;       /* when it came, or the last request of it */
     uint32_t round;
+    uint32_t of_host; /* connections of its address, where it is the first one of it */
     int fd;
     bool ours; /* its user may connect */
 };
@@ -405,6 +407,52 @@ static bool goes_before(const struct peer *a, const struct peer *b)
     return (a->taken == 0) != (b->taken == 0) ? a->taken == 0 : a->active < b->active;
 }
 
+/* The first connection of the same address. Hosts are few, and found by their hash; NULL: there are
+ * more than are counted. */
+static struct peer *first_of_host(struct peer_watch *w, uint32_t *hosts, uint32_t ix)
+{
+    const struct peer_key *key = &w->peers[ix].key;
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < sizeof key->address; i++) {
+        at = at * 31 + key->address[i];
+    }
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        uint32_t *entry = &hosts[(at + i) % HOSTS];
+        if (*entry == 0) {
+            *entry = ix + 1;
+            w->peers[ix].of_host = 0;
+        }
+        if (memcmp(w->peers[*entry - 1].key.address, key->address, sizeof key->address) == 0) {
+            return &w->peers[*entry - 1];
+        }
+    }
+    return NULL;
+}
+
+/* One host must not push the others out. */
+static void judge_hosts(struct peer_watch *w)
+{
+    uint32_t hosts[HOSTS] = {0};
+
+    for (uint32_t i = 0; w->limits.of_host > 0 && i < w->n; i++) {
+        struct peer *host = first_of_host(w, hosts, i);
+        if (host == NULL || ++host->of_host <= w->limits.of_host) {
+            continue;
+        }
+        struct peer *first = host;
+        for (uint32_t k = 0; k <= i; k++) {
+            struct peer *p = &w->peers[k];
+            if (memcmp(p->key.address, host->key.address, sizeof p->key.address) == 0) {
+                first = goes_before(p, first) ? p : first;
+            }
+        }
+        if (first->fd >= 0) {
+            shut(w, first, "too many connections of one host");
+        }
+    }
+}
+
 static void judge_number(struct peer_watch *w)
 {
     uint32_t n = w->n;
@@ -440,6 +488,7 @@ static msec watch_run(struct helper_task *task)
         judge_time(w, idle, now);
         judge_bytes(w, now);
     }
+    judge_hosts(w);
     judge_number(w);
     if (w->shut != w->logged && now >= w->log_at) {
         log_warn("link.peers_shut", "listener_port=%u connections=%u shut=%u why=\"%s\"", w->port,

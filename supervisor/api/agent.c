@@ -126,7 +126,9 @@ static enum bt_code check_registration(struct engine *engine, const struct reque
 static void copy_text(char *to, size_t cap, struct str from)
 {
     size_t n = from.len < cap - 1 ? from.len : cap - 1;
-    memcpy(to, from.ptr, n);
+    if (n > 0) { /* an absent text has no bytes to point to */
+        memcpy(to, from.ptr, n);
+    }
     to[n] = 0;
 }
 
@@ -160,6 +162,7 @@ static enum bt_code open_instance(struct engine *engine, const struct request *r
     proto->remote = engine_is_remote(rq->handle);
     (void)uuid_parse(m->process_id, &proto->process);
     proto->opened = engine_now(engine);
+    copy_text(proto->version, sizeof proto->version, m->card.version);
     copy_text(proto->id, sizeof proto->id, m->instance_id);
     copy_text(proto->endpoint, sizeof proto->endpoint,
               m->dial_in ? (struct str){"", 0} : m->endpoint);

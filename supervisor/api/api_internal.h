@@ -12,17 +12,35 @@ enum {
     API_REGISTERED_MAX = ENGINE_CYCLE_EVENTS
 };
 
-struct parked_read {
-    uint64_t request; /* 0 = free */
+/* Who gets the answer of a request that is not answered in the cycle of its turn. */
+struct asker {
+    uint64_t request; /* 0 = nobody */
     enum wire_form form;
     struct identity who;
     struct seal seal;
     char id[65];
+    enum msg_type answer;
+};
+
+struct parked_read {
+    struct asker asker;
     msec deadline;
     uint64_t from_seq;
     uint32_t limit;
     uint64_t plan_ix;
     char types[512]; /* space separated, "" = all */
+};
+
+/*
+ * A read that goes on over cycles. One at most is under way, and the reads after it wait. go_on
+ * works until about until_ns, and answers when it has all; false: there is more to do. `done` frees
+ * the state.
+ */
+struct long_read {
+    struct asker asker;
+    void *state;
+    bool (*go_on)(struct engine *engine, struct request *rq, void *state, uint64_t until_ns);
+    void (*done)(void *state);
 };
 
 /* A request that waits for its turn. */
@@ -44,6 +62,7 @@ struct api {
     struct projections *projections;
     struct transfer *transfer;
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
+    struct long_read going_on;
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;
     struct uuid registered[API_REGISTERED_MAX];
@@ -69,6 +88,14 @@ void api_refuse_token(struct engine *engine, struct request *rq);
 void api_refuse_size(struct engine *engine, struct request *rq);
 /* What a request of this type needs at least; ROLE_COUNT: it is none. */
 enum role api_role_of(enum msg_type type);
+/* The request, as far as an answer needs it; borrows from the asker. */
+struct request asker_request(const struct asker *a);
+struct asker asker_of(const struct request *rq);
+/* A handler's read, now and in the cycles to come. Takes over the state, which borrows nothing of
+ * the request. */
+void api_read_on(struct engine *engine, struct request *rq, const struct long_read *read);
 /* Reads, checks and routes one request, in its turn. */
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
+/* The agent that a request names; REGISTRY_NONE after refusing. */
+uint32_t request_agent(struct engine *engine, struct request *rq, struct str id);
 #endif

@@ -9,13 +9,13 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/api/api.h"
+#include "supervisor/api/api_internal.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/plan/about.h"
 #include "supervisor/query/cost_jobs.h"
 
-enum { PLANS_MAX = 1000, TASK_MAX = 200, LOOKS_MAX = 20000 };
+enum { PLANS_MAX = 1000, TASK_MAX = 200, LOOKS_MAX = 20000, LOOKS_PER_SLICE = 32 /* at least */ };
 
 struct costs {
     struct engine *engine;
@@ -30,6 +30,14 @@ struct costs {
     bool late;         /* rows follow its end */
     bool more;
     bool no_memory;
+    /* It goes on over cycles: the list, then each plan, then the jobs. */
+    struct str plan_id, session_id; /* of the request, in the arena */
+    bool listed, jobs_begun;
+    uint32_t filled;
+    uint64_t before_ix, until_ns;
+    uint32_t in_slice;
+    bool stopped; /* the slice is over */
+    struct cost_jobs jobs;
 };
 
 static uint64_t tokens_of(const struct msg_usage *u)
@@ -148,7 +156,7 @@ static enum bt_code put_estimates(struct engine *engine, struct uuid id, struct 
     enum bt_code code = journal_plan_by_id(engine_journal(engine), id, &row, err);
 
     if (code != BT_OK) {
-        return code;
+        return code == BT_NOT_FOUND ? BT_OK : code; /* deleted since it was listed */
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
     document = (struct doc){row.doc, row.doc_len};
@@ -176,6 +184,9 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
     const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
     enum bt_code code = BT_OK;
 
+    all->at = i;
+    all->ended = 0;
+    all->late = false;
     if (run != NULL && !plan_is_final(run->status)) {
         put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
         c->status = str_from(plan_status_name(run->status));
@@ -226,31 +237,31 @@ static void put_asked(struct msg_cost_record *c, struct msg_usage *phase, const 
     add_usage(&c->total, &more);
 }
 
-static enum bt_code put_jobs(struct costs *all, const struct msg_plan_cost *m, struct bt_error *err)
+static void begin_jobs(struct costs *all)
 {
-    struct cost_jobs_of ask = {
-        .session_id = m->session_id, .since_wall = all->since, .until_wall = INT64_MAX};
-    bool more;
-    enum bt_code code;
+    all->jobs.ask = (struct cost_jobs_of){
+        .session_id = all->session_id, .since_wall = all->since, .until_wall = INT64_MAX};
+    if (all->plan_id.len > 0 && all->ended != 0) {
+        all->jobs.ask.until_wall = all->ended;
+    }
+    if (all->n > 0 && (all->more || all->plan_id.len > 0)) {
+        all->jobs.ask.after_ix = all->ixs[all->n - 1];
+    }
+    all->jobs_begun = true;
+}
 
-    if (m->plan_id.len > 0 && all->ended != 0) {
-        ask.until_wall = all->ended;
-    }
-    if (all->n > 0 && (all->more || m->plan_id.len > 0)) {
-        ask.after_ix = all->ixs[all->n - 1];
-    }
-    code = cost_jobs(all->engine, &ask, count_job, all, &more, err);
-    all->more = all->more || more;
+static void put_jobs(struct costs *all)
+{
+    all->more = all->more || all->jobs.more;
     for (uint32_t i = 0; i < all->n; i++) {
         struct msg_cost_record *c = &all->plans[i];
         put_asked(c, &c->planning, &all->asked[OF_COUNT * i + OF_PLANNING]);
         put_asked(c, &c->synthesis, &all->asked[OF_COUNT * i + OF_SYNTHESIS]);
         put_sums(c);
     }
-    if (m->plan_id.len > 0) {
+    if (all->plan_id.len > 0) {
         all->conversation = (struct usage){0};
     }
-    return code;
 }
 
 /* ---- all ---- */
@@ -266,10 +277,16 @@ static bool add(const struct journal_plan *row, void *self)
     if (row->created_wall < all->since) {
         return false; /* newest first: all that follow are older */
     }
-    if (all->n == all->limit || all->looks++ == LOOKS_MAX) {
+    if (all->n == all->limit || all->looks == LOOKS_MAX) {
         all->more = true;
         return false;
     }
+    if (++all->in_slice % LOOKS_PER_SLICE == 0 && clock_mono_ns() > all->until_ns) {
+        all->stopped = true; /* this one is looked at again */
+        return false;
+    }
+    all->looks++;
+    all->before_ix = row->ix;
     if (!access_sees(engine_who(all->engine), row->owner)) {
         return true;
     }
@@ -305,62 +322,127 @@ static void sum_up(const struct costs *all, struct msg_cost_record *to)
     put_sums(to);
 }
 
-static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, struct bt_error *err)
+static enum bt_code list(struct costs *all, struct bt_error *err)
 {
     struct journal_plan row;
     enum bt_code code;
 
-    if (m->plan_id.len > 0) {
-        code = request_plan_row(all->engine, m->plan_id, &row, err);
+    if (all->plan_id.len > 0) {
+        code = request_plan_row(all->engine, all->plan_id, &row, err);
         all->since = 0;
         if (code == BT_OK) {
             (void)add(&row, all);
         }
     } else {
-        code = journal_plans(engine_journal(all->engine), (struct str){"", 0}, m->session_id, 0,
-                             UINT32_MAX, add, all, err);
+        code = journal_plans(engine_journal(all->engine), (struct str){"", 0}, all->session_id,
+                             all->before_ix, UINT32_MAX, add, all, err);
     }
     if (code == BT_OK && all->no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for a list of costs");
     }
-    for (uint32_t i = 0; i < all->n && code == BT_OK; i++) {
-        all->at = i;
-        all->ended = 0;
-        code = fill(all, i, err);
+    all->listed = !all->stopped;
+    return code;
+}
+
+/* What a slice has time for, at least one piece. *ret_done: all is there. */
+static enum bt_code collect(struct costs *all, uint64_t until_ns, bool *ret_done,
+                            struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    *ret_done = false;
+    all->until_ns = until_ns;
+    all->in_slice = 0;
+    all->stopped = false;
+    if (!all->listed) {
+        code = list(all, err);
     }
-    return code == BT_OK ? put_jobs(all, m, err) : code;
+    while (code == BT_OK && !all->stopped && all->filled < all->n) {
+        code = fill(all, all->filled++, err);
+        all->stopped = clock_mono_ns() > until_ns;
+    }
+    if (code != BT_OK || all->stopped) {
+        return code;
+    }
+    if (!all->jobs_begun) {
+        begin_jobs(all);
+    }
+    code = cost_jobs_go_on(all->engine, &all->jobs, count_job, all, until_ns, ret_done, err);
+    if (code == BT_OK && *ret_done) {
+        put_jobs(all);
+    }
+    return code;
+}
+
+static bool go_on(struct engine *engine, struct request *rq, void *self, uint64_t until_ns)
+{
+    struct msg_plan_cost_ok ok = {.has = 0};
+    struct costs *all = self;
+    struct bt_error err;
+    bool done;
+
+    if (collect(all, until_ns, &done, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return true;
+    }
+    if (done) {
+        sum_up(all, &ok.total);
+        ok.plans = all->plans;
+        ok.plans_n = all->n;
+        ok.truncated = all->more;
+        msg_set(&ok, plan_cost_ok, total);
+        request_answer(engine, rq, MSG_plan_cost_ok, &ok);
+    }
+    return done;
+}
+
+static void costs_done(void *self)
+{
+    struct costs *all = self;
+
+    cost_jobs_done(&all->jobs);
+    arena_done(&all->arena);
+    free(all);
+}
+
+/* NULL when out of memory. */
+static struct costs *costs_new(struct engine *engine, const struct msg_plan_cost *m)
+{
+    struct costs *all = calloc(1, sizeof *all);
+
+    if (all == NULL) {
+        return NULL;
+    }
+    all->engine = engine;
+    all->limit = m->limit == 0 || m->limit > PLANS_MAX ? PLANS_MAX : (uint32_t)m->limit;
+    all->since = m->since_ms;
+    all->plan_id = arena_str(&all->arena, m->plan_id);
+    all->session_id = arena_str(&all->arena, m->session_id);
+    all->plans = arena_alloc(&all->arena, all->limit * sizeof *all->plans);
+    all->ids = arena_alloc(&all->arena, all->limit * sizeof *all->ids);
+    all->ixs = arena_alloc(&all->arena, all->limit * sizeof *all->ixs);
+    all->asked = arena_alloc(&all->arena, OF_COUNT * all->limit * sizeof *all->asked);
+    if (all->plans == NULL || all->asked == NULL || all->ids == NULL || all->ixs == NULL ||
+        all->plan_id.ptr == NULL || all->session_id.ptr == NULL) {
+        costs_done(all);
+        return NULL;
+    }
+    memset(all->asked, 0, OF_COUNT * all->limit * sizeof *all->asked);
+    return all;
 }
 
 void on_plan_cost(struct engine *engine, struct request *rq)
 {
-    struct costs all = {.engine = engine};
-    struct msg_plan_cost_ok ok = {.has = 0};
+    struct costs *all;
     struct msg_plan_cost m;
-    struct bt_error err;
 
     if (!request_read(engine, rq, MSG_plan_cost, &m)) {
         return;
     }
-    all.limit = m.limit == 0 || m.limit > PLANS_MAX ? PLANS_MAX : (uint32_t)m.limit;
-    all.since = m.since_ms;
-    all.plans = arena_alloc(&all.arena, all.limit * sizeof *all.plans);
-    all.ids = arena_alloc(&all.arena, all.limit * sizeof *all.ids);
-    all.ixs = arena_alloc(&all.arena, all.limit * sizeof *all.ixs);
-    all.asked = arena_alloc(&all.arena, OF_COUNT * all.limit * sizeof *all.asked);
-    if (all.asked != NULL) {
-        memset(all.asked, 0, OF_COUNT * all.limit * sizeof *all.asked);
-    }
-    if (all.plans == NULL || all.asked == NULL || all.ids == NULL || all.ixs == NULL) {
+    all = costs_new(engine, &m);
+    if (all == NULL) {
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list of costs");
-    } else if (collect(&all, &m, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else {
-        sum_up(&all, &ok.total);
-        ok.plans = all.plans;
-        ok.plans_n = all.n;
-        ok.truncated = all.more;
-        msg_set(&ok, plan_cost_ok, total);
-        request_answer(engine, rq, MSG_plan_cost_ok, &ok);
+        return;
     }
-    arena_done(&all.arena);
+    api_read_on(engine, rq, &(struct long_read){.state = all, .go_on = go_on, .done = costs_done});
 }

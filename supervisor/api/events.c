@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
+#include "protocol/base/clock.h"
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/core/run/record.h"
@@ -15,7 +16,7 @@
 
 /* Rows looked at by one read: a search for a rare type over a long history must not hold up the
  * others. */
-enum { ROWS_PER_READ = 20000, RANGES_MAX = 1000 };
+enum { ROWS_PER_READ = 20000, RANGES_MAX = 1000, ROWS_PER_LOOK = 32 };
 
 struct event_page {
     struct buf docs;
@@ -28,6 +29,9 @@ struct event_page {
     uint32_t deleted_n;
     bool all; /* of all plans: only then a jump is a deletion */
     struct engine *engine;
+    uint64_t until_ns; /* of this slice */
+    uint32_t in_slice; /* rows */
+    bool stopped;      /* the slice is over */
     /* whether the sender sees the plan that was looked at last */
     uint64_t looked_ix;
     bool looked_sees;
@@ -92,7 +96,8 @@ static bool type_wanted(const char *types, struct str type)
 static bool add_damaged(const struct journal_row *row, struct event_page *page)
 {
     const struct record rec = {
-        .type = REC_EVENT_DAMAGED,
+        REC_INIT(EVENT_DAMAGED, damaged,
+                 .last_seq = row->damaged_to > row->seq ? row->damaged_to : row->seq),
         .wall = row->wall,
         .text = STR_LIT("this event cannot be read in the journal any more; those before and "
                         "after it can (see: baton doctor)")};
@@ -126,6 +131,10 @@ static bool add_event(const struct journal_row *row, void *self)
         page->full = true;
         return false;
     }
+    if (++page->in_slice % ROWS_PER_LOOK == 0 && clock_mono_ns() > page->until_ns) {
+        page->stopped = true; /* the row is read again */
+        return false;
+    }
     page->seen++;
     page->next_seq = (row->damaged && row->damaged_to > row->seq ? row->damaged_to : row->seq) + 1;
     if (row->damaged) { /* whatever its type was */
@@ -144,15 +153,11 @@ static enum bt_code read_page(struct engine *engine, const struct parked_read *q
     const struct journal *journal = engine_journal(engine);
     enum bt_code code;
 
-    buf_init(&page->docs, LIMIT_CONTROL_BYTES);
-    page->engine = engine;
-    page->limit = q->limit;
-    page->next_seq = q->from_seq;
-    page->types = q->types;
-    page->all = q->plan_ix == 0;
-    code = journal_events(engine_journal(engine), q->from_seq, q->plan_ix, UINT32_MAX, add_event,
+    page->in_slice = 0;
+    page->stopped = false;
+    code = journal_events(engine_journal(engine), page->next_seq, q->plan_ix, UINT32_MAX, add_event,
                           page, err);
-    if (code == BT_OK && !page->full) {
+    if (code == BT_OK && !page->full && !page->stopped) {
         page->full = !note_deleted(page, journal_committed_seq(journal));
     }
     return code;
@@ -175,28 +180,92 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
     buf_done(&list);
 }
 
-/* False: nothing yet, and it may wait longer. */
-static bool try_read(struct engine *engine, struct request *rq, struct parked_read *q,
-                     bool may_wait)
-{
-    struct event_page *page = calloc(1, sizeof *page);
-    struct bt_error err;
-    bool done = true;
+/* One events.read, from its turn to its answer. */
+struct reading {
+    struct parked_read q;
+    struct event_page page;
+    bool may_wait;
+};
 
-    if (page == NULL) {
+/* NULL after refusing. */
+static struct reading *reading_new(struct engine *engine, struct request *rq,
+                                   const struct parked_read *q, bool may_wait)
+{
+    struct reading *r = calloc(1, sizeof *r);
+
+    if (r == NULL) {
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a page of events");
-        return true;
+        return NULL;
     }
-    if (read_page(engine, q, page, &err) != BT_OK) {
+    r->q = *q;
+    r->may_wait = may_wait;
+    buf_init(&r->page.docs, LIMIT_CONTROL_BYTES);
+    r->page.engine = engine;
+    r->page.limit = q->limit;
+    r->page.next_seq = q->from_seq;
+    r->page.types = r->q.types;
+    r->page.all = q->plan_ix == 0;
+    return r;
+}
+
+static void reading_done(void *self)
+{
+    struct reading *r = self;
+
+    buf_done(&r->page.docs);
+    free(r);
+}
+
+static bool park(struct engine *engine, struct request *rq, struct parked_read *q);
+
+/* All places are taken: an empty answer now, and the client asks again. */
+static void park_or_answer(struct engine *engine, struct request *rq, struct reading *r)
+{
+    if (!park(engine, rq, &r->q)) {
+        answer_page(engine, rq, &r->page);
+    }
+}
+
+static bool go_on(struct engine *engine, struct request *rq, void *self, uint64_t until_ns)
+{
+    struct reading *r = self;
+    struct event_page *page = &r->page;
+    struct bt_error err;
+
+    page->until_ns = until_ns;
+    if (read_page(engine, &r->q, page, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else if (page->n == 0 && !page->full && page->deleted_n == 0 && may_wait) {
-        q->from_seq = page->next_seq; /* nothing up to here: not to be looked at again */
-        done = false;
+    } else if (page->stopped) {
+        return false;
+    } else if (page->n == 0 && !page->full && page->deleted_n == 0 && r->may_wait) {
+        r->q.from_seq = page->next_seq; /* nothing up to here: not to be looked at again */
+        park_or_answer(engine, rq, r);
     } else {
         answer_page(engine, rq, page);
     }
-    buf_done(&page->docs);
-    free(page);
+    return true;
+}
+
+/* One that is parked, which has only rows of this cycle to look at. False: still nothing. */
+static bool try_again(struct engine *engine, struct request *rq, struct parked_read *q, bool due)
+{
+    struct reading *r = reading_new(engine, rq, q, false);
+    struct bt_error err;
+    bool done = true;
+
+    if (r == NULL) {
+        return true;
+    }
+    r->page.until_ns = UINT64_MAX;
+    if (read_page(engine, q, &r->page, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (r->page.n == 0 && !r->page.full && r->page.deleted_n == 0 && !due) {
+        q->from_seq = r->page.next_seq;
+        done = false;
+    } else {
+        answer_page(engine, rq, &r->page);
+    }
+    reading_done(r);
     return done;
 }
 
@@ -248,7 +317,7 @@ static void report_parked(struct engine *engine)
     msec deadline = MSEC_NEVER;
 
     for (uint32_t i = 0; i < API_PARKED_MAX && api->parked_n > 0; i++) {
-        if (api->parked[i].request != 0 && api->parked[i].deadline < deadline) {
+        if (api->parked[i].asker.request != 0 && api->parked[i].deadline < deadline) {
             deadline = api->parked[i].deadline;
         }
     }
@@ -260,12 +329,8 @@ static bool park(struct engine *engine, struct request *rq, struct parked_read *
     struct api *api = api_of(engine);
 
     for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
-        if (api->parked[i].request == 0) {
-            q->request = rq->handle;
-            q->form = rq->reader.form;
-            q->who = *rq->who;
-            q->seal = rq->seal;
-            (void)snprintf(q->id, sizeof q->id, "%.*s", STR_ARG(rq->env.id));
+        if (api->parked[i].asker.request == 0) {
+            q->asker = asker_of(rq);
             api->parked[i] = *q;
             api->parked_n++;
             report_parked(engine);
@@ -278,6 +343,7 @@ static bool park(struct engine *engine, struct request *rq, struct parked_read *
 void on_events_read(struct engine *engine, struct request *rq)
 {
     struct parked_read q = {.deadline = 0};
+    struct reading *reading;
     struct msg_events_read m;
     struct journal_plan row;
     struct bt_error err;
@@ -303,9 +369,10 @@ void on_events_read(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_LIMIT, "types: at most 500 bytes of names");
         return;
     }
-    if (!try_read(engine, rq, &q, m.wait_ms > 0) && !park(engine, rq, &q)) {
-        (void)try_read(engine, rq, &q,
-                       false); /* all places taken: an empty answer now, the client asks again */
+    reading = reading_new(engine, rq, &q, m.wait_ms > 0);
+    if (reading != NULL) {
+        api_read_on(engine, rq,
+                    &(struct long_read){.state = reading, .go_on = go_on, .done = reading_done});
     }
 }
 
@@ -315,17 +382,13 @@ void api_after_commit(struct engine *engine, bool committed)
 
     for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
         struct parked_read *q = &api->parked[i];
-        bool due = q->request != 0 && q->deadline <= engine_now(engine);
-        struct request rq = {.handle = q->request,
-                             .who = &q->who,
-                             .seal = q->seal,
-                             .reader = {.form = q->form},
-                             .env = {.id = str_from(q->id)},
-                             .answer = MSG_events_read_ok};
+        const bool waits = q->asker.request != 0;
+        const bool due = waits && q->deadline <= engine_now(engine);
+        struct request rq = asker_request(&q->asker);
 
-        engine_act_for(engine, &q->who);
-        if (q->request != 0 && (committed || due) && try_read(engine, &rq, q, !due)) {
-            q->request = 0;
+        engine_act_for(engine, &q->asker.who);
+        if (waits && (committed || due) && try_again(engine, &rq, q, due)) {
+            q->asker.request = 0;
             api->parked_n--;
         }
         engine_act_for(engine, NULL);

@@ -43,6 +43,7 @@ static struct msg_instance_view view_of(struct engine *engine, uint32_t slot,
     msg_set(&m, instance_view, breaker);
     if (in != NULL) {
         m.instance_id = str_from(in->id);
+        m.version = str_from(in->version);
         m.endpoint = in->endpoint[0] != 0 ? str_from(in->endpoint) : STR_LIT("dialIn");
         m.pid = in->pid;
     }
@@ -85,6 +86,41 @@ static bool fill_reason(struct engine *engine, const struct agent_view *a, struc
     return ret->reason.ptr != NULL && ret->log.ptr != NULL;
 }
 
+/* False: out of memory. */
+static bool fill_processes(struct engine *engine, struct str agent_id, struct arena *arena,
+                           struct msg_agent_view *ret)
+{
+    const struct process_hooks *hooks = dispatch_processes(engine);
+    struct msg_process_view *list;
+    struct process_view v;
+    uint32_t n = 0;
+
+    while (hooks->view != NULL && n < PROCESS_NAMES_MAX &&
+           hooks->view(hooks->of, agent_id, n, &v)) {
+        n++;
+    }
+    list = n == 0 ? NULL : arena_alloc(arena, n * sizeof *list);
+    if (n > 0 && list == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n && hooks->view(hooks->of, agent_id, i, &v); i++) {
+        list[i] = (struct msg_process_view){.name = hint(arena, v.name, PROCESS_NAME_BYTES),
+                                            .state = str_from(v.state),
+                                            .pid = v.pid,
+                                            .restarts = v.restarts,
+                                            .group = hint(arena, v.group, LIMIT_ID_BYTES),
+                                            .doing = str_from(v.doing),
+                                            .reason = hint(arena, v.reason, REASON_SHOWN / 2),
+                                            .stale = v.stale};
+        if (list[i].name.ptr == NULL || list[i].group.ptr == NULL || list[i].reason.ptr == NULL) {
+            return false;
+        }
+        ret->processes_n = i + 1;
+    }
+    ret->processes = list;
+    return true;
+}
+
 static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *arena,
                        struct msg_agent_view *ret)
 {
@@ -115,7 +151,8 @@ static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *aren
                  : a.instances == 0 ? STR_LIT("down")
                  : all_draining     ? STR_LIT("draining")
                                     : STR_LIT("up");
-    if (a.instances == 0 && !fill_reason(engine, &a, arena, ret)) {
+    if (!fill_processes(engine, a.id, arena, ret) ||
+        (a.instances == 0 && !fill_reason(engine, &a, arena, ret))) {
         return false;
     }
     ret->queued = core_agent_queued(engine_core(engine), agent);
@@ -184,8 +221,7 @@ static struct str near_agent(struct engine *engine, struct str id)
     return near.best;
 }
 
-/* The agent that a request names; REGISTRY_NONE after refusing. */
-static uint32_t named_agent(struct engine *engine, struct request *rq, struct str id)
+uint32_t request_agent(struct engine *engine, struct request *rq, struct str id)
 {
     const uint32_t agent = registry_agent(engine_registry(engine), id);
     const struct str near = agent == REGISTRY_NONE ? near_agent(engine, id) : id;
@@ -211,7 +247,7 @@ void on_agents_get(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    agent = named_agent(engine, rq, m.agent_id);
+    agent = request_agent(engine, rq, m.agent_id);
     if (agent == REGISTRY_NONE) {
         return;
     }
@@ -221,92 +257,6 @@ void on_agents_get(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for an agent");
     }
     arena_done(&arena);
-}
-
-void on_agents_drain(struct engine *engine, struct request *rq)
-{
-    struct msg_agents_drain m;
-    struct bt_error err;
-    uint32_t agent;
-    uint32_t found = 0;
-
-    if (msg_read(&rq->reader, MSG_agents_drain, &m, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-        return;
-    }
-    agent = named_agent(engine, rq, m.agent_id);
-    if (agent == REGISTRY_NONE) {
-        return;
-    }
-    if (m.instance_id.len == 0) {
-        registry_agent_enable(engine_registry(engine), agent,
-                              false); /* also those that register later: until agents.enable */
-    }
-    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
-        struct instance_view v;
-        struct core_event ev = {
-            .type = CORE_DRAIN, .slot = i, .text = STR_LIT("an operator asked for it")};
-        struct uuid wanted = {{0}};
-        bool any = m.instance_id.len == 0;
-        if (!registry_instance_view(engine_registry(engine), i, &v) || v.agent != agent ||
-            (!any && (!uuid_parse(m.instance_id, &wanted) || !uuid_eq(wanted, v.id)))) {
-            continue;
-        }
-        ev.epoch = v.epoch;
-        found++;
-        if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-            engine_fail(engine, &err);
-            return;
-        }
-    }
-    if (found == 0 && m.instance_id.len > 0) {
-        request_refuse_text(engine, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance",
-                            STR_ARG(m.agent_id));
-    } else {
-        request_answer(engine, rq, MSG_empty, NULL);
-    }
-}
-
-/* Steps that waited while the agent was out of service go to the instances that are there. False:
- * the journal failed. */
-static bool wake(struct engine *engine, uint32_t agent)
-{
-    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
-        struct instance_view v;
-        struct lane_instance *in =
-            registry_instance_view(engine_registry(engine), i, &v) && v.agent == agent
-                ? lanes_instance(engine, i, v.epoch)
-                : NULL;
-        for (uint32_t k = 0; in != NULL && k < in->capacity; k++) {
-            struct core_event up = {.type = CORE_LANE_UP, .slot = i, .epoch = v.epoch, .lane = k};
-            struct bt_error err;
-            if (in->lanes[k].state == LANE_READY && engine_feed(engine, &up, NULL, &err) != BT_OK) {
-                engine_fail(engine, &err);
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-void on_agents_enable(struct engine *engine, struct request *rq)
-{
-    struct msg_agents_enable m;
-    struct bt_error err;
-    uint32_t agent;
-
-    if (msg_read(&rq->reader, MSG_agents_enable, &m, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-        return;
-    }
-    agent = named_agent(engine, rq, m.agent_id);
-    if (agent == REGISTRY_NONE) {
-        return;
-    }
-    registry_agent_enable(engine_registry(engine), agent, true);
-    if (wake(engine, agent)) {
-        request_answer(engine, rq, MSG_empty, NULL);
-    }
 }
 
 static uint32_t agents_shown(const struct engine *engine)

@@ -5,7 +5,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/suggest.h"
-#include "supervisor/api/api.h"
+#include "supervisor/api/api_internal.h"
 #include "supervisor/engine/access.h"
 
 /* A running plan's status is its run's: waiting shows at once. */
@@ -21,49 +21,72 @@ static void live_status(struct engine *engine, struct msg_plan_view *v)
 /* ---- plan.list ---- */
 struct plan_page {
     struct engine *engine;
-    struct arena *arena;
+    struct arena arena;
+    struct msg_plan_list asked; /* its texts are in the arena */
     struct msg_plan_view plans[100];
     uint32_t n, limit;
-    uint64_t last_ix;
+    uint64_t last_ix; /* the plans before it are next; 0 = from the newest on */
     uint32_t looked_at;
     struct str status; /* wanted of open plans: the journal knows of them only that they are open */
     bool more;
+    uint64_t until_ns; /* of this slice */
+    uint32_t in_slice; /* plans looked at */
+    bool stopped;      /* the slice is over */
 };
 
-enum { LIST_LOOKS = 20000 };
+enum { LIST_LOOKS = 20000, LOOKS_PER_SLICE = 32 /* at least */ };
+
+/* The status, which is the run's while there is one, is what was asked for. */
+static bool is_wanted(const struct plan_page *page, const struct journal_plan *row,
+                      struct msg_plan_view *v)
+{
+    char text[UUID_TEXT_LEN + 1];
+
+    uuid_format(row->plan_id, text);
+    v->plan_id = str_from(text);
+    v->status = row->status;
+    live_status(page->engine, v);
+    return page->status.len == 0 || str_eq(v->status, page->status);
+}
 
 static bool add_plan(const struct journal_plan *row, void *self)
 {
     struct plan_page *page = self;
-    struct msg_plan_view *v;
+    struct msg_plan_view *v = &page->plans[page->n];
     char text[UUID_TEXT_LEN + 1];
     char iso[CLOCK_ISO_LEN + 1];
 
-    if (page->n == page->limit || page->looked_at++ == LIST_LOOKS) {
+    if (page->n == page->limit || page->looked_at == LIST_LOOKS) {
         page->more = true;
         return false;
     }
+    if (++page->in_slice % LOOKS_PER_SLICE == 0 && clock_mono_ns() > page->until_ns) {
+        page->stopped = true; /* this one is looked at again */
+        return false;
+    }
+    page->looked_at++;
     page->last_ix = row->ix;
     if (!access_sees(engine_who(page->engine), row->owner)) {
         return true;
     }
-    v = &page->plans[page->n];
     *v = (struct msg_plan_view){.has = 0};
+    if (!is_wanted(page, row, v)) {
+        return true;
+    }
     uuid_format(row->plan_id, text);
-    v->plan_id = arena_str(page->arena, str_from(text));
-    v->session_id = arena_str(page->arena, row->session_id);
-    v->query = arena_str(page->arena, row->goal);
-    v->status = arena_str(page->arena, row->status);
-    v->owner = arena_str(page->arena, access_owner_shown(row->owner));
+    v->plan_id = arena_str(&page->arena, str_from(text));
+    v->session_id = arena_str(&page->arena, row->session_id);
+    v->query = arena_str(&page->arena, row->goal);
+    v->status = arena_str(&page->arena, v->status);
+    v->owner = arena_str(&page->arena, access_owner_shown(row->owner));
     clock_iso(row->created_wall, iso);
-    v->created_at = arena_str(page->arena, str_from(iso));
+    v->created_at = arena_str(&page->arena, str_from(iso));
     if (row->ended_wall != 0) {
         clock_iso(row->ended_wall, iso);
-        v->completed_at = arena_str(page->arena, str_from(iso));
+        v->completed_at = arena_str(&page->arena, str_from(iso));
     }
-    live_status(page->engine, v);
     v->dry_run = v->dry_run || str_is(v->status, "planned");
-    page->n += page->status.len == 0 || str_eq(v->status, page->status);
+    page->n++;
     return true;
 }
 
@@ -131,58 +154,38 @@ static bool ids_of_prefix(struct str prefix, struct uuid *ret_first, struct uuid
            uuid_parse((struct str){last, UUID_TEXT_LEN}, ret_last);
 }
 
-/* The plans of the request: those of a prefix, or of a status and a session. */
-static enum bt_code list_plans(struct engine *engine, const struct msg_plan_list *m,
-                               uint64_t before, struct plan_page *page, struct bt_error *err)
+/* The plans of the request: those of a prefix, which are few, or of a status and a session. */
+static enum bt_code list_plans(struct plan_page *page, struct bt_error *err)
 {
+    struct journal *journal = engine_journal(page->engine);
+    const struct msg_plan_list *m = &page->asked;
     struct uuid first;
     struct uuid last;
 
+    page->stopped = false;
+    page->in_slice = 0;
     if (m->id_prefix.len == 0) {
-        return journal_plans(engine_journal(engine), m->status, m->session_id, before, UINT32_MAX,
-                             add_plan, page, err);
+        return journal_plans(journal, m->status, m->session_id, page->last_ix, UINT32_MAX, add_plan,
+                             page, err);
     }
-    if (m->status.len > 0 || m->session_id.len > 0 || m->cursor.len > 0) {
-        return err_set(err, BT_INVALID,
-                       "idPrefix: excludes status, sessionId and cursor; it selects by itself");
-    }
+    page->until_ns = UINT64_MAX;
     return ids_of_prefix(m->id_prefix, &first, &last)
-               ? journal_plans_between(engine_journal(engine), first, last, UINT32_MAX, add_plan,
-                                       page, err)
+               ? journal_plans_between(journal, first, last, UINT32_MAX, add_plan, page, err)
                : BT_OK;
 }
 
-void on_plan_list(struct engine *engine, struct request *rq)
+static bool go_on(struct engine *engine, struct request *rq, void *self, uint64_t until_ns)
 {
-    struct plan_page *page = NULL;
+    struct plan_page *page = self;
     struct msg_plan_list_ok ok = {0};
-    struct msg_plan_list m;
-    struct arena arena = {0};
-    char cursor[24];
-    uint64_t before = 0;
     struct bt_error err;
+    char cursor[24];
 
-    if (!request_read(engine, rq, MSG_plan_list, &m)) {
-        return;
-    }
-    if (check_status(m.status, &err) != BT_OK || read_cursor(m.cursor, &before, &err) != BT_OK) {
+    page->until_ns = until_ns;
+    if (list_plans(page, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-        return;
-    }
-    page = calloc(1, sizeof *page);
-    if (page == NULL) {
-        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list");
-        return;
-    }
-    page->engine = engine;
-    page->arena = &arena;
-    page->limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
-    if (str_is(m.status, "pending") || str_is(m.status, "running") || str_is(m.status, "waiting")) {
-        page->status = m.status;
-        m.status = STR_LIT("running");
-    }
-    if (list_plans(engine, &m, before, page, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (page->stopped) {
+        return false;
     } else {
         ok.plans = page->plans;
         ok.plans_n = page->n;
@@ -190,8 +193,73 @@ void on_plan_list(struct engine *engine, struct request *rq)
         ok.cursor = page->more ? str_from(cursor) : (struct str){"", 0};
         request_answer(engine, rq, MSG_plan_list_ok, &ok);
     }
-    arena_done(&arena);
+    return true;
+}
+
+static void page_done(void *self)
+{
+    struct plan_page *page = self;
+
+    arena_done(&page->arena);
     free(page);
+}
+
+/* NULL when out of memory. */
+static struct plan_page *page_new(struct engine *engine, const struct msg_plan_list *m,
+                                  uint64_t before)
+{
+    struct plan_page *page = calloc(1, sizeof *page);
+
+    if (page == NULL) {
+        return NULL;
+    }
+    page->engine = engine;
+    page->limit = m->limit == 0 ? 100 : (uint32_t)m->limit;
+    page->last_ix = before;
+    page->asked.id_prefix = arena_str(&page->arena, m->id_prefix);
+    page->asked.session_id = arena_str(&page->arena, m->session_id);
+    page->asked.status = arena_str(&page->arena, m->status);
+    if (page->asked.id_prefix.ptr == NULL || page->asked.session_id.ptr == NULL ||
+        page->asked.status.ptr == NULL) {
+        page_done(page);
+        return NULL;
+    }
+    if (str_is(m->status, "pending") || str_is(m->status, "running") ||
+        str_is(m->status, "waiting")) {
+        page->status = page->asked.status;
+        page->asked.status = STR_LIT("running");
+    }
+    return page;
+}
+
+void on_plan_list(struct engine *engine, struct request *rq)
+{
+    struct plan_page *page = NULL;
+    struct msg_plan_list m;
+    uint64_t before = 0;
+    struct bt_error err;
+    enum bt_code code;
+
+    if (!request_read(engine, rq, MSG_plan_list, &m)) {
+        return;
+    }
+    code = check_status(m.status, &err);
+    code = code == BT_OK ? read_cursor(m.cursor, &before, &err) : code;
+    if (code == BT_OK && m.id_prefix.len > 0 &&
+        (m.status.len > 0 || m.session_id.len > 0 || m.cursor.len > 0)) {
+        code = err_set(&err, BT_INVALID,
+                       "idPrefix: excludes status, sessionId and cursor; it selects by itself");
+    }
+    if (code != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return;
+    }
+    page = page_new(engine, &m, before);
+    if (page == NULL) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list");
+        return;
+    }
+    api_read_on(engine, rq, &(struct long_read){.state = page, .go_on = go_on, .done = page_done});
 }
 
 /* ---- blob.get ---- */

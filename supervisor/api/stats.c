@@ -299,6 +299,10 @@ void on_supervisor_stats(struct engine *engine, struct request *rq)
                                          .rss_bytes = resident_bytes(),
                                          .fallbacks = n->fallbacks,
                                          .replans = n->replans,
+                                         .cycles_over_5ms = n->cycles_over_5ms,
+                                         .cycles_over_20ms = n->cycles_over_20ms,
+                                         .cycles_over_100ms = n->cycles_over_100ms,
+                                         .longest_cycle_us = n->longest_cycle_us,
                                          .in_flight_max = engine_options(engine)->in_flight,
                                          .breakers_opened =
                                              registry_breakers_opened(engine_registry(engine))};

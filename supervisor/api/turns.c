@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api_internal.h"
@@ -167,11 +168,71 @@ static void take_short(struct engine *engine, enum turn turn, uint64_t until_ns)
     } while (clock_mono_ns() < until_ns);
 }
 
+/* ---- reads that go on over cycles ---- */
+
+struct asker asker_of(const struct request *rq)
+{
+    struct asker a = {.request = rq->handle,
+                      .form = rq->reader.form,
+                      .who = *rq->who,
+                      .seal = rq->seal,
+                      .answer = rq->answer};
+
+    (void)snprintf(a.id, sizeof a.id, "%.*s", STR_ARG(rq->env.id));
+    return a;
+}
+
+struct request asker_request(const struct asker *a)
+{
+    return (struct request){.handle = a->request,
+                            .who = &a->who,
+                            .seal = a->seal,
+                            .reader = {.form = a->form},
+                            .env = {.id = str_from(a->id)},
+                            .answer = a->answer};
+}
+
+void api_read_on(struct engine *engine, struct request *rq, const struct long_read *read)
+{
+    struct long_read *going = &api_of(engine)->going_on;
+
+    ASSERT(going->asker.request == 0);
+    if (read->go_on(engine, rq, read->state, clock_mono_ns() + READ_US * UINT64_C(1000))) {
+        read->done(read->state);
+        return;
+    }
+    *going = *read;
+    going->asker = asker_of(rq);
+}
+
+/* False: it goes on in the next cycle. */
+static bool read_on(struct engine *engine, uint64_t until_ns)
+{
+    struct long_read *going = &api_of(engine)->going_on;
+    struct request rq = asker_request(&going->asker);
+    bool done;
+
+    if (going->asker.request == 0) {
+        return true;
+    }
+    engine_act_for(engine, &going->asker.who);
+    done = going->go_on(engine, &rq, going->state, until_ns);
+    engine_act_for(engine, NULL);
+    if (done) {
+        going->done(going->state);
+        going->asker.request = 0;
+    }
+    return done;
+}
+
 /* The first one's projection is read on until it is whole; then it is answered. */
 static void take_reads(struct engine *engine, uint64_t until_ns)
 {
     struct put_off_queue *q = &api_of(engine)->turns[TURN_READ];
 
+    if (engine_is_full(engine) || !read_on(engine, until_ns)) {
+        return;
+    }
     do {
         struct put_off *p = &q->at[q->first];
         bool ready = true;
@@ -184,7 +245,7 @@ static void take_reads(struct engine *engine, uint64_t until_ns)
         if (ready) {
             take_up(engine, q);
         }
-    } while (clock_mono_ns() < until_ns);
+    } while (api_of(engine)->going_on.asker.request == 0 && clock_mono_ns() < until_ns);
 }
 
 void api_take_turns(struct engine *engine)
@@ -198,7 +259,7 @@ void api_take_turns(struct engine *engine)
 
 bool api_is_behind(const struct api *api)
 {
-    uint32_t n = 0;
+    uint32_t n = api->going_on.asker.request != 0;
 
     for (int i = 0; i < TURN_COUNT; i++) {
         n += api->turns[i].n;

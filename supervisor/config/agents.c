@@ -69,6 +69,29 @@ static uint32_t number(const struct agent_entry *r, const char *member, uint32_t
                : fallback;
 }
 
+/* A number, or {min, max, queue, upMs, downMs}. */
+static struct config_instances instances(struct loader *l, const struct agent_entry *r)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->tree, "instances");
+    const struct agent_entry inner = {.tree = v, .layer = r->layer, .ix = r->ix};
+    struct config_instances ret;
+
+    if (!cJSON_IsObject(v)) {
+        const uint32_t n = number(r, "instances", 1);
+        return (struct config_instances){.min = n, .max = n};
+    }
+    ret = (struct config_instances){.min = number(&inner, "min", 1),
+                                    .max = number(&inner, "max", 1),
+                                    .queue = number(&inner, "queue", 1),
+                                    .up_ms = number(&inner, "upMs", 1000),
+                                    .down_ms = number(&inner, "downMs", 60000)};
+    if (ret.max < ret.min) {
+        entry_problem(l, r, "instances", "max must be at least min");
+        ret.max = ret.min;
+    }
+    return ret;
+}
+
 static enum bt_code bind(struct loader *l, const struct agent_entry *r, struct config_agent *a)
 {
     const cJSON *settings_tree = cJSON_GetObjectItemCaseSensitive(r->tree, "settings");
@@ -81,7 +104,9 @@ static enum bt_code bind(struct loader *l, const struct agent_entry *r, struct c
     a->command = texts(l, r, "command", true);
     a->env = texts(l, r, "env", false);
     a->cwd = cwd == NULL ? NULL : expand(l, r, "cwd", cwd);
-    a->instances = number(r, "instances", 1);
+    a->instances = instances(l, r);
+    a->start_ms = number(r, "startMs", 10000);
+    a->group = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->tree, "group"));
     a->capacity = number(r, "capacity", 1);
     a->restart =
         (enum policy_restart)setting_choice(setting_restart_names, restart, POLICY_PERMANENT);
@@ -138,7 +163,7 @@ static void check_counts(struct loader *l, const struct agent_entry *last)
     uint64_t instances = 0;
 
     for (uint32_t i = 0; i < c->n_agents; i++) {
-        instances += c->agents[i].instances;
+        instances += c->agents[i].instances.max;
     }
     layer_origin(l, last->layer, "agents", origin);
     if (c->n_agents > c->limits.max_agents) {

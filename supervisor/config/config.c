@@ -112,6 +112,7 @@ static enum bt_code load(struct loader *l)
     }
     if (code == BT_OK) {
         code = config_agents_bind(l);
+        code = code == BT_OK ? config_groups_bind(l) : code;
         code = code == BT_OK ? config_prices_bind(l) : code;
         code = code == BT_OK ? config_peers_bind(l) : code;
     }

@@ -15,7 +15,7 @@
 #include "protocol/base/msec.h"
 #include "supervisor/core/plan/plan.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/spawn/policy.h"
+#include "supervisor/spawn/group.h"
 
 struct cJSON;
 
@@ -29,6 +29,7 @@ struct config_restart {
     msec period_ms;
     msec backoff_min_ms;
     msec backoff_max_ms;
+    uint32_t jitter_permille;
 };
 
 /* When an instance, or a whole agent, is excluded after repeated failures, and for how long. */
@@ -71,6 +72,7 @@ struct config_policy {
     uint32_t context_budget_bytes;
     uint32_t context_result_bytes;
     msec shutdown_grace_ms;
+    msec drain_ms; /* how long a process that is to end may finish its steps */
     struct config_restart restart;
     struct config_breaker breaker;
 };
@@ -110,6 +112,25 @@ struct config_remote {
 struct config_log {
     enum log_level level;
     enum config_log_format format;
+    uint64_t agent_bytes; /* of the log of an agent process, then it is rotated */
+    uint32_t agent_files; /* older ones that are kept */
+};
+
+/* How many processes an agent has: min = max is a fixed number. */
+struct config_instances {
+    uint32_t min, max;
+    uint32_t queue; /* one more when so many steps wait, */
+    msec up_ms;     /* for so long; */
+    msec down_ms;   /* one less when one could be spared for so long */
+};
+
+/* Agents that are supervised together. */
+struct config_group {
+    const char *name;
+    enum group_strategy strategy;
+    uint32_t intensity;
+    msec period_ms;
+    bool fatal; /* the daemon ends when the group gives up */
 };
 
 struct config_agent {
@@ -117,8 +138,10 @@ struct config_agent {
     const char *const *command; /* NULL-terminated; the variables are replaced */
     const char *const *env;     /* NULL-terminated: NAME (the daemon's own value) or NAME=VALUE */
     const char *cwd;            /* absolute, or NULL */
-    uint32_t instances;
+    struct config_instances instances;
     uint32_t capacity;
+    msec start_ms;     /* from its start to its registration */
+    const char *group; /* NULL = none */
     enum policy_restart restart;
     msec grace_ms;
     const struct cJSON *settings; /* an object; never NULL */
@@ -150,6 +173,8 @@ struct config {
     struct config_log log;
     const struct config_agent *agents;
     uint32_t n_agents; /* with `llm`, the orchestrator is the last one */
+    const struct config_group *groups;
+    uint32_t n_groups;
     const struct config_price *prices;
     uint32_t n_prices;
     const uint32_t *allow_uids; /* users whose processes may connect, beside ours and root's */

@@ -184,7 +184,8 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
                                .command = command_of(l),
                                .env = env_of(l, llm, false),
                                .handover = secrets_of(l, llm),
-                               .instances = 1,
+                               .instances = {.min = 1, .max = 1},
+                               .start_ms = 10000,
                                .capacity = cJSON_IsNumber(capacity) && capacity->valuedouble >= 1 &&
                                                    capacity->valuedouble <= 64
                                                ? (uint32_t)capacity->valuedouble

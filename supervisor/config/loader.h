@@ -71,6 +71,8 @@ BT_MUST_CHECK enum bt_code config_llm_bind(struct loader *l, struct config_agent
 /* Checks that the orchestrator will find its keys. Call it last: it needs the state directory. */
 BT_MUST_CHECK enum bt_code config_llm_keys_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_prices_bind(struct loader *l);
+/* `groups`, and the groups that agents name (groups.c). */
+BT_MUST_CHECK enum bt_code config_groups_bind(struct loader *l);
 /* allowUids, allowEndpoints (peers.c). */
 BT_MUST_CHECK enum bt_code config_peers_bind(struct loader *l);
 /* The value of ${BATON_BIN}; NULL = no memory. */

@@ -31,6 +31,8 @@ static NAMES(log_format_names,
              CONFIG_LOG_FORMAT_COUNT, [CONFIG_LOG_TEXT] = "text", [CONFIG_LOG_JOURNAL] = "journal");
 NAMES(setting_restart_names, POLICY_RESTART_COUNT, [POLICY_PERMANENT] = "permanent",
       [POLICY_TRANSIENT] = "transient", [POLICY_TEMPORARY] = "temporary");
+NAMES(setting_strategy_names, GROUP_STRATEGY_COUNT, [GROUP_ONE_FOR_ONE] = "one_for_one",
+      [GROUP_ONE_FOR_ALL] = "one_for_all", [GROUP_REST_FOR_ONE] = "rest_for_one");
 #undef NAMES
 
 /* setting_store writes CHOICE members as uint32_t. */

@@ -42,4 +42,5 @@ void setting_store(const struct setting *s, const struct cJSON *v, struct config
 /* The index of text in a NULL-terminated list, or fallback. */
 uint32_t setting_choice(const char *const *names, const char *text, uint32_t fallback);
 extern const char *const setting_restart_names[];
+extern const char *const setting_strategy_names[];
 #endif

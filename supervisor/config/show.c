@@ -4,8 +4,9 @@
 #include "supervisor/config/loader.h"
 
 static const char *const agent_members[] = {
-    "agentId", "command", "instances", "capacity", "restart", "env",     "settings", "graceMs",
-    "cwd",     "secrets", "user",      "paths",    "network", "seccomp", "limits"};
+    "agentId",  "command", "instances", "capacity", "restart", "env",
+    "settings", "graceMs", "startMs",   "group",    "cwd",     "secrets",
+    "user",     "paths",   "network",   "seccomp",  "limits"};
 enum { AGENT_MEMBERS = sizeof agent_members / sizeof agent_members[0] };
 
 static enum bt_code add(struct loader *l, const char *key, const char *value, const char *origin)
@@ -85,8 +86,9 @@ static const char *agent_default(struct loader *l, const char *member, const str
         return quoted(l->store, setting_restart_names[a->restart]);
     }
     static const char *const none[][2] = {
-        {"settings", "{}"}, {"limits", "{}"},  {"secrets", "[]"},      {"cwd", "null"},
-        {"user", "null"},   {"paths", "null"}, {"network", "\"any\""}, {"seccomp", "\"off\""}};
+        {"settings", "{}"}, {"limits", "{}"},    {"secrets", "[]"},      {"cwd", "null"},
+        {"user", "null"},   {"paths", "null"},   {"network", "\"any\""}, {"seccomp", "\"off\""},
+        {"group", "null"},  {"startMs", "10000"}};
 
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         if (strcmp(member, none[i][0]) == 0) {
@@ -124,6 +126,20 @@ static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJS
     return code;
 }
 
+/* `groups` is one entry, when there are any. */
+static enum bt_code add_groups(struct loader *l)
+{
+    enum layer_kind layer;
+    const cJSON *groups = layers_find(l, "groups", &layer);
+    char origin[ORIGIN_MAX];
+
+    if (!cJSON_IsArray(groups) || l->store->c.n_groups == 0) {
+        return BT_OK;
+    }
+    layer_origin(l, layer, "groups", origin);
+    return add(l, "groups", config_store_json(l->store, groups), origin);
+}
+
 enum bt_code config_entries_make(struct loader *l, const char *state_origin)
 {
     struct config_store *h = l->store;
@@ -136,13 +152,16 @@ enum bt_code config_entries_make(struct loader *l, const char *state_origin)
     const cJSON *agent_entry;
 
     h->entries =
-        arena_alloc(&h->arena, (1 + n + h->c.n_agents * AGENT_MEMBERS) * sizeof *h->entries);
+        arena_alloc(&h->arena, (2 + n + h->c.n_agents * AGENT_MEMBERS) * sizeof *h->entries);
     if (h->entries == NULL) {
         return config_no_memory(l);
     }
     code = add(l, "state", quoted(h, h->c.state_dir), state_origin);
     for (uint32_t i = 0; code == BT_OK && i < n; i++) {
         code = add_setting(l, &table[i]);
+    }
+    if (code == BT_OK) {
+        code = add_groups(l);
     }
     cJSON_ArrayForEach(agent_entry, entries)
     {

@@ -54,6 +54,19 @@ static void kill_process(struct engine *engine, const struct core_cmd *cmd)
     }
 }
 
+/* Its process, if it is ours, must register again: it may hang. */
+static void note_lost(struct engine *engine, const struct core_cmd *cmd)
+{
+    const struct process_hooks *processes = dispatch_processes(engine);
+    const struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
+    struct uuid id;
+
+    if (in != NULL && processes->lost != NULL && uuid_parse(str_from(in->id), &id) &&
+        registry_instance(engine_registry(engine), id) == REGISTRY_NONE) {
+        processes->lost(processes->of, str_from(in->id));
+    }
+}
+
 void dispatch_perform(struct engine *engine, const struct core_cmd *cmd)
 {
     switch (cmd->type) {
@@ -67,6 +80,7 @@ void dispatch_perform(struct engine *engine, const struct core_cmd *cmd)
         lanes_control(engine, cmd, CONTROL_QUERY);
         break;
     case CMD_CLOSE:
+        note_lost(engine, cmd);
         lanes_close(engine, cmd->slot, cmd->epoch);
         break;
     case CMD_PROBE:

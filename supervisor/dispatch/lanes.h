@@ -58,6 +58,7 @@ struct lane_instance {
     enum wire_form form; /* of its registration, and so of every message to it */
     char id[LIMIT_ID_BYTES + 1];
     char by[LIMIT_ID_BYTES + 1]; /* the credential that registered it: only that acts for it */
+    char version[65];            /* of its card */
     char endpoint[257];
     char session_key[129];
     bool proves;         /* both sides prove that they have the key; it is not sent */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "protocol/base/assert.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
 #include "supervisor/auth/sessions.h"
 #include "supervisor/engine/access.h"
-#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
 
@@ -48,7 +48,7 @@ static void perform_actions(struct engine *engine)
         if (e.type == EFFECT_COMMAND) {
             const struct open_plan *p = open_plan_of_run(engine, e.cmd.run);
             (void)engine_applies(engine, e.cmd.run);
-            crashpoint("perform", p != NULL ? p->plan->plan_id : (struct uuid){{0}});
+            FAILPOINT_OF("perform", p != NULL ? p->plan->plan_id : (struct uuid){{0}});
             if (e.cmd.type == CMD_RUN_DONE) {
                 engine->stats.plans_done++;
                 open_plan_remove(engine, e.cmd.run);

@@ -6,7 +6,6 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
-#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 
 enum {
@@ -318,7 +317,7 @@ static void handle(struct engine *engine, const struct core_event *ev)
     core_handle(engine->core, ev, &engine->commands);
     p = open_plan_of_run(engine, core_at(engine->core));
     if (p != NULL && ev->type != CORE_RECOVER) {
-        crashpoint("apply", p->plan->plan_id);
+        FAILPOINT_OF("apply", p->plan->plan_id);
     }
     engine->mark.in_core = false;
 }
@@ -578,13 +577,6 @@ const char *engine_events_url(const struct engine *engine)
 uint32_t engine_plans_open(const struct engine *engine)
 {
     return core_runs_open(engine->core) - engine->jobs;
-}
-
-void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
-                         const char *planner)
-{
-    engine->opt.defaults = *defaults;
-    engine->opt.planner = planner;
 }
 
 void engine_drain(struct engine *engine)

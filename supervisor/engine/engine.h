@@ -83,6 +83,8 @@ struct engine_options {
 struct engine_stats {
     uint64_t cycles, commits, records, published, requests, refused_busy, plans_done, steps_retried,
         results_rejected, fallbacks, replans;
+    /* Cycles by the processor time that they took; each counts in every row that it exceeds. */
+    uint64_t cycles_over_5ms, cycles_over_20ms, cycles_over_100ms, longest_cycle_us;
 };
 
 struct dispatch;
@@ -279,6 +281,8 @@ struct journal *engine_journal(const struct engine *engine);
 const struct engine_options *engine_options(const struct engine *engine);
 const struct engine_hooks *engine_hooks(const struct engine *engine);
 const struct engine_stats *engine_stats(const struct engine *engine);
+/* The cycle took so much processor time. */
+void engine_cycle_took(struct engine *engine, uint64_t us);
 /* Memory that is freed when the cycle has been performed. */
 struct arena *engine_cycle_arena(struct engine *engine);
 struct str engine_cycle_text(struct engine *engine, struct str text);
@@ -294,6 +298,16 @@ uint32_t engine_plans_open(const struct engine *engine);
 /* For plans that are made from now on. planner is borrowed for ever. */
 void engine_set_defaults(struct engine *engine, const struct plan_defaults *defaults,
                          const char *planner);
+/* What else a reload may change; pointers are borrowed for ever. The lease is for instances that
+ * register from now on (registry_lease_set). */
+struct engine_tuning {
+    msec heartbeat_ms, lease_ms, agent_wait_ms, cancel_grace_ms;
+    const struct token_price *prices;
+    uint32_t n_prices;
+    const char *const *agent_endpoints;
+    uint32_t n_agent_endpoints;
+};
+void engine_retune(struct engine *engine, const struct engine_tuning *to);
 /* ---- a full disk ---- */
 /* Nothing may be decided now, because its rows would have no room: only reading is possible. It
  * ends by itself. */

@@ -66,3 +66,13 @@ struct str engine_request_peer(struct engine *engine)
     }
     return str_from(engine->peer);
 }
+
+void engine_cycle_took(struct engine *engine, uint64_t us)
+{
+    struct engine_stats *n = &engine->stats;
+
+    n->cycles_over_5ms += us > 5000;
+    n->cycles_over_20ms += us > 20000;
+    n->cycles_over_100ms += us > 100000;
+    n->longest_cycle_us = us > n->longest_cycle_us ? us : n->longest_cycle_us;
+}

@@ -6,6 +6,7 @@
 
 enum {
     PEERS_MAX = 8192,
+    HOST_SHARE = 4, /* of them, for one host elsewhere */
     UNFINISHED_BYTES = 32 * 1024 * 1024,
     UNFINISHED_MS = 15000 /* as long as a handshake may take */
 };
@@ -53,11 +54,12 @@ static enum bt_code open_control(struct engine *engine, uint16_t port, struct bt
 
 static enum bt_code open_remote(struct engine *engine, struct bt_error *err)
 {
-    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES,
-                                       .cert_file = engine->opt.remote_cert,
-                                       .ca_file = engine->opt.remote_ca,
-                                       .peers = peer_limits()};
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES,
+                                 .cert_file = engine->opt.remote_cert,
+                                 .ca_file = engine->opt.remote_ca,
+                                 .peers = peer_limits()};
 
+    limits.peers.of_host = limits.peers.peers / HOST_SHARE;
     return link_server_open(engine->link, engine->opt.remote_url, ENGINE_REMOTE_CONTEXTS, &limits,
                             NULL, &engine->remote, err);
 }

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
-#include "supervisor/engine/crashpoint.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/revision.h"
 #include "supervisor/events/record_codec.h"
@@ -159,7 +159,7 @@ static void recover_plan(struct recovery *all, const struct journal_plan *row)
     struct bt_error why = {.code = BT_OK};
     struct rebuilt v = {.engine = all->engine, .err = &why};
 
-    crashpoint("recover", row->plan_id);
+    FAILPOINT_OF("recover", row->plan_id);
     if (rebuild(&v, row) == BT_OK) {
         recover_rebuilt(all, &v);
     } else {

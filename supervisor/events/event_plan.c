@@ -334,3 +334,10 @@ enum msg_type event_encode_system_event(struct encoding *e, union payload *p)
     };
     return MSG_ev_system;
 }
+
+enum msg_type event_encode_damaged(struct encoding *e, union payload *p)
+{
+    p->damaged = (struct msg_ev_damaged){.reason = record_cut(e, e->rec->text, 256),
+                                         .last_seq = REC(e->rec, damaged)->last_seq};
+    return MSG_ev_damaged;
+}

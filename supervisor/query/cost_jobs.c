@@ -2,42 +2,42 @@
 
 #include <stdlib.h>
 
+#include "protocol/base/clock.h"
 #include "supervisor/engine/row_body.h"
 
-enum { LOOKS_MAX = 20000 };
-
-struct found {
-    const struct cost_jobs_of *ask;
-    struct uuid *ids;
-    uint32_t n, room, looks;
-    bool more, no_memory;
-};
+enum { LOOKS_MAX = 20000, LOOKS_PER_SLICE = 32 /* at least */ };
 
 static bool find(const struct journal_plan *row, void *self)
 {
-    struct found *f = self;
+    struct cost_jobs *c = self;
 
-    if (row->ix <= f->ask->after_ix || row->created_wall < f->ask->since_wall) {
+    if (row->ix <= c->ask.after_ix || row->created_wall < c->ask.since_wall) {
         return false; /* all that follow are older */
     }
-    if (f->looks++ == LOOKS_MAX) {
-        f->more = true;
+    if (c->looks == LOOKS_MAX) {
+        c->more = true;
         return false;
     }
-    if (row->created_wall > f->ask->until_wall) {
+    if (++c->in_slice % LOOKS_PER_SLICE == 0 && clock_mono_ns() > c->until_ns) {
+        c->stopped = true; /* this one is looked at again */
+        return false;
+    }
+    c->looks++;
+    c->before_ix = row->ix;
+    if (row->created_wall > c->ask.until_wall) {
         return true;
     }
-    if (f->n == f->room) {
-        const uint32_t room = f->room == 0 ? 64 : 2 * f->room;
-        struct uuid *ids = realloc(f->ids, room * sizeof *ids);
+    if (c->n == c->room) {
+        const uint32_t room = c->room == 0 ? 64 : 2 * c->room;
+        struct uuid *ids = realloc(c->ids, room * sizeof *ids);
         if (ids == NULL) {
-            f->no_memory = true;
+            c->no_memory = true;
             return false;
         }
-        f->ids = ids;
-        f->room = room;
+        c->ids = ids;
+        c->room = room;
     }
-    f->ids[f->n++] = row->plan_id;
+    c->ids[c->n++] = row->plan_id;
     return true;
 }
 
@@ -85,7 +85,7 @@ static enum bt_code report_job(struct engine *engine, struct uuid id, cost_job_f
     enum bt_code code = journal_plan_by_id(engine_journal(engine), id, &row, err);
 
     if (code != BT_OK) {
-        return code;
+        return code == BT_NOT_FOUND ? BT_OK : code; /* deleted since it was found */
     }
     e = job_of_document((struct doc){row.doc, row.doc_len}, &ok);
     if (!ok) {
@@ -99,20 +99,32 @@ static enum bt_code report_job(struct engine *engine, struct uuid id, cost_job_f
     return code;
 }
 
-enum bt_code cost_jobs(struct engine *engine, const struct cost_jobs_of *ask, cost_job_fn fn,
-                       void *self, bool *ret_more, struct bt_error *err)
+enum bt_code cost_jobs_go_on(struct engine *engine, struct cost_jobs *c, cost_job_fn fn, void *self,
+                             uint64_t until_ns, bool *ret_done, struct bt_error *err)
 {
-    struct found f = {.ask = ask};
-    enum bt_code code =
-        journal_jobs(engine_journal(engine), ask->session_id, 0, UINT32_MAX, find, &f, err);
+    enum bt_code code = BT_OK;
 
-    if (code == BT_OK && f.no_memory) {
+    c->until_ns = until_ns;
+    c->in_slice = 0;
+    c->stopped = false;
+    if (!c->found) {
+        code = journal_jobs(engine_journal(engine), c->ask.session_id, c->before_ix, UINT32_MAX,
+                            find, c, err);
+        c->found = !c->stopped;
+    }
+    if (code == BT_OK && c->no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for a list of jobs");
     }
-    for (uint32_t i = 0; i < f.n && code == BT_OK; i++) {
-        code = report_job(engine, f.ids[i], fn, self, err);
+    while (code == BT_OK && c->found && c->at < c->n && !c->stopped) {
+        code = report_job(engine, c->ids[c->at++], fn, self, err);
+        c->stopped = clock_mono_ns() > until_ns;
     }
-    *ret_more = f.more;
-    free(f.ids);
+    *ret_done = c->found && c->at == c->n;
     return code;
+}
+
+void cost_jobs_done(struct cost_jobs *c)
+{
+    free(c->ids);
+    c->ids = NULL;
 }

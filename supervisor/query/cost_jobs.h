@@ -20,8 +20,21 @@ struct cost_jobs_of {
 typedef void (*cost_job_fn)(enum job_kind kind, struct str of, const struct usage *usage,
                             void *self);
 
-/* *ret_more: there are more than are looked at, the older ones. BT_NOMEM, BT_IO. */
-BT_MUST_CHECK enum bt_code cost_jobs(struct engine *engine, const struct cost_jobs_of *ask,
-                                     cost_job_fn fn, void *self, bool *ret_more,
-                                     struct bt_error *err);
+/* One look at the jobs, which may go on over cycles. Begins as {.ask = ...}; the ask's text is
+ * borrowed until cost_jobs_done. */
+struct cost_jobs {
+    struct cost_jobs_of ask;
+    struct uuid *ids; /* found, and reported up to `at` */
+    uint32_t n, room, at, looks, in_slice;
+    uint64_t before_ix, until_ns;
+    bool found; /* all of them */
+    bool more;  /* there are more than are looked at, the older ones */
+    bool stopped, no_memory;
+};
+
+/* Works until about until_ns. *ret_done: all are reported. BT_NOMEM, BT_IO. */
+BT_MUST_CHECK enum bt_code cost_jobs_go_on(struct engine *engine, struct cost_jobs *c,
+                                           cost_job_fn fn, void *self, uint64_t until_ns,
+                                           bool *ret_done, struct bt_error *err);
+void cost_jobs_done(struct cost_jobs *c);
 #endif

@@ -43,6 +43,8 @@ void packet_encode(const struct packet *p, struct buf *out)
     put_number(out, p->hash);
     put_number(out, p->nofile);
     put_number(out, p->memory_bytes);
+    put_number(out, p->log_bytes);
+    put_number(out, p->log_files);
     put_text(out, p->instance);
     put_text(out, p->name);
     put_text(out, p->text);
@@ -120,6 +122,8 @@ enum bt_code packet_decode(uint8_t *bytes, size_t len, struct packet *ret_packet
     ret_packet->hash = get_number(&r);
     ret_packet->nofile = get_number(&r);
     ret_packet->memory_bytes = get_number(&r);
+    ret_packet->log_bytes = get_number(&r);
+    ret_packet->log_files = (uint32_t)get_number(&r);
     ret_packet->instance = get_text(&r);
     ret_packet->name = get_text(&r);
     ret_packet->text = get_text(&r);

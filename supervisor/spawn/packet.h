@@ -16,12 +16,12 @@
 
 enum { PACKET_BYTES = 64 * 1024, PACKET_LIST_MAX = 512 };
 
-#define PACKET_VERSION "spawner/2 " BATON_VERSION
+#define PACKET_VERSION "spawner/3 " BATON_VERSION
 
 enum packet_type {
     PACKET_SHUTDOWN = 1, /* to the spawner: end all trees, then exit */
-    PACKET_START,        /* instance name hash cwd(text) nofile memory_bytes argv env handover
-                          * apart */
+    PACKET_START,        /* instance name hash cwd(text) nofile memory_bytes log_bytes
+                          * log_files argv env handover apart */
     PACKET_SIGNAL,       /* instance status(= the signal), to the main process */
     PACKET_KILL_TREE,    /* instance */
     /* to the daemon: pid count(of the CHILD packets that follow) text(= version) */
@@ -41,6 +41,8 @@ struct packet {
     uint64_t hash;
     uint64_t nofile;
     uint64_t memory_bytes;
+    uint64_t log_bytes;
+    uint32_t log_files;
     const char *instance; /* decoded strings point into the packet's bytes; never NULL there */
     const char *name;
     const char *text;

@@ -16,11 +16,14 @@ static const struct {
 } states[] = {
     [POLICY_STOPPED] = {"stopped", TO(STARTING)},
     [POLICY_STARTING] = {"starting",
-                         TO(UP) | TO(BACKOFF) | TO(STOPPING) | TO(STOPPED) | TO(FAILED)},
-    [POLICY_UP] = {"up", TO(BACKOFF) | TO(STOPPING) | TO(STOPPED) | TO(FAILED)},
+                         TO(UP) | TO(BACKOFF) | TO(STOPPING) | TO(STOPPED) | TO(FAILED) | TO(HELD)},
+    [POLICY_UP] = {"up",
+                   TO(STARTING) | TO(BACKOFF) | TO(STOPPING) | TO(STOPPED) | TO(FAILED) | TO(HELD)},
     [POLICY_BACKOFF] = {"backoff", TO(STARTING) | TO(STOPPED)},
-    [POLICY_STOPPING] = {"stopping", TO(STOPPED) | TO(STARTING) | TO(BACKOFF) | TO(FAILED)},
+    [POLICY_STOPPING] = {"stopping",
+                         TO(STOPPED) | TO(STARTING) | TO(BACKOFF) | TO(FAILED) | TO(HELD)},
     [POLICY_FAILED] = {"failed", TO(STARTING)},
+    [POLICY_HELD] = {"held", TO(STARTING) | TO(STOPPED)},
 };
 _Static_assert(sizeof states / sizeof states[0] == POLICY_STATE_COUNT, "a row per state");
 
@@ -43,37 +46,63 @@ static void spawn(struct policy_child *child, msec now, struct policy_commands *
 {
     move(child, POLICY_STARTING, msec_add(now, child->set.start_deadline_ms));
     child->spawns++;
+    child->lost = false;
     emit(out, POLICY_SPAWN);
+}
+
+/* splitmix64: 64 bits of which each depends on all of the input. */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+msec policy_backoff(msec min, msec max, uint32_t streak, uint32_t jitter_permille, uint64_t seed,
+                    uint64_t turn)
+{
+    msec wait = min;
+
+    for (uint32_t i = 1; i < streak && wait < max; i++) {
+        wait = msec_add(wait, wait);
+    }
+    wait = wait < max ? wait : max;
+    const msec share = wait / 1000 * jitter_permille + wait % 1000 * jitter_permille / 1000;
+    return share == 0 ? wait : wait - mix(seed ^ mix(turn)) % (share + 1);
 }
 
 static msec backoff_ms(const struct policy_child *child)
 {
-    msec wait = child->set.backoff_min_ms;
+    const struct policy_settings *set = &child->set;
 
-    for (uint32_t i = 1; i < child->streak && wait < child->set.backoff_max_ms; i++) {
-        wait = msec_add(wait, wait);
-    }
-    return wait < child->set.backoff_max_ms ? wait : child->set.backoff_max_ms;
+    return policy_backoff(set->backoff_min_ms, set->backoff_max_ms, child->streak,
+                          set->jitter_permille, set->seed, child->spawns);
 }
 
-/* Whether this crash is the intensity-th within the period. */
+bool policy_note_crash(msec *ring, uint32_t *crashes, uint32_t intensity, msec period_ms, msec now)
+{
+    ring[*crashes % intensity] = now;
+    (*crashes)++;
+    return *crashes >= intensity && now - ring[*crashes % intensity] < period_ms;
+}
+
 static bool too_often(struct policy_child *child, msec now)
 {
-    msec oldest;
-
-    child->crash_at[child->crashes % child->set.intensity] = now;
-    child->crashes++;
-    if (child->crashes < child->set.intensity) {
-        return false;
-    }
-    oldest = child->crash_at[child->crashes % child->set.intensity];
-    return now - oldest < child->set.period_ms;
+    return policy_note_crash(child->crash_at, &child->crashes, child->set.intensity,
+                             child->set.period_ms, now);
 }
 
 static void crashed(struct policy_child *child, msec now, struct policy_commands *out)
 {
     if (child->set.restart == POLICY_TEMPORARY) {
         move(child, POLICY_STOPPED, MSEC_NEVER);
+        emit(out, POLICY_ENDED);
+        return;
+    }
+    if (child->set.grouped) {
+        move(child, POLICY_HELD, MSEC_NEVER);
+        emit(out, POLICY_CRASHED);
         return;
     }
     child->streak++;
@@ -85,17 +114,21 @@ static void crashed(struct policy_child *child, msec now, struct policy_commands
     }
 }
 
+/* Forgets the crashes before a time in UP that was long enough. */
+static void forgive(struct policy_child *child, msec now)
+{
+    if (child->state == POLICY_UP && now >= msec_add(child->up_since, child->set.stable_ms)) {
+        child->streak = 0;
+    }
+}
+
 static void ended(struct policy_child *child, const struct policy_event *ev,
                   struct policy_commands *out)
 {
-    bool stable =
-        child->state == POLICY_UP && ev->now >= msec_add(child->up_since, child->set.stable_ms);
-
-    if (stable) {
-        child->streak = 0;
-    }
+    forgive(child, ev->now);
     if (child->set.restart == POLICY_TRANSIENT && ev->clean) {
         move(child, POLICY_STOPPED, MSEC_NEVER);
+        emit(out, POLICY_ENDED);
     } else {
         /* A permanent child that exits with 0 counts too: a loop of clean exits costs as much as a
          * crash loop. */
@@ -107,6 +140,7 @@ static void kill_tree(struct policy_child *child, msec now, struct policy_comman
 {
     if (child->state == POLICY_STOPPING) {
         child->due = msec_add(now, KILL_AGAIN_MS);
+        child->drains = false;
     } else {
         move(child, POLICY_STOPPING, msec_add(now, KILL_AGAIN_MS));
         child->then = POLICY_THEN_CRASH;
@@ -146,7 +180,17 @@ static void do_up(struct policy_child *child, const struct policy_event *ev,
 {
     move(child, POLICY_UP, MSEC_NEVER);
     child->up_since = ev->now;
+    child->lost = false;
     emit(out, POLICY_CAME_UP);
+}
+
+static void do_lost(struct policy_child *child, const struct policy_event *ev,
+                    struct policy_commands *out)
+{
+    (void)out;
+    forgive(child, ev->now);
+    move(child, POLICY_STARTING, msec_add(ev->now, ev->grace_ms));
+    child->lost = true;
 }
 
 static void do_stop(struct policy_child *child, const struct policy_event *ev,
@@ -156,6 +200,24 @@ static void do_stop(struct policy_child *child, const struct policy_event *ev,
 
     move(child, POLICY_STOPPING, msec_add(ev->now, grace));
     child->then = POLICY_THEN_REST;
+    child->drains = false;
+    emit(out, POLICY_TERM);
+}
+
+static void do_drain(struct policy_child *child, const struct policy_event *ev,
+                     struct policy_commands *out)
+{
+    (void)out;
+    move(child, POLICY_STOPPING, msec_add(ev->now, ev->grace_ms));
+    child->then = POLICY_THEN_REST;
+    child->drains = true;
+}
+
+/* It had its time to end its work: now it is told to end. */
+static void drained(struct policy_child *child, msec now, msec grace, struct policy_commands *out)
+{
+    child->drains = false;
+    child->due = msec_add(now, grace != 0 ? grace : child->set.grace_ms);
     emit(out, POLICY_TERM);
 }
 
@@ -165,9 +227,10 @@ static void do_stop_for_good(struct policy_child *child, const struct policy_eve
 {
     msec due = ev->grace_ms != 0 ? msec_add(ev->now, ev->grace_ms) : MSEC_NEVER;
 
-    (void)out;
     child->then = POLICY_THEN_REST;
-    if (due < child->due) {
+    if (child->drains) {
+        drained(child, ev->now, ev->grace_ms, out);
+    } else if (due < child->due) {
         child->due = due;
     }
 }
@@ -220,11 +283,16 @@ static void do_start_when_due(struct policy_child *child, const struct policy_ev
     }
 }
 
-/* STARTING: too late to register. STOPPING: the grace is over. */
+/* STARTING: too late to register. STOPPING: the time to drain, or the grace is over. */
 static void do_kill_when_due(struct policy_child *child, const struct policy_event *ev,
                              struct policy_commands *out)
 {
-    if (ev->now >= child->due) {
+    if (ev->now < child->due) {
+        return;
+    }
+    if (child->state == POLICY_STOPPING && child->drains) {
+        drained(child, ev->now, 0, out);
+    } else {
         kill_tree(child, ev->now, out);
     }
 }
@@ -238,14 +306,18 @@ static const action actions[POLICY_STATE_COUNT][POLICY_EVENT_COUNT] = {
     [POLICY_STARTING] = {[POLICY_ON_SPAWNED] = do_note_spawned,
                          [POLICY_ON_REGISTERED] = do_up,
                          [POLICY_ON_EXITED] = ended,
+                         [POLICY_ON_DRAIN] = do_drain,
                          [POLICY_ON_STOP] = do_stop,
                          [POLICY_ON_KILL] = do_kill,
                          [POLICY_ON_TICK] = do_kill_when_due},
     [POLICY_UP] = {[POLICY_ON_SPAWNED] = do_note_spawned,
                    [POLICY_ON_EXITED] = ended,
+                   [POLICY_ON_LOST] = do_lost,
+                   [POLICY_ON_DRAIN] = do_drain,
                    [POLICY_ON_STOP] = do_stop,
                    [POLICY_ON_KILL] = do_kill},
     [POLICY_BACKOFF] = {[POLICY_ON_START] = do_start,
+                        [POLICY_ON_DRAIN] = do_rest,
                         [POLICY_ON_STOP] = do_rest,
                         [POLICY_ON_TICK] = do_start_when_due},
     [POLICY_STOPPING] = {[POLICY_ON_START] = do_start_after,
@@ -254,6 +326,8 @@ static const action actions[POLICY_STATE_COUNT][POLICY_EVENT_COUNT] = {
                          [POLICY_ON_KILL] = do_kill,
                          [POLICY_ON_TICK] = do_kill_when_due},
     [POLICY_FAILED] = {[POLICY_ON_START] = do_start},
+    [POLICY_HELD] =
+        {[POLICY_ON_START] = do_start, [POLICY_ON_DRAIN] = do_rest, [POLICY_ON_STOP] = do_rest},
 };
 
 void policy_handle(struct policy_child *child, const struct policy_event *ev,
@@ -299,9 +373,13 @@ struct policy_settings policy_defaults(void)
     };
 }
 
-void policy_init(struct policy_child *child, const struct policy_settings *set)
+void policy_change(struct policy_child *child, const struct policy_settings *set)
 {
-    *child = (struct policy_child){.set = *set, .state = POLICY_STOPPED, .due = MSEC_NEVER};
+    const bool grouped = child->set.grouped;
+    const uint32_t intensity = child->set.intensity;
+
+    child->set = *set;
+    child->set.grouped = grouped;
     if (child->set.intensity < 1) {
         child->set.intensity = 1;
     }
@@ -314,4 +392,14 @@ void policy_init(struct policy_child *child, const struct policy_settings *set)
     if (child->set.backoff_max_ms < child->set.backoff_min_ms) {
         child->set.backoff_max_ms = child->set.backoff_min_ms;
     }
+    if (child->set.intensity != intensity) {
+        child->crashes = 0; /* the ring has another length */
+    }
+}
+
+void policy_init(struct policy_child *child, const struct policy_settings *set)
+{
+    *child = (struct policy_child){.state = POLICY_STOPPED, .due = MSEC_NEVER};
+    child->set.grouped = set->grouped;
+    policy_change(child, set);
 }

@@ -14,11 +14,22 @@
 #include "supervisor/spawn/log_tail.h"
 #include "supervisor/spawn/spawn_internal.h"
 
-enum { PACKETS_PER_CYCLE = 256, EVENTS_ROOM = 4, RETRY_MS = 1000 };
+enum {
+    PACKETS_PER_CYCLE = 256,
+    EVENTS_ROOM = 4,
+    EVENTS_PER_CHILD = 8,
+    EVENTS_SPARE = 64,
+    RETRY_MS = 1000
+};
 
 static const char *const event_names[] = {
-    [SPAWN_STARTED] = "started", [SPAWN_RESTARTED] = "restarted", [SPAWN_ADOPTED] = "adopted",
-    [SPAWN_UP] = "up",           [SPAWN_EXITED] = "exited",       [SPAWN_GAVE_UP] = "gave up",
+    [SPAWN_STARTED] = "started",
+    [SPAWN_RESTARTED] = "restarted",
+    [SPAWN_ADOPTED] = "adopted",
+    [SPAWN_UP] = "up",
+    [SPAWN_EXITED] = "exited",
+    [SPAWN_GAVE_UP] = "gave up",
+    [SPAWN_GROUP_GAVE_UP] = "group gave up",
 };
 _Static_assert(sizeof event_names / sizeof event_names[0] == SPAWN_EVENT_COUNT, "a name per event");
 
@@ -52,13 +63,33 @@ void spawn_emit(struct spawn *s, const struct child *c, enum spawn_event_type ty
 {
     struct spawn_event *ev = push_event(s);
 
-    *ev = (struct spawn_event){.type = type,
-                               .name = c->name,
-                               .agent_id = c->agent_id,
-                               .pid = c->pid,
-                               .restarts = restarts_of(c)};
+    *ev = (struct spawn_event){.type = type, .pid = c->pid, .restarts = restarts_of(c)};
+    (void)snprintf(ev->name, sizeof ev->name, "%s", c->name);
+    (void)snprintf(ev->agent_id, sizeof ev->agent_id, "%s", c->agent_id);
     (void)snprintf(ev->instance_id, sizeof ev->instance_id, "%s", c->instance_id);
     (void)snprintf(ev->reason, sizeof ev->reason, "%s", reason);
+}
+
+enum bt_code spawn_events_room(struct spawn *s, struct bt_error *err)
+{
+    const size_t want = (s->children_n + 1) * EVENTS_PER_CHILD + EVENTS_SPARE;
+    struct spawn_event *more;
+
+    if (want <= s->events_cap) {
+        return BT_OK;
+    }
+    more = calloc(2 * want, sizeof *more);
+    if (more == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for the events of agent processes");
+    }
+    for (size_t i = 0; i < s->events_n; i++) {
+        more[i] = s->events[(s->events_at + i) % s->events_cap];
+    }
+    free(s->events);
+    s->events = more;
+    s->events_cap = 2 * want;
+    s->events_at = 0;
+    return BT_OK;
 }
 
 bool spawn_next_event(struct spawn *s, struct spawn_event *ret_event)
@@ -103,6 +134,7 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
     for (uint32_t i = 0; i < out.n; i++) {
         switch (out.at[i]) {
         case POLICY_SPAWN:
+            c->stale = false;
             child_new_instance(c);
             s->changes++;
             break;
@@ -114,6 +146,11 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
             break;
         case POLICY_CAME_UP:
             spawn_emit(s, c, SPAWN_UP, "");
+            spawn_group_note(s, c, out.at[i], ev->now);
+            break;
+        case POLICY_CRASHED:
+        case POLICY_ENDED:
+            spawn_group_note(s, c, out.at[i], ev->now);
             break;
         case POLICY_RESTARTED:
             spawn_emit(s, c, SPAWN_RESTARTED, c->reason);
@@ -128,6 +165,9 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
     if (never_started) {
         (void)snprintf(c->reason, sizeof c->reason, "not started");
         ended(s, c, false, ev->now);
+    }
+    if (c->group != NULL) {
+        spawn_group_run(s, c->group, ev->now);
     }
 }
 
@@ -174,8 +214,8 @@ static void describe_end(const struct spawn *s, struct child *c, const struct pa
 struct child *spawn_find_instance(const struct spawn *s, struct str instance_id)
 {
     for (size_t i = 0; i < s->children_n; i++) {
-        if (instance_id.len != 0 && str_is(instance_id, s->children[i].instance_id)) {
-            return &s->children[i];
+        if (instance_id.len != 0 && str_is(instance_id, s->children[i]->instance_id)) {
+            return s->children[i];
         }
     }
     return NULL;
@@ -273,7 +313,7 @@ static bool flush_one(struct spawn *s, struct child *c)
 void spawn_flush(struct spawn *s)
 {
     for (size_t i = 0; i < s->children_n && s->link.sock >= 0; i++) {
-        if (s->children[i].send != 0 && !flush_one(s, &s->children[i])) {
+        if (s->children[i]->send != 0 && !flush_one(s, s->children[i])) {
             return;
         }
     }
@@ -305,8 +345,9 @@ static void spawner_lost(struct spawn *s, msec now)
                    SIGKILL); /* for one that sent an invalid packet; otherwise it is dead already */
     }
     spawn_link_reap(&s->link, true);
+    s->blameless = true;
     for (size_t i = 0; i < s->children_n; i++) {
-        struct child *c = &s->children[i];
+        struct child *c = s->children[i];
 
         if (policy_is_live(&c->policy) && (c->send & SEND_START) == 0) {
             (void)snprintf(c->reason, sizeof c->reason, "the spawner ended");
@@ -314,6 +355,7 @@ static void spawner_lost(struct spawn *s, msec now)
             ended(s, c, false, now);
         }
     }
+    s->blameless = false;
     if (now < msec_add(s->started_at, RETRY_MS)) {
         /* it ended at once: waits, so that spawners do not restart in a tight loop */
         s->retry_due = msec_add(now, RETRY_MS);
@@ -343,6 +385,7 @@ void spawn_handle(struct spawn *s, msec now)
             spawner_lost(s, now);
         }
     }
+    spawn_sweep_removed(s);
     spawn_flush(s);
 }
 
@@ -353,18 +396,23 @@ void spawn_tick(struct spawn *s, msec now)
         start_spawner(s, now);
     }
     for (size_t i = 0; i < s->children_n && events_have_room(s); i++) {
-        struct child *c = &s->children[i];
+        struct child *c = s->children[i];
 
         if (policy_deadline(&c->policy) > now) {
             continue;
         }
         if (c->policy.state == POLICY_STARTING) {
-            c->kill_reason = "did not register in time";
+            c->kill_reason = c->policy.lost ? "hung: its lease is over, and it did not come back"
+                                            : "did not register in time";
         } else if (c->policy.state == POLICY_STOPPING && c->kill_reason == NULL) {
             c->kill_reason = "did not stop in time";
         }
         spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_TICK, .now = now});
     }
+    for (size_t i = 0; i < s->groups_n && events_have_room(s); i++) {
+        spawn_group_run(s, s->groups[i], now);
+    }
+    spawn_sweep_removed(s);
     spawn_flush(s);
 }
 
@@ -373,7 +421,13 @@ msec spawn_deadline(const struct spawn *s)
     msec due = s->retry_due;
 
     for (size_t i = 0; i < s->children_n; i++) {
-        msec at = policy_deadline(&s->children[i].policy);
+        msec at = policy_deadline(&s->children[i]->policy);
+
+        due = at < due ? at : due;
+    }
+    for (size_t i = 0; i < s->groups_n; i++) {
+        const struct spawn_group *g = s->groups[i];
+        msec at = group_deadline(&g->group, g->members, g->n);
 
         due = at < due ? at : due;
     }

@@ -23,13 +23,15 @@
 #include "protocol/base/msec.h"
 #include "protocol/base/str.h"
 #include "protocol/base/uuid.h"
-#include "supervisor/spawn/policy.h"
+#include "protocol/limits.h"
+#include "supervisor/spawn/group.h"
 
 enum {
     SPAWN_NAME_MAX = 80,
     SPAWN_REASON_MAX = 160,
     SPAWN_LINE_MAX = 256,
-    SPAWN_LOG_MAX = 4096 + 96
+    SPAWN_LOG_MAX = 4096 + 96,
+    SPAWN_GROUPS_MAX = 64
 };
 
 struct spawn;
@@ -43,7 +45,13 @@ struct spawn_options {
     bool no_cgroup;      /* do not use cgroups even where they are available */
 };
 
-/* The specification of one process. spawn_set_children copies everything. */
+/* Agents that are supervised together (group.h). */
+struct spawn_group_spec {
+    const char *name; /* 1 to 64 bytes */
+    struct group_settings set;
+};
+
+/* The specification of one process. spawn_set_children and spawn_put copy everything. */
 struct spawn_spec {
     /* unique and stable over restarts of the daemon: "calc#1"; [A-Za-z0-9._#-], <= 80 bytes */
     const char *name;
@@ -58,8 +66,12 @@ struct spawn_spec {
     uint64_t memory_bytes; /* RLIMIT_AS; 0 = unlimited (agents built with ASan need that) */
     /* NULL-terminated, or NULL: "secret:NAME=value", for the agent alone (sdk/handover.h) */
     const char *const *handover;
-    const char *const *apart; /* NULL-terminated, or NULL: what it is kept from (apart.h) */
-    struct policy_settings policy;
+    const char *const *apart;      /* NULL-terminated, or NULL: what it is kept from (apart.h) */
+    struct policy_settings policy; /* `grouped` is set from `group` */
+    const char *group;             /* of spawn_set_groups; NULL = none */
+    uint32_t place;                /* its order among the members of its group */
+    uint64_t log_bytes;            /* the log is rotated at this size; 0 = 10 MiB */
+    uint32_t log_files;            /* older logs that are kept */
 };
 
 enum spawn_event_type {
@@ -68,14 +80,16 @@ enum spawn_event_type {
     SPAWN_ADOPTED,   /* a process of an earlier daemon continues; it registers again by itself */
     SPAWN_UP,        /* spawn_registered was called for it; in rare cases just before its STARTED */
     SPAWN_EXITED, /* the process and its whole tree are gone, or could not be started; see reason */
-    SPAWN_GAVE_UP, /* too many crashes: not restarted until spawn_start_child */
+    SPAWN_GAVE_UP,       /* too many crashes, its own or of its group: not restarted until
+                            spawn_start_child */
+    SPAWN_GROUP_GAVE_UP, /* name: of the group; the members follow as SPAWN_GAVE_UP */
     SPAWN_EVENT_COUNT
 };
 
 struct spawn_event {
     enum spawn_event_type type;
-    const char *name;     /* valid until spawn_close */
-    const char *agent_id; /* valid until spawn_close */
+    char name[SPAWN_NAME_MAX + 1];
+    char agent_id[LIMIT_ID_BYTES + 1];
     char instance_id[UUID_TEXT_LEN + 1];
     pid_t pid;     /* 0 when it never started */
     bool expected; /* EXITED: after a stop, or a clean exit of a child that may end */
@@ -86,8 +100,11 @@ struct spawn_event {
 
 /* The data of `baton agents` and `baton doctor`. */
 struct spawn_info {
-    const char *name; /* valid until spawn_close, as agent_id */
+    const char *name; /* valid until it is removed, as agent_id and group */
     const char *agent_id;
+    const char *group;       /* NULL = none */
+    bool stale;              /* its process was started from an earlier spec */
+    bool parked;             /* an operator stopped it */
     const char *instance_id; /* "" when there is no process; valid until the next call */
     pid_t pid;
     enum policy_state state;
@@ -112,6 +129,22 @@ BT_MUST_CHECK enum bt_code spawn_open(const struct spawn_options *opt, struct sp
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
                                               size_t n, msec now, struct bt_error *err);
+/* The groups that specs may name; again after a reload, with other settings. Those that are missing
+ * end, and their members then stand alone. BT_LIMIT (more than SPAWN_GROUPS_MAX), BT_NOMEM. */
+BT_MUST_CHECK enum bt_code spawn_set_groups(struct spawn *s, const struct spawn_group_spec *specs,
+                                            size_t n, struct bt_error *err);
+enum spawn_put {
+    SPAWN_PUT_SAME,
+    SPAWN_PUT_ADDED,    /* it is started, in a group in its order */
+    SPAWN_PUT_SETTINGS, /* rules of restarting and stopping: they count at once */
+    SPAWN_PUT_STALE     /* counts from the next process on; the one that runs stays */
+};
+/* Adds a child, or gives the one of this name another spec. Errors as spawn_set_children. */
+BT_MUST_CHECK enum bt_code spawn_put(struct spawn *s, const struct spawn_spec *spec, msec now,
+                                     enum spawn_put *ret, struct bt_error *err);
+/* Stops a child; it is forgotten when no process of it is left. BT_NOT_FOUND. */
+BT_MUST_CHECK enum bt_code spawn_remove_child(struct spawn *s, struct str name, msec now,
+                                              struct bt_error *err);
 /* How a process proves to the supervisor that it is the instance: the id of its credential and its
  * key in hexadecimal digits. False: it gets none. */
 enum { SPAWN_CREDENTIAL_BYTES = 65 };
@@ -145,13 +178,20 @@ bool spawn_owns(const struct spawn *s, struct str instance_id);
  * does not stop); counts as a crash. why: a static text. False when it is not a child of this
  * spawn. */
 bool spawn_kill_instance(struct spawn *s, struct str instance_id, const char *why, msec now);
-/* Requested by an operator; also leaves "gave up". BT_NOT_FOUND. */
+/* The registration of the instance has ended: it must register again within wait_ms, or its process
+ * counts as hung. */
+void spawn_lost(struct spawn *s, struct str instance_id, msec wait_ms, msec now);
+/* Requested by an operator; also leaves "gave up", of its group, too. BT_NOT_FOUND. */
 BT_MUST_CHECK enum bt_code spawn_start_child(struct spawn *s, struct str name, msec now,
                                              struct bt_error *err);
 BT_MUST_CHECK enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now,
                                             struct bt_error *err);
-/* SIGTERM to all; after grace_ms SIGKILL to what is left of each tree. Restarts nothing. 0 = each
- * child's own grace. */
+/* The process has drain_ms to end its work, then it is stopped; it stays so. The caller keeps new
+ * work from it, and calls spawn_stop_child when it has none left. BT_NOT_FOUND. */
+BT_MUST_CHECK enum bt_code spawn_drain_child(struct spawn *s, struct str name, msec drain_ms,
+                                             msec now, struct bt_error *err);
+/* SIGTERM to all, in a group to one after the other, last first; after grace_ms SIGKILL to what is
+ * left of each tree. Restarts nothing. 0 = each child's own grace. */
 void spawn_stop_all(struct spawn *s, msec grace_ms, msec now);
 /* True when no process of any child lives. */
 bool spawn_is_idle(const struct spawn *s);
@@ -160,6 +200,8 @@ bool spawn_is_idle(const struct spawn *s);
 bool spawn_next_event(struct spawn *s, struct spawn_event *ret_event);
 
 size_t spawn_count(const struct spawn *s);
+/* The index of a child by its name; spawn_count = there is none. */
+size_t spawn_index(const struct spawn *s, struct str name);
 void spawn_describe(const struct spawn *s, size_t ix, struct spawn_info *ret_info);
 /* 0 while there is none. */
 pid_t spawn_spawner_pid(const struct spawn *s);

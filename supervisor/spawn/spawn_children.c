@@ -8,7 +8,7 @@
 #include "protocol/limits.h"
 #include "supervisor/spawn/spawn_internal.h"
 
-enum { START_BYTES_MAX = 60 * 1024, NUMBER_BYTES = 16, EVENTS_PER_CHILD = 8, EVENTS_SPARE = 64 };
+enum { START_BYTES_MAX = 60 * 1024, NUMBER_BYTES = 16 };
 
 /* Inherited from the daemon unless the spec sets them. */
 static const char *const inherited[] = {"PATH", "HOME", "LANG"};
@@ -91,7 +91,8 @@ static void add(struct env *env, char *entry)
     env->at[env->n++] = entry;
 }
 
-static void add_inherited(struct spawn *s, const struct spawn_spec *spec, struct env *env)
+static void add_inherited(const struct spawn *s, const struct spawn_spec *spec, struct child *c,
+                          struct env *env)
 {
     for (size_t i = 0; i < COUNT(inherited); i++) {
         const char *value = getenv(inherited[i]);
@@ -103,45 +104,45 @@ static void add_inherited(struct spawn *s, const struct spawn_spec *spec, struct
         if (i == 0 && s->path_first != NULL) {
             (void)snprintf(first, sizeof first, "%s:", s->path_first);
         }
-        add(env, join(&s->arena, inherited[i], first, value != NULL ? value : "/usr/bin:/bin"));
+        add(env, join(&c->arena, inherited[i], first, value != NULL ? value : "/usr/bin:/bin"));
     }
 }
 
-static void add_listed(struct spawn *s, const struct spawn_spec *spec, struct env *env)
+static void add_listed(const struct spawn_spec *spec, struct child *c, struct env *env)
 {
     for (size_t i = 0; spec->env != NULL && spec->env[i] != NULL; i++) {
         const char *value;
 
         if (strchr(spec->env[i], '=') != NULL) {
-            add(env, copy(&s->arena, spec->env[i]));
+            add(env, copy(&c->arena, spec->env[i]));
         } else if ((value = getenv(spec->env[i])) != NULL) {
-            add(env, join(&s->arena, spec->env[i], value, ""));
+            add(env, join(&c->arena, spec->env[i], value, ""));
         }
     }
 }
 
-static enum bt_code make_env(struct spawn *s, const struct spawn_spec *spec, struct child *c,
+static enum bt_code make_env(const struct spawn *s, const struct spawn_spec *spec, struct child *c,
                              struct bt_error *err)
 {
     size_t max = 1 + COUNT(inherited) + COUNT(reserved) + list_length(spec->env);
-    struct env env = {.at = arena_alloc(&s->arena, (max + 1) * sizeof *env.at)};
+    struct env env = {.at = arena_alloc(&c->arena, (max + 1) * sizeof *env.at)};
     char number[NUMBER_BYTES];
 
     if (env.at == NULL) {
         return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
     }
     add(&env, c->instance_env);
-    add_inherited(s, spec, &env);
-    add(&env, join(&s->arena, "BATON_STATE", s->link.state_path, ""));
-    add(&env, join(&s->arena, "BATON_AGENT_ID", spec->agent_id, ""));
+    add_inherited(s, spec, c, &env);
+    add(&env, join(&c->arena, "BATON_STATE", s->link.state_path, ""));
+    add(&env, join(&c->arena, "BATON_AGENT_ID", spec->agent_id, ""));
     if (spec->settings != NULL) {
-        add(&env, join(&s->arena, "BATON_SETTINGS", spec->settings, ""));
+        add(&env, join(&c->arena, "BATON_SETTINGS", spec->settings, ""));
     }
     if (spec->capacity != 0) {
         (void)snprintf(number, sizeof number, "%u", spec->capacity);
-        add(&env, join(&s->arena, "BATON_CAPACITY", number, ""));
+        add(&env, join(&c->arena, "BATON_CAPACITY", number, ""));
     }
-    add_listed(s, spec, &env);
+    add_listed(spec, c, &env);
     c->env = env.at;
     return env.no_memory ? err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name)
                          : BT_OK;
@@ -181,14 +182,12 @@ static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
     return hash_text(hash_text(hash, c->cwd), numbers);
 }
 
-static enum bt_code check(struct spawn *s, const struct spawn_spec *spec, const struct child *c,
+static enum bt_code check(const struct spawn *s, const struct spawn_spec *spec,
                           struct bt_error *err)
 {
-    for (const struct child *other = s->children; other < c; other++) {
-        if (str_is(str_from(other->name), spec->name)) {
-            return err_set(err, BT_INVALID, "agent process '%s': the name is there twice",
-                           spec->name);
-        }
+    if (spec->group != NULL && spawn_group_find(s, spec->group) == NULL) {
+        return err_set(err, BT_INVALID, "agent process '%s': there is no group '%s'", spec->name,
+                       spec->group);
     }
     if (spec->agent_id == NULL || spec->agent_id[0] == 0 ||
         strlen(spec->agent_id) > LIMIT_ID_BYTES) {
@@ -244,6 +243,8 @@ void child_fill_start(const struct spawn *s, struct child *c, struct packet *ord
                              .hash = c->hash,
                              .nofile = c->nofile,
                              .memory_bytes = c->memory_bytes,
+                             .log_bytes = c->log_bytes,
+                             .log_files = c->log_files,
                              .instance = c->instance_id,
                              .name = c->name,
                              .text = c->cwd};
@@ -286,13 +287,13 @@ static bool is_shut_out(const struct spawn_spec *spec)
     return list_has(spec->apart, "user") || list_has(spec->apart, "paths");
 }
 
-static enum bt_code set_apart(struct spawn *s, const struct spawn_spec *spec, struct child *c,
+static enum bt_code set_apart(const struct spawn *s, const struct spawn_spec *spec, struct child *c,
                               struct bt_error *err)
 {
     const size_t n = list_length(spec->handover);
 
-    c->handover = copy_list(&s->arena, spec->handover, 1);
-    c->apart = copy_list(&s->arena, spec->apart, 1);
+    c->handover = copy_list(&c->arena, spec->handover, 1);
+    c->apart = copy_list(&c->arena, spec->apart, 1);
     if (c->handover == NULL || c->apart == NULL) {
         return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
     }
@@ -342,10 +343,11 @@ void child_new_instance(struct child *c)
     c->send = SEND_START;
 }
 
-enum bt_code child_init(struct spawn *s, const struct spawn_spec *spec, struct child *c,
-                        struct bt_error *err)
+static enum bt_code fill(struct spawn *s, const struct spawn_spec *spec, struct child *c,
+                         struct bt_error *err)
 {
     size_t n = list_length(spec->argv);
+    struct policy_settings policy = spec->policy;
     enum bt_code code;
 
     if (spec->name == NULL || !name_is_valid(spec->name)) {
@@ -353,20 +355,25 @@ enum bt_code child_init(struct spawn *s, const struct spawn_spec *spec, struct c
                        "agent process '%.80s': a name is 1 to %d of A-Z a-z 0-9 . _ # -",
                        spec->name != NULL ? spec->name : "", SPAWN_NAME_MAX);
     }
-    code = check(s, spec, c, err);
+    code = check(s, spec, err);
     if (code != BT_OK) {
         return code;
     }
-    policy_init(&c->policy, &spec->policy);
-    c->name = copy(&s->arena, spec->name);
-    c->agent_id = copy(&s->arena, spec->agent_id);
-    c->cwd = copy(&s->arena, spec->cwd != NULL ? spec->cwd : "");
-    c->argv = arena_alloc(&s->arena, (n + 1) * sizeof *c->argv);
+    policy.grouped = spec->group != NULL;
+    policy_init(&c->policy, &policy);
+    c->group = spec->group != NULL ? spawn_group_find(s, spec->group) : NULL;
+    c->place = spec->place;
+    c->log_bytes = spec->log_bytes;
+    c->log_files = spec->log_files;
+    c->name = copy(&c->arena, spec->name);
+    c->agent_id = copy(&c->arena, spec->agent_id);
+    c->cwd = copy(&c->arena, spec->cwd != NULL ? spec->cwd : "");
+    c->argv = arena_alloc(&c->arena, (n + 1) * sizeof *c->argv);
     if (c->name == NULL || c->agent_id == NULL || c->cwd == NULL || c->argv == NULL) {
         return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
     }
     for (size_t i = 0; i < n; i++) {
-        c->argv[i] = copy(&s->arena, spec->argv[i]);
+        c->argv[i] = copy(&c->arena, spec->argv[i]);
         if (c->argv[i] == NULL) {
             return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
         }
@@ -385,6 +392,34 @@ enum bt_code child_init(struct spawn *s, const struct spawn_spec *spec, struct c
     return check_size(s, c, err);
 }
 
+void child_free(struct child *c)
+{
+    if (c != NULL) {
+        arena_done(&c->arena);
+        free(c);
+    }
+}
+
+enum bt_code child_new(struct spawn *s, const struct spawn_spec *spec, struct child **ret,
+                       struct bt_error *err)
+{
+    struct child *c = calloc(1, sizeof *c);
+    enum bt_code code = BT_NOMEM;
+
+    *ret = NULL;
+    if (c == NULL) {
+        return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
+    }
+    code = fill(s, spec, c, err);
+    if (code != BT_OK) {
+        child_free(c);
+        return code;
+    }
+    *ret = c;
+    return BT_OK;
+}
+
+/* Its group does not act on it before all are adopted. */
 static bool adopt(struct spawn *s, struct child *c, msec now)
 {
     for (uint32_t i = 0; i < s->found_n; i++) {
@@ -397,11 +432,20 @@ static bool adopt(struct spawn *s, struct child *c, msec now)
         (void)snprintf(c->instance_id, sizeof c->instance_id, "%s", f->instance_id);
         c->pid = f->pid;
         s->changes++;
-        spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now});
+        policy_handle(&c->policy, &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now},
+                      &(struct policy_commands){0});
         spawn_emit(s, c, SPAWN_ADOPTED, "");
         return true;
     }
     return false;
+}
+
+static void forget_children(struct spawn *s)
+{
+    for (size_t i = 0; i < s->children_n; i++) {
+        child_free(s->children[i]);
+    }
+    s->children_n = 0;
 }
 
 static enum bt_code copy_specs(struct spawn *s, const struct spawn_spec *specs, size_t n,
@@ -409,21 +453,17 @@ static enum bt_code copy_specs(struct spawn *s, const struct spawn_spec *specs, 
 {
     enum bt_code code = BT_OK;
 
-    s->children = calloc(n + 1, sizeof *s->children);
-    s->events_cap = n * EVENTS_PER_CHILD + EVENTS_SPARE;
-    s->events = calloc(s->events_cap, sizeof *s->events);
-    if (s->children == NULL || s->events == NULL) {
-        code = err_set(err, BT_NOMEM, "no memory for %zu agent processes", n);
-    }
     for (size_t i = 0; i < n && code == BT_OK; i++) {
-        code = child_init(s, &specs[i], &s->children[i], err);
-    }
-    if (code != BT_OK) {
-        free(s->children);
-        free(s->events);
-        s->children = NULL;
-        s->events = NULL;
-        arena_done(&s->arena);
+        code = spawn_events_room(s, err);
+        if (code == BT_OK && specs[i].name != NULL &&
+            spawn_index(s, str_from(specs[i].name)) < s->children_n) {
+            code = err_set(err, BT_INVALID, "agent process '%s': the name is there twice",
+                           specs[i].name);
+        }
+        if (code == BT_OK) {
+            code = child_new(s, &specs[i], &s->children[s->children_n], err);
+        }
+        s->children_n += code == BT_OK ? 1 : 0;
     }
     return code;
 }
@@ -440,16 +480,22 @@ enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
         return err_set(err, BT_LIMIT, "%zu agent processes: at most %d", n, LIMIT_INSTANCES);
     }
     code = copy_specs(s, specs, n, err);
+    if (code == BT_OK) {
+        code = spawn_groups_gather(s, err);
+    }
     if (code != BT_OK) {
+        forget_children(s);
         return code;
     }
     s->children_set = true;
-    s->children_n = n;
     for (size_t i = 0; i < n; i++) {
-        if (!adopt(s, &s->children[i], now)) {
-            spawn_apply(s, &s->children[i],
+        if (!adopt(s, s->children[i], now) && s->children[i]->group == NULL) {
+            spawn_apply(s, s->children[i],
                         &(struct policy_event){.type = POLICY_ON_START, .now = now});
         }
+    }
+    for (size_t i = 0; i < s->groups_n; i++) {
+        spawn_group_run(s, s->groups[i], now);
     }
     for (uint32_t i = 0; i < s->found_n; i++) {
         if (!s->found[i].taken) {

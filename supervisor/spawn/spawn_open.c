@@ -150,6 +150,12 @@ enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spaw
     }
     buf_init(&s->out, PACKET_BYTES);
     s->retry_due = MSEC_NEVER;
+    s->children = calloc(LIMIT_INSTANCES + 1, sizeof(struct child *));
+    if (s->children == NULL) {
+        buf_done(&s->out);
+        free(s);
+        return err_set(err, BT_NOMEM, "no memory for process supervision");
+    }
     code = spawn_link_open(&s->link, opt->state_dir,
                            opt->orphan_grace_ms != 0 ? opt->orphan_grace_ms : ORPHAN_GRACE_MS,
                            opt->no_cgroup, err);
@@ -192,6 +198,7 @@ bool spawn_registered(struct spawn *s, struct str instance_id, msec now)
         return false;
     }
     spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_REGISTERED, .now = now});
+    spawn_flush(s); /* the next one of its group may start */
     return true;
 }
 
@@ -213,35 +220,72 @@ bool spawn_kill_instance(struct spawn *s, struct str instance_id, const char *wh
     return true;
 }
 
-static enum bt_code order(struct spawn *s, struct str name, enum policy_event_type type, msec now,
+void spawn_lost(struct spawn *s, struct str instance_id, msec wait_ms, msec now)
+{
+    struct child *c = spawn_find_instance(s, instance_id);
+
+    if (c != NULL) {
+        spawn_apply(
+            s, c, &(struct policy_event){.type = POLICY_ON_LOST, .now = now, .grace_ms = wait_ms});
+    }
+}
+
+static enum bt_code order(struct spawn *s, struct str name, const struct policy_event *ev,
                           struct bt_error *err)
 {
-    for (size_t i = 0; i < s->children_n; i++) {
-        if (str_is(name, s->children[i].name)) {
-            spawn_apply(s, &s->children[i], &(struct policy_event){.type = type, .now = now});
-            spawn_flush(s);
-            return BT_OK;
-        }
+    const msec now = ev->now;
+    const bool stops = ev->type != POLICY_ON_START;
+    const size_t ix = spawn_index(s, name);
+    struct child *c = ix < s->children_n ? s->children[ix] : NULL;
+
+    if (c == NULL) {
+        return err_set(err, BT_NOT_FOUND, "no agent process is called '%.*s'", STR_ARG(name));
     }
-    return err_set(err, BT_NOT_FOUND, "no agent process is called '%.*s'", STR_ARG(name));
+    c->parked = stops;
+    if (c->group != NULL && stops) {
+        group_park(c->group->members, c->ix);
+    } else if (c->group != NULL) {
+        group_start(&c->group->group, c->group->members, c->group->n, c->ix);
+        spawn_group_run(s, c->group, now); /* when its turn has come */
+    }
+    if (c->group == NULL || stops) {
+        spawn_apply(s, c, ev);
+    }
+    spawn_flush(s);
+    return BT_OK;
 }
 
 enum bt_code spawn_start_child(struct spawn *s, struct str name, msec now, struct bt_error *err)
 {
-    return order(s, name, POLICY_ON_START, now, err);
+    return order(s, name, &(struct policy_event){.type = POLICY_ON_START, .now = now}, err);
 }
 
 enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now, struct bt_error *err)
 {
-    return order(s, name, POLICY_ON_STOP, now, err);
+    return order(s, name, &(struct policy_event){.type = POLICY_ON_STOP, .now = now}, err);
+}
+
+enum bt_code spawn_drain_child(struct spawn *s, struct str name, msec drain_ms, msec now,
+                               struct bt_error *err)
+{
+    return order(s, name,
+                 &(struct policy_event){.type = POLICY_ON_DRAIN, .now = now, .grace_ms = drain_ms},
+                 err);
 }
 
 void spawn_stop_all(struct spawn *s, msec grace_ms, msec now)
 {
+    s->stopping = true;
     for (size_t i = 0; i < s->children_n; i++) {
-        spawn_apply(
-            s, &s->children[i],
-            &(struct policy_event){.type = POLICY_ON_STOP, .now = now, .grace_ms = grace_ms});
+        if (s->children[i]->group == NULL) {
+            spawn_apply(
+                s, s->children[i],
+                &(struct policy_event){.type = POLICY_ON_STOP, .now = now, .grace_ms = grace_ms});
+        }
+    }
+    for (size_t i = 0; i < s->groups_n; i++) {
+        group_stop(&s->groups[i]->group, grace_ms != 0 ? msec_add(now, grace_ms) : MSEC_NEVER);
+        spawn_group_run(s, s->groups[i], now);
     }
     spawn_flush(s);
 }
@@ -251,7 +295,7 @@ bool spawn_is_idle(const struct spawn *s)
     bool idle = true;
 
     for (size_t i = 0; i < s->children_n && idle; i++) {
-        idle = !policy_is_live(&s->children[i].policy);
+        idle = !policy_is_live(&s->children[i]->policy);
     }
     return idle;
 }
@@ -261,18 +305,33 @@ size_t spawn_count(const struct spawn *s)
     return s->children_n;
 }
 
+size_t spawn_index(const struct spawn *s, struct str name)
+{
+    size_t i = 0;
+
+    while (i < s->children_n && !str_is(name, s->children[i]->name)) {
+        i++;
+    }
+    return i;
+}
+
 void spawn_describe(const struct spawn *s, size_t ix, struct spawn_info *ret_info)
 {
-    const struct child *c = &s->children[ix];
+    const struct child *c = s->children[ix];
+    const bool group_failed = c->group != NULL && c->group->group.state == GROUP_GAVE_UP;
 
-    *ret_info = (struct spawn_info){.name = c->name,
-                                    .agent_id = c->agent_id,
-                                    .instance_id = c->instance_id,
-                                    .pid = c->pid,
-                                    .state = c->policy.state,
-                                    .restarts = c->policy.spawns > 0 ? c->policy.spawns - 1 : 0,
-                                    .reason = c->reason,
-                                    .last_line = c->last_line};
+    *ret_info = (struct spawn_info){
+        .name = c->name,
+        .agent_id = c->agent_id,
+        .group = c->group != NULL ? c->group->name : NULL,
+        .stale = c->stale,
+        .parked = c->parked,
+        .instance_id = c->instance_id,
+        .pid = c->pid,
+        .state = group_failed && !policy_is_live(&c->policy) ? POLICY_FAILED : c->policy.state,
+        .restarts = c->policy.spawns > 0 ? c->policy.spawns - 1 : 0,
+        .reason = c->reason,
+        .last_line = c->last_line};
     spawn_log_path(s, c->name, ret_info->log, sizeof ret_info->log);
 }
 
@@ -288,6 +347,10 @@ void spawn_abandon(struct spawn *s)
     }
     spawn_link_done(&s->link);
     spawn_link_reap(&s->link, false);
+    for (size_t i = 0; i < s->children_n; i++) {
+        child_free(s->children[i]);
+    }
+    spawn_groups_free(s);
     free(s->children);
     free(s->found);
     free(s->events);

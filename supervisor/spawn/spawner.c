@@ -91,6 +91,9 @@ static msec next_due(const struct spawner *s)
     if (s->ending) {
         due = s->kill_sent || !any_alive(s) ? 0 : s->end_kill_due;
     }
+    if (any_alive(s) && s->logs_due < due) {
+        due = s->logs_due;
+    }
     for (uint32_t i = 0; i < s->children_n; i++) {
         if (child_is_alive(&s->children[i]) && s->children[i].sweeping &&
             s->children[i].sweep_due < due) {
@@ -169,6 +172,7 @@ static void run_cycle(struct spawner *s)
         conn_accept(s);
     }
     children_sweep(s, now);
+    logs_look(s, now);
     conn_send_pending(s);
     if (s->conn < 0 && now >= s->orphan_due) {
         s->orphan_due = MSEC_NEVER;

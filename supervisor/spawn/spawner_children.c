@@ -69,6 +69,8 @@ void children_start(struct spawner *s, struct packet *order)
     *child = (struct child){.state = CHILD_STARTING, .hash = order->hash, .exec_pipe = -1};
     child->sweep_until = MSEC_NEVER;
     child->empty_passes = 1;
+    child->log_bytes = order->log_bytes != 0 ? order->log_bytes : LOG_MAX_BYTES;
+    child->log_files = order->log_files < LOG_FILES_MAX ? order->log_files : LOG_FILES_MAX;
     (void)snprintf(child->name, sizeof child->name, "%s", order->name);
     (void)snprintf(child->instance, sizeof child->instance, "%s", order->instance);
     if (!spawner_fork(s, child, order)) {

@@ -152,22 +152,6 @@ _Noreturn static void become_agent(const struct setup *set)
     fail_exec(FAILURE_FD, order->argv[0]);
 }
 
-/* Opens for append; a file that has reached its cap is renamed to .1 first. */
-static int open_log(int state_dir, const char *name)
-{
-    char path[CHILD_NAME_BYTES + 16];
-    char old[CHILD_NAME_BYTES + 16];
-    struct stat st;
-
-    (void)mkdirat(state_dir, "log", 0700);
-    (void)snprintf(path, sizeof path, "log/%s.log", name);
-    (void)snprintf(old, sizeof old, "log/%s.log.1", name);
-    if (fstatat(state_dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size >= LOG_MAX_BYTES) {
-        (void)renameat(state_dir, path, state_dir, old);
-    }
-    return openat(state_dir, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
 static void close_all(const int *fds, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -244,7 +228,7 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
     sigset_t before;
 
     set.null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    set.log = open_log(s->state_dir, child->name);
+    set.log = log_open(s, child);
     set.cgroup = cgroup_make(&s->cgroup, child->instance);
     if (set.null < 0 || set.log < 0) {
         (void)failed(child, "opening the log");

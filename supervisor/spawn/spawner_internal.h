@@ -24,9 +24,10 @@ enum {
     CHILD_REASON_BYTES = 128,
     SWEEP_EVERY_MS = 10, /* between two passes over the processes of a tree */
     SWEEP_LIMIT_MS = 3000,
-    END_GRACE_MS = 500,  /* from TERM to KILL when the daemon is gone */
-    END_LIMIT_MS = 4000, /* then the spawner exits, and PDEATHSIG kills its children */
-    LOG_MAX_BYTES = 10 * 1024 * 1024,
+    END_GRACE_MS = 500,               /* from TERM to KILL when the daemon is gone */
+    END_LIMIT_MS = 4000,              /* then the spawner exits, and PDEATHSIG kills its children */
+    LOG_MAX_BYTES = 10 * 1024 * 1024, /* when the order does not say */
+    LOG_FILES_MAX = 9,
     LISTEN_FD = 3
 };
 
@@ -48,6 +49,8 @@ struct child {
     char instance[UUID_TEXT_LEN + 1];
     char failure[CHILD_REASON_BYTES]; /* why it could not be started; "" = it was */
     uint64_t hash;
+    uint64_t log_bytes, log_seen; /* its cap, and its size when it was last looked at */
+    uint32_t log_files;
     pid_t pid;
     int status; /* of wait, once reaped */
     int exec_pipe;
@@ -80,6 +83,7 @@ struct spawner {
     bool kill_sent; /* ending: TERM's grace is over */
     msec end_kill_due;
     msec end_limit;
+    msec logs_due; /* when the sizes of the logs are looked at again */
     struct cgroup cgroup;
     struct proc_list procs;
     struct buf out;
@@ -115,6 +119,11 @@ void children_sweep(struct spawner *s, msec now);
  * s. */
 void children_sweep_leftovers(struct spawner *s);
 bool child_is_alive(const struct child *child);
+
+/* spawner_log.c: opens the log of a child for append; a full one is put away first. -1 = failed. */
+int log_open(const struct spawner *s, const struct child *child);
+/* Rotates the logs that have reached their cap while their processes run. */
+void logs_look(struct spawner *s, msec now);
 
 /*
  * spawner_exec.c: forks; the child becomes the agent, or writes a struct exec_failure to *ret_pipe

@@ -5,7 +5,8 @@
 
 BATON_BIN names the programs (default: build/dev/bin; figures need a release build). Prints the time of
 supervisor.info, agent.heartbeat and plan.cancel in ms (median, p99, longest), the requests that failed, the most
-memory of the daemon, the reads a second, and the registrations that the daemon dropped.
+memory of the daemon, the reads a second, the registrations that the daemon dropped, and how many of its cycles took
+more than 5, 20 and 100 ms of processor time: on a busy machine these count, not the times.
 """
 import json
 import os
@@ -165,11 +166,12 @@ def main(options):
         for kind, procs in (("idle", 1), ("garbage", 2), ("readers", 2)):
             for _ in range(procs if n[kind] else 0):
                 load.append((kind, subprocess.Popen(
-                    [sys.executable, __file__, "--flood", kind, d.endpoints()["control"], d.token(),
+                    ["nice", "-n", "10", sys.executable, __file__, "--flood", kind, d.endpoints()["control"], d.token(),
                      str(n[kind] // procs), plan], stdin=subprocess.PIPE, stdout=subprocess.PIPE)))
         for _, p in load:
             p.stdout.readline()
         clocks = clocks_of(d)
+        before = d.ask("supervisor.stats")
         for c in clocks.values():
             c.start()
         most, until = 0, time.monotonic() + n["seconds"]
@@ -186,6 +188,10 @@ def main(options):
             c.join(60)
         for name, c in clocks.items():
             print(c.line(name))
+        after = d.ask("supervisor.stats")
+        names = ("turns", "cyclesOver5Ms", "cyclesOver20Ms", "cyclesOver100Ms")
+        print("cycles     %d; of processor time over 5 ms %d, over 20 ms %d, over 100 ms %d; the longest since the start %.1f ms" % (
+            *(after.get(name, 0) - before.get(name, 0) for name in names), after["longestCycleUs"] / 1000))
         log = (d.work / "batond.log").read_text(errors="replace")
         print("memory     most %.0f MiB; %s; dropped registrations %d" % (
             most, " ".join("%s %d" % kv for kv in counts.items()), log.count("agent.down")))

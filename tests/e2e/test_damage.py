@@ -43,6 +43,7 @@ class Damage(harness.BatonTest):
             if old["seq"] == self.hit["seq"]:
                 self.assertEqual((new["type"], new["seq"]), ("event_damaged", old["seq"]))
                 self.assertIn("baton doctor", new["reason"])
+                self.assertEqual((new["lastSeq"], "version" in new, "plansRecovered" in new), (old["seq"], False, False))
                 again = self.d.ask("events.read", fromSeq=old["seq"], limit=1)["events"][0]
                 self.assertEqual((again["type"], again["eventId"]), (new["type"], new["eventId"]), "the same each time")
             else:

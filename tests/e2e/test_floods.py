@@ -7,6 +7,7 @@ import socket
 import struct
 import unittest
 
+import harness
 import probe
 from harness import BatonTest, sp, until
 
@@ -87,6 +88,50 @@ class Reads(BatonTest):
             self.assertEqual(len(document["steps"]), 2, document)
         refused = self.d.ask_raw("plan.get", planId=plan, document=True, revision=newest + 1)
         self.assertEqual(refused["error"]["code"], "NOT_FOUND")
+
+
+class Slices(BatonTest):
+    """Reads that look at much go on over cycles, and give the same."""
+
+    def turns(self, ask):
+        before = self.d.ask("supervisor.stats")["turns"]
+        answer = ask()
+        return self.d.ask("supervisor.stats")["turns"] - before, answer
+
+    def test_costs_of_large_plans_are_read_over_cycles(self):
+        self.d = self.daemon(config=HOLDS, agents=False)
+        estimated = [{**s, "estimate": {"tokens": 3}} for s in steps(3000)]
+        plans = [self.d.submit({"steps": estimated}) for _ in range(40)]
+        n, costs = self.turns(lambda: self.d.ask("plan.cost"))
+        self.assertGreater(n, 4)
+        self.assertEqual([p["planId"] for p in costs["plans"]], plans[::-1])
+        self.assertEqual({p["estimatedTokens"] for p in costs["plans"]}, {9000})
+        self.assertEqual(costs["total"]["estimatedTokens"], 40 * 9000)
+        self.assertEqual([p["planId"] for p in self.d.ask("plan.cost", planId=plans[7])["plans"]], [plans[7]])
+
+    def test_a_search_for_a_rare_event_and_for_a_rare_status_go_on_over_cycles(self):
+        self.d = self.daemon(config=HOLDS, agents=False)
+        first = self.d.submit({"steps": steps(1)})
+        self.d.ask("plan.cancel", planId=first)
+        for _ in range(1500):
+            self.d.submit({"steps": steps(1)})
+        n, page = self.turns(lambda: self.d.ask("plan.list", status="waiting"))
+        self.assertGreater(n, 2 if harness.sanitized() else 1)  # the release build may be done in one
+        self.assertEqual((page.get("plans", []), page.get("cursor", "")), ([], ""))
+        self.assertEqual([p["planId"] for p in self.d.ask("plan.list", status="cancelled")["plans"]], [first])
+        n, page = self.turns(lambda: self.d.ask("events.read", fromSeq=1, limit=1000, types=["plan_completed"]))
+        self.assertGreater(n, 2 if harness.sanitized() else 1)  # the release build may be done in one
+        self.assertEqual([e["planId"] for e in page["events"]], [first])
+        self.assertEqual(page["nextSeq"], page["lastSeq"] + 1)
+        # one that waits for what comes while others are read
+        waiting = sp.connect(self.d.endpoints()["control"], sp.REQ, sp.REP, 30)
+        self.addCleanup(waiting.close)
+        waiting.send(struct.pack(">I", 0x80000001) + json.dumps({
+            "v": 1, "type": "events.read", "id": "w", "token": self.d.token(), "fromSeq": page["nextSeq"] - 2000,
+            "types": ["turn_start"], "waitMs": 20000}).encode())
+        self.d.ask("events.read", fromSeq=1, types=["plan_completed"])
+        self.d.ask("session.say", sessionId="s", text="hello")
+        self.assertEqual([e["type"] for e in json.loads(waiting.recv()[4:])["events"]], ["turn_start"])
 
 
 class Turns(BatonTest):

@@ -90,6 +90,13 @@ class Data(Gallery):
         self.assertEqual(p.run("--input", "name=Ada", "--result", "louder")[1].strip(), "HELLO, ADA!")
         self.assertEqual(p.run("--result", "louder")[1].strip(), "HELLO, WORLD!")
 
+    def test_a_group_starts_in_order_and_its_agents_agree(self):
+        p = self.project("group")
+        plan, count = p.run("--result", "apples")
+        self.assertEqual(count.strip(), "3")
+        for kind, weight in (("apple", "360"), ("pear", "310"), ("plum", "85")):
+            self.assertEqual(p.baton("result", plan, kind + "-weight").strip(), weight)
+
     def test_etl_joins_and_loses_no_row(self):
         p = self.project("etl-join")
         plan, report = p.run("--result", "report")

@@ -126,6 +126,7 @@ class Asking(Case):
 
     def start(self, **more):
         self.done = False
+        self.said = {"outcome": "completed", "result": {"text": "late"}}
         self.out = []
 
         def work(r):
@@ -135,7 +136,7 @@ class Asking(Case):
             if not self.done:
                 return {"key": r["key"], "state": "running"}
             return {"key": r["key"], "state": "done", "result": {
-                "key": r["key"], "attempt": r["attempt"], "epoch": self.out[-1]["epoch"], "outcome": "completed", "result": {"text": "late"}}}
+                "key": r["key"], "attempt": r["attempt"], "epoch": self.out[-1]["epoch"], **self.said}}
 
         def inflight():
             return [{"key": r["key"]} for r in self.out if not self.done]
@@ -176,6 +177,27 @@ class Asking(Case):
         self.assertEqual(view["status"], "cancelled")
         self.assertEqual(self.d.ask("plan.get", planId=plan)["steps"][0]["status"], "completed", self.d.log())
         self.assertEqual(probe.of("step.cancel")[0]["attempt"], 1)
+
+    def test_usage_that_comes_only_in_the_answer_to_a_cancel_counts_once(self):
+        for outcome in ({"outcome": "completed", "result": {"text": "late"}}, {"outcome": "cancelled"},
+                        {"outcome": "failed", "failure": {"code": "INTERNAL", "class": "UNKNOWN", "message": "called off"}}):
+            with self.subTest(outcome=outcome["outcome"]):
+                probe = self.start()
+                self.said = {**outcome, "usage": {"inputTokens": 7, "costMicros": 11}}
+                plan = self.d.submit({"steps": [step("a")], "policy": {"stepTimeoutMs": 0, "maxRetries": 0}})
+                self.adopted(probe, plan)
+                probe.inflight = lambda: [{"key": self.out[0]["key"]}]  # it is not asked for
+                self.done = True
+                self.d.ask("plan.cancel", planId=plan)
+                self.assertEqual(self.d.wait_plan(plan, 20)["status"], "cancelled")
+                used = lambda: self.d.ask("plan.cost", planId=plan)["plans"][0]["execution"]
+                self.assertEqual(used(), {"inputTokens": 7, "costMicros": 11}, self.d.log())
+                self.again(probe)  # an answer once more changes nothing
+                self.d.ask_raw("step.result", instanceId=probe.me["instanceId"], key=self.out[0]["key"], attempt=1, epoch=probe.epoch,
+                               **self.said)
+                self.assertEqual(used(), {"inputTokens": 7, "costMicros": 11})
+                probe.close()
+                until(lambda: not [a for a in self.d.ask("agents.list")["agents"] if a["state"] == "up"], 20, "it has gone")
 
     def test_the_same_process_delivers_under_its_new_epoch_what_it_was_asked_under_the_old_one(self):
         probe = self.start()
@@ -264,6 +286,12 @@ class Leases(Case):
 
 
 class Stopped(Case):
+    def wait_up(self):
+        try:
+            wait_up(self.d)
+        except AssertionError as e:
+            raise AssertionError("%s\n%s" % (e, [(e["type"], e.get("reason"), e["timestamp"]) for e in self.d.events()])) from None
+
     def test_an_agent_is_not_silent_while_the_daemon_is_stopped(self):
         probe = self.probe(process=name())
         wait_up(self.d)
@@ -272,9 +300,23 @@ class Stopped(Case):
             began = time.monotonic()
             until(lambda: time.monotonic() - began > 2.5, 10, "longer than the lease")
             self.d.process.send_signal(signal.SIGCONT)
-            wait_up(self.d)
+            self.wait_up()
         self.assertEqual([e["reason"] for e in self.d.events() if e["type"] == "agent_down"], [])
         self.assertEqual(probe.epoch, self.d.ask("agents.get", agentId="probe")["instances"][0]["epoch"])
+
+    def test_what_is_left_of_a_lease_before_a_stop_is_left_after_it(self):
+        """The daemon may have begun to wait, a second long, just before it is stopped: that second has not passed."""
+        probe = self.probe(process=name(), beat=False)
+        wait_up(self.d)
+        for _ in range(5):
+            self.d.ask("agent.heartbeat", instanceId=probe.me["instanceId"], epoch=probe.epoch)
+            self.d.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            until(lambda: time.monotonic() - began > 2.2, 10, "longer than the lease")
+            self.d.process.send_signal(signal.SIGCONT)
+            began = time.monotonic()
+            until(lambda: time.monotonic() - began > 0.8, 10, "about half of the lease")
+        self.assertEqual([e["reason"] for e in self.d.events() if e["type"] == "agent_down"], [])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Crash loops (G23): only the plan whose input was being applied when the daemon crashed is a suspect; the third fault puts it in
-quarantine, which is an end for everybody who waits for it. Crashes are made by crash points, which only the dev build has."""
+quarantine, which is an end for everybody who waits for it. Crashes are made by failpoints, which only the dev build has."""
 import json
 import os
 import signal
@@ -33,8 +33,8 @@ class SuspectTest(BatonTest):
     def status(self, plan):
         return self.d.ask("plan.get", planId=plan)["status"]
 
-    def restart(self, crashpoint=None):
-        self.d.env = {} if crashpoint is None else {"BATON_CRASHPOINT": crashpoint}
+    def restart(self, failpoint=None):
+        self.d.env = {} if failpoint is None else {"BATON_FAILPOINT": failpoint}
         self.d.start(agents=False)
 
     def faults(self):
@@ -45,7 +45,7 @@ class SuspectTest(BatonTest):
 
     def crash_over(self, plan, sig=signal.SIGSEGV, place="apply"):
         """One daemon that ends when it applies the plan's next input."""
-        self.restart("%s %s %d" % (place, plan, sig))
+        self.restart("%s=%s:%d" % (place, plan, sig))
         try:
             self.d.ask_raw("plan.pause", planId=plan)
         except (OSError, EOFError):
@@ -79,7 +79,7 @@ class NobodysFault(SuspectTest):
         for plan in plans[:-1]:
             self.assertEqual(self.d.wait_plan(plan)["status"], "completed", self.d.log())
 
-    @unittest.skipUnless(harness.sanitized(), "no crash points in this build")
+    @unittest.skipUnless(harness.sanitized(), "no failpoints in this build")
     def test_a_kill_while_the_plans_input_is_applied_is_no_fault_of_it(self):
         plan = self.submit()
         self.d.kill9()
@@ -131,7 +131,7 @@ class NobodysFault(SuspectTest):
         self.assertEqual((self.d.state / "faults").stat().st_size, 4096)
 
 
-@unittest.skipUnless(harness.sanitized(), "no crash points in this build")
+@unittest.skipUnless(harness.sanitized(), "no failpoints in this build")
 class Guilty(SuspectTest):
     def test_the_third_fault_quarantines_the_plan_and_bystanders_complete(self):
         guilty = self.submit("guilty")
@@ -183,15 +183,15 @@ class Guilty(SuspectTest):
         self.d.kill9()
         for n in range(1, FAULTS + 1):
             with self.assertRaises(AssertionError):
-                self.restart("recover %s 11" % guilty)
+                self.restart("recover=%s:11" % guilty)
             self.assertEqual(self.faults_of(guilty), n)
-        self.restart("recover %s 11" % guilty)  # it is not even read any more
+        self.restart("recover=%s:11" % guilty)  # it is not even read any more
         self.assertEqual((self.status(guilty), self.statuses(others)), ("quarantined", {"running"}), self.d.log())
 
     def test_a_crash_over_its_effects_is_its_fault(self):
         guilty, other = self.submit("guilty"), self.submit("other")
         self.d.kill9()
-        self.restart("perform %s 8" % guilty)
+        self.restart("perform=%s:8" % guilty)
         probe = Probe(self.d, capacity=4)
         self.d.process.wait(20)
         probe.close()
@@ -209,7 +209,7 @@ class Guilty(SuspectTest):
         db.close()
         for _ in range(FAULTS):
             with self.assertRaises(AssertionError):
-                self.restart("recover %s 11" % job)
+                self.restart("recover=%s:11" % job)
         self.assertEqual((self.faults_of(plan), self.faults_of(job)), (FAULTS, 0), self.d.log())
         self.restart()
         self.assertEqual(self.status(plan), "quarantined", self.d.log())

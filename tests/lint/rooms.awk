@@ -29,7 +29,7 @@ BEGIN {
     may["supervisor/spawn"] = base
     may["supervisor/audit"] = base " protocol/wire/doc.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
-    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
+    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
     may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"

@@ -2,7 +2,7 @@
 """Random mutation test of the C rooms: how many small wrong changes does a test notice?
 
 usage: mutate.py (--room NAME | --file GLOB --tests REGEX) [--n 20] [--seed 1] [--out FILE] [--list]
-       mutate.py --change FILE OLD NEW [--tests REGEX]      one chosen change, at the first OLD
+       mutate.py --change FILE OLD NEW [--tests REGEX]      a chosen change, at the first OLD; more than once
        mutate.py --again FILE [--tests REGEX]               the survivors of FILE once more
        mutate.py --report FILE...                           rates and survivors
        mutate.py --rooms                                    the names of the rooms
@@ -37,16 +37,18 @@ PLANS = (r"e2e\.(semantics|modify|replan|waits|cancel|budget|context|given_up|jo
          r"|reviews_ids|reviews_values)$")
 CLIENTS = (r"e2e\.(bus|cli|cli_plans|rows|chat|sessions|sessions_late|orchestrator|goals|planning|cli_planning|phases|lint"
            r"|recipes|faults|bad_input|vocabulary|breaker)$")
+# These rooms are tested together, over tests/support/house.
+DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit/query"]
 ROOMS = {
     "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
-    "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage|faults)$"],
+    "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage)$"],
                 r"edge\.journal_.*|e2e\.(golden|sessions|sessions_kill|faults|rows)$"),
     "events": ("supervisor/events/*.c", ["unit/events"], PLANS),
-    "engine": ("supervisor/engine/*.c", ["unit/engine"], PLANS + "|" + CLIENTS),
-    "query": ("supervisor/query/*.c", ["unit/query"], PLANS + "|" + CLIENTS),
-    "dispatch": ("supervisor/dispatch/*.c", ["unit/dispatch"], PLANS + "|" + CLIENTS),
-    "conversation": ("supervisor/conversation/*.c", ["unit/conversation"], CLIENTS),
-    "api": ("supervisor/api/*.c", ["unit/api"], PLANS + "|" + CLIENTS),
+    "engine": ("supervisor/engine/*.c", DAEMON, PLANS + "|" + CLIENTS),
+    "query": ("supervisor/query/*.c", DAEMON, PLANS + "|" + CLIENTS),
+    "dispatch": ("supervisor/dispatch/*.c", DAEMON, PLANS + "|" + CLIENTS),
+    "conversation": ("supervisor/conversation/*.c", DAEMON, CLIENTS),
+    "api": ("supervisor/api/*.c", DAEMON, PLANS + "|" + CLIENTS),
     "plan": ("supervisor/plan/**/*.c", ["unit/plan"], r"e2e\.(lint|planning|strict|plans_doc|recipes)$"),
     "keyword": ("supervisor/keyword/*.c", ["unit/keyword"], r"e2e\.planning$"),
     "config": ("supervisor/config/*.c", ["unit/config"], r"e2e\.(cli|reload|bad_input)$"),
@@ -432,7 +434,7 @@ def work_of(args):
         work = [m for m in load(args.again) if m["verdict"] == "survived" and args.room in (None, m["room"])]
         return [dict(m, again=True) for m in work]
     if args.change:
-        work = [change(*args.change)]
+        work = [change(*c) for c in args.change]
     else:
         pattern = args.file or ROOMS[args.room][0]
         files = sorted(os.path.relpath(f, ROOT) for f in glob.glob(os.path.join(ROOT, pattern), recursive=True)
@@ -472,7 +474,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--room", choices=sorted(ROOMS))
     p.add_argument("--file", help="a pattern, instead of a room's")
-    p.add_argument("--change", nargs=3)
+    p.add_argument("--change", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
     p.add_argument("--again", nargs="+")
     p.add_argument("--tests", help="instead of the room's own")
     p.add_argument("--n", type=int, default=20)

@@ -24,6 +24,12 @@ static const struct cli_option agents_options[] = {
     {"wait", NULL, "first wait until the agent is up, at most 60 s or --timeout"},
     {"param", "NAME=VALUE...", "a parameter of the skill (try); may be repeated"},
     {"task", "TEXT", "the task of the step (try)"},
+    {"process", "NAME", "only this process, calc#2 (start, stop, restart)"},
+    {"now", NULL, "do not wait for the work that it has (stop, restart)"},
+    {"version-of", "VERSION", "only the instances whose card has this version (drain)"},
+    {"follow", NULL, "go on with what comes (logs)"},
+    {"tail", "N", "only the last N lines (logs)"},
+    {"all", NULL, "also lines of earlier daemons (logs)"},
     {NULL, NULL, NULL},
 };
 
@@ -107,11 +113,17 @@ const struct cli_verb daemon_verbs[] = {
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
      .run = verb_reload},
     {.name = "agents",
-     .args = "[AGENT_ID [SKILL]] | drain|enable AGENT_ID | try AGENT_ID [SKILL]",
-     .brief = "list the agents and their state",
+     .args = "[AGENT_ID [SKILL]] | start|stop|restart|drain|enable|test|logs AGENT_ID | "
+             "try AGENT_ID [SKILL]",
+     .brief = "list the agents, their state and processes; start, stop, restart them",
      .text =
          "With a skill: the parameters that a step may give it. Drain takes an agent out of "
-         "service: it gets no further steps. Enable takes it back. Try runs one skill as a plan "
+         "service: it gets no further steps. Enable takes it back. Start, stop and restart are "
+         "about the processes of the configuration, and return at once: a process first ends the "
+         "work that it has (policy.drainMs at most); of two or more, one is up at any time of a "
+         "restart; what was stopped stays so until start, or the next start of the daemon. Test "
+         "tells whether the agent can take a step now. Logs is `baton logs` of it. Try runs one "
+         "skill as a plan "
          "of one step, once, and prints its result; the skill may be left out when the agent "
          "has no other.",
      .options = agents_options,

@@ -306,6 +306,9 @@ struct rec_turn_end {
 struct rec_supervisor {
     uint32_t pid;
 };
+struct rec_damaged {
+    uint64_t last_seq; /* of the events that are lost */
+};
 /* A condition that is true, or has no verdict. One that is false ends the step. */
 struct rec_condition {
     bool failed; /* it could not be evaluated: the step fails */
@@ -346,6 +349,7 @@ enum record_member {
     RECORD_agent,
     RECORD_turn_end,
     RECORD_supervisor,
+    RECORD_damaged,
     RECORD_checking,
     RECORD_condition,
     RECORD_signal,
@@ -384,6 +388,7 @@ struct record {
         struct rec_agent agent;
         struct rec_turn_end turn_end;
         struct rec_supervisor supervisor;
+        struct rec_damaged damaged;
         struct rec_checking checking;
         struct rec_condition condition;
         struct rec_signal signal;

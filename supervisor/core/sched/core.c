@@ -328,6 +328,14 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
     c->out = NULL;
 }
 
+void core_retune(struct core *c, const struct core_tuning *to)
+{
+    c->config.agent_wait_ms = to->agent_wait_ms;
+    c->config.unknown_wait_ms = to->unknown_wait_ms;
+    c->config.cancel_grace_ms = to->cancel_grace_ms;
+    registry_lease_set(c->registry, to->lease_ms, to->suspect_ms);
+}
+
 msec core_deadline(const struct core *c)
 {
     const msec runs = heap_min(&c->due);

@@ -35,6 +35,13 @@ struct core_config {
     uint64_t seed; /* for the jitter */
 };
 
+/* What may change while runs are open. */
+struct core_tuning {
+    msec agent_wait_ms, unknown_wait_ms, cancel_grace_ms; /* of core_config: from now on */
+    msec lease_ms, suspect_ms;                            /* registry_lease_set */
+};
+void core_retune(struct core *c, const struct core_tuning *to);
+
 size_t core_size(const struct core_config *c);
 struct core *core_init(void *mem, const struct core_config *c);
 struct registry *core_registry(struct core *c);

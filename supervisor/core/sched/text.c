@@ -135,6 +135,14 @@ struct str core_text_absent(struct core *c, uint32_t agent)
         c->text_absent = core_text(c, why, 4, STR_LIT("The agent is not running"));
         return c->text_absent;
     }
+    if (view.instances > 0 && view.enabled) {
+        const struct str why[] = {STR_LIT("Agent '"), cut(agent_id, LIMIT_ID_BYTES),
+                                  STR_LIT("' has registered, but took no step within "),
+                                  decimal(digits, sizeof digits, c->config.agent_wait_ms),
+                                  STR_LIT(" ms: it does not answer at its endpoint, or drains")};
+        c->text_absent = core_text(c, why, 5, STR_LIT("The agent took no step in time"));
+        return c->text_absent;
+    }
     struct str parts[5 + 2 * (NAMES_SHOWN + 1)] = {
         STR_LIT("No instance of agent '"), cut(agent_id, LIMIT_ID_BYTES), STR_LIT("' came within "),
         decimal(digits, sizeof digits, c->config.agent_wait_ms), STR_LIT(" ms")};

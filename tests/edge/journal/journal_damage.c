@@ -360,6 +360,30 @@ static void only_the_plan_that_is_hit_is_lost(void **state)
     free(bytes);
 }
 
+/* Its row of states is gone altogether: no page says so, only the numbers of the others do. */
+static void a_plan_without_a_state_is_put_aside(void **state)
+{
+    static const uint64_t LOST[] = {1, 7, PLANS};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
+        struct survey v;
+        sqlite3 *db = NULL;
+        char sql[80];
+        store(sound);
+        (void)snprintf(sql, sizeof sql, "DELETE FROM plan_state WHERE ix = %llu",
+                       (unsigned long long)LOST[i]);
+        assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_changes(db), 1);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        assert_true(survey(&v));
+        for (uint64_t p = 1; p <= PLANS; p++) {
+            assert_int_equal(v.replayed[p], p != LOST[i]);
+        }
+    }
+}
+
 /* What is before and after the row is given, and a marker in its place: of all, and of its plan. */
 static void a_damaged_row_costs_its_own_event(void **state)
 {
@@ -568,6 +592,7 @@ int main(void)
         cmocka_unit_test(no_flipped_bit_crashes_or_gives_something_altered),
         cmocka_unit_test(every_flip_in_a_row_is_noticed),
         cmocka_unit_test(only_the_plan_that_is_hit_is_lost),
+        cmocka_unit_test(a_plan_without_a_state_is_put_aside),
         cmocka_unit_test(a_damaged_row_costs_its_own_event),
         cmocka_unit_test(a_lost_page_costs_the_events_on_it),
         cmocka_unit_test(what_was_deleted_is_no_damage_and_what_is_lost_beside_it_is),

@@ -21,22 +21,31 @@ static struct link_server *bounded(struct link *l, uint32_t peers, size_t bytes,
 {
     struct link_limits lim = limits;
     struct link_server *s = NULL;
-    lim.peers = (struct link_peer_limits){peers, bytes, ms};
+    lim.peers =
+        (struct link_peer_limits){.peers = peers, .unfinished_bytes = bytes, .unfinished_ms = ms};
     assert_int_equal(link_server_open(l, "tcp://127.0.0.1:0", 4, &lim, NULL, &s, NULL), BT_OK);
     return s;
 }
 
-/* After the handshake. */
-static int stranger(const char *url)
+/* After the handshake; from 127.0.0.HOST. */
+static int stranger_of(const char *url, uint32_t host)
 {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in to = {.sin_family = AF_INET};
+    struct sockaddr_in from = {.sin_family = AF_INET};
+    from.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) | host);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     to.sin_port = htons((uint16_t)strtoul(strrchr(url, ':') + 1, NULL, 10));
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     assert_int_equal(send(fd, "\0SP\0\0\x30\0\0", 8, MSG_NOSIGNAL), 8);
     return fd;
+}
+
+static int stranger(const char *url)
+{
+    return stranger_of(url, 1);
 }
 
 /* The beginning of a frame of `len` bytes. */
@@ -121,6 +130,59 @@ static void too_many_connections_cost_those_that_never_asked(void **state)
     fixture_assert_bytes(fixture_expect(client, LINK_ANSWER), "here");
     close_all(fds, MANY);
     link_free(client);
+    link_free(l);
+}
+
+/* So many of them have gone, and no more go in the time of some rounds. */
+static void assert_gone(struct link *l, const int *fds, uint32_t n, uint32_t want)
+{
+    const msec until = clock_mono_ms() + 2500;
+
+    while (clock_mono_ms() < until) {
+        (void)link_wait(l, 100);
+        assert_int_equal(gone(fds, n), want);
+    }
+}
+
+static void as_many_connections_as_are_allowed_stay_and_one_more_costs_one(void **state)
+{
+    (void)state;
+    struct link *l = fixture_link();
+    struct link_server *s = bounded(l, PEERS, 1u << 30, 1000000);
+    int fds[PEERS + 1];
+
+    for (uint32_t i = 0; i < PEERS; i++) {
+        fds[i] = stranger(link_server_url(s));
+    }
+    assert_gone(l, fds, PEERS, 0);
+    fds[PEERS] = stranger(link_server_url(s));
+    await_gone(l, fds, PEERS + 1, 1);
+    assert_gone(l, fds, PEERS + 1, 1);
+    assert_false(hung_up(fds[PEERS])); /* who has been silent for longer goes */
+    close_all(fds, PEERS + 1);
+    link_free(l);
+}
+
+static void one_host_has_its_share_of_the_connections_and_one_more_costs_one_of_it(void **state)
+{
+    (void)state;
+    struct link *l = fixture_link();
+    struct link_limits lim = limits;
+    struct link_server *s = NULL;
+    int fds[PEERS + 1];
+
+    lim.peers = (struct link_peer_limits){
+        .peers = 100, .of_host = PEERS / 2, .unfinished_bytes = 1u << 30, .unfinished_ms = 1000000};
+    assert_int_equal(link_server_open(l, "tcp://127.0.0.1:0", 4, &lim, NULL, &s, NULL), BT_OK);
+    for (uint32_t i = 0; i < PEERS; i++) {
+        fds[i] = stranger_of(link_server_url(s), i < PEERS / 2 ? 1 : 2);
+    }
+    assert_gone(l, fds, PEERS, 0);
+    fds[PEERS] = stranger_of(link_server_url(s), 2);
+    await_gone(l, fds, PEERS + 1, 1);
+    assert_gone(l, fds, PEERS + 1, 1);
+    assert_int_equal(gone(fds, PEERS / 2), 0); /* the other host's */
+    close_all(fds, PEERS + 1);
     link_free(l);
 }
 
@@ -249,6 +311,8 @@ int main(void)
     fixture_watchdog(150);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_connections_cost_those_that_never_asked),
+        cmocka_unit_test(as_many_connections_as_are_allowed_stay_and_one_more_costs_one),
+        cmocka_unit_test(one_host_has_its_share_of_the_connections_and_one_more_costs_one_of_it),
         cmocka_unit_test(frames_that_hold_too_much_memory_end_the_largest),
         cmocka_unit_test(frame_that_does_not_end_in_time_ends_its_connection),
         cmocka_unit_test(flood_of_large_frames_lets_only_short_ones_in),

@@ -120,8 +120,11 @@ struct spawn_spec agent_spec(struct world *w, const char *name, const char *role
     at[2] = w->fifo_path;
     at[3] = extra;
     at[4] = NULL;
-    return (struct spawn_spec){
-        .name = name, .agent_id = "tester", .argv = at, .policy = policy_defaults()};
+    return (struct spawn_spec){.name = name,
+                               .agent_id = "tester",
+                               .argv = at,
+                               .policy = policy_defaults(),
+                               .log_files = 1};
 }
 
 void world_open(struct world *w, const struct spawn_spec *specs, size_t n)

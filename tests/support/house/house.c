@@ -255,6 +255,7 @@ void house_restart(struct house *h)
     h->dead = false;
     h->agents_n = 0;
     open_rooms(h);
+    h->now = engine_started(h->engine) > h->now ? engine_started(h->engine) : h->now;
     recover(h);
 }
 

@@ -94,6 +94,19 @@ static void sixteen_columns_narrow_the_rows_and_seventeen_are_refused(void **sta
     }
 }
 
+static void where_is_an_object(void **state)
+{
+    static const char *const bad[] = {"[]", "[\"a\"]", "\"a\"", "7", "true"};
+    char params[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        (void)snprintf(params, sizeof params, "{\"text\":\"a\\n1\\n\",\"where\":%s}", bad[i]);
+        tree_fails(tree_run(files_csv, params), "VALIDATION_ERROR",
+                   "where: expected an object of at most 16 columns");
+    }
+}
+
 static void a_limit_cuts_the_rows_and_says_so(void **state)
 {
     const char *reply =
@@ -403,6 +416,7 @@ int main(void)
         cmocka_unit_test(named_groups_become_columns),
         cmocka_unit_test(columns_and_where_narrow_the_rows),
         cmocka_unit_test(sixteen_columns_narrow_the_rows_and_seventeen_are_refused),
+        cmocka_unit_test(where_is_an_object),
         cmocka_unit_test(a_limit_cuts_the_rows_and_says_so),
         cmocka_unit_test(groups_that_took_no_part_are_null),
         cmocka_unit_test(csv_quoting_crlf_and_a_mark_at_the_start_are_read),

@@ -2,6 +2,8 @@
  * per process, so one test. */
 #include "tests/support/cmocka.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
@@ -30,8 +32,42 @@ static void hits_are_counted_by_name_and_over_all(void **state)
 #endif
 }
 
+static volatile sig_atomic_t raised;
+
+static void note(int sig)
+{
+    raised = sig;
+}
+
+static void a_point_of_a_plan_raises_the_signal_for_that_plan_alone(void **state)
+{
+    (void)state;
+    const struct uuid plan = uuid_new();
+    const struct uuid other = uuid_new();
+    char id[UUID_TEXT_LEN + 1];
+    char rule[128];
+
+    uuid_format(plan, id);
+    (void)snprintf(rule, sizeof rule, "a@9:error,apply=%s:%d", id, SIGUSR1);
+    assert_int_equal(setenv("BATON_FAILPOINT", rule, 1), 0);
+    (void)signal(SIGUSR1, note);
+    FAILPOINT_OF("apply", other);
+    FAILPOINT_OF("perform", plan);
+    assert_int_equal(raised, 0);
+    FAILPOINT_OF("apply", plan);
+#ifdef BATON_FAILPOINTS
+    assert_int_equal(raised, SIGUSR1);
+#else
+    assert_int_equal(raised, 0);
+#endif
+    assert_int_equal(unsetenv("BATON_FAILPOINT"), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hits_are_counted_by_name_and_over_all)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hits_are_counted_by_name_and_over_all),
+        cmocka_unit_test(a_point_of_a_plan_raises_the_signal_for_that_plan_alone),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,13 +221,13 @@ static void agents_are_read_with_their_defaults(void **state)
     assert_null(a->command[3]);
     assert_null(a->env[0]);
     assert_null(a->cwd);
-    assert_int_equal(a->instances, 1);
+    assert_int_equal(a->instances.min, 1);
     assert_int_equal(a->capacity, 1);
     assert_int_equal(a->restart, POLICY_PERMANENT);
     assert_int_equal(a->grace_ms, 700);
     assert_string_equal(a->settings_json, "{}");
     a = &h->config->agents[1];
-    assert_int_equal(a->instances, 2);
+    assert_int_equal(a->instances.min, 2);
     assert_int_equal(a->capacity, 3);
     assert_int_equal(a->restart, POLICY_TRANSIENT);
     assert_string_equal(a->env[0], "HOME");

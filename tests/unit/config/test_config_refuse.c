@@ -31,12 +31,12 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "DIR/baton/baton.yaml:9:5: agents.1.command: is missing\n"
            "DIR/baton/baton.yaml:10:5: agents.1.comand: is not allowed here; did you mean "
            "\"command\"? allowed: "
-           "agentId, command, instances, capacity, restart, env, settings, graceMs, secrets, "
-           "user, paths, network, seccomp, limits, cwd\n"
+           "agentId, command, instances, startMs, group, capacity, restart, env, settings, "
+           "graceMs, secrets, user, paths, network, seccomp, limits, cwd\n"
            "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
            "allowed: listen, auth, allowUids, allowEndpoints, "
            "durability, planner, llm, prices, policy, limits, artifacts, retention, log, "
-           "agents\n"
+           "groups, agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
            "other machines, without TLS and credentials: listen here on 127.0.0.1, localhost or "
            "[::1], and there with listen.remote\n"
@@ -49,6 +49,32 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
         h->err.msg,
         "flag: there is no setting policy.maxRetrys; did you mean policy.maxRetries? (and 11 more "
         "problems)");
+}
+
+/* The configuration may lower the caps of the protocol and raise none. */
+static void a_cap_of_the_protocol_is_the_most(void **state)
+{
+    static const struct {
+        const char *key;
+        uint32_t max;
+    } caps[] = {{"maxOpenPlans", LIMIT_PLANS_OPEN},
+                {"maxAgents", LIMIT_AGENTS},
+                {"maxInstances", LIMIT_INSTANCES},
+                {"maxResultBytes", LIMIT_RESULT_BYTES}};
+    struct home *h = *state;
+    char text[160];
+
+    for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+        (void)snprintf(text, sizeof text, "limits:\n  %s: %u\n", caps[i].key, caps[i].max);
+        write_text(h->user, text);
+        expect_loads(h);
+        (void)snprintf(text, sizeof text, "limits:\n  %s: %u\n", caps[i].key, caps[i].max + 1);
+        write_text(h->user, text);
+        (void)snprintf(text, sizeof text,
+                       "DIR/baton/baton.yaml:2:3: limits.%s: must be at most %u, got %u\n",
+                       caps[i].key, caps[i].max, caps[i].max + 1);
+        expect_problems(h, text);
+    }
 }
 
 /* A text that grows beyond its limit is no lack of memory. */
@@ -330,8 +356,8 @@ static void keys_are_told_as_they_were_written(void **state)
                         "agents: [{agentId: a, command: [x],\n"
                         "  \"x/~1\": 1}]\n");
     expect_problems(h, "DIR/baton/baton.yaml:7:3: agents.0.x/~1: is not allowed here; allowed: "
-                       "agentId, command, instances, capacity, restart, env, settings, graceMs, "
-                       "secrets, user, paths, network, seccomp, limits, cwd\n"
+                       "agentId, command, instances, startMs, group, capacity, restart, env, "
+                       "settings, graceMs, secrets, user, paths, network, seccomp, limits, cwd\n"
                        "DIR/baton/baton.yaml:5:10: llm.providers.0.headers.a/b~c: expected a "
                        "string, got 5\n");
 }
@@ -370,6 +396,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, home_open, home_close)
     const struct CMUnitTest tests[] = {
         TEST(all_problems_are_told_at_once_by_line_and_column),
+        TEST(a_cap_of_the_protocol_is_the_most),
         TEST(bad_yaml_is_told_at_its_place),
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),

@@ -48,9 +48,6 @@ static void the_payload_of_an_event_has_its_wire_type(void **state)
     for (unsigned i = 0; i < RECORDS_N; i++) {
         const char *wire = msg_table[records[i].message].wire;
         const size_t len = strcspn(wire, "*");
-        if (strcmp(records[i].wire, "event_damaged") == 0) {
-            continue; /* a marker that is in no journal has the members of the daemon's own */
-        }
         if (records[i].is_public && (strncmp(records[i].wire, wire, len) != 0 ||
                                      (wire[len] == 0 && records[i].wire[len] != 0))) {
             fail_msg("%s has the payload of %s", records[i].wire, wire);

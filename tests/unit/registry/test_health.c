@@ -144,6 +144,36 @@ static void the_deadline_is_exact_through_random_histories(void **state)
     }
 }
 
+static void a_shorter_lease_counts_when_the_last_longer_one_has_gone(void **state)
+{
+    struct registry *r = *state;
+    const uint32_t a = add(r, "a", 0);
+    const uint32_t old = registry_register(r, a, id_of(1), 1, 1000);
+    enum health h;
+    registry_lease_set(r, 100, 50);
+    const uint32_t new = registry_register(r, a, id_of(2), 1, 1000);
+    assert_int_equal(registry_deadline(r), 1200); /* the old one keeps what it was given */
+    assert_int_equal(registry_expire(r, 1199, &h), REGISTRY_NONE);
+    registry_renew_lease(r, new, 1199);
+    registry_remove(r, old, 1199);
+    assert_int_equal(registry_deadline(r), 1249);
+    assert_int_equal(registry_expire(r, 1249, &h), new);
+    assert_int_equal(h, HEALTH_SUSPECT);
+    assert_int_equal(registry_deadline(r), 1299);
+}
+
+static void a_longer_lease_counts_at_once(void **state)
+{
+    struct registry *r = *state;
+    const uint32_t s = registry_register(r, add(r, "a", 0), id_of(1), 1, 1000);
+    enum health h;
+    registry_lease_set(r, 3000, 2000);
+    assert_int_equal(registry_deadline(r), 3000); /* for those that are there, too */
+    (void)registry_register(r, 0, id_of(2), 1, 1100);
+    assert_int_equal(registry_expire(r, 2999, &h), REGISTRY_NONE);
+    assert_int_equal(registry_expire(r, 3000, &h), s);
+}
+
 int main(void)
 {
 #define RULE(f) cmocka_unit_test_setup_teardown(f, registry_setup, registry_teardown)
@@ -156,6 +186,8 @@ int main(void)
         RULE(removing_one_keeps_the_order_of_the_others),
         RULE(time_never_runs_back),
         RULE(word_from_a_free_slot_changes_nothing),
+        RULE(a_shorter_lease_counts_when_the_last_longer_one_has_gone),
+        RULE(a_longer_lease_counts_at_once),
         RULE(the_deadline_is_exact_through_random_histories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

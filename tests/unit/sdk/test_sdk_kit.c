@@ -2,6 +2,7 @@
  * program's arguments. */
 #include "tests/support/cmocka.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,43 @@ static void what_is_no_table_is_refused(void **state)
     assert_int_equal(read_json("7", &t, NULL), BT_INVALID);
     assert_int_equal(read_json("{\"columns\":[1],\"rows\":[]}", &t, NULL), BT_INVALID);
     assert_int_equal(read_json("\"\"", &t, NULL), BT_INVALID);
+}
+
+/* Rows of any program are read: a list of one object, of one list, and a map of columns. */
+static void read_columns(int n, enum bt_code want)
+{
+    cJSON *rows = cJSON_CreateArray();
+    cJSON *object = cJSON_CreateObject();
+    cJSON *list = cJSON_CreateArray();
+    cJSON *lists = cJSON_CreateArray();
+    struct table t = {0};
+    struct bt_error err = {.code = BT_OK};
+    char name[16];
+
+    for (int i = 0; i < n; i++) {
+        (void)snprintf(name, sizeof name, "c%d", i);
+        cJSON_AddItemToObject(object, name, cJSON_CreateNumber(i));
+        cJSON_AddItemToArray(list, cJSON_CreateNumber(i));
+    }
+    cJSON_AddItemToArray(rows, object);
+    cJSON_AddItemToArray(lists, list);
+    assert_int_equal(table_read(rows, &t, &err), want);
+    assert_int_equal(t.n, want == BT_OK ? n : t.n);
+    table_done(&t);
+    assert_int_equal(table_read(lists, &t, &err), want);
+    table_done(&t);
+    if (want != BT_OK) {
+        assert_non_null(strstr(err.msg, "at most 256 columns"));
+    }
+    cJSON_Delete(rows);
+    cJSON_Delete(lists);
+}
+
+static void a_table_has_256_columns_and_no_more(void **state)
+{
+    (void)state;
+    read_columns(TABLE_COLUMNS_MAX, BT_OK);
+    read_columns(TABLE_COLUMNS_MAX + 1, BT_LIMIT);
 }
 
 static void csv_is_read_as_rfc_4180_says(void **state)
@@ -225,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_read_in_every_form),
         cmocka_unit_test(what_is_no_table_is_refused),
+        cmocka_unit_test(a_table_has_256_columns_and_no_more),
         cmocka_unit_test(csv_is_read_as_rfc_4180_says),
         cmocka_unit_test(a_field_of_csv_reads_back_as_it_was),
         cmocka_unit_test(columns_are_found_by_kind),

@@ -227,7 +227,8 @@ static void temporary_is_never_restarted(void **state)
     start_up(&f);
     exits(&f, false);
     assert_int_equal(f.child.state, POLICY_STOPPED);
-    assert_int_equal(f.out.n, 0);
+    assert_true(said(&f, POLICY_ENDED));
+    assert_int_equal(f.out.n, 1);
 }
 
 static void stop_is_term_then_grace_then_kill(void **state)
@@ -327,6 +328,89 @@ static void adopted_must_register_again(void **state)
     assert_true(said(&f, POLICY_KILL));
 }
 
+static void a_drain_is_time_then_term_then_kill_and_its_end_is_no_crash(void **state)
+{
+    const struct policy_event drain = {.type = POLICY_ON_DRAIN, .now = 1000, .grace_ms = 700};
+
+    (void)state;
+    for (int early = 0; early <= 2; early++) {
+        struct fixture f = with(POLICY_PERMANENT);
+        start_up(&f);
+        policy_handle(&f.child, &drain, &f.out);
+        assert_int_equal(f.out.n, 0);
+        assert_int_equal(policy_deadline(&f.child), 1700);
+        if (early == 1) { /* it left by itself */
+            exits(&f, true);
+        } else if (early == 2) { /* it has nothing to do */
+            f.now += 10;
+            send(&f, POLICY_ON_STOP);
+            assert_true(said(&f, POLICY_TERM));
+            assert_int_equal(policy_deadline(&f.child), f.now + f.child.set.grace_ms);
+            exits(&f, true);
+        } else {
+            wait_for_deadline(&f);
+            assert_true(said(&f, POLICY_TERM));
+            wait_for_deadline(&f);
+            assert_true(said(&f, POLICY_KILL));
+            exits(&f, false);
+        }
+        assert_int_equal(f.child.state, POLICY_STOPPED);
+        assert_int_equal(f.child.crashes, 0);
+    }
+}
+
+static void a_lost_registration_is_a_kill_when_it_does_not_come_back(void **state)
+{
+    struct fixture f = with(POLICY_PERMANENT);
+    const struct policy_event lost = {.type = POLICY_ON_LOST, .grace_ms = 5000};
+
+    (void)state;
+    for (int back = 1; back >= 0; back--) {
+        struct policy_event ev = lost;
+        start_up(&f);
+        ev.now = f.now;
+        policy_handle(&f.child, &ev, &f.out);
+        assert_int_equal(f.child.state, POLICY_STARTING);
+        assert_int_equal(policy_deadline(&f.child) - f.now, 5000);
+        f.now += 4999;
+        send(&f, POLICY_ON_TICK);
+        assert_int_equal(f.out.n, 0);
+        if (back == 1) {
+            send(&f, POLICY_ON_REGISTERED);
+            assert_int_equal(f.child.state, POLICY_UP);
+            exits(&f, false);
+            wait_for_deadline(&f);
+            continue;
+        }
+        wait_for_deadline(&f);
+        assert_true(said(&f, POLICY_KILL));
+        exits(&f, false);
+        assert_int_equal(f.child.state, POLICY_BACKOFF);
+    }
+}
+
+static void a_member_of_a_group_is_held_after_a_crash(void **state)
+{
+    struct policy_settings set = policy_defaults();
+    struct fixture f = {.now = 1000};
+
+    (void)state;
+    set.grouped = true;
+    set.intensity = 1;
+    policy_init(&f.child, &set);
+    start_up(&f);
+    exits(&f, false);
+    assert_int_equal(f.child.state, POLICY_HELD);
+    assert_true(said(&f, POLICY_CRASHED) && !said(&f, POLICY_GAVE_UP));
+    assert_true(policy_deadline(&f.child) == MSEC_NEVER);
+    assert_false(policy_is_live(&f.child));
+    send(&f, POLICY_ON_START);
+    assert_true(said(&f, POLICY_SPAWN));
+    exits(&f, false);
+    send(&f, POLICY_ON_STOP);
+    assert_int_equal(f.child.state, POLICY_STOPPED);
+}
+
 static void settings_out_of_range_are_brought_into_it(void **state)
 {
     struct policy_settings set = {.intensity = 1000, .backoff_min_ms = 50, .backoff_max_ms = 10};
@@ -362,6 +446,9 @@ int main(void)
         cmocka_unit_test(not_registering_in_time_is_a_kill_and_a_crash),
         cmocka_unit_test(a_lost_kill_is_repeated),
         cmocka_unit_test(adopted_must_register_again),
+        cmocka_unit_test(a_drain_is_time_then_term_then_kill_and_its_end_is_no_crash),
+        cmocka_unit_test(a_lost_registration_is_a_kill_when_it_does_not_come_back),
+        cmocka_unit_test(a_member_of_a_group_is_held_after_a_crash),
         cmocka_unit_test(settings_out_of_range_are_brought_into_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,12 @@ static void obey(struct world *w, const struct fixture *f)
             assert_false(w->process);
             assert_int_equal(f->child.state, POLICY_FAILED);
             break;
+        case POLICY_CRASHED:
+            assert_int_equal(f->child.state, POLICY_HELD);
+            break;
+        case POLICY_ENDED:
+            assert_int_equal(f->child.state, POLICY_STOPPED);
+            break;
         case POLICY_COMMAND_COUNT:
             fail();
         }

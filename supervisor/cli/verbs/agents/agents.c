@@ -14,6 +14,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/agents/order.h"
 #include "supervisor/cli/verbs/agents/skill.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -73,6 +74,29 @@ static void print_agent(struct cli *cli, const cJSON *a)
     }
 }
 
+/* "calc#1  up  pid 4711  2 restarts  group g  drains  old configuration; killed by signal 9" */
+static void print_process(const cJSON *p)
+{
+    const char *group = json_text(p, "group", "");
+    const char *doing = json_text(p, "doing", "");
+    const char *reason = json_text(p, "reason", "");
+    const double restarts = json_number(p, "restarts");
+
+    (void)printf("  process  %-14s %-9s", json_text(p, "name", ""), json_text(p, "state", ""));
+    if (json_number(p, "pid") > 0) {
+        (void)printf("  pid %.0f", json_number(p, "pid"));
+    }
+    if (restarts > 0) {
+        (void)printf("  %.0f restart%s", restarts, restarts == 1 ? "" : "s");
+    }
+    (void)printf("%s%s%s%s%s%s%s\n", group[0] != 0 ? "  group " : "", group,
+                 doing[0] != 0 ? "  " : "", doing,
+                 cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(p, "stale"))
+                     ? "  with an earlier configuration"
+                     : "",
+                 reason[0] != 0 ? "  the one before: " : "", reason);
+}
+
 static void print_card(struct cli *cli, const cJSON *a)
 {
     const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
@@ -83,6 +107,10 @@ static void print_card(struct cli *cli, const cJSON *a)
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(card, "skills"))
     {
         (void)printf("  skill %-16s %s\n", json_text(v, "id", ""), json_text(v, "description", ""));
+    }
+    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(a, "processes"))
+    {
+        print_process(v);
     }
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(a, "instances"))
     {
@@ -96,17 +124,17 @@ static void print_card(struct cli *cli, const cJSON *a)
     }
 }
 
-static enum cli_exit one_agent(struct cli *cli, const char *type, const char *id, bool show)
+static enum cli_exit one_agent(struct cli *cli, const char *id)
 {
     cJSON *fields = cJSON_CreateObject();
     cJSON *answer = NULL;
     enum cli_exit code;
 
     (void)cJSON_AddStringToObject(fields, "agentId", id);
-    code = cli_call(cli, type, fields, &answer);
+    code = cli_call(cli, "agents.get", fields, &answer);
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
-    } else if (code == CLI_OK && show) {
+    } else if (code == CLI_OK) {
         print_card(cli, answer);
     }
     cJSON_Delete(answer);
@@ -294,15 +322,17 @@ enum cli_exit verb_agents(struct cli *cli)
         return usage_of_try();
     }
     if (cli->argc == 2) {
-        bool drain = strcmp(cli->argv[0], "drain") == 0;
-        if (!drain && strcmp(cli->argv[0], "enable") != 0) {
-            return one_skill(cli, cli->argv[0], cli->argv[1]);
-        }
-        return one_agent(cli, drain ? "agents.drain" : "agents.enable", cli->argv[1], false);
+        return agents_is_order(cli->argv[0]) ? agents_order(cli)
+                                             : one_skill(cli, cli->argv[0], cli->argv[1]);
+    }
+    if (cli_value(cli, "process") != NULL || cli_flag(cli, "now") ||
+        cli_value(cli, "version-of") != NULL) {
+        cli_error("usage: baton agents start|stop|restart AGENT_ID [--process NAME] [--now]");
+        return CLI_USAGE;
     }
     if (cli->argc == 1) {
         code = cli_flag(cli, "wait") ? await_agent(cli, cli->argv[0]) : CLI_OK;
-        return code != CLI_OK ? code : one_agent(cli, "agents.get", cli->argv[0], true);
+        return code != CLI_OK ? code : one_agent(cli, cli->argv[0]);
     }
     code = cli_call(cli, "agents.list", NULL, &answer);
     list = cJSON_GetObjectItemCaseSensitive(answer, "agents");

@@ -127,6 +127,8 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
     case RECORD_supervisor:
         flat->pid = REC(rec, supervisor)->pid;
         break;
+    case RECORD_damaged: /* is in no trace */
+        break;
     case RECORD_condition:
         flat->ok = !REC(rec, condition)->failed;
         break;
@@ -284,6 +286,8 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
         break;
     case RECORD_supervisor:
         *REC(rec, supervisor) = (struct rec_supervisor){.pid = flat->pid};
+        break;
+    case RECORD_damaged:
         break;
     case RECORD_condition:
         REC(rec, condition)->failed = !flat->ok;

@@ -100,6 +100,21 @@ static void a_plan_out_of_time_fails_and_says_so(void **state)
               "[700] run done\n");
 }
 
+/* Its heartbeats come: it is there, and "no instance came" would send people to the wrong place. */
+static void a_step_whose_agent_registered_and_does_not_answer_says_so(void **state)
+{
+    struct rig *r = *state;
+    rig_register(r, "x", 1, 1);
+    rig_submit(r, "A");
+    rig_forget(r);
+    rig_until(r, 10000);
+    RIG_TRACE(r, "[10000] A#0 failed AGENT_UNAVAILABLE: Agent 'x' has registered, but took no step "
+                 "within 10000 ms: it does not answer at its endpoint, or drains\n"
+                 "[10000] plan failed/failed step: Agent 'x' has registered, but took no step "
+                 "within 10000 ms: it does not answer at its endpoint, or drains\n"
+                 "[10000] run done\n");
+}
+
 static void a_step_whose_agent_never_comes_fails_after_the_wait(void **state)
 {
     struct rig *r = *state;
@@ -205,6 +220,7 @@ int main(void)
         CORE_TEST(cancelling_ends_every_step_that_began_exactly_once),
         CORE_TEST(the_lanes_of_cancelled_attempts_stay_taken_until_they_answer),
         CORE_TEST(a_plan_out_of_time_fails_and_says_so),
+        CORE_TEST(a_step_whose_agent_registered_and_does_not_answer_says_so),
         CORE_TEST(a_step_whose_agent_never_comes_fails_after_the_wait),
         CORE_TEST(the_wait_counts_from_when_the_last_instance_went),
         CORE_TEST(an_agent_that_comes_in_time_gets_its_steps),

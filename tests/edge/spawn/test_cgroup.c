@@ -1,0 +1,119 @@
+/* The cgroup of an agent alone: nothing else may end what is in it. Skipped where there is none. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/spawn/cgroup.h"
+#include "tests/support/cmocka.h"
+
+/* A child in the cgroup that has left its parent, its session and its environment: its pid. It
+ * lives as long as the pipe is open at our end, unless it is killed. */
+static pid_t hidden_child(int procs, int *ret_pipe)
+{
+    int alive[2];
+    int told[2];
+    pid_t pid;
+    pid_t hidden = -1;
+
+    assert_int_equal(pipe2(alive, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (write(procs, "0", 1) != 1 || setsid() < 0 || clearenv() != 0) {
+            _exit(1);
+        }
+        hidden = fork();
+        if (hidden == 0) {
+            const pid_t me = getpid();
+            char byte;
+            (void)close(alive[1]);
+            (void)!write(told[1], &me, sizeof me);
+            (void)close(told[1]);
+            (void)!read(alive[0], &byte, 1);
+            _exit(0);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(told[1]);
+    assert_int_equal(read(told[0], &hidden, sizeof hidden), (ssize_t)sizeof hidden);
+    (void)close(told[0]);
+    (void)close(alive[0]);
+    *ret_pipe = alive[1];
+    return hidden;
+}
+
+/* True: the other end of the pipe is closed, its only holder is dead. */
+static bool ends(int fd, int within_ms)
+{
+    struct pollfd p = {.fd = fd, .events = 0};
+
+    return poll(&p, 1, within_ms) == 1 && (p.revents & POLLERR) != 0;
+}
+
+static void what_is_in_a_cgroup_ends_with_it(void **state)
+{
+    struct cgroup cg;
+    int procs;
+    int fd;
+
+    (void)state;
+    cgroup_probe(&cg);
+    if (cg.dir < 0) {
+        print_message("SKIPPED: no cgroup (v2) that a program may divide\n");
+        skip();
+    }
+    procs = cgroup_make(&cg, "test-cgroup-1");
+    assert_true(procs >= 0);
+    assert_false(cgroup_has_process(&cg, "test-cgroup-1"));
+    (void)hidden_child(procs, &fd);
+    assert_true(cgroup_has_process(&cg, "test-cgroup-1"));
+    assert_false(ends(fd, 0));
+    cgroup_remove(&cg, "test-cgroup-1"); /* does nothing while a process is in it */
+    assert_true(cgroup_has_process(&cg, "test-cgroup-1"));
+    assert_false(cgroup_kill(&cg, "test-cgroup-2")); /* there is no such one */
+    assert_false(ends(fd, 0));
+    assert_true(cgroup_kill(&cg, "test-cgroup-1"));
+    assert_true(ends(fd, 20000));
+    for (int i = 0; i < 20000 && cgroup_has_process(&cg, "test-cgroup-1"); i++) {
+        (void)poll(NULL, 0, 1);
+    }
+    assert_false(cgroup_has_process(&cg, "test-cgroup-1"));
+    cgroup_remove(&cg, "test-cgroup-1");
+    assert_false(cgroup_kill(&cg, "test-cgroup-1"));
+    (void)close(procs);
+    (void)close(fd);
+    cgroup_done(&cg);
+    assert_int_equal(cg.dir, -1);
+}
+
+static void without_a_cgroup_every_call_says_so(void **state)
+{
+    const struct cgroup none = {.dir = -1};
+    char why[200];
+
+    (void)state;
+    assert_int_equal(cgroup_make(&none, "x"), -1);
+    assert_false(cgroup_kill(&none, "x"));
+    assert_false(cgroup_has_process(&none, "x"));
+    assert_true(cgroup_limit(&none, "x", 0, 0, 0, why, sizeof why));
+    assert_false(cgroup_limit(&none, "x", 0, 5, 0, why, sizeof why));
+    assert_string_equal(why,
+                        "limits.processes: there is no cgroup (v2) that the daemon may divide");
+    cgroup_remove(&none, "x");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_in_a_cgroup_ends_with_it),
+        cmocka_unit_test(without_a_cgroup_every_call_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* Rows: sorted, grouped with calculations, and their percentiles. */
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agents/calc/calc.h"
+#include "tests/unit/agents/steps.h"
+
+/* 2026-01-04 is a Sunday. */
+#define ROWS                                                                                       \
+    "\"values\":{\"columns\":[\"day\",\"who\",\"n\"],\"rows\":["                                   \
+    "[\"2026-01-05\",\"ann\",3],[\"2026-01-04\",\"bob\",1],"                                       \
+    "[\"2026-02-01\",\"ann\",5],[\"2026-02-01\",\"bob\",null]]}"
+
+static const char *run(const char *skill, const char *more)
+{
+    char json[2048];
+
+    (void)snprintf(json, sizeof json, "{\"parameters\":{%s%s%s}}", ROWS, more[0] != 0 ? "," : "",
+                   more);
+    for (size_t i = 0; i < calc_skill_count; i++) {
+        if (strcmp(calc_skills[i].id, skill) == 0) {
+            return steps_run(steps_make(skill, json), calc_skills[i].run, NULL);
+        }
+    }
+    fail_msg("no skill %s", skill);
+    return "";
+}
+
+static void rows_are_sorted_by_columns_and_empty_cells_come_last(void **state)
+{
+    (void)state;
+    steps_expect(run("sort", "\"by\":\"n\""),
+                 "\"rows\":[[\"2026-01-04\",\"bob\",1],[\"2026-01-05\",\"ann\",3],"
+                 "[\"2026-02-01\",\"ann\",5],[\"2026-02-01\",\"bob\",null]]");
+    steps_expect(run("sort", "\"by\":{\"field\":\"n\",\"order\":\"desc\"}"),
+                 "\"rows\":[[\"2026-02-01\",\"ann\",5],[\"2026-01-05\",\"ann\",3],"
+                 "[\"2026-01-04\",\"bob\",1],[\"2026-02-01\",\"bob\",null]]");
+    steps_expect(run("sort", "\"by\":[\"who\",{\"field\":\"n\",\"order\":\"desc\"}]"),
+                 "\"rows\":[[\"2026-02-01\",\"ann\",5],[\"2026-01-05\",\"ann\",3],"
+                 "[\"2026-01-04\",\"bob\",1],[\"2026-02-01\",\"bob\",null]]");
+    steps_expect(run("sort", "\"by\":\"n\",\"limit\":2"),
+                 "\"rows\":[[\"2026-01-04\",\"bob\",1],[\"2026-01-05\",\"ann\",3]]");
+    steps_expect(run("sort", "\"by\":\"colour\""), "colour");
+    steps_expect(run("sort", "\"by\":{\"field\":\"n\",\"order\":\"up\"}"), "up");
+}
+
+static void rows_are_grouped_by_columns_and_times(void **state)
+{
+    (void)state;
+    steps_expect(run("group", "\"by\":\"who\""), "\"rows\":[[\"ann\",2],[\"bob\",2]]");
+    steps_expect(run("group", ""), "\"rows\":[[4]]");
+    steps_expect(run("group", "\"by\":{\"field\":\"day\",\"per\":\"month\"},\"calculate\":["
+                              "{\"function\":\"sum\",\"field\":\"n\"},"
+                              "{\"function\":\"count\",\"field\":\"n\",\"as\":\"k\"}]"),
+                 "\"rows\":[[\"2026-01\",4,2],[\"2026-02\",5,1]]");
+    steps_expect(run("group", "\"by\":{\"field\":\"day\",\"per\":\"week\"}"),
+                 "\"rows\":[[\"2026-W01\",1],[\"2026-W02\",1],[\"2026-W05\",2]]");
+    steps_expect(run("group", "\"by\":{\"field\":\"day\",\"per\":\"quarter\"}"), "Q1\",4]]");
+    steps_expect(run("group", "\"by\":{\"field\":\"day\",\"per\":\"year\"}"),
+                 "\"rows\":[[\"2026\",4]]");
+    steps_expect(run("group", "\"by\":{\"field\":\"who\",\"order\":\"desc\"}"),
+                 "\"rows\":[[\"bob\",2],[\"ann\",2]]");
+    steps_expect(run("group", "\"by\":\"who\",\"calculate\":[\"count\","
+                              "{\"function\":\"min\",\"field\":\"n\"},"
+                              "{\"function\":\"max\",\"field\":\"n\"},"
+                              "{\"function\":\"mean\",\"field\":\"n\"},"
+                              "{\"function\":\"median\",\"field\":\"n\",\"as\":\"m\"}]"),
+                 "\"rows\":[[\"ann\",2,3,5,4,4],[\"bob\",2,1,1,1,1]]");
+    steps_expect(run("group", "\"calculate\":[{\"function\":\"percentile\",\"field\":\"n\","
+                              "\"percent\":50,\"method\":\"nearest\"}]"),
+                 "\"rows\":[[3]]");
+}
+
+static void calculations_that_cannot_be_are_named(void **state)
+{
+    static const char *const bad[][2] = {
+        {"{\"function\":\"percentile\",\"field\":\"n\"}",
+         "percentile needs a percent from 0 to 100"},
+        {"{\"function\":\"percentile\",\"field\":\"n\",\"percent\":101}", "from 0 to 100"},
+        {"{\"function\":\"percentile\",\"field\":\"n\",\"percent\":-1}", "from 0 to 100"},
+        {"{\"function\":\"percentile\",\"field\":\"n\",\"percent\":5,\"method\":\"best\"}",
+         "method: expected linear or nearest, got 'best'"},
+        {"{\"function\":\"sum\"}", "name the column by"},
+        {"{\"function\":\"sum\",\"field\":\"who\"}", "column 'who' has the type text"},
+        {"{\"function\":\"sum\",\"field\":\"x\"}", "x"},
+        {"\"count\",\"count\"", "two columns of the result are called 'count'"},
+    };
+    char more[400];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        (void)snprintf(more, sizeof more, "\"calculate\":[%s]", bad[i][0]);
+        steps_expect(run("group", more), bad[i][1]);
+    }
+}
+
+static void percentiles_are_of_the_numbers_that_are_there(void **state)
+{
+    (void)state;
+    steps_expect(run("percentiles", "\"percents\":[0,50,75,100]"),
+                 "\"rows\":[[0,1],[50,3],[75,4],[100,5]]");
+    steps_expect(run("percentiles", "\"percents\":[0,50,75,100],\"method\":\"nearest\""),
+                 "\"rows\":[[0,1],[50,3],[75,5],[100,5]]");
+    steps_expect(run("percentiles", "\"field\":\"n\",\"percents\":[50]"), "\"rows\":[[50,3]]");
+    steps_expect(run("percentiles", "\"field\":\"who\""),
+                 "there is no column of numbers called who");
+    steps_expect(run("percentiles", "\"field\":\"x\""), "there is no column of numbers called x");
+    steps_expect(run("percentiles", "\"method\":\"best\""), "method: expected linear or nearest");
+    steps_expect(run("percentiles", ""), "[99,");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_sorted_by_columns_and_empty_cells_come_last),
+        cmocka_unit_test(rows_are_grouped_by_columns_and_times),
+        cmocka_unit_test(calculations_that_cannot_be_are_named),
+        cmocka_unit_test(percentiles_are_of_the_numbers_that_are_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
