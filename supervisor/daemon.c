@@ -165,6 +165,7 @@ static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
         code = engine_new(opt, d->journal, d->link, &d->engine, err);
     }
     if (code == BT_OK) {
+        engine_watch_sessions(d->engine);
         code = fleet_new(d->engine, d->spawn, d->opt->config, &d->fleet, err);
     }
     if (code == BT_OK) {
@@ -298,12 +299,13 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
         code = engine_end(d->engine, err);
     }
     if (code == BT_OK) {
-        log_info(
-            "supervisor.started", "state=%s control=%s events=%s remote=%s plans=%u durability=%s",
-            d->opt->engine.state_dir, engine_control_url(d->engine), engine_events_url(d->engine),
-            engine_remote_url(d->engine)[0] != 0 ? engine_remote_url(d->engine) : "none",
-            engine_plans_open(d->engine),
-            d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
+        log_info("supervisor.started",
+                 "state=%s control=%s events=%s remote=%s plans=%u durability=%s",
+                 d->opt->engine.state_dir, engine_control_url(d->engine),
+                 engine_events_url(d->engine)[0] != 0 ? engine_events_url(d->engine) : "none",
+                 engine_remote_url(d->engine)[0] != 0 ? engine_remote_url(d->engine) : "none",
+                 engine_plans_open(d->engine),
+                 d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
     }
     return code;
 }

@@ -58,6 +58,9 @@ BT_MUST_CHECK enum bt_code client_remote_dial(struct bt_client *c, struct bt_err
 void client_remote_free(struct bt_client *c);
 /* Why it may be that nothing answers. */
 extern const char client_remote_silence[];
+/* Whether a watch reads events instead of receiving them: from another host, when the daemon has no
+ * bus, and with a credential, because a bus shows what others own, and proves nothing. */
+bool client_reads_events(const struct bt_client *c);
 /* How long a read may wait for an event, and the time for its answer; 0, and *timeout_ms as it is,
  * when events are received. */
 uint32_t client_remote_wait(const struct bt_client *c, msec left, uint32_t *timeout_ms);

@@ -67,11 +67,12 @@ static bool read_time(struct doc value, msec *ret)
     return head.kind == DOC_UINT && head.u <= INT64_MAX;
 }
 
-static bool read_agents(struct doc value, struct identity *who)
+static bool read_globs(struct doc value, char ret[][LIMIT_ID_BYTES + 1], uint32_t max,
+                       uint32_t *ret_n)
 {
     const struct doc_head head = doc_head(value);
 
-    if (head.kind != DOC_ARRAY || head.n > IDENTITY_AGENTS_MAX) {
+    if (head.kind != DOC_ARRAY || head.n > max) {
         return false;
     }
     for (uint32_t i = 0; i < head.n; i++) {
@@ -79,9 +80,29 @@ static bool read_agents(struct doc value, struct identity *who)
         if (glob.len == 0 || glob.len > LIMIT_ID_BYTES) {
             return false;
         }
-        memcpy(who->agents[i], glob.ptr, glob.len);
+        memcpy(ret[i], glob.ptr, glob.len);
     }
-    who->agents_n = head.n;
+    *ret_n = head.n;
+    return true;
+}
+
+static bool read_quotas(struct doc value, uint64_t ret[QUOTA_COUNT])
+{
+    struct doc_cursor at = doc_cursor(value);
+    struct doc_head head;
+
+    if (!doc_next(&at, &head) || head.kind != DOC_MAP) {
+        return false;
+    }
+    for (uint32_t i = head.n; i > 0; i--) {
+        const struct str name = doc_string(doc_skip(&at));
+        const struct doc_head number = doc_head(doc_skip(&at));
+        enum quota quota;
+        if (!quota_parse(name, &quota) || number.kind != DOC_UINT || number.u > INT64_MAX) {
+            return false;
+        }
+        ret[quota] = number.u;
+    }
     return true;
 }
 
@@ -95,6 +116,8 @@ enum member {
     M_REVOKED,
     M_PREV,
     M_UNTIL,
+    M_SEES,
+    M_QUOTAS,
     M_N
 };
 static const char *const members[M_N] = {[M_ID] = "id",
@@ -105,7 +128,9 @@ static const char *const members[M_N] = {[M_ID] = "id",
                                          [M_EXPIRES] = "expiresMs",
                                          [M_REVOKED] = "revokedMs",
                                          [M_PREV] = "previousKey",
-                                         [M_UNTIL] = "previousUntilMs"};
+                                         [M_UNTIL] = "previousUntilMs",
+                                         [M_SEES] = "sees",
+                                         [M_QUOTAS] = "quotas"};
 
 static bool read_member(struct credential *c, enum member which, struct doc value)
 {
@@ -123,7 +148,7 @@ static bool read_member(struct credential *c, enum member which, struct doc valu
     case M_KEY:
         return read_key(value, c->key);
     case M_AGENTS:
-        return read_agents(value, &c->who);
+        return read_globs(value, c->who.agents, IDENTITY_AGENTS_MAX, &c->who.agents_n);
     case M_CREATED:
         return read_time(value, &c->created);
     case M_EXPIRES:
@@ -134,6 +159,10 @@ static bool read_member(struct credential *c, enum member which, struct doc valu
         return read_key(value, c->previous);
     case M_UNTIL:
         return read_time(value, &c->previous_until);
+    case M_SEES:
+        return read_globs(value, c->who.sees, IDENTITY_SEES_MAX, &c->who.sees_n);
+    case M_QUOTAS:
+        return read_quotas(value, c->who.quotas);
     case M_N:
     default:
         return false;
@@ -179,6 +208,9 @@ enum bt_code credential_parse(struct str json, struct credential *ret, struct bt
     struct buf packed;
     enum bt_code code;
 
+    for (int i = 0; i < QUOTA_COUNT; i++) {
+        found.who.quotas[i] = QUOTA_BY_ROLE;
+    }
     buf_init(&packed, json_doc_capacity(FILE_BYTES));
     code = json_to_doc(json, NULL, &packed, err);
     if (code == BT_OK) {
@@ -213,6 +245,43 @@ static void put_time(struct buf *out, const char *name, msec at)
     }
 }
 
+static void put_globs(struct buf *out, const char *name, const char globs[][LIMIT_ID_BYTES + 1],
+                      uint32_t n)
+{
+    doc_put_cstr(out, name);
+    doc_put_array(out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        doc_put_cstr(out, globs[i]);
+    }
+}
+
+static uint32_t quotas_set(const struct identity *who)
+{
+    uint32_t n = 0;
+
+    for (int i = 0; i < QUOTA_COUNT; i++) {
+        n += who->quotas[i] != QUOTA_BY_ROLE;
+    }
+    return n;
+}
+
+static void put_more(struct buf *out, const struct identity *who)
+{
+    if (who->sees_n > 0) {
+        put_globs(out, members[M_SEES], who->sees, who->sees_n);
+    }
+    if (quotas_set(who) > 0) {
+        doc_put_cstr(out, members[M_QUOTAS]);
+        doc_put_map(out, quotas_set(who));
+        for (int i = 0; i < QUOTA_COUNT; i++) {
+            if (who->quotas[i] != QUOTA_BY_ROLE) {
+                doc_put_cstr(out, quota_name((enum quota)i));
+                doc_put_u64(out, who->quotas[i]);
+            }
+        }
+    }
+}
+
 static enum bt_code format(const struct credential *c, struct buf *json, struct bt_error *err)
 {
     struct buf packed;
@@ -220,17 +289,14 @@ static enum bt_code format(const struct credential *c, struct buf *json, struct 
 
     buf_init(&packed, FILE_BYTES);
     doc_put_map(&packed, 5u + (c->expires != 0 ? 1u : 0u) + (c->revoked != 0 ? 1u : 0u) +
-                             (c->previous_until != 0 ? 2u : 0u));
+                             (c->previous_until != 0 ? 2u : 0u) + (c->who.sees_n > 0 ? 1u : 0u) +
+                             (quotas_set(&c->who) > 0 ? 1u : 0u));
     doc_put_cstr(&packed, members[M_ID]);
     doc_put_cstr(&packed, c->who.id);
     doc_put_cstr(&packed, members[M_ROLE]);
     doc_put_cstr(&packed, role_name(c->who.role));
     put_hex(&packed, members[M_KEY], c->key);
-    doc_put_cstr(&packed, members[M_AGENTS]);
-    doc_put_array(&packed, c->who.agents_n);
-    for (uint32_t i = 0; i < c->who.agents_n; i++) {
-        doc_put_cstr(&packed, c->who.agents[i]);
-    }
+    put_globs(&packed, members[M_AGENTS], c->who.agents, c->who.agents_n);
     doc_put_cstr(&packed, members[M_CREATED]);
     doc_put_u64(&packed, c->created);
     put_time(&packed, members[M_EXPIRES], c->expires);
@@ -239,6 +305,7 @@ static enum bt_code format(const struct credential *c, struct buf *json, struct 
         put_hex(&packed, members[M_PREV], c->previous);
         put_time(&packed, members[M_UNTIL], c->previous_until);
     }
+    put_more(&packed, &c->who);
     code = buf_check(&packed, err);
     if (code == BT_OK) {
         code = doc_to_json(doc_from_buf(&packed), true, json, err);

@@ -5,9 +5,11 @@
  *
  *     {"id": "ci", "role": "agent", "key": "64 hexadecimal digits", "agents": ["calc*"],
  *      "createdMs": 1790000000000, "expiresMs": 0, "revokedMs": 0,
- *      "previousKey": "64 hexadecimal digits", "previousUntilMs": 1790000000000}
+ *      "previousKey": "64 hexadecimal digits", "previousUntilMs": 1790000000000,
+ *      "sees": ["ann"], "quotas": {"plans": 10, "requests": 600}}
  *
- * Times are milliseconds since 1970. agents and the members from expiresMs on may be missing.
+ * Times are milliseconds since 1970. agents and the members from expiresMs on may be missing. sees
+ * is for submitters; quotas are those of identity.h, 0 = none.
  */
 #ifndef CLIENT_CREDENTIAL_H
 #define CLIENT_CREDENTIAL_H

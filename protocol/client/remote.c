@@ -90,11 +90,16 @@ enum bt_code bt_client_connect(const struct bt_connection *to, struct bt_client 
     return BT_OK;
 }
 
+bool client_reads_events(const struct bt_client *c)
+{
+    return c->remote != NULL || c->credential_id[0] != 0 || c->at.events[0] == 0;
+}
+
 uint32_t client_remote_wait(const struct bt_client *c, msec left, uint32_t *timeout_ms)
 {
     const uint32_t wait = left > WAIT_MAX_MS ? WAIT_MAX_MS : (uint32_t)left;
 
-    if (c->remote == NULL) {
+    if (!client_reads_events(c)) {
         return 0;
     }
     *timeout_ms = wait + ANSWER_MS;

@@ -281,7 +281,8 @@ static bool read_endpoints(struct doc map, struct state_endpoints *ret)
     struct doc space = doc_get(map, STR_LIT("pidNamespace"));
 
     if (!read_text(map, "control", ret->control, STATE_URL_MAX) ||
-        !read_text(map, "events", ret->events, STATE_URL_MAX) ||
+        !(doc_string(doc_get(map, STR_LIT("events"))).len == 0 ||
+          read_text(map, "events", ret->events, STATE_URL_MAX)) ||
         !read_text(map, "version", ret->version, STATE_VERSION_MAX) ||
         !uuid_parse(doc_string(doc_get(map, STR_LIT("instance"))), &ret->instance) ||
         pid.ptr == NULL || doc_head(pid).kind != DOC_UINT) {
@@ -308,7 +309,7 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
     if (code == BT_OK) {
         code = json_to_doc(buf_str(&json), NULL, &packed, err);
         if (code == BT_OK && !read_endpoints(doc_from_buf(&packed), &found)) {
-            code = err_set(err, BT_INVALID, "expected control, events, version, instance and pid");
+            code = err_set(err, BT_INVALID, "expected control, version, instance and pid");
         }
         if (code != BT_OK) {
             code = err_wrap(err, "%s/%s", dir, ENDPOINTS_FILE);

@@ -20,8 +20,8 @@
 enum { STATE_TOKEN_LEN = 64, STATE_URL_MAX = 255, STATE_VERSION_MAX = 31 };
 
 struct state_endpoints {
-    char control[STATE_URL_MAX + 1]; /* tcp://127.0.0.1:7117 */
-    char events[STATE_URL_MAX + 1];
+    char control[STATE_URL_MAX + 1];     /* tcp://127.0.0.1:7117 */
+    char events[STATE_URL_MAX + 1];      /* "" = there is no bus (auth: required) */
     char version[STATE_VERSION_MAX + 1]; /* of the daemon */
     struct uuid instance;                /* of this start of the daemon */
     uint64_t pid;

@@ -64,8 +64,8 @@ static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
     struct bt_client *c = w->client;
     struct state_endpoints now = c->at;
 
-    if (c->remote != NULL) {
-        return BT_OK; /* its bus is not for other hosts */
+    if (client_reads_events(c)) {
+        return BT_OK;
     }
     if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK ||
                            strcmp(now.events, c->events_url) == 0)) {
@@ -293,8 +293,11 @@ static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct
         timeout = left > READ_MIN_MS ? (uint32_t)left : READ_MIN_MS;
     }
     wait = client_remote_wait(w->client, left, &timeout);
-    w->read_at = w->client->remote != NULL ? now : MSEC_NEVER; /* again, or when a frame says so */
+    w->read_at = client_reads_events(w->client) ? now : MSEC_NEVER; /* or when a frame says so */
     code = read_page(w, wait, timeout, err);
+    if (code == BT_OK && wait > 0 && w->page_left == 0 && clock_mono_ms() - now < wait / 2) {
+        w->read_at = now + PAUSE_MS; /* no place was free to wait in */
+    }
     if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {
         return code;
     }

@@ -166,6 +166,13 @@ uint32_t link_msg_pipe(const struct link_msg *m)
     return (uint32_t)nng_pipe_id(nng_msg_get_pipe((nng_msg *)(void *)(uintptr_t)m));
 }
 
+bool link_pipe_is_open(uint32_t pipe)
+{
+    nng_sockaddr from;
+
+    return nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &from) == 0;
+}
+
 void link_msg_free(struct link_msg *m)
 {
     if (m != NULL) {

@@ -92,6 +92,8 @@ void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1]);
 /* The connection that brought the message: a number that no other one of this process has, unless
  * billions were made since. Never 0. */
 uint32_t link_msg_pipe(const struct link_msg *m);
+/* Whether that connection is still there. One whose peer has just hung up may be for a moment. */
+bool link_pipe_is_open(uint32_t pipe);
 void link_msg_free(struct link_msg *m);
 
 /* What all peers of a tcp listener may hold: strangers reach it before any token was read. Over the
@@ -127,6 +129,9 @@ BT_MUST_CHECK enum bt_code link_server_dial(struct link *l, const char *url, uin
 void link_server_retire(struct link_server *s);
 /* Returns the bound address ("tcp://127.0.0.1:40123"); valid until the server ends. */
 const char *link_server_url(const struct link_server *s);
+/* Shuts down the connection of this server that has the number (link_msg_pipe), within a second, as
+ * if its peer had hung up. Does nothing when it is another's, or was opened without peer limits. */
+void link_server_hang_up(struct link_server *s, uint32_t pipe);
 /* Answers a request; the bytes are copied. Returns false for a handle that is unknown or already
  * answered. */
 bool link_answer(struct link_server *s, uint64_t request, const void *bytes, size_t len);

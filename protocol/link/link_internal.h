@@ -217,6 +217,8 @@ BT_MUST_CHECK enum bt_code peer_watch_start(struct peer_watch *w, const struct l
                                             struct bt_error *err);
 /* A whole request was taken. Owner thread. */
 void peer_watch_took(struct peer_watch *w, nng_msg *msg);
+/* Shuts the connection down, now or in the next round. Owner thread. */
+void peer_watch_end(struct peer_watch *w, nng_pipe pipe);
 /* Helper thread; accepts one that was not started. */
 void peer_watch_stop(struct peer_watch *w);
 /* Owner thread, after it. */

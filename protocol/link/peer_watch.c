@@ -50,7 +50,8 @@ struct peer {
     uint32_t round;
     uint32_t of_host; /* connections of its address, where it is the first one of it */
     int fd;
-    bool ours; /* its user may connect */
+    bool ours;   /* its user may connect */
+    bool ending; /* the owner wants it shut */
 };
 
 /* A connection, as the kernel tells. */
@@ -154,15 +155,14 @@ static void drop_gone(struct peer_watch *w)
     w->n = kept;
 }
 
-void peer_watch_took(struct peer_watch *w, nng_msg *msg)
+/* port 0: the pipe has ended. */
+static struct peer_key key_of_pipe(nng_pipe pipe)
 {
     struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
-    struct peer_key key;
     nng_sockaddr from;
-    struct peer *p;
 
-    if (!w->on || nng_pipe_get_addr(nng_msg_get_pipe(msg), NNG_OPT_REMADDR, &from) != 0) {
-        return;
+    if (nng_pipe_get_addr(pipe, NNG_OPT_REMADDR, &from) != 0) {
+        return (struct peer_key){.port = 0};
     }
     if (from.s_family == NNG_AF_INET) {
         struct sockaddr_in *in = (void *)&at;
@@ -173,7 +173,18 @@ void peer_watch_took(struct peer_watch *w, nng_msg *msg)
         *in = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = from.s_in6.sa_port};
         memcpy(&in->sin6_addr, from.s_in6.sa_addr, sizeof in->sin6_addr);
     }
-    key = key_of_socket(&at);
+    return key_of_socket(&at);
+}
+
+void peer_watch_took(struct peer_watch *w, nng_msg *msg)
+{
+    struct peer_key key;
+    struct peer *p;
+
+    if (!w->on) {
+        return;
+    }
+    key = key_of_pipe(nng_msg_get_pipe(msg));
     (void)pthread_mutex_lock(&w->mutex);
     p = find_or_add(w, &key, clock_mono_ms());
     if (p != NULL) {
@@ -268,6 +279,33 @@ static void shut(struct peer_watch *w, struct peer *p, const char *why)
     }
     p->fd = -1;
     p->received = 0;
+}
+
+void peer_watch_end(struct peer_watch *w, nng_pipe pipe)
+{
+    const struct peer_key key = key_of_pipe(pipe);
+    struct peer *p;
+
+    if (!w->on || key.port == 0) {
+        return;
+    }
+    (void)pthread_mutex_lock(&w->mutex);
+    p = find(w, &key);
+    if (p != NULL && p->fd >= 0) {
+        shut(w, p, "it proved nothing, or no more");
+    } else if (p != NULL) {
+        p->ending = true; /* no round has seen its descriptor yet */
+    }
+    (void)pthread_mutex_unlock(&w->mutex);
+}
+
+static void judge_ending(struct peer_watch *w)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->peers[i].ending && w->peers[i].fd >= 0) {
+            shut(w, &w->peers[i], "it proved nothing, or no more");
+        }
+    }
 }
 
 static struct peer_address address_of(const struct sockaddr_storage *at)
@@ -488,6 +526,7 @@ static msec watch_run(struct helper_task *task)
         judge_time(w, idle, now);
         judge_bytes(w, now);
     }
+    judge_ending(w);
     judge_hosts(w);
     judge_number(w);
     if (w->shut != w->logged && now >= w->log_at) {

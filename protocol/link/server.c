@@ -154,6 +154,11 @@ const char *link_server_url(const struct link_server *s)
     return s->endpoint.url;
 }
 
+void link_server_hang_up(struct link_server *s, uint32_t pipe)
+{
+    peer_watch_end(&s->watch, (nng_pipe){.id = pipe});
+}
+
 static void server_free(struct link_server *s)
 {
     for (uint32_t i = 0; i < s->n; i++) {

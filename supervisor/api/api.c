@@ -81,6 +81,7 @@ static request_fn *route(struct request *rq)
 
 void api_refuse_token(struct engine *engine, struct request *rq)
 {
+    api_failed(engine);
     if (engine_options(engine)->auth_required) {
         request_refuse_text(engine, rq, BT_UNAUTHORIZED,
                             "this daemon wants a credential (auth: required): begin a session with "

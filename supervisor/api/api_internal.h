@@ -81,6 +81,10 @@ bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, s
                      struct str *ret_body);
 /* The same for one that was checked when it arrived: its session may have ended since. Fills in
  * handle, seal, who. */
+/* The request in hand has proved nothing: its peer is hung up on when it does so often. */
+void api_failed(struct engine *engine);
+/* Whether a sealed request is within the quotas of its credential; false after refusing. */
+bool api_within_quotas(struct engine *engine, struct request *rq, size_t bytes);
 bool api_reopen_sealed(struct engine *engine, struct request *rq, struct str bytes,
                        struct str *ret_body);
 void api_refuse_token(struct engine *engine, struct request *rq);

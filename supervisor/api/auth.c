@@ -2,10 +2,16 @@
 #include "protocol/base/log.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/auth/store.h"
+#include "supervisor/engine/access.h"
 
 static struct session_time time_of(const struct engine *engine)
 {
     return (struct session_time){.now = engine_now(engine), .wall = engine_wall(engine)};
+}
+
+static struct session_peer peer_of(struct engine *engine)
+{
+    return (struct session_peer){engine_request_peer(engine), engine_request_pipe(engine)};
 }
 
 /* The answer is not sealed: there is no session that could seal it. */
@@ -27,7 +33,7 @@ bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, s
     struct bt_error err;
     enum bt_code code =
         sessions != NULL
-            ? sessions_open(sessions, bytes, peer, time_of(engine), ret, ret_body, &err)
+            ? sessions_open(sessions, bytes, peer_of(engine), time_of(engine), ret, ret_body, &err)
             : err_set(&err, BT_UNAUTHORIZED, "this daemon has no credentials");
 
     if (code == BT_OK) {
@@ -39,6 +45,29 @@ bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, s
     *ret = (struct seal){.n = 0};
     refuse(engine, handle, bytes, &err);
     return false;
+}
+
+bool api_within_quotas(struct engine *engine, struct request *rq, size_t bytes)
+{
+    struct sessions *sessions = engine_options(engine)->sessions;
+    struct session_quota over;
+    struct bt_error err;
+
+    if (sessions_charge(sessions, &rq->seal, bytes, engine_now(engine), &over, &err) == BT_OK) {
+        return true;
+    }
+    rq->who = sessions_who(sessions, &rq->seal, engine_wall(engine));
+    access_refuse_quota(engine, rq, &err, over.quota, over.limit, over.after);
+    return false;
+}
+
+void api_failed(struct engine *engine)
+{
+    struct sessions *sessions = engine_options(engine)->sessions;
+
+    if (sessions != NULL) {
+        (void)sessions_failed(sessions, peer_of(engine), true, engine_now(engine));
+    }
 }
 
 bool api_reopen_sealed(struct engine *engine, struct request *rq, struct str bytes,

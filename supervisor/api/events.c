@@ -8,6 +8,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
+#include "supervisor/auth/sessions.h"
 #include "supervisor/core/run/record.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
@@ -376,12 +377,38 @@ void on_events_read(struct engine *engine, struct request *rq)
     }
 }
 
+/* Whether the session of a parked read goes on, with what its credential may see now. False: it was
+ * refused. */
+static bool is_still_known(struct engine *engine, struct asker *q)
+{
+    const struct sessions *sessions = engine_options(engine)->sessions;
+    struct request rq = asker_request(q);
+    const struct identity *who;
+
+    if (q->seal.n == 0) {
+        return true;
+    }
+    who = sessions_who(sessions, &q->seal, engine_wall(engine));
+    if (who != NULL) {
+        q->who = *who;
+        return true;
+    }
+    rq.seal = (struct seal){.n = 0};
+    request_refuse_text(engine, &rq, BT_UNAUTHORIZED,
+                        "the session has ended; begin again with auth.begin");
+    return false;
+}
+
 void api_after_commit(struct engine *engine, bool committed)
 {
     struct api *api = api_of(engine);
 
     for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
         struct parked_read *q = &api->parked[i];
+        if (q->asker.request != 0 && !is_still_known(engine, &q->asker)) {
+            q->asker.request = 0;
+            api->parked_n--;
+        }
         const bool waits = q->asker.request != 0;
         const bool due = waits && q->deadline <= engine_now(engine);
         struct request rq = asker_request(&q->asker);

@@ -135,6 +135,12 @@ void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
     if (refused(engine, handle, body.len, &peek, &seal)) {
         return;
     }
+    if (seal.n != 0) {
+        struct request rq = request_of(handle, body.len, &peek, &seal);
+        if (!api_within_quotas(engine, &rq, bytes.len)) {
+            return;
+        }
+    }
     if (turn == TURN_NOW) {
         api_handle(engine, handle, bytes);
     } else if (api_of(engine)->turns[turn].n >= waiting_max[turn]) {

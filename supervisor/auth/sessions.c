@@ -18,13 +18,28 @@ struct session {
     uint8_t previous[AUTH_KEY_BYTES]; /* PENDING: the session key of the key before a rotation */
     bool has_previous;
     bool by_previous; /* PROVED: with that key */
+    bool counted;     /* PROVED: it is within the quota of connections */
     uint64_t n;       /* of its last request */
     msec used;        /* PENDING: when it began */
     uint64_t peer;    /* a hash */
+    uint32_t pipe;    /* of its last request */
+};
+
+/* What a credential has used of its quotas in the minute that began at `from`. */
+struct usage {
+    msec from;
+    uint64_t of[QUOTA_COUNT];
 };
 
 /* Failures of a host or an id; hosts and ids with the same place share. */
 struct bucket {
+    msec from;
+    uint32_t n;
+};
+
+/* Failures of one connection, or of one host; another one takes its place. */
+struct failing {
+    uint64_t of;
     msec from;
     uint32_t n;
 };
@@ -34,8 +49,11 @@ struct sessions {
     uint32_t proved;
     struct credential *credentials;
     uint32_t credentials_n;
+    struct usage *usage; /* of each credential */
+    struct session_hooks hooks;
     uint8_t secret[AUTH_KEY_BYTES]; /* makes the keys of ids that nobody has */
     struct bucket failures[BUCKETS];
+    struct failing connections[BUCKETS], hosts[BUCKETS];
 };
 
 enum bt_code sessions_new(struct sessions **ret, struct bt_error *err)
@@ -59,6 +77,12 @@ static void forget_credentials(struct sessions *s)
         explicit_bzero(s->credentials, s->credentials_n * sizeof s->credentials[0]);
     }
     free(s->credentials);
+    free(s->usage);
+}
+
+void sessions_hook(struct sessions *s, const struct session_hooks *hooks)
+{
+    s->hooks = *hooks;
 }
 
 void sessions_free(struct sessions *s)
@@ -92,6 +116,13 @@ static bool has_previous(const struct credential *c, msec wall)
     return c->previous_until != 0 && wall < c->previous_until;
 }
 
+static void hang_up(const struct sessions *s, uint32_t pipe)
+{
+    if (s->hooks.hang_up != NULL && pipe != 0) {
+        s->hooks.hang_up(s->hooks.self, pipe);
+    }
+}
+
 static void end(struct sessions *s, struct session *session)
 {
     s->proved -= session->state == PROVED;
@@ -119,9 +150,24 @@ static bool goes_on(const struct session *session, const struct credential *was,
     return has_previous(is, wall) && auth_equal(key, is->previous, AUTH_KEY_BYTES);
 }
 
+/* The minutes of the credentials that stay go on. Without memory none is counted. */
+static struct usage *usage_of(const struct sessions *s, const struct credential *at, uint32_t n)
+{
+    struct usage *usage = calloc(n + 1, sizeof *usage);
+
+    for (uint32_t i = 0; i < n && usage != NULL && s->usage != NULL; i++) {
+        const uint32_t was = find(s->credentials, s->credentials_n, str_from(at[i].who.id));
+        if (was != NOBODY) {
+            usage[i] = s->usage[was];
+        }
+    }
+    return usage;
+}
+
 uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
                       struct session_time time)
 {
+    struct usage *usage = usage_of(s, at, n);
     uint32_t ended = 0;
 
     for (uint32_t i = 0; i < SLOTS; i++) {
@@ -134,6 +180,7 @@ uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
         const uint32_t now_at = find(at, n, str_from(was->who.id));
         if (now_at == NOBODY || !goes_on(session, was, &at[now_at], time.wall)) {
             ended += session->state == PROVED;
+            hang_up(s, session->pipe);
             end(s, session);
             continue;
         }
@@ -145,6 +192,7 @@ uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
     forget_credentials(s);
     s->credentials = at;
     s->credentials_n = n;
+    s->usage = usage;
     return ended;
 }
 
@@ -170,11 +218,35 @@ static bool is_too_often(struct sessions *s, struct str of, msec now)
     return b->n > SESSIONS_FAILURES_MAX;
 }
 
-/* The reasons look the same. A right MAC passes whatever failed before it: nobody is locked out. */
-static enum bt_code refuse(struct sessions *s, const struct session *session, struct str peer,
-                           msec now, struct bt_error *err)
+static uint32_t count_failure(struct failing at[BUCKETS], uint64_t of, msec now)
 {
-    bool often = is_too_often(s, host_of(peer), now);
+    struct failing *f = &at[of % BUCKETS];
+
+    if (f->of != of || now - f->from >= SESSIONS_FAILURES_MS) {
+        *f = (struct failing){.of = of, .from = now};
+    }
+    f->n += f->n < UINT32_MAX;
+    return f->n;
+}
+
+bool sessions_failed(struct sessions *s, struct session_peer peer, bool forged, msec now)
+{
+    const struct str host = host_of(peer.address);
+    const bool connection = count_failure(s->connections, peer.pipe, now) > SESSIONS_FAILURES_MAX;
+    const bool flood =
+        forged && count_failure(s->hosts, str_hash(host), now) > SESSIONS_FAILURES_HOST_MAX;
+
+    if (connection || flood) {
+        hang_up(s, peer.pipe);
+    }
+    return is_too_often(s, host, now);
+}
+
+/* The reasons look the same. A right MAC passes whatever failed before it: nobody is locked out. */
+static enum bt_code refuse(struct sessions *s, const struct session *session,
+                           struct session_peer peer, msec now, struct bt_error *err)
+{
+    bool often = sessions_failed(s, peer, session != NULL, now);
 
     if (session != NULL && session->of != NOBODY) {
         often = is_too_often(s, str_from(s->credentials[session->of].who.id), now) || often;
@@ -335,15 +407,34 @@ enum bt_code sessions_begin(struct sessions *s, struct str id,
 
 /* ---- requests ---- */
 
+/* Sessions of the credential whose connection has ended end, too: others may have their places. */
+static void end_left(struct sessions *s, uint32_t of)
+{
+    for (uint32_t i = 0; i < SLOTS && s->hooks.is_open != NULL; i++) {
+        if (s->at[i].state == PROVED && s->at[i].of == of &&
+            !s->hooks.is_open(s->hooks.self, s->at[i].pipe)) {
+            end(s, &s->at[i]);
+        }
+    }
+}
+
+static uint32_t proved_of(const struct sessions *s, uint32_t of, bool counted)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        n += s->at[i].state == PROVED && s->at[i].of == of && (s->at[i].counted || !counted);
+    }
+    return n;
+}
+
 /* The first right MAC of an entry. */
 static void prove(struct sessions *s, struct session *session, bool by_previous)
 {
-    uint32_t of_credential = 0;
-
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        of_credential += s->at[i].state == PROVED && s->at[i].of == session->of;
+    if (proved_of(s, session->of, false) >= SESSIONS_PER_CREDENTIAL) {
+        end_left(s, session->of);
     }
-    if (of_credential >= SESSIONS_PER_CREDENTIAL) {
+    if (proved_of(s, session->of, false) >= SESSIONS_PER_CREDENTIAL) {
         end(s, oldest(s, PROVED, false, session->of));
     } else if (s->proved >= SESSIONS_MAX) {
         end(s, oldest(s, PROVED, true, 0));
@@ -364,7 +455,7 @@ static bool is_valid(const struct sessions *s, const struct session *session, ms
     return credential_is_valid(c, wall) && (!session->by_previous || has_previous(c, wall));
 }
 
-enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer,
+enum bt_code sessions_open(struct sessions *s, struct str bytes, struct session_peer peer,
                            struct session_time time, struct seal *ret, struct str *ret_body,
                            struct bt_error *err)
 {
@@ -403,7 +494,79 @@ enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer
     }
     session->n = ret->n;
     session->used = time.now;
+    session->pipe = peer.pipe;
     return BT_OK;
+}
+
+/* ---- quotas ---- */
+
+static enum bt_code over(enum quota quota, uint64_t limit, msec after, struct session_quota *ret,
+                         enum bt_code code, struct bt_error *err)
+{
+    *ret = (struct session_quota){quota, limit, after};
+    return err_set(err, code, "%s: more than the quota of this credential, %llu%s",
+                   quota_name(quota), (unsigned long long)limit,
+                   quota == QUOTA_CONNECTIONS ? "" : " a minute");
+}
+
+static enum bt_code count_connection(struct sessions *s, struct session *session,
+                                     struct session_quota *ret, struct bt_error *err)
+{
+    const struct identity *who = &s->credentials[session->of].who;
+    const uint64_t limit = identity_quota(who, QUOTA_CONNECTIONS, 0);
+
+    if (!session->counted && limit > 0 && proved_of(s, session->of, true) >= limit) {
+        end_left(s, session->of);
+    }
+    if (!session->counted && limit > 0 && proved_of(s, session->of, true) >= limit) {
+        return over(QUOTA_CONNECTIONS, limit, SESSIONS_FULL_MS, ret, BT_BUSY, err);
+    }
+    session->counted = true;
+    return BT_OK;
+}
+
+static enum bt_code check_minute(const struct identity *who, enum quota q, struct usage *usage,
+                                 uint64_t more, msec now, struct session_quota *ret,
+                                 struct bt_error *err)
+{
+    const uint64_t limit = identity_quota(who, q, 0);
+
+    if (limit > 0 && more > limit) {
+        return over(q, limit, 0, ret, BT_LIMIT, err);
+    }
+    return limit == 0 || usage->of[q] + more <= limit
+               ? BT_OK
+               : over(q, limit, usage->from + SESSIONS_MINUTE_MS - now, ret, BT_BUSY, err);
+}
+
+enum bt_code sessions_charge(struct sessions *s, const struct seal *seal, size_t bytes, msec now,
+                             struct session_quota *ret, struct bt_error *err)
+{
+    struct session *session = lookup(s, seal->sid);
+    const struct identity *who;
+    struct usage *usage;
+    enum bt_code code;
+
+    if (session == NULL || session->state != PROVED || s->usage == NULL) {
+        return BT_OK;
+    }
+    who = &s->credentials[session->of].who;
+    usage = &s->usage[session->of];
+    if (now - usage->from >= SESSIONS_MINUTE_MS) {
+        *usage = (struct usage){.from = now};
+    }
+    code = count_connection(s, session, ret, err);
+    if (code == BT_OK) {
+        code = check_minute(who, QUOTA_REQUESTS, usage, 1, now, ret, err);
+    }
+    if (code == BT_OK) {
+        code = check_minute(who, QUOTA_BYTES, usage, bytes, now, ret, err);
+    }
+    if (code == BT_OK) {
+        usage->of[QUOTA_REQUESTS]++;
+        usage->of[QUOTA_BYTES] += bytes;
+    }
+    return code;
 }
 
 const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall)

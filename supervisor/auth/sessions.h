@@ -26,9 +26,26 @@ enum {
     SESSIONS_PENDING_MAX = 256,
     SESSIONS_PENDING_MS = 30000,
     SESSIONS_IDLE_MS = 900000,
-    /* Refusals of one peer's host, or for one id, that are logged: at once, and in 10 s. */
+    /* Refusals of one peer's host, or for one id, that are logged, in 10 s. After as many on one
+     * connection it is hung up on; after HOST_MAX wrong MACs and tokens of one host, each
+     * connection is at its next one. */
     SESSIONS_FAILURES_MAX = 10,
-    SESSIONS_FAILURES_MS = 10000
+    SESSIONS_FAILURES_HOST_MAX = 100,
+    SESSIONS_FAILURES_MS = 10000,
+    SESSIONS_MINUTE_MS = 60000, /* quotas of a minute: from the first request in it */
+    SESSIONS_FULL_MS = 500      /* when a connection may have ended */
+};
+
+struct session_peer {
+    struct str address; /* "127.0.0.1:4711" */
+    uint32_t pipe;      /* its connection; 0 = unknown */
+};
+
+/* What the table asks of the connections. Each may be NULL. */
+struct session_hooks {
+    void *self;
+    bool (*is_open)(void *self, uint32_t pipe);
+    void (*hang_up)(void *self, uint32_t pipe);
 };
 
 struct sessions;
@@ -39,8 +56,10 @@ struct session_time {
 
 BT_MUST_CHECK enum bt_code sessions_new(struct sessions **ret, struct bt_error *err);
 void sessions_free(struct sessions *s);
+void sessions_hook(struct sessions *s, const struct session_hooks *hooks);
 /* The credentials that are valid from now on; takes the array, which malloc gave. Sessions of a
- * credential that is gone, revoked, or has another key end. Returns how many ended. */
+ * credential that is gone, revoked, or has another key end, and so do their connections. Returns
+ * how many ended. */
 uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
                       struct session_time time);
 
@@ -58,9 +77,27 @@ BT_MUST_CHECK enum bt_code sessions_begin(struct sessions *s, struct str id,
  * Checks a sealed request. BT_UNAUTHORIZED: it is not of a session, was changed, or came before.
  * BT_BUSY: the same, and its peer had too many of these; it is not worth a line in a log.
  */
-BT_MUST_CHECK enum bt_code sessions_open(struct sessions *s, struct str bytes, struct str peer,
-                                         struct session_time time, struct seal *ret,
-                                         struct str *ret_body, struct bt_error *err);
+BT_MUST_CHECK enum bt_code sessions_open(struct sessions *s, struct str bytes,
+                                         struct session_peer peer, struct session_time time,
+                                         struct seal *ret, struct str *ret_body,
+                                         struct bt_error *err);
+/* One more failure of a peer that proved nothing, by a token too. forged: it claimed something; a
+ * client whose session has ended did not. Hangs up on it when that happens often. True: it is not
+ * worth a line in a log. */
+bool sessions_failed(struct sessions *s, struct session_peer peer, bool forged, msec now);
+
+struct session_quota {
+    enum quota quota;
+    uint64_t limit;
+    msec after; /* when to ask again; 0 = never so */
+};
+/*
+ * Counts a request that sessions_open took. BT_BUSY, BT_LIMIT: it is over a quota of its
+ * credential, which *ret names; it is not counted.
+ */
+BT_MUST_CHECK enum bt_code sessions_charge(struct sessions *s, const struct seal *seal,
+                                           size_t bytes, msec now, struct session_quota *ret,
+                                           struct bt_error *err);
 /* The identity of the credential with this id; NULL: there is none that is valid. Valid until
  * sessions_set. */
 const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall);

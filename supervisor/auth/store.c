@@ -52,7 +52,19 @@ static void take(void *self, const char *name, const struct credential *c,
     l->at[l->n++] = *c;
 }
 
-/* "ann submitter, calc agent (revoked)": all of them, as they are now. */
+/* " sees ann ci-*" */
+static size_t describe_grants(const struct identity *who, char *ret, size_t cap)
+{
+    size_t at = 0;
+
+    ret[0] = 0;
+    for (uint32_t i = 0; i < who->sees_n && at < cap; i++) {
+        at += (size_t)snprintf(ret + at, cap - at, "%s %s", i == 0 ? " sees" : "", who->sees[i]);
+    }
+    return at;
+}
+
+/* "ann submitter, bob submitter sees ann, calc agent (revoked)": all of them, as they are now. */
 static void describe(const struct loading *l, msec wall, char *ret, size_t cap)
 {
     size_t at = 0;
@@ -66,6 +78,7 @@ static void describe(const struct loading *l, msec wall, char *ret, size_t cap)
         const int n = snprintf(ret + at, cap - at, "%s%s %s%s", i > 0 ? ", " : "", c->who.id,
                                role_name(c->who.role), note);
         at += n > 0 ? (size_t)n : 0;
+        at += at < cap ? describe_grants(&c->who, ret + at, cap - at) : 0;
     }
 }
 
@@ -109,7 +122,7 @@ void auth_store_processes(struct auth_store *store, struct credential *at, uint3
 static void load(struct auth_store *store, struct session_time time)
 {
     struct loading l = {.n = 0};
-    char text[512];
+    char text[2048];
     struct bt_error err;
     uint32_t ended;
 

@@ -5,6 +5,7 @@
 #include "registry/card.h"
 #include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/verdict.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
 
 enum { CONVERSE_MS = 60000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
@@ -114,6 +115,17 @@ static void skip_listed(struct turn_ctx *t, struct doc list)
     intent_skip(t, ranges, head.n);
 }
 
+/* Of the quota of the credential whose session it is. */
+static enum bt_code plans_left(struct turn_ctx *t, struct bt_error *err)
+{
+    char owner[LIMIT_ID_BYTES + 1];
+    uint64_t limit;
+    bool known;
+    enum bt_code code = access_session_owner(t->engine, t->turn.session_id, &known, owner, err);
+
+    return code == BT_OK ? access_plans_left(t->engine, str_from(owner), &limit, err) : code;
+}
+
 static void new_plan(struct turn_ctx *t, struct str goal)
 {
     struct submission d;
@@ -123,7 +135,7 @@ static void new_plan(struct turn_ctx *t, struct str goal)
         intent_do(t, &(struct intent){.intent = INTENT_NEW});
         return;
     }
-    if (submission_room(t->engine, &err) != BT_OK) {
+    if (submission_room(t->engine, &err) != BT_OK || plans_left(t, &err) != BT_OK) {
         reply_only(t, "No plan can be begun now: %s", err.msg);
         return;
     }

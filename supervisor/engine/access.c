@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "supervisor/auth/sessions.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
 
@@ -42,7 +43,8 @@ bool access_sees_all(const struct identity *who)
 bool access_sees(const struct identity *who, struct str owner)
 {
     return access_sees_all(who) ||
-           (who->role == ROLE_SUBMITTER && str_eq(access_owner(who), owner));
+           (who->role == ROLE_SUBMITTER && (str_eq(access_owner(who), owner) ||
+                                            identity_is_granted(who, access_owner_shown(owner))));
 }
 
 bool access_changes(const struct identity *who, struct str owner)
@@ -175,6 +177,47 @@ static void refuse(struct engine *engine, struct request *rq, enum role need,
     doc_put_cstr(&details, role_name(rq->who->role));
     request_refuse(engine, rq, why, CLASS_NONE, 0, doc_from_buf(&details));
     buf_done(&details);
+}
+
+void access_refuse_quota(struct engine *engine, struct request *rq, const struct bt_error *why,
+                         enum quota quota, uint64_t limit, msec after)
+{
+    struct buf details;
+
+    buf_init(&details, 256);
+    doc_put_map(&details, 2);
+    doc_put_cstr(&details, "quota");
+    doc_put_cstr(&details, quota_name(quota));
+    doc_put_cstr(&details, "limit");
+    doc_put_u64(&details, limit);
+    request_refuse(engine, rq, why, CLASS_NONE, after, doc_from_buf(&details));
+    buf_done(&details);
+}
+
+enum bt_code access_plans_left(struct engine *engine, struct str owner, uint64_t *ret_limit,
+                               struct bt_error *err)
+{
+    const struct sessions *sessions = engine->opt.sessions;
+    const struct identity *who =
+        sessions != NULL && owner.len > 0 ? sessions_identity(sessions, owner, engine->wall) : NULL;
+    const uint64_t limit =
+        who == NULL ? 0 : identity_quota(who, QUOTA_PLANS, engine->opt.plans_max);
+    uint64_t n = 0;
+
+    *ret_limit = 0;
+    for (const struct open_plan *p = limit > 0 ? open_plan_next(engine, NULL) : NULL; p != NULL;
+         p = open_plan_next(engine, p)) {
+        n += p->job == NULL && str_is(owner, p->owner) &&
+             !plan_is_final(core_block_run(p->block)->status);
+    }
+    if (limit == 0 || n < limit) {
+        return BT_OK;
+    }
+    *ret_limit = limit;
+    return err_set(err, BT_BUSY,
+                   "plans: %llu plans of '%.*s' are open, its quota is %llu; try again when one "
+                   "has ended",
+                   (unsigned long long)n, STR_ARG(owner), (unsigned long long)limit);
 }
 
 void access_refuse_role(struct engine *engine, struct request *rq, enum role need)

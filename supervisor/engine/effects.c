@@ -66,7 +66,7 @@ static void publish_events(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->effects_n; i++) {
         const struct effect *e = &engine->effects[i];
-        if (e->type == EFFECT_PUBLISH) {
+        if (e->type == EFFECT_PUBLISH && engine->pub != NULL) {
             engine->stats.published++;
             link_publish(engine->pub,
                          (struct str){(const char *)engine->out.at + e->topic_at, e->topic_len},

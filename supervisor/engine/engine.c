@@ -449,7 +449,7 @@ static void heartbeat(struct engine *engine)
                               .type = STR_LIT("heartbeat")};
     struct msg_part part = {MSG_heartbeat, &m};
 
-    if (engine->now < engine->heartbeat_at) {
+    if (engine->now < engine->heartbeat_at || engine->pub == NULL) {
         return;
     }
     engine->heartbeat_at = engine->now + 1000;
@@ -571,7 +571,7 @@ const char *engine_remote_url(const struct engine *engine)
 
 const char *engine_events_url(const struct engine *engine)
 {
-    return link_pub_url(engine->pub);
+    return engine->pub != NULL ? link_pub_url(engine->pub) : "";
 }
 
 uint32_t engine_plans_open(const struct engine *engine)

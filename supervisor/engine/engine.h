@@ -210,6 +210,10 @@ BT_MUST_CHECK enum bt_code engine_register(struct engine *engine, struct core_ev
 /* The address of the client whose request is in hand, "127.0.0.1:4711"; empty when it has none.
  * Valid until the next request. */
 struct str engine_request_peer(struct engine *engine);
+/* Its connection (link_msg_pipe); 0 = none. */
+uint32_t engine_request_pipe(const struct engine *engine);
+/* The table of sessions asks the control sockets about connections from now on, and ends them. */
+void engine_watch_sessions(struct engine *engine);
 /* From now on the request of this sender is in hand: what it may see, and on whose order records
  * are written. NULL: none is. Valid until the next call. */
 struct identity;
@@ -288,6 +292,7 @@ struct arena *engine_cycle_arena(struct engine *engine);
 struct str engine_cycle_text(struct engine *engine, struct str text);
 /* The addresses in use, with their ports. */
 const char *engine_control_url(const struct engine *engine);
+/* "" with auth_required: followers read events, which are filtered and sealed. */
 const char *engine_events_url(const struct engine *engine);
 /* "" = no other host is served. */
 const char *engine_remote_url(const struct engine *engine);

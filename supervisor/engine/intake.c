@@ -58,6 +58,11 @@ void engine_take_up(struct engine *engine, struct link_msg *msg, uint64_t handle
     link_msg_free(msg);
 }
 
+uint32_t engine_request_pipe(const struct engine *engine)
+{
+    return engine->in_hand != NULL ? link_msg_pipe(engine->in_hand) : 0;
+}
+
 struct str engine_request_peer(struct engine *engine)
 {
     engine->peer[0] = 0;

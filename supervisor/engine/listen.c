@@ -1,6 +1,7 @@
 /* The sockets on which the daemon listens. */
 #include <sys/resource.h>
 
+#include "supervisor/auth/sessions.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/ports.h"
 
@@ -97,7 +98,9 @@ enum bt_code engine_listen(struct engine *engine, struct bt_error *err)
     if (code != BT_OK) {
         return told(code, "listen.control", engine->opt.control_url, err);
     }
-    code = open_events(engine, (uint16_t)(port + 1), err);
+    if (!engine->opt.auth_required) { /* a bus asks nobody who he is, and shows all to each */
+        code = open_events(engine, (uint16_t)(port + 1), err);
+    }
     if (code == BT_CONFLICT && ports_is_auto(engine->opt.events_url)) {
         code = open_events(engine, 0, err);
     }
@@ -119,6 +122,27 @@ bool engine_is_remote(uint64_t handle)
 uint64_t engine_handle_of(const struct engine *engine, const struct link_event *ev)
 {
     return ev->request | (engine->remote != NULL && ev->server == engine->remote ? REMOTE : 0);
+}
+
+static bool is_open(void *self, uint32_t pipe)
+{
+    (void)self;
+    return link_pipe_is_open(pipe);
+}
+
+static void hang_up(void *self, uint32_t pipe)
+{
+    const struct engine *engine = self;
+
+    link_server_hang_up(engine->server, pipe);
+    if (engine->remote != NULL) {
+        link_server_hang_up(engine->remote, pipe);
+    }
+}
+
+void engine_watch_sessions(struct engine *engine)
+{
+    sessions_hook(engine->opt.sessions, &(struct session_hooks){engine, is_open, hang_up});
 }
 
 void engine_send_answer(struct engine *engine, uint64_t handle, const void *bytes, size_t len)

@@ -427,8 +427,13 @@ enum bt_code submission_job_room(struct engine *engine, bool of_plan, struct bt_
 
 bool submission_may_start(struct engine *engine, struct request *rq)
 {
+    uint64_t limit = 0;
     struct bt_error err;
 
+    if (access_plans_left(engine, access_owner(engine->who), &limit, &err) != BT_OK) {
+        access_refuse_quota(engine, rq, &err, QUOTA_PLANS, limit, 0);
+        return false;
+    }
     if (submission_room(engine, &err) != BT_OK) {
         const bool full = err.code == BT_UNAVAILABLE && !engine->draining;
         request_refuse(engine, rq, &err, CLASS_NONE, full ? engine_room_wait_ms() : 0,

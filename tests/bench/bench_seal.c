@@ -74,8 +74,8 @@ static void bodies(struct sessions *s, size_t len)
         buf_clear(&out);
         need(auth_session_seal(&client, (struct str){body, len}, &out, NULL) == BT_OK);
         const uint64_t sealed = now_ns();
-        need(sessions_open(s, buf_str(&out), STR_LIT("h:1"), (struct session_time){1, 1}, &seal,
-                           &found, NULL) == BT_OK);
+        need(sessions_open(s, buf_str(&out), (struct session_peer){STR_LIT("h:1"), 0},
+                           (struct session_time){1, 1}, &seal, &found, NULL) == BT_OK);
         sealing += sealed - from;
         checking += now_ns() - sealed;
     }

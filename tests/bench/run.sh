@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh tests/bench/run.sh S1|...|S10|core|all [--durability process|power] [--n N] [...]
+# sh tests/bench/run.sh S1|...|S11|core|all [--durability process|power] [--n N] [...]
 #
 # Builds the preset release-tests where needed and runs one scenario, or all of them; one line of JSON each on stdout,
 # progress on stderr. `all` without --durability measures S1 to S3 in both. BATON_BENCH_DIR chooses the disk
@@ -15,7 +15,7 @@ usage() {
 build() {
     [ -f build/release-tests/build.ninja ] || cmake --preset release-tests >&2
     ninja -C build/release-tests batond bench_echo_agent bench_ref bench_steps bench_wait bench_events bench_start \
-        bench_core baton baton-agent-llm baton-agent-calc \
+        bench_core bench_credential baton baton-agent-llm baton-agent-calc \
         baton-agent-files baton-agent-sql >&2
 }
 
@@ -27,6 +27,7 @@ program_of() {
     S7 | S8) echo bench_start ;;
     S9) echo planning.py ;;
     S10) echo join.py ;;
+    S11) echo bench_credential ;;
     core) echo bench_core ;;
     *) usage ;;
     esac
@@ -64,7 +65,7 @@ case " $* " in
     done
     ;;
 esac
-for s in S1 S2 S3 S4 S5 S6 S7 S8 S9 S10; do
+for s in S1 S2 S3 S4 S5 S6 S7 S8 S9 S10 S11; do
     run "$s" "$@" || failed=1
 done
 run core || failed=1

@@ -15,9 +15,10 @@ import sealed
 NEEDS = {
     "agent": "agent.register agent.heartbeat agent.drain agent.deregister step.progress step.result",
     "observer": "auth.begin plan.get plan.list plan.result plan.history plan.stats plan.cost session.get session.list review.list review.get"
-                " events.read blob.get agents.list agents.get supervisor.info supervisor.stats schedule.get schedule.list",
-    "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork session.say"
-                 " schedule.put schedule.pause schedule.resume schedule.trigger schedule.backfill schedule.delete",
+                " events.read blob.get agents.list agents.get supervisor.info supervisor.stats"
+                " schedule.get schedule.list",
+    "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork plan.signal session.say"
+                " schedule.put schedule.pause schedule.resume schedule.trigger schedule.backfill schedule.delete",
     "reviewer": "review.decide",
     "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable"
              " agents.start agents.stop agents.restart supervisor.scrub supervisor.drain supervisor.reload",

@@ -46,13 +46,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf known;
     const struct str bytes = {(const char *)data, size};
 
-    require(sessions_open(s, bytes, STR_LIT("h:1"), time, &seal, &body, NULL) != BT_OK);
+    require(sessions_open(s, bytes, (struct session_peer){STR_LIT("h:1"), 0}, time, &seal, &body,
+                          NULL) != BT_OK);
     require(!auth_session_open(&client, bytes, &body));
     buf_init(&known, size + sizeof magic + sizeof begun.sid); /* and as one of its own sessions */
     buf_add(&known, magic, sizeof magic - 1);
     buf_add(&known, begun.sid, sizeof begun.sid);
     buf_add(&known, data, size);
-    require(sessions_open(s, buf_str(&known), STR_LIT("h:1"), time, &seal, &body, NULL) != BT_OK);
+    require(sessions_open(s, buf_str(&known), (struct session_peer){STR_LIT("h:1"), 0}, time, &seal,
+                          &body, NULL) != BT_OK);
     buf_done(&known);
     if (credential_parse(bytes, &c, NULL) == BT_OK) {
         require(credential_id_ok(str_from(c.who.id), NULL) &&

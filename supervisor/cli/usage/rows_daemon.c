@@ -152,21 +152,22 @@ const struct cli_verb daemon_verbs[] = {
      .paged = true,
      .run = verb_config},
     {.name = "credential",
-     .args = "add|list|show|rotate|revoke [ID]",
+     .args = "add|list|show|grant|withdraw|quota|rotate|revoke [ID] [OTHER...|NAME=N...]",
      .brief = "who may use the daemon: add, list, rotate and revoke credentials",
      .text = "A credential is a file with an id, a role and a key: STATE/credentials/ID. A client "
              "proves that it has the key, and the daemon does, too; the key is never sent. Give it "
              "to a client by --credential FILE or BATON_CREDENTIAL. Works without a daemon; a "
-             "running one notices at once. A revoked credential ends its open sessions.",
+             "running one notices at once. A revoked credential ends its open connections. A "
+             "submitter sees what is its own; grant shows it the plans and sessions of others. "
+             "Quotas: connections and open plans at a time, requests and bytes a minute.",
      .options = credential_options,
      .examples = {{"baton credential add ci --role submitter --file ci.json",
                    "a key for a program"},
-                  {"baton credential add calc --role agent --agents 'calc*' --expires 30d",
-                   "an agent that may be nothing else"},
-                  {"baton credential rotate ci --grace 1h --file ci.json", "a new key"}},
+                  {"baton credential grant ci ann", "ci sees what ann submitted"},
+                  {"baton credential quota ci plans=20 requests=600", "what it may use"}},
      .exits = {CLI_NOT_FOUND},
      .args_min = 1,
-     .args_max = 2,
+     .args_max = 18,
      .local = "it changes files of the state directory",
      .run = verb_credential},
     {.name = "audit",

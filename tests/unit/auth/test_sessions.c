@@ -14,6 +14,7 @@
 enum { NOW = 1000000, WALL = 5000000 };
 
 static const struct session_time at_start = {NOW, WALL};
+static const struct session_peer peer_one = {{"127.0.0.1:1", 11}, 1};
 
 struct client {
     struct auth_session s;
@@ -93,7 +94,7 @@ static enum bt_code open_bytes(struct sessions *s, struct str bytes, struct sess
     struct seal seal;
     struct str body;
 
-    return sessions_open(s, bytes, STR_LIT("127.0.0.1:1"), time, &seal, &body, NULL);
+    return sessions_open(s, bytes, peer_one, time, &seal, &body, NULL);
 }
 
 static enum bt_code ask_at(struct sessions *s, struct client *c, struct session_time time)
@@ -128,7 +129,7 @@ static void a_request_is_of_the_identity_that_proved_itself(void **state)
     assert_int_equal(sessions_count(s), 0);
     buf_init(&out, 1000);
     seal_next(&c, &out);
-    assert_int_equal(sessions_open(s, buf_str(&out), STR_LIT("h:1"), at_start, &seal, &body, NULL),
+    assert_int_equal(sessions_open(s, buf_str(&out), peer_one, at_start, &seal, &body, NULL),
                      BT_OK);
     assert_int_equal(sessions_count(s), 1);
     assert_true(str_is(body, "body"));
@@ -304,6 +305,177 @@ static void a_handshake_ends_when_its_credential_changes(void **state)
     }
 }
 
+/* ---- quotas, and what the table does to connections ---- */
+
+static uint32_t closed_pipe;
+static uint32_t hung_up[64];
+static uint32_t hung_up_n;
+
+static bool is_open(void *self, uint32_t pipe)
+{
+    (void)self;
+    return pipe != closed_pipe;
+}
+
+static void hang_up(void *self, uint32_t pipe)
+{
+    (void)self;
+    hung_up[hung_up_n++ % 64] = pipe;
+}
+
+static struct sessions *table_with(enum quota quota, uint64_t limit)
+{
+    struct sessions *s = new_table();
+    struct credential *c = some(2);
+
+    c[1].who.quotas[quota] = limit;
+    hung_up_n = closed_pipe = 0;
+    sessions_hook(s, &(struct session_hooks){NULL, is_open, hang_up});
+    (void)sessions_set(s, c, 2, at_start);
+    return s;
+}
+
+/* One more request, over this connection; what it is charged. */
+static enum bt_code charge(struct sessions *s, struct client *c, uint32_t pipe, size_t bytes,
+                           msec now, struct session_quota *ret)
+{
+    struct seal seal;
+    struct str body;
+    struct buf out;
+    enum bt_code code;
+
+    buf_init(&out, 1000);
+    seal_next(c, &out);
+    code = sessions_open(s, buf_str(&out), (struct session_peer){STR_LIT("127.0.0.1:1"), pipe},
+                         (struct session_time){now, WALL}, &seal, &body, NULL);
+    assert_int_equal(code, BT_OK);
+    buf_done(&out);
+    return sessions_charge(s, &seal, bytes, now, ret, NULL);
+}
+
+static void a_quota_of_a_minute_ends_with_its_minute(void **state)
+{
+    struct sessions *s = table_with(QUOTA_REQUESTS, 2);
+    struct client c = client_of("c1", 2);
+    struct session_quota q = {.limit = 0};
+
+    (void)state;
+    begin(s, &c);
+    assert_int_equal(charge(s, &c, 7, 100, NOW, &q), BT_OK);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + 5, &q), BT_OK);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + 10, &q), BT_BUSY);
+    assert_int_equal(q.quota, QUOTA_REQUESTS);
+    assert_int_equal(q.limit, 2);
+    assert_int_equal(q.after, SESSIONS_MINUTE_MS - 10);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + SESSIONS_MINUTE_MS - 1, &q), BT_BUSY);
+    assert_int_equal(q.after, 1);
+    (void)sessions_set(s, some(2), 2, at_start); /* without the quota */
+    assert_int_equal(charge(s, &c, 7, 100, NOW + SESSIONS_MINUTE_MS - 1, &q), BT_OK);
+    sessions_free(s);
+    s = table_with(QUOTA_REQUESTS, 1);
+    begin(s, &c);
+    assert_int_equal(charge(s, &c, 7, 100, NOW, &q), BT_OK);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + SESSIONS_MINUTE_MS, &q), BT_OK);
+    sessions_free(s);
+}
+
+static void bytes_are_counted_to_the_last(void **state)
+{
+    struct sessions *s = table_with(QUOTA_BYTES, 1000);
+    struct client c = client_of("c1", 2);
+    struct session_quota q = {.limit = 0};
+
+    (void)state;
+    begin(s, &c);
+    assert_int_equal(charge(s, &c, 7, 1001, NOW, &q), BT_LIMIT);
+    assert_int_equal(charge(s, &c, 7, 999, NOW, &q), BT_OK);
+    assert_int_equal(charge(s, &c, 7, 2, NOW, &q), BT_BUSY);
+    assert_int_equal(charge(s, &c, 7, 1, NOW, &q), BT_OK);
+    assert_int_equal(charge(s, &c, 7, 1, NOW, &q), BT_BUSY);
+    sessions_free(s);
+}
+
+static void a_connection_that_has_ended_leaves_its_place(void **state)
+{
+    struct sessions *s = table_with(QUOTA_CONNECTIONS, 1);
+    struct client a = client_of("c1", 2);
+    struct client b = client_of("c1", 2);
+    struct session_quota q = {.limit = 0};
+
+    (void)state;
+    begin(s, &a);
+    begin(s, &b);
+    assert_int_equal(charge(s, &a, 7, 1, NOW, &q), BT_OK);
+    assert_int_equal(charge(s, &b, 8, 1, NOW, &q), BT_BUSY);
+    assert_int_equal(q.quota, QUOTA_CONNECTIONS);
+    assert_int_equal(charge(s, &a, 7, 1, NOW, &q), BT_OK);
+    closed_pipe = 7;
+    assert_int_equal(charge(s, &b, 8, 1, NOW, &q), BT_OK);
+    sessions_free(s);
+}
+
+static void a_revocation_hangs_up_on_its_connections_alone(void **state)
+{
+    struct sessions *s = table_with(QUOTA_PLANS, 0);
+    struct client a = client_of("c0", 1);
+    struct client b = client_of("c1", 2);
+    struct credential *now = some(2);
+    struct session_quota q;
+
+    (void)state;
+    begin(s, &a);
+    begin(s, &b);
+    assert_int_equal(charge(s, &a, 7, 1, NOW, &q), BT_OK);
+    assert_int_equal(charge(s, &b, 8, 1, NOW, &q), BT_OK);
+    now[1].revoked = 1;
+    assert_int_equal(sessions_set(s, now, 2, at_start), 1);
+    assert_int_equal(hung_up_n, 1);
+    assert_int_equal(hung_up[0], 8);
+    sessions_free(s);
+}
+
+static void a_connection_is_hung_up_on_at_its_eleventh_failure(void **state)
+{
+    struct sessions *s = table_with(QUOTA_PLANS, 0);
+    const struct session_peer peer = {STR_LIT("127.0.0.1:1"), 7};
+    const struct session_peer other = {STR_LIT("127.0.0.1:2"), 8};
+
+    (void)state;
+    for (int i = 0; i < SESSIONS_FAILURES_MAX; i++) {
+        (void)sessions_failed(s, peer, false, NOW + SESSIONS_FAILURES_MS - 1);
+    }
+    assert_int_equal(hung_up_n, 0);
+    (void)sessions_failed(s, other, false, NOW + SESSIONS_FAILURES_MS - 1);
+    assert_int_equal(hung_up_n, 0);
+    (void)sessions_failed(s, peer, false, NOW + SESSIONS_FAILURES_MS - 1);
+    assert_int_equal(hung_up_n, 1);
+    assert_int_equal(hung_up[0], 7);
+    (void)sessions_failed(s, peer, false, NOW + 2 * SESSIONS_FAILURES_MS);
+    assert_int_equal(hung_up_n, 1);
+    sessions_free(s);
+}
+
+static void a_flood_of_forged_requests_is_hung_up_on_and_lost_sessions_are_not(void **state)
+{
+    struct sessions *s = table_with(QUOTA_PLANS, 0);
+    struct session_peer peer = {STR_LIT("127.0.0.1:1"), 0};
+
+    (void)state;
+    for (uint32_t i = 0; i < 500; i++) { /* clients that come back after a restart, one each */
+        peer.pipe = 1000 + i;
+        (void)sessions_failed(s, peer, false, NOW);
+    }
+    assert_int_equal(hung_up_n, 0);
+    for (uint32_t i = 0; i < SESSIONS_FAILURES_HOST_MAX; i++) {
+        peer.pipe = 2000 + i;
+        (void)sessions_failed(s, peer, true, NOW);
+    }
+    assert_int_equal(hung_up_n, 0);
+    (void)sessions_failed(s, peer, true, NOW);
+    assert_int_equal(hung_up_n, 1);
+    sessions_free(s);
+}
+
 static void the_key_before_a_rotation_is_valid_until_its_end(void **state)
 {
     struct sessions *s = new_table();
@@ -428,6 +600,12 @@ int main(void)
         cmocka_unit_test(a_revoked_credential_ends_its_sessions_and_no_others),
         cmocka_unit_test(a_handshake_outlives_the_change_of_another_credential),
         cmocka_unit_test(a_handshake_ends_when_its_credential_changes),
+        cmocka_unit_test(a_quota_of_a_minute_ends_with_its_minute),
+        cmocka_unit_test(bytes_are_counted_to_the_last),
+        cmocka_unit_test(a_connection_that_has_ended_leaves_its_place),
+        cmocka_unit_test(a_revocation_hangs_up_on_its_connections_alone),
+        cmocka_unit_test(a_connection_is_hung_up_on_at_its_eleventh_failure),
+        cmocka_unit_test(a_flood_of_forged_requests_is_hung_up_on_and_lost_sessions_are_not),
         cmocka_unit_test(the_key_before_a_rotation_is_valid_until_its_end),
         cmocka_unit_test(one_session_more_ends_the_one_that_is_longest_idle),
         cmocka_unit_test(the_table_is_bounded_over_all_credentials),

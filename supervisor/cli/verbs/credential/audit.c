@@ -104,13 +104,16 @@ static void read_rotated(const struct reader *r)
     struct dirent **names = NULL;
     const int n = scandir(r->dir, &names, is_rotated, alphasort);
     char path[PATH_BYTES + 300];
+    struct stat st;
 
     for (int i = 0; i < n; i++) {
         FILE *f;
         (void)snprintf(path, sizeof path, "%s/%s", r->dir, names[i]->d_name);
         f = fopen(path, "re");
-        if (f != NULL) {
+        if (f != NULL && (r->at == NULL || fstat(fileno(f), &st) != 0 || st.st_ino != r->inode)) {
             read_on(r, f);
+        }
+        if (f != NULL) {
             (void)fclose(f);
         }
         free(names[i]);
@@ -118,7 +121,21 @@ static void read_rotated(const struct reader *r)
     free(names);
 }
 
-/* Reads the newest file on; a rotated one to its end first. */
+/* Before the rotated ones are read: a rotation meanwhile costs no line, and doubles none. */
+static void open_newest(struct reader *r)
+{
+    char path[PATH_BYTES + 16];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s/audit.jsonl", r->dir);
+    r->at = fopen(path, "re");
+    if (r->at != NULL && fstat(fileno(r->at), &st) == 0) {
+        r->inode = st.st_ino;
+    }
+}
+
+/* Reads the newest file on; a rotated one to its end first: nothing is added once it has another
+ * name. */
 static void read_newest(struct reader *r)
 {
     char path[PATH_BYTES + 16];
@@ -130,10 +147,10 @@ static void read_newest(struct reader *r)
     }
     if (stat(path, &st) == 0 && (r->at == NULL || st.st_ino != r->inode)) {
         if (r->at != NULL) {
+            read_on(r, r->at);
             (void)fclose(r->at);
         }
-        r->at = fopen(path, "re");
-        r->inode = st.st_ino;
+        open_newest(r);
         if (r->at != NULL) {
             read_on(r, r->at);
         }
@@ -163,6 +180,7 @@ enum cli_exit verb_audit(struct cli *cli)
         cli_error("%s: %s", r.dir, strerror(errno));
         return CLI_NOT_FOUND;
     }
+    open_newest(&r);
     read_rotated(&r);
     read_newest(&r);
     if (cli_flag(cli, "follow")) {

@@ -1,5 +1,8 @@
-/* credential add, list, show, rotate, revoke: files of the state directory, without a daemon. */
+/* credential add, list, show, grant, withdraw, quota, rotate, revoke: files of the state directory,
+ * without a daemon. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
@@ -35,11 +38,51 @@ static void add_time(cJSON *row, const char *name, msec at)
     }
 }
 
+/* Those that were set; by role is by default. */
+static void describe_quotas(const struct credential *c, cJSON *row)
+{
+    cJSON *quotas = cJSON_AddObjectToObject(row, "quotas");
+
+    for (int i = 0; i < QUOTA_COUNT; i++) {
+        if (c->who.quotas[i] != QUOTA_BY_ROLE) {
+            (void)cJSON_AddNumberToObject(quotas, quota_name((enum quota)i),
+                                          (double)c->who.quotas[i]);
+        }
+    }
+}
+
+/* "plans 10, requests none a minute" */
+static void join_quotas(const struct credential *c, char *ret, size_t cap)
+{
+    size_t n = 0;
+
+    ret[0] = 0;
+    for (int i = 0; i < QUOTA_COUNT && n < cap; i++) {
+        char number[24] = "none";
+        if (c->who.quotas[i] == QUOTA_BY_ROLE) {
+            continue;
+        }
+        if (c->who.quotas[i] > 0) {
+            (void)snprintf(number, sizeof number, "%llu", (unsigned long long)c->who.quotas[i]);
+        }
+        n += (size_t)snprintf(ret + n, cap - n, "%s%s %s%s", n > 0 ? ", " : "",
+                              quota_name((enum quota)i), number,
+                              i >= QUOTA_REQUESTS ? " a minute" : "");
+    }
+    if (n == 0) {
+        (void)snprintf(ret, cap, "%s",
+                       identity_quota(&c->who, QUOTA_PLANS, 4) > 0
+                           ? "plans: a quarter of limits.maxOpenPlans"
+                           : "-");
+    }
+}
+
 /* Everything but the keys. */
 static cJSON *describe(const struct credential *c, const char *file)
 {
     cJSON *row = cJSON_CreateObject();
     cJSON *agents = cJSON_AddArrayToObject(row, "agents");
+    cJSON *sees = cJSON_AddArrayToObject(row, "sees");
 
     (void)cJSON_AddStringToObject(row, "id", c->who.id);
     (void)cJSON_AddStringToObject(row, "role", role_name(c->who.role));
@@ -47,6 +90,10 @@ static cJSON *describe(const struct credential *c, const char *file)
     for (uint32_t i = 0; i < c->who.agents_n; i++) {
         (void)cJSON_AddItemToArray(agents, cJSON_CreateString(c->who.agents[i]));
     }
+    for (uint32_t i = 0; i < c->who.sees_n; i++) {
+        (void)cJSON_AddItemToArray(sees, cJSON_CreateString(c->who.sees[i]));
+    }
+    describe_quotas(c, row);
     add_time(row, "created", c->created);
     add_time(row, "expires", c->expires);
     add_time(row, "revoked", c->revoked);
@@ -57,14 +104,30 @@ static cJSON *describe(const struct credential *c, const char *file)
     return row;
 }
 
-static void join_agents(const struct credential *c, char *ret, size_t cap)
+static void join(const char globs[][LIMIT_ID_BYTES + 1], uint32_t globs_n, char *ret, size_t cap)
 {
     size_t n = 0;
 
     ret[0] = 0;
-    for (uint32_t i = 0; i < c->who.agents_n && n < cap; i++) {
-        n += (size_t)snprintf(ret + n, cap - n, "%s%s", i > 0 ? " " : "", c->who.agents[i]);
+    for (uint32_t i = 0; i < globs_n && n < cap; i++) {
+        n += (size_t)snprintf(ret + n, cap - n, "%s%s", i > 0 ? " " : "", globs[i]);
     }
+}
+
+static void print_member(const struct credential *c, const cJSON *member)
+{
+    char text[IDENTITY_AGENTS_MAX * (LIMIT_ID_BYTES + 2)] = "";
+
+    if (strcmp(member->string, "agents") == 0) {
+        join(c->who.agents, c->who.agents_n, text, sizeof text);
+    } else if (strcmp(member->string, "sees") == 0) {
+        join(c->who.sees, c->who.sees_n, text, sizeof text);
+    } else if (cJSON_IsObject(member)) {
+        join_quotas(c, text, sizeof text);
+    } else {
+        (void)snprintf(text, sizeof text, "%s", member->valuestring);
+    }
+    (void)printf("%-17s %s\n", member->string, text[0] != 0 ? text : "-");
 }
 
 static void show_one(const struct cli *cli, const struct credential *c, const char *file)
@@ -77,11 +140,7 @@ static void show_one(const struct cli *cli, const struct credential *c, const ch
         const cJSON *member;
         cJSON_ArrayForEach(member, row)
         {
-            char agents[IDENTITY_AGENTS_MAX * (LIMIT_ID_BYTES + 2)];
-            join_agents(c, agents, sizeof agents);
-            (void)printf("%-17s %s\n", member->string,
-                         cJSON_IsArray(member) ? (agents[0] == 0 ? "-" : agents)
-                                               : member->valuestring);
+            print_member(c, member);
         }
     }
     cJSON_Delete(row);
@@ -94,6 +153,12 @@ struct action {
     const char *dir; /* the state directory */
     const char *id;  /* NULL for list */
 };
+
+/* What comes after the id; NULL behind the last one. */
+static const char *argument(const struct action *a, int ix)
+{
+    return ix + 2 < a->cli->argc ? a->cli->argv[ix + 2] : NULL;
+}
 
 static bool read_agents(const struct cli *cli, struct identity *who)
 {
@@ -178,7 +243,9 @@ static enum cli_exit store(const struct action *a, const struct credential *c, b
 static enum cli_exit add(const struct action *a)
 {
     const char *role = cli_value(a->cli, "role");
-    struct credential c = {.created = clock_wall_ms()};
+    struct credential c = {
+        .created = clock_wall_ms(),
+        .who.quotas = {QUOTA_BY_ROLE, QUOTA_BY_ROLE, QUOTA_BY_ROLE, QUOTA_BY_ROLE}};
     struct credential other;
     struct bt_error err;
     enum cli_exit code;
@@ -239,6 +306,147 @@ static enum cli_exit rotate(const struct action *a)
     return code;
 }
 
+/* Reads the credential that is to be changed; CLI_OK, or after the error. */
+static enum cli_exit load_valid(const struct action *a, struct credential *ret)
+{
+    struct bt_error err;
+
+    if (credential_load(a->dir, a->id, ret, &err) != BT_OK) {
+        return cli_fail(&err);
+    }
+    if (ret->revoked != 0) {
+        cli_error("the credential %s is revoked, which is for good; add another one", a->id);
+        return CLI_FAILED;
+    }
+    return CLI_OK;
+}
+
+static enum cli_exit store_changed(const struct action *a, struct credential *c)
+{
+    struct bt_error err;
+
+    if (credential_store(a->dir, c, true, &err) != BT_OK) {
+        return cli_fail(&err);
+    }
+    show_one(a->cli, c, NULL);
+    explicit_bzero(c, sizeof *c);
+    return CLI_OK;
+}
+
+static int place_of(const struct credential *c, const char *glob)
+{
+    for (uint32_t i = 0; i < c->who.sees_n; i++) {
+        if (strcmp(c->who.sees[i], glob) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static enum cli_exit grant(const struct action *a)
+{
+    struct credential c;
+    const char *glob;
+    enum cli_exit code = load_valid(a, &c);
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    if (c.who.role != ROLE_SUBMITTER || argument(a, 0) == NULL) {
+        cli_error(argument(a, 0) == NULL ? "usage: baton credential grant ID OTHER..."
+                                         : "grant: for submitters; the role %s decides itself what "
+                                           "it sees",
+                  role_name(c.who.role));
+        return CLI_USAGE;
+    }
+    for (int i = 0; (glob = argument(a, i)) != NULL; i++) {
+        const size_t n = strlen(glob);
+        if (n == 0 || n > LIMIT_ID_BYTES || !cli_is_text(glob, "grant") ||
+            (place_of(&c, glob) < 0 && c.who.sees_n == IDENTITY_SEES_MAX)) {
+            cli_error("grant: expected at most %d ids of credentials, or globs as 'ci-*', of 1 to "
+                      "%d bytes; local is the token",
+                      IDENTITY_SEES_MAX, LIMIT_ID_BYTES);
+            return CLI_USAGE;
+        }
+        if (place_of(&c, glob) < 0) {
+            memcpy(c.who.sees[c.who.sees_n++], glob, n + 1);
+        }
+    }
+    return store_changed(a, &c);
+}
+
+static enum cli_exit withdraw(const struct action *a)
+{
+    struct credential c;
+    const char *glob;
+    enum cli_exit code = load_valid(a, &c);
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    if (argument(a, 0) == NULL) {
+        cli_error("usage: baton credential withdraw ID OTHER...");
+        return CLI_USAGE;
+    }
+    for (int i = 0; (glob = argument(a, i)) != NULL; i++) {
+        const int at = place_of(&c, glob);
+        if (at < 0) {
+            cli_error("%s was not granted to %s; see: baton credential show %s", glob, a->id,
+                      a->id);
+            return CLI_NOT_FOUND;
+        }
+        memmove(c.who.sees[at], c.who.sees[at + 1],
+                (c.who.sees_n - (uint32_t)at - 1) * sizeof c.who.sees[0]);
+        memset(c.who.sees[--c.who.sees_n], 0, sizeof c.who.sees[0]);
+    }
+    return store_changed(a, &c);
+}
+
+/* NAME=N, NAME=none, NAME=default */
+static bool read_quota(const char *text, struct identity *who)
+{
+    const char *equals = strchr(text, '=');
+    const struct str name = {text, equals == NULL ? 0 : (size_t)(equals - text)};
+    enum quota quota;
+    char *end = NULL;
+    unsigned long long n;
+
+    if (equals == NULL || !quota_parse(name, &quota)) {
+        return false;
+    }
+    if (strcmp(equals + 1, "none") == 0 || strcmp(equals + 1, "default") == 0) {
+        who->quotas[quota] = equals[1] == 'n' ? 0 : QUOTA_BY_ROLE;
+        return true;
+    }
+    errno = 0;
+    n = strtoull(equals + 1, &end, 10);
+    if (errno != 0 || equals[1] < '0' || equals[1] > '9' || *end != 0 || n == 0 || n > INT64_MAX) {
+        return false;
+    }
+    who->quotas[quota] = n;
+    return true;
+}
+
+static enum cli_exit set_quotas(const struct action *a)
+{
+    struct credential c;
+    const char *text;
+    enum cli_exit code = load_valid(a, &c);
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    for (int i = 0; i == 0 || argument(a, i) != NULL; i++) {
+        text = argument(a, i);
+        if (text == NULL || !cli_is_text(text, "quota") || !read_quota(text, &c.who)) {
+            cli_error("quota: expected NAME=N, NAME=none or NAME=default; names are connections, "
+                      "plans (open), requests and bytes (a minute)");
+            return CLI_USAGE;
+        }
+    }
+    return store_changed(a, &c);
+}
+
 static enum cli_exit revoke(const struct action *a)
 {
     struct credential c;
@@ -281,18 +489,24 @@ static void list_one(void *self, const char *name, const struct credential *c,
     struct listing *l = self;
     cJSON *row = c != NULL ? describe(c, NULL) : cJSON_CreateObject();
     char agents[IDENTITY_AGENTS_MAX * (LIMIT_ID_BYTES + 2)] = "";
+    char sees[sizeof agents] = "";
+    char quotas[256] = "";
 
     if (c == NULL) {
         (void)cJSON_AddStringToObject(row, "id", name);
         (void)cJSON_AddStringToObject(row, "status", "refused");
         (void)cJSON_AddStringToObject(row, "reason", why->msg);
     } else {
-        join_agents(c, agents, sizeof agents);
+        join(c->who.agents, c->who.agents_n, agents, sizeof agents);
+        join(c->who.sees, c->who.sees_n, sees, sizeof sees);
+        join_quotas(c, quotas, sizeof quotas);
     }
     table_cell(l->table, "%s", json_text(row, "id", ""));
     table_cell(l->table, "%s", json_text(row, "role", ""));
     table_cell(l->table, "%s", json_text(row, "status", ""));
     table_cell(l->table, "%s", agents);
+    table_cell(l->table, "%s", sees);
+    table_cell(l->table, "%s", quotas);
     table_cell(l->table, "%s", json_text(row, "expires", ""));
     table_cell(l->table, "%s", json_text(row, "reason", ""));
     (void)cJSON_AddItemToArray(l->rows, row);
@@ -300,8 +514,8 @@ static void list_one(void *self, const char *name, const struct credential *c,
 
 static enum cli_exit list(const struct action *a)
 {
-    static const char *const heads[] = {"ID",      "ROLE",   "STATUS", "AGENTS",
-                                        "EXPIRES", "REASON", NULL};
+    static const char *const heads[] = {"ID",     "ROLE",    "STATUS", "AGENTS", "SEES",
+                                        "QUOTAS", "EXPIRES", "REASON", NULL};
     struct listing l = {.table = table_new(heads), .rows = cJSON_CreateArray()};
     struct bt_error err;
 
@@ -329,17 +543,18 @@ enum cli_exit verb_credential(struct cli *cli)
         const char *name;
         bool wants_id;
         enum cli_exit (*run)(const struct action *a);
-    } actions[] = {{"add", true, add},
-                   {"list", false, list},
-                   {"show", true, show},
-                   {"rotate", true, rotate},
-                   {"revoke", true, revoke}};
+    } actions[] = {{"add", true, add},           {"list", false, list},
+                   {"show", true, show},         {"grant", true, grant},
+                   {"withdraw", true, withdraw}, {"quota", true, set_quotas},
+                   {"rotate", true, rotate},     {"revoke", true, revoke}};
     const struct action a = {
         .cli = cli, .dir = cli_state_dir(cli), .id = cli->argc > 1 ? cli->argv[1] : NULL};
 
     const char *names[sizeof actions / sizeof actions[0] + 1] = {NULL};
 
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        const bool more =
+            actions[i].run == grant || actions[i].run == withdraw || actions[i].run == set_quotas;
         names[i] = actions[i].name;
         if (strcmp(cli->argv[0], actions[i].name) != 0) {
             continue;
@@ -348,6 +563,12 @@ enum cli_exit verb_credential(struct cli *cli)
             cli_error_hint("see: baton credential --help",
                            a.id == NULL ? "credential %s: which ID?" : "credential %s takes no ID",
                            actions[i].name);
+            return CLI_USAGE;
+        }
+        if (!more && cli->argc > 2) {
+            cli_error_hint("see: baton credential --help",
+                           "credential %s: unexpected argument '%s'", actions[i].name,
+                           cli->argv[2]);
             return CLI_USAGE;
         }
         return a.dir == NULL ? CLI_INTERNAL : actions[i].run(&a);
