@@ -867,12 +867,13 @@ export class Agent {
     const env = process.env;
     const o = { settings: undefined, state: undefined, credential: undefined, "agent-id": env.BATON_AGENT_ID, "instance-id": env.BATON_INSTANCE_ID, capacity: env.BATON_CAPACITY, once: undefined };
     const flags = new Set();
+    const wrong = (text) => (console.error(text), process.exit(2));
     for (let i = 0; i < argv.length; i++) {
       const name = argv[i].replace(/^--/, "");
       if (["card", "dial-in", "help"].includes(name)) flags.add(name);
       else if (name in o && i + 1 < argv.length) o[name] = argv[++i];
       else if (name === "log-level") i++;
-      else flags.add("help");
+      else wrong(`options: ${name in o ? `${argv[i]} needs a value` : `there is no option ${argv[i]}`}; see --help`);
     }
     const usage = "options: --state DIR  --credential FILE  --settings FILE  --agent-id ID  --instance-id UUID  --capacity N  --dial-in  --card  --once SKILL\n";
     try {
@@ -880,8 +881,7 @@ export class Agent {
       this.capacity = Number(o.capacity ?? this.capacity);
       if (!Number.isInteger(this.capacity) || this.capacity < 1 || this.capacity > 64) throw new Error("capacity: expected 1 to 64");
     } catch (e) {
-      console.error(`settings or options: ${e.message}`);
-      process.exit(2);
+      wrong(`settings or options: ${e.message}`);
     }
     this.agentId = o["agent-id"] ?? this.agentId;
     this.instanceId = o["instance-id"] ?? this.instanceId;
@@ -889,12 +889,21 @@ export class Agent {
       process.stdout.write(usage);
       process.exit(0);
     }
+    if (this.skills.size === 0) wrong("the agent has no skill; add one with agent.skill(id, about, handler)");
     if (flags.has("card")) {
       console.log(JSON.stringify(this.card(), null, 2));
       process.exit(0);
     }
     if (o.once) {
-      const { parameters, ...request } = JSON.parse(readFileSync(0, "utf8"));
+      let step;
+      try {
+        step = JSON.parse(readFileSync(0, "utf8"));
+        if (step === null || typeof step !== "object" || Array.isArray(step)) throw new Error("expected a JSON object");
+      } catch (e) {
+        wrong(`--once reads a step from stdin, such as {"parameters": {}}: ${e.message}`);
+      }
+      if (!this.skills.has(o.once)) wrong(`--once: there is no skill '${o.once}'; it has ${[...this.skills.keys()].join(", ")}`);
+      const { parameters, ...request } = step;
       const body = await this.call(o.once, parameters, request);
       console.log(JSON.stringify(body, null, 2));
       process.exit(body.outcome === "failed" ? 1 : 0);

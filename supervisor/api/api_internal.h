@@ -32,7 +32,7 @@ struct parked_read {
 };
 
 /*
- * A read that goes on over cycles. One at most is under way, and the reads after it wait. go_on
+ * A scan that goes on over cycles. One at most is under way, and the scans after it wait. go_on
  * works until about until_ns, and answers when it has all; false: there is more to do. `done` frees
  * the state.
  */
@@ -51,7 +51,7 @@ struct put_off {
 };
 
 /* The turns in their order; see turns.c. */
-enum turn { TURN_NOW, TURN_SOON, TURN_LARGE, TURN_READ, TURN_COUNT };
+enum turn { TURN_NOW, TURN_SOON, TURN_LARGE, TURN_READ, TURN_SCAN, TURN_COUNT };
 
 struct put_off_queue {
     struct put_off at[ENGINE_CONTEXTS];

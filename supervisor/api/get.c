@@ -339,6 +339,16 @@ static void fill_details(struct engine *engine, struct projection *s, uint32_t f
     }
 }
 
+/* The state that agents left. One that cannot be read is missing. */
+static void fill_state(struct engine *engine, struct projection *s)
+{
+    struct doc state = {NULL, 0};
+
+    if (s->state.id != 0 && engine_result_doc(engine, s->state, &state, NULL) == BT_OK) {
+        s->view.state = doc_copy(&s->arena, state);
+    }
+}
+
 bool request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
 {
     const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
@@ -357,6 +367,7 @@ bool request_fill_view(struct engine *engine, struct projection *s, uint32_t fro
     fill_phase(s);
     fill_position(s);
     fill_details(engine, s, from, to);
+    fill_state(engine, s);
     if (p != NULL && !s->ended) {
         fill_live(engine, p, s, from, to);
     } else {
@@ -435,4 +446,55 @@ void on_plan_get(struct engine *engine, struct request *rq)
         answer_get(engine, rq, &m, &s);
     }
     projection_done(&s);
+}
+
+/* ---- plan.get with document: the plan itself ---- */
+
+/* Of the newest revision up to that one; none = as it was submitted. */
+static struct blob_ref document_at(const struct projection *s, uint64_t revision)
+{
+    struct blob_ref found = {.id = 0};
+
+    for (uint32_t i = 0; i < s->revisions_n && s->revisions[i].revision <= revision; i++) {
+        found = s->revisions[i].document;
+    }
+    return found;
+}
+
+static enum bt_code load_document(struct engine *engine, struct str plan_id, struct blob_ref ref,
+                                  struct arena *arena, struct doc *ret, struct bt_error *err)
+{
+    struct journal_plan row;
+    struct buf bytes;
+    enum bt_code code;
+
+    buf_init(&bytes, LIMIT_STEP_BYTES);
+    if (ref.id != 0) {
+        code = journal_blob_get(engine_journal(engine), ref.id, &bytes, err);
+        *ret = code == BT_OK ? doc_copy(arena, doc_from_buf(&bytes)) : *ret;
+    } else {
+        code = request_plan_row(engine, plan_id, &row, err);
+        *ret = code == BT_OK ? doc_copy(arena, (struct doc){row.doc, row.doc_len}) : *ret;
+    }
+    buf_done(&bytes);
+    return code == BT_OK && ret->ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for a plan")
+                                             : code;
+}
+
+enum bt_code request_document(struct engine *engine, struct str plan_id, uint64_t revision,
+                              struct arena *arena, struct doc *ret, struct bt_error *err)
+{
+    struct projection s;
+    enum bt_code code = projection_read(engine, plan_id, &s, err);
+
+    *ret = (struct doc){NULL, 0};
+    if (code == BT_OK && (revision == 0 || revision > s.view.revision)) {
+        code = err_set(err, BT_NOT_FOUND, "the plan has no revision %llu; its newest is %llu",
+                       (unsigned long long)revision, (unsigned long long)s.view.revision);
+    }
+    if (code == BT_OK) {
+        code = load_document(engine, plan_id, document_at(&s, revision), arena, ret, err);
+    }
+    projection_done(&s);
+    return code;
 }

@@ -20,13 +20,17 @@ enum {
     READ_US = 5000,
     /* The others would have no context left; BUSY is answered at once. */
     LARGE_WAITING = 64,
-    READS_WAITING = 96
+    READS_WAITING = 96,
+    SCANS_WAITING = 48
 };
 
-static const uint32_t waiting_max[TURN_COUNT] = {
-    [TURN_SOON] = ENGINE_CONTEXTS, [TURN_LARGE] = LARGE_WAITING, [TURN_READ] = READS_WAITING};
+static const uint32_t waiting_max[TURN_COUNT] = {[TURN_SOON] = ENGINE_CONTEXTS,
+                                                 [TURN_LARGE] = LARGE_WAITING,
+                                                 [TURN_READ] = READS_WAITING,
+                                                 [TURN_SCAN] = SCANS_WAITING};
 
-/* What reads many rows; of_plan: all of them of one plan, in its projection. */
+/* What reads many rows; of_plan: all of them of one plan, in its projection. The others scan: one
+ * that takes long must not hold up those of a plan. */
 static const struct {
     enum msg_type type;
     bool of_plan;
@@ -58,7 +62,7 @@ static enum turn turn_of(const struct msg_peek *peek, size_t len, bool *ret_plan
         return TURN_NOW;
     }
     if (is_long_read(type, ret_plan)) {
-        return TURN_READ;
+        return *ret_plan ? TURN_READ : TURN_SCAN;
     }
     return len > PEEK_BYTES ? TURN_LARGE : TURN_SOON;
 }
@@ -236,9 +240,6 @@ static void take_reads(struct engine *engine, uint64_t until_ns)
 {
     struct put_off_queue *q = &api_of(engine)->turns[TURN_READ];
 
-    if (engine_is_full(engine) || !read_on(engine, until_ns)) {
-        return;
-    }
     do {
         struct put_off *p = &q->at[q->first];
         bool ready = true;
@@ -251,7 +252,21 @@ static void take_reads(struct engine *engine, uint64_t until_ns)
         if (ready) {
             take_up(engine, q);
         }
-    } while (api_of(engine)->going_on.asker.request == 0 && clock_mono_ns() < until_ns);
+    } while (clock_mono_ns() < until_ns);
+}
+
+/* The one that is under way, then the next ones. */
+static void take_scans(struct engine *engine, uint64_t until_ns)
+{
+    struct put_off_queue *q = &api_of(engine)->turns[TURN_SCAN];
+
+    if (engine_is_full(engine) || !read_on(engine, until_ns)) {
+        return;
+    }
+    while (q->n > 0 && !engine_is_full(engine) && clock_mono_ns() < until_ns &&
+           api_of(engine)->going_on.asker.request == 0) {
+        take_up(engine, q);
+    }
 }
 
 void api_take_turns(struct engine *engine)
@@ -261,6 +276,7 @@ void api_take_turns(struct engine *engine)
     take_short(engine, TURN_SOON, clock_mono_ns() + SOON_MS * ms);
     take_short(engine, TURN_LARGE, clock_mono_ns() + LARGE_MS * ms);
     take_reads(engine, clock_mono_ns() + READ_US * UINT64_C(1000));
+    take_scans(engine, clock_mono_ns() + READ_US * UINT64_C(1000));
 }
 
 bool api_is_behind(const struct api *api)

@@ -247,6 +247,12 @@ static cJSON *of_text(const struct field *f)
     return text_of(f->most, NULL);
 }
 
+static cJSON *of_date(const struct field *f)
+{
+    return text_of(f->most, "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
+                            "([Zz]|[+-][0-9]{2}:[0-9]{2})$");
+}
+
 static cJSON *of_note(const struct field *f)
 {
     (void)f; /* a longer one is cut */
@@ -371,6 +377,7 @@ static const struct {
     cJSON *(*make)(const struct field *f);
 } kinds[] = {
     {"TEXT", of_text},
+    {"DATE", of_date},
     {"ID", of_id},
     {"BOOL", of_bool},
     {"WHOLE", of_whole},

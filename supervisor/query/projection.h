@@ -48,6 +48,7 @@ struct projection {
     struct projection_revision *revisions; /* with a document of their own, in order */
     uint32_t revisions_n, revisions_cap;
     struct blob_ref summary; /* the aggregated result */
+    struct blob_ref state;   /* the plan's state; id 0 = none */
     struct usage planning, replanning, synthesis,
         total; /* total: of the rows; 0 until the plan has ended */
     struct msg_handoff_record *handoffs;

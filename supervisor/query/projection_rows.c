@@ -206,6 +206,10 @@ static void on_completed(struct told *t)
     t->x->result = (struct blob_ref){
         .id = row_number(t->body, "resultRef"), .len = v->result_len, .truncated = v->truncated};
     t->x->ended = t->wall;
+    if (row_number(t->body, "stateRef") != 0) {
+        t->s->state = (struct blob_ref){.id = row_number(t->body, "stateRef"),
+                                        .len = row_number(t->body, "stateLen")};
+    }
 }
 
 static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_error *err)

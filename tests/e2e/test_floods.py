@@ -2,12 +2,12 @@
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import struct
 import unittest
 
-import harness
 import probe
 from harness import BatonTest, sp, until
 
@@ -103,24 +103,40 @@ class Slices(BatonTest):
         estimated = [{**s, "estimate": {"tokens": 3}} for s in steps(3000)]
         plans = [self.d.submit({"steps": estimated}) for _ in range(40)]
         n, costs = self.turns(lambda: self.d.ask("plan.cost"))
-        self.assertGreater(n, 4)
+        self.assertGreater(n, 3)
         self.assertEqual([p["planId"] for p in costs["plans"]], plans[::-1])
         self.assertEqual({p["estimatedTokens"] for p in costs["plans"]}, {9000})
         self.assertEqual(costs["total"]["estimatedTokens"], 40 * 9000)
         self.assertEqual([p["planId"] for p in self.d.ask("plan.cost", planId=plans[7])["plans"]], [plans[7]])
 
-    def test_a_search_for_a_rare_event_and_for_a_rare_status_go_on_over_cycles(self):
+    def test_scans_of_everything_do_not_hold_up_who_reads_one_plan(self):
+        self.d = self.daemon(config=HOLDS, agents=False)
+        plans = [self.d.submit({"steps": steps(3000)}) for _ in range(40)]
+        small = self.d.submit({"steps": steps(1)})
+        url, token = self.d.endpoints()["control"], self.d.token()
+        pipes = [sp.connect(url, sp.REQ, sp.REP, 120) for _ in range(21)]
+        os.kill(self.d.process.pid, signal.SIGSTOP)  # so that the scans are there first
+        for i, pipe in enumerate(pipes):
+            body = {"type": "plan.cost"} if i < 20 else {"type": "plan.get", "planId": small}
+            pipe.send(struct.pack(">I", 0x80000000 | i) + json.dumps({"v": 1, "id": "r", "token": token, **body}).encode())
+        os.kill(self.d.process.pid, signal.SIGCONT)
+        self.assertEqual(json.loads(pipes[20].recv()[4:])["planId"], small)
+        self.assertLess(len(select.select([p.sock for p in pipes[:20]], [], [], 0)[0]), 20)
+        for pipe in pipes[:20]:
+            self.assertEqual(len(json.loads(pipe.recv()[4:])["plans"]), len(plans) + 1)
+        for pipe in pipes:
+            pipe.close()
+
+    def test_a_search_for_a_rare_event_and_for_a_rare_status_finds_all(self):
         self.d = self.daemon(config=HOLDS, agents=False)
         first = self.d.submit({"steps": steps(1)})
         self.d.ask("plan.cancel", planId=first)
         for _ in range(1500):
             self.d.submit({"steps": steps(1)})
-        n, page = self.turns(lambda: self.d.ask("plan.list", status="waiting"))
-        self.assertGreater(n, 2 if harness.sanitized() else 1)  # the release build may be done in one
+        page = self.d.ask("plan.list", status="waiting")
         self.assertEqual((page.get("plans", []), page.get("cursor", "")), ([], ""))
         self.assertEqual([p["planId"] for p in self.d.ask("plan.list", status="cancelled")["plans"]], [first])
-        n, page = self.turns(lambda: self.d.ask("events.read", fromSeq=1, limit=1000, types=["plan_completed"]))
-        self.assertGreater(n, 2 if harness.sanitized() else 1)  # the release build may be done in one
+        page = self.d.ask("events.read", fromSeq=1, limit=1000, types=["plan_completed"])
         self.assertEqual([e["planId"] for e in page["events"]], [first])
         self.assertEqual(page["nextSeq"], page["lastSeq"] + 1)
         # one that waits for what comes while others are read

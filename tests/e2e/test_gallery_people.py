@@ -65,6 +65,24 @@ class Decided(Gallery):
             self.assertEqual(p.result(plan, "summary").strip(), "ok.log: 0 errors." if way == "quiet" else "app.log: %d errors." % errors)
         self.assertEqual([(row["ticket"], row["errors"]) for row in p.rows("tickets.csv")], [("T-001", str(errors))])
 
+    def test_order_is_shipped_when_it_is_paid_and_given_back_when_it_is_not(self):
+        p = self.project("order")
+        plan = p.baton("run", "-f", "plan.yaml", "--detach").split()[-1]
+        done = p.any("signal", plan, "paid", "--data", '{"amount": 5}')
+        self.assertEqual((done.returncode, "does not fit wait.schema" in done.stderr), (2, True), done)
+        for _ in range(2):
+            p.baton("signal", plan, "paid", "--data", '{"amount": 80}', "--key", "invoice-7")
+        p.wait(plan)
+        self.assertEqual({s["stepId"]: s["status"] for s in p.view(plan)["steps"]},
+                         {"reserve": "completed", "paid": "completed", "pack": "completed", "ship": "completed", "give-back": "skipped"})
+        self.assertEqual(p.result(plan, "ship").strip(), "order 7: shipped, paid with 80")
+        text = (p.dir / "plan.yaml").read_text()
+        (p.dir / "plan.yaml").write_text(text.replace("timeoutMs: 1209600000", "timeoutMs: 200"))
+        plan, _ = p.run("--input", "order=8", code=8)
+        self.assertEqual(p.view(plan)["steps"][1]["errorClass"], "TIMEOUT")
+        self.assertEqual([line.split(",", 1) for line in (p.dir / "orders.csv").read_text().splitlines()[1:]],
+                         [["7", "reserved"], ["7", "shipped, paid with 80"], ["8", "reserved"], ["8", "cancelled"]])
+
     def test_form_takes_only_values_that_fit(self):
         p = self.project("expense-form")
         plan, _ = p.run("--input", "to=Oslo", code=4)

@@ -35,6 +35,21 @@ class Node(unittest.TestCase):
                 self.assertEqual(len([r for r in rules if r["result"] == "skip"]), skipped)
                 self.assertGreater(len(rules), 30)
 
+    def test_mistakes_of_the_command_line_are_sentences(self):
+        skill = "agent.skill('greet', { description: 'Greets.' }, () => 'x');\n"
+        for skills, args, stdin, said in (("", ["--card"], "", "the agent has no skill; add one with agent.skill(id, about, handler)"),
+                                          (skill, ["--crad"], "", "options: there is no option --crad; see --help"),
+                                          (skill, ["--once"], "", "options: --once needs a value; see --help"),
+                                          (skill, ["--once", "greet"], "hello", "--once reads a step from stdin, such as {\"parameters\": {}}: "),
+                                          (skill, ["--once", "greet"], "[]", "expected a JSON object"),
+                                          (skill, ["--once", "bow"], "{}", "--once: there is no skill 'bow'; it has greet")):
+            with tempfile.TemporaryDirectory() as where:
+                path = os.path.join(where, "agent.mjs")
+                with open(path, "w") as f:
+                    f.write("import { Agent } from '%s';\nconst agent = new Agent('greeter');\n%sawait agent.run();\n" % (ROOT / "agents/node/baton.mjs", skills))
+                done = self.run_it("node", path, *args, input=stdin)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n"), said in done.stderr), (2, "", 1, True), done.stderr)
+
     def test_the_page_and_the_types_have_what_the_module_has(self):
         page = (ROOT / "agents/node/README.md").read_text()
         program = "\n".join(line[4:] for line in re.search(r"(?m)(^ {4}.*\n|^\n(?= {4}))+", page).group(0).splitlines())

@@ -24,7 +24,7 @@ PLAN = ROOT / "supervisor/plan"
 
 # The maps of supervisor/plan/fields.def, which the reader and the schema are made of -> the section of the page.
 DEF = (PLAN / "fields.def").read_text(encoding="utf-8")
-MAPS = {"DOCUMENT": "document", "PHASE": "phase", "BRANCH": "branch", "STEP": "step", "COMMON": "common", "POLICY": "policy", "AMOUNTS": "amounts",
+MAPS = {"DOCUMENT": "document", "PHASE": "phase", "BRANCH": "branch", "STEP": "step", "COMMON": "common", "POLICY": "policy", "WAIT": "wait", "AMOUNTS": "amounts",
         "BACKOFF": "backoff", "AGENT": "agent", "REPLAN": "replan", "SYNTHESIS": "synthesis", "RECIPE": "recipe"}
 CARD = {"agentId": "calc", "name": "Calculator", "version": "1", "skills": [
     {"id": "add", "name": "Add", "description": "adds"}, {"id": "plan", "name": "Plan", "description": "plans"}]}
@@ -103,6 +103,9 @@ def plan_with(section, field, value):
         plan["steps"] = [step, {"switch": [{field: value, "steps": [{**step, "stepId": "b"}]}]}]
     elif section == "policy":
         policy[field] = value
+    elif section == "wait":
+        signal = {"signal": "paid"} if field in ("schema", "timeoutMs") else {}
+        plan["steps"] = [step, {"stepId": "w", "dependsOn": [], "wait": {**signal, field: value}}]
     elif section == "amounts":
         policy["budget"] = {field: value}
     elif section == "agent":

@@ -126,7 +126,7 @@ class Owners(BatonTest):
 
     def test_plans_sessions_results_and_events_of_another_submitter_are_not_there(self):
         for request, fields in (("plan.get", {}), ("plan.result", {}), ("plan.history", {}), ("plan.stats", {}), ("plan.cost", {}),
-                                ("plan.cancel", {}), ("plan.pause", {}), ("plan.resume", {}), ("plan.retry", {}),
+                                ("plan.cancel", {}), ("plan.pause", {}), ("plan.resume", {}), ("plan.signal", {"name": "x"}), ("plan.retry", {}),
                                 ("plan.fork", {"fromStep": "a"}), ("events.read", {"fromSeq": 1}),
                                 ("plan.modify", {"kind": "skip", "steps": ["b"]})):
             self.same_as_unknown(self.bob, request, self.plan, **fields)
