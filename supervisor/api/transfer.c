@@ -3,6 +3,7 @@
 
 #include "supervisor/api/api_internal.h"
 #include "supervisor/retention/retention.h"
+#include "supervisor/schedule/schedules.h"
 
 static bool plan_is_open(void *self, struct uuid plan_id)
 {
@@ -92,6 +93,12 @@ void on_journal_import(struct engine *engine, struct request *rq)
                         engine_wall(engine), &result, &failed_write, &err) == BT_OK) {
         if (result == TRANSFER_WAIT) {
             retention_wake(engine_hooks(engine)->retention);
+        }
+        if (transfer_schedule(api_of(engine)->transfer)[0] != 0 &&
+            schedules_adopt(engine_hooks(engine)->schedules,
+                            str_from(transfer_schedule(api_of(engine)->transfer)), &err) != BT_OK) {
+            engine_fail(engine, &err);
+            return;
         }
         ok.result = str_from(names[result]);
         request_answer(engine, rq, MSG_journal_import_ok, &ok);

@@ -1,6 +1,8 @@
 /* Records about steps that wait, and about signals: to the fields of their messages, and back. */
 #include "supervisor/events/record_internal.h"
 
+enum { CLIENT_KEY_BYTES = 128 }; /* as of plan.signal in messages.def */
+
 static struct str ends_at(struct encoding *e, const struct plan_wait *wait, msec delay_ms)
 {
     if (wait->what == WAIT_FOR_DATE) {
@@ -42,7 +44,7 @@ enum msg_type event_encode_signal(struct encoding *e, union payload *p)
     p->signal = (struct msg_ev_signal_received){
         .name = record_cut(e, e->rec->text, LIMIT_ID_BYTES),
         .signal = signal->serial,
-        .client_key = record_cut(e, signal->key, LIMIT_TOKEN_BYTES),
+        .client_key = record_cut(e, signal->key, CLIENT_KEY_BYTES),
         .result_ref = signal->result.id,
         .result_len = signal->result.len,
         .result_text_len = signal->result.text_len,

@@ -241,8 +241,9 @@ BT_MUST_CHECK enum bt_code journal_schedule_delete(struct journal *j, uint64_t i
 BT_MUST_CHECK enum bt_code journal_schedule_by_name(struct journal *j, struct str name,
                                                     struct journal_schedule *ret,
                                                     struct bt_error *err);
-/* All, by their numbers, without documents. fn must not write. */
-BT_MUST_CHECK enum bt_code journal_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+/* Those with greater numbers, in their order, without documents. fn must not write. */
+BT_MUST_CHECK enum bt_code journal_schedules(struct journal *j, uint64_t after,
+                                             journal_schedule_fn fn, void *self,
                                              struct bt_error *err);
 
 /* ---- rows ---- */

@@ -76,7 +76,7 @@ struct journal_ops {
     enum bt_code (*schedule_delete)(struct journal *j, uint64_t ix, struct bt_error *err);
     enum bt_code (*schedule_by_name)(struct journal *j, struct str name,
                                      struct journal_schedule *ret, struct bt_error *err);
-    enum bt_code (*schedules)(struct journal *j, journal_schedule_fn fn, void *self,
+    enum bt_code (*schedules)(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,
                               struct bt_error *err);
     /* pos is the row's position; the caller has checked the order of positions. */
     enum bt_code (*append)(struct journal *j, uint64_t pos, const struct journal_row *row,

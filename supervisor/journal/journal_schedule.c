@@ -43,9 +43,9 @@ enum bt_code journal_schedule_by_name(struct journal *j, struct str name,
     return code != BT_OK ? code : j->ops->schedule_by_name(j, name, ret, err);
 }
 
-enum bt_code journal_schedules(struct journal *j, journal_schedule_fn fn, void *self,
-                               struct bt_error *err)
+enum bt_code journal_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn,
+                               void *self, struct bt_error *err)
 {
     enum bt_code code = journal_check_alive(j, err);
-    return code != BT_OK ? code : j->ops->schedules(j, fn, self, err);
+    return code != BT_OK ? code : j->ops->schedules(j, after, fn, self, err);
 }

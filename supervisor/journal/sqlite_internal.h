@@ -114,7 +114,7 @@ enum {
     SQL(SCHEDULE_IX, "SELECT ix FROM schedules WHERE name = ?1")                                   \
     SQL(SCHEDULE_TOP, "SELECT coalesce(max(ix), 0) FROM schedules")                                \
     SQL(SCHEDULE_GET, SQL_SCHEDULE " WHERE s.ix = ?1")                                             \
-    SQL(SCHEDULES, SQL_SCHEDULE " ORDER BY s.ix")                                                  \
+    SQL(SCHEDULES, SQL_SCHEDULE " WHERE s.ix > ?1 ORDER BY s.ix")                                  \
     SQL(SCHEDULE_DOC, "SELECT ix, doc_crc, doc FROM schedules WHERE ix = ?1")                      \
     SQL(SCHEDULE_DROP, "DELETE FROM schedules WHERE ix = ?1")                                      \
     SQL(SCHEDULE_STATE, "INSERT OR REPLACE INTO schedule_state(ix, crc, state) "                   \
@@ -426,7 +426,7 @@ enum bt_code sqlite_schedule_state(struct journal *j, uint64_t ix, struct str st
 enum bt_code sqlite_schedule_delete(struct journal *j, uint64_t ix, struct bt_error *err);
 enum bt_code sqlite_schedule_by_name(struct journal *j, struct str name,
                                      struct journal_schedule *ret, struct bt_error *err);
-enum bt_code sqlite_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+enum bt_code sqlite_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,
                               struct bt_error *err);
 /* Reads the statement's current row; strings point into it. BT_IO when a checksum is wrong. */
 enum bt_code sqlite_schedule_read(sqlite3_stmt *st, struct journal_schedule *ret,

@@ -214,7 +214,7 @@ enum bt_code sqlite_schedule_by_name(struct journal *j, struct str name,
     return code;
 }
 
-enum bt_code sqlite_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+enum bt_code sqlite_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,
                               struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
@@ -222,6 +222,7 @@ enum bt_code sqlite_schedules(struct journal *j, journal_schedule_fn fn, void *s
     enum bt_code code = BT_OK;
     int rc;
 
+    (void)sqlite3_bind_int64(st, 1, (int64_t)after);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct journal_schedule p;
         struct bt_error why;

@@ -97,9 +97,13 @@ bool store_overlap_parse(struct str text, uint8_t *ret);
 void store_set_reason(struct schedule *p, struct str reason);
 
 /* ---- fire.c ---- */
+struct record_extra;
+BT_MUST_CHECK enum bt_code fire_emit(struct schedules *s, enum record_type type, struct str text,
+                                     struct record_extra *x, struct bt_error *err);
 /* When it is looked at next, from now. */
 void fire_look_again(struct schedules *s, struct schedule *p);
 struct schedule_case fire_case(const struct schedules *s, const struct schedule *p);
+/* ---- make.c ---- */
 /* Makes the plan of a time, or of a trigger (at 0). */
 enum fired { FIRED, FIRED_BEFORE, FIRED_NOT_YET, FIRED_NEVER };
 enum fired fire_plan(struct schedules *s, struct schedule *p, msec at, struct str key,

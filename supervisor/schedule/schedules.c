@@ -124,7 +124,7 @@ static enum bt_code find_open(struct schedules *s, struct bt_error *err)
 enum bt_code schedules_load(struct schedules *s, struct bt_error *err)
 {
     struct loading l = {.s = s, .code = BT_OK};
-    enum bt_code code = journal_schedules(engine_journal(s->engine), load_one, &l, err);
+    enum bt_code code = journal_schedules(engine_journal(s->engine), 0, load_one, &l, err);
 
     if (code == BT_OK && l.code != BT_OK) {
         *err = l.why;
@@ -139,6 +139,20 @@ enum bt_code schedules_load(struct schedules *s, struct bt_error *err)
     s->loaded = code == BT_OK;
     if (s->n > 0) {
         log_info("schedule.loaded", "schedules=%u open_plans=%u", s->n, s->open_n);
+    }
+    return code;
+}
+
+enum bt_code schedules_adopt(struct schedules *s, struct str name, struct bt_error *err)
+{
+    struct loading l = {.s = s, .code = BT_OK};
+    struct journal_schedule row;
+    enum bt_code code = journal_schedule_by_name(engine_journal(s->engine), name, &row, err);
+
+    if (code == BT_OK && table_find(s, name) == NULL) {
+        (void)load_one(&row, &l);
+        code = l.code;
+        *err = l.why;
     }
     return code;
 }

@@ -24,6 +24,10 @@ void schedules_free(struct schedules *s);
 /* In the first cycle, after the open plans were recovered: reads all of the journal. */
 BT_MUST_CHECK enum bt_code schedules_load(struct schedules *s, struct bt_error *err);
 
+/* A schedule that an import wrote into the journal. */
+BT_MUST_CHECK enum bt_code schedules_adopt(struct schedules *s, struct str name,
+                                           struct bt_error *err);
+
 /* Fires and skips what is due; at most 64 plans a call. Not while the engine stalls or drains. */
 void schedules_cycle(struct schedules *s);
 /* When schedules_cycle has work again, on the monotonic clock; MSEC_NEVER = nothing is due. */

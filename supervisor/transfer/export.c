@@ -10,7 +10,15 @@
 
 enum { LOOKS = 2000, JOB_LATE_MS = 60000, IDS_STEP = 4096, ROWS_SLICE = 400 };
 
-enum stage { STAGE_DOC, STAGE_BLOBS, STAGE_ROWS, STAGE_NEXT, STAGE_SESSIONS, STAGE_END };
+enum stage {
+    STAGE_DOC,
+    STAGE_BLOBS,
+    STAGE_ROWS,
+    STAGE_NEXT,
+    STAGE_SESSIONS,
+    STAGE_SCHEDULES,
+    STAGE_END
+};
 
 struct export
 {
@@ -24,6 +32,7 @@ struct export
     enum stage stage;
     uint64_t at, sub; /* byte of the document; blob and its byte; position and planSeq */
     struct session_place session;
+    struct schedule_place schedule;
     /* the plan under way */
     struct uuid id;
     msec created, ended;
@@ -61,6 +70,16 @@ static bool read_cursor(struct export *x, const char *cursor)
         x->sub = n[4];
         return true;
     }
+    if (cursor[0] == 'c') {
+        if (sscanf(cursor, "c.%20llu.%20llu.%20llu%n", &n[0], &n[1], &n[2], &used) != 3 ||
+            cursor[used] != 0 || n[0] >= INT64_MAX || n[1] > DOC_MAX || n[2] > 1 ||
+            (n[0] == 0 && n[2] == 0)) {
+            return false;
+        }
+        x->stage = STAGE_SCHEDULES;
+        x->schedule = (struct schedule_place){.ix = n[0], .at = n[1], .whole = n[2] != 0};
+        return true;
+    }
     if (sscanf(cursor, "s.%20llu.%20llu.%n", &n[0], &n[1], &used) != 2 || used == 0 ||
         strlen(cursor + used) > LIMIT_ID_BYTES || n[0] > INT64_MAX) {
         return false;
@@ -78,6 +97,9 @@ static void write_cursor(const struct export *x, char ret[TRANSFER_CURSOR_MAX])
     if (x->stage == STAGE_SESSIONS) {
         (void)snprintf(ret, TRANSFER_CURSOR_MAX, "s.%" PRIu64 ".%" PRIu64 ".%s", x->session.updated,
                        x->session.n, x->session.id);
+    } else if (x->stage == STAGE_SCHEDULES) {
+        (void)snprintf(ret, TRANSFER_CURSOR_MAX, "c.%" PRIu64 ".%" PRIu64 ".%d", x->schedule.ix,
+                       x->schedule.at, x->schedule.whole ? 1 : 0);
     } else if (x->stage != STAGE_END) {
         (void)snprintf(ret, TRANSFER_CURSOR_MAX,
                        "p.%" PRIu64 ".%" PRIu64 ".%d.%" PRIu64 ".%" PRIu64, x->wall, x->ix,
@@ -438,7 +460,12 @@ static enum bt_code slice(struct export *x, struct bt_error *err)
         return find_next(x, err);
     case STAGE_SESSIONS:
         code = export_sessions(x->journal, x->want->since, &x->session, x->lines, &done, err);
-        x->stage = done ? STAGE_END : STAGE_SESSIONS;
+        x->stage = done ? STAGE_SCHEDULES : STAGE_SESSIONS;
+        x->schedule = (struct schedule_place){.whole = true};
+        return code;
+    case STAGE_SCHEDULES:
+        code = export_schedules(x->journal, &x->schedule, x->lines, &done, err);
+        x->stage = done ? STAGE_END : STAGE_SCHEDULES;
         return code;
     case STAGE_DOC:
     case STAGE_BLOBS:

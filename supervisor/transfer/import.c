@@ -16,9 +16,11 @@ enum { TEXT_MAX = 64 * 1024, BLOBS_STEP = 1024 };
 static const struct str DROPPED = {"an import that was not finished", 31};
 
 struct transfer {
-    bool active, is_session;
+    bool active, is_session, is_schedule;
     struct session_import session;
-    struct journal_plan plan; /* its strings are in `texts` */
+    struct schedule_import schedule;
+    char completed[LIMIT_ID_BYTES + 1]; /* the schedule of the last import */
+    struct journal_plan plan;           /* its strings are in `texts` */
     struct buf texts, doc;
     uint64_t doc_bytes;
     uint64_t ix; /* 0 = not stored yet */
@@ -52,7 +54,8 @@ static void forget(struct transfer *t)
     buf_done(&t->doc);
     buf_done(&t->blob);
     buf_done(&t->session.summary);
-    t->active = t->in_blob = false;
+    import_schedule_done(&t->schedule);
+    t->active = t->in_blob = t->is_schedule = false;
     t->ix = 0;
     t->plan_seq = t->lines = 0;
     t->blobs_n = 0;
@@ -384,9 +387,13 @@ static enum bt_code first_line(struct transfer *t, struct journal *journal, stru
 
     forget(t);
     t->is_session = str_is(line_get_text(line, "kind"), "session");
+    t->is_schedule = str_is(line_get_text(line, "kind"), "schedule");
     t->active = true;
     if (t->is_session) {
         return import_session_line(&t->session, journal, line, &done, &t->failed_write, err);
+    }
+    if (t->is_schedule) {
+        return import_schedule_line(&t->schedule, journal, line, wall, ret, &t->failed_write, err);
     }
     code = read_head(t, line, err);
     return code == BT_OK ? make_way(t, journal, wall, ret, err) : code;
@@ -407,13 +414,17 @@ static enum bt_code one_line(struct transfer *t, struct journal *journal, struct
     code = json_to_doc(text, &limits, &bytes, err);
     line = doc_from_buf(&bytes);
     kind = code == BT_OK ? line_get_text(line, "kind") : (struct str){"", 0};
-    if (code == BT_OK && !t->active && !str_is(kind, "plan") && !str_is(kind, "session")) {
-        code = err_set(err, BT_INVALID, "kind: expected the first line of a plan or session");
+    if (code == BT_OK && !t->active && !str_is(kind, "plan") && !str_is(kind, "session") &&
+        !str_is(kind, "schedule")) {
+        code = err_set(err, BT_INVALID,
+                       "kind: expected the first line of a plan, session or schedule");
     } else if (code == BT_OK && !t->active) {
         code = first_line(t, journal, line, wall, ret, err);
     } else if (code == BT_OK && t->is_session) {
         code = import_session_line(&t->session, journal, line, &done, &t->failed_write, err);
         *ret = done ? TRANSFER_DONE : *ret;
+    } else if (code == BT_OK && t->is_schedule) {
+        code = import_schedule_line(&t->schedule, journal, line, wall, ret, &t->failed_write, err);
     } else if (code == BT_OK) {
         code = plan_line(t, journal, line, ret, err);
     }
@@ -427,7 +438,7 @@ static bool is_here(const struct transfer *t, struct journal *journal)
 {
     struct journal_plan p;
 
-    return t->is_session || t->ix == 0 ||
+    return t->is_session || t->is_schedule || t->ix == 0 ||
            (journal_plan_by_id(journal, t->plan.plan_id, &p, NULL) == BT_OK && p.ix == t->ix &&
             str_is(p.status, JOURNAL_IMPORTING));
 }
@@ -437,7 +448,8 @@ static void undo(struct transfer *t, struct journal *journal, msec wall)
 {
     struct bt_error why;
 
-    if (t->active && !t->is_session && t->ix != 0 && !t->failed_write && is_here(t, journal)) {
+    if (t->active && !t->is_session && !t->is_schedule && t->ix != 0 && !t->failed_write &&
+        is_here(t, journal)) {
         (void)written(t, journal_plan_delete(journal, t->ix, DROPPED, wall, &why));
     }
     forget(t);
@@ -451,6 +463,7 @@ enum bt_code transfer_import(struct transfer *t, struct journal *journal, struct
     enum bt_code code = BT_OK;
 
     *ret = TRANSFER_MORE;
+    t->completed[0] = 0;
     *ret_failed_write = t->failed_write = false;
     if (before == 0 && t->active) {
         undo(t, journal, wall); /* the other one was given up */
@@ -469,8 +482,16 @@ enum bt_code transfer_import(struct transfer *t, struct journal *journal, struct
     if (code != BT_OK) {
         undo(t, journal, wall);
     } else if (*ret != TRANSFER_MORE) {
+        if (*ret == TRANSFER_DONE && t->is_schedule) {
+            memcpy(t->completed, t->schedule.name, sizeof t->completed);
+        }
         forget(t);
     }
     *ret_failed_write = t->failed_write;
     return code;
+}
+
+const char *transfer_schedule(const struct transfer *t)
+{
+    return t->completed;
 }

@@ -1,7 +1,7 @@
 /*
- * Ended plans and sessions as lines of JSON, and back. The lines name no seq and no id of a blob:
- * those are a journal's own, and an import gives new ones. One thread; within a cycle: what an
- * import writes is in the open batch.
+ * Ended plans, sessions and schedules as lines of JSON, and back. The lines name no seq and no id
+ * of a blob: those are a journal's own, and an import gives new ones. One thread; within a cycle:
+ * what an import writes is in the open batch.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
@@ -60,4 +60,6 @@ BT_MUST_CHECK enum bt_code transfer_import(struct transfer *t, struct journal *j
                                            struct str lines, uint64_t before, msec wall,
                                            enum transfer_result *ret, bool *ret_failed_write,
                                            struct bt_error *err);
+/* The schedule that the last import completed; "" = it was none. Valid until the next one. */
+const char *transfer_schedule(const struct transfer *t);
 #endif

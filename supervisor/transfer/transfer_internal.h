@@ -71,4 +71,28 @@ struct session_import {
 BT_MUST_CHECK enum bt_code import_session_line(struct session_import *s, struct journal *journal,
                                                struct doc line, bool *ret_done,
                                                bool *ret_failed_write, struct bt_error *err);
+
+/* ---- schedules ---- */
+struct schedule_place {
+    uint64_t ix; /* the schedule under way, or the last one that was given */
+    uint64_t at; /* bytes of its document that were given */
+    bool whole;
+};
+/* The next lines of schedules; *ret_done: that was all. */
+BT_MUST_CHECK enum bt_code export_schedules(struct journal *journal, struct schedule_place *place,
+                                            struct buf *lines, bool *ret_done,
+                                            struct bt_error *err);
+
+struct schedule_import {
+    char name[LIMIT_ID_BYTES + 1];
+    char owner[LIMIT_ID_BYTES + 1];
+    msec created;
+    uint64_t body_hash, bytes;
+    struct buf rule, doc;
+};
+BT_MUST_CHECK enum bt_code import_schedule_line(struct schedule_import *s, struct journal *journal,
+                                                struct doc line, msec wall,
+                                                enum transfer_result *ret, bool *ret_failed_write,
+                                                struct bt_error *err);
+void import_schedule_done(struct schedule_import *s);
 #endif

@@ -3,6 +3,7 @@ by `baton approve` and `baton reject`, killed by SIGKILL."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -182,19 +183,26 @@ class Long(Gallery):
 class Remembered(Gallery):
     def test_nightly_report_is_made_once(self):
         p = self.project("nightly")
-        script = lambda: subprocess.run(["./nightly.sh", "2026-11-20"], cwd=p.dir, env=p.env, capture_output=True, text=True, timeout=60)
-        first, second = script(), script()
+        put = lambda: subprocess.run(["./nightly.sh"], cwd=p.dir, env={**p.env, "TZ": "Europe/Berlin"}, capture_output=True, text=True, timeout=60)
+        first, second = put(), put()
         self.assertEqual((first.returncode, second.returncode), (0, 0), first.stderr + second.stderr)
-        sales = p.rows("sales/2026-11-20.csv")
+        self.assertIn("T23:55:00+0", first.stdout)
+        self.assertIn("is as it was", second.stdout)
+        shutil.copy(p.dir / "sales" / "2026-11-20.csv", p.dir / "sales" / "2021-11-20.csv")  # a day that has passed on any clock
+        schedule = lambda: json.loads(p.baton("schedule", "get", "nightly", "--json"))
+        for _ in range(2):
+            self.assertIn("2021-11-20T23:55:00+01:00", p.baton("schedule", "backfill", "nightly", "2021-11-20", "2021-11-21"))
+            until(lambda: "backfillTo" not in schedule() and schedule().get("openPlans", 0) == 0, 30, "the report")
+        report = p.baton("result", schedule()["lastPlanId"], "report")
+        sales = p.rows("sales/2021-11-20.csv")
         total = sum(int(s["pieces"]) * round(100 * float(s["price"])) for s in sales) / 100
-        self.assertIn("%d sales, %.2f in all." % (len(sales), total), first.stdout)
-        self.assertEqual(first.stdout, second.stdout)
-        self.assertEqual([(row["day"], row["total"]) for row in p.rows("book.csv")], [("2026-11-20", "%.2f" % total)])
+        self.assertIn("%d sales, %.2f in all." % (len(sales), total), report)
+        self.assertEqual([(row["day"], row["total"]) for row in p.rows("book.csv")], [("2021-11-20", "%.2f" % total)])
         self.assertEqual(len(json.loads(p.baton("status", "--json"))), 1, "one plan")
         items = {}
         for s in sales:
             items[s["item"]] = items.get(s["item"], 0) + int(s["pieces"]) * round(100 * float(s["price"]))
-        self.assertEqual([(row[0], row[2]) for row in table(first.stdout, "Items")],
+        self.assertEqual([(row[0], row[2]) for row in table(report, "Items")],
                          [(i, "%.2f" % (n / 100)) for i, n in sorted(items.items(), key=lambda i: -i[1])])
 
     def test_session_remembers_over_a_restart(self):

@@ -81,21 +81,22 @@ class Fires(Schedules):
         self.assertNotIn("next", self.get())
 
     def test_a_recipe_gets_its_inputs_and_the_time_that_it_is_for(self):
-        recipe = {"recipe": {"name": "r"}, "inputs": {"type": "object", "properties": {"scheduledTime": {"type": "string"}, "who": {"type": "string"}},
-                                                      "required": ["scheduledTime", "who"]},
-                  "steps": [{**step("a"), "task": "report for {{inputs.scheduledTime}} to {{inputs.who}}"}]}
-        code, text = self.refused("schedule.put", name="s", plan=recipe, cron="@daily")
+        recipe = {"recipe": {"name": "r"}, "inputs": {"type": "object", "properties": {"time": {"type": "string"}, "who": {"type": "string"}},
+                                                      "required": ["time", "who"]},
+                  "steps": [{**step("a"), "task": "report for {{inputs.time}} to {{inputs.who}}"}]}
+        code, text = self.refused("schedule.put", name="s", plan=recipe, cron="@daily", inputs={"time": "{{schedule.time}}"})
         self.assertEqual(code, "INVALID")
         self.assertIn("who", text)
-        self.put(plan=recipe, inputs={"who": "ann"}, tz="Asia/Kathmandu", overlap="allow")
+        given = {"who": "ann of {{schedule.date}}", "time": "{{schedule.time}}"}
+        self.put(plan=recipe, inputs=given, tz="Asia/Kathmandu", overlap="allow")
         until(lambda: self.fired(), 15, "a fire")
         self.d.ask("schedule.pause", name="s")
         at = self.fired()[0]["scheduledFor"]
         local = datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).astimezone(datetime.timezone(datetime.timedelta(hours=5, minutes=45)))
         until(lambda: self.probe.of("step.execute"), 15, "a step")
-        self.assertEqual(self.probe.of("step.execute")[0]["task"], "report for %s to ann" % local.isoformat())
-        given = self.get(document=True)
-        self.assertEqual((given["plan"], given["inputs"]), (recipe, {"who": "ann"}))
+        self.assertEqual(self.probe.of("step.execute")[0]["task"], "report for %s to ann of %s" % (local.isoformat(), local.date()))
+        kept = self.get(document=True)
+        self.assertEqual((kept["plan"], kept["inputs"]), (recipe, given))
 
     def test_trigger_makes_a_plan_now_once_for_each_key(self):
         self.put(cron="0 0 1 1 *")
@@ -233,6 +234,144 @@ class Failures(Schedules):
         self.assertEqual([s["name"] for s in self.d.ask("schedule.list")["schedules"]], ["s"])
         self.d.ask("schedule.delete", name="s")
         self.assertEqual(self.d.ask("schedule.list")["schedules"], [])
+
+
+class Kills(Schedules):
+    def test_every_second_fires_once_over_kills_of_the_daemon(self):
+        seed = int(os.environ.get("BATON_SEED", random.randrange(1 << 32)))
+        rng = random.Random(seed)
+        self.put(overlap="allow")
+        until(lambda: self.fired(), 15, "a fire")
+        for _ in range(int(os.environ.get("BATON_KILLS", "20"))):
+            # around the second, at which plans are made
+            at = int(time.time()) + 1 + rng.uniform(-0.02, 0.12)
+            until(lambda: time.time() >= at, 5, "the moment")
+            self.d.kill9()
+            self.d.start(agents=False)
+            self.agent()
+        n = len(self.fired())
+        until(lambda: len(self.fired()) > n + 1, 20, "it goes on")
+        self.d.ask("schedule.pause", name="s")
+        fired = self.fired()
+        seconds = [int(datetime.datetime.fromisoformat(e["scheduledFor"].replace("Z", "+00:00")).timestamp()) for e in fired]
+        self.assertEqual(seconds, list(range(seconds[0], seconds[-1] + 1)), "seed %d" % seed)
+        self.assertEqual(len({e["firedPlanId"] for e in fired}), len(fired))
+        self.assertEqual(self.skipped(), [])
+        started = [e["planId"] for e in self.d.events() if e["type"] == "plan_started"]
+        self.assertEqual(sorted(started), sorted(e["firedPlanId"] for e in fired), "seed %d" % seed)
+
+
+class Kept(Schedules):
+    def test_an_export_brings_schedules_to_another_daemon_paused(self):
+        big = {"goal": "x" * 2000, "steps": [{**step("s%d" % i), "task": "t" * 1500} for i in range(150)]}  # several lines
+        self.put("big", plan=big, cron="0 3 * * *", tz="Europe/Berlin", jitterMs=60000, overlap="queue")
+        self.put("small", cron="@hourly")
+        file = self.d.state.parent / "all.jsonl"
+        file.write_text(self.d.cli("export", "--all"))
+        other = self.daemon(config="", agents=False)
+        said = other.cli("import", str(file))
+        self.assertIn("2 schedules imported, paused", said)
+        mine, theirs = self.get("big", document=True), other.ask("schedule.get", name="big", document=True)["schedule"]
+        self.assertEqual((theirs["status"], theirs["reason"]), ("paused", "it was imported: resume it here when it rests where it came from"))
+        for field in ("cron", "tz", "jitterMs", "overlap", "catchUpMs", "owner", "createdAt", "plan", "next"):
+            self.assertEqual(theirs[field], mine[field], field)
+        self.assertIn("is here already: it stays as it is", other.cli_any("import", str(file)).stderr)
+        other.kill9()
+        other.start(agents=False)
+        self.assertEqual([s["status"] for s in other.ask("schedule.list")["schedules"]], ["paused", "paused"])
+        self.assertEqual(other.ask("schedule.resume", name="small")["status"], "active")
+
+    def test_a_copy_has_them_and_a_plan_that_was_deleted_is_not_made_again(self):
+        self.put(cron="0 * * * *")
+        copy = self.d.state.parent / "copy.db"
+        self.d.cli("backup", str(copy))
+        self.assertIn("root ", self.d.cli("verify", str(copy)))
+        span = {"from": "2026-03-01T00:00", "to": "2026-03-01T00:30"}
+        self.d.ask("schedule.backfill", name="s", **span)
+        (fired,) = until(self.fired, 15, "the plan")
+        self.d.wait_plan(fired["firedPlanId"])
+        self.d.ask("plan.delete", planId=fired["firedPlanId"])
+        self.d.ask("schedule.backfill", name="s", **span)
+        until(lambda: "backfillTo" not in self.get(), 15, "its end")
+        self.assertEqual(len(self.fired()), 1)
+        self.d.stop()
+        self.d.cli("restore", str(copy), "--force")
+        self.d.start(agents=False)
+        self.assertEqual(self.get()["status"], "active")
+
+
+class Owners(BatonTest):
+    def test_a_submitter_has_its_own_schedules_and_nobody_elses(self):
+        d = self.daemon(config="", agents=False)
+        p = Probe(d, "probe", work=lambda r: {"outcome": "completed", "result": {"text": "done"}}, capacity=8)
+        self.addCleanup(p.close)
+        wait_up(d, "probe")
+        files = {}
+        for name, role in (("ann", "submitter"), ("bob", "submitter"), ("eve", "observer")):
+            files[name] = str(d.state.parent / (name + ".json"))
+            d.cli("credential", "add", name, "--role", role, "--file", files[name])
+        plan = d.state.parent / "p.json"
+        plan.write_text('{"steps": [{"stepId": "a", "agentId": "probe", "skill": "do", "task": "t"}]}')
+
+        def as_(name, *args, code=0):
+            done = d.cli_any("schedule", *args, "--credential", files[name])
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            return done.stdout + done.stderr
+
+        as_("ann", "put", "hers", "--every", "1s", "--overlap", "allow", "--plan", str(plan))
+        self.assertIn("is a schedule of another credential", as_("bob", "put", "hers", "--cron", "@daily", "--plan", str(plan), code=2))
+        for order in ("get", "pause", "trigger", "delete"):
+            self.assertIn("no schedule 'hers'", as_("bob", order, "hers", code=7))
+        self.assertIn("no schedules yet", as_("bob", "list"))
+        self.assertIn("hers", as_("eve", "list"))
+        as_("eve", "pause", "hers", code=6)
+        events = until(lambda: [e for e in d.events() if e["type"] == "schedule_fired"], 15, "a fire")
+        view = d.wait_plan(events[0]["firedPlanId"])
+        self.assertEqual((view["owner"], view["schedule"]), ("ann", "hers"))
+        seen = [d.cli_any("events", "--type", "schedule_fired", "--credential", files[n]).stdout for n in ("ann", "bob")]
+        self.assertIn("hers", seen[0])
+        self.assertNotIn("hers", seen[1])
+        d.cli("credential", "revoke", "ann")
+        view = until(lambda: (lambda v: v if v["status"] == "paused" else None)(d.ask("schedule.get", name="hers")["schedule"]), 15, "a pause")
+        self.assertIn("revoked", view["reason"])
+        d.cli("schedule", "delete", "hers")
+
+
+class CommandLine(Schedules):
+    def file(self, text):
+        path = self.d.state.parent / "plan.yaml"
+        path.write_text(text)
+        return str(path)
+
+    def test_a_person_makes_looks_at_and_orders_schedules(self):
+        recipe = self.file("recipe: {name: rep}\ninputs: {type: object, properties: {n: {type: integer}}, required: [n]}\n"
+                           "steps: [{stepId: a, agentId: probe, skill: do, task: 'n is {{inputs.n}}'}]\n")
+        out = self.d.cli("schedule", "put", "nightly", "--cron", "0 3 * * *", "--tz", "Europe/Berlin", "--plan", recipe, "--input", "n=7",
+                         "--overlap", "queue", "--catch-up", "6h", "--jitter", "5m", "--max-failures", "3")
+        self.assertRegex(out, r"schedule nightly is made, active: next 20\d\d-\d\d-\d\dT03:00:00\+0[12]:00")
+        self.assertIn("is as it was", self.d.cli("schedule", "put", "nightly", "--cron", "0 3 * * *", "--tz", "Europe/Berlin", "--plan", recipe,
+                                                 "--input", "n=7", "--overlap", "queue", "--catch-up", "6h", "--jitter", "5m", "--max-failures", "3"))
+        shown = self.d.cli("schedule", "get", "nightly")
+        for words in ("nightly  active", "0 3 * * *", "Europe/Berlin", "queue", "21600 s", "300 s", "0 of at most 3", "0 fired"):
+            self.assertIn(words, shown)
+        self.assertEqual(len(self.d.cli("schedule", "next", "nightly", "12").split()), 12)
+        self.assertIn("Europe/Berlin", self.d.cli("schedule", "list"))
+        plan = self.d.cli("schedule", "trigger", "nightly", "--key", "once").strip()
+        self.assertEqual(self.d.wait_plan(plan)["steps"][0]["task"], "n is 7")
+        self.assertIn("schedule nightly, triggered", self.d.cli("status", plan))
+        self.assertIn("2 times, 2026-03-01T03:00:00+01:00 to 2026-03-02T03:00:00+01:00",
+                      self.d.cli("schedule", "backfill", "nightly", "2026-03-01", "2026-03-03"))
+        until(lambda: len(self.fired("nightly")) == 3, 20, "the backfill")
+        last = self.fired("nightly")[-1]["firedPlanId"]
+        self.assertIn("schedule nightly, for 2026-03-02T02:00:00Z", self.d.cli("status", last))
+        self.assertIn("is paused", self.d.cli("schedule", "pause", "nightly", "--reason", "holidays"))
+        self.assertIn("holidays", self.d.cli("schedule", "list"))
+        self.assertIn("is active: next", self.d.cli("schedule", "resume", "nightly"))
+        self.assertIn("is deleted", self.d.cli("schedule", "delete", "nightly"))
+        self.assertIn("no schedules yet", self.d.cli_any("schedule", "list").stderr)
+        self.assertIn("field 2 (hour)", self.d.cli_any("schedule", "put", "x", "--cron", "0 24 * * *", "--goal", "g").stderr)
+        self.assertIn("expected one of --plan", self.d.cli_any("schedule", "put", "x", "--cron", "@daily").stderr)
+        self.assertEqual(self.d.cli_any("schedule", "get", "nightly").returncode, 7)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/usage/usage.h"
 
-enum { LIST_MAX = 100, MEANING_MAX = 120, WORD_MAX = 256 };
+enum { LIST_MAX = 100, MEANING_MAX = 120, WORD_MAX = 256, LINE_MAX_BYTES = 512 };
 
 static const cJSON *get(const cJSON *object, const char *name)
 {
@@ -93,6 +93,34 @@ static void offer_sessions(const struct usage_asking *a)
     cJSON *answer = ask(a, "session.list", NULL);
 
     offer_each(a, answer, get(answer, "sessions"), "sessionId", "updatedAt");
+}
+
+static void offer_schedules(const struct usage_asking *a)
+{
+    cJSON *answer = ask(a, "schedule.list", NULL);
+
+    offer_each(a, answer, get(answer, "schedules"), "name", "status");
+}
+
+/* The zones of tzdata, which lists them with a country, a place and a name. */
+static void offer_zones(const struct usage_asking *a)
+{
+    FILE *f = fopen("/usr/share/zoneinfo/zone1970.tab", "re");
+    char line[LINE_MAX_BYTES];
+    char name[WORD_MAX];
+
+    usage_offer(a, "UTC", "");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        const char *at = strchr(line, '\t');
+        at = line[0] != '#' && at != NULL ? strchr(at + 1, '\t') : NULL;
+        if (at != NULL) {
+            (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 1, "\t\n"), at + 1);
+            usage_offer(a, name, "");
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
 }
 
 static void offer_agents(const struct usage_asking *a)
@@ -208,7 +236,8 @@ void usage_offer_kind(struct str word, void *asking)
         void (*offer)(const struct usage_asking *a);
     } kinds[] = {{"PLAN_ID", offer_plans},     {"PLAN", offer_plans},
                  {"REVIEW_ID", offer_reviews}, {"SESSION_ID", offer_sessions},
-                 {"SESSION", offer_sessions},  {"AGENT_ID", offer_agents},
+                 {"SESSION", offer_sessions},  {"SCHEDULE", offer_schedules},
+                 {"ZONE", offer_zones},        {"AGENT_ID", offer_agents},
                  {"SKILL", offer_skills},      {"STEP_ID", offer_steps},
                  {"STEP", offer_steps},        {"RECIPE", offer_recipes},
                  {"VERB", offer_verbs},        {"VOCABULARY", offer_vocabularies},

@@ -7,6 +7,7 @@
 const struct usage_group usage_groups[] = {
     {"Run goals and plans", run_verbs},
     {"Watch plans, get results", watch_verbs},
+    {"Run plans by the clock", schedule_verbs},
     {"Decide what waits for a person", decide_verbs},
     {"Change plans, run them again", change_verbs},
     {"The daemon and its agents", daemon_verbs},

@@ -124,6 +124,7 @@ enum cli_exit verb_completion(struct cli *cli);
 
 extern const struct cli_verb daemon_verbs[];
 extern const struct cli_verb run_verbs[];
+extern const struct cli_verb schedule_verbs[];
 extern const struct cli_verb watch_verbs[];
 extern const struct cli_verb decide_verbs[];
 extern const struct cli_verb change_verbs[];

@@ -200,6 +200,11 @@ static void print_plan(struct cli *cli, const cJSON *view, int columns, int rows
     if (query[0] != 0) {
         (void)printf("  %s\n", query);
     }
+    if (json_text(view, "schedule", "")[0] != 0) {
+        (void)printf("  schedule %s%s%s\n", json_text(view, "schedule", ""),
+                     json_text(view, "scheduledFor", "")[0] != 0 ? ", for " : ", triggered",
+                     json_text(view, "scheduledFor", ""));
+    }
     if (strcmp(json_text(view, "owner", "local"), "local") != 0) {
         (void)printf("  owner %s\n", json_text(view, "owner", ""));
     }

@@ -44,6 +44,7 @@ enum cli_exit verb_retry(struct cli *cli);
 enum cli_exit verb_review(struct cli *cli);
 enum cli_exit verb_reviews(struct cli *cli);
 enum cli_exit verb_run(struct cli *cli);
+enum cli_exit verb_schedule(struct cli *cli);
 enum cli_exit verb_sessions(struct cli *cli);
 enum cli_exit verb_skip(struct cli *cli);
 enum cli_exit verb_signal(struct cli *cli);

@@ -177,7 +177,7 @@ enum bt_code memory_schedule_state(struct journal *j, uint64_t ix, struct str st
 enum bt_code memory_schedule_delete(struct journal *j, uint64_t ix, struct bt_error *err);
 enum bt_code memory_schedule_by_name(struct journal *j, struct str name,
                                      struct journal_schedule *ret, struct bt_error *err);
-enum bt_code memory_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+enum bt_code memory_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,
                               struct bt_error *err);
 /* Whether the i-th write about a session was before it was deleted. */
 bool memory_session_cut(const struct mem_conversation *t, struct str session, size_t sessions_at,

@@ -104,14 +104,14 @@ enum bt_code memory_schedule_by_name(struct journal *j, struct str name,
     return BT_OK;
 }
 
-enum bt_code memory_schedules(struct journal *j, journal_schedule_fn fn, void *self,
+enum bt_code memory_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,
                               struct bt_error *err)
 {
     const struct memory *m = memory_of(j);
     const uint64_t last = top(m);
 
     (void)err;
-    for (uint64_t ix = 1; ix <= last; ix++) {
+    for (uint64_t ix = after + 1; ix <= last; ix++) {
         const struct mem_schedule *s = last_of(m, ix);
         struct journal_schedule shown;
         if (s == NULL) {

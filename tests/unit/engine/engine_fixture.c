@@ -143,7 +143,7 @@ static const struct engine_hooks hooks = {.on_request = on_request,
                                           .turns_recovered = turns_recovered,
                                           .after_commit = after_commit};
 
-void engine_world_open(struct engine_world *w)
+void engine_world_open_on(struct engine_world *w, struct journal *journal, msec wall)
 {
     const struct engine_options opt = {.state_dir = "/nowhere",
                                        .control_url = "tcp://127.0.0.1:0",
@@ -160,8 +160,7 @@ void engine_world_open(struct engine_world *w)
                                        .result_max = LIMIT_RESULT_BYTES};
     struct bt_error err;
 
-    *w = (struct engine_world){.journal = NULL};
-    assert_int_equal(memory_journal_open(&w->journal, &err), BT_OK);
+    *w = (struct engine_world){.journal = journal};
     real = w->journal->ops;
     counting = *real;
     counting.plan_by_id = plan_by_id;
@@ -170,13 +169,22 @@ void engine_world_open(struct engine_world *w)
     assert_int_equal(link_new(256, &w->link, &err), BT_OK);
     assert_int_equal(engine_new(&opt, w->journal, w->link, &w->engine, &err), BT_OK);
     engine_set_hooks(w->engine, &hooks);
-    engine_begin(w->engine, 1000, 1700000000000);
+    engine_begin(w->engine, 1000, wall);
     assert_int_not_equal(registry_agent_add(engine_registry(w->engine), STR_LIT("calc"), 1000),
                          REGISTRY_NONE);
     engine_world_reads = 0;
     engine_world_jobs = false;
     engine_world_plan_ended = NULL;
     engine_world_on_lane = NULL;
+}
+
+void engine_world_open(struct engine_world *w)
+{
+    struct journal *journal;
+    struct bt_error err;
+
+    assert_int_equal(memory_journal_open(&journal, &err), BT_OK);
+    engine_world_open_on(w, journal, 1700000000000);
 }
 
 void engine_world_close(struct engine_world *w)

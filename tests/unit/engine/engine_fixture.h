@@ -23,6 +23,8 @@ extern enum bt_code (*engine_world_plan_ended)(struct engine *engine, const stru
 /* Called for the event of a lane; NULL = there must be none. */
 extern void (*engine_world_on_lane)(const struct link_event *ev);
 
+/* Over this journal, which it closes; wall: the time of its first cycle, which has begun. */
+void engine_world_open_on(struct engine_world *w, struct journal *journal, msec wall);
 void engine_world_open(struct engine_world *w);
 void engine_world_close(struct engine_world *w);
 /* JSON ("'" for '"') as a document. */

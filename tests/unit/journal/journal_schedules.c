@@ -32,7 +32,7 @@ static void expect(struct journal *j, const char *want)
 {
     struct seen s = {{0}};
     struct bt_error err;
-    assert_ok(journal_schedules(j, see, &s, &err), err);
+    assert_ok(journal_schedules(j, 0, see, &s, &err), err);
     assert_string_equal(s.text, want);
 }
 

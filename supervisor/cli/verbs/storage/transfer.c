@@ -140,13 +140,13 @@ struct import {
     struct export_file file;
     struct buf batch;
     uint64_t before, in_batch; /* lines of the plan or session: sent, waiting */
-    char name[96];             /* "plan ID" or "session ID" */
-    uint64_t plans, sessions, here, refused, damaged;
+    char name[96];             /* "plan ID", "session ID" or "schedule NAME" */
+    uint64_t plans, sessions, schedules, here, refused, damaged;
 };
 
 static bool is_first(struct str body)
 {
-    return export_is(body, "plan") || export_is(body, "session");
+    return export_is(body, "plan") || export_is(body, "session") || export_is(body, "schedule");
 }
 
 /* The whole file, before anything is sent: every line is as it was written, every plan has an end.
@@ -211,9 +211,17 @@ static void name_it(struct import *m, struct str body)
     char *text = strndup(body.ptr, body.len);
     cJSON *tree = text != NULL ? json_tree(text) : NULL;
     const bool plan = export_is(body, "plan");
+    const bool schedule = export_is(body, "schedule");
 
-    (void)snprintf(m->name, sizeof m->name, "%s %s", plan ? "plan" : "session",
-                   json_text(tree, plan ? "planId" : "sessionId", ""));
+    (void)snprintf(m->name, sizeof m->name, "%s %s",
+                   plan       ? "plan"
+                   : schedule ? "schedule"
+                              : "session",
+                   json_text(tree,
+                             plan       ? "planId"
+                             : schedule ? "name"
+                                        : "sessionId",
+                             ""));
     cJSON_Delete(tree);
     free(text);
 }
@@ -311,7 +319,10 @@ static enum cli_exit take_one(struct import *m, struct str first)
     char *kept = strndup(first.ptr, first.len);
     const struct str body = {kept, first.len};
     const uint64_t refusals = m->refused;
-    uint64_t *count = export_is(first, "plan") ? &m->plans : &m->sessions;
+    const bool schedule = export_is(first, "schedule");
+    uint64_t *count = export_is(first, "plan") ? &m->plans
+                      : schedule               ? &m->schedules
+                                               : &m->sessions;
     char result[16] = "";
     enum cli_exit code;
 
@@ -329,6 +340,10 @@ static enum cli_exit take_one(struct import *m, struct str first)
     code = send_batch(m, result);
     if (code != CLI_OK) {
         code = refused(m, code, STR_LIT(""));
+    } else if (strcmp(result, "exists") == 0 && schedule) {
+        skip(m, STR_LIT(""));
+        m->here++;
+        cli_note("%s is here already: it stays as it is\n", m->name);
     } else if (strcmp(result, "exists") == 0) {
         code = compare(m, body);
     } else {
@@ -356,6 +371,7 @@ static void report(const struct import *m)
         cJSON *said = cJSON_CreateObject();
         (void)cJSON_AddNumberToObject(said, "plans", (double)m->plans);
         (void)cJSON_AddNumberToObject(said, "sessions", (double)m->sessions);
+        (void)cJSON_AddNumberToObject(said, "schedules", (double)m->schedules);
         (void)cJSON_AddNumberToObject(said, "here", (double)m->here);
         (void)cJSON_AddNumberToObject(said, "refused", (double)m->refused);
         (void)cJSON_AddNumberToObject(said, "damaged", (double)m->damaged);
@@ -367,6 +383,10 @@ static void report(const struct import *m)
                  " plan%s here already\n",
                  m->plans, m->plans == 1 ? "" : "s", m->sessions, m->sessions == 1 ? "" : "s",
                  m->here, m->here == 1 ? " was" : "s were");
+    if (m->schedules > 0) {
+        (void)printf("%" PRIu64 " schedule%s imported, paused: baton schedule resume NAME\n",
+                     m->schedules, m->schedules == 1 ? "" : "s");
+    }
 }
 
 /* A pipe is kept in a file without a name: it is read twice. */

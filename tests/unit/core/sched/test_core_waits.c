@@ -219,12 +219,12 @@ static void a_plan_keeps_64_signals_and_no_more(void **state)
     struct rig *r = *state;
     rig_up(r, "x", 1, 2);
     const uint64_t run = rig_submit(r, "par: A; B<A(signal=go); C(signal=now)");
-    for (uint32_t i = 0; i < LIMIT_SIGNALS_KEPT; i++) {
-        rig_signal(r, run, "go", i + 1);
+    for (uint32_t i = 1; i <= LIMIT_SIGNALS_KEPT; i++) {
+        rig_signal(r, run, "go", i);
     }
     assert_int_equal(rig_run(r, run)->kept, LIMIT_SIGNALS_KEPT);
     rig_forget(r);
-    rig_signal(r, run, "go", 99);
+    rig_signal(r, run, "go", LIMIT_SIGNALS_KEPT + 1);
     RIG_TRACE(r, "[0] reject: 64 signals are kept already, and no step waits for this one now\n");
     rig_signal(r, run, "now", 100); /* it is not kept: a step takes it */
     assert_int_equal(rig_status(r, "C"), STEP_COMPLETED);
