@@ -440,7 +440,7 @@ static const enum core_event_type plain[WORLD_KIND_COUNT] = {
     [WORLD_PROBED] = CORE_PROBED,       [WORLD_CANCEL] = CORE_CANCEL,
     [WORLD_CONDITION] = CORE_CONDITION, [WORLD_PAUSE] = CORE_PAUSE,
     [WORLD_RESUME] = CORE_RESUME,       [WORLD_DECIDE] = CORE_DECIDE,
-    [WORLD_SIGNOFF] = CORE_DECIDE,
+    [WORLD_SIGNOFF] = CORE_DECIDE,      [WORLD_CHILD] = CORE_CHILD,
 };
 
 static struct flat_event translate(struct world *w, const struct world_event *ev,
@@ -497,6 +497,12 @@ static struct flat_event translate(struct world *w, const struct world_event *ev
         break;
     case WORLD_MODIFY:
         say_modify(w, &out, ev, step);
+        break;
+    case WORLD_CHILD:
+        out.n = ev->variant;
+        out.attempt = ev->attempt & 255u;
+        out.expect = ev->attempt >> 8;
+        out.error_class = CLASS_UNKNOWN;
         break;
     case WORLD_CONDITION:
         out.invalid = ev->variant == CONDITION_FAILED;
@@ -624,6 +630,10 @@ bool world_do(struct world *w, const struct world_event *ev, const char **ret_wh
         w->at.told[step].executions--;
     }
     const bool right = world_take(w, ret_why);
+    if (ev->kind == WORLD_CHILD && w->at.told[step].child != 0 &&
+        ev->attempt == world_child_of(&w->at.told[step])) {
+        w->at.told[step].child = 0; /* it has ended */
+    }
     if (ev->kind == WORLD_CONDITION && w->at.told[step].wanted == ev->attempt) {
         w->at.told[step].wanted = 0; /* it was said */
     }

@@ -114,8 +114,11 @@ struct told {
     uint8_t asked;    /* adopted, and asked about since */
     uint8_t wanted;   /* the revision whose verdict about its condition is asked for; 0 = none */
     uint8_t judged;   /* as run_step.judged */
-    uint8_t calls;    /* the engine is asked for a signal that was kept */
-    uint8_t slept;    /* WAIT_STARTED came */
+    uint8_t child;    /* a child plan does it: 1; 2 = it was told to stop, and its end is awaited */
+    uint8_t child_attempt, child_round; /* of the newest one; attempt 0 = none yet */
+    uint8_t rounded;                    /* the next child is another round */
+    uint8_t calls;                      /* the engine is asked for a signal that was kept */
+    uint8_t slept;                      /* WAIT_STARTED came */
     msec sent, sign, begun;
     msec clock; /* when the attempt began */
     msec used;  /* of the step's limit, while a person decides */
@@ -190,6 +193,7 @@ enum world_kind {
     WORLD_SIGNAL,    /* variant: its name, a letter */
     WORLD_CALLED,    /* the engine brings the oldest that was kept and fits; step */
     WORLD_CLOCK,     /* variant: the wall clock is set back, or forward */
+    WORLD_CHILD,     /* variant: enum child_outcome; attempt: with its round, see world_child_of */
     WORLD_CANCEL,
     WORLD_PAUSE,
     WORLD_RESUME,
@@ -332,6 +336,17 @@ uint32_t world_wait_events(const struct world *w, struct world_event *ret);
 /* Nothing that waits is overdue. */
 bool world_waits_hold(const struct world *w, const char **ret_why);
 /* ---- world_told.c ---- */
+/* ---- world_child.c ---- */
+taker world_take_child, world_take_round;
+bool world_take_child_command(struct world *w, const struct core_cmd *cmd, const char **ret_why);
+/* Whether the event is about the newest child of its step, and that has not ended. */
+bool world_child_ends(const struct world *w, const struct world_event *ev);
+/* Whether a step may complete by the event. */
+bool world_child_completes(const struct world *w, const struct record *rec, const char **ret_why);
+/* A child plan is under way: its end will come. */
+bool world_child_out(const struct world *w);
+/* attempt | round << 8 */
+uint16_t world_child_of(const struct told *told);
 bool world_take_condition_asked(struct world *w, const struct core_cmd *cmd, const char **ret_why);
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why);
 /* Reads the commands of one event: the shell's side of them, and the rules. */

@@ -249,6 +249,28 @@ static void verdicts(struct events *e, uint32_t s)
     }
 }
 
+/* Also late: of a child that was told to stop, or of an earlier round. */
+static void children(struct events *e, uint32_t s)
+{
+    const struct told *told = &e->world->at.told[s];
+    struct world_event ev = {
+        .kind = WORLD_CHILD, .step = (uint8_t)s, .attempt = world_child_of(told)};
+    if (told->child_attempt == 0) {
+        return;
+    }
+    for (uint8_t v = CHILD_COMPLETED; v < CHILD_OUTCOME_COUNT && told->child != 0; v++) {
+        ev.variant = v;
+        add(e, ev);
+    }
+    ev.variant = CHILD_COMPLETED;
+    if (told->child == 0) {
+        add(e, ev); /* is refused */
+    } else if (told->child_round > 0) {
+        ev.attempt = (uint16_t)(ev.attempt - 256);
+        add(e, ev); /* is refused, too */
+    }
+}
+
 /* ---- people ---- */
 
 static void decisions(struct events *e, uint32_t s)
@@ -395,6 +417,8 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
         return 1;
     case WORLD_SIGNAL:
         return 6;
+    case WORLD_CHILD:
+        return ev->variant == CHILD_COMPLETED && world_child_ends(w, ev) ? 1 : 99;
     case WORLD_LOST_OLD:
         return 2;
     case WORLD_GONE:
@@ -463,6 +487,7 @@ uint32_t world_events(const struct world *w, struct world_event *ret)
     for (uint32_t s = 0; s < w->shadow->n_steps; s++) {
         decisions(&e, s);
         verdicts(&e, s);
+        children(&e, s);
         changes(&e, s);
         for (uint32_t i = 0; w->scenario->bodies[i] != '\0'; i++) {
             words(&e, s, i);
@@ -496,6 +521,7 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_PROGRESS] = "progress",
         [WORLD_PROBED] = "probed",
         [WORLD_CONDITION] = "condition",
+        [WORLD_CHILD] = "child",
         [WORLD_SIGNAL] = "signal",
         [WORLD_CALLED] = "kept signal",
         [WORLD_CLOCK] = "clock",

@@ -62,6 +62,9 @@ static uint64_t rank_of(const struct digest *d, uint64_t epoch)
 static uint8_t is_current_process(const struct digest *d, const struct run_step *s)
 {
     const uint32_t body = world_body_of(&s->instance);
+    if (uuid_is_nil(s->instance)) {
+        return 0; /* a child plan does it */
+    }
     return s->process.b[0] == 1 + d->world->at.bodies[body].process;
 }
 
@@ -109,7 +112,7 @@ static void mix_told(struct digest *d, struct told t, const struct step_policy *
     t.process = t.out && t.body > 0 && t.process == d->world->at.bodies[t.body - 1].process;
     t.ran = t.out ? t.ran : 0;
     t.asked = t.out && t.adopted ? t.asked : 0;
-    t.clock = t.out ? ago(d, t.clock, policy->timeout_ms) : 0;
+    t.clock = t.out || t.child != 0 || t.rounded != 0 ? ago(d, t.clock, policy->timeout_ms) : 0;
     t.begun = policy->limit_ms > 0 && t.begun > 0 ? 1 + ago(d, t.begun - 1, policy->limit_ms) : 0;
     mix_bytes(d, &t, sizeof t);
 }

@@ -189,7 +189,7 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
     case CMD_CHILD_STOP:
     case CMD_CHILD_PAUSE:
     case CMD_CHILD_RESUME:
-        break;
+        return world_take_child_command(w, cmd, ret_why);
     case CMD_SIGNAL:
         return world_take_called(w, cmd, ret_why);
     case CMD_CONDITION:
@@ -340,13 +340,14 @@ static bool plan_holds(const struct world *w, const char **ret_why)
          "the core uses another block");
     RULE(heap_min(&w->core->due) != MSEC_NEVER || run->waiting > 0 || at->paused != 0 ||
              asks_for_ever(w) || at->job.out ||
-             core_find_run(w->core, at->handle)->conditions.n > 0 ||
+             core_find_run(w->core, at->handle)->conditions.n > 0 || world_child_out(w) ||
              core_find_run(w->core, at->handle)->held > 0,
          "nothing will ever happen to this plan");
     RULE(!at->begun || at->cancelling || other ||
              ((at->paused & 1u << PAUSE_REVIEW) != 0) == waits(w),
          "waits for people, and does not say so, or the other way round");
-    RULE(!at->cancelling || at->now < at->cancelled_at + w->config.cancel_grace_ms,
+    RULE(!at->cancelling || world_child_out(w) ||
+             at->now < at->cancelled_at + w->config.cancel_grace_ms,
          "cancelled for longer than its grace");
     RULE(plan->timeout_ms == 0 || !at->begun || at->cancelling ||
              at->now < at->started_at + plan->timeout_ms,

@@ -197,7 +197,8 @@ bool world_told_to_stop(const struct world *w, uint32_t step)
     const bool there = told->body > 0 && w->at.bodies[told->body - 1].epoch != 0;
     bool said = !told->out || !there || w->shadow->steps[step].status != STEP_IN_PROGRESS;
     for (uint32_t i = 0; i < w->out.n; i++) {
-        said |= w->out.at[i].type == CMD_CANCEL_STEP && w->out.at[i].step == step;
+        said |= (w->out.at[i].type == CMD_CANCEL_STEP || w->out.at[i].type == CMD_CHILD_STOP) &&
+                w->out.at[i].step == step;
     }
     return said;
 }
@@ -222,8 +223,10 @@ static bool time_is_over(const struct world *w, const struct record *rec)
         const struct plan_wait *wait = about_of(w, rec)->wait;
         return wait->what == WAIT_FOR_SIGNAL && wait->ms > 0 && now >= told->sent + wait->ms;
     }
+    const bool child =
+        told->child != 0 && policy->timeout_ms > 0 && now >= told->clock + policy->timeout_ms;
     return (heard || !told->out) &&
-           (limit ||
+           (limit || child ||
             (told->out ? (policy->timeout_ms > 0 && now >= told->clock + policy->timeout_ms) ||
                              (policy->idle_ms > 0 && now >= sign + policy->idle_ms)
                        : policy->queue_timeout_ms > 0));
@@ -430,6 +433,9 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
              "completed without its verifier");
         return true;
     }
+    if (about_of(w, rec)->type == STEP_TYPE_PLAN) {
+        return world_child_completes(w, rec, ret_why);
+    }
     RULE(word && ev->variant == ANSWER_OK && ev->step == rec->step && ev->phase <= PHASE_SEARCH,
          "completed without a result");
     RULE(ev->attempt <= told->attempts && ev->attempt >= told->finished,
@@ -476,14 +482,14 @@ static bool stopped_rightly(const struct world *w, const struct record *rec, con
     RULE(REC(rec, step_completed)->stop != STOP_NONE || told->out == 0 || !w->at.cancelling,
          "called off without a word");
     RULE(REC(rec, step_completed)->stop != STOP_ACKNOWLEDGED ||
-             (spoke && w->doing.step == rec->step),
+             ((spoke || world_child_ends(w, &w->doing)) && w->doing.step == rec->step),
          "nobody acknowledged the end");
     RULE(REC(rec, step_completed)->stop != STOP_KILLED || kill, "not killed");
     RULE(REC(rec, step_completed)->stop != STOP_GONE || w->doing.kind == WORLD_GONE, "not gone");
     RULE(REC(rec, step_completed)->stop != STOP_FENCED || world_told_to_stop(w, rec->step) ||
              w->at.cancelling,
          "fenced, but not told to stop");
-    RULE(REC(rec, step_completed)->stop != STOP_FENCED || told->out ||
+    RULE(REC(rec, step_completed)->stop != STOP_FENCED || told->out || told->child != 0 ||
              w->shadow->steps[rec->step].status == STEP_CHECKING,
          "fenced what nobody has");
     return true;
@@ -630,6 +636,8 @@ static taker *const takers[REC_COUNT] = {
     [REC_STEP_ASSIGNED] = take_assigned,
     [REC_STEP_CHECKING] = take_checking,
     [REC_STEP_CONDITION] = take_condition,
+    [REC_STEP_CHILD] = world_take_child,
+    [REC_STEP_ROUND] = world_take_round,
     [REC_WAIT_STARTED] = world_take_wait_started,
     [REC_SIGNAL_RECEIVED] = world_take_signal,
     [REC_RESULT_REJECTED] = take_rejected,
