@@ -38,7 +38,7 @@ struct revision_edges {
  * plan->n_edges. Reports steps that have begun and would have to wait again. BT_NOMEM.
  */
 BT_MUST_CHECK enum bt_code revision_edges_find(struct revision_edges *w);
-/* revision_repeats.c: leaves out the new steps of a replan that have completed already, and has a
+/* Leaves out the new steps of a replan that have completed already, and has a
  * person approve those that repeat an unsafe one. After the steps were read. BT_NOMEM. */
 BT_MUST_CHECK enum bt_code revision_repeats_settle(struct revision_edges *w);
 /* Whether the steps that are not superseded form a chain, in whatever form. */

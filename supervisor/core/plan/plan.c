@@ -18,10 +18,8 @@ const char *on_failure_name(enum on_failure v)
 const char *step_type_name(enum step_type v)
 {
     static const char *const names[] = {
-        [STEP_TYPE_TASK] = "task",
-        [STEP_TYPE_REVIEW] = "human_review",
-        [STEP_TYPE_WAIT] = "wait",
-        [STEP_TYPE_SYNTHESIS] = "synthesis_gate",
+        [STEP_TYPE_TASK] = "task", [STEP_TYPE_REVIEW] = "human_review",
+        [STEP_TYPE_WAIT] = "wait", [STEP_TYPE_SYNTHESIS] = "synthesis_gate",
         [STEP_TYPE_PLAN] = "plan",
     };
     _Static_assert(sizeof names / sizeof names[0] == STEP_TYPE_COUNT, "a name for each");
