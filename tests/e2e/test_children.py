@@ -1,4 +1,5 @@
 """Child plans: forEach over a list, repeat until a condition holds, a plan inside a plan; over crashes, too."""
+import json
 import threading
 
 from harness import main, until
@@ -224,6 +225,22 @@ class SubPlan(Children):
                           ({"document": {"steps": [inside("x", task="see {{results.check}}")]}}, "names no step"), ({"document": {"steps": []}}, "no steps")):
             got = self.refused(step("check", "a"), {"stepId": "sub", "plan": plan})
             self.assertTrue(any(why in m for m in got), (plan, got))
+
+    def test_a_recipe_by_name_or_file_is_put_in_by_the_command_line(self):
+        recipes = self.d.work / "config" / "baton" / "recipes"
+        recipes.mkdir(parents=True)
+        env = {"XDG_CONFIG_HOME": str(self.d.work / "config")}
+        (recipes / "welcome.yaml").write_text(json.dumps(self.recipe))
+        for recipe in ("welcome", str(recipes / "welcome.yaml")):
+            plan = self.write_plan(self.d, "outer.json", {"steps": [step("check", "a"), {"stepId": "sub", "plan": {"recipe": recipe, "inputs": {"who": "{{results.check.name}}"}}}]})
+            self.assertIn("leave greet Ada", self.d.cli("run", "--plan", plan, env=env))
+        for name, inner in (("mirror", "mirror"), ("left", "right"), ("right", "left")):
+            (recipes / (name + ".yaml")).write_text(json.dumps({"steps": [{"stepId": "s", "plan": {"recipe": inner}}]}))
+        for name, said in (("mirror", "runs itself"), ("left", "runs itself"), ("nobody", "nobody")):
+            plan = self.write_plan(self.d, "bad.json", {"steps": [{"stepId": "s", "plan": {"recipe": name}}]})
+            done = self.d.cli_any("plan", "check", plan, env=env)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(said, done.stderr)
 
     def test_a_review_inside_is_listed_and_decided(self):
         plan = {"steps": [{"stepId": "ask", "type": "human_review", "task": "May it go on?"}, inside("go")]}

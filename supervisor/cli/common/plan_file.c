@@ -246,6 +246,10 @@ static cJSON *read_tree_of_plan(const char *path)
         cJSON_Delete(tree);
         tree = NULL;
     }
+    if (tree != NULL && !cli_inline_recipes(tree)) {
+        cJSON_Delete(tree);
+        tree = NULL;
+    }
     return tree;
 }
 

@@ -14,6 +14,9 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len);
 /* A plan file as JSON text; free with cJSON_free(). A recipe is filled in from the options inputs
  * and input. */
 char *cli_read_plan(const struct cli *cli, const char *path);
+/* Puts the documents of the recipes that steps name (`plan: {recipe: NAME}`) into the tree of a
+ * plan. Prints the error and returns false: a recipe that is not there, or that runs itself. */
+bool cli_inline_recipes(struct cJSON *plan);
 /* Adds the NAME=VALUE of a repeated option to an object; a property of the JSON Schema (NULL =
  * none) gives its type. Prints the error and returns false. */
 bool cli_read_pairs(const struct cli *cli, const char *option, const struct cJSON *schema,
