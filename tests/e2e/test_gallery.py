@@ -90,6 +90,23 @@ class Data(Gallery):
         self.assertEqual(p.run("--input", "name=Ada", "--result", "louder")[1].strip(), "HELLO, ADA!")
         self.assertEqual(p.run("--result", "louder")[1].strip(), "HELLO, WORLD!")
 
+    def test_a_report_over_a_directory_counts_each_file_once(self):
+        p = self.project("dir-report")
+        expected = sum(path.read_text().count(" ERROR ") for path in (p.dir / "logs").glob("*.log"))
+        self.assertGreaterEqual(expected, 3)
+        self.assertIn("%d errors in 3 logs" % expected, p.run("--result", "summary")[1])
+        (p.dir / "logs" / "more.log").write_text("2026-11-20 ERROR one\n" * 7)
+        done = p.any("run", "--plan", "plan.yaml")
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        p.baton("approve", "last")
+        until(lambda: "T-001,logs,%d," % (expected + 7) in (p.dir / "tickets.csv").read_text() if (p.dir / "tickets.csv").exists() else False, 30, "the ticket")
+
+    def test_a_job_is_looked_at_until_it_is_done(self):
+        p = self.project("poll")
+        plan, end = p.run("--result", "end")
+        self.assertEqual((p.dir / "job-1").read_text().count("look"), 5, "four rounds, and the last step")
+        self.assertEqual(json.loads(end)["state"], "done")
+
     def test_a_group_starts_in_order_and_its_agents_agree(self):
         p = self.project("group")
         plan, count = p.run("--result", "apples")
