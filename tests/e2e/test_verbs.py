@@ -390,9 +390,9 @@ class Reload(BatonTest):
     def text(self, retries, lease, secret, capacity):
         return self.BASE % (retries, lease) + self.AGENT % (secret, capacity) % BIN
 
-    def write(self, *values):
+    def write(self, retries, lease, secret, capacity, more=""):
         head = self.d.config.read_text().split("policy:")[0]
-        self.d.config.write_text(head + self.text(*values))
+        self.d.config.write_text(head + self.text(retries, lease, secret, capacity).replace("policy: {", "policy: {" + more, 1))
 
     def retries(self):
         plan = {"steps": [{"stepId": "a", "agentId": "calc", "skill": "evaluate", "task": "add", "parameters": {"expression": "1"}}]}
@@ -400,19 +400,20 @@ class Reload(BatonTest):
 
     def test_what_needs_no_restart_is_applied_and_the_rest_is_named(self):
         self.assertEqual(self.d.cli("reload"), "nothing differs\n")
-        self.write(7, 4000, "two", 3)
+        self.write(7, 4000, "two", 3, "breaker: {failures: 7}, ")
         text = self.d.cli("reload", "--check")
         self.assertIn("differs  policy.maxRetries: 2, in the file 7\n", text)
         self.assertEqual(self.retries(), 2)
         text = self.d.cli("reload")
         self.assertIn("applied  policy.maxRetries: 2, in the file 7\n", text)
-        self.assertIn("restart  policy.leaseMs: 3000, in the file 4000\n", text)
-        self.assertIn("restart  agents.calc.env: differs\n", text)
-        self.assertIn("restart  agents.calc.capacity: differs\n", text)
+        self.assertIn("applied  policy.leaseMs: 3000, in the file 4000\n", text)
+        self.assertIn("applied  agents.calc.env: changed; its processes are restarted\n", text)
+        self.assertIn("applied  agents.calc.capacity: changed; its processes are restarted\n", text)
+        self.assertIn("restart  policy.breaker.failures: 5, in the file 7\n", text)
         self.assertNotIn("two", text)
         self.assertEqual(self.retries(), 7)
         self.assertNotIn("maxRetries", self.d.cli("reload"))
-        self.assertIn("policy.leaseMs", self.d.cli("reload"))
+        self.assertIn("policy.breaker.failures", self.d.cli("reload"))
 
     def test_invalid_configuration_changes_nothing(self):
         self.write("many", 3000, "one", 1)
