@@ -373,6 +373,7 @@ static cJSON *of_condition(const struct field *f)
     (void)cJSON_AddItemToObject(members, "not", typed("object"));
     (void)cJSON_AddItemToObject(references, "^(results|inputs|state)\\.", object());
     (void)cJSON_AddItemToObject(references, "^steps\\..+\\.status$", object());
+    (void)cJSON_AddItemToObject(references, "^(item|index|iteration|previous)(\\.|$)", object());
     (void)cJSON_AddNumberToObject(o, "minProperties", 1);
     (void)cJSON_AddBoolToObject(o, "additionalProperties", false);
     return o;
@@ -483,8 +484,8 @@ static void require_one(cJSON *section, const struct field *fields, const char *
 static cJSON *section_of(const struct section *s)
 {
     static const char *const sources[] = {"steps", "phases", "plan", NULL};
-    static const char *const whom[] = {"agentId", "skill", "type", "switch", "wait", NULL};
-    static const char *const what[] = {"task", "skill", "switch", "wait", NULL};
+    static const char *const whom[] = {"agentId", "skill", "type", "switch", "wait", "plan", "steps", NULL};
+    static const char *const what[] = {"task", "skill", "switch", "wait", "plan", "steps", NULL};
     cJSON *o = typed("object");
     cJSON *properties;
     (void)cJSON_AddStringToObject(o, "title", s->title);

@@ -89,7 +89,7 @@ class Schema(unittest.TestCase):
 
     def test_hostile_plans_are_refused_by_both(self):
         cases = [with_member(path, value) for path, value in (
-            (("steps", 0, "timout"), 5), (("steps", 0, "if"), "x > 3"), (("steps", 0, "forEach"), [1]), (("colour",), 1),
+            (("steps", 0, "timout"), 5), (("steps", 0, "if"), "x > 3"), (("steps", 0, "forEach"), 7), (("steps", 0, "repeat"), {"max": 0}), (("colour",), 1),
             (("policy", "signof"), True), (("policy", "wait"), 1), (("policy", "backoff"), {"kin": "fixed"}),
             (("policy", "budget"), {"token": 1}), (("steps", 0, "gate"), {"agentIdd": "calc"}), (("steps", 0, "gate"), ""),
             (("policy", "verifyWith"), True), (("policy", "synthesis"), "nobody"), (("policy", "synthesis"), True),
