@@ -64,7 +64,9 @@ static void put_agent(struct fleet *f, struct fleet_agent *a, uint32_t ix)
             *roll = (struct roll){.intent = ROLL_KEEP};
         } else if (roll->intent == ROLL_REMOVE) {
             roll->intent = ROLL_RESTART; /* it is on its way out: it comes back */
-        } else if (stale && roll->intent == ROLL_KEEP) {
+        } else if (stale && (roll->intent == ROLL_KEEP ||
+                             (roll->intent == ROLL_RESTART && roll->phase == ROLL_STARTS))) {
+            /* also when its new process has just been started: from the spec before this one */
             *roll = (struct roll){.intent = ROLL_RESTART};
         }
         if (put != SPAWN_PUT_SAME) {
