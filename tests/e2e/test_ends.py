@@ -62,6 +62,7 @@ class Ends(BatonTest):
             "cancel": lambda: (self.waiting(),), "pause": lambda: (self.waiting(), "--json"), "resume": lambda: (self.paused(), "--json"),
             "skip": lambda: (self.waiting(), "b", "--json"), "modify": lambda: (self.waiting(), "--note", "n", "--json"),
             "retry": lambda: (self.done(task="fail", maxRetries=0),), "fork": lambda: (self.done(), "--from", "a"),
+            "schedule": lambda: ("list", "--json"),
             "signal": lambda: (self.d.submit({"steps": [{"stepId": "w", "type": "wait", "wait": {"signal": "go"}}]}), "go", "--json"),
             "agents": lambda: (), "info": lambda: (), "config": lambda: ("show",), "doctor": lambda: (), "help": lambda: (),
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
