@@ -484,7 +484,8 @@ static void require_one(cJSON *section, const struct field *fields, const char *
 static cJSON *section_of(const struct section *s)
 {
     static const char *const sources[] = {"steps", "phases", "plan", NULL};
-    static const char *const whom[] = {"agentId", "skill", "type", "switch", "wait", "plan", "steps", NULL};
+    static const char *const whom[] = {"agentId", "skill", "type",  "switch",
+                                       "wait",    "plan",  "steps", NULL};
     static const char *const what[] = {"task", "skill", "switch", "wait", "plan", "steps", NULL};
     cJSON *o = typed("object");
     cJSON *properties;
