@@ -89,6 +89,11 @@ enum mutant {
     MUTANT_CHILD_GOES_ON,     /* 77: the pause of a plan does not reach its child plans */
     MUTANT_LOOP_UNBOUNDED,    /* 78: a loop goes on after its last round */
     MUTANT_LOOP_AT_ONCE,      /* 79: the pause between two rounds is left out */
+    MUTANT_PRIORITY_IGNORED = 85, /* 85: plans take turns whatever their priority */
+    MUTANT_PRIORITY_STARVES,      /* 86: however long a step waits, a higher priority goes first */
+    MUTANT_KEY_SHARED,            /* 87: a concurrency key has more holders than places */
+    MUTANT_KEY_FORGOTTEN,         /* 88: after a restart nobody has a concurrency key */
+    MUTANT_RATE_EARLY,            /* 89: a window of a rate ends a millisecond early */
     MUTANT_CLOCK_NOT_FOLLOWED = 90, /* 90: a date is not armed again when the wall clock is set */
     MUTANT_DATE_BY_DELAY,           /* 91: a date comes early when the wall clock is put back */
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */

@@ -61,13 +61,16 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
     const struct sched_step *sched = &entry->sched[step];
     const struct run_step *state = &entry->run->steps[step];
     const bool waits =
-        sched->list == LIST_QUEUE || sched->list == LIST_BUDGET || sched->list == LIST_CONDITION;
+        sched->list == LIST_QUEUE || sched->list == LIST_BUDGET || sched->list == LIST_CONDITION ||
+        sched->list == LIST_KEY;
     const bool out = core_is_out(entry, step);
     const bool attempt = state->phase <= PHASE_SEARCH;
     const unsigned holds =
         (waits && state->status == STEP_READY && state->placeless == 0 ? HOLDS_PLACE : 0u) |
         (sched->list == LIST_HELD ? HOLDS_LANE : 0u) | (out && attempt ? HOLDS_BUDGET : 0u);
-    CHECK(sched->holds == holds, "a step holds other counts than those of its list");
+    CHECK((sched->holds & ~(unsigned)HOLDS_TURN) == holds, "a step holds other counts than those of its list");
+    CHECK((sched->holds & HOLDS_TURN) == 0 || sched->list == LIST_QUEUE,
+          "told to go on, but not in its queue");
     CHECK(sched->list != LIST_HELD ||
               entry->queues[sched->queue].agent == run_step_agent(entry->run, entry->plan, step),
           "held for another agent than the step's");
@@ -120,8 +123,9 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *entry, co
 
 /* ---- rings ---- */
 
-static bool ring_holds(const struct core *c, const struct list *ring, enum ring_kind kind,
-                       uint32_t agent, uint32_t session, const char **ret_why)
+static bool list_of_ring_holds(const struct core *c, const struct list *ring, uint32_t priority,
+                               enum ring_kind kind, uint32_t agent, uint32_t session,
+                               const char **ret_why)
 {
     uint64_t prev = REF_NONE;
     uint32_t n = 0;
@@ -131,6 +135,7 @@ static bool ring_holds(const struct core *c, const struct list *ring, enum ring_
         CHECK(entry->run != NULL && (uint32_t)ref < entry->plan->agents.n,
               "a ring leads to no queue");
         const struct core_queue *queue = &entry->queues[(uint32_t)ref];
+        CHECK(core_priority(entry) == priority, "a queue with the turns of another priority");
         CHECK(queue->ring == kind, "a queue in another ring than its own");
         CHECK(queue->prev == prev, "a ring's links do not fit");
         CHECK(kind != RING_AGENT || queue->agent == agent, "in the ring of another agent");
@@ -142,6 +147,20 @@ static bool ring_holds(const struct core *c, const struct list *ring, enum ring_
         ref = queue->next;
     }
     CHECK(ring->tail == prev && n == ring->n, "a ring's end or length");
+    return true;
+}
+
+static bool ring_holds(const struct core *c, const struct turns *ring, enum ring_kind kind,
+                       uint32_t agent, uint32_t session, const char **ret_why)
+{
+    uint32_t n = 0;
+    for (uint32_t p = 0; p <= PLAN_PRIORITY_MAX; p++) {
+        if (!list_of_ring_holds(c, &ring->of[p], p, kind, agent, session, ret_why)) {
+            return false;
+        }
+        n += ring->of[p].n;
+    }
+    CHECK(n == ring->n, "the length of a ring");
     return true;
 }
 
@@ -174,7 +193,8 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
     CHECK(!entry->dirty || all, "an agent was left dirty");
     CHECK(entry->ring.n == 0 || entry->dirty ||
               is_full(entry->in_flight, c->config.in_flight_agent) ||
-              registry_select(c->registry, agent) == REGISTRY_NONE,
+              registry_select(c->registry, agent) == REGISTRY_NONE ||
+              c->opens.keys[agent] <= window_opens(&entry->rate),
           "a step waits although a lane is free");
     *rings += entry->ring.n;
     return true;

@@ -1,10 +1,14 @@
 /*
  * The order in which queued steps start. Each limit is shared fairly:
  *
- *   an agent's lanes    a ring of queues, one per run that waits for it: one step, then the next
- * run a session's places  a queue that finds the session full is blocked, first come first served.
- * A free place wakes the first one; later queues wait after those blocked before all places the
- * agents take turns, one step each
+ *   an agent's lanes    a ring of queues, one per run that waits for it: one step, then the next run
+ *   a session's places  a queue that finds the session full is blocked. A free place wakes the next
+ *                       one; later queues wait after those blocked before
+ *   all places          the agents take turns, one step each
+ *
+ * Who is next in a ring, or among the blocked: who has waited longest, where each priority counts
+ * for CORE_AGE_MS of waiting. So a plan of the highest priority goes before one of the lowest that
+ * began to wait up to nine times CORE_AGE_MS earlier, and before no other: nobody starves.
  *
  * Nothing is tried again before its condition has changed, and every move is a few links. So the
  * cost of an event is the cost of what it starts and wakes.
@@ -26,11 +30,27 @@ static struct core_session *session_of(struct core *c, const struct core_run *en
     return &c->sessions[entry->plan->session];
 }
 
-static struct list *ring_of(struct core *c, uint64_t ref)
+static struct turns *ring_of(struct core *c, uint64_t ref)
 {
     const struct core_queue *queue = queue_at(c, ref);
     return queue->ring == RING_AGENT ? &c->agents[queue->agent].ring
                                      : &session_of(c, &c->runs[ref >> 32])->blocked;
+}
+
+/* The queue whose turn is next; REF_NONE = none waits. */
+static uint64_t next_in(const struct core *c, const struct turns *ring)
+{
+    uint64_t best = REF_NONE;
+    msec earliest = MSEC_NEVER;
+    for (uint32_t p = PLAN_PRIORITY_MAX + 1; ring->n > 0 && p > 0; p--) {
+        const uint64_t ref = ring->of[p - 1].head;
+        const msec turn = ref == REF_NONE ? MSEC_NEVER : core_turn(queue_at(c, ref)->since, p - 1);
+        if (turn < earliest) {
+            earliest = turn;
+            best = ref;
+        }
+    }
+    return best;
 }
 
 static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool front)
@@ -38,7 +58,11 @@ static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool fro
     struct core_queue *queue = queue_at(c, ref);
     ASSERT(queue->ring == RING_NONE);
     queue->ring = (uint8_t)kind;
-    struct list *ring = ring_of(c, ref);
+    struct turns *turns = ring_of(c, ref);
+    struct list *ring = &turns->of[core_priority(&c->runs[ref >> 32])];
+    if (front && ring->head != REF_NONE && queue_at(c, ring->head)->since < queue->since) {
+        queue->since = queue_at(c, ring->head)->since;
+    }
     queue->prev = front ? REF_NONE : ring->tail;
     queue->next = front ? ring->head : REF_NONE;
     if (queue->prev != REF_NONE) {
@@ -52,12 +76,14 @@ static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool fro
         ring->tail = ref;
     }
     ring->n++;
+    turns->n++;
 }
 
 static void ring_take(struct core *c, uint64_t ref)
 {
     struct core_queue *queue = queue_at(c, ref);
-    struct list *ring = ring_of(c, ref);
+    struct turns *turns = ring_of(c, ref);
+    struct list *ring = &turns->of[core_priority(&c->runs[ref >> 32])];
     ASSERT(queue->ring != RING_NONE && ring->n > 0);
     if (queue->prev != REF_NONE) {
         queue_at(c, queue->prev)->next = queue->next;
@@ -70,6 +96,7 @@ static void ring_take(struct core *c, uint64_t ref)
         ring->tail = queue->prev;
     }
     ring->n--;
+    turns->n--;
     queue->prev = queue->next = REF_NONE;
     queue->ring = RING_NONE;
 }
@@ -82,6 +109,7 @@ void core_ring_join(struct core *c, struct core_run *entry, uint32_t queue, bool
         ring_take(c, ref);
     }
     if (of->ring == RING_NONE) {
+        of->since = c->now;
         ring_put(c, ref, RING_AGENT, front);
         of->woken = front;
     }
@@ -156,7 +184,7 @@ static bool unblock_one(struct core *c)
     while (c->woken_sessions.head != UINT32_MAX) {
         struct core_session *session = &c->sessions[c->woken_sessions.head];
         if (session->blocked.n > 0 && !is_full(session->in_flight, c->config.in_flight_session)) {
-            const uint64_t ref = session->blocked.head;
+            const uint64_t ref = next_in(c, &session->blocked);
             struct core_queue *queue = queue_at(c, ref);
             ring_take(c, ref);
             ring_put(c, ref, RING_AGENT, true);
@@ -176,7 +204,7 @@ void core_charge(struct core *c, struct core_run *entry, uint32_t step, enum lis
 {
     struct sched_step *sched = &entry->sched[step];
     const struct run_step *state = &entry->run->steps[step];
-    if ((kind == LIST_QUEUE || kind == LIST_BUDGET || kind == LIST_CONDITION) &&
+    if ((kind == LIST_QUEUE || kind == LIST_BUDGET || kind == LIST_CONDITION || kind == LIST_KEY) &&
         state->status == STEP_READY && state->placeless == 0) {
         sched->holds |= HOLDS_PLACE;
         entry->queued++;
@@ -216,6 +244,9 @@ void core_give_back(struct core *c, struct core_run *entry, uint32_t step)
     if ((sched->holds & HOLDS_BUDGET) != 0) {
         core_budget_return(c, entry, step);
     }
+    if ((sched->holds & HOLDS_TURN) != 0) {
+        core_key_turn_over(c, entry, step);
+    }
     sched->holds = 0;
 }
 
@@ -252,10 +283,15 @@ static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
     case BUDGET_FITS:
         break;
     }
+    if (!core_key_allows(c, entry, step)) {
+        core_key_wait(c, entry, step);
+        return false;
+    }
     core_dispatch(c, entry, step, slot);
     queue->woken = false;
     if (queue->steps.n > 0) { /* the next run's turn */
         ring_take(c, ref);
+        queue->since = c->now;
         ring_put(c, ref, RING_AGENT, false);
     }
     return true;
@@ -265,12 +301,13 @@ static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
 static bool start_one(struct core *c, uint32_t agent)
 {
     const struct core_agent *entry = &c->agents[agent];
-    while (entry->ring.n > 0 && !is_full(entry->in_flight, c->config.in_flight_agent)) {
+    while (entry->ring.n > 0 && !is_full(entry->in_flight, c->config.in_flight_agent) &&
+           core_agent_rate_allows(c, agent)) {
         const uint32_t slot = registry_select(c->registry, agent);
         if (slot == REGISTRY_NONE) {
             return false;
         }
-        const uint64_t ref = entry->ring.head;
+        const uint64_t ref = next_in(c, &entry->ring);
         if (session_allows(c, ref) && start_first(c, ref, slot)) {
             return true;
         }
@@ -282,6 +319,7 @@ void core_start_queued(struct core *c)
 {
     for (;;) {
         core_budget_wake(c);
+        core_keys_wake(c);
         if (is_full(c->in_flight, c->config.in_flight)) {
             return; /* the turns stay as they are until a place becomes free */
         }

@@ -58,6 +58,7 @@ static void needed_by_plans(const struct core *c, struct agent_set *ret)
     }
 }
 
+/* One with a rate is named by the configuration. */
 static bool has_left(const struct agent_view *view)
 {
     return view->id.len > 0 && view->instances == 0 && !view->configured && view->enabled;

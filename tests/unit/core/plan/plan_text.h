@@ -10,7 +10,8 @@
  * maxpause=MS, fallbacks=N, replan=AGENT replans=N perstep=N cooldown=MS replantime=MS,
  * search=AGENT, grant=AGENT, budget=N replanbudget=N cost=N, session=N, planner=AGENT (no steps
  * yet) repairs=N plantime=MS oninvalid=fail|synthesize|interrupt, answer=AGENT answertime=MS
- * rectify=N, dry, job (of another plan). Step words: retries=N, timeout=MS, idle=MS, queue=MS,
+ * rectify=N, dry, job (of another plan), prio=N, key=NUMBER (of the core's keys, before all steps)
+ * keyskip keycancel. Step words: key=NUMBER, retries=N, timeout=MS, idle=MS, queue=MS,
  * limit=MS, approval=MS, check=MS, backoff=MS (fixed), linear=MS, jitter=PERMILLE, skip, continue,
  * retry, replan, ask (else abort), onverify=<the same> (else retry), noretry=CLASS, retryon=CLASS,
  * approve, sleep=MS, date=WALL_MS, signal=NAME patience=MS (steps that wait), review
