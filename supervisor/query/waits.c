@@ -58,6 +58,18 @@ static void agent_sentence(const struct step_wait *w, const struct wait_names *n
     }
 }
 
+static void key_sentence(const struct step_wait *w, const struct wait_names *names, struct buf *out)
+{
+    buf_printf(out, "waiting for the concurrencyKey %.*s: ", STR_ARG(w->key));
+    if (names->holder.len > 0 && w->n == 1) {
+        buf_printf(out, "plan %.*s has it", STR_ARG(names->holder));
+    } else if (w->n == 1) {
+        buf_add_cstr(out, "another step has it");
+    } else {
+        buf_printf(out, "its %u places are taken", w->n);
+    }
+}
+
 void wait_sentence(const struct step_wait *w, const struct wait_names *names, struct buf *out)
 {
     switch (w->kind) {
@@ -111,6 +123,15 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         buf_printf(out, "waiting for the signal %.*s%s%.*s: baton signal PLAN %.*s",
                    STR_ARG(names->signal), names->until.len > 0 ? " until " : "",
                    STR_ARG(names->until), STR_ARG(names->signal));
+        break;
+    case WAIT_KEY:
+        key_sentence(w, names, out);
+        break;
+    case WAIT_RATE:
+        buf_printf(out, "waiting until %.*s: the rate of %s %.*s is used up, %u in %llu ms",
+                   STR_ARG(names->until), w->key.len > 0 ? "the concurrencyKey" : "agent",
+                   STR_ARG(w->key.len > 0 ? w->key : names->agent_id), w->n,
+                   (unsigned long long)w->per_ms);
         break;
     case WAIT_NOTHING:
     case WAIT_KIND_COUNT:

@@ -95,6 +95,7 @@ struct child_of {
     struct str of; /* the parent's planId */
     uint32_t step, attempt, round;
     uint32_t depth;      /* 1 = the parent is no child */
+    uint32_t priority;   /* of the parent: that of a child that names none */
     struct str name;     /* MAP: another name of its item */
     struct doc previous; /* LOOP: the result of the round before; absent in the first */
 };
@@ -241,8 +242,8 @@ struct plan {
     bool keyed;               /* keys.names[0] is the plan's own */
     enum key_overlap overlap; /* of a keyed plan */
     uint32_t priority;        /* 0 to PLAN_PRIORITY_MAX; the higher goes first */
-    enum job_kind job;      /* the kind of job that this plan is; JOB_NONE = an ordinary plan */
-    bool dry_run;           /* the plan is made and checked, and ends without running (M017) */
+    enum job_kind job;        /* the kind of job that this plan is; JOB_NONE = an ordinary plan */
+    bool dry_run;             /* the plan is made and checked, and ends without running (M017) */
     struct str search_with; /* agent with the skill "search" for RESOURCE_NOT_FOUND; empty = none */
     uint32_t search_agent;
     uint32_t max_fallbacks; /* per run (C17); 0 = off */

@@ -108,7 +108,7 @@ struct core *core_init(void *mem, const struct core_config *config)
         turns_init(&c->agents[i].ring);
     }
     for (uint32_t i = 0; i < c->config.sessions; i++) {
-        turns_init(&c->sessions[i].blocked);
+        core_list_init(&c->sessions[i].blocked);
     }
     for (uint32_t i = 0; i < config->registry.instances; i++) {
         core_list_init(&c->instances[i].held);

@@ -205,7 +205,7 @@ enum wait_kind {
     WAIT_TIMER,  /* until; a wait step for a time or a date */
     WAIT_SIGNAL, /* a wait step for a signal; until, or MSEC_NEVER */
     WAIT_KEY,    /* key: all its n places are taken */
-    WAIT_RATE,   /* agent or (AGENT_NONE) key: n started within its window; until */
+    WAIT_RATE,   /* agent or (AGENT_NONE) key: n started within its per_ms; until */
     WAIT_KIND_COUNT
 };
 struct step_wait {
@@ -215,7 +215,9 @@ struct step_wait {
     uint32_t step;
     enum review_kind review;
     msec until;
-    struct str key; /* the plan's own text */
+    struct str key;  /* the plan's own text */
+    uint64_t holder; /* KEY: the run of the plan that has had it longest; 0 = steps have it */
+    msec per_ms;     /* RATE: the length of the window */
 };
 /* "dependency", "agent", ... */
 const char *wait_kind_name(enum wait_kind k);

@@ -149,7 +149,7 @@ struct core_key {
 };
 
 struct core_agent {
-    struct turns ring;   /* queues in turn */
+    struct turns ring; /* queues in turn */
     struct core_window rate;
     uint32_t queued;     /* steps in the queues of this agent, with the blocked ones */
     uint32_t in_flight;  /* attempts and questions that its instances hold */
@@ -158,7 +158,8 @@ struct core_agent {
 };
 
 struct core_session {
-    struct turns blocked; /* queues whose turn came while the session was at its limit */
+    struct list blocked; /* in the order of their turns: queues whose turn came while the session
+                            was at its limit */
     uint32_t in_flight;
     uint32_t next_woken; /* UINT32_MAX = the last one */
     bool woken;          /* a place became free */
@@ -189,7 +190,7 @@ struct core {
     struct core_session *sessions;
     struct core_key *keys;
     struct heap opens; /* when a rate lets somebody start again: of agents, then of keys */
-    struct heap due; /* of the runs: the earliest of their steps' and their own deadline */
+    struct heap due;   /* of the runs: the earliest of their steps' and their own deadline */
     struct list unknown;
     struct list dated;
     msec clock_offset; /* of the wall clock, when the dated steps were armed; may wrap */
@@ -203,10 +204,10 @@ struct core {
     uint32_t free_run;
     uint32_t open;
     uint64_t newest;
-    uint64_t at; /* the run that it works on, or the last one */
+    uint64_t at;     /* the run that it works on, or the last one */
     bool recovering; /* in RECOVER: other plans that have a key may come yet */
-    bool quiet;  /* several steps end together: PLAN_PAUSED or PLAN_RESUMED is decided after all of
-                    them */
+    bool quiet; /* several steps end together: PLAN_PAUSED or PLAN_RESUMED is decided after all of
+                   them */
     uint32_t text_used;
     uint32_t text_agent; /* agent of the last core_text_absent in this event */
     struct str text_absent;

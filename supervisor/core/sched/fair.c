@@ -1,10 +1,10 @@
 /*
  * The order in which queued steps start. Each limit is shared fairly:
  *
- *   an agent's lanes    a ring of queues, one per run that waits for it: one step, then the next run
- *   a session's places  a queue that finds the session full is blocked. A free place wakes the next
- *                       one; later queues wait after those blocked before
- *   all places          the agents take turns, one step each
+ *   an agent's lanes    a ring of queues, one per run that waits for it: one step, then the next
+ * run a session's places  a queue that finds the session full is blocked. A free place wakes the
+ * next one; later queues wait after those blocked before all places          the agents take turns,
+ * one step each
  *
  * Who is next in a ring, or among the blocked: who has waited longest, where each priority counts
  * for CORE_AGE_MS of waiting. So a plan of the highest priority goes before one of the lowest that
@@ -30,11 +30,17 @@ static struct core_session *session_of(struct core *c, const struct core_run *en
     return &c->sessions[entry->plan->session];
 }
 
-static struct turns *ring_of(struct core *c, uint64_t ref)
+static msec turn_of(const struct core *c, uint64_t ref)
+{
+    return core_turn(queue_at(c, ref)->since, core_priority(&c->runs[ref >> 32]));
+}
+
+static struct list *ring_of(struct core *c, uint64_t ref)
 {
     const struct core_queue *queue = queue_at(c, ref);
-    return queue->ring == RING_AGENT ? &c->agents[queue->agent].ring
-                                     : &session_of(c, &c->runs[ref >> 32])->blocked;
+    return queue->ring == RING_AGENT
+               ? &c->agents[queue->agent].ring.of[core_priority(&c->runs[ref >> 32])]
+               : &session_of(c, &c->runs[ref >> 32])->blocked;
 }
 
 /* The queue whose turn is next; REF_NONE = none waits. */
@@ -44,7 +50,7 @@ static uint64_t next_in(const struct core *c, const struct turns *ring)
     msec earliest = MSEC_NEVER;
     for (uint32_t p = PLAN_PRIORITY_MAX + 1; ring->n > 0 && p > 0; p--) {
         const uint64_t ref = ring->of[p - 1].head;
-        const msec turn = ref == REF_NONE ? MSEC_NEVER : core_turn(queue_at(c, ref)->since, p - 1);
+        const msec turn = ref == REF_NONE ? MSEC_NEVER : turn_of(c, ref);
         if (turn < earliest) {
             earliest = turn;
             best = ref;
@@ -53,18 +59,28 @@ static uint64_t next_in(const struct core *c, const struct turns *ring)
     return best;
 }
 
+/* Where a queue goes: after this one. Those of a session are few, and stand in order. */
+static uint64_t before(const struct core *c, const struct list *ring, uint64_t ref,
+                       enum ring_kind kind, bool front)
+{
+    uint64_t prev = front ? REF_NONE : ring->tail;
+    while (kind == RING_SESSION && prev != REF_NONE && turn_of(c, prev) > turn_of(c, ref)) {
+        prev = queue_at(c, prev)->prev;
+    }
+    return prev;
+}
+
 static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool front)
 {
     struct core_queue *queue = queue_at(c, ref);
     ASSERT(queue->ring == RING_NONE);
     queue->ring = (uint8_t)kind;
-    struct turns *turns = ring_of(c, ref);
-    struct list *ring = &turns->of[core_priority(&c->runs[ref >> 32])];
+    struct list *ring = ring_of(c, ref);
     if (front && ring->head != REF_NONE && queue_at(c, ring->head)->since < queue->since) {
         queue->since = queue_at(c, ring->head)->since;
     }
-    queue->prev = front ? REF_NONE : ring->tail;
-    queue->next = front ? ring->head : REF_NONE;
+    queue->prev = before(c, ring, ref, kind, front);
+    queue->next = queue->prev == REF_NONE ? ring->head : queue_at(c, queue->prev)->next;
     if (queue->prev != REF_NONE) {
         queue_at(c, queue->prev)->next = ref;
     } else {
@@ -76,14 +92,13 @@ static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool fro
         ring->tail = ref;
     }
     ring->n++;
-    turns->n++;
+    c->agents[queue->agent].ring.n += kind == RING_AGENT ? 1 : 0;
 }
 
 static void ring_take(struct core *c, uint64_t ref)
 {
     struct core_queue *queue = queue_at(c, ref);
-    struct turns *turns = ring_of(c, ref);
-    struct list *ring = &turns->of[core_priority(&c->runs[ref >> 32])];
+    struct list *ring = ring_of(c, ref);
     ASSERT(queue->ring != RING_NONE && ring->n > 0);
     if (queue->prev != REF_NONE) {
         queue_at(c, queue->prev)->next = queue->next;
@@ -96,7 +111,7 @@ static void ring_take(struct core *c, uint64_t ref)
         ring->tail = queue->prev;
     }
     ring->n--;
-    turns->n--;
+    c->agents[queue->agent].ring.n -= queue->ring == RING_AGENT ? 1 : 0;
     queue->prev = queue->next = REF_NONE;
     queue->ring = RING_NONE;
 }
@@ -184,7 +199,7 @@ static bool unblock_one(struct core *c)
     while (c->woken_sessions.head != UINT32_MAX) {
         struct core_session *session = &c->sessions[c->woken_sessions.head];
         if (session->blocked.n > 0 && !is_full(session->in_flight, c->config.in_flight_session)) {
-            const uint64_t ref = next_in(c, &session->blocked);
+            const uint64_t ref = session->blocked.head;
             struct core_queue *queue = queue_at(c, ref);
             ring_take(c, ref);
             ring_put(c, ref, RING_AGENT, true);

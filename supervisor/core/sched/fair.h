@@ -57,7 +57,5 @@ bool core_list_holds(const struct core *c, const struct list *list, enum list_ki
                      const char **ret_why);
 bool core_run_queues_hold(const struct core *c, const struct core_run *entry, const char **ret_why);
 bool core_queues_hold(const struct core *c, const char **ret_why);
-
-/* ---- check_key.c ---- */
 bool core_keys_hold(const struct core *c, const char **ret_why);
 #endif

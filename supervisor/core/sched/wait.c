@@ -49,9 +49,11 @@ static void for_key(const struct core *c, const struct core_key *key, struct str
     w->key = name;
     w->kind = WAIT_KEY;
     w->n = key->max;
+    w->holder = key->holders.head == REF_NONE ? 0 : core_handle_of(c, &c->runs[key->holders.head]);
     if ((keyed || key->max == 0 || key->held < key->max) && !window_is_open(&key->rate, c->now)) {
         w->kind = WAIT_RATE;
         w->n = key->rate.rate.n;
+        w->per_ms = key->rate.rate.per_ms;
         w->until = window_opens(&key->rate);
     }
 }
@@ -106,6 +108,7 @@ static void for_lane(const struct core *c, const struct core_run *entry, uint32_
     } else if (!window_is_open(&c->agents[queue->agent].rate, c->now)) {
         w->kind = WAIT_RATE;
         w->n = c->agents[queue->agent].rate.rate.n;
+        w->per_ms = c->agents[queue->agent].rate.rate.per_ms;
         w->until = window_opens(&c->agents[queue->agent].rate);
     } else if (!reached(c->agents[queue->agent].in_flight, c->config.in_flight_agent, w) &&
                !reached(c->in_flight, c->config.in_flight, w)) {
