@@ -8,6 +8,7 @@ static const struct cli_option status_options[] = {
     {"status", "STATUS", "only plans with this status"},
     {"session", "SESSION", "only plans of this session"},
     {"agent", "AGENT_ID", "only plans with a step of this agent"},
+    {"schedule", "SCHEDULE", "only plans that this schedule made"},
     {"limit", "N", "at most so many plans (20)"},
     {"watch", NULL, "show it again every second; one plan until it has ended"},
     {NULL, NULL, NULL},

@@ -256,7 +256,7 @@ static enum cli_exit watch_plan(struct cli *cli, int columns, int rows, bool *re
 
 enum cli_exit verb_status(struct cli *cli)
 {
-    static const char *const filters[] = {"status", "agent", "session", "limit"};
+    static const char *const filters[] = {"status", "agent", "session", "schedule", "limit"};
     const bool watch = cli_flag(cli, "watch");
 
     for (size_t i = 0; cli->argc > 0 && i < sizeof filters / sizeof filters[0]; i++) {
