@@ -166,6 +166,10 @@ static void print_hints(const cJSON *view)
 
     cJSON_ArrayForEach(s, get(view, "steps"))
     {
+        if (json_text(get(s, "children"), "planId", "")[0] != 0) {
+            (void)printf("  steps of %s: baton status %s/%s\n", json_text(s, "stepId", ""), id,
+                         json_text(s, "stepId", ""));
+        }
         const char *review = json_text(get(s, "waiting"), "reviewId", "");
         if (review[0] != 0 && strcmp(review, id) != 0) {
             (void)printf(review_asks_more(json_text(s, "reason", ""))

@@ -99,6 +99,12 @@ static enum bt_code add_plans(struct cli *cli, const char *status, cJSON *plans,
     return code;
 }
 
+/* Whether it is the daemon that does not answer. */
+static bool is_gone(enum bt_code code)
+{
+    return code == BT_UNAVAILABLE || code == BT_TIMEOUT;
+}
+
 /* Plans of which no step runs get `waitsFor`: the newest ones, and no large ones. */
 static enum bt_code add_waits(struct cli *cli, cJSON *plans, struct bt_error *err)
 {
@@ -111,8 +117,8 @@ static enum bt_code add_waits(struct cli *cli, cJSON *plans, struct bt_error *er
         const cJSON *counts = get(p, "counts");
         char fields[96];
         cJSON *view = NULL;
-        if (code != BT_OK || asked == WAITS_MAX || json_number(counts, "running") > 0 ||
-            json_number(counts, "total") > WAITS_STEPS_MAX) {
+        if (code != BT_OK || asked == WAITS_MAX || counts == NULL ||
+            json_number(counts, "running") > 0 || json_number(counts, "total") > WAITS_STEPS_MAX) {
             continue;
         }
         asked++;
@@ -121,7 +127,7 @@ static enum bt_code add_waits(struct cli *cli, cJSON *plans, struct bt_error *er
         if (code == BT_OK && cli_plan_waits_for(view)[0] != 0) {
             (void)cJSON_AddStringToObject(p, "waitsFor", cli_plan_waits_for(view));
         }
-        code = code == BT_NOT_FOUND ? BT_OK : code; /* deleted meanwhile */
+        code = is_gone(code) ? code : BT_OK; /* deleted meanwhile */
         cJSON_Delete(view);
     }
     return code;
@@ -148,6 +154,7 @@ static enum bt_code fetch(struct top *t, struct bt_error *err)
     (void)snprintf(all, sizeof all, "{\"limit\":%d}", SCHEDULES_MAX);
     if (code == BT_OK) {
         code = ask(t->cli, "schedule.list", all, &schedules, err);
+        code = is_gone(code) ? code : BT_OK; /* the frame does without */
     }
     if (code != BT_OK) {
         cJSON_Delete(schedules);
