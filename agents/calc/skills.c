@@ -190,7 +190,7 @@ const struct bt_skill calc_skills[] = {
                     "offset, weekday, ISO week.",
      .tags = LIST("timezone", "zone", "convert", "timestamp", "utc", "offset"),
      .examples = LIST("convert 2026-11-21T03:53:00Z to the time zone Europe/Berlin",
-                      "convert the timestamp 1795233180 to the zone Asia/Tokyo"),
+                      "convert the timestamp 1795233180 to another zone"),
      .input_schema =
          "{\"type\":\"object\",\"properties\":{"
          "\"time\":{\"type\":[\"string\",\"integer\"],\"description\":\"ISO 8601, the form of "
