@@ -1,11 +1,11 @@
 /* Schedules that people make, and how they are shown. */
 #include <stdlib.h>
 
+#include "protocol/zone/stamp.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/plan/recipe.h"
 #include "supervisor/schedule/cron_text.h"
 #include "supervisor/schedule/schedule_internal.h"
-#include "supervisor/schedule/stamp.h"
 
 enum {
     EVERY_MIN_MS = 1000,

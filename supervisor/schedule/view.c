@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "protocol/base/utf8.h"
+#include "protocol/zone/stamp.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/schedule/schedule_internal.h"
-#include "supervisor/schedule/stamp.h"
 
 struct schedule *schedules_find(struct schedules *s, struct str name)
 {
