@@ -47,9 +47,7 @@ void sim_keys_plan(struct sim *s, struct plan *p)
 {
     p->keys = (struct plan_keys){.names = names, .at = numbers, .n = SIM_KEYS};
     p->keyed = sim_chance(s, 150);
-    p->overlap = sim_chance(s, 700)   ? KEY_QUEUE
-                 : sim_chance(s, 500) ? KEY_SKIP
-                                      : KEY_CANCEL;
+    p->overlap = sim_chance(s, 700) ? KEY_QUEUE : sim_chance(s, 500) ? KEY_SKIP : KEY_CANCEL;
     p->priority = sim_chance(s, 500) ? PLAN_PRIORITY : sim_range(s, 0, PLAN_PRIORITY_MAX);
 }
 
