@@ -10,11 +10,12 @@ BEGIN {
     may["protocol/auth"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
-    may["protocol/client"] = base " protocol/auth protocol/client/state protocol/client/credential protocol/wire protocol/link baton/client.h"
+    may["protocol/client"] = base " protocol/auth protocol/client/state protocol/client/credential protocol/client/exchange protocol/wire protocol/link baton/client.h"
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
     may["protocol/client/credential"] = base " protocol/auth protocol/wire protocol/client/state protocol/client/credential"
+    may["protocol/client/exchange"] = base " protocol/auth protocol/wire protocol/client/exchange"
     may["supervisor/auth"] = base " protocol/auth protocol/client/credential protocol/client/state.h supervisor/audit"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
     may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h"
@@ -61,7 +62,7 @@ BEGIN {
     may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
-    may["agents/sdk"] = base " protocol/auth protocol/client/credential agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/sdk"] = base " protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/jsonschema agents/cells agents/sdk baton/agent.h"
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"
