@@ -1,6 +1,5 @@
-#include "tests/support/house/house.h"
+#include "tests/support/house/house_internal.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "supervisor/artifacts/sweep.h"
 #include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/job.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/retention/retention.h"
 #include "tests/support/memory_journal/memory_journal.h"
 
@@ -17,17 +17,21 @@
 static const char token[] = TOKEN;
 
 /* What a restart leaves behind: reachable for the checker of leaks, as in the daemon. */
-static void *left[1024];
+static void **left;
 static size_t left_n;
 
 static void leave(void *p)
 {
-    assert_true(left_n < sizeof left / sizeof left[0]);
+    if (left_n % 64 == 0) {
+        left = realloc(left, (left_n + 64) * sizeof *left);
+        assert_non_null(left);
+    }
     left[left_n++] = p;
 }
 
 /* ---- the journal ---- */
 
+void (*house_rooms_act)(bool act);
 static struct house *now_open; /* one at a time: the operations have no place for it */
 
 static bool fails(struct bt_error *err, enum bt_code *ret)
@@ -131,23 +135,55 @@ static void on_deleted(void *self, struct uuid plan_id)
     (void)plan_id;
 }
 
-static void open_rooms(struct house *h)
+static void is_acting(bool acting)
+{
+    if (house_rooms_act != NULL) {
+        house_rooms_act(acting);
+    }
+}
+
+static enum bt_code new_rooms(struct house *h, struct bt_error *err)
 {
     static const struct process_hooks no_processes = {.of = NULL};
     static const struct sweep_options no_files = {.root = NULL};
     static const struct retention_options for_ever = {.completed_ms = 0};
     const struct retention_hooks retention = {h, plan_is_open, NULL, on_deleted};
-    struct engine_hooks hooks;
-    struct bt_error err;
+    enum bt_code code = link_new(256, &h->link, err);
 
-    assert_int_equal(link_new(256, &h->link, &err), BT_OK);
-    assert_int_equal(engine_new(&h->opt, h->journal, h->link, &h->engine, &err), BT_OK);
-    assert_int_equal(
-        dispatch_new(&h->opt, h->link, &no_processes, conversation_job_over, &h->dispatch, &err),
-        BT_OK);
-    assert_int_equal(api_new(&h->api, &err), BT_OK);
-    assert_int_equal(sweep_new(&no_files, h->engine, &h->sweep, &err), BT_OK);
-    assert_int_equal(retention_new(&for_ever, &retention, h->journal, &h->retention, &err), BT_OK);
+    h->engine = NULL;
+    if (code == BT_OK) {
+        code = engine_new(&h->opt, h->journal, h->link, &h->engine, err);
+    }
+    if (code == BT_OK) {
+        code =
+            dispatch_new(&h->opt, h->link, &no_processes, conversation_job_over, &h->dispatch, err);
+    }
+    if (code == BT_OK) {
+        code = api_new(&h->api, err);
+    }
+    if (code == BT_OK) {
+        code = sweep_new(&no_files, h->engine, &h->sweep, err);
+    }
+    if (code == BT_OK) {
+        code = retention_new(&for_ever, &retention, h->journal, &h->retention, err);
+    }
+    return code;
+}
+
+static void open_rooms(struct house *h)
+{
+    struct engine_hooks hooks;
+
+    if (new_rooms(h, &h->why) != BT_OK) {
+        h->dead = true;
+        return;
+    }
+    is_acting(false); /* what follows is the house's own memory */
+    leave(h->dispatch);
+    leave(h->api);
+    leave(h->sweep);
+    leave(h->retention);
+    is_acting(true);
     hooks = (struct engine_hooks){.reload = on_reload,
                                   .sweep = h->sweep,
                                   .retention = h->retention,
@@ -168,10 +204,6 @@ static void open_rooms(struct house *h)
                                   .on_request = api_on_request,
                                   .after_commit = api_after_commit};
     engine_set_hooks(h->engine, &hooks);
-    leave(h->dispatch);
-    leave(h->api);
-    leave(h->sweep);
-    leave(h->retention);
 }
 
 static void recover(struct house *h)
@@ -179,12 +211,41 @@ static void recover(struct house *h)
     struct bt_error err;
     uint64_t n = 0;
 
+    if (h->dead) {
+        return;
+    }
     engine_begin(h->engine, h->now, h->wall);
     if (engine_recover(h->engine, &n, &err) != BT_OK ||
         engine_system_record(h->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, &err) != BT_OK ||
         engine_end(h->engine, &err) != BT_OK) {
-        fail_msg("%s", err.msg);
+        h->dead = true;
+        h->why = err;
     }
+}
+
+static enum bt_code open_journal(struct house *h, struct bt_error *err)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS, .blobs_of = row_blobs};
+
+    return h->dir == NULL ? memory_journal_open(&h->journal, err)
+                          : journal_open_sqlite(h->dir, &opt, &h->journal, err);
+}
+
+/* The journal, the rooms, and what they find. */
+static void start(struct house *h)
+{
+    is_acting(true);
+    if (h->journal == NULL && open_journal(h, &h->why) != BT_OK) {
+        h->dead = true;
+    } else {
+        watch_journal(h);
+        open_rooms(h);
+    }
+    if (!h->dead) {
+        h->now = engine_started(h->engine) > h->now ? engine_started(h->engine) : h->now;
+        recover(h);
+    }
+    is_acting(false);
 }
 
 struct engine_options house_options(void)
@@ -206,20 +267,26 @@ struct engine_options house_options(void)
                                    .result_max = LIMIT_RESULT_BYTES};
 }
 
-struct house *house_open_with(const struct engine_options *opt)
+static struct house *open_at(const struct engine_options *opt, const char *dir)
 {
     struct house *h = calloc(1, sizeof *h);
-    struct bt_error err;
 
     assert_non_null(h);
     h->opt = *opt;
     h->wall = 1700000000000;
-    assert_int_equal(memory_journal_open(&h->journal, &err), BT_OK);
+    h->dir = dir;
     now_open = h;
-    watch_journal(h);
-    open_rooms(h);
-    h->now = engine_started(h->engine);
-    recover(h);
+    start(h);
+    return h;
+}
+
+struct house *house_open_with(const struct engine_options *opt)
+{
+    struct house *h = open_at(opt, NULL);
+
+    if (h->dead) {
+        fail_msg("%s", h->why.msg);
+    }
     return h;
 }
 
@@ -230,10 +297,21 @@ struct house *house_open(void)
     return house_open_with(&opt);
 }
 
+struct house *house_open_in(const char *dir)
+{
+    const struct engine_options opt = house_options();
+
+    return open_at(&opt, dir);
+}
+
 static void close_rooms(struct house *h)
 {
-    engine_free(h->engine);
+    if (h->engine != NULL) {
+        engine_free(h->engine);
+    }
     link_free(h->link);
+    h->engine = NULL;
+    h->link = NULL;
 }
 
 void house_close(struct house *h)
@@ -249,154 +327,18 @@ void house_restart(struct house *h)
 {
     close_rooms(h);
     h->journal->ops = h->real;
-    memory_journal_restart(h->journal);
-    h->journal->ops = &h->ops;
+    if (h->dir == NULL) {
+        memory_journal_restart(h->journal);
+    } else {
+        journal_close(h->journal);
+        h->journal = NULL;
+    }
     h->fail_at = 0;
     h->dead = false;
     h->agents_n = 0;
-    open_rooms(h);
-    h->now = engine_started(h->engine) > h->now ? engine_started(h->engine) : h->now;
-    recover(h);
-}
-
-/* ---- texts ---- */
-
-static char *keep(struct house *h, const void *bytes, size_t len)
-{
-    char *to = arena_alloc(&h->arena, len + 1);
-
-    assert_non_null(to);
-    memcpy(to, bytes, len);
-    to[len] = 0;
-    return to;
-}
-
-static char *text_of(struct house *h, const char *fmt, va_list args)
-{
-    va_list again;
-    char *to;
-    int n;
-
-    va_copy(again, args);
-    n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    assert_true(n >= 0);
-    to = arena_alloc(&h->arena, (size_t)n + 1);
-    assert_non_null(to);
-    (void)vsnprintf(to, (size_t)n + 1, fmt, args);
-    for (int i = 0; i < n; i++) {
-        to[i] = to[i] == '\'' ? '"' : to[i];
-    }
-    return to;
-}
-
-const char *house_text(struct house *h, const char *fmt, ...)
-{
-    va_list args;
-    const char *text;
-
-    va_start(args, fmt);
-    text = text_of(h, fmt, args);
-    va_end(args);
-    return text;
-}
-
-static const cJSON *walk(const cJSON *at, const char *path)
-{
-    while (at != NULL && *path != 0) {
-        const char *end = strchr(path, '.');
-        const size_t n = end != NULL ? (size_t)(end - path) : strlen(path);
-        char name[80];
-
-        assert_true(n < sizeof name);
-        (void)snprintf(name, sizeof name, "%.*s", (int)n, path);
-        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(name, NULL, 10))
-                               : cJSON_GetObjectItemCaseSensitive(at, name);
-        path += n + (end != NULL);
-    }
-    return at;
-}
-
-const char *house_get(struct house *h, const char *json, const char *path)
-{
-    const size_t len = strlen(path);
-    const bool count = len >= 1 && path[len - 1] == '#';
-    cJSON *root = NULL;
-    const char *ret = NULL;
-    struct bt_error err;
-    const cJSON *at;
-    char *way;
-
-    assert_non_null(json); /* there was no answer */
-    if (json_parse_exact(str_from(json), &root, &err) != BT_OK) {
-        fail_msg("%s in %s", err.msg, json);
-    }
-    way = keep(h, path, count ? (len > 1 ? len - 2 : 0) : len);
-    at = walk(root, way);
-    if (at != NULL && count) {
-        ret = house_text(h, "%d", cJSON_GetArraySize(at));
-    } else if (cJSON_IsString(at)) {
-        ret = keep(h, at->valuestring, strlen(at->valuestring));
-    } else if (at != NULL) {
-        char *text = cjson_print(at, false, NULL);
-        assert_non_null(text);
-        ret = keep(h, text, strlen(text));
-        cJSON_free(text);
-    }
-    cJSON_Delete(root);
-    return ret;
-}
-
-void house_is(struct house *h, const char *json, const char *path, const char *want)
-{
-    const char *have = house_get(h, json, path);
-
-    if ((have == NULL) != (want == NULL) || (want != NULL && strcmp(have, want) != 0)) {
-        fail_msg("%s is %s, not %s, in %.3000s", path, have != NULL ? have : "missing",
-                 want != NULL ? want : "missing", json);
-    }
-}
-
-void house_has(struct house *h, const char *json, const char *path, const char *words)
-{
-    const char *have = house_get(h, json, path);
-
-    if (have == NULL || strstr(have, words) == NULL) {
-        fail_msg("%s is %s, without '%s', in %.3000s", path, have != NULL ? have : "missing", words,
-                 json);
-    }
-}
-
-static bool is_wanted(const char *have, const char *want)
-{
-    if (strcmp(want, "-") == 0 || have == NULL) {
-        return have == NULL && strcmp(want, "-") == 0;
-    }
-    return strcmp(want, "*") == 0 ||
-           (want[0] == '~' ? strstr(have, want + 1) != NULL : strcmp(have, want) == 0);
-}
-
-void house_says(struct house *h, const char *json, const char *wants)
-{
-    char *list = keep(h, wants, strlen(wants));
-    char *rest = NULL;
-    bool bad = false;
-
-    for (char *at = strtok_r(list, ";", &rest); at != NULL; at = strtok_r(NULL, ";", &rest)) {
-        char *equals;
-        const char *have;
-        at += strspn(at, " ");
-        equals = strchr(at, '=');
-        assert_non_null(equals);
-        *equals = 0;
-        have = house_get(h, json, at);
-        if (!is_wanted(have, equals + 1)) {
-            print_error("%s is %s, not %s\n", at, have != NULL ? have : "missing", equals + 1);
-            bad = true;
-        }
-    }
-    if (bad) {
-        fail_msg("in %.6000s", json);
+    start(h);
+    if (h->dead && h->dir == NULL) {
+        fail_msg("%s", h->why.msg);
     }
 }
 
@@ -410,6 +352,7 @@ static void cycle_once(struct house *h)
     if (h->dead) {
         return;
     }
+    is_acting(true);
     engine_begin(h->engine, h->now, h->wall);
     for (int i = 0; i < ENGINE_CYCLE_EVENTS && link_next(h->link, &ev); i++) {
         engine_on_link(h->engine, &ev);
@@ -420,6 +363,7 @@ static void cycle_once(struct house *h)
         h->dead = true;
         h->why = err;
     }
+    is_acting(false);
 }
 
 static struct house_agent *agent_of(struct house *h, const struct link_lane *lane)
@@ -434,7 +378,7 @@ static struct house_agent *agent_of(struct house *h, const struct link_lane *lan
 
 static const char *sent_on(struct house *h, const struct link_lane *lane)
 {
-    return keep(h, lane->sent.at, lane->sent.len);
+    return house_keep(h, lane->sent.at, lane->sent.len);
 }
 
 /* What an agent answers by itself. False: it is work. */
@@ -526,7 +470,7 @@ const char *house_late_answer(struct house *h)
 {
     const struct buf *answer = fake_link_answer_to(h->link, h->requests);
 
-    return answer != NULL ? keep(h, answer->at, answer->len) : NULL;
+    return answer != NULL ? house_keep(h, answer->at, answer->len) : NULL;
 }
 
 const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
@@ -540,7 +484,7 @@ const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
 
 static const char *ask(struct house *h, const char *type, const char *fields, va_list args)
 {
-    const char *more = text_of(h, fields, args);
+    const char *more = house_text_of(h, fields, args);
     const char *request = house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s'%s%s}", type,
                                      token, more[strspn(more, " ")] != 0 ? "," : "", more);
 
@@ -680,7 +624,7 @@ void house_answer(struct house *h, const char *agent, const char *step, const ch
     va_list args;
 
     va_start(args, fields);
-    more = text_of(h, fields, args);
+    more = house_text_of(h, fields, args);
     va_end(args);
     reply(h, agent, step, more);
 }
@@ -691,7 +635,7 @@ void house_done(struct house *h, const char *agent, const char *fields, ...)
     va_list args;
 
     va_start(args, fields);
-    more = text_of(h, fields, args);
+    more = house_text_of(h, fields, args);
     va_end(args);
     reply(
         h, agent, NULL,
@@ -726,7 +670,7 @@ static const char *event_at(struct house *h, uint32_t i)
 
     buf_init(&out, 64 * 1024);
     assert_int_equal(doc_to_json((struct doc){f->body.at, f->body.len}, false, &out, &err), BT_OK);
-    ret = keep(h, out.at, out.len);
+    ret = house_keep(h, out.at, out.len);
     buf_done(&out);
     return ret;
 }

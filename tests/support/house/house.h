@@ -55,14 +55,19 @@ struct house {
     struct journal_ops ops;
     uint32_t writes;  /* asked for since house_fail_write */
     uint32_t fail_at; /* the write that fails; 0 = none */
-    bool dead;        /* a cycle ended with the journal's failure, which is in why */
+    bool dead;        /* a cycle or a start ended with a failure, which is in why */
     struct bt_error why;
+    const char *dir; /* of a SQLite journal; NULL = it is in memory */
 };
 
 struct house *house_open(void);
 /* With the options of house_options, changed by the test. */
 struct house *house_open_with(const struct engine_options *opt);
+/* Over the SQLite journal in the directory, as a daemon's. What it cannot open is `dead`. */
+struct house *house_open_in(const char *dir);
 struct engine_options house_options(void);
+/* Called before the daemon's rooms do something, and after it; NULL = nobody. */
+extern void (*house_rooms_act)(bool act);
 void house_close(struct house *h);
 /* kill -9 and a new start over the same journal; agents have to join again. */
 void house_restart(struct house *h);
