@@ -1,5 +1,6 @@
 """Schedules: plans that begin by the clock, on real daemons."""
 import datetime
+import json
 import os
 import random
 import time
@@ -359,6 +360,11 @@ class CommandLine(Schedules):
         plan = self.d.cli("schedule", "trigger", "nightly", "--key", "once").strip()
         self.assertEqual(self.d.wait_plan(plan)["steps"][0]["task"], "n is 7")
         self.assertIn("schedule nightly, triggered", self.d.cli("status", plan))
+        other = self.d.submit({"steps": [step("b")]})
+        self.d.wait_plan(other)
+        self.assertEqual([p["planId"] for p in json.loads(self.d.cli("status", "--schedule", "nightly", "--json"))], [plan])
+        self.assertIn(other, self.d.cli("status"))
+        self.assertNotIn(other, self.d.cli("status", "--schedule", "nightly"))
         self.assertIn("2 times, 2026-03-01T03:00:00+01:00 to 2026-03-02T03:00:00+01:00",
                       self.d.cli("schedule", "backfill", "nightly", "2026-03-01", "2026-03-03"))
         until(lambda: len(self.fired("nightly")) == 3, 20, "the backfill")

@@ -86,7 +86,7 @@ const struct cli_verb change_verbs[] = {
      .args_max = -1,
      .run = verb_resume},
     {.name = "signal",
-     .args = "PLAN_ID NAME",
+     .args = "PLAN_ID SIGNAL",
      .brief = "send a signal to a plan that waits for it",
      .text = "A step with wait: {signal: NAME} takes it, and has the data as its result. One that "
              "comes early is kept.",
