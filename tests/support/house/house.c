@@ -11,10 +11,10 @@
 #include "supervisor/dispatch/job.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/retention/retention.h"
+#include "supervisor/schedule/schedules.h"
 #include "tests/support/memory_journal/memory_journal.h"
 
-#define TOKEN "the token of the house, 32 letters"
-static const char token[] = TOKEN;
+static const char token[] = HOUSE_TOKEN;
 
 /* What a restart leaves behind: reachable for the checker of leaks, as in the daemon. */
 static void **left;
@@ -102,7 +102,64 @@ static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan 
                                   const struct record *rec, struct str summary, size_t not_done,
                                   struct bt_error *err)
 {
-    return conversation_plan_ended(engine, p, rec, summary, not_done, err);
+    const enum plan_status status = REC(rec, plan_completed)->status;
+    const enum bt_code code =
+        schedules_plan_ended(engine_hooks(engine)->schedules, str_from(p->id), status, err);
+
+    return code != BT_OK ? code : conversation_plan_ended(engine, p, rec, summary, not_done, err);
+}
+
+/* ---- processes ---- */
+
+static const struct house_process *process_of(const struct house *h, struct str agent_id,
+                                              uint32_t ix)
+{
+    for (uint32_t i = 0; i < h->processes_n; i++) {
+        if (str_is(agent_id, h->processes[i].agent_id) && ix-- == 0) {
+            return &h->processes[i];
+        }
+    }
+    return NULL;
+}
+
+static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
+{
+    const struct house_process *p = process_of(of, agent_id, 0);
+
+    if (p != NULL) {
+        (void)snprintf(ret->why, sizeof ret->why, "%s", p->why);
+        (void)snprintf(ret->log, sizeof ret->log, "%s", p->log);
+    }
+    return p != NULL;
+}
+
+static bool process_view(void *of, struct str agent_id, uint32_t ix, struct process_view *ret)
+{
+    const struct house_process *p = process_of(of, agent_id, ix);
+
+    if (p != NULL) {
+        *ret = p->view;
+    }
+    return p != NULL;
+}
+
+static enum bt_code process_order(void *of, const struct process_order *order,
+                                  struct process_names *ret, struct bt_error *err)
+{
+    static const char *const verbs[] = {"start", "stop", "restart"};
+    struct house *h = of;
+    const struct house_process *p;
+    const size_t at = strlen(h->ordered);
+
+    ret->n = 0;
+    for (uint32_t i = 0; (p = process_of(h, order->agent_id, i)) != NULL; i++) {
+        if (order->process.len == 0 || str_is(order->process, p->view.name)) {
+            (void)snprintf(ret->at[ret->n++], PROCESS_NAME_BYTES, "%s", p->view.name);
+        }
+    }
+    (void)snprintf(h->ordered + at, sizeof h->ordered - at, "%s %.*s/%.*s%s; ", verbs[order->verb],
+                   STR_ARG(order->agent_id), STR_ARG(order->process), order->at_once ? " now" : "");
+    return ret->n > 0 ? BT_OK : err_set(err, BT_NOT_FOUND, "no such process of ours");
 }
 
 /* A configuration with one change that is live; the file "bad" is refused. */
@@ -144,19 +201,19 @@ static void is_acting(bool acting)
 
 static enum bt_code new_rooms(struct house *h, struct bt_error *err)
 {
-    static const struct process_hooks no_processes = {.of = NULL};
     static const struct sweep_options no_files = {.root = NULL};
     static const struct retention_options for_ever = {.completed_ms = 0};
     const struct retention_hooks retention = {h, plan_is_open, NULL, on_deleted};
     enum bt_code code = link_new(256, &h->link, err);
 
     h->engine = NULL;
+    h->hooks = (struct process_hooks){
+        .of = h, .about = process_about, .view = process_view, .order = process_order};
     if (code == BT_OK) {
         code = engine_new(&h->opt, h->journal, h->link, &h->engine, err);
     }
     if (code == BT_OK) {
-        code =
-            dispatch_new(&h->opt, h->link, &no_processes, conversation_job_over, &h->dispatch, err);
+        code = dispatch_new(&h->opt, h->link, &h->hooks, conversation_job_over, &h->dispatch, err);
     }
     if (code == BT_OK) {
         code = api_new(&h->api, err);
@@ -166,6 +223,9 @@ static enum bt_code new_rooms(struct house *h, struct bt_error *err)
     }
     if (code == BT_OK) {
         code = retention_new(&for_ever, &retention, h->journal, &h->retention, err);
+    }
+    if (code == BT_OK) {
+        code = schedules_new(h->engine, &h->schedules, err);
     }
     return code;
 }
@@ -187,6 +247,7 @@ static void open_rooms(struct house *h)
     hooks = (struct engine_hooks){.reload = on_reload,
                                   .sweep = h->sweep,
                                   .retention = h->retention,
+                                  .schedules = h->schedules,
                                   .dispatch = h->dispatch,
                                   .on_lane_event = lanes_on_link,
                                   .perform = dispatch_perform,
@@ -216,6 +277,7 @@ static void recover(struct house *h)
     }
     engine_begin(h->engine, h->now, h->wall);
     if (engine_recover(h->engine, &n, &err) != BT_OK ||
+        schedules_load(h->schedules, &err) != BT_OK ||
         engine_system_record(h->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, &err) != BT_OK ||
         engine_end(h->engine, &err) != BT_OK) {
         h->dead = true;
@@ -250,7 +312,7 @@ static void start(struct house *h)
 
 struct engine_options house_options(void)
 {
-    return (struct engine_options){.token = STR_LIT(TOKEN),
+    return (struct engine_options){.token = STR_LIT(HOUSE_TOKEN),
                                    .state_dir = "/nowhere",
                                    .control_url = "tcp://127.0.0.1:0",
                                    .events_url = "tcp://127.0.0.1:0",
@@ -275,6 +337,7 @@ static struct house *open_at(const struct engine_options *opt, const char *dir)
     h->opt = *opt;
     h->wall = 1700000000000;
     h->dir = dir;
+    h->opt.sessions = house_roles_new(h);
     now_open = h;
     start(h);
     return h;
@@ -306,6 +369,8 @@ struct house *house_open_in(const char *dir)
 
 static void close_rooms(struct house *h)
 {
+    schedules_free(h->schedules);
+    h->schedules = NULL;
     if (h->engine != NULL) {
         engine_free(h->engine);
     }
@@ -318,6 +383,7 @@ void house_close(struct house *h)
 {
     close_rooms(h);
     journal_close(h->journal);
+    house_roles_done(h);
     arena_done(&h->arena);
     free(h);
     now_open = NULL;
@@ -358,6 +424,7 @@ static void cycle_once(struct house *h)
         engine_on_link(h->engine, &ev);
     }
     api_take_turns(h->engine);
+    schedules_cycle(h->schedules);
     if (engine_end(h->engine, &err) != BT_OK ||
         retention_cycle(h->retention, h->now, h->wall, &err) != BT_OK) {
         h->dead = true;
@@ -436,12 +503,15 @@ void house_cycle(struct house *h)
         cycle_once(h);
     } while (!h->dead &&
              (agents_act(h) || engine_deadline(h->engine) <= h->now || api_is_behind(h->api) ||
-              retention_deadline(h->retention) <= h->now) &&
+              retention_deadline(h->retention) <= h->now ||
+              schedules_deadline(h->schedules, h->now, h->wall) <= h->now) &&
              left_over-- > 0);
 }
 
 static void beat(struct house *h)
 {
+    const char *who = house_as(h, NULL);
+
     for (uint32_t i = 0; i < h->agents_n; i++) {
         struct house_agent *a = &h->agents[i];
         if (!a->silent && a->epoch > 0) {
@@ -449,6 +519,7 @@ static void beat(struct house *h)
                             (unsigned long long)a->epoch);
         }
     }
+    (void)house_as(h, who);
 }
 
 void house_wait(struct house *h, msec ms)
@@ -470,7 +541,10 @@ const char *house_late_answer(struct house *h)
 {
     const struct buf *answer = fake_link_answer_to(h->link, h->requests);
 
-    return answer != NULL ? house_keep(h, answer->at, answer->len) : NULL;
+    const struct str body =
+        answer != NULL ? house_unseal(h, buf_str(answer)) : (struct str){NULL, 0};
+
+    return body.ptr != NULL ? house_keep(h, body.ptr, body.len) : NULL;
 }
 
 const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
@@ -485,10 +559,21 @@ const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
 static const char *ask(struct house *h, const char *type, const char *fields, va_list args)
 {
     const char *more = house_text_of(h, fields, args);
-    const char *request = house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s'%s%s}", type,
-                                     token, more[strspn(more, " ")] != 0 ? "," : "", more);
+    const char *comma = more[strspn(more, " ")] != 0 ? "," : "";
+    const char *request;
+    const char *answer;
+    struct buf sealed;
 
-    return house_ask_bytes(h, request, strlen(request));
+    if (!house_is_sealed(h)) {
+        request = house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s'%s%s}", type, token, comma,
+                             more);
+        return house_ask_bytes(h, request, strlen(request));
+    }
+    buf_init(&sealed, LIMIT_STEP_BYTES);
+    house_seal(h, house_text(h, "{'v':1,'type':'%s','id':'q'%s%s}", type, comma, more), &sealed);
+    answer = house_ask_bytes(h, (const char *)sealed.at, sealed.len);
+    buf_done(&sealed);
+    return answer;
 }
 
 const char *house_ask(struct house *h, const char *type, const char *fields, ...)
