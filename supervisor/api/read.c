@@ -263,7 +263,8 @@ void on_plan_list(struct engine *engine, struct request *rq)
     struct bt_error err;
     enum bt_code code;
 
-    if (!request_read(engine, rq, MSG_plan_list, &m)) {
+    if (!request_read(engine, rq, MSG_plan_list, &m) ||
+        !access_name_session(engine, rq, &m.session_id)) {
         return;
     }
     code = check_status(m.status, &err);

@@ -320,22 +320,23 @@ class Owners(BatonTest):
             return done.stdout + done.stderr
 
         as_("ann", "put", "hers", "--every", "1s", "--overlap", "allow", "--plan", str(plan))
-        self.assertIn("is a schedule of another credential", as_("bob", "put", "hers", "--cron", "@daily", "--plan", str(plan), code=2))
         for order in ("get", "pause", "trigger", "delete"):
             self.assertIn("no schedule 'hers'", as_("bob", order, "hers", code=7))
         self.assertIn("no schedules yet", as_("bob", "list"))
-        self.assertIn("hers", as_("eve", "list"))
-        as_("eve", "pause", "hers", code=6)
+        self.assertIn("schedule bob:hers is made", as_("bob", "put", "hers", "--cron", "@daily", "--plan", str(plan)))
+        as_("bob", "delete", "hers")
+        self.assertIn("ann:hers", as_("eve", "list"))
+        as_("eve", "pause", "ann:hers", code=6)
         events = until(lambda: [e for e in d.events() if e["type"] == "schedule_fired"], 15, "a fire")
         view = d.wait_plan(events[0]["firedPlanId"])
-        self.assertEqual((view["owner"], view["schedule"]), ("ann", "hers"))
+        self.assertEqual((view["owner"], view["schedule"]), ("ann", "ann:hers"))
         seen = [d.cli_any("events", "--type", "schedule_fired", "--credential", files[n]).stdout for n in ("ann", "bob")]
         self.assertIn("hers", seen[0])
         self.assertNotIn("hers", seen[1])
         d.cli("credential", "revoke", "ann")
-        view = until(lambda: (lambda v: v if v["status"] == "paused" else None)(d.ask("schedule.get", name="hers")["schedule"]), 15, "a pause")
+        view = until(lambda: (lambda v: v if v["status"] == "paused" else None)(d.ask("schedule.get", name="ann:hers")["schedule"]), 15, "a pause")
         self.assertIn("revoked", view["reason"])
-        d.cli("schedule", "delete", "hers")
+        d.cli("schedule", "delete", "ann:hers")
 
 
 class CommandLine(Schedules):
