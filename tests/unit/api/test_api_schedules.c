@@ -234,27 +234,29 @@ static void a_schedule_is_somebodys(void **state)
     (void)house_as(h, "other");
     house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=0");
     house_refused(h, "NOT_FOUND", "no schedule 'hers'", "schedule.get", "'name':'hers'");
-    house_refused(h, "CONFLICT", "of another credential", "schedule.put",
-                  "'name':'hers','cron':'@daily'," PLAN);
     for (size_t i = 0; i < 4; i++) {
         house_refused(h, "NOT_FOUND", "no schedule 'hers'", orders[i], "'name':'hers'");
     }
+    house_says(h, house_ok(h, "schedule.put", "'name':'hers','cron':'@daily'," PLAN),
+               "name=other:hers; existing=-; replaced=-"); /* one of its own */
+    (void)house_ok(h, "schedule.delete", "'name':'hers'");
     (void)house_as(h, "reviewer"); /* sees it */
-    house_says(h, house_ok(h, "schedule.get", "'name':'hers'"), "schedule.owner=submitter");
+    house_says(h, house_ok(h, "schedule.get", "'name':'submitter:hers'"),
+               "schedule.owner=submitter");
     for (size_t i = 0; i < 4; i++) {
         house_refused(h, "UNAUTHORIZED", "the schedule is of 'submitter'", orders[i],
-                      "'name':'hers'");
+                      "'name':'submitter:hers'");
     }
     house_refused(h, "UNAUTHORIZED", "the schedule is of 'submitter'", "schedule.put",
-                  "'name':'hers','cron':'@daily'," PLAN);
+                  "'name':'submitter:hers','cron':'@daily'," PLAN);
     house_refused(h, "UNAUTHORIZED", "the schedule is of 'submitter'", "schedule.backfill",
-                  "'name':'hers','from':'2023-01-01','to':'2023-01-02'");
+                  "'name':'submitter:hers','from':'2023-01-01','to':'2023-01-02'");
     house_wait(h, MINUTE);
     (void)house_as(h, "submitter"); /* its plans are hers, too */
     house_says(h, house_ok(h, "plan.list", " "), "plans.#=1; plans.0.owner=submitter");
     (void)house_as(h, "admin");
-    (void)house_ok(h, "schedule.pause", "'name':'hers'");
-    (void)house_ok(h, "schedule.delete", "'name':'hers'");
+    (void)house_ok(h, "schedule.pause", "'name':'submitter:hers'");
+    (void)house_ok(h, "schedule.delete", "'name':'submitter:hers'");
     house_close(h);
 }
 
