@@ -108,11 +108,10 @@ static void orders_need_a_schedule(void **state)
 
     (void)state;
     for (size_t i = 0; i < 5; i++) {
-        house_refused(h, "NOT_FOUND", "no schedule 'x'; schedule.list names those that there are",
-                      orders[i], "'name':'x'");
+        house_refused(h, "NOT_FOUND", "schedule 'x'", orders[i], "'name':'x'");
         house_refused(h, "INVALID", "name", orders[i], " ");
     }
-    house_refused(h, "NOT_FOUND", "no schedule 'x'", "schedule.backfill",
+    house_refused(h, "NOT_FOUND", "schedule 'x'", "schedule.backfill",
                   "'name':'x','from':'2023-01-01','to':'2023-01-02'");
     house_refused(h, "INVALID", "from", "schedule.backfill", "'name':'x'");
     house_close(h);
@@ -204,7 +203,7 @@ static void schedules_are_listed_in_pages(void **state)
     (void)house_ok(h, "schedule.list", "'limit':1000");
     house_says(h, house_ok(h, "schedule.delete", "'name':'s2'"), "name=s2; openPlans=-");
     house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=4; schedules.2.name=s3");
-    house_refused(h, "NOT_FOUND", "no schedule 's2'", "schedule.get", "'name':'s2'");
+    house_refused(h, "NOT_FOUND", "schedule 's2'", "schedule.get", "'name':'s2'");
     house_close(h);
 }
 
@@ -233,9 +232,9 @@ static void a_schedule_is_somebodys(void **state)
     (void)house_ok(h, "schedule.put", "'name':'hers','cron':'* * * * *'," PLAN);
     (void)house_as(h, "other");
     house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=0");
-    house_refused(h, "NOT_FOUND", "no schedule 'hers'", "schedule.get", "'name':'hers'");
+    house_refused(h, "NOT_FOUND", "schedule 'hers'", "schedule.get", "'name':'hers'");
     for (size_t i = 0; i < 4; i++) {
-        house_refused(h, "NOT_FOUND", "no schedule 'hers'", orders[i], "'name':'hers'");
+        house_refused(h, "NOT_FOUND", "schedule 'hers'", orders[i], "'name':'hers'");
     }
     house_says(h, house_ok(h, "schedule.put", "'name':'hers','cron':'@daily'," PLAN),
                "name=other:hers; existing=-; replaced=-"); /* one of its own */
