@@ -340,6 +340,12 @@ bool link_lane_is_up(const struct link_lane *lane)
     return lane->up;
 }
 
+void link_lane_hang_up(struct link_lane *lane, const char *from)
+{
+    (void)lane;
+    (void)from;
+}
+
 bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid)
 {
     (void)lane;
