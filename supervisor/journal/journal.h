@@ -102,6 +102,9 @@ BT_MUST_CHECK enum bt_code journal_plan_status(struct journal *j, uint64_t plan_
  * BT_NOT_FOUND; BT_IO names a damaged plan. */
 BT_MUST_CHECK enum bt_code journal_plan_by_id(struct journal *j, struct uuid id,
                                               struct journal_plan *ret, struct bt_error *err);
+/* The same without the document, which is long to read. */
+BT_MUST_CHECK enum bt_code journal_plan_head(struct journal *j, struct uuid id,
+                                             struct journal_plan *ret, struct bt_error *err);
 BT_MUST_CHECK enum bt_code journal_plan_by_key(struct journal *j, struct str client_key,
                                                struct journal_plan *ret, struct bt_error *err);
 /* The owner of a plan by its number, "" of one that is not there. `cap` bytes with the zero; one
@@ -368,6 +371,10 @@ struct journal_gone {
  * BT_NOT_FOUND. BT_CONFLICT: it has not ended. */
 BT_MUST_CHECK enum bt_code journal_plan_delete(struct journal *j, uint64_t plan_ix, struct str why,
                                                msec wall, struct bt_error *err);
+/* Forgets tombstones of plans that were deleted before before_wall and have been swept, at most
+ * `limit`, by their numbers and up to the first that is younger: then their clientKeys are free. */
+BT_MUST_CHECK enum bt_code journal_gone_expire(struct journal *j, msec before_wall, uint32_t limit,
+                                               uint32_t *ret_n, struct bt_error *err);
 /* Strings are valid until the next look-up of a plan. BT_NOT_FOUND; the oldest of more than 100,000
  * tombstones are forgotten. */
 BT_MUST_CHECK enum bt_code journal_gone_by_id(struct journal *j, struct uuid id,
@@ -456,11 +463,13 @@ BT_MUST_CHECK enum bt_code journal_backup_stopped(const char *dir, const char *p
 BT_MUST_CHECK enum bt_code journal_restore(const char *dir, const char *path, bool replace,
                                            struct bt_error *err);
 /* Reads a whole copy: checksums, hash chains, missing rows. Appends lines; the last one is
- * "root HASH", a hash over the chains of all plans. BT_IO: something is not as it was written. */
+ * "root HASH", a hash over the chains of all plans. BT_IO: something is not as it was written.
+ * see (may be NULL) is given each blob that a row names, as often as it is named. */
 BT_MUST_CHECK enum bt_code journal_verify(const char *path,
                                           uint32_t (*blobs_of)(const void *body, size_t len,
                                                                uint64_t *ret, uint32_t max),
-                                          struct buf *report, struct bt_error *err);
+                                          void (*see)(const void *bytes, size_t len, void *self),
+                                          void *self, struct buf *report, struct bt_error *err);
 
 const char *journal_sqlite_version(void);
 /* For baton doctor, while no daemon runs (BT_CONFLICT otherwise). Checks the version, integrity

@@ -79,7 +79,8 @@ static void breaker_sentence(const struct wait_names *names, struct buf *out)
 
 static void backoff_sentence(const struct wait_names *names, struct buf *out)
 {
-    buf_printf(out, "waiting for the next attempt at %.*s", STR_ARG(names->until));
+    buf_printf(out, "waiting for the next %s at %.*s", names->is_loop ? "round" : "attempt",
+               STR_ARG(names->until));
     if (names->agent_id.len > 0) {
         buf_printf(out, ": agent %.*s asked for the pause", STR_ARG(names->agent_id));
     }
