@@ -91,11 +91,11 @@ static void wrong_ones_are_told_with_what_would_be_right(void **state)
 {
     static const char *const cases[][2] = {
         {"{'policy':{'priority':10},'steps':[" STEP("") "]}",
-         "invalid_field  policy.priority: expected a whole number from 0 to 9, got 10"},
+         "invalid_field - policy.priority: expected a whole number from 0 to 9, got 10"},
         {"{'policy':{'concurrencyKey':''},'steps':[" STEP("") "]}",
-         "invalid_field  policy.concurrencyKey: has 0 bytes; give a name of 1 to 64"},
+         "invalid_field - policy.concurrencyKey: has 0 bytes; give a name of 1 to 64"},
         {"{'policy':{'concurrencyKey':'k','overlap':'wait'},'steps':[" STEP("") "]}",
-         "invalid_field  policy.overlap: expected one of queue, skip, cancel, got \"wait\""},
+         "invalid_field - policy.overlap: expected one of queue, skip, cancel, got \"wait\""},
         {"{'steps':[" STEP(",'concurrencyKey':'x{{item}}'") "]}",
          "invalid_field a concurrencyKey: takes no template: give a name (a recipe may put an "
          "input there)"},
@@ -109,7 +109,7 @@ static void wrong_ones_are_told_with_what_would_be_right(void **state)
         assert_string_equal(problem_of(b, 0), cases[i][1]);
     }
     assert_int_equal(read_json(b, "{'policy':{'overlap':'skip'},'steps':[" STEP("") "]}"), BT_OK);
-    assert_string_equal(problem_of(b, 0), "style  policy.overlap: means nothing without "
+    assert_string_equal(problem_of(b, 0), "style - policy.overlap: means nothing without "
                                           "policy.concurrencyKey: give one, or leave overlap out");
 }
 
