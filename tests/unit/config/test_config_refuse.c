@@ -90,7 +90,7 @@ static void keys_and_rates_are_bounded_and_stand_once(void **state)
                    LIMIT_RATE + 1);
     write_text(h->user, text);
     expect_problems(h,
-                    "DIR/baton/baton.yaml:2:20: keys.0.rate.n: must be at most 10000, got 10001\n");
+                    "DIR/baton/baton.yaml:2:21: keys.0.rate.n: must be at most 10000, got 10001\n");
     write_text(h->user, "keys: [{key: a}, {key: a}]\n"
                         "rates: [{agentId: x, n: 1, perMs: 5}, {agentId: x, n: 1, perMs: 5}]\n");
     expect_problems(h, "DIR/baton/baton.yaml:1:18: keys.1.key: stands here twice\n"
