@@ -93,8 +93,8 @@ static void keys_and_rates_are_bounded_and_stand_once(void **state)
                     "DIR/baton/baton.yaml:2:21: keys.0.rate.n: must be at most 10000, got 10001\n");
     write_text(h->user, "keys: [{key: a}, {key: a}]\n"
                         "rates: [{agentId: x, n: 1, perMs: 5}, {agentId: x, n: 1, perMs: 5}]\n");
-    expect_problems(h, "DIR/baton/baton.yaml:1:18: keys.1.key: stands here twice\n"
-                       "DIR/baton/baton.yaml:2:39: rates.1.agentId: stands here twice\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:19: keys.1.key: stands here twice\n"
+                       "DIR/baton/baton.yaml:2:40: rates.1.agentId: stands here twice\n");
     write_text(h->user, "rates: [{agentId: x, n: 0, perMs: 5}]\n");
     expect_problems(h, "DIR/baton/baton.yaml:1:22: rates.0.n: must be at least 1, got 0\n");
 }
