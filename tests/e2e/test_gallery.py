@@ -132,6 +132,23 @@ class Data(Gallery):
             self.assertEqual(hours, 167 if head else 169)
             self.assertIn("6 days 23 hours" if head else "7 days 1 hour", json.loads(p.baton("result", plan, "between", "--json"))["result"]["text"])
 
+    def test_the_sales_are_drawn_as_they_are(self):
+        p = self.project("sales-report")
+        plan, text = p.run("--result", "page")
+        self.assertIn("sales.html", text)
+        page = p.baton("result", plan, "page", "--artifact", "sales.html")
+        months, regions = collections.Counter(), collections.Counter()
+        for row in p.rows("sales.csv"):
+            months[row["date"][:7]] += round(100 * float(row["amount"]))
+            regions[row["region"]] += round(100 * float(row["amount"]))
+        drawn = dict(re.findall(r"<title>(2026-\d\d), amount: ([-0-9.]+)</title>", page))
+        self.assertEqual({m: round(100 * float(v)) for m, v in drawn.items()}, dict(months))
+        drawn = dict(re.findall(r"<title>(north|south|west), amount: ([-0-9.]+)</title>", page))
+        self.assertEqual({m: round(100 * float(v)) for m, v in drawn.items()}, dict(regions))
+        bins = re.findall(r"<title>\S+ to \S+: (\d+)</title>", page)
+        self.assertEqual(sum(map(int, bins)), len(p.rows("sales.csv")))
+        self.assertEqual(page.count("<svg "), 3)
+
     def test_etl_joins_and_loses_no_row(self):
         p = self.project("etl-join")
         plan, report = p.run("--result", "report")
