@@ -18,6 +18,11 @@ struct schedule *schedules_find(struct schedules *s, struct str name)
     return p != NULL && access_sees(who, str_from(p->owner)) ? p : NULL;
 }
 
+struct str schedule_name(const struct schedule *p)
+{
+    return str_from(p->name);
+}
+
 struct str schedule_owner(const struct schedule *p)
 {
     return str_from(p->owner);

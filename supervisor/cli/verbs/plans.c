@@ -232,6 +232,26 @@ static enum cli_exit take_pages(struct cli *cli, struct list *l)
     return code;
 }
 
+enum cli_exit cli_check_filters(struct cli *cli)
+{
+    static const struct {
+        const char *option, *type, *member;
+    } filters[] = {{"schedule", "schedule.get", "name"},
+                   {"agent", "agents.get", "agentId"},
+                   {"session", "session.get", "sessionId"}};
+    enum cli_exit code = CLI_OK;
+
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0] && code == CLI_OK; i++) {
+        const char *given = cli_value(cli, filters[i].option);
+        cJSON *answer = NULL;
+        if (given != NULL) {
+            code = cli_call(cli, filters[i].type, cli_fields(filters[i].member, given), &answer);
+        }
+        cJSON_Delete(answer);
+    }
+    return code;
+}
+
 enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_over)
 {
     static const char *const heads[] = {"PLAN", "STATUS", ">AGE", ">TIME", "GOAL", "REASON", NULL};
@@ -248,6 +268,9 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
     l.plans = cJSON_CreateArray();
     l.table = table_new(heads);
     code = l.wanted > 0 ? take_pages(cli, &l) : CLI_OK;
+    if (code == CLI_OK && l.shown == 0 && l.wanted > 0) {
+        code = cli_check_filters(cli);
+    }
     if (code == CLI_OK && cli->json) {
         cli_print_json(l.plans);
     } else if (code == CLI_OK) {
