@@ -26,6 +26,7 @@ enum {
     LINK_REDIAL_MIN_MS = 50,      /* a restarted peer is connected again within this */
     LINK_REDIAL_MAX_MS = 2000,
     LINK_REDIAL_CHECK_MS = 5000,
+    LINK_KEEP_OUT_MS = 30000, /* a host that did not prove itself on a lane */
     LINK_REDIAL_STALE_MS =
         15000,                   /* without a pipe for this long, the dialer is replaced (N4, N7) */
     LINK_GUARD_MS = 2000,        /* between two probes of an ipc listener */
@@ -103,6 +104,8 @@ void pipe_track_shut(struct pipe_track *t);
 bool pipe_track_pause(struct pipe_track *t);
 void pipe_track_resume(struct pipe_track *t);
 bool pipe_track_empty(const struct pipe_track *t);
+/* 0 = there is none. */
+uint32_t pipe_track_pipe(const struct pipe_track *t);
 /* True when the owner has seen every transition and the pipe is up. */
 bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen_generation);
 /* Returns the next transition after *seen_generation: 1 up, -1 down, 0 none. Skips whole pairs of
@@ -138,6 +141,7 @@ struct endpoint {
     size_t recv_max;
     char *ca_file; /* copies, because a dialer may be replaced later */
     char *cert_file;
+    bool publishes; /* its peers are judged as followers (link_trust_followers) */
 };
 
 enum bt_code endpoint_error(struct bt_error *err, int rv, const char *what, const char *url);
@@ -185,6 +189,7 @@ struct peer_seen;
 struct peer_watch {
     struct helper_task task;
     const struct link *link;
+    const struct endpoint *endpoint;
     struct link_peer_limits limits;
     pthread_mutex_t mutex; /* of the table; the owner thread and the helper thread take it */
     struct peer *peers;
@@ -207,6 +212,24 @@ struct peer_watch {
     bool (*is_idle)(void *of);
     void *of;
 };
+
+struct sockaddr_storage;
+
+/* The peer of a connection. */
+struct peer_key {
+    uint8_t address[16];
+    uint32_t port; /* 0 = none */
+};
+
+struct peer_key peer_key_of_address(const struct sockaddr_storage *at);
+struct peer_key peer_key_of_fd(int fd);
+/* port 0: the pipe has ended. */
+struct peer_key peer_key_of_pipe(nng_pipe pipe);
+bool peer_key_eq(const struct peer_key *a, const struct peer_key *b);
+bool peer_key_same_host(const struct peer_key *a, const struct peer_key *b);
+/* Shuts the connection of this peer with a port of ours down, which nng takes for its peer's end:
+ * safe at any moment (N1). Looks through the descriptors of the process: helper thread. */
+void peer_key_shut(const struct peer_key *peer, uint32_t own_port);
 
 /* Does nothing without limits, and on ipc. With TLS it bounds only the number of connections.
  * is_idle: requests do not wait for a context; NULL = there are none. */
@@ -259,6 +282,7 @@ struct link {
     atomic_bool no_linger; /* link_free: retired lanes close at once */
     _Atomic uint32_t trusted[LINK_TRUST_MAX];
     atomic_uint trusted_n;
+    atomic_uint followers_n; /* of those; they may subscribe, too */
     struct link_server *servers;
     struct link_lane *lanes;
     struct link_pub *pubs;
@@ -270,7 +294,7 @@ struct link {
 #define TRUST_FINE INT64_C(-1)
 #define TRUST_UNKNOWN INT64_C(-2) /* no process has the other end (any more) */
 
-bool trust_uid(const struct link *l, uint32_t uid);
+bool trust_uid(const struct link *l, const struct endpoint *e, uint32_t uid);
 /* Judges a new pipe, in ADD_PRE: TRUST_FINE, else its user or TRUST_UNKNOWN, which is logged. */
 int64_t trust_stranger(const struct link *l, const struct endpoint *e, nng_pipe pipe);
 /* Counts a refused connection for the log. */
