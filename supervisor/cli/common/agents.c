@@ -59,7 +59,7 @@ void cli_note_if_no_agents(struct bt_client *client)
 
 void agent_down_reason(const cJSON *a, char *ret, size_t cap)
 {
-    const char *reason = json_text(a, "reason", "");
+    const char *reason = json_line(a, "reason", "");
     const char *log = json_text(a, "log", "");
     const bool gave_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp"));
 
