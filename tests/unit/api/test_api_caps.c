@@ -73,14 +73,12 @@ static void a_review_shows_the_results_before_it(void **state)
 
     (void)state;
     house_join(h, "calc", 3);
-    id = house_submit(
-        h,
-        "'plan':{'goal':'g','steps':[" STEP(
-            "a", ",'dependsOn':[]") "," STEP("b", ",'dependsOn':[],'maxRetries':0,'onFailure':'"
-                                                  "continue'") ","
-                                                               "{'stepId':'q','type':'human_review'"
-                                                               ",'task':'ok?','runIf':'always',"
-                                                               "'dependsOn':['a','b']}]}");
+    id = house_submit(h, "'plan':{'goal':'g','steps':[" STEP("a", ",'dependsOn':[]") "," STEP(
+                             "b", ",'dependsOn':[],'maxRetries':0,'onFailure':'"
+                                  "continue'") ","
+                                               "{'stepId':'q','type':'human_review'"
+                                               ",'task':'ok?','runIf':'always',"
+                                               "'dependsOn':['a','b']}]}");
     house_answer(h, "calc", "a", "'outcome':'completed','result':{'text':'of a'}");
     house_answer(h, "calc", "b",
                  "'outcome':'failed','failure':{'code':'INTERNAL','class':'PERMISSION_DENIED',"
