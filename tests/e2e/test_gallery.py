@@ -188,6 +188,16 @@ class Data(Gallery):
         self.assertEqual((merged["entitiesUnchanged"], merged["relationsUnchanged"]), (6, 6))
         self.assertIn("checkout -calls-> mail", p.run("--result", "affected", "--input", "service=mail")[1])
 
+    def test_the_partner_spells_and_asks_a_person_for_the_language(self):
+        p = self.project("partner")
+        self.assertEqual(p.run("--result", "spell")[1].strip(), "vier zwei")
+        plan = p.start("--input", "text=spell 2026")
+        review = p.review(plan, "input")
+        self.assertEqual(review["prompt"], "English or German?")
+        p.baton("approve", review["reviewId"], "--edit", json.dumps({"a2a_answer": "english"}))
+        p.wait(plan)
+        self.assertEqual(p.result(plan, "spell").strip(), "two zero two six")
+
     def test_etl_joins_and_loses_no_row(self):
         p = self.project("etl-join")
         plan, report = p.run("--result", "report")
