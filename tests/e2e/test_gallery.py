@@ -134,6 +134,7 @@ class Data(Gallery):
 
     def test_a_meeting_keeps_its_hour_in_berlin_over_a_change_of_the_clocks(self):
         p = self.project("meeting")
+        self.assertEqual(json.loads(p.baton("result", p.run()[0], "between", "--json"))["result"]["text"], "6 days 23 hours", "what its head says")
         for first, head in ((datetime.datetime(2026, 3, 26, 15), ("10:00", "09:00", "6 days 23 hours")), (datetime.datetime(2026, 10, 22, 15), None)):
             plan, between = p.run("--input", "at=%s" % first.strftime("%Y-%m-%d %H:%M"), "--result", "between")
             here = first.replace(tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
