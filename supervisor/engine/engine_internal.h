@@ -77,6 +77,7 @@ struct engine {
     uint32_t conditions_n, conditions_cap;
     struct child_task *child_tasks; /* about child plans, to be done in this cycle */
     uint32_t child_tasks_n, child_tasks_cap;
+    uint32_t undos_wait; /* plans whose undo_waits is set, or were when it was counted */
     bool failed; /* the journal is dead, by `fatal` */
     struct bt_error fatal;
     bool storage_low;        /* no new work, and no rows about agents and the daemon */

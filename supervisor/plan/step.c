@@ -224,6 +224,7 @@ static enum bt_code read_deps(struct step_reader *s)
 struct found_refs {
     struct plan_reader *r;
     uint32_t ix;
+    const char *field;
 };
 
 static void add_reference(void *self, const struct condition_ref *ref)
@@ -277,16 +278,20 @@ static bool add_outer(void *self, struct str text, bool reference)
 {
     struct found_refs *f = self;
     const struct plan_text entry = {
-        .step = f->ix, .text = text, .field = "forEach", .reference = reference};
+        .step = f->ix, .text = text, .field = f->field, .reference = reference};
     buf_add(&f->r->texts, &entry, sizeof entry);
     return f->r->texts.bad == BT_OK;
 }
 
 enum bt_code plan_child_texts(struct plan_reader *r, uint32_t ix)
 {
-    struct found_refs f = {.r = r, .ix = ix};
+    struct found_refs f = {.r = r, .ix = ix, .field = "forEach"};
     const struct plan_step *step = &r->plan->steps[ix];
-    const enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
+    enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
+    f.field = "compensate";
+    code = code == BT_OK ? compensate_references(step->compensate, step->step_id, add_outer, &f,
+                                                 r->err)
+                         : code;
     return code == BT_OK ? buf_check(&r->texts, r->err) : code;
 }
 
@@ -313,7 +318,9 @@ enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix)
         }
     }
     code = code == BT_OK ? find_references(r, ix) : code;
-    return code == BT_OK && r->plan->steps[ix].child.ptr != NULL ? plan_child_texts(r, ix) : code;
+    const bool more =
+        r->plan->steps[ix].child.ptr != NULL || r->plan->steps[ix].compensate.ptr != NULL;
+    return code == BT_OK && more ? plan_child_texts(r, ix) : code;
 }
 
 static enum bt_code read_parameters(struct step_reader *s)
@@ -557,6 +564,7 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
         plan_child_policy(&s);
         code = code == BT_OK ? plan_child_read(&s, r->steps[ix - r->first]) : code;
     }
+    code = code == BT_OK ? plan_step_compensate(&s) : code;
     r->gate_given[ix - r->first] = s.gate_given;
     code = code == BT_OK ? read_deps(&s) : code;
     code = code == BT_OK ? read_when(&s) : code;

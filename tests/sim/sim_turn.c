@@ -128,7 +128,8 @@ static void keep(struct sim_plan *p, const struct record *rec)
     p->journal = sim_room(p->journal, p->n_journal, &p->cap_journal, sizeof *p->journal);
     p->journal[p->n_journal] = *rec;
     p->journal[p->n_journal].text = (struct str){0};
-    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_FALLBACK_USED) &&
+    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_COMPENSATION_STARTED ||
+         rec->type == REC_FALLBACK_USED) &&
         rec->text.len > 0) {
         const size_t n = rec->text.len < RUN_END_TEXT ? rec->text.len : RUN_END_TEXT;
         ASSERT(p->n_sentences < SIM_SENTENCES_MAX);
