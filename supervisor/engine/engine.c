@@ -237,8 +237,7 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
     char error[OPEN_PLAN_ERROR_MAX];
     enum bt_code code;
 
-    if (p != NULL &&
-        (rec->type == REC_PLAN_COMPLETED || rec->type == REC_COMPENSATION_STARTED)) {
+    if (p != NULL && (rec->type == REC_PLAN_COMPLETED || rec->type == REC_COMPENSATION_STARTED)) {
         whole.text = open_plan_failure(p, rec->text);
     }
     if (p != NULL && rec->type == REC_STEP_COMPLETED) {

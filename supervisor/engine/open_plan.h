@@ -44,8 +44,8 @@ struct open_plan {
     bool undo_waits;       /* what undoes it cannot be made yet */
     /* Of one that was rebuilt to look at it: the plan that it is a child of; else NULL. */
     const struct open_plan *within;
-    uint64_t asked;        /* the run of the job that it waits for; 0 = none */
-    struct str failure;    /* the whole error that it will have failed with; own memory */
+    uint64_t asked;     /* the run of the job that it waits for; 0 = none */
+    struct str failure; /* the whole error that it will have failed with; own memory */
 };
 
 /* Of a plan's document: NULL when it is no job; free() it. *ret_ok false: out of memory. */

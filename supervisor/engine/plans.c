@@ -250,8 +250,8 @@ struct str open_plan_step_task(struct engine *engine, const struct open_plan *p,
 
     buf_clear(into);
     if (p->job != NULL || p->plan->child.kind == CHILD_OF_UNDO ||
-        !template_next(task, &from, &ref) ||
-        !engine->hooks.step_task(engine, p, step, into) || into->bad != BT_OK || into->len == 0) {
+        !template_next(task, &from, &ref) || !engine->hooks.step_task(engine, p, step, into) ||
+        into->bad != BT_OK || into->len == 0) {
         return task;
     }
     keep = utf8_cut((const char *)into->at, into->len, STEP_TASK_MAX);

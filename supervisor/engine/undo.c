@@ -129,8 +129,8 @@ static void put_review(struct undo *u, struct str id, const char *why, struct st
     buf_printf(&text, "Undo step %.*s by hand, and approve when that is done. %s",
                STR_ARG(u->p->plan->steps[u->step].step_id), why);
     if (task.len > 0) {
-        buf_printf(&text, " It was to be: %.*s", (int)(task.len < TASK_SHOWN ? task.len : TASK_SHOWN),
-                   task.ptr);
+        buf_printf(&text, " It was to be: %.*s",
+                   (int)(task.len < TASK_SHOWN ? task.len : TASK_SHOWN), task.ptr);
     }
     doc_put_map(u->steps, 4);
     put_text(u->steps, "stepId", id);
@@ -146,8 +146,8 @@ static enum bt_code put_compensation(struct undo *u)
     const struct str wanted = doc_string(doc_get(compensate, STR_LIT("task")));
     const struct doc given = doc_get(compensate, STR_LIT("parameters"));
     struct scope_words words;
-    const struct expand_scope scope = {
-        words.at, scope_words(u->engine, u->p, u->step, &words), word_of};
+    const struct expand_scope scope = {words.at, scope_words(u->engine, u->p, u->step, &words),
+                                       word_of};
     struct bt_error why = {.code = BT_OK};
     struct buf task;
     struct buf parameters;
@@ -192,18 +192,45 @@ static enum bt_code put_compensation(struct undo *u)
 
 static enum bt_code collect(struct undo *u, const struct open_plan *p);
 
+/* Of a plan that has ended in this cycle the journal cannot be read yet. */
+static const struct open_plan *in_memory(struct engine *engine, struct uuid id)
+{
+    char text[UUID_TEXT_LEN + 1];
+
+    uuid_format(id, text);
+    for (uint32_t i = 0; i < engine->ended_n; i++) {
+        if (str_eq(str_from(engine->ended[i].id), str_from(text))) {
+            return &engine->ended[i];
+        }
+    }
+    return open_plan_by_id(engine, str_from(text));
+}
+
+static enum bt_code collect_child(struct undo *u, const struct open_plan *child)
+{
+    const struct run *run = core_block_run(child->block);
+
+    return run->undone != 0 || child->plan->undo == UNDO_NEVER /* it did, or must not */
+               ? BT_OK
+               : collect(u, child);
+}
+
 static enum bt_code collect_row(struct undo *u, const struct journal_plan *row)
 {
+    const struct open_plan *here = in_memory(u->engine, row->plan_id);
     const struct open_plan *within = u->p;
     struct open_plan child = {.run = 0};
-    enum bt_code code = open_plan_rebuild(u->engine, row, &child, u->err);
+    enum bt_code code;
 
-    if (code == BT_OK) {
-        const struct run *run = core_block_run(child.block);
+    if (here != NULL) {
+        child = *here;
         child.within = within;
-        if (run->undone == 0 && child.plan->undo != UNDO_NEVER) { /* else it did, or must not */
-            code = collect(u, &child);
-        }
+        return collect_child(u, &child);
+    }
+    code = open_plan_rebuild(u->engine, row, &child, u->err);
+    child.within = within;
+    if (code == BT_OK) {
+        code = collect_child(u, &child);
     }
     open_plan_done(&child);
     return code;
@@ -252,8 +279,8 @@ static enum bt_code collect(struct undo *u, const struct open_plan *p)
 {
     const struct run *run = core_block_run(p->block);
     uint32_t *order = arena_alloc(&u->arena, (run->n_steps + 1) * sizeof *order);
-    enum bt_code code = order != NULL ? BT_OK
-                                      : err_set(u->err, BT_NOMEM, "out of memory for the undoing");
+    enum bt_code code =
+        order != NULL ? BT_OK : err_set(u->err, BT_NOMEM, "out of memory for the undoing");
     const uint32_t n = code == BT_OK ? run_undo_order(run, p->plan, order) : 0;
 
     for (uint32_t i = 0; i < n && code == BT_OK; i++) {
@@ -275,9 +302,9 @@ static enum bt_code collect(struct undo *u, const struct open_plan *p)
  * time, its budget, who writes its answer. */
 static void put_policy(struct doc policy, struct buf *out)
 {
-    static const char *const without[] = {"planTimeoutMs", "budget",       "synthesis",
-                                          "signoff",       "gate",         "verifyWith",
-                                          "agents",        "compensate",   "fallbackAgents",
+    static const char *const without[] = {"planTimeoutMs", "budget",        "synthesis",
+                                          "signoff",       "gate",          "verifyWith",
+                                          "agents",        "compensate",    "fallbackAgents",
                                           "searchAgent",   "maxConcurrency"};
     struct doc_cursor c = doc_cursor(policy);
     struct doc_head head = {.n = 0};
@@ -312,10 +339,8 @@ static void put_policy(struct doc policy, struct buf *out)
 static enum bt_code put_document(struct undo *u, const struct open_plan *p, struct doc stored,
                                  struct buf *out)
 {
-    const struct child_of of = {.kind = CHILD_OF_UNDO,
-                                .of = str_from(p->id),
-                                .step = 0,
-                                .depth = p->plan->child.depth + 1};
+    const struct child_of of = {
+        .kind = CHILD_OF_UNDO, .of = str_from(p->id), .step = 0, .depth = p->plan->child.depth + 1};
     const struct str session = p->plan->session_id;
     char goal[96];
 
@@ -511,11 +536,8 @@ struct core_event engine_undo_event(const struct open_plan *undo, const struct r
     const uint32_t by_hand = run->skipped; /* a person skips what is done already */
     const bool ok = end->outcome == OUTCOME_SUCCESS;
 
-    return (struct core_event){CORE_EV_INIT(COMPENSATED, compensated, .ok = ok,
-                                            .done = run->completed + by_hand,
-                                            .failed = run->failed + run->cancelled,
-                                            .usage = run->usage),
-                               .step = STEP_NONE,
-                               .lane = LANE_NONE,
-                               .text = ok ? (struct str){"", 0} : rec->text};
+    return (struct core_event){
+        CORE_EV_INIT(COMPENSATED, compensated, .ok = ok, .done = run->completed + by_hand,
+                     .failed = run->failed + run->cancelled, .usage = run->usage),
+        .step = STEP_NONE, .lane = LANE_NONE, .text = ok ? (struct str){"", 0} : rec->text};
 }

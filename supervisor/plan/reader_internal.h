@@ -145,9 +145,9 @@ BT_MUST_CHECK enum bt_code plan_reader_reject(const struct plan_reader *r);
 BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);
 /* step_policy.c: the policy, verification, gate and fallbacks of a step. */
 BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
-/* step_wait.c: what a step of type wait waits for. */
+/* step_members.c: what a step of type wait waits for. */
 BT_MUST_CHECK enum bt_code plan_step_wait(struct step_reader *s);
-/* compensate_read.c: the step that undoes it. After plan_step_policy and its children. */
+/* The step that undoes it. After plan_step_policy and its children. */
 BT_MUST_CHECK enum bt_code plan_step_compensate(struct step_reader *s);
 /* What it says about itself without a task, in mem (at least 128 bytes). */
 struct str plan_wait_text(const struct plan_wait *w, char *mem, size_t size);

@@ -289,9 +289,9 @@ enum bt_code plan_child_texts(struct plan_reader *r, uint32_t ix)
     const struct plan_step *step = &r->plan->steps[ix];
     enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
     f.field = "compensate";
-    code = code == BT_OK ? compensate_references(step->compensate, step->step_id, add_outer, &f,
-                                                 r->err)
-                         : code;
+    code = code == BT_OK
+               ? compensate_references(step->compensate, step->step_id, add_outer, &f, r->err)
+               : code;
     return code == BT_OK ? buf_check(&r->texts, r->err) : code;
 }
 

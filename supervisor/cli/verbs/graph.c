@@ -93,6 +93,20 @@ static const char *condition_of(struct arena *arena, const struct plan_step *s, 
     return kept;
 }
 
+/* "shop, undone by bank" */
+static const char *with_undo(struct arena *arena, const struct plan_step *s, struct str who)
+{
+    const struct str agent = doc_string(doc_get(s->compensate, STR_LIT("agentId")));
+    const struct str undo =
+        agent.len > 0 ? agent : doc_string(doc_get(s->compensate, STR_LIT("skill")));
+    char detail[DETAIL_MAX];
+
+    (void)snprintf(detail, sizeof detail, "%.*s%s%.*s", (int)(who.len < 80 ? who.len : 80), who.ptr,
+                   undo.len > 0 ? ", undone by " : "", STR_ARG(undo));
+    return s->compensate.ptr == NULL ? arena_str(arena, who).ptr
+                                     : arena_str(arena, str_from(detail)).ptr;
+}
+
 static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
 {
     struct graph_step *steps = arena_alloc(&d->arena, (plan->n_steps + 1) * sizeof *steps);
@@ -104,12 +118,11 @@ static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
         const struct plan_step *s = &plan->steps[i];
         const struct str agent = s->agent_id.len > 0 ? s->agent_id : s->skill;
         bool ok = true;
+        const struct str who = s->type == STEP_TYPE_REVIEW ? STR_LIT("a person")
+                               : s->wait != NULL           ? s->task
+                                                           : agent;
         steps[i] = (struct graph_step){.id = arena_str(&d->arena, s->step_id).ptr,
-                                       .detail = arena_str(&d->arena, s->type == STEP_TYPE_REVIEW
-                                                                          ? STR_LIT("a person")
-                                                                      : s->wait != NULL ? s->task
-                                                                                        : agent)
-                                                     .ptr,
+                                       .detail = with_undo(&d->arena, s, who),
                                        .when = condition_of(&d->arena, s, &ok),
                                        .status = "",
                                        .deps = plan->deps + s->deps_at,
@@ -176,14 +189,16 @@ static const char *detail_of(struct arena *arena, const cJSON *step)
     const char *agent = review ? "a person" : json_text(step, "agentId", "");
     const char *wait =
         json_text(cJSON_GetObjectItemCaseSensitive(step, "waiting"), "reviewId", NULL);
+    const cJSON *undo = cJSON_GetObjectItemCaseSensitive(step, "compensate");
     char detail[DETAIL_MAX];
     char ms[24] = "";
 
     if (cJSON_GetObjectItemCaseSensitive(step, "durationMs") != NULL) {
         cli_format_ms(json_number(step, "durationMs"), ms, sizeof ms);
     }
-    (void)snprintf(detail, sizeof detail, "%s%s%s%s", agent, ms[0] != 0 ? ", " : "", ms,
-                   wait != NULL && !review ? ", a person decides" : "");
+    (void)snprintf(detail, sizeof detail, "%s%s%s%s%s%s", agent, ms[0] != 0 ? ", " : "", ms,
+                   wait != NULL && !review ? ", a person decides" : "",
+                   undo != NULL ? ", undone by " : "", json_text(undo, "agentId", ""));
     return keep(arena, detail);
 }
 

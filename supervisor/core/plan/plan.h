@@ -179,10 +179,10 @@ struct replan_policy {
 /* What a job does. A job is a plan of one step that another plan or a session waits for. */
 enum job_kind {
     JOB_NONE,
-    JOB_PLANNING,  /* makes the steps of a plan */
-    JOB_SYNTHESIS, /* writes one answer from all results */
-    JOB_CONVERSE,  /* of a session: reads a person's intent */
-    JOB_SUMMARY,   /* of a session: summarises its older messages */
+    JOB_PLANNING,     /* makes the steps of a plan */
+    JOB_SYNTHESIS,    /* writes one answer from all results */
+    JOB_CONVERSE,     /* of a session: reads a person's intent */
+    JOB_SUMMARY,      /* of a session: summarises its older messages */
     JOB_COMPENSATION, /* undoes what the plan did: a child plan of any number of steps */
     JOB_KIND_COUNT
 };

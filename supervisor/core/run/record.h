@@ -275,7 +275,7 @@ struct rec_pause {
     uint32_t revision; /* SIGNOFF: of the plan that is shown */
 };
 struct rec_synthesis_started { /* also of COMPENSATION_STARTED */
-    enum plan_status status; /* how the plan will end */
+    enum plan_status status;   /* how the plan will end */
     enum plan_outcome outcome;
     enum plan_failure failure;
     msec delay_ms; /* how long it may take */
@@ -288,7 +288,7 @@ struct rec_synthesis_finished {
     struct blob_ref result;
 };
 struct rec_compensated {
-    bool ok; /* all of it is undone */
+    bool ok;               /* all of it is undone */
     uint32_t done, failed; /* compensations */
 };
 struct rec_plan_completed {

@@ -136,8 +136,10 @@ bool run_apply_compensation_started(struct run *run, const struct plan *plan,
 {
     const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     (void)plan;
-    if (run->status == PLAN_PENDING || run->job != JOB_NONE || run->active != 0 ||
-        run->undone != 0 || (end->status != PLAN_FAILED && end->status != PLAN_CANCELLED) ||
+    if (run->status == PLAN_PENDING ||
+        (run->job != JOB_NONE && run->job != JOB_SYNTHESIS) || /* that was cancelled */
+        run->active != 0 || run->undone != 0 ||
+        (end->status != PLAN_FAILED && end->status != PLAN_CANCELLED) ||
         (unsigned)end->outcome >= PLAN_OUTCOME_COUNT ||
         (unsigned)end->failure >= PLAN_FAILURE_COUNT) {
         return false;

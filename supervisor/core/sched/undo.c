@@ -41,11 +41,11 @@ bool core_undo(struct core *c, struct core_run *entry, const struct plan_end *en
     }
     const bool quiet = c->quiet;
     c->quiet = true; /* whether it waits for people is no business of a plan that ends */
-    core_record(c, entry,
-                (struct record){REC_INIT(COMPENSATION_STARTED, synthesis_started,
-                                         .status = end->status, .outcome = end->outcome,
-                                         .failure = end->failure),
-                                .step = end->step, .text = end->text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(COMPENSATION_STARTED, synthesis_started, .status = end->status,
+                                 .outcome = end->outcome, .failure = end->failure),
+                        .step = end->step, .text = end->text});
     c->quiet = quiet;
     core_rearm(c, entry);
     core_undo_ask(c, entry);

@@ -178,10 +178,11 @@ static void the_time_of_the_plan_does_not_end_its_undoing(void **state)
     rig_ok(r, "A");
     rig_forget(r);
     rig_until(r, 500);
-    RIG_TRACE(r, "[500] B#1 cancelled plan_timeout CANCELLED (fenced): Execution timeout after 500ms\n"
-                 "[500] cancel B#1 i1\n"
-                 "[500] compensation_started, plan failed/failed timeout: Execution timeout after 500ms\n"
-                 "[500] compensate\n");
+    RIG_TRACE(
+        r, "[500] B#1 cancelled plan_timeout CANCELLED (fenced): Execution timeout after 500ms\n"
+           "[500] cancel B#1 i1\n"
+           "[500] compensation_started, plan failed/failed timeout: Execution timeout after 500ms\n"
+           "[500] compensate\n");
     rig_ok(r, "B"); /* too late: it counts for nothing */
     RIG_TRACE(r, "[500] B#1 result rejected: it has ended\n"
                  "[500] reject: it has ended\n");
@@ -281,9 +282,9 @@ static void a_compensation_that_a_person_gives_up_does_not_stop_those_before_it(
     rig_forget(r);
     rig_decide(r, "refund", DECISION_REJECT, "never");
     RIG_TRACE(r, "[0] refund#1 decided reject: never\n"
-                 "[0] refund#1 failed rejected PERMISSION_DENIED: never\n"
+                 "[0] refund#1 failed rejected VALIDATION_ERROR: never\n"
+                 "[0] plan_resumed review\n"
                  "[0] release#1 started i1\n"
-                 "[0] release#1 handoff from supervisor\n"
                  "[0] dispatch release#1 i1/0\n");
     rig_ok(r, "release");
     RIG_TRACE(r, "[0] release#1 completed\n"
