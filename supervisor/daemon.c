@@ -412,6 +412,7 @@ static void excuse_silence(struct daemon *d)
         if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(d->engine, &err);
         }
+        dispatch_excuse(d->engine, excused);
     }
     d->begun_at = now;
 }

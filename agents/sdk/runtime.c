@@ -320,7 +320,7 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
     rt->look_at = MSEC_NEVER;
     buf_init(&rt->out, LIMIT_STEP_BYTES);
     buf_init(&rt->state_dir, 8192);
-    buf_init(&rt->sealed.bytes, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);
+    buf_init(&rt->sealed, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);
     agent_state_init(&rt->agent_state, capacity);
     uuid_format(opt->instance_id, rt->instance_id);
     uuid_format(uuid_new(), rt->process_id);

@@ -12,8 +12,8 @@
 #include "agents/sdk/pool.h"
 #include "agents/sdk/step.h"
 #include "protocol/auth/lane.h"
-#include "protocol/auth/session.h"
 #include "protocol/base/clock.h"
+#include "protocol/client/exchange.h"
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
 
@@ -57,16 +57,6 @@ struct runtime_pipe {
     struct lane_proof proof;
 };
 
-/* The control lane with a credential (runtime_sealed.c). */
-struct runtime_sealed {
-    char id[LIMIT_ID_BYTES + 1]; /* "" = no credential: the token proves this agent */
-    uint8_t key[AUTH_KEY_BYTES];
-    struct auth_session session;
-    bool begins;      /* the answer that is awaited is that of the handshake */
-    uint32_t tries;   /* of the request in `out` */
-    struct buf bytes; /* as they are sent */
-};
-
 struct runtime {
     struct agent_state agent_state;
     const struct options *opt;
@@ -86,7 +76,8 @@ struct runtime {
     uint64_t control_n;
     struct buf state_dir;
     char token[STATE_TOKEN_LEN + 1];
-    struct runtime_sealed sealed;
+    struct exchange credential; /* none: the token proves this agent (runtime_sealed.c) */
+    struct buf sealed;          /* the bytes of a request as they are sent */
     struct runtime_pipe pipes[RUNTIME_PIPES];
     uint64_t pipes_used;
     char session_key[65];

@@ -18,7 +18,7 @@ static void trust(struct runtime *rt, const struct state_endpoints *at)
     uint32_t owner = at->owner; /* the key of a credential is never sent */
     struct bt_error err;
 
-    if (rt->sealed.id[0] == 0 &&
+    if (rt->credential.id[0] == 0 &&
         state_token_read_of(buf_cstr(&rt->state_dir), rt->token, &owner, &err) != BT_OK) {
         log_warn("agent.token", "%s", err.msg);
     }
@@ -129,7 +129,7 @@ static void send_register(struct runtime *rt)
     if (!rt->opt->dial_in) {
         m.endpoint = str_from(link_server_url(rt->server));
     }
-    if (rt->sealed.id[0] == 0 &&
+    if (rt->credential.id[0] == 0 &&
         state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
         log_warn("agent.token", "%s", err.msg);
     }

@@ -36,7 +36,7 @@ enum bt_code client_find_daemon(struct bt_client *c, struct state_endpoints *ret
                    : code;
     }
     owner = ret->owner; /* the key of a credential is never sent */
-    code = c->credential_id[0] == 0 ? state_token_read_of(c->dir, c->token, &owner, err) : BT_OK;
+    code = c->credential.id[0] == 0 ? state_token_read_of(c->dir, c->token, &owner, err) : BT_OK;
     if (code == BT_OK) {
         link_trust(c->link, trusted, state_trusted(owner, trusted));
     }

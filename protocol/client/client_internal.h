@@ -3,8 +3,8 @@
 #define CLIENT_CLIENT_INTERNAL_H
 
 #include "baton/client.h"
-#include "protocol/auth/session.h"
 #include "protocol/client/credential.h"
+#include "protocol/client/exchange.h"
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
@@ -28,10 +28,8 @@ struct bt_client {
     char events_url[STATE_URL_MAX + 1];
     uint32_t timeout_ms;
     char dir[4096];
-    char token[STATE_TOKEN_LEN + 1];        /* "" with a credential: it is not even read */
-    char credential_id[LIMIT_ID_BYTES + 1]; /* "" = none */
-    uint8_t key[AUTH_KEY_BYTES];
-    struct auth_session session;
+    char token[STATE_TOKEN_LEN + 1]; /* "" with a credential: it is not even read */
+    struct exchange credential;
     struct client_remote *remote; /* a daemon on another host; NULL = by the state directory */
     char via[64];                 /* bt_client_via; "" = the library */
 };

@@ -92,7 +92,7 @@ enum bt_code bt_client_connect(const struct bt_connection *to, struct bt_client 
 
 bool client_reads_events(const struct bt_client *c)
 {
-    return c->remote != NULL || c->credential_id[0] != 0 || c->at.events[0] == 0;
+    return c->remote != NULL || c->credential.id[0] != 0 || c->at.events[0] == 0;
 }
 
 uint32_t client_remote_wait(const struct bt_client *c, msec left, uint32_t *timeout_ms)

@@ -317,8 +317,8 @@ static struct peer_address address_of(const struct sockaddr_storage *at)
     return a;
 }
 
-/* False: another user's, or nobody's any more. */
-static bool is_ours(const struct peer_watch *w, int fd)
+/* Why the connection is to end; NULL: its user may connect. */
+static const char *judge_user(const struct peer_watch *w, int fd)
 {
     struct sockaddr_storage at[2] = {{.ss_family = AF_UNSPEC}, {.ss_family = AF_UNSPEC}};
     socklen_t len[2] = {sizeof at[0], sizeof at[1]};
@@ -327,22 +327,22 @@ static bool is_ours(const struct peer_watch *w, int fd)
 
     if (getpeername(fd, (struct sockaddr *)&at[0], &len[0]) != 0 ||
         getsockname(fd, (struct sockaddr *)&at[1], &len[1]) != 0) {
-        return true; /* it has gone */
+        return NULL; /* it has gone */
     }
     own = address_of(&at[1]);
     if (!peer_address_plain(&own)) {
-        return true;
+        return NULL;
     }
     if (!peer_uid_find(address_of(&at[0]), own, &uid)) {
-        return false;
+        return "its process has closed it, or was not found";
     }
     if (!trust_uid(w->link, uid)) {
         char url[LINK_URL_MAX];
         (void)snprintf(url, sizeof url, "tcp port %u", w->port);
         trust_note(uid, url);
-        return false;
+        return "not of a user who may connect";
     }
-    return true;
+    return NULL;
 }
 
 /* Those who have not shaken hands are not judged by ADD_PRE yet, and nng gives them 10 s. */
@@ -350,7 +350,7 @@ static void judge_users(struct peer_watch *w)
 {
     struct peer_key keys[JUDGED_MAX];
     int fds[JUDGED_MAX];
-    bool ours[JUDGED_MAX];
+    const char *why[JUDGED_MAX];
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < w->n && n < JUDGED_MAX; i++) {
@@ -361,7 +361,7 @@ static void judge_users(struct peer_watch *w)
     }
     (void)pthread_mutex_unlock(&w->mutex);
     for (uint32_t i = 0; i < n; i++) {
-        ours[i] = fds[i] < 0 || is_ours(w, fds[i]);
+        why[i] = fds[i] < 0 ? NULL : judge_user(w, fds[i]);
         if (fds[i] >= 0) {
             (void)close(fds[i]);
         }
@@ -369,10 +369,10 @@ static void judge_users(struct peer_watch *w)
     (void)pthread_mutex_lock(&w->mutex);
     for (uint32_t i = 0; i < n; i++) {
         struct peer *p = find(w, &keys[i]);
-        if (p != NULL && ours[i]) {
+        if (p != NULL && why[i] == NULL) {
             p->ours = true;
         } else if (p != NULL && p->fd >= 0) {
-            shut(w, p, "not of a user who may connect");
+            shut(w, p, why[i]);
         }
     }
 }

@@ -436,7 +436,8 @@ void on_plan_cost(struct engine *engine, struct request *rq)
     struct costs *all;
     struct msg_plan_cost m;
 
-    if (!request_read(engine, rq, MSG_plan_cost, &m)) {
+    if (!request_read(engine, rq, MSG_plan_cost, &m) ||
+        !access_name_session(engine, rq, &m.session_id)) {
         return;
     }
     all = costs_new(engine, &m);

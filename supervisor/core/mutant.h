@@ -99,6 +99,7 @@ enum mutant {
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
+    MUTANT_LATE_FROM_ANOTHER = 100, /* 100: whoever brings a late result is believed */
     MUTANT_COUNT
 };
 

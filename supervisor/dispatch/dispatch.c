@@ -43,6 +43,19 @@ uint64_t dispatch_sent(const struct engine *engine)
     return dispatch_of(engine)->sent;
 }
 
+void dispatch_excuse(struct engine *engine, msec ms)
+{
+    const struct dispatch *d = dispatch_of(engine);
+    const msec now = engine_now(engine);
+
+    for (uint32_t i = 0; i < d->instances_max; i++) {
+        if (d->instances[i] != NULL) {
+            d->instances[i]->opened +=
+                ms < now - d->instances[i]->opened ? ms : now - d->instances[i]->opened;
+        }
+    }
+}
+
 static void kill_process(struct engine *engine, const struct core_cmd *cmd)
 {
     const struct process_hooks *processes = dispatch_processes(engine);

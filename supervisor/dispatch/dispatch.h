@@ -24,6 +24,8 @@ struct dispatch *dispatch_of(const struct engine *engine);
 const struct process_hooks *dispatch_processes(const struct engine *engine);
 /* Steps and questions that went out. */
 uint64_t dispatch_sent(const struct engine *engine);
+/* The daemon read nothing for this time: no agent can have opened a lane in it. */
+void dispatch_excuse(struct engine *engine, msec ms);
 
 /* ---- hooks of the engine ---- */
 /* CMD_DISPATCH, CMD_CANCEL_STEP, CMD_QUERY, CMD_CLOSE, CMD_PROBE, CMD_KILL. */

@@ -21,6 +21,15 @@ enum {
     DETAILS_MAX = 65536 /* of a failed attempt */
 };
 
+/* Its instance is known and could not be reached in time, so nobody waits for it any more. */
+static bool is_brought_late(const struct run_step *row, const struct core_event *ev)
+{
+    return ev->attempt == row->attempt && !uuid_is_nil(ev->instance) &&
+           uuid_eq(ev->instance, row->instance) &&
+           (row->status == STEP_BACKOFF || row->review == REVIEW_UNKNOWN_OUTCOME ||
+            row->review == REVIEW_FAILURE);
+}
+
 /*
  * Whether the core could accept this: only then is it worth a row of the journal. A result of an
  * earlier attempt counts over the lane that it was asked on, and so does the answer to a question.
@@ -45,7 +54,8 @@ static bool is_awaited(struct engine *engine, const struct core_event *ev)
     } else if (row->status != STEP_BACKOFF && row->status != STEP_WAITING) {
         return false;
     }
-    return ev->lane != LANE_NONE && ev->attempt > 0 && ev->attempt <= row->attempt;
+    return ev->attempt > 0 &&
+           (ev->lane != LANE_NONE ? ev->attempt <= row->attempt : is_brought_late(row, ev));
 }
 
 /* ---- failures ---- */

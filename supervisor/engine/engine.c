@@ -435,7 +435,8 @@ msec engine_deadline(const struct engine *engine)
     if (engine->waiting > 0 && engine->waiting_until < d) {
         d = engine->waiting_until;
     }
-    return engine->heartbeat_at < d ? engine->heartbeat_at : d;
+    /* No heartbeat goes out without a bus. */
+    return engine->pub != NULL && engine->heartbeat_at < d ? engine->heartbeat_at : d;
 }
 
 void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline)

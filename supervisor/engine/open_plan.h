@@ -41,6 +41,7 @@ struct open_plan {
     uint32_t session;      /* its session slot, or SESSION_SLOT_NONE */
     struct job *job;       /* NULL: this plan is none */
     uint32_t told_percent; /* of a child plan: what its parent knows of it */
+    uint32_t told_over;    /* likewise: steps that have ended */
     bool undo_waits;       /* what undoes it cannot be made yet */
     /* Of one that was rebuilt to look at it: the plan that it is a child of; else NULL. */
     const struct open_plan *within;

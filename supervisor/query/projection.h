@@ -23,6 +23,15 @@ struct projection_revision {
     struct blob_ref document;
 };
 
+enum { CHILD_ID_BYTES = 36 };
+
+/* How far the newest child plan of a step is; plan_id "" = none was told of. */
+struct projection_children {
+    char plan_id[CHILD_ID_BYTES + 1];
+    uint32_t round; /* from 0 on */
+    uint32_t items, steps, over, completed, failed;
+};
+
 /* What the view of a step lacks. Wall times; 0 = that did not happen. */
 struct projection_step {
     struct blob_ref result;
@@ -31,6 +40,7 @@ struct projection_step {
     struct usage usage;      /* of all its attempts and of what was asked about it */
     msec began, first_attempt, ended;
     uint32_t failed_attempts;
+    struct projection_children children;
 };
 
 struct projection {

@@ -1,6 +1,7 @@
 """What became of an attempt whose answer was lost: who may say so, when the supervisor asks, and how long it waits."""
 import json
 import signal
+import socket
 import time
 import uuid
 
@@ -303,6 +304,22 @@ class Stopped(Case):
             self.wait_up()
         self.assertEqual([e["reason"] for e in self.d.events() if e["type"] == "agent_down"], [])
         self.assertEqual(probe.epoch, self.d.ask("agents.get", agentId="probe")["instances"][0]["epoch"])
+
+    def test_the_time_to_open_a_lane_does_not_pass_while_the_daemon_is_stopped(self):
+        """An agent that just registered: nothing answers at its endpoint before two leases, 3 s, are over."""
+        with socket.create_server(("127.0.0.1", 0)) as mute:
+            probe = self.probe(process=name(), beat=False, register=False)
+            probe.registration["endpoint"] = "tcp://127.0.0.1:%d" % mute.getsockname()[1]
+            probe.epoch = probe.register()["epoch"]
+            self.d.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            until(lambda: time.monotonic() - began > 3.5, 10, "longer than two leases")
+            self.d.process.send_signal(signal.SIGCONT)
+            beat = {"instanceId": probe.me["instanceId"], "epoch": probe.epoch}
+            self.assertTrue(self.d.ask_raw("agent.heartbeat", **beat)["ok"], self.d.log())
+            refused = until(lambda: next((a for a in [self.d.ask_raw("agent.heartbeat", **beat)] if not a["ok"]), None), 10, "it is given up")
+            self.assertIn("no lane could be opened", refused["error"]["message"])
+            self.assertGreater(time.monotonic() - began, 6, "3.5 s of stop and 3 s of its own")
 
     def test_what_is_left_of_a_lease_before_a_stop_is_left_after_it(self):
         """The daemon may have begun to wait, a second long, just before it is stopped: that second has not passed."""

@@ -227,6 +227,19 @@ class Remote(BatonTest):
               "the result of before comes home\n" + d.log())
         self.assertEqual(sorted(d.executions()), ["far", "near"])
 
+    def test_result_that_comes_home_answers_the_question_what_became_of_it(self):
+        d = self.hub()
+        self.agent(d, "exec", "--capacity", "1", settings=EXEC)
+        self.up(d, "exec")
+        plan = d.submit({"steps": [step("one", "exec", "wait", "Wait a while, and only once, on the other host.",
+                                        name="one", seconds="1")]})
+        until(lambda: d.executions(), 20, "the step runs")
+        self.other.line("down")
+        until(lambda: d.ask("review.list")["reviews"], 40, "a person is asked\n" + d.log())
+        self.other.line("up")
+        self.assertEqual(d.wait_plan(plan, 60)["status"], "completed")
+        self.assertEqual((d.executions(), d.ask("review.list")["reviews"]), (["one"], []))
+
     def test_ports_for_lanes_run_out_in_words(self):
         d = self.hub(lanes="7470-7471")
         self.agent(d, "calc", "--capacity", "4")

@@ -4,17 +4,19 @@ BEGIN {
     # room: the rooms it may include, besides itself. Rooms are matched by the longest prefix.
     base = "protocol/limits.h protocol/errors.def protocol/base baton/error.h"
     may["protocol/base"] = base
+    may["protocol/zone"] = base
     may["protocol/wire"] = base " protocol/messages.def"
     may["protocol/jsonschema"] = base
     may["protocol/artifact"] = base
     may["protocol/auth"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
-    may["protocol/client"] = base " protocol/auth protocol/client/state protocol/client/credential protocol/wire protocol/link baton/client.h"
+    may["protocol/client"] = base " protocol/auth protocol/client/state protocol/client/credential protocol/client/exchange protocol/wire protocol/link baton/client.h"
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
     may["protocol/client/credential"] = base " protocol/auth protocol/wire protocol/client/state protocol/client/credential"
+    may["protocol/client/exchange"] = base " protocol/auth protocol/wire protocol/client/exchange"
     may["supervisor/auth"] = base " protocol/auth protocol/client/credential protocol/client/state.h supervisor/audit"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
     may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h"
@@ -35,8 +37,8 @@ BEGIN {
     may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
-    may["supervisor/schedule/rules"] = base
-    may["supervisor/schedule"] = below " protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
+    may["supervisor/schedule/rules"] = base " protocol/zone"
+    may["supervisor/schedule"] = below " protocol/zone protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
     may["supervisor/dispatch"] = below " protocol/auth protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
@@ -49,7 +51,7 @@ BEGIN {
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
     may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h supervisor/certs/certs.h"
-    may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h"
+    may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h protocol/auth protocol/client/credential supervisor/cli/view/event_line.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/web"] = base
@@ -61,7 +63,8 @@ BEGIN {
     may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
-    may["agents/sdk"] = base " protocol/auth protocol/client/credential agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/sdk"] = base " protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/calc"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/jsonschema agents/cells agents/sdk baton/agent.h"
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"

@@ -7,7 +7,7 @@ Two TUN devices, 192.0.2.1 here and 192.0.2.2 there. Commands on stdin, one a li
     loss PERCENT     of the packets, at random from a fixed seed
     delay MS         each way
     down | up        nothing passes, and nobody is told: the peers keep half-open connections
-    reset            until `up`: each packet of TCP is turned into a reset
+    reset            until `up`: each packet of TCP is turned into resets, one for each end
 """
 import fcntl
 import heapq
@@ -42,16 +42,18 @@ def checksum(data):
     return ~total & 0xffff
 
 
-def as_reset(packet):
-    """The same segment as a reset without data; other packets are dropped."""
+def reset(packet, back):
+    """What a firewall sends that rejects this segment: on to its receiver, or back to its sender. Of other packets, None."""
     head = (packet[0] & 15) * 4
-    if packet[0] >> 4 != 4 or packet[9] != 6 or packet[head + 13] & 0x02:
+    if packet[0] >> 4 != 4 or packet[9] != 6 or packet[head + 13] & 0x02 or (back and packet[head + 13] & 0x04):
         return None
-    tcp = bytearray(packet[head:head + 20])
-    tcp[12], tcp[13], tcp[16], tcp[17] = 0x50, 0x14, 0, 0  # 5 words; RST and ACK
-    pseudo = packet[12:20] + struct.pack("!BBH", 0, 6, 20)
+    tcp, ip4 = bytearray(packet[head:head + 20]), bytearray(packet[:20])
+    if back:
+        ip4[12:16], ip4[16:20] = packet[16:20], packet[12:16]
+        tcp[0:2], tcp[2:4], tcp[4:8] = tcp[2:4], tcp[0:2], tcp[8:12]
+    tcp[12], tcp[13], tcp[16], tcp[17] = 0x50, 0x04 if back else 0x14, 0, 0  # 5 words; RST, and ACK
+    pseudo = ip4[12:20] + struct.pack("!BBH", 0, 6, 20)
     tcp[16:18] = struct.pack("!H", checksum(pseudo + bytes(tcp)))
-    ip4 = bytearray(packet[:20])
     ip4[0], ip4[2:4], ip4[10:12] = 0x45, struct.pack("!H", 40), b"\0\0"
     ip4[10:12] = struct.pack("!H", checksum(bytes(ip4)))
     return bytes(ip4) + bytes(tcp)
@@ -91,10 +93,11 @@ def main():
                 continue
             if mode == "down" or dice.random() < loss:
                 continue
-            packet = as_reset(packet) if mode == "reset" else packet
-            if packet is not None:
-                n += 1
-                heapq.heappush(waiting, (time.monotonic() + delay, n, far if fd == near else near, packet))
+            on, back = (far, near) if fd == near else (near, far)
+            for to, out in [(on, packet)] if mode != "reset" else [(on, reset(packet, False)), (back, reset(packet, True))]:
+                if out is not None:
+                    n += 1
+                    heapq.heappush(waiting, (time.monotonic() + delay, n, to, out))
         while waiting and waiting[0][0] <= time.monotonic():
             _, _, to, packet = heapq.heappop(waiting)
             try:

@@ -108,12 +108,22 @@ static bool worth_retrying(const struct core_ev_result *result, const struct ste
 
 /* ---- late results ---- */
 
-/* An attempt that timed out may still return its result over its lane (one lane, one request, so
- * the sender is known). It counts while nothing newer has finished: the step is between attempts,
- * the next attempt is still under way, or a person is asked about the outcome. */
+/* Over a lane one request is answered once. Without one the sender is the instance that has had the
+ * newest attempt: the caller has looked at its process. */
+static bool is_from_who_was_asked(const struct core_event *ev, const struct run_step *state)
+{
+    return ev->lane != LANE_NONE ||
+           (ev->attempt == state->attempt && !uuid_is_nil(ev->instance) &&
+            (uuid_eq(ev->instance, state->instance) || MUTANT(LATE_FROM_ANOTHER)));
+}
+
+/* An attempt that timed out, or was given up because its agent could not be reached, may still
+ * return its result. It counts while nothing newer has finished: the step is between attempts, the
+ * next attempt is still under way, or a person is asked about the outcome. */
 static bool is_late(const struct core *c, const struct core_event *ev, const struct core_run *entry)
 {
-    if (entry == NULL || ev->step >= entry->run->n_steps || ev->lane == LANE_NONE ||
+    if (entry == NULL || ev->step >= entry->run->n_steps ||
+        !is_from_who_was_asked(ev, &entry->run->steps[ev->step]) ||
         CORE_EV(ev, result)->outcome != STEP_OUTCOME_COMPLETED || ev->phase > PHASE_SEARCH ||
         ev->attempt == 0 || entry->run->cancelling ||
         !registry_is_current(c->registry, ev->slot, ev->epoch)) {

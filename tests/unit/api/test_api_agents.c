@@ -610,6 +610,21 @@ static void a_long_body_of_a_stranger_is_not_read(void **state)
     house_close(h);
 }
 
+/* Where credentials are required there is no bus, and no heartbeat of it that would be due. */
+static void without_a_bus_nothing_is_due(void **state)
+{
+    struct engine_options opt = house_options();
+    struct house *h;
+
+    (void)state;
+    opt.auth_required = true;
+    h = house_open_with(&opt);
+    house_cycle(h);
+    assert_string_equal(engine_events_url(h->engine), "");
+    assert_true(engine_deadline(h->engine) > h->now);
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -637,6 +652,7 @@ int main(void)
         cmocka_unit_test(a_request_without_token_type_or_version_is_refused),
         cmocka_unit_test(a_body_of_the_limit_is_read_and_one_byte_more_is_refused),
         cmocka_unit_test(a_long_body_of_a_stranger_is_not_read),
+        cmocka_unit_test(without_a_bus_nothing_is_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

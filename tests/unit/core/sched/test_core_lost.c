@@ -300,6 +300,62 @@ static void an_unsafe_unknown_outcome_waits_for_a_person(void **state)
                  "[5000] plan_paused review\n");
 }
 
+/* The instance has registered again, and delivers on the control socket what it could not answer.
+ */
+static void deliver(struct rig *r, const char *step, uint8_t instance)
+{
+    struct core_event ev = rig_about(r, CORE_RESULT, step);
+    rig_forget(r);
+    ev.lane = LANE_NONE;
+    ev.slot = instance - 1;
+    ev.epoch = 2;
+    ev.instance.b[15] = instance;
+    CORE_EV(&ev, result)->result = (struct blob_ref){.id = 100, .len = 3};
+    CORE_EV(&ev, result)->usage = (struct usage){.input_tokens = 10, .output_tokens = 1};
+    rig_event(r, ev);
+}
+
+static void a_result_that_its_own_process_brings_answers_the_question(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(unsafe)");
+    rig_lost(r, "A", true);
+    rig_until(r, 5000);
+    rig_register(r, "x", 1, 1);
+    deliver(r, "A", 1);
+    RIG_TRACE(r, "[5000] A#1 completed\n"
+                 "[5000] plan completed/success\n"
+                 "[5000] run done\n");
+}
+
+static void a_result_that_its_own_process_brings_spares_the_next_attempt(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(retries=1)");
+    rig_lost(r, "A", true);
+    rig_until(r, 5000);
+    rig_register(r, "x", 1, 1);
+    deliver(r, "A", 1);
+    RIG_TRACE(r, "[5000] A#1 completed\n"
+                 "[5000] plan completed/success\n"
+                 "[5000] run done\n");
+}
+
+static void a_result_that_another_instance_brings_answers_nothing(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(unsafe)");
+    rig_lost(r, "A", true);
+    rig_until(r, 5000);
+    rig_up(r, "x", 2, 1);
+    deliver(r, "A", 2);
+    RIG_TRACE(r, "[5000] reject: this attempt is not the current one\n");
+    assert_int_equal(rig_status(r, "A"), STEP_WAITING);
+}
+
 static void a_dead_process_resolves_its_attempts_at_once(void **state)
 {
     struct rig *r = *state;
@@ -544,6 +600,9 @@ int main(void)
         CORE_TEST(a_new_process_does_not_take_the_place_of_a_live_one),
         CORE_TEST(an_unknown_outcome_that_nobody_clears_up_is_a_lost_reply),
         CORE_TEST(an_unsafe_unknown_outcome_waits_for_a_person),
+        CORE_TEST(a_result_that_its_own_process_brings_answers_the_question),
+        CORE_TEST(a_result_that_its_own_process_brings_spares_the_next_attempt),
+        CORE_TEST(a_result_that_another_instance_brings_answers_nothing),
         CORE_TEST(a_dead_process_resolves_its_attempts_at_once),
         CORE_TEST(an_abort_while_a_dead_instance_is_cleared_up_ends_all_its_steps),
         CORE_TEST(the_loss_reported_after_the_death_changes_nothing),
