@@ -317,8 +317,10 @@ class Kills(BatonTest):
         d, view, undone, done = self.run_saga(point)
         # A payment that a person skipped has no result to undo: then it is not in the plan that undoes it.
         skipped = [s for s in view["steps"] if s["stepId"] == "pay"][0]["status"] == "skipped"
-        expected = ["reserved", "paid", "packed", "ship", "unpacked", *([] if skipped else ["refunded"]), "released"]
-        self.assertEqual(done, expected, (point, view, undone))
+        expected = ["reserved", "paid", "packed", "unpacked", *([] if skipped else ["refunded"]), "released"]
+        # An attempt to ship that was lost before it ran is not made again.
+        self.assertEqual([what for what in done if what != "ship"], expected, (point, view, undone))
+        self.assertLessEqual(done.count("ship"), 1, point)
         self.assertEqual((view["status"], view["compensation"]["status"], view["compensation"]["failed"]), ("failed", "compensated", 0), point)
         names = ["undo-pack", *([] if skipped else ["undo-pay"]), "undo-reserve"]
         self.assertEqual([s["stepId"] for s in undone["steps"]], names, point)
