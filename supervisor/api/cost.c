@@ -5,7 +5,6 @@
  * Estimates are the plan's own and those of its steps.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
@@ -427,7 +426,6 @@ static struct costs *costs_new(struct engine *engine, const struct msg_plan_cost
         costs_done(all);
         return NULL;
     }
-    memset(all->asked, 0, OF_COUNT * all->limit * sizeof *all->asked);
     return all;
 }
 

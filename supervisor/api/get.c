@@ -485,7 +485,7 @@ static enum bt_code load_document(struct engine *engine, struct str plan_id, str
         code = journal_blob_get(engine_journal(engine), ref.id, &bytes, err);
         *ret = code == BT_OK ? doc_copy(arena, doc_from_buf(&bytes)) : *ret;
     } else {
-        code = request_plan_row(engine, plan_id, &row, err);
+        code = request_plan_document(engine, plan_id, &row, err);
         *ret = code == BT_OK ? doc_copy(arena, (struct doc){row.doc, row.doc_len}) : *ret;
     }
     buf_done(&bytes);

@@ -80,8 +80,8 @@ struct projection {
 BT_MUST_CHECK enum bt_code projection_read(struct engine *engine, struct str plan_id,
                                            struct projection *ret, struct bt_error *err);
 void projection_done(struct projection *s);
-/* Gives the caller's own copy of the steps from `from` to `to`, to write to; the others are empty
- * in it. The cards of the agents are filled in. False when out of memory. */
+/* Gives the caller's own copy of the steps from `from` to `to`, to write to; the others in
+ * it are not to be read. The cards of the agents are filled in. False when out of memory. */
 bool projection_own_steps(struct engine *engine, struct projection *s, uint32_t from, uint32_t to);
 struct history;
 /* Of a projection that was read; not to be written to. */
