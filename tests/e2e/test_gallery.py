@@ -109,6 +109,22 @@ class Data(Gallery):
         self.assertEqual((p.dir / "job-1").read_text().count("look"), 5, "four rounds, and the last step")
         self.assertEqual(json.loads(end)["state"], "done")
 
+    def test_a_plan_inside_adds_up_each_shop(self):
+        p = self.project("quarter")
+        plan, report = p.run("--result", "report")
+        expected = []
+        for path in sorted((p.dir / "shops").glob("*.csv")):
+            sales = [int(line.split(",")[1]) for line in path.read_text().splitlines()[1:]]
+            expected.append((path.stem, str(len(sales)), str(sum(sales))))
+        self.assertEqual(table(report, "Shops"), expected)
+        self.assertIn("%d euros." % sum(int(row[2]) for row in expected), report)
+        inside = json.loads(p.baton("status", plan + "/south", "--json"))
+        self.assertEqual((inside["parentPlanId"], [s["status"] for s in inside["steps"]]), (plan, ["completed"] * 2))
+        (p.dir / "shops" / "west.csv").write_text("day,euros\n")
+        done = p.any("run", "--plan", "plan.yaml")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("west", done.stderr)
+
     def test_a_group_starts_in_order_and_its_agents_agree(self):
         p = self.project("group")
         plan, count = p.run("--result", "apples")

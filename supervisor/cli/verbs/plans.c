@@ -17,6 +17,7 @@
 #include "supervisor/cli/common/output.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/view/children.h"
 #include "supervisor/cli/view/table.h"
 
 enum {
@@ -25,6 +26,9 @@ enum {
     SCANNED_MAX = 1000, /* with --agent: each plan is asked for its steps */
     GOAL_BYTES = 48,
     REASON_BYTES = 160,
+    NARROW = 110,  /* on fewer columns ids are cut: */
+    ID_SHOWN = 18, /* time and counter of an id; the first characters are enough for each verb */
+    GOAL_NARROW = 20,
     INTERVAL_MS = 1000,
     FRAME_MAX = 4 << 20
 };
@@ -92,7 +96,7 @@ const char *cli_plan_waits_for(const cJSON *view)
     cJSON_ArrayForEach(s, get(view, "steps"))
     {
         const char *status = json_text(s, "status", "");
-        const char *wait = json_text(get(s, "waiting"), "text", "");
+        const char *wait = json_text(children_wait(s), "text", "");
         if (strcmp(status, "in_progress") == 0 && wait[0] == 0) {
             return "";
         }
@@ -139,7 +143,7 @@ static bool has_agent(const cJSON *view, const char *agent)
     return false;
 }
 
-static void add_row(struct table *t, const cJSON *plan, const cJSON *view)
+static void add_row(struct table *t, const cJSON *plan, const cJSON *view, bool narrow)
 {
     const char *status = json_text(plan, "status", "");
     const msec now = clock_wall_ms();
@@ -155,11 +159,12 @@ static void add_row(struct table *t, const cJSON *plan, const cJSON *view)
                 : ended == 0 && now > begun ? now - begun
                                             : 0,
                 took, sizeof took);
-    cli_cut_line(goal, sizeof goal, json_text(plan, "query", ""));
+    cli_cut_line(goal, narrow ? (size_t)GOAL_NARROW : sizeof goal, json_text(plan, "query", ""));
     if (view != NULL) {
         reason_of(view, reason, sizeof reason);
     }
-    table_cell(t, "%s %s", cli_mark(status), json_text(plan, "planId", ""));
+    table_cell(t, "%s %.*s", cli_mark(status), narrow ? ID_SHOWN : BT_ID_LEN,
+               json_text(plan, "planId", ""));
     table_cell(t, "%s",
                strcmp(json_text(plan, "outcome", ""), "partial") == 0 ? "partial" : status);
     table_cell(t, "%s", age);
@@ -171,6 +176,7 @@ static void add_row(struct table *t, const cJSON *plan, const cJSON *view)
 struct list {
     const char *agent, *schedule; /* NULL = all */
     uint64_t wanted, shown, scanned;
+    bool narrow;  /* a terminal of few columns */
     cJSON *plans; /* the ones that are let through */
     struct table *table;
 };
@@ -194,7 +200,7 @@ static enum cli_exit take(struct cli *cli, struct list *l, const cJSON *plan)
     if (code == CLI_OK && (l->agent == NULL || has_agent(view, l->agent))) {
         l->shown++;
         (void)cJSON_AddItemToArray(l->plans, cJSON_Duplicate(plan, true));
-        add_row(l->table, plan, view);
+        add_row(l->table, plan, view, l->narrow);
     }
     cJSON_Delete(view);
     return code;
@@ -256,8 +262,10 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
 {
     static const char *const heads[] = {"PLAN", "STATUS", ">AGE", ">TIME", "GOAL", "REASON", NULL};
     const char *limit = cli_value(cli, "limit");
-    struct list l = {
-        .agent = cli_value(cli, "agent"), .schedule = cli_value(cli, "schedule"), .wanted = LIMIT};
+    struct list l = {.agent = cli_value(cli, "agent"),
+                     .schedule = cli_value(cli, "schedule"),
+                     .wanted = LIMIT,
+                     .narrow = columns > 0 && columns < NARROW};
     struct buf out;
     enum cli_exit code;
 

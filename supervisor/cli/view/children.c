@@ -61,6 +61,13 @@ double children_percent(const char *kind, const struct cJSON *children)
     return is_loop(kind) || steps == 0 ? -1 : json_number(children, "over") * 100 / steps;
 }
 
+const struct cJSON *children_wait(const struct cJSON *step)
+{
+    const cJSON *wait = cJSON_GetObjectItemCaseSensitive(step, "waiting");
+
+    return strcmp(json_text(wait, "kind", ""), "child") == 0 ? NULL : wait;
+}
+
 void children_task(char *to, size_t cap, const char *task)
 {
     struct buf text;

@@ -348,7 +348,7 @@ static void end_step(struct spans *s, uint32_t step, double now)
     struct track *t = &s->tracks[PLAN_ROWS + step];
 
     end_backoff(s, PLAN_ROWS + step, now);
-    if (t->open && t->kind == TIMELINE_RUNNING && get(s->steps[step], "waiting") != NULL) {
+    if (t->open && t->kind == TIMELINE_RUNNING && children_wait(s->steps[step]) != NULL) {
         t->kind = TIMELINE_QUEUED;
     }
     end_span(s, PLAN_ROWS + step, now);

@@ -72,7 +72,7 @@ static void put_children(struct tree_node *node)
 /* The note after a step, from a view or from its plan_step_completed. */
 static void fill_note(struct tree_node *node, const cJSON *step)
 {
-    const char *wait = json_text(cJSON_GetObjectItemCaseSensitive(step, "waiting"), "text", NULL);
+    const char *wait = json_text(children_wait(step), "text", NULL);
     const char *stop = json_text(step, "stop", NULL);
     const char *error = json_text(step, "error", NULL);
     char ms[24];
