@@ -589,7 +589,9 @@ static bool take_progress(struct world *w, const struct record *rec, const char 
 static bool take_rejected(struct world *w, const struct record *rec, const char **ret_why)
 {
     (void)rec;
-    RULE(w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_RESULT_OLD, "refused nothing");
+    RULE(w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_RESULT_OLD ||
+             w->doing.kind == WORLD_CHILD,
+         "refused nothing");
     return true;
 }
 
