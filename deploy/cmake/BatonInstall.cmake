@@ -71,7 +71,7 @@ bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsons
     PC_REQUIRES "libcjson libpcre2-8" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
-foreach(agent IN ITEMS exec http mcp files sql calc llm)
+foreach(agent IN LISTS BATON_AGENTS)
     install(TARGETS baton-agent-${agent} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
 
