@@ -89,6 +89,11 @@ enum mutant {
     MUTANT_CHILD_GOES_ON,     /* 77: the pause of a plan does not reach its child plans */
     MUTANT_LOOP_UNBOUNDED,    /* 78: a loop goes on after its last round */
     MUTANT_LOOP_AT_ONCE,      /* 79: the pause between two rounds is left out */
+    MUTANT_UNDO_IN_PLAN_ORDER = 80, /* 80: what completed is undone in the order of the plan */
+    MUTANT_UNDO_CANCELLED,        /* 81: a cancelled plan is undone although nobody asked for it */
+    MUTANT_UNDO_FORGOTTEN,        /* 82: a restart forgets that a plan is being undone */
+    MUTANT_UNDONE_TWICE,          /* 83: what was undone is undone again after a restart */
+    MUTANT_UNDO_STOPS,            /* 84: a compensation that fails ends those before it */
     MUTANT_PRIORITY_IGNORED = 85, /* 85: plans take turns whatever their priority */
     MUTANT_PRIORITY_STARVES,      /* 86: however long a step waits, a higher priority goes first */
     MUTANT_KEY_SHARED,            /* 87: a concurrency key has more holders than places */

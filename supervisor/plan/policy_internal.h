@@ -72,6 +72,7 @@ struct plan_policy {
     struct str key; /* the plan's concurrencyKey; empty = none */
     enum key_overlap overlap;
     bool overlap_given;
+    enum undo_policy undo;
     uint64_t budget_tokens, budget_micros;
     struct replan_policy replan; /* agent_id: see `replanner` */
     msec planner_timeout_ms;
