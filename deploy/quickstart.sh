@@ -76,6 +76,6 @@ say "The events of the plan"
 
 say "The same kind of question in words"
 "$baton" run "read $log, then count the installs per day, then report the busiest day" >"$dir/answer.md"
-awk '/^---$/ { part = ""; next } { part = part "  " $0 "\n" } END { printf "\n%s", part }' "$dir/answer.md" >&2
+sed 's/^/  /' "$dir/answer.md" >&2
 
 say "Stopping"

@@ -187,6 +187,8 @@ static int run(const struct config_request *request, const struct config *c, con
                       .failed_ms = c->retention.failed_ms,
                       .sessions_ms = c->retention.sessions_ms,
                       .events_ms = c->retention.events_ms,
+                      .gone_ms =
+                          retention_gone_age(c->retention.completed_ms, c->retention.failed_ms),
                       .max_bytes = c->retention.max_bytes},
         .inbox = c->limits.inbox,
         .ballast_bytes = BALLAST_BYTES,

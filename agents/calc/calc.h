@@ -3,8 +3,10 @@
 #ifndef CALC_CALC_H
 #define CALC_CALC_H
 
+#include "agents/calc/moments.h"
 #include "baton/agent.h"
 #include "protocol/base/buf.h"
+#include "protocol/zone/zones.h"
 
 struct cJSON;
 
@@ -25,7 +27,18 @@ void calc_busiest(struct bt_step *step, void *self);
 void calc_sort(struct bt_step *step, void *self);
 void calc_group(struct bt_step *step, void *self);
 void calc_percentiles(struct bt_step *step, void *self);
-/* skills_dates.c */
+/* skills_times.c */
 void calc_now(struct bt_step *step, void *self);
+void calc_time(struct bt_step *step, void *self);
+void calc_duration(struct bt_step *step, void *self);
+/* The parameter `zone`, UTC when missing. *ret and *ret_name live as long as zones. */
+BT_MUST_CHECK enum bt_code calc_zone(struct bt_step *step, struct zones *zones,
+                                     const struct zone **ret, const char **ret_name,
+                                     struct bt_error *err);
+/* A parameter that is a moment; now when it is missing. */
+BT_MUST_CHECK enum bt_code calc_moment(struct bt_step *step, const char *parameter,
+                                       const struct zone *zone, struct moment *ret,
+                                       struct bt_error *err);
+/* skills_dates.c */
 void calc_date(struct bt_step *step, void *self);
 #endif

@@ -3,76 +3,29 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DAY_S = 86400, YEAR_MAX = 9999 };
+#include "protocol/zone/civil.h"
 
-/* Days since 1970-01-01. Howard Hinnant's days_from_civil (public domain):
- * https://howardhinnant.github.io/date_algorithms.html */
-static int64_t days_from(int64_t y, int64_t m, int64_t d)
-{
-    int64_t era;
-    int64_t year_of_era;
-    int64_t day_of_year;
-
-    y -= m <= 2;
-    era = (y >= 0 ? y : y - 399) / 400;
-    year_of_era = y - era * 400;
-    day_of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-           719468;
-}
-
-static void civil_from(int64_t days, int64_t *y, int64_t *m, int64_t *d)
-{
-    int64_t z = days + 719468;
-    int64_t era = (z >= 0 ? z : z - 146096) / 146097;
-    int64_t doe = z - era * 146097;
-    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    int64_t mp = (5 * doy + 2) / 153;
-
-    *d = doy - (153 * mp + 2) / 5 + 1;
-    *m = mp + (mp < 10 ? 3 : -9);
-    *y = yoe + era * 400 + (*m <= 2);
-}
-
-static int64_t month_days(int64_t y, int64_t m)
-{
-    return cell_date_month_days((int)y, (int)m);
-}
+enum { DAY_S = SECONDS_A_DAY, YEAR_MAX = 9999 };
 
 struct date date_of(const struct cell_date *d)
 {
     int64_t day = (int64_t)d->hour * 3600 + d->minute * 60 + d->second;
 
-    return (struct date){.seconds = days_from(d->year, d->month, d->day) * DAY_S + day -
-                                    (int64_t)d->offset_minutes * 60,
+    return (struct date){.seconds =
+                             civil_days(d->year, (uint32_t)d->month, (uint32_t)d->day) * DAY_S +
+                             day - (int64_t)d->offset_minutes * 60,
                          .has_time = d->has_time};
-}
-
-enum bt_code date_parse(const char *text, struct date *ret, struct bt_error *err)
-{
-    struct cell_date d;
-
-    if (!cell_date_read(str_from(text), &d)) {
-        return err_set(err, BT_INVALID,
-                       "'%.40s': expected a date such as 2026-11-21 or 2026-11-21T03:53:00Z", text);
-    }
-    *ret = date_of(&d);
-    return BT_OK;
 }
 
 /* ISO 8601: the week belongs to the year of its Thursday; week 1 is that of the first Thursday. */
 static void week_label(const struct cell_date *d, char *ret, size_t size)
 {
-    int64_t day = days_from(d->year, d->month, d->day);
-    int64_t weekday = ((day + 3) % 7 + 7) % 7; /* Monday = 0; 1970-01-01 was a Thursday */
-    int64_t thursday = day - weekday + 3;
-    int64_t y;
-    int64_t m;
-    int64_t of_month;
+    const int64_t day = civil_days(d->year, (uint32_t)d->month, (uint32_t)d->day);
+    const int64_t thursday = day - (civil_weekday(day) + 6) % 7 + 3;
+    const int64_t y = civil_of_days(thursday).year;
 
-    civil_from(thursday, &y, &m, &of_month);
-    (void)snprintf(ret, size, "%04d-W%02d", (int)y, (int)((thursday - days_from(y, 1, 1)) / 7 + 1));
+    (void)snprintf(ret, size, "%04d-W%02d", (int)y,
+                   (int)((thursday - civil_days(y, 1, 1)) / 7 + 1));
 }
 
 bool date_bucket(const struct cell_date *d, const char *per, char ret[DATE_BUCKET])
@@ -93,40 +46,26 @@ bool date_bucket(const struct cell_date *d, const char *per, char ret[DATE_BUCKE
     return true;
 }
 
-static int64_t day_of(struct date d, int64_t *ret_rest)
-{
-    int64_t rest = d.seconds % DAY_S;
-
-    rest += rest < 0 ? DAY_S : 0;
-    *ret_rest = rest;
-    return (d.seconds - rest) / DAY_S;
-}
-
 void date_format(struct date d, char ret[DATE_TEXT])
 {
-    int64_t rest;
-    int64_t y;
-    int64_t m;
-    int64_t day;
+    const int64_t day = civil_day_of(d.seconds);
+    const int rest = (int)(d.seconds - day * DAY_S);
+    const struct civil c = civil_of_days(day);
 
-    civil_from(day_of(d, &rest), &y, &m, &day);
     if (d.has_time) {
-        (void)snprintf(ret, DATE_TEXT, "%04d-%02d-%02dT%02d:%02d:%02dZ", (int)y, (int)m, (int)day,
-                       (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+        (void)snprintf(ret, DATE_TEXT, "%04d-%02u-%02uT%02d:%02d:%02dZ", (int)c.year, c.month,
+                       c.day, rest / 3600, rest / 60 % 60, rest % 60);
     } else {
-        (void)snprintf(ret, DATE_TEXT, "%04d-%02d-%02d", (int)y, (int)m, (int)day);
+        (void)snprintf(ret, DATE_TEXT, "%04d-%02u-%02u", (int)c.year, c.month, c.day);
     }
 }
 
 const char *date_weekday(struct date d)
 {
-    static const char *const names[] = {
-        "Thursday", "Friday",  "Saturday", "Sunday",
-        "Monday",   "Tuesday", "Wednesday"}; /* 1970-01-01 was a Thursday */
-    int64_t rest;
-    int64_t day = day_of(d, &rest) % 7;
+    static const char *const names[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                        "Thursday", "Friday", "Saturday"};
 
-    return names[day < 0 ? day + 7 : day];
+    return names[civil_weekday(civil_day_of(d.seconds))];
 }
 
 /* Seconds of a unit; 0 for months, -1 for years, INT64_MIN when it is unknown. "day" and "days" are
@@ -149,15 +88,21 @@ static int64_t unit_seconds(const char *unit)
     return INT64_MIN;
 }
 
+bool date_unit_is_calendar(const char *unit)
+{
+    const int64_t each = unit_seconds(unit);
+
+    return each != INT64_MIN && (each <= 0 || each >= DAY_S);
+}
+
 static bool add_months(struct date d, int64_t months, struct date *ret)
 {
-    int64_t rest;
-    int64_t y;
-    int64_t m;
-    int64_t day;
+    const int64_t days = civil_day_of(d.seconds);
+    const struct civil c = civil_of_days(days);
+    int64_t y = c.year;
+    int64_t m = (int64_t)c.month + months - 1;
+    uint32_t last;
 
-    civil_from(day_of(d, &rest), &y, &m, &day);
-    m += months - 1;
     y += m / 12;
     m %= 12;
     if (m < 0) {
@@ -168,8 +113,10 @@ static bool add_months(struct date d, int64_t months, struct date *ret)
     if (y < 1 || y > YEAR_MAX) {
         return false;
     }
-    day = day > month_days(y, m) ? month_days(y, m) : day;
-    *ret = (struct date){days_from(y, m, day) * DAY_S + rest, d.has_time};
+    last = civil_month_days(y, (uint32_t)m);
+    *ret = (struct date){civil_days(y, (uint32_t)m, c.day > last ? last : c.day) * DAY_S +
+                             d.seconds - days * DAY_S,
+                         d.has_time};
     return true;
 }
 
@@ -194,8 +141,8 @@ enum bt_code date_add(struct date d, int64_t amount, const char *unit, struct da
         ok = amount <= far / each && amount >= -(far / each);
         sum.seconds = ok ? d.seconds + amount * each : d.seconds;
         sum.has_time = d.has_time || each < DAY_S;
-        ok = ok && sum.seconds >= days_from(1, 1, 1) * DAY_S &&
-             sum.seconds < days_from(YEAR_MAX + 1, 1, 1) * DAY_S;
+        ok = ok && sum.seconds >= civil_days(1, 1, 1) * DAY_S &&
+             sum.seconds < civil_days(YEAR_MAX + 1, 1, 1) * DAY_S;
     }
     if (!ok) {
         return err_set(err, BT_INVALID, "the result is not between the years 1 and %d", YEAR_MAX);

@@ -23,9 +23,6 @@ enum { DATE_BUCKET = 16 };
  * False for another word. Within one unit the labels sort as the dates do.
  */
 bool date_bucket(const struct cell_date *d, const char *per, char ret[DATE_BUCKET]);
-/* Parses "2026-11-21", "2026-11-21T03:53:00Z", "2026-11-21 03:53", with a fraction (dropped) or an
- * offset (+02:00). Years 1 to 9999. */
-BT_MUST_CHECK enum bt_code date_parse(const char *text, struct date *ret, struct bt_error *err);
 /* A date alone, or with its time: "2026-11-21" or "2026-11-21T03:53:00Z". */
 void date_format(struct date d, char ret[DATE_TEXT]);
 /* "Saturday" */
@@ -34,6 +31,8 @@ const char *date_weekday(struct date d);
  * becomes its last day (31 Jan + 1 month = 28 or 29 Feb). */
 BT_MUST_CHECK enum bt_code date_add(struct date d, int64_t amount, const char *unit,
                                     struct date *ret, struct bt_error *err);
+/* Days, weeks, months and years go by the clock on the wall, shorter units by real time. */
+bool date_unit_is_calendar(const char *unit);
 /* b - a in the unit: seconds to weeks. */
 BT_MUST_CHECK enum bt_code date_diff(struct date a, struct date b, const char *unit, double *ret,
                                      struct bt_error *err);

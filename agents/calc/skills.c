@@ -11,6 +11,11 @@
     "\"types\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"               \
     "\"description\":\"column: text, integer, real, boolean or date, instead of the type that is " \
     "found\"},"
+#define ZONE                                                                                       \
+    "\"zone\":{\"type\":\"string\",\"maxLength\":64,\"description\":\"a name of tzdata such as "   \
+    "Europe/Berlin; UTC when missing\"}"
+#define MOMENT                                                                                     \
+    "{\"type\":\"object\",\"required\":[\"timestamp\",\"tsMs\",\"zone\",\"local\",\"date\"]}"
 #define NUMBERS ROWS_SAYS "\"x-baton-fill\":\"numbers or previous\""
 
 const struct bt_skill calc_skills[] = {
@@ -172,24 +177,56 @@ const struct bt_skill calc_skills[] = {
      .run = calc_percentiles},
     {.id = "now",
      .name = "Current time",
-     .description = "Tells the current date, time (UTC) and day of the week.",
+     .description = "Tells the current date, time and day of the week, in UTC or a time zone.",
      .tags = LIST("time", "now", "today", "clock", "date", "weekday"),
      .examples = LIST("what time is it", "tell the current date", "which weekday is today"),
-     .input_schema = "{\"type\":\"object\"}",
+     .input_schema = "{\"type\":\"object\",\"properties\":{" ZONE "}}",
+     .output_schema = MOMENT,
      .effects = "none",
      .run = calc_now},
+    {.id = "time",
+     .name = "Convert a time",
+     .description = "Reads a timestamp and converts it to another time zone, or to a list of them: "
+                    "offset, weekday, ISO week.",
+     .tags = LIST("timezone", "zone", "convert", "timestamp", "utc", "offset"),
+     .examples = LIST("convert 2026-11-21T03:53:00Z to the time zone Europe/Berlin",
+                      "convert the timestamp 1795233180 to another zone"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"time\":{\"type\":[\"string\",\"integer\"],\"description\":\"ISO 8601, the form of "
+         "mail, seconds or milliseconds since 1970, now, today; missing = now\"}," ZONE ","
+         "\"to\":{\"type\":[\"string\",\"array\"],\"items\":{\"type\":\"string\"},\"maxItems\":64,"
+         "\"description\":\"one time zone, or a list: then rows\"}}}",
+     .output_schema = MOMENT,
+     .effects = "none",
+     .run = calc_time},
+    {.id = "duration",
+     .name = "Convert a duration",
+     .description = "Reads a span such as PT1H30M, 90 minutes or 1:30:00, or takes the one between "
+                    "two moments, in seconds, hours and ISO 8601.",
+     .tags = LIST("span", "elapsed", "iso8601", "seconds"),
+     .examples = LIST("convert the span 1h 30m to seconds", "elapsed from 09:00Z until 17:30Z"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"value\":{\"type\":[\"string\",\"number\"],\"description\":\"PT1H30M, 1h 30m, 1:30:00; "
+         "a number is seconds\"},"
+         "\"from\":{\"type\":[\"string\",\"integer\"],\"description\":\"a time; missing = now\"},"
+         "\"until\":{\"type\":[\"string\",\"integer\"]}," ZONE "}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"iso\",\"ms\",\"seconds\"]}",
+     .effects = "none",
+     .run = calc_duration},
     {.id = "date",
      .name = "Date arithmetic",
-     .description = "Adds days, weeks, months or years to a date, tells its day of the week, and "
-                    "the distance between two "
-                    "dates.",
+     .description = "Adds days, weeks, months, years or a duration to a date, tells its day of the "
+                    "week, and the distance between two dates.",
      .tags = LIST("date", "calendar", "weekday", "difference", "add", "days", "until", "between"),
      .examples = LIST("add 30 days to 2026-11-21", "how many days are there until 2027-01-01"),
      .input_schema = "{\"type\":\"object\",\"properties\":{"
-                     "\"date\":{\"type\":\"string\",\"description\":\"2026-11-21 or "
+                     "\"date\":{\"type\":[\"string\",\"integer\"],\"description\":\"2026-11-21 or "
                      "2026-11-21T03:53:00Z; missing = now\"},"
                      "\"amount\":{\"type\":\"integer\"},\"unit\":{\"type\":\"string\"},"
-                     "\"until\":{\"type\":\"string\"}}}",
+                     "\"duration\":{\"type\":\"string\",\"description\":\"P1M, 1h 30m\"},"
+                     "\"until\":{\"type\":[\"string\",\"integer\"]}," ZONE "}}",
      .effects = "none",
      .run = calc_date},
 };

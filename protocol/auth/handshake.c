@@ -26,3 +26,14 @@ bool handshake_session_key(const uint8_t key[AUTH_KEY_BYTES], const struct hands
     memcpy(info + sizeof label - 1, h->sid, AUTH_SID_BYTES);
     return auth_hkdf(key, (struct str){salt, sizeof salt}, (struct str){info, sizeof info}, ret);
 }
+
+bool handshake_mac_key(const uint8_t key[AUTH_KEY_BYTES], const struct handshake *h,
+                       struct auth_mac_key *ret)
+{
+    uint8_t session_key[AUTH_KEY_BYTES];
+    const bool ok =
+        handshake_session_key(key, h, session_key) && auth_mac_key_make(session_key, ret);
+
+    explicit_bzero(session_key, sizeof session_key);
+    return ok;
+}

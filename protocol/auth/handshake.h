@@ -23,4 +23,7 @@ BT_MUST_CHECK bool handshake_proof(const uint8_t key[AUTH_KEY_BYTES], const stru
 /* HKDF(salt = nonceC | nonceS, key, info = "baton session 1" | sid). */
 BT_MUST_CHECK bool handshake_session_key(const uint8_t key[AUTH_KEY_BYTES],
                                          const struct handshake *h, uint8_t ret[AUTH_KEY_BYTES]);
+/* The session key as seals take it. */
+BT_MUST_CHECK bool handshake_mac_key(const uint8_t key[AUTH_KEY_BYTES], const struct handshake *h,
+                                     struct auth_mac_key *ret);
 #endif

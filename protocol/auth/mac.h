@@ -9,7 +9,17 @@
 
 enum { AUTH_KEY_BYTES = 32, AUTH_NONCE_BYTES = 32, AUTH_SID_BYTES = 16 };
 
-/* HMAC-SHA-256 (RFC 2104) of the parts, one after the other. False: out of memory; ret is zero. */
+/* A key that many messages are sealed with: SHA-256 after its first block, inner and outer. As
+ * secret as the key. */
+struct auth_mac_key {
+    uint32_t inner[8], outer[8];
+};
+
+BT_MUST_CHECK bool auth_mac_key_make(const uint8_t key[AUTH_KEY_BYTES], struct auth_mac_key *ret);
+/* HMAC-SHA-256 (RFC 2104) of the parts, one after the other. False: it failed; ret is zero. */
+BT_MUST_CHECK bool auth_mac(const struct auth_mac_key *key, const struct str *parts, size_t n,
+                            uint8_t ret[AUTH_KEY_BYTES]);
+/* The same, of a key that is used once. */
 BT_MUST_CHECK bool auth_hmac(const uint8_t key[AUTH_KEY_BYTES], const struct str *parts, size_t n,
                              uint8_t ret[AUTH_KEY_BYTES]);
 /* HKDF-SHA-256 (RFC 5869), 32 bytes. */

@@ -24,8 +24,8 @@ bool seal_read(struct str bytes, struct seal *ret, struct str *ret_body)
 }
 
 /* at: a header whose sid and n are written, and the body after it. */
-static bool mac_of(const uint8_t *key, enum seal_direction direction, const uint8_t *at, size_t len,
-                   uint8_t *ret)
+static bool mac_of(const struct auth_mac_key *key, enum seal_direction direction, const uint8_t *at,
+                   size_t len, uint8_t *ret)
 {
     const char way = (char)direction;
     const struct str parts[] = {
@@ -34,10 +34,10 @@ static bool mac_of(const uint8_t *key, enum seal_direction direction, const uint
         {(const char *)at + SEAL_HEADER_BYTES, len},
     };
 
-    return auth_hmac(key, parts, sizeof parts / sizeof parts[0], ret);
+    return auth_mac(key, parts, sizeof parts / sizeof parts[0], ret);
 }
 
-bool seal_check(const uint8_t key[AUTH_KEY_BYTES], enum seal_direction direction, struct str bytes)
+bool seal_check(const struct auth_mac_key *key, enum seal_direction direction, struct str bytes)
 {
     const uint8_t *at = (const uint8_t *)bytes.ptr;
     uint8_t mac[AUTH_KEY_BYTES];
@@ -46,7 +46,7 @@ bool seal_check(const uint8_t key[AUTH_KEY_BYTES], enum seal_direction direction
            auth_equal(mac, at + MAC_AT, sizeof mac);
 }
 
-bool seal_write(const uint8_t key[AUTH_KEY_BYTES], enum seal_direction direction,
+bool seal_write(const struct auth_mac_key *key, enum seal_direction direction,
                 const struct seal *seal, uint8_t *at, size_t len)
 {
     memcpy(at, magic, sizeof magic);

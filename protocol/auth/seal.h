@@ -29,9 +29,9 @@ bool seal_is_sealed(struct str bytes);
 /* Reads the header; nothing is proved yet. False: too short, another version, or n is 0. */
 bool seal_read(struct str bytes, struct seal *ret, struct str *ret_body);
 /* Whether the MAC of these bytes, which seal_read took, is right. */
-bool seal_check(const uint8_t key[AUTH_KEY_BYTES], enum seal_direction direction, struct str bytes);
+bool seal_check(const struct auth_mac_key *key, enum seal_direction direction, struct str bytes);
 
 /* A header is to be written over SEAL_HEADER_BYTES at `at`, in front of `len` bytes of body. */
-BT_MUST_CHECK bool seal_write(const uint8_t key[AUTH_KEY_BYTES], enum seal_direction direction,
+BT_MUST_CHECK bool seal_write(const struct auth_mac_key *key, enum seal_direction direction,
                               const struct seal *seal, uint8_t *at, size_t len);
 #endif

@@ -26,14 +26,15 @@ enum bt_code auth_session_finish(struct auth_session *s, const uint8_t key[AUTH_
         (two && !auth_unhex(begun->previous_proof, previous, sizeof previous))) {
         return err_set(err, BT_PROTOCOL, "the answer to auth.begin is damaged");
     }
-    if (!handshake_proof(key, &s->handshake, want) ||
-        !handshake_session_key(key, &s->handshake, s->key)) {
+    ok =
+        handshake_proof(key, &s->handshake, want) && handshake_mac_key(key, &s->handshake, &s->key);
+    if (!ok) {
         return err_set(err, BT_NOMEM, "out of memory for a handshake");
     }
     ok = auth_equal(proof, want, sizeof want);
     ok = ok || (two && auth_equal(previous, want, sizeof want));
     if (!ok) {
-        explicit_bzero(s->key, sizeof s->key);
+        explicit_bzero(&s->key, sizeof s->key);
         return err_set(err, BT_UNAUTHORIZED,
                        "it does not have the key of the credential: that is unknown there, revoked "
                        "or expired, or this is another program");
@@ -56,7 +57,7 @@ enum bt_code auth_session_seal(struct auth_session *s, struct str body, struct b
     if (buf_check(out, err) != BT_OK) {
         return err == NULL ? BT_NOMEM : err->code;
     }
-    return seal_write(s->key, SEAL_REQUEST, &seal, out->at + at, body.len)
+    return seal_write(&s->key, SEAL_REQUEST, &seal, out->at + at, body.len)
                ? BT_OK
                : err_set(err, BT_NOMEM, "out of memory for a request");
 }
@@ -67,5 +68,5 @@ bool auth_session_open(const struct auth_session *s, struct str bytes, struct st
 
     return s->open && seal_read(bytes, &seal, ret_body) && seal.n == s->n &&
            memcmp(seal.sid, s->handshake.sid, sizeof seal.sid) == 0 &&
-           seal_check(s->key, SEAL_ANSWER, bytes);
+           seal_check(&s->key, SEAL_ANSWER, bytes);
 }

@@ -11,7 +11,7 @@
 struct auth_session {
     bool open;
     struct handshake handshake;
-    uint8_t key[AUTH_KEY_BYTES];
+    struct auth_mac_key key;
     uint64_t n; /* of the last request */
 };
 

@@ -38,7 +38,7 @@ static struct arena_chunk *grow(struct arena *a, size_t n)
     return c;
 }
 
-void *arena_alloc(struct arena *a, size_t n)
+void *arena_room(struct arena *a, size_t n)
 {
     const size_t align = alignof(max_align_t);
     void *at;
@@ -54,7 +54,16 @@ void *arena_alloc(struct arena *a, size_t n)
     }
     at = a->chunks->bytes + a->used;
     a->used += n;
-    memset(at, 0, n);
+    return at;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    void *at = arena_room(a, n);
+
+    if (at != NULL) {
+        memset(at, 0, n);
+    }
     return at;
 }
 

@@ -19,6 +19,8 @@ struct arena {
 /* Returns NULL when out of memory or over the cap. The memory is valid until arena_done or
  * arena_reset. A zeroed struct arena is ready for use. */
 void *arena_alloc(struct arena *a, size_t n);
+/* The same, but the bytes are whatever they were: the caller writes what it reads. */
+void *arena_room(struct arena *a, size_t n);
 /* Returns a copy with a terminating zero; .ptr is NULL when out of memory. */
 struct str arena_str(struct arena *a, struct str s);
 /* Drops all allocations and keeps the first chunk for the next use. */

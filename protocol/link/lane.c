@@ -10,6 +10,7 @@
  */
 #include <nng/nng.h>
 
+#include <arpa/inet.h>
 #include <nng/protocol/reqrep0/req.h>
 #include <stdlib.h>
 
@@ -42,6 +43,11 @@ struct link_lane {
     bool outstanding;
     bool retired;
     bool close_submitted;
+    struct helper_task hanging_up;
+    struct peer_key hung_up; /* of the task; the owner writes it while none is pending */
+    atomic_bool hang_up_pending;
+    _Atomic uint64_t kept_out; /* a hash of the host that may not connect; 0 = none */
+    _Atomic int64_t kept_out_until;
 };
 
 static void lane_finish(struct link_lane *lane, enum lane_done done)
@@ -72,18 +78,91 @@ static void lane_on_aio(void *arg)
     }
 }
 
+/* ---- peers that did not prove themselves ---- */
+
+static uint64_t host_hash(const struct peer_key *peer)
+{
+    uint64_t h = 1469598103934665603u;
+
+    for (size_t i = 0; i < sizeof peer->address; i++) {
+        h = (h ^ peer->address[i]) * 1099511628211u;
+    }
+    return h | 1;
+}
+
+static bool is_kept_out(struct link_lane *lane, nng_pipe pipe)
+{
+    const uint64_t host = atomic_load(&lane->kept_out);
+    struct peer_key key;
+
+    if (host == 0 || (msec)atomic_load(&lane->kept_out_until) <= clock_mono_ms()) {
+        return false;
+    }
+    key = peer_key_of_pipe(pipe);
+    return host_hash(&key) == host;
+}
+
+/* "192.0.2.1:40" or "[2001:db8::1]:40". */
+static bool is_host(const struct peer_key *peer, const char *text)
+{
+    struct peer_key other = {.port = 0};
+    char ip[INET6_ADDRSTRLEN];
+    const char *colon = strrchr(text, ':');
+    const bool v6 = text[0] == '[';
+    const size_t n = colon == NULL ? 0 : (size_t)(colon - text) - (v6 ? 2 : 0);
+
+    if (colon == NULL || n >= sizeof ip) {
+        return false;
+    }
+    memcpy(ip, text + (v6 ? 1 : 0), n);
+    ip[n] = 0;
+    return inet_pton(v6 ? AF_INET6 : AF_INET, ip, other.address) == 1 &&
+           peer_key_same_host(peer, &other);
+}
+
+static msec hang_up_task(struct helper_task *task)
+{
+    struct link_lane *lane = CONTAINER_OF(task, struct link_lane, hanging_up);
+
+    peer_key_shut(&lane->hung_up,
+                  (uint32_t)strtoul(strrchr(lane->endpoint.url, ':') + 1, NULL, 10));
+    atomic_store(&lane->hang_up_pending, false);
+    return MSEC_NEVER;
+}
+
+void link_lane_hang_up(struct link_lane *lane, const char *from)
+{
+    const uint32_t pipe = pipe_track_pipe(&lane->track);
+
+    if (pipe == 0 || lane->retired || lane->redial.endpoint != NULL ||
+        atomic_load(&lane->hang_up_pending)) {
+        return;
+    }
+    lane->hung_up = peer_key_of_pipe((nng_pipe){.id = pipe});
+    if (lane->hung_up.port == 0) {
+        return; /* it has gone */
+    }
+    if (!is_host(&lane->hung_up, from)) {
+        atomic_store(&lane->kept_out_until, (int64_t)(clock_mono_ms() + LINK_KEEP_OUT_MS));
+        atomic_store(&lane->kept_out, host_hash(&lane->hung_up));
+    }
+    atomic_store(&lane->hang_up_pending, true);
+    lane->hanging_up.run = hang_up_task;
+    helper_submit(&lane->hanging_up, 0);
+}
+
 /*
- * Rejects a pipe of another user, and any while a request waits to be sent, because the request was
- * for the pipe before (N12). The owner withdraws the request at LINK_DOWN, and the peer dials
- * again. link_lane_send sets SENDING before it tests the pipe, so one of the two threads sees the
- * other.
+ * Rejects a pipe of another user, of a host that is kept out, and any while a request waits to be
+ * sent, because the request was for the pipe before (N12). The owner withdraws the request at
+ * LINK_DOWN, and the peer dials again. link_lane_send sets SENDING before it tests the pipe, so one
+ * of the two threads sees the other.
  */
 static bool lane_admit(struct link_lane *lane, nng_pipe of)
 {
     const uint32_t pipe = (uint32_t)nng_pipe_id(of);
     const int64_t stranger = trust_stranger(lane->link, &lane->endpoint, of);
     atomic_store(&lane->stranger, stranger);
-    if (stranger != TRUST_FINE || !pipe_track_admit(&lane->track, pipe)) {
+    if (stranger != TRUST_FINE || is_kept_out(lane, of) || !pipe_track_admit(&lane->track, pipe)) {
         return false;
     }
     if (atomic_load(&lane->phase) != LANE_SENDING) {
@@ -317,6 +396,9 @@ static msec lane_close_task(struct helper_task *task)
         return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&lane->redial);
+    if (atomic_load(&lane->hang_up_pending)) {
+        helper_cancel(&lane->hanging_up);
+    }
     nng_aio_stop(lane->aio); /* first: no callback is left that starts to receive (N22) */
     (void)nng_close(lane->endpoint.socket);
     nng_aio_free(lane->aio);

@@ -157,6 +157,10 @@ bool link_lane_is_up(const struct link_lane *lane);
 /* True: the last peer of the lane was refused, because it is a process of that user
  * (link_trust). */
 bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid);
+/* Shuts down the connection of a lane that listens, because its peer does not prove itself: another
+ * one may connect. Its host is kept out of this lane for LINK_KEEP_OUT_MS, unless it is that of
+ * `from` (as link_msg_peer writes it; "" = none). */
+void link_lane_hang_up(struct link_lane *lane, const char *from);
 /* Retires the lane; it emits no more events. The helper thread closes it once it is idle and its
  * pipe has ended. A lane with an outstanding request is kept until then, because it is never closed
  * under traffic (N1). */

@@ -26,6 +26,7 @@ enum {
     LINK_REDIAL_MIN_MS = 50,      /* a restarted peer is connected again within this */
     LINK_REDIAL_MAX_MS = 2000,
     LINK_REDIAL_CHECK_MS = 5000,
+    LINK_KEEP_OUT_MS = 30000, /* a host that did not prove itself on a lane */
     LINK_REDIAL_STALE_MS =
         15000,                   /* without a pipe for this long, the dialer is replaced (N4, N7) */
     LINK_GUARD_MS = 2000,        /* between two probes of an ipc listener */
@@ -103,6 +104,8 @@ void pipe_track_shut(struct pipe_track *t);
 bool pipe_track_pause(struct pipe_track *t);
 void pipe_track_resume(struct pipe_track *t);
 bool pipe_track_empty(const struct pipe_track *t);
+/* 0 = there is none. */
+uint32_t pipe_track_pipe(const struct pipe_track *t);
 /* True when the owner has seen every transition and the pipe is up. */
 bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen_generation);
 /* Returns the next transition after *seen_generation: 1 up, -1 down, 0 none. Skips whole pairs of
@@ -207,6 +210,24 @@ struct peer_watch {
     bool (*is_idle)(void *of);
     void *of;
 };
+
+struct sockaddr_storage;
+
+/* The peer of a connection. */
+struct peer_key {
+    uint8_t address[16];
+    uint32_t port; /* 0 = none */
+};
+
+struct peer_key peer_key_of_address(const struct sockaddr_storage *at);
+struct peer_key peer_key_of_fd(int fd);
+/* port 0: the pipe has ended. */
+struct peer_key peer_key_of_pipe(nng_pipe pipe);
+bool peer_key_eq(const struct peer_key *a, const struct peer_key *b);
+bool peer_key_same_host(const struct peer_key *a, const struct peer_key *b);
+/* Shuts the connection of this peer with a port of ours down, which nng takes for its peer's end:
+ * safe at any moment (N1). Looks through the descriptors of the process: helper thread. */
+void peer_key_shut(const struct peer_key *peer, uint32_t own_port);
 
 /* Does nothing without limits, and on ipc. With TLS it bounds only the number of connections.
  * is_idle: requests do not wait for a context; NULL = there are none. */

@@ -36,11 +36,6 @@ enum {
     FRAME_BYTES = 12 /* a frame's length and the id of a request */
 };
 
-struct peer_key {
-    uint8_t address[16];
-    uint32_t port; /* 0 = none */
-};
-
 struct peer {
     struct peer_key key;
     uint64_t received; /* as the kernel counts */
@@ -61,36 +56,6 @@ struct peer_seen {
     int fd;
 };
 
-static struct peer_key key_of_socket(const struct sockaddr_storage *at)
-{
-    struct peer_key key = {.port = 0};
-
-    if (at->ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)at;
-        memcpy(key.address, &in->sin_addr, sizeof in->sin_addr);
-        key.port = ntohs(in->sin_port);
-    } else if (at->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const void *)at;
-        memcpy(key.address, &in->sin6_addr, sizeof in->sin6_addr);
-        key.port = ntohs(in->sin6_port);
-    }
-    return key;
-}
-
-static bool key_eq(const struct peer_key *a, const struct peer_key *b)
-{
-    return a->port == b->port && memcmp(a->address, b->address, sizeof a->address) == 0;
-}
-
-static struct peer_key peer_of(int fd)
-{
-    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
-    socklen_t len = sizeof at;
-
-    return getpeername(fd, (struct sockaddr *)&at, &len) == 0 ? key_of_socket(&at)
-                                                              : (struct peer_key){.port = 0};
-}
-
 /* ---- the table: by port, which few peers share ---- */
 
 static void list(struct peer_watch *w, uint32_t ix)
@@ -104,7 +69,7 @@ static void list(struct peer_watch *w, uint32_t ix)
 static struct peer *find(struct peer_watch *w, const struct peer_key *key)
 {
     for (uint32_t i = w->by_port[key->port % PORTS]; i != 0; i = w->next[i - 1]) {
-        if (key_eq(&w->peers[i - 1].key, key)) {
+        if (peer_key_eq(&w->peers[i - 1].key, key)) {
             return &w->peers[i - 1];
         }
     }
@@ -155,27 +120,6 @@ static void drop_gone(struct peer_watch *w)
     w->n = kept;
 }
 
-/* port 0: the pipe has ended. */
-static struct peer_key key_of_pipe(nng_pipe pipe)
-{
-    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
-    nng_sockaddr from;
-
-    if (nng_pipe_get_addr(pipe, NNG_OPT_REMADDR, &from) != 0) {
-        return (struct peer_key){.port = 0};
-    }
-    if (from.s_family == NNG_AF_INET) {
-        struct sockaddr_in *in = (void *)&at;
-        *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = from.s_in.sa_port};
-        in->sin_addr.s_addr = from.s_in.sa_addr;
-    } else if (from.s_family == NNG_AF_INET6) {
-        struct sockaddr_in6 *in = (void *)&at;
-        *in = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = from.s_in6.sa_port};
-        memcpy(&in->sin6_addr, from.s_in6.sa_addr, sizeof in->sin6_addr);
-    }
-    return key_of_socket(&at);
-}
-
 void peer_watch_took(struct peer_watch *w, nng_msg *msg)
 {
     struct peer_key key;
@@ -184,7 +128,7 @@ void peer_watch_took(struct peer_watch *w, nng_msg *msg)
     if (!w->on) {
         return;
     }
-    key = key_of_pipe(nng_msg_get_pipe(msg));
+    key = peer_key_of_pipe(nng_msg_get_pipe(msg));
     (void)pthread_mutex_lock(&w->mutex);
     p = find_or_add(w, &key, clock_mono_ms());
     if (p != NULL) {
@@ -206,11 +150,12 @@ static bool look_at(const struct peer_watch *w, int fd, struct peer_seen *ret)
     socklen_t info_len = sizeof info;
 
     if (getsockname(fd, (struct sockaddr *)&own, &len) != 0 ||
-        key_of_socket(&own).port != w->port ||
+        peer_key_of_address(&own).port != w->port ||
         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_len) != 0) {
         return false;
     }
-    *ret = (struct peer_seen){.key = peer_of(fd), .received = info.tcpi_bytes_received, .fd = fd};
+    *ret = (struct peer_seen){
+        .key = peer_key_of_fd(fd), .received = info.tcpi_bytes_received, .fd = fd};
     return ret->key.port != 0;
 }
 
@@ -269,8 +214,8 @@ static void shut(struct peer_watch *w, struct peer *p, const char *why)
     struct peer_key now;
 
     if (fd >= 0) {
-        now = peer_of(fd);
-        if (key_eq(&now, &p->key)) {
+        now = peer_key_of_fd(fd);
+        if (peer_key_eq(&now, &p->key)) {
             (void)shutdown(fd, SHUT_RDWR);
             w->shut++;
             w->why = why;
@@ -283,7 +228,7 @@ static void shut(struct peer_watch *w, struct peer *p, const char *why)
 
 void peer_watch_end(struct peer_watch *w, nng_pipe pipe)
 {
-    const struct peer_key key = key_of_pipe(pipe);
+    const struct peer_key key = peer_key_of_pipe(pipe);
     struct peer *p;
 
     if (!w->on || key.port == 0) {
@@ -310,7 +255,7 @@ static void judge_ending(struct peer_watch *w)
 
 static struct peer_address address_of(const struct sockaddr_storage *at)
 {
-    const struct peer_key key = key_of_socket(at);
+    const struct peer_key key = peer_key_of_address(at);
     struct peer_address a = {.port = htons((uint16_t)key.port), .v6 = at->ss_family == AF_INET6};
 
     memcpy(a.ip, key.address, sizeof a.ip);

@@ -73,6 +73,11 @@ bool pipe_track_empty(const struct pipe_track *t)
     return (atomic_load(&t->word) & PIPE_MASK) == 0;
 }
 
+uint32_t pipe_track_pipe(const struct pipe_track *t)
+{
+    return (uint32_t)(atomic_load(&t->word) & PIPE_MASK);
+}
+
 static uint32_t generation(const struct pipe_track *t)
 {
     return (uint32_t)(atomic_load(&t->word) >> GENERATION_SHIFT);

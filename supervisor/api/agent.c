@@ -158,6 +158,7 @@ static enum bt_code open_instance(struct engine *engine, const struct request *r
     proto->pid = (uint32_t)m->pid;
     proto->form = rq->reader.form;
     proto->proves = m->proof;
+    copy_text(proto->from, sizeof proto->from, engine_request_peer(engine));
     copy_text(proto->by, sizeof proto->by, str_from(rq->who->id));
     proto->remote = engine_is_remote(rq->handle);
     (void)uuid_parse(m->process_id, &proto->process);
@@ -537,6 +538,7 @@ void on_agent_heartbeat(struct engine *engine, struct request *rq)
         (void)feed_about(engine, CORE_GONE, in, "unreachable");
         return;
     }
+    lanes_hang_up_on_mute(engine, in);
     if (!ask_for_unlisted(engine, in, &m)) {
         return;
     }

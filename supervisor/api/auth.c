@@ -29,7 +29,6 @@ bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, s
                      struct str *ret_body)
 {
     struct sessions *sessions = engine_options(engine)->sessions;
-    const struct str peer = engine_request_peer(engine);
     struct bt_error err;
     enum bt_code code =
         sessions != NULL
@@ -40,6 +39,7 @@ bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, s
         return true;
     }
     if (code != BT_BUSY) {
+        const struct str peer = engine_request_peer(engine);
         log_warn("auth.refused", "peer=%.*s %s", STR_ARG(peer), err.msg);
     }
     *ret = (struct seal){.n = 0};

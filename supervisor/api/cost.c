@@ -5,7 +5,6 @@
  * Estimates are the plan's own and those of its steps.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
@@ -427,7 +426,6 @@ static struct costs *costs_new(struct engine *engine, const struct msg_plan_cost
         costs_done(all);
         return NULL;
     }
-    memset(all->asked, 0, OF_COUNT * all->limit * sizeof *all->asked);
     return all;
 }
 
@@ -436,7 +434,8 @@ void on_plan_cost(struct engine *engine, struct request *rq)
     struct costs *all;
     struct msg_plan_cost m;
 
-    if (!request_read(engine, rq, MSG_plan_cost, &m)) {
+    if (!request_read(engine, rq, MSG_plan_cost, &m) ||
+        !access_name_session(engine, rq, &m.session_id)) {
         return;
     }
     all = costs_new(engine, &m);

@@ -222,7 +222,8 @@ void on_plan_retry(struct engine *engine, struct request *rq)
 {
     struct msg_plan_retry m;
 
-    if (request_read(engine, rq, MSG_plan_retry, &m)) {
+    if (request_read(engine, rq, MSG_plan_retry, &m) &&
+        access_name_session(engine, rq, &m.session_id)) {
         do_again(engine, rq,
                  &(struct again){.answer = MSG_plan_retry_ok,
                                  .plan_id = m.plan_id,
@@ -236,7 +237,8 @@ void on_plan_fork(struct engine *engine, struct request *rq)
 {
     struct msg_plan_fork m;
 
-    if (request_read(engine, rq, MSG_plan_fork, &m)) {
+    if (request_read(engine, rq, MSG_plan_fork, &m) &&
+        access_name_session(engine, rq, &m.session_id)) {
         do_again(engine, rq,
                  &(struct again){.answer = MSG_plan_fork_ok,
                                  .plan_id = m.plan_id,

@@ -138,7 +138,9 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
 {
     const struct step_wait w = wait_of(engine, p, step);
     struct msg_step_waiting *to = &s->view.steps[step].waiting;
-    struct wait_names names = {.until = until_text(engine, s, w.until)};
+    struct wait_names names = {.until = until_text(engine, s, w.until),
+                               .is_loop =
+                                   step < p->plan->n_steps && p->plan->steps[step].loop.max > 0};
     struct buf text;
 
     if (w.kind == WAIT_NOTHING) {
@@ -473,7 +475,7 @@ static enum bt_code load_document(struct engine *engine, struct str plan_id, str
         code = journal_blob_get(engine_journal(engine), ref.id, &bytes, err);
         *ret = code == BT_OK ? doc_copy(arena, doc_from_buf(&bytes)) : *ret;
     } else {
-        code = request_plan_row(engine, plan_id, &row, err);
+        code = request_plan_document(engine, plan_id, &row, err);
         *ret = code == BT_OK ? doc_copy(arena, (struct doc){row.doc, row.doc_len}) : *ret;
     }
     buf_done(&bytes);

@@ -250,10 +250,13 @@ void on_plan_submit(struct engine *engine, struct request *rq)
                             "another key, or schedule.trigger");
         return;
     }
-    body_hash = hash_body(&m, &session);
-    if (!access_may_take_session(engine, rq, session)) {
+    (void)hash_body(&m, &session);
+    if (!access_name_session(engine, rq, &session) ||
+        !access_may_take_session(engine, rq, session)) {
         return;
     }
+    m.session_id = session; /* which wins over the document */
+    body_hash = hash_body(&m, &session);
     switch (submission_key_use(engine, rq, m.client_key, body_hash, id)) {
     case KEY_REPEATED:
         answer_repeated(engine, rq, id);

@@ -7,14 +7,33 @@
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/engine/access.h"
+#include "supervisor/engine/schedule_key.h"
 
-/* A running plan's status is its run's: waiting shows at once. */
+static void count_live(const struct open_plan *p, struct msg_plan_counts *ret)
+{
+    const struct run *run = core_block_run(p->block);
+    const uint32_t at_rest = run->waiting + run->sleeping;
+
+    *ret = (struct msg_plan_counts){.total = run->n_steps - run->superseded,
+                                    .completed = run->completed,
+                                    .failed = run->failed,
+                                    .skipped = run->skipped,
+                                    .cancelled = run->cancelled,
+                                    .superseded = run->superseded,
+                                    .running = run->active > at_rest ? run->active - at_rest : 0,
+                                    .waiting = run->waiting,
+                                    .sleeping = run->sleeping};
+}
+
+/* What a running plan's run knows: its status, so that waiting shows at once, and how far it is. */
 static void live_status(struct engine *engine, struct msg_plan_view *v)
 {
     struct open_plan *p = open_plan_by_id(engine, v->plan_id);
     if (p != NULL) {
         v->status = str_from(plan_status_name(core_block_run(p->block)->status));
         v->dry_run = p->plan->dry_run;
+        count_live(p, &v->counts);
+        msg_set(v, plan_view, counts);
     }
 }
 
@@ -79,6 +98,10 @@ static bool add_plan(const struct journal_plan *row, void *self)
     v->query = arena_str(&page->arena, row->goal);
     v->status = arena_str(&page->arena, v->status);
     v->owner = arena_str(&page->arena, access_owner_shown(row->owner));
+    if (schedule_of_key(row->client_key, &v->schedule, &v->scheduled_for)) {
+        v->schedule = arena_str(&page->arena, v->schedule);
+        v->scheduled_for = arena_str(&page->arena, v->scheduled_for);
+    }
     clock_iso(row->created_wall, iso);
     v->created_at = arena_str(&page->arena, str_from(iso));
     if (row->ended_wall != 0) {
@@ -240,7 +263,8 @@ void on_plan_list(struct engine *engine, struct request *rq)
     struct bt_error err;
     enum bt_code code;
 
-    if (!request_read(engine, rq, MSG_plan_list, &m)) {
+    if (!request_read(engine, rq, MSG_plan_list, &m) ||
+        !access_name_session(engine, rq, &m.session_id)) {
         return;
     }
     code = check_status(m.status, &err);

@@ -1,11 +1,12 @@
 /* Requests about schedules. */
 #include "supervisor/schedule/schedules.h"
 
+#include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/access.h"
 
-enum { NEXT_DEFAULT = 5, LIST_MAX = 1000, LIST_DEFAULT = 100, NAME_SHOWN = 64 };
+enum { NEXT_DEFAULT = 5, LIST_MAX = 1000, LIST_DEFAULT = 100, NAME_SHOWN = 64, NEAR_PAGE = 1000 };
 
 static struct schedules *schedules_of(struct engine *engine)
 {
@@ -28,15 +29,30 @@ static void refuse_order(struct engine *engine, struct request *rq, const struct
     }
 }
 
+/* The name that is spelt most alike, among the first that the sender may see; "" = none. */
+static struct str near_name(struct engine *engine, struct str name)
+{
+    struct suggest near = suggest_start(name);
+    struct schedule *page[NEAR_PAGE];
+    const uint32_t n = schedules_page(schedules_of(engine), 0, page, NEAR_PAGE);
+
+    for (uint32_t i = 0; i < n; i++) {
+        suggest_offer(&near, schedule_name(page[i]));
+    }
+    return near.best.ptr != NULL ? near.best : (struct str){"", 0};
+}
+
 /* NULL after refusing. */
 static struct schedule *find(struct engine *engine, struct request *rq, struct str name)
 {
     struct schedule *p = schedules_find(schedules_of(engine), name);
 
     if (p == NULL) {
-        request_refuse_text(engine, rq, BT_NOT_FOUND,
-                            "no schedule '%.*s'; schedule.list names those that there are",
-                            (int)utf8_cut(name.ptr, name.len, NAME_SHOWN), name.ptr);
+        const struct str near = near_name(engine, name);
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "there is no schedule '%.*s'%s%.*s%s",
+                            (int)utf8_cut(name.ptr, name.len, NAME_SHOWN), name.ptr,
+                            near.len > 0 ? "; did you mean '" : "", STR_ARG(near),
+                            near.len > 0 ? "'?" : "");
     }
     return p;
 }

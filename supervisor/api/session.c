@@ -175,7 +175,8 @@ void on_session_get(struct engine *engine, struct request *rq)
     struct bt_error err;
     enum bt_code code;
 
-    if (!request_read(engine, rq, MSG_session_get, &m)) {
+    if (!request_read(engine, rq, MSG_session_get, &m) ||
+        !access_name_session(engine, rq, &m.session_id)) {
         return;
     }
     code = access_sees_session(engine, m.session_id)

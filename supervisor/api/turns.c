@@ -11,6 +11,8 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api_internal.h"
+#include "supervisor/auth/sessions.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/query/projection.h"
 
 enum {
@@ -110,6 +112,29 @@ static bool refused(struct engine *engine, uint64_t handle, size_t len, const st
     return false;
 }
 
+/* Whether the sender may see the plan, so that its rows are read before its turn: none are for a
+ * stranger, for another submitter or for an agent. */
+static bool sees_plan(struct engine *engine, const struct seal *seal, struct str token,
+                      struct str plan_id)
+{
+    const struct identity *who = identity_local();
+    struct journal_plan row;
+    struct bt_error err;
+    struct uuid id;
+
+    if (seal->n != 0) {
+        who = sessions_who(engine_options(engine)->sessions, seal, engine_wall(engine));
+    } else if (!api_token_proves(engine, token)) {
+        return false;
+    }
+    if (who == NULL || access_sees_all(who)) {
+        return who != NULL;
+    }
+    return who->role == ROLE_SUBMITTER && uuid_parse(plan_id, &id) &&
+           journal_plan_by_id(engine_journal(engine), id, &row, &err) == BT_OK &&
+           access_sees(who, row.owner);
+}
+
 /* ---- the turns ---- */
 
 static void put_off(struct engine *engine, uint64_t handle, enum turn turn, struct str plan_id)
@@ -152,7 +177,7 @@ void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
         request_refuse_text(engine, &rq, BT_BUSY, "%u requests of this kind wait already",
                             waiting_max[turn]);
     } else {
-        of_plan = of_plan && is_known(engine, &peek, &seal); /* no reading for strangers */
+        of_plan = of_plan && sees_plan(engine, &seal, peek.token, peek.plan_id);
         put_off(engine, handle, turn, of_plan ? peek.plan_id : (struct str){NULL, 0});
     }
 }

@@ -14,8 +14,8 @@ struct session {
     enum state state;
     uint32_t of; /* index of its credential; NOBODY: an id that nobody has */
     uint8_t sid[AUTH_SID_BYTES];
-    uint8_t key[AUTH_KEY_BYTES];
-    uint8_t previous[AUTH_KEY_BYTES]; /* PENDING: the session key of the key before a rotation */
+    struct auth_mac_key key;
+    struct auth_mac_key previous; /* PENDING: the session key of the key before a rotation */
     bool has_previous;
     bool by_previous; /* PROVED: with that key */
     bool counted;     /* PROVED: it is within the quota of connections */
@@ -366,9 +366,9 @@ static bool derive(struct session *session, const struct handshake *h,
                    const uint8_t key[AUTH_KEY_BYTES], const uint8_t previous[AUTH_KEY_BYTES],
                    struct session_begun *ret)
 {
-    return handshake_proof(key, h, ret->proof) && handshake_session_key(key, h, session->key) &&
+    return handshake_proof(key, h, ret->proof) && handshake_mac_key(key, h, &session->key) &&
            handshake_proof(previous, h, ret->previous) &&
-           handshake_session_key(previous, h, session->previous);
+           handshake_mac_key(previous, h, &session->previous);
 }
 
 enum bt_code sessions_begin(struct sessions *s, struct str id,
@@ -440,7 +440,7 @@ static void prove(struct sessions *s, struct session *session, bool by_previous)
         end(s, oldest(s, PROVED, true, 0));
     }
     if (by_previous) {
-        memcpy(session->key, session->previous, AUTH_KEY_BYTES);
+        session->key = session->previous;
     }
     session->state = PROVED;
     session->by_previous = by_previous;
@@ -474,9 +474,9 @@ enum bt_code sessions_open(struct sessions *s, struct str bytes, struct session_
     if (session == NULL) {
         return refuse(s, NULL, peer, time.now, err);
     }
-    ok = seal_check(session->key, SEAL_REQUEST, bytes);
+    ok = seal_check(&session->key, SEAL_REQUEST, bytes);
     if (!ok && session->state == PENDING && session->has_previous) {
-        ok = by_previous = seal_check(session->previous, SEAL_REQUEST, bytes);
+        ok = by_previous = seal_check(&session->previous, SEAL_REQUEST, bytes);
     }
     if (!ok || session->of == NOBODY) {
         return refuse(s, session, peer, time.now, err);
@@ -591,5 +591,5 @@ bool sessions_seal(const struct sessions *s, const struct seal *seal, uint8_t *a
     const struct session *session = lookup(s, seal->sid);
 
     return session != NULL && session->state == PROVED &&
-           seal_write(session->key, SEAL_ANSWER, seal, at, len);
+           seal_write(&session->key, SEAL_ANSWER, seal, at, len);
 }

@@ -257,6 +257,7 @@ void conversation_say(struct engine *engine, struct request *rq)
     enum bt_code code;
 
     if (!request_read(engine, rq, MSG_session_say, &m) || !check(engine, rq, &m) ||
+        !access_name_session(engine, rq, &m.session_id) ||
         !access_may_take_session(engine, rq, m.session_id)) {
         return;
     }

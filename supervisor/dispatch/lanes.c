@@ -142,6 +142,7 @@ static void send_hello(struct engine *engine, struct lane *lane)
         return;
     }
     lane->state = LANE_GREETING;
+    lane->greeted_at = engine_now(engine);
 }
 
 /* A new connection: nothing is proved on it. */
@@ -167,6 +168,32 @@ static enum bt_code check_process(struct lane *lane, struct str answered, struct
                                   STR_ARG(answered));
 }
 
+/* Where the agent dials, the stranger has the place of the agent's connection, and loses it; on a
+ * port where the agent listens the lease ends it. */
+static void refuse_peer(struct lane *lane, const char *why)
+{
+    struct lane_instance *in = lane->instance;
+
+    log_warn("lane.refused", "instance=%s lane=%u %s", in->id, lane->ix, why);
+    lane->state = LANE_CONNECTING;
+    if (in->endpoint[0] == 0) {
+        link_lane_hang_up(lane->link, in->from);
+    }
+}
+
+void lanes_hang_up_on_mute(struct engine *engine, struct lane_instance *in)
+{
+    for (uint32_t i = 0; in->endpoint[0] == 0 && i <= in->capacity; i++) {
+        struct lane *lane = &in->lanes[i];
+        if (lane->state == LANE_GREETING &&
+            engine_now(engine) - lane->greeted_at >= LANES_GREETING_MS) {
+            log_warn("lane.refused", "instance=%s lane=%u its peer does not answer lane.hello",
+                     in->id, lane->ix);
+            link_lane_hang_up(lane->link, in->from); /* LINK_LOST follows */
+        }
+    }
+}
+
 static void greeted(struct engine *engine, struct lane *lane, struct msg_reader *r)
 {
     struct msg_lane_hello_ok m;
@@ -176,10 +203,8 @@ static void greeted(struct engine *engine, struct lane *lane, struct msg_reader 
     code = code == BT_OK ? check_process(lane, m.process_id, &err) : code;
     code = code == BT_OK ? lane_proof_take(lane, &m, &err) : code;
     if (code != BT_OK) {
-        /* A stranger on the port, or an older incarnation: nothing is ever sent to it. The lease
-         * ends it. */
-        log_warn("lane.refused", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
-        lane->state = LANE_CONNECTING;
+        /* A stranger on the port, or an older incarnation: nothing is ever sent to it. */
+        refuse_peer(lane, err.msg);
         return;
     }
     if (lane->proving) {
@@ -501,6 +526,11 @@ static void unreadable(struct engine *engine, struct lane *lane, const struct bt
     struct bt_error err = *why;
 
     log_warn("lane.garbage", "instance=%s lane=%u %s", in->id, lane->ix, why->msg);
+    if (lane->state == LANE_GREETING && in->endpoint[0] == 0) {
+        refuse_peer(lane,
+                    "its peer answers lane.hello with garbage"); /* it need not be the agent */
+        return;
+    }
     in->unreadable++;
     if (lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE) {
         fail_unreadable(engine, lane, why);

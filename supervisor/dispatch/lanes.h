@@ -32,7 +32,9 @@ enum {
      * may have, and two pings. */
     LANES_CONTROL_QUEUE = 130,
     /* Answers in a row that cannot be read, after which an instance is down. */
-    LANES_UNREADABLE_MAX = 3
+    LANES_UNREADABLE_MAX = 3,
+    /* For the peer of a lane that the agent dials to answer the greeting. */
+    LANES_GREETING_MS = 2000
 };
 
 struct lane {
@@ -41,6 +43,7 @@ struct lane {
     uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
     enum lane_state state;
     struct lane_proof proof;  /* of the connection, when the instance proves */
+    msec greeted_at;          /* LANE_GREETING: since then */
     bool proving;             /* the second hello is out: the agent has proved itself */
     bool paid;                /* its result came another way; what it used is counted */
     bool proved;              /* the process that registered answers here: it named itself */
@@ -61,10 +64,11 @@ struct lane_instance {
     char version[65];            /* of its card */
     char endpoint[257];
     char session_key[129];
-    bool proves;         /* both sides prove that they have the key; it is not sent */
-    struct uuid process; /* as it registered; nil = it did not name itself */
-    bool remote;         /* on another host: it dials its lanes */
-    uint32_t unreadable; /* answers in a row that could not be read, over all lanes */
+    bool proves;                  /* both sides prove that they have the key; it is not sent */
+    struct uuid process;          /* as it registered; nil = it did not name itself */
+    bool remote;                  /* on another host: it dials its lanes */
+    char from[LINK_PEER_MAX + 1]; /* where it registered from: "192.0.2.1:40123" */
+    uint32_t unreadable;          /* answers in a row that could not be read, over all lanes */
     struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[LANES_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;
@@ -83,6 +87,9 @@ void lanes_on_link(struct engine *engine, struct link_event *ev);
 /* NULL when the slot has no lanes, or those of another epoch. */
 struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch);
 void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum control_kind kind);
+/* The instance has sent a heartbeat. Hangs up on peers of its lanes that it dials which have not
+ * answered the greeting for LANES_GREETING_MS: they are not it, and it cannot connect. */
+void lanes_hang_up_on_mute(struct engine *engine, struct lane_instance *in);
 /* agent.ping on the control lane; CORE_PROBED reports whether it was answered. */
 void lanes_probe(struct engine *engine, const struct core_cmd *cmd);
 #endif

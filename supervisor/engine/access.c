@@ -6,7 +6,7 @@
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
 
-enum { KEY_SEPARATOR = 0x1f }; /* no credential's id has it */
+enum { NAME_SEPARATOR = ':', KEY_SEPARATOR = 0x1f }; /* no credential's id has it */
 
 bool access_role_does(enum role have, enum role need)
 {
@@ -64,6 +64,18 @@ void access_client_key(const struct identity *who, struct str client_key, struct
     buf_add_str(out, client_key);
 }
 
+void access_own_name(const struct identity *who, struct str asked, char ret[ACCESS_NAME_MAX + 1])
+{
+    const size_t n = who != NULL ? strlen(who->id) : 0;
+
+    ret[0] = 0;
+    if (who != NULL && who->role == ROLE_SUBMITTER && asked.len <= LIMIT_ID_BYTES &&
+        !(asked.len > n && asked.ptr[n] == NAME_SEPARATOR && memcmp(asked.ptr, who->id, n) == 0)) {
+        (void)snprintf(ret, ACCESS_NAME_MAX + 1, "%s%c%.*s", who->id, NAME_SEPARATOR,
+                       STR_ARG(asked));
+    }
+}
+
 /* ---- sessions ---- */
 
 struct newest {
@@ -101,6 +113,42 @@ enum bt_code access_session_owner(struct engine *engine, struct str session_id, 
         journal_plans(engine->journal, (struct str){"", 0}, session_id, 0, 1, take_newest, &n, err);
     *ret_known = *ret_known || n.found;
     return code;
+}
+
+bool access_name_session(struct engine *engine, struct request *rq, struct str *session_id)
+{
+    char own[ACCESS_NAME_MAX + 1];
+    char owner[LIMIT_ID_BYTES + 1];
+    struct bt_error err;
+    bool known = false;
+    enum bt_code code = BT_OK;
+
+    access_own_name(engine->who, *session_id, own);
+    if (session_id->len == 0 || own[0] == 0) {
+        return true;
+    }
+    if (strlen(own) <= LIMIT_ID_BYTES) {
+        code = access_session_owner(engine, str_from(own), &known, owner, &err);
+    }
+    if (code == BT_OK && !known) { /* one that it may see, with a name from before */
+        code = access_session_owner(engine, *session_id, &known, owner, &err);
+        if (code == BT_OK && known && access_sees(engine->who, str_from(owner))) {
+            return true;
+        }
+    }
+    if (code == BT_OK && strlen(own) > LIMIT_ID_BYTES) {
+        const size_t max = LIMIT_ID_BYTES - 1 - strlen(engine->who->id);
+        code = err_set(&err, BT_LIMIT,
+                       "sessionId: a session of the credential '%s' has its id in front, so a new "
+                       "one has at most %zu characters, got %zu",
+                       engine->who->id, max, session_id->len);
+    }
+    if (code != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return false;
+    }
+    *session_id = engine_cycle_text(engine, str_from(own));
+    return true;
 }
 
 bool access_sees_session(struct engine *engine, struct str session_id)

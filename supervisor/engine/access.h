@@ -33,6 +33,19 @@ bool access_changes(const struct identity *who, struct str owner);
 /* The clientKey as it is stored: keys of different credentials are different keys. Appends. */
 void access_client_key(const struct identity *who, struct str client_key, struct buf *out);
 
+/*
+ * What a submitter names is its own, so no name tells it that somebody else has it. A session or
+ * schedule that it names "x" is stored as "ID:x", ID being its credential.
+ */
+enum { ACCESS_NAME_MAX = 2 * LIMIT_ID_BYTES + 1 };
+/* The name as it is stored when it is new. "": as it was asked, because the sender is no submitter,
+ * or the name has that prefix already. */
+void access_own_name(const struct identity *who, struct str asked, char ret[ACCESS_NAME_MAX + 1]);
+/* Puts the id under which the session is stored, or would be, in the place of the one that the
+ * request names: its own of that name, else one that it sees, else a new one. False after
+ * refusing: LIMIT. It is valid until the end of the cycle. An empty id stays empty. */
+bool access_name_session(struct engine *engine, struct request *rq, struct str *session_id);
+
 /* Whose a session is: that of its first message, else of its newest plan. *ret_known false: no
  * such session. */
 BT_MUST_CHECK enum bt_code access_session_owner(struct engine *engine, struct str session_id,

@@ -63,39 +63,70 @@ static void tell(struct engine *engine, const struct open_plan *child, const str
     }
 }
 
-/* {planId, steps, completed, failed}; of a loop also its round. */
-static void tell_progress(struct engine *engine, struct open_plan *child, bool begins)
+static void put_number(struct buf *out, const char *name, uint64_t value)
+{
+    doc_put_cstr(out, name);
+    doc_put_u64(out, value);
+}
+
+/* Of a map: how many; 0 = it is none. */
+static uint32_t items_of(const struct plan *plan)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; plan->child.kind == CHILD_OF_MAP && i < plan->n_steps; i++) {
+        n = plan->steps[i].item.ptr != NULL && plan->steps[i].index >= n ? plan->steps[i].index + 1
+                                                                         : n;
+    }
+    return n;
+}
+
+/* "round 3: 2 of 5, 1 failed" */
+static void put_counts(const struct open_plan *child, uint32_t over, uint32_t all, char *ret,
+                       size_t cap)
+{
+    const struct run *run = core_block_run(child->block);
+    const struct child_of *of = &child->plan->child;
+    int n = 0;
+
+    if (of->kind == CHILD_OF_LOOP) {
+        n = snprintf(ret, cap, "round %u: ", of->round + 1);
+    }
+    n += snprintf(ret + n, cap - (size_t)n, "%u of %u", over, all);
+    if (run->failed > 0) {
+        (void)snprintf(ret + n, cap - (size_t)n, ", %u failed", run->failed);
+    }
+}
+
+/* When the per cent changed, and (`ends`) when the counts did. Its data is what step_children of
+ * messages.def has, but for `round`, which is from 0 on. */
+static void tell_progress(struct engine *engine, struct open_plan *child, bool begins, bool ends)
 {
     const struct run *run = core_block_run(child->block);
     const uint32_t all = run->n_steps - run->superseded;
-    const uint32_t done = run->completed + run->failed + run->skipped + run->cancelled;
-    const uint32_t percent = all == 0 ? 100 : (uint32_t)((uint64_t)done * 100 / all);
+    const uint32_t over = run->completed + run->failed + run->skipped + run->cancelled;
+    const uint32_t percent = all == 0 ? 100 : (uint32_t)((uint64_t)over * 100 / all);
     struct core_event ev = event_of(child, CHILD_PROGRESS);
     struct buf data;
     char text[80];
 
-    if (!begins && percent == child->told_percent) {
+    if (ends ? over == child->told_over : !begins && percent == child->told_percent) {
         return;
     }
     child->told_percent = percent;
+    child->told_over = over;
     buf_init(&data, 512);
-    doc_put_map(&data, 5);
+    doc_put_map(&data, 7);
     doc_put_cstr(&data, "planId");
     doc_put_cstr(&data, child->id);
-    doc_put_cstr(&data, "round");
-    doc_put_u64(&data, child->plan->child.round);
-    doc_put_cstr(&data, "steps");
-    doc_put_u64(&data, all);
-    doc_put_cstr(&data, "completed");
-    doc_put_u64(&data, run->completed);
-    doc_put_cstr(&data, "failed");
-    doc_put_u64(&data, run->failed);
-    (void)snprintf(text, sizeof text, "%u of %u%s%u%s", done, all, run->failed > 0 ? ", " : "",
-                   run->failed, run->failed > 0 ? " failed" : "");
-    if (run->failed == 0) {
-        (void)snprintf(text, sizeof text, "%u of %u", done, all);
-    }
-    CORE_EV(&ev, child)->n = done;
+    put_number(&data, "round", child->plan->child.round);
+    put_number(&data, "items", items_of(child->plan));
+    put_number(&data, "steps", all);
+    put_number(&data, "over", over);
+    put_number(&data, "completed", run->completed);
+    put_number(&data, "failed", run->failed);
+    put_counts(child, over, all, text, sizeof text);
+    CORE_EV(&ev, child)->n = over;
     CORE_EV(&ev, child)->percent = percent;
     CORE_EV(&ev, child)->data = doc_copy(&engine->cycle, doc_from_buf(&data));
     ev.text = str_from(text);
@@ -110,12 +141,13 @@ enum bt_code engine_child_record(struct engine *engine, struct open_plan *child,
     enum bt_code code = BT_OK;
 
     if (rec->type == REC_PLAN_COMPLETED) {
+        tell_progress(engine, child, false, true);
         code = child_answer(engine, child, rec, summary, &ev, err);
         if (code == BT_OK) {
             tell(engine, child, &ev);
         }
     } else if (rec->type == REC_PLAN_STARTED || rec->type == REC_STEP_COMPLETED) {
-        tell_progress(engine, child, rec->type == REC_PLAN_STARTED);
+        tell_progress(engine, child, rec->type == REC_PLAN_STARTED, false);
     }
     return code;
 }

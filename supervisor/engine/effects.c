@@ -95,6 +95,7 @@ static size_t answer_begin(struct engine *engine, const struct request *rq)
 
     if (rq->seal.n != 0) {
         buf_add(&engine->out, room, sizeof room);
+        ASSERT(engine->out.bad == BT_OK); /* no memory for the header of an answer */
     }
     return at;
 }
@@ -159,10 +160,25 @@ void request_answer(struct engine *engine, struct request *rq, enum msg_type typ
     }
 }
 
+static enum bt_code put_error(struct engine *engine, const struct request *rq, size_t at,
+                              const struct bt_error *why, enum err_class cls,
+                              uint64_t retry_after_ms, struct doc details)
+{
+    const enum bt_code code = msg_answer_error(&engine->out, rq->reader.form, rq->env.id, why, cls,
+                                               retry_after_ms, details);
+
+    if (code != BT_OK) {
+        engine->out.bad = BT_OK;
+        buf_truncate(&engine->out, at + (rq->seal.n != 0 ? SEAL_HEADER_BYTES : 0));
+    }
+    return code;
+}
+
 void request_refuse(struct engine *engine, struct request *rq, const struct bt_error *why,
                     enum err_class cls, uint64_t retry_after_ms, struct doc details)
 {
     size_t at = answer_begin(engine, rq);
+    enum bt_code code;
 
     ASSERT(!rq->answered);
     rq->refused = why->code;
@@ -174,11 +190,11 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
     if (retry_after_ms == 0) {
         retry_after_ms = err_code_wait_ms(why->code);
     }
-    if (msg_answer_error(&engine->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms,
-                         details) != BT_OK) {
-        engine->out.bad = BT_OK;
-        buf_truncate(&engine->out, at);
-        log_err("bus.refuse", "the refusal of a request could not be written: %s", why->msg);
+    if (put_error(engine, rq, at, why, cls, retry_after_ms, details) != BT_OK) {
+        /* Nobody can read half an answer. A shorter one, or none: the daemon starts again. */
+        code = put_error(engine, rq, at, why, cls, retry_after_ms, (struct doc){NULL, 0});
+        log_err("bus.refuse", "without details, for want of memory: %s", why->msg);
+        ASSERT(code == BT_OK);
     }
     answer_end(engine, rq, at);
 }

@@ -40,6 +40,7 @@ struct open_plan {
     uint32_t session;      /* its session slot, or SESSION_SLOT_NONE */
     struct job *job;       /* NULL: this plan is none */
     uint32_t told_percent; /* of a child plan: what its parent knows of it */
+    uint32_t told_over;    /* likewise: steps that have ended */
     uint64_t asked;        /* the run of the job that it waits for; 0 = none */
     struct str failure;    /* the whole error that it will have failed with; own memory */
 };

@@ -43,14 +43,15 @@ static enum bt_code check_deleted(struct engine *engine, struct uuid id, struct 
                    deleted, STR_ARG(gone.why), ended, STR_ARG(gone.status));
 }
 
-enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct journal_plan *ret,
-                              struct bt_error *err)
+static enum bt_code plan_row(struct engine *engine, struct str plan_id, bool with_document,
+                             struct journal_plan *ret, struct bt_error *err)
 {
     struct uuid id;
     enum bt_code code = BT_NOT_FOUND;
 
     if (uuid_parse(plan_id, &id)) {
-        code = journal_plan_by_id(engine_journal(engine), id, ret, err);
+        code = with_document ? journal_plan_by_id(engine_journal(engine), id, ret, err)
+                             : journal_plan_head(engine_journal(engine), id, ret, err);
         if (code == BT_NOT_FOUND) {
             code = check_deleted(engine, id, err);
         } else if (code == BT_OK && !access_sees(engine_who(engine), ret->owner)) {
@@ -61,6 +62,18 @@ enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct 
         return err_set(err, BT_BUSY, "the plan is being imported");
     }
     return code == BT_NOT_FOUND ? request_no_plan(plan_id, err) : code;
+}
+
+enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct journal_plan *ret,
+                              struct bt_error *err)
+{
+    return plan_row(engine, plan_id, false, ret, err);
+}
+
+enum bt_code request_plan_document(struct engine *engine, struct str plan_id,
+                                   struct journal_plan *ret, struct bt_error *err)
+{
+    return plan_row(engine, plan_id, true, ret, err);
 }
 
 void request_refuse_ended(struct engine *engine, struct request *rq, const struct journal_plan *row)

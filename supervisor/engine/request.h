@@ -46,11 +46,14 @@ void request_refuse_ended(struct engine *engine, struct request *rq,
 void request_refuse_job(struct engine *engine, struct request *rq, struct str of);
 /* NOT_FOUND: "No state found for <id>" (M110). */
 enum bt_code request_no_plan(struct str plan_id, struct bt_error *err);
-/* The journal's row of any plan, open or ended, that the sender of the request in hand may see.
- * BT_NOT_FOUND as above, also for one of another. BT_GONE: it was
- * deleted; the sentence has when and why. */
+/* The journal's row of any plan, open or ended, that the sender of the request in hand may see,
+ * without its document. BT_NOT_FOUND as above, also for one of another. BT_GONE: it was deleted;
+ * the sentence has when and why. */
 BT_MUST_CHECK enum bt_code request_plan_row(struct engine *engine, struct str plan_id,
                                             struct journal_plan *ret, struct bt_error *err);
+/* The same with the document that was submitted, which is long to read. */
+BT_MUST_CHECK enum bt_code request_plan_document(struct engine *engine, struct str plan_id,
+                                                 struct journal_plan *ret, struct bt_error *err);
 
 /*
  * Feeds a request's event about the plan p. False: the core rejected it and the request was refused

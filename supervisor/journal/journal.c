@@ -101,6 +101,14 @@ enum bt_code journal_plan_status(struct journal *j, uint64_t plan_ix, struct str
                                &why);
 }
 
+enum bt_code journal_plan_head(struct journal *j, struct uuid id, struct journal_plan *ret,
+                               struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    return code != BT_OK ? code : j->ops->plan_head(j, id, ret, err);
+}
+
 enum bt_code journal_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
                                 struct bt_error *err)
 {

@@ -102,6 +102,9 @@ BT_MUST_CHECK enum bt_code journal_plan_status(struct journal *j, uint64_t plan_
  * BT_NOT_FOUND; BT_IO names a damaged plan. */
 BT_MUST_CHECK enum bt_code journal_plan_by_id(struct journal *j, struct uuid id,
                                               struct journal_plan *ret, struct bt_error *err);
+/* The same without the document, which is long to read. */
+BT_MUST_CHECK enum bt_code journal_plan_head(struct journal *j, struct uuid id,
+                                             struct journal_plan *ret, struct bt_error *err);
 BT_MUST_CHECK enum bt_code journal_plan_by_key(struct journal *j, struct str client_key,
                                                struct journal_plan *ret, struct bt_error *err);
 /* The owner of a plan by its number, "" of one that is not there. `cap` bytes with the zero; one
@@ -348,6 +351,10 @@ struct journal_gone {
  * BT_NOT_FOUND. BT_CONFLICT: it has not ended. */
 BT_MUST_CHECK enum bt_code journal_plan_delete(struct journal *j, uint64_t plan_ix, struct str why,
                                                msec wall, struct bt_error *err);
+/* Forgets tombstones of plans that were deleted before before_wall and have been swept, at most
+ * `limit`, by their numbers and up to the first that is younger: then their clientKeys are free. */
+BT_MUST_CHECK enum bt_code journal_gone_expire(struct journal *j, msec before_wall, uint32_t limit,
+                                               uint32_t *ret_n, struct bt_error *err);
 /* Strings are valid until the next look-up of a plan. BT_NOT_FOUND; the oldest of more than 100,000
  * tombstones are forgotten. */
 BT_MUST_CHECK enum bt_code journal_gone_by_id(struct journal *j, struct uuid id,

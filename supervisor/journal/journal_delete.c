@@ -70,6 +70,19 @@ enum bt_code journal_rows_delete(struct journal *j, msec before_wall, uint32_t l
                                      err, &why);
 }
 
+enum bt_code journal_gone_expire(struct journal *j, msec before_wall, uint32_t limit,
+                                 uint32_t *ret_n, struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = journal_check_alive(j, err);
+
+    *ret_n = 0;
+    return code != BT_OK
+               ? code
+               : journal_after_write(j, j->ops->gone_expire(j, before_wall, limit, ret_n, &why),
+                                     err, &why);
+}
+
 enum bt_code journal_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err)
 {
     struct bt_error why;

@@ -26,6 +26,8 @@ struct journal_ops {
                                 struct bt_error *err);
     enum bt_code (*plan_by_id)(struct journal *j, struct uuid id, struct journal_plan *ret,
                                struct bt_error *err);
+    enum bt_code (*plan_head)(struct journal *j, struct uuid id, struct journal_plan *ret,
+                              struct bt_error *err);
     enum bt_code (*plan_by_key)(struct journal *j, struct str key, struct journal_plan *ret,
                                 struct bt_error *err);
     enum bt_code (*plan_owner)(struct journal *j, uint64_t ix, char *ret, size_t cap,
@@ -107,6 +109,8 @@ struct journal_ops {
                                    struct bt_error *err);
     enum bt_code (*sessions_idle)(struct journal *j, msec before, uint32_t limit,
                                   journal_session_fn fn, void *self, struct bt_error *err);
+    enum bt_code (*gone_expire)(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err);
     enum bt_code (*rows_delete)(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
                                 struct bt_error *err);
     enum bt_code (*sweep)(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err);

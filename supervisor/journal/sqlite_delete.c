@@ -280,25 +280,56 @@ static enum bt_code sweep_session(struct sqlite_journal *s, uint32_t *io_budget,
     return code == BT_OK && n == 0 ? run_ix(s, SQL_GONE_SESSION_DROP, number, err) : code;
 }
 
+/* Forgets the tombstone of the lowest number, when it was deleted before `before`. */
+static enum bt_code drop_tombstone(struct sqlite_journal *s, uint64_t before, bool *ret_done,
+                                   struct bt_error *err)
+{
+    sqlite3_stmt *st = s->stmt[SQL_GONE_OLDEST];
+    enum bt_code code = BT_OK;
+    uint64_t ix = 0;
+    int rc = sqlite3_step(st);
+
+    *ret_done = rc == SQLITE_ROW && sqlite_col_u64(st, 1) < before;
+    if (*ret_done) {
+        ix = sqlite_col_u64(st, 0);
+    } else if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        code = sqlite_write_error(s, "cannot read what was deleted", err);
+    }
+    (void)sqlite3_reset(st);
+    if (code == BT_OK && *ret_done) {
+        code = run_ix(s, SQL_GONE_DROP, ix, err);
+        s->now.gone--;
+    }
+    return code;
+}
+
 /* Keeps the tombstones under their cap. */
 static enum bt_code sweep_tombstones(struct sqlite_journal *s, uint32_t *io_budget, bool *ret_more,
                                      struct bt_error *err)
 {
     enum bt_code code = BT_OK;
+    bool dropped = true;
 
-    *ret_more = false;
-    while (code == BT_OK && s->now.gone > TOMBSTONES_MAX && *io_budget > 0) {
-        uint64_t ix = 0;
-        uint32_t n = 0;
-        code = take_ids(s, SQL_GONE_OLDEST, &ix, 1, &n, err);
-        if (code != BT_OK || n == 0) {
-            return code;
-        }
-        code = run_ix(s, SQL_GONE_DROP, ix, err);
-        s->now.gone--;
+    while (code == BT_OK && s->now.gone > TOMBSTONES_MAX && *io_budget > 0 && dropped) {
+        code = drop_tombstone(s, UINT64_MAX, &dropped, err);
         --*io_budget;
     }
-    *ret_more = s->now.gone > TOMBSTONES_MAX;
+    *ret_more = s->now.gone > TOMBSTONES_MAX && dropped;
+    return code;
+}
+
+enum bt_code sqlite_gone_expire(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    enum bt_code code = sqlite_batch(s, 0, err);
+    bool dropped = code == BT_OK;
+
+    j->dirty = j->dirty || code == BT_OK;
+    while (code == BT_OK && dropped && *ret_n < limit) {
+        code = drop_tombstone(s, before, &dropped, err);
+        *ret_n += dropped ? 1 : 0;
+    }
     return code;
 }
 

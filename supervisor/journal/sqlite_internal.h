@@ -64,7 +64,7 @@ enum {
     SQL(GONE_BY_KEY, SQL_GONE " WHERE client_key = ?1")                                            \
     SQL(GONE_LEFT, "SELECT ix FROM gone INDEXED BY gone_left WHERE swept = 0 ORDER BY ix LIMIT 1") \
     SQL(GONE_SWEPT, "UPDATE gone SET swept = 1 WHERE ix = ?1")                                     \
-    SQL(GONE_OLDEST, "SELECT ix FROM gone WHERE swept = 1 ORDER BY ix LIMIT 1")                    \
+    SQL(GONE_OLDEST, "SELECT ix, deleted FROM gone WHERE swept = 1 ORDER BY ix LIMIT 1")           \
     SQL(GONE_DROP, "DELETE FROM gone WHERE ix = ?1")                                               \
     SQL(GONE_FIND, "SELECT ix, swept FROM gone WHERE id = ?1")                                     \
     SQL(REFS_AFTER, "SELECT blob FROM blob_refs WHERE plan = ?1 AND blob > ?2 ORDER BY blob")      \
@@ -357,6 +357,8 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
                                 struct bt_error *err);
 enum bt_code sqlite_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
                                struct bt_error *err);
+enum bt_code sqlite_plan_head(struct journal *j, struct uuid id, struct journal_plan *ret,
+                              struct bt_error *err);
 /* sqlite_owners.c: whose it is */
 enum bt_code sqlite_plan_owner(struct journal *j, uint64_t ix, char *ret, size_t cap,
                                struct bt_error *err);
@@ -477,6 +479,8 @@ enum bt_code sqlite_session_delete(struct journal *j, struct str id, uint32_t li
                                    struct bt_error *err);
 enum bt_code sqlite_sessions_idle(struct journal *j, msec before, uint32_t limit,
                                   journal_session_fn fn, void *self, struct bt_error *err);
+enum bt_code sqlite_gone_expire(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err);
 enum bt_code sqlite_rows_delete(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
                                 struct bt_error *err);
 enum bt_code sqlite_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err);

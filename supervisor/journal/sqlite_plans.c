@@ -387,10 +387,9 @@ enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_d
     return code;
 }
 
-enum bt_code sqlite_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
-                               struct bt_error *err)
+static enum bt_code plan_of_id(struct sqlite_journal *s, struct uuid id, bool with_doc,
+                               struct journal_plan *ret, struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
     char text[UUID_TEXT_LEN + 1];
     uint64_t ix;
     enum bt_code code = find_id(s, &id, &ix, err);
@@ -400,12 +399,24 @@ enum bt_code sqlite_plan_by_id(struct journal *j, struct uuid id, struct journal
         return err_set(err, BT_NOT_FOUND, "no plan %s", text);
     }
     if (code == BT_OK) {
-        code = sqlite_plan_load(s, ix, true, &s->plan_text, ret, err);
+        code = sqlite_plan_load(s, ix, with_doc, &s->plan_text, ret, err);
     }
     if (code == BT_OK && !uuid_eq(ret->plan_id, id)) {
         code = damaged(ix, "the index entry", err);
     }
     return code;
+}
+
+enum bt_code sqlite_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
+                               struct bt_error *err)
+{
+    return plan_of_id(sqlite_of(j), id, true, ret, err);
+}
+
+enum bt_code sqlite_plan_head(struct journal *j, struct uuid id, struct journal_plan *ret,
+                              struct bt_error *err)
+{
+    return plan_of_id(sqlite_of(j), id, false, ret, err);
 }
 
 enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,

@@ -31,6 +31,7 @@ struct step {
     const struct entry *entry;
     struct planner_route route;
     struct doc parameters;
+    bool fed; /* its parameters are all that it reads, and hold the result before */
 };
 
 /* How well a skill fits a clause: see keyword_internal.h. */
@@ -191,7 +192,8 @@ static void add_step(struct drafter *d, const struct hit *hit, const struct hit 
     for (size_t i = 0; i < text.len; i++) {
         text.at[i] = text.at[i] == '.' ? '-' : text.at[i]; /* no path in a template */
     }
-    *step = (struct step){.tokens = d->fill.span, .entry = e};
+    *step = (struct step){
+        .tokens = d->fill.span, .entry = e, .fed = d->fill.takes_previous && !d->fill.reads_task};
     step->route = (struct planner_route){.step_id = goal_keep(&d->goal, buf_str(&text)),
                                          .agent_id = goal_keep(&d->goal, e->agent_id),
                                          .skill = goal_keep(&d->goal, e->skill->id),
@@ -310,6 +312,7 @@ static void put_plan(struct drafter *d)
     struct goal *g = &d->goal;
     struct planner_result *r = d->result;
     struct buf out;
+    bool fed = true;
     buf_init(&out, LIMIT_CONTROL_BYTES);
     doc_put_map(&out, 1);
     doc_put_cstr(&out, "steps");
@@ -317,8 +320,13 @@ static void put_plan(struct drafter *d)
     for (uint32_t i = 0; i < d->n_steps; i++) {
         const struct step *s = &d->steps[i];
         const bool parameters = doc_head(s->parameters).n > 0;
+        fed = i == 0 || (fed && s->fed); /* as is each one between it and the first */
         r->routes[r->n_routes++] = s->route;
-        doc_put_map(&out, 4u + parameters);
+        doc_put_map(&out, 4u + parameters + (fed && i > 0));
+        if (fed && i > 0) { /* nothing is read from a context, which could only be cut */
+            doc_put_cstr(&out, "contextScope");
+            doc_put_cstr(&out, "none");
+        }
         doc_put_cstr(&out, "stepId");
         doc_put_str(&out, s->route.step_id);
         doc_put_cstr(&out, "agentId");

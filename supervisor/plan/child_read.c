@@ -117,6 +117,9 @@ static void report_inner(struct step_reader *s, const struct problems *inner)
         const struct problem *p = &inner->at[i];
         const bool same = str_eq(str_from(p->step_id), s->step->step_id);
         const bool named = p->step_id[0] != '\0' && !same;
+        if (same && s->inner[STEP_GROUP].ptr == NULL && p->category == PROBLEM_UNSUPPORTED) {
+            continue; /* the step itself was read, too */
+        }
         location_report(&s->at, p->category, p->warning, p->field, "%s%s%s%s",
                         named ? "in step \"" : "", named ? p->step_id : "", named ? "\": " : "",
                         p->message);
@@ -310,6 +313,19 @@ static void check_group(struct step_reader *s)
     }
 }
 
+/* Reports what would be right when the value is no map. */
+static bool is_map(struct step_reader *s, const char *field, uint8_t value, const char *example)
+{
+    char got[64];
+    if (doc_head(s->values[value]).kind == DOC_MAP) {
+        return true;
+    }
+    value_describe(s->values[value], got, sizeof got);
+    location_report(&s->at, PROBLEM_INVALID_FIELD, false, field, "expected %s, got %s", example,
+                    got);
+    return false;
+}
+
 /* A list, or a text that is one template. */
 static void check_list(struct step_reader *s, struct doc list)
 {
@@ -418,7 +434,8 @@ static enum bt_code read_loop(struct step_reader *s, struct doc source, struct b
     uint32_t end = 0;
     bool is_while = false;
     struct buf steps;
-    if (!value_map(&s->at, "repeat", s->values[STEP_REPEAT])) {
+    if (!is_map(s, "repeat", STEP_REPEAT,
+                "{until: {\"results.<stepId>.<path>\": {\"gt\": 3}}, max: 20, delayMs: 1000}")) {
         return BT_OK;
     }
     fields_read(&table, s->values[STEP_REPEAT], &at, values);
@@ -489,7 +506,7 @@ static enum bt_code read_sub(struct step_reader *s, struct buf *out)
                                       &s->r->reported.unknown};
     char prefix[96];
     const struct location at = location_below(&s->at, "plan", prefix);
-    if (!value_map(&s->at, "plan", s->values[STEP_PLAN])) {
+    if (!is_map(s, "plan", STEP_PLAN, "{recipe: NAME, inputs: {...}} or {document: {...}}")) {
         return BT_OK;
     }
     fields_read(&table, s->values[STEP_PLAN], &at, values);

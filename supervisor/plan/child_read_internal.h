@@ -25,6 +25,11 @@ void plan_child_policy(struct step_reader *s);
 BT_MUST_CHECK enum bt_code plan_child_read(struct step_reader *s, struct doc source);
 /* Adds the templates and references to steps outside to the reader's texts. */
 BT_MUST_CHECK enum bt_code plan_child_texts(struct plan_reader *r, uint32_t ix);
+/* words.c: whether templates of these steps may begin with the first word of the text. */
+bool plan_child_has_word(const struct plan_reader *r, struct str text);
+/* words.c: reports templates of items and rounds where there are none, and misspelt ones: they
+ * would be sent as they are. */
+void plan_child_check_templates(struct step_reader *s);
 /* Reports a name that templates cannot use for an item. */
 void plan_child_check_word(struct step_reader *s, const char *field, struct str word);
 

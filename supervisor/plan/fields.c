@@ -120,11 +120,13 @@ static struct str belongs_below(const struct field_table *t, struct str key, cha
 /* The field of this table that other systems call so, perhaps with a value; empty when none is. */
 static struct str synonym(const struct field_table *t, struct str key)
 {
-    const char *meant = word_synonym(key);
-    const size_t len = meant == NULL ? 0 : strcspn(meant, ":");
-    for (uint32_t i = 0; i < t->n && meant != NULL; i++) {
-        if (str_eq(str_from(t->names[i].name), (struct str){meant, len})) {
-            return str_from(meant);
+    const char *meant;
+    for (uint32_t k = 0; (meant = word_synonym(key, k)) != NULL; k++) {
+        const struct str field = {meant, strcspn(meant, ":")};
+        for (uint32_t i = 0; i < t->n; i++) {
+            if (str_eq(str_from(t->names[i].name), field)) {
+                return str_from(meant);
+            }
         }
     }
     return (struct str){"", 0};
@@ -132,14 +134,16 @@ static struct str synonym(const struct field_table *t, struct str key)
 
 static void unknown_name(const struct field_table *t, struct str key, const struct location *at)
 {
-    const char *why = word_refusal(key);
+    /* forMs is meant in a wait, whatever `for` is in a plan */
+    const struct str own = synonym(t, key);
+    const char *why = own.len > 0 ? NULL : word_refusal(key);
     char name[80];
     if (!field_unknown_counts(at, t->unknown)) {
         return;
     }
     if (why == NULL) {
         struct str best = belongs_below(t, key, name, sizeof name);
-        best = best.len > 0 ? best : synonym(t, key);
+        best = best.len > 0 ? best : own;
         best = best.len > 0 || word_elsewhere(key) != NULL ? best : guess(t, key);
         field_report_unknown(at, t->unknown, "field", key, best, "");
         return;

@@ -5,6 +5,7 @@
 #include "registry/card.h"
 #include "supervisor/core/plan/template.h"
 #include "supervisor/plan/child_read_internal.h"
+#include "supervisor/plan/flow/child.h"
 #include "supervisor/plan/flow/child_refs.h"
 #include "supervisor/plan/flow/condition.h"
 
@@ -150,7 +151,7 @@ static enum bt_code read_task(struct step_reader *s)
         char text[128];
         return keep(s, plan_wait_text(s->step->wait, text, sizeof text), &s->step->task);
     }
-    if (!may_omit_task(s)) {
+    if (!may_omit_task(s) && s->values[STEP_GROUP].ptr == NULL) { /* which is reported */
         location_report(
             &s->at, PROBLEM_INVALID_FIELD, false, "task",
             s->step->type == STEP_TYPE_REVIEW ? "is missing; say what the person is to decide"
@@ -224,6 +225,7 @@ static enum bt_code read_deps(struct step_reader *s)
 struct found_refs {
     struct plan_reader *r;
     uint32_t ix;
+    const char *field; /* that has them */
 };
 
 static void add_reference(void *self, const struct condition_ref *ref)
@@ -272,20 +274,21 @@ static enum bt_code find_texts(struct plan_reader *r, uint32_t ix, struct doc va
     return code;
 }
 
-/* The references of the condition. */
 static bool add_outer(void *self, struct str text, bool reference)
 {
     struct found_refs *f = self;
     const struct plan_text entry = {
-        .step = f->ix, .text = text, .field = "forEach", .reference = reference};
+        .step = f->ix, .text = text, .field = f->field, .reference = reference};
     buf_add(&f->r->texts, &entry, sizeof entry);
     return f->r->texts.bad == BT_OK;
 }
 
 enum bt_code plan_child_texts(struct plan_reader *r, uint32_t ix)
 {
-    struct found_refs f = {.r = r, .ix = ix};
     const struct plan_step *step = &r->plan->steps[ix];
+    struct child_step how = {.kind = CHILD_OF_NONE};
+    (void)child_step_read(step->child, &how);
+    struct found_refs f = {.r = r, .ix = ix, .field = child_kind_name(how.kind)};
     const enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
     return code == BT_OK ? buf_check(&r->texts, r->err) : code;
 }
@@ -321,28 +324,19 @@ static enum bt_code read_parameters(struct step_reader *s)
     if (value_map(&s->at, "parameters", s->values[STEP_PARAMETERS])) {
         s->step->parameters = s->values[STEP_PARAMETERS];
     }
+    if (!s->r->canonical && !plan_child_is(s)) {
+        plan_child_check_templates(s);
+    }
     return s->r->canonical ? BT_OK : plan_step_texts(s->r, s->ix);
 }
 
 /* ---- the condition ---- */
 
-static bool has_word(const struct plan_reader *r, struct str text)
-{
-    const char *dot = memchr(text.ptr, '.', text.len);
-    const struct str word = {text.ptr, dot == NULL ? text.len : (size_t)(dot - text.ptr)};
-    for (uint32_t i = 0; i < r->n_words; i++) {
-        if (str_eq(r->words[i], word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* item, index, iteration and previous are known inside forEach and repeat only. */
 static void check_scope(void *self, const struct condition_ref *ref)
 {
     struct step_reader *s = self;
-    if (ref->kind == CONDITION_SCOPE && !s->r->canonical && !has_word(s->r, ref->text)) {
+    if (ref->kind == CONDITION_SCOPE && !s->r->canonical && !plan_child_has_word(s->r, ref->text)) {
         location_report(&s->at, PROBLEM_BAD_TEMPLATE, false, "when",
                         "%.*s: item and index are known inside forEach, iteration and previous "
                         "inside repeat",
@@ -496,7 +490,7 @@ void plan_child_check_word(struct step_reader *s, const char *field, struct str 
                             taken[i]);
         }
     }
-    if (has_word(s->r, word) || memchr(word.ptr, '.', word.len) != NULL) {
+    if (plan_child_has_word(s->r, word) || memchr(word.ptr, '.', word.len) != NULL) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, field,
                         "\"%.*s\" is taken outside, or has a dot; choose another name",
                         STR_ARG(word));

@@ -80,6 +80,7 @@ enum bt_code plan_step_wait(struct step_reader *s)
     struct doc values[WAIT_FIELDS] = {{NULL, 0}};
     struct plan_wait *w;
     char prefix[96];
+    char got[64];
     if (s->step->type != STEP_TYPE_WAIT) {
         return BT_OK;
     }
@@ -91,7 +92,13 @@ enum bt_code plan_step_wait(struct step_reader *s)
     s->step->wait = w;
     if (value.ptr == NULL) {
         report(&s->at, "wait", "is missing; give {forMs}, {until} or {signal}");
-    } else if (value_map(&s->at, "wait", value)) {
+    } else if (doc_head(value).kind != DOC_MAP) {
+        value_describe(value, got, sizeof got);
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "wait",
+                        "expected {forMs: 60000}, {until: 2027-01-31T18:00:00Z} or {signal: NAME}, "
+                        "got %s",
+                        got);
+    } else {
         const struct location in = location_below(&s->at, "wait", prefix);
         fields_read(&table, value, &in, values);
         read_wait(&in, values, w);

@@ -1,7 +1,12 @@
 /* Words that no reading ignores: control flow that does not exist, and what people rely on. */
 #include "supervisor/plan/words_internal.h"
 
+#include <string.h>
+
 #include "protocol/base/suggest.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/core/plan/template.h"
+#include "supervisor/plan/child_read_internal.h"
 
 enum { PLAIN_MAX = 32, WORDS_MAX = 8 };
 
@@ -13,10 +18,17 @@ enum { PLAIN_MAX = 32, WORDS_MAX = 8 };
 #define WHY_BRANCH                                                                                 \
     "branches stand in a list instead of a step: switch: [{when: {\"results.<stepId>.<path>\": "   \
     "{\"gt\": 3}}, steps: [...]}, {else: true, steps: [...]}]"
-#define WHY_LOOP "a step runs once; write one step for each item, or give an agent the whole list"
+#define WHY_EACH                                                                                   \
+    "a step is done for each item of a list with forEach: \"{{results.<stepId>.<path>}}\", or a "  \
+    "list"
+#define WHY_ROUNDS                                                                                 \
+    "a step is done again and again with repeat: {until: {\"results.<stepId>.<path>\": {\"gt\": "  \
+    "3}}, max: 20, delayMs: 1000}"
 #define WHY_TIME                                                                                   \
     "a step that waits is a step of its own: wait: {forMs: 60000}, {until: 2027-01-31T18:00:00Z} " \
     "or {signal: NAME}"
+#define WHY_CLOCK                                                                                  \
+    "a plan begins by the clock with baton schedule put NAME --cron '0 3 * * *' --plan FILE"
 #define WHY_ORDER                                                                                  \
     "ready steps start in the order of the plan; dependsOn and maxConcurrency say which ones run " \
     "at once"
@@ -53,23 +65,24 @@ static const struct known_word refused[] = {
     {"onlywhen", WHY_CHOICE},
     {"skipif", WHY_CHOICE},
     {"skipwhen", WHY_CHOICE},
-    {"for", WHY_LOOP},
-    {"each", WHY_LOOP},
-    {"loop", WHY_LOOP},
-    {"loops", WHY_LOOP},
-    {"loopover", WHY_LOOP},
-    {"repeatuntil", WHY_LOOP},
-    {"while", WHY_LOOP},
-    {"dowhile", WHY_LOOP},
-    {"until", WHY_LOOP},
-    {"map", WHY_LOOP},
-    {"mapover", WHY_LOOP},
-    {"withitems", WHY_LOOP},
-    {"withparam", WHY_LOOP},
-    {"iterate", WHY_LOOP},
-    {"iterations", WHY_LOOP},
-    {"times", WHY_LOOP},
-    {"matrix", WHY_LOOP},
+    {"for", WHY_EACH},
+    {"each", WHY_EACH},
+    {"loop", WHY_ROUNDS},
+    {"loops", WHY_ROUNDS},
+    {"loopover", WHY_EACH},
+    {"repeatuntil", WHY_ROUNDS},
+    {"while", WHY_ROUNDS},
+    {"dowhile", WHY_ROUNDS},
+    {"until", WHY_ROUNDS},
+    {"map", WHY_EACH},
+    {"mapover", WHY_EACH},
+    {"withitems", WHY_EACH},
+    {"withparam", WHY_EACH},
+    {"iterate", WHY_ROUNDS},
+    {"iterations", WHY_ROUNDS},
+    {"times", WHY_ROUNDS},
+    {"matrix", WHY_EACH},
+    {"strategy", WHY_EACH},
     {"waitms", WHY_TIME},
     {"waitfor", WHY_TIME},
     {"waituntil", WHY_TIME},
@@ -77,14 +90,14 @@ static const struct known_word refused[] = {
     {"delayms", WHY_TIME},
     {"sleep", WHY_TIME},
     {"sleepms", WHY_TIME},
-    {"schedule", WHY_TIME},
-    {"cron", WHY_TIME},
-    {"startat", WHY_TIME},
-    {"runat", WHY_TIME},
-    {"every", WHY_TIME},
+    {"schedule", WHY_CLOCK},
+    {"cron", WHY_CLOCK},
+    {"startat", WHY_CLOCK},
+    {"runat", WHY_CLOCK},
+    {"every", WHY_CLOCK},
     {"interval", WHY_TIME},
-    {"trigger", WHY_TIME},
-    {"triggers", WHY_TIME},
+    {"trigger", WHY_CLOCK},
+    {"triggers", WHY_CLOCK},
     {"priority", WHY_ORDER},
     {"parallel", WHY_ORDER},
     {"concurrent", WHY_ORDER},
@@ -141,12 +154,14 @@ static struct str plain(struct str name, char mem[PLAIN_MAX])
     return (struct str){mem, n};
 }
 
-static const char *find_word(const struct known_word *words, size_t n, struct str name)
+/* What the n-th entry of the name says. */
+static const char *find_word(const struct known_word *words, size_t words_n, struct str name,
+                             uint32_t n)
 {
     char mem[PLAIN_MAX];
     const struct str word = plain(name, mem);
-    for (size_t i = 0; i < n; i++) {
-        if (str_is(word, words[i].word)) {
+    for (size_t i = 0; i < words_n; i++) {
+        if (str_is(word, words[i].word) && n-- == 0) {
             return words[i].text;
         }
     }
@@ -155,7 +170,7 @@ static const char *find_word(const struct known_word *words, size_t n, struct st
 
 const char *word_refusal(struct str name)
 {
-    return find_word(refused, sizeof refused / sizeof refused[0], name);
+    return find_word(refused, sizeof refused / sizeof refused[0], name, 0);
 }
 
 /* ---- names of other systems ---- */
@@ -175,6 +190,19 @@ static const struct known_word synonyms[] = {
     {"jobs", "steps"},
     {"stages", "steps"},
     {"nodes", "steps"},
+    {"for", "forMs"},
+    {"ms", "forMs"},
+    {"seconds", "forMs"},
+    {"duration", "forMs"},
+    {"delay", "delayMs"},
+    {"delay", "forMs"},
+    {"interval", "delayMs"},
+    {"sleep", "delayMs"},
+    {"sleep", "forMs"},
+    {"times", "max"},
+    {"count", "max"},
+    {"maxiterations", "max"},
+    {"iterations", "max"},
 };
 
 #define ABOUT_PROGRAMS                                                                             \
@@ -195,12 +223,12 @@ static const struct known_word elsewhere[] = {
 
 const char *word_elsewhere(struct str name)
 {
-    return find_word(elsewhere, sizeof elsewhere / sizeof elsewhere[0], name);
+    return find_word(elsewhere, sizeof elsewhere / sizeof elsewhere[0], name, 0);
 }
 
-const char *word_synonym(struct str name)
+const char *word_synonym(struct str name, uint32_t n)
 {
-    return find_word(synonyms, sizeof synonyms / sizeof synonyms[0], name);
+    return find_word(synonyms, sizeof synonyms / sizeof synonyms[0], name, n);
 }
 
 /* ---- what people rely on ---- */
@@ -264,4 +292,84 @@ bool word_is_relied_on(struct str name)
         }
     }
     return is_relied_on(plain(name, mem)); /* sign_off, time-out */
+}
+
+/* ---- templates of items and rounds ---- */
+
+bool plan_child_has_word(const struct plan_reader *r, struct str text)
+{
+    const char *dot = memchr(text.ptr, '.', text.len);
+    const struct str word = {text.ptr, dot == NULL ? text.len : (size_t)(dot - text.ptr)};
+    for (uint32_t i = 0; i < r->n_words; i++) {
+        if (str_eq(r->words[i], word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first word between the braces. */
+static struct str word_of(struct str template)
+{
+    size_t from = 2;
+    size_t to;
+    while (from < template.len && template.ptr[from] == ' ') {
+        from++;
+    }
+    for (to = from; to < template.len && strchr(".}[ ", template.ptr[to]) == NULL;) {
+        to++;
+    }
+    return (struct str){template.ptr + from, to - from};
+}
+
+/* {{item}} outside of a forEach, and {{fil.name}} of an item `file`, would be sent as they are. */
+static void check_word(struct step_reader *s, const char *field, struct str template)
+{
+    static const char *const given[][2] = {
+        {"item", "forEach"}, {"index", "forEach"}, {"iteration", "repeat"}, {"previous", "repeat"}};
+    const struct str word = word_of(template);
+    struct suggest near = suggest_start(word);
+    const int n = (int)utf8_cut(template.ptr, template.len, 64);
+    if (word.len == 0 || plan_child_has_word(s->r, word)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        if (str_is(word, given[i][0])) {
+            location_report(&s->at, PROBLEM_BAD_TEMPLATE, false, field,
+                            "%.*s is known only inside a step with %s", n, template.ptr,
+                            given[i][1]);
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < s->r->n_words; i++) {
+        suggest_offer(&near, s->r->words[i]);
+    }
+    if (near.best.ptr != NULL) {
+        location_report(&s->at, PROBLEM_BAD_TEMPLATE, false, field,
+                        "%.*s is no template here; did you mean {{%.*s}}?", n, template.ptr,
+                        STR_ARG(near.best));
+    }
+}
+
+static void check_words(struct step_reader *s, const char *field, struct str text)
+{
+    struct template_ref t;
+    size_t from = 0;
+    while (template_next(text, &from, &t)) {
+        if (t.kind == TEMPLATE_FOREIGN) {
+            check_word(s, field, t.text);
+        }
+    }
+}
+
+void plan_child_check_templates(struct step_reader *s)
+{
+    struct doc_cursor c = doc_cursor(s->step->parameters);
+    struct doc_head head;
+    check_words(s, "task", s->step->task);
+    while (s->step->parameters.ptr != NULL && doc_next(&c, &head)) {
+        if (head.kind == DOC_STR) {
+            check_words(s, "parameters", head.str);
+        }
+    }
 }

@@ -10,9 +10,9 @@
  * such word. */
 const char *word_refusal(struct str name);
 
-/* The field of a plan that other systems call so, perhaps with a value ("onFailure: skip"); NULL =
- * none. */
-const char *word_synonym(struct str name);
+/* The n-th field (from 0 on) of a plan or of a part of it that other systems call so, perhaps with
+ * a value ("onFailure: skip"); NULL = no more. */
+const char *word_synonym(struct str name, uint32_t n);
 
 /* Where that is said which other systems say in this field of a step; NULL = no such field. */
 const char *word_elsewhere(struct str name);

@@ -6,6 +6,7 @@
 
 #include "registry/registry.h"
 #include "supervisor/engine/request.h"
+#include "supervisor/plan/flow/child.h"
 
 enum { NOT_WHOLE_MAX = 1000 /* as messages.def has it */ };
 
@@ -35,7 +36,8 @@ static void name_agent(struct engine *engine, struct msg_step_view *v)
 
 bool projection_own_steps(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
 {
-    struct msg_step_view *own = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *own);
+    /* Those of other answers are never touched: they cost no memory. */
+    struct msg_step_view *own = arena_room(&s->arena, (s->view.steps_n + 1) * sizeof *own);
 
     if (own == NULL) {
         return false;
@@ -46,6 +48,29 @@ bool projection_own_steps(struct engine *engine, struct projection *s, uint32_t 
     }
     s->view.steps = own;
     return true;
+}
+
+/* Only the supervisor writes the progress of such a step. */
+static void lay_out_children(struct projection *s, uint32_t i)
+{
+    const struct projection_children *c = &s->steps[i].children;
+    struct msg_step_view *v = &s->view.steps[i];
+    struct child_step how;
+
+    if (!child_step_read(s->plan->steps[i].child, &how)) {
+        return;
+    }
+    v->children = (struct msg_step_children){.kind = str_from(child_kind_name(how.kind)),
+                                             .plan_id = str_from(c->plan_id)};
+    if (c->plan_id[0] != 0) {
+        v->children.rounds = how.kind == CHILD_OF_LOOP ? c->round + 1u : 0;
+        v->children.items = c->items;
+        v->children.steps = c->steps;
+        v->children.over = c->over;
+        v->children.completed = c->completed;
+        v->children.failed = c->failed;
+    }
+    msg_set(v, step_view, children);
 }
 
 static void lay_out_step(struct projection *s, uint32_t i, struct arena *arena)
@@ -65,6 +90,7 @@ static void lay_out_step(struct projection *s, uint32_t i, struct arena *arena)
     v->revision = p->revision;
     v->superseded = p->superseded;
     v->status = v->status.len > 0 ? v->status : STR_LIT("pending");
+    lay_out_children(s, i);
     v->depends_on = p->deps_n == 0 ? NULL : arena_alloc(arena, p->deps_n * sizeof *v->depends_on);
     for (uint32_t d = 0; v->depends_on != NULL && d < p->deps_n; d++) {
         v->depends_on[v->depends_on_n++] = s->plan->steps[s->plan->deps[p->deps_at + d]].step_id;

@@ -23,6 +23,15 @@ struct projection_revision {
     struct blob_ref document;
 };
 
+enum { CHILD_ID_BYTES = 36 };
+
+/* How far the newest child plan of a step is; plan_id "" = none was told of. */
+struct projection_children {
+    char plan_id[CHILD_ID_BYTES + 1];
+    uint32_t round; /* from 0 on */
+    uint32_t items, steps, over, completed, failed;
+};
+
 /* What the view of a step lacks. Wall times; 0 = that did not happen. */
 struct projection_step {
     struct blob_ref result;
@@ -31,6 +40,7 @@ struct projection_step {
     struct usage usage;      /* of all its attempts and of what was asked about it */
     msec began, first_attempt, ended;
     uint32_t failed_attempts;
+    struct projection_children children;
 };
 
 struct projection {
@@ -70,8 +80,8 @@ struct projection {
 BT_MUST_CHECK enum bt_code projection_read(struct engine *engine, struct str plan_id,
                                            struct projection *ret, struct bt_error *err);
 void projection_done(struct projection *s);
-/* Gives the caller's own copy of the steps from `from` to `to`, to write to; the others are empty
- * in it. The cards of the agents are filled in. False when out of memory. */
+/* Gives the caller's own copy of the steps from `from` to `to`, to write to; the others in
+ * it are not to be read. The cards of the agents are filled in. False when out of memory. */
 bool projection_own_steps(struct engine *engine, struct projection *s, uint32_t from, uint32_t to);
 struct history;
 /* Of a projection that was read; not to be written to. */

@@ -281,11 +281,31 @@ static void on_gate_over(struct told *t)
     on_checking(t, STR_LIT("execute"));
 }
 
+/* Of a step that a child plan does: the supervisor reports how far it is. An agent's data of the
+ * same form is kept, too, and not looked at. */
+static void on_progress(struct told *t)
+{
+    const struct doc data = doc_get(t->body, STR_LIT("data"));
+    const struct str plan_id = row_text(data, "planId");
+    struct projection_children *c = &t->x->children;
+
+    if (plan_id.len == CHILD_ID_BYTES) {
+        *c = (struct projection_children){.round = (uint32_t)row_number(data, "round"),
+                                          .items = (uint32_t)row_number(data, "items"),
+                                          .steps = (uint32_t)row_number(data, "steps"),
+                                          .over = (uint32_t)row_number(data, "over"),
+                                          .completed = (uint32_t)row_number(data, "completed"),
+                                          .failed = (uint32_t)row_number(data, "failed")};
+        memcpy(c->plan_id, plan_id.ptr, plan_id.len);
+    }
+}
+
 /* Other kinds do not change a step that is kept. */
 static void (*const TELLS[REC_COUNT])(struct told *t) = {
     [REC_STEP_STARTED] = on_started,
     [REC_STEP_ASSIGNED] = on_assigned,
     [REC_STEP_RETRY] = on_retry,
+    [REC_STEP_PROGRESS] = on_progress,
     [REC_FALLBACK_USED] = on_fallback,
     [REC_VERIFICATION_FAILED] = on_verification_failed,
     [REC_STEP_WAITING] = on_waiting,

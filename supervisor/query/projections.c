@@ -247,8 +247,23 @@ static enum bt_code read_on(struct engine *engine, struct kept_projection *k, ui
     return code == BT_OK ? t.code : code;
 }
 
-static enum bt_code lay_out(struct engine *engine, struct kept_projection *k, struct doc submitted,
-                            struct bt_error *err)
+/* The plan of the newest revision; the document that was submitted is read for the first one. */
+static enum bt_code load_plan(struct engine *engine, struct kept_projection *k,
+                              struct bt_error *err)
+{
+    struct projection *s = &k->laid;
+    struct journal_plan row = {.doc = NULL};
+    enum bt_code code =
+        s->revised.id != 0 ? BT_OK : journal_plan_by_id(engine_journal(engine), k->id, &row, err);
+
+    s->plan = NULL;
+    arena_done(&k->plan_arena);
+    return code != BT_OK ? code
+                         : projection_load_plan(engine, s, (struct doc){row.doc, row.doc_len},
+                                                &k->plan_arena, err);
+}
+
+static enum bt_code lay_out(struct engine *engine, struct kept_projection *k, struct bt_error *err)
 {
     struct projection *s = &k->laid;
     const struct projection before = *s;
@@ -265,9 +280,7 @@ static enum bt_code lay_out(struct engine *engine, struct kept_projection *k, st
     s->job = before.job;
     arena_reset(&k->laid_arena);
     if (before.plan == NULL || k->plan_of != k->rows.revised.id) {
-        s->plan = NULL;
-        arena_done(&k->plan_arena);
-        code = projection_load_plan(engine, s, submitted, &k->plan_arena, err);
+        code = load_plan(engine, k, err);
         k->plan_of = k->rows.revised.id;
     }
     if (code == BT_OK) {
@@ -356,7 +369,10 @@ enum bt_code projection_read(struct engine *engine, struct str plan_id, struct p
     }
     code = read_on(engine, k, UINT64_MAX, &n, &whole, err);
     if (code == BT_OK) {
-        code = lay_out(engine, k, (struct doc){row.doc, row.doc_len}, err);
+        code = lay_out(engine, k, err);
+    }
+    if (code == BT_OK) {
+        code = request_plan_row(engine, plan_id, &row, err); /* its texts are as old as a look-up */
     }
     if (code == BT_OK) {
         hand_out(engine, k, &row, ret);
@@ -402,7 +418,7 @@ static enum bt_code prepare(struct engine *engine, struct str plan_id, uint64_t 
     }
     code = read_on(engine, k, until_ns, &n, &whole, err);
     if (code == BT_OK && whole && n < ROWS_PER_LOOK) {
-        code = lay_out(engine, k, (struct doc){row.doc, row.doc_len}, err);
+        code = lay_out(engine, k, err);
         *ret_ready = true;
     }
     release(all, k, code == BT_OK);

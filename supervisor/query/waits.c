@@ -84,7 +84,8 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         buf_add_cstr(out, "waiting for budget that other steps have reserved");
         break;
     case WAIT_BACKOFF:
-        buf_printf(out, "waiting for the next attempt at %.*s", STR_ARG(names->until));
+        buf_printf(out, "waiting for the next %s at %.*s", names->is_loop ? "round" : "attempt",
+                   STR_ARG(names->until));
         if (names->agent_id.len > 0) {
             buf_printf(out, ": agent %.*s asked for the pause", STR_ARG(names->agent_id));
         }

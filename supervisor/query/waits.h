@@ -25,6 +25,7 @@ struct wait_names {
     struct str until;               /* the wall time of the wait's end */
     const struct wait_agent *agent; /* WAIT_AGENT, WAIT_LANE; NULL = not known */
     struct str there;               /* WAIT_AGENT: other agents, "a, b"; empty = none is there */
+    bool is_loop;                   /* WAIT_BACKOFF: what follows is a round, no attempt */
 };
 
 /* "waiting for agent calc: 0 instances; there are: files, sql". Nothing for WAIT_NOTHING. */

@@ -1,4 +1,4 @@
-#include "supervisor/retention/retention.h"
+#include "supervisor/retention/retention_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,11 +9,9 @@
 #include "supervisor/plan/read.h"
 
 enum {
-    SLICE_PLANS = 16,  /* plans that one slice looks at */
     SLICE_SWEEP = 300, /* rows and blobs that one slice removes: some ms */
     SLICE_ROWS = 200,
     SLICE_SESSIONS = 8,
-    SLICE_PAGES = 128,   /* of a copy: half a megabyte */
     SLICE_BYTES = 4,     /* plans that go before the size is looked at again */
     JOB_LOOKS = 20000,   /* ended plans that are looked at for jobs of one plan */
     JOB_LATE_MS = 60000, /* a job that was called off may end so long after its plan */
@@ -22,37 +20,6 @@ enum {
     BYTES_EVERY_MS = 10 * 1000,
     READ_PAUSE_MS = 60 * 1000, /* until a plan whose files are read is looked at again */
     FULL_PAUSE_MS = 10 * 1000  /* after a slice that a full disk has refused */
-};
-
-enum phase { PHASE_IDLE, PHASE_AGES, PHASE_SESSIONS, PHASE_EVENTS, PHASE_UNUSED, PHASE_BYTES };
-
-struct ended {
-    uint64_t ix;
-    struct uuid id;
-    msec created, ended;
-    bool ok; /* it has completed */
-    bool job;
-    bool importing; /* a plan of another journal is being taken over */
-};
-
-struct retention {
-    struct retention_options opt;
-    struct retention_hooks hooks;
-    struct journal *journal;
-    enum phase phase;
-    bool pending; /* something is to be swept */
-    bool started; /* imports that the last daemon did not finish are gone */
-    bool too_big; /* reported */
-    msec due;
-    msec next_wall; /* when the next plan is over its age; MSEC_NEVER = not known */
-    msec at_wall;   /* how far the pass over ended plans has come */
-    uint64_t at_ix;
-    uint64_t unused_at, unused_to; /* blobs that are looked at in this pass */
-    uint64_t unused_next;          /* and in the next: they are old enough then */
-    msec unused_due;
-    struct retention_copy copy;
-    struct ended list[SLICE_PLANS];
-    uint32_t n;
 };
 
 enum bt_code retention_new(const struct retention_options *opt, const struct retention_hooks *hooks,
@@ -70,6 +37,13 @@ enum bt_code retention_new(const struct retention_options *opt, const struct ret
     r->next_wall = MSEC_NEVER;
     *ret = r;
     return BT_OK;
+}
+
+msec retention_gone_age(msec completed_ms, msec failed_ms)
+{
+    const msec longest = completed_ms > failed_ms ? completed_ms : failed_ms;
+
+    return longest == 0 || longest > RETENTION_GONE_MS ? longest : RETENTION_GONE_MS;
 }
 
 void retention_free(struct retention *r)
@@ -374,6 +348,21 @@ static enum bt_code slice_events(struct retention *r, msec wall, bool *ret_done,
     return code;
 }
 
+/* What is left of plans that were deleted long ago. */
+static enum bt_code slice_gone(struct retention *r, msec wall, bool *ret_done, struct bt_error *err)
+{
+    uint32_t n = 0;
+    enum bt_code code = BT_OK;
+
+    *ret_done = true;
+    if (r->opt.gone_ms == 0 || wall < r->opt.gone_ms) {
+        return BT_OK;
+    }
+    code = journal_gone_expire(r->journal, wall - r->opt.gone_ms + 1, SLICE_ROWS, &n, err);
+    *ret_done = n < SLICE_ROWS;
+    return code;
+}
+
 /* Results that came too late are named by no row. Only those that are a pass old, because a
  * result's row may still come. */
 static enum bt_code slice_unused(struct retention *r, bool *ret_done, struct bt_error *err)
@@ -477,6 +466,9 @@ static enum bt_code slice(struct retention *r, msec now, msec wall, struct bt_er
     case PHASE_EVENTS:
         code = slice_events(r, wall, &done, err);
         break;
+    case PHASE_GONE:
+        code = slice_gone(r, wall, &done, err);
+        break;
     case PHASE_UNUSED:
         code = slice_unused(r, &done, err);
         r->at_wall = r->at_ix = 0;
@@ -513,50 +505,12 @@ static enum bt_code drop_imports(struct retention *r, msec wall, struct bt_error
     return code;
 }
 
-/* ---- a copy ---- */
-
-enum bt_code retention_copy_begin(struct retention *r, const char *path, struct bt_error *err)
-{
-    enum bt_code code = BT_OK;
-
-    if (strlen(path) >= sizeof r->copy.path) {
-        return err_set(err, BT_INVALID, "the name of the copy is too long");
-    }
-    code = journal_backup_begin(r->journal, path, err);
-    if (code == BT_OK) {
-        r->copy = (struct retention_copy){.running = true};
-        memcpy(r->copy.path, path, strlen(path) + 1);
-    }
-    return code;
-}
-
-const struct retention_copy *retention_copy_state(const struct retention *r)
-{
-    return &r->copy;
-}
-
-/* A copy that fails is no failure of the journal. */
-static void copy_slice(struct retention *r)
-{
-    struct journal_backup now;
-
-    r->copy.failed = journal_backup_step(r->journal, SLICE_PAGES, &now, &r->copy.why) != BT_OK;
-    r->copy.running = !r->copy.failed && !now.done;
-    r->copy.pages = now.pages;
-    r->copy.left = now.left;
-    if (r->copy.failed) {
-        log_warn("journal.backup", "file=%s %s", r->copy.path, r->copy.why.msg);
-    } else if (now.done) {
-        log_info("journal.backup", "file=%s pages=%" PRIu64, r->copy.path, now.pages);
-    }
-}
-
 enum bt_code retention_cycle(struct retention *r, msec now, msec wall, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
     if (r->copy.running) {
-        copy_slice(r);
+        retention_copy_slice(r);
     }
     if (delete_deadline(r) > now) {
         return BT_OK;

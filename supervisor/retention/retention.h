@@ -16,9 +16,16 @@ struct retention_options {
     msec failed_ms;    /* all other ended plans */
     msec sessions_ms;  /* sessions, after their last message */
     msec events_ms;    /* events of no plan: of agents, sessions and the supervisor */
+    msec gone_ms;      /* what is left of a deleted plan: its id, its key and its end */
     uint64_t
         max_bytes; /* of the journal in use; the plans that ended first go first; 0 = no limit */
 };
+
+/* Least time for which the clientKey of a deleted plan is refused, where retention is on. */
+#define RETENTION_GONE_MS (UINT64_C(30) * 24 * 3600 * 1000)
+/* As long as the longest of both ages, and RETENTION_GONE_MS at least; 0 when plans stay for ever,
+ * because what is deleted by hand is little. */
+msec retention_gone_age(msec completed_ms, msec failed_ms);
 
 struct retention_hooks {
     void *self;

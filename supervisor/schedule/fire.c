@@ -4,9 +4,9 @@
 
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
+#include "protocol/zone/stamp.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/schedule/schedule_internal.h"
-#include "supervisor/schedule/stamp.h"
 
 enum {
     FIRES_A_CYCLE = 64,

@@ -2,12 +2,12 @@
 #include <stdio.h>
 
 #include "protocol/base/log.h"
+#include "protocol/zone/stamp.h"
 #include "supervisor/auth/sessions.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/recipe.h"
 #include "supervisor/schedule/schedule_internal.h"
-#include "supervisor/schedule/stamp.h"
 
 /* A text with the time that the plan is for in the place of {{schedule.time}} and
  * {{schedule.date}}. */

@@ -1,11 +1,11 @@
 /* Schedules that people make, and how they are shown. */
 #include <stdlib.h>
 
+#include "protocol/zone/stamp.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/plan/recipe.h"
 #include "supervisor/schedule/cron_text.h"
 #include "supervisor/schedule/schedule_internal.h"
-#include "supervisor/schedule/stamp.h"
 
 enum {
     EVERY_MIN_MS = 1000,
@@ -344,9 +344,15 @@ static enum bt_code check_put(struct schedules *s, const struct msg_schedule_put
                               const struct schedule *before, struct schedule *p,
                               struct submission *d, struct bt_error *err)
 {
-    enum bt_code code = check_name(m->name, err);
+    enum bt_code code = before != NULL ? BT_OK : check_name(m->name, err);
 
-    if (code == BT_OK && before == NULL && table_find(s, m->name) != NULL) {
+    if (code == BT_OK && strlen(p->name) > SCHEDULE_NAME_MAX) {
+        return err_set(err, BT_LIMIT,
+                       "name: a schedule of the credential '%s' has its id in front, so it has at "
+                       "most %zu characters, got %zu",
+                       p->owner, SCHEDULE_NAME_MAX - 1 - strlen(p->owner), m->name.len);
+    }
+    if (code == BT_OK && before == NULL && table_find(s, str_from(p->name)) != NULL) {
         return err_set(err, BT_CONFLICT,
                        "name: '%.*s' is a schedule of another credential; use another name",
                        STR_ARG(m->name));
@@ -387,6 +393,7 @@ enum bt_code schedules_put(struct schedules *s, const struct msg_schedule_put *m
     const uint64_t hash = hash_put(m);
     struct str rule_before = {NULL, 0};
     struct schedule *p = NULL;
+    char own[ACCESS_NAME_MAX + 1];
     struct buf rule;
     struct buf bytes;
     enum bt_code code = BT_NOT_FOUND;
@@ -400,9 +407,12 @@ enum bt_code schedules_put(struct schedules *s, const struct msg_schedule_put *m
     }
     buf_init(&rule, LIMIT_CONTROL_BYTES);
     buf_init(&bytes, LIMIT_STEP_BYTES);
+    access_own_name(engine_who(s->engine), m->name, own);
     code = schedule_new(
-        m->name, before != NULL ? str_from(before->owner) : access_owner(engine_who(s->engine)), &p,
-        err);
+        before != NULL ? str_from(before->name)
+        : own[0] != 0  ? str_from(own)
+                       : m->name,
+        before != NULL ? str_from(before->owner) : access_owner(engine_who(s->engine)), &p, err);
     code = code == BT_OK ? check_put(s, m, before, p, d, err) : code;
     if (code == BT_OK) {
         put_rule(s, m, p, &rule);

@@ -3,9 +3,9 @@
 #define SCHEDULE_SCHEDULE_INTERNAL_H
 
 #include "protocol/base/map.h"
+#include "protocol/zone/zones.h"
 #include "supervisor/schedule/rules/decide.h"
 #include "supervisor/schedule/schedules.h"
-#include "supervisor/schedule/zones.h"
 
 enum schedule_life { SCHEDULE_ACTIVE, SCHEDULE_PAUSED, SCHEDULE_ENDED };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
+#include "protocol/zone/stamp.h"
 #include "supervisor/schedule/schedule_internal.h"
-#include "supervisor/schedule/stamp.h"
 
 enum bt_code schedules_new(struct engine *engine, struct schedules **ret, struct bt_error *err)
 {

@@ -39,6 +39,7 @@ BT_MUST_CHECK enum bt_code schedules_plan_ended(struct schedules *s, struct str 
 /* ---- one of them ---- */
 /* NULL: there is none that the sender of the request in hand may see. */
 struct schedule *schedules_find(struct schedules *s, struct str name);
+struct str schedule_name(const struct schedule *p);
 /* As it is stored. */
 struct str schedule_owner(const struct schedule *p);
 /* Adds or replaces it; d is for its plan, and has the problems. *ret_existing: nothing changed.

@@ -2,15 +2,25 @@
 #include <stdio.h>
 
 #include "protocol/base/utf8.h"
+#include "protocol/zone/stamp.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/schedule/schedule_internal.h"
-#include "supervisor/schedule/stamp.h"
 
 struct schedule *schedules_find(struct schedules *s, struct str name)
 {
-    struct schedule *p = table_find(s, name);
+    const struct identity *who = engine_who(s->engine);
+    char own[ACCESS_NAME_MAX + 1];
+    struct schedule *p;
 
-    return p != NULL && access_sees(engine_who(s->engine), str_from(p->owner)) ? p : NULL;
+    access_own_name(who, name, own);
+    p = own[0] != 0 ? table_find(s, str_from(own)) : NULL;
+    p = p == NULL ? table_find(s, name) : p;
+    return p != NULL && access_sees(who, str_from(p->owner)) ? p : NULL;
+}
+
+struct str schedule_name(const struct schedule *p)
+{
+    return str_from(p->name);
 }
 
 struct str schedule_owner(const struct schedule *p)

@@ -16,7 +16,7 @@
 
 enum { PACKET_BYTES = 64 * 1024, PACKET_LIST_MAX = 512 };
 
-#define PACKET_VERSION "spawner/3 " BATON_VERSION
+#define PACKET_VERSION "spawner/4 " BATON_VERSION
 
 enum packet_type {
     PACKET_SHUTDOWN = 1, /* to the spawner: end all trees, then exit */
@@ -24,6 +24,7 @@ enum packet_type {
                           * log_files argv env handover apart */
     PACKET_SIGNAL,       /* instance status(= the signal), to the main process */
     PACKET_KILL_TREE,    /* instance */
+    PACKET_REGISTERED,   /* instance: it has read what it was handed */
     /* to the daemon: pid count(of the CHILD packets that follow) text(= version) */
     PACKET_HELLO,
     PACKET_CHILD,        /* instance name pid hash */

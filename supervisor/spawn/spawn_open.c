@@ -197,6 +197,7 @@ bool spawn_registered(struct spawn *s, struct str instance_id, msec now)
     if (c == NULL) {
         return false;
     }
+    (void)spawn_send_order(s, PACKET_REGISTERED, c->instance_id, 0); /* else it stays readable */
     spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_REGISTERED, .now = now});
     spawn_flush(s); /* the next one of its group may start */
     return true;

@@ -37,12 +37,35 @@ static struct child *free_slot(struct spawner *s)
     return s->children_n < CHILDREN_MAX ? &s->children[s->children_n++] : NULL;
 }
 
+static void forget_handover(struct child *child)
+{
+    if (child->handover >= 0) {
+        (void)close(child->handover);
+        child->handover = -1;
+    }
+}
+
+void children_registered(struct spawner *s, const char *instance)
+{
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        struct child *child = &s->children[i];
+        if (child_is_alive(child) && child->handover >= 0 &&
+            strcmp(child->instance, instance) == 0) {
+            if (ftruncate(child->handover, 0) != 0) {
+                log_warn("spawner.handover", "child=%s %s", child->name, strerror(errno));
+            }
+            forget_handover(child);
+        }
+    }
+}
+
 static void mark_gone(struct spawner *s, struct child *child)
 {
     if (child->exec_pipe >= 0) {
         (void)close(child->exec_pipe);
         child->exec_pipe = -1;
     }
+    forget_handover(child);
     cgroup_remove(&s->cgroup, child->instance);
     child->state = CHILD_GONE;
     child->pending_reports |= REPORT_END;
@@ -66,7 +89,8 @@ void children_start(struct spawner *s, struct packet *order)
                 order->name);
         return;
     }
-    *child = (struct child){.state = CHILD_STARTING, .hash = order->hash, .exec_pipe = -1};
+    *child = (struct child){
+        .state = CHILD_STARTING, .hash = order->hash, .exec_pipe = -1, .handover = -1};
     child->sweep_until = MSEC_NEVER;
     child->empty_passes = 1;
     child->log_bytes = order->log_bytes != 0 ? order->log_bytes : LOG_MAX_BYTES;

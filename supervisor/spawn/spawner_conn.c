@@ -96,6 +96,8 @@ static void handle_order(struct spawner *s, size_t len, msec now)
         children_start(s, p);
     } else if (p->type == PACKET_SIGNAL) {
         children_signal(s, p->instance, p->status);
+    } else if (p->type == PACKET_REGISTERED) {
+        children_registered(s, p->instance);
     } else if (p->type == PACKET_KILL_TREE) {
         children_kill(s, p->instance, now);
     }

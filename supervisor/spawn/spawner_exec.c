@@ -260,6 +260,8 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
     }
     child->exec_pipe = pipes[0];
     pipes[0] = -1;
+    child->handover = set.handover;
+    set.handover = -1;
     forked = true;
 out:
     close_all((const int[]){set.null, set.log, set.cgroup, pipes[0], pipes[1], set.handover}, 6);

@@ -54,6 +54,7 @@ struct child {
     pid_t pid;
     int status; /* of wait, once reaped */
     int exec_pipe;
+    int handover; /* the file of descriptor 4, until its process has registered; -1 = none */
     bool reaped;
     bool sweeping;         /* the whole tree is being killed */
     unsigned empty_passes; /* how many more empty passes prove that nothing is left */
@@ -109,6 +110,8 @@ void conn_close(struct spawner *s, msec now);
 /* spawner_children.c */
 void children_start(struct spawner *s, struct packet *order);
 void children_signal(struct spawner *s, const char *instance, int signal);
+/* Empties what the process was handed: it has read it, and its children must not. */
+void children_registered(struct spawner *s, const char *instance);
 void children_kill(struct spawner *s, const char *instance, msec now);
 void children_kill_all(struct spawner *s, msec now);
 /* Reads the exec pipe of this child: exec succeeded, or why it failed. */

@@ -48,8 +48,10 @@ static void nothing(void *self, struct uuid id)
 static void open_soak(struct soak *s, const char *dir)
 {
     const struct journal_options opt = {.durability = DURABILITY_PROCESS};
-    const struct retention_options keep = {
-        .completed_ms = (msec)KEPT_PLANS * PLAN_STEPS, .failed_ms = 1000000, .events_ms = 1000};
+    const struct retention_options keep = {.completed_ms = (msec)KEPT_PLANS * PLAN_STEPS,
+                                           .failed_ms = 1000000,
+                                           .events_ms = 1000,
+                                           .gone_ms = (msec)2 * KEPT_PLANS * PLAN_STEPS};
     const struct retention_hooks hooks = {s, none_open, NULL, nothing};
     struct bt_error err;
 

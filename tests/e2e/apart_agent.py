@@ -97,6 +97,9 @@ def who():
 def do(p):
     if p["do"] == "handover":
         return GIVEN
+    if p["do"] == "inherited":  # what a program finds that an agent starts which closes nothing
+        look = 'for f in /proc/self/fd/* /proc/$PPID/fd/*; do case "$(readlink "$f")" in *baton-handover*) echo found; cat "$f";; esac; done'
+        return subprocess.run(["/bin/sh", "-c", look], close_fds=False, capture_output=True, text=True).stdout
     if p["do"] == "ask":
         return [SUPERVISOR[0].raw(*a, **f).get("error", {}).get("code", "OK") for *a, f in p["asks"]]
     if p["do"] == "open":

@@ -47,6 +47,40 @@ class ForEach(Children):
         news = [e["data"] for e in self.d.events(self.plan) if e["type"] == "plan_step_progress"]
         self.assertEqual((news[0]["completed"], news[-1]["completed"], news[-1]["steps"]), (0, 3, 3))
 
+    def children(self, step_id="each"):
+        return {s["stepId"]: s for s in self.d.ask("plan.get", planId=self.plan)["steps"]}[step_id]["children"]
+
+    def test_the_step_says_how_many_items_have_ended(self):
+        view = self.run_plan([step("list", "a"), self.each(task="fail {{file.name}}", onItemFailure="continue")])
+        self.assertEqual(view["status"], "completed")
+        self.assertEqual(self.children(), {"kind": "forEach", "planId": self.child_of("each"), "items": 3, "steps": 3, "over": 3, "completed": 2,
+                                           "failed": 1})
+        shown = self.d.cli("status", self.plan)
+        self.assertRegex(shown, r"✓ each +forEach +fail <file.name>  — 3 of 3, 1 failed, ")
+        self.assertNotIn("{{", shown)
+        self.assertIn("steps of each: baton status %s/each" % self.plan, shown)
+        self.assertRegex(self.d.cli("status", "last/each"), r"✗ each\[1\] +a +fail b")
+        self.assertIn("each[1]", self.d.cli("graph", self.plan.lower()[:30] + "/each"))
+        self.assertIn("each[2]", self.d.cli("timeline", "last/each"))
+        self.assertIn("plan_completed", self.d.cli("events", "last/each"))
+        for name, why in (("last/list", "is no plan of its own"), ("last/nothing", "has no step 'nothing'"), ("last/each/each[0]", "is no plan of its own")):
+            done = self.d.cli_any("status", name)
+            self.assertEqual(done.returncode, 7)
+            self.assertIn(why, done.stderr)
+        self.assertIn("forEach: 3 of 3, 1 failed, ", self.d.cli("graph", self.plan))
+        self.assertIn(" 3 of 3, 1 failed, ", self.d.cli("timeline", self.plan))
+        self.assertIn("forEach#58; 3 of 3#44; 1 failed#44; ", self.d.cli("graph", self.plan, "-o", "mermaid"))
+        group = [inside("read"), inside("say")]
+        self.run_plan([step("list", "a"), {"stepId": "each", "forEach": "{{results.list.files}}", "as": "file", "steps": group}])
+        self.assertRegex(self.d.cli("status", self.plan), "✓ each +forEach .* 3 items, 6 of 6 steps, ")
+
+    def test_an_item_that_ends_the_step_early_is_counted(self):
+        many = {"list": {"files": [{"name": n} for n in ["b"] + ["a"] * 299]}}
+        self.values = many
+        view = self.run_plan([step("list", "a"), self.each(forEach="{{results.list.files}}", task="fail {{file.name}}", maxConcurrency=1)])
+        self.assertEqual(self.statuses(view)["each"], "failed")
+        self.assertEqual((self.children()["failed"], self.children()["steps"]), (1, 300))
+
     def test_an_item_that_fails_is_marked_or_ends_the_step(self):
         work = "fail {{file.name}}"
         view = self.run_plan([step("list", "a"), self.each(task=work, onItemFailure="continue")])
@@ -171,6 +205,10 @@ class Repeat(Children):
         self.assertEqual([r["task"] for r in self.a.asked("execute")], ["round 0 after null", "round 1 after 1", "round 2 after 2", "told 3"])
         rounds = [(e["rounds"], e["condition"]) for e in self.d.events(self.plan) if e["type"] == "plan_step_round"]
         self.assertEqual(rounds, [(1, "results.poll.n is 1"), (2, "results.poll.n is 2")])
+        said = {s["stepId"]: s for s in self.d.ask("plan.get", planId=self.plan)["steps"]}["poll"]["children"]
+        self.assertEqual(said, {"kind": "repeat", "planId": self.child_of("poll"), "rounds": 3, "steps": 1, "over": 1, "completed": 1})
+        self.assertRegex(self.d.cli("status", self.plan), r"✓ poll +repeat .* — 3 rounds, ")
+        self.assertIn("repeat: 3 rounds, ", self.d.cli("graph", self.plan))
 
     def test_while_and_the_last_round(self):
         view = self.run_plan([self.poll({"while": {"results.poll.n": {"lt": 2}}, "max": 5})])
@@ -215,6 +253,7 @@ class SubPlan(Children):
         self.assertEqual(view["status"], "completed", self.ends())
         result = self.d.ask("plan.result", planId=self.plan, stepId="sub")["result"]
         self.assertEqual(result["data"], {"hello": "greet Ada", "bye": "leave greet Ada"})
+        self.assertRegex(self.d.cli("status", self.plan), r"✓ sub +plan .* — 2 of 2 steps, ")
         self.assertEqual(self.a.asked("execute")[-1]["task"], "told leave greet Ada")
 
     def test_inputs_that_do_not_fit_and_plans_that_are_none(self):

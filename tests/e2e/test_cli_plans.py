@@ -367,6 +367,24 @@ class Top(OnStage):
         frame = json.loads(s.cli("top", "--once", "--json")[0])
         self.assertEqual((frame["stats"]["queued"], frame["plans"][0]["planId"]), (4, PLAN))
 
+    def test_schedules_and_what_a_plan_at_rest_waits_for_are_shown(self):
+        plans = [{"planId": PLAN, "status": "running", "query": "ship it", "schedule": "nightly", "counts": {"total": 3, "completed": 1, "sleeping": 2}},
+                 {"planId": OTHER, "status": "running", "query": "work", "counts": {"total": 3, "running": 1}}]
+        schedules = [{"name": "later", "status": "active", "next": ["2027-01-01T00:00:00Z"]}, {"name": "off", "status": "paused", "next": []},
+                     {"name": "nightly", "status": "active", "next": ["2026-12-01T03:00:00Z"]}]
+        s = self.stage({"supervisor.stats": self.STATS, "plan.list": lambda r: {"plans": plans if r["status"] == "running" else []},
+                        "schedule.list": lambda r: {"schedules": schedules}, "plan.get": lambda r: {"planId": r["planId"], "status": "running", "steps": [
+                            {"stepId": "a", "stepIndex": 0, "status": "pending", "waiting": {"kind": "dependency", "text": "waiting for step b"}},
+                            {"stepId": "b", "stepIndex": 1, "status": "in_progress", "waiting": {"kind": "signal", "text": "waiting for the signal paid"}}]}})
+        out = s.cli("top", "--once")[0]
+        self.assertRegex(out, "schedules 3, next nightly at 2026-12-01T03:00:00Z")
+        self.assertIn("4 queued, 2 asleep", out)
+        self.assertRegex(out, PLAN + r" +▸ running +1/3 +nightly +ship it +the signal paid\n")
+        self.assertRegex(out, OTHER + r" +▸ running +0/3 +work\n")
+        self.assertEqual([r["planId"] for r in s.asked if r["type"] == "plan.get"], [PLAN], "of a plan that works nobody asks why")
+        schedules[:] = [schedules[1]]
+        self.assertIn("schedules 1, none active", s.cli("top", "--once")[0])
+
     def test_pipe_gets_plain_tables_until_it_is_interrupted(self):
         s = self.top()
         p = subprocess.Popen([BIN / "baton", "top", "--interval", "50ms", "--json", "--state", s.state], stdout=subprocess.PIPE, text=True)

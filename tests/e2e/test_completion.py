@@ -1,4 +1,5 @@
 """Completion: bash's is run as bash runs it, those of zsh and fish are run where these shells are."""
+import json
 import os
 import pty
 import re
@@ -6,9 +7,10 @@ import select
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 
-from harness import BIN, BatonTest, main
+from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
 BATON = str(BIN / "baton")
@@ -82,6 +84,38 @@ class Completion(BatonTest):
         asked = self.d.submit({"steps": [step("pay", type="human_review", prompt="Is it right?")]})
         self.assertIn(asked + "/pay/r1", self.words("approve", asked))
 
+    def test_signals_are_those_that_the_plan_waits_for(self):
+        plan = self.d.submit({"steps": [step("first", agentId=None, skill=None, wait={"signal": "paid"}, dependsOn=[]),
+                                        step("then", agentId=None, skill=None, wait={"signal": "packed"}, dependsOn=["first"])]})
+        until(lambda: self.words("signal", plan, "") == ["paid"], 10, "the first step waits")
+        self.d.cli_any("signal", plan, "paid")
+        until(lambda: self.words("signal", plan, "") == ["packed"], 10, "the second step waits")
+        self.d.cli_any("signal", plan, "packed")
+        self.d.wait_plan(plan)
+        self.assertEqual(self.words("signal", plan, "pac"), ["packed"])  # it has ended: those of its document
+        self.assertEqual(self.words("signal", "nothing", ""), [])
+
+    def test_schedules_contexts_credentials_and_examples(self):
+        (self.d.work / "plan.json").write_text(json.dumps({"steps": [step("a", agentId=None, skill=None, wait={"forMs": 1})]}))
+        done = self.d.cli_any("schedule", "put", "nightly", "--cron", "0 3 * * *", "--plan", str(self.d.work / "plan.json"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.words("schedule", "pause", "n"), ["nightly"])
+        self.assertEqual(self.words("schedule", "nex"), ["next"])
+        self.assertEqual(self.d.cli_any("credential", "add", "ci", "--role", "observer").returncode, 0)
+        self.assertEqual(self.words("credential", "rotate", ""), ["ci"])
+        self.assertEqual(self.words("credential", "grant", "ci", "c"), ["ci"])
+        self.assertEqual(self.words("credential", "gr"), ["grant"])
+        config = {"XDG_CONFIG_HOME": str(self.d.work / "config")}
+        os.makedirs(self.d.work / "config" / "baton", mode=0o700)
+        (self.d.work / "config" / "baton" / "contexts").write_text(json.dumps({"contexts": {"hub": {"connect": "tls+tcp://10.0.0.5:7443"}}}))
+        os.chmod(self.d.work / "config" / "baton" / "contexts", 0o600)
+        self.assertEqual(self.words("context", "use", "", env=config), ["local", "hub"])
+        self.assertEqual(self.words("context", "show", "h", env=config), ["hub"])
+        self.assertEqual(self.words("--context", "h", env=config), ["hub"])
+        self.assertEqual(self.words("init", "--example", "he"), ["hello"])
+        self.assertGreaterEqual(len(self.words("init", "--example", "")), 14)
+        self.assertEqual(self.words("events", "--type", "plan_comp"), ["plan_completed"])
+
     def test_recipes_are_those_of_the_users_folder(self):
         folder = self.d.work / "config" / "baton" / "recipes"
         os.makedirs(folder)
@@ -103,7 +137,7 @@ class Completion(BatonTest):
         self.assertEqual((done.returncode, done.stderr), (2, "baton: completion: expected bash, zsh or fish, got 'tcsh'\n"))
 
 
-class Shells(BatonTest):
+class InShells(BatonTest):
     """The scripts in the shells themselves, as a person types."""
 
     def needs(self, shell):
@@ -134,6 +168,8 @@ class Shells(BatonTest):
         self.home = tempfile.mkdtemp(prefix="baton-home-")
         self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
 
+
+class Shells(InShells):
     def test_bash_completes_at_tab(self):
         self.needs("bash")
         self.typed(["bash", "--norc", "--noprofile", "-i"],
@@ -151,6 +187,103 @@ class Shells(BatonTest):
                               capture_output=True, text=True, timeout=20,
                               env={"PATH": str(BIN) + ":" + os.environ["PATH"], "HOME": self.home, "BATON_STATE": "/nonexistent"})
         self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["status", "json", "jsonl"], done.stderr)
+
+
+ZSH_CAPTURE = r"""
+PS1='ready''> '
+autoload -U compinit; compinit -u -D
+source <(baton completion zsh)
+compadd() {
+    local -a hits
+    if [[ ${@[1,(i)--]} == *(-O|-A|-D)* ]]; then builtin compadd "$@"; return; fi
+    builtin compadd -A hits "$@"
+    print -rl -- $hits >>$CAPTURED
+    (( $#hits ))
+}
+capture() {
+    _main_complete
+    print -r -- END >>$CAPTURED
+    compstate[insert]= compstate[list]=
+}
+zle -C capture complete-word capture
+bindkey '^I' capture
+"""
+
+
+class Candidates(InShells):
+    """What each shell would offer, by its own rules, for one table of lines: fish with `complete -C`, zsh by its completion system."""
+
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon(config="", agents=False)
+        probe = Probe(self.d, "probe")
+        self.addCleanup(probe.close)
+        wait_up(self.d, "probe")
+        self.plan = self.d.submit({"steps": [step("load"), step("pay", agentId=None, skill=None, wait={"signal": "paid"})]})
+        until(lambda: self.d.ask("plan.get", planId=self.plan)["steps"][1].get("waiting", {}).get("signal"), 10, "it waits")
+        (self.d.work / "plan.json").write_text(json.dumps({"steps": [step("a")]}))
+        self.d.cli("schedule", "put", "nightly", "--cron", "0 3 * * *", "--plan", str(self.d.work / "plan.json"))
+        self.d.cli("credential", "add", "ci", "--role", "observer")
+        config = self.d.work / "config" / "baton"
+        (config / "recipes").mkdir(parents=True, mode=0o700)
+        (config / "contexts").write_text(json.dumps({"contexts": {"hub": {"connect": "tls+tcp://10.0.0.5:7443"}}}))
+        (config / "contexts").chmod(0o600)
+        (config / "recipes" / "weekly.yaml").write_text("steps: []\n")
+        (self.d.work / "a plan.yaml").write_text("steps: []\n")
+        self.env = {"PATH": str(BIN) + ":" + os.environ["PATH"], "HOME": self.home, "TERM": "vt100", "LC_ALL": "C.UTF-8",
+                    "BATON_STATE": str(self.d.state), "XDG_CONFIG_HOME": str(self.d.work / "config"), "XDG_DATA_HOME": self.home}
+
+    def table(self):
+        return {"baton statu": {"status"}, "baton help statu": {"status"}, "baton status --lim": {"--limit"}, "baton -o js": {"json", "jsonl"},
+                "baton cancel ": {"last", self.plan}, "baton result last lo": {"load"}, "baton skip last ": {"load", "pay"}, "baton signal last ": {"paid"},
+                "baton schedule pa": {"pause"}, "baton schedule pause ": {"nightly"}, "baton schedule put --overlap ": {"skip", "queue", "cancel", "allow"},
+                "baton agents dr": {"drain"}, "baton agents drain ": {"probe"}, "baton agents try probe ": {"do"}, "baton agents probe ": {"do"},
+                "baton credential gr": {"grant"}, "baton credential show ": {"ci"}, "baton context use ": {"local", "hub"},
+                "baton --context h": {"hub"}, "baton init --example hel": {"hello"}, "baton run --recipe wee": {"weekly"},
+                "baton events --type plan_comp": {"plan_completed"}, "baton run -f a": {"a plan.yaml"}}
+
+    def test_fish_offers_the_words_of_the_table(self):
+        self.needs("fish")
+        for line, expected in self.table().items():
+            done = subprocess.run(["fish", "-N", "-c", "baton completion fish | source; complete -C $argv[1]", line], capture_output=True, text=True,
+                                  timeout=20, cwd=self.d.work, env=self.env)
+            words = {w.split("\t")[0].replace("\\ ", " ") for w in done.stdout.splitlines()}
+            self.assertEqual(words, expected, (line, done.stderr))
+
+    def test_zsh_offers_the_words_of_the_table(self):
+        self.needs("zsh")
+        captured = self.d.work / "captured"
+        (self.d.work / "capture.zsh").write_text(ZSH_CAPTURE)
+        got = {}
+
+        def complete(write, line):
+            captured.write_text("")
+            write(line + "\t")
+            until(lambda: captured.read_text().endswith("END\n"), 20, line)
+            got[line] = {w.replace("\\ ", " ") for w in captured.read_text().splitlines()} - {"END", ""}
+            write("\x15")  # an empty line again
+
+        master, slave = pty.openpty()
+        shell = subprocess.Popen(["zsh", "-f", "-i"], stdin=slave, stdout=slave, stderr=slave, start_new_session=True, cwd=self.d.work,
+                                 env={**self.env, "CAPTURED": str(captured)})
+        os.close(slave)
+        self.addCleanup(os.close, master)
+        self.addCleanup(shell.wait)
+        self.addCleanup(shell.kill)
+        drain = threading.Thread(target=self.drain, args=(master,), daemon=True)
+        drain.start()
+        os.write(master, b"source ./capture.zsh; print loaded >$CAPTURED\n")
+        until(lambda: captured.exists() and captured.read_text() == "loaded\n", 20, "zsh is ready")
+        for line in self.table():
+            complete(lambda keys: os.write(master, keys.encode()), line)
+        self.assertEqual(got, self.table())
+
+    def drain(self, master):
+        try:
+            while os.read(master, 65536):
+                pass
+        except OSError:
+            pass  # the shell has ended
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The examples of deploy/examples that work on data: each is made by `baton init`, run by its own agents, and its answer is
 compared with a count of its own."""
 import collections
+import datetime
 import json
 import pathlib
 import re
@@ -8,6 +9,7 @@ import shutil
 import statistics
 import tempfile
 import unittest
+import zoneinfo
 
 from harness import until
 from project import EXAMPLES, NAMES, Gallery, Project, table
@@ -107,12 +109,44 @@ class Data(Gallery):
         self.assertEqual((p.dir / "job-1").read_text().count("look"), 5, "four rounds, and the last step")
         self.assertEqual(json.loads(end)["state"], "done")
 
+    def test_a_plan_inside_adds_up_each_shop(self):
+        p = self.project("quarter")
+        plan, report = p.run("--result", "report")
+        expected = []
+        for path in sorted((p.dir / "shops").glob("*.csv")):
+            sales = [int(line.split(",")[1]) for line in path.read_text().splitlines()[1:]]
+            expected.append((path.stem, str(len(sales)), str(sum(sales))))
+        self.assertEqual(table(report, "Shops"), expected)
+        self.assertIn("%d euros." % sum(int(row[2]) for row in expected), report)
+        inside = json.loads(p.baton("status", plan + "/south", "--json"))
+        self.assertEqual((inside["parentPlanId"], [s["status"] for s in inside["steps"]]), (plan, ["completed"] * 2))
+        (p.dir / "shops" / "west.csv").write_text("day,euros\n")
+        done = p.any("run", "--plan", "plan.yaml")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("west", done.stderr)
+
     def test_a_group_starts_in_order_and_its_agents_agree(self):
         p = self.project("group")
         plan, count = p.run("--result", "apples")
         self.assertEqual(count.strip(), "3")
         for kind, weight in (("apple", "360"), ("pear", "310"), ("plum", "85")):
             self.assertEqual(p.baton("result", plan, kind + "-weight").strip(), weight)
+
+    def test_a_meeting_keeps_its_hour_in_berlin_over_a_change_of_the_clocks(self):
+        p = self.project("meeting")
+        for first, head in ((datetime.datetime(2026, 3, 26, 15), ("10:00", "09:00", "6 days 23 hours")), (datetime.datetime(2026, 10, 22, 15), None)):
+            plan, between = p.run("--input", "at=%s" % first.strftime("%Y-%m-%d %H:%M"), "--result", "between")
+            here = first.replace(tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
+            after = here + datetime.timedelta(days=7)  # of the clock on the wall
+            for step, moment in (("first", here), ("next", after)):
+                rows = json.loads(p.baton("result", plan, step, "--json"))["result"]["data"]["rows"]
+                self.assertEqual([row[:2] for row in rows], [[row[0], moment.astimezone(zoneinfo.ZoneInfo(row[0])).isoformat()] for row in rows])
+                self.assertEqual(len(rows), 4)
+                if head:
+                    self.assertIn("T%s:" % head[0 if step == "first" else 1], rows[1][1], "what its head says")
+            hours = (after.astimezone(datetime.timezone.utc) - here.astimezone(datetime.timezone.utc)).total_seconds() / 3600
+            self.assertEqual(hours, 167 if head else 169)
+            self.assertIn("6 days 23 hours" if head else "7 days 1 hour", json.loads(p.baton("result", plan, "between", "--json"))["result"]["text"])
 
     def test_etl_joins_and_loses_no_row(self):
         p = self.project("etl-join")

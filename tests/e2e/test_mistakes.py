@@ -167,6 +167,17 @@ class Plans(WithAgents):
         self.rows_beside(self.start())
 
 
+class Flow(WithAgents):
+    """One row may need what a row before it made."""
+    file = "flow.txt"
+
+    def test_branches_maps_loops_waits_and_schedules(self):
+        d = self.start()
+        d.submit({"steps": [{"stepId": "paid", "wait": {"signal": "paid", "schema": {"type": "integer"}}}]})
+        until(lambda: d.ask("plan.list")["plans"][0].get("counts", {}).get("sleeping"), 20, "the plan waits")
+        self.rows_beside(d)
+
+
 class Running(WithAgents):
     file = "running.txt"
 

@@ -101,6 +101,18 @@ class OfItsOwn(Base):
         self.assertEqual(set(codes[4:]), {"UNAUTHORIZED"}, codes)
         self.assertEqual(self.run_step(d, "calc", "evaluate", {"expression": "6*7"})["aggregatedResult"], "42")
 
+    def test_what_it_was_handed_is_empty_for_its_programs_once_it_has_registered(self):
+        """An agent that closes no descriptor, and whose programs inherit all of them."""
+        d = self.up("agents:\n" + PROBE.replace("[/usr/bin/python3,", "[/bin/sh, -c, 'exec 7<&4; exec \"$@\"', sh, /usr/bin/python3,"))
+        key = self.given(d)["key"]
+        found = until(lambda: self.tell(d, {"do": "inherited"}), 10, "a program runs")
+        self.assertIn("found", found)
+        self.assertNotIn(key, found)
+        self.assertNotIn("credential", found)
+        d.kill9()  # the next daemon adopts it, and it registers again
+        d.start()
+        self.assertNotIn(key, self.tell(d, {"do": "inherited"}))
+
     def test_it_ends_with_its_process_and_the_next_one_has_another(self):
         d = self.up("agents:\n" + PROBE)
         first = self.given(d)

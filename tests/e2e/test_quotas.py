@@ -125,7 +125,7 @@ class Grants(Base):
             def seen(s):
                 return [s.ask("plan.get", planId=plan)["ok"], plan in [p["planId"] for p in s.ask("plan.list")["plans"]],
                         any(e.get("planId") == plan for e in s.ask("events.read", fromSeq=1, limit=1000)["events"]),
-                        s.ask("session.get", sessionId="anns")["ok"], s.ask("plan.history", planId=plan)["ok"]]
+                        s.ask("session.get", sessionId="ann:anns")["ok"], s.ask("plan.history", planId=plan)["ok"]]
             self.assertEqual(seen(bob), [False] * 5)
             self.assertIn("sees              ann", d.cli("credential", "grant", "bob", "ann"))
             until(lambda: all(seen(bob)), 5, "bob sees it")
@@ -133,7 +133,7 @@ class Grants(Base):
             for type_, fields in (("plan.cancel", {"planId": plan}), ("plan.retry", {"planId": plan}), ("plan.delete", {"planId": plan}),
                                   ("plan.fork", {"planId": plan, "fromStep": "a"})):
                 self.assertEqual(bob.ask(type_, **fields)["error"]["code"], "UNAUTHORIZED", "it sees, and changes nothing: " + type_)
-            self.assertEqual(bob.ask("session.say", sessionId="anns", text="more")["error"]["code"], "CONFLICT")
+            self.assertEqual(bob.ask("session.say", sessionId="ann:anns", text="more")["error"]["code"], "CONFLICT")
             self.assertEqual(ann.ask("plan.list")["plans"][0]["planId"], plan, "it is not mutual")
             d.cli("credential", "withdraw", "bob", "ann")
             until(lambda: not any(seen(bob)), 5, "it is hidden again, in the open session")

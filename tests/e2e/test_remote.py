@@ -1,5 +1,6 @@
 """A daemon, and on another host agents, clients and followers: TLS with certificates of both sides, lanes that agents dial,
 and what a line between hosts does: loss, resets, silence."""
+import contextlib
 import json
 import os
 import pathlib
@@ -239,6 +240,56 @@ class Remote(BatonTest):
         self.other.line("up")
         self.assertEqual(d.wait_plan(plan, 60)["status"], "completed")
         self.assertEqual((d.executions(), d.ask("review.list")["reviews"]), (["one"], []))
+
+    def test_who_has_a_certificate_and_no_key_does_not_hold_the_place_of_an_agent(self):
+        """Strangers with a certificate are on each port for lanes before the agent is, and come back at once."""
+        d = self.hub(lanes="7480-7482")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(self.keys / "ca.pem")
+        context.load_cert_chain(self.keys / "elsewhere.pem")
+        ended, held, at = threading.Event(), [], {}
+        said = (None, b"\xc1 garbage", json.dumps({"v": 1, "type": "ok", "id": "hello", "ok": True}).encode(), json.dumps(
+            {"v": 1, "type": "lane.hello.ok", "id": "hello", "ok": True, "nonceA": "0" * 64, "proof": "0" * 64}).encode())
+
+        def hold(port):
+            n = port - 7481
+            while not ended.is_set():
+                try:
+                    with context.wrap_socket(socket.create_connection((hosts.HERE, port), 5)) as tls:
+                        at[port] = tls
+                        tls.sendall(b"\0SP\0\x00\x31\0\0")
+                        peer = TlsReq(tls)
+                        peer._read(8)
+                        held.append(port)
+                        request = peer._read(struct.unpack(">Q", peer._read(8))[0])
+                        n += 1
+                        if said[n % 4] is not None:
+                            answer = request[:4] + said[n % 4]
+                            tls.sendall(struct.pack(">Q", len(answer)) + answer)
+                        tls.settimeout(None)
+                        tls.recv(1)  # until the other side hangs up
+                except (OSError, EOFError):
+                    pass
+        strangers = [threading.Thread(target=hold, args=(p,)) for p in range(7480, 7483)]
+        for t in strangers:
+            t.start()
+        try:
+            self.other.line("delay", 100)  # the agent is far away
+            self.agent(d, "calc", "--capacity", "2")
+            self.up(d, "calc")
+            done = d.wait_plan(d.submit({"steps": [step("a", "calc", "evaluate", "Multiply six by seven for the sum.", expression="6*7")]}))
+            self.assertEqual(done["status"], "completed")
+        finally:
+            ended.set()
+            for tls in list(at.values()):
+                with contextlib.suppress(OSError):
+                    tls.shutdown(socket.SHUT_RDWR)
+            for t in strangers:
+                t.join(10)
+        self.assertTrue(held)
+        self.assertIn("lane.refused", d.log())
+        self.assertEqual([e for e in d.events() if e["type"] == "agent_down"], [])
 
     def test_ports_for_lanes_run_out_in_words(self):
         d = self.hub(lanes="7470-7471")

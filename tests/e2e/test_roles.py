@@ -147,14 +147,78 @@ class Owners(BatonTest):
         self.assertIn("len", self.ann.ask("blob.get", blobId=ref))
         hidden, unknown = (self.bob.ask_raw("blob.get", blobId=n)["error"] for n in (ref, 99999999))
         self.assertEqual(json.dumps(hidden).replace(str(ref), "N"), json.dumps(unknown).replace("99999999", "N"))
-        taken = self.bob.ask_raw("plan.submit", plan={"steps": [step("a")]}, sessionId="talk")
-        self.assertEqual(taken["error"]["code"], "CONFLICT")
-        self.assertNotIn(self.plan, json.dumps(taken))
-        self.assertEqual(self.bob.ask_raw("session.say", sessionId="talk", text="yes")["error"]["code"], "CONFLICT")
         # the same key is another key
         mine = self.bob.ask("plan.submit", plan={"steps": [step("a")]}, clientKey="k")
         self.assertNotEqual((mine["planId"], mine.get("existing")), (self.plan, True))
         self.assertEqual([p["planId"] for p in self.bob.ask("plan.list")["plans"]], [mine["planId"]])
+
+    def test_a_plan_of_another_is_not_read_for_who_may_not_see_it(self):
+        """A plan of which 1,200 steps have run takes many turns of the daemon to read."""
+        plan = self.ann.ask("plan.submit", plan={"goal": "g", "steps": [step("%d" % i) for i in range(1200)]})["planId"]
+        until(lambda: self.root.ask("plan.list", status="completed").get("plans"), 60, "the steps have run")
+        agent = make(self.d, "agent", "agent", agents=["x"]) or Sender(self.d, "agent")
+
+        others = []
+
+        def turns(sender):
+            before = self.root.ask("supervisor.stats")["turns"]
+            answer = sender.ask_raw("plan.get", planId=plan, steps=False)
+            return self.root.ask("supervisor.stats")["turns"] - before, answer
+
+        for sender in (self.bob, agent):
+            n, answer = turns(sender)
+            self.assertFalse(answer["ok"])
+            others.append(n)
+        n, answer = turns(self.ann)
+        self.assertEqual(answer["counts"]["total"], 1200)
+        self.assertLess(2 * max(others), n)
+
+    def test_names_of_sessions_and_schedules_tell_a_submitter_nothing_of_others(self):
+        self.root.ask("session.say", sessionId="boss", text="hello")
+        self.root.ask("schedule.put", name="nightly", everyMs=3600000, plan={"steps": [step("a")]})
+        self.ann.ask("schedule.put", name="weekly", everyMs=3600000, plan={"steps": [step("a")]})
+        self.assertEqual([s["name"] for s in self.root.ask("schedule.list")["schedules"]], ["nightly", "ann:weekly"])
+
+        def told(ask, taken, free):
+            got, expected = json.dumps(ask(taken)), json.dumps(ask(free))
+            plain = re.compile(r'[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|\d{4}-\d\d-\d\dT[0-9:.]+Z|"(seq|turn|atMs|nextMs)": \d+')
+            self.assertEqual(plain.sub("_", got.replace(taken, "NAME")), plain.sub("_", expected.replace(free, "NAME")))
+            return json.loads(got)
+
+        one = {"plan": {"steps": [step("a")]}}
+        for taken, free in (("talk", "free"), ("boss", "none"), ("ann:talk", "ann:free")):
+            told(lambda s: self.bob.ask_raw("session.get", sessionId=s), taken, free)
+            told(lambda s: self.bob.ask_raw("plan.list", sessionId=s), taken, free)
+            told(lambda s: self.bob.ask_raw("plan.cost", sessionId=s), taken, free)
+            self.assertTrue(told(lambda s: self.bob.ask_raw("session.say", sessionId=s, text="hello"), taken, free)["ok"])
+            self.assertTrue(told(lambda s: self.bob.ask_raw("plan.submit", sessionId=s, **one), taken, free)["ok"])
+        for taken, free in (("nightly", "hourly"), ("weekly", "daily")):
+            for request, fields in (("schedule.get", {}), ("schedule.pause", {}), ("schedule.delete", {}), ("schedule.trigger", {})):
+                told(lambda s, r=request, f=fields: self.bob.ask_raw(r, name=s, **f), taken, free)
+            self.assertTrue(told(lambda s: self.bob.ask_raw("schedule.put", name=s, at="2099-01-01T00:00:00Z", **one), taken, free)["ok"])
+        self.assertEqual({s["name"] for s in self.bob.ask("schedule.list")["schedules"]}, {"bob:nightly", "bob:hourly", "bob:weekly", "bob:daily"})
+        self.assertTrue(self.bob.ask("schedule.get", name="nightly")["schedule"]["name"] == "bob:nightly")
+        self.bob.ask("schedule.delete", name="nightly")
+        self.assertIn("nightly", [s["name"] for s in self.root.ask("schedule.list")["schedules"]])
+
+        # each has its own of that name, and goes on with it
+        self.assertEqual(self.bob.ask("session.get", sessionId="talk")["sessionId"], "bob:talk")
+        self.assertEqual(self.bob.ask("session.get", sessionId="bob:talk")["sessionId"], "bob:talk")
+        self.assertEqual(self.ann.ask("session.get", sessionId="talk")["sessionId"], "ann:talk")
+        self.assertEqual([p["planId"] for p in self.ann.ask("plan.list", sessionId="talk")["plans"]], [self.plan])
+        self.assertEqual([p["sessionId"] for p in self.ann.ask("plan.list")["plans"]], ["ann:talk"])
+        self.assertEqual(self.root.ask("session.get", sessionId="boss")["owner"], "root")
+        again = self.bob.ask("plan.submit", plan={"steps": [step("a")], "sessionId": "doc"})["planId"]  # named by the document
+        self.d.wait_plan(again)
+        self.assertEqual(self.bob.ask("plan.get", planId=again)["sessionId"], "bob:doc")
+        self.assertEqual(self.bob.ask("plan.get", planId=self.bob.ask("plan.retry", planId=again, fromStep="a")["planId"])["sessionId"], "bob:doc")
+        self.assertEqual(self.bob.ask("plan.get", planId=self.bob.ask("plan.fork", planId=again, fromStep="a", sessionId="other")["planId"])["sessionId"],
+                         "bob:other")
+        # 64 bytes with the prefix, and one more
+        self.bob.ask("session.say", sessionId="s" * 60, text="hello")
+        long = self.bob.ask_raw("session.say", sessionId="s" * 61, text="hello")["error"]
+        self.assertEqual(long["code"], "LIMIT")
+        self.assertIn("at most 60 characters", long["message"])
 
     def test_who_sees_all_changes_only_its_own(self):
         for sender in (self.eve, self.rex, self.root):

@@ -1,5 +1,6 @@
 """Schedules: plans that begin by the clock, on real daemons."""
 import datetime
+import json
 import os
 import random
 import time
@@ -319,22 +320,23 @@ class Owners(BatonTest):
             return done.stdout + done.stderr
 
         as_("ann", "put", "hers", "--every", "1s", "--overlap", "allow", "--plan", str(plan))
-        self.assertIn("is a schedule of another credential", as_("bob", "put", "hers", "--cron", "@daily", "--plan", str(plan), code=2))
         for order in ("get", "pause", "trigger", "delete"):
             self.assertIn("no schedule 'hers'", as_("bob", order, "hers", code=7))
         self.assertIn("no schedules yet", as_("bob", "list"))
-        self.assertIn("hers", as_("eve", "list"))
-        as_("eve", "pause", "hers", code=6)
+        self.assertIn("schedule bob:hers is made", as_("bob", "put", "hers", "--cron", "@daily", "--plan", str(plan)))
+        as_("bob", "delete", "hers")
+        self.assertIn("ann:hers", as_("eve", "list"))
+        as_("eve", "pause", "ann:hers", code=6)
         events = until(lambda: [e for e in d.events() if e["type"] == "schedule_fired"], 15, "a fire")
         view = d.wait_plan(events[0]["firedPlanId"])
-        self.assertEqual((view["owner"], view["schedule"]), ("ann", "hers"))
+        self.assertEqual((view["owner"], view["schedule"]), ("ann", "ann:hers"))
         seen = [d.cli_any("events", "--type", "schedule_fired", "--credential", files[n]).stdout for n in ("ann", "bob")]
         self.assertIn("hers", seen[0])
         self.assertNotIn("hers", seen[1])
         d.cli("credential", "revoke", "ann")
-        view = until(lambda: (lambda v: v if v["status"] == "paused" else None)(d.ask("schedule.get", name="hers")["schedule"]), 15, "a pause")
+        view = until(lambda: (lambda v: v if v["status"] == "paused" else None)(d.ask("schedule.get", name="ann:hers")["schedule"]), 15, "a pause")
         self.assertIn("revoked", view["reason"])
-        d.cli("schedule", "delete", "hers")
+        d.cli("schedule", "delete", "ann:hers")
 
 
 class CommandLine(Schedules):
@@ -359,6 +361,11 @@ class CommandLine(Schedules):
         plan = self.d.cli("schedule", "trigger", "nightly", "--key", "once").strip()
         self.assertEqual(self.d.wait_plan(plan)["steps"][0]["task"], "n is 7")
         self.assertIn("schedule nightly, triggered", self.d.cli("status", plan))
+        other = self.d.submit({"steps": [step("b")]})
+        self.d.wait_plan(other)
+        self.assertEqual([p["planId"] for p in json.loads(self.d.cli("status", "--schedule", "nightly", "--json"))], [plan])
+        self.assertIn(other, self.d.cli("status"))
+        self.assertNotIn(other, self.d.cli("status", "--schedule", "nightly"))
         self.assertIn("2 times, 2026-03-01T03:00:00+01:00 to 2026-03-02T03:00:00+01:00",
                       self.d.cli("schedule", "backfill", "nightly", "2026-03-01", "2026-03-03"))
         until(lambda: len(self.fired("nightly")) == 3, 20, "the backfill")

@@ -2,9 +2,9 @@
  * times rise. */
 #include <stdlib.h>
 
+#include "protocol/zone/stamp.h"
 #include "supervisor/schedule/cron_text.h"
 #include "supervisor/schedule/rules/next.h"
-#include "supervisor/schedule/stamp.h"
 
 enum { TIMES = 20 };
 

@@ -4,6 +4,7 @@ BEGIN {
     # room: the rooms it may include, besides itself. Rooms are matched by the longest prefix.
     base = "protocol/limits.h protocol/errors.def protocol/base baton/error.h"
     may["protocol/base"] = base
+    may["protocol/zone"] = base
     may["protocol/wire"] = base " protocol/messages.def"
     may["protocol/jsonschema"] = base
     may["protocol/artifact"] = base
@@ -37,8 +38,8 @@ BEGIN {
     may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
-    may["supervisor/schedule/rules"] = base
-    may["supervisor/schedule"] = below " protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
+    may["supervisor/schedule/rules"] = base " protocol/zone"
+    may["supervisor/schedule"] = below " protocol/zone protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
     may["supervisor/dispatch"] = below " protocol/auth protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
@@ -51,7 +52,7 @@ BEGIN {
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
     may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h supervisor/certs/certs.h"
-    may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h"
+    may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h protocol/auth protocol/client/credential supervisor/cli/view/event_line.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/web"] = base
@@ -64,6 +65,7 @@ BEGIN {
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
     may["agents/sdk"] = base " protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/calc"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/jsonschema agents/cells agents/sdk baton/agent.h"
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"

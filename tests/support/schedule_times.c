@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/zone/zones.h"
 #include "supervisor/schedule/rules/next.h"
-#include "supervisor/schedule/zones.h"
 
 enum { LINE_MAX_BYTES = 1024 };
 

@@ -70,7 +70,8 @@ struct cli_verb {
     /* Why it works only on the daemon's own host, "it starts a daemon"; NULL = it works from any.
      */
     const char *local;
-    bool paged; /* a pager shows its text on a terminal, unless it follows something */
+    bool paged;      /* a pager shows its text on a terminal, unless it follows something */
+    bool into_steps; /* PLAN_ID/STEP_ID is the child plan that does the step */
     enum cli_exit (*run)(struct cli *cli);
 };
 

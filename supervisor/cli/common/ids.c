@@ -135,6 +135,53 @@ enum cli_exit cli_plan_id(struct cli *cli, const char *given, char ret[CLI_ID_MA
     return code;
 }
 
+/* The child plan of the step; "" after printing why there is none. */
+static void child_of(const cJSON *view, const char *step_id, char ret[CLI_ID_MAX])
+{
+    const char *plan = json_text(view, "planId", "");
+    const cJSON *step;
+    const cJSON *found = NULL;
+    const char *id;
+
+    cJSON_ArrayForEach(step, get(view, "steps"))
+    {
+        const bool meant = strcmp(json_text(step, "stepId", ""), step_id) == 0;
+        found = meant && !cJSON_IsTrue(get(step, "superseded")) ? step : found;
+    }
+    id = json_text(get(found, "children"), "planId", "");
+    if (found == NULL) {
+        cli_error("plan %s has no step '%s'; see: baton status %s", plan, step_id, plan);
+    } else if (get(found, "children") == NULL) {
+        cli_error("step %s of plan %s is no plan of its own: forEach, repeat and plan are; its "
+                  "result: baton result %s %s",
+                  step_id, plan, plan, step_id);
+    } else if (id[0] == 0) {
+        cli_error("step %s of plan %s has not begun", step_id, plan);
+    }
+    keep(ret, id, "");
+}
+
+enum cli_exit cli_child_id(struct cli *cli, const char *given, char ret[CLI_ID_MAX])
+{
+    const char *rest = strchr(given, '/');
+    enum cli_exit code = CLI_OK;
+
+    (void)snprintf(ret, CLI_ID_MAX, "%.*s", (int)strcspn(given, "/"), given);
+    while (code == CLI_OK && rest != NULL) {
+        char step[CLI_ID_MAX];
+        cJSON *view = NULL;
+        (void)snprintf(step, sizeof step, "%.*s", (int)strcspn(rest + 1, "/"), rest + 1);
+        rest = strchr(rest + 1, '/');
+        code = cli_plan_view(cli, ret, &view);
+        if (code == CLI_OK) {
+            child_of(view, step, ret);
+            code = ret[0] != 0 ? CLI_OK : CLI_NOT_FOUND;
+        }
+        cJSON_Delete(view);
+    }
+    return code;
+}
+
 /* The sessions whose ids begin with the text. Takes sessions. */
 static cJSON *sessions_with(cJSON *sessions, const char *prefix)
 {

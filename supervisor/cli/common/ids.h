@@ -13,7 +13,10 @@ enum { CLI_ID_MAX = 256 };
  * several, CLI_NOT_FOUND when there is no last one.
  */
 enum cli_exit cli_plan_id(struct cli *cli, const char *given, char ret[CLI_ID_MAX]);
-/* The same of a session, among the newest 1000. */
+/* Of PLAN_ID/STEP_ID[/STEP_ID] the id of the child plan that does the (forEach, repeat, plan) step.
+ * Other text is returned as it is. Prints the error. */
+enum cli_exit cli_child_id(struct cli *cli, const char *given, char ret[CLI_ID_MAX]);
+/* As cli_plan_id of a session, among the newest 1000. */
 enum cli_exit cli_session_id(struct cli *cli, const char *given, char ret[CLI_ID_MAX]);
 /* Whether the text can be nothing else than a plan: `last` or a whole id, maybe with a step. */
 bool cli_names_plan(const char *text);

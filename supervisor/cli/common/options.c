@@ -10,7 +10,7 @@
 
 const struct cli_option cli_global_options[] = {
     {"state", "DIR", "state directory (else BATON_STATE, ./.baton, ~/.local/state/baton)"},
-    {"context", "NAME", "a daemon on another host (else BATON_CONTEXT; see: baton context)"},
+    {"context", "CONTEXT", "a daemon on another host (else BATON_CONTEXT; see: baton context)"},
     {"connect", "URL", "the same without a context: tls+tcp://HOST:PORT, and the next three"},
     {"credential", "FILE", "proves who you are (else BATON_CREDENTIAL)"},
     {"ca", "FILE", "the authority that signed its certificate"},

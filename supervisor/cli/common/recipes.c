@@ -1,4 +1,5 @@
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/common/copy.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/plan_file.h"
 
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -30,6 +32,43 @@ bool recipes_examples_dir(char ret[RECIPE_PATH_MAX])
     }
     (void)snprintf(ret, RECIPE_PATH_MAX, "%.3800s/%s/examples", self, BATON_DATA_DIR);
     return access(ret, R_OK) == 0;
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+    char path[RECIPE_PATH_MAX + 64];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool recipes_is_example(const char *dir)
+{
+    return has_file(dir, "baton.yaml") && has_file(dir, "plan.yaml");
+}
+
+bool recipes_examples(const char *root, struct copy_list *ret)
+{
+    char path[RECIPE_PATH_MAX + 256];
+    size_t kept = 0;
+
+    if (!copy_list_read(root, false, ret)) {
+        return false;
+    }
+    for (size_t i = 0; i < ret->n; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", root, ret->at[i].path);
+        if (ret->at[i].is_dir && recipes_is_example(path)) {
+            const struct copy_entry swap = ret->at[kept];
+            ret->at[kept++] = ret->at[i];
+            ret->at[i] = swap;
+        }
+    }
+    for (size_t i = kept; i < ret->n; i++) {
+        free(ret->at[i].path);
+    }
+    ret->n = kept;
+    return true;
 }
 
 int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX])

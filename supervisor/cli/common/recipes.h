@@ -5,6 +5,7 @@
 #include "supervisor/cli/common/cli.h"
 
 struct cJSON;
+struct copy_list;
 
 enum { RECIPE_PATH_MAX = 4096, RECIPE_DIRS_MAX = 3 };
 
@@ -16,6 +17,11 @@ int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX]);
 /* The directory of the installed examples: share/baton/examples beside the bin of this program.
  * False when it is not there. */
 bool recipes_examples_dir(char ret[RECIPE_PATH_MAX]);
+/* Whether the directory is an example: it has a configuration and a plan. */
+bool recipes_is_example(const char *dir);
+/* The names of the examples in `root`, in alphabetical order; free with copy_list_free in any case.
+ * Prints the error and returns false. */
+bool recipes_examples(const char *root, struct copy_list *ret);
 /* Whether the file name ends as a plan's: .yaml, .yml, .json. */
 bool recipes_is_file(const char *name);
 /* The file of a recipe's name or path. Prints the error and returns false. */

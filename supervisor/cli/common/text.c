@@ -140,7 +140,12 @@ static const char *habit_of(const char *word, const char *const *words)
         {"get", "show"},       {"describe", "show"},   {"inspect", "show"},
         {"switch", "use"},     {"set", "use"},         {"select", "use"},
         {"current", "show"},   {"use-context", "use"}, {"get-contexts", "list"},
-        {"disable", "revoke"}, {"ls", "show"}};
+        {"disable", "revoke"}, {"ls", "show"},         {"create", "put"},
+        {"new", "put"},        {"add", "put"},         {"set", "put"},
+        {"rm", "delete"},      {"remove", "delete"},   {"show", "get"},
+        {"describe", "get"},   {"run", "trigger"},     {"start", "trigger"},
+        {"fire", "trigger"},   {"stop", "pause"},      {"disable", "pause"},
+        {"suspend", "pause"},  {"enable", "resume"},   {"unpause", "resume"}};
 
     for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
         for (size_t k = 0; strcmp(word, habits[i][0]) == 0 && words[k] != NULL; k++) {

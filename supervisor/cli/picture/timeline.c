@@ -21,6 +21,7 @@ static const struct kind {
     const char *fill;
 } kinds[TIMELINE_KINDS] = {
     [TIMELINE_QUEUED] = {"queued", "·", ".", "", "#d0d0d0"},
+    [TIMELINE_WAITING] = {"waiting", "─", "-", "\033[33m", "#f0e2b0"},
     [TIMELINE_BACKOFF] = {"backoff", "~", "~", "\033[33m", "#e0b93c"},
     [TIMELINE_ASKED] = {"asking an agent", "░", "o", "\033[34m", "#9db8e8"},
     [TIMELINE_RUNNING] = {"running", "█", "#", "\033[36m", "#2f9db8"},

@@ -10,6 +10,7 @@
 /* Of what is shorter than a character, the later kind wins. */
 enum timeline_kind {
     TIMELINE_QUEUED,  /* it could run, but no agent has it */
+    TIMELINE_WAITING, /* for a time, a signal, or the next round of a loop */
     TIMELINE_BACKOFF, /* after an attempt that failed */
     TIMELINE_ASKED,   /* an agent is asked about it: a gate, a replan */
     TIMELINE_RUNNING,

@@ -1,6 +1,7 @@
 /* What an argument is, by the words of its verb's row: PLAN_ID, FILE, a choice. Short names of
  * plans and sessions become ids. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,7 @@ static void want(struct str word, void *self)
 static enum cli_exit resolve(struct cli *cli, const struct wanted *w, const char **text)
 {
     char id[CLI_ID_MAX];
+    char child[CLI_ID_MAX];
     char *copy;
     enum cli_exit code = CLI_OK;
 
@@ -134,6 +136,11 @@ static enum cli_exit resolve(struct cli *cli, const struct wanted *w, const char
         return CLI_OK;
     }
     code = w->plan ? cli_plan_id(cli, *text, id) : cli_session_id(cli, *text, id);
+    if (code == CLI_OK && w->plan && cli->verb->into_steps && cli_names_plan(id) &&
+        strchr(id, '/') != NULL) {
+        code = cli_child_id(cli, id, child);
+        (void)snprintf(id, sizeof id, "%s", child);
+    }
     if (code != CLI_OK || strcmp(id, *text) == 0) {
         return code;
     }

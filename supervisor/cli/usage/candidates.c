@@ -6,12 +6,17 @@
 #include <cjson/cJSON.h>
 
 #include "baton/vocabulary.h"
+#include "protocol/client/credential.h"
 #include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/copy.h"
 #include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/usage/usage.h"
+#include "supervisor/cli/view/event_line.h"
 
 enum { LIST_MAX = 100, MEANING_MAX = 120, WORD_MAX = 256, LINE_MAX_BYTES = 512 };
 
@@ -174,6 +179,108 @@ static void offer_recipes(const struct usage_asking *a)
     (void)puts(":files");
 }
 
+/* The signals that a step of a plan document waits for. */
+static void offer_signals_in(const struct usage_asking *a, const cJSON *node)
+{
+    const cJSON *child;
+
+    cJSON_ArrayForEach(child, node)
+    {
+        const char *name = json_text(child, "signal", "");
+        if (child->string != NULL && strcmp(child->string, "wait") == 0 && name[0] != 0) {
+            usage_offer(a, name, "");
+        }
+        offer_signals_in(a, child);
+    }
+}
+
+/* Those that the plan, the first argument, waits for now; else those of its document. */
+static void offer_signals(const struct usage_asking *a)
+{
+    char plan[CLI_ID_MAX];
+    cJSON *fields;
+    cJSON *answer;
+    const cJSON *step;
+    bool waits = false;
+
+    if (a->n_args == 0 || cli_plan_id(a->cli, a->args[0], plan) != CLI_OK) {
+        return;
+    }
+    fields = cli_fields("planId", plan);
+    (void)cJSON_AddTrueToObject(fields, "document");
+    answer = ask(a, "plan.get", fields);
+    cJSON_ArrayForEach(step, get(answer, "steps"))
+    {
+        const char *name = json_text(get(step, "waiting"), "signal", "");
+        if (name[0] != 0) {
+            usage_offer(a, name, json_text(step, "stepId", ""));
+            waits = true;
+        }
+    }
+    if (!waits) {
+        offer_signals_in(a, get(get(answer, "document"), "steps"));
+    }
+    cJSON_Delete(answer);
+}
+
+static void offer_contexts(const struct usage_asking *a)
+{
+    struct cJSON *tree = NULL;
+    struct bt_error err;
+    const cJSON *c;
+
+    if (contexts_read(&tree, &err) != BT_OK) {
+        return;
+    }
+    usage_offer(a, CLI_CONTEXT_LOCAL, "the daemon of this host");
+    cJSON_ArrayForEach(c, get(tree, "contexts"))
+    {
+        usage_offer(a, c->string, json_text(c, "connect", ""));
+    }
+    cJSON_Delete(tree);
+}
+
+static void offer_credential(void *asking, const char *name, const struct credential *c,
+                             const struct bt_error *why)
+{
+    usage_offer(asking, name, c != NULL ? role_name(c->who.role) : why->msg);
+}
+
+static void offer_credentials(const struct usage_asking *a)
+{
+    struct usage_asking asking = *a;
+    const char *state = cli_state_dir(a->cli);
+    struct bt_error err;
+
+    if (state != NULL) {
+        (void)(credential_each(state, offer_credential, &asking, &err) == BT_OK);
+    }
+}
+
+static void offer_examples(const struct usage_asking *a)
+{
+    struct copy_list names = {.n = 0};
+    char root[RECIPE_PATH_MAX];
+
+    if (recipes_examples_dir(root) && recipes_examples(root, &names)) {
+        for (size_t i = 0; i < names.n; i++) {
+            char path[RECIPE_PATH_MAX + WORD_MAX];
+            (void)snprintf(path, sizeof path, "%s/%s/plan.yaml", root, names.at[i].path);
+            cJSON *plan = cli_read_tree(path);
+            usage_offer(a, names.at[i].path, json_text(plan, "description", ""));
+            cJSON_Delete(plan);
+        }
+    }
+    copy_list_free(&names);
+}
+
+static void offer_event_types(const struct usage_asking *a)
+{
+    for (const char *const *type = event_types(); *type != NULL; type++) {
+        usage_offer(a, *type, "");
+    }
+}
+
 static void offer_verbs(const struct usage_asking *a)
 {
     const struct cli_verb *v = NULL;
@@ -234,15 +341,29 @@ void usage_offer_kind(struct str word, void *asking)
     static const struct {
         const char *kind;
         void (*offer)(const struct usage_asking *a);
-    } kinds[] = {{"PLAN_ID", offer_plans},     {"PLAN", offer_plans},
-                 {"REVIEW_ID", offer_reviews}, {"SESSION_ID", offer_sessions},
-                 {"SESSION", offer_sessions},  {"SCHEDULE", offer_schedules},
-                 {"ZONE", offer_zones},        {"AGENT_ID", offer_agents},
-                 {"SKILL", offer_skills},      {"STEP_ID", offer_steps},
-                 {"STEP", offer_steps},        {"RECIPE", offer_recipes},
-                 {"VERB", offer_verbs},        {"VOCABULARY", offer_vocabularies},
-                 {"PLANNER", offer_planners},  {"STATUS", offer_statuses},
-                 {"FILE", offer_files},        {"DIR", offer_dirs}};
+    } kinds[] = {{"PLAN_ID", offer_plans},
+                 {"PLAN", offer_plans},
+                 {"REVIEW_ID", offer_reviews},
+                 {"SESSION_ID", offer_sessions},
+                 {"SESSION", offer_sessions},
+                 {"SCHEDULE", offer_schedules},
+                 {"ZONE", offer_zones},
+                 {"AGENT_ID", offer_agents},
+                 {"SKILL", offer_skills},
+                 {"STEP_ID", offer_steps},
+                 {"STEP", offer_steps},
+                 {"RECIPE", offer_recipes},
+                 {"VERB", offer_verbs},
+                 {"VOCABULARY", offer_vocabularies},
+                 {"PLANNER", offer_planners},
+                 {"STATUS", offer_statuses},
+                 {"FILE", offer_files},
+                 {"DIR", offer_dirs},
+                 {"SIGNAL", offer_signals},
+                 {"CONTEXT", offer_contexts},
+                 {"EXAMPLE", offer_examples},
+                 {"CREDENTIAL", offer_credentials},
+                 {"TYPE[,TYPE]", offer_event_types}};
     const struct usage_asking *a = asking;
     const char *at = word.ptr;
     const char *end = word.ptr + word.len;

@@ -11,7 +11,7 @@ enum { CALL_MS = 400, ARGS_MAX = 256, OPTION_MAX = 64 };
 struct typed {
     const struct cli_verb *verb;      /* NULL = none yet */
     const struct cli_option *pending; /* the option whose value is next; NULL = none */
-    const char *state;
+    const char *state, *context;
     char *args[ARGS_MAX];
     int n_args;
     bool only_args; /* after -- */
@@ -45,6 +45,8 @@ static void take_value(struct typed *t, const struct cli_option *o, const char *
 {
     if (strcmp(o->name, "state") == 0) {
         t->state = value;
+    } else if (strcmp(o->name, "context") == 0) {
+        t->context = value;
     }
 }
 
@@ -152,6 +154,7 @@ static void offer_words(struct cli *cli, char **words, int n)
         return;
     }
     set_global(cli, "state", t.state);
+    set_global(cli, "context", t.context);
     a.n_args = t.n_args;
     a.prefix = n > 0 ? words[n - 1] : "";
     offer(&t, &a, a.prefix);

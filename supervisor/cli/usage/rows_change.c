@@ -86,7 +86,7 @@ const struct cli_verb change_verbs[] = {
      .args_max = -1,
      .run = verb_resume},
     {.name = "signal",
-     .args = "PLAN_ID NAME",
+     .args = "PLAN_ID SIGNAL",
      .brief = "send a signal to a plan that waits for it",
      .text = "A step with wait: {signal: NAME} takes it, and has the data as its result. One that "
              "comes early is kept.",
@@ -96,7 +96,7 @@ const struct cli_verb change_verbs[] = {
                    "may be sent again: the key makes it one signal"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
      .args_min = 2,
-     .args_max = 2,
+     .args_max = 3,
      .run = verb_signal},
     {.name = "skip",
      .args = "PLAN_ID STEP... | PLAN_ID --to STEP",

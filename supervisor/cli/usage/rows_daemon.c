@@ -65,7 +65,7 @@ static const struct cli_option doctor_options[] = {
 };
 
 static const struct cli_option init_options[] = {
-    {"example", "NAME", "the example to begin with, one of --list (hello)"},
+    {"example", "EXAMPLE", "the example to begin with, one of --list (hello)"},
     {"list", NULL, "list the examples, one line each"},
     {NULL, NULL, NULL},
 };
@@ -152,7 +152,9 @@ const struct cli_verb daemon_verbs[] = {
      .paged = true,
      .run = verb_config},
     {.name = "credential",
-     .args = "add|list|show|grant|withdraw|quota|rotate|revoke [ID] [OTHER...|NAME=N...]",
+     .args = "add ID | list | show|rotate|revoke CREDENTIAL | grant|withdraw CREDENTIAL "
+             "CREDENTIAL... | "
+             "quota CREDENTIAL QUOTA=N...",
      .brief = "who may use the daemon: add, list, rotate and revoke credentials",
      .text = "A credential is a file with an id, a role and a key: STATE/credentials/ID. A client "
              "proves that it has the key, and the daemon does, too; the key is never sent. Give it "

@@ -30,7 +30,7 @@ const struct cli_verb remote_verbs[] = {
      .args_max = 2,
      .run = verb_certs},
     {.name = "context",
-     .args = "add|use|show|remove NAME | list | show",
+     .args = "add NAME | use|remove CONTEXT | show [CONTEXT] | list",
      .brief = "name daemons on other hosts, and say which one is meant",
      .text = "Add keeps --connect, --credential, --ca and --cert under a name. The daemon in use "
              "is asked when neither --connect, --context, --state nor their variables say "

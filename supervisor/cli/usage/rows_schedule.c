@@ -50,7 +50,7 @@ const struct cli_verb schedule_verbs[] = {
                    "the nights of a week"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
      .args_min = 1,
-     .args_max = 4,
+     .args_max = 32, /* an unquoted * is all the files of a directory */
      .run = verb_schedule},
     {.name = NULL},
 };

@@ -81,7 +81,12 @@ enum cli_exit verb_signal(struct cli *cli)
     cJSON *fields = cli_fields("planId", cli->argv[0]);
     cJSON *answer = NULL;
     const char *step;
-    enum cli_exit code = signal_data(cli, fields);
+    enum cli_exit code = cli->argc > 2 ? CLI_USAGE : signal_data(cli, fields);
+
+    if (cli->argc > 2) {
+        cli_error_hint("data goes with --data JSON or --text TEXT",
+                       "signal: expected PLAN_ID and SIGNAL, got '%.100s', too", cli->argv[2]);
+    }
 
     if (code != CLI_OK) {
         cJSON_Delete(fields);

@@ -9,6 +9,7 @@
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/plans.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
@@ -214,6 +215,9 @@ enum cli_exit verb_cost(struct cli *cli)
         (void)cJSON_AddNumberToObject(fields, "limit", (double)(n > 1000 ? 1000 : n));
     }
     code = cli_call(cli, "plan.cost", fields, &answer);
+    if (code == CLI_OK && plan == NULL && cJSON_GetArraySize(get(answer, "plans")) == 0) {
+        code = cli_check_filters(cli);
+    }
     if (code == CLI_OK && cli->json) {
         print_whole(answer);
     } else if (code == CLI_OK) {

@@ -397,11 +397,12 @@ static enum cli_exit follow(struct following *g)
         on_event(g, json_text(event, "type", ""), event);
         cJSON_Delete(event);
         if (ended) {
-            tree_flush(g->tree);
+            tree_end(g->tree);
             return CLI_OK;
         }
         if ((tree_waiting(g->tree) || g->needs != NULL) && seq >= g->history &&
             deadline_at() == MSEC_NEVER) {
+            tree_flush(g->tree);
             return needs_human(g);
         }
     }

@@ -18,8 +18,10 @@
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/picture/graph.h"
 #include "supervisor/cli/verbs/verbs.h"
+#include "supervisor/cli/view/children.h"
 #include "supervisor/cli/view/condition.h"
 #include "supervisor/cli/view/screen.h"
+#include "supervisor/plan/flow/child.h"
 #include "supervisor/plan/read.h"
 
 enum { PROBLEMS_MAX = 200, DETAIL_MAX = 160 };
@@ -78,18 +80,83 @@ static const char *keep_condition(struct arena *arena, const cJSON *when, bool o
     return kept;
 }
 
-static const char *condition_of(struct arena *arena, const struct plan_step *s, bool *ret)
+/* NULL without one, or when out of memory. Free with cJSON_Delete. */
+static cJSON *tree_of(struct doc doc)
 {
     struct buf json;
-    cJSON *when = NULL;
+    cJSON *tree = NULL;
 
     buf_init(&json, LIMIT_CONTROL_BYTES);
-    if (s->when.ptr != NULL && doc_to_json(s->when, false, &json, NULL) == BT_OK) {
-        when = json_tree(buf_cstr(&json));
+    if (doc.ptr != NULL && doc_to_json(doc, false, &json, NULL) == BT_OK) {
+        tree = json_tree(buf_cstr(&json));
     }
     buf_done(&json);
+    return tree;
+}
+
+static const char *condition_of(struct arena *arena, const struct plan_step *s, bool *ret)
+{
+    cJSON *when = tree_of(s->when);
     const char *kept = keep_condition(arena, when, s->policy.run_if == RUN_IF_FAILURE, ret);
+
     cJSON_Delete(when);
+    return kept;
+}
+
+/* "forEach logs.entries: files", "repeat until poll.state = done, at most 20", "plan". */
+static void put_child(const struct child_step *how, const struct plan_step *s, struct buf *out)
+{
+    const struct loop_policy loop = child_loop(s->child);
+    cJSON *list = tree_of(how->list);
+    cJSON *condition = tree_of(how->condition);
+    cJSON *body = tree_of(how->body);
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(body, "steps");
+    const int n = cJSON_GetArraySize(steps);
+    char text[DETAIL_MAX];
+
+    buf_add_cstr(out, child_kind_name(how->kind));
+    if (cJSON_IsString(list)) {
+        children_task(text, sizeof text, list->valuestring); /* "<logs.entries>" */
+        text[strcspn(text, ">")] = 0;
+        buf_printf(out, " %s", text + (text[0] == '<'));
+    } else if (cJSON_IsArray(list)) {
+        buf_printf(out, " of %d", cJSON_GetArraySize(list));
+    }
+    if (how->kind == CHILD_OF_LOOP) {
+        buf_add_cstr(out, how->is_while ? " while " : " until ");
+        condition_words(condition, out);
+        buf_printf(out, ", at most %u", loop.max);
+    }
+    if (n == 1) {
+        buf_printf(out, ": %s", json_text(steps->child, "agentId", "a step"));
+    } else if (n > 1) {
+        buf_printf(out, ": %d steps", n);
+    }
+    cJSON_Delete(list);
+    cJSON_Delete(condition);
+    cJSON_Delete(body);
+}
+
+/* Who does the step of a file. */
+static const char *doer_of(struct arena *arena, const struct plan_step *s)
+{
+    struct child_step how;
+    struct buf text;
+    const char *kept;
+
+    if (s->type == STEP_TYPE_REVIEW) {
+        return "a person";
+    }
+    if (!child_step_read(s->child, &how)) {
+        return arena_str(arena, s->wait != NULL       ? s->task
+                                : s->agent_id.len > 0 ? s->agent_id
+                                                      : s->skill)
+            .ptr;
+    }
+    buf_init(&text, LIMIT_CONTROL_BYTES);
+    put_child(&how, s, &text);
+    kept = arena_str(arena, str_from(buf_cstr(&text))).ptr;
+    buf_done(&text);
     return kept;
 }
 
@@ -102,14 +169,9 @@ static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
     }
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct plan_step *s = &plan->steps[i];
-        const struct str agent = s->agent_id.len > 0 ? s->agent_id : s->skill;
         bool ok = true;
         steps[i] = (struct graph_step){.id = arena_str(&d->arena, s->step_id).ptr,
-                                       .detail = arena_str(&d->arena, s->type == STEP_TYPE_REVIEW
-                                                                          ? STR_LIT("a person")
-                                                                      : s->wait != NULL ? s->task
-                                                                                        : agent)
-                                                     .ptr,
+                                       .detail = doer_of(&d->arena, s),
                                        .when = condition_of(&d->arena, s, &ok),
                                        .status = "",
                                        .deps = plan->deps + s->deps_at,
@@ -173,16 +235,24 @@ static bool is_superseded(const cJSON *step)
 static const char *detail_of(struct arena *arena, const cJSON *step)
 {
     const bool review = strcmp(json_text(step, "type", ""), "human_review") == 0;
-    const char *agent = review ? "a person" : json_text(step, "agentId", "");
+    const cJSON *children = cJSON_GetObjectItemCaseSensitive(step, "children");
+    const char *kind = json_text(children, "kind", "");
+    const bool waits = strcmp(json_text(step, "type", ""), "wait") == 0;
+    const char *agent = review  ? "a person"
+                        : waits ? json_text(step, "task", "")
+                                : json_text(step, "agentId", kind);
     const char *wait =
         json_text(cJSON_GetObjectItemCaseSensitive(step, "waiting"), "reviewId", NULL);
-    char detail[DETAIL_MAX];
+    char detail[2 * DETAIL_MAX];
+    char done[DETAIL_MAX] = "";
     char ms[24] = "";
 
     if (cJSON_GetObjectItemCaseSensitive(step, "durationMs") != NULL) {
         cli_format_ms(json_number(step, "durationMs"), ms, sizeof ms);
     }
-    (void)snprintf(detail, sizeof detail, "%s%s%s%s", agent, ms[0] != 0 ? ", " : "", ms,
+    children_words(kind, children, done, sizeof done);
+    (void)snprintf(detail, sizeof detail, "%s%s%s%s%s%s", agent, done[0] != 0 ? ": " : "", done,
+                   agent[0] != 0 && ms[0] != 0 ? ", " : "", ms,
                    wait != NULL && !review ? ", a person decides" : "");
     return keep(arena, detail);
 }

@@ -23,54 +23,13 @@ enum { HEAD_BYTES_MAX = 65536, PATH_BYTES = 4096 };
 
 static const char FIRST_EXAMPLE[] = "hello";
 
-/* Whether the path has a file of that name. */
-static bool has_file(const char *dir, const char *name)
-{
-    char path[RECIPE_PATH_MAX + 64];
-    struct stat st;
-
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* An example is a directory with a configuration and a plan. */
-static bool is_example(const char *dir)
-{
-    return has_file(dir, "baton.yaml") && has_file(dir, "plan.yaml");
-}
-
-/* The names of the examples below the directory, in alphabetical order; free with copy_list_free.
- */
-static bool list_names(const char *root, struct copy_list *ret)
-{
-    char path[RECIPE_PATH_MAX + 256];
-    size_t kept = 0;
-
-    if (!copy_list_read(root, false, ret)) {
-        return false;
-    }
-    for (size_t i = 0; i < ret->n; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", root, ret->at[i].path);
-        if (ret->at[i].is_dir && is_example(path)) {
-            const struct copy_entry swap = ret->at[kept];
-            ret->at[kept++] = ret->at[i];
-            ret->at[i] = swap;
-        }
-    }
-    for (size_t i = kept; i < ret->n; i++) {
-        free(ret->at[i].path);
-    }
-    ret->n = kept;
-    return true;
-}
-
 static enum cli_exit print_list(const struct cli *cli, const char *root)
 {
     static const char *const heads[] = {"example", "what it shows", NULL};
     struct table *t = cli->json ? NULL : table_new(heads);
     cJSON *rows = cJSON_CreateArray();
     struct copy_list names = {.n = 0};
-    bool ok = list_names(root, &names);
+    bool ok = recipes_examples(root, &names);
 
     for (size_t i = 0; ok && i < names.n; i++) {
         char path[RECIPE_PATH_MAX + 256];
@@ -106,7 +65,7 @@ static enum cli_exit unknown_example(const char *root, const char *name)
     struct suggest nearest = suggest_start(str_from(name));
     struct copy_list names = {.n = 0};
 
-    if (list_names(root, &names)) {
+    if (recipes_examples(root, &names)) {
         for (size_t i = 0; i < names.n; i++) {
             suggest_offer(&nearest, str_from(names.at[i].path));
         }
@@ -127,7 +86,7 @@ static bool example_dir(const char *root, const char *name, char ret[PATH_BYTES]
     const int n = snprintf(ret, PATH_BYTES, "%s/%s", root, name);
 
     return n > 0 && n < PATH_BYTES && name[0] != '.' && strchr(name, '/') == NULL &&
-           is_example(ret);
+           recipes_is_example(ret);
 }
 
 /* The state directory of the project, which is this user's alone; nothing of it goes into git. */

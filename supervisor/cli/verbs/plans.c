@@ -17,6 +17,7 @@
 #include "supervisor/cli/common/output.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/view/children.h"
 #include "supervisor/cli/view/table.h"
 
 enum {
@@ -25,6 +26,9 @@ enum {
     SCANNED_MAX = 1000, /* with --agent: each plan is asked for its steps */
     GOAL_BYTES = 48,
     REASON_BYTES = 160,
+    NARROW = 110,  /* on fewer columns ids are cut: */
+    ID_SHOWN = 18, /* time and counter of an id; the first characters are enough for each verb */
+    GOAL_NARROW = 20,
     INTERVAL_MS = 1000,
     FRAME_MAX = 4 << 20
 };
@@ -83,30 +87,33 @@ static bool is_ended(const char *status)
            strcmp(status, "quarantined") == 0;
 }
 
-/* What a plan that has not ended waits for, from its steps; "" = nothing. */
-static const char *waits_for(const cJSON *view)
+const char *cli_plan_waits_for(const cJSON *view)
 {
+    const char *begun = "";
     const char *text = "";
     const cJSON *s;
 
     cJSON_ArrayForEach(s, get(view, "steps"))
     {
         const char *status = json_text(s, "status", "");
-        if (strcmp(status, "in_progress") == 0) {
+        const char *wait = json_text(children_wait(s), "text", "");
+        if (strcmp(status, "in_progress") == 0 && wait[0] == 0) {
             return "";
         }
-        if (text[0] == 0 && (strcmp(status, "pending") == 0 || strcmp(status, "waiting") == 0)) {
-            text = json_text(get(s, "waiting"), "text", "");
+        if (strcmp(status, "in_progress") == 0) {
+            begun = begun[0] == 0 ? wait : begun;
+        } else {
+            text = text[0] == 0 ? wait : text;
         }
     }
-    return text;
+    return begun[0] != 0 ? begun : text;
 }
 
 /* Why the plan is as it is: why it failed, what it waits for, where it is. */
 static void reason_of(const cJSON *view, char *ret, size_t cap)
 {
     const char *failure = json_text(view, "failureReason", "");
-    const char *waits = waits_for(view);
+    const char *waits = cli_plan_waits_for(view);
     const cJSON *why = get(view, "paused") != NULL ? get(view, "paused")->child : NULL;
     char text[2 * REASON_BYTES];
 
@@ -136,7 +143,7 @@ static bool has_agent(const cJSON *view, const char *agent)
     return false;
 }
 
-static void add_row(struct table *t, const cJSON *plan, const cJSON *view)
+static void add_row(struct table *t, const cJSON *plan, const cJSON *view, bool narrow)
 {
     const char *status = json_text(plan, "status", "");
     const msec now = clock_wall_ms();
@@ -152,11 +159,12 @@ static void add_row(struct table *t, const cJSON *plan, const cJSON *view)
                 : ended == 0 && now > begun ? now - begun
                                             : 0,
                 took, sizeof took);
-    cli_cut_line(goal, sizeof goal, json_text(plan, "query", ""));
+    cli_cut_line(goal, narrow ? (size_t)GOAL_NARROW : sizeof goal, json_text(plan, "query", ""));
     if (view != NULL) {
         reason_of(view, reason, sizeof reason);
     }
-    table_cell(t, "%s %s", cli_mark(status), json_text(plan, "planId", ""));
+    table_cell(t, "%s %.*s", cli_mark(status), narrow ? ID_SHOWN : BT_ID_LEN,
+               json_text(plan, "planId", ""));
     table_cell(t, "%s",
                strcmp(json_text(plan, "outcome", ""), "partial") == 0 ? "partial" : status);
     table_cell(t, "%s", age);
@@ -166,8 +174,9 @@ static void add_row(struct table *t, const cJSON *plan, const cJSON *view)
 }
 
 struct list {
-    const char *agent; /* NULL = all */
+    const char *agent, *schedule; /* NULL = all */
     uint64_t wanted, shown, scanned;
+    bool narrow;  /* a terminal of few columns */
     cJSON *plans; /* the ones that are let through */
     struct table *table;
 };
@@ -175,18 +184,23 @@ struct list {
 /* Takes one plan of the list; its steps are asked for only when they are needed. */
 static enum cli_exit take(struct cli *cli, struct list *l, const cJSON *plan)
 {
+    const bool meant =
+        l->schedule == NULL || strcmp(json_text(plan, "schedule", ""), l->schedule) == 0;
     const bool asks = l->agent != NULL || strcmp(json_text(plan, "status", ""), "completed") != 0;
     cJSON *view = NULL;
     enum cli_exit code = CLI_OK;
 
+    l->scanned++;
+    if (!meant) {
+        return CLI_OK;
+    }
     if (asks && (l->agent != NULL || !cli->json)) {
         code = cli_plan_view(cli, json_text(plan, "planId", ""), &view);
     }
-    l->scanned++;
     if (code == CLI_OK && (l->agent == NULL || has_agent(view, l->agent))) {
         l->shown++;
         (void)cJSON_AddItemToArray(l->plans, cJSON_Duplicate(plan, true));
-        add_row(l->table, plan, view);
+        add_row(l->table, plan, view, l->narrow);
     }
     cJSON_Delete(view);
     return code;
@@ -199,7 +213,7 @@ static enum cli_exit take_pages(struct cli *cli, struct list *l)
     enum cli_exit code = CLI_OK;
 
     do {
-        const uint64_t left = l->wanted - l->shown;
+        const uint64_t left = l->schedule != NULL ? PAGE_MAX : l->wanted - l->shown;
         cJSON *fields = cJSON_CreateObject();
         cJSON *answer = NULL;
         const cJSON *p;
@@ -212,14 +226,34 @@ static enum cli_exit take_pages(struct cli *cli, struct list *l)
         code = cli_call(cli, "plan.list", fields, &answer);
         cJSON_ArrayForEach(p, get(answer, "plans"))
         {
-            code = code == CLI_OK ? take(cli, l, p) : code;
+            code = code == CLI_OK && l->shown < l->wanted ? take(cli, l, p) : code;
         }
         (void)snprintf(cursor, sizeof cursor, "%s", json_text(answer, "cursor", ""));
         cJSON_Delete(answer);
     } while (code == CLI_OK && cursor[0] != 0 && l->shown < l->wanted &&
-             (l->agent == NULL || l->scanned < SCANNED_MAX));
+             ((l->agent == NULL && l->schedule == NULL) || l->scanned < SCANNED_MAX));
     if (code == CLI_OK && cursor[0] != 0 && l->shown < l->wanted) {
         cli_note("only the newest %llu plans were looked at\n", (unsigned long long)l->scanned);
+    }
+    return code;
+}
+
+enum cli_exit cli_check_filters(struct cli *cli)
+{
+    static const struct {
+        const char *option, *type, *member;
+    } filters[] = {{"schedule", "schedule.get", "name"},
+                   {"agent", "agents.get", "agentId"},
+                   {"session", "session.get", "sessionId"}};
+    enum cli_exit code = CLI_OK;
+
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0] && code == CLI_OK; i++) {
+        const char *given = cli_value(cli, filters[i].option);
+        cJSON *answer = NULL;
+        if (given != NULL) {
+            code = cli_call(cli, filters[i].type, cli_fields(filters[i].member, given), &answer);
+        }
+        cJSON_Delete(answer);
     }
     return code;
 }
@@ -228,7 +262,10 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
 {
     static const char *const heads[] = {"PLAN", "STATUS", ">AGE", ">TIME", "GOAL", "REASON", NULL};
     const char *limit = cli_value(cli, "limit");
-    struct list l = {.agent = cli_value(cli, "agent"), .wanted = LIMIT};
+    struct list l = {.agent = cli_value(cli, "agent"),
+                     .schedule = cli_value(cli, "schedule"),
+                     .wanted = LIMIT,
+                     .narrow = columns > 0 && columns < NARROW};
     struct buf out;
     enum cli_exit code;
 
@@ -239,6 +276,9 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
     l.plans = cJSON_CreateArray();
     l.table = table_new(heads);
     code = l.wanted > 0 ? take_pages(cli, &l) : CLI_OK;
+    if (code == CLI_OK && l.shown == 0 && l.wanted > 0) {
+        code = cli_check_filters(cli);
+    }
     if (code == CLI_OK && cli->json) {
         cli_print_json(l.plans);
     } else if (code == CLI_OK) {

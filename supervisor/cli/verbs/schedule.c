@@ -76,7 +76,8 @@ static bool add_document(const struct cli *cli, cJSON *fields)
 
     if ((file != NULL) + (recipe != NULL) + (goal != NULL) != 1) {
         cli_error_hint("see: baton schedule --help",
-                       "expected one of --plan FILE, --recipe RECIPE and --goal TEXT");
+                       "put: expected one of --plan FILE, --recipe RECIPE and --goal TEXT, got %s",
+                       file == NULL && recipe == NULL && goal == NULL ? "none" : "more");
         return false;
     }
     if (goal != NULL) {
@@ -100,9 +101,20 @@ static bool add_document(const struct cli *cli, cJSON *fields)
 
 static bool add_rule(const struct cli *cli, cJSON *fields)
 {
+    static const char *const rules[] = {"cron", "every", "at"};
     const char *max = cli_value(cli, "max-failures");
     uint64_t n = 0;
+    int given = 0;
 
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        given += cli_value(cli, rules[i]) != NULL;
+    }
+    if (given != 1) {
+        cli_error_hint("see: baton schedule --help",
+                       "put: expected one of --cron LINE, --every TIME and --at MOMENT, got %s",
+                       given == 0 ? "none" : "more");
+        return false;
+    }
     cli_add_value(cli, "cron", fields, "cron");
     cli_add_value(cli, "at", fields, "at");
     cli_add_value(cli, "tz", fields, "tz");
@@ -425,6 +437,8 @@ static bool is_order(const char *verb)
 
 enum cli_exit verb_schedule(struct cli *cli)
 {
+    static const char *const words[] = {"put",    "get",     "list",     "next",   "pause",
+                                        "resume", "trigger", "backfill", "delete", NULL};
     const char *verb = cli->argv[0];
     const char *name = cli->argc > 1 ? cli->argv[1] : NULL;
     const int most = strcmp(verb, "backfill") == 0 ? 4 : strcmp(verb, "next") == 0 ? 3 : 2;
@@ -434,10 +448,11 @@ enum cli_exit verb_schedule(struct cli *cli)
     }
     if (strcmp(verb, "list") != 0 && strcmp(verb, "put") != 0 && strcmp(verb, "get") != 0 &&
         strcmp(verb, "next") != 0 && !is_order(verb)) {
-        cli_error_hint("see: baton schedule --help",
-                       "expected put, get, list, next, pause, resume, trigger, backfill or "
-                       "delete, got '%.100s'",
-                       verb);
+        return cli_unknown_word("schedule", verb, words);
+    }
+    if (strcmp(verb, "put") == 0 && cli->argc > 2 && cli_value(cli, "cron") != NULL) {
+        cli_error_hint("a line of five fields stands in quotes: --cron '0 3 * * *'",
+                       "put: expected the name of one schedule, got '%.100s', too", cli->argv[2]);
         return CLI_USAGE;
     }
     if (name == NULL || cli->argc > most || (most == 4 && cli->argc != 4)) {

@@ -166,6 +166,10 @@ static void print_hints(const cJSON *view)
 
     cJSON_ArrayForEach(s, get(view, "steps"))
     {
+        if (json_text(get(s, "children"), "planId", "")[0] != 0) {
+            (void)printf("  steps of %s: baton status %s/%s\n", json_text(s, "stepId", ""), id,
+                         json_text(s, "stepId", ""));
+        }
         const char *review = json_text(get(s, "waiting"), "reviewId", "");
         if (review[0] != 0 && strcmp(review, id) != 0) {
             (void)printf(review_asks_more(json_text(s, "reason", ""))
@@ -256,7 +260,7 @@ static enum cli_exit watch_plan(struct cli *cli, int columns, int rows, bool *re
 
 enum cli_exit verb_status(struct cli *cli)
 {
-    static const char *const filters[] = {"status", "agent", "session", "limit"};
+    static const char *const filters[] = {"status", "agent", "session", "schedule", "limit"};
     const bool watch = cli_flag(cli, "watch");
 
     for (size_t i = 0; cli->argc > 0 && i < sizeof filters / sizeof filters[0]; i++) {

@@ -16,6 +16,7 @@
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/output.h"
+#include "supervisor/cli/verbs/plans.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/load.h"
 #include "supervisor/cli/view/screen.h"
@@ -25,7 +26,10 @@ enum {
     SLICE_MS = 100, /* a signal between two looks at its flag waits so long */
     ASK_MS = 3000,
     GONE_MS = 15000, /* as in `run`: after so long a silent daemon counts as gone */
-    PLANS_MAX = 50
+    PLANS_MAX = 50,
+    WAITS_MAX = 8, /* plans that are asked what they wait for */
+    WAITS_STEPS_MAX = 200,
+    SCHEDULES_MAX = 100
 };
 
 struct top {
@@ -33,7 +37,7 @@ struct top {
     bool screen;           /* redrawn in place, keys are read */
     struct termios before; /* of the terminal */
     msec last_answer;
-    cJSON *frame; /* {stats, plans} of the last answer */
+    cJSON *frame; /* {stats, plans, schedules} of the last answers */
     struct load *load;
 };
 
@@ -95,9 +99,45 @@ static enum bt_code add_plans(struct cli *cli, const char *status, cJSON *plans,
     return code;
 }
 
+/* Whether it is the daemon that does not answer. */
+static bool is_gone(enum bt_code code)
+{
+    return code == BT_UNAVAILABLE || code == BT_TIMEOUT;
+}
+
+/* Plans of which no step runs get `waitsFor`: the newest ones, and no large ones. */
+static enum bt_code add_waits(struct cli *cli, cJSON *plans, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+    int asked = 0;
+    cJSON *p;
+
+    cJSON_ArrayForEach(p, plans)
+    {
+        const cJSON *counts = get(p, "counts");
+        char fields[96];
+        cJSON *view = NULL;
+        if (code != BT_OK || asked == WAITS_MAX || counts == NULL ||
+            json_number(counts, "running") > 0 || json_number(counts, "total") > WAITS_STEPS_MAX) {
+            continue;
+        }
+        asked++;
+        (void)snprintf(fields, sizeof fields, "{\"planId\":\"%.36s\"}", json_text(p, "planId", ""));
+        code = ask(cli, "plan.get", fields, &view, err);
+        if (code == BT_OK && cli_plan_waits_for(view)[0] != 0) {
+            (void)cJSON_AddStringToObject(p, "waitsFor", cli_plan_waits_for(view));
+        }
+        code = is_gone(code) ? code : BT_OK; /* deleted meanwhile */
+        cJSON_Delete(view);
+    }
+    return code;
+}
+
 /* Fetches everything that is shown; keeps the last frame on an error. */
 static enum bt_code fetch(struct top *t, struct bt_error *err)
 {
+    char all[32];
+    cJSON *schedules = NULL;
     cJSON *stats = NULL;
     cJSON *plans = cJSON_CreateArray();
     enum bt_code code = ask(t->cli, "supervisor.stats", NULL, &stats, err);
@@ -108,7 +148,16 @@ static enum bt_code fetch(struct top *t, struct bt_error *err)
     if (code == BT_OK) {
         code = add_plans(t->cli, "running", plans, err);
     }
+    if (code == BT_OK) {
+        code = add_waits(t->cli, plans, err);
+    }
+    (void)snprintf(all, sizeof all, "{\"limit\":%d}", SCHEDULES_MAX);
+    if (code == BT_OK) {
+        code = ask(t->cli, "schedule.list", all, &schedules, err);
+        code = is_gone(code) ? code : BT_OK; /* the frame does without */
+    }
     if (code != BT_OK) {
+        cJSON_Delete(schedules);
         cJSON_Delete(stats);
         cJSON_Delete(plans);
         return code;
@@ -117,6 +166,9 @@ static enum bt_code fetch(struct top *t, struct bt_error *err)
     t->frame = cJSON_CreateObject();
     (void)cJSON_AddItemToObject(t->frame, "stats", stats);
     (void)cJSON_AddItemToObject(t->frame, "plans", plans);
+    (void)cJSON_AddItemToObject(t->frame, "schedules",
+                                cJSON_DetachItemFromObjectCaseSensitive(schedules, "schedules"));
+    cJSON_Delete(schedules);
     t->last_answer = clock_mono_ms();
     load_take(t->load, stats, (double)t->last_answer);
     return BT_OK;
@@ -136,8 +188,7 @@ static void draw(const struct top *t, const char *trouble)
     }
     look.width = size.ws_col;
     buf_init(&out, SCREEN_BYTES_MAX);
-    load_frame(t->load, get(t->frame, "stats"), get(t->frame, "plans"), &look, size.ws_row - 1,
-               &out);
+    load_frame(t->load, t->frame, &look, size.ws_row - 1, &out);
     (void)fputs("\033[H", stdout);
     for (const char *p = buf_cstr(&out); *p != 0 && line < size.ws_row - 1; line++) {
         size_t n = strcspn(p, "\n");
@@ -159,7 +210,7 @@ static void show(const struct top *t, const char *trouble)
     } else if (trouble == NULL) {
         const struct look look = {.width = 0};
         buf_init(&out, SCREEN_BYTES_MAX);
-        load_frame(t->load, get(t->frame, "stats"), get(t->frame, "plans"), &look, 0, &out);
+        load_frame(t->load, t->frame, &look, 0, &out);
         (void)printf("%s%s", buf_cstr(&out), cli_flag(t->cli, "once") ? "" : "\n");
         buf_done(&out);
     }

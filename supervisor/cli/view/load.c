@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/picture/spark.h"
 #include "supervisor/cli/view/table.h"
@@ -15,8 +16,9 @@
 enum {
     ID_MAX = 65,
     GOAL_SHOWN = 84,
+    GOAL_NARROW = 24,
     FIELD_MAX = 96,
-    FIELDS = 7,
+    FIELDS = 8,
     LABEL_COLUMNS = 16, /* before a line over the time */
     WIDE = 110,         /* columns from which on all of the tables is shown */
     AGENT_COLUMNS = 12, /* of an agent's load over the time */
@@ -164,10 +166,50 @@ static void put_fields(const struct fields *f, int width, struct buf *out)
     buf_add_byte(out, '\n');
 }
 
-static void put_head(const cJSON *s, int width, struct buf *out)
+/* "schedules 2, next nightly at 2026-11-25 03:00"; nothing without schedules. */
+static void put_schedules(const cJSON *schedules, struct fields *f)
 {
+    const char *soonest = NULL;
+    const char *name = "";
+    char at[48] = "";
+    const cJSON *s;
+
+    cJSON_ArrayForEach(s, schedules)
+    {
+        const cJSON *next = cJSON_GetArrayItem(get(s, "next"), 0);
+        if (cJSON_IsString(next) && strcmp(json_text(s, "status", ""), "active") == 0 &&
+            (soonest == NULL || strcmp(next->valuestring, soonest) < 0)) {
+            soonest = next->valuestring;
+            name = json_text(s, "name", "");
+        }
+    }
+    if (soonest != NULL) {
+        cli_times_in(at, sizeof at, soonest);
+        field(f, "schedules %d, next %.30s at %s", cJSON_GetArraySize(schedules), name, at);
+    } else if (cJSON_GetArraySize(schedules) > 0) {
+        field(f, "schedules %d, none active", cJSON_GetArraySize(schedules));
+    }
+}
+
+static double sum_of(const cJSON *plans, const char *count)
+{
+    const cJSON *p;
+    double n = 0;
+
+    cJSON_ArrayForEach(p, plans)
+    {
+        n += json_number(get(p, "counts"), count);
+    }
+    return n;
+}
+
+static void put_head(const cJSON *frame, int width, struct buf *out)
+{
+    const cJSON *s = get(frame, "stats");
+    const double asleep = sum_of(get(frame, "plans"), "sleeping");
     const double most = json_number(s, "inFlightMax");
     char limit[32] = "";
+    char sleeping[32] = "";
     struct fields f = {.n = 0};
 
     if (most > 0) {
@@ -175,8 +217,11 @@ static void put_head(const cJSON *s, int width, struct buf *out)
     }
     field(&f, "plans %.0f open, %.0f waiting, %.0f done", json_number(s, "plansOpen"),
           json_number(s, "plansWaiting"), json_number(s, "plansDone"));
-    field(&f, "steps %.0f%s in flight, %.0f queued", json_number(s, "inFlight"), limit,
-          json_number(s, "queued"));
+    if (asleep > 0) {
+        (void)snprintf(sleeping, sizeof sleeping, ", %.0f asleep", asleep);
+    }
+    field(&f, "steps %.0f%s in flight, %.0f queued%s", json_number(s, "inFlight"), limit,
+          json_number(s, "queued"), sleeping);
     field(&f, "reviews %.0f", json_number(s, "reviewsOpen"));
     field(&f, "dispatched %.0f, retried %.0f", json_number(s, "stepsDispatched"),
           json_number(s, "stepsRetried"));
@@ -184,6 +229,7 @@ static void put_head(const cJSON *s, int width, struct buf *out)
           json_number(s, "replans"));
     field(&f, "refused %.0f", json_number(s, "refusedBusy"));
     field(&f, "memory %.1f MiB", json_number(s, "rssBytes") / (1 << 20));
+    put_schedules(get(frame, "schedules"), &f);
     put_fields(&f, width, out);
 }
 
@@ -274,13 +320,23 @@ static struct table *agents_table(const struct load *l, const cJSON *agents,
     return t;
 }
 
+/* The column's head says the rest. */
+static const char *without_waiting(const char *text)
+{
+    static const char before[] = "waiting for ";
+
+    return strncmp(text, before, sizeof before - 1) == 0 ? text + sizeof before - 1 : text;
+}
+
 static struct table *plans_table(const cJSON *plans, const struct look *look)
 {
-    static const char *const heads[] = {"plan",  "status",   "phase", "paused",
-                                        ">done", "position", "goal",  NULL};
+    static const char *const heads[] = {"plan",     "status",   "phase", "paused",    ">done",
+                                        "position", "schedule", "goal",  "waits for", NULL};
     const bool wide = look->width == 0 || look->width >= WIDE;
     struct table *t = table_new(heads);
     char goal[GOAL_SHOWN];
+    char local[4 * GOAL_SHOWN];
+    char wait[GOAL_SHOWN];
     const cJSON *p;
 
     cJSON_ArrayForEach(p, plans)
@@ -299,8 +355,12 @@ static struct table *plans_table(const cJSON *plans, const struct look *look)
             table_cell(t, "%s", "");
         }
         table_cell(t, "%s", wide ? json_text(p, "position", "") : "");
-        cli_cut_line(goal, sizeof goal, json_text(p, "query", ""));
+        table_cell(t, "%s", wide ? json_text(p, "schedule", "") : "");
+        cli_cut_line(goal, wide ? sizeof goal : (size_t)GOAL_NARROW, json_text(p, "query", ""));
         table_cell(t, "%s", goal);
+        cli_times_in(local, sizeof local, json_text(p, "waitsFor", ""));
+        cli_cut_line(wait, sizeof wait, without_waiting(local));
+        table_cell(t, "%s", wait);
     }
     return t;
 }
@@ -340,15 +400,17 @@ static int lines_of(struct buf *out)
     return n;
 }
 
-void load_frame(const struct load *l, const struct cJSON *stats, const struct cJSON *plans,
-                const struct look *look, int height, struct buf *out)
+void load_frame(const struct load *l, const struct cJSON *frame, const struct look *look,
+                int height, struct buf *out)
 {
+    const cJSON *stats = get(frame, "stats");
+    const cJSON *plans = get(frame, "plans");
     const int n_agents = cJSON_GetArraySize(get(stats, "agents"));
     const int n_plans = cJSON_GetArraySize(plans);
     int for_agents = 0;
     int for_plans = 0;
 
-    put_head(stats, look->width, out);
+    put_head(frame, look->width, out);
     buf_add_byte(out, '\n');
     if (height > 0) {
         int left;

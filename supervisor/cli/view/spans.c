@@ -1,5 +1,6 @@
 #include "supervisor/cli/view/spans.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "protocol/base/map.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/view/children.h"
 
 enum { ID_MAX = 65, NOTE_MAX = 64, SPANS_FIRST = 256 };
 
@@ -21,7 +23,7 @@ struct track {
     bool open;
     enum timeline_kind kind; /* of what is open */
     double since;            /* ms since 1970, as all times here */
-    double until;            /* of a backoff */
+    double until;            /* of a backoff, or of a wait; INFINITY = nobody knows */
     bool begun;              /* it had its first attempt */
     uint32_t left;           /* dependencies that have not ended */
     bool born;               /* its revision is there */
@@ -67,13 +69,14 @@ static void add(struct spans *s, uint32_t row, enum timeline_kind kind, double f
     s->tracks[row].spans++;
 }
 
-/* After a backoff the next attempt runs: no event marks when its agent got it. */
+/* After a backoff the next attempt runs, after a pause the next round: no event marks when its
+ * agent got it. */
 static void end_backoff(struct spans *s, uint32_t row, double now)
 {
     struct track *t = &s->tracks[row];
 
-    if (t->open && t->kind == TIMELINE_BACKOFF && now > t->until) {
-        add(s, row, TIMELINE_BACKOFF, t->since, t->until);
+    if (t->open && (t->kind == TIMELINE_BACKOFF || t->kind == TIMELINE_WAITING) && now > t->until) {
+        add(s, row, t->kind, t->since, t->until);
         t->kind = TIMELINE_RUNNING;
         t->since = t->until;
     }
@@ -296,6 +299,12 @@ static void step_event(struct spans *s, uint32_t step, const char *type, const c
     } else if (strcmp(type, "plan_step_retry") == 0 || strcmp(type, "fallback_used") == 0) {
         begin(s, row, TIMELINE_BACKOFF, now);
         t->until = now + json_number(ev, "delayMs");
+    } else if (strcmp(type, "plan_step_round") == 0) {
+        begin(s, row, TIMELINE_WAITING, now);
+        t->until = now + json_number(ev, "delayMs");
+    } else if (strcmp(type, "wait_started") == 0) {
+        begin(s, row, TIMELINE_WAITING, now);
+        t->until = INFINITY;
     } else if (strcmp(type, "plan_step_waiting") == 0) {
         begin(s, row, TIMELINE_PERSON, now);
     } else if (strcmp(type, "quality_gate_started") == 0 || strcmp(type, "replan_started") == 0) {
@@ -335,25 +344,35 @@ static void end_step(struct spans *s, uint32_t step, double now)
     struct track *t = &s->tracks[PLAN_ROWS + step];
 
     end_backoff(s, PLAN_ROWS + step, now);
-    if (t->open && t->kind == TIMELINE_RUNNING && get(s->steps[step], "waiting") != NULL) {
+    if (t->open && t->kind == TIMELINE_RUNNING && children_wait(s->steps[step]) != NULL) {
         t->kind = TIMELINE_QUEUED;
     }
     end_span(s, PLAN_ROWS + step, now);
 }
 
+/* "1 of 3, 1 failed, 12 ms, 2 attempts"; of a branch that was not taken that. */
 static void describe(const cJSON *step, char *note)
 {
+    const cJSON *children = get(step, "children");
     const double attempts = json_number(step, "attempts");
+    char done[NOTE_MAX];
     char ms[24] = "";
+    char tries[24] = "";
 
+    if (strcmp(json_text(step, "status", ""), "skipped") == 0 &&
+        strcmp(json_text(step, "reason", ""), "condition") == 0) {
+        (void)snprintf(note, NOTE_MAX, "not taken");
+        return;
+    }
+    children_words(json_text(children, "kind", ""), children, done, sizeof done);
     if (get(step, "durationMs") != NULL) {
         cli_format_ms(json_number(step, "durationMs"), ms, sizeof ms);
     }
     if (attempts > 1) {
-        (void)snprintf(note, NOTE_MAX, "%s%s%.0f attempts", ms, ms[0] != 0 ? ", " : "", attempts);
-    } else {
-        (void)snprintf(note, NOTE_MAX, "%s", ms);
+        (void)snprintf(tries, sizeof tries, "%.0f attempts", attempts);
     }
+    (void)snprintf(note, NOTE_MAX, "%s%s%s%s%.20s", done, done[0] != 0 && ms[0] != 0 ? ", " : "",
+                   ms, (done[0] != 0 || ms[0] != 0) && tries[0] != 0 ? ", " : "", tries);
 }
 
 static void add_row(struct spans *s, uint32_t track, uint32_t *map)

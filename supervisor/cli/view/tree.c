@@ -2,6 +2,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/view/children.h"
 #include "supervisor/cli/view/tree_node.h"
 
 #include <stdarg.h>
@@ -257,6 +258,19 @@ void tree_flush(struct tree *t)
     }
 }
 
+void tree_end(struct tree *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        struct tree_node *node = &t->nodes[i];
+        if (strcmp(node->status, "pending") == 0) {
+            (void)snprintf(node->status, sizeof node->status, "cancelled");
+            (void)snprintf(node->note, sizeof node->note, "not begun");
+            t->changed = true;
+        }
+    }
+    tree_flush(t);
+}
+
 void tree_settle(struct tree *t)
 {
     tree_flush(t);
@@ -333,15 +347,17 @@ void tree_waits(struct tree *t, const struct cJSON *plan_view)
 
     cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(plan_view, "steps"))
     {
-        const cJSON *wait = cJSON_GetObjectItemCaseSensitive(step, "waiting");
+        const cJSON *wait = children_wait(step);
         const double index = json_number(step, "stepIndex");
+        char local[2 * NODE_NOTE_MAX];
         char note[NODE_NOTE_MAX];
         struct tree_node *node;
         if (wait == NULL || index >= t->n || !is_shown(t, json_text(wait, "kind", ""))) {
             continue;
         }
         node = &t->nodes[(int)index];
-        cli_cut_line(note, sizeof note, json_text(wait, "text", ""));
+        cli_times_in(local, sizeof local, json_text(wait, "text", ""));
+        cli_cut_line(note, sizeof note, local);
         if (node->wait_shown && is_same_wait(note, node->note)) {
             continue;
         }

@@ -22,6 +22,8 @@ bool tree_refresh(struct tree *t, const struct cJSON *plan_view);
 void tree_note(struct tree *t, const char *fmt, ...) BT_PRINTF(2, 3);
 /* Takes from a newer view what the steps wait for. */
 void tree_waits(struct tree *t, const struct cJSON *plan_view);
+/* The plan has ended: what has not begun never will. */
+void tree_end(struct tree *t);
 /* Draws what has changed since the last drawing. */
 void tree_flush(struct tree *t);
 /* The drawn lines stay; later output comes below. */

@@ -8,6 +8,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/view/children.h"
 #include "supervisor/cli/view/review.h"
 
 #define RESULTS "results."
@@ -53,10 +54,25 @@ static void put_skipped(struct tree_node *node, const char *reason, const char *
     buf_done(&text);
 }
 
+/* "2 of 3, 1 failed" before what the note says: its time, or why it failed. */
+static void put_children(struct tree_node *node)
+{
+    char both[2 * NODE_NOTE_MAX];
+
+    if (node->children[0] != 0) {
+        (void)snprintf(both, sizeof both, "%s%s%s", node->children,
+                       node->note[0] == 0                       ? ""
+                       : strcmp(node->status, "completed") == 0 ? ", "
+                                                                : "; ",
+                       node->note);
+        cli_cut_line(node->note, sizeof node->note, both);
+    }
+}
+
 /* The note after a step, from a view or from its plan_step_completed. */
 static void fill_note(struct tree_node *node, const cJSON *step)
 {
-    const char *wait = json_text(cJSON_GetObjectItemCaseSensitive(step, "waiting"), "text", NULL);
+    const char *wait = json_text(children_wait(step), "text", NULL);
     const char *stop = json_text(step, "stop", NULL);
     const char *error = json_text(step, "error", NULL);
     char ms[24];
@@ -88,18 +104,67 @@ static void fill_note(struct tree_node *node, const cJSON *step)
     }
 }
 
+static void fill_children(struct tree_node *node, const cJSON *step)
+{
+    const cJSON *children = cJSON_GetObjectItemCaseSensitive(step, "children");
+
+    if (children == NULL) {
+        return; /* of an event: what is known stays */
+    }
+    cli_one_line(node->kind, sizeof node->kind, json_text(children, "kind", ""));
+    children_words(node->kind, children, node->children, sizeof node->children);
+    if (strcmp(node->status, "in_progress") == 0) {
+        node->percent = children_percent(node->kind, children);
+    }
+}
+
 void tree_node_fill(struct tree_node *node, const cJSON *step)
 {
     cli_one_line(node->step_id, sizeof node->step_id, json_text(step, "stepId", ""));
     cli_one_line(node->agent, sizeof node->agent, json_text(step, "agentId", node->agent));
-    cli_cut_line(node->task, sizeof node->task, json_text(step, "task", node->task));
+    if (cJSON_HasObjectItem(step, "task")) {
+        children_task(node->task, sizeof node->task, json_text(step, "task", ""));
+    }
     cli_one_line(node->status, sizeof node->status, json_text(step, "status", "pending"));
     node->attempt = json_number(step, "attempts") > node->attempt
                         ? (int)json_number(step, "attempts")
                         : node->attempt;
     node->percent = -1;
     node->note[0] = 0;
+    fill_children(node, step);
     fill_note(node, step);
+    put_children(node);
+}
+
+/* What the child plan of the step has done; false when an agent does the step. */
+static bool update_children(struct tree_node *node, const cJSON *ev)
+{
+    const cJSON *data = cJSON_GetObjectItemCaseSensitive(ev, "data");
+
+    if (node->kind[0] == 0 || data == NULL) {
+        return false;
+    }
+    children_words(node->kind, data, node->children, sizeof node->children);
+    node->percent = children_percent(node->kind, data);
+    (void)snprintf(node->note, sizeof node->note, "%s", node->children);
+    return true;
+}
+
+/* A round of `repeat` is over, and the next one begins later. */
+static void update_round(struct tree_node *node, const cJSON *ev)
+{
+    const char *tested = json_text(ev, "condition", "");
+    const bool pauses = json_number(ev, "delayMs") > 0;
+    struct buf text;
+    char ms[24];
+
+    cli_format_ms(json_number(ev, "delayMs"), ms, sizeof ms);
+    buf_init(&text, LINE_BYTES * 4);
+    buf_printf(&text, "round %.0f is over%s%s%s", json_number(ev, "rounds"),
+               pauses ? ", again in " : "", pauses ? ms : "", tested[0] != 0 ? ": " : "");
+    add_tested(&text, tested);
+    put_note(node, buf_cstr(&text), NULL);
+    buf_done(&text);
 }
 
 /* The question that is open about the step, as its note. */
@@ -144,7 +209,9 @@ bool tree_node_update(struct tree_node *node, const char *type, const cJSON *ev)
 {
     if (strcmp(type, "plan_step_started") == 0 || strcmp(type, "review_decided") == 0) {
         (void)snprintf(node->status, sizeof node->status, "in_progress");
-        cli_cut_line(node->task, sizeof node->task, json_text(ev, "task", node->task));
+        if (cJSON_HasObjectItem(ev, "task")) {
+            children_task(node->task, sizeof node->task, json_text(ev, "task", ""));
+        }
         node->note[0] = 0;
         node->percent = -1;
         node->attempt =
@@ -158,7 +225,12 @@ bool tree_node_update(struct tree_node *node, const char *type, const cJSON *ev)
                            ? "needs your decision: baton review show %.160s"
                            : "needs your approval: baton approve %.160s",
                        json_text(ev, "reviewId", ""));
+    } else if (strcmp(type, "plan_step_round") == 0) {
+        update_round(node, ev);
     } else if (strcmp(type, "plan_step_progress") == 0) {
+        if (update_children(node, ev)) {
+            return true;
+        }
         const cJSON *percent = cJSON_GetObjectItemCaseSensitive(ev, "percent");
         node->percent = cJSON_IsNumber(percent) ? percent->valuedouble : node->percent;
         cli_cut_line(node->note, sizeof node->note, json_text(ev, "text", ""));
@@ -229,7 +301,8 @@ void tree_node_line(const struct cli *cli, const struct tree_node *node, bool co
     struct buf after;
 
     buf_init(&rest, (size_t)LINE_BYTES * 4);
-    buf_printf(&rest, " %-14s %-8s ", node->step_id, node->agent);
+    buf_printf(&rest, " %-14s %-8s ", node->step_id,
+               node->agent[0] == 0 && node->kind[0] != 0 ? node->kind : node->agent);
     if (runs && node->percent >= 0) {
         put_bar(&rest, node->percent);
     }

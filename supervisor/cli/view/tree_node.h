@@ -17,9 +17,11 @@ struct tree_node {
     char task[NODE_TASK_COLUMNS + 4];
     char status[16];
     char note[NODE_NOTE_MAX];
-    int attempt;     /* the newest one; 0 = none has begun */
-    double percent;  /* of the attempt, as its agent reported it; negative = not known */
-    bool wait_shown; /* the note is a wait, and was printed */
+    char kind[16];     /* forEach, repeat, plan: a child plan does it; "" = an agent */
+    char children[96]; /* how far that plan is: "2 of 3, 1 failed" */
+    int attempt;       /* the newest one; 0 = none has begun */
+    double percent;    /* of the attempt, as its agent reported it; negative = not known */
+    bool wait_shown;   /* the note is a wait, and was printed */
 };
 
 /* From a step of plan.get. */

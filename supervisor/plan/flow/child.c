@@ -20,6 +20,11 @@ static enum child_kind kind_of(struct doc child)
     return CHILD_OF_NONE;
 }
 
+const char *child_kind_name(enum child_kind kind)
+{
+    return kinds[kind];
+}
+
 static uint64_t number(struct doc map, const char *name)
 {
     const struct doc_head head = doc_head(doc_get(map, str_from(name)));

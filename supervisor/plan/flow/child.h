@@ -40,6 +40,8 @@ struct child_step {
     struct doc document; /* SUB: a plan or a recipe */
     struct doc inputs;
 };
+/* "forEach", "repeat", "plan"; "" = of no children. */
+const char *child_kind_name(enum child_kind kind);
 /* False when the step has no children. */
 bool child_step_read(struct doc child, struct child_step *ret);
 struct loop_policy child_loop(struct doc child);

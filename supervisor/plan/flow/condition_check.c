@@ -101,6 +101,12 @@ static enum bt_code no_reference(struct checking *c, struct str key)
                        "results.<stepId>.<path>",
                        n, key.ptr);
     }
+    if (str_is(key, "and") || str_is(key, "or")) {
+        return err_set(c->err, BT_INVALID,
+                       "\"%.*s\": conditions are joined by %s: [...]; the others are %s: [...] and "
+                       "not: {...}",
+                       n, key.ptr, key.len == 3 ? "all" : "any", key.len == 3 ? "any" : "all");
+    }
     return err_set(c->err, BT_INVALID,
                    "\"%.*s\" is no reference; expected results.<stepId>.<path>, "
                    "steps.<stepId>.status, inputs.<name>, state.<path>, all, any or not",

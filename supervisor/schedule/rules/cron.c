@@ -1,6 +1,6 @@
 #include "supervisor/schedule/rules/cron.h"
 
-#include "supervisor/schedule/rules/civil.h"
+#include "protocol/zone/civil.h"
 
 enum { YEARS_AHEAD = 40, NUMBER_MAX = 1000 };
 

@@ -4,8 +4,8 @@
 #define SCHEDULE_RULES_NEXT_H
 
 #include "protocol/base/msec.h"
+#include "protocol/zone/zone.h"
 #include "supervisor/schedule/rules/cron.h"
-#include "supervisor/schedule/rules/zone.h"
 
 enum schedule_kind { SCHEDULE_CRON, SCHEDULE_EVERY, SCHEDULE_AT };
 

@@ -145,6 +145,37 @@ static void subscriber_learns_of_loss_and_return_of_its_publisher(void **state)
     link_free(l);
 }
 
+/* A peer that proves nothing loses its place; its host is kept out, unless it is the agent's. */
+static void listening_lane_hangs_up_on_its_peer_and_keeps_its_host_out(void **state)
+{
+    (void)state;
+    struct link *l = fixture_link();
+    struct link *agent = fixture_link();
+    struct link_lane *lane = NULL;
+    struct link_server *s = NULL;
+    struct link_event ev;
+    struct bt_error err;
+    assert_int_equal(link_lane_listen(l, "tcp://127.0.0.1:0", &fixture_limits, NULL, &lane, &err),
+                     BT_OK);
+    link_lane_hang_up(lane, ""); /* there is no peer */
+    assert_int_equal(
+        link_server_dial(agent, link_lane_url(lane), 1, &fixture_limits, NULL, &s, &err), BT_OK);
+    assert_ptr_equal(fixture_expect(l, LINK_UP).lane, lane);
+    link_lane_hang_up(lane, "127.0.0.1:4711");
+    assert_ptr_equal(fixture_expect(l, LINK_DOWN).lane, lane);
+    assert_ptr_equal(fixture_expect(l, LINK_UP).lane, lane); /* the agent's host comes back */
+    fixture_send(lane, "work");
+    const struct link_event request = fixture_expect(agent, LINK_REQUEST);
+    link_lane_hang_up(lane, "127.0.0.2:4711"); /* while a request is out */
+    link_msg_free(request.msg);
+    const struct link_event lost = fixture_expect_lost_and(l, LINK_DOWN);
+    assert_true(lost.sent);
+    assert_false(fixture_next(l, 3000, &ev)); /* it dials again within LINK_REDIAL_MAX_MS */
+    link_lane_retire(lane);
+    link_free(agent);
+    link_free(l);
+}
+
 static void listening_lane_serves_one_dialing_peer_and_rejects_a_second(void **state)
 {
     (void)state;
@@ -192,6 +223,7 @@ int main(void)
         cmocka_unit_test(accepted_request_has_an_outcome_although_its_peer_never_returns),
         cmocka_unit_test(request_for_a_dead_peer_never_reaches_its_successor),
         cmocka_unit_test(subscriber_learns_of_loss_and_return_of_its_publisher),
+        cmocka_unit_test(listening_lane_hangs_up_on_its_peer_and_keeps_its_host_out),
         cmocka_unit_test(listening_lane_serves_one_dialing_peer_and_rejects_a_second),
         cmocka_unit_test(kill_and_retire_cycles_do_not_wedge),
     };

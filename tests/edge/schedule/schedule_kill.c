@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/schedule/rules/zone.h"
+#include "protocol/zone/stamp.h"
+#include "protocol/zone/zone.h"
 #include "supervisor/schedule/schedules.h"
-#include "supervisor/schedule/stamp.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/random.h"
 #include "tests/unit/engine/engine_fixture.h"

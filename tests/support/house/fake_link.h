@@ -46,4 +46,6 @@ const struct fake_frame *fake_link_frame(const struct link *l, uint32_t i);
 /* Where the server and the publisher of the last link listen. */
 extern const char *const fake_control_url;
 extern const char *const fake_events_url;
+/* > 0: the code under test is in this link, whose memory is not the daemon's. */
+extern int fake_link_inside;
 #endif

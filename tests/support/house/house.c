@@ -1,6 +1,5 @@
-#include "tests/support/house/house.h"
+#include "tests/support/house/house_internal.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +9,29 @@
 #include "supervisor/artifacts/sweep.h"
 #include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/job.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/retention/retention.h"
+#include "supervisor/schedule/schedules.h"
 #include "tests/support/memory_journal/memory_journal.h"
 
-#define TOKEN "the token of the house, 32 letters"
-static const char token[] = TOKEN;
+static const char token[] = HOUSE_TOKEN;
 
 /* What a restart leaves behind: reachable for the checker of leaks, as in the daemon. */
-static void *left[1024];
+static void **left;
 static size_t left_n;
 
 static void leave(void *p)
 {
-    assert_true(left_n < sizeof left / sizeof left[0]);
+    if (left_n % 64 == 0) {
+        left = realloc(left, (left_n + 64) * sizeof *left);
+        assert_non_null(left);
+    }
     left[left_n++] = p;
 }
 
 /* ---- the journal ---- */
 
+void (*house_rooms_act)(bool act);
 static struct house *now_open; /* one at a time: the operations have no place for it */
 
 static bool fails(struct bt_error *err, enum bt_code *ret)
@@ -98,7 +102,64 @@ static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan 
                                   const struct record *rec, struct str summary, size_t not_done,
                                   struct bt_error *err)
 {
-    return conversation_plan_ended(engine, p, rec, summary, not_done, err);
+    const enum plan_status status = REC(rec, plan_completed)->status;
+    const enum bt_code code =
+        schedules_plan_ended(engine_hooks(engine)->schedules, str_from(p->id), status, err);
+
+    return code != BT_OK ? code : conversation_plan_ended(engine, p, rec, summary, not_done, err);
+}
+
+/* ---- processes ---- */
+
+static const struct house_process *process_of(const struct house *h, struct str agent_id,
+                                              uint32_t ix)
+{
+    for (uint32_t i = 0; i < h->processes_n; i++) {
+        if (str_is(agent_id, h->processes[i].agent_id) && ix-- == 0) {
+            return &h->processes[i];
+        }
+    }
+    return NULL;
+}
+
+static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
+{
+    const struct house_process *p = process_of(of, agent_id, 0);
+
+    if (p != NULL) {
+        (void)snprintf(ret->why, sizeof ret->why, "%s", p->why);
+        (void)snprintf(ret->log, sizeof ret->log, "%s", p->log);
+    }
+    return p != NULL;
+}
+
+static bool process_view(void *of, struct str agent_id, uint32_t ix, struct process_view *ret)
+{
+    const struct house_process *p = process_of(of, agent_id, ix);
+
+    if (p != NULL) {
+        *ret = p->view;
+    }
+    return p != NULL;
+}
+
+static enum bt_code process_order(void *of, const struct process_order *order,
+                                  struct process_names *ret, struct bt_error *err)
+{
+    static const char *const verbs[] = {"start", "stop", "restart"};
+    struct house *h = of;
+    const struct house_process *p;
+    const size_t at = strlen(h->ordered);
+
+    ret->n = 0;
+    for (uint32_t i = 0; (p = process_of(h, order->agent_id, i)) != NULL; i++) {
+        if (order->process.len == 0 || str_is(order->process, p->view.name)) {
+            (void)snprintf(ret->at[ret->n++], PROCESS_NAME_BYTES, "%s", p->view.name);
+        }
+    }
+    (void)snprintf(h->ordered + at, sizeof h->ordered - at, "%s %.*s/%.*s%s; ", verbs[order->verb],
+                   STR_ARG(order->agent_id), STR_ARG(order->process), order->at_once ? " now" : "");
+    return ret->n > 0 ? BT_OK : err_set(err, BT_NOT_FOUND, "no such process of ours");
 }
 
 /* A configuration with one change that is live; the file "bad" is refused. */
@@ -131,26 +192,62 @@ static void on_deleted(void *self, struct uuid plan_id)
     (void)plan_id;
 }
 
-static void open_rooms(struct house *h)
+static void is_acting(bool acting)
 {
-    static const struct process_hooks no_processes = {.of = NULL};
+    if (house_rooms_act != NULL) {
+        house_rooms_act(acting);
+    }
+}
+
+static enum bt_code new_rooms(struct house *h, struct bt_error *err)
+{
     static const struct sweep_options no_files = {.root = NULL};
     static const struct retention_options for_ever = {.completed_ms = 0};
     const struct retention_hooks retention = {h, plan_is_open, NULL, on_deleted};
-    struct engine_hooks hooks;
-    struct bt_error err;
+    enum bt_code code = link_new(256, &h->link, err);
 
-    assert_int_equal(link_new(256, &h->link, &err), BT_OK);
-    assert_int_equal(engine_new(&h->opt, h->journal, h->link, &h->engine, &err), BT_OK);
-    assert_int_equal(
-        dispatch_new(&h->opt, h->link, &no_processes, conversation_job_over, &h->dispatch, &err),
-        BT_OK);
-    assert_int_equal(api_new(&h->api, &err), BT_OK);
-    assert_int_equal(sweep_new(&no_files, h->engine, &h->sweep, &err), BT_OK);
-    assert_int_equal(retention_new(&for_ever, &retention, h->journal, &h->retention, &err), BT_OK);
+    h->engine = NULL;
+    h->hooks = (struct process_hooks){
+        .of = h, .about = process_about, .view = process_view, .order = process_order};
+    if (code == BT_OK) {
+        code = engine_new(&h->opt, h->journal, h->link, &h->engine, err);
+    }
+    if (code == BT_OK) {
+        code = dispatch_new(&h->opt, h->link, &h->hooks, conversation_job_over, &h->dispatch, err);
+    }
+    if (code == BT_OK) {
+        code = api_new(&h->api, err);
+    }
+    if (code == BT_OK) {
+        code = sweep_new(&no_files, h->engine, &h->sweep, err);
+    }
+    if (code == BT_OK) {
+        code = retention_new(&for_ever, &retention, h->journal, &h->retention, err);
+    }
+    if (code == BT_OK) {
+        code = schedules_new(h->engine, &h->schedules, err);
+    }
+    return code;
+}
+
+static void open_rooms(struct house *h)
+{
+    struct engine_hooks hooks;
+
+    if (new_rooms(h, &h->why) != BT_OK) {
+        h->dead = true;
+        return;
+    }
+    is_acting(false); /* what follows is the house's own memory */
+    leave(h->dispatch);
+    leave(h->api);
+    leave(h->sweep);
+    leave(h->retention);
+    is_acting(true);
     hooks = (struct engine_hooks){.reload = on_reload,
                                   .sweep = h->sweep,
                                   .retention = h->retention,
+                                  .schedules = h->schedules,
                                   .dispatch = h->dispatch,
                                   .on_lane_event = lanes_on_link,
                                   .perform = dispatch_perform,
@@ -168,10 +265,6 @@ static void open_rooms(struct house *h)
                                   .on_request = api_on_request,
                                   .after_commit = api_after_commit};
     engine_set_hooks(h->engine, &hooks);
-    leave(h->dispatch);
-    leave(h->api);
-    leave(h->sweep);
-    leave(h->retention);
 }
 
 static void recover(struct house *h)
@@ -179,17 +272,47 @@ static void recover(struct house *h)
     struct bt_error err;
     uint64_t n = 0;
 
+    if (h->dead) {
+        return;
+    }
     engine_begin(h->engine, h->now, h->wall);
     if (engine_recover(h->engine, &n, &err) != BT_OK ||
+        schedules_load(h->schedules, &err) != BT_OK ||
         engine_system_record(h->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, &err) != BT_OK ||
         engine_end(h->engine, &err) != BT_OK) {
-        fail_msg("%s", err.msg);
+        h->dead = true;
+        h->why = err;
     }
+}
+
+static enum bt_code open_journal(struct house *h, struct bt_error *err)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS, .blobs_of = row_blobs};
+
+    return h->dir == NULL ? memory_journal_open(&h->journal, err)
+                          : journal_open_sqlite(h->dir, &opt, &h->journal, err);
+}
+
+/* The journal, the rooms, and what they find. */
+static void start(struct house *h)
+{
+    is_acting(true);
+    if (h->journal == NULL && open_journal(h, &h->why) != BT_OK) {
+        h->dead = true;
+    } else {
+        watch_journal(h);
+        open_rooms(h);
+    }
+    if (!h->dead) {
+        h->now = engine_started(h->engine) > h->now ? engine_started(h->engine) : h->now;
+        recover(h);
+    }
+    is_acting(false);
 }
 
 struct engine_options house_options(void)
 {
-    return (struct engine_options){.token = STR_LIT(TOKEN),
+    return (struct engine_options){.token = STR_LIT(HOUSE_TOKEN),
                                    .state_dir = "/nowhere",
                                    .control_url = "tcp://127.0.0.1:0",
                                    .events_url = "tcp://127.0.0.1:0",
@@ -206,20 +329,27 @@ struct engine_options house_options(void)
                                    .result_max = LIMIT_RESULT_BYTES};
 }
 
-struct house *house_open_with(const struct engine_options *opt)
+static struct house *open_at(const struct engine_options *opt, const char *dir)
 {
     struct house *h = calloc(1, sizeof *h);
-    struct bt_error err;
 
     assert_non_null(h);
     h->opt = *opt;
     h->wall = 1700000000000;
-    assert_int_equal(memory_journal_open(&h->journal, &err), BT_OK);
+    h->dir = dir;
+    h->opt.sessions = house_roles_new(h);
     now_open = h;
-    watch_journal(h);
-    open_rooms(h);
-    h->now = engine_started(h->engine);
-    recover(h);
+    start(h);
+    return h;
+}
+
+struct house *house_open_with(const struct engine_options *opt)
+{
+    struct house *h = open_at(opt, NULL);
+
+    if (h->dead) {
+        fail_msg("%s", h->why.msg);
+    }
     return h;
 }
 
@@ -230,16 +360,30 @@ struct house *house_open(void)
     return house_open_with(&opt);
 }
 
+struct house *house_open_in(const char *dir)
+{
+    const struct engine_options opt = house_options();
+
+    return open_at(&opt, dir);
+}
+
 static void close_rooms(struct house *h)
 {
-    engine_free(h->engine);
+    schedules_free(h->schedules);
+    h->schedules = NULL;
+    if (h->engine != NULL) {
+        engine_free(h->engine);
+    }
     link_free(h->link);
+    h->engine = NULL;
+    h->link = NULL;
 }
 
 void house_close(struct house *h)
 {
     close_rooms(h);
     journal_close(h->journal);
+    house_roles_done(h);
     arena_done(&h->arena);
     free(h);
     now_open = NULL;
@@ -249,154 +393,18 @@ void house_restart(struct house *h)
 {
     close_rooms(h);
     h->journal->ops = h->real;
-    memory_journal_restart(h->journal);
-    h->journal->ops = &h->ops;
+    if (h->dir == NULL) {
+        memory_journal_restart(h->journal);
+    } else {
+        journal_close(h->journal);
+        h->journal = NULL;
+    }
     h->fail_at = 0;
     h->dead = false;
     h->agents_n = 0;
-    open_rooms(h);
-    h->now = engine_started(h->engine) > h->now ? engine_started(h->engine) : h->now;
-    recover(h);
-}
-
-/* ---- texts ---- */
-
-static char *keep(struct house *h, const void *bytes, size_t len)
-{
-    char *to = arena_alloc(&h->arena, len + 1);
-
-    assert_non_null(to);
-    memcpy(to, bytes, len);
-    to[len] = 0;
-    return to;
-}
-
-static char *text_of(struct house *h, const char *fmt, va_list args)
-{
-    va_list again;
-    char *to;
-    int n;
-
-    va_copy(again, args);
-    n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    assert_true(n >= 0);
-    to = arena_alloc(&h->arena, (size_t)n + 1);
-    assert_non_null(to);
-    (void)vsnprintf(to, (size_t)n + 1, fmt, args);
-    for (int i = 0; i < n; i++) {
-        to[i] = to[i] == '\'' ? '"' : to[i];
-    }
-    return to;
-}
-
-const char *house_text(struct house *h, const char *fmt, ...)
-{
-    va_list args;
-    const char *text;
-
-    va_start(args, fmt);
-    text = text_of(h, fmt, args);
-    va_end(args);
-    return text;
-}
-
-static const cJSON *walk(const cJSON *at, const char *path)
-{
-    while (at != NULL && *path != 0) {
-        const char *end = strchr(path, '.');
-        const size_t n = end != NULL ? (size_t)(end - path) : strlen(path);
-        char name[80];
-
-        assert_true(n < sizeof name);
-        (void)snprintf(name, sizeof name, "%.*s", (int)n, path);
-        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(name, NULL, 10))
-                               : cJSON_GetObjectItemCaseSensitive(at, name);
-        path += n + (end != NULL);
-    }
-    return at;
-}
-
-const char *house_get(struct house *h, const char *json, const char *path)
-{
-    const size_t len = strlen(path);
-    const bool count = len >= 1 && path[len - 1] == '#';
-    cJSON *root = NULL;
-    const char *ret = NULL;
-    struct bt_error err;
-    const cJSON *at;
-    char *way;
-
-    assert_non_null(json); /* there was no answer */
-    if (json_parse_exact(str_from(json), &root, &err) != BT_OK) {
-        fail_msg("%s in %s", err.msg, json);
-    }
-    way = keep(h, path, count ? (len > 1 ? len - 2 : 0) : len);
-    at = walk(root, way);
-    if (at != NULL && count) {
-        ret = house_text(h, "%d", cJSON_GetArraySize(at));
-    } else if (cJSON_IsString(at)) {
-        ret = keep(h, at->valuestring, strlen(at->valuestring));
-    } else if (at != NULL) {
-        char *text = cjson_print(at, false, NULL);
-        assert_non_null(text);
-        ret = keep(h, text, strlen(text));
-        cJSON_free(text);
-    }
-    cJSON_Delete(root);
-    return ret;
-}
-
-void house_is(struct house *h, const char *json, const char *path, const char *want)
-{
-    const char *have = house_get(h, json, path);
-
-    if ((have == NULL) != (want == NULL) || (want != NULL && strcmp(have, want) != 0)) {
-        fail_msg("%s is %s, not %s, in %.3000s", path, have != NULL ? have : "missing",
-                 want != NULL ? want : "missing", json);
-    }
-}
-
-void house_has(struct house *h, const char *json, const char *path, const char *words)
-{
-    const char *have = house_get(h, json, path);
-
-    if (have == NULL || strstr(have, words) == NULL) {
-        fail_msg("%s is %s, without '%s', in %.3000s", path, have != NULL ? have : "missing", words,
-                 json);
-    }
-}
-
-static bool is_wanted(const char *have, const char *want)
-{
-    if (strcmp(want, "-") == 0 || have == NULL) {
-        return have == NULL && strcmp(want, "-") == 0;
-    }
-    return strcmp(want, "*") == 0 ||
-           (want[0] == '~' ? strstr(have, want + 1) != NULL : strcmp(have, want) == 0);
-}
-
-void house_says(struct house *h, const char *json, const char *wants)
-{
-    char *list = keep(h, wants, strlen(wants));
-    char *rest = NULL;
-    bool bad = false;
-
-    for (char *at = strtok_r(list, ";", &rest); at != NULL; at = strtok_r(NULL, ";", &rest)) {
-        char *equals;
-        const char *have;
-        at += strspn(at, " ");
-        equals = strchr(at, '=');
-        assert_non_null(equals);
-        *equals = 0;
-        have = house_get(h, json, at);
-        if (!is_wanted(have, equals + 1)) {
-            print_error("%s is %s, not %s\n", at, have != NULL ? have : "missing", equals + 1);
-            bad = true;
-        }
-    }
-    if (bad) {
-        fail_msg("in %.6000s", json);
+    start(h);
+    if (h->dead && h->dir == NULL) {
+        fail_msg("%s", h->why.msg);
     }
 }
 
@@ -410,16 +418,19 @@ static void cycle_once(struct house *h)
     if (h->dead) {
         return;
     }
+    is_acting(true);
     engine_begin(h->engine, h->now, h->wall);
     for (int i = 0; i < ENGINE_CYCLE_EVENTS && link_next(h->link, &ev); i++) {
         engine_on_link(h->engine, &ev);
     }
     api_take_turns(h->engine);
+    schedules_cycle(h->schedules);
     if (engine_end(h->engine, &err) != BT_OK ||
         retention_cycle(h->retention, h->now, h->wall, &err) != BT_OK) {
         h->dead = true;
         h->why = err;
     }
+    is_acting(false);
 }
 
 static struct house_agent *agent_of(struct house *h, const struct link_lane *lane)
@@ -434,7 +445,7 @@ static struct house_agent *agent_of(struct house *h, const struct link_lane *lan
 
 static const char *sent_on(struct house *h, const struct link_lane *lane)
 {
-    return keep(h, lane->sent.at, lane->sent.len);
+    return house_keep(h, lane->sent.at, lane->sent.len);
 }
 
 /* What an agent answers by itself. False: it is work. */
@@ -492,12 +503,15 @@ void house_cycle(struct house *h)
         cycle_once(h);
     } while (!h->dead &&
              (agents_act(h) || engine_deadline(h->engine) <= h->now || api_is_behind(h->api) ||
-              retention_deadline(h->retention) <= h->now) &&
+              retention_deadline(h->retention) <= h->now ||
+              schedules_deadline(h->schedules, h->now, h->wall) <= h->now) &&
              left_over-- > 0);
 }
 
 static void beat(struct house *h)
 {
+    const char *who = house_as(h, NULL);
+
     for (uint32_t i = 0; i < h->agents_n; i++) {
         struct house_agent *a = &h->agents[i];
         if (!a->silent && a->epoch > 0) {
@@ -505,6 +519,7 @@ static void beat(struct house *h)
                             (unsigned long long)a->epoch);
         }
     }
+    (void)house_as(h, who);
 }
 
 void house_wait(struct house *h, msec ms)
@@ -526,7 +541,10 @@ const char *house_late_answer(struct house *h)
 {
     const struct buf *answer = fake_link_answer_to(h->link, h->requests);
 
-    return answer != NULL ? keep(h, answer->at, answer->len) : NULL;
+    const struct str body =
+        answer != NULL ? house_unseal(h, buf_str(answer)) : (struct str){NULL, 0};
+
+    return body.ptr != NULL ? house_keep(h, body.ptr, body.len) : NULL;
 }
 
 const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
@@ -540,11 +558,22 @@ const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
 
 static const char *ask(struct house *h, const char *type, const char *fields, va_list args)
 {
-    const char *more = text_of(h, fields, args);
-    const char *request = house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s'%s%s}", type,
-                                     token, more[strspn(more, " ")] != 0 ? "," : "", more);
+    const char *more = house_text_of(h, fields, args);
+    const char *comma = more[strspn(more, " ")] != 0 ? "," : "";
+    const char *request;
+    const char *answer;
+    struct buf sealed;
 
-    return house_ask_bytes(h, request, strlen(request));
+    if (!house_is_sealed(h)) {
+        request = house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s'%s%s}", type, token, comma,
+                             more);
+        return house_ask_bytes(h, request, strlen(request));
+    }
+    buf_init(&sealed, LIMIT_STEP_BYTES);
+    house_seal(h, house_text(h, "{'v':1,'type':'%s','id':'q'%s%s}", type, comma, more), &sealed);
+    answer = house_ask_bytes(h, (const char *)sealed.at, sealed.len);
+    buf_done(&sealed);
+    return answer;
 }
 
 const char *house_ask(struct house *h, const char *type, const char *fields, ...)
@@ -680,7 +709,7 @@ void house_answer(struct house *h, const char *agent, const char *step, const ch
     va_list args;
 
     va_start(args, fields);
-    more = text_of(h, fields, args);
+    more = house_text_of(h, fields, args);
     va_end(args);
     reply(h, agent, step, more);
 }
@@ -691,7 +720,7 @@ void house_done(struct house *h, const char *agent, const char *fields, ...)
     va_list args;
 
     va_start(args, fields);
-    more = text_of(h, fields, args);
+    more = house_text_of(h, fields, args);
     va_end(args);
     reply(
         h, agent, NULL,
@@ -726,7 +755,7 @@ static const char *event_at(struct house *h, uint32_t i)
 
     buf_init(&out, 64 * 1024);
     assert_int_equal(doc_to_json((struct doc){f->body.at, f->body.len}, false, &out, &err), BT_OK);
-    ret = keep(h, out.at, out.len);
+    ret = house_keep(h, out.at, out.len);
     buf_done(&out);
     return ret;
 }

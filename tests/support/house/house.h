@@ -22,7 +22,14 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/house/fake_link.h"
 
-enum { HOUSE_AGENTS_MAX = 16, HOUSE_LEASE_MS = 3000, HOUSE_BEAT_MS = 1000 };
+#define HOUSE_TOKEN "the token of the house, 32 letters"
+
+enum {
+    HOUSE_AGENTS_MAX = 16,
+    HOUSE_LEASE_MS = 3000,
+    HOUSE_PROCESSES_MAX = 8,
+    HOUSE_BEAT_MS = 1000
+};
 
 struct house_agent {
     char id[LIMIT_ID_BYTES + 1];
@@ -36,6 +43,13 @@ struct house_agent {
     const char *(*tells)(struct house_agent *agent, const char *request);
 };
 
+/* A process of an agent; texts are the test's. */
+struct house_process {
+    const char *agent_id;
+    const char *why, *log; /* of the last one that ended; "" = none did */
+    struct process_view view;
+};
+
 struct house {
     struct engine_options opt;
     struct journal *journal;
@@ -44,7 +58,14 @@ struct house {
     struct api *api;
     struct dispatch *dispatch;
     struct retention *retention;
+    struct schedules *schedules;
     struct sweep *sweep;
+    struct house_roles *roles;
+    /* What the supervisor of processes knows, in the hands of a test. */
+    struct house_process processes[HOUSE_PROCESSES_MAX];
+    uint32_t processes_n;
+    struct process_hooks hooks;
+    char ordered[512]; /* "restart calc/calc#1 now; " of each order */
     struct arena arena;
     msec now, wall;
     uint64_t requests;
@@ -55,14 +76,19 @@ struct house {
     struct journal_ops ops;
     uint32_t writes;  /* asked for since house_fail_write */
     uint32_t fail_at; /* the write that fails; 0 = none */
-    bool dead;        /* a cycle ended with the journal's failure, which is in why */
+    bool dead;        /* a cycle or a start ended with a failure, which is in why */
     struct bt_error why;
+    const char *dir; /* of a SQLite journal; NULL = it is in memory */
 };
 
 struct house *house_open(void);
 /* With the options of house_options, changed by the test. */
 struct house *house_open_with(const struct engine_options *opt);
+/* Over the SQLite journal in the directory, as a daemon's. What it cannot open is `dead`. */
+struct house *house_open_in(const char *dir);
 struct engine_options house_options(void);
+/* Called before the daemon's rooms do something, and after it; NULL = nobody. */
+extern void (*house_rooms_act)(bool act);
 void house_close(struct house *h);
 /* kill -9 and a new start over the same journal; agents have to join again. */
 void house_restart(struct house *h);
@@ -82,6 +108,16 @@ const char *house_ask(struct house *h, const char *type, const char *fields, ...
 const char *house_ask_bytes(struct house *h, const char *bytes, size_t len);
 /* The answer to the request before, when it came later. */
 const char *house_late_answer(struct house *h);
+/* Requests come from the credential from now on: "observer", "submitter", "other" (a submitter),
+ * "reviewer", "agent" (of calc) or "admin", which have the role of their name; NULL = the token.
+ * Returns the one before. */
+const char *house_as(struct house *h, const char *credential);
+/* A request without fields as the credential would send it next; for house_ask_bytes. */
+struct house_sealed {
+    char *bytes;
+    size_t len;
+};
+struct house_sealed house_sealed(struct house *h, const char *type);
 /* Fails the test unless it was refused with the code, and words are in the message. */
 void house_refused(struct house *h, const char *code, const char *words, const char *type,
                    const char *fields, ...) BT_PRINTF(5, 6);

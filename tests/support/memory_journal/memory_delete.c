@@ -68,6 +68,9 @@ static enum bt_code find_gone(const struct memory *m, const struct uuid *id, str
 {
     for (size_t i = 0; i < m->gone_n; i++) {
         const struct mem_plan *mp = m->plans[m->gone[i] - 1];
+        if (mp->forgotten != MEM_HERE) {
+            continue;
+        }
         if (id != NULL ? uuid_eq(mp->plan.plan_id, *id)
                        : key.len > 0 && str_eq(mp->plan.client_key, key)) {
             *ret = mp->tomb;
@@ -197,6 +200,31 @@ enum bt_code memory_rows_delete(struct journal *j, msec before, uint32_t limit, 
     return BT_OK;
 }
 
+/* By their numbers; what is swept has no row that is here. */
+enum bt_code memory_gone_expire(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+
+    (void)err;
+    while (*ret_n < limit) {
+        struct mem_plan *lowest = NULL;
+        for (size_t i = 0; i < m->gone_n; i++) {
+            struct mem_plan *mp = m->plans[m->gone[i] - 1];
+            if (mp->forgotten == MEM_HERE && (lowest == NULL || mp->plan.ix < lowest->plan.ix)) {
+                lowest = mp;
+            }
+        }
+        if (lowest == NULL || lowest->tomb.deleted_wall >= before) {
+            break;
+        }
+        lowest->forgotten = MEM_DELETED_IN_BATCH;
+        m->deleted = true;
+        ++*ret_n;
+    }
+    return BT_OK;
+}
+
 static bool is_named(const struct memory *m, uint64_t id)
 {
     const struct mem_conversation *t = &m->conversation;
@@ -288,6 +316,10 @@ enum bt_code memory_size(struct journal *j, struct journal_size *ret, struct bt_
 
 static void settle(struct memory *m, enum mem_gone to)
 {
+    for (size_t i = 0; i < m->gone_n; i++) {
+        struct mem_plan *mp = m->plans[m->gone[i] - 1];
+        mp->forgotten = mp->forgotten == MEM_DELETED_IN_BATCH ? to : mp->forgotten;
+    }
     for (size_t i = 0; i < m->rows_n; i++) {
         m->rows[i].gone = m->rows[i].gone == MEM_DELETED_IN_BATCH ? to : m->rows[i].gone;
     }

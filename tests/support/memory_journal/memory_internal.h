@@ -17,6 +17,8 @@ struct mem_state {
     msec ended;
 };
 
+enum mem_gone { MEM_HERE, MEM_DELETED_IN_BATCH, MEM_DELETED };
+
 struct mem_plan {
     struct journal_plan plan; /* strings in the arena; status and ended are in state */
     struct mem_state state;
@@ -24,9 +26,8 @@ struct mem_plan {
     bool touched;
     bool gone; /* deleted; the open batch may have done it */
     struct journal_gone tomb;
+    enum mem_gone forgotten; /* the tombstone */
 };
-
-enum mem_gone { MEM_HERE, MEM_DELETED_IN_BATCH, MEM_DELETED };
 
 struct mem_row {
     uint64_t pos;
@@ -133,6 +134,8 @@ enum bt_code memory_quarantine(struct journal *j, uint64_t ix, struct str why,
                                struct bt_error *err);
 enum bt_code memory_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
                                struct bt_error *err);
+enum bt_code memory_plan_head(struct journal *j, struct uuid id, struct journal_plan *ret,
+                              struct bt_error *err);
 enum bt_code memory_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,
                                 struct bt_error *err);
 enum bt_code memory_plan_owner(struct journal *j, uint64_t ix, char *ret, size_t cap,
@@ -194,6 +197,8 @@ enum bt_code memory_session_delete(struct journal *j, struct str id, uint32_t li
                                    struct bt_error *err);
 enum bt_code memory_sessions_idle(struct journal *j, msec before, uint32_t limit,
                                   journal_session_fn fn, void *self, struct bt_error *err);
+enum bt_code memory_gone_expire(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                                struct bt_error *err);
 enum bt_code memory_rows_delete(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
                                 struct bt_error *err);
 enum bt_code memory_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err);

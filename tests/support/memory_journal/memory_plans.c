@@ -63,7 +63,8 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
         return err_set(err, BT_CONFLICT, "a plan with this planId exists");
     }
     for (size_t i = 0; i < m->gone_n && p->client_key.len > 0; i++) {
-        if (str_eq(m->plans[m->gone[i] - 1]->plan.client_key, p->client_key)) {
+        if (m->plans[m->gone[i] - 1]->forgotten == MEM_HERE &&
+            str_eq(m->plans[m->gone[i] - 1]->plan.client_key, p->client_key)) {
             return err_set(err, BT_CONFLICT,
                            "clientKey \"%.*s\" was used by a plan that was deleted",
                            STR_ARG(p->client_key));
@@ -167,6 +168,16 @@ enum bt_code memory_plan_by_id(struct journal *j, struct uuid id, struct journal
     struct memory *m = memory_of(j);
     struct str key = {(const char *)id.b, sizeof id.b};
     return found(m, map_get(&m->by_id, key), ret, err);
+}
+
+enum bt_code memory_plan_head(struct journal *j, struct uuid id, struct journal_plan *ret,
+                              struct bt_error *err)
+{
+    const enum bt_code code = memory_plan_by_id(j, id, ret, err);
+
+    ret->doc = code == BT_OK ? NULL : ret->doc; /* who needs it asks for it */
+    ret->doc_len = code == BT_OK ? 0 : ret->doc_len;
+    return code;
 }
 
 enum bt_code memory_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,

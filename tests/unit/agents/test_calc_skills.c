@@ -211,9 +211,73 @@ static void dates_are_moved_and_compared(void **state)
                  "2026-12-21");
     steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-11-21\",\"until\":\"2027-01-01\"}}"),
                  "\"distance\":41");
-    steps_expect(run("date", "{\"parameters\":{\"date\":\"tomorrow\"}}"), "VALIDATION_ERROR");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"next week\"}}"),
+                 "date: 'next week' is no time: expected one such as");
     steps_expect(run("date", "{\"parameters\":{\"amount\":1.5}}"), "whole number");
     steps_expect(run("now", "{}"), "\"weekday\"");
+}
+
+/* A day is one of the clock on the wall, an hour 3600 seconds. */
+static void a_zone_has_days_of_23_hours(void **state)
+{
+    (void)state;
+    steps_expect(run("now", "{\"parameters\":{\"zone\":\"Asia/Kolkata\"}}"),
+                 "\"offset\":\"+05:30\"");
+    steps_expect(run("now", "{\"parameters\":{\"zone\":\"berlin\"}}"),
+                 "zone: 'berlin' is no time zone: did you mean Europe/Berlin?");
+    steps_expect(run("now", "{\"parameters\":{\"zone\":\"../passwd\"}}"), "is no time zone");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-03-28T12:00\",\"amount\":1,"
+                             "\"zone\":\"Europe/Berlin\"}}"),
+                 "\"date\":\"2026-03-29T12:00:00+02:00\"");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-03-28T12:00\",\"amount\":24,"
+                             "\"unit\":\"hours\",\"zone\":\"Europe/Berlin\"}}"),
+                 "\"date\":\"2026-03-29T13:00:00+02:00\"");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-03-28\",\"until\":\"2026-03-30\","
+                             "\"zone\":\"Europe/Berlin\"}}"),
+                 "\"distance\":2,");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-03-28\",\"until\":\"2026-03-30\","
+                             "\"zone\":\"Europe/Berlin\",\"unit\":\"hours\"}}"),
+                 "\"distance\":47,");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-01-31\",\"duration\":\"P1M1D\"}}"),
+                 "\"date\":\"2026-03-01\"");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-01-31\",\"duration\":\"soon\"}}"),
+                 "duration: 'soon' is no duration");
+}
+
+static void a_time_is_shown_in_zones(void **state)
+{
+    const char *reply =
+        run("time", "{\"parameters\":{\"time\":1795233180,\"to\":[\"UTC\",\"Asia/Tokyo\"]}}");
+
+    (void)state;
+    steps_expect(reply, "[\"UTC\",\"2026-11-21T03:53:00Z\",\"+00:00\",\"Saturday\"]");
+    steps_expect(reply, "[\"Asia/Tokyo\",\"2026-11-21T12:53:00+09:00\",\"+09:00\",\"Saturday\"]");
+    steps_expect(run("time", "{\"parameters\":{\"time\":\"2026-03-29 02:30\","
+                             "\"zone\":\"Europe/Berlin\",\"to\":\"America/New_York\"}}"),
+                 "\"local\":\"2026-03-28T21:00:00-04:00\",\"time\":\"21:00:00\","
+                 "\"date\":\"2026-03-28\",\"offset\":\"-04:00\",\"weekday\":\"Saturday\","
+                 "\"week\":\"2026-W13\",\"dayOfYear\":87,\"skipped\":true");
+    steps_expect(run("time", "{\"parameters\":{\"time\":\"2026-10-25 02:30\","
+                             "\"zone\":\"Europe/Berlin\"}}"),
+                 "\"repeated\":true");
+    steps_expect(run("time", "{\"parameters\":{\"to\":[\"UTC\",\"Europe/Berlinn\"]}}"),
+                 "to: 'Europe/Berlinn' is no time zone: did you mean Europe/Berlin?");
+    steps_expect(run("time", "{\"parameters\":{\"to\":[3]}}"), "to: '?' is no time zone");
+}
+
+static void a_duration_is_converted_or_measured(void **state)
+{
+    (void)state;
+    steps_expect(run("duration", "{\"parameters\":{\"value\":\"1h 30m\"}}"),
+                 "{\"iso\":\"PT1H30M\",\"ms\":5400000,\"seconds\":5400,\"minutes\":90,"
+                 "\"hours\":1.5,\"days\":0.0625}");
+    steps_expect(run("duration", "{\"parameters\":{\"value\":90.5}}"), "\"iso\":\"PT1M30.5S\"");
+    steps_expect(run("duration", "{\"parameters\":{\"from\":\"2026-03-28\",\"until\":"
+                                 "\"2026-03-30\",\"zone\":\"Europe/Berlin\"}}"),
+                 "\"text\":\"1 day 23 hours\"");
+    steps_expect(run("duration", "{\"parameters\":{\"value\":\"P1M\"}}"), "no fixed length");
+    steps_expect(run("duration", "{\"parameters\":{\"value\":1e12}}"), "is no duration");
+    steps_expect(run("duration", "{}"), "give value");
 }
 
 /* "count the X" selects X, whatever the rest of the task is. */
@@ -318,6 +382,9 @@ int main(void)
         cmocka_unit_test(shares_add_up_to_a_hundred),
         cmocka_unit_test(statistics_describe_a_list_or_a_column),
         cmocka_unit_test(dates_are_moved_and_compared),
+        cmocka_unit_test(a_zone_has_days_of_23_hours),
+        cmocka_unit_test(a_time_is_shown_in_zones),
+        cmocka_unit_test(a_duration_is_converted_or_measured),
         cmocka_unit_test(a_task_names_what_it_counts),
         cmocka_unit_test(long_words_of_many_bytes_do_not_break_the_answer),
     };

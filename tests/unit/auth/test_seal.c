@@ -22,6 +22,7 @@ struct rig {
     struct handshake h;
     struct seal seal;
     uint8_t session_key[AUTH_KEY_BYTES];
+    struct auth_mac_key mac_key;           /* of session_key */
     uint8_t sealed[SEAL_HEADER_BYTES + 5]; /* "hello", as a request */
 };
 
@@ -46,8 +47,9 @@ static void arrange(struct rig *r)
     memcpy(r->seal.sid, r->h.sid, sizeof r->seal.sid);
     r->seal.n = 0x0102030405060708;
     assert_true(handshake_session_key(r->key, &r->h, r->session_key));
+    assert_true(auth_mac_key_make(r->session_key, &r->mac_key));
     memcpy(r->sealed + SEAL_HEADER_BYTES, "hello", 5);
-    assert_true(seal_write(r->session_key, SEAL_REQUEST, &r->seal, r->sealed, 5));
+    assert_true(seal_write(&r->mac_key, SEAL_REQUEST, &r->seal, r->sealed, 5));
 }
 
 static void assert_hex(const uint8_t *bytes, const char *want)
@@ -102,7 +104,7 @@ static void a_sealed_body_has_the_known_bytes(void **state)
     assert_memory_equal(r.sealed + 4, r.h.sid, 16);
     assert_memory_equal(r.sealed + 20, "\1\2\3\4\5\6\7\10", 8);
     assert_hex(r.sealed + 28, "d9e2bc084b205e7e85c49d3874287dbc16a0ad26bc7eaab0488de4ba8f2b8273");
-    assert_true(seal_write(r.session_key, SEAL_ANSWER, &r.seal, r.sealed, 5));
+    assert_true(seal_write(&r.mac_key, SEAL_ANSWER, &r.seal, r.sealed, 5));
     assert_hex(r.sealed + 28, "67368b8b75159541f3bbb357f9079ed187b16f49c2cbb479994f226f814daf62");
 }
 
@@ -117,11 +119,11 @@ static void a_body_that_was_changed_in_one_bit_is_refused(void **state)
     for (size_t i = 0; i < 8 * sizeof r.sealed; i++) {
         r.sealed[i / 8] ^= (uint8_t)(1u << i % 8);
         assert_false(seal_read(bytes_of(&r), &seal, &body) &&
-                     seal_check(r.session_key, SEAL_REQUEST, bytes_of(&r)));
+                     seal_check(&r.mac_key, SEAL_REQUEST, bytes_of(&r)));
         r.sealed[i / 8] ^= (uint8_t)(1u << i % 8);
     }
     assert_true(seal_read(bytes_of(&r), &seal, &body));
-    assert_true(seal_check(r.session_key, SEAL_REQUEST, bytes_of(&r)));
+    assert_true(seal_check(&r.mac_key, SEAL_REQUEST, bytes_of(&r)));
     assert_true(str_is(body, "hello"));
     assert_true(seal.n == r.seal.n);
 }
@@ -136,9 +138,9 @@ static void a_shorter_or_reflected_body_is_refused(void **state)
     arrange(&r);
     for (size_t n = 0; n < sizeof r.sealed; n++) {
         const struct str cut = {(const char *)r.sealed, n};
-        assert_false(seal_read(cut, &seal, &body) && seal_check(r.session_key, SEAL_REQUEST, cut));
+        assert_false(seal_read(cut, &seal, &body) && seal_check(&r.mac_key, SEAL_REQUEST, cut));
     }
-    assert_false(seal_check(r.session_key, SEAL_ANSWER, bytes_of(&r)));
+    assert_false(seal_check(&r.mac_key, SEAL_ANSWER, bytes_of(&r)));
 }
 
 static void the_first_byte_tells_a_sealed_body_from_others(void **state)
@@ -207,7 +209,7 @@ static void an_answer_counts_for_the_last_request_alone(void **state)
     assert_true(seal_read(buf_str(&out), &seal, &body));
     assert_int_equal(seal.n, 1);
     assert_false(auth_session_open(&s, buf_str(&out), &body)); /* reflected */
-    assert_true(seal_write(s.key, SEAL_ANSWER, &seal, r.sealed, 5));
+    assert_true(seal_write(&s.key, SEAL_ANSWER, &seal, r.sealed, 5));
     assert_true(auth_session_open(&s, bytes_of(&r), &body));
     assert_true(str_is(body, "hello"));
     buf_clear(&out);

@@ -138,7 +138,7 @@ static void check_random(struct rng *rng)
         const size_t bytes = strcspn(line, "\n");
         assert_true(columns_of(line, bytes) <= look.width);
         if (i >= 2 && used[i - 2]) {
-            assert_true(bytes > BAR_AT && strcspn(line + BAR_AT, ".~o#%?") < bytes - BAR_AT);
+            assert_true(bytes > BAR_AT && strcspn(line + BAR_AT, ".-~o#%?") < bytes - BAR_AT);
         }
         line += bytes + 1;
     }

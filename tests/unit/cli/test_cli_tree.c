@@ -56,6 +56,39 @@ static void progress_is_a_bar_as_long_as_the_step_runs(void **state)
     assert_line(&node, 0, "✓ a              calc     add  (2 attempts)  — 5 ms");
 }
 
+static void a_step_of_a_child_plan_is_one_line_with_its_counts(void **state)
+{
+    struct tree_node node = node_of("{\"stepId\":\"a\",\"task\":\"read {{log.name}}\","
+                                    "\"children\":{\"kind\":\"forEach\"}}");
+    struct tree_node loop =
+        node_of("{\"stepId\":\"b\",\"task\":\"look\",\"status\":\"in_progress\","
+                "\"children\":{\"kind\":\"repeat\",\"planId\":\"P\","
+                "\"rounds\":2,\"steps\":1}}");
+
+    (void)state;
+    assert_line(&node, 0, "· a              forEach  read <log.name>");
+    assert_true(
+        apply(&node, "plan_step_started", "{\"attempt\":1,\"task\":\"read {{log.name}}\"}"));
+    assert_line(&node, 0, "▸ a              forEach  read <log.name>");
+    assert_true(apply(&node, "plan_step_progress",
+                      "{\"percent\":33,\"text\":\"1 of 3\",\"data\":{\"planId\":\"P\","
+                      "\"items\":4,\"steps\":4,\"over\":2,\"failed\":1}}"));
+    assert_line(
+        &node, 0,
+        "▸ a              forEach  [█████░░░░░]  50 %  read <log.name>  — 2 of 4, 1 failed");
+    assert_true(apply(&node, "plan_step_completed",
+                      "{\"stepId\":\"a\",\"status\":\"completed\",\"durationMs\":5}"));
+    assert_line(&node, 0, "✓ a              forEach  read <log.name>  — 2 of 4, 1 failed, 5 ms");
+    assert_line(&loop, 0, "▸ b              repeat   look  — 2 rounds");
+    assert_true(apply(&loop, "plan_step_round",
+                      "{\"rounds\":2,\"delayMs\":200,\"condition\":\"results.b.state is 1\"}"));
+    assert_line(&loop, 0,
+                "▸ b              repeat   look  — round 2 is over, again in 200 ms: b.state is 1");
+    assert_true(apply(&loop, "plan_step_completed",
+                      "{\"stepId\":\"b\",\"status\":\"failed\",\"error\":\"no end\"}"));
+    assert_line(&loop, 0, "✗ b              repeat   look  — 2 rounds; no end");
+}
+
 static void what_a_step_waits_for_is_worth_more_than_its_task(void **state)
 {
     const struct tree_node node =
@@ -99,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(progress_is_a_bar_as_long_as_the_step_runs),
+        cmocka_unit_test(a_step_of_a_child_plan_is_one_line_with_its_counts),
         cmocka_unit_test(what_a_step_waits_for_is_worth_more_than_its_task),
         cmocka_unit_test(a_skipped_step_says_what_its_condition_found),
     };

@@ -480,6 +480,37 @@ static void what_is_deleted_is_free_for_new_rows(void **state)
     assert_true(now.file <= full.file + 8 * 4096);
 }
 
+static void tombstones_expire_by_their_time_and_free_their_keys(void **state)
+{
+    struct fixture *f = *state;
+    struct journal_gone g;
+    struct bt_error err;
+    uint32_t n;
+
+    for (int i = 0; i < 3; i++) {
+        static const char *const keys[] = {"k1", "k2", "k3"};
+        const uint64_t ix = add_plan(f->j, keys[i], "g");
+        end_plan(f->j, ix, 10);
+        commit(f->j);
+        assert_ok(journal_plan_delete(f->j, ix, STR_LIT("x"), 7000 + (msec)i, &err), err);
+        commit(f->j);
+    }
+    (void)sweep(f->j, 100);
+    assert_ok(journal_gone_expire(f->j, 7000, 9, &n, &err), err);
+    assert_int_equal(n, 0);
+    assert_ok(journal_gone_expire(f->j, 9000, 1, &n, &err), err);
+    assert_int_equal(n, 1);
+    assert_ok(journal_gone_expire(f->j, 7002, 9, &n, &err), err); /* not the third one */
+    assert_int_equal(n, 1);
+    commit(f->j);
+    fixture_reopen(f);
+    assert_int_equal(journal_gone_by_key(f->j, STR_LIT("k1"), &g, &err), BT_NOT_FOUND);
+    assert_int_equal(journal_gone_by_key(f->j, STR_LIT("k2"), &g, &err), BT_NOT_FOUND);
+    assert_ok(journal_gone_by_key(f->j, STR_LIT("k3"), &g, &err), err);
+    assert_int_equal(add_plan(f->j, "k1", "g"), 4); /* its number is not used again */
+    commit(f->j);
+}
+
 #define BOTH(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, fixture_sqlite, fixture_done),                           \
         cmocka_unit_test_setup_teardown(name, fixture_memory, fixture_done)
@@ -500,6 +531,7 @@ int main(void)
         BOTH(blobs_that_nothing_names_go_and_others_stay),
         BOTH(deleted_plans_are_no_damage_at_a_start),
         BOTH(what_is_deleted_is_free_for_new_rows),
+        BOTH(tombstones_expire_by_their_time_and_free_their_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

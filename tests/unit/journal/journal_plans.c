@@ -72,6 +72,14 @@ static void a_plan_is_found_by_id_and_key_with_all_its_fields(void **state)
     assert_int_equal(got.created_wall, 42);
     assert_true(str_is(got.status, "failed"));
     assert_int_equal(got.ended_wall, 99);
+    assert_ok(journal_plan_head(f->j, p.plan_id, &got, &err), err);
+    assert_int_equal(got.ix, ix);
+    assert_true(str_is(got.session_id, "sess"));
+    assert_true(str_is(got.goal, "the goal"));
+    assert_true(str_is(got.status, "failed"));
+    assert_null(got.doc);
+    assert_int_equal(got.doc_len, 0);
+    assert_int_equal(journal_plan_head(f->j, uuid_new(), &got, &err), BT_NOT_FOUND);
     assert_int_equal(journal_plan_by_id(f->j, uuid_new(), &got, &err), BT_NOT_FOUND);
     assert_int_equal(journal_plan_by_key(f->j, STR_LIT("k"), &got, &err), BT_NOT_FOUND);
     assert_int_equal(journal_plan_status(f->j, 77, STR_LIT("x"), 0, &err), BT_NOT_FOUND);

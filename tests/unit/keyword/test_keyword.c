@@ -3,6 +3,8 @@
 
 #include "protocol/base/clock.h"
 
+enum { STEPS_SHOWN = 8 };
+
 /* "files.read {...}, calc.report {...}"; the first line of what was refused after "!". */
 static const char *result_of(struct bench *b, const char *goal)
 {
@@ -585,6 +587,37 @@ static void large_goals_are_refused_and_hostile_ones_cost_little(void **state)
     assert_non_null(strstr(b->err.msg, "more than 64 parts"));
 }
 
+/* The scopes of the steps, by their first letters; "-" = that of the policy. */
+static const char *scopes_of(struct bench *b, const char *goal)
+{
+    static char scopes[STEPS_SHOWN + 1];
+    struct planner_result r;
+    uint32_t n = 0;
+    if (plan(b, goal, false, &r) != BT_OK) {
+        fail_msg("%s: %s", goal, b->err.msg);
+    }
+    const struct doc steps = doc_get(r.plan, STR_LIT("steps"));
+    while (n < STEPS_SHOWN && doc_at(steps, n).ptr != NULL) {
+        const struct str scope = doc_string(doc_get(doc_at(steps, n), STR_LIT("contextScope")));
+        scopes[n++] = scope.len > 0 ? scope.ptr[0] : '-';
+    }
+    scopes[n] = '\0';
+    return scopes;
+}
+
+/* A context could only be cut, and the end of the plan would name who read a part. */
+static void steps_that_parameters_feed_get_no_context(void **state)
+{
+    struct bench *b = *state;
+    add_bundled(b);
+    assert_string_equal(
+        scopes_of(b, "read a.txt, then count the installs per day, then report the busiest day"),
+        "-nn");
+    assert_string_equal(
+        scopes_of(b, "read a.txt, then read b.txt, then count the installs per day"),
+        "---"); /* the first result is nobody's parameter */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -608,6 +641,7 @@ int main(void)
         RULE(descriptions_in_a_refusal_are_cut_after_a_word),
         RULE(questions_of_the_supervisor_attract_no_steps),
         RULE(goals_of_connecting_words_are_planned_or_refused),
+        RULE(steps_that_parameters_feed_get_no_context),
         RULE(large_goals_are_refused_and_hostile_ones_cost_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

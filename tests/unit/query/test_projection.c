@@ -55,6 +55,33 @@ static void is(struct str got, const char *expected)
     assert_string_equal(text, expected);
 }
 
+static void how_far_a_child_plan_is_comes_from_the_progress_of_its_step(void **state)
+{
+    struct telling t;
+    const struct projection_children *c;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_step_progress",
+        "{\"stepIndex\":0,\"attempt\":1,\"data\":{\"planId\":\"short\"}}");
+    row(&t, "plan_step_progress", "{\"stepIndex\":0,\"attempt\":1,\"text\":\"no data\"}");
+    c = &t.projection.steps[0].children;
+    assert_string_equal(c->plan_id, "");
+    row(&t, "plan_step_progress",
+        "{\"stepIndex\":0,\"attempt\":1,\"data\":{\"planId\":\"01A20FAC-BE48-7031-8026-"
+        "339589AC5DF6\","
+        "\"round\":2,\"items\":3,\"steps\":6,\"over\":5,\"completed\":4,\"failed\":1}}");
+    c = &t.projection.steps[0].children;
+    assert_string_equal(c->plan_id, "01A20FAC-BE48-7031-8026-339589AC5DF6");
+    assert_int_equal(c->round, 2);
+    assert_int_equal(c->items, 3);
+    assert_int_equal(c->steps, 6);
+    assert_int_equal(c->over, 5);
+    assert_int_equal(c->completed, 4);
+    assert_int_equal(c->failed, 1);
+    end(&t);
+}
+
 static void usage_of_every_attempt_and_question_counts_for_its_step(void **state)
 {
     struct telling t;
@@ -249,6 +276,7 @@ static void usage_adds_up_to_a_bound_and_never_below_zero(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(how_far_a_child_plan_is_comes_from_the_progress_of_its_step),
         cmocka_unit_test(usage_of_every_attempt_and_question_counts_for_its_step),
         cmocka_unit_test(a_row_about_the_plan_is_not_taken_for_one_about_its_first_step),
         cmocka_unit_test(each_reason_to_pause_goes_alone),

@@ -307,6 +307,81 @@ static void events_of_no_plan_go_at_their_age_and_not_before(void **state)
     close_world(&w);
 }
 
+static bool has_tombstone(struct world *w, struct uuid id)
+{
+    struct journal_gone g;
+    struct bt_error err;
+    return journal_gone_by_id(w->journal, id, &g, &err) == BT_OK;
+}
+
+static void what_is_left_of_a_deleted_plan_goes_at_its_age_and_not_before(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 1000, .gone_ms = 7000};
+    struct world w;
+    struct uuid first;
+    struct uuid second;
+
+    (void)state;
+    open_world(&w, &opt);
+    first = add(&w, "completed", START, "", "");
+    second = add(&w, "completed", START + 1, "", "");
+    run_at(&w, START + 1000);
+    run_at(&w, START + 1001);
+    assert_int_equal(w.deleted, 2);
+    run_at(&w, START + 7999);
+    assert_true(has_tombstone(&w, first) && has_tombstone(&w, second));
+    run_at(&w, START + 8000 + 1000); /* passes are a second apart */
+    assert_false(has_tombstone(&w, first) || has_tombstone(&w, second));
+    close_world(&w);
+}
+
+static void exactly_at_its_age_a_tombstone_goes(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 1000, .gone_ms = 3000};
+    struct world w;
+    struct uuid id;
+
+    (void)state;
+    open_world(&w, &opt);
+    id = add(&w, "completed", START, "", "");
+    run_at(&w, START + 1000);
+    run_at(&w, START + 2999);
+    run_at(&w, START + 3999);
+    assert_true(has_tombstone(&w, id));
+    retention_free(w.retention); /* the pass of a start */
+    assert_int_equal(retention_new(&opt, &(struct retention_hooks){&w, is_open, NULL, on_deleted},
+                                   w.journal, &w.retention, NULL),
+                     BT_OK);
+    run_at(&w, START + 4000);
+    assert_false(has_tombstone(&w, id));
+    close_world(&w);
+}
+
+static void without_an_age_tombstones_stay(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 1000};
+    struct world w;
+    struct uuid id;
+
+    (void)state;
+    open_world(&w, &opt);
+    id = add(&w, "completed", START, "", "");
+    run_at(&w, START + 1000);
+    run_at(&w, START + 1000 * RETENTION_GONE_MS);
+    assert_true(has_tombstone(&w, id));
+    close_world(&w);
+}
+
+static void tombstones_stay_as_long_as_plans_and_a_month_at_least(void **state)
+{
+    (void)state;
+    assert_int_equal(retention_gone_age(0, 0), 0);
+    assert_int_equal(retention_gone_age(1, 0), RETENTION_GONE_MS);
+    assert_int_equal(retention_gone_age(0, RETENTION_GONE_MS), RETENTION_GONE_MS);
+    assert_int_equal(retention_gone_age(RETENTION_GONE_MS + 1, 5), RETENTION_GONE_MS + 1);
+    assert_int_equal(retention_gone_age(5, RETENTION_GONE_MS + 1), RETENTION_GONE_MS + 1);
+}
+
 static void a_failing_commit_stops_the_daemon(void **state)
 {
     const struct retention_options opt = {.completed_ms = 10};
@@ -340,6 +415,10 @@ int main(void)
         cmocka_unit_test(the_oldest_plans_go_when_the_journal_is_too_big),
         cmocka_unit_test(sessions_go_at_their_age_and_not_before),
         cmocka_unit_test(events_of_no_plan_go_at_their_age_and_not_before),
+        cmocka_unit_test(what_is_left_of_a_deleted_plan_goes_at_its_age_and_not_before),
+        cmocka_unit_test(exactly_at_its_age_a_tombstone_goes),
+        cmocka_unit_test(without_an_age_tombstones_stay),
+        cmocka_unit_test(tombstones_stay_as_long_as_plans_and_a_month_at_least),
         cmocka_unit_test(a_failing_commit_stops_the_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

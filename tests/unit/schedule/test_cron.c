@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "protocol/zone/stamp.h"
 #include "supervisor/schedule/cron_text.h"
 #include "supervisor/schedule/rules/next.h"
-#include "supervisor/schedule/stamp.h"
 
 /* The first n times after `from`, in UTC, joined. */
 static void expect_times(const char *line, const char *from, int n, const char *want)

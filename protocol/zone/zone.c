@@ -1,6 +1,6 @@
-#include "supervisor/schedule/rules/zone.h"
+#include "protocol/zone/zone.h"
 
-#include "supervisor/schedule/rules/civil.h"
+#include "protocol/zone/civil.h"
 
 enum {
     HEADER = 44,

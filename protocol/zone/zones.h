@@ -1,12 +1,12 @@
 /*
- * The time zones that schedules name, read once each from the files of tzdata (TZDIR, or
+ * The time zones that a process uses, read once each from the files of tzdata (TZDIR, or
  * /usr/share/zoneinfo). UTC needs no file. Zones are never freed: tzdata has 600.
  */
-#ifndef SCHEDULE_ZONES_H
-#define SCHEDULE_ZONES_H
+#ifndef ZONE_ZONES_H
+#define ZONE_ZONES_H
 
 #include "protocol/base/err.h"
-#include "supervisor/schedule/rules/zone.h"
+#include "protocol/zone/zone.h"
 
 enum { ZONE_NAME_MAX = 64 };
 

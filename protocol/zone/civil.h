@@ -1,7 +1,7 @@
 /* Days and dates of the proleptic Gregorian calendar. Pure. The algorithms are Howard Hinnant's:
  * https://howardhinnant.github.io/date_algorithms.html */
-#ifndef SCHEDULE_RULES_CIVIL_H
-#define SCHEDULE_RULES_CIVIL_H
+#ifndef ZONE_CIVIL_H
+#define ZONE_CIVIL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "supervisor/schedule/rules/zone.h"
-#include "supervisor/schedule/stamp.h"
+#include "protocol/zone/stamp.h"
+#include "protocol/zone/zone.h"
 #include "tests/support/random.h"
 
 enum { MADE_MAX = 512, DAMAGED = 20000 };

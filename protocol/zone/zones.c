@@ -1,4 +1,4 @@
-#include "supervisor/schedule/zones.h"
+#include "protocol/zone/zones.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -279,10 +279,10 @@ bool zones_refresh(struct zones *z)
             continue; /* one that is gone stays as it was read */
         }
         if (load(z, e, &err) == BT_OK) {
-            log_info("schedule.zone", "zone=%s was read again, from a new tzdata", e->name);
+            log_info("zone.file", "zone=%s was read again, from a new tzdata", e->name);
             changed = true;
         } else {
-            log_warn("schedule.zone", "%s; the time zone stays as it was", err.msg);
+            log_warn("zone.file", "%s; the time zone stays as it was", err.msg);
         }
     }
     return changed;

@@ -1,8 +1,8 @@
-#include "supervisor/schedule/stamp.h"
+#include "protocol/zone/stamp.h"
 
 #include <stdio.h>
 
-#include "supervisor/schedule/rules/civil.h"
+#include "protocol/zone/civil.h"
 
 struct scan {
     struct str text;

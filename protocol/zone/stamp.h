@@ -1,10 +1,10 @@
 /* Times as people write them: RFC 3339, in a time zone. Pure but for the sentences. */
-#ifndef SCHEDULE_STAMP_H
-#define SCHEDULE_STAMP_H
+#ifndef ZONE_STAMP_H
+#define ZONE_STAMP_H
 
 #include "protocol/base/err.h"
 #include "protocol/base/msec.h"
-#include "supervisor/schedule/rules/zone.h"
+#include "protocol/zone/zone.h"
 
 enum { STAMP_MAX = 40 };
 

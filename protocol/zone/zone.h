@@ -7,8 +7,8 @@
  * Own code, because libc has one zone for the whole process (TZ, tzset), and a daemon with threads
  * must not change it for each schedule.
  */
-#ifndef SCHEDULE_RULES_ZONE_H
-#define SCHEDULE_RULES_ZONE_H
+#ifndef ZONE_ZONE_H
+#define ZONE_ZONE_H
 
 #include <stdbool.h>
 #include <stdint.h>

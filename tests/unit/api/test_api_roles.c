@@ -1,0 +1,303 @@
+/* Each request, by the sender's role: who is refused, whose a plan, session and review is, and what
+ * a quota leaves. Requests are sealed as on the wire. */
+#include <string.h>
+
+#include "tests/support/house/house.h"
+
+#define STEP(id, more)                                                                             \
+    "{'stepId':'" id "','agentId':'calc','skill':'do','task':'do " id "'" more "}"
+#define ONE "'plan':{'goal':'g','steps':[" STEP("a", "") "]}"
+#define ENDPOINT "'endpoint':'tcp://127.0.0.1:4711','sessionKey':'0123456789abcdefxyz'"
+
+/* The request, and the first role in the order of the wire that may send it. */
+static const struct {
+    const char *type, *least;
+} requests[] = {
+    {"agent.register", "agent"},       {"agent.heartbeat", "agent"},
+    {"agent.drain", "agent"},          {"agent.deregister", "agent"},
+    {"step.progress", "agent"},        {"step.result", "agent"},
+    {"plan.submit", "submitter"},      {"plan.lint", "submitter"},
+    {"plan.get", "observer"},          {"plan.list", "observer"},
+    {"plan.delete", "admin"},          {"plan.prune", "admin"},
+    {"plan.result", "observer"},       {"plan.cancel", "submitter"},
+    {"plan.pause", "submitter"},       {"plan.resume", "submitter"},
+    {"plan.signal", "submitter"},      {"plan.modify", "submitter"},
+    {"plan.retry", "submitter"},       {"plan.fork", "submitter"},
+    {"plan.history", "observer"},      {"plan.stats", "observer"},
+    {"plan.cost", "observer"},         {"session.say", "submitter"},
+    {"session.get", "observer"},       {"session.list", "observer"},
+    {"review.list", "observer"},       {"review.get", "observer"},
+    {"review.decide", "reviewer"},     {"session.delete", "admin"},
+    {"journal.backup", "admin"},       {"journal.export", "admin"},
+    {"journal.import", "admin"},       {"schedule.put", "submitter"},
+    {"schedule.get", "observer"},      {"schedule.list", "observer"},
+    {"schedule.pause", "submitter"},   {"schedule.resume", "submitter"},
+    {"schedule.trigger", "submitter"}, {"schedule.backfill", "submitter"},
+    {"schedule.delete", "submitter"},  {"events.read", "observer"},
+    {"blob.get", "observer"},          {"agents.list", "observer"},
+    {"agents.get", "observer"},        {"agents.drain", "admin"},
+    {"agents.start", "admin"},         {"agents.stop", "admin"},
+    {"agents.restart", "admin"},       {"agents.enable", "admin"},
+    {"supervisor.info", "observer"},   {"supervisor.stats", "observer"},
+    {"supervisor.scrub", "admin"},     {"supervisor.reload", "admin"},
+    {"supervisor.drain", "admin"},
+};
+
+static int rank(const char *role)
+{
+    static const char *const order[] = {"observer", "submitter", "reviewer", "admin"};
+
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(order[i], role) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Admins may all, agents what is for agents, the others what their rank allows. */
+static bool may(const char *role, const char *least)
+{
+    if (strcmp(role, "admin") == 0 || strcmp(role, least) == 0) {
+        return true;
+    }
+    return strcmp(role, "agent") != 0 && strcmp(least, "agent") != 0 && rank(role) >= rank(least);
+}
+
+static void each_request_has_its_least_role(void **state)
+{
+    static const char *const roles[] = {"observer", "submitter", "reviewer", "agent", "admin"};
+
+    (void)state;
+    for (size_t r = 0; r < 5; r++) {
+        struct house *h = house_open();
+        house_join(h, "calc", 1);
+        (void)house_as(h, roles[r]);
+        for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+            const char *answer = house_ask(h, requests[i].type, " ");
+            const char *code = house_get(h, answer, "error.code");
+            const bool refused = code != NULL && strcmp(code, "UNAUTHORIZED") == 0;
+            if (refused == may(roles[r], requests[i].least)) {
+                fail_msg("%s as %s: %s", requests[i].type, roles[r], answer);
+            }
+            if (refused) {
+                house_has(h, answer, "error.message",
+                          house_text(h, "%s needs the role %s; the credential", requests[i].type,
+                                     requests[i].least));
+                house_says(h, answer,
+                           house_text(h, "error.details.role=%s; error.details.has=%s",
+                                      requests[i].least, roles[r]));
+            }
+        }
+        house_close(h);
+    }
+}
+
+static void a_plan_is_its_submitters(void **state)
+{
+    static const char *const changes[] = {"plan.cancel", "plan.pause", "plan.resume", "plan.fork",
+                                          "plan.retry"};
+    static const char *const reads[] = {"plan.get", "plan.result", "plan.history", "plan.stats",
+                                        "plan.cost"};
+    struct house *h = house_open();
+    const char *id;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    (void)house_as(h, "submitter");
+    id = house_submit(h, ONE ",'clientKey':'k','sessionId':'s'");
+    house_says(h, house_ok(h, "plan.get", "'planId':'%s'", id), "owner=submitter");
+    house_says(h, house_ok(h, "plan.list", " "), "plans.#=1; plans.0.owner=submitter");
+    house_says(h, house_ok(h, "plan.cost", " "), "plans.#=1");
+    (void)house_as(h, "other");
+    house_says(h, house_ok(h, "plan.list", " "), "plans.#=0");
+    house_says(h, house_ok(h, "plan.cost", " "), "plans=-");
+    for (size_t i = 0; i < 5; i++) {
+        house_refused(h, "NOT_FOUND", "No state found", reads[i], "'planId':'%s'", id);
+        house_refused(h, "NOT_FOUND", "No state found", changes[i], "'planId':'%s','fromStep':'a'",
+                      id);
+    }
+    house_refused(h, "NOT_FOUND", "No state found", "plan.signal", "'planId':'%s','name':'x'", id);
+    house_refused(h, "NOT_FOUND", "No state found", "events.read", "'fromSeq':1,'planId':'%s'", id);
+    house_says(h, house_ok(h, "events.read", "'fromSeq':1,'types':['plan_started']"), "events.#=0");
+    /* the same id is a session of its own */
+    house_says(h, house_ok(h, "plan.get", "'planId':'%s'", house_submit(h, ONE ",'sessionId':'s'")),
+               "owner=other; sessionId=other:s");
+    house_says(h, house_ok(h, "session.say", "'sessionId':'s','text':'status'"), "reply=~g");
+    /* the same key is another plan of another sender */
+    house_says(h, house_ok(h, "plan.submit", ONE ",'clientKey':'k'"), "existing=-");
+    (void)house_as(h, "reviewer");
+    house_says(h, house_ok(h, "plan.list", " "), "plans.#=3");
+    house_says(h, house_ok(h, "plan.get", "'planId':'%s'", id), "owner=submitter");
+    for (size_t i = 0; i < 3; i++) {
+        house_refused(h, "UNAUTHORIZED", "the plan is of 'submitter'", changes[i], "'planId':'%s'",
+                      id);
+    }
+    (void)house_as(h, "observer");
+    house_says(h, house_ok(h, "plan.get", "'planId':'%s'", id), "status=running");
+    (void)house_as(h, "admin");
+    (void)house_ok(h, "plan.pause", "'planId':'%s'", id);
+    (void)house_as(h, "submitter");
+    house_says(h, house_ok(h, "plan.submit", ONE ",'clientKey':'k','sessionId':'s'"),
+               house_text(h, "existing=true; planId=%s", id));
+    (void)house_ok(h, "plan.resume", "'planId':'%s'", id);
+    (void)house_as(h, NULL);
+    (void)house_ok(h, "plan.cancel", "'planId':'%s'", id);
+    house_close(h);
+}
+
+static void a_session_is_its_beginners(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join(h, "calc", 1);
+    (void)house_as(h, "submitter");
+    (void)house_ok(h, "session.say", "'sessionId':'mine','text':'status'");
+    house_says(h, house_ok(h, "session.list", " "), "sessions.#=1");
+    house_says(h, house_ok(h, "session.get", "'sessionId':'mine'"), "messages.0.text=status");
+    (void)house_as(h, "other");
+    house_says(h, house_ok(h, "session.list", " "), "sessions.#=0");
+    house_refused(h, "NOT_FOUND", "", "session.get", "'sessionId':'mine'");
+    (void)house_ok(h, "session.say", "'sessionId':'mine','text':'status'"); /* its own */
+    house_says(h, house_ok(h, "session.get", "'sessionId':'mine'"), "messagesTotal=2");
+    (void)house_as(h, "observer");
+    house_says(h, house_ok(h, "session.list", " "), "sessions.#=2");
+    (void)house_as(h, "admin");
+    (void)house_ok(h, "session.say", "'sessionId':'mine','text':'status'");
+    (void)house_ok(h, "session.delete", "'sessionId':'mine'");
+    house_refused(h, "NOT_FOUND", "", "session.delete", "'sessionId':'mine'");
+    house_close(h);
+}
+
+static void a_reviewer_decides_about_plans_of_others(void **state)
+{
+    struct house *h = house_open();
+    const char *review;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    (void)house_as(h, "submitter");
+    (void)house_submit(h,
+                       "'plan':{'goal':'g','steps':[" STEP("a", ",'requiresApproval':true") "]}");
+    review = house_get(h, house_ok(h, "review.list", " "), "reviews.0.reviewId");
+    assert_non_null(review);
+    (void)house_as(h, "other");
+    house_says(h, house_ok(h, "review.list", " "), "reviews.#=0");
+    house_refused(h, "NOT_FOUND", "", "review.get", "'reviewId':'%s'", review);
+    (void)house_as(h, "reviewer");
+    house_says(h, house_ok(h, "review.get", "'reviewId':'%s'", review), "review.stepId=a");
+    (void)house_ok(h, "review.decide", "'reviewId':'%s','decision':'approve'", review);
+    house_says(h, house_event(h, "review_decided"), "by.id=reviewer");
+    house_says(h, house_ok(h, "review.decide", "'reviewId':'%s','decision':'approve'", review),
+               "ok=true"); /* the same again */
+    (void)house_as(h, "admin");
+    house_refused(h, "CONFLICT", "reviewer", "review.decide", "'reviewId':'%s','decision':'reject'",
+                  review);
+    assert_non_null(house_work(h, "calc", "a"));
+    house_close(h);
+}
+
+static void a_submitter_has_a_quarter_of_the_open_plans(void **state)
+{
+    struct engine_options opt = house_options();
+    struct house *h;
+    const char *first;
+
+    (void)state;
+    opt.plans_max = 8;
+    h = house_open_with(&opt);
+    house_join(h, "calc", 1);
+    (void)house_as(h, "submitter");
+    first = house_submit(h, ONE);
+    (void)house_submit(h, ONE); /* 2 of 8 */
+    house_refused(h, "BUSY", "its quota is 2", "plan.submit", ONE);
+    house_says(h, house_ask(h, "plan.submit", ONE),
+               "error.details.quota=plans; error.details.limit=2; error.retryable=true");
+    (void)house_as(h, "other");
+    (void)house_submit(h, ONE);
+    (void)house_as(h, "submitter");
+    (void)house_ok(h, "plan.cancel", "'planId':'%s'", first);
+    house_wait(h, 2500);
+    (void)house_submit(h, ONE);
+    (void)house_as(h, NULL);
+    for (int i = 0; i < 4; i++) {
+        (void)house_submit(h, ONE); /* the token has no quota but the limit of all */
+    }
+    house_close(h);
+}
+
+static void an_agent_is_what_its_globs_fit(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    (void)house_as(h, "agent");
+    house_refused(h, "UNAUTHORIZED", "", "agent.register",
+                  "'card':{'agentId':'files','name':'n','version':'1','skills':[{'id':'do',"
+                  "'description':'D'}]},'capacity':1,'protocol':[1],"
+                  "'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AA'," ENDPOINT);
+    (void)house_ok(h, "agent.register",
+                   "'card':{'agentId':'calc','name':'n','version':'1','skills':[{'id':'do',"
+                   "'description':'D'}]},'capacity':1,'protocol':[1],"
+                   "'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AB'," ENDPOINT);
+    (void)house_as(h, "submitter"); /* who did not register it does not speak for it */
+    house_refused(h, "UNAUTHORIZED", "", "agent.heartbeat",
+                  "'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AB','epoch':4294967297");
+    (void)house_as(h, "agent");
+    (void)house_ok(h, "agent.heartbeat",
+                   "'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AB','epoch':4294967297");
+    house_close(h);
+}
+
+static void a_result_is_read_by_those_who_see_its_plan(void **state)
+{
+    struct house *h = house_open();
+    const char *blob;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    (void)house_as(h, "submitter");
+    (void)house_submit(h, ONE);
+    house_done(h, "calc", "'result':{'text':'secret'}");
+    blob = house_get(h, house_event(h, "plan_step_completed"), "resultRef");
+    assert_non_null(blob);
+    (void)house_ok(h, "blob.get", "'blobId':%s", blob);
+    (void)house_as(h, "other");
+    house_refused(h, "NOT_FOUND", "no blob", "blob.get", "'blobId':%s", blob);
+    (void)house_as(h, "observer");
+    (void)house_ok(h, "blob.get", "'blobId':%s", blob);
+    house_close(h);
+}
+
+static void an_old_seal_is_not_taken_again(void **state)
+{
+    struct house *h = house_open();
+    struct house_sealed sealed;
+
+    (void)state;
+    (void)house_as(h, "observer");
+    (void)house_ok(h, "plan.list", " ");
+    sealed = house_sealed(h, "plan.list");
+    house_is(h, house_ask_bytes(h, sealed.bytes, sealed.len), "ok", "true");
+    house_is(h, house_ask_bytes(h, sealed.bytes, sealed.len), "error.code", "UNAUTHORIZED");
+    sealed = house_sealed(h, "plan.list");
+    sealed.bytes[sealed.len - 3] ^= 1; /* of the body */
+    house_is(h, house_ask_bytes(h, sealed.bytes, sealed.len), "error.code", "UNAUTHORIZED");
+    house_close(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_request_has_its_least_role),
+        cmocka_unit_test(a_plan_is_its_submitters),
+        cmocka_unit_test(a_session_is_its_beginners),
+        cmocka_unit_test(a_reviewer_decides_about_plans_of_others),
+        cmocka_unit_test(a_submitter_has_a_quarter_of_the_open_plans),
+        cmocka_unit_test(an_agent_is_what_its_globs_fit),
+        cmocka_unit_test(a_result_is_read_by_those_who_see_its_plan),
+        cmocka_unit_test(an_old_seal_is_not_taken_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
