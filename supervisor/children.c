@@ -99,7 +99,8 @@ static void add_user(uint32_t *users, uint32_t *n, uint32_t uid)
     users[(*n)++] = uid;
 }
 
-/* Users who may connect: those of allowUids, and those that agents run as. */
+/* Users who may connect: those of allowUids, who may also follow the bus, and those that agents run
+ * as. */
 static bool add_users(const struct config *c, struct daemon_options *opt)
 {
     uint32_t *users = calloc((size_t)c->n_allow_uids + c->n_agents + 1, sizeof *users);
@@ -111,6 +112,7 @@ static bool add_users(const struct config *c, struct daemon_options *opt)
     for (uint32_t i = 0; i < c->n_allow_uids; i++) {
         add_user(users, &n, c->allow_uids[i]);
     }
+    opt->n_followers = n;
     for (uint32_t i = 0; i < c->n_agents; i++) {
         for (const char *const *at = c->agents[i].apart; at != NULL && *at != NULL; at++) {
             unsigned uid;

@@ -217,6 +217,7 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
     }
     if (code == BT_OK) {
         link_trust(d->link, d->opt->allow_uids, d->opt->n_allow_uids);
+        link_trust_followers(d->link, d->opt->n_followers);
     }
     if (code == BT_OK) {
         code = open_rooms(d, err);

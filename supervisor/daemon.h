@@ -23,7 +23,8 @@ struct daemon_options {
     uint64_t ballast_bytes;
     const uint32_t *allow_uids; /* users whose processes may connect, beside ours and root's */
     uint32_t n_allow_uids;
-    uint32_t inbox; /* messages between the transport's threads and the loop */
+    uint32_t n_followers; /* the first ones may subscribe, too; the others are those of agents */
+    uint32_t inbox;       /* messages between the transport's threads and the loop */
     struct reload *reload;
     bool was_full; /* the daemon before it had no room for a commit */
     int ready_fd;  /* gets "ready\n" when requests are served; -1 = none */

@@ -83,6 +83,9 @@ void link_free(struct link *l);
  * refused. Connections that are there stay.
  */
 void link_trust(struct link *l, const uint32_t *uids, uint32_t n);
+/* Of the users of link_trust only the first n may subscribe to what the link publishes. Without it
+ * all may. */
+void link_trust_followers(struct link *l, uint32_t n);
 
 struct str link_msg_bytes(const struct link_msg *m);
 enum { LINK_PEER_MAX = 63 };

@@ -141,6 +141,7 @@ struct endpoint {
     size_t recv_max;
     char *ca_file; /* copies, because a dialer may be replaced later */
     char *cert_file;
+    bool publishes; /* its peers are judged as followers (link_trust_followers) */
 };
 
 enum bt_code endpoint_error(struct bt_error *err, int rv, const char *what, const char *url);
@@ -188,6 +189,7 @@ struct peer_seen;
 struct peer_watch {
     struct helper_task task;
     const struct link *link;
+    const struct endpoint *endpoint;
     struct link_peer_limits limits;
     pthread_mutex_t mutex; /* of the table; the owner thread and the helper thread take it */
     struct peer *peers;
@@ -280,6 +282,7 @@ struct link {
     atomic_bool no_linger; /* link_free: retired lanes close at once */
     _Atomic uint32_t trusted[LINK_TRUST_MAX];
     atomic_uint trusted_n;
+    atomic_uint followers_n; /* of those; they may subscribe, too */
     struct link_server *servers;
     struct link_lane *lanes;
     struct link_pub *pubs;
@@ -291,7 +294,7 @@ struct link {
 #define TRUST_FINE INT64_C(-1)
 #define TRUST_UNKNOWN INT64_C(-2) /* no process has the other end (any more) */
 
-bool trust_uid(const struct link *l, uint32_t uid);
+bool trust_uid(const struct link *l, const struct endpoint *e, uint32_t uid);
 /* Judges a new pipe, in ADD_PRE: TRUST_FINE, else its user or TRUST_UNKNOWN, which is logged. */
 int64_t trust_stranger(const struct link *l, const struct endpoint *e, nng_pipe pipe);
 /* Counts a refused connection for the log. */

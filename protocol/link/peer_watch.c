@@ -281,7 +281,7 @@ static const char *judge_user(const struct peer_watch *w, int fd)
     if (!peer_uid_find(address_of(&at[0]), own, &uid)) {
         return "its process has closed it, or was not found";
     }
-    if (!trust_uid(w->link, uid)) {
+    if (!trust_uid(w->link, w->endpoint, uid)) {
         char url[LINK_URL_MAX];
         (void)snprintf(url, sizeof url, "tcp port %u", w->port);
         trust_note(uid, url);
@@ -500,6 +500,7 @@ enum bt_code peer_watch_start(struct peer_watch *w, const struct link *link,
     }
     (void)pthread_mutex_init(&w->mutex, NULL);
     w->link = link;
+    w->endpoint = e;
     w->limits = *limits;
     w->listener = listener;
     w->recv_max = e->recv_max + LINK_HEADER_ROOM;

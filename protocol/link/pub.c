@@ -33,6 +33,7 @@ static enum bt_code pub_start(struct link_pub *p, const struct link_limits *lim,
 {
     struct endpoint *e = &p->endpoint;
     nng_listener listener = NNG_LISTENER_INITIALIZER;
+    e->publishes = true;
     enum bt_code code = ipc_guard_lock(&p->guard, e, err);
     if (code != BT_OK) {
         return code;

@@ -31,11 +31,17 @@ void link_trust(struct link *l, const uint32_t *uids, uint32_t n)
         atomic_store(&l->trusted[i], uids[i]);
     }
     atomic_store(&l->trusted_n, n);
+    atomic_store(&l->followers_n, n);
 }
 
-bool trust_uid(const struct link *l, uint32_t uid)
+void link_trust_followers(struct link *l, uint32_t n)
 {
-    const uint32_t n = atomic_load(&l->trusted_n);
+    atomic_store(&l->followers_n, n);
+}
+
+bool trust_uid(const struct link *l, const struct endpoint *e, uint32_t uid)
+{
+    const uint32_t n = atomic_load(e->publishes ? &l->followers_n : &l->trusted_n);
     bool ok = uid == 0 || uid == geteuid();
 
     for (uint32_t i = 0; i < n && !ok; i++) {
@@ -157,7 +163,7 @@ int64_t trust_stranger(const struct link *l, const struct endpoint *e, nng_pipe 
         trust_note(TRUST_UNKNOWN, place_of(e, pipe, &own, place));
         return TRUST_UNKNOWN;
     }
-    if (trust_uid(l, uid)) {
+    if (trust_uid(l, e, uid)) {
         return TRUST_FINE;
     }
     trust_note(uid, place_of(e, pipe, &own, place));

@@ -37,7 +37,7 @@ static enum bt_code authority_new(struct authority **ret, struct bt_error *err)
     return rv == 0 ? BT_OK : certs_error(err, BT_IO, rv, "no random numbers");
 }
 
-static void authority_free(struct authority *a)
+void certs_authority_free(struct authority *a)
 {
     if (a != NULL) {
         mbedtls_x509_crt_free(&a->cert);
@@ -66,7 +66,7 @@ static enum bt_code parse_authority(struct authority *a, const char *dir, unsign
     return BT_OK;
 }
 
-static enum bt_code authority_load(const char *dir, struct authority **ret, struct bt_error *err)
+enum bt_code certs_authority_load(const char *dir, struct authority **ret, struct bt_error *err)
 {
     char path[CERTS_PATH_MAX];
     unsigned char key[CERTS_PEM_MAX];
@@ -238,23 +238,38 @@ enum bt_code certs_init(const char *dir, const char *name, uint32_t days, msec n
     if (locked >= 0) {
         (void)close(locked);
     }
-    authority_free(a);
+    certs_authority_free(a);
     return code;
 }
 
 /* ---- issue, renew ---- */
 
+/* A list of revoked certificates may follow it. */
+enum bt_code certs_check_authority(const struct authority *a, const char *path,
+                                   struct bt_error *err)
+{
+    const size_t n = strlen((const char *)a->cert_pem);
+    char found[CERTS_PEM_MAX] = "";
+    FILE *f = fopen(path, "re");
+    size_t got;
+
+    if (f == NULL) {
+        return err_errno(err, errno, "%s", path);
+    }
+    got = fread(found, 1, n, f);
+    (void)fclose(f);
+    return got == n && memcmp(found, a->cert_pem, n) == 0
+               ? BT_OK
+               : err_set(err, BT_CONFLICT, "%s is of another authority", path);
+}
+
 /* TO/ca.pem, unless it is there. */
 static enum bt_code give_authority(const struct authority *a, const char *to, struct bt_error *err)
 {
     char path[CERTS_PATH_MAX];
-    unsigned char found[CERTS_PEM_MAX];
     enum bt_code code = certs_path(to, "ca.pem", path, err);
 
-    code = code == BT_OK ? certs_file_read(path, false, found, err) : code;
-    if (code == BT_OK && strcmp((const char *)found, (const char *)a->cert_pem) != 0) {
-        return err_set(err, BT_CONFLICT, "%s is of another authority", path);
-    }
+    code = code == BT_OK ? certs_check_authority(a, path, err) : code;
     return code == BT_NOT_FOUND
                ? certs_file_write(path, a->cert_pem, strlen((const char *)a->cert_pem), 0644, true,
                                   err)
@@ -337,7 +352,7 @@ enum bt_code certs_issue(const char *dir, const struct certs_ask *ask, msec now,
     enum bt_code code = check_ask(ask, err);
 
     code = code == BT_OK ? check_uses(ask, err) : code;
-    code = code == BT_OK ? authority_load(dir, &a, err) : code;
+    code = code == BT_OK ? certs_authority_load(dir, &a, err) : code;
     if (code == BT_OK) {
         *ret = (struct cert){.server = ask->server, .client = ask->client, .hosts_n = ask->hosts_n};
         for (uint32_t i = 0; i < ask->hosts_n; i++) {
@@ -345,7 +360,7 @@ enum bt_code certs_issue(const char *dir, const struct certs_ask *ask, msec now,
         }
         code = issue(a, dir, ask, false, now, ret, err);
     }
-    authority_free(a);
+    certs_authority_free(a);
     return code;
 }
 
@@ -358,7 +373,7 @@ enum bt_code certs_renew(const char *dir, const struct certs_ask *ask, msec now,
     uint32_t n = 0;
     enum bt_code code = check_ask(ask, err);
 
-    code = code == BT_OK ? authority_load(dir, &a, err) : code;
+    code = code == BT_OK ? certs_authority_load(dir, &a, err) : code;
     code = code == BT_OK ? certs_list(dir, &all, &n, err) : code;
     for (uint32_t i = 1; i < n; i++) {
         if (strcmp(all[i].name, ask->name) == 0) {
@@ -374,7 +389,7 @@ enum bt_code certs_renew(const char *dir, const struct certs_ask *ask, msec now,
     }
     code = code == BT_OK ? issue(a, dir, ask, true, now, ret, err) : code;
     free(all);
-    authority_free(a);
+    certs_authority_free(a);
     return code;
 }
 

@@ -5,6 +5,7 @@
  *   DIR/ca.pem           the authority's certificate: every host may have it
  *   DIR/ca.key           its key (0600): whoever has it can issue certificates
  *   DIR/issued/SERIAL    what was issued: certificates without keys
+ *   DIR/crl.pem          the list of those that are revoked, when there are any
  */
 #ifndef CERTS_CERTS_H
 #define CERTS_CERTS_H
@@ -20,6 +21,7 @@ enum {
     CERTS_HOST_MAX = 253,
     CERTS_HOSTS_MAX = 16,
     CERTS_SERIAL_LEN = 16,
+    CERTS_REVOKED_MAX = 1000,
     CERTS_PATH_MAX = 4096,
     CERTS_DAYS_MAX = 36500,
     CERTS_CA_DAYS = 3650,
@@ -34,6 +36,7 @@ struct cert {
     char hosts[CERTS_HOSTS_MAX][CERTS_HOST_MAX + 1];
     uint32_t hosts_n;
     bool ca, server, client;
+    bool revoked;     /* certs_mark_revoked */
     msec from, until; /* wall clock; valid at both */
 };
 
@@ -61,6 +64,17 @@ BT_MUST_CHECK enum bt_code certs_issue(const char *dir, const struct certs_ask *
  * and serial, and replaces TO/NAME.pem at once. Of `ask`, hosts and uses are not read. */
 BT_MUST_CHECK enum bt_code certs_renew(const char *dir, const struct certs_ask *ask, msec now,
                                        struct cert *ret, struct bt_error *err);
+/*
+ * Revokes the certificate with this serial, or all with this name: they go on the list DIR/crl.pem,
+ * and that list behind the authority in TO/ca.pem, where a daemon reads both. *ret_n: how many were
+ * not on it before. BT_NOT_FOUND: no such certificate, or no TO/ca.pem. BT_CONFLICT: TO/ca.pem is
+ * of another authority, or the authority's own file. BT_LIMIT: CERTS_REVOKED_MAX.
+ */
+BT_MUST_CHECK enum bt_code certs_revoke(const char *dir, const char *which, const char *to,
+                                        msec now, uint32_t *ret_n, struct bt_error *err);
+/* Sets `revoked` of those that are on the list. */
+BT_MUST_CHECK enum bt_code certs_mark_revoked(const char *dir, struct cert *all, uint32_t n,
+                                              struct bt_error *err);
 /* The authority, then every certificate that it issued, oldest first; *ret is freed with free(). */
 BT_MUST_CHECK enum bt_code certs_list(const char *dir, struct cert **ret, uint32_t *ret_n,
                                       struct bt_error *err);

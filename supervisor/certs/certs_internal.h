@@ -21,6 +21,16 @@ struct authority {
     unsigned char cert_pem[CERTS_PEM_MAX];
 };
 
+/* ---- certs.c ---- */
+
+/* *ret is freed with certs_authority_free, also after an error. */
+BT_MUST_CHECK enum bt_code certs_authority_load(const char *dir, struct authority **ret,
+                                                struct bt_error *err);
+void certs_authority_free(struct authority *a);
+/* BT_CONFLICT: the file does not begin with the certificate of the authority. BT_NOT_FOUND. */
+BT_MUST_CHECK enum bt_code certs_check_authority(const struct authority *a, const char *path,
+                                                 struct bt_error *err);
+
 /* ---- files.c ---- */
 
 /* Writes path through a temporary file and syncs it. replace false: BT_CONFLICT when it exists. */

@@ -443,11 +443,13 @@ BT_MUST_CHECK enum bt_code journal_backup_stopped(const char *dir, const char *p
 BT_MUST_CHECK enum bt_code journal_restore(const char *dir, const char *path, bool replace,
                                            struct bt_error *err);
 /* Reads a whole copy: checksums, hash chains, missing rows. Appends lines; the last one is
- * "root HASH", a hash over the chains of all plans. BT_IO: something is not as it was written. */
+ * "root HASH", a hash over the chains of all plans. BT_IO: something is not as it was written.
+ * see (may be NULL) is given each blob that a row names, as often as it is named. */
 BT_MUST_CHECK enum bt_code journal_verify(const char *path,
                                           uint32_t (*blobs_of)(const void *body, size_t len,
                                                                uint64_t *ret, uint32_t max),
-                                          struct buf *report, struct bt_error *err);
+                                          void (*see)(const void *bytes, size_t len, void *self),
+                                          void *self, struct buf *report, struct bt_error *err);
 
 const char *journal_sqlite_version(void);
 /* For baton doctor, while no daemon runs (BT_CONFLICT otherwise). Checks the version, integrity

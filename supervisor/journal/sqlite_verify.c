@@ -16,6 +16,8 @@ enum { PROBLEMS_SHOWN = 50, BLOBS_MAX = 32 * 1024 * 1024, URI_MAX = 3 * PATH_TEX
 struct verification {
     sqlite3 *db;
     uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);
+    void (*see)(const void *bytes, size_t len, void *self);
+    void *self;
     struct buf *report;
     struct bt_error first;
     uint64_t problems;
@@ -114,6 +116,8 @@ static void hash_blob(struct verification *v, uint64_t id, char ret[CHAIN_HEAD_L
         size_t len = (size_t)sqlite3_column_bytes(v->blob, 1);
         if (sqlite_col_u64(v->blob, 0) != crc32c_bytes(crc32c_u64(0, id), bytes, len)) {
             problem(v, "blob %" PRIu64 ": its checksum is wrong", id);
+        } else if (v->see != NULL && bytes != NULL) {
+            v->see(bytes, len, v->self);
         }
         (void)!chain_blob(bytes, len, ret, NULL);
     } else {
@@ -317,9 +321,10 @@ static enum bt_code verify_db(struct verification *v, struct bt_error *err)
 enum bt_code journal_verify(const char *path,
                             uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret,
                                                  uint32_t max),
+                            void (*see)(const void *bytes, size_t len, void *self), void *self,
                             struct buf *report, struct bt_error *err)
 {
-    struct verification v = {.blobs_of = blobs_of, .report = report};
+    struct verification v = {.blobs_of = blobs_of, .see = see, .self = self, .report = report};
     enum bt_code code = sqlite_open_copy(path, &v.db, err);
 
     if (code == BT_OK) {

@@ -73,6 +73,47 @@ class Certs(unittest.TestCase):
                             subprocess.run(["openssl", "x509", "-noout", "-pubkey"], input=before, capture_output=True, text=True).stdout)
         self.assertIn("has issued no certificate 'nobody'", self.baton("renew", "nobody", code=7))
 
+    def test_what_is_revoked_is_on_the_list_and_what_is_renewed_after_it_is_not(self):
+        self.baton("init")
+        self.baton("issue", "hub", "--server", "--host", "h", "--to", self.work / "hub")
+        for name in ("ann", "bob"):
+            self.baton("issue", name, "--client", "--to", self.work)
+        before = (self.work / "ca/ca.pem").read_text()
+        self.assertIn("1 certificate.", self.baton("revoke", "ann", "--to", self.work / "hub"))
+        self.assertIn("revoked before", self.baton("revoke", "ann", "--to", self.work / "hub"))
+        both = (self.work / "hub/ca.pem").read_text()
+        self.assertTrue(both.startswith(before))
+        self.assertEqual(both.count("BEGIN X509 CRL"), 1)
+        self.assertEqual((self.work / "ca/ca.pem").read_text(), before, "the authority stays as it is")
+        shown = self.openssl("crl", "-in", "ca/crl.pem", "-CAfile", "ca/ca.pem", "-noout", "-text")
+        self.assertIn("verify OK", shown.stderr)
+        shown = shown.stdout
+        serial = [c["serial"] for c in json.loads(self.baton("show", "--json")) if c["name"] == "ann"][0]
+        self.assertIn(serial.upper(), shown)
+        self.assertIn("Version 1", shown)
+        self.assertEqual({c["name"]: c["state"] for c in json.loads(self.baton("show", "--json"))}["ann"], "revoked")
+
+        def check(name):
+            done = subprocess.run(["openssl", "verify", "-crl_check", "-CAfile", self.work / "ca/ca.pem", "-CRLfile", self.work / "ca/crl.pem",
+                                   self.work / (name + ".pem")], capture_output=True, text=True)
+            return done.returncode == 0, done.stdout + done.stderr
+        self.assertEqual((check("ann")[0], check("bob")[0]), (False, True))
+        self.assertIn("revoked", check("ann")[1])
+        self.baton("renew", "ann", "--to", self.work)
+        self.assertTrue(check("ann")[0], check("ann")[1])
+        # one by its serial; then all of a name, of which one is on it already
+        serials = [c["serial"] for c in json.loads(self.baton("show", "bob", "--json"))]
+        self.baton("revoke", serials[0], "--to", self.work / "hub")
+        self.assertFalse(check("bob")[0])
+        self.assertIn("1 certificate.", self.baton("revoke", "ann", "--to", self.work / "hub"))
+        self.assertFalse(check("ann")[0])
+        self.baton("issue", "eve", "--client", "--to", self.work / "hub")  # beside a list
+        self.assertIn("BEGIN X509 CRL", (self.work / "hub/ca.pem").read_text())
+        for args, code, word in ((("revoke",), 2, "which NAME"), (("revoke", "nobody", "--to", self.work / "hub"), 7, "no certificate 'nobody'"),
+                                 (("revoke", "eve", "--to", self.work / "nowhere"), 7, "does not exist"),
+                                 (("revoke", "eve", "--to", self.work / "ca"), 2, "the authority's own")):
+            self.assertIn(word, self.baton(*args, code=code))
+
     def test_mistakes_end_in_words(self):
         self.assertIn("has no authority", self.baton("issue", "a", "--client", code=7))
         self.baton("init")

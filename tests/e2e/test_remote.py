@@ -297,20 +297,21 @@ class Remote(BatonTest):
         until(lambda: "each port of listen.lanes (7470-7471) is taken" in d.log(), 20, "the agent is refused\n" + d.log())
         self.assertEqual(d.ask("supervisor.info").get("plansOpen", 0), 0)
 
-    def handshake(self, d, cert=None, ca="ca.pem"):
+    def handshake(self, d, cert=None, ca="ca.pem", port=None, role=0x30):
         """One SP connection over TLS to the remote listener: the socket, or why not."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.load_verify_locations(self.keys / ca)
         if cert:
             context.load_cert_chain(self.keys / cert)
-        host, port = d.remote[len("tls+tcp://"):].rsplit(":", 1)
+        host, control = d.remote[len("tls+tcp://"):].rsplit(":", 1)
+        port = port or control
         raw = socket.create_connection((host, int(port)), 20)
         try:
             tls = context.wrap_socket(raw)
-            tls.sendall(b"\0SP\0\x00\x30\0\0")
+            tls.sendall(b"\0SP\0\x00" + bytes([role]) + b"\0\0")
             hello = tls.recv(8)
-            return tls if hello == b"\0SP\0\x00\x31\0\0" else "closed"
+            return tls if hello == b"\0SP\0\x00" + bytes([role ^ 1]) + b"\0\0" else "closed"
         except (ssl.SSLError, OSError) as why:
             raw.close()
             return str(why)
@@ -427,6 +428,32 @@ class Remote(BatonTest):
         self.assertIn("others may read or write the key", self.cli(d, "status", code=6).stderr)
         os.chmod(self.keys / "elsewhere.pem", 0o600)
         self.cli(d, "status")
+
+    def test_a_revoked_certificate_opens_no_port_for_agents_and_nothing_after_a_restart(self):
+        (self.keys / "hub2").mkdir()
+        for name in ("hub.pem", "ca.pem"):
+            shutil.copy(self.keys / name, self.keys / "hub2" / name)
+        self.certs("issue", "gone", "--client")
+        d = self.hub(lanes="7490-7491")
+        d.config.write_text(d.config.read_text().replace("%s/ca.pem" % self.keys, "%s/hub2/ca.pem" % self.keys))
+        d.stop()
+        d.start(agents=False)
+        d.remote = d.ask("supervisor.info")["remote"]
+        self.assertNotIsInstance(self.handshake(d, "gone.pem"), str)
+        self.certs("revoke", "gone", to="hub2")
+        self.agent(d, "calc", "--capacity", "1")
+        self.up(d, "calc")
+        for lane in (7490, 7491):
+            refused = self.handshake(d, "gone.pem", port=lane, role=0x31)
+            self.assertIsInstance(refused, str, "a port that was opened after the revocation")
+            self.assertIn("alert", refused)  # of TLS: the place is not just taken
+        d.stop()
+        d.start(agents=False)
+        d.remote = d.ask("supervisor.info")["remote"]
+        self.assertIsInstance(self.handshake(d, "gone.pem"), str)
+        kept = self.handshake(d, "elsewhere.pem")
+        self.assertNotIsInstance(kept, str)
+        kept.close()
 
     def expired(self, name):
         """A certificate of the authority whose time is over: the product issues none."""

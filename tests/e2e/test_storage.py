@@ -1,5 +1,6 @@
 """Deletion over the wire: plans, sessions, prune, retention; what readers see of it; kill -9 in the middle."""
 import json
+import pathlib
 import shutil
 import sqlite3
 import struct
@@ -317,6 +318,38 @@ class Storage(harness.BatonTest):
         self.assertEqual(self.d.events(done[0]), events)
         self.assertEqual(self.d.ask("plan.get", planId=is_open)["status"], "running")
         self.d.ask("plan.cancel", planId=is_open)
+
+    def test_a_backup_has_the_files_of_results(self):
+        self.up(work=lambda r: {"outcome": "completed", "result": {"text": "written", "artifacts": [write(r, b"x" * 300000 + r["stepId"].encode())]}})
+        plan = self.run_plan(step("a"), step("b"))
+        other = self.run_plan(step("c"))
+        file = self.d.work / "copy.db"
+        said = json.loads(self.d.cli("backup", file, "--json"))
+        self.assertEqual(said["artifacts"], 3)
+        files = self.d.work / "copy.db.artifacts"
+        self.assertEqual(sorted(p.name for p in files.iterdir()), sorted([plan, other]))
+        self.assertEqual({p.stat().st_mode & 0o777 for p in files.rglob("*") if p.is_file()}, {0o600})
+        self.assertIn("files: 3 as they were written, 0 altered, 0 not kept", self.d.cli("verify", file))
+        self.assertIn("files: 3 as they were written", self.d.cli("verify"))
+        self.d.stop()
+        shutil.rmtree(self.d.state / "artifacts")
+        self.assertIn("files: 0 as they were written, 0 altered, 3 not kept", self.d.cli("verify"))
+        self.d.cli("restore", file, "--force")
+        self.d.start(agents=False)
+        for p, s in ((plan, "a"), (plan, "b"), (other, "c")):
+            artifact, = self.d.ask("plan.result", planId=p, stepId=s)["artifacts"]
+            self.assertEqual(pathlib.Path(artifact["uri"][len("file://"):]).read_bytes(), b"x" * 300000 + s.encode())
+        one = next(p for p in files.rglob("*") if p.is_file())
+        data = bytearray(one.read_bytes())
+        data[1000] ^= 1
+        one.write_bytes(data)
+        report = self.d.cli_any("verify", file)
+        self.assertEqual(report.returncode, 1)
+        self.assertIn("damaged: the file %s/%s" % (one.parent.name, one.name), report.stdout)
+        self.assertIn("2 as they were written, 1 altered", report.stdout)
+        self.d.stop()
+        self.assertNotEqual(self.d.cli_any("restore", file, "--force").returncode, 0)
+        self.assertIn("exists", self.d.cli_any("backup", self.d.work / "copy.db").stderr)
 
     def test_backup_and_verify_without_a_daemon(self):
         self.up()

@@ -175,6 +175,23 @@ class Strangers(BatonTest):
         other = Stranger(self, lambda report: report(outcome(lambda: sp.Req(at["control"], DEADLINE).ask(ask))))
         self.assertTrue(json.loads(other.next())["ok"])
 
+    def test_the_user_that_an_agent_runs_as_asks_and_reads_no_bus(self):
+        self.d = self.daemon(config=CALC.replace("]}", "], user: nobody}"))
+        at, ask = self.d.endpoints(), self.ask_bytes()
+
+        def work(report):
+            report(outcome(lambda: sp.Sub(at["events"], timeout=5).next()[1]))
+            report(outcome(lambda: sp.Req(at["control"], DEADLINE).ask(ask)))
+            mute = socket.create_connection(("127.0.0.1", port_of(at["events"])))
+            until(lambda: not is_open(mute), 9, "the end of one that is mute")
+            report("ended")
+        other = Stranger(self, work)
+        self.assertEqual(other.next(), "", "the bus: it has the events of all plans")
+        self.assertIn('"ok":true', other.next())
+        self.assertEqual(other.next(), "ended")
+        self.assertEqual(self.d.wait_plan(self.d.submit({"steps": [{"stepId": "a", "agentId": "calc", "skill": "evaluate", "task": "t",
+                                                                 "parameters": {"expression": "6*7"}}]}))["status"], "completed")
+
     def test_who_has_the_port_of_a_dead_daemon_is_told_nothing(self):
         self.d = self.daemon(config=NONE, agents=False)
         at, state = self.d.endpoints(), self.d.state

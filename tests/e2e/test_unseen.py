@@ -114,6 +114,17 @@ class Everywhere(harness.BatonTest):
         self.failed = self.d.submit({"goal": SAID, "steps": [probe.step("a", task="fail " + SAID, maxRetries=0)]}, sessionId="talk")
         self.d.wait_plan(self.failed)
         self.asking = self.d.submit({"goal": SAID, "steps": [probe.step("a", task="ask " + SAID, requiresApproval=True), probe.step("b", task=SAID, dependsOn=["a"])]})
+        # what came later: schedules, signals, refusals of strangers, state that agents leave
+        self.d.ask("schedule.put", name="nightly", everyMs=86400000, goal=SAID + " of a schedule", planner="keyword")
+        self.d.ask_raw("schedule.pause", name="nightly", reason=SAID)
+        for type_, fields in (("plan.signal", {"planId": self.asking, "name": SAID[:60], "data": {SAID[:40]: SAID}}), (SAID[:60], {}),
+                              ("auth.begin", {"credential": SAID[:60], "nonceC": "0" * 64}), ("session.delete", {"sessionId": SAID[:60]}),
+                              ("agents.drain", {"agentId": SAID[:60]}), ("journal.backup", {"file": "/nowhere/" + SAID[:60]}),
+                              ("plan.delete", {"planId": SAID[:60]}), ("session.say", {"sessionId": "talk", "text": SAID}),
+                              ("review.decide", {"reviewId": SAID[:60], "decision": SAID[:20]}), ("events.read", {"types": [SAID[:40]]})):
+            self.d.ask_raw(type_, **fields)
+            with harness.sp.Req(self.d.endpoints()["control"], 15) as req:  # a stranger, whose refusal is noted
+                req.ask(json.dumps({"v": 1, "type": type_, "id": SAID[:20], "token": SAID[:40], **fields}).encode())
         self.review = harness.until(lambda: (self.d.ask("review.list")["reviews"] or [None])[0], 30, "the review is open")["reviewId"]
 
     def work_file(self, name, text):
@@ -134,7 +145,9 @@ class Everywhere(harness.BatonTest):
                  ("history", self.failed), ("logs", "noisy"), ("logs", self.failed), ("graph", self.failed), ("timeline", self.failed),
                  ("stats", self.failed), ("cost",), ("top", "--once"), ("reviews",), ("review", self.review), ("sessions",),
                  ("sessions", "talk"), ("agents",), ("agents", "probe"), ("agents", "noisy"), ("agents", "probe", "do"), ("lint", self.plan_file()),
-                 ("plan", "check", self.plan_file()), ("graph", self.plan_file()), ("doctor",), ("info",)]
+                 ("plan", "check", self.plan_file()), ("graph", self.plan_file()), ("doctor",), ("info",),
+                 ("schedule", "list"), ("schedule", "get", "nightly"), ("audit",), ("credential", "list"), ("agents", "logs", "noisy"),
+                 ("plan", "diff", self.plan_file(), self.plan_file()), ("config", "show"), ("recipes",)]
         for verb in verbs:
             with self.subTest(verb=verb):
                 shown = self.terminal(*verb, codes=None)
@@ -147,7 +160,8 @@ class Everywhere(harness.BatonTest):
             with self.subTest(form=form):
                 self.assertEqual(unsafe(self.d.cli("graph", self.failed, "-o", form)), [])
         self.assertEqual(unsafe(self.d.cli("timeline", self.failed, "-o", "svg")), [])
-        self.assertEqual(unsafe(self.d.log()), [], "the daemon's own log")
+        said = re.sub("[%s]" % JOINS, "", self.d.log())
+        self.assertEqual(unsafe(said), [], "the daemon's own log")
 
     def plan_file(self):
         return str(self.work_file("plan.json", json.dumps({"goal": SAID, "steps": [{"stepId": "a", "agentId": "probe", "skill": "do", "task": SAID}]})))

@@ -16,15 +16,17 @@ static const struct cli_option certs_options[] = {
 
 const struct cli_verb remote_verbs[] = {
     {.name = "certs",
-     .args = "init|issue|renew|show [NAME]",
+     .args = "init|issue|renew|revoke|show [NAME]",
      .brief = "make certificates for daemons, clients and agents on other hosts",
-     .text = "init makes an authority. Issue writes NAME.pem, certificate and key in one file, and "
-             "ca.pem. Renew issues NAME again, with another key. Show lists them. Whoever has "
-             "ca.key can make certificates: it stays on one host.",
+     .text =
+         "init makes an authority. Issue writes NAME.pem, certificate and key in one file, and "
+         "ca.pem. Renew issues NAME again, with another key. Revoke puts all certificates of "
+         "NAME, or one by its serial, on a list in the ca.pem that the daemon reads. Show lists "
+         "them. Whoever has ca.key can make certificates: it stays on one host.",
      .options = certs_options,
-     .examples = {{"baton certs init", "make an authority"},
-                  {"baton certs issue hub --server --host 10.0.0.5", "for the daemon there"},
-                  {"baton certs issue worker --client --to worker", "for an agent elsewhere"}},
+     .examples = {{"baton certs issue hub --server --host 10.0.0.5", "for the daemon there"},
+                  {"baton certs issue worker --client --to worker", "for an agent elsewhere"},
+                  {"baton certs revoke worker --to hub", "the daemon of hub/ca.pem refuses it"}},
      .exits = {CLI_NOT_FOUND},
      .args_min = 1,
      .args_max = 2,

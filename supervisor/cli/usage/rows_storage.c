@@ -52,10 +52,10 @@ const struct cli_verb storage_verbs[] = {
      .run = verb_prune},
     {.name = "backup",
      .args = "FILE",
-     .brief = "copy the journal, also while the daemon runs",
+     .brief = "copy the journal and the files of results, also while the daemon runs",
      .text = "FILE must not exist. It is complete when it has its name; until then it is "
-             "FILE.part. Artifacts (STATE/artifacts) are no part of it.",
-     .examples = {{"baton backup /backup/baton.db", "one file with everything but artifacts"}},
+             "FILE.part. The files of results (STATE/artifacts) go to FILE.artifacts.",
+     .examples = {{"baton backup /backup/baton.db", "and /backup/baton.db.artifacts"}},
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
      .args_min = 1,
      .args_max = 1,
@@ -65,7 +65,8 @@ const struct cli_verb storage_verbs[] = {
      .args = "[PLAN_ID...]",
      .brief = "write ended plans as lines of JSON",
      .text = "Events, results and the plans' jobs; with --since and --all also sessions. Artifacts "
-             "are no part of it. The daemon goes on meanwhile. Every line has a number and a hash; "
+             "are no part of it (baton backup has them). The daemon goes on meanwhile. Every line "
+             "has a number and a hash; "
              "the last line says that nothing follows. The same plans give the same bytes in every "
              "journal.",
      .options = export_options,
@@ -90,7 +91,9 @@ const struct cli_verb storage_verbs[] = {
     {.name = "restore",
      .args = "FILE",
      .brief = "make a copy the journal again, without a daemon",
-     .text = "The copy is verified first. Plans that were open in it go on.",
+     .text = "The copy is verified first. Plans that were open in it go on. FILE.artifacts goes to "
+             "STATE/artifacts; results name their files by the path of the state directory that "
+             "they were written in.",
      .options = restore_options,
      .examples = {{"baton restore /backup/baton.db", "into an empty state directory"}},
      .exits = {CLI_NOT_FOUND},
@@ -103,7 +106,9 @@ const struct cli_verb storage_verbs[] = {
      .brief = "check every row of the journal, or of a copy, against its hashes",
      .text = "Each plan has a chain of SHA-256 over its document, its rows and their results. The "
              "last line is a hash over all chains: note it elsewhere, and a journal that was "
-             "written anew by somebody else has another one. Plans that go on change it.",
+             "written anew by somebody else has another one. Plans that go on change it. Files of "
+             "results, also in FILE.artifacts, are compared with length and SHA-256; one that is "
+             "not kept any more is no damage.",
      .examples = {{"baton verify", "the journal of the daemon, by a copy"},
                   {"baton verify /backup/baton.db", "a copy"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},

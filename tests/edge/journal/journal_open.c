@@ -390,7 +390,7 @@ static void verify_copy(const char *plans)
     (void)snprintf(copy, sizeof copy, "%s/copy.db", dir);
     buf_init(&report, 10000);
     assert_ok(journal_backup_stopped(dir, copy, &err), err);
-    assert_ok(journal_verify(copy, no_blobs, &report, &err), err);
+    assert_ok(journal_verify(copy, no_blobs, NULL, NULL, &report, &err), err);
     assert_non_null(strstr(buf_cstr(&report), plans));
     (void)unlink(copy);
     buf_done(&report);

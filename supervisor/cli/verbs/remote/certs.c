@@ -25,7 +25,10 @@ static const char *use_of(const struct cert *c)
 
 static const char *state_of(const struct cert *c, msec now)
 {
-    return now < c->from ? "not yet valid" : now > c->until ? "expired" : "valid";
+    return c->revoked       ? "revoked"
+           : now < c->from  ? "not yet valid"
+           : now > c->until ? "expired"
+                            : "valid";
 }
 
 static cJSON *json_of(const struct cert *c, msec now)
@@ -107,6 +110,10 @@ static enum cli_exit show(struct cli *cli, const char *dir, const char *name)
     if (certs_list(dir, &all, &n, &err) != BT_OK) {
         return cli_fail(&err);
     }
+    if (certs_mark_revoked(dir, all, n, &err) != BT_OK) {
+        free(all);
+        return cli_fail(&err);
+    }
     for (uint32_t i = 0; i < n; i++) {
         if (name == NULL || strcmp(all[i].name, name) == 0) {
             all[kept++] = all[i];
@@ -152,6 +159,36 @@ static enum cli_exit issue(struct cli *cli, const char *dir, const char *name, u
     return CLI_OK;
 }
 
+static enum cli_exit revoke(struct cli *cli, const char *dir, const char *which)
+{
+    const char *to = cli_value(cli, "to");
+    struct bt_error err;
+    uint32_t n = 0;
+
+    to = to == NULL ? "." : to;
+    if (certs_revoke(dir, which, to, clock_wall_ms(), &n, &err) != BT_OK) {
+        return cli_fail(&err);
+    }
+    if (cli->json) {
+        cJSON *o = cli_fields("certificate", which);
+        (void)cJSON_AddNumberToObject(o, "revoked", n);
+        (void)cJSON_AddStringToObject(o, "dir", to);
+        (void)cJSON_AddStringToObject(o, "file", "ca.pem");
+        cli_print_json(o);
+        cJSON_Delete(o);
+        return CLI_OK;
+    }
+    if (n == 0) {
+        (void)printf("%s was revoked before; %s/ca.pem has the list\n", which, to);
+    } else {
+        (void)printf(
+            "%s is revoked: %u certificate%s. The daemon that reads %s/ca.pem refuses it on "
+            "new ports for agents at once, elsewhere from its next start on\n",
+            which, n, n == 1 ? "" : "s", to);
+    }
+    return CLI_OK;
+}
+
 static enum cli_exit init(struct cli *cli, const char *dir, const char *name, uint32_t days)
 {
     struct bt_error err;
@@ -179,7 +216,7 @@ static const char *directory(struct cli *cli, char ret[CERTS_PATH_MAX])
 
 enum cli_exit verb_certs(struct cli *cli)
 {
-    static const char *const words[] = {"init", "issue", "renew", "show", NULL};
+    static const char *const words[] = {"init", "issue", "renew", "revoke", "show", NULL};
     const char *what = cli->argv[0];
     const char *name = cli->argc > 1 ? cli->argv[1] : NULL;
     char path[CERTS_PATH_MAX];
@@ -200,12 +237,15 @@ enum cli_exit verb_certs(struct cli *cli)
     if (strcmp(what, "show") == 0) {
         return show(cli, dir, name);
     }
-    if (strcmp(what, "issue") != 0 && strcmp(what, "renew") != 0) {
+    if (strcmp(what, "issue") != 0 && strcmp(what, "renew") != 0 && strcmp(what, "revoke") != 0) {
         return cli_unknown_word("certs", what, words);
     }
     if (name == NULL) {
         cli_error_hint("see: baton certs --help", "certs %s: which NAME?", what);
         return CLI_USAGE;
+    }
+    if (strcmp(what, "revoke") == 0) {
+        return revoke(cli, dir, name);
     }
     return issue(cli, dir, name, (uint32_t)days, strcmp(what, "renew") == 0);
 }

@@ -16,6 +16,7 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/storage/files.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/journal/journal.h"
 
@@ -92,22 +93,59 @@ static enum cli_exit make_copy(struct cli *cli, const char *state, const char *p
     return journal_backup_stopped(state, path, &err) == BT_OK ? CLI_OK : cli_fail(&err);
 }
 
+/* The directory of the files beside a copy. */
+static bool files_of(const char *copy, char ret[PATH_MAX])
+{
+    const int n = snprintf(ret, PATH_MAX, "%s." ARTIFACT_DIR, copy);
+
+    return n > 0 && n < PATH_MAX;
+}
+
+/* Files of results, after the journal: what it names is there, unless it was not kept. */
+static enum cli_exit copy_files(const char *state, const char *path, uint64_t *ret_n)
+{
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    struct bt_error err;
+
+    *ret_n = 0;
+    (void)snprintf(from, sizeof from, "%s/" ARTIFACT_DIR, state);
+    if (!files_of(path, to)) {
+        cli_error("%s: the name is too long", path);
+        return CLI_USAGE;
+    }
+    if (access(to, F_OK) == 0) {
+        cli_error("%s exists: it would be mixed with the files of this copy", to);
+        return CLI_USAGE;
+    }
+    return files_copy(from, to, ret_n, &err) == BT_OK ? CLI_OK : cli_fail(&err);
+}
+
 enum cli_exit verb_backup(struct cli *cli)
 {
     const char *state = cli_state_dir(cli);
     char path[PATH_MAX];
     enum cli_exit code;
+    uint64_t files = 0;
 
     if (state == NULL || !absolute(cli->argv[0], path)) {
         return CLI_USAGE;
     }
     code = make_copy(cli, state, path);
+    if (code == CLI_OK) {
+        code = copy_files(state, path, &files);
+    }
     if (code == CLI_OK && cli->json) {
         cJSON *said = cli_fields("file", path);
+        (void)cJSON_AddNumberToObject(said, "artifacts", (double)files);
         cli_print_json(said);
         cJSON_Delete(said);
     } else if (code == CLI_OK) {
         (void)printf("%s\n", path);
+        if (files > 0) {
+            cli_note("%llu files of results are in %s." ARTIFACT_DIR "\n",
+                     (unsigned long long)files, path);
+        }
     }
     return code;
 }
@@ -142,10 +180,32 @@ static enum cli_exit report(struct cli *cli, enum bt_code result, struct buf *te
     return result == BT_OK ? CLI_OK : cli_fail(err);
 }
 
+/* The journal and the files of its results; what is wrong with files comes first in the report,
+ * whose last line is the root. */
+static enum bt_code verify_all(const char *path, const char *files, struct buf *report,
+                               struct bt_error *err)
+{
+    struct buf about_files;
+    struct buf about_rows;
+    struct files_check check = {.root = files, .report = &about_files};
+    enum bt_code code;
+
+    buf_init(&about_files, REPORT_MAX / 2);
+    buf_init(&about_rows, REPORT_MAX / 2);
+    code = journal_verify(path, doc_refs, files_see, &check, &about_rows, err);
+    code = files_check_end(&check, code, err);
+    buf_add(report, about_files.at, about_files.len);
+    buf_add(report, about_rows.at, about_rows.len);
+    buf_done(&about_files);
+    buf_done(&about_rows);
+    return code;
+}
+
 enum cli_exit verb_verify(struct cli *cli)
 {
     const char *state = cli->argc == 0 ? cli_state_dir(cli) : "";
     char copy[PATH_MAX] = "";
+    char files[PATH_MAX];
     struct buf text;
     struct bt_error err;
     enum bt_code result;
@@ -166,7 +226,12 @@ enum cli_exit verb_verify(struct cli *cli)
         return code;
     }
     buf_init(&text, REPORT_MAX);
-    result = journal_verify(copy[0] != 0 ? copy : cli->argv[0], doc_refs, &text, &err);
+    if (copy[0] != 0) {
+        (void)snprintf(files, sizeof files, "%s/" ARTIFACT_DIR, state);
+    } else if (!files_of(cli->argv[0], files)) {
+        files[0] = 0;
+    }
+    result = verify_all(copy[0] != 0 ? copy : cli->argv[0], files, &text, &err);
     code = report(cli, result, &text, &err);
     buf_done(&text);
     if (copy[0] != 0) {
@@ -180,6 +245,9 @@ enum cli_exit verb_restore(struct cli *cli)
     const char *state = cli_state_dir(cli);
     struct buf text;
     struct bt_error err;
+    char files[PATH_MAX];
+    char to[PATH_MAX];
+    uint64_t n = 0;
     enum bt_code result = BT_OK;
 
     if (state == NULL) {
@@ -189,8 +257,12 @@ enum cli_exit verb_restore(struct cli *cli)
         cli_error_hint("baton down", "restore: a daemon has the journal of %s", state);
         return CLI_USAGE;
     }
+    if (!files_of(cli->argv[0], files)) {
+        cli_error("%s: the name is too long", cli->argv[0]);
+        return CLI_USAGE;
+    }
     buf_init(&text, REPORT_MAX);
-    result = journal_verify(cli->argv[0], doc_refs, &text, &err);
+    result = verify_all(cli->argv[0], files, &text, &err);
     if (result != BT_OK && text.len > 0) {
         cli_note("%s", buf_cstr(&text));
     }
@@ -198,11 +270,16 @@ enum cli_exit verb_restore(struct cli *cli)
     if (result == BT_OK) {
         result = journal_restore(state, cli->argv[0], cli_flag(cli, "force"), &err);
     }
+    if (result == BT_OK) {
+        (void)snprintf(to, sizeof to, "%s/" ARTIFACT_DIR, state);
+        result = files_copy(files, to, &n, &err);
+    }
     if (result != BT_OK) {
         return cli_fail(&err);
     }
     if (cli->json) {
         cJSON *said = cli_fields("state", state);
+        (void)cJSON_AddNumberToObject(said, "artifacts", (double)n);
         cli_print_json(said);
         cJSON_Delete(said);
     } else {
