@@ -191,7 +191,7 @@ static enum bt_code store(struct engine *engine, struct doc data, struct blob_re
 /* Whether the core takes it: only then is its data worth a row of the journal. */
 static bool has_room(const struct run *run)
 {
-    return !run->cancelling && run->job == JOB_NONE && run->signals < LIMIT_SIGNALS &&
+    return !run->cancelling && run->job == JOB_NONE &&
            (run->kept < LIMIT_SIGNALS_KEPT || run->sleeping > 0);
 }
 
@@ -210,6 +210,12 @@ static void signal_plan(struct engine *engine, struct request *rq, struct open_p
     }
     if (dispatch_signal_check(wait, m->data, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    if (core_block_run(p->block)->signals >= LIMIT_SIGNALS) {
+        request_refuse_text(engine, rq, BT_LIMIT,
+                            "the plan has had %d signals, as many as one plan may have",
+                            LIMIT_SIGNALS);
         return;
     }
     if (has_room(core_block_run(p->block)) &&

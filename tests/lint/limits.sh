@@ -8,7 +8,6 @@ other() {
     case $1 in
     LIMIT_EVENT_BYTES) echo "what is longer is cut to fit: record_texts, record_codec" ;;
     LIMIT_TOKEN_BYTES | LIMIT_RESULT_HEAD_BYTES) echo "nothing uses it" ;;
-    LIMIT_SIGNALS) echo "no test: it takes a plan of as many waits" ;;
     LIMIT_PLANS_OPEN | LIMIT_AGENTS | LIMIT_INSTANCES) echo "of the configuration: test_config_refuse" ;;
     esac
 }

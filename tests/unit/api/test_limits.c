@@ -307,6 +307,29 @@ static void events_of_one_read(void **state)
     house_close(h);
 }
 
+/* Signal LIMIT_SIGNALS is taken and LIMIT_SIGNALS + 1 is not; the run is told that it had the
+ * others, because a plan of as many waits takes minutes. */
+static void signals_of_a_plan(void **state)
+{
+    struct house *h = house_open();
+    const char *id;
+    struct open_plan *p;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'steps':[{'stepId':'a','wait':{'signal':'go'},'task':'wait'},"
+                         "{'stepId':'b','wait':{'signal':'go'},'task':'wait'},"
+                         "{'stepId':'c','wait':{'signal':'go'},'task':'wait'}]}");
+    p = open_plan_by_id(h->engine, str_from(id));
+    assert_non_null(p);
+    core_block_run(p->block)->signals = LIMIT_SIGNALS - 1;
+    house_says(h, house_ok(h, "plan.signal", "'planId':'%s','name':'go'", id),
+               house_text(h, "signal=%d", LIMIT_SIGNALS));
+    house_refused(h, "LIMIT", "has had 10000 signals", "plan.signal", "'planId':'%s','name':'go'",
+                  id);
+    assert_int_equal(core_block_run(p->block)->signals, LIMIT_SIGNALS);
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +344,7 @@ int main(void)
         cmocka_unit_test(values_of_a_body),
         cmocka_unit_test(bytes_of_a_late_result),
         cmocka_unit_test(events_of_one_read),
+        cmocka_unit_test(signals_of_a_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
