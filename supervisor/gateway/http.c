@@ -298,6 +298,7 @@ void http_head(struct http *h, const char *method)
 
     (void)MHD_get_connection_values(h->mhd, MHD_HEADER_KIND, note_head, &h->heads);
     if (!check_framing(h)) {
+        h->unclear = true;
         return;
     }
     if (uri_parse(str_from(h->target), &h->uri, &err) != BT_OK) {
@@ -320,10 +321,10 @@ bool http_drains(const struct http *h)
     const struct heads *t = &h->heads;
     uint64_t n = 0;
 
-    if (t->expect != NULL || t->lengths + t->codings != 1) {
-        return false; /* it waits for the answer, sends nothing, or nobody knows where it ends */
+    if (t->expect != NULL || h->unclear) {
+        return false; /* it waits for the answer, or nobody knows where it ends */
     }
-    return t->codings == 1 || (fields_number(str_from(t->length), DRAIN_MAX, &n) && n > 0);
+    return t->length == NULL || fields_number(str_from(t->length), DRAIN_MAX, &n);
 }
 
 void http_body(struct http *h, const char *bytes, size_t n)

@@ -291,8 +291,8 @@ static void put_tags(struct writing *w)
             before = before || str_eq(tag_of(&routes[k]), tag_of(&routes[i]));
         }
         if (!before) {
-            buf_printf(w->out, "%s{\"name\":\"%.*s\"}", i == 0 ? "" : ",",
-                       STR_ARG(tag_of(&routes[i])));
+            buf_printf(w->out, "%s{\"name\":\"%.*s\",\"description\":\"/v1/%.*s\"}",
+                       i == 0 ? "" : ",", STR_ARG(tag_of(&routes[i])), STR_ARG(tag_of(&routes[i])));
         }
     }
 }

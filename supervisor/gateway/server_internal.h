@@ -53,6 +53,7 @@ struct http {
     struct call *call;
     struct buf body;
     bool too_big;
+    bool unclear; /* where it ends */
     bool suspended;
     struct stream *stream; /* the answer is one */
     /* the answer */

@@ -22,7 +22,7 @@ agents:
 def need():
     """Skips all tests of a module where the gateway was not built."""
     if not (BIN / "baton-gateway").exists():
-        raise unittest.SkipTest("SKIPPED: there is no baton-gateway; install the package libmicrohttpd-dev")
+        raise unittest.SkipTest("SKIPPED: there is no baton-gateway: libmicrohttpd was not there when it was built")
 
 
 class Answer:

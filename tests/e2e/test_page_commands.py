@@ -13,7 +13,6 @@ COMMAND = re.compile(r"(?:[$#] )?((?:%s)(?: .*)?)$" % "|".join(PROGRAMS))
 # A page whose commands a test reads from it and runs, all of them.
 WHOLE = {
     "deploy/TOUR.md": ("tests/package/test_first_hour.py", "tests/package/test_first_minute.py"),
-    "deploy/HTTP.md": ("tests/e2e/test_gateway_page.py",),
     "deploy/REMOTE.md": ("tests/e2e/test_remote.py",),
     "deploy/examples/README.md": ("tests/e2e/test_gallery.py",),
     "protocol/PLANS.md": ("tests/e2e/test_plans_doc.py",),
