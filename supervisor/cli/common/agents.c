@@ -34,6 +34,7 @@ void cli_note_no_agents(void)
 
     cli_note(
         "there is no agent that could do anything. Ways to have some:\n"
+        "  baton init x && cd x && baton up (a project; more of them: baton init --list)\n"
         "  baton down; baton up --config %s\n"
         "  your own configuration, with a list of agents like that one's: %s/baton/baton.yaml\n"
         "  a program that registers itself, such as baton-agent-calc\n",

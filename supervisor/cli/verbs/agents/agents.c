@@ -338,6 +338,8 @@ enum cli_exit verb_agents(struct cli *cli)
     list = cJSON_GetObjectItemCaseSensitive(answer, "agents");
     if (code == CLI_OK && cli->json) {
         cli_print_json(list);
+    } else if (code == CLI_OK && cJSON_GetArraySize(list) == 0) {
+        cli_note_no_agents();
     } else if (code == CLI_OK) {
         cJSON_ArrayForEach(a, list)
         {
