@@ -134,13 +134,13 @@ static struct str synonym(const struct field_table *t, struct str key)
 
 static void unknown_name(const struct field_table *t, struct str key, const struct location *at)
 {
-    /* forMs is meant in a wait, whatever `for` is in a plan */
-    const struct str own = synonym(t, key);
-    const char *why = own.len > 0 ? NULL : word_refusal(key);
     char name[80];
     if (!field_unknown_counts(at, t->unknown)) {
         return;
     }
+    /* forMs is meant in a wait, whatever `for` is in a plan */
+    const struct str own = synonym(t, key);
+    const char *why = own.len > 0 ? NULL : word_refusal(key);
     if (why == NULL) {
         struct str best = belongs_below(t, key, name, sizeof name);
         best = best.len > 0 ? best : own;

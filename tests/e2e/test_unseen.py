@@ -98,6 +98,34 @@ class Unseen(harness.BatonTest):
             self.assertEqual((unsafe(done.stdout), unsafe(done.stderr)), ([], []))
 
 
+class Lines(harness.BatonTest):
+    """What others wrote makes no line of its own where each line is a row."""
+
+    def test_no_text_of_others_forges_a_row(self):
+        forged = "x\nFORGED row\r\nFORGED too"
+        d = self.d = self.daemon(config=CONFIG, agents=False)
+        agent = probe.Probe(d, work=lambda r: {"outcome": "failed", "failure": {"code": "INTERNAL", "message": forged, "retryable": False}},
+                            register=False)
+        agent.registration["card"].update({"name": forged, "description": forged, "version": forged, "skills": [{"id": "do", "description": forged}]})
+        agent.epoch = agent.register()["epoch"]
+        self.addCleanup(agent.close)
+        probe.wait_up(d)
+        document = {"goal": forged, "steps": [probe.step("a", task=forged, maxRetries=0)]}
+        plan = d.submit(document, sessionId="talk")
+        d.wait_plan(plan)
+        d.ask("schedule.put", name="n", everyMs=86400000, plan=document)
+        d.ask("schedule.pause", name="n", reason=forged)
+        d.ask("agents.drain", agentId="probe", reason=forged)
+        d.ask_raw("session.delete", sessionId=forged)
+        for verb in (("status",), ("status", plan), ("events",), ("history", plan), ("agents",), ("agents", "probe"), ("schedule", "list"),
+                     ("schedule", "get", "n"), ("audit",), ("sessions",), ("stats", plan), ("top", "--once"), ("timeline", plan), ("graph", plan),
+                     ("cost",), ("doctor",)):
+            with self.subTest(verb=verb):
+                done = d.cli_any(*verb)
+                self.assertEqual([row for row in (done.stdout + done.stderr).splitlines() if row.lstrip().startswith("FORGED")], [])
+        self.assertEqual([row for row in d.log().splitlines() if row.startswith("FORGED")], [])
+
+
 class Everywhere(harness.BatonTest):
     """An agent whose card, errors, progress, log and questions are full of such characters, and each verb that shows some of it."""
 

@@ -34,6 +34,7 @@ void cli_note_no_agents(void)
 
     cli_note(
         "there is no agent that could do anything. Ways to have some:\n"
+        "  baton init x && cd x && baton up (a project; more of them: baton init --list)\n"
         "  baton down; baton up --config %s\n"
         "  your own configuration, with a list of agents like that one's: %s/baton/baton.yaml\n"
         "  a program that registers itself, such as baton-agent-calc\n",
@@ -59,7 +60,7 @@ void cli_note_if_no_agents(struct bt_client *client)
 
 void agent_down_reason(const cJSON *a, char *ret, size_t cap)
 {
-    const char *reason = json_text(a, "reason", "");
+    const char *reason = json_line(a, "reason", "");
     const char *log = json_text(a, "log", "");
     const bool gave_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp"));
 

@@ -20,6 +20,19 @@ const char *json_text(const struct cJSON *object, const char *name, const char *
     return cJSON_IsString(v) ? v->valuestring : fallback;
 }
 
+const char *json_line(const struct cJSON *object, const char *name, const char *fallback)
+{
+    cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    if (!cJSON_IsString(v)) {
+        return fallback;
+    }
+    for (char *at = v->valuestring; *at != 0; at++) {
+        *at = *at == '\n' || *at == '\r' || *at == '\v' || *at == '\f' ? ' ' : *at;
+    }
+    return v->valuestring;
+}
+
 double json_number(const struct cJSON *object, const char *name)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);

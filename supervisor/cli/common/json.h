@@ -12,6 +12,9 @@ struct cJSON;
 struct cJSON *json_tree(const char *json);
 /* A member of an object; the fallback when it is missing or no string. Borrowed. */
 const char *json_text(const struct cJSON *object, const char *name, const char *fallback);
+/* The same, with spaces in the place of line ends, in the tree too: what others wrote makes no line
+ * of its own in a list. */
+const char *json_line(const struct cJSON *object, const char *name, const char *fallback);
 /* The same of a number; 0 when it is missing. */
 double json_number(const struct cJSON *object, const char *name);
 /* Prints the value on stdout in the form of --output (form.h). */

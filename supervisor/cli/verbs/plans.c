@@ -269,7 +269,6 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
     struct buf out;
     enum cli_exit code;
 
-    (void)ret_over;
     if (limit != NULL && !cli_number(limit, "--limit", &l.wanted)) {
         return CLI_USAGE;
     }
@@ -282,6 +281,7 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
     if (code == CLI_OK && cli->json) {
         cli_print_json(l.plans);
     } else if (code == CLI_OK) {
+        *ret_over = l.shown == 0 && l.wanted > 0 && !cli_flag(cli, "watch");
         buf_init(&out, FRAME_MAX);
         table_write(l.table, columns, rows > 2 ? rows - 2 : 0, &out);
         (void)fputs(buf_cstr(&out), stdout);
@@ -314,12 +314,18 @@ enum cli_exit cli_list_plans(struct cli *cli)
 {
     struct winsize size = {0};
     enum cli_exit code;
-    bool over;
+    bool over = false; /* there are none */
 
     if (cli_on_terminal()) { /* stdout itself may be a pager */
         (void)ioctl(isatty(STDOUT_FILENO) == 1 ? STDOUT_FILENO : STDERR_FILENO, TIOCGWINSZ, &size);
     }
     code = cli_show_plans(cli, size.ws_col, 0, &over);
+    if (code == CLI_OK && !cli->json && over) {
+        cli_note(cli_value(cli, "status") != NULL || cli_value(cli, "agent") != NULL ||
+                         cli_value(cli, "session") != NULL || cli_value(cli, "schedule") != NULL
+                     ? "no such plans\n"
+                     : "no plans yet: baton run 'GOAL', or baton run -f plan.yaml\n");
+    }
     if (code == CLI_OK && !cli->json && cli_value(cli, "status") == NULL) {
         note_quarantined(cli);
     }

@@ -21,6 +21,6 @@ const char *cli_plan_waits_for(const struct cJSON *view);
  */
 enum cli_exit cli_watch(struct cli *cli, enum cli_exit (*show)(struct cli *cli, int columns,
                                                                int rows, bool *ret_over));
-/* The same as a `show` of cli_watch; never over. */
+/* The same as a `show` of cli_watch; over only when it is not watched, and there are none. */
 enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_over);
 #endif

@@ -161,6 +161,10 @@ enum cli_exit verb_reviews(struct cli *cli)
     } else if (code == CLI_OK && cli->json) {
         cli_print_json(list);
     }
+    if (code == CLI_OK && !cli->json && cJSON_GetArraySize(list) == 0) {
+        cli_note("nothing waits for a person%s\n",
+                 cli_flag(cli, "all") ? "" : "; what was decided: baton reviews --all");
+    }
     list = code == CLI_OK && !cli->json ? list : NULL;
     cJSON_ArrayForEach(r, list)
     {

@@ -290,7 +290,7 @@ static void print_one(const cJSON *s)
 
     write_rule(rule, sizeof rule, s);
     (void)printf("%s  %s%s%s\n", json_text(s, "name", ""), json_text(s, "status", ""),
-                 json_text(s, "reason", "")[0] != 0 ? ": " : "", json_text(s, "reason", ""));
+                 json_text(s, "reason", "")[0] != 0 ? ": " : "", json_line(s, "reason", ""));
     print_field("rule", rule);
     print_field("zone", json_text(s, "tz", ""));
     print_field("overlap", json_text(s, "overlap", ""));

@@ -226,7 +226,7 @@ static void print_plan(struct cli *cli, const cJSON *view, int columns, int rows
     print_phases(view);
     print_hints(view);
     if (get(view, "failureReason") != NULL) {
-        (void)printf("  %s\n", json_text(view, "failureReason", ""));
+        (void)printf("  %s\n", json_line(view, "failureReason", ""));
     }
 }
 

@@ -254,8 +254,54 @@ static void a_daemon_starts_again_and_a_person_talks(struct house *h)
     (void)ask(h, "session.get", "'sessionId':'s'");
 }
 
+/* Each request that reads, about a plan of two steps, one of which failed, a session and a
+ * schedule. */
+static void everything_is_read(struct house *h)
+{
+    static const char *const of_plan[] = {"plan.get",   "plan.result", "plan.history",
+                                          "plan.stats", "plan.cost",   "journal.export"};
+    static const char *const others[] = {
+        "plan.list",   "plan.cost",       "session.list",     "review.list",      "schedule.list",
+        "agents.list", "supervisor.info", "supervisor.stats", "supervisor.scrub", "journal.export"};
+    const char *id;
+
+    (void)joined(h, "calc");
+    id = submit(h, "'sessionId':'s','plan':{'goal':'g','steps':[{'stepId':'b','agentId':'calc',"
+                   "'skill':'do','task':'one'},{'stepId':'f','agentId':'calc','skill':'do',"
+                   "'task':'two','maxRetries':0,'onFailure':'continue','dependsOn':['b']}]}");
+    if (house_work(h, "calc", "b") != NULL) {
+        house_answer(h, "calc", "b",
+                     "'outcome':'completed','result':{'text':'forty-two','data':{'n':1}}");
+        end_if_dead(h);
+    }
+    if (house_work(h, "calc", "f") != NULL) {
+        house_failed(h, "calc", "PERMISSION_DENIED", false);
+    }
+    end_if_dead(h);
+    (void)is_over(h, id);
+    (void)ask(h, "session.say", "'sessionId':'s','text':'status'");
+    (void)ask(h, "schedule.put",
+              "'name':'n','cron':'@daily','plan':{'goal':'g','steps':[{'stepId':'a','agentId':"
+              "'calc','skill':'do','task':'t'}]}");
+    for (size_t i = 0; id != NULL && i < sizeof of_plan / sizeof of_plan[0]; i++) {
+        (void)ask(h, of_plan[i], house_text(h, "'planId':'%s'", id));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        (void)ask(h, others[i], " ");
+    }
+    (void)ask(h, "plan.lint",
+              "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc',"
+              "'skill':'do','task':'t'}]}");
+    (void)ask(h, "session.get", "'sessionId':'s'");
+    (void)ask(h, "agents.get", "'agentId':'calc'");
+    (void)ask(h, "blob.get", "'blobId':1");
+    (void)ask(h, "events.read", "'fromSeq':1,'limit':100,'types':['plan_completed']");
+    (void)ask(h, "plan.prune", "'olderThanMs':0,'dryRun':true");
+}
+
 static void (*const scenarios[])(struct house *h) = {
-    plans_run_and_are_read, people_decide_and_change, a_daemon_starts_again_and_a_person_talks};
+    plans_run_and_are_read, people_decide_and_change, a_daemon_starts_again_and_a_person_talks,
+    everything_is_read};
 
 /* ---- one run ---- */
 

@@ -90,6 +90,20 @@ static void a_limit_does_not_cut_a_character_in_two(void **state)
     }
     steps_expect(tree_run(files_read, "{\"path\":\"euro\",\"limit\":5}"),
                  "\"text\":\"ab\xe2\x82\xac\\n[");
+    tree_text("in/face", "a\xf0\x9f\x98\x80"
+                         "\xf0\x90\x80\x80!"); /* of four bytes, the first of them, too */
+    for (int limit = 1; limit <= 4; limit++) {
+        char json[64];
+        (void)snprintf(json, sizeof json, "{\"path\":\"face\",\"limit\":%d}", limit);
+        reply = tree_run(files_read, json);
+        steps_expect(reply, "\"bytes\":1,");
+        steps_expect(reply, "\"replaced\":0");
+        (void)snprintf(json, sizeof json, "{\"path\":\"face\",\"offset\":5,\"limit\":%d}", limit);
+        if (limit == 4) {
+            steps_expect(tree_run(files_read, json), "\"bytes\":4,");
+        }
+    }
+    steps_expect(tree_run(files_read, "{\"path\":\"face\",\"limit\":8}"), "\"bytes\":5,");
 }
 
 static void unreadable_files_are_denied(void **state)

@@ -211,6 +211,21 @@ static void execute_tells_what_it_changed(void **state)
     steps_expect(sql_ask("SELECT count(*) FROM t"), "\"rows\":[[2]]");
 }
 
+static void tables_of_the_user_can_be_altered(void **state)
+{
+    (void)state;
+    sql_do("CREATE TABLE t(v)");
+    sql_do("ALTER TABLE t ADD COLUMN w DEFAULT 7");
+    sql_do("ALTER TABLE t RENAME COLUMN w TO x");
+    sql_do("ALTER TABLE t RENAME TO u");
+    sql_do("INSERT INTO u(v) VALUES (1)");
+    steps_expect(sql_ask("SELECT v, x FROM u"), "\"rows\":[[1,7]]");
+    sql_do("CREATE INDEX i ON u(v)");
+    sql_do("DROP INDEX i");
+    sql_do("ALTER TABLE u DROP COLUMN x");
+    sql_do("DROP TABLE u");
+}
+
 static void repeated_key_is_answered_from_the_first_time(void **state)
 {
     struct bt_step *step;
@@ -236,6 +251,27 @@ static const char *insert_with_key(const char *key)
     step->plan_id = "019ab000-0000-7000-8000-000000000001";
     step->key = key;
     return steps_run(step, sql_execute, sql_writer);
+}
+
+/* Whether the work was done before is not known then: it is not done. */
+static void a_key_that_cannot_be_looked_up_does_nothing(void **state)
+{
+    char path[4200];
+    sqlite3 *raw = NULL;
+
+    (void)state;
+    sql_do("CREATE TABLE t(v)");
+    (void)snprintf(path, sizeof path, "%s/main.db", sql_dir());
+    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw,
+                                  "DROP TABLE IF EXISTS _baton_done; CREATE VIEW _baton_done AS "
+                                  "SELECT 1 AS n, abs(-9223372036854775807 - v) AS key, "
+                                  "'' AS data, '' AS text FROM (SELECT 1 AS v)",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(raw), SQLITE_OK);
+    steps_expect(insert_with_key("019ab000-0000-7000-8000-000000000001/1/a"), "integer overflow");
+    steps_expect(sql_ask("SELECT count(*) FROM t"), "\"rows\":[[0]]");
 }
 
 /* Triggers on the agent's own table, and on what it writes to, would run as the agent. */
@@ -494,6 +530,8 @@ int main(void)
         cmocka_unit_test_setup(execute_is_refused_when_read_only, sql_fresh),
         cmocka_unit_test_setup(execute_stays_in_its_database_and_its_transaction, sql_fresh),
         cmocka_unit_test_setup(execute_tells_what_it_changed, sql_fresh),
+        cmocka_unit_test_setup(tables_of_the_user_can_be_altered, sql_fresh),
+        cmocka_unit_test_setup(a_key_that_cannot_be_looked_up_does_nothing, sql_fresh),
         cmocka_unit_test_setup(repeated_key_is_answered_from_the_first_time, sql_fresh),
         cmocka_unit_test_setup(no_trigger_and_no_index_reaches_the_agents_own_table, sql_fresh),
         cmocka_unit_test_setup(a_trigger_that_is_there_already_does_not_run_as_the_agent,

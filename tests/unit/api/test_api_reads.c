@@ -367,9 +367,25 @@ static void exports_imports_and_copies_refuse_what_they_cannot_do(void **state)
     house_close(h);
 }
 
+static void events_from_zero_are_all_of_them(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join(h, "calc", 1);
+    house_says(h, house_ok(h, "events.read", "'fromSeq':0,'limit':2"),
+               "events.#=2; events.0.seq=1; nextSeq=3");
+    house_says(h, house_ok(h, "events.read", "'fromSeq':1,'limit':2"),
+               "events.#=2; events.0.seq=1; nextSeq=3");
+    house_says(h, house_ok(h, "events.read", "'fromSeq':2,'limit':1"),
+               "events.#=1; events.0.seq=2; nextSeq=3");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_from_zero_are_all_of_them),
         cmocka_unit_test(events_are_read_from_a_number_on),
         cmocka_unit_test(one_read_gives_as_many_events_as_the_limit),
         cmocka_unit_test(a_read_waits_for_the_next_event),

@@ -53,6 +53,8 @@ static void values_come_back_as_they_were(void **state)
     assert_becomes(" null ", "null");
     assert_becomes("[true,false,\t\r\n{}, [ ] ]", "[true,false,{},[]]");
     assert_becomes("{\"b\":1,\"a\":{\"\":2}}", "{\"b\":1,\"a\":{\"\":2}}"); /* order is kept */
+    assert_becomes("\"\\u007f\\u0080\\u07ff\\u0800\\u20ac\\ufffd\\uD800\\uDC00\"",
+                   "\"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xe2\x82\xac\xef\xbf\xbd\xf0\x90\x80\x80\"");
     assert_becomes("\"\\u00e9\\uD83D\\uDE00\\/\\b\\f\\n\\r\\t\\\\\\\"\"",
                    "\"\xC3\xA9\xF0\x9F\x98\x80/\\b\\f\\n\\r\\t\\\\\\\"\"");
     assert_becomes("\"\\u001f\x7F\"", "\"\\u001F\x7F\"");

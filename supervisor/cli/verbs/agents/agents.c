@@ -64,7 +64,7 @@ static void print_agent(struct cli *cli, const cJSON *a)
     }
     (void)printf("%s %-12s %-9s %-8s %d instance%s  %.0f/%.0f busy  %.0f queued  %s%sskills: %s\n",
                  cli_mark(state), json_text(card, "agentId", ""), state,
-                 json_text(card, "version", ""), cJSON_GetArraySize(instances),
+                 json_line(card, "version", ""), cJSON_GetArraySize(instances),
                  cJSON_GetArraySize(instances) == 1 ? " " : "s", busy, capacity,
                  json_number(a, "queued"), circuit, circuit[0] != 0 ? "  " : "", skills);
     if (strcmp(state, "down") == 0) {
@@ -79,7 +79,7 @@ static void print_process(const cJSON *p)
 {
     const char *group = json_text(p, "group", "");
     const char *doing = json_text(p, "doing", "");
-    const char *reason = json_text(p, "reason", "");
+    const char *reason = json_line(p, "reason", "");
     const double restarts = json_number(p, "restarts");
 
     (void)printf("  process  %-14s %-9s", json_text(p, "name", ""), json_text(p, "state", ""));
@@ -103,10 +103,10 @@ static void print_card(struct cli *cli, const cJSON *a)
     const cJSON *v;
 
     print_agent(cli, a);
-    (void)printf("  %s\n", json_text(card, "description", ""));
+    (void)printf("  %s\n", json_line(card, "description", ""));
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(card, "skills"))
     {
-        (void)printf("  skill %-16s %s\n", json_text(v, "id", ""), json_text(v, "description", ""));
+        (void)printf("  skill %-16s %s\n", json_text(v, "id", ""), json_line(v, "description", ""));
     }
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(a, "processes"))
     {
@@ -338,6 +338,8 @@ enum cli_exit verb_agents(struct cli *cli)
     list = cJSON_GetObjectItemCaseSensitive(answer, "agents");
     if (code == CLI_OK && cli->json) {
         cli_print_json(list);
+    } else if (code == CLI_OK && cJSON_GetArraySize(list) == 0) {
+        cli_note_no_agents();
     } else if (code == CLI_OK) {
         cJSON_ArrayForEach(a, list)
         {
