@@ -61,7 +61,8 @@ class Gateway:
         return self
 
     def log(self):
-        return (self.daemon.work / "gateway.log").read_text(errors="replace")[-4000:]
+        file = self.daemon.work / "gateway.log"
+        return file.read_text(errors="replace")[-4000:] if file.exists() else ""
 
     def kill9(self):
         self.process.send_signal(signal.SIGKILL)

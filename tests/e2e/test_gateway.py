@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """baton-gateway: each request over HTTP, who may send it, what is refused and how."""
 import json
-import pathlib
+import os
 import re
+import signal
 import subprocess
 import unittest
 
@@ -232,6 +233,34 @@ class Process(BatonTest):
         self.assertEqual(g.process.wait(10), 0)
         self.assertNotIn("url", json.loads(file.read_text()))
         self.assertEqual(g.start().port, port)
+
+    def test_the_daemon_starts_it_and_starts_it_again(self):
+        d = self.daemon(config=CALC + "gateway: {listen: '127.0.0.1:0'}\n")
+        file = d.state / "gateway.json"
+
+        def told(other=None):
+            if not file.exists():
+                return None
+            now = json.loads(file.read_text())
+            return now if "url" in now and now["pid"] != other else None
+        first = until(told, 20, "the gateway is there")
+        g = Gateway(self, d, start=False)
+        g.url, g.port = first["url"], first["port"]
+        self.assertIn("\nhttp        %s\n" % first["url"], d.cli("info"))
+        self.assertEqual(d.cli("info", "--field", "http").strip(), first["url"])
+        self.assertEqual(g.ask("GET", "/v1/info").json["agents"], 1)
+        self.assertEqual([a["card"]["agentId"] for a in g.ask("GET", "/v1/agents").json["agents"]], ["calc"])
+        os.kill(first["pid"], signal.SIGKILL)
+        second = until(lambda: told(first["pid"]), 20, "another one is there")
+        self.assertEqual(second["url"], first["url"])
+        d.kill9()
+        d.start()
+        self.assertEqual(g.ask("GET", "/v1/info").status, 200)
+        self.assertEqual(told()["pid"], second["pid"])  # it was adopted
+        self.assertEqual(d.stop(), 0)
+        until(lambda: "url" not in json.loads(file.read_text()), 20, "it ended with the daemon")
+        d.start()
+        until(lambda: told(second["pid"]), 20, "it is there again")
 
     def test_wrong_usage_is_a_sentence_and_exit_code_2(self):
         for args in (["--listen", "here"], ["--listen"], ["--nothing"], ["--origin", "x"], ["--listen", "127.0.0.1:70000"]):

@@ -34,7 +34,7 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "agentId, command, instances, startMs, group, capacity, restart, env, settings, "
            "graceMs, secrets, user, paths, network, seccomp, limits, cwd\n"
            "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
-           "allowed: listen, auth, allowUids, allowEndpoints, "
+           "allowed: listen, gateway, auth, allowUids, allowEndpoints, "
            "durability, planner, llm, prices, policy, limits, artifacts, retention, log, "
            "groups, agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
@@ -165,6 +165,20 @@ static void listeners_stay_on_this_machine(void **state)
             fail_msg("%s: %s", rows[i].url, h->err.msg);
         }
     }
+}
+
+static void the_gateway_needs_tls_beyond_this_machine(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "gateway: {listen: '0.0.0.0:7180'}\n");
+    expect_problems(h,
+                    "DIR/baton/baton.yaml:1:11: gateway.listen: other machines can reach it: it "
+                    "needs gateway.tls, a file with certificate and key (baton certs issue makes "
+                    "one), or listen on 127.0.0.1\n");
+    write_text(h->user, "gateway: {listen: '127.0.0.1:0', tls: 'x.pem'}\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:34: gateway.tls: expected an absolute path, or one "
+                       "that begins with ${CONFIG_DIR}\n");
 }
 
 static void two_listeners_need_two_addresses(void **state)
@@ -400,6 +414,7 @@ int main(void)
         TEST(bad_yaml_is_told_at_its_place),
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),
+        TEST(the_gateway_needs_tls_beyond_this_machine),
         TEST(two_listeners_need_two_addresses),
         TEST(other_hosts_are_served_with_tls_and_credentials_only),
         TEST(lanes_are_a_range_of_ports),
