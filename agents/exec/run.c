@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agents/exec/child.h"
 #include "agents/exec/output.h"
 #include "agents/exec/state_file.h"
+#include "agents/sdk/child/child.h"
 #include "agents/sdk/input.h"
 #include "agents/sdk/settings/fields.h"
 #include "agents/sdk/settings/template.h"

@@ -80,7 +80,7 @@ if(TARGET baton-gateway)
     add_custom_target(installed_openapi ALL DEPENDS ${openapi})
     install(FILES ${openapi} DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
 endif()
-foreach(agent IN ITEMS exec http mcp files sql calc llm)
+foreach(agent IN LISTS BATON_AGENTS)
     install(TARGETS baton-agent-${agent} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
 

@@ -58,7 +58,7 @@ if(LOWDOWN)
     endif()
 
     bt_program(baton_card SOURCES deploy/man/card.c LINK PkgConfig::CJSON)
-    foreach(agent IN ITEMS exec http mcp files sql calc llm)
+    foreach(agent IN LISTS BATON_AGENTS)
         set(page ${manual}/baton-agent-${agent}.1)
         add_custom_command(OUTPUT ${page}
             COMMAND sh ${manual_source}/agent.sh $<TARGET_FILE_DIR:baton_card> ${agent} ${manual_day}

@@ -12,6 +12,7 @@ pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(CMARK REQUIRED IMPORTED_TARGET libcmark-gfm)
 find_library(NNG_LIBRARY nng REQUIRED)
 find_library(MBEDCRYPTO_LIBRARY mbedcrypto REQUIRED) # nng links it already
 find_library(MBEDX509_LIBRARY mbedx509 REQUIRED)

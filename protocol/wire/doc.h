@@ -101,6 +101,8 @@ static inline size_t json_doc_capacity(size_t json_len)
  * text. */
 BT_MUST_CHECK enum bt_code doc_to_json(struct doc d, bool pretty, struct buf *out,
                                        struct bt_error *err);
+/* RFC 4648, section 4, with padding. */
+void json_put_base64(struct buf *out, struct str bytes);
 /* Appends text for people: a string without quotes, any other value as compact JSON. */
 BT_MUST_CHECK enum bt_code doc_to_text(struct doc d, struct buf *out, struct bt_error *err);
 

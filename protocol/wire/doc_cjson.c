@@ -6,7 +6,6 @@
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
-#include "protocol/wire/json_write_internal.h"
 #include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/mp_validate.h"
 

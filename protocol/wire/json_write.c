@@ -3,7 +3,6 @@
 
 #include "protocol/wire/doc.h"
 #include "protocol/wire/json_number_internal.h"
-#include "protocol/wire/json_write_internal.h"
 #include "protocol/wire/mp_head_internal.h"
 
 struct json_write_frame {

@@ -148,6 +148,46 @@ class Data(Gallery):
             self.assertEqual(hours, 167 if head else 169)
             self.assertIn("6 days 23 hours" if head else "7 days 1 hour", json.loads(p.baton("result", plan, "between", "--json"))["result"]["text"])
 
+    def test_the_sales_are_drawn_as_they_are(self):
+        p = self.project("sales-report")
+        plan, text = p.run("--result", "page")
+        self.assertIn("sales.html", text)
+        page = p.baton("result", plan, "page", "--artifact", "sales.html")
+        months, regions = collections.Counter(), collections.Counter()
+        for row in p.rows("sales.csv"):
+            months[row["date"][:7]] += round(100 * float(row["amount"]))
+            regions[row["region"]] += round(100 * float(row["amount"]))
+        drawn = dict(re.findall(r"<title>(2026-\d\d), amount: ([-0-9.]+)</title>", page))
+        self.assertEqual({m: round(100 * float(v)) for m, v in drawn.items()}, dict(months))
+        drawn = dict(re.findall(r"<title>(north|south|west), amount: ([-0-9.]+)</title>", page))
+        self.assertEqual({m: round(100 * float(v)) for m, v in drawn.items()}, dict(regions))
+        bins = re.findall(r"<title>\S+ to \S+: (\d+)</title>", page)
+        self.assertEqual(sum(map(int, bins)), len(p.rows("sales.csv")))
+        self.assertEqual(page.count("<svg "), 3)
+
+    def test_the_handbook_answers_with_file_and_lines(self):
+        p = self.project("handbook")
+        plan, text = p.run("--result", "find")
+        found = json.loads(p.baton("result", plan, "find", "--json"))["result"]["data"]["results"]
+        self.assertEqual((found[0]["file"], found[0]["firstLine"]), ("backups.md", 1))
+        lines = (p.dir / "docs" / "backups.md").read_text().splitlines()
+        self.assertIn("thirty days", "\n".join(lines[found[0]["firstLine"] - 1:found[0]["lastLine"]]))
+        self.assertIn("[1] backups.md:1-", text)
+        (p.dir / "docs" / "zebras.md").write_text("# Zebras\n\nA zebra is fed at noon.\n")
+        self.assertIn("[1] zebras.md:1-3", p.run("--result", "find", "--input", "question=when is a zebra fed?")[1])
+
+    def test_what_depends_on_a_service_is_found(self):
+        p = self.project("impact")
+        for _ in range(2):  # merging again changes nothing
+            plan, _ = p.run("--result", "affected")
+            data = json.loads(p.baton("result", plan, "affected", "--json"))["result"]["data"]
+            self.assertEqual({e["key"]: e["depth"] for e in data["entities"]}, {"stock": 1, "checkout": 2, "search": 2, "shop": 3})
+            ways = json.loads(p.baton("result", plan, "way", "--json"))["result"]["data"]["paths"]
+            self.assertEqual(sorted([r["from"] for r in way] for way in ways), [["shop", "checkout", "stock"], ["shop", "search", "stock"]])
+        merged = json.loads(p.baton("result", plan, "merge", "--json"))["result"]["data"]
+        self.assertEqual((merged["entitiesUnchanged"], merged["relationsUnchanged"]), (6, 6))
+        self.assertIn("checkout -calls-> mail", p.run("--result", "affected", "--input", "service=mail")[1])
+
     def test_etl_joins_and_loses_no_row(self):
         p = self.project("etl-join")
         plan, report = p.run("--result", "report")

@@ -66,12 +66,15 @@ BEGIN {
     may["agents/cells"] = base
     may["agents/sdk"] = base " protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/calc"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
+    may["agents/rag"] = base " protocol/wire agents/sdk baton/agent.h agents/web"
+    may["agents/report"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/jsonschema agents/cells agents/sdk baton/agent.h"
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"
-    only["<sqlite3.h>"] = "supervisor/journal agents/sql"
+    only["<sqlite3.h>"] = "supervisor/journal agents/sql agents/sdk/store agents/rag agents/graph"
     only["<msgpack"] = "protocol/wire"
     only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs"
+    only["<cmark"] = "agents/report"
     only["<yaml.h>"] = "supervisor/config"
     only["<microhttpd.h>"] = "supervisor/gateway"
     only["<curl/"] = "agents/web agents/llm"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agents/exec/child.h"
+#include "agents/sdk/child/child.h"
 #include "protocol/base/clock.h"
 #include "tests/unit/agents/exec_world.h"
 

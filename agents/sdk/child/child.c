@@ -1,4 +1,4 @@
-#include "agents/exec/child.h"
+#include "agents/sdk/child/child.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agents/exec/spawn.h"
+#include "agents/sdk/child/spawn.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 

@@ -11,8 +11,8 @@
  * before that. The agent has threads, so nothing may run between fork and exec: only posix_spawn is
  * used.
  */
-#ifndef EXEC_CHILD_H
-#define EXEC_CHILD_H
+#ifndef SDK_CHILD_H
+#define SDK_CHILD_H
 
 #include <stdbool.h>
 

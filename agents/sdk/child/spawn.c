@@ -1,4 +1,4 @@
-#include "agents/exec/spawn.h"
+#include "agents/sdk/child/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* Starts a program with three pipes. Used by child.c only. */
-#ifndef EXEC_SPAWN_H
-#define EXEC_SPAWN_H
+#ifndef SDK_SPAWN_H
+#define SDK_SPAWN_H
 
 #include <sys/types.h>
 
-#include "agents/exec/child.h"
+#include "agents/sdk/child/child.h"
 
 struct spawn {
     pid_t pid;
