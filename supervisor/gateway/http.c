@@ -408,7 +408,7 @@ void http_free(struct http *h)
     if (h->caller != NULL) {
         caller_release(h->caller);
     }
-    h->s->held -= h->body.len;
+    h->s->held -= h->body.len + h->held;
     buf_done(&h->body);
     buf_done(&h->out);
     buf_done(&h->link);

@@ -197,6 +197,8 @@ static enum MHD_Result respond(struct http *h)
     } else {
         size_t len = 0;
         void *bytes = buf_take(&h->out, &len);
+        h->held = len;
+        h->s->held += len;
         r = MHD_create_response_from_buffer(len, bytes == NULL ? (void *)h->etag : bytes,
                                             bytes == NULL ? MHD_RESPMEM_PERSISTENT
                                                           : MHD_RESPMEM_MUST_FREE);

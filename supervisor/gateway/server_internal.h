@@ -56,6 +56,7 @@ struct http {
     bool unclear; /* where it ends */
     bool suspended;
     struct stream *stream; /* the answer is one */
+    size_t held;           /* bytes of the answer, until it was taken */
     /* the answer */
     unsigned status;
     struct buf out;

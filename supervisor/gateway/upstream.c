@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/client/credential.h"
 #include "supervisor/gateway/upstream_internal.h"
 
@@ -187,6 +188,30 @@ static bool strangers_wait(const struct upstream *u, msec now, uint64_t *ret_ms)
     return strange >= CALLERS_STRANGE_MAX;
 }
 
+/* Whether it is what the state directory has: such a sender never waits for strangers. The daemon
+ * still decides what it may. */
+static bool is_known_here(const struct upstream *u, const struct caller *like)
+{
+    char token[STATE_TOKEN_LEN + 1] = "";
+    struct credential c;
+    struct bt_error err;
+    bool known = false;
+
+    if (like->token[0] != 0) {
+        known = state_token_read(u->dir, token, &err) == BT_OK &&
+                auth_equal((const uint8_t *)token, (const uint8_t *)like->token, STATE_TOKEN_LEN);
+        explicit_bzero(token, sizeof token);
+        return known;
+    }
+    if (credential_load(u->dir, like->id, &c, &err) == BT_OK) {
+        known = credential_is_valid(&c, clock_wall_ms()) &&
+                (auth_equal(c.key, like->key, sizeof c.key) ||
+                 (c.previous_until != 0 && auth_equal(c.previous, like->key, sizeof c.previous)));
+    }
+    explicit_bzero(&c, sizeof c);
+    return known;
+}
+
 void caller_refuse(struct caller *c, msec now, const char *message)
 {
     struct upstream *u = c->up;
@@ -310,8 +335,8 @@ enum bt_code upstream_caller(struct upstream *u, struct str bearer, bool token_o
     for (struct caller *c = u->callers; c != NULL && found == NULL; c = c->next) {
         found = auth_equal(c->mark, like.mark, sizeof c->mark) ? c : NULL;
     }
-    if ((found == NULL || !found->proved) && strangers_wait(u, now, ret_retry_ms) &&
-        !(found != NULL && found->calls_n > 0)) {
+    if ((found == NULL || (!found->proved && found->calls_n == 0)) &&
+        strangers_wait(u, now, ret_retry_ms) && !is_known_here(u, &like)) {
         code = err_set(err, BT_BUSY, "too many senders did not prove themselves; come again later");
     } else if (found == NULL) {
         code = caller_add(u, &like, now, &found, err);

@@ -180,7 +180,7 @@ class Senders(BatonTest):
     def test_who_proves_nothing_gets_401_then_429_and_others_do_not_notice(self):
         d = self.daemon(config=CALC)
         g = Gateway(self, d)
-        ann = key_of(d, "ann", "observer")
+        ann, bob = key_of(d, "ann", "observer"), key_of(d, "bob", "observer")
         self.assertEqual(g.ask("GET", "/v1/info", bearer=ann).status, 200)
         for bearer in (None, "Basic eDp5"):
             answer = g.ask("GET", "/v1/info", Authorization=bearer)
@@ -190,6 +190,22 @@ class Senders(BatonTest):
         self.assertEqual(found, [401] * 10 + [429] * 2)
         self.assertEqual(g.ask("GET", "/v1/info", bearer=ann).status, 200)
         self.assertIn("Retry-After", g.ask("GET", "/v1/info", bearer="f" * 64).headers)
+        self.assertEqual([g.ask("GET", "/v1/info", bearer=b).status for b in (bob, None)], [200, 200])  # they come for the first time
+
+    def test_a_daemon_that_wants_credentials_gets_them(self):
+        d = self.daemon(config=CALC, start=False)
+        d.config.write_text("auth: required\n" + d.config.read_text())
+        d.start(agents=False)
+        key_of(d, "root", "admin")
+        d.credential = ("root", d.state / "credentials" / "root")
+        g = Gateway(self, d)
+        ann = key_of(d, "ann", "submitter")
+        refused = g.ask("GET", "/v1/info")
+        self.assertEqual((refused.status, "auth: required" in refused.json["detail"]), (401, True), refused)
+        made = g.ask("POST", "/v1/plans", {"plan": PLAN}, bearer=ann)
+        self.assertEqual(made.status, 201, made)
+        lines = g.ask("GET", "/v1/plans/%s/events" % made.json["planId"], bearer=ann, Accept="application/x-ndjson").body.splitlines()
+        self.assertEqual(json.loads(lines[-1])["type"], "plan_completed")
 
     def test_pages_of_other_names_and_origins_are_refused(self):
         d = self.daemon(config=CALC)
