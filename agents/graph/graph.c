@@ -27,7 +27,6 @@ enum bt_code graph_new(const char *settings_json, struct graph **ret, struct bt_
     struct arena arena = {.max = SETTINGS_BYTES};
     const char *database = NULL;
     struct doc map;
-    struct doc bytes_max;
     struct buf bytes;
     enum bt_code code;
 
@@ -41,15 +40,8 @@ enum bt_code graph_new(const char *settings_json, struct graph **ret, struct bt_
     code = code == BT_OK ? settings_check_names(map, known, 2, err) : code;
     code = code == BT_OK ? field_text(&arena, map, "database", true, &database, err) : code;
     code = code == BT_OK ? store_check_path(database, g->database, err) : code;
-    bytes_max = code == BT_OK ? doc_get(map, STR_LIT("maxBytes")) : (struct doc){NULL, 0};
-    if (bytes_max.ptr != NULL) {
-        if (doc_head(bytes_max).kind != DOC_UINT || doc_head(bytes_max).u < 1024 * 1024 ||
-            doc_head(bytes_max).u > INT64_MAX) {
-            code = err_set(err, BT_INVALID, "maxBytes: expected a number from 1048576 on");
-        } else {
-            g->max_bytes = doc_head(bytes_max).u;
-        }
-    }
+    code = code == BT_OK ? field_number(map, "maxBytes", 1024 * 1024, INT64_MAX, &g->max_bytes, err)
+                         : code;
     buf_done(&bytes);
     arena_done(&arena);
     if (code != BT_OK) {

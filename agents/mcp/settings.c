@@ -14,51 +14,6 @@ static enum bt_code no_memory(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for the settings");
 }
 
-/* An object of texts. */
-static enum bt_code read_texts(struct arena *a, struct doc map, const char *member, struct doc *ret,
-                               struct bt_error *err)
-{
-    struct doc d = doc_get(map, str_from(member));
-    struct doc_cursor c = doc_cursor(d);
-    struct doc_head head;
-
-    if (d.ptr == NULL) {
-        return BT_OK;
-    }
-    if (!doc_next(&c, &head) || head.kind != DOC_MAP || head.n > MCP_LIST_MAX) {
-        return err_set(err, BT_INVALID, "%s: expected an object of at most %d texts", member,
-                       MCP_LIST_MAX);
-    }
-    for (uint32_t i = 0; i < head.n; i++) {
-        const struct str name = doc_string(doc_skip(&c));
-        if (doc_head(doc_skip(&c)).kind != DOC_STR) {
-            return err_set(err, BT_INVALID, "%s.%.*s: expected a text", member, STR_ARG(name));
-        }
-    }
-    *ret = doc_copy(a, d);
-    return ret->ptr == NULL ? no_memory(err) : BT_OK;
-}
-
-static enum bt_code read_effects(struct mcp_settings *s, struct doc map, struct bt_error *err)
-{
-    enum bt_code code = read_texts(&s->arena, map, "effects", &s->effects, err);
-    struct doc_cursor c = doc_cursor(s->effects);
-    struct doc_head head = {.n = 0};
-
-    if (code == BT_OK && s->effects.ptr != NULL) {
-        (void)doc_next(&c, &head);
-    }
-    for (uint32_t i = 0; i < head.n; i++) {
-        const struct str glob = doc_string(doc_skip(&c));
-        const struct str value = doc_string(doc_skip(&c));
-        if (!str_is(value, "none") && !str_is(value, "idempotent") && !str_is(value, "unsafe")) {
-            return err_set(err, BT_INVALID,
-                           "effects.%.*s: expected one of none, idempotent, unsafe", STR_ARG(glob));
-        }
-    }
-    return code;
-}
-
 static enum bt_code read_command(struct mcp_settings *s, struct doc map, struct bt_error *err)
 {
     enum bt_code code = field_list(&s->arena, map, "command", 256, &s->command, err);
@@ -92,7 +47,7 @@ static enum bt_code read_url(struct mcp_settings *s, struct doc map, struct bt_e
         code = web_read_policy(&s->arena, map, own, &s->policy, err);
     }
     if (code == BT_OK) {
-        code = read_texts(&s->arena, map, "headers", &s->headers, err);
+        code = field_texts(&s->arena, map, "headers", MCP_LIST_MAX, &s->headers, err);
     }
     if (code == BT_OK && doc_get(map, STR_LIT("bearer")).ptr != NULL) {
         code = web_read_secret(&s->secrets, &s->arena, map, "bearer", &s->bearer, err);
@@ -106,22 +61,12 @@ static enum bt_code read_url(struct mcp_settings *s, struct doc map, struct bt_e
 
 static enum bt_code read_rest(struct mcp_settings *s, struct doc map, struct bt_error *err)
 {
-    struct doc time = doc_get(map, STR_LIT("timeoutMs"));
     enum bt_code code = field_list(&s->arena, map, "tools", MCP_LIST_MAX, &s->tools, err);
 
-    if (code == BT_OK) {
-        code = read_effects(s, map, err);
-    }
     s->timeout_ms = TIMEOUT_MS;
-    if (code == BT_OK && time.ptr != NULL) {
-        if (doc_head(time).kind != DOC_UINT || doc_head(time).u < 1 ||
-            doc_head(time).u > TIMEOUT_MAX_MS) {
-            return err_set(err, BT_INVALID, "timeoutMs: expected a number from 1 to %d",
-                           TIMEOUT_MAX_MS);
-        }
-        s->timeout_ms = doc_head(time).u;
-    }
-    return code;
+    code = code == BT_OK ? field_effects(&s->arena, map, MCP_LIST_MAX, &s->effects, err) : code;
+    return code == BT_OK ? field_number(map, "timeoutMs", 1, TIMEOUT_MAX_MS, &s->timeout_ms, err)
+                         : code;
 }
 
 static enum bt_code read_all(struct mcp_settings *s, struct doc map, struct bt_error *err)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "agents/sdk/documents/flatten.h"
+#include "agents/sdk/settings/fields.h"
 #include "protocol/base/glob.h"
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
@@ -17,21 +18,6 @@ static enum bt_code no_memory(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for the skills");
 }
 
-/* A name of a tool as the id of a skill: other characters become "_". */
-static const char *make_id(struct arena *a, struct str name)
-{
-    char id[LIMIT_ID_BYTES + 1];
-    size_t n = 0;
-
-    for (size_t i = 0; i < name.len && n < LIMIT_ID_BYTES; i++) {
-        const char c = name.ptr[i];
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                           (c >= '0' && c <= '9') || c == '_' || (n > 0 && (c == '-' || c == '.'));
-        id[n++] = plain ? c : '_';
-    }
-    return arena_str(a, (struct str){id, n}).ptr;
-}
-
 static bool is_true(struct doc map, const char *name)
 {
     const struct doc d = doc_get(map, str_from(name));
@@ -41,22 +27,11 @@ static bool is_true(struct doc map, const char *name)
 /* The settings first, then the hints of the tool. */
 static const char *effects_of(const struct mcp_settings *s, struct doc tool, struct str name)
 {
-    static const char *const known[] = {"none", "idempotent", "unsafe"};
     const struct doc hints = doc_get(tool, STR_LIT("annotations"));
-    struct doc_cursor c = doc_cursor(s->effects);
-    struct doc_head head = {.n = 0};
+    const char *set = field_effect(s->effects, name, NULL);
 
-    if (s->effects.ptr != NULL) {
-        (void)doc_next(&c, &head);
-    }
-    for (uint32_t i = 0; i < head.n; i++) {
-        const struct str glob = doc_string(doc_skip(&c));
-        const struct str value = doc_string(doc_skip(&c));
-        for (size_t k = 0; k < 3 && glob_fits(glob, name); k++) {
-            if (str_is(value, known[k])) {
-                return known[k];
-            }
-        }
+    if (set != NULL) {
+        return set;
     }
     return is_true(hints, "readOnlyHint")     ? "none"
            : is_true(hints, "idempotentHint") ? "idempotent"
@@ -166,7 +141,7 @@ enum bt_code mcp_skill_make(const struct mcp_settings *s, struct arena *a, struc
     if (code != BT_OK) {
         return err_wrap(err, "tool %.*s", name.len > 80 ? 80 : (int)name.len, name.ptr);
     }
-    *ret_skill = (struct bt_skill){.id = make_id(a, name),
+    *ret_skill = (struct bt_skill){.id = field_skill_id(a, name),
                                    .name = title.len > 0 ? arena_str(a, title).ptr : NULL,
                                    .description = arena_str(a, about).ptr,
                                    .input_schema = schema,

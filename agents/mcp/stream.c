@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "agents/mcp/server.h"
-#include "agents/mcp/sse.h"
+#include "agents/web/sse.h"
 #include "baton/agent.h"
 #include "protocol/base/clock.h"
 

@@ -12,22 +12,6 @@ enum { SETTINGS_BYTES = 64 * 1024, INCLUDE_MAX = 64 };
 
 static const char *const INCLUDE[] = {"*.md", "*.txt", "*.rst", "*.adoc", "*.html", "*.csv", NULL};
 
-static enum bt_code read_number(struct doc map, const char *member, uint64_t min, uint64_t max,
-                                uint64_t *io, struct bt_error *err)
-{
-    const struct doc d = doc_get(map, str_from(member));
-
-    if (d.ptr == NULL) {
-        return BT_OK;
-    }
-    if (doc_head(d).kind != DOC_UINT || doc_head(d).u < min || doc_head(d).u > max) {
-        return err_set(err, BT_INVALID, "%s: expected a number from %llu to %llu", member,
-                       (unsigned long long)min, (unsigned long long)max);
-    }
-    *io = doc_head(d).u;
-    return BT_OK;
-}
-
 static enum bt_code read_folder(struct rag *r, struct doc map, struct bt_error *err)
 {
     const char *folder = NULL;
@@ -86,11 +70,11 @@ static enum bt_code read_all(struct rag *r, struct doc map, struct bt_error *err
     enum bt_code code = settings_check_names(map, known, sizeof known / sizeof known[0], err);
 
     code = code == BT_OK ? read_folder(r, map, err) : code;
-    code = code == BT_OK ? read_number(map, "maxFiles", 1, 1000000, &r->max_files, err) : code;
+    code = code == BT_OK ? field_number(map, "maxFiles", 1, 1000000, &r->max_files, err) : code;
     code = code == BT_OK
-               ? read_number(map, "maxFileBytes", 1, 64 * 1024 * 1024, &r->max_file_bytes, err)
+               ? field_number(map, "maxFileBytes", 1, 64 * 1024 * 1024, &r->max_file_bytes, err)
                : code;
-    code = code == BT_OK ? read_number(map, "maxBytes", 1024 * 1024, INT64_MAX, &r->max_bytes, err)
+    code = code == BT_OK ? field_number(map, "maxBytes", 1024 * 1024, INT64_MAX, &r->max_bytes, err)
                          : code;
     if (code == BT_OK && read_embeddings(r, doc_get(map, STR_LIT("embeddings")), err) != BT_OK) {
         code = err_wrap(err, "embeddings");

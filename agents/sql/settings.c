@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agents/sdk/guard.h"
+#include "agents/sdk/settings/fields.h"
 #include "agents/sdk/settings/settings.h"
 #include "protocol/wire/doc.h"
 
@@ -25,22 +26,6 @@ static enum bt_code read_bool(struct doc map, const char *member, bool *ret, str
         return err_set(err, BT_INVALID, "%s: expected true or false", member);
     }
     *ret = doc_head(d).b;
-    return BT_OK;
-}
-
-static enum bt_code read_number(struct doc map, const char *member, uint64_t min, uint64_t max,
-                                uint64_t *ret, struct bt_error *err)
-{
-    struct doc d = doc_get(map, str_from(member));
-
-    if (d.ptr == NULL) {
-        return BT_OK;
-    }
-    if (doc_head(d).kind != DOC_UINT || doc_head(d).u < min || doc_head(d).u > max) {
-        return err_set(err, BT_INVALID, "%s: expected a number from %llu to %llu", member,
-                       (unsigned long long)min, (unsigned long long)max);
-    }
-    *ret = doc_head(d).u;
     return BT_OK;
 }
 
@@ -110,14 +95,15 @@ static enum bt_code read_all(struct doc map, struct sql_settings *s, struct bt_e
         code = read_bool(map, "allowLoad", &s->allow_load, err);
     }
     if (code == BT_OK) {
-        code = read_number(map, "maxRows", 1, SQL_ROWS_MAX, &rows, err);
+        code = field_number(map, "maxRows", 1, SQL_ROWS_MAX, &rows, err);
         s->max_rows = (uint32_t)rows;
     }
     if (code == BT_OK) {
-        code = read_number(map, "busyTimeoutMs", 0, BUSY_MAX_MS, &s->busy_ms, err);
+        code = field_number(map, "busyTimeoutMs", 0, BUSY_MAX_MS, &s->busy_ms, err);
     }
     if (code == BT_OK) {
-        code = read_number(map, "maxDatabaseBytes", DB_BYTES_MIN, INT64_MAX, &s->max_db_bytes, err);
+        code =
+            field_number(map, "maxDatabaseBytes", DB_BYTES_MIN, INT64_MAX, &s->max_db_bytes, err);
     }
     if (code == BT_OK) {
         code = confine_add_all(&s->roots, doc_get(map, STR_LIT("roots")), "roots", err);

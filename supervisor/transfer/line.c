@@ -1,6 +1,7 @@
 /* One line: members with a name and a value, written and read. */
 #include <string.h>
 
+#include "protocol/wire/base64.h"
 #include "supervisor/transfer/transfer_internal.h"
 
 void line_begin(struct line *l, const char *kind)
@@ -102,42 +103,10 @@ bool line_get_uuid(struct doc line, const char *key, struct uuid *ret)
     return text.len == 0 || uuid_parse(text, ret);
 }
 
-static int digit_of(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c == 0 ? NULL : strchr(digits, c);
-
-    return at == NULL ? -1 : (int)(at - digits);
-}
-
 enum bt_code line_get_bytes(struct doc line, const char *key, struct buf *out, struct bt_error *err)
 {
-    const struct str text = line_get_text(line, key);
-    size_t pad = 0;
-
-    while (pad < 2 && pad < text.len && text.ptr[text.len - 1 - pad] == '=') {
-        pad++;
-    }
-    if (text.len % 4 != 0) {
-        return err_set(err, BT_INVALID, "%s: not base64", key);
-    }
-    for (size_t i = 0; i < text.len; i += 4) {
-        uint8_t bytes[3];
-        uint32_t v = 0;
-        for (size_t k = 0; k < 4; k++) {
-            const bool padding = i + k >= text.len - pad;
-            const int d = padding ? 0 : digit_of(text.ptr[i + k]);
-            if (d < 0) {
-                return err_set(err, BT_INVALID, "%s: not base64", key);
-            }
-            v = v << 6 | (uint32_t)d;
-        }
-        bytes[0] = (uint8_t)(v >> 16);
-        bytes[1] = (uint8_t)(v >> 8);
-        bytes[2] = (uint8_t)v;
-        buf_add(out, bytes, i + 4 == text.len ? 3 - pad : 3);
-    }
-    return buf_check(out, err);
+    return json_read_base64(line_get_text(line, key), out, err) == BT_OK ? BT_OK
+                                                                         : err_wrap(err, "%s", key);
 }
 
 /* ---- bodies ---- */

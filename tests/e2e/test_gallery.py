@@ -134,6 +134,7 @@ class Data(Gallery):
 
     def test_a_meeting_keeps_its_hour_in_berlin_over_a_change_of_the_clocks(self):
         p = self.project("meeting")
+        self.assertEqual(json.loads(p.baton("result", p.run()[0], "between", "--json"))["result"]["text"], "6 days 23 hours", "what its head says")
         for first, head in ((datetime.datetime(2026, 3, 26, 15), ("10:00", "09:00", "6 days 23 hours")), (datetime.datetime(2026, 10, 22, 15), None)):
             plan, between = p.run("--input", "at=%s" % first.strftime("%Y-%m-%d %H:%M"), "--result", "between")
             here = first.replace(tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
@@ -187,6 +188,16 @@ class Data(Gallery):
         merged = json.loads(p.baton("result", plan, "merge", "--json"))["result"]["data"]
         self.assertEqual((merged["entitiesUnchanged"], merged["relationsUnchanged"]), (6, 6))
         self.assertIn("checkout -calls-> mail", p.run("--result", "affected", "--input", "service=mail")[1])
+
+    def test_the_partner_spells_and_asks_a_person_for_the_language(self):
+        p = self.project("partner")
+        self.assertEqual(p.run("--result", "spell")[1].strip(), "vier zwei")
+        plan = p.start("--input", "text=spell 2026")
+        review = p.review(plan, "input")
+        self.assertEqual(review["prompt"], "English or German?")
+        p.baton("approve", review["reviewId"], "--edit", json.dumps({"a2a_answer": "english"}))
+        p.wait(plan)
+        self.assertEqual(p.result(plan, "spell").strip(), "two zero two six")
 
     def test_etl_joins_and_loses_no_row(self):
         p = self.project("etl-join")

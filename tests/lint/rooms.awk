@@ -66,6 +66,7 @@ BEGIN {
     may["agents/cells"] = base
     may["agents/sdk"] = base " protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/calc"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
+    may["agents/a2a"] = base " protocol/wire agents/sdk baton/agent.h agents/web"
     may["agents/rag"] = base " protocol/wire agents/sdk baton/agent.h agents/web"
     may["agents/report"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/jsonschema agents/cells agents/sdk baton/agent.h"

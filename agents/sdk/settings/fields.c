@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 
+#include "protocol/base/glob.h"
+#include "protocol/limits.h"
+
 enum { FIELD_BYTES = 64 * 1024 };
 
 static enum bt_code no_memory(struct bt_error *err)
@@ -75,6 +78,112 @@ enum bt_code field_choice(struct doc map, const char *member, const char *const 
         (void)snprintf(list + used, sizeof list - used, ", %s", names[i]);
     }
     return err_set(err, BT_INVALID, "%s: expected one of %s", member, list);
+}
+
+enum bt_code field_number(struct doc map, const char *member, uint64_t min, uint64_t max,
+                          uint64_t *io, struct bt_error *err)
+{
+    const struct doc d = doc_get(map, str_from(member));
+
+    if (d.ptr == NULL) {
+        return BT_OK;
+    }
+    if (doc_head(d).kind != DOC_UINT || doc_head(d).u < min || doc_head(d).u > max) {
+        return err_set(err, BT_INVALID, "%s: expected a number from %llu to %llu", member,
+                       (unsigned long long)min, (unsigned long long)max);
+    }
+    *io = doc_head(d).u;
+    return BT_OK;
+}
+
+enum bt_code field_texts(struct arena *a, struct doc map, const char *member, uint32_t max,
+                         struct doc *ret, struct bt_error *err)
+{
+    const struct doc d = doc_get(map, str_from(member));
+    struct doc_cursor c = doc_cursor(d);
+    struct doc_head head;
+
+    *ret = (struct doc){NULL, 0};
+    if (d.ptr == NULL) {
+        return BT_OK;
+    }
+    if (!doc_next(&c, &head) || head.kind != DOC_MAP || head.n > max) {
+        return err_set(err, BT_INVALID, "%s: expected an object of at most %u texts", member, max);
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        const struct str name = doc_string(doc_skip(&c));
+        if (doc_head(doc_skip(&c)).kind != DOC_STR) {
+            return err_set(err, BT_INVALID, "%s.%.*s: expected a text", member, STR_ARG(name));
+        }
+    }
+    *ret = doc_copy(a, d);
+    return ret->ptr == NULL ? no_memory(err) : BT_OK;
+}
+
+/* ---- effects and ids of skills ---- */
+
+static const char *known_effect(struct str value)
+{
+    static const char *const known[] = {"none", "idempotent", "unsafe"};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (str_is(value, known[i])) {
+            return known[i];
+        }
+    }
+    return NULL;
+}
+
+enum bt_code field_effects(struct arena *a, struct doc map, uint32_t max, struct doc *ret,
+                           struct bt_error *err)
+{
+    const enum bt_code code = field_texts(a, map, "effects", max, ret, err);
+    struct doc_cursor c = doc_cursor(*ret);
+    struct doc_head head = {.n = 0};
+
+    if (code == BT_OK && ret->ptr != NULL) {
+        (void)doc_next(&c, &head);
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        const struct str glob = doc_string(doc_skip(&c));
+        if (known_effect(doc_string(doc_skip(&c))) == NULL) {
+            return err_set(err, BT_INVALID,
+                           "effects.%.*s: expected one of none, idempotent, unsafe", STR_ARG(glob));
+        }
+    }
+    return code;
+}
+
+const char *field_effect(struct doc effects, struct str name, const char *fallback)
+{
+    struct doc_cursor c = doc_cursor(effects);
+    struct doc_head head = {.n = 0};
+
+    if (effects.ptr != NULL) {
+        (void)doc_next(&c, &head);
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        const struct str glob = doc_string(doc_skip(&c));
+        const char *effect = known_effect(doc_string(doc_skip(&c)));
+        if (effect != NULL && glob_fits(glob, name)) {
+            return effect;
+        }
+    }
+    return fallback;
+}
+
+const char *field_skill_id(struct arena *a, struct str name)
+{
+    char id[LIMIT_ID_BYTES + 1];
+    size_t n = 0;
+
+    for (size_t i = 0; i < name.len && n < LIMIT_ID_BYTES; i++) {
+        const char c = name.ptr[i];
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || c == '_' || (n > 0 && (c == '-' || c == '.'));
+        id[n++] = plain ? c : '_';
+    }
+    return arena_str(a, (struct str){id, n}).ptr;
 }
 
 /* ---- the environment ---- */

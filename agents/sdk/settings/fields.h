@@ -21,4 +21,17 @@ BT_MUST_CHECK enum bt_code field_choice(struct doc map, const char *member,
 /* The object `env` as NULL-terminated "NAME=value". */
 BT_MUST_CHECK enum bt_code field_env(struct arena *a, struct doc map, const char *const **ret,
                                      struct bt_error *err);
+/* A whole number from min to max. */
+BT_MUST_CHECK enum bt_code field_number(struct doc map, const char *member, uint64_t min,
+                                        uint64_t max, uint64_t *io, struct bt_error *err);
+/* An object of at most max texts, copied; .ptr NULL when it is missing. */
+BT_MUST_CHECK enum bt_code field_texts(struct arena *a, struct doc map, const char *member,
+                                       uint32_t max, struct doc *ret, struct bt_error *err);
+/* The object `effects`: globs of names, each with none, idempotent or unsafe. */
+BT_MUST_CHECK enum bt_code field_effects(struct arena *a, struct doc map, uint32_t max,
+                                         struct doc *ret, struct bt_error *err);
+/* The effects of a name: those of the first glob that fits, else the fallback. */
+const char *field_effect(struct doc effects, struct str name, const char *fallback);
+/* A name from elsewhere as the id of a skill: other characters become "_". NULL = out of memory. */
+const char *field_skill_id(struct arena *a, struct str name);
 #endif

@@ -1,4 +1,4 @@
-#include "agents/mcp/sse.h"
+#include "agents/web/sse.h"
 
 void sse_init(struct sse *s, size_t max)
 {

@@ -1,7 +1,7 @@
 /* Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): the data of
  * each event, from bytes that arrive in pieces. Pure. */
-#ifndef MCP_SSE_H
-#define MCP_SSE_H
+#ifndef WEB_SSE_H
+#define WEB_SSE_H
 
 #include "protocol/base/buf.h"
 
