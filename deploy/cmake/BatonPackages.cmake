@@ -66,7 +66,7 @@ set(version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 set(about "Baton is a multi-agent supervisor: a daemon that turns a goal into a\nplan, hands each step to an agent, and persists every change.")
 bt_package(baton SECTION admin DEPENDS "systemd | systemd-standalone-sysusers, systemd | systemd-standalone-tmpfiles, tzdata"
     ABOUT "multi-agent supervisor: daemon, command line and agents"
-    TEXT "This package has the daemon, the command line, the agents exec, files,\nsql, calc and llm, a systemd unit, which is not enabled, and examples.")
+    TEXT "This package has the daemon, the command line, the agents a2a, calc,\nexec, files, graph, http, llm, mcp, rag, report and sql, a systemd unit, which\nis not enabled, and examples.")
 bt_library_package(libbaton0 libbaton ABOUT "multi-agent supervisor: client library"
     TEXT "With this library programs submit plans and watch them.")
 bt_library_package(libbaton-agent0 libbaton-agent ABOUT "multi-agent supervisor: library of agents"

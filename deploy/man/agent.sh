@@ -15,6 +15,8 @@ files) settings='{"roots": ["/"]}' ;;
 sql) settings='{"databaseDir": "/tmp", "readOnly": false}' ;;
 llm) settings='{"providers": [{"api": "openai", "model": "m", "baseUrl": "http://127.0.0.1:1/v1"}]}' ;;
 http) settings='{"baseUrl": "https://127.0.0.1", "actions": [{"id": "x", "path": "/", "description": "x"}]}' ;;
+rag) settings='{"folder": "/", "database": "/tmp/baton-manual.db"}' ;;
+graph) settings='{"database": "/tmp/baton-manual.db"}' ;;
 exec) settings='{"commands": [{"id": "x", "argv": ["true"], "description": "x"}]}' ;;
 *) settings='{}' ;;
 esac
@@ -24,7 +26,7 @@ brief=$(sed -n '1s/^# [^:]*: //p' "$readme")
     echo "# $program"
     echo
     awk '/^## / { on = $0 == "## What"; next } on' "$readme"
-    if [ "$agent" != exec ] && [ "$agent" != http ] && [ "$agent" != mcp ]; then # their skills are those of the settings
+    if [ "$agent" != exec ] && [ "$agent" != http ] && [ "$agent" != mcp ] && [ "$agent" != a2a ]; then # their skills are those of the settings
         BATON_AGENT_ID=$agent BATON_SETTINGS=$settings "$bin/$program" --card | "$bin/baton_card"
     fi
     printf '\n## Options\n\n```\n'

@@ -67,7 +67,8 @@ class Installed(BatonTest):
 
     def test_programs_headers_libraries_unit_and_completion_are_there(self):
         found = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
-        for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc", "baton-agent-llm"):
+        for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc", "baton-agent-llm",
+                     *("baton-agent-" + a for a in ("a2a", "graph", "http", "mcp", "rag", "report"))):
             self.assertIn("bin/" + name, found)
         for name in ("check", "faulty"):  # they find their module below the prefix
             self.assertIn("usage: ", self.run_tool(sys.executable, "-B", self.prefix / "bin" / ("baton-agent-" + name), "--help"))
