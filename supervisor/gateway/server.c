@@ -258,6 +258,7 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *mhd, const 
 
 /* ---- the server ---- */
 
+static void on_log(void *self, const char *format, va_list args) BT_PRINTF(2, 0);
 static void on_log(void *self, const char *format, va_list args)
 {
     char text[256];
@@ -357,7 +358,7 @@ enum bt_code server_new(const struct options *opt, uint16_t port, struct upstrea
     struct server *s = calloc(1, sizeof *s);
     struct sockaddr_storage at;
     struct buf pem;
-    bool v6;
+    bool v6 = false;
     enum bt_code code;
 
     *ret = NULL;
