@@ -12,7 +12,7 @@ static enum bt_code read_url(struct a2a_settings *s, struct doc map, struct bt_e
 {
     enum bt_code code = field_text(&s->arena, map, "url", true, &s->url, err);
 
-    code = code == BT_OK ? web_read_bool(map, "allowHttp", &s->policy.allow_http, err) : code;
+    code = code == BT_OK ? field_bool(map, "allowHttp", &s->policy.allow_http, err) : code;
     if (code == BT_OK && url_check(str_from(s->url), s->policy.allow_http, err) != BT_OK) {
         code = err_wrap(err, "url");
     }
@@ -29,8 +29,9 @@ static enum bt_code read_url(struct a2a_settings *s, struct doc map, struct bt_e
     return code;
 }
 
-static enum bt_code read_all(struct a2a_settings *s, struct doc map, struct bt_error *err)
+static enum bt_code read_all(void *self, struct doc map, struct bt_error *err)
 {
+    struct a2a_settings *s = self;
     static const char *const known[] = {"agentId",   "url",     "headers",    "bearer",
                                         "skills",    "effects", "allowHosts", "allowPrivate",
                                         "allowHttp", "caFile",  "timeoutMs"};
@@ -48,7 +49,6 @@ static enum bt_code read_all(struct a2a_settings *s, struct doc map, struct bt_e
 enum bt_code a2a_settings_read(const char *json, struct a2a_settings **ret, struct bt_error *err)
 {
     struct a2a_settings *s = calloc(1, sizeof *s);
-    struct buf bytes;
     enum bt_code code;
 
     if (s == NULL) {
@@ -56,10 +56,7 @@ enum bt_code a2a_settings_read(const char *json, struct a2a_settings **ret, stru
     }
     s->timeout_ms = TIMEOUT_MS;
     s->policy.secrets = &s->secrets;
-    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
-    code = json_to_doc(str_from(json), NULL, &bytes, err);
-    code = code == BT_OK ? read_all(s, doc_from_buf(&bytes), err) : code;
-    buf_done(&bytes);
+    code = settings_parse(json, SETTINGS_BYTES, read_all, s, err);
     if (code != BT_OK) {
         a2a_settings_free(s);
         return code;

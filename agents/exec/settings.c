@@ -17,23 +17,6 @@ static enum bt_code no_memory(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for the settings");
 }
 
-static enum bt_code read_timeout(struct doc map, msec *ret, struct bt_error *err)
-{
-    struct doc d = doc_get(map, STR_LIT("timeoutMs"));
-    struct doc_head h;
-
-    if (d.ptr == NULL) {
-        return BT_OK;
-    }
-    h = doc_head(d);
-    if (h.kind != DOC_UINT || h.u < 1 || h.u > TIMEOUT_MAX_MS) {
-        return err_set(err, BT_INVALID, "timeoutMs: expected a number from 1 to %d",
-                       TIMEOUT_MAX_MS);
-    }
-    *ret = h.u;
-    return BT_OK;
-}
-
 /* ---- exit codes ---- */
 
 enum { EXIT_TEMPORARY = 75 /* EX_TEMPFAIL of sysexits.h */ };
@@ -249,7 +232,7 @@ static enum bt_code read_modes(struct doc map, struct exec_command *cmd, struct 
     cmd->output = (enum exec_output)output;
     cmd->takes_artifact &= cmd->output != EXEC_OUTPUT_REPLY; /* the reply is not the result */
     if (code == BT_OK) {
-        code = read_timeout(map, &cmd->timeout_ms, err);
+        code = field_number(map, "timeoutMs", 1, TIMEOUT_MAX_MS, &cmd->timeout_ms, err);
     }
     if (code == BT_OK) {
         code = read_retry_on(map, cmd, err);
@@ -302,8 +285,9 @@ static enum bt_code read_command(struct arena *a, struct doc map, struct exec_co
     return code;
 }
 
-static enum bt_code read_all(struct exec_settings *s, struct doc map, struct bt_error *err)
+static enum bt_code read_all(void *self, struct doc map, struct bt_error *err)
 {
+    struct exec_settings *s = self;
     static const char *const known[] = {"agentId", "commands"};
     struct doc list = doc_get(map, STR_LIT("commands"));
     enum bt_code code = settings_check_names(map, known, 2, err);
@@ -333,18 +317,12 @@ static enum bt_code read_all(struct exec_settings *s, struct doc map, struct bt_
 enum bt_code exec_settings_read(const char *json, struct exec_settings **ret, struct bt_error *err)
 {
     struct exec_settings *s = calloc(1, sizeof *s);
-    struct buf bytes;
     enum bt_code code;
 
     if (s == NULL) {
         return no_memory(err);
     }
-    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
-    code = json_to_doc(str_from(json), NULL, &bytes, err);
-    if (code == BT_OK) {
-        code = read_all(s, doc_from_buf(&bytes), err);
-    }
-    buf_done(&bytes);
+    code = settings_parse(json, SETTINGS_BYTES, read_all, s, err);
     if (code != BT_OK) {
         exec_settings_free(s);
         return code;

@@ -276,19 +276,6 @@ static enum bt_code read_schema(struct arena *a, struct doc map, struct http_act
     return code;
 }
 
-static enum bt_code read_time(struct doc map, struct http_action *ret, struct bt_error *err)
-{
-    struct doc d = doc_get(map, STR_LIT("timeoutMs"));
-    const struct doc_head head = d.ptr == NULL ? (struct doc_head){0} : doc_head(d);
-
-    if (d.ptr != NULL && (head.kind != DOC_UINT || head.u < 1 || head.u > TIMEOUT_MAX_MS)) {
-        return err_set(err, BT_INVALID, "timeoutMs: expected a number from 1 to %d",
-                       TIMEOUT_MAX_MS);
-    }
-    ret->timeout_ms = head.u;
-    return BT_OK;
-}
-
 static enum bt_code read_texts(struct arena *a, struct doc map, struct http_action *ret,
                                struct bt_error *err)
 {
@@ -407,7 +394,7 @@ enum bt_code http_action_read(struct arena *a, struct doc map, struct http_actio
         code = read_parts(a, map, ret, err);
     }
     if (code == BT_OK) {
-        code = read_time(map, ret, err);
+        code = field_number(map, "timeoutMs", 1, TIMEOUT_MAX_MS, &ret->timeout_ms, err);
     }
     if (code == BT_OK && ret->effects == NULL) {
         ret->effects = http_effects_of(ret->method);

@@ -1,23 +1,8 @@
 /* The member `pages` of an action. */
 #include "agents/http/settings.h"
 #include "agents/sdk/documents/pointer.h"
+#include "agents/sdk/settings/fields.h"
 #include "agents/sdk/settings/settings.h"
-
-static enum bt_code read_number(struct doc map, const char *member, uint64_t max, uint64_t *io,
-                                struct bt_error *err)
-{
-    struct doc d = doc_get(map, str_from(member));
-
-    if (d.ptr == NULL) {
-        return BT_OK;
-    }
-    if (doc_head(d).kind != DOC_UINT || doc_head(d).u > max) {
-        return err_set(err, BT_INVALID, "%s: expected a number from 0 to %llu", member,
-                       (unsigned long long)max);
-    }
-    *io = doc_head(d).u;
-    return BT_OK;
-}
 
 /* next: "link" or a pointer; cursor: a pointer, with param; page, offset: a parameter's name. */
 static enum bt_code read_kind(struct arena *a, struct doc map, struct http_pages *ret,
@@ -84,10 +69,10 @@ enum bt_code http_pages_read(struct arena *a, struct doc map, struct http_pages 
     }
     ret->first = ret->kind == HTTP_PAGES_NUMBER ? 1 : 0;
     if (code == BT_OK) {
-        code = read_number(map, "first", UINT32_MAX, &ret->first, err);
+        code = field_number(map, "first", 0, UINT32_MAX, &ret->first, err);
     }
     if (code == BT_OK) {
-        code = read_number(map, "max", HTTP_PAGES_MAX, &max, err);
+        code = field_number(map, "max", 0, HTTP_PAGES_MAX, &max, err);
     }
     if (code == BT_OK && max == 0) {
         code = err_set(err, BT_INVALID, "max: expected a number from 1 to %d", HTTP_PAGES_MAX);

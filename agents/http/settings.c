@@ -25,22 +25,6 @@ static enum bt_code no_memory(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for the settings");
 }
 
-static enum bt_code read_number(struct doc map, const char *member, uint64_t min, uint64_t max,
-                                uint64_t *io, struct bt_error *err)
-{
-    struct doc d = doc_get(map, str_from(member));
-
-    if (d.ptr == NULL) {
-        return BT_OK;
-    }
-    if (doc_head(d).kind != DOC_UINT || doc_head(d).u < min || doc_head(d).u > max) {
-        return err_set(err, BT_INVALID, "%s: expected a number from %llu to %llu", member,
-                       (unsigned long long)min, (unsigned long long)max);
-    }
-    *io = doc_head(d).u;
-    return BT_OK;
-}
-
 static enum bt_code read_header_auth(struct http_settings *s, struct doc map, struct bt_error *err)
 {
     static const char *const known[] = {"name", "value", "prefix"};
@@ -82,7 +66,7 @@ static enum bt_code read_oauth2(struct http_settings *s, struct doc map, struct 
         code = field_text(&s->arena, map, "audience", false, &s->auth.audience, err);
     }
     if (code == BT_OK) {
-        code = web_read_bool(map, "inBody", &s->auth.in_body, err);
+        code = field_bool(map, "inBody", &s->auth.in_body, err);
     }
     return code == BT_OK
                ? web_read_secret(&s->secrets, &s->arena, map, "clientSecret", &s->auth.secret, err)
@@ -135,7 +119,7 @@ static enum bt_code read_auth(struct http_settings *s, struct doc map, struct bt
 
 static enum bt_code read_base(struct http_settings *s, struct doc map, struct bt_error *err)
 {
-    enum bt_code code = web_read_bool(map, "allowHttp", &s->policy.allow_http, err);
+    enum bt_code code = field_bool(map, "allowHttp", &s->policy.allow_http, err);
     const char *url = NULL;
 
     if (code == BT_OK) {
@@ -168,10 +152,10 @@ static enum bt_code read_rate(struct http_settings *s, struct doc map, struct bt
     code = settings_check_names(map, known, 2, err);
     s->rate.per_ms = 1000;
     if (code == BT_OK) {
-        code = read_number(map, "n", 1, HTTP_RATE_MAX, &n, err);
+        code = field_number(map, "n", 1, HTTP_RATE_MAX, &n, err);
     }
     if (code == BT_OK) {
-        code = read_number(map, "perMs", 1, TIMEOUT_MAX_MS, &s->rate.per_ms, err);
+        code = field_number(map, "perMs", 1, TIMEOUT_MAX_MS, &s->rate.per_ms, err);
     }
     if (code == BT_OK && n == 0) {
         code = err_set(err, BT_INVALID, "n: is missing; requests within perMs (1000 by default)");
@@ -215,13 +199,13 @@ static enum bt_code read_limits(struct http_settings *s, struct doc map, struct 
 {
     uint64_t bytes = LIMIT_RESULT_BYTES * 4;
     uint64_t retries = 2;
-    enum bt_code code = read_number(map, "timeoutMs", 1, TIMEOUT_MAX_MS, &s->timeout_ms, err);
+    enum bt_code code = field_number(map, "timeoutMs", 1, TIMEOUT_MAX_MS, &s->timeout_ms, err);
 
     if (code == BT_OK) {
-        code = read_number(map, "maxBytes", 1, BODY_MAX, &bytes, err);
+        code = field_number(map, "maxBytes", 1, BODY_MAX, &bytes, err);
     }
     if (code == BT_OK) {
-        code = read_number(map, "retries", 0, HTTP_RETRIES_MAX, &retries, err);
+        code = field_number(map, "retries", 0, HTTP_RETRIES_MAX, &retries, err);
     }
     s->max_bytes = (size_t)bytes;
     s->retries = (uint32_t)retries;
@@ -307,8 +291,9 @@ static enum bt_code read_openapi(struct http_settings *s, struct doc map, struct
     return code == BT_OK ? BT_OK : err_wrap(err, "openapi");
 }
 
-static enum bt_code read_all(struct http_settings *s, struct doc map, struct bt_error *err)
+static enum bt_code read_all(void *self, struct doc map, struct bt_error *err)
 {
+    struct http_settings *s = self;
     static const char *const known[] = {
         "agentId", "baseUrl", "headers",   "auth",     "allowHosts", "allowPrivate", "allowHttp",
         "caFile",  "rate",    "timeoutMs", "maxBytes", "retries",    "actions",      "openapi"};
@@ -346,7 +331,6 @@ static enum bt_code read_all(struct http_settings *s, struct doc map, struct bt_
 enum bt_code http_settings_read(const char *json, struct http_settings **ret, struct bt_error *err)
 {
     struct http_settings *s = calloc(1, sizeof *s);
-    struct buf bytes;
     enum bt_code code;
 
     if (s == NULL) {
@@ -356,12 +340,7 @@ enum bt_code http_settings_read(const char *json, struct http_settings **ret, st
     s->policy.secrets = &s->secrets;
     (void)pthread_mutex_init(&s->rate.lock, NULL);
     (void)pthread_mutex_init(&s->token_lock, NULL);
-    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
-    code = json_to_doc(str_from(json), NULL, &bytes, err);
-    if (code == BT_OK) {
-        code = read_all(s, doc_from_buf(&bytes), err);
-    }
-    buf_done(&bytes);
+    code = settings_parse(json, SETTINGS_BYTES, read_all, s, err);
     if (code != BT_OK) {
         http_settings_free(s);
         return code;

@@ -36,7 +36,7 @@ static enum bt_code read_url(struct mcp_settings *s, struct doc map, struct bt_e
     enum bt_code code = field_text(&s->arena, map, "url", false, &s->url, err);
 
     if (code == BT_OK) {
-        code = web_read_bool(map, "allowHttp", &s->policy.allow_http, err);
+        code = field_bool(map, "allowHttp", &s->policy.allow_http, err);
     }
     if (code == BT_OK && s->url != NULL) {
         code = url_check(str_from(s->url), s->policy.allow_http, err);
@@ -69,8 +69,9 @@ static enum bt_code read_rest(struct mcp_settings *s, struct doc map, struct bt_
                          : code;
 }
 
-static enum bt_code read_all(struct mcp_settings *s, struct doc map, struct bt_error *err)
+static enum bt_code read_all(void *self, struct doc map, struct bt_error *err)
 {
+    struct mcp_settings *s = self;
     static const char *const known[] = {"agentId", "command",    "env",          "passEnv",
                                         "cwd",     "url",        "headers",      "bearer",
                                         "tools",   "allowHosts", "allowPrivate", "caFile",
@@ -92,19 +93,13 @@ static enum bt_code read_all(struct mcp_settings *s, struct doc map, struct bt_e
 enum bt_code mcp_settings_read(const char *json, struct mcp_settings **ret, struct bt_error *err)
 {
     struct mcp_settings *s = calloc(1, sizeof *s);
-    struct buf bytes;
     enum bt_code code;
 
     if (s == NULL) {
         return no_memory(err);
     }
     s->policy.secrets = &s->secrets;
-    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
-    code = json_to_doc(str_from(json), NULL, &bytes, err);
-    if (code == BT_OK) {
-        code = read_all(s, doc_from_buf(&bytes), err);
-    }
-    buf_done(&bytes);
+    code = settings_parse(json, SETTINGS_BYTES, read_all, s, err);
     if (code != BT_OK) {
         mcp_settings_free(s);
         return code;

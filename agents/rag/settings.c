@@ -42,7 +42,7 @@ static enum bt_code read_embeddings(struct rag *r, struct doc map, struct bt_err
     code = settings_check_names(map, known, sizeof known / sizeof known[0], err);
     code = code == BT_OK ? field_text(&r->arena, map, "baseUrl", true, &base, err) : code;
     code = code == BT_OK ? field_text(&r->arena, map, "model", true, &e->model, err) : code;
-    code = code == BT_OK ? web_read_bool(map, "allowHttp", &e->policy.allow_http, err) : code;
+    code = code == BT_OK ? field_bool(map, "allowHttp", &e->policy.allow_http, err) : code;
     if (code == BT_OK && url_check(str_from(base), e->policy.allow_http, err) != BT_OK) {
         code = err_wrap(err, "baseUrl");
     }
@@ -63,8 +63,9 @@ static enum bt_code read_embeddings(struct rag *r, struct doc map, struct bt_err
     return code;
 }
 
-static enum bt_code read_all(struct rag *r, struct doc map, struct bt_error *err)
+static enum bt_code read_all(void *self, struct doc map, struct bt_error *err)
 {
+    struct rag *r = self;
     static const char *const known[] = {"folder",       "database", "include",   "maxFiles",
                                         "maxFileBytes", "maxBytes", "embeddings"};
     enum bt_code code = settings_check_names(map, known, sizeof known / sizeof known[0], err);
@@ -85,7 +86,6 @@ static enum bt_code read_all(struct rag *r, struct doc map, struct bt_error *err
 enum bt_code rag_new(const char *settings_json, struct rag **ret, struct bt_error *err)
 {
     struct rag *r = calloc(1, sizeof *r);
-    struct buf bytes;
     enum bt_code code;
 
     if (r == NULL) {
@@ -95,11 +95,8 @@ enum bt_code rag_new(const char *settings_json, struct rag **ret, struct bt_erro
     r->max_file_bytes = 4 * 1024 * 1024;
     r->max_bytes = 2ull * 1024 * 1024 * 1024;
     r->embeddings.policy.secrets = &r->embeddings.secrets;
-    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
-    code = json_to_doc(str_from(settings_json), NULL, &bytes, err);
-    code = code == BT_OK ? read_all(r, doc_from_buf(&bytes), err) : code;
+    code = settings_parse(settings_json, SETTINGS_BYTES, read_all, r, err);
     r->include = r->include != NULL ? r->include : INCLUDE;
-    buf_done(&bytes);
     if (code != BT_OK) {
         rag_free(r);
         return code;

@@ -15,20 +15,6 @@ enum { SETTINGS_BYTES = 64 * 1024, BUSY_DEFAULT_MS = 5000, BUSY_MAX_MS = 600000 
 #define DB_BYTES_DEFAULT (1024ull * 1024 * 1024)
 #define DB_BYTES_MIN (64ull * 1024)
 
-static enum bt_code read_bool(struct doc map, const char *member, bool *ret, struct bt_error *err)
-{
-    struct doc d = doc_get(map, str_from(member));
-
-    if (d.ptr == NULL) {
-        return BT_OK;
-    }
-    if (doc_head(d).kind != DOC_BOOL) {
-        return err_set(err, BT_INVALID, "%s: expected true or false", member);
-    }
-    *ret = doc_head(d).b;
-    return BT_OK;
-}
-
 static enum bt_code check_names(struct doc map, struct bt_error *err)
 {
     static const char *const known[] = {"databaseDir",   "readOnly",         "allowLoad", "maxRows",
@@ -83,16 +69,17 @@ static enum bt_code read_dir(struct doc map, struct sql_settings *s, struct bt_e
     return check_closed(s->dir, err);
 }
 
-static enum bt_code read_all(struct doc map, struct sql_settings *s, struct bt_error *err)
+static enum bt_code read_all(void *self, struct doc map, struct bt_error *err)
 {
+    struct sql_settings *s = self;
     uint64_t rows = SQL_ROWS_DEFAULT;
     enum bt_code code = check_names(map, err);
 
     if (code == BT_OK) {
-        code = read_bool(map, "readOnly", &s->read_only, err);
+        code = field_bool(map, "readOnly", &s->read_only, err);
     }
     if (code == BT_OK) {
-        code = read_bool(map, "allowLoad", &s->allow_load, err);
+        code = field_bool(map, "allowLoad", &s->allow_load, err);
     }
     if (code == BT_OK) {
         code = field_number(map, "maxRows", 1, SQL_ROWS_MAX, &rows, err);
@@ -122,7 +109,6 @@ void sql_settings_free(struct sql_settings *s)
 enum bt_code sql_settings_read(const char *json, struct sql_settings **ret, struct bt_error *err)
 {
     struct sql_settings *s = calloc(1, sizeof *s);
-    struct buf bytes;
     enum bt_code code;
 
     if (s == NULL) {
@@ -132,12 +118,7 @@ enum bt_code sql_settings_read(const char *json, struct sql_settings **ret, stru
     s->allow_load = true;
     s->busy_ms = BUSY_DEFAULT_MS;
     s->max_db_bytes = DB_BYTES_DEFAULT;
-    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
-    code = json_to_doc(str_from(json), NULL, &bytes, err);
-    if (code == BT_OK) {
-        code = read_all(doc_from_buf(&bytes), s, err);
-    }
-    buf_done(&bytes);
+    code = settings_parse(json, SETTINGS_BYTES, read_all, s, err);
     if (code != BT_OK) {
         sql_settings_free(s);
         return code;

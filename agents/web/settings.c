@@ -15,17 +15,6 @@ static enum bt_code no_memory(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for the settings");
 }
 
-enum bt_code web_read_bool(struct doc map, const char *member, bool *io, struct bt_error *err)
-{
-    struct doc d = doc_get(map, str_from(member));
-
-    if (d.ptr != NULL && doc_head(d).kind != DOC_BOOL) {
-        return err_set(err, BT_INVALID, "%s: expected true or false", member);
-    }
-    *io = d.ptr == NULL ? *io : doc_head(d).b;
-    return BT_OK;
-}
-
 enum bt_code web_read_secret(struct secrets *secrets, struct arena *a, struct doc map,
                              const char *member, const char **ret, struct bt_error *err)
 {

@@ -13,9 +13,6 @@ enum { WEB_OWN_MAX = 4 };
 BT_MUST_CHECK enum bt_code web_read_secret(struct secrets *secrets, struct arena *a, struct doc map,
                                            const char *member, const char **ret,
                                            struct bt_error *err);
-/* A missing member leaves *io. */
-BT_MUST_CHECK enum bt_code web_read_bool(struct doc map, const char *member, bool *io,
-                                         struct bt_error *err);
 /* allowHosts, allowPrivate and caFile. own: the checked addresses of the settings themselves, whose
  * hosts may be called; NULL ends the list, of at most WEB_OWN_MAX. */
 BT_MUST_CHECK enum bt_code web_read_policy(struct arena *a, struct doc map, const char *const *own,

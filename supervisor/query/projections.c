@@ -25,7 +25,7 @@ struct kept_projection {
     struct journal_place place;
     struct projection rows; /* what they left, without the plan's document */
     struct history history;
-    struct arena scratch;    /* of one row */
+    struct arena scratch;    /* of one row; empty between reads */
     struct arena plan_arena; /* laid.document and laid.plan */
     struct arena laid_arena;
     struct projection laid;
@@ -51,7 +51,6 @@ enum bt_code projections_new(struct projections **ret, struct bt_error *err)
 static void kept_free(struct kept_projection *k)
 {
     projection_free(&k->rows);
-    arena_done(&k->scratch);
     arena_done(&k->plan_arena);
     arena_done(&k->laid_arena);
     free(k);

@@ -80,6 +80,17 @@ enum bt_code field_choice(struct doc map, const char *member, const char *const 
     return err_set(err, BT_INVALID, "%s: expected one of %s", member, list);
 }
 
+enum bt_code field_bool(struct doc map, const char *member, bool *io, struct bt_error *err)
+{
+    struct doc d = doc_get(map, str_from(member));
+
+    if (d.ptr != NULL && doc_head(d).kind != DOC_BOOL) {
+        return err_set(err, BT_INVALID, "%s: expected true or false", member);
+    }
+    *io = d.ptr == NULL ? *io : doc_head(d).b;
+    return BT_OK;
+}
+
 enum bt_code field_number(struct doc map, const char *member, uint64_t min, uint64_t max,
                           uint64_t *io, struct bt_error *err)
 {

@@ -21,6 +21,9 @@ BT_MUST_CHECK enum bt_code field_choice(struct doc map, const char *member,
 /* The object `env` as NULL-terminated "NAME=value". */
 BT_MUST_CHECK enum bt_code field_env(struct arena *a, struct doc map, const char *const **ret,
                                      struct bt_error *err);
+/* true or false. A missing member leaves *io. */
+BT_MUST_CHECK enum bt_code field_bool(struct doc map, const char *member, bool *io,
+                                      struct bt_error *err);
 /* A whole number from min to max. */
 BT_MUST_CHECK enum bt_code field_number(struct doc map, const char *member, uint64_t min,
                                         uint64_t max, uint64_t *io, struct bt_error *err);

@@ -50,3 +50,16 @@ enum bt_code settings_check_names(struct doc map, const char *const *known, size
     }
     return BT_OK;
 }
+
+enum bt_code settings_parse(const char *json, size_t max, settings_reader read, void *self,
+                            struct bt_error *err)
+{
+    struct buf bytes;
+    enum bt_code code;
+
+    buf_init(&bytes, json_doc_capacity(max));
+    code = json_to_doc(str_from(json), NULL, &bytes, err);
+    code = code == BT_OK ? read(self, doc_from_buf(&bytes), err) : code;
+    buf_done(&bytes);
+    return code;
+}
