@@ -73,6 +73,13 @@ static enum bt_code choose(const struct again *a, struct projection *s, struct r
             return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
         }
     }
+    for (uint32_t i = 0; i < plan->n_steps && s->view.compensation.status.len > 0; i++) {
+        /* It was undone, so it is to be done again, with all that was done after it. */
+        if (plan->steps[i].undoes && !marks[i] && !plan->steps[i].superseded &&
+            s->view.steps[i].attempts > 0 && !rerun_mark(plan, i, &s->arena, marks)) {
+            return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
+        }
+    }
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         bool done = str_is(s->view.steps[i].status, "completed");
         rows[i].superseded = plan->steps[i].superseded;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "supervisor/api/api.h"
+#include "supervisor/engine/children.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/about.h"
@@ -351,6 +352,16 @@ static void fill_state(struct engine *engine, struct projection *s)
     }
 }
 
+/* The plan that undoes this one. */
+static void fill_compensation(struct engine *engine, struct projection *s)
+{
+    char id[UUID_TEXT_LEN + 1];
+
+    if (s->view.compensation.status.len > 0 && engine_undo_plan(engine, s->view.plan_id, id)) {
+        s->view.compensation.plan_id = projection_keep(s, str_from(id));
+    }
+}
+
 bool request_fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
 {
     const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
@@ -370,6 +381,7 @@ bool request_fill_view(struct engine *engine, struct projection *s, uint32_t fro
     fill_position(s);
     fill_details(engine, s, from, to);
     fill_state(engine, s);
+    fill_compensation(engine, s);
     if (p != NULL && !s->ended) {
         fill_live(engine, p, s, from, to);
     } else {

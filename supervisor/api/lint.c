@@ -64,6 +64,9 @@ static enum bt_code look_ahead(struct engine *engine, struct submission *d,
     if (lint.worst_ms != LINT_NO_BOUND) {
         ok->worst_case_ms = lint.worst_ms;
     }
+    if (lint.undo_ms != LINT_NO_BOUND) {
+        ok->worst_case_undo_ms = lint.undo_ms;
+    }
     if (lint.unestimated == 0) {
         ok->worst_case_tokens = lint.worst_tokens < INT64_MAX ? lint.worst_tokens : INT64_MAX;
         ok->worst_case_cost_micros = lint.worst_micros < INT64_MAX ? lint.worst_micros : INT64_MAX;

@@ -89,6 +89,11 @@ enum mutant {
     MUTANT_CHILD_GOES_ON,     /* 77: the pause of a plan does not reach its child plans */
     MUTANT_LOOP_UNBOUNDED,    /* 78: a loop goes on after its last round */
     MUTANT_LOOP_AT_ONCE,      /* 79: the pause between two rounds is left out */
+    MUTANT_UNDO_IN_PLAN_ORDER = 80, /* 80: what completed is undone in the order of the plan */
+    MUTANT_UNDO_CANCELLED, /* 81: a cancelled plan is undone although nobody asked for it */
+    MUTANT_UNDO_FORGOTTEN, /* 82: a restart forgets that a plan is being undone */
+    MUTANT_UNDONE_TWICE,   /* 83: what was undone is undone again after a restart */
+    MUTANT_UNDO_STOPS,     /* 84: a compensation that fails ends those before it */
     MUTANT_CLOCK_NOT_FOLLOWED = 90, /* 90: a date is not armed again when the wall clock is set */
     MUTANT_DATE_BY_DELAY,           /* 91: a date comes early when the wall clock is put back */
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */

@@ -135,6 +135,7 @@ static enum bt_code make_job(struct assignment *q, struct bt_error *err)
         [JOB_SYNTHESIS] = {"synthesize", assignment_synthesis},
         [JOB_CONVERSE] = {"converse", assignment_converse},
         [JOB_SUMMARY] = {"execute", assignment_summary},
+        [JOB_COMPENSATION] = {"execute", assignment_step}, /* a child plan, no job of its own */
     };
     const struct plan_step *s = &q->plan->plan->steps[q->step];
 

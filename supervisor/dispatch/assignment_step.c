@@ -30,6 +30,10 @@ static enum bt_code expand_task(struct assignment *q, struct bt_error *err)
     struct scope_words words;
     const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
                                        word_value};
+    if (q->plan->plan->child.kind == CHILD_OF_UNDO) {
+        buf_add_str(&q->task, q->plan->plan->steps[q->step].task); /* it was filled in when made */
+        return buf_check(&q->task, err);
+    }
     return expand_text(q->plan->plan->steps[q->step].task, resolve, &scope, q, &q->task, err);
 }
 
@@ -38,6 +42,10 @@ static enum bt_code expand_parameters(struct assignment *q, struct doc params, s
     struct scope_words words;
     const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
                                        word_value};
+    if (q->plan->plan->child.kind == CHILD_OF_UNDO) {
+        buf_add(&q->params, params.ptr, params.len);
+        return buf_check(&q->params, err);
+    }
     return expand_params(params, resolve, &scope, q, &q->params, err);
 }
 

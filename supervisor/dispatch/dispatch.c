@@ -113,6 +113,7 @@ void dispatch_perform(struct engine *engine, const struct core_cmd *cmd)
     case CMD_CHILD_STOP:
     case CMD_CHILD_PAUSE:
     case CMD_CHILD_RESUME:
+    case CMD_COMPENSATE:
     case CMD_REGISTERED:
     case CMD_REJECT:
     case CORE_CMD_TYPE_COUNT:

@@ -78,8 +78,59 @@ static uint64_t share_of(uint64_t left, uint64_t estimate)
                                               : left;
 }
 
-/* Its time is that of the plan and of the step. Its budget is the step's estimate, or what is left
- * of the plan's. */
+static bool has_estimate(const struct step_policy *p)
+{
+    return p->estimate_tokens > 0 || p->estimate_micros > 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a == UINT64_MAX ? a : a > b ? a - b : 0;
+}
+
+/* What the children under way that have no estimate may still spend is not there for others. How
+ * many they are. */
+static uint32_t take_granted(struct making *m, uint64_t *io_tokens, uint64_t *io_micros)
+{
+    uint32_t n = 0;
+
+    for (struct open_plan *q = NULL; (q = open_plan_next(m->engine, q)) != NULL;) {
+        const struct run *run = core_block_run(q->block);
+        const struct child_of *of = &q->plan->child;
+        if (of->kind == CHILD_OF_NONE || of->kind == CHILD_OF_UNDO || plan_is_final(run->status) ||
+            !str_eq(of->of, str_from(m->p->id)) || of->step >= m->p->plan->n_steps ||
+            has_estimate(&m->p->plan->steps[of->step].policy)) {
+            continue;
+        }
+        n++;
+        *io_tokens = less(*io_tokens, less(q->plan->budget_tokens,
+                                           run->usage.input_tokens + run->usage.output_tokens));
+        *io_micros = less(*io_micros, less(q->plan->budget_micros, run->usage.cost_micros));
+    }
+    return n;
+}
+
+/* Steps without an estimate that children do and that are not over. */
+static uint32_t unestimated(const struct making *m)
+{
+    const struct run *run = core_block_run(m->p->block);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        const struct plan_step *s = &m->p->plan->steps[i];
+        const bool open = !step_is_final(run->steps[i].status);
+        n += s->type == STEP_TYPE_PLAN && !has_estimate(&s->policy) && open ? 1 : 0;
+    }
+    return n;
+}
+
+static uint64_t part(uint64_t left, uint32_t n)
+{
+    return left == UINT64_MAX ? left : left / n;
+}
+
+/* Its time is that of the plan and of the step. Its budget is the step's estimate, or an equal part
+ * of what is left of the plan's: children side by side do not spend the same money twice. */
 static void find_share(struct making *m)
 {
     const struct run *run = core_block_run(m->p->block);
@@ -89,6 +140,13 @@ static void find_share(struct making *m)
     uint64_t micros;
 
     core_budget_left(m->engine->core, m->p->run, m->task->step, &tokens, &micros);
+    if (!has_estimate(policy) && (tokens != UINT64_MAX || micros != UINT64_MAX)) {
+        const uint32_t all = unestimated(m);
+        const uint32_t granted = take_granted(m, &tokens, &micros);
+        const uint32_t n = all > granted ? all - granted : 1; /* this one, and those to come */
+        tokens = part(tokens, n);
+        micros = part(micros, n);
+    }
     m->share = (struct child_share){
         .time_ms = least(left_of(core_plan_deadline(m->engine->core, m->p->run), now),
                          left_of(run->steps[m->task->step].deadline, now)),

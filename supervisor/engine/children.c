@@ -140,6 +140,13 @@ enum bt_code engine_child_record(struct engine *engine, struct open_plan *child,
     struct core_event ev = event_of(child, CHILD_FAILED);
     enum bt_code code = BT_OK;
 
+    if (child->plan->child.kind == CHILD_OF_UNDO) {
+        if (rec->type == REC_PLAN_COMPLETED) {
+            ev = engine_undo_event(child, rec);
+            tell(engine, child, &ev);
+        }
+        return BT_OK;
+    }
     if (rec->type == REC_PLAN_COMPLETED) {
         tell_progress(engine, child, false, true);
         code = child_answer(engine, child, rec, summary, &ev, err);
@@ -158,6 +165,9 @@ static bool is_awaited(const struct open_plan *p, const struct child_task *t)
 {
     const struct run *run = core_block_run(p->block);
 
+    if (t->type == CMD_COMPENSATE) {
+        return run->job == JOB_COMPENSATION;
+    }
     return t->step < run->n_steps && run->steps[t->step].status == STEP_IN_PROGRESS &&
            run->steps[t->step].attempt == t->attempt && run->steps[t->step].round == t->round;
 }
@@ -247,9 +257,11 @@ static void act(struct engine *engine, const struct child_task *t)
     if (p == NULL) {
         return; /* it ended; engine_child_orphans cancels its children */
     }
-    if (t->type == CMD_CHILD) {
-        if (is_awaited(p, t)) {
+    if (t->type == CMD_CHILD || t->type == CMD_COMPENSATE) {
+        if (is_awaited(p, t) && t->type == CMD_CHILD) {
             start(engine, p, t);
+        } else if (is_awaited(p, t)) {
+            engine_undo_start(engine, p);
         }
         return;
     }
@@ -289,7 +301,10 @@ void engine_children_recovered(struct engine *engine)
 {
     for (struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
         const struct child_of *of = &p->plan->child;
-        const struct child_task t = {.step = of->step, .attempt = of->attempt, .round = of->round};
+        const struct child_task t = {.type = of->kind == CHILD_OF_UNDO ? CMD_COMPENSATE : CMD_CHILD,
+                                     .step = of->step,
+                                     .attempt = of->attempt,
+                                     .round = of->round};
         const struct open_plan *parent =
             of->kind == CHILD_OF_NONE ? p : open_plan_by_id(engine, of->of);
         if (of->kind != CHILD_OF_NONE && (parent == NULL || !is_awaited(parent, &t))) {

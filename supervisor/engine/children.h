@@ -43,6 +43,16 @@ BT_MUST_CHECK enum bt_code child_start(struct engine *engine, const struct open_
 /* The key of the child of the step, attempt and round. */
 enum { CHILD_KEY_MAX = 96 };
 void child_key(const struct open_plan *p, const struct child_task *task, char ret[CHILD_KEY_MAX]);
+/* ---- undo.c: the plan that undoes another ---- */
+/* CMD_COMPENSATE: makes it, unless it is there. It waits until the child plans of p are over. */
+void engine_undo_start(struct engine *engine, struct open_plan *p);
+/* Its end as an event of the plan that it undoes. */
+struct core_event engine_undo_event(const struct open_plan *undo, const struct record *rec);
+/* A plan has ended: what waited for it is tried again. */
+void engine_undo_retry(struct engine *engine);
+/* The id of the plan that undoes the plan; false when there is none. */
+bool engine_undo_plan(struct engine *engine, struct str plan_id, char ret[UUID_TEXT_LEN + 1]);
+
 /* child_end.c: the answer of a child that has ended. */
 BT_MUST_CHECK enum bt_code child_answer(struct engine *engine, const struct open_plan *child,
                                         const struct record *rec, struct str summary,

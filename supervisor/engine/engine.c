@@ -237,7 +237,7 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
     char error[OPEN_PLAN_ERROR_MAX];
     enum bt_code code;
 
-    if (p != NULL && rec->type == REC_PLAN_COMPLETED) {
+    if (p != NULL && (rec->type == REC_PLAN_COMPLETED || rec->type == REC_COMPENSATION_STARTED)) {
         whole.text = open_plan_failure(p, rec->text);
     }
     if (p != NULL && rec->type == REC_STEP_COMPLETED) {
@@ -249,6 +249,9 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
         engine->jobs -= p->job != NULL ? 1 : 0;
         engine->children -= p->plan->child.kind != CHILD_OF_NONE ? 1 : 0;
         code = engine->hooks.plan_ended(engine, p, &whole, buf_str(&summary), not_done, err);
+    }
+    if (code == BT_OK && rec->type == REC_PLAN_COMPLETED) {
+        engine_undo_retry(engine);
     }
     if (code == BT_OK && p != NULL && is_attempt_over(rec)) {
         engine->hooks.on_attempt_over(engine, &whole);
@@ -285,7 +288,8 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
         } else if (cmd->type == CMD_CONDITION || cmd->type == CMD_SIGNAL) {
             engine_condition_asked(engine, cmd);
         } else if (cmd->type == CMD_CHILD || cmd->type == CMD_CHILD_STOP ||
-                   cmd->type == CMD_CHILD_PAUSE || cmd->type == CMD_CHILD_RESUME) {
+                   cmd->type == CMD_CHILD_PAUSE || cmd->type == CMD_CHILD_RESUME ||
+                   cmd->type == CMD_COMPENSATE) {
             engine_child_command(engine, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);

@@ -77,7 +77,8 @@ struct engine {
     uint32_t conditions_n, conditions_cap;
     struct child_task *child_tasks; /* about child plans, to be done in this cycle */
     uint32_t child_tasks_n, child_tasks_cap;
-    bool failed; /* the journal is dead, by `fatal` */
+    uint32_t undos_wait; /* plans whose undo_waits is set, or were when it was counted */
+    bool failed;         /* the journal is dead, by `fatal` */
     struct bt_error fatal;
     bool storage_low;        /* no new work, and no rows about agents and the daemon */
     bool stalled;            /* nothing is decided until there is room, or the hold ends */

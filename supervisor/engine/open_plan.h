@@ -13,6 +13,7 @@
 #include "supervisor/engine/step_notes.h"
 
 struct engine;
+struct journal_plan;
 
 /* What a plan that is a job knows of it. */
 struct job {
@@ -41,8 +42,11 @@ struct open_plan {
     struct job *job;       /* NULL: this plan is none */
     uint32_t told_percent; /* of a child plan: what its parent knows of it */
     uint32_t told_over;    /* likewise: steps that have ended */
-    uint64_t asked;        /* the run of the job that it waits for; 0 = none */
-    struct str failure;    /* the whole error that it will have failed with; own memory */
+    bool undo_waits;       /* what undoes it cannot be made yet */
+    /* Of one that was rebuilt to look at it: the plan that it is a child of; else NULL. */
+    const struct open_plan *within;
+    uint64_t asked;     /* the run of the job that it waits for; 0 = none */
+    struct str failure; /* the whole error that it will have failed with; own memory */
 };
 
 /* Of a plan's document: NULL when it is no job; free() it. *ret_ok false: out of memory. */
@@ -78,6 +82,9 @@ enum review_kind open_plan_review(const struct open_plan *p);
 void open_plan_await_job(struct engine *engine, struct open_plan *p, uint64_t run);
 
 /* ---- making one ---- */
+/* A plan of the journal as it ended, to look at it; open_plan_done in every case. */
+BT_MUST_CHECK enum bt_code open_plan_rebuild(struct engine *engine, const struct journal_plan *row,
+                                             struct open_plan *ret, struct bt_error *err);
 /* Zeroed memory for the plan's run; NULL when out of memory. */
 void *open_plan_block(const struct plan *plan);
 void open_plan_done(struct open_plan *p);

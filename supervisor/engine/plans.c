@@ -229,8 +229,8 @@ void open_plan_keep(struct open_plan *p, const struct record *rec, const struct 
     if (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->state.id != 0) {
         p->state = REC(rec, step_completed)->state;
     }
-    if (rec->type == REC_SYNTHESIS_STARTED) {
-        open_plan_keep_failure(p, rec->text);
+    if (rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_COMPENSATION_STARTED) {
+        open_plan_keep_failure(p, open_plan_failure(p, rec->text));
     } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
         for (uint32_t i = 0; i < revised->n_steps; i++) {
             if (revised->steps[i].revision == REC(rec, revision)->revision) {
@@ -249,8 +249,9 @@ struct str open_plan_step_task(struct engine *engine, const struct open_plan *p,
     size_t keep;
 
     buf_clear(into);
-    if (p->job != NULL || !template_next(task, &from, &ref) ||
-        !engine->hooks.step_task(engine, p, step, into) || into->bad != BT_OK || into->len == 0) {
+    if (p->job != NULL || p->plan->child.kind == CHILD_OF_UNDO ||
+        !template_next(task, &from, &ref) || !engine->hooks.step_task(engine, p, step, into) ||
+        into->bad != BT_OK || into->len == 0) {
         return task;
     }
     keep = utf8_cut((const char *)into->at, into->len, STEP_TASK_MAX);

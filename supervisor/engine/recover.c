@@ -72,6 +72,9 @@ static bool replay_row(const struct journal_row *row, void *self)
     struct rebuilt *v = self;
     struct record rec;
 
+    if (plan_is_final(v->run->status)) {
+        return false; /* what came after its end changes nothing */
+    }
     v->code = record_decode(row, v->plan.plan, v->engine->now, v->engine->wall, &v->scratch, &rec,
                             v->err);
     if (v->code == BT_OK && record_revises(&rec)) {
@@ -108,6 +111,21 @@ static enum bt_code rebuild(struct rebuilt *v, const struct journal_plan *row)
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
     code = journal_replay(v->engine->journal, row->ix, replay_row, v, v->err);
     return code == BT_OK ? v->code : code;
+}
+
+enum bt_code open_plan_rebuild(struct engine *engine, const struct journal_plan *row,
+                               struct open_plan *ret, struct bt_error *err)
+{
+    struct rebuilt v = {.engine = engine, .err = err};
+    const struct uuid id = row->plan_id;
+    const enum bt_code code = rebuild(&v, row);
+
+    *ret = v.plan;
+    ret->session = SESSION_SLOT_NONE;
+    uuid_format(id, ret->id);
+    arena_done(&v.reading);
+    arena_done(&v.scratch);
+    return code;
 }
 
 static enum bt_code quarantine(struct engine *engine, const struct journal_plan *row,

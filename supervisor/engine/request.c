@@ -149,6 +149,7 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
     case REJECT_NOT_WAITING:
     case REJECT_BEGUN:
     case REJECT_CANCELLING:
+    case REJECT_UNDOING:
     case REJECT_PAUSED:
     case CORE_REJECT_COUNT:
     default:

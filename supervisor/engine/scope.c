@@ -10,12 +10,12 @@ static const struct open_plan *outer(struct engine *engine, const struct open_pl
                                      uint32_t *io_step)
 {
     const struct child_of *child = &p->plan->child;
-    const struct open_plan *of;
+    const struct open_plan *of = p->within;
 
     if (child->kind != CHILD_OF_MAP && child->kind != CHILD_OF_LOOP) {
         return NULL;
     }
-    of = open_plan_by_id(engine, child->of);
+    of = of != NULL ? of : open_plan_by_id(engine, child->of);
     *io_step = child->step;
     return of != NULL && child->step < of->plan->n_steps ? of : NULL;
 }

@@ -190,6 +190,69 @@ void event_decode_synthesis_finished(struct decoding *d, const union payload *p)
     event_decode_usage(d, &m->usage);
 }
 
+enum msg_type event_encode_compensation_started(struct encoding *e, union payload *p)
+{
+    const struct record *rec = e->rec;
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
+    struct msg_ev_compensation_started *m = &p->compensation_started;
+
+    *m = (struct msg_ev_compensation_started){
+        .status = str_from(plan_status_name(end->status)),
+        .outcome = str_from(plan_outcome_name(end->outcome)),
+        .failure_reason = record_cut(e, rec->text, 2048),
+    };
+    if (end->failure != PLAN_FAILURE_NONE) {
+        m->failure_kind = str_from(plan_failure_name(end->failure));
+    }
+    if (rec->step < e->x->plan->n_steps) {
+        m->failed_step_id = record_step(e)->step_id;
+        m->failed_step_index = rec->step;
+        msg_set(m, ev_compensation_started, failed_step_index);
+    }
+    return MSG_ev_compensation_started;
+}
+
+void event_decode_compensation_started(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_compensation_started *m = &p->compensation_started;
+    struct rec_synthesis_started *end = REC(d->rec, synthesis_started);
+
+    end->status = plan_status_from_name(m->status);
+    end->outcome = plan_outcome_from_name(m->outcome);
+    end->failure = record_failure(d, m->failure_kind);
+    d->rec->text = m->failure_reason;
+    if (msg_has(m, ev_compensation_started, failed_step_index)) {
+        event_decode_step(d, m->failed_step_index, m->failed_step_id);
+    }
+    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
+}
+
+enum msg_type event_encode_compensation_finished(struct encoding *e, union payload *p)
+{
+    const struct rec_compensated *end = REC(e->rec, compensated);
+
+    p->compensation_finished = (struct msg_ev_compensation_finished){
+        .status = str_from(compensation_name(end->ok)),
+        .compensated = end->done,
+        .failed = end->failed,
+        .reason = record_cut(e, e->rec->text, 2048),
+        .usage = record_usage(&e->rec->usage),
+    };
+    return MSG_ev_compensation_finished;
+}
+
+void event_decode_compensation_finished(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_compensation_finished *m = &p->compensation_finished;
+
+    d->rec->text = m->reason;
+    *REC(d->rec, compensated) =
+        (struct rec_compensated){.ok = str_is(m->status, compensation_name(true)),
+                                 .done = (uint32_t)m->compensated,
+                                 .failed = (uint32_t)m->failed};
+    event_decode_usage(d, &m->usage);
+}
+
 enum msg_type event_encode_turn_start(struct encoding *e, union payload *p)
 {
     p->turn_start = (struct msg_ev_turn_start){

@@ -165,8 +165,7 @@ static void put_body(struct step_reader *s, struct doc source, struct buf *out)
     }
 }
 
-/* The rules for the steps of a body: the plan's, without those of the plan as a whole. */
-static void body_policy(const struct step_reader *s, struct plan_policy *ret)
+void plan_body_policy(const struct step_reader *s, struct plan_policy *ret)
 {
     *ret = *s->r->policy;
     ret->about = (struct plan_about){0};
@@ -232,7 +231,7 @@ static void check_step(struct step_reader *s, const struct child_body *body, str
         body->goes_on && policy == ON_FAILURE_ABORT ? ON_FAILURE_CONTINUE : policy;
 }
 
-static void check_agents(struct step_reader *s, const struct plan *plan)
+void plan_body_agents(struct step_reader *s, const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->agents.n; i++) {
         const struct str id = plan->agents.ids[i];
@@ -270,7 +269,7 @@ static enum bt_code read_body(struct step_reader *s, struct doc document, struct
                                     .defaults = s->r->request->defaults,
                                     .registry = s->r->registry,
                                     .lenient = s->r->reported.unknown.lenient};
-    body_policy(s, &policy);
+    plan_body_policy(s, &policy);
     enum bt_code code = plan_reader_body(&r);
     if (code == BT_OK && body->items) {
         code = unchain(&r, body->concurrency);
@@ -280,7 +279,7 @@ static enum bt_code read_body(struct step_reader *s, struct doc document, struct
         check_step(s, body, &r.plan->steps[i]);
     }
     if (code == BT_OK) {
-        check_agents(s, r.plan);
+        plan_body_agents(s, r.plan);
         code = plan_write(r.plan, out, s->r->err);
     }
     report_inner(s, &inner);
@@ -489,7 +488,7 @@ static enum bt_code check_document(struct step_reader *s, struct doc document)
         code = plan_read_request(&request, s->r->arena, &plan, &inner, NULL, &why);
     }
     if (code == BT_OK && plan != NULL) {
-        check_agents(s, plan);
+        plan_body_agents(s, plan);
     }
     report_inner(s, &inner);
     if (code == BT_INVALID && inner.errors == 0) {

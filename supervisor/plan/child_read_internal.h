@@ -33,6 +33,10 @@ void plan_child_check_templates(struct step_reader *s);
 /* Reports a name that templates cannot use for an item. */
 void plan_child_check_word(struct step_reader *s, const char *field, struct str word);
 
+/* The rules for the steps of a body: the plan's, without those of the plan as a whole. */
+void plan_body_policy(const struct step_reader *s, struct plan_policy *ret);
+/* The agents of a body are the plan's, too; what it may not use is reported. */
+void plan_body_agents(struct step_reader *s, const struct plan *plan);
 /* read.c: reads r->request->plan as the body of a step, by the policy r->base. */
 BT_MUST_CHECK enum bt_code plan_reader_body(struct plan_reader *r);
 /* step.c: the field of a step's member, and its proper name. */

@@ -81,6 +81,36 @@ uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret
     return plus(before, ms);
 }
 
+/* ---- what undoes a step ---- */
+
+static uint64_t number_in(struct doc map, const char *name)
+{
+    const struct doc_head head = doc_head(doc_get(map, str_from(name)));
+    return head.kind == DOC_UINT ? head.u : 0;
+}
+
+/* The longest that its compensation takes; *io gets what it may cost. */
+static uint64_t undo_ms(const struct plan_step *s, struct plan_lint *io)
+{
+    const struct doc undo = s->compensate;
+    const struct doc estimate = doc_get(undo, STR_LIT("estimate"));
+    const uint64_t retries = number_in(undo, "maxRetries");
+    const uint64_t pause = number_in(doc_get(undo, STR_LIT("backoff")), "maxMs");
+    const uint64_t limit = number_in(undo, "stepLimitMs");
+    uint64_t ms = times(bound(number_in(undo, "timeoutMs")), retries + 1);
+    ms = plus(ms, times(pause, retries));
+    ms = limit > 0 && ms > limit ? limit : ms;
+    io->unestimated +=
+        number_in(estimate, "tokens") == 0 && number_in(estimate, "costMicros") == 0 ? 1 : 0;
+    if (estimate.ptr != NULL) {
+        io->worst_tokens =
+            plus(io->worst_tokens, times(number_in(estimate, "tokens"), retries + 1));
+        io->worst_micros =
+            plus(io->worst_micros, times(number_in(estimate, "costMicros"), retries + 1));
+    }
+    return ms;
+}
+
 /* ---- paths and levels ---- */
 
 static uint32_t n_deps(const struct plan *p, uint32_t entry)
@@ -185,6 +215,9 @@ static void add_up(const struct plan *p, struct plan_lint *lint)
         }
         step->worst_ms = plan_lint_step_ms(p, i, &step->attempts);
         lint->work_ms = plus(lint->work_ms, step->worst_ms);
+        if (p->steps[i].compensate.ptr != NULL && p->undo != UNDO_NEVER) {
+            lint->undo_ms = plus(lint->undo_ms, undo_ms(&p->steps[i], lint));
+        }
         lint->worst_tokens =
             plus(lint->worst_tokens, times(policy->estimate_tokens, step->attempts));
         lint->worst_micros =

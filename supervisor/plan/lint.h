@@ -37,7 +37,8 @@ struct plan_lint {
     uint64_t path_ms;
     uint64_t work_ms; /* of all steps together */
     uint64_t worst_ms;
-    uint64_t worst_tokens, worst_micros; /* estimates times attempts */
+    uint64_t undo_ms;                    /* after that: the compensations, one after the other */
+    uint64_t worst_tokens, worst_micros; /* estimates times attempts, of compensations too */
     uint32_t unestimated; /* steps of agents without an estimate; they are not in these sums */
 };
 

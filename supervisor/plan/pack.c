@@ -99,6 +99,7 @@ static struct plan_step *put_steps(struct packer *k)
         s.verify = put_doc_like(k, from->verify, before->verify, kept.verify);
         s.when = put_doc_like(k, from->when, before->when, kept.when);
         s.child = put_doc_like(k, from->child, before->child, kept.child);
+        s.compensate = put_doc_like(k, from->compensate, before->compensate, kept.compensate);
         s.item = put_doc_like(k, from->item, before->item, kept.item);
         s.wait = put_wait(k, from->wait);
         s.gate_with = put_agent(k, from->gate_with);

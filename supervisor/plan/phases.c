@@ -113,7 +113,7 @@ static void read_job(struct doc v, struct plan_job *ret)
 {
     const struct str kind = doc_string(doc_get(v, STR_LIT("kind")));
     *ret = (struct plan_job){.kind = JOB_NONE};
-    for (uint32_t i = JOB_NONE + 1; i < JOB_KIND_COUNT; i++) {
+    for (uint32_t i = JOB_NONE + 1; i < JOB_COMPENSATION; i++) {
         if (str_is(kind, job_kind_name((enum job_kind)i))) {
             *ret = (struct plan_job){.kind = (enum job_kind)i,
                                      .of = doc_string(doc_get(v, STR_LIT("of"))),

@@ -62,6 +62,7 @@ enum {
     POL_HANDOFF_TO,
     POL_AGENTS,
     POL_SIGNOFF,
+    POL_COMPENSATE,
     POL_BUDGET,
     POL_REPLAN,
     POL_REPLANS_MAX,
@@ -217,6 +218,7 @@ void plan_policy_read(struct doc policy, struct problems *problems,
                                       &reported->policy, &reported->unknown};
     struct doc values[POL_COUNT] = {{NULL, 0}};
     bool closed = !io->step.verify_open;
+    bool undo = false;
     if (!value_map(&top, "policy", policy)) {
         return;
     }
@@ -229,6 +231,9 @@ void plan_policy_read(struct doc policy, struct problems *problems,
     (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
     read_permitted(&at, values[POL_AGENTS], &io->permitted);
     (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
+    if (value_bool(&at, "compensate", values[POL_COMPENSATE], &undo)) {
+        io->undo = undo ? UNDO_ALWAYS : UNDO_NEVER;
+    }
     policy_agent_ref(&at, "gate", values[COM_GATE], "gate", reported, &io->gate,
                      &io->step.gate_closed);
     policy_agent_ref(&at, "verifyWith", values[COM_VERIFY_WITH], "", reported, &io->verifier,

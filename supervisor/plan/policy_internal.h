@@ -68,6 +68,7 @@ struct plan_policy {
     msec max_pause_ms;
     bool handback;
     bool signoff;
+    enum undo_policy undo;
     uint64_t budget_tokens, budget_micros;
     struct replan_policy replan; /* agent_id: see `replanner` */
     msec planner_timeout_ms;

@@ -60,6 +60,7 @@ static void finish_order(struct plan_reader *r)
     p->max_pause_ms = policy->max_pause_ms;
     p->handback = policy->handback;
     p->signoff = policy->signoff;
+    p->undo = policy->undo;
     p->signoff_timeout_ms = policy->step.approval_timeout_ms;
     p->budget_tokens = policy->budget_tokens;
     p->budget_micros = policy->budget_micros;

@@ -85,6 +85,7 @@ enum {
     STEP_ITEM,
     STEP_INDEX,
     STEP_WAIT,
+    STEP_COMPENSATE,
     STEP_AFTER_ANY_END,
     STEP_REVISION,
     STEP_SUPERSEDED,
@@ -144,8 +145,10 @@ BT_MUST_CHECK enum bt_code plan_reader_reject(const struct plan_reader *r);
 BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);
 /* step_policy.c: the policy, verification, gate and fallbacks of a step. */
 BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
-/* step_wait.c: what a step of type wait waits for. */
+/* step_members.c: what a step of type wait waits for. */
 BT_MUST_CHECK enum bt_code plan_step_wait(struct step_reader *s);
+/* The step that undoes it. After plan_step_policy and its children. */
+BT_MUST_CHECK enum bt_code plan_step_compensate(struct step_reader *s);
 /* What it says about itself without a task, in mem (at least 128 bytes). */
 struct str plan_wait_text(const struct plan_wait *w, char *mem, size_t size);
 /* Whether steps that wait for the same signal have the same schema. */
@@ -165,6 +168,10 @@ BT_MUST_CHECK enum bt_code plan_schema_check(struct plan_reader *r);
 /* write.c: appends the canonical document. The plan must have a policy. */
 BT_MUST_CHECK enum bt_code plan_write(const struct plan *plan, struct buf *out,
                                       struct bt_error *err);
+
+/* The only step of the plan as the value of `compensate`: all but its name, every number. */
+BT_MUST_CHECK enum bt_code plan_write_compensation(const struct plan *plan, struct buf *out,
+                                                   struct bt_error *err);
 
 /* ---- agent_refs.c: references to agents ---- */
 

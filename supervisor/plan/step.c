@@ -289,7 +289,11 @@ enum bt_code plan_child_texts(struct plan_reader *r, uint32_t ix)
     struct child_step how = {.kind = CHILD_OF_NONE};
     (void)child_step_read(step->child, &how);
     struct found_refs f = {.r = r, .ix = ix, .field = child_kind_name(how.kind)};
-    const enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
+    enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
+    f.field = "compensate";
+    code = code == BT_OK
+               ? compensate_references(step->compensate, step->step_id, add_outer, &f, r->err)
+               : code;
     return code == BT_OK ? buf_check(&r->texts, r->err) : code;
 }
 
@@ -316,7 +320,9 @@ enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix)
         }
     }
     code = code == BT_OK ? find_references(r, ix) : code;
-    return code == BT_OK && r->plan->steps[ix].child.ptr != NULL ? plan_child_texts(r, ix) : code;
+    const bool more =
+        r->plan->steps[ix].child.ptr != NULL || r->plan->steps[ix].compensate.ptr != NULL;
+    return code == BT_OK && more ? plan_child_texts(r, ix) : code;
 }
 
 static enum bt_code read_parameters(struct step_reader *s)
@@ -551,6 +557,7 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
         plan_child_policy(&s);
         code = code == BT_OK ? plan_child_read(&s, r->steps[ix - r->first]) : code;
     }
+    code = code == BT_OK ? plan_step_compensate(&s) : code;
     r->gate_given[ix - r->first] = s.gate_given;
     code = code == BT_OK ? read_deps(&s) : code;
     code = code == BT_OK ? read_when(&s) : code;

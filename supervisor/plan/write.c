@@ -198,6 +198,9 @@ static void write_policy(struct writer *w, const struct plan *plan)
     put_bool(&in, "handback", plan->handback);
     put_permitted(&in, plan->policy->permitted);
     put_bool(&in, "signoff", plan->signoff);
+    if (plan->undo != UNDO_ON_FAILURE) {
+        put_bool(&in, "compensate", plan->undo == UNDO_ALWAYS);
+    }
     put_amounts(&in, "budget", plan->budget_tokens, plan->budget_micros);
     put_policy_checkers(&in, plan);
     plan_write_phases_policy(&in, plan);
@@ -215,14 +218,14 @@ static void write_step_policy(struct writer *w, const struct plan_step *s,
     /* A synthesis_gate has its own defaults of these. */
     const bool own = s->type == STEP_TYPE_SYNTHESIS;
     put_name(w, "effects", effects_name(p->effects));
-    if (own || p->on_failure != base->on_failure) {
+    if (own || base == NULL || p->on_failure != base->on_failure) {
         put_name(w, "onFailure", on_failure_name(p->on_failure));
     }
     put_common(w, p, base, "timeoutMs");
     if (p->run_if != RUN_IF_SUCCESS) {
         put_name(w, "runIf", run_if_name(p->run_if));
     }
-    if (own || p->scope != base->scope) {
+    if (own || base == NULL || p->scope != base->scope) {
         put_name(w, "contextScope", context_scope_name(p->scope));
     }
 }
@@ -365,8 +368,37 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
         doc_put_doc(w->out, s->item);
         put_u64(w, "index", s->index);
     }
+    if (s->compensate.ptr != NULL) {
+        put_key(w, "compensate");
+        doc_put_doc(w->out, s->compensate);
+    }
     put_step_checkers(w, plan, s);
     write_step_policy(w, s, &plan->policy->step);
+}
+
+enum bt_code plan_write_compensation(const struct plan *plan, struct buf *out, struct bt_error *err)
+{
+    const struct plan_step *s = &plan->steps[0];
+    struct buf members;
+    struct writer w = {.out = &members};
+    buf_init(&members, LIMIT_STEP_BYTES);
+    put_agent(&w, s);
+    put_str(&w, "task", s->task);
+    if (s->parameters.ptr != NULL) {
+        put_key(&w, "parameters");
+        doc_put_doc(w.out, s->parameters);
+    }
+    if (s->verify.ptr != NULL) {
+        put_key(&w, "verify");
+        doc_put_doc(w.out, s->verify);
+    }
+    put_step_checkers(&w, plan, s);
+    write_step_policy(&w, s, NULL);
+    doc_put_map(out, w.n);
+    buf_add_str(out, buf_str(&members));
+    out->bad = out->bad != BT_OK ? out->bad : members.bad;
+    buf_done(&members);
+    return buf_check(out, err);
 }
 
 static enum bt_code put_steps(struct buf *out, const struct plan *plan, struct bt_error *err)

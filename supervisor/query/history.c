@@ -310,6 +310,20 @@ static bool on_synthesised(struct projection *s, struct history *h, struct doc b
     return true;
 }
 
+static bool on_undoing(struct projection *s, struct history *h, struct doc body, msec wall)
+{
+    end_phase(s, h, wall, false, row_text(body, "failureReason"));
+    return begin_phase(s, h, "compensation", wall);
+}
+
+static bool on_undone(struct projection *s, struct history *h, struct doc body, msec wall)
+{
+    (void)on_planning_spent(s, h, body, wall);
+    end_phase(s, h, wall, str_is(row_text(body, "status"), compensation_name(true)),
+              row_text(body, "reason"));
+    return true;
+}
+
 static bool on_rectified(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     (void)on_synthesised(s, h, body, wall);
@@ -431,6 +445,8 @@ bool history_row(struct projection *s, const struct journal_row *row, void *hist
         [REC_SYNTHESIS_STARTED] = on_synthesis,
         [REC_SYNTHESIS_FINISHED] = on_synthesised,
         [REC_SYNTHESIS_RETRY] = on_rectified,
+        [REC_COMPENSATION_STARTED] = on_undoing,
+        [REC_COMPENSATION_FINISHED] = on_undone,
     };
     struct history *h = history;
     const struct doc body = {row->body, row->body_len};

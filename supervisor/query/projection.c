@@ -85,6 +85,7 @@ static void lay_out_step(struct projection *s, uint32_t i, struct arena *arena)
     v->task = s->steps[i].task.len > 0 ? s->steps[i].task : p->task;
     v->type = str_from(step_type_name(p->type));
     v->when = p->when;
+    v->compensate = p->compensate;
     v->run_if = p->policy.run_if == RUN_IF_SUCCESS ? (struct str){"", 0}
                                                    : str_from(run_if_name(p->policy.run_if));
     v->revision = p->revision;

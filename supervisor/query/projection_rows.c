@@ -407,6 +407,24 @@ static void add_usage(struct usage *to, struct doc body)
     usage_add(to, &u);
 }
 
+static void on_compensation(struct projection *s, bool over, struct doc body)
+{
+    struct msg_compensation_view *v = &s->view.compensation;
+
+    s->phase = over ? JOB_NONE : JOB_COMPENSATION;
+    s->paused = 0;
+    msg_set(&s->view, plan_view, compensation);
+    *v = (struct msg_compensation_view){
+        .status = over ? projection_keep(s, row_text(body, "status")) : STR_LIT("running"),
+        .compensated = row_number(body, "compensated"),
+        .failed = row_number(body, "failed"),
+        .reason = projection_keep(s, row_text(body, "reason"))};
+    if (over) {
+        msg_set(v, compensation_view, compensated);
+        msg_set(v, compensation_view, failed);
+    }
+}
+
 /* What the plan as a whole asks of an agent. False: the row is about something else. */
 static bool apply_job(struct projection *s, enum record_type type, struct doc body)
 {
@@ -423,6 +441,8 @@ static bool apply_job(struct projection *s, enum record_type type, struct doc bo
         if (type == REC_SYNTHESIS_RETRY) {
             on_revision(s, body);
         }
+    } else if (type == REC_COMPENSATION_STARTED || type == REC_COMPENSATION_FINISHED) {
+        on_compensation(s, type == REC_COMPENSATION_FINISHED, body);
     } else {
         return false;
     }

@@ -36,6 +36,7 @@ class Story:
         self.cancelling = self.started = False
         self.planning = self.failed_planning = self.generated = False
         self.synthesis = False  # an answer is being written
+        self.undo = None  # what it did: running, or how that ended
         self.voided = False  # a sign-off, by the change that comes
         self.texts = 0
         self.at = None
@@ -122,6 +123,16 @@ class Story:
         for index, s in self.steps.items():
             self.need(s.end, "step %d has ended when the answer is written" % index)
         self.synthesis, self.texts = True, 0
+
+    def compensation_started(self, e):
+        self.need(self.started and not self.synthesis and not self.undo, "a plan is undone once, when it has run")
+        for index, s in self.steps.items():
+            self.need(s.end, "step %d has ended before it is undone" % index)
+        self.undo = "running"
+
+    def compensation_finished(self, e):
+        self.need(self.undo == "running", "what is undone was begun")
+        self.undo = e["status"]
 
     def text_delta(self, e):
         # 0 again: what came before is void, the answer begins anew.
@@ -233,6 +244,7 @@ class Story:
         self.agents.add(e.get("agentId"))
 
     def plan_completed(self, e):
+        self.need(self.undo != "running", "a plan ends after it is undone")
         self.need(e["status"] in ("completed", "failed", "cancelled"), "the end of a plan")
         if e.get("failureKind") == "quarantined":  # put aside at a start, wherever it was
             self.need(e["status"] == "failed" and e["outcome"] == "failed" and e.get("failureReason"), "a quarantine is a failure, and says why")

@@ -289,6 +289,15 @@ class SubPlan(Children):
         self.d.ask("review.decide", reviewId=review["reviewId"], decision="approve")
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
 
+    def test_plans_side_by_side_do_not_spend_the_same_money_twice(self):
+        self.work = lambda r: {**text("done"), "usage": {"inputTokens": 10, "outputTokens": 0, "costMicros": 0}}
+        self.a.close()
+        self.a = self.agent("c", execute=self.work)
+        plan = {"steps": [inside("s%d" % i, "c", estimate={"tokens": 10}, onFailure="continue") for i in range(8)]}
+        view = self.run_plan([{"stepId": n, "plan": {"document": plan}, "dependsOn": [], "onFailure": "continue"} for n in ("x", "y")],
+                             policy={"budget": {"tokens": 100}})
+        self.assertEqual((view["usage"]["inputTokens"], len(self.a.asked("execute"))), (100, 10), view)
+
     def test_plans_inside_each_other(self):
         def nest(n):
             return [inside("x")] if n == 0 else [{"stepId": f"s{n}", "plan": {"document": {"steps": nest(n - 1)}}}]

@@ -17,7 +17,7 @@ from project import EXAMPLES, NAMES, Gallery, Project, table
 NEEDS = {"nightly": ("--input", "day=2026-11-20"), "payment": ("--input", "invoice=2026-114")}
 # The exit code of the command in the index, where it is not 0: a person must decide, a budget is spent, a copy is damaged, a
 # model is not configured.
-ENDS = {"code-review": 4, "expense-form": 4, "payment": 4, "budget": 3, "backup-check": 8, "research": 1, "triage": 4}
+ENDS = {"code-review": 4, "expense-form": 4, "payment": 4, "budget": 3, "backup-check": 8, "research": 1, "triage": 4, "saga": 3}
 # What is true of the example, and is its point: a budget that may not do, a model that is not there.
 REMARKS = {"budget": "[limit]", "research": "[missing_agent]"}
 
@@ -295,6 +295,15 @@ class Data(Gallery):
         self.assertIn("The lamp at the corner of Mill Road", said)
         plan, _ = p.run("--policy", '{"budget": {"costMicros": 90000}}')
         self.assertEqual(p.view(plan)["usage"]["costMicros"], sum(cost))
+
+    def test_saga_gives_back_what_it_took_each_once_and_the_last_thing_first(self):
+        p = self.project("saga")
+        plan, _ = p.run(code=3)
+        ledger = [(row["order"], row["what"]) for row in p.rows("ledger.csv")]
+        self.assertEqual(ledger, [("7", what) for what in ("reserved", "paid 80", "refunded", "released")])
+        self.assertEqual({k: p.view(plan)["compensation"][k] for k in ("status", "compensated", "failed")}, {"status": "compensated", "compensated": 2, "failed": 0})
+        p.run("--input", "order=8", "--input", "kilos=30")
+        self.assertEqual([row["what"] for row in p.rows("ledger.csv") if row["order"] == "8"], ["reserved", "paid 80", "shipped"])
 
     def test_handoffs_go_to_those_who_know(self):
         p = self.project("handoff")

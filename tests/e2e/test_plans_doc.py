@@ -227,7 +227,7 @@ class Values(unittest.TestCase):
         policy = sieve([{"steps": [step], "policy": {"synthesis": {"agentId": "calc", "skill": "plan"}}}])[0]["plan"]["policy"]
         # What the policy holds under another name, or only where it was asked for.
         elsewhere = {"common": {"critical", "retryOn", "gate", "verifyWith", "fallbackAgents", "contextScope"},
-                     "policy": {"continueOnFailure", "agents", "handoffTo", "maxReplans", "maxReplansPerStep", "replanCooldownMs", "searchAgent", "synthesis", "budget", "replan"}}
+                     "policy": {"continueOnFailure", "compensate", "agents", "handoffTo", "maxReplans", "maxReplansPerStep", "replanCooldownMs", "searchAgent", "synthesis", "budget", "replan"}}
         seen = 0
         for section, at in (("common", policy), ("policy", policy), ("backoff", policy["backoff"]), ("replan", policy["replan"]),
                             ("amounts", policy["budget"]), ("synthesis", policy["synthesis"])):

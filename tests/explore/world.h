@@ -138,11 +138,12 @@ struct body {
 
 /* The state of the plan's jobs computed from the records alone. */
 struct asking {
-    uint8_t kind;  /* enum job_kind: what is asked for */
-    bool out;      /* somebody has been asked and not told to stop */
-    bool may_plan; /* it came in, or a person said so */
-    bool answered; /* whether there is an answer is settled */
-    bool ok;       /* there is one */
+    uint8_t kind;   /* enum job_kind: what is asked for */
+    bool out;       /* somebody has been asked and not told to stop */
+    bool may_plan;  /* it came in, or a person said so */
+    bool answered;  /* whether there is an answer is settled */
+    bool ok;        /* there is one */
+    uint8_t undone; /* 1: what it did; 2: not all of it */
     uint8_t asked, rectified, texts;
     uint8_t pardoned; /* set of steps that had failed when the answer was asked for */
     uint8_t status, outcome, failure; /* how the plan will end; 0 = not decided */
@@ -206,14 +207,23 @@ enum world_kind {
     WORLD_JOB_FAILED, /* variant: an answer came that is no plan */
     WORLD_TEXT,       /* variant: the answer begins anew */
     WORLD_ANSWERED,
-    WORLD_RECTIFY,  /* variant: enum world_change; step */
-    WORLD_JOB_LATE, /* variant: enum world_late; nobody waits for it */
+    WORLD_RECTIFY,     /* variant: enum world_change; step */
+    WORLD_JOB_LATE,    /* variant: enum world_late; nobody waits for it */
+    WORLD_COMPENSATED, /* variant: not all of it */
     WORLD_RESTART,
     WORLD_KIND_COUNT
 };
 
 enum world_state { STATE_NEVER, STATE_RUNNING, STATE_FORGOTTEN };
-enum world_late { LATE_PLAN, LATE_FAILURE, LATE_TEXT, LATE_ANSWER, LATE_RECTIFY, LATE_COUNT };
+enum world_late {
+    LATE_PLAN,
+    LATE_FAILURE,
+    LATE_TEXT,
+    LATE_ANSWER,
+    LATE_RECTIFY,
+    LATE_UNDONE,
+    LATE_COUNT
+};
 
 /* How a revision differs from the plan before it. */
 enum world_change {
@@ -355,6 +365,15 @@ bool world_take(struct world *w, const char **ret_why);
 /* ---- world_job.c ---- */
 taker world_take_planning, world_take_synthesis_started, world_take_text,
     world_take_synthesis_ended;
+/* ---- world_undo.c ---- */
+taker world_take_undo, world_take_undone;
+/* CMD_COMPENSATE. */
+bool world_take_compensate(struct world *w, const char **ret_why);
+/* The plan ends like this, so what it did is to be undone. */
+bool world_wants_undo(const struct world *w, enum plan_status end);
+/* Whether the plan has anything that could be undone. */
+bool world_may_undo(const struct world *w);
+/* ---- world_job.c ---- */
 /* Of PLAN_GENERATED: what of a job it ends. */
 taker world_take_planned;
 /* ---- world_rules.c ---- */

@@ -437,6 +437,8 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
         return ev->variant == 1 ? 1 : 99;
     case WORLD_ANSWERED:
         return 1;
+    case WORLD_COMPENSATED:
+        return ev->variant == 0 ? 1 : 9;
     case WORLD_JOB_FAILED:
         return 9;
     case WORLD_PROBED:
@@ -539,6 +541,7 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_ANSWERED] = "answered",
         [WORLD_RECTIFY] = "rectify",
         [WORLD_JOB_LATE] = "late errand",
+        [WORLD_COMPENSATED] = "compensated",
         [WORLD_RESTART] = "restart",
     };
     static const char *const said[ANSWER_COUNT] = {"ok",

@@ -262,6 +262,7 @@ uint64_t world_hash(const struct world *w)
     mix(&d, (uint64_t)at->plan << 16 | (uint64_t)at->begun << 8 | at->last_agent);
     mix(&d, (uint64_t)at->replanning << 8 | at->cancelling);
     mix(&d, at->job.out);
+    mix(&d, at->job.undone);
     mix(&d, (uint64_t)at->clock);
     for (uint32_t i = 0; i < at->signals; i++) {
         if (at->names[i] != 0) {

@@ -5,7 +5,8 @@
 
 static bool has_jobs(const struct world *w)
 {
-    return w->plans[0]->planning.pending || w->plans[0]->synthesis.agent_id.len > 0;
+    return w->plans[0]->planning.pending || w->plans[0]->synthesis.agent_id.len > 0 ||
+           world_may_undo(w);
 }
 
 /* ---- what may be said ---- */
@@ -45,8 +46,9 @@ static void late(const struct world *w, struct sayings *s)
 {
     const enum job_kind kind = w->at.job.kind;
     for (uint32_t i = 0; i < LATE_COUNT && has_jobs(w); i++) {
-        const bool its =
-            i == LATE_PLAN ? kind == JOB_PLANNING : i != LATE_FAILURE && kind == JOB_SYNTHESIS;
+        const bool its = i == LATE_PLAN     ? kind == JOB_PLANNING
+                         : i == LATE_UNDONE ? kind == JOB_COMPENSATION || !world_may_undo(w)
+                                            : i != LATE_FAILURE && kind == JOB_SYNTHESIS;
         if (!its) {
             add(s, WORLD_JOB_LATE, 0, i);
         }
@@ -64,6 +66,10 @@ uint32_t world_job_events(const struct world *w, struct world_event *ret)
     } else if (w->at.job.kind == JOB_SYNTHESIS) {
         about_answer(w, &s);
     }
+    if (w->at.job.kind == JOB_COMPENSATION) {
+        add(&s, WORLD_COMPENSATED, 0, 0);
+        add(&s, WORLD_COMPENSATED, 0, 1);
+    }
     if ((w->at.paused & 1u << PAUSE_PLANNING) != 0) {
         add(&s, WORLD_BRING, 0, DECISION_APPROVE);
         add(&s, WORLD_BRING, 0, DECISION_REJECT);
@@ -79,7 +85,7 @@ static void say_late(const struct world *w, struct flat_event *out, enum world_l
     static const enum core_event_type types[LATE_COUNT] = {
         [LATE_PLAN] = CORE_PLANNED,    [LATE_FAILURE] = CORE_JOB_FAILED,
         [LATE_TEXT] = CORE_JOB_TEXT,   [LATE_ANSWER] = CORE_SYNTHESIZED,
-        [LATE_RECTIFY] = CORE_RECTIFY,
+        [LATE_RECTIFY] = CORE_RECTIFY, [LATE_UNDONE] = CORE_COMPENSATED,
     };
     out->type = types[what];
     out->job = JOB_PLANNING;
@@ -92,7 +98,7 @@ static void say_late(const struct world *w, struct flat_event *out, enum world_l
 void world_job_translate(struct world *w, const struct world_event *ev, struct flat_event *out)
 {
     const struct asking *asking = &w->at.job;
-    if (ev->kind < WORLD_PLANNED || ev->kind > WORLD_JOB_LATE) {
+    if (ev->kind < WORLD_PLANNED || ev->kind > WORLD_COMPENSATED) {
         return;
     }
     out->step = STEP_NONE;
@@ -120,6 +126,10 @@ void world_job_translate(struct world *w, const struct world_event *ev, struct f
         out->type = CORE_JOB_TEXT;
         out->invalid = ev->variant == 1;
         break;
+    case WORLD_COMPENSATED:
+        out->type = CORE_COMPENSATED;
+        out->ok = ev->variant == 0;
+        break;
     case WORLD_ANSWERED:
         out->type = CORE_SYNTHESIZED;
         out->result = (struct blob_ref){.id = 800, .len = 8};
@@ -140,7 +150,8 @@ void world_job_translate(struct world *w, const struct world_event *ev, struct f
 bool world_job_said(const struct world *w)
 {
     return w->doing.kind == WORLD_PLANNED || w->doing.kind == WORLD_JOB_FAILED ||
-           w->doing.kind == WORLD_ANSWERED || w->doing.kind == WORLD_RECTIFY;
+           w->doing.kind == WORLD_ANSWERED || w->doing.kind == WORLD_RECTIFY ||
+           w->doing.kind == WORLD_COMPENSATED;
 }
 
 /* ---- the rules of planning ---- */
@@ -304,7 +315,9 @@ bool world_answered_rightly(const struct world *w, const struct record *rec, con
              REC(rec, plan_completed)->failure == PLAN_FAILURE_NOTHING_COMPLETED ||
              rec->text.len > 0,
          "fails without a sentence");
-    if (!alone && asking->answered && asking->status != 0) {
+    RULE(asking->undone != 0 || !world_wants_undo(w, REC(rec, plan_completed)->status),
+         "ends with work that is not undone");
+    if (!alone && (asking->answered || asking->undone != 0) && asking->status != 0) {
         RULE(REC(rec, plan_completed)->status == asking->status &&
                  REC(rec, plan_completed)->outcome == asking->outcome &&
                  REC(rec, plan_completed)->failure == asking->failure && rec->step == asking->step,
@@ -357,6 +370,8 @@ bool world_job_holds(const struct world *w, const char **ret_why)
          "planning or synthesis");
     RULE(run->job != JOB_PLANNING || run->asked == asking->asked, "how often it was asked");
     RULE(sum <= run->usage.input_tokens, "phases used more than the plan");
-    RULE(asking->kind == JOB_NONE || !w->at.cancelling, "asks although it is called off");
+    RULE(run->undone == asking->undone, "undone or not");
+    RULE(asking->kind == JOB_NONE || asking->kind == JOB_COMPENSATION || !w->at.cancelling,
+         "asks although it is called off");
     return true;
 }

@@ -173,6 +173,8 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
     case CMD_JOB:
     case CMD_JOB_STOP:
         return world_take_job(w, cmd, ret_why);
+    case CMD_COMPENSATE:
+        return world_take_compensate(w, ret_why);
     case CMD_RUN_DONE:
         RULE(w->at.over, "given back before its end");
         break;
@@ -276,6 +278,7 @@ bool world_step_fails_plan(const struct world *w, uint32_t i)
     const struct run_step *state = &w->shadow->steps[i];
     const enum on_failure say = about->policy.on_failure;
     return state->status == STEP_FAILED && !about->superseded &&
+           world_plan(w)->child.kind != CHILD_OF_UNDO && /* the others are undone all the same */
            state->error_class != CLASS_VERIFICATION_FAILED &&
            (say == ON_FAILURE_ABORT || say == ON_FAILURE_RETRY || say == ON_FAILURE_ASK);
 }
@@ -346,11 +349,11 @@ static bool plan_holds(const struct world *w, const char **ret_why)
     RULE(!at->begun || at->cancelling || other ||
              ((at->paused & 1u << PAUSE_REVIEW) != 0) == waits(w),
          "waits for people, and does not say so, or the other way round");
-    RULE(!at->cancelling || world_child_out(w) ||
+    RULE(!at->cancelling || at->job.kind == JOB_COMPENSATION || world_child_out(w) ||
              at->now < at->cancelled_at + w->config.cancel_grace_ms,
          "cancelled for longer than its grace");
     RULE(plan->timeout_ms == 0 || !at->begun || at->cancelling ||
-             at->now < at->started_at + plan->timeout_ms,
+             at->job.kind == JOB_COMPENSATION || at->now < at->started_at + plan->timeout_ms,
          "the plan outlives its timeout");
     if (!world_job_holds(w, ret_why) || !world_waits_hold(w, ret_why)) {
         return false;

@@ -589,7 +589,9 @@ static bool take_progress(struct world *w, const struct record *rec, const char 
 static bool take_rejected(struct world *w, const struct record *rec, const char **ret_why)
 {
     (void)rec;
-    RULE(w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_RESULT_OLD, "refused nothing");
+    RULE(w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_RESULT_OLD ||
+             w->doing.kind == WORLD_CHILD,
+         "refused nothing");
     return true;
 }
 
@@ -610,6 +612,8 @@ static taker *const takers[REC_COUNT] = {
     [REC_TEXT_DELTA] = world_take_text,
     [REC_SYNTHESIS_RETRY] = world_take_synthesis_ended,
     [REC_SYNTHESIS_FINISHED] = world_take_synthesis_ended,
+    [REC_COMPENSATION_STARTED] = world_take_undo,
+    [REC_COMPENSATION_FINISHED] = world_take_undone,
     [REC_PLAN_GENERATED] = world_take_generated,
     [REC_PLAN_STARTED] = world_take_plan_started,
     [REC_STEP_STARTED] = take_started,
@@ -667,7 +671,7 @@ static bool in_its_time(const struct world *w, const struct record *rec, const c
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why)
 {
     const bool step = rec->step != STEP_NONE && rec->type != REC_PLAN_COMPLETED &&
-                      rec->type != REC_SYNTHESIS_STARTED;
+                      rec->type != REC_SYNTHESIS_STARTED && rec->type != REC_COMPENSATION_STARTED;
     const bool ends = rec->type == REC_STEP_RETRY || rec->type == REC_STEP_COMPLETED ||
                       rec->type == REC_FALLBACK_USED || rec->type == REC_STEP_WAITING ||
                       rec->type == REC_REPLAN_STARTED;

@@ -131,6 +131,8 @@ bool world_ended_rightly(const struct world *w, const struct record *rec, const 
              (w->at.cancelling || end.failure == PLAN_FAILURE_REJECTED),
          "cancelled or not");
     RULE(end.failure != PLAN_FAILURE_DEADLOCK, "a deadlock in a plan without a cycle");
+    RULE(end.failure != PLAN_FAILURE_STEP || plan->child.kind != CHILD_OF_UNDO,
+         "a compensation that failed ended those before it");
     RULE(end.failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
          "a timeout before its time");
     if (end.failure == PLAN_FAILURE_STEP) {

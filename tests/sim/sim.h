@@ -135,6 +135,7 @@ struct asking {
     enum job_kind kind;
     bool out; /* the shell of this life has the command */
     bool answered;
+    uint32_t undone; /* as run.undone */
     uint32_t asked, rectified, texts;
     uint64_t answer; /* 0 = none */
     bool failed;     /* the plan was about to fail when its answer was requested */
@@ -294,6 +295,7 @@ void sim_job_says(struct sim *s, const struct sim_event *ev);
 /* ---- sim_asking.c ---- */
 void sim_check_asking(struct sim *s, struct sim_plan *p, const struct record *rec);
 void sim_check_job(struct sim *s, const struct core_cmd *cmd);
+void sim_check_undo(struct sim *s, const struct core_cmd *cmd);
 void sim_check_answered(struct sim *s, struct sim_plan *p, const struct record *rec);
 /* Between turns. */
 void sim_check_asked(struct sim *s, const struct sim_plan *p);

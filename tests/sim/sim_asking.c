@@ -136,6 +136,67 @@ static void check_text(struct sim *s, struct sim_plan *p, const struct record *r
     p->asking.texts = (uint32_t)REC(rec, text_delta)->n + 1;
 }
 
+/* ---- undoing what it did ---- */
+
+/* Something was done here that has a compensation, or may have been by a child plan. */
+static bool wants_undo(const struct sim_plan *p, enum plan_status end)
+{
+    const struct plan *plan = sim_plan_now(p);
+    bool something = false;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct plan_step *about = &plan->steps[i];
+        const struct run_step *is = &p->shadow->steps[i];
+        const bool child = about->type == STEP_TYPE_PLAN && is->attempt > 0;
+        const bool completed = is->status == STEP_COMPLETED && is->reason != REASON_REUSED;
+        something |= about->undoes && p->told[i].started &&
+                     ((completed && about->compensate.ptr != NULL) || child);
+    }
+    return something && plan->undo != UNDO_NEVER &&
+           (end == PLAN_FAILED || (end == PLAN_CANCELLED && plan->undo == UNDO_ALWAYS &&
+                                   plan->child.kind == CHILD_OF_NONE));
+}
+
+static void check_undo(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    struct asking *asking = &p->asking;
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
+    SIM_RULE(asking->kind == JOB_NONE || (asking->kind == JOB_SYNTHESIS && !asking->out),
+             "undone while something else is asked");
+    SIM_RULE(asking->undone == 0, "undone twice");
+    SIM_RULE(wants_undo(p, end->status), "undone although nobody wants it");
+    SIM_RULE(asking->answered || !wants_answer(p, end->status, end->failure),
+             "undone before its answer is there");
+    for (uint32_t i = 0; i < sim_plan_now(p)->n_steps; i++) {
+        SIM_RULE(!p->told[i].started || p->told[i].completed, "undone before its steps are over");
+        p->told[i].completed = true;
+    }
+    asking->kind = JOB_COMPENSATION;
+    asking->failed = end->status == PLAN_FAILED;
+    asking->failed_by = rec->step;
+}
+
+static void check_undone(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    SIM_RULE(p->asking.kind == JOB_COMPENSATION && s->turn->ev.type == CORE_COMPENSATED &&
+                 CORE_EV(&s->turn->ev, compensated)->ok == REC(rec, compensated)->ok,
+             "undone by nobody");
+    p->asking.undone = REC(rec, compensated)->ok ? 1 : 2;
+    end_asking(p);
+}
+
+void sim_check_undo(struct sim *s, const struct core_cmd *cmd)
+{
+    struct sim_plan *p = sim_plan_of(s, cmd->run);
+    const struct record *rec = &(struct record){.step = STEP_NONE};
+    if (p == NULL || p->over) {
+        sim_fail(s, "asks to undo a plan that is over", 0, STEP_NONE);
+        return;
+    }
+    SIM_RULE(p->asking.kind == JOB_COMPENSATION && !p->asking.out,
+             "asks to undo nothing, or twice");
+    p->asking.out = true;
+}
+
 /* ---- all ---- */
 
 static void count_usage(struct sim_plan *p, const struct record *rec)
@@ -187,6 +248,12 @@ void sim_check_asking(struct sim *s, struct sim_plan *p, const struct record *re
     case REC_SYNTHESIS_FINISHED:
         check_finished(s, p, rec);
         break;
+    case REC_COMPENSATION_STARTED:
+        check_undo(s, p, rec);
+        break;
+    case REC_COMPENSATION_FINISHED:
+        check_undone(s, p, rec);
+        break;
     case REC_PLAN_MODIFIED:
         SIM_RULE(p->asking.kind == JOB_NONE, "changed while it is made or answered");
         break;
@@ -215,6 +282,8 @@ void sim_check_answered(struct sim *s, struct sim_plan *p, const struct record *
     const struct rec_plan_completed *end = REC(rec, plan_completed);
     SIM_RULE(asking->answered || !wants_answer(p, end->status, end->failure),
              "ends without an answer");
+    SIM_RULE(asking->undone != 0 || !wants_undo(p, end->status),
+             "ends with work that is not undone");
     SIM_RULE(REC(rec, plan_completed)->result.id == asking->answer,
              "the answer is lost, or comes from nowhere");
     SIM_RULE(!asking->failed || REC(rec, plan_completed)->status != PLAN_COMPLETED || alone,
@@ -256,6 +325,7 @@ void sim_check_asked(struct sim *s, const struct sim_plan *p)
     const struct run *run = p->shadow;
     const struct record *rec = &(struct record){.step = STEP_NONE};
     SIM_RULE(asking->out == (asking->kind != JOB_NONE), "asked, and nobody was told");
+    SIM_RULE(run->undone == asking->undone, "undone or not");
     SIM_RULE(run->job == asking->kind && run->answered == asking->answered &&
                  run->rectified == asking->rectified && run->texts == asking->texts,
              "planning or synthesis");

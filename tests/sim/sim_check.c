@@ -223,7 +223,8 @@ static void take_record(struct sim *s, struct sim_plan *p, const struct record *
         return;
     }
     const bool about_step = rec->step < plan->n_steps && rec->type != REC_PLAN_COMPLETED &&
-                            rec->type != REC_SYNTHESIS_STARTED;
+                            rec->type != REC_SYNTHESIS_STARTED &&
+                            rec->type != REC_COMPENSATION_STARTED;
     const enum step_status from = about_step ? p->shadow->steps[rec->step].status : STEP_PENDING;
     SIM_RULE(run_apply(p->shadow, plan, rec), "a record does not fit on replay");
     const enum step_status to = about_step ? p->shadow->steps[rec->step].status : STEP_PENDING;
@@ -259,7 +260,7 @@ void sim_check_record(struct sim *s, const struct record *rec, const struct reco
         sim_fail(s, "changed by somebody who knew another revision", 0, rec->step);
     }
     if (rec->step < sim_plan_now(p)->n_steps && rec->type != REC_PLAN_COMPLETED &&
-        rec->type != REC_SYNTHESIS_STARTED && !s->failed) {
+        rec->type != REC_SYNTHESIS_STARTED && rec->type != REC_COMPENSATION_STARTED && !s->failed) {
         sim_check_step(s, p, rec);
     }
     const enum plan_life was = plan_life(p->shadow);

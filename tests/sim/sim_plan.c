@@ -121,6 +121,11 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     } else if (sim_chance(s, 400)) { /* the alternatives are all granted agents: plan_agents() */
         row->alternatives_n = 1;
     }
+    if (row->type != STEP_TYPE_WAIT && sim_chance(s, 150)) {
+        row->undoes = true;
+        row->compensate = row->type == STEP_TYPE_PLAN ? (struct doc){0}
+                                                      : (struct doc){condition, sizeof condition};
+    }
     sometimes->policies[row->policy.on_failure]++;
 }
 
@@ -152,6 +157,8 @@ static void plan_policy(struct sim *s, struct plan *p)
     p->max_pause_ms = 400; /* agents ask for at most 500 */
     p->handback = sim_chance(s, 500);
     p->signoff = sim_chance(s, 70);
+    p->undo = (enum undo_policy)sim_range(s, 0, UNDO_POLICY_COUNT - 1);
+    p->child.kind = sim_chance(s, 60) ? CHILD_OF_SUB : CHILD_OF_NONE;
     p->budget_tokens = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
     p->budget_micros = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
     p->session = sim_range(s, 0, s->config.sessions - 1);
@@ -177,7 +184,8 @@ static void plan_agents(struct sim *s, struct plan *p)
     const bool fits = plan_agents_collect(p);
     ASSERT(fits);
     for (uint32_t a = 0; a < s->n_agents; a++) {
-        if (plan_agent_find(p, a) == UINT32_MAX && sim_chance(s, 300)) {
+        /* One at least: revisions take from them. */
+        if (plan_agent_find(p, a) == UINT32_MAX && (p->agents.n == 0 || sim_chance(s, 300))) {
             p->agents.ids[p->agents.n] = sim_agent_names[a];
             p->agents.at[p->agents.n++] = a;
         }

@@ -183,6 +183,20 @@ static void raise_child(struct sim *s, const struct core_cmd *cmd)
     sim_to_core(s, sim_range(s, 0, 400), ev, (struct uuid){{0}});
 }
 
+/* The plan that undoes it ends at some time, perhaps not well; some reports come twice. */
+static void undo(struct sim *s, const struct core_cmd *cmd)
+{
+    const bool ok = !sim_chance(s, 250);
+    const struct core_event ev = {CORE_EV_INIT(COMPENSATED, compensated, .ok = ok, .done = 1,
+                                               .failed = ok ? 0 : 1,
+                                               .usage = {.input_tokens = sim_range(s, 0, 4)}),
+                                  .run = cmd->run, .step = STEP_NONE, .lane = LANE_NONE,
+                                  .text = STR_LIT("the bank is closed")};
+    for (uint32_t i = sim_chance(s, 200) ? 2 : 1; i > 0; i--) {
+        sim_to_core(s, sim_range(s, 0, 600), ev, (struct uuid){{0}});
+    }
+}
+
 /* It ends within its own grace. */
 static void stop_child(struct sim *s, const struct core_cmd *cmd)
 {
@@ -252,6 +266,9 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
         break;
     case CMD_KILL:
         kill(s, b);
+        break;
+    case CMD_COMPENSATE:
+        undo(s, cmd);
         break;
     case CMD_JOB:
     case CMD_JOB_STOP:

@@ -74,6 +74,7 @@ static void say_command(struct sim *s, const struct core_cmd *cmd)
         [CMD_CHILD_PAUSE] = "pause child",
         [CMD_CHILD_RESUME] = "resume child",
         [CMD_SIGNAL] = "signal",
+        [CMD_COMPENSATE] = "compensate",
     };
     _Static_assert(sizeof names / sizeof names[0] == CORE_CMD_TYPE_COUNT, "all");
     if (cmd->type == CMD_RECORD) {
@@ -106,7 +107,7 @@ static void say_event(struct sim *s, const struct core_event *ev)
         [CORE_JOB_TEXT] = "text",       [CORE_SYNTHESIZED] = "answered",
         [CORE_RECTIFY] = "rectify",     [CORE_GAVE_UP] = "gave up",
         [CORE_CONDITION] = "verdict",   [CORE_CHILD] = "child",
-        [CORE_SIGNAL] = "signal"};
+        [CORE_SIGNAL] = "signal",       [CORE_COMPENSATED] = "compensated"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     const struct core_ev_result nothing = {.outcome = STEP_OUTCOME_COMPLETED};
     const struct core_ev_result *result = ev->type == CORE_RESULT ? CORE_EV(ev, result) : &nothing;
@@ -128,7 +129,8 @@ static void keep(struct sim_plan *p, const struct record *rec)
     p->journal = sim_room(p->journal, p->n_journal, &p->cap_journal, sizeof *p->journal);
     p->journal[p->n_journal] = *rec;
     p->journal[p->n_journal].text = (struct str){0};
-    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_FALLBACK_USED) &&
+    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_COMPENSATION_STARTED ||
+         rec->type == REC_FALLBACK_USED) &&
         rec->text.len > 0) {
         const size_t n = rec->text.len < RUN_END_TEXT ? rec->text.len : RUN_END_TEXT;
         ASSERT(p->n_sentences < SIM_SENTENCES_MAX);
@@ -183,6 +185,8 @@ static void commit_command(struct sim *s, const struct core_cmd *cmd)
         sim_check_dispatch(s, cmd);
     } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
         sim_check_job(s, cmd);
+    } else if (cmd->type == CMD_COMPENSATE) {
+        sim_check_undo(s, cmd);
     } else if (cmd->type == CMD_CLOSE) {
         sim_limits_closed(s, cmd->slot, cmd->epoch);
     } else if (cmd->type == CMD_REVISED) {

@@ -160,6 +160,20 @@ static const char *doer_of(struct arena *arena, const struct plan_step *s)
     return kept;
 }
 
+/* "shop, undone by bank" */
+static const char *with_undo(struct arena *arena, const struct plan_step *s)
+{
+    const struct str agent = doc_string(doc_get(s->compensate, STR_LIT("agentId")));
+    const struct str undo =
+        agent.len > 0 ? agent : doc_string(doc_get(s->compensate, STR_LIT("skill")));
+    const char *who = doer_of(arena, s);
+    char detail[2 * DETAIL_MAX];
+
+    (void)snprintf(detail, sizeof detail, "%s%s%.*s", who != NULL ? who : "",
+                   undo.len > 0 ? ", undone by " : "", STR_ARG(undo));
+    return s->compensate.ptr == NULL || who == NULL ? who : arena_str(arena, str_from(detail)).ptr;
+}
+
 static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
 {
     struct graph_step *steps = arena_alloc(&d->arena, (plan->n_steps + 1) * sizeof *steps);
@@ -171,7 +185,7 @@ static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)
         const struct plan_step *s = &plan->steps[i];
         bool ok = true;
         steps[i] = (struct graph_step){.id = arena_str(&d->arena, s->step_id).ptr,
-                                       .detail = doer_of(&d->arena, s),
+                                       .detail = with_undo(&d->arena, s),
                                        .when = condition_of(&d->arena, s, &ok),
                                        .status = "",
                                        .deps = plan->deps + s->deps_at,
@@ -243,6 +257,7 @@ static const char *detail_of(struct arena *arena, const cJSON *step)
                                 : json_text(step, "agentId", kind);
     const char *wait =
         json_text(cJSON_GetObjectItemCaseSensitive(step, "waiting"), "reviewId", NULL);
+    const cJSON *undo = cJSON_GetObjectItemCaseSensitive(step, "compensate");
     char detail[2 * DETAIL_MAX];
     char done[DETAIL_MAX] = "";
     char ms[24] = "";
@@ -251,9 +266,10 @@ static const char *detail_of(struct arena *arena, const cJSON *step)
         cli_format_ms(json_number(step, "durationMs"), ms, sizeof ms);
     }
     children_words(kind, children, done, sizeof done);
-    (void)snprintf(detail, sizeof detail, "%s%s%s%s%s%s", agent, done[0] != 0 ? ": " : "", done,
+    (void)snprintf(detail, sizeof detail, "%s%s%s%s%s%s%s%s", agent, done[0] != 0 ? ": " : "", done,
                    agent[0] != 0 && ms[0] != 0 ? ", " : "", ms,
-                   wait != NULL && !review ? ", a person decides" : "");
+                   wait != NULL && !review ? ", a person decides" : "",
+                   undo != NULL ? ", undone by " : "", json_text(undo, "agentId", ""));
     return keep(arena, detail);
 }
 

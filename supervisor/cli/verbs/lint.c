@@ -115,6 +115,10 @@ static void print_worst(const cJSON *answer)
 
     cli_format_ms(ms, text, sizeof text);
     (void)printf("worst case  %s", ms > 0 ? text : "no bound on its time");
+    if (json_number(answer, "worstCaseUndoMs") > 0) {
+        cli_format_ms(json_number(answer, "worstCaseUndoMs"), text, sizeof text);
+        (void)printf(", then %s to undo it", text);
+    }
     if (get(answer, "worstCaseTokens") == NULL) {
         (void)puts(", tokens and cost not estimated");
         return;

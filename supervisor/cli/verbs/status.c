@@ -230,6 +230,34 @@ static void print_plan(struct cli *cli, const cJSON *view, int columns, int rows
     }
 }
 
+/* What undoes the plan, with its steps: "undone by plan ...: compensated, 2 done, 0 failed". */
+static void print_undo(struct cli *cli, const cJSON *view)
+{
+    const cJSON *undo = get(view, "compensation");
+    const char *status = json_text(undo, "status", "");
+    const char *id = json_text(undo, "planId", "");
+    const bool running = strcmp(status, "running") == 0;
+    cJSON *steps = NULL;
+
+    if (undo == NULL) {
+        return;
+    }
+    (void)printf("  %s%s%s: %s", running ? "is being undone" : "undone",
+                 id[0] != 0 ? " by plan " : "", id, status);
+    if (!running) {
+        (void)printf(", %.0f done, %.0f failed", json_number(undo, "compensated"),
+                     json_number(undo, "failed"));
+    }
+    if (json_text(undo, "reason", "")[0] != 0) {
+        (void)printf(": %s", json_text(undo, "reason", ""));
+    }
+    (void)printf("\n");
+    if (id[0] != 0 && cli_plan_view(cli, id, &steps) == CLI_OK) {
+        tree_print(cli, steps);
+    }
+    cJSON_Delete(steps);
+}
+
 /* *ret_over: the plan has ended. */
 static enum cli_exit show_id(struct cli *cli, const char *id, int columns, int rows, bool *ret_over)
 {
@@ -240,6 +268,7 @@ static enum cli_exit show_id(struct cli *cli, const char *id, int columns, int r
         cli_print_json(view);
     } else if (code == CLI_OK) {
         print_plan(cli, view, columns, rows);
+        print_undo(cli, view);
     }
     *ret_over = get(view, "completedAt") != NULL;
     cJSON_Delete(view);

@@ -16,16 +16,35 @@
 enum { PAGE = 1000, TITLE_MAX = 512 };
 
 /* The types that change what is drawn; not the progress and the text of a step. */
-static const char *const plan_types[] = {
-    "planning_started",    "planning_failed",     "plan_generated",
-    "plan_started",        "plan_paused",         "plan_resumed",
-    "plan_modified",       "plan_step_started",   "plan_step_retry",
-    "plan_step_round",     "wait_started",        "plan_step_waiting",
-    "plan_step_completed", "review_decided",      "quality_gate_started",
-    "quality_gate_passed", "quality_gate_failed", "quality_gate_error",
-    "fallback_used",       "replan_started",      "replan_finished",
-    "synthesis_started",   "synthesis_retry",     "synthesis_finished",
-    "plan_completed",      "review_voided",       NULL};
+static const char *const plan_types[] = {"planning_started",
+                                         "planning_failed",
+                                         "plan_generated",
+                                         "plan_started",
+                                         "plan_paused",
+                                         "plan_resumed",
+                                         "plan_modified",
+                                         "plan_step_started",
+                                         "plan_step_retry",
+                                         "plan_step_round",
+                                         "wait_started",
+                                         "plan_step_waiting",
+                                         "plan_step_completed",
+                                         "review_decided",
+                                         "quality_gate_started",
+                                         "quality_gate_passed",
+                                         "quality_gate_failed",
+                                         "quality_gate_error",
+                                         "fallback_used",
+                                         "replan_started",
+                                         "replan_finished",
+                                         "synthesis_started",
+                                         "synthesis_retry",
+                                         "synthesis_finished",
+                                         "compensation_started",
+                                         "compensation_finished",
+                                         "plan_completed",
+                                         "review_voided",
+                                         NULL};
 static const char *const daemon_types[] = {"supervisor_started", NULL};
 
 /*

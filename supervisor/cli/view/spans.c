@@ -15,8 +15,8 @@
 enum { ID_MAX = 65, NOTE_MAX = 64, SPANS_FIRST = 256 };
 
 /* Rows of the plan itself, before those of the steps. */
-enum plan_row { ROW_PLANNING, ROW_PAUSED, ROW_ANSWER, PLAN_ROWS };
-static const char *const plan_rows[PLAN_ROWS] = {"(planning)", "(paused)", "(answer)"};
+enum plan_row { ROW_PLANNING, ROW_PAUSED, ROW_ANSWER, ROW_UNDO, PLAN_ROWS };
+static const char *const plan_rows[PLAN_ROWS] = {"(planning)", "(paused)", "(answer)", "(undoing)"};
 
 /* One row while the events are read. */
 struct track {
@@ -247,6 +247,10 @@ static void plan_event(struct spans *s, const char *type, const cJSON *ev, doubl
         begin(s, ROW_ANSWER, TIMELINE_RUNNING, now);
     } else if (strcmp(type, "synthesis_finished") == 0 || strcmp(type, "synthesis_retry") == 0) {
         end_span(s, ROW_ANSWER, now);
+    } else if (strcmp(type, "compensation_started") == 0) {
+        begin(s, ROW_UNDO, TIMELINE_RUNNING, now);
+    } else if (strcmp(type, "compensation_finished") == 0) {
+        end_span(s, ROW_UNDO, now);
     } else if (strcmp(type, "plan_completed") == 0) {
         s->ended = true;
     }

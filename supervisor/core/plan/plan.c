@@ -93,6 +93,7 @@ const char *job_kind_name(enum job_kind v)
         [JOB_NONE] = "",
         [JOB_PLANNING] = "planning",
         [JOB_SYNTHESIS] = "synthesis",
+        [JOB_COMPENSATION] = "compensation",
         [JOB_CONVERSE] = "converse",
         [JOB_SUMMARY] = "digest",
     };

@@ -47,6 +47,13 @@ enum run_if {
     RUN_IF_FAILURE, /* one of them failed: a step that cleans up */
     RUN_IF_COUNT
 };
+/* When completed steps with `compensate` are undone. */
+enum undo_policy {
+    UNDO_ON_FAILURE, /* when the plan fails */
+    UNDO_ALWAYS,     /* also when it is cancelled */
+    UNDO_NEVER,
+    UNDO_POLICY_COUNT
+};
 enum backoff_kind { BACKOFF_LINEAR, BACKOFF_EXPONENTIAL, BACKOFF_FIXED, BACKOFF_COUNT };
 
 struct backoff {
@@ -87,7 +94,8 @@ enum child_kind {
     CHILD_OF_NONE, /* no child */
     CHILD_OF_MAP,  /* all items of `forEach` */
     CHILD_OF_LOOP, /* a round of `repeat` */
-    CHILD_OF_SUB   /* `plan` */
+    CHILD_OF_SUB,  /* `plan` */
+    CHILD_OF_UNDO  /* what undoes its parent: of the plan, not of a step */
 };
 struct child_of {
     enum child_kind kind;
@@ -127,6 +135,7 @@ struct plan_wait {
 struct plan_step {
     enum step_type type;
     uint32_t revision; /* the revision that added the step: part of its key */
+    bool undoes;       /* it, or a step of its child plans, has `compensate` */
     bool superseded; /* a later revision does not need it; the entry stays, so indexes stay valid */
     bool after_any_end; /* its dependencies only have to be over, with any outcome (chains, C10) */
     struct str step_id;
@@ -138,6 +147,7 @@ struct plan_step {
     struct doc when;       /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
     struct doc child;      /* STEP_TYPE_PLAN: how the owner makes its child plans */
     struct doc item;       /* of a step of a map: its item */
+    struct doc compensate; /* absent or the step that undoes it, every number written */
     uint32_t index;        /* and the number of that item */
     struct loop_policy loop;
     const struct plan_wait *wait;        /* of STEP_TYPE_WAIT; NULL in all others */
@@ -169,10 +179,11 @@ struct replan_policy {
 /* What a job does. A job is a plan of one step that another plan or a session waits for. */
 enum job_kind {
     JOB_NONE,
-    JOB_PLANNING,  /* makes the steps of a plan */
-    JOB_SYNTHESIS, /* writes one answer from all results */
-    JOB_CONVERSE,  /* of a session: reads a person's intent */
-    JOB_SUMMARY,   /* of a session: summarises its older messages */
+    JOB_PLANNING,     /* makes the steps of a plan */
+    JOB_SYNTHESIS,    /* writes one answer from all results */
+    JOB_CONVERSE,     /* of a session: reads a person's intent */
+    JOB_SUMMARY,      /* of a session: summarises its older messages */
+    JOB_COMPENSATION, /* undoes what the plan did: a child plan of any number of steps */
     JOB_KIND_COUNT
 };
 
@@ -218,6 +229,7 @@ struct plan {
     struct planning_policy planning;
     struct synthesis_policy synthesis;
     struct child_of child;
+    enum undo_policy undo;
     enum job_kind job;      /* the kind of job that this plan is; JOB_NONE = an ordinary plan */
     bool dry_run;           /* the plan is made and checked, and ends without running (M017) */
     struct str search_with; /* agent with the skill "search" for RESOURCE_NOT_FOUND; empty = none */

@@ -274,8 +274,8 @@ struct rec_pause {
     uint32_t serial;   /* SIGNOFF, PLANNING: of the review */
     uint32_t revision; /* SIGNOFF: of the plan that is shown */
 };
-struct rec_synthesis_started {
-    enum plan_status status; /* how the plan will end */
+struct rec_synthesis_started { /* also of COMPENSATION_STARTED */
+    enum plan_status status;   /* how the plan will end */
     enum plan_outcome outcome;
     enum plan_failure failure;
     msec delay_ms; /* how long it may take */
@@ -286,6 +286,10 @@ struct rec_text_delta {
 struct rec_synthesis_finished {
     bool ok;
     struct blob_ref result;
+};
+struct rec_compensated {
+    bool ok;               /* all of it is undone */
+    uint32_t done, failed; /* compensations */
 };
 struct rec_plan_completed {
     enum plan_status status;
@@ -363,6 +367,7 @@ enum record_member {
     RECORD_child,
     RECORD_round,
     RECORD_signal,
+    RECORD_compensated,
 };
 
 struct record {
@@ -404,6 +409,7 @@ struct record {
         struct rec_child child;
         struct rec_round round;
         struct rec_signal signal;
+        struct rec_compensated compensated;
     } as; /* through REC and REC_INIT only */
 };
 
@@ -460,6 +466,11 @@ const char *handoff_kind_name(enum handoff_kind k); /* "plan_step", "agent_reque
 const char *fallback_action_name(enum fallback_action a); /* "wait_and_retry", "alternative_agent",
                                                              "search" */
 const char *step_stop_name(enum step_stop s); /* "", "acknowledged", "killed", "gone", "fenced" */
+/* "compensated", "compensation_failed" */
+static inline const char *compensation_name(bool ok)
+{
+    return ok ? "compensated" : "compensation_failed";
+}
 /* Whether the record brings a new revision of the plan. Then run_revise() changes the run, not
  * run_apply(). */
 bool record_revises(const struct record *rec);

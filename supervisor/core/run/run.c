@@ -216,6 +216,6 @@ uint64_t run_hash(const struct run *run)
 {
     /* There is no padding in the block, so equal states are equal bytes. */
     _Static_assert(sizeof(struct run_step) == 288, "struct run_step has no padding");
-    _Static_assert(sizeof(struct run) == 408, "struct run has no padding");
+    _Static_assert(sizeof(struct run) == 416, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
 }

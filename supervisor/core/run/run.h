@@ -64,9 +64,10 @@ struct run_step {
     uint32_t deps_skipped;        /* settled as skipped by a condition */
     uint8_t adopted;              /* 1: the instance said that it works on the attempt */
     uint8_t placeless;            /* 1: it takes no place within max_concurrency: it only waits */
-    uint16_t judged;              /* 1: its condition is true; 2: it could not be evaluated */
+    uint8_t judged;               /* 1: its condition is true; 2: it could not be evaluated */
+    uint8_t rounded;              /* 1: the next child plan is another round of this attempt */
     uint32_t round;               /* of a loop: the round that is under way or next, from 0 */
-    uint32_t rounded;             /* 1: the next child plan is another round of this attempt */
+    uint32_t ended;               /* of the steps that began the n-th to end; 0 = not yet */
     char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
 };
 
@@ -111,6 +112,8 @@ struct run {
     uint32_t placeless;     /* of the active ones: max_concurrency does not count them */
     uint32_t signals;       /* how many came: the serial of the last one */
     uint32_t kept;          /* signals that no step has taken */
+    uint32_t ends;          /* steps that began and have ended */
+    uint32_t undone;        /* 1: what it did is undone; 2: not all of it */
     uint8_t end_status, end_outcome, end_failure; /* 0 = not decided */
     uint8_t end_text_n;
     char end_text[RUN_END_TEXT];
@@ -141,6 +144,12 @@ bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t
 /* Whether the usage of the attempt is in the run's already. */
 bool run_attempt_is_paid(const struct run_step *step, uint32_t attempt);
 bool run_needs_signoff(const struct run *run, const struct plan *plan);
+/* Whether there may be something to undo of the step: it completed here and has `compensate`, or
+ * child plans of it did something. */
+bool run_step_undoes(const struct run *run, const struct plan *plan, uint32_t step);
+/* The steps of which there may be something to undo, the one that ended last first. ret has room
+ * for all steps; returns how many. */
+uint32_t run_undo_order(const struct run *run, const struct plan *plan, uint32_t *ret);
 /* FNV-1a over the block: equal states have equal hashes. */
 uint64_t run_hash(const struct run *run);
 #endif

@@ -101,7 +101,6 @@ bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct
     return true;
 }
 
-/* Without SYNTHESIS_STARTED before it: the budget was spent. */
 /* It always brings a revision, which run_revise applies. */
 bool run_apply_synthesis_retry(struct run *run, const struct plan *plan, const struct record *rec)
 {
@@ -111,6 +110,7 @@ bool run_apply_synthesis_retry(struct run *run, const struct plan *plan, const s
     return false;
 }
 
+/* Without SYNTHESIS_STARTED before it: the budget was spent. */
 bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
                                   const struct record *rec)
 {
@@ -126,6 +126,74 @@ bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
     run_usage_add(&run->usage, &rec->usage);
     run_usage_add(&run->synthesis_usage, &rec->usage);
     return true;
+}
+
+/* ---- undoing what the plan did ---- */
+
+/* Its end is decided and does not change any more. Neither its time nor a pause holds it up. */
+bool run_apply_compensation_started(struct run *run, const struct plan *plan,
+                                    const struct record *rec)
+{
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
+    (void)plan;
+    if (run->status == PLAN_PENDING ||
+        (run->job != JOB_NONE && run->job != JOB_SYNTHESIS) || /* that was cancelled */
+        run->active != 0 || run->undone != 0 ||
+        (end->status != PLAN_FAILED && end->status != PLAN_CANCELLED) ||
+        (unsigned)end->outcome >= PLAN_OUTCOME_COUNT ||
+        (unsigned)end->failure >= PLAN_FAILURE_COUNT) {
+        return false;
+    }
+    run_end_open_steps(run);
+    run_void_signoff(run);
+    run->paused = 0;
+    run->deadline = MSEC_NEVER;
+    run->job = JOB_COMPENSATION;
+    keep_end(run, rec);
+    return true;
+}
+
+bool run_apply_compensation_finished(struct run *run, const struct plan *plan,
+                                     const struct record *rec)
+{
+    (void)plan;
+    if (run->job != JOB_COMPENSATION) {
+        return false;
+    }
+    run->job = JOB_NONE;
+    run->undone = REC(rec, compensated)->ok ? 1 : 2;
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_step_undoes(const struct run *run, const struct plan *plan, uint32_t step)
+{
+    const struct run_step *state = &run->steps[step];
+    const struct plan_step *about = &plan->steps[step];
+    if (!about->undoes || state->ended == 0) {
+        return false; /* what an earlier plan did and this one reused has not begun here */
+    }
+    return state->status == STEP_COMPLETED ? about->compensate.ptr != NULL || state->attempt > 0
+                                           : about->type == STEP_TYPE_PLAN && state->attempt > 0;
+}
+
+uint32_t run_undo_order(const struct run *run, const struct plan *plan, uint32_t *ret)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        ret[i] = STEP_NONE;
+    }
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (run_step_undoes(run, plan, i)) {
+            ret[run->n_steps - run->steps[i].ended] = i; /* the last one first */
+        }
+    }
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (ret[i] != STEP_NONE) {
+            ret[n++] = ret[i];
+        }
+    }
+    return n;
 }
 
 bool run_job_revises(const struct run *run, const struct plan *from, const struct record *rec)

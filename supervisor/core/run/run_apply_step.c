@@ -316,6 +316,10 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
         run_spend(run, step, &rec->usage);
     }
     run_step_move(run, step, end->status, PHASE_EXECUTE);
+    if ((step->did & STEP_DID_BEGIN) != 0) {
+        run->ends++;
+        step->ended = MUTANT(UNDO_IN_PLAN_ORDER) ? rec->step + 1 : run->ends;
+    }
     step->reason = (uint8_t)end->reason;
     step->error_class = (uint8_t)end->error_class;
     step->result = end->result;

@@ -23,7 +23,8 @@ static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t i
         failed += step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
         skipped += run_end_is_bypass(plan, dep, ix) ? 1 : 0;
     }
-    const bool ending = run->job == JOB_SYNTHESIS || run->answered;
+    const bool ending = run->job == JOB_SYNTHESIS || run->job == JOB_COMPENSATION ||
+                        run->answered || run->undone != 0;
     if (!plan_is_final(run->status) &&
         !ending) { /* steps that end with the plan settle no dependents */
         CHECK(step->deps_open == open, "deps_open is not the number of open dependencies");
@@ -145,6 +146,9 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
     CHECK(run->job != JOB_PLANNING || run->status == PLAN_PENDING, "planned while it runs");
     CHECK(run->job != JOB_SYNTHESIS || (run->status != PLAN_PENDING && run->open == 0),
           "an answer out of steps that are not over");
+    CHECK(run->job != JOB_COMPENSATION || (run->status == PLAN_RUNNING && run->open == 0),
+          "undone while its steps go on");
+    CHECK(run->ends <= run->n_steps, "more ends than steps");
     CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0,
           "waits without a reason");
     CHECK(run->plan_review <= run->reviews, "a review of the plan that was not opened");

@@ -46,8 +46,12 @@ static bool cancel_step(struct core *c, struct core_run *entry, uint32_t step, s
 void core_on_cancel(struct core *c, const struct core_event *ev)
 {
     struct core_run *entry = core_find_run(c, ev->run);
-    if (entry == NULL || entry->run->cancelling) {
-        core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_CANCELLING);
+    const bool undoing = entry != NULL && entry->run->job == JOB_COMPENSATION;
+    if (entry == NULL || undoing || entry->run->cancelling) {
+        core_reject(c, ev,
+                    entry == NULL ? REJECT_UNKNOWN_RUN
+                    : undoing     ? REJECT_UNDOING
+                                  : REJECT_CANCELLING);
         return;
     }
     const struct str why = ev->text.len > 0 ? ev->text : STR_LIT("Cancelled");

@@ -73,6 +73,31 @@ void core_child_over(struct core *c, struct core_run *entry, uint32_t step)
 
 /* ---- what the engine reports ---- */
 
+static bool is_nothing(const struct usage *u)
+{
+    return (u->input_tokens | u->output_tokens | u->cached_tokens | u->cost_micros) == 0;
+}
+
+/* A child that was stopped has ended: what it used was used. Once: of an attempt that was paid for
+ * no more is counted. */
+static void pay_stopped(struct core *c, struct core_run *entry, const struct core_event *ev,
+                        enum core_reject why)
+{
+    const struct core_ev_child *child = CORE_EV(ev, child);
+    if (entry == NULL || why == REJECT_NO_STEP || child->outcome == CHILD_PROGRESS ||
+        is_nothing(&child->usage) || ev->attempt == 0 ||
+        entry->plan->steps[ev->step].type != STEP_TYPE_PLAN ||
+        ev->attempt > entry->run->steps[ev->step].attempt ||
+        run_attempt_is_paid(&entry->run->steps[ev->step], ev->attempt)) {
+        return;
+    }
+    core_record(c, entry,
+                (struct record){REC_INIT(RESULT_REJECTED, assigned, .phase = PHASE_EXECUTE),
+                                .step = ev->step, .attempt = ev->attempt,
+                                .agent = entry->run->steps[ev->step].agent, .usage = child->usage,
+                                .text = str_from(core_reject_text(why))});
+}
+
 /* The step that waits for this child; the rejection is emitted when there is none. */
 static struct core_run *awaited(struct core *c, const struct core_event *ev)
 {
@@ -90,6 +115,7 @@ static struct core_run *awaited(struct core *c, const struct core_event *ev)
         why = REJECT_STALE_ATTEMPT;
     }
     if (why != REJECT_NONE) {
+        pay_stopped(c, entry, ev, why);
         core_reject(c, ev, why);
         return NULL;
     }

@@ -260,6 +260,9 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_REVISION] = "the plan has been changed since; look at it again",
         [REJECT_BEGUN] = "a step that has begun cannot be changed",
         [REJECT_CANCELLING] = "the plan is being cancelled",
+        [REJECT_UNDOING] =
+            ("the plan has ended, and what it did is being undone; to stop that, cancel the plan "
+             "that undoes it"),
         [REJECT_PAUSED] = "it is paused already",
         [REJECT_NO_STEP] = "the plan has no such step",
         [REJECT_SIGNALS] = "64 signals are kept already, and no step waits for this one now",
@@ -306,6 +309,7 @@ static core_handler *const handlers[] = {
     [CORE_RECTIFY] = core_on_rectify,
     [CORE_JOB_TEXT] = core_on_job_text,
     [CORE_SYNTHESIZED] = core_on_synthesized,
+    [CORE_COMPENSATED] = core_on_compensated,
 };
 _Static_assert(sizeof handlers / sizeof handlers[0] == CORE_EVENT_TYPE_COUNT, "one per event");
 

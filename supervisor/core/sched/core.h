@@ -74,12 +74,15 @@ enum core_cmd_type {
                          cancelled plan CORE_CHILD is still awaited, otherwise not */
     CMD_CHILD_PAUSE,  /* run, step, attempt, round */
     CMD_CHILD_RESUME, /* run, step, attempt, round */
-    CMD_SIGNAL,       /* run, step: the step waits for a signal and the plan has kept some. When one
-                         has its name, CORE_SIGNAL brings the oldest */
-    CMD_REGISTERED,   /* slot, epoch */
-    CMD_CLOSE,        /* slot, epoch: close all lanes of this incarnation */
-    CMD_RUN_DONE,     /* run: after the commit, plan and block return to the caller */
-    CMD_REJECT,       /* reject: the event changed nothing */
+    /* run: have a child plan undo what the plan did (run_undo_order); CORE_COMPENSATED reports its
+     * end. After a restart the command comes again, also for one that is still under way. */
+    CMD_COMPENSATE,
+    CMD_SIGNAL,     /* run, step: the step waits for a signal and the plan has kept some. When one
+                       has its name, CORE_SIGNAL brings the oldest */
+    CMD_REGISTERED, /* slot, epoch */
+    CMD_CLOSE,      /* slot, epoch: close all lanes of this incarnation */
+    CMD_RUN_DONE,   /* run: after the commit, plan and block return to the caller */
+    CMD_REJECT,     /* reject: the event changed nothing */
     CORE_CMD_TYPE_COUNT
 };
 
@@ -99,7 +102,8 @@ enum core_reject {
     REJECT_REVISION, /* the plan has a newer revision */
     REJECT_BEGUN,    /* a step that has begun cannot be changed or skipped to */
     REJECT_CANCELLING,
-    REJECT_PAUSED, /* the plan is paused already */
+    REJECT_UNDOING, /* the plan's end is decided, and what it did is being undone */
+    REJECT_PAUSED,  /* the plan is paused already */
     REJECT_NO_STEP,
     REJECT_JOB,     /* the plan waits for a planning or synthesis job */
     REJECT_SIGNALS, /* no step waits for it, and as many are kept as may be */

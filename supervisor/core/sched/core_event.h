@@ -155,6 +155,11 @@ struct core_ev_synthesized {
     struct blob_ref result;
     struct usage usage;
 };
+struct core_ev_compensated {
+    bool ok; /* all is undone */
+    uint32_t done, failed;
+    struct usage usage;
+};
 struct core_ev_stalled {
     msec delay_ms;
 };
@@ -185,6 +190,7 @@ enum core_ev_member {
     CORE_EV_condition,
     CORE_EV_child,
     CORE_EV_signal,
+    CORE_EV_compensated,
 };
 
 struct core_event {
@@ -221,6 +227,7 @@ struct core_event {
         struct core_ev_condition condition;
         struct core_ev_child child;
         struct core_ev_signal signal;
+        struct core_ev_compensated compensated;
     } as; /* through CORE_EV and CORE_EV_INIT only */
 };
 

@@ -147,8 +147,8 @@ void core_end_plan_by_steps(struct core *c, struct core_run *entry);
 void core_settle(struct core *c, struct core_run *entry, uint32_t step);
 void core_plan_timeout(struct core *c, struct core_run *entry);
 
-/* Emits PLAN_COMPLETED and releases the run. Nothing may be under way. result: of
- * SYNTHESIS_FINISHED. */
+/* Emits PLAN_COMPLETED and releases the run, perhaps after what it did is undone. Nothing may be
+ * under way. result: of SYNTHESIS_FINISHED. */
 void core_plan_finish(struct core *c, struct core_run *entry, const struct plan_end *end,
                       struct blob_ref result);
 
@@ -172,6 +172,16 @@ void core_synthesis_timeout(struct core *c, struct core_run *entry);
 /* A failure of the plan that still stands after other steps were retried; false when there is none.
  */
 bool core_end_stands(const struct core_run *entry, struct plan_end *ret);
+
+/* How the plan ends, as it was decided. */
+struct plan_end core_decided_end(const struct run *run);
+
+/* ---- undo.c ---- */
+core_handler core_on_compensated;
+/* The plan ends like this. True: first it is undone what it did; PLAN_COMPLETED follows later. */
+bool core_undo(struct core *c, struct core_run *entry, const struct plan_end *end);
+/* Asks for the plan that undoes it; also after a restart. */
+void core_undo_ask(struct core *c, const struct core_run *entry);
 
 /* ---- retry.c ---- */
 void core_attempt_failed(struct core *c, struct core_run *entry, uint32_t step,

@@ -204,6 +204,9 @@ static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
 void core_plan_finish(struct core *c, struct core_run *entry, const struct plan_end *end,
                       struct blob_ref result)
 {
+    if (core_undo(c, entry, end)) {
+        return;
+    }
     const bool begun = entry->run->status != PLAN_PENDING;
     c->quiet = true;
     core_record(c, entry,

@@ -199,7 +199,7 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
 
 /* The plan's end was decided before the synthesis. Without steps an answer alone is a partial
  * success. */
-static struct plan_end decided_end(const struct run *run)
+struct plan_end core_decided_end(const struct run *run)
 {
     if (run->n_steps == 0 && run->answer.id != 0) {
         return (struct plan_end){
@@ -216,7 +216,7 @@ bool core_end_stands(const struct core_run *entry, struct plan_end *ret)
 {
     const struct run *run = entry->run;
     if (run->end_status == PLAN_FAILED && !MUTANT(END_FORGOTTEN)) {
-        *ret = decided_end(run);
+        *ret = core_decided_end(run);
         return true;
     }
     for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps && !MUTANT(END_FORGOTTEN); i++) {
@@ -238,7 +238,7 @@ static void finish(struct core *c, struct core_run *entry, struct record rec)
     rec.step = STEP_NONE;
     rec.agent = entry->plan->synthesis.agent;
     core_record(c, entry, rec);
-    const struct plan_end end = decided_end(entry->run);
+    const struct plan_end end = core_decided_end(entry->run);
     core_plan_finish(c, entry, &end, REC(&rec, synthesis_finished)->result);
 }
 
@@ -291,6 +291,7 @@ void core_on_job_failed(struct core *c, const struct core_event *ev)
     struct core_run *entry = core_find_run(c, ev->run);
     const bool waits =
         entry != NULL && entry->run->job != JOB_NONE && entry->run->job == (uint8_t)failed->job &&
+        failed->job != JOB_COMPENSATION &&
         (failed->job != JOB_PLANNING || ev->attempt == entry->run->asked || MUTANT(STALE_PLANNER));
     if (!waits) {
         core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
@@ -340,14 +341,21 @@ bool core_job_recover(struct core *c, struct core_run *entry)
     const struct run *run = entry->run;
     if (run->job != JOB_NONE) {
         core_rearm(c, entry);
-        if (!MUTANT(JOB_FORGOTTEN)) {
+        if (run->job == JOB_COMPENSATION && !MUTANT(UNDO_FORGOTTEN)) {
+            core_undo_ask(c, entry);
+        } else if (run->job != JOB_COMPENSATION && !MUTANT(JOB_FORGOTTEN)) {
             emit_job(c, entry, STR_LIT(""));
         }
         return true;
     }
+    if (run->undone != 0 && !MUTANT(UNDONE_TWICE)) { /* the journal was cut before PLAN_COMPLETED */
+        const struct plan_end end = core_decided_end(run);
+        core_plan_finish(c, entry, &end, run->answer);
+        return true;
+    }
     if (run->answered && run->end_status != PLAN_PENDING &&
         !MUTANT(ANSWERED_TWICE)) { /* the journal was cut before PLAN_COMPLETED */
-        const struct plan_end end = decided_end(run);
+        const struct plan_end end = core_decided_end(run);
         core_plan_finish(c, entry, &end, run->answer);
         return true;
     }

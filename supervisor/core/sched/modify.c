@@ -11,6 +11,8 @@ static struct core_run *open_run(struct core *c, const struct core_event *ev)
     enum core_reject why = REJECT_NONE;
     if (entry == NULL) {
         why = REJECT_UNKNOWN_RUN;
+    } else if (entry->run->job == JOB_COMPENSATION) {
+        why = REJECT_UNDOING;
     } else if (entry->run->cancelling) {
         why = REJECT_CANCELLING;
     } else if (entry->run->job != JOB_NONE && !MUTANT(CHANGED_AT_JOB) &&

@@ -183,7 +183,7 @@ static void end_superseded(struct core *c, struct core_run *entry, const struct 
 {
     for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
         const struct run_step *state = &entry->run->steps[i];
-        const bool out = entry->sched[i].list == LIST_HELD || entry->sched[i].list == LIST_UNKNOWN;
+        const bool out = core_is_out(entry, i);
         const bool failed = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
         if (!to->steps[i].superseded || step_is_final(state->status)) {
             continue;

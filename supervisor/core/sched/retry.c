@@ -188,6 +188,12 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
 
 /* ---- on_failure ---- */
 
+/* A compensation that failed for good does not keep those before it from being undone. */
+static bool is_undo(const struct core_run *entry)
+{
+    return entry->plan->child.kind == CHILD_OF_UNDO;
+}
+
 static void fail_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct failure *f, enum on_failure policy)
 {
@@ -203,7 +209,8 @@ static void fail_step(struct core *c, struct core_run *entry, uint32_t step,
     if (f->cancel) {
         REC(&rec, step_completed)->stop = STOP_FENCED;
     }
-    if (policy == ON_FAILURE_SKIP || policy == ON_FAILURE_CONTINUE) {
+    const bool goes_on = is_undo(entry) && !MUTANT(UNDO_STOPS);
+    if (policy == ON_FAILURE_SKIP || policy == ON_FAILURE_CONTINUE || goes_on) {
         core_end_step(c, entry, rec);
         if (f->cancel) {
             core_emit_cancel(c, entry, step, &who, rec.text);

@@ -207,6 +207,7 @@ bool core_step_aborts(const struct core_run *entry, uint32_t step)
                           state->reason == REASON_NONE && rules->on_verify != ON_FAILURE_RETRY;
     const enum on_failure policy = verified ? rules->on_verify : rules->on_failure;
     return !entry->plan->steps[step].superseded && state->status == STEP_FAILED &&
+           entry->plan->child.kind != CHILD_OF_UNDO &&
            (policy == ON_FAILURE_ABORT || policy == ON_FAILURE_RETRY || policy == ON_FAILURE_ASK);
 }
 
@@ -256,6 +257,9 @@ void core_on_recover(struct core *c, const struct core_event *ev)
     }
     c->recovered_at = c->now;
     struct core_run *entry = attach(c, run, from->plan);
+    if ((run->job == JOB_COMPENSATION || run->undone != 0) && core_job_recover(c, entry)) {
+        return;
+    }
     if (run->cancelling) { /* the grace is over: attempts may still run, and are fenced */
         core_plan_cancelled(c, entry, STR_LIT(""));
         return;

@@ -72,6 +72,14 @@ static void visit_condition(struct visit *v, struct doc condition)
     }
 }
 
+static void visit_compensation(struct visit *v, struct doc compensate)
+{
+    if (compensate.ptr != NULL) {
+        visit_value(v, doc_get(compensate, STR_LIT("task")));
+        visit_value(v, doc_get(compensate, STR_LIT("parameters")));
+    }
+}
+
 static enum bt_code visit_child(struct visit *v, struct doc child, struct str own, uint32_t depth,
                                 struct bt_error *err);
 
@@ -105,6 +113,7 @@ static enum bt_code visit_body(struct visit *v, struct doc body, uint32_t depth,
         visit_value(v, doc_get(step, STR_LIT("task")));
         visit_value(v, doc_get(step, STR_LIT("parameters")));
         visit_condition(v, doc_get(step, STR_LIT("when")));
+        visit_compensation(v, doc_get(step, STR_LIT("compensate")));
         code = visit_child(v, doc_get(step, STR_LIT("child")),
                            doc_string(doc_get(step, STR_LIT("stepId"))), depth + 1, err);
     }
@@ -138,4 +147,16 @@ enum bt_code child_references(struct doc child, struct str own, child_on_ref *on
     const enum bt_code code = visit_child(&v, child, own, 0, err);
     map_done(&v.inner);
     return code;
+}
+
+enum bt_code compensate_references(struct doc compensate, struct str own, child_on_ref *on_ref,
+                                   void *self, struct bt_error *err)
+{
+    struct visit v = {.on_ref = on_ref, .self = self};
+    const enum bt_code code = own.len > 0 ? map_put(&v.inner, own, 1) : BT_OK;
+    if (code == BT_OK) {
+        visit_compensation(&v, compensate);
+    }
+    map_done(&v.inner);
+    return code == BT_OK ? BT_OK : err_set(err, BT_NOMEM, "out of memory for a plan");
 }

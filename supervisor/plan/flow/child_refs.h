@@ -1,4 +1,4 @@
-/* References of a step's children to steps outside. */
+/* References of a step's children, and of what undoes it, to steps outside. */
 #ifndef PLAN_FLOW_CHILD_REFS_H
 #define PLAN_FLOW_CHILD_REFS_H
 
@@ -15,4 +15,8 @@ typedef bool child_on_ref(void *self, struct str text, bool reference);
  */
 BT_MUST_CHECK enum bt_code child_references(struct doc child, struct str own, child_on_ref *on_ref,
                                             void *self, struct bt_error *err);
+/* The same for `compensate` of a step: own is its id, whose result the step has then. */
+BT_MUST_CHECK enum bt_code compensate_references(struct doc compensate, struct str own,
+                                                 child_on_ref *on_ref, void *self,
+                                                 struct bt_error *err);
 #endif

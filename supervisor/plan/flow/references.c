@@ -47,6 +47,9 @@ bool plan_step_refers(const struct plan_step *step)
     if (!names && step->child.ptr != NULL) {
         (void)!child_references(step->child, step->step_id, note_outer, &names, &unused);
     }
+    if (!names && step->compensate.ptr != NULL) {
+        (void)!compensate_references(step->compensate, step->step_id, note_outer, &names, &unused);
+    }
     return names;
 }
 

@@ -97,6 +97,8 @@ static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
     policy->verify_open = chance(r, 2);
     policy->run_if = chance(r, 6) ? RUN_IF_ALWAYS : RUN_IF_SUCCESS;
     s->when = chance(r, 8) ? (struct doc){condition, sizeof condition} : (struct doc){NULL, 0};
+    s->undoes = chance(r, 3);
+    s->compensate = s->undoes ? (struct doc){condition, sizeof condition} : (struct doc){NULL, 0};
     policy->estimate_tokens = rng_below(r, 3);
     if (chance(r, 3)) {
         s->gate_with = some_agent(p, r, &s->gate_agent);
@@ -136,6 +138,7 @@ void codec_plan_vary(struct codec_plan *p, struct rng *r)
     plan->max_handoffs = rng_below(r, 4);
     plan->handback = chance(r, 2);
     plan->signoff = chance(r, 5);
+    plan->undo = (enum undo_policy)rng_below(r, UNDO_POLICY_COUNT);
     plan->budget_tokens = chance(r, 8) ? 40 : 0;
     if (!chance(r, 4)) {
         plan->replan = (struct replan_policy){

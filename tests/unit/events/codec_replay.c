@@ -435,6 +435,11 @@ static void something(struct drive *d)
         planner_says(d);
     } else if (run_of(d)->job == JOB_SYNTHESIS && rng_below(&d->r, 3) != 0) {
         synthesizer_says(d);
+    } else if (run_of(d)->job == JOB_COMPENSATION && rng_below(&d->r, 2) != 0) {
+        const bool ok = rng_below(&d->r, 2) == 0;
+        give(d, (struct core_event){CORE_EV_INIT(COMPENSATED, compensated, .ok = ok, .done = 3,
+                                                 .failed = ok ? 0 : 1, .usage = {1, 2, 3, 4}),
+                                    .step = STEP_NONE, .text = STR_LIT("as it is")});
     } else if (d->held_n > 0) {
         answer(d);
     } else {

@@ -21,7 +21,7 @@ static struct usage random_usage(struct rng *r)
 static bool step_is_optional(enum record_type t)
 {
     return t == REC_REVIEW_DECIDED || t == REC_PLAN_MODIFIED || t == REC_RESULT_REJECTED ||
-           t == REC_PLAN_COMPLETED || t == REC_SYNTHESIS_STARTED;
+           t == REC_PLAN_COMPLETED || t == REC_SYNTHESIS_STARTED || t == REC_COMPENSATION_STARTED;
 }
 
 static bool never_about_a_step(enum record_type t)
@@ -30,7 +30,7 @@ static bool never_about_a_step(enum record_type t)
            t == REC_PLAN_PAUSED || t == REC_PLAN_RESUMED || t == REC_PLANNING_STARTED ||
            t == REC_PLANNING_RETRY || t == REC_PLANNING_FAILED || t == REC_TEXT_DELTA ||
            t == REC_SYNTHESIS_RETRY || t == REC_SYNTHESIS_FINISHED || t == REC_REVIEW_VOIDED ||
-           t == REC_SIGNAL_RECEIVED;
+           t == REC_SIGNAL_RECEIVED || t == REC_COMPENSATION_FINISHED;
 }
 
 static struct record random_record(struct rng *r, const struct plan *plan, enum record_type type)
@@ -128,6 +128,8 @@ static const uint32_t READ[REC_COUNT] = {
     [REC_TEXT_DELTA] = NUMBER | TEXT,
     [REC_SYNTHESIS_RETRY] = REVISION | RESULT | USAGE | TEXT,
     [REC_SYNTHESIS_FINISHED] = RESULT | USAGE | TEXT,
+    [REC_COMPENSATION_STARTED] = END | TEXT,
+    [REC_COMPENSATION_FINISHED] = ROUND | USAGE | TEXT,
     [REC_PLAN_COMPLETED] = END,
     [REC_STEP_ASSIGNED] = ATTEMPT | INSTANCE | AGENT | PHASE,
     [REC_STEP_CHECKING] = ATTEMPT | AGENT | PHASE | DELAY | RESULT | USAGE,
@@ -195,6 +197,8 @@ static void assert_same(const struct record *wanted, const struct record *gotten
     assert_true(t != REC_FALLBACK_USED || got->fallback == want->fallback);
     assert_true((t != REC_FALLBACK_USED && t != REC_STEP_RETRY) || got->asked == want->asked);
     assert_true((t != REC_REPLAN_FINISHED && t != REC_SYNTHESIS_FINISHED) || got->ok == want->ok);
+    assert_true(t != REC_COMPENSATION_FINISHED ||
+                (got->ok == want->ok && got->serial == want->serial));
     assert_true(t != REC_PLANNING_FAILED || got->failure == want->failure);
     assert_true(t != REC_PLAN_MODIFIED || got->modify == want->modify);
     assert_true((t != REC_PLAN_PAUSED && t != REC_PLAN_RESUMED) || got->pause == want->pause);

@@ -221,6 +221,14 @@ static void plan_word(const struct reading *r, const char *w)
         p->dry_run = true;
     } else if (strcmp(w, "errand") == 0) {
         p->job = JOB_SYNTHESIS;
+    } else if (strcmp(w, "undoalways") == 0) {
+        p->undo = UNDO_ALWAYS;
+    } else if (strcmp(w, "undonever") == 0) {
+        p->undo = UNDO_NEVER;
+    } else if (strcmp(w, "undoing") == 0) {
+        p->child.kind = CHILD_OF_UNDO;
+    } else if (strcmp(w, "inner") == 0) {
+        p->child.kind = CHILD_OF_SUB;
     } else {
         bad("unknown word of the plan", w);
     }
@@ -364,6 +372,11 @@ static void step_word(const struct reading *r, const char *w)
     } else if (strcmp(w, "child") == 0) {
         s->type = STEP_TYPE_PLAN;
         s->agent = AGENT_NONE;
+    } else if (strcmp(w, "undo") == 0) {
+        s->compensate = (struct doc){condition, sizeof condition};
+        s->undoes = true;
+    } else if (strcmp(w, "undoes") == 0) {
+        s->undoes = true;
     } else if (strcmp(w, "accept") == 0) {
         s->loop.accept = 1;
     } else if (strcmp(w, "always") == 0) {

@@ -10,12 +10,14 @@
  * maxpause=MS, fallbacks=N, replan=AGENT replans=N perstep=N cooldown=MS replantime=MS,
  * search=AGENT, grant=AGENT, budget=N replanbudget=N cost=N, session=N, planner=AGENT (no steps
  * yet) repairs=N plantime=MS oninvalid=fail|synthesize|interrupt, answer=AGENT answertime=MS
- * rectify=N, dry, job (of another plan). Step words: retries=N, timeout=MS, idle=MS, queue=MS,
+ * rectify=N, dry, job (of another plan), undoalways, undonever, inner (a child plan), undoing (the
+ * child plan that undoes its parent). Step words: retries=N, timeout=MS, idle=MS, queue=MS,
  * limit=MS, approval=MS, check=MS, backoff=MS (fixed), linear=MS, jitter=PERMILLE, skip, continue,
  * retry, replan, ask (else abort), onverify=<the same> (else retry), noretry=CLASS, retryon=CLASS,
  * approve, sleep=MS, date=WALL_MS, signal=NAME patience=MS (steps that wait), review
  * (human_review), gate=AGENT [closed], verify=AGENT [open], alt=AGENT, est=N, estcost=N, unsafe,
- * idempotent, always, gone (superseded), anyend (as in a chain). Defaults: no retries, no timeouts,
+ * idempotent, always, gone (superseded), anyend (as in a chain), undo (it has
+ * compensate), undoes (a child plan of it has). Defaults: no retries, no timeouts,
  * fixed backoff of 100 ms, no fallbacks, 5 at a time in a DAG and 1 in a chain.
  */
 #ifndef TESTS_PLAN_TEXT_H

@@ -130,6 +130,11 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
     case RECORD_child:
         flat->n = REC(rec, child)->round;
         break;
+    case RECORD_compensated:
+        flat->ok = REC(rec, compensated)->ok;
+        flat->n = REC(rec, compensated)->done;
+        flat->serial = REC(rec, compensated)->failed;
+        break;
     case RECORD_round:
         flat->n = REC(rec, round)->n;
         flat->result = REC(rec, round)->result;
@@ -297,6 +302,10 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
         break;
     case RECORD_child:
         REC(rec, child)->round = (uint32_t)flat->n;
+        break;
+    case RECORD_compensated:
+        *REC(rec, compensated) = (struct rec_compensated){
+            .ok = flat->ok, .done = (uint32_t)flat->n, .failed = flat->serial};
         break;
     case RECORD_round:
         *REC(rec, round) = (struct rec_round){

@@ -11,9 +11,11 @@ static const struct {
     [LIFE_UNPLANNED] = {"unplanned", TO(NEW) | TO(OVER)},
     [LIFE_SIGNOFF] = {"signoff", TO(NEW) | TO(OVER)},
     /* Answered: there is nothing left to ask with. */
-    [LIFE_RUNNING] = {"running", TO(ANSWERING) | TO(ANSWERED) | TO(OVER)},
-    [LIFE_ANSWERING] = {"answering", TO(RUNNING) | TO(ANSWERED) | TO(OVER)},
-    [LIFE_ANSWERED] = {"answered", TO(OVER)},
+    [LIFE_RUNNING] = {"running", TO(ANSWERING) | TO(ANSWERED) | TO(UNDOING) | TO(OVER)},
+    [LIFE_ANSWERING] = {"answering", TO(RUNNING) | TO(ANSWERED) | TO(UNDOING) | TO(OVER)},
+    [LIFE_ANSWERED] = {"answered", TO(UNDOING) | TO(OVER)},
+    [LIFE_UNDOING] = {"undoing", TO(UNDONE)},
+    [LIFE_UNDONE] = {"undone", TO(OVER)},
     [LIFE_OVER] = {"over", 0},
 };
 #undef TO
@@ -35,7 +37,12 @@ enum plan_life plan_life(const struct run *run)
         return LIFE_OVER;
     }
     if (run->job != JOB_NONE) {
-        return run->job == JOB_PLANNING ? LIFE_PLANNING : LIFE_ANSWERING;
+        return run->job == JOB_PLANNING       ? LIFE_PLANNING
+               : run->job == JOB_COMPENSATION ? LIFE_UNDOING
+                                              : LIFE_ANSWERING;
+    }
+    if (run->undone != 0) {
+        return LIFE_UNDONE;
     }
     if (run->status != PLAN_PENDING) {
         return run->answered ? LIFE_ANSWERED : LIFE_RUNNING;

@@ -14,6 +14,8 @@ enum plan_life {
     LIFE_RUNNING,
     LIFE_ANSWERING,
     LIFE_ANSWERED,
+    LIFE_UNDOING, /* another plan undoes what it did */
+    LIFE_UNDONE,
     LIFE_OVER,
     LIFE_COUNT
 };

@@ -116,6 +116,12 @@ static void fill_3(const struct flat_event *flat, struct core_event *ev)
         *CORE_EV(ev, synthesized) =
             (struct core_ev_synthesized){.result = flat->result, .usage = flat->usage};
         break;
+    case CORE_EV_compensated:
+        *CORE_EV(ev, compensated) = (struct core_ev_compensated){.ok = flat->ok,
+                                                                 .done = (uint32_t)flat->n,
+                                                                 .failed = flat->ok ? 0 : 1,
+                                                                 .usage = flat->usage};
+        break;
     case CORE_EV_stalled:
         CORE_EV(ev, stalled)->delay_ms = flat->retry_after_ms;
         break;

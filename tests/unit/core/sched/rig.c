@@ -156,7 +156,8 @@ static void keep_record(struct rig *r, const struct record *rec)
     }
     p->records[p->n_records] = *rec;
     p->records[p->n_records].text = (struct str){0};
-    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_FALLBACK_USED) &&
+    if ((rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_COMPENSATION_STARTED ||
+         rec->type == REC_FALLBACK_USED) &&
         rec->text.len > 0) {
         if (rec->text.len > TEXTS_MAX - p->texts_n) {
             rig_stop(r, "too many texts", record_wire_type(rec->type));

@@ -81,6 +81,8 @@ void rig_answer_text(struct rig *r, uint64_t handle, const char *text);
 void rig_answered(struct rig *r, uint64_t handle, uint64_t result, uint64_t tokens);
 /* The synthesizer wants failed steps to be tried again; the text is as in rig_revise. */
 void rig_rectify(struct rig *r, uint64_t handle, const char *text);
+/* The plan that undoes it has ended: ok, or not all of it. */
+void rig_compensated(struct rig *r, uint64_t handle, bool ok, const char *text);
 /* A person's word about the plan as a whole; the plan that comes with it, or NULL. */
 void rig_decide_plan(struct rig *r, uint64_t handle, enum review_decision d, const char *plan);
 /* The run of the nth plan that came in, over or not; how many records it has. */

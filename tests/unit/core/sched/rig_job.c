@@ -49,6 +49,15 @@ void rig_answered(struct rig *r, uint64_t handle, uint64_t result, uint64_t toke
     rig_event(r, ev);
 }
 
+void rig_compensated(struct rig *r, uint64_t handle, bool ok, const char *text)
+{
+    struct core_event ev = about_plan(r, CORE_COMPENSATED, handle);
+    *CORE_EV(&ev, compensated) = (struct core_ev_compensated){
+        .ok = ok, .done = 2, .failed = ok ? 0 : 1, .usage = {.input_tokens = 7}};
+    ev.text = str_from(text);
+    rig_event(r, ev);
+}
+
 void rig_rectify(struct rig *r, uint64_t handle, const char *text)
 {
     struct core_event ev = about_plan(r, CORE_RECTIFY, handle);

@@ -54,6 +54,16 @@ static void say_plan_end(struct rig *r, const struct flat_record *rec)
 static bool say_job(struct rig *r, const struct flat_record *rec)
 {
     char name[65];
+    if (rec->type == REC_COMPENSATION_STARTED) {
+        say(r, "compensation_started, ");
+        say_plan_end(r, rec);
+        return true;
+    }
+    if (rec->type == REC_COMPENSATION_FINISHED) {
+        say(r, "%s %u/%u", compensation_name(rec->ok), (unsigned)rec->n, (unsigned)rec->serial);
+        say_text(r, rec->text);
+        return true;
+    }
     const bool starts = rec->type == REC_PLANNING_STARTED || rec->type == REC_SYNTHESIS_STARTED;
     if (starts) {
         say(r, "%s by %s +%" PRIu64, record_wire_type(rec->type),
@@ -264,6 +274,9 @@ void rig_say_command(struct rig *r, const struct core_cmd *cmd)
             : cmd->type == CMD_CHILD_RESUME ? "resume "
                                             : "",
             STR_ARG(step), (unsigned)cmd->attempt, (unsigned)cmd->round);
+        break;
+    case CMD_COMPENSATE:
+        say(r, "compensate");
         break;
     case CMD_SIGNAL:
         say(r, "signal for %.*s", STR_ARG(step));

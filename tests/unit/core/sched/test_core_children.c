@@ -184,7 +184,8 @@ a_step_that_a_person_skips_stops_its_child_and_a_late_end_counts_for_nothing(voi
                  "[0] B#1 handoff from supervisor\n"
                  "[0] dispatch B#1 i1/0\n");
     rig_child(r, "A", CHILD_COMPLETED, "");
-    RIG_TRACE(r, "[0] reject: nothing waits for this\n");
+    RIG_TRACE(r, "[0] A#1 result rejected: nothing waits for this\n" /* it is only paid for */
+                 "[0] reject: nothing waits for this\n");
 }
 
 static void the_time_of_a_step_stops_its_child(void **state)
@@ -290,6 +291,42 @@ static void ends_of_children_that_nobody_waits_for_are_refused(void **state)
                  "[0] reject: no open plan has this handle\n");
 }
 
+static void a_child_of_a_step_that_a_revision_drops_is_stopped(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    const uint64_t run = rig_submit(r, "par max=1: A(child); B");
+    rig_forget(r);
+    rig_insert(r, run, "par max=1: A(child gone); B; C");
+    RIG_TRACE(r, "[0] A#1 cancelled superseded CANCELLED (fenced): A revision of the plan does "
+                 "without it\n"
+                 "[0] stop child A#1/0\n"
+                 "[0] plan_modified insert revision=2\n"
+                 "[0] revised\n"
+                 "[0] B#1 started i1\n"
+                 "[0] B#1 handoff from supervisor\n"
+                 "[0] dispatch B#1 i1/0\n");
+    rig_child(r, "A", CHILD_COMPLETED, "");
+    RIG_TRACE(r, "[0] A#1 result rejected: nothing waits for this\n"
+                 "[0] reject: nothing waits for this\n");
+}
+
+static void what_a_stopped_child_used_is_paid_for_once(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    const uint64_t run = rig_submit(r, "A(child timeout=50 continue); B");
+    const struct core_event end = {
+        CORE_EV_INIT(CHILD, child, .outcome = CHILD_FAILED, .usage = {.input_tokens = 30}),
+        .run = run, .step = 0, .attempt = 1, .lane = LANE_NONE};
+    rig_until(r, 50);
+    const uint64_t before = rig_run(r, run)->usage.input_tokens;
+    rig_event(r, end);
+    rig_event(r, end);
+    assert_int_equal(rig_run(r, run)->usage.input_tokens, before + 30);
+    assert_true(rig_status(r, "A") == STEP_FAILED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +347,8 @@ int main(void)
         CORE_TEST(a_child_that_no_budget_is_left_for_fails_the_plan),
         CORE_TEST(a_gate_an_approval_and_a_verification_work_as_for_agents),
         CORE_TEST(ends_of_children_that_nobody_waits_for_are_refused),
+        CORE_TEST(a_child_of_a_step_that_a_revision_drops_is_stopped),
+        CORE_TEST(what_a_stopped_child_used_is_paid_for_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
