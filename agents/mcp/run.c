@@ -55,7 +55,8 @@ static char *take_state(struct mcp_agent *agent, const char *key)
 
 /* ---- questions of the server ---- */
 
-/* The schema of what a person gives: {mcp_answers: {KEY: the requested schema}}. */
+/* The schema of what a person gives: {mcp_answers: {KEY: the requested schema}}, each KEY needed.
+ */
 static void put_need_head(struct buf *out)
 {
     buf_printf(out,
@@ -65,7 +66,7 @@ static void put_need_head(struct buf *out)
 }
 
 static bool put_question(struct doc params, struct str key, struct buf *prompt, struct buf *schema,
-                         bool first)
+                         struct buf *required, bool first)
 {
     const struct doc wanted = doc_get(params, STR_LIT("requestedSchema"));
     const struct str text = doc_string(doc_get(params, STR_LIT("message")));
@@ -75,7 +76,9 @@ static bool put_question(struct doc params, struct str key, struct buf *prompt, 
     doc_put_str(&name, key);
     buf_printf(prompt, "%s%.*s", first ? "" : "\n", (int)text.len, text.len > 0 ? text.ptr : "");
     buf_add_cstr(schema, first ? "" : ",");
-    if (doc_to_json(doc_from_buf(&name), false, schema, NULL) != BT_OK) {
+    buf_add_cstr(required, first ? "" : ",");
+    if (doc_to_json(doc_from_buf(&name), false, schema, NULL) != BT_OK ||
+        doc_to_json(doc_from_buf(&name), false, required, NULL) != BT_OK) {
         schema->bad = BT_LIMIT;
     }
     buf_add_byte(schema, ':');
@@ -86,9 +89,9 @@ static bool put_question(struct doc params, struct str key, struct buf *prompt, 
     return schema->bad == BT_OK;
 }
 
-static void need(struct bt_step *step, struct buf *prompt, struct buf *schema)
+static void need(struct bt_step *step, struct buf *prompt, struct buf *schema, struct buf *required)
 {
-    buf_add_cstr(schema, "}}}}");
+    buf_printf(schema, "},\"required\":[%s]}}}", buf_cstr(required));
     bt_step_need_input(step, schema->bad == BT_OK ? buf_cstr(schema) : NULL, "%.*s",
                        prompt->len > PROMPT_MAX ? PROMPT_MAX : (int)prompt->len, buf_cstr(prompt));
 }
@@ -98,14 +101,18 @@ static void ask_legacy(struct bt_step *step, const struct mcp_call *c)
 {
     struct buf prompt;
     struct buf schema;
+    struct buf required;
 
     buf_init(&prompt, NEED_BYTES);
     buf_init(&schema, NEED_BYTES);
+    buf_init(&required, NEED_BYTES);
     put_need_head(&schema);
-    (void)put_question(doc_from_buf(&c->question), STR_LIT(LEGACY_KEY), &prompt, &schema, true);
-    need(step, &prompt, &schema);
+    (void)put_question(doc_from_buf(&c->question), STR_LIT(LEGACY_KEY), &prompt, &schema, &required,
+                       true);
+    need(step, &prompt, &schema, &required);
     buf_done(&prompt);
     buf_done(&schema);
+    buf_done(&required);
 }
 
 /* Modern: the result is a map of questions. False: one of them is not for a person. */
@@ -115,26 +122,30 @@ static bool ask_modern(struct bt_step *step, struct doc requests)
     struct doc_head head;
     struct buf prompt;
     struct buf schema;
+    struct buf required;
     bool fits = true;
 
     buf_init(&prompt, NEED_BYTES);
     buf_init(&schema, NEED_BYTES);
+    buf_init(&required, NEED_BYTES);
     put_need_head(&schema);
     (void)doc_next(&c, &head);
     for (uint32_t i = 0; i < head.n && fits; i++) {
         const struct str key = doc_string(doc_skip(&c));
         const struct doc request = doc_skip(&c);
         fits = str_is(doc_string(doc_get(request, STR_LIT("method"))), "elicitation/create");
-        (void)put_question(doc_get(request, STR_LIT("params")), key, &prompt, &schema, i == 0);
+        (void)put_question(doc_get(request, STR_LIT("params")), key, &prompt, &schema, &required,
+                           i == 0);
     }
     if (fits) {
-        need(step, &prompt, &schema);
+        need(step, &prompt, &schema, &required);
     } else {
         bt_step_fail(step, "TOOL_NOT_FOUND", false,
                      "the server asks for a model or for folders, which this agent does not give");
     }
     buf_done(&prompt);
     buf_done(&schema);
+    buf_done(&required);
     return fits;
 }
 

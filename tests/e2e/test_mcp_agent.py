@@ -182,8 +182,9 @@ class Plans(Script):
         plan = d.submit(self.step("asks"))
         review = until(lambda: d.ask("review.list").get("reviews"), 20, "a review")[0]
         self.assertIn("Which year?", json.dumps(review))
-        bad = d.cli_any("approve", review["reviewId"], "--edit", '{"mcp_answers": {"answer": {"year": "x"}}}')
-        self.assertNotEqual(bad.returncode, 0, bad)
+        for wrong in ('{"mcp_answers": {"answer": {"year": "x"}}}', '{"mcp_answers": {}}', '{"mcp_answers": {"other": {"year": 1984}}}'):
+            bad = d.cli_any("approve", review["reviewId"], "--edit", wrong)
+            self.assertNotEqual(bad.returncode, 0, bad)
         d.cli("approve", review["reviewId"], "--edit", '{"mcp_answers": {"answer": {"year": 1984}}}')
         self.assertEqual(d.wait_plan(plan)["status"], "completed")
         self.assertEqual(d.cli("result", plan, "a").strip(), "the year is 1984")
