@@ -71,6 +71,20 @@ struct spawn_spec child_spec(const struct config *c, uint32_t agent, uint32_t nu
                                .log_files = c->log.agent_files};
 }
 
+struct spawn_spec child_gateway_spec(const struct config *c)
+{
+    const struct config_agent like = {.restart = POLICY_PERMANENT,
+                                      .grace_ms = c->policy.shutdown_grace_ms,
+                                      .start_ms = c->policy.shutdown_grace_ms};
+
+    return (struct spawn_spec){.name = CHILD_GATEWAY,
+                               .agent_id = CHILD_GATEWAY,
+                               .argv = c->gateway.command,
+                               .policy = policy_of(c, &like),
+                               .log_bytes = c->log.agent_bytes,
+                               .log_files = c->log.agent_files};
+}
+
 size_t child_groups(const struct config *c, struct spawn_group_spec ret[SPAWN_GROUPS_MAX])
 {
     for (uint32_t i = 0; i < c->n_groups; i++) {

@@ -16,6 +16,9 @@ uint32_t child_number(const char *name, const char *agent_id);
 /* The spec of a process of the agent with this index. Texts are borrowed from c and name. */
 struct spawn_spec child_spec(const struct config *c, uint32_t agent, uint32_t number,
                              const char *name);
+#define CHILD_GATEWAY "baton-gateway" /* the name of the process with the HTTP API: no agent */
+/* Its spec, when c->gateway.command is not NULL. */
+struct spawn_spec child_gateway_spec(const struct config *c);
 /* Returns how many; texts are borrowed. */
 size_t child_groups(const struct config *c, struct spawn_group_spec ret[SPAWN_GROUPS_MAX]);
 

@@ -134,6 +134,9 @@ enum bt_code fleet_start(struct fleet *f, struct bt_error *err)
             }
         }
     }
+    if (code == BT_OK && c->gateway.command != NULL) {
+        specs[n++] = child_gateway_spec(c);
+    }
     if (code == BT_OK) {
         code = spawn_set_groups(f->spawn, groups, child_groups(c, groups), err);
     }

@@ -8,6 +8,7 @@
 
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
+#include "supervisor/children.h"
 
 /* Texts for the core and for people: cut between characters, and a byte that is no UTF-8, as a path
  * may have, becomes '?'. */
@@ -297,6 +298,19 @@ static void instance_restarted(struct processes *p, const struct spawn_event *ev
     }
 }
 
+/* The gateway is no agent and registers nowhere: it is up when it runs. */
+static void gateway_event(struct processes *p, const struct spawn_event *ev)
+{
+    if (ev->type == SPAWN_STARTED || ev->type == SPAWN_RESTARTED || ev->type == SPAWN_ADOPTED) {
+        (void)spawn_registered(p->spawn, str_from(ev->instance_id), engine_now(p->engine));
+    } else if (ev->type == SPAWN_GAVE_UP) {
+        log_err("gateway.gave_up",
+                "the HTTP API is not started again: %s; its log is "
+                "log/" CHILD_GATEWAY ".log of the state directory",
+                ev->reason);
+    }
+}
+
 void processes_cycle(struct processes *p, bool readable)
 {
     struct spawn_event ev;
@@ -314,7 +328,9 @@ void processes_cycle(struct processes *p, bool readable)
                                    : LOG_INFO;
         log_event(level, "agent.process", "event=%s name=%s pid=%d instance=%s %s",
                   spawn_event_name(ev.type), ev.name, (int)ev.pid, ev.instance_id, ev.reason);
-        if (ev.type == SPAWN_EXITED) {
+        if (strcmp(ev.name, CHILD_GATEWAY) == 0) {
+            gateway_event(p, &ev);
+        } else if (ev.type == SPAWN_EXITED) {
             instance_gone(p, &ev);
             child_ended(p, &ev);
         } else if (ev.type == SPAWN_RESTARTED) {

@@ -71,6 +71,15 @@ bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsons
     PC_REQUIRES "libcjson libpcre2-8" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET baton-gateway)
+    install(TARGETS baton-gateway DESTINATION ${CMAKE_INSTALL_BINDIR})
+    set(openapi ${CMAKE_BINARY_DIR}/install/openapi.json)
+    add_custom_command(OUTPUT ${openapi}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/install
+        COMMAND baton-gateway --openapi > ${openapi} DEPENDS baton-gateway VERBATIM)
+    add_custom_target(installed_openapi ALL DEPENDS ${openapi})
+    install(FILES ${openapi} DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
+endif()
 foreach(agent IN LISTS BATON_AGENTS)
     install(TARGETS baton-agent-${agent} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
@@ -126,7 +135,7 @@ install(FILES ${CMAKE_BINARY_DIR}/install/completion.zsh RENAME _baton
 install(FILES ${CMAKE_BINARY_DIR}/install/completion.fish RENAME baton.fish
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-install(FILES deploy/baton.yaml deploy/TOUR.md deploy/REMOTE.md README.md ARCHITECTURE.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES deploy/baton.yaml deploy/TOUR.md deploy/REMOTE.md deploy/HTTP.md README.md ARCHITECTURE.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(NOT BATON_PACKAGE) # Debian has the licence already, and a changelog of its own form
     install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()

@@ -48,6 +48,15 @@ if(LOWDOWN)
         DEPENDS ${manual_source}/batond.md batond VERBATIM)
     bt_page(batond 8 "the supervisor daemon of Baton" ${text})
 
+    if(TARGET baton-gateway)
+        set(text ${manual}/baton-gateway.md)
+        add_custom_command(OUTPUT ${text}
+            COMMAND sh -c "{ cat \"$1\"; printf '\\n## Options and exit codes\\n\\n```\\n'; \"$2\" --help; printf '```\\n'; } >\"$3\"" sh
+                ${PROJECT_SOURCE_DIR}/deploy/HTTP.md $<TARGET_FILE:baton-gateway> ${text}
+            DEPENDS ${PROJECT_SOURCE_DIR}/deploy/HTTP.md baton-gateway VERBATIM)
+        bt_page(baton-gateway 8 "the HTTP API of Baton" ${text})
+    endif()
+
     bt_program(baton_card SOURCES deploy/man/card.c LINK PkgConfig::CJSON)
     foreach(agent IN LISTS BATON_AGENTS)
         set(page ${manual}/baton-agent-${agent}.1)

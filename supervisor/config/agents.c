@@ -128,6 +128,9 @@ static void check_id(struct loader *l, const struct agent_entry *r,
     if (strcmp(id, "supervisor") == 0) { /* the sender of every first handoff */
         entry_problem(l, r, "agentId", "\"supervisor\" is the name of the supervisor itself");
     }
+    if (strcmp(id, "baton-gateway") == 0) {
+        entry_problem(l, r, "agentId", "\"baton-gateway\" is the process of `gateway`");
+    }
     for (uint32_t i = 0; i < r->ix && id[0] != '\0'; i++) {
         if (strcmp(agents[i].agent_id, id) == 0) {
             entry_problem(l, r, "agentId",

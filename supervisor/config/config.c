@@ -109,6 +109,7 @@ static enum bt_code load(struct loader *l)
         store_settings(l);
         config_rules_check(l);
         code = config_remote_bind(l);
+        code = code == BT_OK ? config_gateway_bind(l) : code;
     }
     if (code == BT_OK) {
         code = config_agents_bind(l);

@@ -109,6 +109,14 @@ struct config_remote {
     uint16_t lane_first, lane_last;
 };
 
+/* The HTTP API, in a process of its own (supervisor/gateway). */
+struct config_gateway {
+    const char *listen;         /* HOST:PORT; "" = it is not started */
+    const char *tls;            /* absolute; certificate and key; "" = plain HTTP */
+    const char *host;           /* a further name that requests may have in Host; "" = none */
+    const char *const *command; /* NULL-terminated; NULL = it is not started */
+};
+
 struct config_log {
     enum log_level level;
     enum config_log_format format;
@@ -177,6 +185,7 @@ struct config {
     const char *listen_control;
     const char *listen_events;
     struct config_remote remote;
+    struct config_gateway gateway;
     const char *planner;
     enum config_auth auth;
     enum durability durability;

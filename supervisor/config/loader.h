@@ -92,6 +92,9 @@ const char *config_expand(struct loader *l, enum layer_kind layer, const char *t
 const char *config_expand_json(struct loader *l, enum layer_kind layer, const cJSON *v);
 /* Checks the listener for other hosts and reads its paths (remote.c). */
 BT_MUST_CHECK enum bt_code config_remote_bind(struct loader *l);
+/* Replaces the variables of a path, which must be absolute then; "" stays. BT_NOMEM. */
+BT_MUST_CHECK enum bt_code config_path_bind(struct loader *l, const char *key, const char **text);
+BT_MUST_CHECK enum bt_code config_gateway_bind(struct loader *l);
 void config_rules_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_entries_make(struct loader *l, const char *state_origin);
 

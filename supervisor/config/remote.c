@@ -39,8 +39,7 @@ static const char *fault_of_url(const char *url)
     return NULL;
 }
 
-/* Replaces the variables of a path; "" stays. */
-static enum bt_code bind_path(struct loader *l, const char *key, const char **text)
+enum bt_code config_path_bind(struct loader *l, const char *key, const char **text)
 {
     enum layer_kind layer;
     const char *why = NULL;
@@ -88,8 +87,8 @@ enum bt_code config_remote_bind(struct loader *l)
     const char *fault = r->url[0] == 0 ? NULL : fault_of_url(r->url);
 
     read_lanes(l, r);
-    if (bind_path(l, "listen.cert", &r->cert) != BT_OK ||
-        bind_path(l, "listen.ca", &r->ca) != BT_OK) {
+    if (config_path_bind(l, "listen.cert", &r->cert) != BT_OK ||
+        config_path_bind(l, "listen.ca", &r->ca) != BT_OK) {
         return BT_NOMEM;
     }
     if (r->url[0] == 0) {

@@ -46,6 +46,29 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
         "DIR/baton/baton.yaml:9:5: agents.1.agentId: stands here twice; raise instances to run "
         "several of one "
         "agent\n");
+        h, "flag: there is no setting policy.maxRetrys; did you mean policy.maxRetries?\n"
+           "flag: there is no setting nonsense; baton config show lists them\n"
+           "flag: log.level: expected one of \"err\", \"warn\", \"info\", \"debug\", got \"loud\"\n"
+           "env BATON_POLICY_STEP_TIMEOUT_MS: policy.stepTimeoutMs: must be at least 0, got -5\n"
+           "DIR/baton/baton.yaml:4:3: policy.maxRetries: expected an integer, got \"many\"\n"
+           "DIR/baton/baton.yaml:8:5: agents.0.command: must have at least 1 items, has 0\n"
+           "DIR/baton/baton.yaml:9:5: agents.1.command: is missing\n"
+           "DIR/baton/baton.yaml:10:5: agents.1.comand: is not allowed here; did you mean "
+           "\"command\"? allowed: "
+           "agentId, command, instances, startMs, group, capacity, restart, env, settings, "
+           "graceMs, secrets, user, paths, network, seccomp, limits, cwd\n"
+           "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
+           "allowed: listen, gateway, auth, allowUids, allowEndpoints, "
+           "durability, planner, llm, prices, policy, limits, artifacts, retention, log, "
+           "groups, agents\n"
+           "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
+           "other machines, without TLS and credentials: listen here on 127.0.0.1, localhost or "
+           "[::1], and there with listen.remote\n"
+           "DIR/baton/baton.yaml:5:3: policy.leaseMs: must be at least twice policy.heartbeatMs "
+           "(1000), is 1500\n"
+           "DIR/baton/baton.yaml:9:5: agents.1.agentId: stands here twice; raise instances to run "
+           "several of one "
+           "agent\n");
     assert_string_equal(
         h->err.msg,
         "flag: there is no setting policy.maxRetrys; did you mean policy.maxRetries? (and 11 more "
@@ -187,6 +210,20 @@ static void listeners_stay_on_this_machine(void **state)
             fail_msg("%s: %s", rows[i].url, h->err.msg);
         }
     }
+}
+
+static void the_gateway_needs_tls_beyond_this_machine(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "gateway: {listen: '0.0.0.0:7180'}\n");
+    expect_problems(h,
+                    "DIR/baton/baton.yaml:1:11: gateway.listen: other machines can reach it: it "
+                    "needs gateway.tls, a file with certificate and key (baton certs issue makes "
+                    "one), or listen on 127.0.0.1\n");
+    write_text(h->user, "gateway: {listen: '127.0.0.1:0', tls: 'x.pem'}\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:34: gateway.tls: expected an absolute path, or one "
+                       "that begins with ${CONFIG_DIR}\n");
 }
 
 static void two_listeners_need_two_addresses(void **state)
@@ -423,6 +460,7 @@ int main(void)
         TEST(bad_yaml_is_told_at_its_place),
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),
+        TEST(the_gateway_needs_tls_beyond_this_machine),
         TEST(two_listeners_need_two_addresses),
         TEST(other_hosts_are_served_with_tls_and_credentials_only),
         TEST(lanes_are_a_range_of_ports),

@@ -1,12 +1,15 @@
 /* agents, info: the agents and the daemon. */
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/wire/doc.h"
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
@@ -412,6 +415,31 @@ static void add_paths(cJSON *info)
     }
 }
 
+/* Adds the address of baton-gateway when it runs in this state directory. */
+static void add_http(cJSON *info)
+{
+    char path[PATH_MAX];
+    char text[1024];
+    cJSON *told = NULL;
+    size_t n = 0;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/gateway.json", json_text(info, "stateDir", ""));
+    f = fopen(path, "re");
+    if (f != NULL) {
+        n = fread(text, 1, sizeof text, f);
+        (void)fclose(f);
+    }
+    if (n > 0 && json_parse((struct str){text, n}, &told, NULL) == BT_OK) {
+        const pid_t pid = (pid_t)json_number(told, "pid");
+        if (pid > 0 && json_text(told, "url", "")[0] != 0 &&
+            (kill(pid, 0) == 0 || errno == EPERM)) {
+            (void)cJSON_AddStringToObject(info, "http", json_text(told, "url", ""));
+        }
+    }
+    cJSON_Delete(told);
+}
+
 static void print_info(const cJSON *info)
 {
     char when[CLI_TIME_MAX];
@@ -424,6 +452,9 @@ static void print_info(const cJSON *info)
                  json_text(info, "control", ""), json_text(info, "events", ""),
                  json_text(info, "stateDir", ""), json_text(info, "token", ""),
                  json_text(info, "log", ""));
+    if (json_text(info, "http", "")[0] != 0) {
+        (void)printf("http        %s\n", json_text(info, "http", ""));
+    }
     (void)printf("durability  %s: %s\n", json_text(info, "durability", ""),
                  json_text(info, "durabilityMeans", ""));
     (void)printf("plans open  %.0f\nlast seq    %.0f\n", json_number(info, "plansOpen"),
@@ -438,6 +469,7 @@ enum cli_exit verb_info(struct cli *cli)
 
     if (code == CLI_OK) {
         add_paths(answer);
+        add_http(answer);
     }
     if (code == CLI_OK && field != NULL) {
         code = print_field(answer, field);

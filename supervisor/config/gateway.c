@@ -1,0 +1,65 @@
+/* The HTTP API: its address, and the command that the daemon starts. */
+#include <string.h>
+
+#include "supervisor/config/loader.h"
+
+enum { ARGS_MAX = 8 };
+
+static void problem(struct loader *l, const char *text)
+{
+    char origin[ORIGIN_MAX];
+
+    setting_origin(l, "gateway.listen", origin);
+    config_problem(l, origin, "gateway.listen: %s", text);
+}
+
+static bool is_near(const char *listen)
+{
+    return strncmp(listen, "127.", 4) == 0 || strncmp(listen, "localhost:", 10) == 0 ||
+           strncmp(listen, "[::1]:", 6) == 0;
+}
+
+enum bt_code config_gateway_bind(struct loader *l)
+{
+    struct config_gateway *g = &l->store->c.gateway;
+    enum layer_kind layer;
+    const char *why = NULL;
+    const char **command;
+    uint32_t n = 0;
+
+    if (config_path_bind(l, "gateway.tls", &g->tls) != BT_OK) {
+        return BT_NOMEM;
+    }
+    if (g->listen[0] == 0 || layers_find(l, "gateway.listen", &layer) == NULL) {
+        return BT_OK;
+    }
+    if (!is_near(g->listen) && g->tls[0] == 0) {
+        problem(l, "other machines can reach it: it needs gateway.tls, a file with certificate and "
+                   "key (baton certs issue makes one), or listen on 127.0.0.1");
+    }
+    command = arena_alloc(&l->store->arena, ARGS_MAX * sizeof *command);
+    if (command == NULL) {
+        return config_no_memory(l);
+    }
+    command[n++] = config_expand(l, layer, "${BATON_BIN}/baton-gateway", &why);
+    if (command[0] == NULL && why == NULL) {
+        return config_no_memory(l);
+    }
+    if (why != NULL) {
+        problem(l, why);
+        return BT_OK;
+    }
+    command[n++] = "--listen";
+    command[n++] = g->listen;
+    if (g->tls[0] != 0) {
+        command[n++] = "--tls";
+        command[n++] = g->tls;
+    }
+    if (g->host[0] != 0) {
+        command[n++] = "--host";
+        command[n++] = g->host;
+    }
+    command[n] = NULL;
+    g->command = command;
+    return BT_OK;
+}

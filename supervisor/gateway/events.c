@@ -1,0 +1,246 @@
+/* What is asked for at the addresses of events: a stream by SSE or NDJSON, or one page. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "supervisor/gateway/stream_internal.h"
+
+struct asked {
+    bool page, ndjson, has_after;
+    uint64_t after, limit, wait_ms;
+    struct str types[STREAM_TYPES_MAX];
+    uint32_t types_n;
+};
+
+static bool accepts(const struct http *h, const char *type)
+{
+    return h->heads.accept != NULL && strcasestr(h->heads.accept, type) != NULL;
+}
+
+/* The form by Accept; any is a stream for EventSource. */
+static bool read_form(struct http *h, struct asked *a)
+{
+    a->ndjson = accepts(h, "application/x-ndjson") || accepts(h, "application/jsonl");
+    a->page = !a->ndjson && accepts(h, "application/json");
+    if (h->heads.accept == NULL || a->ndjson || a->page || accepts(h, "text/event-stream") ||
+        accepts(h, "*/*") || accepts(h, "text/*")) {
+        return true;
+    }
+    http_refuse(
+        h, BT_INVALID, 406, "Accept",
+        "expected text/event-stream, application/x-ndjson, or application/json for one page");
+    return false;
+}
+
+static bool refuse_param(struct http *h, struct str name, const char *message)
+{
+    char field[FIELD_NAME_MAX + 1];
+    char text[200];
+
+    (void)snprintf(field, sizeof field, "%.*s", (int)(name.len < 40 ? name.len : 40), name.ptr);
+    (void)snprintf(text, sizeof text, "%s (query): %s", field, message);
+    http_refuse(h, BT_INVALID, 400, field, text);
+    return false;
+}
+
+static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen, struct asked *a)
+{
+    const struct {
+        const char *name;
+        uint64_t *value;
+        uint64_t max;
+        bool page;
+    } numbers[] = {{"after", &a->after, INT64_MAX - 1, false},
+                   {"limit", &a->limit, LIMIT_EVENTS_READ, true},
+                   {"waitMs", &a->wait_ms, 60000, true}};
+    char text[96];
+
+    if (str_is(p->name, "type")) {
+        if (a->types_n == STREAM_TYPES_MAX) {
+            return refuse_param(h, p->name, "at most 64 types");
+        }
+        a->types[a->types_n++] = p->value;
+        return true;
+    }
+    for (uint32_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (!str_is(p->name, numbers[i].name)) {
+            continue;
+        }
+        if (numbers[i].page && !a->page) {
+            return refuse_param(h, p->name, "only for a page (Accept: application/json)");
+        }
+        if ((*seen >> i & 1u) != 0) {
+            return refuse_param(h, p->name, "it stands there twice: give it once");
+        }
+        *seen |= 1u << i;
+        (void)snprintf(text, sizeof text, "expected a number up to %llu",
+                       (unsigned long long)numbers[i].max);
+        a->has_after = a->has_after || i == 0;
+        return fields_number(p->value, numbers[i].max, numbers[i].value) ||
+               refuse_param(h, p->name, text);
+    }
+    return refuse_param(h, p->name, "there is no such field; there are after, type, limit, waitMs");
+}
+
+static bool read_asked(struct http *h, struct asked *a)
+{
+    const char *last = h->heads.last_event_id;
+    uint32_t seen = 0;
+
+    if (!read_form(h, a)) {
+        return false;
+    }
+    if (h->heads.idempotency_key != NULL || h->heads.if_match != NULL) {
+        http_refuse(h, BT_INVALID, 400, "",
+                    "the headers Idempotency-Key and If-Match have no meaning for events");
+        return false;
+    }
+    for (uint32_t i = 0; i < h->uri.params_n; i++) {
+        if (!read_param(h, &h->uri.params[i], &seen, a)) {
+            return false;
+        }
+    }
+    if (last != NULL && last[0] != 0) { /* a browser that comes back keeps the query */
+        a->has_after = true;
+        if (!fields_number(str_from(last), INT64_MAX - 1, &a->after)) {
+            http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
+                        "the header Last-Event-ID: expected the id of the last event, a number");
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct str plan_of(const struct http *h)
+{
+    return h->params.n > 0 ? h->params.at[0].value : (struct str){NULL, 0};
+}
+
+static void put_number(struct buf *out, const char *name, uint64_t value)
+{
+    doc_put_cstr(out, name);
+    doc_put_u64(out, value);
+}
+
+static void ask_page(struct http *h, const struct asked *a)
+{
+    const struct str plan = plan_of(h);
+    struct call_spec spec = {.type = MSG_events_read,
+                             .answer = MSG_events_read_ok,
+                             .reads = true,
+                             .wait_ms = a->wait_ms,
+                             .done = answer_take,
+                             .self = h};
+    struct bt_error err;
+    struct buf fields;
+
+    buf_init(&fields, LIMIT_CONTROL_BYTES);
+    doc_put_map(&fields, 3u + (plan.len > 0) + (a->types_n > 0));
+    put_number(&fields, "fromSeq", a->after + 1);
+    put_number(&fields, "limit", a->limit);
+    put_number(&fields, "waitMs", a->wait_ms);
+    if (plan.len > 0) {
+        doc_put_cstr(&fields, "planId");
+        doc_put_str(&fields, plan);
+    }
+    if (a->types_n > 0) {
+        doc_put_cstr(&fields, "types");
+        doc_put_array(&fields, a->types_n);
+        for (uint32_t i = 0; i < a->types_n; i++) {
+            doc_put_str(&fields, a->types[i]);
+        }
+    }
+    spec.fields = doc_from_buf(&fields);
+    if (buf_check(&fields, &err) == BT_OK &&
+        caller_call(h->caller, &spec, h->s->now, &h->call, &err) == BT_OK) {
+        http_wait(h);
+    } else {
+        http_refuse(h, err.code, 0, "", err.msg);
+    }
+    buf_done(&fields);
+}
+
+/* ---- a stream ---- */
+
+/* Whether the plan is over, and there is nothing after what the client has: 204 tells a browser not
+ * to come again. */
+static void on_plan(void *self, const struct reply *reply)
+{
+    struct stream *st = self;
+    struct http *h = st->h;
+    struct str status;
+
+    st->call = NULL;
+    if (!reply->ok) {
+        http_problem(h, &reply->problem);
+        http_ready(h);
+        return;
+    }
+    status = doc_string(doc_get(reply->body, STR_LIT("status")));
+    st->plan_last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
+    st->plan_final = str_is(status, "completed") || str_is(status, "failed") ||
+                     str_is(status, "cancelled") || str_is(status, "planned") ||
+                     str_is(status, "quarantined");
+    if (st->plan_final && st->next_seq > st->plan_last) {
+        st->state = ENDS;
+        h->status = 204;
+        h->type = NULL;
+        h->state = HTTP_READY;
+        http_ready(h);
+        return;
+    }
+    stream_read_page(st);
+}
+
+static void ask_plan(struct stream *st)
+{
+    struct http *h = st->h;
+    struct call_spec spec = {
+        .type = MSG_plan_get, .answer = MSG_plan_view, .reads = true, .done = on_plan, .self = st};
+    struct bt_error err;
+    struct buf fields;
+
+    buf_init(&fields, 1024 + st->plan_id.len);
+    doc_put_map(&fields, 1);
+    doc_put_cstr(&fields, "planId");
+    doc_put_str(&fields, st->plan_id);
+    spec.fields = doc_from_buf(&fields);
+    if (buf_check(&fields, &err) != BT_OK ||
+        caller_call(h->caller, &spec, h->s->now, &st->call, &err) != BT_OK) {
+        http_refuse(h, err.code, 0, "", err.msg);
+    }
+    buf_done(&fields);
+}
+
+void stream_begin(struct http *h)
+{
+    struct asked a = {.limit = 100};
+    struct stream *st;
+
+    if (!read_asked(h, &a)) {
+        return;
+    }
+    if (a.page) {
+        ask_page(h, &a);
+        return;
+    }
+    st = stream_new(h);
+    if (st == NULL) {
+        http_refuse(h, BT_NOMEM, 0, "", "out of memory for a stream");
+        return;
+    }
+    h->stream = st;
+    st->ndjson = a.ndjson;
+    st->plan_id = plan_of(h);
+    st->from_now = st->plan_id.len == 0 && !a.has_after;
+    st->next_seq = a.after + 1;
+    st->types_n = a.types_n;
+    memcpy(st->types, a.types, sizeof a.types);
+    if (st->plan_id.len > 0) {
+        ask_plan(st);
+    } else {
+        stream_read_page(st);
+    }
+    if (st->call != NULL) {
+        http_wait(h);
+    }
+}

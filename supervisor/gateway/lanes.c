@@ -1,0 +1,288 @@
+/* Connections to the daemon: one request out on each. */
+#include <stdio.h>
+
+#include "supervisor/gateway/upstream_internal.h"
+
+enum { IDLE_MS = 60000, LOOK_MS = 250, TRIES_MAX = 3 };
+
+static void retire(struct lane *lane)
+{
+    if (lane->link != NULL) {
+        link_lane_retire(lane->link);
+    }
+    explicit_bzero(&lane->x, sizeof lane->x);
+    lane->link = NULL;
+    lane->call = NULL;
+    lane->fell = false;
+}
+
+void lanes_retire(struct caller *c)
+{
+    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+        struct call *call = c->lanes[i].call;
+        retire(&c->lanes[i]);
+        if (call != NULL) {
+            call_fail(call, BT_UNAVAILABLE, "the connection to the daemon was given up");
+        }
+    }
+}
+
+/* Reads the daemon's addresses, not too often, and whom the link may talk to. */
+static bool find_daemon(struct upstream *u, msec now)
+{
+    uint32_t trusted[STATE_TRUSTED_MAX];
+    struct bt_error err;
+
+    if (u->looked != 0 && now - u->looked < LOOK_MS) {
+        return u->is_there;
+    }
+    u->looked = now;
+    u->is_there =
+        state_endpoints_read(u->dir, &u->at, &err) == BT_OK && !state_daemon_ended(&u->at);
+    if (u->is_there) {
+        link_trust(u->link, trusted, state_trusted(u->at.owner, trusted));
+    }
+    return u->is_there;
+}
+
+static void dial(struct lane *lane, msec now)
+{
+    struct upstream *u = lane->of->up;
+    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct bt_error err;
+
+    if (!find_daemon(u, now)) {
+        return;
+    }
+    if (link_lane_dial(u->link, u->at.control, &limits, lane, &lane->link, &err) != BT_OK) {
+        lane->link = NULL; /* the calls wait until their time is over */
+        return;
+    }
+    memcpy(lane->instance, u->at.instance.b, sizeof lane->instance);
+    lane->idle_since = now;
+    if (lane->of->token[0] == 0) {
+        exchange_set(&lane->x, lane->of->id, lane->of->key);
+    }
+}
+
+/* The request, or the handshake that it waits for. */
+static enum bt_code send_next(struct lane *lane, struct bt_error *err)
+{
+    struct buf sealed;
+    enum bt_code code;
+
+    if (lane->of->token[0] != 0) {
+        return link_lane_send(lane->link, lane->call->body.at, lane->call->body.len, err);
+    }
+    buf_init(&sealed, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);
+    code = exchange_next(&lane->x, buf_str(&lane->call->body), &sealed, err);
+    code = code == BT_OK ? buf_check(&sealed, err) : code;
+    code = code == BT_OK ? link_lane_send(lane->link, sealed.at, sealed.len, err) : code;
+    buf_done(&sealed);
+    return code;
+}
+
+static void start(struct lane *lane, struct call *call)
+{
+    struct bt_error err;
+    enum bt_code code;
+
+    lane->call = call;
+    exchange_start(&lane->x);
+    code = send_next(lane, &err);
+    if (code != BT_OK) {
+        lane->call = NULL;
+        if (code == BT_UNAVAILABLE) { /* its pipe has just changed */
+            call_requeue(call);
+        } else {
+            call_fail(call, code, err.msg);
+        }
+    }
+}
+
+static struct call *next_call(struct caller *c)
+{
+    struct call *call = c->first;
+
+    c->first = call->next;
+    c->last = c->first == NULL ? NULL : c->last;
+    call->next = NULL;
+    return call;
+}
+
+void lanes_pump(struct caller *c, msec now)
+{
+    /* a stranger has one lane: nothing else is sent before it has proved itself */
+    const uint32_t most = c->proved ? CALLER_LANES_MAX : 1;
+    uint32_t dialing = 0;
+
+    for (uint32_t i = 0; i < most && c->first != NULL; i++) {
+        struct lane *lane = &c->lanes[i];
+        if (lane->link == NULL || lane->call != NULL || lane->fell) {
+            continue;
+        }
+        if (!link_lane_is_up(lane->link)) {
+            dialing++;
+            continue;
+        }
+        start(lane, next_call(c));
+        if (lane->call == NULL && c->first != NULL) {
+            return; /* it could not be sent: LINK_UP comes */
+        }
+    }
+    for (uint32_t i = 0; i < most && c->first != NULL && dialing == 0; i++) {
+        if (c->lanes[i].link == NULL) {
+            c->lanes[i].of = c;
+            dial(&c->lanes[i], now);
+            return;
+        }
+    }
+}
+
+void lanes_give_up(struct lane *lane)
+{
+    retire(lane);
+}
+
+void lanes_tidy(struct caller *c, msec now)
+{
+    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+        struct lane *lane = &c->lanes[i];
+        if (lane->link == NULL || lane->call != NULL) {
+            continue;
+        }
+        const bool waits = c->first != NULL && !link_lane_is_up(lane->link);
+        const bool moved = waits && find_daemon(c->up, now) &&
+                           memcmp(lane->instance, c->up->at.instance.b, 16) != 0;
+        if (moved || now - lane->idle_since > IDLE_MS) {
+            retire(lane);
+        }
+    }
+}
+
+/* ---- what comes ---- */
+
+static struct str text_of(struct str s, const char *otherwise)
+{
+    return s.len > 0 ? s : str_from(otherwise);
+}
+
+/* A refusal that proves nobody: without the role that would be needed. */
+static bool refuses_sender(const struct reply *r)
+{
+    return !r->ok && r->problem.code == BT_UNAUTHORIZED &&
+           doc_get(r->problem.details, STR_LIT("role")).ptr == NULL;
+}
+
+static void deliver(struct lane *lane, struct str bytes, msec now)
+{
+    struct caller *c = lane->of;
+    struct call *call = lane->call;
+    struct msg_envelope e = {0};
+    struct reply r = {.ok = false};
+    struct msg_reader reader = {0};
+    struct bt_error err;
+    enum bt_code code = msg_reader_init(&reader, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err);
+
+    lane->call = NULL;
+    lane->idle_since = now;
+    code = code == BT_OK ? msg_read(&reader, MSG_envelope, &e, &err) : code;
+    if (code != BT_OK || (e.ok && !str_is(e.type, msg_wire_type(call->answer)))) {
+        msg_reader_done(&reader);
+        call_fail(call, BT_PROTOCOL, "the answer of the daemon breaks the protocol");
+        return;
+    }
+    r.ok = e.ok;
+    r.body = (struct doc){reader.body, reader.len};
+    r.problem = (struct problem){.code = err_code_from_name(e.error.code.ptr, e.error.code.len),
+                                 .class_ = e.error.class_,
+                                 .message = text_of(e.error.message, "the daemon gave no reason"),
+                                 .retry_after_ms = e.error.retry_after_ms,
+                                 .details = e.error.details};
+    if (refuses_sender(&r)) {
+        char why[256];
+        (void)snprintf(why, sizeof why, "%.*s",
+                       (int)(r.problem.message.len < 255 ? r.problem.message.len : 255),
+                       r.problem.message.ptr);
+        call_requeue(call);
+        caller_refuse(c, now, why);
+    } else {
+        c->proved = true;
+        call_finish(call, &r);
+    }
+    msg_reader_done(&reader);
+}
+
+static void on_answer(struct lane *lane, struct str bytes, msec now)
+{
+    struct str body = bytes;
+    struct bt_error err;
+    bool more = false;
+    enum bt_code code = BT_OK;
+
+    if (lane->call == NULL) {
+        return;
+    }
+    if (lane->of->token[0] == 0) {
+        code = exchange_take(&lane->x, bytes, &body, &more, &err);
+        if (code == BT_OK && more) {
+            code = send_next(lane, &err);
+        }
+    }
+    if (code == BT_OK && !more) {
+        deliver(lane, body, now);
+    } else if (code != BT_OK) {
+        struct call *call = lane->call;
+        lane->call = NULL;
+        if (code == BT_UNAUTHORIZED) {
+            call_requeue(call);
+            caller_refuse(lane->of, now,
+                          "the daemon does not know this credential, or its key is another one");
+        } else {
+            call_fail(call, code, err.msg);
+        }
+    }
+}
+
+/* Reading again does no harm, nor does what never left. */
+static void on_lost(struct lane *lane, bool sent, msec now)
+{
+    struct call *call = lane->call;
+
+    lane->call = NULL;
+    lane->idle_since = now;
+    if (lane->fell) {
+        retire(lane);
+    }
+    if (call == NULL) {
+        return;
+    }
+    if (!sent || (call->reads && ++call->tries < TRIES_MAX)) {
+        call_requeue(call);
+    } else {
+        call_fail(call, BT_UNAVAILABLE,
+                  "the daemon went away before it answered: the outcome is unknown; look, or send "
+                  "it again with the same Idempotency-Key");
+    }
+}
+
+void lanes_on_event(struct upstream *u, struct link_event *ev, msec now)
+{
+    struct lane *lane = ev->owner;
+
+    (void)u;
+    if (ev->lane != NULL && lane != NULL && lane->link == ev->lane) {
+        if (ev->type == LINK_ANSWER) {
+            on_answer(lane, link_msg_bytes(ev->msg), now);
+        } else if (ev->type == LINK_LOST) {
+            on_lost(lane, ev->sent, now);
+        } else if (ev->type == LINK_DOWN && lane->call != NULL) {
+            lane->fell = true; /* LINK_LOST follows */
+        } else if (ev->type == LINK_DOWN) {
+            retire(lane); /* who listens there now may be another one */
+        }
+    }
+    if (ev->msg != NULL) {
+        link_msg_free(ev->msg);
+    }
+}

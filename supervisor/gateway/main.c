@@ -1,0 +1,131 @@
+/* baton-gateway: the HTTP API of the daemon. One loop: the daemon's answers, then HTTP. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "protocol/client/state.h"
+#include "supervisor/gateway/address.h"
+#include "supervisor/gateway/openapi.h"
+#include "supervisor/gateway/server.h"
+
+enum { EXIT_WRONG_USE = 2 };
+
+struct program {
+    struct options opt;
+    char state[4096];
+    int signals;
+    struct upstream *up;
+    struct server *server;
+};
+
+static int open_signals(void)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static enum bt_code start(struct program *p, struct bt_error *err)
+{
+    struct buf dir;
+    uint16_t port = p->opt.port;
+    enum bt_code code;
+
+    buf_init(&dir, sizeof p->state - 1);
+    code = state_dir_find(p->opt.state, &dir, err);
+    if (code == BT_OK) {
+        (void)snprintf(p->state, sizeof p->state, "%s", buf_cstr(&dir));
+        code = upstream_new(p->state, &p->up, err);
+    }
+    buf_done(&dir);
+    if (code == BT_OK && port == 0) { /* those who know the address find it again */
+        port = address_last_port(p->state);
+    }
+    if (code == BT_OK) {
+        code = server_new(&p->opt, port, p->up, &p->server, err);
+    }
+    if (code == BT_UNAVAILABLE && p->opt.port == 0 && port != 0) {
+        code = server_new(&p->opt, 0, p->up, &p->server, err);
+    }
+    return code == BT_OK ? address_write(p->state, &p->opt, server_port(p->server), err) : code;
+}
+
+static int timeout_of(struct program *p, msec now)
+{
+    const msec server = server_deadline(p->server, now);
+    const msec wait = upstream_deadline(p->up);
+    const msec left = server <= now ? 0 : server - now;
+
+    return (int)(left < wait ? left : wait);
+}
+
+static void run(struct program *p)
+{
+    struct pollfd fds[] = {{.fd = p->signals, .events = POLLIN},
+                           {.fd = upstream_fd(p->up), .events = POLLIN},
+                           {.fd = server_fd(p->server), .events = POLLIN}};
+
+    while ((fds[0].revents & POLLIN) == 0) {
+        msec now = clock_mono_ms();
+        if (poll(fds, sizeof fds / sizeof fds[0], timeout_of(p, now)) < 0 && errno != EINTR) {
+            log_err("gateway.poll", "errno=%d", errno);
+            return;
+        }
+        now = clock_mono_ms();
+        server_begin(p->server, now);
+        upstream_run(p->up, now);
+        server_run(p->server, now);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct program p;
+    struct bt_error err;
+    struct buf document;
+
+    if (options_parse(argc, argv, &p.opt, &err) != BT_OK) {
+        (void)fprintf(stderr, "baton-gateway: %s\n", err.msg);
+        return EXIT_WRONG_USE;
+    }
+    if (p.opt.help || p.opt.version) {
+        if (p.opt.help) {
+            options_help(stdout);
+        } else {
+            (void)printf("baton-gateway %s\n", BATON_VERSION);
+        }
+        return 0;
+    }
+    if (p.opt.openapi) {
+        buf_init(&document, 8 * 1024 * 1024);
+        if (openapi_write(&document, &err) != BT_OK) {
+            (void)fprintf(stderr, "baton-gateway: %s\n", err.msg);
+            return 1;
+        }
+        (void)fwrite(document.at, 1, document.len, stdout);
+        (void)putchar('\n');
+        buf_done(&document);
+        return 0;
+    }
+    log_setup(LOG_INFO, NULL, NULL);
+    p.signals = open_signals();
+    if (start(&p, &err) != BT_OK) {
+        (void)fprintf(stderr, "baton-gateway: %s\n", err.msg);
+        return 1;
+    }
+    run(&p);
+    address_remove(p.state);
+    _exit(0); /* sockets of nng are not closed under traffic (N1) */
+}

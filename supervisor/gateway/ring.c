@@ -1,0 +1,100 @@
+#include "supervisor/gateway/ring.h"
+
+#include <stdlib.h>
+
+#include "protocol/limits.h"
+
+enum { JSON_MAX = 8 * LIMIT_EVENT_BYTES };
+
+static void drop_oldest(struct ring *r)
+{
+    struct ring_event *e = r->at[r->first % RING_EVENTS_MAX];
+
+    r->floor = e->seq + 1;
+    r->bytes -= e->len;
+    r->first++;
+    r->n--;
+    free(e);
+}
+
+void ring_reset(struct ring *r, uint64_t from)
+{
+    while (r->n > 0) {
+        drop_oldest(r);
+    }
+    r->floor = r->end = from;
+}
+
+static void copy(char *to, size_t cap, struct str text)
+{
+    const size_t n = text.len < cap ? text.len : cap - 1;
+
+    if (n > 0) {
+        memcpy(to, text.ptr, n);
+    }
+    to[n] = 0;
+}
+
+struct ring_event *ring_event_new(struct doc event)
+{
+    const struct doc seq = doc_get(event, STR_LIT("seq"));
+    struct ring_event *e = NULL;
+    struct buf json;
+
+    buf_init(&json, JSON_MAX);
+    if (seq.ptr != NULL && doc_to_json(event, false, &json, NULL) == BT_OK) {
+        e = malloc(sizeof *e + json.len);
+    }
+    if (e != NULL) {
+        e->seq = doc_head(seq).u;
+        e->len = (uint32_t)json.len;
+        memcpy(e->json, json.at, json.len);
+        copy(e->plan_id, sizeof e->plan_id, doc_string(doc_get(event, STR_LIT("planId"))));
+        copy(e->type, sizeof e->type, doc_string(doc_get(event, STR_LIT("type"))));
+    }
+    buf_done(&json);
+    return e;
+}
+
+bool ring_add(struct ring *r, struct doc event)
+{
+    struct ring_event *e = ring_event_new(event);
+
+    if (e == NULL) {
+        return false;
+    }
+    while (r->n == RING_EVENTS_MAX || (r->n > 0 && r->bytes + e->len > RING_BYTES_MAX)) {
+        drop_oldest(r);
+    }
+    r->at[(r->first + r->n) % RING_EVENTS_MAX] = e;
+    r->n++;
+    r->bytes += e->len;
+    r->end = e->seq + 1;
+    return true;
+}
+
+const struct ring_event *ring_get(const struct ring *r, uint64_t place)
+{
+    return place >= r->first && place - r->first < r->n ? r->at[place % RING_EVENTS_MAX] : NULL;
+}
+
+uint64_t ring_next(const struct ring *r)
+{
+    return r->first + r->n;
+}
+
+uint64_t ring_find(const struct ring *r, uint64_t seq)
+{
+    uint64_t low = r->first;
+    uint64_t high = ring_next(r);
+
+    while (low < high) {
+        const uint64_t mid = low + (high - low) / 2;
+        if (r->at[mid % RING_EVENTS_MAX]->seq < seq) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}

@@ -1,0 +1,467 @@
+/*
+ * Events over HTTP. A stream first reads what it missed, page by page, for itself; then it follows
+ * the ring of its sender, which one read with a wait feeds, whatever the number of streams. Events
+ * leave in the order of their numbers, each once: a stream has the number of the next one that it
+ * wants, and takes nothing below it.
+ *
+ *     BEGINS (the plan, then the first page: errors are answers) -> CATCHES_UP -> FOLLOWS -> ENDS
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "supervisor/gateway/stream_internal.h"
+
+enum {
+    PAGE_EVENTS = 500,
+    LIVE_EVENTS = 1000,
+    LIVE_WAIT_MS = 20000,
+    AGAIN_MS = 250,       /* after a read that failed */
+    HEARTBEAT_MS = 15000, /* of silence */
+    OUT_FILL = 64 * 1024, /* bytes of a stream that wait to be taken, about */
+    OUT_KEPT = 16 * 1024,
+    BLOCK = 16 * 1024
+};
+
+static void wake(struct stream *st)
+{
+    if (st->asleep) {
+        st->asleep = false;
+        MHD_resume_connection(st->h->mhd);
+    }
+}
+
+/* ---- events as bytes ---- */
+
+static bool wants(const struct stream *st, const struct ring_event *e)
+{
+    bool type = st->types_n == 0 || strcmp(e->type, "event_damaged") == 0;
+
+    for (uint32_t i = 0; i < st->types_n && !type; i++) {
+        type = str_is(st->types[i], e->type);
+    }
+    return type && (st->plan_id.len == 0 || str_is(st->plan_id, e->plan_id));
+}
+
+static void put_event(struct stream *st, const struct ring_event *e)
+{
+    if (e->seq < st->next_seq) {
+        return;
+    }
+    st->next_seq = e->seq + 1;
+    if (st->plan_id.len > 0 && str_is(st->plan_id, e->plan_id) &&
+        strcmp(e->type, "plan_completed") == 0) {
+        st->plan_over = true;
+    }
+    if (!wants(st, e)) {
+        return;
+    }
+    if (!st->ndjson) {
+        buf_printf(&st->out, "id: %" PRIu64 "\nevent: %s\ndata: ", e->seq, e->type);
+    }
+    buf_add(&st->out, e->json, e->len);
+    buf_add_cstr(&st->out, st->ndjson ? "\n" : "\n\n");
+}
+
+static size_t waiting(const struct stream *st)
+{
+    return st->out.len - st->out_at;
+}
+
+/* From the ring, as much as the stream holds. */
+static void follow(struct stream *st)
+{
+    const struct ring *ring = &st->feed->ring;
+    const struct ring_event *e;
+
+    if (st->place < ring->first) {
+        st->state = ENDS; /* it was too slow: it comes back with Last-Event-ID */
+        return;
+    }
+    while (!st->plan_over && waiting(st) < OUT_FILL && (e = ring_get(ring, st->place)) != NULL) {
+        st->place++;
+        put_event(st, e);
+    }
+    if (st->plan_over) {
+        st->state = ENDS;
+    }
+}
+
+static void leave(struct stream *st)
+{
+    if (st->state == FOLLOWS) {
+        st->feed->followers--;
+    }
+    st->state = ENDS;
+}
+
+/* ---- the answer: libmicrohttpd takes bytes when the client does ---- */
+
+static ssize_t on_take(void *self, uint64_t pos, char *to, size_t max)
+{
+    struct stream *st = self;
+    size_t n = waiting(st);
+
+    (void)pos;
+    if (n == 0 && st->state == FOLLOWS) {
+        buf_clear(&st->out);
+        st->out_at = 0;
+        follow(st);
+        if (st->state == ENDS) {
+            st->feed->followers--;
+        }
+        n = waiting(st);
+    }
+    if (buf_check(&st->out, NULL) != BT_OK) {
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    if (n == 0) {
+        if (st->state == ENDS) {
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        }
+        st->asleep = true;
+        MHD_suspend_connection(st->h->mhd);
+        return 0;
+    }
+    n = n < max ? n : max;
+    memcpy(to, st->out.at + st->out_at, n);
+    st->out_at += n;
+    st->sent = st->h->s->now;
+    if (waiting(st) == 0) {
+        st->out_at = 0;
+        buf_clear(&st->out);
+        if (st->out.cap > OUT_KEPT) {
+            buf_done(&st->out);
+        }
+    }
+    return (ssize_t)n;
+}
+
+struct MHD_Response *stream_response(struct stream *st)
+{
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, on_take, st, NULL);
+}
+
+/* ---- what it missed ---- */
+
+static void put_page(struct stream *st, struct doc body)
+{
+    struct doc_cursor at = doc_cursor(doc_get(body, STR_LIT("events")));
+    const uint64_t next = doc_head(doc_get(body, STR_LIT("nextSeq"))).u;
+    struct doc_head head;
+
+    if (!doc_next(&at, &head) || head.kind != DOC_ARRAY) {
+        return;
+    }
+    for (uint32_t i = 0; i < head.n && !st->plan_over; i++) {
+        struct ring_event *e = ring_event_new(doc_skip(&at));
+        if (e != NULL) {
+            put_event(st, e);
+            free(e);
+        }
+    }
+    if (next > st->next_seq) {
+        st->next_seq = next;
+    }
+}
+
+/* Whether the ring has all from the next one on: then the stream follows it. */
+static bool join(struct stream *st, uint64_t last_seq)
+{
+    struct feed *f = st->feed;
+
+    if (f->followers == 0) {
+        if (st->next_seq <= last_seq) {
+            return false;
+        }
+        if (f->call != NULL) {
+            call_abandon(f->call);
+            f->call = NULL;
+        }
+        ring_reset(&f->ring, st->next_seq);
+        f->again = 0;
+    }
+    if (st->next_seq < f->ring.floor) {
+        return false;
+    }
+    if (st->next_seq < f->ring.end || st->next_seq > last_seq) {
+        st->place = ring_find(&f->ring, st->next_seq);
+        st->state = FOLLOWS;
+        f->followers++;
+        return true;
+    }
+    return false;
+}
+
+static void first_page(struct stream *st, uint64_t last)
+{
+    struct http *h = st->h;
+
+    if (st->from_now) {
+        st->next_seq = last + 1;
+    } else if (st->next_seq > last + 1) {
+        http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
+                    "it is after the last event of this daemon: it is of another journal; begin "
+                    "again without it");
+        http_ready(h);
+        return;
+    }
+    h->status = 200;
+    h->type = st->ndjson ? "application/x-ndjson" : "text/event-stream";
+    if (!st->ndjson) {
+        buf_add_cstr(&st->out, "retry: 1000\n\n");
+    }
+    st->state = CATCHES_UP;
+    st->sent = h->s->now;
+    h->state = HTTP_READY;
+    http_ready(h);
+}
+
+static void on_page(void *self, const struct reply *reply)
+{
+    struct stream *st = self;
+    struct http *h = st->h;
+    uint64_t last;
+
+    st->call = NULL;
+    if (!reply->ok) {
+        if (st->state == BEGINS) {
+            http_problem(h, &reply->problem);
+            http_ready(h);
+        } else if (reply->problem.code == BT_UNAUTHORIZED || reply->problem.code == BT_NOT_FOUND ||
+                   reply->problem.code == BT_GONE) {
+            st->state = ENDS;
+        }
+        st->again = h->s->now + AGAIN_MS;
+        wake(st);
+        return;
+    }
+    last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
+    if (st->state == BEGINS) {
+        first_page(st, last);
+    }
+    if (st->state == CATCHES_UP && !st->from_now) {
+        put_page(st, reply->body);
+    }
+    st->from_now = false;
+    if (st->plan_over || (st->plan_final && st->next_seq > st->plan_last)) {
+        st->state = ENDS;
+    }
+    if (st->state == CATCHES_UP) {
+        (void)join(st, last);
+    }
+    wake(st);
+}
+
+static void put_types(const struct stream *st, struct buf *fields)
+{
+    doc_put_cstr(fields, "types");
+    doc_put_array(fields, st->types_n);
+    for (uint32_t i = 0; i < st->types_n; i++) {
+        doc_put_str(fields, st->types[i]);
+    }
+}
+
+void stream_read_page(struct stream *st)
+{
+    struct call_spec spec = {.type = MSG_events_read,
+                             .answer = MSG_events_read_ok,
+                             .reads = true,
+                             .done = on_page,
+                             .self = st};
+    struct http *h = st->h;
+    struct bt_error err;
+    struct buf fields;
+
+    buf_init(&fields, LIMIT_CONTROL_BYTES);
+    doc_put_map(&fields, 2u + (st->plan_id.len > 0) + (st->types_n > 0));
+    doc_put_cstr(&fields, "fromSeq");
+    doc_put_u64(&fields, st->from_now ? (uint64_t)INT64_MAX : st->next_seq);
+    doc_put_cstr(&fields, "limit");
+    doc_put_u64(&fields, st->from_now ? 1 : PAGE_EVENTS);
+    if (st->plan_id.len > 0) {
+        doc_put_cstr(&fields, "planId");
+        doc_put_str(&fields, st->plan_id);
+    }
+    if (st->types_n > 0) {
+        put_types(st, &fields);
+    }
+    spec.fields = doc_from_buf(&fields);
+    if (buf_check(&fields, &err) != BT_OK ||
+        caller_call(h->caller, &spec, h->s->now, &st->call, &err) != BT_OK) {
+        if (st->state == BEGINS) {
+            http_refuse(h, err.code, 0, "", err.msg);
+            http_ready(h);
+        }
+        st->again = h->s->now + AGAIN_MS;
+    }
+    buf_done(&fields);
+}
+
+/* ---- the one read for all ---- */
+
+static void on_live(void *self, const struct reply *reply)
+{
+    struct feed *f = self;
+    struct doc_cursor at;
+    struct doc_head head;
+    uint64_t next;
+
+    f->call = NULL;
+    f->again = reply->ok ? 0 : 1; /* 1: the next run sets it */
+    if (!reply->ok) {
+        f->lost = reply->problem.code == BT_UNAUTHORIZED;
+        return;
+    }
+    at = doc_cursor(doc_get(reply->body, STR_LIT("events")));
+    next = doc_head(doc_get(reply->body, STR_LIT("nextSeq"))).u;
+    (void)doc_next(&at, &head);
+    for (uint32_t i = 0; head.kind == DOC_ARRAY && i < head.n; i++) {
+        if (!ring_add(&f->ring, doc_skip(&at))) {
+            return; /* no memory: it is read again */
+        }
+    }
+    f->ring.end = next > f->ring.end ? next : f->ring.end;
+}
+
+static void read_live(struct feed *f, msec now)
+{
+    struct call_spec spec = {.type = MSG_events_read,
+                             .answer = MSG_events_read_ok,
+                             .reads = true,
+                             .wait_ms = LIVE_WAIT_MS,
+                             .live = true,
+                             .done = on_live,
+                             .self = f};
+    struct bt_error err;
+    struct buf fields;
+
+    if (f->again == 1) {
+        f->again = now + AGAIN_MS;
+    }
+    if (f->call != NULL || f->again > now) {
+        return;
+    }
+    buf_init(&fields, 128);
+    doc_put_map(&fields, 3);
+    doc_put_cstr(&fields, "fromSeq");
+    doc_put_u64(&fields, f->ring.end);
+    doc_put_cstr(&fields, "limit");
+    doc_put_u64(&fields, LIVE_EVENTS);
+    doc_put_cstr(&fields, "waitMs");
+    doc_put_u64(&fields, LIVE_WAIT_MS);
+    spec.fields = doc_from_buf(&fields);
+    if (caller_call(f->of, &spec, now, &f->call, &err) != BT_OK) {
+        f->again = now + AGAIN_MS;
+    }
+    buf_done(&fields);
+}
+
+/* ---- its life ---- */
+
+static struct feed *feed_of(struct caller *c)
+{
+    void **slot = caller_slot(c);
+    struct feed *f = *slot;
+
+    if (f == NULL) {
+        f = calloc(1, sizeof *f);
+        *slot = f;
+        if (f != NULL) {
+            f->of = c;
+        }
+    }
+    return f;
+}
+
+struct stream *stream_new(struct http *h)
+{
+    struct stream *st = calloc(1, sizeof *st);
+
+    if (st == NULL) {
+        return NULL;
+    }
+    st->feed = feed_of(h->caller);
+    if (st->feed == NULL) {
+        free(st);
+        return NULL;
+    }
+    st->feed->users++;
+    st->h = h;
+    buf_init(&st->out, OUT_MAX);
+    st->next = h->s->streams;
+    if (st->next != NULL) {
+        st->next->prev = st;
+    }
+    h->s->streams = st;
+    return st;
+}
+
+void stream_free(struct stream *st)
+{
+    struct feed *f;
+
+    if (st == NULL) {
+        return;
+    }
+    f = st->feed;
+    leave(st);
+    if (st->call != NULL) {
+        call_abandon(st->call);
+    }
+    *(st->prev != NULL ? &st->prev->next : &st->h->s->streams) = st->next;
+    if (st->next != NULL) {
+        st->next->prev = st->prev;
+    }
+    if (--f->users == 0) {
+        if (f->call != NULL) {
+            call_abandon(f->call);
+        }
+        ring_reset(&f->ring, 0);
+        *caller_slot(f->of) = NULL;
+        free(f);
+    }
+    buf_done(&st->out);
+    free(st);
+}
+
+/* ---- the cycle ---- */
+
+static void heartbeat(struct stream *st, msec now)
+{
+    if (st->asleep && now - st->sent >= HEARTBEAT_MS) {
+        st->sent = now;
+        buf_add_cstr(&st->out, st->ndjson ? "\n" : ": heartbeat\n\n");
+        wake(st);
+    }
+}
+
+void streams_run(struct server *s, msec now)
+{
+    for (struct stream *st = s->streams; st != NULL; st = st->next) {
+        if (st->state == BEGINS || st->h->state != HTTP_ANSWERED) {
+            continue;
+        }
+        if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
+            waiting(st) < OUT_FILL) {
+            stream_read_page(st);
+        }
+        if (st->state == FOLLOWS && st->feed->lost) { /* nobody may read for it any more */
+            leave(st);
+            wake(st);
+        }
+        if (st->state == FOLLOWS) {
+            read_live(st->feed, now);
+            if (st->asleep && (ring_get(&st->feed->ring, st->place) != NULL ||
+                               st->place < st->feed->ring.first)) {
+                wake(st);
+            }
+        }
+        heartbeat(st, now);
+    }
+}
+
+msec streams_deadline(const struct server *s, msec now)
+{
+    return s->streams == NULL ? MSEC_NEVER : now + AGAIN_MS;
+}

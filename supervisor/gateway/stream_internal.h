@@ -1,0 +1,47 @@
+/* Shared by stream.c (how events flow) and events.c (what was asked for). */
+#ifndef GATEWAY_STREAM_INTERNAL_H
+#define GATEWAY_STREAM_INTERNAL_H
+
+#include "supervisor/gateway/ring.h"
+#include "supervisor/gateway/server_internal.h"
+
+enum { STREAM_TYPES_MAX = 64, OUT_MAX = 16 * 1024 * 1024 };
+
+enum stream_state { BEGINS, CATCHES_UP, FOLLOWS, ENDS };
+
+/* What all streams of one sender follow. */
+struct feed {
+    struct ring ring;
+    struct caller *of;
+    uint32_t users, followers;
+    struct call *call;
+    msec again; /* not before */
+    bool lost;  /* the sender is not known to the daemon any more */
+};
+
+struct stream {
+    struct stream *next, *prev;
+    struct http *h;
+    struct feed *feed;
+    enum stream_state state;
+    bool ndjson, from_now;
+    bool plan_over;     /* plan_completed was passed on */
+    bool plan_final;    /* the plan had ended when the stream began */
+    uint64_t plan_last; /* its last event then */
+    uint64_t next_seq;
+    uint64_t place; /* in the ring */
+    struct str plan_id;
+    struct str types[STREAM_TYPES_MAX];
+    uint32_t types_n;
+    struct call *call;
+    msec again, sent;
+    struct buf out;
+    size_t out_at;
+    bool asleep; /* its connection is suspended in the middle of the answer */
+};
+
+/* NULL: out of memory. */
+struct stream *stream_new(struct http *h);
+/* Asks for the next page; when that fails at the beginning, the refusal is the answer. */
+void stream_read_page(struct stream *st);
+#endif

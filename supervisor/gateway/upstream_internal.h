@@ -1,0 +1,77 @@
+/* Shared by upstream.c (callers and calls) and lanes.c (connections to the daemon). */
+#ifndef GATEWAY_UPSTREAM_INTERNAL_H
+#define GATEWAY_UPSTREAM_INTERNAL_H
+
+#include "protocol/auth/mac.h"
+#include "protocol/client/exchange.h"
+#include "protocol/client/state.h"
+#include "protocol/link/link.h"
+#include "supervisor/gateway/upstream.h"
+
+struct lane {
+    struct caller *of;
+    struct link_lane *link; /* NULL = this place is free */
+    struct exchange x;      /* unused with the token */
+    struct call *call;      /* that is out */
+    bool fell;              /* its connection ended; the loss of its call comes */
+    uint8_t instance[16];   /* of the daemon that was dialed */
+    msec idle_since;
+};
+
+struct call {
+    struct call *next;
+    struct caller *of;
+    struct buf body;
+    enum msg_type answer;
+    bool reads, waits;
+    uint32_t tries;
+    msec deadline;
+    call_done *done; /* NULL: abandoned */
+    void *self;
+};
+
+struct caller {
+    struct caller *next;
+    struct upstream *up;
+    uint8_t mark[AUTH_KEY_BYTES];    /* of what it proves itself with */
+    char token[STATE_TOKEN_LEN + 1]; /* "" = a credential */
+    char id[LIMIT_ID_BYTES + 1];
+    uint8_t key[AUTH_KEY_BYTES];
+    bool proved, refused;
+    uint32_t refs, calls_n, waits_n;
+    struct lane lanes[CALLER_LANES_MAX];
+    struct call *first, *last; /* that wait for a lane */
+    msec used;
+    void *slot;
+};
+
+struct upstream {
+    const char *dir;
+    struct link *link;
+    struct caller *callers;
+    uint8_t mark_key[AUTH_KEY_BYTES];
+    msec failures[FAILURES_MAX]; /* a ring: times of the last ones */
+    uint32_t failures_at;
+    struct state_endpoints at;
+    bool is_there; /* at holds a daemon's addresses */
+    msec looked;   /* when they were read; 0 = never */
+    bool work;     /* something was queued since the last run */
+};
+
+/* Sends what waits of a caller, over its lanes; dials when one more is needed. */
+void lanes_pump(struct caller *c, msec now);
+void lanes_on_event(struct upstream *u, struct link_event *ev, msec now);
+/* Ends the call that is out, whose time is over: its lane cannot be used again. */
+void lanes_give_up(struct lane *lane);
+void lanes_retire(struct caller *c);
+/* Idle ones, and those of a daemon that is gone. */
+void lanes_tidy(struct caller *c, msec now);
+
+/* The end of a call; it is freed. */
+void call_finish(struct call *call, const struct reply *reply);
+void call_fail(struct call *call, enum bt_code code, const char *message);
+/* Back to the head of its caller's queue. */
+void call_requeue(struct call *call);
+/* The caller does not prove itself: nothing is sent for it any more. */
+void caller_refuse(struct caller *c, msec now, const char *message);
+#endif
