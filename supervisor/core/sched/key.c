@@ -457,6 +457,7 @@ bool core_key_enter(struct core *c, struct core_run *entry)
                 (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_KEY),
                                 .step = STEP_NONE, .text = name});
     wait_for_key(c, entry);
+    core_rearm(c, entry); /* the time of its review, if there was one, is over */
     return false;
 }
 

@@ -239,7 +239,7 @@ static void a_sign_off_comes_before_the_key(void **state)
 {
     struct rig *r = *state;
     rig_up(r, "x", 1, 4);
-    const uint64_t a = rig_submit(r, "key=0 signoff: A");
+    const uint64_t a = rig_submit(r, "key=0 signoff signtime=500: A");
     rig_submit(r, "key=0: B");
     assert_int_equal(rig_status(r, "B"), STEP_IN_PROGRESS);
     rig_forget(r);
