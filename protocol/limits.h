@@ -21,6 +21,9 @@ enum {
     LIMIT_STEPS = 10000,      /* steps of one plan */
     LIMIT_EDGES = 100000,     /* dependencies of one plan */
     LIMIT_PLAN_AGENTS = 64,   /* different agents of one plan: a set is one 64-bit word */
+    LIMIT_PLAN_KEYS = 64,     /* concurrency keys of one plan and its steps */
+    LIMIT_KEYS = 1024,        /* concurrency keys in use: memory that is reserved */
+    LIMIT_RATE = 10000,       /* starts of one rate: each is remembered */
     LIMIT_REVISIONS = 1000,   /* of one plan */
     LIMIT_SIGNALS = 10000,    /* of one plan, taken or not: each is remembered by its clientKey */
     LIMIT_SIGNALS_KEPT = 64,  /* of one plan, that no step has taken yet */

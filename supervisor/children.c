@@ -155,19 +155,45 @@ enum bt_code children_prices(const struct config *c, struct token_price **ret, s
     return BT_OK;
 }
 
+enum bt_code children_rules(const struct config *c, struct engine_rule **ret, uint32_t *ret_n,
+                            struct bt_error *err)
+{
+    struct engine_rule *rules = calloc(c->n_keys + c->n_rates + 1, sizeof *rules);
+
+    if (rules == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for %u keys", c->n_keys);
+    }
+    *ret_n = 0;
+    for (uint32_t i = 0; i < c->n_keys; i++) {
+        const struct config_key *k = &c->keys[i];
+        rules[(*ret_n)++] = (struct engine_rule){
+            .name = k->key, .of_key = true, .max = k->max, .n = k->n, .per_ms = k->per_ms};
+    }
+    for (uint32_t i = 0; i < c->n_rates; i++) {
+        const struct config_rate *r = &c->rates[i];
+        rules[(*ret_n)++] =
+            (struct engine_rule){.name = r->agent_id, .n = r->n, .per_ms = r->per_ms};
+    }
+    *ret = rules;
+    return BT_OK;
+}
+
 enum bt_code children_of_config(const struct config *c, struct daemon_options *opt,
                                 struct bt_error *err)
 {
     struct token_price *prices = NULL;
+    struct engine_rule *rules = NULL;
 
     opt->engine.agent_endpoints = c->allow_endpoints;
     opt->engine.n_agent_endpoints = c->n_allow_endpoints;
     if (!add_users(c, opt)) {
         return err_set(err, BT_NOMEM, "out of memory for %u users", c->n_agents);
     }
-    if (children_prices(c, &prices, err) != BT_OK) {
+    if (children_prices(c, &prices, err) != BT_OK ||
+        children_rules(c, &rules, &opt->engine.n_rules, err) != BT_OK) {
         return err->code;
     }
+    opt->engine.rules = rules;
     opt->engine.prices = prices;
     opt->engine.n_prices = c->n_prices;
     opt->config = c;

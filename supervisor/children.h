@@ -29,4 +29,7 @@ BT_MUST_CHECK enum bt_code children_of_config(const struct config *c, struct dae
 /* Prices and endpoints alone, after a reload; kept until the process ends. */
 BT_MUST_CHECK enum bt_code children_prices(const struct config *c, struct token_price **ret,
                                            struct bt_error *err);
+/* The same for concurrency keys and rates. */
+BT_MUST_CHECK enum bt_code children_rules(const struct config *c, struct engine_rule **ret,
+                                          uint32_t *ret_n, struct bt_error *err);
 #endif

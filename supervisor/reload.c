@@ -67,9 +67,9 @@ static bool begins(const char *text, const char *with)
 static bool is_live(const char *key)
 {
     return (begins(key, "policy.") && !begins(key, "policy.breaker.")) || begins(key, "agents.") ||
-           strcmp(key, "groups") == 0 || strcmp(key, "prices") == 0 ||
-           strcmp(key, "allowEndpoints") == 0 || strcmp(key, "planner") == 0 ||
-           strcmp(key, "log.level") == 0 || begins(key, "log.agent");
+           strcmp(key, "keys") == 0 || strcmp(key, "rates") == 0 || strcmp(key, "groups") == 0 ||
+           strcmp(key, "prices") == 0 || strcmp(key, "allowEndpoints") == 0 ||
+           strcmp(key, "planner") == 0 || strcmp(key, "log.level") == 0 || begins(key, "log.agent");
 }
 
 /* Copies of the texts last as long as the cycle. */
@@ -221,6 +221,30 @@ static void compare_prices(const struct config *old, const struct config *new, s
     }
 }
 
+static void compare_rules(const struct config *old, const struct config *new, struct changes *c)
+{
+    bool keys = old->n_keys == new->n_keys;
+    bool rates = old->n_rates == new->n_rates;
+
+    for (uint32_t i = 0; keys && i < new->n_keys; i++) {
+        const struct config_key *a = &old->keys[i];
+        const struct config_key *b = &new->keys[i];
+        keys = strcmp(a->key, b->key) == 0 && a->max == b->max && a->n == b->n &&
+               a->per_ms == b->per_ms;
+    }
+    for (uint32_t i = 0; rates && i < new->n_rates; i++) {
+        const struct config_rate *a = &old->rates[i];
+        const struct config_rate *b = &new->rates[i];
+        rates = strcmp(a->agent_id, b->agent_id) == 0 && a->n == b->n && a->per_ms == b->per_ms;
+    }
+    if (!keys) {
+        add_change(c, "keys", "", "");
+    }
+    if (!rates) {
+        add_change(c, "rates", "", "");
+    }
+}
+
 static void compare_peers(const struct reload *r, const struct config *new, struct changes *c)
 {
     const struct config *old = r->started;
@@ -252,13 +276,18 @@ static enum bt_code apply(struct engine *engine, struct reload *r, const struct 
                                    .agent_endpoints = new->allow_endpoints,
                                    .n_agent_endpoints = new->n_allow_endpoints};
     struct token_price *prices = NULL;
+    struct engine_rule *rules = NULL;
 
-    if (children_prices(new, &prices, err) != BT_OK) {
+    if (children_prices(new, &prices, err) != BT_OK ||
+        children_rules(new, &rules, &tuning.n_rules, err) != BT_OK) {
         return err->code;
     }
     tuning.prices = prices;
+    tuning.rules = rules;
     engine_set_defaults(engine, &defaults, new->planner);
-    engine_retune(engine, &tuning);
+    if (engine_retune(engine, &tuning, err) != BT_OK) {
+        return err->code;
+    }
     log_setup(new->log.level, NULL, NULL);
     /* The one before is kept: plans that are being made, and agents, name its texts. */
     r->live = new;
@@ -289,6 +318,7 @@ enum bt_code reload_config(struct engine *engine, struct str file, bool check,
     compare_settings(r, new, &c);
     compare_agents(r->live, new, &c);
     compare_prices(r->live, new, &c);
+    compare_rules(r->live, new, &c);
     compare_peers(r, new, &c);
     *ret_n = c.n;
     if (!check) {

@@ -151,6 +151,9 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
         names.step_id = p->plan->steps[w.step].step_id;
     } else if (w.kind == WAIT_PERSON) {
         names.review_id = review_id(p, s, step, &w);
+    } else if (w.kind == WAIT_KEY) {
+        const struct open_plan *holder = open_plan_of_run(engine, w.holder);
+        names.holder = holder != NULL ? projection_keep(s, str_from(holder->id)) : names.holder;
     } else if (w.kind == WAIT_SIGNAL) {
         names.signal = p->plan->steps[step].wait->signal;
     } else {
@@ -168,7 +171,8 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
                                     .step_id = projection_keep(s, names.step_id),
                                     .review_id = names.review_id,
                                     .until = names.until,
-                                    .signal = names.signal};
+                                    .signal = names.signal,
+                                    .key = projection_keep(s, w.key)};
     msg_set(&s->view.steps[step], step_view, waiting);
     buf_done(&text);
 }

@@ -115,6 +115,8 @@ static enum bt_code load(struct loader *l)
         code = config_agents_bind(l);
         code = code == BT_OK ? config_groups_bind(l) : code;
         code = code == BT_OK ? config_prices_bind(l) : code;
+        code = code == BT_OK ? config_keys_bind(l) : code;
+        code = code == BT_OK ? config_rates_bind(l) : code;
         code = code == BT_OK ? config_peers_bind(l) : code;
     }
     if (code == BT_OK && l->n_problems > 0) {

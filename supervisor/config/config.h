@@ -166,6 +166,20 @@ struct config_price {
     double input, output, cached;
 };
 
+/* Places of a concurrency key, and how often it may be taken. */
+struct config_key {
+    const char *key;
+    uint32_t max; /* 0 = no limit */
+    uint32_t n;   /* starts in per_ms; 0 = no rate */
+    msec per_ms;
+};
+/* How often an agent may be asked for something. */
+struct config_rate {
+    const char *agent_id;
+    uint32_t n;
+    msec per_ms;
+};
+
 struct config {
     const char *state_dir; /* absolute; may not exist yet */
     const char *listen_control;
@@ -184,6 +198,10 @@ struct config {
     uint32_t n_agents; /* with `llm`, the orchestrator is the last one */
     const struct config_group *groups;
     uint32_t n_groups;
+    const struct config_key *keys;
+    uint32_t n_keys;
+    const struct config_rate *rates;
+    uint32_t n_rates;
     const struct config_price *prices;
     uint32_t n_prices;
     const uint32_t *allow_uids; /* users whose processes may connect, beside ours and root's */

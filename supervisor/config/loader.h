@@ -71,6 +71,9 @@ BT_MUST_CHECK enum bt_code config_llm_bind(struct loader *l, struct config_agent
 /* Checks that the orchestrator will find its keys. Call it last: it needs the state directory. */
 BT_MUST_CHECK enum bt_code config_llm_keys_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_prices_bind(struct loader *l);
+/* keys.c */
+BT_MUST_CHECK enum bt_code config_keys_bind(struct loader *l);
+BT_MUST_CHECK enum bt_code config_rates_bind(struct loader *l);
 /* `groups`, and the groups that agents name (groups.c). */
 BT_MUST_CHECK enum bt_code config_groups_bind(struct loader *l);
 /* allowUids, allowEndpoints (peers.c). */

@@ -90,10 +90,15 @@ enum mutant {
     MUTANT_LOOP_UNBOUNDED,    /* 78: a loop goes on after its last round */
     MUTANT_LOOP_AT_ONCE,      /* 79: the pause between two rounds is left out */
     MUTANT_UNDO_IN_PLAN_ORDER = 80, /* 80: what completed is undone in the order of the plan */
-    MUTANT_UNDO_CANCELLED, /* 81: a cancelled plan is undone although nobody asked for it */
-    MUTANT_UNDO_FORGOTTEN, /* 82: a restart forgets that a plan is being undone */
-    MUTANT_UNDONE_TWICE,   /* 83: what was undone is undone again after a restart */
-    MUTANT_UNDO_STOPS,     /* 84: a compensation that fails ends those before it */
+    MUTANT_UNDO_CANCELLED,        /* 81: a cancelled plan is undone although nobody asked for it */
+    MUTANT_UNDO_FORGOTTEN,        /* 82: a restart forgets that a plan is being undone */
+    MUTANT_UNDONE_TWICE,          /* 83: what was undone is undone again after a restart */
+    MUTANT_UNDO_STOPS,            /* 84: a compensation that fails ends those before it */
+    MUTANT_PRIORITY_IGNORED = 85, /* 85: plans take turns whatever their priority */
+    MUTANT_PRIORITY_STARVES,      /* 86: however long a step waits, a higher priority goes first */
+    MUTANT_KEY_SHARED,            /* 87: a concurrency key has more holders than places */
+    MUTANT_KEY_FORGOTTEN,         /* 88: after a restart nobody has a concurrency key */
+    MUTANT_RATE_EARLY,            /* 89: a window of a rate ends a millisecond early */
     MUTANT_CLOCK_NOT_FOLLOWED = 90, /* 90: a date is not armed again when the wall clock is set */
     MUTANT_DATE_BY_DELAY,           /* 91: a date comes early when the wall clock is put back */
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */

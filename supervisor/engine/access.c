@@ -5,6 +5,7 @@
 #include "supervisor/auth/sessions.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/request.h"
+#include "supervisor/engine/schedule_key.h"
 
 enum { NAME_SEPARATOR = ':', KEY_SEPARATOR = 0x1f }; /* no credential's id has it */
 
@@ -303,4 +304,35 @@ bool access_may_change(struct engine *engine, struct request *rq, struct str own
                   STR_ARG(shown), rq->who->id, role_name(rq->who->role));
     refuse(engine, rq, ROLE_ADMIN, &err);
     return false;
+}
+
+/* ---- the clientKeys of schedules ---- */
+
+bool schedule_of_key(struct str key, struct str *ret_name, struct str *ret_time)
+{
+    static const char TRIGGER[] = "trigger/";
+    const char *own = memchr(key.ptr != NULL ? key.ptr : "", 0x1f, key.len);
+    const char *slash;
+
+    if (own != NULL) { /* the key of a credential: its id comes first */
+        key.len -= (size_t)(own + 1 - key.ptr);
+        key.ptr = own + 1;
+    }
+    if (key.len <= sizeof SCHEDULE_KEYS - 1 ||
+        memcmp(key.ptr, SCHEDULE_KEYS, sizeof SCHEDULE_KEYS - 1) != 0) {
+        return false;
+    }
+    key.ptr += sizeof SCHEDULE_KEYS - 1;
+    key.len -= sizeof SCHEDULE_KEYS - 1;
+    slash = memchr(key.ptr, '/', key.len);
+    if (slash == NULL || slash == key.ptr) {
+        return false;
+    }
+    *ret_name = (struct str){key.ptr, (size_t)(slash - key.ptr)};
+    *ret_time = (struct str){slash + 1, key.len - ret_name->len - 1};
+    if (ret_time->len >= sizeof TRIGGER - 1 &&
+        memcmp(ret_time->ptr, TRIGGER, sizeof TRIGGER - 1) == 0) {
+        ret_time->len = 0;
+    }
+    return true;
 }

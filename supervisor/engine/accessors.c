@@ -96,7 +96,8 @@ void engine_set_defaults(struct engine *engine, const struct plan_defaults *defa
     engine->opt.planner = planner;
 }
 
-void engine_retune(struct engine *engine, const struct engine_tuning *to)
+enum bt_code engine_retune(struct engine *engine, const struct engine_tuning *to,
+                           struct bt_error *err)
 {
     const struct core_tuning core = {.agent_wait_ms = to->agent_wait_ms,
                                      .unknown_wait_ms = to->lease_ms + UNKNOWN_WAIT_MS,
@@ -113,4 +114,5 @@ void engine_retune(struct engine *engine, const struct engine_tuning *to)
     engine->opt.agent_endpoints = to->agent_endpoints;
     engine->opt.n_agent_endpoints = to->n_agent_endpoints;
     core_retune(engine->core, &core);
+    return rates_set(engine, to->rules, to->n_rules, err);
 }

@@ -405,6 +405,7 @@ enum bt_code child_start(struct engine *engine, const struct open_plan *p,
                              .attempt = task->attempt,
                              .round = task->round,
                              .depth = p->plan->child.depth + 1,
+                             .priority = p->plan->priority,
                              .name = m.how.name};
     find_share(&m);
     buf_init(&m.value, LIMIT_STEP_BYTES);

@@ -44,6 +44,7 @@ static struct core_config core_config_of(const struct engine_options *opt, uint6
         .last_word_ms = LAST_WORD_MS,
         .cancel_grace_ms = opt->cancel_grace_ms,
         .sessions = opt->plans_max * 4 + ENGINE_RUNS_SPARE,
+        .keys = LIMIT_KEYS,
         .in_flight = opt->in_flight,
         .in_flight_agent = opt->in_flight_agent,
         .in_flight_session = opt->in_flight_session,
@@ -83,6 +84,9 @@ enum bt_code engine_new(const struct engine_options *opt, struct journal *journa
     if (code == BT_OK) {
         engine->core = core_init(engine->core_memory, &config);
         engine->registry = core_registry(engine->core);
+        code = rates_init(engine, err);
+    }
+    if (code == BT_OK) {
         code = engine_listen(engine, err);
     }
     if (code != BT_OK) {
@@ -113,6 +117,7 @@ void engine_free(struct engine *engine)
     }
     map_done(&engine->plan_by_id);
     session_slots_done(&engine->sessions);
+    rates_done(&engine->rates);
     blob_cache_done(&engine->cache);
     buf_done(&engine->out);
     buf_done(&engine->row);
@@ -243,6 +248,10 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
     if (p != NULL && rec->type == REC_STEP_COMPLETED) {
         whole.text = open_plan_step_failure(p, rec, error);
     }
+    if (p != NULL && rec->type == REC_PLAN_STARTED &&
+        rates_plan_started(engine, p->plan, err) != BT_OK) {
+        return err->code;
+    }
     buf_init(&summary, LIMIT_RESULT_BYTES);
     code = engine_record(engine, &whole, &from, &summary, &not_done, err);
     if (code == BT_OK && p != NULL && rec->type == REC_PLAN_COMPLETED) {
@@ -278,6 +287,8 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
             if (code != BT_OK) {
                 return code;
             }
+        } else if (cmd->type == CMD_DISPATCH && rates_dispatched(engine, cmd, err) != BT_OK) {
+            return err->code;
         } else if (cmd->type == CMD_REJECT) {
             f->reject = cmd->reject;
         } else if (cmd->type == CMD_REVISED) {
@@ -337,6 +348,7 @@ static void handle(struct engine *engine, const struct core_event *ev)
 static enum bt_code feed_marked(struct engine *engine, struct feed *f, enum core_reject *ret_reject,
                                 struct bt_error *err)
 {
+    struct new_revision *revised = f->revision;
     enum bt_code code = f->ev->type == CORE_DECIDE ? keep_shown(engine, f->ev, err) : BT_OK;
 
     if (code != BT_OK) {
@@ -348,6 +360,12 @@ static enum bt_code feed_marked(struct engine *engine, struct feed *f, enum core
     if (f->plan != NULL) {
         open_plan_session(engine, f->plan);
     }
+    if (f->revision != NULL) { /* its keys are in use beside those of the revision before */
+        if (rates_take(engine, f->revision->plan, err) != BT_OK) {
+            *(ret_reject != NULL ? ret_reject : &f->reject) = REJECT_TOO_MUCH;
+            return BT_OK;
+        }
+    }
     handle(engine, f->ev);
     if (f->plan != NULL) {
         bind_plan(engine, f->plan);
@@ -355,6 +373,9 @@ static enum bt_code feed_marked(struct engine *engine, struct feed *f, enum core
     code = take_commands(engine, f, err);
     if (code != BT_OK) {
         keep_revision(engine, f);
+    }
+    if (revised != NULL) { /* the plan before, or the revision that was not taken */
+        rates_drop(engine, revised->plan);
     }
     if (f->reject != REJECT_NONE && (f->ev->type == CORE_RESULT || f->ev->type == CORE_STATE)) {
         engine->stats.results_rejected++;

@@ -43,6 +43,15 @@ struct sessions;
 struct auth_store;
 
 struct audit;
+/* A rule of the configuration: of a key, or of an agent. Borrowed. */
+struct engine_rule {
+    const char *name;
+    bool of_key;
+    uint32_t max; /* places of a key; 0 = no limit */
+    uint32_t n;   /* starts in per_ms; 0 = no rate */
+    msec per_ms;
+};
+
 struct engine_options {
     struct str token;
     bool auth_required;             /* the token opens nothing */
@@ -75,6 +84,8 @@ struct engine_options {
     uint32_t result_max; /* bytes of one result; at most LIMIT_RESULT_BYTES */
     /* Attempts and questions that are out at the same time; 0 = no limit. */
     uint32_t in_flight, in_flight_agent, in_flight_session;
+    const struct engine_rule *rules; /* of concurrency keys and rates */
+    uint32_t n_rules;
     uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
     msec breaker_cooldown_ms, breaker_cooldown_max_ms;
 };
@@ -311,8 +322,12 @@ struct engine_tuning {
     uint32_t n_prices;
     const char *const *agent_endpoints;
     uint32_t n_agent_endpoints;
+    const struct engine_rule *rules;
+    uint32_t n_rules;
 };
-void engine_retune(struct engine *engine, const struct engine_tuning *to);
+/* BT_NOMEM: not all of it holds. */
+BT_MUST_CHECK enum bt_code engine_retune(struct engine *engine, const struct engine_tuning *to,
+                                         struct bt_error *err);
 /* ---- a full disk ---- */
 /* Nothing may be decided now, because its rows would have no room: only reading is possible. It
  * ends by itself. */

@@ -9,6 +9,7 @@
 #include "supervisor/engine/conditions.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/open_plan.h"
+#include "supervisor/engine/rates.h"
 #include "supervisor/engine/session_slots.h"
 #include "supervisor/engine/suspect.h"
 
@@ -51,11 +52,12 @@ struct engine {
     uint32_t ended_n, ended_cap;
     struct map plan_by_id;         /* upper-case id -> slot */
     struct session_slots sessions; /* of the open plans */
-    uint32_t children;             /* open child plans */
-    uint32_t jobs, asking;         /* open jobs; plans that wait for one of them */
-    bool settle_due;               /* a job command or record came in this cycle */
-    uint32_t waiting;              /* requests that wait for rows */
-    msec waiting_until;            /* the first one's end */
+    struct rates rates;
+    uint32_t children;     /* open child plans */
+    uint32_t jobs, asking; /* open jobs; plans that wait for one of them */
+    bool settle_due;       /* a job command or record came in this cycle */
+    uint32_t waiting;      /* requests that wait for rows */
+    msec waiting_until;    /* the first one's end */
 
     struct suspect_mark mark;
     struct faults faults;

@@ -322,6 +322,7 @@ void open_plan_remove(struct engine *engine, uint64_t run)
         return;
     }
     open_plan_session_drop(engine, p);
+    rates_drop(engine, p->plan);
     if (p == &engine->plans[slot_of(run)]) {
         (void)map_remove(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
         open_plan_done(p);

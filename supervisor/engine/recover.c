@@ -159,12 +159,18 @@ static void recover_rebuilt(struct recovery *all, struct rebuilt *v)
     const uint64_t ix = v->plan.ix;
     struct core_event ev = {.type = CORE_RECOVER};
     enum core_reject reject;
+    struct bt_error why;
 
+    if (rates_take(all->engine, v->plan.plan, &why) != BT_OK) {
+        log_err("plan.not_recovered", "ix=%llu %s", (unsigned long long)ix, why.msg);
+        return;
+    }
     CORE_EV(&ev, recover)->plan = v->plan.plan;
     CORE_EV(&ev, recover)->block = v->plan.block;
     all->code = engine_submit(all->engine, &ev, &v->plan, (struct doc){NULL, 0}, &reject, all->err);
     if (reject != REJECT_NONE) {
         /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */
+        rates_drop(all->engine, v->plan.plan);
         log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again",
                 (unsigned long long)ix);
     } else if (!job) {
@@ -285,7 +291,13 @@ static enum bt_code forget_faults(struct engine *engine, struct bt_error *err)
 enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_error *err)
 {
     struct recovery all = {.engine = engine, .err = err};
-    enum bt_code code = journal_plans_open(engine->journal, take_row, &all, err);
+    enum bt_code code = rates_recover(engine, err);
+
+    if (code != BT_OK) {
+        *ret_n = 0;
+        return code;
+    }
+    code = journal_plans_open(engine->journal, take_row, &all, err);
 
     if (code == BT_OK && all.code == BT_OK) {
         recover_suspects(&all);
@@ -297,6 +309,9 @@ enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_er
     }
     if (code == BT_OK && all.code == BT_OK) {
         code = forget_faults(engine, err);
+    }
+    if (code == BT_OK && all.code == BT_OK) {
+        code = rates_recovered(engine, err);
     }
     if (code == BT_OK && all.code == BT_OK) {
         engine->hooks.jobs_recovered(engine);

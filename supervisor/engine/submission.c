@@ -371,8 +371,13 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     if (d->plan.plan == NULL || d->plan.block == NULL || !ok) {
         return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
     }
+    code = rates_take(engine, d->plan.plan, err);
+    if (code != BT_OK) {
+        return code;
+    }
     code = add_row(engine, how, d, err);
     if (code != BT_OK) {
+        rates_drop(engine, d->plan.plan);
         if (code != BT_CONFLICT) {
             engine_fail(engine, err);
         }

@@ -215,6 +215,26 @@ BT_MUST_CHECK enum bt_code journal_turn_of_plan(struct journal *j, struct uuid p
 BT_MUST_CHECK enum bt_code journal_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                               struct bt_error *err);
 
+/* ---- what else outlives a restart ---- */
+/* A start that counts for a rate. Each name has a ring of places, so that old ones are replaced. In
+ * the batch. */
+BT_MUST_CHECK enum bt_code journal_start_put(struct journal *j, struct str name, uint32_t place,
+                                             uint64_t wall, struct bt_error *err);
+typedef void (*journal_start_fn)(struct str name, uint32_t place, uint64_t wall, void *self);
+/* All starts since then, by name and time. */
+BT_MUST_CHECK enum bt_code journal_starts(struct journal *j, uint64_t since, journal_start_fn fn,
+                                          void *self, struct bt_error *err);
+/* Deletes older ones, in the batch. */
+BT_MUST_CHECK enum bt_code journal_starts_drop(struct journal *j, uint64_t before,
+                                               struct bt_error *err);
+/* The card of an agent that is remembered; empty: it is forgotten. In the batch. */
+BT_MUST_CHECK enum bt_code journal_agent_put(struct journal *j, struct str id, struct str card,
+                                             struct bt_error *err);
+typedef void (*journal_agent_fn)(struct str id, struct str card, void *self);
+/* All that are remembered, by id; one whose card is damaged is left out and logged. */
+BT_MUST_CHECK enum bt_code journal_agents(struct journal *j, journal_agent_fn fn, void *self,
+                                          struct bt_error *err);
+
 /* ---- schedules ----
  * A schedule has a rule (when), a document (what), and a state that each fire changes. The journal
  * knows none of their contents. */

@@ -1,4 +1,4 @@
-/* The functions of the port for schedules. */
+/* The functions of the port for schedules, starts of rates and agents. */
 #include "supervisor/journal/journal_internal.h"
 
 enum bt_code journal_schedule_put(struct journal *j, const struct journal_schedule *p,
@@ -48,4 +48,53 @@ enum bt_code journal_schedules(struct journal *j, uint64_t after, journal_schedu
 {
     enum bt_code code = journal_check_alive(j, err);
     return code != BT_OK ? code : j->ops->schedules(j, after, fn, self, err);
+}
+
+enum bt_code journal_start_put(struct journal *j, struct str name, uint32_t place, uint64_t wall,
+                               struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return journal_after_write(j, j->ops->start_put(j, name, place, wall, &why), err, &why);
+}
+
+enum bt_code journal_starts(struct journal *j, uint64_t since, journal_start_fn fn, void *self,
+                            struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+    return code != BT_OK ? code : j->ops->starts(j, since, fn, self, err);
+}
+
+enum bt_code journal_starts_drop(struct journal *j, uint64_t before, struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return journal_after_write(j, j->ops->starts_drop(j, before, &why), err, &why);
+}
+
+enum bt_code journal_agent_put(struct journal *j, struct str id, struct str card,
+                               struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return journal_after_write(j, j->ops->agent_put(j, id, card, &why), err, &why);
+}
+
+enum bt_code journal_agents(struct journal *j, journal_agent_fn fn, void *self,
+                            struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+    return code != BT_OK ? code : j->ops->agents(j, fn, self, err);
 }

@@ -53,6 +53,16 @@ static struct str put_agent(struct packer *k, struct str id)
     return at == UINT32_MAX ? put_str(k, id) : k->ids[at];
 }
 
+static void put_keys(struct packer *k, struct plan_keys *io)
+{
+    struct str names[LIMIT_PLAN_KEYS];
+    for (uint32_t i = 0; i < io->n; i++) {
+        names[i] = put_str(k, io->names[i]);
+    }
+    io->names = put(k, names, io->n * sizeof io->names[0], alignof(struct str));
+    io->at = put(k, io->at, io->n * sizeof io->at[0], alignof(uint32_t));
+}
+
 static void put_agents(struct packer *k, struct plan_agents *io)
 {
     for (uint32_t i = 0; i < io->n; i++) {
@@ -121,6 +131,7 @@ static void pack(struct packer *k)
     k->used = sizeof p;
     p.policy = NULL;
     put_agents(k, &p.agents);
+    put_keys(k, &p.keys);
     p.alternatives =
         put(k, p.alternatives, p.n_alternatives * sizeof p.alternatives[0], alignof(uint32_t));
     p.replan.agent_id = put_agent(k, p.replan.agent_id);

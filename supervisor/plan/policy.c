@@ -31,6 +31,7 @@ struct plan_defaults plan_defaults_builtin(void)
 void plan_policy_init(struct plan_policy *p, const struct plan_defaults *defaults)
 {
     *p = (struct plan_policy){.step = defaults->step,
+                              .priority = PLAN_PRIORITY,
                               .max_concurrency = defaults->max_concurrency,
                               .plan_timeout_ms = defaults->plan_timeout_ms,
                               .context_budget = defaults->context_budget,
@@ -62,6 +63,9 @@ enum {
     POL_HANDOFF_TO,
     POL_AGENTS,
     POL_SIGNOFF,
+    POL_PRIORITY,
+    POL_KEY,
+    POL_OVERLAP,
     POL_COMPENSATE,
     POL_BUDGET,
     POL_REPLAN,
@@ -209,6 +213,41 @@ static void read_permitted(const struct location *at, struct doc v, struct doc *
     *io = ok ? v : *io;
 }
 
+bool policy_key(const struct location *at, struct doc v, struct str *io)
+{
+    struct str key;
+    if (v.ptr == NULL || !value_string(at, "concurrencyKey", v, &key)) {
+        return false;
+    }
+    if (key.len == 0 || key.len > LIMIT_ID_BYTES) {
+        location_report(at, PROBLEM_INVALID_FIELD, false, "concurrencyKey",
+                        "has %zu bytes; give a name of 1 to %u", key.len, (unsigned)LIMIT_ID_BYTES);
+        return false;
+    }
+    for (size_t i = 0; i + 1 < key.len; i++) {
+        if (key.ptr[i] == '{' && key.ptr[i + 1] == '{') {
+            location_report(at, PROBLEM_INVALID_FIELD, false, "concurrencyKey",
+                            "takes no template: give a name (a recipe may put an input there)");
+            return false;
+        }
+    }
+    *io = key;
+    return true;
+}
+
+/* Which plan goes first, and which ones run at the same time. */
+static void read_order(const struct location *at, const struct doc *values, struct plan_policy *io)
+{
+    static const char *const names[] = {"queue", "skip", "cancel"};
+    uint32_t overlap = io->overlap;
+    read_u32(at, "priority", values[POL_PRIORITY], 0, PLAN_PRIORITY_MAX, &io->priority);
+    (void)policy_key(at, values[POL_KEY], &io->key);
+    if (value_choice(at, "overlap", values[POL_OVERLAP], names, KEY_OVERLAP_COUNT, &overlap)) {
+        io->overlap = (enum key_overlap)overlap;
+        io->overlap_given = true;
+    }
+}
+
 void plan_policy_read(struct doc policy, struct problems *problems,
                       struct policy_reported *reported, struct plan_policy *io)
 {
@@ -228,6 +267,7 @@ void plan_policy_read(struct doc policy, struct problems *problems,
     policy_timeout(&at, "stepTimeoutMs", values[POL_STEP_TIMEOUT], &io->step.timeout_ms);
     policy_scope(&at, values[COM_SCOPE], &io->step.scope, &io->scope_given);
     read_limits(&at, values, reported, io);
+    read_order(&at, values, io);
     (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
     read_permitted(&at, values[POL_AGENTS], &io->permitted);
     (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);

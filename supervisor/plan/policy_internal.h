@@ -68,6 +68,10 @@ struct plan_policy {
     msec max_pause_ms;
     bool handback;
     bool signoff;
+    uint32_t priority;
+    struct str key; /* the plan's concurrencyKey; empty = none */
+    enum key_overlap overlap;
+    bool overlap_given;
     enum undo_policy undo;
     uint64_t budget_tokens, budget_micros;
     struct replan_policy replan; /* agent_id: see `replanner` */
@@ -114,6 +118,8 @@ void policy_agent_ref(const struct location *at, const char *field, struct doc v
 /* phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
 void policy_phases(const struct location *at, struct doc timeout, struct doc on_invalid,
                    struct doc synthesis, struct policy_reported *reported, struct plan_policy *io);
+/* A concurrencyKey; false: there is none, or none that is right. */
+bool policy_key(const struct location *at, struct doc v, struct str *io);
 /* The location one level down; its prefix is written to mem. */
 struct location location_below(const struct location *at, const char *field, char mem[96]);
 #endif

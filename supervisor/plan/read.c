@@ -62,6 +62,14 @@ static void finish_order(struct plan_reader *r)
     p->signoff = policy->signoff;
     p->undo = policy->undo;
     p->signoff_timeout_ms = policy->step.approval_timeout_ms;
+    p->priority = policy->priority;
+    p->overlap = policy->overlap;
+    if (policy->overlap_given && policy->key.len == 0) {
+        problem_put(r->problems, PROBLEM_STYLE, true, NULL, 0, "policy.overlap",
+                    &STR_LIT("means nothing without policy.concurrencyKey: give one, or leave "
+                             "overlap out"),
+                    1);
+    }
     p->budget_tokens = policy->budget_tokens;
     p->budget_micros = policy->budget_micros;
     p->replan = policy->replan;
@@ -87,6 +95,10 @@ static enum bt_code read_steps(struct plan_reader *r)
         return reader_nomem(r);
     }
     enum bt_code code = plan_agent_read_policy(r);
+    if (code == BT_OK && r->policy->key.len > 0) {
+        (void)plan_key_add(r, r->policy->key);
+        r->plan->keyed = true;
+    }
     code = code == BT_OK ? plan_reader_steps(r) : code;
     if (code != BT_OK) {
         return code;
@@ -171,12 +183,23 @@ static enum bt_code keep_request(struct plan_reader *r)
     return BT_OK;
 }
 
+enum bt_code plan_keys_init(struct plan_reader *r)
+{
+    struct plan_keys *k = &r->plan->keys;
+    *k = (struct plan_keys){
+        .names = arena_alloc(r->arena, LIMIT_PLAN_KEYS * sizeof *k->names),
+        .at = arena_alloc(r->arena, LIMIT_PLAN_KEYS * sizeof *k->at),
+    };
+    return k->names == NULL || k->at == NULL ? BT_NOMEM : BT_OK;
+}
+
 static enum bt_code read_all(struct plan_reader *r)
 {
     struct doc doc = r->request->plan;
     r->plan = arena_alloc(r->arena, sizeof *r->plan);
     r->policy = arena_alloc(r->arena, sizeof *r->policy);
-    if (r->plan == NULL || r->policy == NULL || plan_grants_init(r) != BT_OK) {
+    if (r->plan == NULL || r->policy == NULL || plan_grants_init(r) != BT_OK ||
+        plan_keys_init(r) != BT_OK) {
         return reader_nomem(r);
     }
     r->plan->revision = 1;
@@ -190,11 +213,15 @@ static enum bt_code read_all(struct plan_reader *r)
     }
     if (r->base != NULL) {
         *r->policy = *r->base;
+        r->policy->key = (struct str){NULL, 0}; /* the plan around it has the key */
+        r->policy->overlap = KEY_QUEUE;
+        r->policy->overlap_given = false;
     } else {
         plan_policy_init(r->policy, r->request->defaults);
     }
     if (r->request->child != NULL) {
         r->plan->child = *r->request->child;
+        r->policy->priority = r->request->child->priority;
     }
     r->depth = r->depth > r->request->depth ? r->depth : r->request->depth;
     enum bt_code code = plan_document_find(r, doc);

@@ -85,6 +85,7 @@ enum {
     STEP_ITEM,
     STEP_INDEX,
     STEP_WAIT,
+    STEP_KEY,
     STEP_COMPENSATE,
     STEP_AFTER_ANY_END,
     STEP_REVISION,
@@ -209,6 +210,10 @@ BT_MUST_CHECK enum bt_code plan_agent_read_policy(struct plan_reader *r);
 BT_MUST_CHECK enum bt_code plan_grants(struct plan_reader *r);
 /* Allocates plan->agents. */
 BT_MUST_CHECK enum bt_code plan_grants_init(struct plan_reader *r);
+/* Room for the concurrency keys of the plan. */
+BT_MUST_CHECK enum bt_code plan_keys_init(struct plan_reader *r);
+/* The place of a step's key in plan.keys, plus 1; 0: there are too many. */
+uint32_t plan_key_add(struct plan_reader *r, struct str name);
 /* The index of the id in plan->agents; UINT32_MAX = not granted. */
 uint32_t plan_grant_find(const struct plan *plan, struct str agent_id);
 

@@ -33,9 +33,14 @@ static enum bt_code start(struct revision_edges *w, struct plan_reader *r)
     r->plan->revision = w->request->revision;
     r->plan->n_edges = 0;
     r->first = old->n_steps;
-    if (plan_grants_init(r) != BT_OK) {
+    if (plan_grants_init(r) != BT_OK || plan_keys_init(r) != BT_OK) {
         return reader_nomem(r);
     }
+    for (uint32_t i = 0; i < old->keys.n; i++) {
+        r->plan->keys.names[i] = old->keys.names[i];
+        r->plan->keys.at[i] = KEY_NONE;
+    }
+    r->plan->keys.n = old->keys.n;
     memcpy(r->plan->agents.ids, old->agents.ids, old->agents.n * sizeof old->agents.ids[0]);
     memcpy(r->plan->agents.at, old->agents.at, old->agents.n * sizeof old->agents.at[0]);
     for (uint32_t i = 0; i < old->n_alternatives; i++) {

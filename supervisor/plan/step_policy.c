@@ -251,9 +251,48 @@ static enum bt_code read_fallbacks(struct step_reader *s)
     return code == BT_OK ? buf_check(&s->r->fallbacks, s->r->err) : code;
 }
 
+uint32_t plan_key_add(struct plan_reader *r, struct str name)
+{
+    struct plan_keys *k = &r->plan->keys;
+    for (uint32_t i = r->plan->keyed ? 1 : 0; i < k->n; i++) {
+        if (str_eq(k->names[i], name)) {
+            return i + 1;
+        }
+    }
+    if (k->n == LIMIT_PLAN_KEYS) {
+        return 0;
+    }
+    k->names[k->n] = name;
+    k->at[k->n] = KEY_NONE;
+    return ++k->n;
+}
+
+static void read_key(struct step_reader *s)
+{
+    struct str key;
+    if (!policy_key(&s->at, s->values[STEP_KEY], &key)) {
+        return;
+    }
+    if (!plan_step_has_agent(s->step)) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "concurrencyKey",
+                        s->step->type == STEP_TYPE_PLAN
+                            ? "is not for a step with a plan of its own; give it to the steps "
+                              "inside, or to the policy of the plan inside"
+                            : "is for the work of agents, and no agent does this step");
+        return;
+    }
+    s->step->key = plan_key_add(s->r, key);
+    if (s->step->key == 0) {
+        location_report(&s->at, PROBLEM_LIMIT, false, "concurrencyKey",
+                        "is one of more than %u different ones; a plan and its steps may have %u",
+                        (unsigned)LIMIT_PLAN_KEYS, (unsigned)LIMIT_PLAN_KEYS);
+    }
+}
+
 enum bt_code plan_step_policy(struct step_reader *s)
 {
     read_policy(s);
+    read_key(s);
     enum bt_code code = read_verify(s);
     code = code == BT_OK ? read_checkers(s) : code;
     return code == BT_OK && !is_review(s) ? read_fallbacks(s) : code;

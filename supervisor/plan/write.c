@@ -198,6 +198,13 @@ static void write_policy(struct writer *w, const struct plan *plan)
     put_bool(&in, "handback", plan->handback);
     put_permitted(&in, plan->policy->permitted);
     put_bool(&in, "signoff", plan->signoff);
+    if (plan->priority != PLAN_PRIORITY) {
+        put_u64(&in, "priority", plan->priority);
+    }
+    if (plan->keyed) {
+        put_str(&in, "concurrencyKey", plan->keys.names[0]);
+        put_name(&in, "overlap", key_overlap_name(plan->overlap));
+    }
     if (plan->undo != UNDO_ON_FAILURE) {
         put_bool(&in, "compensate", plan->undo == UNDO_ALWAYS);
     }
@@ -354,6 +361,9 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
     }
     if (s->wait != NULL) {
         put_wait(w, s->wait);
+    }
+    if (s->key != 0) {
+        put_str(w, "concurrencyKey", plan->keys.names[s->key - 1]);
     }
     if (s->verify.ptr != NULL) {
         put_key(w, "verify");

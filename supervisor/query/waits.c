@@ -58,6 +58,50 @@ static void agent_sentence(const struct step_wait *w, const struct wait_names *n
     }
 }
 
+static void key_sentence(const struct step_wait *w, const struct wait_names *names, struct buf *out)
+{
+    buf_printf(out, "waiting for the concurrencyKey %.*s: ", STR_ARG(w->key));
+    if (names->holder.len > 0 && w->n == 1) {
+        buf_printf(out, "plan %.*s has it", STR_ARG(names->holder));
+    } else if (w->n == 1) {
+        buf_add_cstr(out, "another step has it");
+    } else {
+        buf_printf(out, "its %u places are taken", w->n);
+    }
+}
+
+static void breaker_sentence(const struct wait_names *names, struct buf *out)
+{
+    buf_printf(out, "waiting: circuit of agent %.*s open%s%.*s", STR_ARG(names->agent_id),
+               names->until.len > 0 ? " until " : "; it is being tried again",
+               STR_ARG(names->until));
+}
+
+static void backoff_sentence(const struct wait_names *names, struct buf *out)
+{
+    buf_printf(out, "waiting for the next %s at %.*s", names->is_loop ? "round" : "attempt",
+               STR_ARG(names->until));
+    if (names->agent_id.len > 0) {
+        buf_printf(out, ": agent %.*s asked for the pause", STR_ARG(names->agent_id));
+    }
+}
+
+static void signal_sentence(const struct wait_names *names, struct buf *out)
+{
+    buf_printf(out, "waiting for the signal %.*s%s%.*s: baton signal PLAN %.*s",
+               STR_ARG(names->signal), names->until.len > 0 ? " until " : "", STR_ARG(names->until),
+               STR_ARG(names->signal));
+}
+
+static void rate_sentence(const struct step_wait *w, const struct wait_names *names,
+                          struct buf *out)
+{
+    buf_printf(out, "waiting until %.*s: the rate of %s %.*s is used up, %u in %llu ms",
+               STR_ARG(names->until), w->key.len > 0 ? "the concurrencyKey" : "agent",
+               STR_ARG(w->key.len > 0 ? w->key : names->agent_id), w->n,
+               (unsigned long long)w->per_ms);
+}
+
 void wait_sentence(const struct step_wait *w, const struct wait_names *names, struct buf *out)
 {
     switch (w->kind) {
@@ -73,9 +117,7 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         agent_sentence(w, names, out);
         break;
     case WAIT_BREAKER:
-        buf_printf(out, "waiting: circuit of agent %.*s open%s%.*s", STR_ARG(names->agent_id),
-                   names->until.len > 0 ? " until " : "; it is being tried again",
-                   STR_ARG(names->until));
+        breaker_sentence(names, out);
         break;
     case WAIT_LIMIT:
         buf_add_cstr(out, "waiting for a place among the attempts in flight");
@@ -84,11 +126,7 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         buf_add_cstr(out, "waiting for budget that other steps have reserved");
         break;
     case WAIT_BACKOFF:
-        buf_printf(out, "waiting for the next %s at %.*s", names->is_loop ? "round" : "attempt",
-                   STR_ARG(names->until));
-        if (names->agent_id.len > 0) {
-            buf_printf(out, ": agent %.*s asked for the pause", STR_ARG(names->agent_id));
-        }
+        backoff_sentence(names, out);
         break;
     case WAIT_REPLY:
         buf_printf(out, "waiting for agent %.*s: its reply was lost", STR_ARG(names->agent_id));
@@ -109,9 +147,13 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         buf_printf(out, "waiting until %.*s", STR_ARG(names->until));
         break;
     case WAIT_SIGNAL:
-        buf_printf(out, "waiting for the signal %.*s%s%.*s: baton signal PLAN %.*s",
-                   STR_ARG(names->signal), names->until.len > 0 ? " until " : "",
-                   STR_ARG(names->until), STR_ARG(names->signal));
+        signal_sentence(names, out);
+        break;
+    case WAIT_KEY:
+        key_sentence(w, names, out);
+        break;
+    case WAIT_RATE:
+        rate_sentence(w, names, out);
         break;
     case WAIT_NOTHING:
     case WAIT_KIND_COUNT:

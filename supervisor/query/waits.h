@@ -21,8 +21,9 @@ struct wait_names {
     struct str agent_id;
     struct str step_id; /* the first dependency that is open */
     struct str review_id;
-    struct str signal;              /* WAIT_SIGNAL: its name */
-    struct str until;               /* the wall time of the wait's end */
+    struct str signal; /* WAIT_SIGNAL: its name */
+    struct str holder; /* WAIT_KEY: the id of the plan that has it; empty = steps have it */
+    struct str until;  /* the wall time of the wait's end */
     const struct wait_agent *agent; /* WAIT_AGENT, WAIT_LANE; NULL = not known */
     struct str there;               /* WAIT_AGENT: other agents, "a, b"; empty = none is there */
     bool is_loop;                   /* WAIT_BACKOFF: what follows is a round, no attempt */

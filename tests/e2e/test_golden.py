@@ -284,6 +284,11 @@ class GoldenJournalOfVersion5(GoldenJournalOfVersion4):
     version = 5
 
 
+class GoldenJournalOfVersion6(GoldenJournalOfVersion5):
+    name = "journal-b80b7cf.db"
+    version = 6
+
+
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "--make":
         Make.target = pathlib.Path(sys.argv[2]).resolve()

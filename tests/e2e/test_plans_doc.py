@@ -227,7 +227,8 @@ class Values(unittest.TestCase):
         policy = sieve([{"steps": [step], "policy": {"synthesis": {"agentId": "calc", "skill": "plan"}}}])[0]["plan"]["policy"]
         # What the policy holds under another name, or only where it was asked for.
         elsewhere = {"common": {"critical", "retryOn", "gate", "verifyWith", "fallbackAgents", "contextScope"},
-                     "policy": {"continueOnFailure", "compensate", "agents", "handoffTo", "maxReplans", "maxReplansPerStep", "replanCooldownMs", "searchAgent", "synthesis", "budget", "replan"}}
+                     "policy": {"continueOnFailure", "compensate", "agents", "handoffTo", "maxReplans", "maxReplansPerStep", "replanCooldownMs", "searchAgent", "synthesis", "budget", "replan",
+                                "priority", "overlap"}}
         seen = 0
         for section, at in (("common", policy), ("policy", policy), ("backoff", policy["backoff"]), ("replan", policy["replan"]),
                             ("amounts", policy["budget"]), ("synthesis", policy["synthesis"])):
@@ -261,6 +262,7 @@ class Lists(unittest.TestCase):
         text = (ROOT / "protocol/limits.h").read_text(encoding="utf-8")
         enum = {name: eval(value, {"__builtins__": {}}) for name, value in re.findall(r"(LIMIT_\w+)\s*=\s*([\d *]+)", text)}
         names = {"steps of a plan": "LIMIT_STEPS", "dependencies of a plan": "LIMIT_EDGES", "agents of a plan": "LIMIT_PLAN_AGENTS",
+                 "concurrency keys of a plan": "LIMIT_PLAN_KEYS",
                  "revisions of a plan": "LIMIT_REVISIONS", "attempts of a step": "LIMIT_ATTEMPTS", "bytes of a goal or a task": "LIMIT_TASK_BYTES",
                  "bytes of an id": "LIMIT_ID_BYTES", "bytes of a document": "LIMIT_CONTROL_BYTES"}
         rows = dict(table_after("limits"))

@@ -61,6 +61,7 @@ static struct core_config config_of(const struct scenario *s)
 {
     const bool silence = s->left.silences > 0 || s->fine;
     return (struct core_config){.runs_max = 1,
+                                .keys = 1,
                                 .registry = {.agents = 6,
                                              .instances = WORLD_BODIES,
                                              .lease_ms = silence ? 60 : 100000000,

@@ -182,6 +182,12 @@ static void mix_core(struct digest *d)
         }
         mix_breaker(d, &view.breaker);
     }
+    for (uint32_t i = 0; i < c->config.keys; i++) {
+        const struct core_key *k = &c->keys[i];
+        mix(d, (uint64_t)k->held << 32 | k->woken << 1 | (k->fresh ? 1 : 0));
+        mix_bytes(d, &k->steps, sizeof k->steps);
+        mix(d, ahead(d, c->opens.keys[c->config.registry.agents + i]));
+    }
     mix_bytes(d, &c->sessions[0].blocked, sizeof c->sessions[0].blocked);
     mix(d, c->sessions[0].woken);
 }

@@ -52,6 +52,12 @@ static bool attempt_goes_out(struct world *w, const struct core_cmd *cmd, uint32
          "an unsafe step runs again without a decision");
     RULE(cmd->attempt > 1 || told->handed || told->from == told->agent || w->at.plan != 0,
          "dispatched to another agent without a handoff");
+    for (uint32_t i = 0; about->key != 0 && i < w->shadow->n_steps; i++) {
+        const struct run_step *other = &w->shadow->steps[i];
+        RULE(i == cmd->step || world_plan(w)->steps[i].key != about->key || other->attempt == 0 ||
+                 !run_step_is_active(other->status),
+             "two steps have a key with one place");
+    }
     if (!fits_budget(w, cmd->step, ret_why)) {
         return false;
     }

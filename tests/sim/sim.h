@@ -190,6 +190,16 @@ struct incarnation {
     uint64_t epoch;
 };
 
+enum { SIM_KEYS = 3, SIM_RATE_MAX = 4 };
+
+/* The rule of a key or an agent; its last starts, as the journal has them; the core's memory. */
+struct sim_limit {
+    uint32_t max;
+    struct core_rate rate;
+    uint32_t n;
+    msec last[SIM_RATE_MAX], ring[SIM_RATE_MAX];
+};
+
 struct sim {
     uint64_t seed, random, hash, tokens, seq;
     struct shrink shrink;
@@ -207,6 +217,7 @@ struct sim {
     struct turn batch[SIM_BATCH_MAX];
     uint32_t n_batch;
     const struct turn *turn; /* being checked or performed */
+    struct sim_limit keys[SIM_KEYS], rates[SIM_AGENTS_MAX];
     struct sim_plan plans[SIM_PLANS_MAX];
     uint32_t n_plans, n_agents, n_bodies;
     struct body bodies[SIM_BODIES_MAX];
@@ -335,6 +346,16 @@ extern const struct str sim_signal_names[2];
 /* What the engine keeps of the records of a turn, or of a journal that is read again. */
 void sim_signals_record(struct sim_plan *p, const struct record *rec);
 /* The signal that the event asks for becomes the oldest that fits; false: none does. */
+/* ---- sim_keys.c ---- */
+void sim_keys_draw(struct sim *s);
+/* A new core gets the rules, and the starts of before. */
+void sim_keys_apply(struct sim *s);
+void sim_keys_plan(struct sim *s, struct plan *p);
+void sim_keys_step(struct sim *s, struct plan_step *step);
+void sim_keys_dispatch(struct sim *s, const struct sim_plan *p, const struct core_cmd *cmd,
+                       uint32_t agent);
+void sim_keys_started(struct sim *s, const struct sim_plan *p, const struct record *rec);
+
 bool sim_signals_bring(struct sim *s, struct core_event *ev);
 /* Somebody sends one; now and then far too many. */
 void sim_signals_send(struct sim *s, const struct sim_plan *p);

@@ -119,6 +119,7 @@ static void check_about_plan(struct sim *s, struct sim_plan *p, const struct rec
                            s->turn->ev.type == CORE_JOB_FAILED;
         SIM_RULE((p->generated || alone) && !p->started, "plan_started out of order");
         SIM_RULE(!plan->signoff || p->signed_off || alone, "started without its sign-off");
+        sim_keys_started(s, p, rec);
         p->started = true;
     } else if (rec->type == REC_REVIEW_DECIDED) {
         p->signed_off =

@@ -98,10 +98,12 @@ static void set_up(struct sim *s)
     draw_size(s);
     draw_faults(s);
     draw_config(s);
+    sim_keys_draw(s);
     s->core = core_init(sim_need(1, core_size(&s->config)), &s->config);
     for (uint32_t i = 0; i < s->n_agents; i++) {
         (void)registry_agent_configure(s->core->registry, sim_agent_names[i], 0);
     }
+    sim_keys_apply(s);
     for (uint32_t i = 0; i < s->n_plans; i++) {
         sim_make_plan(s, &s->plans[i]);
         sim_after(s, sim_chance(s, 500) ? 0 : sim_range(s, 0, (uint32_t)s->quiet),

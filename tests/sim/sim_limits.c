@@ -132,7 +132,8 @@ static void check_fairness(struct sim *s, struct sim_plan *p, const struct sent 
     const struct record *rec = &(struct record){.step = x->step};
     for (uint32_t i = 0; i < s->n_plans && !again; i++) {
         struct sim_plan *other = &s->plans[i];
-        if (i == ix || !other->waits[x->agent]) {
+        if (i == ix || !other->waits[x->agent] ||
+            sim_plan_now(other)->priority < sim_plan_now(p)->priority) {
             continue;
         }
         const uint32_t n = ++other->overtaken[x->agent][ix];
@@ -228,6 +229,7 @@ void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
     SIM_RULE(plan_agent_find(plan, to->agent) != UINT32_MAX, "sent to an agent not granted");
     check_state(s, p, cmd);
     check_instance(s, p, cmd);
+    sim_keys_dispatch(s, p, cmd, to->agent);
     if (s->failed) {
         return;
     }

@@ -121,6 +121,7 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     } else if (sim_chance(s, 400)) { /* the alternatives are all granted agents: plan_agents() */
         row->alternatives_n = 1;
     }
+    sim_keys_step(s, row);
     if (row->type != STEP_TYPE_WAIT && sim_chance(s, 150)) {
         row->undoes = true;
         row->compensate = row->type == STEP_TYPE_PLAN ? (struct doc){0}
@@ -162,6 +163,7 @@ static void plan_policy(struct sim *s, struct plan *p)
     p->budget_tokens = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
     p->budget_micros = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
     p->session = sim_range(s, 0, s->config.sessions - 1);
+    sim_keys_plan(s, p);
     if (sim_chance(s, 750)) {
         p->replan = (struct replan_policy){.agent_id = sim_agent_names[planner],
                                            .agent = planner,
@@ -290,6 +292,10 @@ bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bo
     struct plan *plan = make(s, draw_steps(s), (uint32_t)(p - s->plans));
     const bool bring = bad && sim_chance(s, 500);
     plan->session = blank->session;
+    plan->keys = blank->keys;
+    plan->keyed = blank->keyed;
+    plan->overlap = blank->overlap;
+    plan->priority = blank->priority;
     plan->synthesis = blank->synthesis;
     plan->signoff = blank->signoff;
     plan->signoff_timeout_ms = blank->signoff_timeout_ms;

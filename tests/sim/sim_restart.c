@@ -92,6 +92,7 @@ void sim_boot(struct sim *s)
     for (uint32_t i = 0; i < s->n_agents; i++) {
         (void)registry_agent_configure(s->core->registry, sim_agent_names[i], s->now);
     }
+    sim_keys_apply(s);
     for (uint32_t i = 0; i < s->n_plans && !s->failed; i++) {
         recover(s, &s->plans[i]);
     }

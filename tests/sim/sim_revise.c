@@ -87,6 +87,10 @@ static void new_rows(struct sim *s, const struct run *run, struct plan *plan)
     for (uint32_t i = run->n_steps; i < plan->n_steps; i++) {
         struct plan_step *row = &plan->steps[i];
         sim_make_step(s, plan, i);
+        if (plan->agents.n == 0) { /* no step had an agent: a person grants those of the new ones */
+            const bool fits = plan_agents_collect(plan);
+            ASSERT(fits);
+        }
         row->alternatives_n = row->alternatives_n > 0 ? plan->agents.n : 0;
         row->revision = plan->revision;
         row->deps_at = plan->n_edges;

@@ -262,6 +262,17 @@ static void remember_handle(struct sim *s, const void *block)
     }
 }
 
+static bool starts_a_plan(const struct sim *s, const struct turn *t)
+{
+    for (uint32_t i = t->from; i < t->to; i++) {
+        const struct core_cmd *cmd = &s->out.at[i];
+        if (cmd->type == CMD_RECORD && cmd->rec.type == REC_PLAN_STARTED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
 {
     if (s->down || s->failed) {
@@ -293,9 +304,10 @@ void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
     if (ev.type == CORE_SUBMIT || ev.type == CORE_RECOVER) {
         remember_handle(s, event_block(&ev));
     }
-    /* The next tick handles entries whose texts had no room, and entries that came to a queue at
-     * the end of this turn without time to wait for an agent. */
-    const bool all = s->core->text_used <= CORE_TEXT_BYTES / 2 && s->config.agent_wait_ms > 0;
+    /* The next tick handles entries whose texts had no room, and those that came at the end of this
+     * turn: to a queue without time to wait for an agent, or with a plan that got its key. */
+    const bool all = s->core->text_used <= CORE_TEXT_BYTES / 2 && s->config.agent_wait_ms > 0 &&
+                     !starts_a_plan(s, t);
     if (ev.type == CORE_TICK && all && core_deadline(s->core) <= s->now) {
         sim_fail(s, "something is still due after a tick", 0, STEP_NONE);
     }

@@ -63,6 +63,18 @@ const char *run_if_name(enum run_if v)
     return names[v];
 }
 
+const char *key_overlap_name(enum key_overlap v)
+{
+    static const char *const names[] = {
+        [KEY_QUEUE] = "queue",
+        [KEY_SKIP] = "skip",
+        [KEY_CANCEL] = "cancel",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == KEY_OVERLAP_COUNT, "a name for each");
+    ASSERT((unsigned)v < KEY_OVERLAP_COUNT);
+    return names[v];
+}
+
 const char *wait_for_name(enum wait_for v)
 {
     static const char *const names[] = {

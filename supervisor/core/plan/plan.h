@@ -18,6 +18,7 @@ enum { CONTEXT_BUDGET_BYTES = 131072, CONTEXT_RESULT_BYTES = 65536 };
 /* The default of max_pause_ms: five minutes outlast the windows of common rate limits (a minute).
  */
 enum { PLAN_MAX_PAUSE_MS = 5 * 60 * 1000 };
+enum { PLAN_PRIORITY_MAX = 9, PLAN_PRIORITY = 5 /* of a plan that names none */ };
 
 /* What happens when a step will get no further attempt (C11, M025). */
 enum on_failure {
@@ -102,6 +103,7 @@ struct child_of {
     struct str of; /* the parent's planId */
     uint32_t step, attempt, round;
     uint32_t depth;      /* 1 = the parent is no child */
+    uint32_t priority;   /* of the parent: that of a child that names none */
     struct str name;     /* MAP: another name of its item */
     struct doc previous; /* LOOP: the result of the round before; absent in the first */
 };
@@ -129,6 +131,23 @@ struct plan_wait {
     struct doc schema; /* SIGNAL: of its data; absent = any */
 };
 
+/* What a plan does that is to start while its concurrency key has no free place. */
+enum key_overlap {
+    KEY_QUEUE,  /* it waits */
+    KEY_SKIP,   /* it ends as cancelled */
+    KEY_CANCEL, /* older plans that wait for the key are cancelled, and as many that have it as need
+                   be */
+    KEY_OVERLAP_COUNT
+};
+/* The concurrency keys of a plan and its steps, each once. Those of plans and those of steps are
+ * two sets: a plan never waits for a step. */
+#define KEY_NONE UINT32_MAX
+struct plan_keys {
+    struct str *names;
+    uint32_t *at; /* numbers of the core's keys, set by the owner; KEY_NONE = it needs no place */
+    uint32_t n;   /* <= LIMIT_PLAN_KEYS */
+};
+
 /* Agents are registry indexes, set by the owner from the ids before the core sees the plan. */
 #define AGENT_NONE UINT32_MAX
 
@@ -149,6 +168,7 @@ struct plan_step {
     struct doc item;       /* of a step of a map: its item */
     struct doc compensate; /* absent or the step that undoes it, every number written */
     uint32_t index;        /* and the number of that item */
+    uint32_t key;          /* its place in plan.keys, plus 1; 0 = it has no concurrency key */
     struct loop_policy loop;
     const struct plan_wait *wait;        /* of STEP_TYPE_WAIT; NULL in all others */
     struct str gate_with;                /* agent that answers the gate; empty = no gate */
@@ -229,6 +249,10 @@ struct plan {
     struct planning_policy planning;
     struct synthesis_policy synthesis;
     struct child_of child;
+    struct plan_keys keys;
+    bool keyed;               /* keys.names[0] is the plan's own */
+    enum key_overlap overlap; /* of a keyed plan */
+    uint32_t priority;        /* 0 to PLAN_PRIORITY_MAX; the higher goes first */
     enum undo_policy undo;
     enum job_kind job;      /* the kind of job that this plan is; JOB_NONE = an ordinary plan */
     bool dry_run;           /* the plan is made and checked, and ends without running (M017) */
@@ -261,6 +285,7 @@ struct plan {
 };
 
 const char *on_failure_name(enum on_failure v);
+const char *key_overlap_name(enum key_overlap v); /* "queue", "skip", "cancel" */
 const char *step_type_name(enum step_type v); /* "task", "human_review", "synthesis_gate", "wait" */
 const char *wait_for_name(enum wait_for v);   /* "timer", "until", "signal" */
 const char *effects_name(enum effects v);

@@ -106,7 +106,8 @@ _Static_assert(sizeof step_phase_names / sizeof step_phase_names[0] == STEP_PHAS
 static const char *const pause_reason_names[] = {[PAUSE_REQUESTED] = "requested",
                                                  [PAUSE_REVIEW] = "review",
                                                  [PAUSE_SIGNOFF] = "signoff",
-                                                 [PAUSE_PLANNING] = "planning"};
+                                                 [PAUSE_PLANNING] = "planning",
+                                                 [PAUSE_KEY] = "concurrency"};
 _Static_assert(sizeof pause_reason_names / sizeof pause_reason_names[0] == PAUSE_REASON_COUNT,
                "all");
 

@@ -126,6 +126,7 @@ enum pause_reason {
     PAUSE_REVIEW,
     PAUSE_SIGNOFF,
     PAUSE_PLANNING, /* planning failed, and a person decides how the plan goes on */
+    PAUSE_KEY,      /* it has not begun: its concurrency key has no free place */
     PAUSE_REASON_COUNT
 };
 

@@ -54,11 +54,16 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
                                   : REJECT_CANCELLING);
         return;
     }
-    const struct str why = ev->text.len > 0 ? ev->text : STR_LIT("Cancelled");
+    core_cancel_run(c, entry, ev->text);
+}
+
+void core_cancel_run(struct core *c, struct core_run *entry, struct str text)
+{
+    const struct str why = text.len > 0 ? text : STR_LIT("Cancelled");
     core_record(
         c, entry,
         (struct record){REC_INIT(PLAN_CANCELLING, timed, .delay_ms = c->config.cancel_grace_ms),
-                        .step = STEP_NONE, .text = ev->text});
+                        .step = STEP_NONE, .text = text});
     core_rearm(c, entry);
     core_job_stop(c, entry);
     uint32_t out = 0;
@@ -68,7 +73,7 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
     if (out > 0) {
         core_park(c, entry); /* nothing starts any more */
     } else {
-        core_plan_cancelled(c, entry, ev->text);
+        core_plan_cancelled(c, entry, text);
     }
 }
 

@@ -13,12 +13,13 @@ static bool list_fits(const struct core_run *entry, uint32_t step, const char **
 {
     const enum step_status status = entry->run->steps[step].status;
     const enum list_kind list = entry->sched[step].list;
-    const bool waits = list == LIST_QUEUE || list == LIST_BUDGET || list == LIST_PARKED;
+    const bool waits =
+        list == LIST_QUEUE || list == LIST_BUDGET || list == LIST_PARKED || list == LIST_KEY;
     CHECK(list != LIST_LOST, "a lost attempt was left unresolved");
     CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
     CHECK(status != STEP_PENDING || list == LIST_NONE, "a pending step is in a list");
     CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
-              list == LIST_CONDITION || entry->run->status == PLAN_PENDING ||
+              list == LIST_CONDITION || list == LIST_KEY || entry->run->status == PLAN_PENDING ||
               entry->run->cancelling /* these never begin */,
           "a ready step waits for nothing");
     const bool child = entry->plan->steps[step].type == STEP_TYPE_PLAN;
@@ -60,6 +61,10 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
     case LIST_BUDGET:
         CHECK(due == state->limit,
               "a step that waits for the budget is due at another time than its limit");
+        break;
+    case LIST_KEY:
+        CHECK(due == state->limit,
+              "a step that waits for its key is due at another time than its limit");
         break;
     case LIST_PARKED:
         CHECK(due == core_parked_due(entry, step), "a parked step is due without a reason");
@@ -194,6 +199,6 @@ bool core_invariant(const struct core *c, const char **ret_why)
     }
     CHECK(open == c->open, "count of open runs");
     CHECK(heap_ok(&c->due, c->config.runs_max), "the heap of the runs");
-    return lists_hold(c, ret_why) && core_queues_hold(c, ret_why);
+    return lists_hold(c, ret_why) && core_queues_hold(c, ret_why) && core_keys_hold(c, ret_why);
 }
 #undef CHECK

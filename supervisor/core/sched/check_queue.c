@@ -60,14 +60,17 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
 {
     const struct sched_step *sched = &entry->sched[step];
     const struct run_step *state = &entry->run->steps[step];
-    const bool waits =
-        sched->list == LIST_QUEUE || sched->list == LIST_BUDGET || sched->list == LIST_CONDITION;
+    const bool waits = sched->list == LIST_QUEUE || sched->list == LIST_BUDGET ||
+                       sched->list == LIST_CONDITION || sched->list == LIST_KEY;
     const bool out = core_is_out(entry, step);
     const bool attempt = state->phase <= PHASE_SEARCH;
     const unsigned holds =
         (waits && state->status == STEP_READY && state->placeless == 0 ? HOLDS_PLACE : 0u) |
         (sched->list == LIST_HELD ? HOLDS_LANE : 0u) | (out && attempt ? HOLDS_BUDGET : 0u);
-    CHECK(sched->holds == holds, "a step holds other counts than those of its list");
+    CHECK((sched->holds & ~(unsigned)HOLDS_TURN) == holds,
+          "a step holds other counts than those of its list");
+    CHECK((sched->holds & HOLDS_TURN) == 0 || sched->list == LIST_QUEUE,
+          "told to go on, but not in its queue");
     CHECK(sched->list != LIST_HELD ||
               entry->queues[sched->queue].agent == run_step_agent(entry->run, entry->plan, step),
           "held for another agent than the step's");
@@ -120,8 +123,9 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *entry, co
 
 /* ---- rings ---- */
 
-static bool ring_holds(const struct core *c, const struct list *ring, enum ring_kind kind,
-                       uint32_t agent, uint32_t session, const char **ret_why)
+static bool list_of_ring_holds(const struct core *c, const struct list *ring, uint32_t priority,
+                               enum ring_kind kind, uint32_t agent, uint32_t session,
+                               const char **ret_why)
 {
     uint64_t prev = REF_NONE;
     uint32_t n = 0;
@@ -131,6 +135,8 @@ static bool ring_holds(const struct core *c, const struct list *ring, enum ring_
         CHECK(entry->run != NULL && (uint32_t)ref < entry->plan->agents.n,
               "a ring leads to no queue");
         const struct core_queue *queue = &entry->queues[(uint32_t)ref];
+        CHECK(kind != RING_AGENT || core_priority(entry) == priority,
+              "a queue with the turns of another priority");
         CHECK(queue->ring == kind, "a queue in another ring than its own");
         CHECK(queue->prev == prev, "a ring's links do not fit");
         CHECK(kind != RING_AGENT || queue->agent == agent, "in the ring of another agent");
@@ -145,6 +151,20 @@ static bool ring_holds(const struct core *c, const struct list *ring, enum ring_
     return true;
 }
 
+static bool ring_holds(const struct core *c, const struct turns *ring, uint32_t agent,
+                       const char **ret_why)
+{
+    uint32_t n = 0;
+    for (uint32_t p = 0; p <= PLAN_PRIORITY_MAX; p++) {
+        if (!list_of_ring_holds(c, &ring->of[p], p, RING_AGENT, agent, 0, ret_why)) {
+            return false;
+        }
+        n += ring->of[p].n;
+    }
+    CHECK(n == ring->n, "the length of a ring");
+    return true;
+}
+
 static bool is_full(uint32_t n, uint32_t limit)
 {
     return limit > 0 && n >= limit;
@@ -156,7 +176,7 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
     const bool all = is_full(c->in_flight, c->config.in_flight);
     uint32_t queued = 0;
     uint32_t in_flight = 0;
-    if (!ring_holds(c, &entry->ring, RING_AGENT, agent, 0, ret_why)) {
+    if (!ring_holds(c, &entry->ring, agent, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
@@ -174,7 +194,8 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
     CHECK(!entry->dirty || all, "an agent was left dirty");
     CHECK(entry->ring.n == 0 || entry->dirty ||
               is_full(entry->in_flight, c->config.in_flight_agent) ||
-              registry_select(c->registry, agent) == REGISTRY_NONE,
+              registry_select(c->registry, agent) == REGISTRY_NONE ||
+              c->opens.keys[agent] <= window_opens(&entry->rate),
           "a step waits although a lane is free");
     *rings += entry->ring.n;
     return true;
@@ -202,7 +223,7 @@ static bool session_holds(const struct core *c, uint32_t at, uint32_t *rings, co
           "a queue is blocked by a session that has room");
     CHECK(!entry->woken || all, "a session was left woken");
     *rings += entry->blocked.n;
-    return ring_holds(c, &entry->blocked, RING_SESSION, 0, session, ret_why);
+    return list_of_ring_holds(c, &entry->blocked, 0, RING_SESSION, 0, session, ret_why);
 }
 
 bool core_queues_hold(const struct core *c, const char **ret_why)
@@ -235,6 +256,73 @@ bool core_queues_hold(const struct core *c, const char **ret_why)
     CHECK(rings == in_rings, "a queue is in a ring that does not know it");
     CHECK(held == c->in_flight && of_sessions == c->in_flight, "count of all that is in flight");
     CHECK(c->n_woken == 0, "runs were left woken");
+    return true;
+}
+
+/* ---- concurrency keys ---- */
+
+struct tally {
+    uint32_t held, runs, steps;
+};
+
+static bool count(const struct core *c, const struct core_key *key, struct tally *ret,
+                  const char **ret_why)
+{
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        const struct core_run *entry = &c->runs[i];
+        if (entry->run == NULL || entry->plan->keys.n == 0) {
+            continue;
+        }
+        const bool own = core_key_of_run(c, entry) == key;
+        const bool begun = entry->run->status != PLAN_PENDING;
+        const bool waits = (entry->run->paused & 1u << PAUSE_KEY) != 0;
+        CHECK(!own || (entry->key_list == KEY_LIST_HOLDS) == begun,
+              "a plan that has begun without its key, or has one too early");
+        CHECK(!own || !waits ||
+                  (entry->key_list == KEY_LIST_WAITS) ==
+                      ((entry->run->paused & 1u << PAUSE_REQUESTED) == 0),
+              "a plan that nobody gives its key, or one on hold that could get it");
+        ret->held += own && begun ? 1 : 0;
+        ret->runs += own && entry->key_list == KEY_LIST_WAITS ? 1 : 0;
+        for (uint32_t s = 0; s < entry->run->n_steps; s++) {
+            const struct run_step *state = &entry->run->steps[s];
+            const bool of = core_key_of_step(c, entry, s) == key;
+            CHECK(!of || entry->sched[s].keyed ==
+                             (state->attempt > 0 && run_step_is_active(state->status)),
+                  "a step with an attempt has no key, or one without has it");
+            ret->held += of && entry->sched[s].keyed ? 1 : 0;
+            ret->steps += of && entry->sched[s].list == LIST_KEY ? 1 : 0;
+        }
+    }
+    return true;
+}
+
+static bool key_holds(const struct core *c, uint32_t at, const char **ret_why)
+{
+    const struct core_key *key = &c->keys[at];
+    const msec armed = c->opens.keys[c->config.registry.agents + at];
+    const bool place = key->max == 0 || key->held < key->max;
+    struct tally n = {0};
+    if (!count(c, key, &n, ret_why)) {
+        return false;
+    }
+    CHECK(n.held == key->held, "count of those that have a key");
+    CHECK(n.runs == key->runs.n && n.steps == key->steps.n, "count of those that wait for a key");
+    CHECK(key->fresh || (key->runs.n == 0 && key->steps.n == 0) || !place || armed != MSEC_NEVER,
+          "somebody waits for a key that is free");
+    CHECK(!key->fresh || c->recovering || c->text_used > CORE_TEXT_BYTES / 2,
+          "a key was left fresh");
+    return true;
+}
+
+bool core_keys_hold(const struct core *c, const char **ret_why)
+{
+    for (uint32_t i = 0; i < c->config.keys; i++) {
+        if (!key_holds(c, i, ret_why)) {
+            return false;
+        }
+    }
+    CHECK(heap_ok(&c->opens, c->config.registry.agents + c->config.keys), "the heap of the rates");
     return true;
 }
 #undef CHECK

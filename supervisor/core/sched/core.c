@@ -33,6 +33,18 @@ static uint32_t sessions_of(const struct core_config *config)
     return config->sessions > 0 ? config->sessions : 1;
 }
 
+static uint32_t opens_of(const struct core_config *config)
+{
+    return config->registry.agents + config->keys;
+}
+
+static void turns_init(struct turns *t)
+{
+    for (uint32_t i = 0; i <= PLAN_PRIORITY_MAX; i++) {
+        core_list_init(&t->of[i]);
+    }
+}
+
 static void *lay_out(struct layout *l, const struct core_config *config, struct core *c,
                      uint32_t **ret_items, uint32_t **ret_pos, msec **ret_keys)
 {
@@ -41,6 +53,10 @@ static void *lay_out(struct layout *l, const struct core_config *config, struct 
     c->instances = part(l, config->registry.instances, sizeof *c->instances);
     c->sessions = part(l, sessions_of(config), sizeof *c->sessions);
     c->woken = part(l, config->runs_max, sizeof *c->woken);
+    c->keys = part(l, config->keys, sizeof *c->keys);
+    c->opens.items = part(l, opens_of(config), sizeof *c->opens.items);
+    c->opens.pos = part(l, opens_of(config), sizeof *c->opens.pos);
+    c->opens.keys = part(l, opens_of(config), sizeof *c->opens.keys);
     *ret_items = part(l, config->runs_max, sizeof **ret_items);
     *ret_pos = part(l, config->runs_max, sizeof **ret_pos);
     *ret_keys = part(l, config->runs_max, sizeof **ret_keys);
@@ -76,12 +92,20 @@ struct core *core_init(void *mem, const struct core_config *config)
     core_list_init(&c->unknown);
     core_list_init(&c->lost);
     core_list_init(&c->dated);
-    c->dirty = c->woken_sessions = (struct core_fifo){.head = UINT32_MAX, .tail = UINT32_MAX};
+    c->dirty = c->woken_sessions = c->woken_keys =
+        (struct core_fifo){.head = UINT32_MAX, .tail = UINT32_MAX};
+    heap_init(&c->opens, c->opens.items, c->opens.pos, c->opens.keys, opens_of(config));
+    for (uint32_t i = 0; i < config->keys; i++) {
+        turns_init(&c->keys[i].runs);
+        turns_init(&c->keys[i].steps);
+        core_list_init(&c->keys[i].holders);
+        c->keys[i].max = 1;
+    }
     for (uint32_t i = 0; i < config->runs_max; i++) {
         c->runs[i].next_free = i + 1 < config->runs_max ? i + 1 : UINT32_MAX;
     }
     for (uint32_t i = 0; i < config->registry.agents; i++) {
-        core_list_init(&c->agents[i].ring);
+        turns_init(&c->agents[i].ring);
     }
     for (uint32_t i = 0; i < c->config.sessions; i++) {
         core_list_init(&c->sessions[i].blocked);
@@ -324,6 +348,7 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
     c->at = ev->run;
     c->text_used = 0;
     c->text_agent = REGISTRY_NONE;
+    c->recovering = ev->type == CORE_RECOVER;
     handlers[ev->type](c, ev);
     core_start_queued(c);
     if (ev->type == CORE_TICK) {
@@ -346,7 +371,9 @@ msec core_deadline(const struct core *c)
     const msec runs = heap_min(&c->due);
     const msec registry = registry_deadline(c->registry);
     const msec left = msec_add(registry_absence(c->registry), c->config.agent_wait_ms);
-    const msec due = runs < registry ? runs : registry;
+    const msec opens = c->woken_keys.head != UINT32_MAX ? c->now : heap_min(&c->opens);
+    msec due = runs < registry ? runs : registry;
+    due = opens < due ? opens : due;
     return due < left ? due : left;
 }
 

@@ -17,6 +17,7 @@
 #include "supervisor/core/run/record.h"
 #include "supervisor/core/run/run.h"
 #include "supervisor/core/sched/core_event.h"
+#include "supervisor/core/sched/window.h"
 
 struct core;
 
@@ -30,6 +31,7 @@ struct core_config {
     msec cancel_grace_ms; /* an attempt of a cancelled plan has this long to stop; then its process
                              is ended, or it is fenced */
     uint32_t sessions;    /* places for plan.session: >= 1 */
+    uint32_t keys;        /* places for plan.keys.at */
     /* attempts and questions under way at the same time; 0 = no limit */
     uint32_t in_flight, in_flight_agent, in_flight_session;
     uint64_t seed; /* for the jitter */
@@ -41,6 +43,20 @@ struct core_tuning {
     msec lease_ms, suspect_ms;                            /* registry_lease_set */
 };
 void core_retune(struct core *c, const struct core_tuning *to);
+
+/*
+ * Rates and places, from now on. `starts` has rate.n elements; it is the caller's, stays with the
+ * core until the next call for the same agent or key, and may be NULL without a rate. A rate counts
+ * all that is sent to an agent; of a key the attempts of its steps, or the starts of its plans.
+ */
+void core_agent_rate(struct core *c, uint32_t agent, struct core_rate rate, msec *starts);
+/* max: places; 0 = no limit. */
+void core_key_rule(struct core *c, uint32_t key, uint32_t max, struct core_rate rate, msec *starts);
+/* Before the first event: a start of before the restart. In the order of time. */
+void core_agent_started(struct core *c, uint32_t agent, msec when);
+void core_key_was_started(struct core *c, uint32_t key, msec when);
+/* No plan has the key or waits for it, and its rate forgets nothing with it. */
+bool core_key_is_idle(const struct core *c, uint32_t key);
 
 size_t core_size(const struct core_config *c);
 struct core *core_init(void *mem, const struct core_config *c);
@@ -192,6 +208,8 @@ enum wait_kind {
     WAIT_CHILD,  /* a child plan does it */
     WAIT_TIMER,  /* until; a wait step for a time or a date */
     WAIT_SIGNAL, /* a wait step for a signal; until, or MSEC_NEVER */
+    WAIT_KEY,    /* key: all its n places are taken */
+    WAIT_RATE,   /* agent or (AGENT_NONE) key: n started within its per_ms; until */
     WAIT_KIND_COUNT
 };
 struct step_wait {
@@ -201,6 +219,9 @@ struct step_wait {
     uint32_t step;
     enum review_kind review;
     msec until;
+    struct str key;  /* the plan's own text */
+    uint64_t holder; /* KEY: the run of the plan that has had it longest; 0 = steps have it */
+    msec per_ms;     /* RATE: the length of the window */
 };
 /* "dependency", "agent", ... */
 const char *wait_kind_name(enum wait_kind k);

@@ -102,6 +102,30 @@ void core_mark_dirty(struct core *c, uint32_t agent);
 /* Gives free lanes to queued steps. Called at the end of every event. */
 void core_start_queued(struct core *c);
 
+/* ---- key.c; more in fair.h ---- */
+/* A plan that is to start has its key now. False: it waits, or has ended. */
+bool core_key_enter(struct core *c, struct core_run *entry);
+/* A rebuilt plan waits for its key again, or has it. */
+void core_key_recover(struct core *c, struct core_run *entry);
+/* A rebuilt step has its key. */
+void core_key_recover_step(struct core *c, struct core_run *entry, uint32_t step);
+/* The plan has ended: its key, or its place among those that wait, is free. */
+void core_key_leave(struct core *c, struct core_run *entry);
+/* The step is over. */
+void core_key_step_over(struct core *c, struct core_run *entry, uint32_t step);
+/* A plan that waits for its key is paused: it cannot be next. Resumed, it waits again. */
+void core_key_pause(struct core *c, struct core_run *entry);
+void core_key_resume(struct core *c, struct core_run *entry);
+/* The time has come at which a rate lets somebody start. */
+void core_rates_open(struct core *c);
+/* The key of a step, of a plan that waits or has it; NULL = it has none. */
+struct core_key *core_key_of_step(const struct core *c, const struct core_run *entry,
+                                  uint32_t step);
+struct core_key *core_key_of_run(const struct core *c, const struct core_run *entry);
+
+/* ---- cancel.c ---- */
+void core_cancel_run(struct core *c, struct core_run *entry, struct str why);
+
 /* ---- entries.c ---- */
 /* Initialises the scheduler state in the block of a new run. */
 void core_entry_init(struct core_run *entry, struct run *run, const struct plan *plan);
@@ -302,8 +326,10 @@ core_handler core_on_submit, core_on_recover;
 void core_plan_made(struct core *c, struct core_run *entry);
 /* Asks a person to sign the plan off as it is now. Nothing begins before. */
 void core_ask_signoff(struct core *c, struct core_run *entry);
-/* Emits PLAN_STARTED, and starts what may begin. */
+/* Starts the plan, or has it wait for its concurrency key. */
 void core_start_run(struct core *c, struct core_run *entry);
+/* The same for a plan that needs no concurrency key, or has it. */
+void core_started(struct core *c, struct core_run *entry);
 void core_release_run(struct core *c, struct core_run *entry);
 /* The step failed, and by its policy the plan fails with it. */
 bool core_step_aborts(const struct core_run *entry, uint32_t step);

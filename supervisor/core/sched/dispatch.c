@@ -48,6 +48,7 @@ void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32
     ASSERT(live);
     core_unlink(c, entry, step);
     const uint32_t lane = registry_take(c->registry, slot);
+    core_key_started(c, entry, step, to.agent);
     if (state->status != STEP_CHECKING) {
         record_attempt(c, entry, step, &to);
     }

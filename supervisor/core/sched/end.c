@@ -99,6 +99,7 @@ void core_end_step(struct core *c, struct core_run *entry, struct record rec)
     const struct run_step *state = &entry->run->steps[rec.step];
     struct rec_step_completed *end = REC(&rec, step_completed);
     core_unlink(c, entry, rec.step);
+    core_key_step_over(c, entry, rec.step);
     rec.agent = state->agent;
     rec.attempt = state->attempt;
     end->instance = state->instance;

@@ -55,6 +55,8 @@ void core_entry_init(struct core_run *entry, struct run *run, const struct plan 
     core_list_init(&entry->children);
     entry->queued = 0;
     entry->held = 0;
+    entry->key_prev = entry->key_next = REF_NONE;
+    entry->key_list = KEY_LIST_NONE;
     entry->reserved_tokens = 0;
     entry->reserved_micros = 0;
     lay_out(entry, run, plan);

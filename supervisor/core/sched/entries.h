@@ -12,6 +12,7 @@
  *   - CONDITION: the steps of the run whose condition is being evaluated
  *   - CHILD: the steps of the run that a child plan does
  *   - DATED: steps that wait for a date: due at another time when the wall clock is set
+ *   - KEY: the steps that wait for a concurrency key, or for its rate
  *   - LOST: attempts that are being resolved, within one event only
  *
  * A ref names a queue, too: run slot << 32 | index into the plan's agents. While the queue has
@@ -23,6 +24,7 @@
 #include "supervisor/core/run/run_internal.h"
 #include "supervisor/core/sched/core.h"
 #include "supervisor/core/sched/heap.h"
+#include "supervisor/core/sched/window.h"
 
 #define REF_NONE UINT64_MAX
 
@@ -47,6 +49,7 @@ enum list_kind {
     LIST_CONDITION,
     LIST_CHILD,
     LIST_DATED,
+    LIST_KEY,
     LIST_LOST,
     LIST_KIND_COUNT
 };
@@ -56,12 +59,20 @@ struct list {
     uint32_t n;
 };
 
+/* What waits in turn: a list per priority, each in the order of time. Which of them is next: see
+ * core_turn. */
+struct turns {
+    struct list of[PLAN_PRIORITY_MAX + 1];
+    uint32_t n;
+};
+
 /* What a step holds of the counts of its run and of the core. It returns them when it leaves its
  * list. */
 enum {
     HOLDS_PLACE = 1,  /* in core_run.queued */
     HOLDS_LANE = 2,   /* in the counts of attempts in flight */
     HOLDS_BUDGET = 4, /* its estimate is reserved */
+    HOLDS_TURN = 8,   /* QUEUE: in core_key.woken */
 };
 
 /* The scheduler state of a step. */
@@ -69,7 +80,7 @@ struct sched_step {
     uint64_t prev, next;
     msec
         since; /* queued: since when; under way: start of the second in which progress is counted */
-    msec last_sign; /* last sign of life of the attempt under way */
+    msec last_sign; /* last sign of life of the attempt under way; KEY: since when it waits */
     uint64_t epoch; /* of the incarnation that got it last */
     uint32_t slot;  /* of the instance that has or had the attempt; REGISTRY_NONE = not seen by this
                        daemon */
@@ -82,7 +93,7 @@ struct sched_step {
     uint8_t holds;  /* HOLDS_* */
     bool adopted;   /* HELD, without a lane: the instance said that it works on it */
     bool asked;     /* adopted: asked once more before its time is over */
-    uint8_t unused[1];
+    bool keyed;     /* it has its concurrency key: from its first attempt until it is over */
 };
 
 enum ring_kind { RING_NONE, RING_AGENT, RING_SESSION };
@@ -91,6 +102,7 @@ enum ring_kind { RING_NONE, RING_AGENT, RING_SESSION };
 struct core_queue {
     uint64_t prev, next; /* in its ring */
     struct list steps;
+    msec since;     /* its last turn, or its first step */
     uint32_t agent; /* registry index */
     uint8_t ring;   /* enum ring_kind */
     bool woken;     /* it was the first of its session when a place became free: its next try counts
@@ -115,10 +127,30 @@ struct core_run {
     uint32_t generation;
     uint32_t next_free;
     bool woken; /* in core.woken: a reservation was returned */
+    /* Of a keyed plan: in one of the lists of its key. */
+    uint64_t key_prev, key_next; /* slots */
+    msec key_since;
+    uint8_t key_list; /* enum key_list */
+};
+
+enum key_list { KEY_LIST_NONE, KEY_LIST_WAITS, KEY_LIST_HOLDS };
+
+/* A concurrency key: of plans or of steps. */
+struct core_key {
+    uint32_t max;            /* places; 0 = no limit */
+    uint32_t held;           /* by plans that have begun, or by steps with an attempt */
+    uint32_t woken;          /* steps that were told to go on and have no attempt yet */
+    struct core_window rate; /* of starts */
+    struct turns runs;       /* plans that wait */
+    struct list holders;     /* plans that have it, in the order of their start */
+    struct turns steps;      /* steps that wait: LIST_KEY */
+    uint32_t next_woken;     /* UINT32_MAX = the last one */
+    bool fresh;              /* in core.woken_keys: somebody who waits may go on */
 };
 
 struct core_agent {
-    struct list ring;    /* queues in turn */
+    struct turns ring; /* queues in turn */
+    struct core_window rate;
     uint32_t queued;     /* steps in the queues of this agent, with the blocked ones */
     uint32_t in_flight;  /* attempts and questions that its instances hold */
     uint32_t next_dirty; /* UINT32_MAX = the last one */
@@ -126,7 +158,8 @@ struct core_agent {
 };
 
 struct core_session {
-    struct list blocked; /* queues whose turn came while the session was at its limit */
+    struct list blocked; /* in the order of their turns: queues whose turn came while the session
+                            was at its limit */
     uint32_t in_flight;
     uint32_t next_woken; /* UINT32_MAX = the last one */
     bool woken;          /* a place became free */
@@ -155,22 +188,26 @@ struct core {
     struct core_agent *agents;
     struct core_instance *instances;
     struct core_session *sessions;
-    struct heap due; /* of the runs: the earliest of their steps' and their own deadline */
+    struct core_key *keys;
+    struct heap opens; /* when a rate lets somebody start again: of agents, then of keys */
+    struct heap due;   /* of the runs: the earliest of their steps' and their own deadline */
     struct list unknown;
     struct list dated;
     msec clock_offset; /* of the wall clock, when the dated steps were armed; may wrap */
     struct list lost;
     struct core_fifo dirty;          /* agents, in turn when they share a limit */
     struct core_fifo woken_sessions; /* sessions with a free place and blocked queues */
+    struct core_fifo woken_keys;     /* keys with a free place and somebody who waits */
     uint32_t *woken;                 /* runs whose steps waited for a reservation */
     uint32_t n_woken;
     uint32_t in_flight;
     uint32_t free_run;
     uint32_t open;
     uint64_t newest;
-    uint64_t at; /* the run that it works on, or the last one */
-    bool quiet;  /* several steps end together: PLAN_PAUSED or PLAN_RESUMED is decided after all of
-                    them */
+    uint64_t at;     /* the run that it works on, or the last one */
+    bool recovering; /* in RECOVER: other plans that have a key may come yet */
+    bool quiet; /* several steps end together: PLAN_PAUSED or PLAN_RESUMED is decided after all of
+                   them */
     uint32_t text_used;
     uint32_t text_agent; /* agent of the last core_text_absent in this event */
     struct str text_absent;

@@ -2,9 +2,13 @@
  * The order in which queued steps start. Each limit is shared fairly:
  *
  *   an agent's lanes    a ring of queues, one per run that waits for it: one step, then the next
- * run a session's places  a queue that finds the session full is blocked, first come first served.
- * A free place wakes the first one; later queues wait after those blocked before all places the
- * agents take turns, one step each
+ * run a session's places  a queue that finds the session full is blocked. A free place wakes the
+ * next one; later queues wait after those blocked before all places          the agents take turns,
+ * one step each
+ *
+ * Who is next in a ring, or among the blocked: who has waited longest, where each priority counts
+ * for CORE_AGE_MS of waiting. So a plan of the highest priority goes before one of the lowest that
+ * began to wait up to nine times CORE_AGE_MS earlier, and before no other: nobody starves.
  *
  * Nothing is tried again before its condition has changed, and every move is a few links. So the
  * cost of an event is the cost of what it starts and wakes.
@@ -26,11 +30,44 @@ static struct core_session *session_of(struct core *c, const struct core_run *en
     return &c->sessions[entry->plan->session];
 }
 
+static msec turn_of(const struct core *c, uint64_t ref)
+{
+    return core_turn(queue_at(c, ref)->since, core_priority(&c->runs[ref >> 32]));
+}
+
 static struct list *ring_of(struct core *c, uint64_t ref)
 {
     const struct core_queue *queue = queue_at(c, ref);
-    return queue->ring == RING_AGENT ? &c->agents[queue->agent].ring
-                                     : &session_of(c, &c->runs[ref >> 32])->blocked;
+    return queue->ring == RING_AGENT
+               ? &c->agents[queue->agent].ring.of[core_priority(&c->runs[ref >> 32])]
+               : &session_of(c, &c->runs[ref >> 32])->blocked;
+}
+
+/* The queue whose turn is next; REF_NONE = none waits. */
+static uint64_t next_in(const struct core *c, const struct turns *ring)
+{
+    uint64_t best = REF_NONE;
+    msec earliest = MSEC_NEVER;
+    for (uint32_t p = PLAN_PRIORITY_MAX + 1; ring->n > 0 && p > 0; p--) {
+        const uint64_t ref = ring->of[p - 1].head;
+        const msec turn = ref == REF_NONE ? MSEC_NEVER : turn_of(c, ref);
+        if (turn < earliest) {
+            earliest = turn;
+            best = ref;
+        }
+    }
+    return best;
+}
+
+/* Where a queue goes: after this one. Those of a session are few, and stand in order. */
+static uint64_t before(const struct core *c, const struct list *ring, uint64_t ref,
+                       enum ring_kind kind, bool front)
+{
+    uint64_t prev = front ? REF_NONE : ring->tail;
+    while (kind == RING_SESSION && prev != REF_NONE && turn_of(c, prev) > turn_of(c, ref)) {
+        prev = queue_at(c, prev)->prev;
+    }
+    return prev;
 }
 
 static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool front)
@@ -39,8 +76,11 @@ static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool fro
     ASSERT(queue->ring == RING_NONE);
     queue->ring = (uint8_t)kind;
     struct list *ring = ring_of(c, ref);
-    queue->prev = front ? REF_NONE : ring->tail;
-    queue->next = front ? ring->head : REF_NONE;
+    if (front && ring->head != REF_NONE && queue_at(c, ring->head)->since < queue->since) {
+        queue->since = queue_at(c, ring->head)->since;
+    }
+    queue->prev = before(c, ring, ref, kind, front);
+    queue->next = queue->prev == REF_NONE ? ring->head : queue_at(c, queue->prev)->next;
     if (queue->prev != REF_NONE) {
         queue_at(c, queue->prev)->next = ref;
     } else {
@@ -52,6 +92,7 @@ static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool fro
         ring->tail = ref;
     }
     ring->n++;
+    c->agents[queue->agent].ring.n += kind == RING_AGENT ? 1 : 0;
 }
 
 static void ring_take(struct core *c, uint64_t ref)
@@ -70,6 +111,7 @@ static void ring_take(struct core *c, uint64_t ref)
         ring->tail = queue->prev;
     }
     ring->n--;
+    c->agents[queue->agent].ring.n -= queue->ring == RING_AGENT ? 1 : 0;
     queue->prev = queue->next = REF_NONE;
     queue->ring = RING_NONE;
 }
@@ -82,6 +124,7 @@ void core_ring_join(struct core *c, struct core_run *entry, uint32_t queue, bool
         ring_take(c, ref);
     }
     if (of->ring == RING_NONE) {
+        of->since = c->now;
         ring_put(c, ref, RING_AGENT, front);
         of->woken = front;
     }
@@ -176,7 +219,7 @@ void core_charge(struct core *c, struct core_run *entry, uint32_t step, enum lis
 {
     struct sched_step *sched = &entry->sched[step];
     const struct run_step *state = &entry->run->steps[step];
-    if ((kind == LIST_QUEUE || kind == LIST_BUDGET || kind == LIST_CONDITION) &&
+    if ((kind == LIST_QUEUE || kind == LIST_BUDGET || kind == LIST_CONDITION || kind == LIST_KEY) &&
         state->status == STEP_READY && state->placeless == 0) {
         sched->holds |= HOLDS_PLACE;
         entry->queued++;
@@ -216,6 +259,9 @@ void core_give_back(struct core *c, struct core_run *entry, uint32_t step)
     if ((sched->holds & HOLDS_BUDGET) != 0) {
         core_budget_return(c, entry, step);
     }
+    if ((sched->holds & HOLDS_TURN) != 0) {
+        core_key_turn_over(c, entry, step);
+    }
     sched->holds = 0;
 }
 
@@ -252,10 +298,15 @@ static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
     case BUDGET_FITS:
         break;
     }
+    if (!core_key_allows(c, entry, step)) {
+        core_key_wait(c, entry, step);
+        return false;
+    }
     core_dispatch(c, entry, step, slot);
     queue->woken = false;
     if (queue->steps.n > 0) { /* the next run's turn */
         ring_take(c, ref);
+        queue->since = c->now;
         ring_put(c, ref, RING_AGENT, false);
     }
     return true;
@@ -265,12 +316,13 @@ static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
 static bool start_one(struct core *c, uint32_t agent)
 {
     const struct core_agent *entry = &c->agents[agent];
-    while (entry->ring.n > 0 && !is_full(entry->in_flight, c->config.in_flight_agent)) {
+    while (entry->ring.n > 0 && !is_full(entry->in_flight, c->config.in_flight_agent) &&
+           core_agent_rate_allows(c, agent)) {
         const uint32_t slot = registry_select(c->registry, agent);
         if (slot == REGISTRY_NONE) {
             return false;
         }
-        const uint64_t ref = entry->ring.head;
+        const uint64_t ref = next_in(c, &entry->ring);
         if (session_allows(c, ref) && start_first(c, ref, slot)) {
             return true;
         }
@@ -282,6 +334,7 @@ void core_start_queued(struct core *c)
 {
     for (;;) {
         core_budget_wake(c);
+        core_keys_wake(c);
         if (is_full(c->in_flight, c->config.in_flight)) {
             return; /* the turns stay as they are until a place becomes free */
         }

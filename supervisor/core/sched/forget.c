@@ -58,9 +58,11 @@ static void needed_by_plans(const struct core *c, struct agent_set *ret)
     }
 }
 
-static bool has_left(const struct agent_view *view)
+/* One with a rate is named by the configuration. */
+static bool has_left(const struct core *c, uint32_t agent, const struct agent_view *view)
 {
-    return view->id.len > 0 && view->instances == 0 && !view->configured && view->enabled;
+    return view->id.len > 0 && view->instances == 0 && !view->configured && view->enabled &&
+           c->agents[agent].rate.rate.n == 0;
 }
 
 void core_forget_agents(struct core *c)
@@ -74,7 +76,7 @@ void core_forget_agents(struct core *c)
     needed_by_plans(c, &needed);
     for (uint32_t i = 0; i < registry_agents(c->registry); i++) {
         const struct agent_view view = registry_agent_view(c->registry, i);
-        if (!has_left(&view) || set_has(&needed, i) || MUTANT(LEFT_REMEMBERED)) {
+        if (!has_left(c, i, &view) || set_has(&needed, i) || MUTANT(LEFT_REMEMBERED)) {
             continue; /* the end of the last plan that names it comes back to it */
         }
         if (msec_add(view.absent_since, wait) <= c->now) {
@@ -93,7 +95,7 @@ void core_agents_released(struct core *c, const struct core_run *entry)
     for (uint32_t i = 0; i < registry_agents(c->registry); i++) {
         const struct agent_view view = set_has(&of, i) ? registry_agent_view(c->registry, i)
                                                        : (struct agent_view){.id.len = 0};
-        if (has_left(&view) && view.absent_since < registry_absence(c->registry)) {
+        if (has_left(c, i, &view) && view.absent_since < registry_absence(c->registry)) {
             registry_absence_set(c->registry, view.absent_since);
         }
     }
@@ -107,7 +109,7 @@ bool core_agent_room(struct core *c)
     needed_by_plans(c, &needed);
     for (uint32_t i = 0; i < registry_agents(c->registry); i++) {
         const struct agent_view view = registry_agent_view(c->registry, i);
-        if (has_left(&view) && !set_has(&needed, i) && view.absent_since < since) {
+        if (has_left(c, i, &view) && !set_has(&needed, i) && view.absent_since < since) {
             since = view.absent_since;
             oldest = i;
         }

@@ -3,6 +3,13 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
+/* A plan that has not begun can be held back from its concurrency key. */
+static bool waits_for_key(const struct core_run *entry, const struct core_event *ev)
+{
+    return (ev->type == CORE_PAUSE || ev->type == CORE_RESUME) &&
+           (entry->run->paused & 1u << PAUSE_KEY) != 0;
+}
+
 /* The run, if it can be changed; otherwise the rejection is emitted. A paused plan can be resumed
  * during its synthesis: its steps may be retried. */
 static struct core_run *open_run(struct core *c, const struct core_event *ev)
@@ -18,7 +25,8 @@ static struct core_run *open_run(struct core *c, const struct core_event *ev)
     } else if (entry->run->job != JOB_NONE && !MUTANT(CHANGED_AT_JOB) &&
                !(entry->run->job == JOB_SYNTHESIS && ev->type == CORE_RESUME)) {
         why = REJECT_JOB;
-    } else if (entry->run->status == PLAN_PENDING && !MUTANT(CHANGED_AT_JOB)) {
+    } else if (entry->run->status == PLAN_PENDING && !waits_for_key(entry, ev) &&
+               !MUTANT(CHANGED_AT_JOB)) {
         why = REJECT_NOT_WAITING; /* it waits for its sign-off */
     }
     if (why != REJECT_NONE) {
@@ -41,6 +49,7 @@ void core_on_pause(struct core *c, const struct core_event *ev)
     core_record(c, entry,
                 (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_REQUESTED),
                                 .step = STEP_NONE, .text = ev->text});
+    core_key_pause(c, entry);
     core_park(c, entry);
     core_children_tell(c, entry, CMD_CHILD_PAUSE);
 }
@@ -58,6 +67,10 @@ void core_on_resume(struct core *c, const struct core_event *ev)
     core_record(c, entry,
                 (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REQUESTED),
                                 .step = STEP_NONE, .text = ev->text});
+    core_key_resume(c, entry);
+    if (entry->run->status == PLAN_PENDING) {
+        return; /* it has not begun, and waits for its key again */
+    }
     core_children_tell(c, entry, CMD_CHILD_RESUME);
     core_unpark(
         c, entry); /* also the question to the replanner, for which the other steps keep waiting */

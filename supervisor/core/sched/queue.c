@@ -47,6 +47,8 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
         return &c->unknown;
     case LIST_DATED:
         return &c->dated;
+    case LIST_KEY:
+        return &core_key_of_step(c, entry, step)->steps.of[core_priority(entry)];
     case LIST_LOST:
         return &c->lost;
     case LIST_NONE:
@@ -87,6 +89,9 @@ void core_link(struct core *c, struct core_run *entry, uint32_t step, enum list_
         list->tail = ref;
     }
     list->n++;
+    if (kind == LIST_KEY) {
+        core_key_of_step(c, entry, step)->steps.n++;
+    }
     core_charge(c, entry, step, kind);
     if (kind == LIST_QUEUE) {
         core_ring_join(c, entry, sched->queue, front);
@@ -113,6 +118,9 @@ void core_unlink(struct core *c, struct core_run *entry, uint32_t step)
     }
     ASSERT(list->n > 0);
     list->n--;
+    if (sched->list == LIST_KEY) {
+        core_key_of_step(c, entry, step)->steps.n--;
+    }
     core_give_back(c, entry, step);
     if (sched->list == LIST_QUEUE) {
         core_ring_leave(c, entry, sched->queue);
@@ -289,7 +297,7 @@ void core_queue_due(struct core *c, struct core_run *entry, uint32_t step)
 static bool is_held(const struct core_run *entry)
 {
     const uint32_t holds = (MUTANT(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) |
-                           1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
+                           1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING | 1u << PAUSE_KEY;
     return (entry->run->paused & holds) != 0;
 }
 
@@ -381,6 +389,12 @@ void core_park(struct core *c, struct core_run *entry)
     }
     park_list(c, entry, &entry->budget_waiters);
     park_list(c, entry, &entry->conditions);
+    /* Those that wait for keys are in lists that plans share. */
+    for (uint32_t i = entry->plan->keys.n > 0 ? entry->run->n_steps : 0; i > 0; i--) {
+        if (entry->sched[i - 1].list == LIST_KEY && core_step_on_hold(entry, i - 1)) {
+            set_aside(c, entry, i - 1, true);
+        }
+    }
 }
 
 void core_unpark(struct core *c, struct core_run *entry)

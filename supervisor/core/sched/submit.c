@@ -28,12 +28,15 @@ void core_release_run(struct core *c, struct core_run *entry)
     const uint32_t slot = (uint32_t)(entry - c->runs);
     heap_set(&c->due, slot, MSEC_NEVER);
     core_agents_released(c, entry);
+    core_key_leave(c, entry);
     ASSERT(entry->ready.n == 0 && entry->queued == 0 && entry->held == 0 && entry->due.n == 0);
     ASSERT(entry->conditions.n == 0 && entry->children.n == 0);
     ASSERT(entry->reserved_tokens == 0 && entry->reserved_micros == 0);
     *entry = (struct core_run){.generation = entry->generation,
                                .next_free = c->free_run,
-                               .woken = entry->woken /* its place in the list stays */};
+                               .woken = entry->woken /* its place in the list stays */,
+                               .key_prev = REF_NONE,
+                               .key_next = REF_NONE};
     c->free_run = slot;
     c->open--;
 }
@@ -88,6 +91,13 @@ static void start_ready_steps(struct core *c, struct core_run *entry)
 
 void core_start_run(struct core *c, struct core_run *entry)
 {
+    if (core_key_enter(c, entry)) {
+        core_started(c, entry);
+    }
+}
+
+void core_started(struct core *c, struct core_run *entry)
+{
     core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
     start_ready_steps(c, entry);
 }
@@ -119,7 +129,8 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     core_record(
         c, entry,
         (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = submit->planning});
-    if ((!plan->dry_run || MUTANT(DRY_RUN_RUNS)) && !(plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
+    if ((!plan->dry_run || MUTANT(DRY_RUN_RUNS)) && !(plan->signoff && !MUTANT(SIGNOFF_SKIPPED)) &&
+        core_key_of_run(c, entry) == NULL) {
         core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
         reuse_results(c, entry, submit);
         start_ready_steps(c, entry);
@@ -157,6 +168,7 @@ static msec asked_at(const struct core *c, const struct core_run *entry, uint32_
 static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
+    core_key_recover_step(c, entry, step);
     switch ((enum step_status)state->status) {
     case STEP_READY:
         core_link(c, entry, step, LIST_READY, core_needs_no_place(entry, step));
@@ -240,6 +252,10 @@ static void recover_unstarted(struct core *c, struct core_run *entry)
         core_rearm(c, entry); /* time while the supervisor was down counts */
         return;
     }
+    if ((entry->run->paused & 1u << PAUSE_KEY) != 0) {
+        core_key_recover(c, entry);
+        return;
+    }
     core_plan_made(c, entry);
 }
 
@@ -257,6 +273,9 @@ void core_on_recover(struct core *c, const struct core_event *ev)
     }
     c->recovered_at = c->now;
     struct core_run *entry = attach(c, run, from->plan);
+    if (run->status != PLAN_PENDING) {
+        core_key_recover(c, entry);
+    }
     if ((run->job == JOB_COMPENSATION || run->undone != 0) && core_job_recover(c, entry)) {
         return;
     }

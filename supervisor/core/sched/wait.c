@@ -21,6 +21,8 @@ const char *wait_kind_name(enum wait_kind k)
         [WAIT_CHILD] = "child",
         [WAIT_TIMER] = "timer",
         [WAIT_SIGNAL] = "signal",
+        [WAIT_KEY] = "key",
+        [WAIT_RATE] = "rate",
     };
     _Static_assert(sizeof names / sizeof names[0] == WAIT_KIND_COUNT, "a name per kind");
     ASSERT((unsigned)k < WAIT_KIND_COUNT);
@@ -40,18 +42,39 @@ static void for_dependency(const struct core_run *entry, uint32_t step, struct s
     }
 }
 
-static void for_hold(const struct core_run *entry, struct step_wait *w)
+/* Whether there is a place and the rate is why: nobody else is asked for it. */
+static void for_key(const struct core *c, const struct core_key *key, struct str name, bool keyed,
+                    struct step_wait *w)
+{
+    w->key = name;
+    w->kind = WAIT_KEY;
+    w->n = key->max;
+    w->holder = key->holders.head == REF_NONE ? 0 : core_handle_of(c, &c->runs[key->holders.head]);
+    if ((keyed || key->max == 0 || key->held < key->max) && !window_is_open(&key->rate, c->now)) {
+        w->kind = WAIT_RATE;
+        w->n = key->rate.rate.n;
+        w->per_ms = key->rate.rate.per_ms;
+        w->until = window_opens(&key->rate);
+    }
+}
+
+static void for_hold(const struct core *c, const struct core_run *entry, struct step_wait *w)
 {
     const uint32_t holds = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    if ((entry->run->paused & 1u << PAUSE_KEY) != 0 && (entry->run->paused & holds) == 0 &&
+        core_key_of_run(c, entry) != NULL) {
+        for_key(c, core_key_of_run(c, entry), entry->plan->keys.names[0], false, w);
+        return;
+    }
     w->kind = (entry->run->paused & holds) != 0 ? WAIT_PAUSED
               : entry->run->replanning > 0      ? WAIT_REPLAN
                                                 : WAIT_NOTHING;
 }
 
-static void for_turn(const struct core_run *entry, struct step_wait *w)
+static void for_turn(const struct core *c, const struct core_run *entry, struct step_wait *w)
 {
     if (core_on_hold(entry)) {
-        for_hold(entry, w);
+        for_hold(c, entry, w);
         return;
     }
     w->kind = WAIT_CONCURRENCY;
@@ -82,6 +105,11 @@ static void for_lane(const struct core *c, const struct core_run *entry, uint32_
     } else if (queue->ring == RING_SESSION) {
         w->kind = WAIT_LIMIT;
         w->n = c->config.in_flight_session;
+    } else if (!window_is_open(&c->agents[queue->agent].rate, c->now)) {
+        w->kind = WAIT_RATE;
+        w->n = c->agents[queue->agent].rate.rate.n;
+        w->per_ms = c->agents[queue->agent].rate.rate.per_ms;
+        w->until = window_opens(&c->agents[queue->agent].rate);
     } else if (!reached(c->agents[queue->agent].in_flight, c->config.in_flight_agent, w) &&
                !reached(c->in_flight, c->config.in_flight, w)) {
         w->kind = WAIT_LANE;
@@ -89,7 +117,8 @@ static void for_lane(const struct core *c, const struct core_run *entry, uint32_
     }
 }
 
-static void for_nobody(const struct core_run *entry, uint32_t step, struct step_wait *w)
+static void for_nobody(const struct core *c, const struct core_run *entry, uint32_t step,
+                       struct step_wait *w)
 {
     const struct run_step *state = &entry->run->steps[step];
     switch ((enum step_status)state->status) {
@@ -114,8 +143,8 @@ static void for_nobody(const struct core_run *entry, uint32_t step, struct step_
         w->kind = entry->plan->steps[step].wait->what == WAIT_FOR_SIGNAL ? WAIT_SIGNAL : WAIT_TIMER;
         w->until = entry->due.keys[step];
         break;
-    case STEP_READY: /* the plan waits for its sign-off */
-        for_hold(entry, w);
+    case STEP_READY: /* the plan waits for its sign-off or its key */
+        for_hold(c, entry, w);
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
@@ -139,10 +168,10 @@ struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t ste
     switch ((enum list_kind)entry->sched[step].list) {
     case LIST_NONE:
     case LIST_DATED:
-        for_nobody(entry, step, &w);
+        for_nobody(c, entry, step, &w);
         break;
     case LIST_READY:
-        for_turn(entry, &w);
+        for_turn(c, entry, &w);
         break;
     case LIST_QUEUE:
         for_lane(c, entry, step, &w);
@@ -151,7 +180,12 @@ struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t ste
         w.kind = WAIT_BUDGET;
         break;
     case LIST_PARKED:
-        for_hold(entry, &w);
+        for_hold(c, entry, &w);
+        break;
+    case LIST_KEY:
+        w.n = entry->plan->steps[step].key;
+        for_key(c, core_key_of_step(c, entry, step), entry->plan->keys.names[w.n - 1],
+                entry->sched[step].keyed, &w);
         break;
     case LIST_UNKNOWN:
         w.kind = WAIT_REPLY;

@@ -35,7 +35,7 @@ static void all_problems_are_told_at_once_by_line_and_column(void **state)
            "graceMs, secrets, user, paths, network, seccomp, limits, cwd\n"
            "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
            "allowed: listen, gateway, auth, allowUids, allowEndpoints, "
-           "durability, planner, llm, prices, policy, limits, artifacts, retention, log, "
+           "durability, planner, llm, keys, rates, prices, policy, limits, artifacts, retention, log, "
            "groups, agents\n"
            "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
            "other machines, without TLS and credentials: listen here on 127.0.0.1, localhost or "
@@ -75,6 +75,27 @@ static void a_cap_of_the_protocol_is_the_most(void **state)
                        caps[i].key, caps[i].max, caps[i].max + 1);
         expect_problems(h, text);
     }
+}
+
+static void keys_and_rates_are_bounded_and_stand_once(void **state)
+{
+    struct home *h = *state;
+    char text[200];
+
+    (void)snprintf(text, sizeof text, "keys:\n  - {key: a, rate: {n: %u, perMs: 1}}\n", LIMIT_RATE);
+    write_text(h->user, text);
+    expect_loads(h);
+    (void)snprintf(text, sizeof text, "keys:\n  - {key: a, rate: {n: %u, perMs: 1}}\n",
+                   LIMIT_RATE + 1);
+    write_text(h->user, text);
+    expect_problems(h,
+                    "DIR/baton/baton.yaml:2:21: keys.0.rate.n: must be at most 10000, got 10001\n");
+    write_text(h->user, "keys: [{key: a}, {key: a}]\n"
+                        "rates: [{agentId: x, n: 1, perMs: 5}, {agentId: x, n: 1, perMs: 5}]\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:19: keys.1.key: stands here twice\n"
+                       "DIR/baton/baton.yaml:2:40: rates.1.agentId: stands here twice\n");
+    write_text(h->user, "rates: [{agentId: x, n: 0, perMs: 5}]\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:22: rates.0.n: must be at least 1, got 0\n");
 }
 
 /* A text that grows beyond its limit is no lack of memory. */
@@ -411,6 +432,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_problems_are_told_at_once_by_line_and_column),
         TEST(a_cap_of_the_protocol_is_the_most),
+        TEST(keys_and_rates_are_bounded_and_stand_once),
         TEST(bad_yaml_is_told_at_its_place),
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),

@@ -45,6 +45,15 @@ static void every_kind_of_wait_has_its_sentence(void **state)
          "waiting for input (review P/fetch/1)");
     says((struct step_wait){.kind = WAIT_PAUSED}, "the plan is paused");
     says((struct step_wait){.kind = WAIT_REPLAN}, "waiting for the plan to be revised");
+    says((struct step_wait){.kind = WAIT_KEY, .n = 1, .key = STR_LIT("deploy")},
+         "waiting for the concurrencyKey deploy: another step has it");
+    says((struct step_wait){.kind = WAIT_KEY, .n = 3, .key = STR_LIT("deploy")},
+         "waiting for the concurrencyKey deploy: its 3 places are taken");
+    says((struct step_wait){.kind = WAIT_RATE, .n = 2, .per_ms = 1000},
+         "waiting until 2026-01-01T00:00:00.000Z: the rate of agent calc is used up, 2 in 1000 ms");
+    says((struct step_wait){.kind = WAIT_RATE, .n = 2, .per_ms = 1000, .key = STR_LIT("mail")},
+         "waiting until 2026-01-01T00:00:00.000Z: the rate of the concurrencyKey mail is used up, "
+         "2 in 1000 ms");
     for (int kind = WAIT_DEPENDENCY; kind < WAIT_KIND_COUNT; kind++) {
         for (int review = 0; review < REVIEW_KIND_COUNT; review++) {
             struct step_wait wait = {.kind = (enum wait_kind)kind,

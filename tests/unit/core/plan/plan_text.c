@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALTERNATIVES_MAX = 64, STEPS_MAX = 64, EDGES_MAX = 256, TEXT_MAX = 2048 };
+enum { ALTERNATIVES_MAX = 64, STEPS_MAX = 64, EDGES_MAX = 256, TEXT_MAX = 2048, KEYS_MAX = 8 };
 
 /* A plan and all that it borrows. */
 struct owned {
@@ -14,6 +14,8 @@ struct owned {
     uint32_t agents[LIMIT_PLAN_AGENTS];
     uint32_t alternatives[ALTERNATIVES_MAX];
     struct plan_wait *waits; /* one a step */
+    struct str key_names[KEYS_MAX];
+    uint32_t keys[KEYS_MAX];
 };
 
 static _Noreturn void bad(const char *what, const char *where)
@@ -40,6 +42,7 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     o->waits = need(n_steps, sizeof *o->waits);
     p->revision = 1;
     p->agents = (struct plan_agents){.ids = o->ids, .at = o->agents};
+    p->keys = (struct plan_keys){.names = o->key_names, .at = o->keys};
     p->steps = need(n_steps, sizeof *p->steps);
     p->deps = need(n_edges, sizeof *p->deps);
     p->dependents = need(n_edges, sizeof *p->dependents);
@@ -147,6 +150,7 @@ static bool plan_number(struct plan *p, const char *w)
         uint64_t *u64;
     } numbers[] = {
         {"max", &p->max_concurrency, NULL},
+        {"prio", &p->priority, NULL},
         {"timeout", NULL, &p->timeout_ms},
         {"signtime", NULL, &p->signoff_timeout_ms},
         {"fallbacks", &p->max_fallbacks, NULL},
@@ -180,6 +184,24 @@ static bool plan_number(struct plan *p, const char *w)
     return false;
 }
 
+/* The place of the key, plus 1. A plan's own is the first, and is shared with no step. */
+static uint32_t key_word(struct plan *p, const char *number)
+{
+    struct plan_keys *k = &p->keys;
+    const uint32_t key = (uint32_t)strtoul(number, NULL, 10);
+    for (uint32_t i = p->keyed ? 1 : 0; i < k->n; i++) {
+        if (k->at[i] == key) {
+            return i + 1;
+        }
+    }
+    if (k->n == KEYS_MAX) {
+        bad("too many keys", number);
+    }
+    k->names[k->n] = str_from(number);
+    k->at[k->n] = key;
+    return ++k->n;
+}
+
 /* What the plan as a whole asks for. */
 static bool job_word(const struct reading *r, const char *w)
 {
@@ -211,6 +233,13 @@ static void plan_word(const struct reading *r, const char *w)
         p->search_with = agent_word(r, text_of(w, "search"), &p->search_agent);
     } else if (text_of(w, "grant") != NULL) {
         (void)grant(r, text_of(w, "grant"));
+    } else if (text_of(w, "key") != NULL) {
+        (void)key_word(p, text_of(w, "key"));
+        p->keyed = true;
+    } else if (strcmp(w, "keyskip") == 0) {
+        p->overlap = KEY_SKIP;
+    } else if (strcmp(w, "keycancel") == 0) {
+        p->overlap = KEY_CANCEL;
     } else if (strcmp(w, "par") == 0) {
         p->chain = false;
     } else if (strcmp(w, "signoff") == 0) {
@@ -350,6 +379,8 @@ static void step_word(const struct reading *r, const char *w)
         if (!policy_word(text_of(w, "onverify"), &p->on_verify)) {
             bad("no policy", w);
         }
+    } else if (text_of(w, "key") != NULL) {
+        s->key = key_word(r->plan, text_of(w, "key"));
     } else if (text_of(w, "gate") != NULL) {
         s->gate_with = agent_word(r, text_of(w, "gate"), &s->gate_agent);
     } else if (text_of(w, "verify") != NULL) {

@@ -11,7 +11,8 @@
  * search=AGENT, grant=AGENT, budget=N replanbudget=N cost=N, session=N, planner=AGENT (no steps
  * yet) repairs=N plantime=MS oninvalid=fail|synthesize|interrupt, answer=AGENT answertime=MS
  * rectify=N, dry, job (of another plan), undoalways, undonever, inner (a child plan), undoing (the
- * child plan that undoes its parent). Step words: retries=N, timeout=MS, idle=MS, queue=MS,
+ * child plan that undoes its parent), prio=N, key=NUMBER (of the core's keys, before all steps)
+ * keyskip keycancel. Step words: key=NUMBER, retries=N, timeout=MS, idle=MS, queue=MS,
  * limit=MS, approval=MS, check=MS, backoff=MS (fixed), linear=MS, jitter=PERMILLE, skip, continue,
  * retry, replan, ask (else abort), onverify=<the same> (else retry), noretry=CLASS, retryon=CLASS,
  * approve, sleep=MS, date=WALL_MS, signal=NAME patience=MS (steps that wait), review

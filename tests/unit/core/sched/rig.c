@@ -34,6 +34,7 @@ struct core_config rig_config(void)
                                 .agent_wait_ms = 10000,
                                 .unknown_wait_ms = 5000,
                                 .cancel_grace_ms = 1000,
+                                .keys = RIG_KEYS,
                                 .seed = 1};
 }
 
@@ -169,6 +170,73 @@ static void keep_record(struct rig *r, const struct record *rec)
     p->n_records++;
 }
 
+/* ---- keys and rates ---- */
+
+static void note_start(struct rig *r, struct rig_rate *of)
+{
+    if (of->n == RIG_STARTS) {
+        rig_stop(r, "too many starts", "");
+    }
+    of->starts[of->n++] = r->now;
+}
+
+/* As the owner of a core does it: what has a rate is written down, for the next core. */
+static void note_dispatch(struct rig *r, const struct rig_plan *p, const struct core_cmd *cmd)
+{
+    struct instance_view to;
+    const uint32_t key = p->plan->steps[cmd->step].key;
+    if (registry_instance_view(core_registry(r->core), cmd->slot, &to)) {
+        note_start(r, &r->agent_rates[to.agent]);
+    }
+    if (key != 0 && cmd->phase <= PHASE_SEARCH) {
+        note_start(r, &r->keys[p->plan->keys.at[key - 1]]);
+    }
+}
+
+static void apply_rates(struct rig *r)
+{
+    for (uint32_t i = 0; i < RIG_KEYS; i++) {
+        if (r->keys[i].given) {
+            core_key_rule(r->core, i, r->keys[i].max, r->keys[i].rate, r->keys[i].ring);
+        }
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        if (r->agent_rates[i].given) {
+            core_agent_rate(r->core, i, r->agent_rates[i].rate, r->agent_rates[i].ring);
+        }
+    }
+}
+
+static void report_starts(struct rig *r)
+{
+    for (uint32_t i = 0; i < RIG_KEYS; i++) {
+        for (uint32_t k = 0; k < r->keys[i].n; k++) {
+            core_key_was_started(r->core, i, r->keys[i].starts[k]);
+        }
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        for (uint32_t k = 0; k < r->agent_rates[i].n; k++) {
+            core_agent_started(r->core, i, r->agent_rates[i].starts[k]);
+        }
+    }
+}
+
+void rig_key(struct rig *r, uint32_t key, uint32_t max, uint32_t n, msec per_ms)
+{
+    r->keys[key].given = true;
+    r->keys[key].max = max;
+    r->keys[key].rate = (struct core_rate){n, per_ms};
+    apply_rates(r);
+}
+
+void rig_rate(struct rig *r, const char *agent, uint32_t n, msec per_ms)
+{
+    const uint32_t at = registry_agent_add(core_registry(r->core), str_from(agent), r->now);
+    r->agent_rates[at].given = true;
+    r->agent_rates[at].rate = (struct core_rate){n, per_ms};
+    apply_rates(r);
+}
+
 static void take_command(struct rig *r, const struct core_cmd *cmd)
 {
     struct rig_plan *p = rig_plan_of(r, cmd->run);
@@ -176,7 +244,11 @@ static void take_command(struct rig *r, const struct core_cmd *cmd)
         keep_record(r, &cmd->rec);
     }
     rig_say_command(r, cmd);
+    if (cmd->type == CMD_RECORD && cmd->rec.type == REC_PLAN_STARTED && p->plan->keyed) {
+        note_start(r, &r->keys[p->plan->keys.at[0]]);
+    }
     if (cmd->type == CMD_DISPATCH) {
+        note_dispatch(r, p, cmd);
         r->sent[p - r->plans][cmd->step] =
             (struct sent){cmd->slot, cmd->lane, cmd->attempt, cmd->phase, cmd->epoch};
     }
@@ -591,6 +663,8 @@ void rig_restart(struct rig *r, msec down)
     for (uint32_t i = 0; i < n && i < 64; i++) {
         (void)registry_agent_add(core_registry(r->core), str_from(names[i]), r->now);
     }
+    apply_rates(r);
+    report_starts(r);
     for (uint32_t i = 0; i < r->n_plans; i++) {
         struct rig_plan *p = &r->plans[i];
         if (p->handle == 0) {

@@ -62,6 +62,10 @@ void rig_kept_signal(struct rig *r, const char *step, const char *name, uint32_t
  * tick follows when one is due. */
 void rig_clock(struct rig *r, int64_t offset_ms);
 void rig_handoff(struct rig *r, const char *step, const char *to, const char *why);
+/* Places of a key of the core, and its rate: n 0 = none. */
+void rig_key(struct rig *r, uint32_t key, uint32_t max, uint32_t n, msec per_ms);
+/* The rate of an agent. */
+void rig_rate(struct rig *r, const char *agent, uint32_t n, msec per_ms);
 /* PAUSE, RESUME. */
 void rig_plan_event(struct rig *r, enum core_event_type type, uint64_t handle, const char *why);
 void rig_modify(struct rig *r, uint64_t handle, enum modify_kind kind, uint32_t step,

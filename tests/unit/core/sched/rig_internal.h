@@ -10,7 +10,19 @@ enum {
     TRACE_MAX = 64 * 1024,
     INSTANCES_MAX = 32,
     REVISIONS_MAX = 16,
-    TEXTS_MAX = 4096
+    TEXTS_MAX = 4096,
+    RIG_KEYS = 4,
+    RIG_RING = 64,
+    RIG_STARTS = 1024
+};
+
+/* The rule of a key or an agent, and all its starts. */
+struct rig_rate {
+    bool given;
+    uint32_t max, n;
+    struct core_rate rate;
+    msec ring[RIG_RING];
+    msec starts[RIG_STARTS];
 };
 
 struct rig_plan {
@@ -47,6 +59,7 @@ struct rig {
     struct core_cmd *cmds;
     char trace[TRACE_MAX];
     size_t trace_len;
+    struct rig_rate keys[RIG_KEYS], agent_rates[16];
     uint64_t epoch_of[INSTANCES_MAX];
     uint32_t slot_of[INSTANCES_MAX];
 };
