@@ -99,7 +99,7 @@ class Streams(BatonTest):
         slow.connect(("127.0.0.1", self.g.port))
         slow.sendall(self.g.head("GET /v1/events?after=0 HTTP/1.1", "Accept: application/x-ndjson"))
         steps = [{**PLAN["steps"][0], "stepId": "s%d" % i, "task": "Add one and two, and say it in so many words " + "x" * 1000} for i in range(900)]
-        for _ in range(2):
+        for _ in range(5):  # more than the ring and what the kernel keeps
             self.d.wait_plan(self.d.submit({"steps": steps}), 120)
         slow.settimeout(60)
         got, deadline = b"", time.monotonic() + 120
