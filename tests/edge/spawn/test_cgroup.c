@@ -132,7 +132,7 @@ static void assert_file(const char *dir, const char *name, const char *want)
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     f = fopen(path, "re");
     assert_non_null(f);
-    (void)fread(text, 1, sizeof text - 1, f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
     (void)fclose(f);
     assert_string_equal(text, want);
 }
