@@ -284,6 +284,15 @@ static void cell_load(struct table *t, const struct load *l, const char *agent_i
     buf_done(&text);
 }
 
+static void cell_when(struct table *t, bool shown, double number)
+{
+    if (shown) {
+        table_cell(t, "%.0f", number);
+    } else {
+        table_cell(t, "%s", "");
+    }
+}
+
 /* A column whose cells are all empty is left out: so a narrow terminal has fewer of them. */
 static struct table *agents_table(const struct load *l, const cJSON *agents,
                                   const struct look *look)
@@ -307,7 +316,7 @@ static struct table *agents_table(const struct load *l, const cJSON *agents,
         table_cell(t, "%s", json_text(a, "agentId", ""));
         table_cell(t, "%s %s", cli_mark(json_text(a, "state", "")), json_text(a, "state", ""));
         table_cell(t, "%s", wide || strcmp(breaker, "closed") != 0 ? breaker : "");
-        table_cell(t, wide ? "%.0f" : "", json_number(a, "instances"));
+        cell_when(t, wide, json_number(a, "instances"));
         table_cell(t, "%.0f/%.0f", json_number(a, "inFlight"), json_number(a, "capacity"));
         cell_load(t, l, json_text(a, "agentId", ""), look);
         table_cell(t, "%.0f", json_number(a, "queued"));
@@ -315,7 +324,7 @@ static struct table *agents_table(const struct load *l, const cJSON *agents,
         table_cell(t, "%.0f", json_number(a, "errors"));
         table_cell(t, "%s", average);
         table_cell(t, "%s", max);
-        table_cell(t, wide ? "%.0f" : "", json_number(a, "tokens"));
+        cell_when(t, wide, json_number(a, "tokens"));
     }
     return t;
 }
