@@ -111,7 +111,7 @@ struct config_remote {
 
 /* The HTTP API, in a process of its own (supervisor/gateway). */
 struct config_gateway {
-    const char *listen;         /* HOST:PORT; "" = it is not started */
+    const char *listen;         /* HOST:PORT; "" = it is not started; `gateway: {}`: any port */
     const char *tls;            /* absolute; certificate and key; "" = plain HTTP */
     const char *host;           /* a further name that requests may have in Host; "" = none */
     const char *const *command; /* NULL-terminated; NULL = it is not started */

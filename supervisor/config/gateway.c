@@ -30,7 +30,13 @@ enum bt_code config_gateway_bind(struct loader *l)
     if (config_path_bind(l, "gateway.tls", &g->tls) != BT_OK) {
         return BT_NOMEM;
     }
-    if (g->listen[0] == 0 || layers_find(l, "gateway.listen", &layer) == NULL) {
+    if (layers_find(l, "gateway.listen", &layer) == NULL) {
+        if (layers_find(l, "gateway", &layer) == NULL) {
+            return BT_OK;
+        }
+        g->listen = "127.0.0.1:0"; /* `gateway: {}`: any free port, and the same next time */
+    }
+    if (g->listen[0] == 0) {
         return BT_OK;
     }
     if (!is_near(g->listen) && g->tls[0] == 0) {
