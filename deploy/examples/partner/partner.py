@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """An agent of somebody else, as A2A 1.0 has it: it translates numbers into words, and asks for the language when it is not
 told. JSON-RPC over HTTP on 127.0.0.1; writes its port into the file that it is given. Python's own library only."""
 import http.server
