@@ -227,13 +227,6 @@ BT_MUST_CHECK enum bt_code journal_starts(struct journal *j, uint64_t since, jou
 /* Deletes older ones, in the batch. */
 BT_MUST_CHECK enum bt_code journal_starts_drop(struct journal *j, uint64_t before,
                                                struct bt_error *err);
-/* The card of an agent that is remembered; empty: it is forgotten. In the batch. */
-BT_MUST_CHECK enum bt_code journal_agent_put(struct journal *j, struct str id, struct str card,
-                                             struct bt_error *err);
-typedef void (*journal_agent_fn)(struct str id, struct str card, void *self);
-/* All that are remembered, by id; one whose card is damaged is left out and logged. */
-BT_MUST_CHECK enum bt_code journal_agents(struct journal *j, journal_agent_fn fn, void *self,
-                                          struct bt_error *err);
 
 /* ---- schedules ----
  * A schedule has a rule (when), a document (what), and a state that each fire changes. The journal

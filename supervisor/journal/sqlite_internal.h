@@ -123,10 +123,7 @@ enum {
     SQL(START_PUT, "INSERT OR REPLACE INTO starts(name, place, wall) VALUES(?1, ?2, ?3)")          \
     SQL(STARTS, "SELECT name, place, wall FROM starts WHERE wall >= ?1 "                           \
                 "ORDER BY name, wall, place")                                                      \
-    SQL(STARTS_DROP, "DELETE FROM starts WHERE wall < ?1")                                         \
-    SQL(AGENT_PUT, "INSERT OR REPLACE INTO agents(id, crc, card) VALUES(?1, ?2, ?3)")              \
-    SQL(AGENT_DROP, "DELETE FROM agents WHERE id = ?1")                                            \
-    SQL(AGENTS, "SELECT id, crc, card FROM agents ORDER BY id")
+    SQL(STARTS_DROP, "DELETE FROM starts WHERE wall < ?1")
 
 /* SQL(name, text): every prepared statement. */
 #define SQLITE_STATEMENTS(SQL)                                                                     \
@@ -427,16 +424,12 @@ enum bt_code sqlite_message_read(sqlite3_stmt *st, struct journal_message *ret,
 enum bt_code sqlite_turn_read(sqlite3_stmt *st, struct journal_turn *ret, struct bt_error *err);
 void sqlite_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *v);
 
-/* ---- sqlite_known.c ---- */
+/* ---- sqlite_starts.c ---- */
 enum bt_code sqlite_start_put(struct journal *j, struct str name, uint32_t place, uint64_t wall,
                               struct bt_error *err);
 enum bt_code sqlite_starts(struct journal *j, uint64_t since, journal_start_fn fn, void *self,
                            struct bt_error *err);
 enum bt_code sqlite_starts_drop(struct journal *j, uint64_t before, struct bt_error *err);
-enum bt_code sqlite_agent_put(struct journal *j, struct str id, struct str card,
-                              struct bt_error *err);
-enum bt_code sqlite_agents(struct journal *j, journal_agent_fn fn, void *self,
-                           struct bt_error *err);
 
 /* ---- sqlite_schedules.c ---- */
 enum bt_code sqlite_schedule_put(struct journal *j, const struct journal_schedule *p,

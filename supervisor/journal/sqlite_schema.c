@@ -86,13 +86,11 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     " rule BLOB NOT NULL, crc INTEGER NOT NULL, doc_crc INTEGER NOT NULL, doc BLOB NOT NULL);"
     "CREATE TABLE schedule_state(ix INTEGER PRIMARY KEY, crc INTEGER NOT NULL,"
     " state BLOB NOT NULL);",
-    /* 7: what outlives a restart beside plans: the last starts of each rate (a ring of places per
-     * name), and the agents that registered themselves, with their cards. An older program would
-     * start too much, and would let two plans have one concurrency key. */
+    /* 7: what outlives a restart beside plans: the last starts of each rate, a ring of places per
+     * name. An older program would start too much, and would let two plans have one concurrency
+     * key. */
     "CREATE TABLE starts(name TEXT NOT NULL, place INTEGER NOT NULL, wall INTEGER NOT NULL,"
-    " PRIMARY KEY(name, place)) WITHOUT ROWID;"
-    "CREATE TABLE agents(id TEXT PRIMARY KEY, crc INTEGER NOT NULL, card BLOB NOT NULL)"
-    " WITHOUT ROWID;",
+    " PRIMARY KEY(name, place)) WITHOUT ROWID;",
 };
 
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)
