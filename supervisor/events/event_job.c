@@ -99,20 +99,28 @@ enum msg_type event_encode_synthesis_started(struct encoding *e, union payload *
     return MSG_ev_synthesis_started;
 }
 
+/* How the plan will end, of a record that comes before its end. */
+static void decode_end(struct decoding *d, struct str status, struct str outcome, struct str kind,
+                       struct str reason)
+{
+    struct rec_synthesis_started *end = REC(d->rec, synthesis_started);
+
+    end->status = plan_status_from_name(status);
+    end->outcome = plan_outcome_from_name(outcome);
+    end->failure = record_failure(d, kind);
+    d->rec->text = reason;
+    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
+}
+
 void event_decode_synthesis_started(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_synthesis_started *m = &p->synthesis_started;
-    struct rec_synthesis_started *end = REC(d->rec, synthesis_started);
 
-    end->status = plan_status_from_name(m->status);
-    end->outcome = plan_outcome_from_name(m->outcome);
-    end->failure = record_failure(d, m->failure_kind);
-    end->delay_ms = m->timeout_ms;
-    d->rec->text = m->failure_reason;
+    REC(d->rec, synthesis_started)->delay_ms = m->timeout_ms;
+    decode_end(d, m->status, m->outcome, m->failure_kind, m->failure_reason);
     if (msg_has(m, ev_synthesis_started, failed_step_index)) {
         event_decode_step(d, m->failed_step_index, m->failed_step_id);
     }
-    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
 }
 
 enum msg_type event_encode_text_delta(struct encoding *e, union payload *p)
@@ -215,16 +223,11 @@ enum msg_type event_encode_compensation_started(struct encoding *e, union payloa
 void event_decode_compensation_started(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_compensation_started *m = &p->compensation_started;
-    struct rec_synthesis_started *end = REC(d->rec, synthesis_started);
 
-    end->status = plan_status_from_name(m->status);
-    end->outcome = plan_outcome_from_name(m->outcome);
-    end->failure = record_failure(d, m->failure_kind);
-    d->rec->text = m->failure_reason;
+    decode_end(d, m->status, m->outcome, m->failure_kind, m->failure_reason);
     if (msg_has(m, ev_compensation_started, failed_step_index)) {
         event_decode_step(d, m->failed_step_index, m->failed_step_id);
     }
-    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
 }
 
 enum msg_type event_encode_compensation_finished(struct encoding *e, union payload *p)

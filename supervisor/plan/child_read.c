@@ -12,7 +12,7 @@
 #include "supervisor/plan/flow/switch.h"
 #include "supervisor/plan/recipe.h"
 
-enum { PROBLEMS_MAX = 20, BODY_BYTES = LIMIT_CONTROL_BYTES * 2 };
+enum { BODY_BYTES = LIMIT_CONTROL_BYTES * 2 };
 
 /* Members of the step that are about the step itself, and not about its items or rounds. */
 static bool is_outer(uint8_t field)
@@ -243,47 +243,52 @@ void plan_body_agents(struct step_reader *s, const struct plan *plan)
     }
 }
 
+void plan_reader_inside(const struct step_reader *s, struct doc document, struct inner_reader *ret)
+{
+    ret->problems = (struct problems){.at = ret->found, .cap = INNER_PROBLEMS_MAX};
+    ret->request = (struct plan_request){.plan = document,
+                                         .defaults = s->r->request->defaults,
+                                         .registry = s->r->registry,
+                                         .lenient = s->r->reported.unknown.lenient};
+    ret->why = (struct bt_error){.code = BT_OK};
+    ret->r = (struct plan_reader){.request = &ret->request,
+                                  .registry = s->r->registry,
+                                  .arena = s->r->arena,
+                                  .problems = &ret->problems,
+                                  .err = &ret->why,
+                                  .base = &ret->policy,
+                                  .depth = s->r->depth + 1,
+                                  .n_words = s->r->n_words,
+                                  .outer = true};
+    memcpy(ret->r.words, s->r->words, sizeof ret->r.words);
+    plan_body_policy(s, &ret->policy);
+}
+
 /* Reads the body and appends its canonical document. */
 static enum bt_code read_body(struct step_reader *s, struct doc document, struct child_body *body,
                               struct buf *out)
 {
-    struct problem found[PROBLEMS_MAX];
-    struct problems inner = {.at = found, .cap = PROBLEMS_MAX};
-    struct plan_request request = *s->r->request;
-    struct plan_policy policy;
-    struct bt_error why = {.code = BT_OK};
-    struct plan_reader r = {.request = &request,
-                            .registry = s->r->registry,
-                            .arena = s->r->arena,
-                            .problems = &inner,
-                            .err = &why,
-                            .base = &policy,
-                            .depth = s->r->depth + 1,
-                            .n_words = s->r->n_words,
-                            .outer = true};
-    memcpy(r.words, s->r->words, sizeof r.words);
-    for (uint32_t i = 0; i < body->n_words && r.n_words < CHILD_WORDS_MAX; i++) {
-        r.words[r.n_words++] = body->words[i];
+    struct inner_reader in;
+    struct plan_reader *r = &in.r;
+    enum bt_code code;
+    plan_reader_inside(s, document, &in);
+    for (uint32_t i = 0; i < body->n_words && r->n_words < CHILD_WORDS_MAX; i++) {
+        r->words[r->n_words++] = body->words[i];
     }
-    request = (struct plan_request){.plan = document,
-                                    .defaults = s->r->request->defaults,
-                                    .registry = s->r->registry,
-                                    .lenient = s->r->reported.unknown.lenient};
-    plan_body_policy(s, &policy);
-    enum bt_code code = plan_reader_body(&r);
+    code = plan_reader_body(r);
     if (code == BT_OK && body->items) {
-        code = unchain(&r, body->concurrency);
-        plan_link(r.plan);
+        code = unchain(r, body->concurrency);
+        plan_link(r->plan);
     }
-    for (uint32_t i = 0; code == BT_OK && i < r.plan->n_steps; i++) {
-        check_step(s, body, &r.plan->steps[i]);
+    for (uint32_t i = 0; code == BT_OK && i < r->plan->n_steps; i++) {
+        check_step(s, body, &r->plan->steps[i]);
     }
     if (code == BT_OK) {
-        plan_body_agents(s, r.plan);
-        code = plan_write(r.plan, out, s->r->err);
+        plan_body_agents(s, r->plan);
+        code = plan_write(r->plan, out, s->r->err);
     }
-    report_inner(s, &inner);
-    plan_reader_done(&r);
+    report_inner(s, &in.problems);
+    plan_reader_done(r);
     return code == BT_INVALID ? BT_OK : code == BT_NOMEM ? reader_nomem(s->r) : code;
 }
 
@@ -472,8 +477,8 @@ static const struct field_name sub_names[] = {
 /* The plan is checked now, a recipe as far as its inputs are not known yet. */
 static enum bt_code check_document(struct step_reader *s, struct doc document)
 {
-    struct problem found[PROBLEMS_MAX];
-    struct problems inner = {.at = found, .cap = PROBLEMS_MAX};
+    struct problem found[INNER_PROBLEMS_MAX];
+    struct problems inner = {.at = found, .cap = INNER_PROBLEMS_MAX};
     struct bt_error why = {.code = BT_OK};
     struct plan *plan = NULL;
     enum bt_code code;

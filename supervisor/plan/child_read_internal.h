@@ -37,6 +37,21 @@ void plan_child_check_word(struct step_reader *s, const char *field, struct str 
 void plan_body_policy(const struct step_reader *s, struct plan_policy *ret);
 /* The agents of a body are the plan's, too; what it may not use is reported. */
 void plan_body_agents(struct step_reader *s, const struct plan *plan);
+enum { INNER_PROBLEMS_MAX = 20 };
+
+/* What reads a document inside a step: its own policy and problems, the words of the outer reader.
+ */
+struct inner_reader {
+    struct problem found[INNER_PROBLEMS_MAX];
+    struct problems problems;
+    struct plan_request request;
+    struct plan_policy policy;
+    struct bt_error why;
+    struct plan_reader r; /* plan_reader_done frees it */
+};
+
+/* The members point at each other: it stays where it is. */
+void plan_reader_inside(const struct step_reader *s, struct doc document, struct inner_reader *ret);
 /* read.c: reads r->request->plan as the body of a step, by the policy r->base. */
 BT_MUST_CHECK enum bt_code plan_reader_body(struct plan_reader *r);
 /* step.c: the field of a step's member, and its proper name. */

@@ -170,8 +170,6 @@ enum bt_code plan_waits_check(struct plan_reader *r)
  * by the rules of this plan, and kept with every number written, so that a plan of its own can be
  * made of it when it is needed (engine/undo.c).
  */
-enum { PROBLEMS_MAX = 20 };
-
 /* No step of a plan is called so: a template of `compensate` never means it. */
 #define OWN_ID STR_LIT("compensate.of.this.step")
 
@@ -269,37 +267,21 @@ static void report_inner(const struct location *at, const struct problems *inner
 static enum bt_code read_body(struct step_reader *s, const struct location *at, struct doc document,
                               struct buf *out)
 {
-    struct problem found[PROBLEMS_MAX];
-    struct problems inner = {.at = found, .cap = PROBLEMS_MAX};
-    struct plan_request request = {.plan = document,
-                                   .defaults = s->r->request->defaults,
-                                   .registry = s->r->registry,
-                                   .lenient = s->r->reported.unknown.lenient};
-    struct plan_policy policy;
-    struct bt_error why = {.code = BT_OK};
-    struct plan_reader r = {.request = &request,
-                            .registry = s->r->registry,
-                            .arena = s->r->arena,
-                            .problems = &inner,
-                            .err = &why,
-                            .base = &policy,
-                            .depth = s->r->depth + 1,
-                            .n_words = s->r->n_words,
-                            .outer = true};
-    memcpy(r.words, s->r->words, sizeof r.words);
-    plan_body_policy(s, &policy);
-    policy.step.on_failure = ON_FAILURE_ASK; /* without it a failure would be seen by nobody */
-    policy.step.scope = SCOPE_NONE;
-    policy.scope_given = true;
-    policy.undo = UNDO_ON_FAILURE;
-    enum bt_code code = plan_reader_body(&r);
+    struct inner_reader in;
+    enum bt_code code;
+    plan_reader_inside(s, document, &in);
+    in.policy.step.on_failure = ON_FAILURE_ASK; /* without it a failure would be seen by nobody */
+    in.policy.step.scope = SCOPE_NONE;
+    in.policy.scope_given = true;
+    in.policy.undo = UNDO_ON_FAILURE;
+    code = plan_reader_body(&in.r);
     if (code == BT_OK) {
-        check_end(at, &r.plan->steps[0]);
-        plan_body_agents(s, r.plan);
-        code = plan_write_compensation(r.plan, out, s->r->err);
+        check_end(at, &in.r.plan->steps[0]);
+        plan_body_agents(s, in.r.plan);
+        code = plan_write_compensation(in.r.plan, out, s->r->err);
     }
-    report_inner(at, &inner, s->r->problems);
-    plan_reader_done(&r);
+    report_inner(at, &in.problems, s->r->problems);
+    plan_reader_done(&in.r);
     return code == BT_INVALID ? BT_OK : code == BT_NOMEM ? reader_nomem(s->r) : code;
 }
 

@@ -194,7 +194,8 @@ static void offer_signals_in(const struct usage_asking *a, const cJSON *node)
     }
 }
 
-/* Those that the plan, the first argument, waits for now; else those of its document. */
+/* The first argument is a plan: the signals that its steps wait for now; when none does, all that
+ * its document names. */
 static void offer_signals(const struct usage_asking *a)
 {
     char plan[CLI_ID_MAX];
