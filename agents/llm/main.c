@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include "agents/llm/llm_agent.h"
 #include "agents/web/secret.h"
 
@@ -10,11 +8,9 @@ static const char *find_secret(void *of, const char *name)
 
 static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_error *err)
 {
-    const struct rlimit none = {0, 0};
     struct llm_agent *a = NULL;
     enum bt_code code;
 
-    (void)setrlimit(RLIMIT_CORE, &none); /* no core dumps: this memory holds keys */
     secrets_ask_first(find_secret, in);
     code = llm_agent_new(bt_agent_settings_json(in), &a, err);
     secrets_ask_first(NULL, NULL);

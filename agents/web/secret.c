@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -173,6 +174,11 @@ static enum bt_code from_credential(struct secrets *s, const char *dir, const ch
 enum bt_code secrets_load(struct secrets *s, enum secret_source source, const char *name,
                           const char **ret, struct bt_error *err)
 {
+    const struct rlimit none = {0, 0};
+
+    if (source != SECRET_NONE) {
+        (void)setrlimit(RLIMIT_CORE, &none);
+    }
     switch (source) {
     case SECRET_ENV:
         return from_env(s, name, ret, err);

@@ -19,7 +19,8 @@ enum secret_source { SECRET_NONE, SECRET_ENV, SECRET_FILE, SECRET_CREDENTIAL };
 
 /* Wipes the keys. A zeroed struct secrets is empty. */
 void secrets_done(struct secrets *s);
-/* Loads a key and returns it (borrowed from s) in *ret. Errors name the source, never the content.
+/* Loads a key and returns it (borrowed from s) in *ret. From then on the process leaves no core
+ * dump, which would have the key. Errors name the source, never the content.
  * BT_INVALID when others may read the file, or the content is not a key (1 to 4096 printable
  * characters without spaces). BT_NOT_FOUND when there is none. */
 BT_MUST_CHECK enum bt_code secrets_load(struct secrets *s, enum secret_source source,

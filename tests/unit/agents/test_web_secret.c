@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -239,9 +240,33 @@ static void a_key_of_one_character_is_a_key(void **state)
     secrets_done(&s);
 }
 
+/* The first test: the limit of a process does not come back. */
+static void who_holds_a_key_leaves_no_core_dump(void **state)
+{
+    struct secrets s = {0};
+    struct rlimit limit;
+    struct bt_error err;
+    const char *key = NULL;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_CORE, &limit), 0);
+    if (limit.rlim_max == 0) {
+        skip();
+    }
+    limit.rlim_cur = limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_CORE, &limit), 0);
+    assert_int_equal(setenv("A_KEY", KEY, 1), 0);
+    assert_int_equal(secrets_load(&s, SECRET_ENV, "A_KEY", &key, &err), BT_OK);
+    assert_int_equal(getrlimit(RLIMIT_CORE, &limit), 0);
+    assert_int_equal(limit.rlim_cur, 0);
+    assert_int_equal(limit.rlim_max, 0);
+    secrets_done(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_holds_a_key_leaves_no_core_dump),
         cmocka_unit_test(key_comes_from_a_file_that_only_its_owner_reads),
         cmocka_unit_test(what_is_no_key_is_refused_without_being_shown),
         cmocka_unit_test(key_comes_from_a_credential_of_systemd),
