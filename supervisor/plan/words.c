@@ -98,7 +98,6 @@ static const struct known_word refused[] = {
     {"interval", WHY_TIME},
     {"trigger", WHY_CLOCK},
     {"triggers", WHY_CLOCK},
-    {"priority", WHY_ORDER},
     {"parallel", WHY_ORDER},
     {"concurrent", WHY_ORDER},
     {"sequential", WHY_ORDER},

@@ -113,6 +113,16 @@ static void wrong_ones_are_told_with_what_would_be_right(void **state)
                                           "policy.concurrencyKey: give one, or leave overlap out");
 }
 
+static void they_stand_in_the_policy_and_the_message_says_so(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'priority':9,'concurrencyKey':'k','steps':[" STEP("") "]}"),
+                     BT_INVALID);
+    assert_non_null(strstr(problem_of(b, 0), "did you mean `policy.priority`?"));
+    assert_non_null(strstr(problem_of(b, 1), "did you mean `policy.concurrencyKey`?"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +131,7 @@ int main(void)
         RULE(a_body_has_the_keys_of_its_steps_and_the_priority_of_the_plan),
         RULE(a_plan_has_as_many_keys_as_the_limit_and_no_more),
         RULE(wrong_ones_are_told_with_what_would_be_right),
+        RULE(they_stand_in_the_policy_and_the_message_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

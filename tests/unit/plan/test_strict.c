@@ -123,7 +123,7 @@ static void null_and_schema_hide_nothing(void **state)
 static void control_flow_that_does_not_exist_is_refused_by_name(void **state)
 {
     static const char *const words[] = {"case",     "loop",   "while",   "until",
-                                        "map",      "delay",  "each",    "priority",
+                                        "map",      "delay",  "each",    "parallel",
                                         "schedule", "waitMs", "onError", "unless"};
     struct bench *b = *state;
     strict_setup(b);
