@@ -22,7 +22,9 @@ enum bt_code field_text(struct arena *a, struct doc map, const char *member, boo
         return BT_OK;
     }
     if (d.ptr == NULL || doc_head(d).kind != DOC_STR || doc_string(d).len == 0) {
-        return err_set(err, BT_INVALID, "%s: expected a text", member);
+        return err_set(err, BT_INVALID,
+                       d.ptr == NULL ? "%s: is missing; expected a text" : "%s: expected a text",
+                       member);
     }
     *ret = arena_str(a, doc_string(d)).ptr;
     return *ret == NULL ? no_memory(err) : BT_OK;

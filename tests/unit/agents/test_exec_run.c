@@ -155,17 +155,17 @@ static void reply_that_is_wrong_names_what(void **state)
                  "truncated: expected true or false");
     steps_expect(
         exec_script("sh-reply", "echo '{\\\"outcome\\\":\\\"failed\\\",\\\"failure\\\":{}}'"),
-        "message: expected a text");
+        "message: is missing; expected a text");
     steps_expect(exec_script("sh-reply", "echo "
                                          "'{\\\"outcome\\\":\\\"failed\\\",\\\"failure\\\":{"
                                          "\\\"class\\\":\\\"BAD\\\",\\\"message\\\":\\\"m\\\"}}'"),
                  "class: expected a class of the protocol");
     steps_expect(
         exec_script("sh-reply", "echo '{\\\"outcome\\\":\\\"needs_input\\\",\\\"need\\\":{}}'"),
-        "prompt: expected a text");
+        "prompt: is missing; expected a text");
     steps_expect(
         exec_script("sh-reply", "echo '{\\\"outcome\\\":\\\"handoff\\\",\\\"handoff\\\":{}}'"),
-        "toAgentId: expected a text");
+        "toAgentId: is missing; expected a text");
     steps_expect(exec_script("sh-reply", "exit 3"), "exit code 3");
 }
 

@@ -30,7 +30,8 @@ static void wrong_settings_are_refused_with_their_place(void **state)
     refused("{\"commands\":[]}", "commands: expected a list");
     refused("{\"commands\":[7]}", "commands[0]: expected an object");
     refused("{\"comands\":[]}", "unknown member 'comands'; did you mean 'commands'?");
-    refused("{\"commands\":[{\"id\":\"a\",\"argv\":[\"x\"]}]}", "description: expected a text");
+    refused("{\"commands\":[{\"id\":\"a\",\"argv\":[\"x\"]}]}",
+            "description: is missing; expected a text");
     refused(ONE("\"argv\":[]"), "argv: expected a list");
     refused(ONE("\"argv\":[\"\"]"), "argv: expected a list");
     refused(ONE("\"argv\":\"ls -l\""), "argv: expected a list");
