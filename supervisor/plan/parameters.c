@@ -11,6 +11,7 @@
 
 /* Comparisons of names for one plan: 200,000 values with 20 properties each, and more. */
 enum { COMPARISONS_MAX = 20 * 1000 * 1000, PATH_BYTES = PARAMETERS_PATH_BYTES };
+enum { NAMED_MAX = 8, NAMED_BYTES = 240 }; /* of the parameters that there are */
 
 static const cJSON *get(const cJSON *schema, const char *keyword)
 {
@@ -78,12 +79,34 @@ static bool replaces_missing(struct parameters_check *k, const cJSON *schema, co
     return true;
 }
 
+/* "; it has: a, b, c, ...", for a name that is near none of them. */
+static void name_properties(const cJSON *properties, char *ret, size_t cap)
+{
+    const cJSON *p;
+    size_t n = (size_t)snprintf(ret, cap, "; it has: ");
+    uint32_t named = 0;
+    cJSON_ArrayForEach(p, properties)
+    {
+        const size_t len = strlen(p->string);
+        if (named == NAMED_MAX || n + len + 6 > cap) {
+            (void)snprintf(ret + n, cap - n, "%s...", named > 0 ? ", " : "");
+            return;
+        }
+        n += (size_t)snprintf(ret + n, cap - n, "%s%s", named > 0 ? ", " : "", p->string);
+        named++;
+    }
+    if (named == 0) {
+        (void)snprintf(ret, cap, "; it has none");
+    }
+}
+
 static void report(struct parameters_check *k, const cJSON *schema, const cJSON *value,
                    const char *name, const char *path)
 {
     const cJSON *properties = get(schema, "properties");
     struct location at = k->at;
     struct suggest near = suggest_start(str_from(name));
+    char others[NAMED_BYTES] = "";
     const cJSON *p;
     if (!field_unknown_counts(&at, k->unknown)) {
         return;
@@ -93,8 +116,12 @@ static void report(struct parameters_check *k, const cJSON *schema, const cJSON 
     {
         suggest_offer(&near, str_from(p->string));
     }
+    if (near.best.len == 0) {
+        name_properties(properties, others, sizeof others);
+    }
     field_report_unknown(&at, k->unknown, "parameter", str_from(name), near.best,
-                         replaces_missing(k, schema, value, near.best, path)
+                         near.best.len == 0 ? others
+                         : replaces_missing(k, schema, value, near.best, path)
                              ? ", which is required and missing"
                              : "");
 }
