@@ -2,6 +2,7 @@
  * before a cancel stays. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cjson/cJSON.h>
 
@@ -43,7 +44,8 @@ struct indexing {
     sqlite3_stmt *find, *forget_words, *forget_chunks, *forget_file, *add_file, *add_chunk,
         *add_words;
     cJSON *skipped;
-    int64_t file; /* that is being added */
+    uint64_t others; /* files that fit no glob */
+    int64_t file;    /* that is being added */
     uint64_t chunks;
     uint32_t added, unchanged, removed, left_out;
 };
@@ -412,7 +414,7 @@ static enum bt_code index_all(struct indexing *x, const struct rag_files *files,
 static void reply(struct indexing *x, uint64_t embedded)
 {
     cJSON *data = cJSON_CreateObject();
-    char text[256];
+    char text[384];
     int64_t files = 0;
     int64_t chunks = 0;
 
@@ -424,6 +426,7 @@ static void reply(struct indexing *x, uint64_t embedded)
     (void)cJSON_AddNumberToObject(data, "unchanged", x->unchanged);
     (void)cJSON_AddNumberToObject(data, "removed", x->removed);
     (void)cJSON_AddNumberToObject(data, "skippedCount", x->left_out);
+    (void)cJSON_AddNumberToObject(data, "otherCount", (double)x->others);
     (void)cJSON_AddItemToObject(data, "skipped", x->skipped);
     x->skipped = NULL;
     if (x->rag->embeddings.url != NULL) {
@@ -433,6 +436,12 @@ static void reply(struct indexing *x, uint64_t embedded)
                    "%lld files in %lld pieces: %u indexed, %u unchanged, %u removed, %u skipped",
                    (long long)files, (long long)chunks, x->added, x->unchanged, x->removed,
                    x->left_out);
+    if (x->others > 0) {
+        const size_t n = strlen(text);
+        (void)snprintf(text + n, sizeof text - n,
+                       "; %llu of other kinds than the setting include names, such as %s",
+                       (unsigned long long)x->others, x->rag->include[0]);
+    }
     input_reply(x->step, data, text);
 }
 
@@ -444,6 +453,7 @@ void rag_index(struct bt_step *step, void *self)
     struct bt_error err;
     enum bt_code code = rag_walk(self, step, &files, &err);
 
+    x.others = files.others;
     code = code == BT_OK ? rag_open(self, step, true, &x.store, &err) : code;
     code = code == BT_OK ? index_all(&x, &files, &err) : code;
     if (code == BT_OK && x.rag->embeddings.url != NULL) {

@@ -70,6 +70,7 @@ struct rag_file {
 struct rag_files {
     struct rag_file *at;
     size_t n, cap;
+    uint64_t others; /* that fit no glob */
 };
 /* BT_LIMIT over max_files. Links are not followed; hidden names and the supervisor's are left out.
  */

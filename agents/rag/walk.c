@@ -73,7 +73,11 @@ static enum bt_code visit(struct walk *w, int dir, const char *path, const char 
         return BT_OK; /* gone again */
     }
     if (S_ISREG(st.st_mode)) {
-        return is_wanted(w->rag, name) ? add(w, whole, &st, err) : BT_OK;
+        if (is_wanted(w->rag, name)) {
+            return add(w, whole, &st, err);
+        }
+        w->files->others++;
+        return BT_OK;
     }
     if (!S_ISDIR(st.st_mode)) {
         return BT_OK;

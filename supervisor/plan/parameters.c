@@ -11,7 +11,7 @@
 
 /* Comparisons of names for one plan: 200,000 values with 20 properties each, and more. */
 enum { COMPARISONS_MAX = 20 * 1000 * 1000, PATH_BYTES = PARAMETERS_PATH_BYTES };
-enum { NAMED_MAX = 8, NAMED_BYTES = 240 }; /* of the parameters that there are */
+enum { NAMED_MAX = 16, NAMED_BYTES = 240 }; /* of the parameters that there are */
 
 static const cJSON *get(const cJSON *schema, const char *keyword)
 {

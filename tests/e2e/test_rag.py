@@ -104,6 +104,12 @@ class Index(Rag):
         for gone in ("alpha", "beta", "gamma", "delta"):
             self.assertEqual(self.data("retrieve", query=gone)["results"], [], gone)
 
+    def test_files_of_other_kinds_are_counted(self):
+        self.write("a.md", "alpha\n")
+        self.write("b.log", "beta\n")
+        self.write("sub/c.bin", "gamma\n")
+        self.assertEqual(self.data("index")["otherCount"], 2)
+
     def test_what_is_no_text_or_too_large_is_named(self):
         self.settings["maxFileBytes"] = 1000
         self.write("zero.md", b"a\0b")
