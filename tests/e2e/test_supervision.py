@@ -341,23 +341,26 @@ class Misbehaved(Supervised):
         "forks": 'i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; exit 1',
     }
 
+    def least(self, spawner):
+        """Descriptors and threads of daemon and spawner, each the least of some: a connection of ours may still be closing."""
+        seen = [(*counts(self.d.process.pid), *counts(spawner)) for _ in range(20) if self.agent("calc")]
+        return tuple(map(min, zip(*seen)))
+
     def settle(self, check):
         spawner = self.spawner()
         self.all_up(1, "calc")
-        # The least of some: a connection of ours may still be closing.
-        before = min((*counts(self.d.process.pid), *counts(spawner)) for _ in range(20) if self.agent("calc"))
+        before = self.least(spawner)
         files = opened(self.d.process.pid)
         check()
         until(lambda: not zombies(self.d.process.pid), 20, "no zombie is left")
         until(lambda: set(children_of(self.d.process.pid)) == {spawner, self.pids("calc")["calc#1"]}, 30,
               "no process is left but calc: %s" % children_of(self.d.process.pid))
-        after = None
-        for _ in range(200):
-            after = *counts(self.d.process.pid), *counts(spawner)
+        for _ in range(10):
+            after = self.least(spawner)
             if all(a <= b for a, b in zip(after, before)):
-                break
-            self.agent("calc")  # a cycle
-        self.assertTrue(all(a <= b for a, b in zip(after, before)), "descriptors and threads of daemon and spawner; were:\n%s\nare:\n%s" % (files, opened(self.d.process.pid)))
+                return
+        self.fail("descriptors and threads of daemon and spawner: %s, were %s; the daemon's were:\n%s\nare:\n%s"
+                  % (after, before, files, opened(self.d.process.pid)))
 
     def run_odd(self, command, odd="odd"):
         self.rewrite("log: {agentBytes: 65536, agentFiles: 2}\nagents:\n" + calcs("calc") +
