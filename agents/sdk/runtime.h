@@ -17,13 +17,17 @@
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
 
-enum { RUNTIME_SPARE_CONTEXTS = 4, RUNTIME_REQUESTS = LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS };
+/* A lane has one request; each running step may keep one of a lane that is gone. */
+enum {
+    RUNTIME_SPARE_CONTEXTS = 4,
+    RUNTIME_REQUESTS = 2 * LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS
+};
 
 /* A request of the supervisor that has no answer yet. Its index is the handle that agent_state
  * uses. */
 struct runtime_request {
     bool open;
-    struct link_server *server;
+    struct link_server *server; /* NULL: of a lane that is gone; its answer goes nowhere */
     uint64_t handle;
     uint32_t pipe; /* its connection */
     enum wire_form form;
@@ -134,6 +138,7 @@ void runtime_drop_control(struct runtime *rt);
 void runtime_call(struct runtime *rt, const struct agent_state_action *a);
 void runtime_on_control(struct runtime *rt, struct link_event *ev);
 /* runtime_remote.c: a supervisor on another host */
+extern const struct step_files runtime_files;
 void runtime_remote_dial(struct runtime *rt);
 struct link_limits runtime_remote_limits(const struct runtime *rt, size_t recv_max);
 /* The address of a lane, as this host reaches it. */

@@ -63,10 +63,10 @@ Libs.private: @L_PC_LIBS@ -lnng -pthread -lm
     install(FILES ${CMAKE_BINARY_DIR}/install/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libbaton-dev)
 endfunction()
 
-bt_installed_library(baton FROM baton_client compat state link auth auth_identity wire base base_pure
+bt_installed_library(baton FROM baton_client compat artifact state link auth auth_identity wire base base_pure
     LINK ${MBEDCRYPTO_LIBRARY}
     PC_REQUIRES "libcjson" PC_LIBS "-lmbedcrypto" ABOUT "submit plans to a Baton supervisor and watch them")
-bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema artifact state link auth auth_identity wire base base_pure
+bt_installed_library(baton-agent FROM baton_agent baton_client sdk_step sdk_agent_state jsonschema artifact state link auth auth_identity wire base base_pure
     LINK PkgConfig::PCRE2 ${MBEDCRYPTO_LIBRARY}
     PC_REQUIRES "libcjson libpcre2-8" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
