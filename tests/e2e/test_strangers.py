@@ -3,10 +3,12 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import unittest
 import uuid
 
@@ -168,6 +170,25 @@ class Strangers(BatonTest):
             self.d.ask("supervisor.info", timeout=5)
         self.assertEqual([other.next(), other.next()], ["hello", "mute"])
         until(lambda: self.descriptors() <= before + 8, DEADLINE, "the descriptors of the daemon")
+
+    def test_a_configuration_that_nobody_named_and_another_user_owns_is_not_taken(self):
+        """A project in a directory where others may make files: what they put there would choose programs of ours."""
+        place = pathlib.Path(tempfile.mkdtemp(prefix="baton-place-"))
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        (place / ".baton").mkdir(mode=0o700)
+        config = place / "baton.yaml"
+        config.write_text("agents:\n  - {agentId: x, command: [touch, '%s']}\n" % (place / "owned"))
+        os.chown(config, NOBODY, NOBODY)
+
+        def start(*more):
+            return subprocess.run([BIN / "batond", "--state", place / ".baton", "--listen-control", "tcp://127.0.0.1:1", *more],
+                                  capture_output=True, text=True, timeout=30)
+        refused = start()
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("belongs to user %d, and it names programs to run" % NOBODY, refused.stderr)
+        self.assertNotIn("belongs to user", start("--config", config, "--durability", "wrong").stderr)
+        os.chown(config, os.getuid(), os.getgid())
+        self.assertNotIn("belongs to user", start("--durability", "wrong").stderr)
 
     def test_users_of_allow_uids_are_served(self):
         self.d = self.daemon(config="allowUids: [4242, %d]\n" % NOBODY + CALC)
