@@ -21,6 +21,7 @@ struct program {
     struct options opt;
     char state[4096];
     int signals;
+    struct login login;
     struct upstream *up;
     struct server *server;
 };
@@ -48,16 +49,17 @@ static enum bt_code start(struct program *p, struct bt_error *err)
     if (code == BT_OK) {
         (void)snprintf(p->state, sizeof p->state, "%s", buf_cstr(&dir));
         code = upstream_new(p->state, &p->up, err);
+        code = code == BT_OK ? login_open(p->state, &p->login, err) : code;
     }
     buf_done(&dir);
     if (code == BT_OK && port == 0) { /* those who know the address find it again */
         port = address_last_port(p->state);
     }
     if (code == BT_OK) {
-        code = server_new(&p->opt, port, p->up, &p->server, err);
+        code = server_new(&p->opt, &p->login, port, p->up, &p->server, err);
     }
     if (code == BT_UNAVAILABLE && p->opt.port == 0 && port != 0) {
-        code = server_new(&p->opt, 0, p->up, &p->server, err);
+        code = server_new(&p->opt, &p->login, 0, p->up, &p->server, err);
     }
     return code == BT_OK ? address_write(p->state, &p->opt, server_port(p->server), err) : code;
 }

@@ -100,6 +100,8 @@ static void *on_target(void *self, const char *target, struct MHD_Connection *mh
     buf_init(&h->out, OUT_MAX);
     buf_init(&h->link, 4 * URI_BYTES_MAX);
     buf_init(&h->location, 1024);
+    buf_init(&h->bearer, LOGIN_BEARER_MAX);
+    buf_init(&h->cookie, 1024);
     if (h->target == NULL) {
         http_free(h);
         return NULL;
@@ -151,11 +153,19 @@ static void add_headers(struct http *h, struct MHD_Response *r)
     if (h->type != NULL) {
         (void)MHD_add_response_header(r, "Content-Type", h->type);
     }
-    (void)MHD_add_response_header(r, "Cache-Control", "no-store");
+    (void)MHD_add_response_header(r, "Cache-Control",
+                                  h->keep ? "public, max-age=31536000, immutable" : "no-store");
     (void)MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(r, "Content-Security-Policy", "default-src 'none'");
+    (void)MHD_add_response_header(r, "Content-Security-Policy",
+                                  h->policy != NULL ? h->policy : "default-src 'none'");
+    (void)MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    (void)MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
+    (void)MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
     if (h->status == 401) {
         (void)MHD_add_response_header(r, "WWW-Authenticate", "Bearer realm=\"baton\"");
+    }
+    if (h->cookie.len > 0) {
+        (void)MHD_add_response_header(r, "Set-Cookie", buf_cstr(&h->cookie));
     }
     if (h->etag[0] != 0) {
         (void)MHD_add_response_header(r, "ETag", h->etag);
@@ -352,8 +362,8 @@ static void start(struct server *s, const struct sockaddr_storage *at, bool v6, 
         MHD_OPTION_END);
 }
 
-enum bt_code server_new(const struct options *opt, uint16_t port, struct upstream *up,
-                        struct server **ret, struct bt_error *err)
+enum bt_code server_new(const struct options *opt, const struct login *login, uint16_t port,
+                        struct upstream *up, struct server **ret, struct bt_error *err)
 {
     struct server *s = calloc(1, sizeof *s);
     struct sockaddr_storage at;
@@ -367,6 +377,7 @@ enum bt_code server_new(const struct options *opt, uint16_t port, struct upstrea
     }
     buf_init(&pem, 1024 * 1024);
     s->opt = opt;
+    s->login = login;
     s->up = up;
     s->conns_max = connections_max();
     code = resolve(opt, port, &at, &v6, err);

@@ -7,6 +7,7 @@
 
 #include "protocol/base/buf.h"
 #include "protocol/base/msec.h"
+#include "supervisor/gateway/login.h"
 #include "supervisor/gateway/options.h"
 #include "supervisor/gateway/upstream.h"
 
@@ -23,10 +24,11 @@ enum {
 
 struct server;
 
-/* Listens. The options and the upstream must live as long. BT_UNAVAILABLE: the port is taken. It
- * lives as long as the process. */
-BT_MUST_CHECK enum bt_code server_new(const struct options *opt, uint16_t port, struct upstream *up,
-                                      struct server **ret, struct bt_error *err);
+/* Listens. The options, the log-in and the upstream must live as long. BT_UNAVAILABLE: the port is
+ * taken. It lives as long as the process. */
+BT_MUST_CHECK enum bt_code server_new(const struct options *opt, const struct login *login,
+                                      uint16_t port, struct upstream *up, struct server **ret,
+                                      struct bt_error *err);
 uint16_t server_port(const struct server *s);
 int server_fd(const struct server *s);
 /* When server_run is due without the descriptor. */

@@ -5,9 +5,11 @@
 #include <microhttpd.h>
 
 #include "supervisor/gateway/fields.h"
+#include "supervisor/gateway/login.h"
 #include "supervisor/gateway/server.h"
 
 struct stream;
+struct asset;
 
 struct conn {
     struct conn *next, *prev;
@@ -19,6 +21,7 @@ struct conn {
 
 struct server {
     const struct options *opt;
+    const struct login *login;
     struct upstream *up;
     struct MHD_Daemon *mhd;
     struct conn *conns;
@@ -33,7 +36,7 @@ struct server {
 struct heads {
     uint32_t lengths, codings, hosts, auths; /* how often */
     const char *host, *origin, *expect, *authorization, *type, *accept, *coding, *length;
-    const char *idempotency_key, *if_match, *last_event_id;
+    const char *idempotency_key, *if_match, *last_event_id, *cookie, *page;
 };
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_DRAINS, HTTP_WAITS, HTTP_READY, HTTP_ANSWERED };
@@ -49,10 +52,14 @@ struct http {
     const struct route *route;
     struct route_params params;
     struct heads heads;
+    const struct asset *asset; /* of the dashboard */
+    bool is_login, logs_out;
+    struct buf bearer; /* of a page */
     struct caller *caller;
     struct call *call;
     struct buf body;
     bool too_big;
+    bool is_yaml;
     bool unclear; /* where it ends */
     bool suspended;
     struct stream *stream; /* the answer is one */
@@ -64,7 +71,9 @@ struct http {
     uint32_t allowed; /* bits of methods, for Allow; 0 = none */
     char etag[32];
     uint64_t retry_after_s;
-    struct buf link, location; /* headers; empty = none */
+    const char *policy;                /* Content-Security-Policy; NULL = the strictest */
+    bool keep;                         /* browsers may keep it for ever */
+    struct buf link, location, cookie; /* headers; empty = none */
 };
 
 /* http.c. After each the state is HTTP_BODY (there is more to come), HTTP_WAITS or HTTP_READY. */
@@ -83,6 +92,16 @@ void http_refuse(struct http *h, enum bt_code code, unsigned status, const char 
 void http_wait(struct http *h);
 void http_ready(struct http *h);
 void http_free(struct http *h);
+
+/* The caller that h->bearer proves. False after refusing. */
+bool http_take_bearer(struct http *h, const char *field);
+
+/* page.c */
+/* Whether the address is one of the dashboard: h->asset or h->is_login, and h->allowed. */
+bool page_find(struct http *h);
+/* Puts what the page logged in with into h->bearer. False: it is not logged in. */
+bool page_bearer(struct http *h);
+void page_whole(struct http *h);
 
 /* answer.c */
 void answer_take(void *http, const struct reply *reply);
