@@ -207,12 +207,6 @@ static void answer_options(struct http *h)
     h->state = HTTP_READY;
 }
 
-static bool is_document(const struct http *h)
-{
-    return h->uri.segments_n == 2 && str_is(h->uri.segments[0], "v1") &&
-           str_is(h->uri.segments[1], "openapi.json");
-}
-
 static bool find_route(struct http *h, const char *method)
 {
     enum http_method m = HTTP_GET;
@@ -220,12 +214,12 @@ static bool find_route(struct http *h, const char *method)
 
     h->is_head = strcmp(method, "HEAD") == 0;
     known = http_method_parse(h->is_head ? "GET" : method, &m);
-    h->route = route_find(&h->uri, m, &h->params, &h->allowed);
-    if (is_document(h)) {
-        h->allowed = 1u << HTTP_GET;
-    }
-    if (page_find(h)) {
-        h->logs_out = known && m == HTTP_DELETE;
+    h->method = m;
+    h->place = place_find(&h->uri, &h->params);
+    if (h->place != NULL) {
+        h->allowed = h->place->methods;
+    } else {
+        h->route = route_find(&h->uri, m, &h->params, &h->allowed);
     }
     if (h->allowed == 0) {
         http_refuse(h, BT_NOT_FOUND, 404, "",
@@ -303,19 +297,31 @@ static bool check_body(struct http *h)
                                  fields_number(str_from(h->heads.length), UINT64_MAX, &n) && n > 0);
     char text[96];
 
-    if (has && (h->route != NULL ? !route_has_body(h->route) : !h->is_login || h->logs_out)) {
+    if (has && !(h->route != NULL ? route_has_body(h->route) : place_has_body(h->place))) {
         http_refuse(h, BT_INVALID, 400, "", "this method has no body: give fields in the query");
-    } else if (has && (h->heads.type == NULL ||
-                       (!is_type(h->heads.type, "application/json") &&
-                        !(h->is_yaml = is_type(h->heads.type, "application/yaml"))))) {
+    } else if (has &&
+               (h->heads.type == NULL ||
+                (!is_type(h->heads.type, "application/json") &&
+                 !(h->is_yaml = h->route != NULL && is_type(h->heads.type, "application/yaml"))))) {
         http_refuse(h, BT_INVALID, 415, "Content-Type",
-                    "expected application/json, or application/yaml");
+                    h->route != NULL ? "expected application/json, or application/yaml"
+                                     : "expected application/json");
     } else if (n > BODY_MAX) {
         (void)snprintf(text, sizeof text, "a body has at most %d bytes", BODY_MAX);
         http_refuse(h, BT_LIMIT, 413, "", text);
     } else {
         return true;
     }
+    return false;
+}
+
+/* A place has no parameters; those of a request are checked as its fields. */
+static bool check_query(struct http *h)
+{
+    if (h->place == NULL || h->place->any_query || h->uri.params_n == 0) {
+        return true;
+    }
+    http_refuse(h, BT_INVALID, 400, "", "this address has no parameters in the query");
     return false;
 }
 
@@ -335,8 +341,10 @@ void http_head(struct http *h, const char *method)
     if (!check_host(h) || !check_origin(h) || !find_route(h, method)) {
         return;
     }
-    if ((h->route != NULL && !find_caller(h)) ||
-        ((h->route != NULL || h->asset != NULL || h->is_login) && !check_body(h))) {
+    if ((h->route != NULL || !h->place->open) && !find_caller(h)) {
+        return;
+    }
+    if (!check_body(h) || !check_query(h)) {
         return;
     }
     h->state = HTTP_BODY;
@@ -392,7 +400,7 @@ static bool read_yaml(struct http *h)
     return h->body.len > 0;
 }
 
-static void answer_document(struct http *h)
+void http_serve_openapi(struct http *h)
 {
     struct bt_error err;
 
@@ -406,11 +414,12 @@ static void answer_document(struct http *h)
 
 static void ask(struct http *h)
 {
-    struct fields_from from = {.route = h->route,
-                               .params = &h->params,
-                               .uri = &h->uri,
-                               .idempotency_key = str_from(h->heads.idempotency_key),
-                               .if_match = str_from(h->heads.if_match)};
+    const struct fields_from from = {.route = h->route,
+                                     .params = &h->params,
+                                     .uri = &h->uri,
+                                     .body = buf_str(&h->body),
+                                     .idempotency_key = str_from(h->heads.idempotency_key),
+                                     .if_match = str_from(h->heads.if_match)};
     struct call_spec spec = {.type = h->route->request,
                              .answer = h->route->answer,
                              .reads = h->route->method == HTTP_GET,
@@ -421,7 +430,6 @@ static void ask(struct http *h)
     struct buf fields;
 
     buf_init(&fields, LIMIT_STEP_BYTES);
-    from.body = buf_str(&h->body);
     if (fields_gather(&from, &fields, field, &err) != BT_OK) {
         refuse_err(h, err.code == BT_LIMIT ? 400 : 0, field, &err);
     } else {
@@ -439,12 +447,10 @@ void http_whole(struct http *h)
 {
     if (h->too_big) {
         http_refuse(h, BT_LIMIT, 413, "", "the body has too many bytes: at most 1048576");
-    } else if (h->asset != NULL || h->is_login) {
-        page_whole(h);
-    } else if (h->route == NULL) {
-        answer_document(h);
     } else if (h->s->held > SERVER_HELD_BYTES) {
         http_refuse(h, BT_BUSY, 503, "", "the gateway holds as many bytes as it may");
+    } else if (h->place != NULL) {
+        h->place->serve(h);
     } else if (h->is_yaml && h->body.len > 0 && !read_yaml(h)) {
         return;
     } else if (route_is_events(h->route)) {

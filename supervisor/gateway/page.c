@@ -4,7 +4,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/wire/msg_table.h"
 #include "supervisor/gateway/assets.h"
-#include "supervisor/gateway/server_internal.h"
+#include "supervisor/gateway/http.h"
 
 /* Scripts and styles of ours alone, no inline code, no other page around it; and text cannot become
  * markup by mistake (Trusted Types). */
@@ -17,11 +17,11 @@ static const struct asset *asset_find(const struct uri *uri)
 {
     struct str name = STR_LIT("index.html");
 
-    if (uri->segments_n == 3 && str_is(uri->segments[0], "ui") &&
-        str_is(uri->segments[1], assets_version)) {
+    if (uri->segments_n == 3) {
+        if (!str_is(uri->segments[1], assets_version)) {
+            return NULL;
+        }
         name = uri->segments[2];
-    } else if (uri->segments_n != 0) {
-        return NULL;
     }
     for (size_t i = 0; i < assets_n; i++) {
         if (str_is(name, assets[i].name)) {
@@ -29,19 +29,6 @@ static const struct asset *asset_find(const struct uri *uri)
         }
     }
     return NULL;
-}
-
-bool page_find(struct http *h)
-{
-    h->asset = asset_find(&h->uri);
-    h->is_login = h->uri.segments_n == 2 && str_is(h->uri.segments[0], "ui") &&
-                  str_is(h->uri.segments[1], "session");
-    if (h->asset != NULL) {
-        h->allowed = 1u << HTTP_GET;
-    } else if (h->is_login) {
-        h->allowed = 1u << HTTP_POST | 1u << HTTP_DELETE;
-    }
-    return h->asset != NULL || h->is_login;
 }
 
 static void cookie_name(const struct http *h, char *ret, size_t n)
@@ -59,7 +46,8 @@ bool page_bearer(struct http *h)
     }
     cookie_name(h, name, sizeof name);
     cookie = login_cookie_find(str_from(h->heads.cookie), name);
-    return login_unseal(h->s->login, str_from(h->heads.page), cookie, clock_wall_ms(), &h->bearer);
+    return login_unseal(h->s->parts.login, str_from(h->heads.page), cookie, clock_wall_ms(),
+                        &h->bearer);
 }
 
 static void put_cookie(struct http *h, const char *value, unsigned seconds)
@@ -82,7 +70,7 @@ static void answer_login(struct http *h, struct doc info)
 
     buf_init(&cookie, LOGIN_COOKIE_MAX + 1);
     buf_init(&map, 64 * 1024);
-    if (!login_seal(h->s->login, buf_str(&h->bearer), until, half, &cookie)) {
+    if (!login_seal(h->s->parts.login, buf_str(&h->bearer), until, half, &cookie)) {
         http_refuse(h, BT_INTERNAL, 0, "bearer", "it cannot be sealed");
     } else {
         put_cookie(h, buf_cstr(&cookie), LOGIN_MS / 1000);
@@ -169,16 +157,27 @@ static void log_in(struct http *h)
     }
 }
 
-void page_whole(struct http *h)
+void page_serve_file(struct http *h)
 {
-    if (h->asset != NULL) {
-        h->status = 200;
-        h->type = h->asset->type;
-        h->policy = policy;
-        h->keep = h->uri.segments_n > 0;
-        buf_add(&h->out, h->asset->bytes, h->asset->len);
-        h->state = HTTP_READY;
-    } else if (h->logs_out) {
+    const struct asset *asset = asset_find(&h->uri);
+
+    if (asset == NULL) {
+        http_refuse(h, BT_NOT_FOUND, 404, "",
+                    "the dashboard has no such file; another build has other addresses: load the "
+                    "page again");
+        return;
+    }
+    h->status = 200;
+    h->type = asset->type;
+    h->policy = policy;
+    h->keep = h->uri.segments_n > 0;
+    buf_add(&h->out, asset->bytes, asset->len);
+    h->state = HTTP_READY;
+}
+
+void page_serve_session(struct http *h)
+{
+    if (h->method == HTTP_DELETE) {
         put_cookie(h, "", 0);
         h->status = 204;
         h->type = NULL;

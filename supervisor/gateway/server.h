@@ -7,7 +7,6 @@
 
 #include "protocol/base/buf.h"
 #include "protocol/base/msec.h"
-#include "supervisor/gateway/login.h"
 #include "supervisor/gateway/options.h"
 #include "supervisor/gateway/upstream.h"
 
@@ -23,11 +22,26 @@ enum {
 };
 
 struct server;
+struct watch;
+struct telemetry;
+struct login;
 
-/* Listens. The options, the log-in and the upstream must live as long. BT_UNAVAILABLE: the port is
- * taken. It lives as long as the process. */
-BT_MUST_CHECK enum bt_code server_new(const struct options *opt, const struct login *login,
-                                      uint16_t port, struct upstream *up, struct server **ret,
+/* What the addresses beside the requests use; each lives as long. */
+struct parts {
+    struct watch *watch;
+    struct telemetry *telemetry;
+    const struct login *login;
+};
+
+struct server_counts {
+    uint64_t requests[6]; /* by the first digit of the status; 0 = no answer yet or broken off */
+    uint64_t refused_connections;
+};
+
+/* Listens. The options and the upstream must live as long. BT_UNAVAILABLE: the port is taken. It
+ * lives as long as the process. */
+BT_MUST_CHECK enum bt_code server_new(const struct options *opt, uint16_t port, struct upstream *up,
+                                      const struct parts *parts, struct server **ret,
                                       struct bt_error *err);
 uint16_t server_port(const struct server *s);
 int server_fd(const struct server *s);
