@@ -405,6 +405,40 @@ def dial(url: str, role: int, peer: int, timeout: float = 10.0, tls: Optional[ss
         raise
 
 
+def peer_uid(sock: socket.socket) -> Optional[int]:
+    """Whose process is at the other end of a TCP connection of this machine, by /proc/net; None when there is no such row. Only a
+    connected socket with an inode is somebody's: the kernel says user 0 for the others."""
+    def row(address: Any, mapped: bool) -> str:
+        raw = socket.inet_pton(sock.family, address[0])
+        raw = bytes(10) + b"\xff\xff" + raw if mapped and len(raw) == 4 else raw
+        return "%s:%04X" % ("".join("%08X" % word for word in struct.unpack("=%dI" % (len(raw) // 4), raw)), address[1])
+    for table, mapped in (("tcp", False), ("tcp6", True)):
+        want = [row(sock.getpeername(), mapped), row(sock.getsockname(), mapped)]
+        with contextlib.suppress(OSError), open("/proc/net/" + table) as lines:
+            for line in lines:
+                part = line.split()
+                if part[1:3] == want and part[3] == "01" and part[9] != "0":
+                    return int(part[7])
+    return None
+
+
+def check_peer(sock: Any, owner: int, url: str) -> None:
+    """Before anything secret is sent: who listens at a loopback address must be of this user, root, the daemon's, or listed in
+    BATON_ALLOW_UIDS. After the handshake, so that the peer has accepted."""
+    if not isinstance(sock, socket.socket) or sock.family == socket.AF_UNIX or not os.path.exists("/proc/net/tcp"):
+        return
+    host = sock.getpeername()[0]
+    if not (host.startswith("127.") or host == "::1"):
+        return
+    allowed = {0, os.geteuid(), owner, *(int(u) for u in re.findall(r"\d+", os.environ.get("BATON_ALLOW_UIDS", "")))}
+    uid = peer_uid(sock)
+    if uid is None:
+        raise ConnectionError("nobody was found at its other end")
+    if uid not in allowed:
+        raise Error("UNAUTHORIZED", "the program that listens at %s is of user %d, not of the supervisor's: nothing was sent to it; if it is "
+                    "right, set BATON_ALLOW_UIDS=%d" % (url, uid, uid))
+
+
 def split_header(message: bytes) -> Tuple[bytes, bytes]:
     """-> (the header to send back, the body) of a message to a REP socket."""
     for end in range(4, min(len(message), 64) + 1, 4):
@@ -560,6 +594,12 @@ class Control:
                 return {"control": handover()["control"]}
             raise Error("UNAVAILABLE", "no supervisor runs in %s: start one with `baton up`" % self.state, True) from None
 
+    def _owner(self) -> int:
+        try:
+            return (self.state / "endpoints.json").stat().st_uid
+        except OSError:
+            return os.geteuid()
+
     def connect(self, timeout: float = 5.0) -> None:
         """Reads endpoints.json and the credential again, and dials."""
         with self.lock:
@@ -569,6 +609,8 @@ class Control:
                 self.fields = self.credential.fields()
                 pipe = dial(url, REQ, REP, timeout, self.remote and self.remote.tls)
                 try:
+                    if self.remote is None:
+                        check_peer(pipe.sock, self._owner(), url)
                     self.credential.opened(pipe)
                 except BaseException:
                     pipe.close()

@@ -8,12 +8,13 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import uuid
 
 import probe
-from harness import BIN, BatonTest, alive, main, sp, until
+from harness import BIN, ROOT, BatonTest, alive, main, sp, until
 
 NOBODY = 65534
 CALC = """
@@ -240,6 +241,25 @@ class Strangers(BatonTest):
         other.end()
         self.d.start(agents=False)
         probe.wait_up(self.d, "byhand")
+
+    def test_python_tells_nothing_to_who_has_the_port_of_a_dead_daemon(self):
+        self.d = self.daemon(config=NONE, agents=False)
+        at, state = self.d.endpoints(), self.d.state
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "agents/python")}
+        code = "import sys, baton\nprint(baton.Client(sys.argv[1], patience=0).request('plan.list')['ok'])"
+
+        def ask(**more):
+            return subprocess.run([sys.executable, "-c", code, state], env={**env, **more}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(ask().stdout, "True\n")
+        self.d.kill9()
+        other = Stranger(self, squat(port_of(at["control"]), sp.REP))
+        self.assertEqual(other.next(), "listening")
+        (state / "endpoints.json").write_text(json.dumps({**at, "pid": os.getpid(), "pidNamespace": 0, "instance": str(uuid.uuid4())}))
+        self.assertIn("is of user 65534, not of the supervisor's: nothing was sent to it", ask().stderr)
+        self.assertEqual(more_than_a_handshake([other.next()]), [])
+        ask(BATON_ALLOW_UIDS="1, 65534")
+        self.assertNotEqual(more_than_a_handshake([other.next()]), [], "who is listed gets the token")
+        other.end()
 
     def test_lane_goes_to_no_other_user_who_has_the_agents_port(self):
         self.d = self.daemon(config=NONE, agents=False)
