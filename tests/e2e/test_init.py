@@ -32,7 +32,7 @@ class Init(Gallery):
         (self.work / "baton").mkdir()
         (self.work / "baton" / "baton.yaml").write_text("agentz: []\n")  # so that no daemon starts
         for state, told in (("elsewhere", True), (".baton", False)):
-            (self.work / state).mkdir()
+            (self.work / state).mkdir(mode=0o700)
             (self.work / "baton.yaml").write_text("agentz: []\n")
             done = subprocess.run([BIN / "baton", "up"], cwd=self.work, env=self.env, capture_output=True, text=True, timeout=30)
             self.assertNotEqual(done.returncode, 0)

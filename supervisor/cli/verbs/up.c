@@ -373,9 +373,9 @@ static void note_other_file(const struct cli *cli, const char *state)
 
     if (cli_value(cli, "config") == NULL && access("baton.yaml", F_OK) == 0 &&
         (n < own || strcmp(state + n - own, "/" STATE_PROJECT_DIR) != 0)) {
-        cli_note(
-            "./baton.yaml is not read: --config baton.yaml reads it; a directory .baton beside it "
-            "makes both a project with a state of its own\n");
+        cli_note("./baton.yaml is not read: --config baton.yaml reads it; a directory .baton (mode "
+                 "700) beside "
+                 "it makes both a project with a state of its own\n");
     }
 }
 
