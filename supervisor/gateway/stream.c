@@ -43,6 +43,24 @@ static bool wants(const struct stream *st, const struct ring_event *e)
     return type && (st->plan_id.len == 0 || str_is(st->plan_id, e->plan_id));
 }
 
+static void view_event(struct stream *st, const struct ring_event *e)
+{
+    struct bt_error err;
+    struct buf event;
+
+    buf_init(&event, json_doc_capacity(e->len));
+    if (json_to_doc((struct str){e->json, e->len}, NULL, &event, &err) == BT_OK) {
+        st->view->event(st, doc_from_buf(&event));
+    }
+    buf_done(&event);
+}
+
+/* No more events come. */
+static enum stream_state last_state(const struct stream *st)
+{
+    return st->view != NULL && !st->finishing ? FINISHES : ENDS;
+}
+
 static void put_event(struct stream *st, const struct ring_event *e)
 {
     if (e->seq < st->next_seq) {
@@ -54,6 +72,10 @@ static void put_event(struct stream *st, const struct ring_event *e)
         st->plan_over = true;
     }
     if (!wants(st, e)) {
+        return;
+    }
+    if (st->view != NULL) {
+        view_event(st, e);
         return;
     }
     if (!st->ndjson) {
@@ -75,7 +97,8 @@ static void follow(struct stream *st)
     const struct ring_event *e;
 
     if (st->place < ring->first) {
-        st->state = ENDS; /* it was too slow: it comes back with Last-Event-ID */
+        /* it was too slow: it comes back with Last-Event-ID; a view reads pages again */
+        st->state = st->view != NULL ? CATCHES_UP : ENDS;
         return;
     }
     while (!st->plan_over && waiting(st) < OUT_FILL && (e = ring_get(ring, st->place)) != NULL) {
@@ -83,16 +106,16 @@ static void follow(struct stream *st)
         put_event(st, e);
     }
     if (st->plan_over) {
-        st->state = ENDS;
+        st->state = last_state(st);
     }
 }
 
-static void leave(struct stream *st)
+static void leave(struct stream *st, enum stream_state state)
 {
     if (st->state == FOLLOWS) {
         st->feed->followers--;
     }
-    st->state = ENDS;
+    st->state = state;
 }
 
 /* ---- the answer: libmicrohttpd takes bytes when the client does ---- */
@@ -107,7 +130,7 @@ static ssize_t on_take(void *self, uint64_t pos, char *to, size_t max)
         buf_clear(&st->out);
         st->out_at = 0;
         follow(st);
-        if (st->state == ENDS) {
+        if (st->state != FOLLOWS) {
             st->feed->followers--;
         }
         n = waiting(st);
@@ -230,7 +253,7 @@ static void on_page(void *self, const struct reply *reply)
             http_ready(h);
         } else if (reply->problem.code == BT_UNAUTHORIZED || reply->problem.code == BT_NOT_FOUND ||
                    reply->problem.code == BT_GONE) {
-            st->state = ENDS;
+            st->state = last_state(st);
         }
         st->again = h->s->now + AGAIN_MS;
         wake(st);
@@ -245,7 +268,7 @@ static void on_page(void *self, const struct reply *reply)
     }
     st->from_now = false;
     if (st->plan_over || (st->plan_final && st->next_seq > st->plan_last)) {
-        st->state = ENDS;
+        st->state = last_state(st);
     }
     if (st->state == CATCHES_UP) {
         (void)join(st, last);
@@ -405,7 +428,10 @@ void stream_free(struct stream *st)
         return;
     }
     f = st->feed;
-    leave(st);
+    leave(st, ENDS);
+    if (st->view != NULL) {
+        st->view->gone(st, st->finishing && st->h->state == HTTP_ANSWERED && waiting(st) == 0);
+    }
     if (st->call != NULL) {
         call_abandon(st->call);
     }
@@ -436,28 +462,159 @@ static void heartbeat(struct stream *st, msec now)
     }
 }
 
+/* Whether its request takes events now. */
+static bool is_running(const struct stream *st)
+{
+    return st->state != BEGINS && st->h->state == (st->quiet ? HTTP_WAITS : HTTP_ANSWERED);
+}
+
+static void run(struct stream *st, msec now)
+{
+    if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
+        waiting(st) < (st->quiet ? OUT_MAX : OUT_FILL)) {
+        stream_read_page(st);
+    }
+    if (st->state == FOLLOWS && st->feed->lost) { /* nobody may read for it any more */
+        leave(st, last_state(st));
+        wake(st);
+    }
+    if (st->state == FOLLOWS && st->quiet) {
+        follow(st);
+        if (st->state != FOLLOWS) {
+            st->feed->followers--;
+        }
+    }
+    if (st->state == FOLLOWS) {
+        read_live(st->feed, now);
+        if (st->asleep &&
+            (ring_get(&st->feed->ring, st->place) != NULL || st->place < st->feed->ring.first)) {
+            wake(st);
+        }
+    }
+    if (st->state == FINISHES && !st->finishing && st->call == NULL) {
+        st->finishing = true;
+        st->view->over(st);
+        wake(st);
+    }
+    if (!st->quiet) {
+        heartbeat(st, now);
+    }
+}
+
 void streams_run(struct server *s, msec now)
 {
     for (struct stream *st = s->streams; st != NULL; st = st->next) {
-        if (st->state == BEGINS || st->h->state != HTTP_ANSWERED) {
-            continue;
+        if (is_running(st)) {
+            run(st, now);
         }
-        if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
-            waiting(st) < OUT_FILL) {
-            stream_read_page(st);
-        }
-        if (st->state == FOLLOWS && st->feed->lost) { /* nobody may read for it any more */
-            leave(st);
-            wake(st);
-        }
-        if (st->state == FOLLOWS) {
-            read_live(st->feed, now);
-            if (st->asleep && (ring_get(&st->feed->ring, st->place) != NULL ||
-                               st->place < st->feed->ring.first)) {
-                wake(st);
-            }
-        }
-        heartbeat(st, now);
+    }
+}
+
+/* ---- views ---- */
+
+void stream_attach(struct http *h, struct str plan_id, uint64_t from_seq,
+                   const struct stream_view *view, void *self, bool quiet)
+{
+    struct stream *st = plan_id.len < sizeof st->plan_text ? stream_new(h) : NULL;
+    struct stream none = {.self = self, .h = h};
+
+    if (st == NULL) {
+        view->gone(&none, false);
+        http_refuse(h, BT_NOMEM, 503, "", "out of memory for a stream");
+        http_ready(h);
+        return;
+    }
+    memcpy(st->plan_text, plan_id.ptr, plan_id.len);
+    st->plan_id = (struct str){st->plan_text, plan_id.len};
+    st->view = view;
+    st->self = self;
+    st->quiet = quiet;
+    st->next_seq = from_seq;
+    st->state = CATCHES_UP;
+    st->sent = h->s->now;
+    h->stream = st;
+    if (!quiet) {
+        h->status = 200;
+        h->type = "text/event-stream";
+        h->state = HTTP_READY;
+        http_ready(h);
+    }
+}
+
+void *stream_self(const struct stream *st)
+{
+    return st->self;
+}
+
+struct http *stream_http(const struct stream *st)
+{
+    return st->h;
+}
+
+struct str stream_plan(const struct stream *st)
+{
+    return st->plan_id;
+}
+
+uint64_t stream_next_seq(const struct stream *st)
+{
+    return st->next_seq;
+}
+
+struct buf *stream_out(struct stream *st)
+{
+    return &st->out;
+}
+
+const struct stream_view *stream_view_of(const struct stream *st)
+{
+    return st->view;
+}
+
+struct stream *stream_next(const struct server *s, const struct stream *before)
+{
+    return before == NULL ? s->streams : before->next;
+}
+
+void stream_stop(struct stream *st)
+{
+    st->plan_over = true;
+}
+
+bool stream_is_quiet(const struct stream *st)
+{
+    return st->quiet;
+}
+
+bool stream_call(struct stream *st, const struct call_spec *spec)
+{
+    struct bt_error err;
+
+    return caller_call(st->h->caller, spec, st->h->s->now, &st->call, &err) == BT_OK;
+}
+
+void stream_called(struct stream *st)
+{
+    st->call = NULL;
+}
+
+void stream_finish(struct stream *st)
+{
+    struct http *h = st->h;
+
+    st->call = NULL;
+    st->state = ENDS;
+    if (!st->quiet) {
+        wake(st);
+        return;
+    }
+    if (h->state == HTTP_WAITS) {
+        h->status = 200;
+        h->type = "application/json";
+        h->state = HTTP_READY;
+        buf_add(&h->out, st->out.at, st->out.len);
+        buf_done(&st->out);
+        http_ready(h);
     }
 }
 
