@@ -23,7 +23,7 @@ enum {
     BLOCK = 16 * 1024
 };
 
-static void wake(struct stream *st)
+void stream_wake(struct stream *st)
 {
     if (st->asleep) {
         st->asleep = false;
@@ -256,7 +256,7 @@ static void on_page(void *self, const struct reply *reply)
             st->state = last_state(st);
         }
         st->again = h->s->now + AGAIN_MS;
-        wake(st);
+        stream_wake(st);
         return;
     }
     last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
@@ -273,7 +273,7 @@ static void on_page(void *self, const struct reply *reply)
     if (st->state == CATCHES_UP) {
         (void)join(st, last);
     }
-    wake(st);
+    stream_wake(st);
 }
 
 static void put_types(const struct stream *st, struct buf *fields)
@@ -458,7 +458,7 @@ static void heartbeat(struct stream *st, msec now)
     if (st->asleep && now - st->sent >= HEARTBEAT_MS) {
         st->sent = now;
         buf_add_cstr(&st->out, st->ndjson ? "\n" : ": heartbeat\n\n");
-        wake(st);
+        stream_wake(st);
     }
 }
 
@@ -476,7 +476,7 @@ static void run(struct stream *st, msec now)
     }
     if (st->state == FOLLOWS && st->feed->lost) { /* nobody may read for it any more */
         leave(st, last_state(st));
-        wake(st);
+        stream_wake(st);
     }
     if (st->state == FOLLOWS && st->quiet) {
         follow(st);
@@ -488,13 +488,13 @@ static void run(struct stream *st, msec now)
         read_live(st->feed, now);
         if (st->asleep &&
             (ring_get(&st->feed->ring, st->place) != NULL || st->place < st->feed->ring.first)) {
-            wake(st);
+            stream_wake(st);
         }
     }
     if (st->state == FINISHES && !st->finishing && st->call == NULL) {
         st->finishing = true;
         st->view->over(st);
-        wake(st);
+        stream_wake(st);
     }
     if (!st->quiet) {
         heartbeat(st, now);
@@ -507,114 +507,6 @@ void streams_run(struct server *s, msec now)
         if (is_running(st)) {
             run(st, now);
         }
-    }
-}
-
-/* ---- views ---- */
-
-void stream_attach(struct http *h, struct str plan_id, uint64_t from_seq,
-                   const struct stream_view *view, void *self, bool quiet)
-{
-    struct stream *st = plan_id.len < sizeof st->plan_text ? stream_new(h) : NULL;
-    struct stream none = {.self = self, .h = h};
-
-    if (st == NULL) {
-        view->gone(&none, false);
-        http_refuse(h, BT_NOMEM, 503, "", "out of memory for a stream");
-        http_ready(h);
-        return;
-    }
-    memcpy(st->plan_text, plan_id.ptr, plan_id.len);
-    st->plan_id = (struct str){st->plan_text, plan_id.len};
-    st->view = view;
-    st->self = self;
-    st->quiet = quiet;
-    st->next_seq = from_seq;
-    st->state = CATCHES_UP;
-    st->sent = h->s->now;
-    h->stream = st;
-    if (!quiet) {
-        h->status = 200;
-        h->type = "text/event-stream";
-        h->state = HTTP_READY;
-        http_ready(h);
-    }
-}
-
-void *stream_self(const struct stream *st)
-{
-    return st->self;
-}
-
-struct http *stream_http(const struct stream *st)
-{
-    return st->h;
-}
-
-struct str stream_plan(const struct stream *st)
-{
-    return st->plan_id;
-}
-
-uint64_t stream_next_seq(const struct stream *st)
-{
-    return st->next_seq;
-}
-
-struct buf *stream_out(struct stream *st)
-{
-    return &st->out;
-}
-
-const struct stream_view *stream_view_of(const struct stream *st)
-{
-    return st->view;
-}
-
-struct stream *stream_next(const struct server *s, const struct stream *before)
-{
-    return before == NULL ? s->streams : before->next;
-}
-
-void stream_stop(struct stream *st)
-{
-    st->plan_over = true;
-}
-
-bool stream_is_quiet(const struct stream *st)
-{
-    return st->quiet;
-}
-
-bool stream_call(struct stream *st, const struct call_spec *spec)
-{
-    struct bt_error err;
-
-    return caller_call(st->h->caller, spec, st->h->s->now, &st->call, &err) == BT_OK;
-}
-
-void stream_called(struct stream *st)
-{
-    st->call = NULL;
-}
-
-void stream_finish(struct stream *st)
-{
-    struct http *h = st->h;
-
-    st->call = NULL;
-    st->state = ENDS;
-    if (!st->quiet) {
-        wake(st);
-        return;
-    }
-    if (h->state == HTTP_WAITS) {
-        h->status = 200;
-        h->type = "application/json";
-        h->state = HTTP_READY;
-        buf_add(&h->out, st->out.at, st->out.len);
-        buf_done(&st->out);
-        http_ready(h);
     }
 }
 

@@ -46,6 +46,8 @@ struct stream {
     bool asleep; /* its connection is suspended in the middle of the answer */
 };
 
+/* Its connection goes on, when it is asleep. */
+void stream_wake(struct stream *st);
 /* NULL: out of memory. */
 struct stream *stream_new(struct http *h);
 /* Asks for the next page; when that fails at the beginning, the refusal is the answer. */
