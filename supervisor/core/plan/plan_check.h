@@ -83,6 +83,7 @@ struct plan_check_input {
         *registry; /* NULL = agents are not checked (offline `plan check`, recovery) */
     const struct plan_text *texts; /* grouped by step, steps ascending */
     uint32_t n_texts;
+    bool late_agents; /* an agent that the registry does not know is a warning */
     bool again;     /* the plan was checked before: only ids, dependencies and cycles */
     uint32_t first; /* entries before it came with earlier revisions: their agents and lengths of
                        tasks are not checked */

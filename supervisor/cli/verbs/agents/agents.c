@@ -307,6 +307,17 @@ static enum cli_exit usage_of_try(void)
     return CLI_USAGE;
 }
 
+static enum cli_exit list_agents(struct cli *cli, cJSON **ret)
+{
+    cJSON *fields = NULL;
+
+    if (cli_flag(cli, "remembered")) {
+        fields = cJSON_CreateObject();
+        (void)cJSON_AddTrueToObject(fields, "remembered");
+    }
+    return cli_call(cli, "agents.list", fields, ret);
+}
+
 enum cli_exit verb_agents(struct cli *cli)
 {
     cJSON *answer = NULL;
@@ -337,10 +348,12 @@ enum cli_exit verb_agents(struct cli *cli)
         code = cli_flag(cli, "wait") ? await_agent(cli, cli->argv[0]) : CLI_OK;
         return code != CLI_OK ? code : one_agent(cli, cli->argv[0]);
     }
-    code = cli_call(cli, "agents.list", NULL, &answer);
+    code = list_agents(cli, &answer);
     list = cJSON_GetObjectItemCaseSensitive(answer, "agents");
     if (code == CLI_OK && cli->json) {
         cli_print_json(list);
+    } else if (code == CLI_OK && cJSON_GetArraySize(list) == 0 && cli_flag(cli, "remembered")) {
+        cli_note("no agent is remembered that is not there\n");
     } else if (code == CLI_OK && cJSON_GetArraySize(list) == 0) {
         cli_note_no_agents();
     } else if (code == CLI_OK) {
