@@ -54,6 +54,10 @@ bool artifact_is_below(const char *root, struct str uri);
 BT_MUST_CHECK enum bt_code artifact_locate(const char *root, struct str uri,
                                            struct artifact_place *ret, struct bt_error *err);
 
+/* As artifact_locate, for any root whose last name is ARTIFACT_DIR: where the file was when the
+ * state directory was another one. */
+bool artifact_was(struct str uri, struct artifact_place *ret);
+
 /* ---- SHA-256 ---- */
 struct artifact_digest;
 /* NULL when out of memory. */

@@ -128,9 +128,10 @@ static bool is_file_name(const char *name)
 {
     const size_t n = strlen(name);
 
-    /* "@" separates step, attempt and name; a leading dot is a file of ours. */
+    /* "@" separates step, attempt and name; the step of an item is "each[0]"; a leading dot is a
+     * file of ours. */
     for (size_t i = 0; i < n; i++) {
-        if (!is_name_byte(name[i]) && name[i] != '@') {
+        if (!is_name_byte(name[i]) && strchr("@[]", name[i]) == NULL) {
             return false;
         }
     }
@@ -158,4 +159,25 @@ enum bt_code artifact_locate(const char *root, struct str uri, struct artifact_p
     return err_set(err, BT_UNAUTHORIZED,
                    "'%.*s': is no artifact of a plan; expected the uri of a result's artifact",
                    uri.len > 200 ? 200 : (int)uri.len, uri.ptr == NULL ? "" : uri.ptr);
+}
+
+bool artifact_was(struct str uri, struct artifact_place *ret)
+{
+    static const char dir[] = "/" ARTIFACT_DIR;
+    char path[ARTIFACT_PATH_MAX + 1];
+    char *slash;
+
+    if (!artifact_uri_path(uri, path)) {
+        return false;
+    }
+    for (int i = 0; i < 2; i++) { /* FILE, then PLAN */
+        slash = strrchr(path, '/');
+        if (slash == NULL || slash == path) {
+            return false;
+        }
+        *slash = 0;
+    }
+    return strlen(path) >= sizeof dir - 1 &&
+           strcmp(path + strlen(path) - (sizeof dir - 1), dir) == 0 &&
+           artifact_locate(path, uri, ret, NULL) == BT_OK;
 }

@@ -81,39 +81,30 @@ static bool is_true(struct doc map, const char *key)
     return v.ptr != NULL && doc_head(v).kind == DOC_BOOL && doc_head(v).b;
 }
 
-/* The members of a map but those of the list; what `put` takes over is its own to write. */
-static enum bt_code copy_map(struct doc map, const char *const *without, size_t n_without,
-                             bool (*put)(struct str key, struct doc value, struct buf *out,
-                                         struct bt_error *err),
-                             struct buf *out, struct bt_error *err)
+typedef bool (*put_fn)(struct str key, struct doc value, struct buf *out, struct bt_error *err);
+
+/* Appends the members of a map but those of the list; what `put` takes over is its own to write. */
+static enum bt_code put_members(struct doc map, const char *const *without, size_t n_without,
+                                put_fn put, uint32_t *io_n, struct buf *out, struct bt_error *err)
 {
     struct doc_cursor c = doc_cursor(map);
     struct doc_head head;
     struct doc_head key;
-    struct buf members;
-    uint32_t n = 0;
 
     if (!doc_next(&c, &head) || head.kind != DOC_MAP) {
         return err_set(err, BT_PROTOCOL, "the plan's document is damaged");
     }
-    buf_init(&members, LIMIT_STEP_BYTES);
     for (uint32_t i = 0; i < head.n && doc_next(&c, &key); i++) {
         struct doc value = doc_skip(&c);
         if (is_listed(key.str, without, n_without)) {
             continue;
         }
-        doc_put_str(&members, key.str);
-        if (!put(key.str, value, &members, err)) {
-            doc_put_doc(&members, value);
+        doc_put_str(out, key.str);
+        if (!put(key.str, value, out, err)) {
+            doc_put_doc(out, value);
         }
-        n++;
+        *io_n += 1;
     }
-    doc_put_map(out, n);
-    buf_add(out, members.at, members.len);
-    if (members.bad != BT_OK && out->bad == BT_OK) {
-        out->bad = members.bad;
-    }
-    buf_done(&members);
     return buf_check(out, err);
 }
 
@@ -127,38 +118,183 @@ static bool put_step_member(struct str key, struct doc value, struct buf *out, s
     return true;
 }
 
-static bool put_plan_member(struct str key, struct doc value, struct buf *out, struct bt_error *err)
+static void put_steps(struct doc document, bool is_body, struct buf *out, struct bt_error *err);
+
+static void put_member(struct doc map, const char *key, uint32_t *io_n, struct buf *out)
 {
-    static const char *const without[] = {"revision", "superseded"};
-    struct doc_cursor c = doc_cursor(value);
+    const struct doc value = doc_get(map, str_from(key));
+    const struct doc_head head =
+        value.ptr != NULL ? doc_head(value) : (struct doc_head){.kind = DOC_NIL};
+
+    if (value.ptr != NULL && (head.kind != DOC_STR || head.str.len > 0)) {
+        doc_put_cstr(out, key);
+        doc_put_doc(out, value);
+        *io_n += 1;
+    }
+}
+
+/* What a step with a child was submitted with: a document has what was made of it. */
+static void put_child(struct doc child, uint32_t *io_n, struct buf *out, struct bt_error *err)
+{
+    static const char *const loop[] = {"until", "while", "max", "delayMs", "onMax"};
+    static const char *const sub[] = {"document", "inputs"};
+    const struct str kind = doc_string(doc_get(child, STR_LIT("kind")));
+    const struct doc body = doc_get(child, STR_LIT("body"));
+    const bool is_loop = str_is(kind, "repeat");
+    struct buf inner;
+    uint32_t n = 0;
+
+    if (str_is(kind, "forEach")) {
+        doc_put_cstr(out, "forEach");
+        doc_put_doc(out, doc_get(child, STR_LIT("list")));
+        *io_n += 1;
+        put_member(child, "as", io_n, out);
+        put_member(child, "maxItems", io_n, out);
+        put_member(child, "onItemFailure", io_n, out);
+        put_member(doc_get(body, STR_LIT("policy")), "maxConcurrency", io_n, out);
+    } else {
+        buf_init(&inner, LIMIT_STEP_BYTES);
+        for (size_t i = 0; i < (is_loop ? sizeof loop : sizeof sub) / sizeof loop[0]; i++) {
+            put_member(child, is_loop ? loop[i] : sub[i], &n, &inner);
+        }
+        doc_put_cstr(out, is_loop ? "repeat" : "plan");
+        doc_put_map(out, n);
+        buf_add_str(out, buf_str(&inner));
+        out->bad = out->bad != BT_OK ? out->bad : inner.bad;
+        buf_done(&inner);
+        *io_n += 1;
+    }
+    if (body.ptr != NULL) {
+        doc_put_cstr(out, "steps");
+        put_steps(body, true, out, err);
+        *io_n += 1;
+    }
+}
+
+/* A document leaves out what is as in the plan's policy; without it a sub-plan has another. */
+static void put_as_policy(struct doc step, struct doc policy, uint32_t *io_n, struct buf *out)
+{
+    static const char *const keys[] = {"maxRetries", "stepLimitMs", "estimate", "requiresApproval"};
+    const struct doc timeout = doc_get(policy, STR_LIT("stepTimeoutMs"));
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (doc_get(step, str_from(keys[i])).ptr == NULL) {
+            put_member(policy, keys[i], io_n, out);
+        }
+    }
+    if (doc_get(step, STR_LIT("timeoutMs")).ptr == NULL && timeout.ptr != NULL) {
+        doc_put_cstr(out, "timeoutMs");
+        doc_put_doc(out, timeout);
+        *io_n += 1;
+    }
+}
+
+/* What a step that its steps or rounds do has of its own; the other members were made. */
+static void put_parent(struct doc step, uint32_t *io_n, struct buf *out)
+{
+    static const char *const own[] = {"stepId", "task",        "runIf",
+                                      "when",   "afterAnyEnd", "onFailure"};
+    const struct doc deps = doc_get(step, STR_LIT("dependsOn"));
+
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        put_member(step, own[i], io_n, out);
+    }
+    if (deps.ptr != NULL) {
+        doc_put_cstr(out, "dependsOn");
+        put_deps(deps, out);
+        *io_n += 1;
+    }
+}
+
+static enum bt_code put_step(struct doc step, struct doc policy, bool is_body, struct buf *out,
+                             struct bt_error *err)
+{
+    static const char *const without[] = {"revision", "superseded", "child"};
+    const struct doc child = doc_get(step, STR_LIT("child"));
+    const bool is_sub = str_is(doc_string(doc_get(child, STR_LIT("kind"))), "plan");
+    struct buf members;
+    uint32_t n = 0;
+    enum bt_code code = BT_OK;
+
+    buf_init(&members, LIMIT_STEP_BYTES);
+    if (child.ptr == NULL || is_sub) {
+        code = put_members(step, without, 3, put_step_member, &n, &members, err);
+    } else {
+        put_parent(step, &n, &members);
+    }
+    if (is_sub) {
+        put_as_policy(step, policy, &n, &members);
+    }
+    if (is_body && doc_get(step, STR_LIT("contextScope")).ptr == NULL && child.ptr == NULL) {
+        put_member(policy, "contextScope", &n, &members); /* the plan's is another */
+    }
+    if (child.ptr != NULL) {
+        put_child(child, &n, &members, err);
+    }
+    doc_put_map(out, n);
+    buf_add_str(out, buf_str(&members));
+    out->bad = out->bad != BT_OK ? out->bad : members.bad;
+    buf_done(&members);
+    return code;
+}
+
+/* The steps of a plan's document, or of the body of a step. */
+static void put_steps(struct doc document, bool is_body, struct buf *out, struct bt_error *err)
+{
+    const struct doc policy = doc_get(document, STR_LIT("policy"));
+    struct doc_cursor c = doc_cursor(doc_get(document, STR_LIT("steps")));
     struct doc_head head;
     struct buf steps;
     uint32_t n = 0;
 
-    if (!str_is(key, "steps") || !doc_next(&c, &head) || head.kind != DOC_ARRAY) {
-        return false;
+    if (!doc_next(&c, &head) || head.kind != DOC_ARRAY) {
+        doc_put_array(out, 0);
+        return;
     }
     buf_init(&steps, LIMIT_STEP_BYTES);
     for (uint32_t i = 0; i < head.n; i++) {
-        struct doc step = doc_skip(&c);
+        const struct doc step = doc_skip(&c);
         if (!is_true(step, "superseded")) {
             n++;
-            if (copy_map(step, without, 2, put_step_member, &steps, err) != BT_OK) {
+            if (put_step(step, policy, is_body, &steps, err) != BT_OK) {
                 out->bad = out->bad != BT_OK ? out->bad : BT_PROTOCOL;
             }
         }
     }
     doc_put_array(out, n);
     buf_add(out, steps.at, steps.len);
+    out->bad = out->bad != BT_OK ? out->bad : steps.bad;
     buf_done(&steps);
-    return true;
+}
+
+static bool put_nothing(struct str key, struct doc value, struct buf *out, struct bt_error *err)
+{
+    (void)key;
+    (void)value;
+    (void)out;
+    (void)err;
+    return false;
 }
 
 enum bt_code rerun_document(struct doc canonical, struct buf *out, struct bt_error *err)
 {
-    static const char *const without[] = {"revision", "grants"};
+    static const char *const without[] = {"revision", "grants", "steps"};
+    const bool has_steps = doc_get(canonical, STR_LIT("steps")).ptr != NULL;
+    struct buf members;
+    uint32_t n = 0;
+    enum bt_code code;
 
-    return copy_map(canonical, without, 2, put_plan_member, out, err);
+    buf_init(&members, LIMIT_STEP_BYTES);
+    code = put_members(canonical, without, 3, put_nothing, &n, &members, err);
+    if (has_steps) {
+        doc_put_cstr(&members, "steps");
+        put_steps(canonical, false, &members, err);
+    }
+    doc_put_map(out, n + has_steps);
+    buf_add_str(out, buf_str(&members));
+    out->bad = out->bad != BT_OK ? out->bad : members.bad;
+    buf_done(&members);
+    return code == BT_OK ? buf_check(out, err) : code;
 }
 
 /* ---- what is reused ---- */

@@ -287,6 +287,7 @@ void on_supervisor_stats(struct engine *engine, struct request *rq)
     const struct engine_stats *n = engine_stats(engine);
     struct msg_supervisor_stats_ok ok = {.turns = n->cycles,
                                          .commits = n->commits,
+                                         .commit_us = n->commit_us,
                                          .records = n->records,
                                          .published = n->published,
                                          .requests = n->requests,
@@ -306,6 +307,8 @@ void on_supervisor_stats(struct engine *engine, struct request *rq)
                                          .in_flight_max = engine_options(engine)->in_flight,
                                          .breakers_opened =
                                              registry_breakers_opened(engine_registry(engine))};
+    struct journal_size size;
+    struct bt_error err;
     struct arena arena = {0};
     uint32_t *draining;
 
@@ -317,6 +320,9 @@ void on_supervisor_stats(struct engine *engine, struct request *rq)
         add_loads(engine, &ok, draining);
     }
     add_plans(engine, &ok);
+    if (journal_size(engine_journal(engine), &size, &err) == BT_OK) {
+        ok.journal_bytes = size.file;
+    }
     request_answer(engine, rq, MSG_supervisor_stats_ok, &ok);
     arena_done(&arena);
 }

@@ -114,6 +114,7 @@ struct config_gateway {
     const char *listen;         /* HOST:PORT; "" = it is not started; `gateway: {}`: any port */
     const char *tls;            /* absolute; certificate and key; "" = plain HTTP */
     const char *host;           /* a further name that requests may have in Host; "" = none */
+    const char *otlp;           /* the URL of a collector of traces; "" = none */
     const char *const *command; /* NULL-terminated; NULL = it is not started */
 };
 

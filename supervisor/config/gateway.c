@@ -3,7 +3,7 @@
 
 #include "supervisor/config/loader.h"
 
-enum { ARGS_MAX = 8 };
+enum { ARGS_MAX = 12 };
 
 static void problem(struct loader *l, const char *text)
 {
@@ -64,6 +64,10 @@ enum bt_code config_gateway_bind(struct loader *l)
     if (g->host[0] != 0) {
         command[n++] = "--host";
         command[n++] = g->host;
+    }
+    if (g->otlp[0] != 0) {
+        command[n++] = "--otlp";
+        command[n++] = g->otlp;
     }
     command[n] = NULL;
     g->command = command;

@@ -44,7 +44,15 @@ struct doc blob_cache_get(const struct blob_cache *c, uint64_t id)
         return (struct doc){NULL, 0};
     }
     e = &c->slots[id % BLOB_CACHE_SLOTS];
-    return e->id == id && id != 0 ? (struct doc){e->bytes, e->len} : (struct doc){NULL, 0};
+    return e->id == id && id != 0 && !e->passing ? (struct doc){e->bytes, e->len}
+                                                 : (struct doc){NULL, 0};
+}
+
+void blob_cache_pass(struct blob_cache *c, uint64_t id)
+{
+    if (c->slots != NULL && c->slots[id % BLOB_CACHE_SLOTS].id == id) {
+        c->slots[id % BLOB_CACHE_SLOTS].passing = true;
+    }
 }
 
 void blob_cache_forget(struct blob_cache *c, uint64_t id)

@@ -14,6 +14,7 @@ struct blob_cache_entry {
     uint64_t id; /* 0 = free */
     uint8_t *bytes;
     size_t len;
+    bool passing; /* not found any more */
 };
 
 enum { BLOB_CACHE_SLOTS = 65536, BLOB_CACHE_BYTES = 64 * 1024 * 1024 };
@@ -31,6 +32,8 @@ struct blob_cache {
 void blob_cache_put(struct blob_cache *c, uint64_t id, const void *bytes, size_t len);
 /* .ptr NULL when it is not cached; valid until the next put. */
 struct doc blob_cache_get(const struct blob_cache *c, uint64_t id);
+/* It is not found any more; what blob_cache_get gave for it stays valid as before. */
+void blob_cache_pass(struct blob_cache *c, uint64_t id);
 /* It will not be asked for again. Ends the validity of what blob_cache_get gave for it. */
 void blob_cache_forget(struct blob_cache *c, uint64_t id);
 void blob_cache_done(struct blob_cache *c);

@@ -531,10 +531,12 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
     }
     if (!engine->failed && news) {
         struct bt_error why;
+        const uint64_t from = clock_mono_ns();
         engine->stats.commits++;
         if (journal_commit(engine->journal, &why) != BT_OK) {
             engine_fail(engine, &why);
         }
+        engine->stats.commit_us += (clock_mono_ns() - from) / 1000;
     }
     if (engine->failed) {
         *err = engine->fatal;

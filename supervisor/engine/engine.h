@@ -92,8 +92,8 @@ struct engine_options {
 
 /* Counted since the daemon started. */
 struct engine_stats {
-    uint64_t cycles, commits, records, published, requests, refused_busy, plans_done, steps_retried,
-        results_rejected, fallbacks, replans;
+    uint64_t cycles, commits, commit_us, records, published, requests, refused_busy, plans_done,
+        steps_retried, results_rejected, fallbacks, replans;
     /* Cycles by the processor time that they took; each counts in every row that it exceeds. */
     uint64_t cycles_over_5ms, cycles_over_20ms, cycles_over_100ms, longest_cycle_us;
 };

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/artifact/here.h"
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/core/plan/template.h"
@@ -353,6 +354,8 @@ enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref, struc
                                struct bt_error *err)
 {
     struct buf bytes;
+    struct buf here;
+    bool absent = false;
     enum bt_code code;
 
     *ret = blob_cache_get(&engine->cache, ref.id);
@@ -360,14 +363,22 @@ enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref, struc
         return BT_OK;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
+    buf_init(&here, 2 * LIMIT_STEP_BYTES);
     code = journal_blob_get(engine->journal, ref.id, &bytes, err);
     if (code == BT_OK) {
-        blob_cache_put(&engine->cache, ref.id, bytes.at, bytes.len);
+        code = artifact_here(engine->opt.artifact_root, doc_from_buf(&bytes), &here, &absent, err);
+    }
+    if (code == BT_OK) {
+        const struct buf *given = here.len > 0 ? &here : &bytes;
+        blob_cache_put(&engine->cache, ref.id, given->at, given->len);
         *ret = blob_cache_get(&engine->cache, ref.id);
         if (ret->ptr == NULL) {
-            code = err_set(err, BT_NOMEM, "out of memory for a result of %zu bytes", bytes.len);
+            code = err_set(err, BT_NOMEM, "out of memory for a result of %zu bytes", given->len);
+        } else if (absent) {
+            blob_cache_pass(&engine->cache, ref.id); /* its files may still come */
         }
     }
+    buf_done(&here);
     buf_done(&bytes);
     return code;
 }

@@ -203,12 +203,6 @@ static void answer_options(struct http *h)
     h->state = HTTP_READY;
 }
 
-static bool is_document(const struct http *h)
-{
-    return h->uri.segments_n == 2 && str_is(h->uri.segments[0], "v1") &&
-           str_is(h->uri.segments[1], "openapi.json");
-}
-
 static bool find_route(struct http *h, const char *method)
 {
     enum http_method m = HTTP_GET;
@@ -216,9 +210,12 @@ static bool find_route(struct http *h, const char *method)
 
     h->is_head = strcmp(method, "HEAD") == 0;
     known = http_method_parse(h->is_head ? "GET" : method, &m);
-    h->route = route_find(&h->uri, m, &h->params, &h->allowed);
-    if (is_document(h)) {
-        h->allowed = 1u << HTTP_GET;
+    h->method = m;
+    h->place = place_find(&h->uri, &h->params);
+    if (h->place != NULL) {
+        h->allowed = h->place->methods;
+    } else {
+        h->route = route_find(&h->uri, m, &h->params, &h->allowed);
     }
     if (h->allowed == 0) {
         http_refuse(h, BT_NOT_FOUND, 404, "",
@@ -279,7 +276,7 @@ static bool check_body(struct http *h)
                                  fields_number(str_from(h->heads.length), UINT64_MAX, &n) && n > 0);
     char text[96];
 
-    if (has && !route_has_body(h->route)) {
+    if (has && !(h->route != NULL ? route_has_body(h->route) : place_has_body(h->place))) {
         http_refuse(h, BT_INVALID, 400, "", "this method has no body: give fields in the query");
     } else if (has && (h->heads.type == NULL || !is_json(h->heads.type))) {
         http_refuse(h, BT_INVALID, 415, "Content-Type", "expected application/json");
@@ -289,6 +286,16 @@ static bool check_body(struct http *h)
     } else {
         return true;
     }
+    return false;
+}
+
+/* A place has no parameters; those of a request are checked as its fields. */
+static bool check_query(struct http *h)
+{
+    if (h->place == NULL || h->place->any_query || h->uri.params_n == 0) {
+        return true;
+    }
+    http_refuse(h, BT_INVALID, 400, "", "this address has no parameters in the query");
     return false;
 }
 
@@ -308,7 +315,10 @@ void http_head(struct http *h, const char *method)
     if (!check_host(h) || !check_origin(h) || !find_route(h, method)) {
         return;
     }
-    if (h->route != NULL && (!find_caller(h) || !check_body(h))) {
+    if ((h->route != NULL || !h->place->open) && !find_caller(h)) {
+        return;
+    }
+    if (!check_body(h) || !check_query(h)) {
         return;
     }
     h->state = HTTP_BODY;
@@ -338,7 +348,7 @@ void http_body(struct http *h, const char *bytes, size_t n)
     }
 }
 
-static void answer_document(struct http *h)
+void http_serve_openapi(struct http *h)
 {
     struct bt_error err;
 
@@ -385,10 +395,10 @@ void http_whole(struct http *h)
 {
     if (h->too_big) {
         http_refuse(h, BT_LIMIT, 413, "", "the body has too many bytes: at most 1048576");
-    } else if (h->route == NULL) {
-        answer_document(h);
     } else if (h->s->held > SERVER_HELD_BYTES) {
         http_refuse(h, BT_BUSY, 503, "", "the gateway holds as many bytes as it may");
+    } else if (h->place != NULL) {
+        h->place->serve(h);
     } else if (route_is_events(h->route)) {
         stream_begin(h);
     } else {

@@ -12,8 +12,11 @@
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
 #include "supervisor/gateway/address.h"
+#include "supervisor/gateway/egress.h"
 #include "supervisor/gateway/openapi.h"
 #include "supervisor/gateway/server.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
+#include "supervisor/gateway/watch.h"
 
 enum { EXIT_WRONG_USE = 2 };
 
@@ -22,6 +25,9 @@ struct program {
     char state[4096];
     int signals;
     struct upstream *up;
+    struct watch *watch;
+    struct egress *egress;
+    struct telemetry telemetry;
     struct server *server;
 };
 
@@ -37,6 +43,37 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* What the addresses beside the requests use. */
+static enum bt_code start_parts(struct program *p, struct bt_error *err)
+{
+    struct telemetry *t = &p->telemetry;
+    enum bt_code code = watch_new(p->up, p->state, &p->watch, err);
+
+    if (code == BT_OK) {
+        code = egress_new(&p->egress, err);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    t->watch = p->watch;
+    t->state_dir = p->state;
+    if (p->opt.otlp[0] != 0) {
+        t->traces = traces_new(p->egress, p->opt.otlp);
+        if (t->traces == NULL) {
+            return err_set(err, BT_NOMEM, "out of memory for traces");
+        }
+        watch_add(p->watch, traces_event, t->traces);
+    }
+    return BT_OK;
+}
+
+static enum bt_code start_server(struct program *p, uint16_t port, struct bt_error *err)
+{
+    const struct parts parts = {.watch = p->watch, .telemetry = &p->telemetry};
+
+    return server_new(&p->opt, port, p->up, &parts, &p->server, err);
+}
+
 static enum bt_code start(struct program *p, struct bt_error *err)
 {
     struct buf dir;
@@ -50,32 +87,39 @@ static enum bt_code start(struct program *p, struct bt_error *err)
         code = upstream_new(p->state, &p->up, err);
     }
     buf_done(&dir);
+    code = code == BT_OK ? start_parts(p, err) : code;
     if (code == BT_OK && port == 0) { /* those who know the address find it again */
         port = address_last_port(p->state);
     }
     if (code == BT_OK) {
-        code = server_new(&p->opt, port, p->up, &p->server, err);
+        code = start_server(p, port, err);
     }
     if (code == BT_UNAVAILABLE && p->opt.port == 0 && port != 0) {
-        code = server_new(&p->opt, 0, p->up, &p->server, err);
+        code = start_server(p, 0, err);
     }
     return code == BT_OK ? address_write(p->state, &p->opt, server_port(p->server), err) : code;
 }
 
 static int timeout_of(struct program *p, msec now)
 {
-    const msec server = server_deadline(p->server, now);
-    const msec wait = upstream_deadline(p->up);
-    const msec left = server <= now ? 0 : server - now;
+    const msec due[] = {
+        server_deadline(p->server, now), watch_deadline(p->watch), egress_deadline(p->egress),
+        p->telemetry.traces != NULL ? traces_deadline(p->telemetry.traces) : MSEC_NEVER};
+    msec wait = upstream_deadline(p->up);
 
-    return (int)(left < wait ? left : wait);
+    for (size_t i = 0; i < sizeof due / sizeof due[0]; i++) {
+        const msec left = due[i] <= now ? 0 : due[i] - now;
+        wait = left < wait ? left : wait;
+    }
+    return (int)wait;
 }
 
 static void run(struct program *p)
 {
     struct pollfd fds[] = {{.fd = p->signals, .events = POLLIN},
                            {.fd = upstream_fd(p->up), .events = POLLIN},
-                           {.fd = server_fd(p->server), .events = POLLIN}};
+                           {.fd = server_fd(p->server), .events = POLLIN},
+                           {.fd = egress_fd(p->egress), .events = POLLIN}};
 
     while ((fds[0].revents & POLLIN) == 0) {
         msec now = clock_mono_ms();
@@ -86,6 +130,11 @@ static void run(struct program *p)
         now = clock_mono_ms();
         server_begin(p->server, now);
         upstream_run(p->up, now);
+        watch_run(p->watch, now);
+        egress_run(p->egress, now);
+        if (p->telemetry.traces != NULL) {
+            traces_run(p->telemetry.traces, now);
+        }
         server_run(p->server, now);
     }
 }

@@ -23,6 +23,7 @@ void options_help(FILE *out)
         "  --host NAME        another name that requests may have in Host (may be repeated)\n"
         "  --origin URL       an origin whose pages may use it, as https://ops.example.com\n"
         "                     (may be repeated; default: none)\n"
+        "  --otlp URL         a collector of traces by OTLP/HTTP, as http://127.0.0.1:4318\n"
         "  --openapi          print the OpenAPI document and exit\n"
         "  --version, --help\n"
         "\n"
@@ -54,6 +55,31 @@ static enum bt_code read_listen(struct options *o, const char *text, struct bt_e
     return BT_OK;
 }
 
+static bool is_http(const char *url)
+{
+    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+/* Without a path it is that of the protocol. */
+static enum bt_code read_otlp(struct options *o, const char *url, struct bt_error *err)
+{
+    static const char path[] = "/v1/traces";
+    const char *slash = is_http(url) ? strchr(strstr(url, "://") + 3, '/') : NULL;
+    const bool has_path = slash != NULL && slash[1] != 0;
+    size_t n = strlen(url);
+
+    if (!is_http(url) || n + sizeof path > sizeof o->otlp) {
+        return err_set(err, BT_INVALID,
+                       "--otlp: expected the URL of a collector, as http://127.0.0.1:4318, got "
+                       "'%.100s'",
+                       url);
+    }
+    n -= slash != NULL && !has_path ? 1u : 0u;
+    memcpy(o->otlp, url, n);
+    memcpy(o->otlp + n, path, has_path ? 0 : sizeof path);
+    return BT_OK;
+}
+
 static enum bt_code add(const char **list, uint32_t *n, uint32_t max, const char *option,
                         const char *value, struct bt_error *err)
 {
@@ -81,7 +107,10 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
     if (strcmp(name, "--host") == 0) {
         return add(o->hosts, &o->hosts_n, OPTIONS_HOSTS_MAX, name, value, err);
     }
-    if (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0) {
+    if (strcmp(name, "--otlp") == 0) {
+        return read_otlp(o, value, err);
+    }
+    if (!is_http(value)) {
         return err_set(err, BT_INVALID,
                        "--origin: expected an origin as https://ops.example.com, got '%.100s'",
                        value);
@@ -91,7 +120,8 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
 
 static bool takes_value(const char *name)
 {
-    static const char *const names[] = {"--state", "--listen", "--tls", "--host", "--origin"};
+    static const char *const names[] = {"--state", "--listen", "--tls",
+                                        "--host",  "--origin", "--otlp"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], name) == 0) {

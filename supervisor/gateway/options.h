@@ -20,6 +20,7 @@ struct options {
     uint32_t hosts_n;
     const char *origins[OPTIONS_ORIGINS_MAX]; /* whose pages may use it */
     uint32_t origins_n;
+    char otlp[512]; /* the collector's address, with its path; "" = none */
     bool help, version, openapi;
 };
 

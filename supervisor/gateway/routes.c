@@ -83,9 +83,9 @@ bool route_part(const char **at, struct str *ret, bool *ret_param)
     return n > 0;
 }
 
-static bool fits(const struct route *r, const struct uri *uri, struct route_params *ret)
+bool route_fits(const char *path, const struct uri *uri, struct route_params *ret)
 {
-    const char *at = r->path;
+    const char *at = path;
     struct str part;
     bool is_param;
     uint32_t i = 0;
@@ -111,7 +111,7 @@ const struct route *route_find(const struct uri *uri, enum http_method method,
     *ret_allowed = 0;
     for (uint32_t i = 0; i < routes_n; i++) {
         struct route_params params;
-        if (!fits(&routes[i], uri, &params)) {
+        if (!route_fits(routes[i].path, uri, &params)) {
             continue;
         }
         *ret_allowed |= 1u << routes[i].method;

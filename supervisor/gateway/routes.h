@@ -41,6 +41,8 @@ bool http_method_parse(const char *name, enum http_method *ret);
  * nothing has the path. */
 const struct route *route_find(const struct uri *uri, enum http_method method,
                                struct route_params *ret, uint32_t *ret_allowed);
+/* Whether a path, with {name} for any part, is that of the uri. */
+bool route_fits(const char *path, const struct uri *uri, struct route_params *ret);
 /* Takes the next part of a template after a slash; *ret_param: it is {name}. False: the end. */
 bool route_part(const char **at, struct str *ret, bool *ret_param);
 /* Whether it is a way to events: a stream, a page of them by `Accept: application/json`. */

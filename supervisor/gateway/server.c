@@ -190,6 +190,7 @@ static enum MHD_Result respond(struct http *h)
     enum MHD_Result result;
 
     h->state = HTTP_ANSWERED;
+    h->s->counts.requests[h->status / 100 % 6]++;
     h->conn->deadline = h->s->now + SERVER_SEND_MS;
     if (h->stream != NULL && !h->is_head && h->status == 200) {
         r = stream_response(h->stream);
@@ -353,7 +354,7 @@ static void start(struct server *s, const struct sockaddr_storage *at, bool v6, 
 }
 
 enum bt_code server_new(const struct options *opt, uint16_t port, struct upstream *up,
-                        struct server **ret, struct bt_error *err)
+                        const struct parts *parts, struct server **ret, struct bt_error *err)
 {
     struct server *s = calloc(1, sizeof *s);
     struct sockaddr_storage at;
@@ -368,6 +369,7 @@ enum bt_code server_new(const struct options *opt, uint16_t port, struct upstrea
     buf_init(&pem, 1024 * 1024);
     s->opt = opt;
     s->up = up;
+    s->parts = *parts;
     s->conns_max = connections_max();
     code = resolve(opt, port, &at, &v6, err);
     if (code == BT_OK && opt->tls != NULL) {

@@ -22,11 +22,25 @@ enum {
 };
 
 struct server;
+struct watch;
+struct telemetry;
+
+/* What the addresses beside the requests use; each lives as long. */
+struct parts {
+    struct watch *watch;
+    struct telemetry *telemetry;
+};
+
+struct server_counts {
+    uint64_t requests[6]; /* by the first digit of the status; 0 = no answer yet or broken off */
+    uint64_t refused_connections;
+};
 
 /* Listens. The options and the upstream must live as long. BT_UNAVAILABLE: the port is taken. It
  * lives as long as the process. */
 BT_MUST_CHECK enum bt_code server_new(const struct options *opt, uint16_t port, struct upstream *up,
-                                      struct server **ret, struct bt_error *err);
+                                      const struct parts *parts, struct server **ret,
+                                      struct bt_error *err);
 uint16_t server_port(const struct server *s);
 int server_fd(const struct server *s);
 /* When server_run is due without the descriptor. */

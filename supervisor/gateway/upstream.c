@@ -146,7 +146,8 @@ enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec no
                           .answer = spec->answer,
                           .reads = spec->reads,
                           .waits = spec->wait_ms > 0 && !spec->live,
-                          .deadline = now + CALL_MS + spec->wait_ms,
+                          .deadline = now + (spec->within_ms > 0 ? spec->within_ms : CALL_MS) +
+                                      spec->wait_ms,
                           .done = spec->done,
                           .self = spec->self};
     buf_init(&call->body, LIMIT_STEP_BYTES);
@@ -355,6 +356,11 @@ struct caller *caller_keep(struct caller *c)
 void caller_release(struct caller *c)
 {
     c->refs--;
+}
+
+bool caller_is_proved(const struct caller *c)
+{
+    return c->proved;
 }
 
 void **caller_slot(struct caller *c)

@@ -47,6 +47,7 @@ struct call_spec {
     struct doc fields; /* a map; copied */
     bool reads;        /* may be sent again when the connection broke */
     msec wait_ms;      /* the daemon may keep it waiting for so long */
+    msec within_ms;    /* for the answer; 0 = CALL_MS */
     bool live; /* the one that feeds the streams of the caller: there is always room for it */
     call_done *done;
     void *self;
@@ -69,6 +70,8 @@ BT_MUST_CHECK enum bt_code upstream_caller(struct upstream *u, struct str bearer
                                            struct bt_error *err);
 struct caller *caller_keep(struct caller *c);
 void caller_release(struct caller *c);
+/* Whether the daemon has taken this sender once. */
+bool caller_is_proved(const struct caller *c);
 /* What the user of callers keeps with one (streams); NULL at first. */
 void **caller_slot(struct caller *c);
 /* Never calls `done` before it returns. BT_BUSY: too many of this caller wait. The call belongs to

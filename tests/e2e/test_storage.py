@@ -339,6 +339,14 @@ class Storage(harness.BatonTest):
         for p, s in ((plan, "a"), (plan, "b"), (other, "c")):
             artifact, = self.d.ask("plan.result", planId=p, stepId=s)["artifacts"]
             self.assertEqual(pathlib.Path(artifact["uri"][len("file://"):]).read_bytes(), b"x" * 300000 + s.encode())
+        other_place = self.daemon(config=CONFIG)
+        other_place.stop()
+        other_place.cli("restore", file, "--force")
+        other_place.start(agents=False)
+        artifact, = other_place.ask("plan.result", planId=plan, stepId="b")["artifacts"]
+        path = pathlib.Path(artifact["uri"][len("file://"):])
+        self.assertEqual((path.parents[2].resolve(), path.read_bytes()), (other_place.state.resolve(), b"x" * 300000 + b"b"))
+        other_place.stop()
         one = next(p for p in files.rglob("*") if p.is_file())
         data = bytearray(one.read_bytes())
         data[1000] ^= 1

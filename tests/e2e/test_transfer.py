@@ -2,12 +2,14 @@
 import hashlib
 import json
 import os
+import pathlib
 import random
 import subprocess
 
 import harness
 from harness import until
 from probe import Probe, step, wait_up
+from test_artifacts import write
 
 CONFIG = "agents: []\n"
 SEED = int(os.environ.get("BATON_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
@@ -245,6 +247,89 @@ class Transfer(harness.BatonTest):
         self.import_(second, seal(lines))
         self.assertEqual(bodies(self.export(second, plan)), lines)
         self.verify(second)
+
+    # ---- files of results ----
+
+    def writer(self, seen):
+        def work(r):
+            seen.append(r)
+            return {"outcome": "completed", "result": {"text": "wrote", "artifacts": [write(r, b"%s's" % r["stepId"].encode() * 30000)]}}
+        return work
+
+    def files(self, d, plan, *steps):
+        """The files of results, by the URIs that the daemon gives."""
+        out = {}
+        for s in steps:
+            for a in d.ask("plan.result", planId=plan, stepId=s)["artifacts"]:
+                path = pathlib.Path(a["uri"][len("file://"):])
+                self.assertEqual(path.parents[2].resolve(), d.state.resolve(), a)
+                self.assertEqual(hashlib.sha256(path.read_bytes()).hexdigest(), a["sha256"])
+                out[s] = path.read_bytes()
+        return out
+
+    def test_files_of_results_come_along_and_later_steps_get_them(self):
+        seen = []
+        first, second = self.up(work=self.writer([])), self.daemon(config=CONFIG)
+        plan = self.run_plan(first, step("a"), step("b", dependsOn=["a"]))
+        each = self.run_plan(first, step("each", forEach=["x", "y"]), step("after", dependsOn=["each"]))
+        folder, lines = first.work / "files", first.work / "all.ndjson"
+        lines.write_text(first.cli("export", "--all", "--artifacts", folder))
+        self.assertEqual(lines.read_text(), self.export(first))
+        said = json.loads(second.cli("import", lines, "--artifacts", folder, "--json"))
+        self.assertEqual((said["refused"], said["artifacts"]), (0, 5))
+        self.assertEqual(self.files(second, plan, "a", "b"), self.files(first, plan, "a", "b"))
+        self.assertEqual(second.cli("result", plan, "a", "--artifact", "rows.csv").encode(), b"a's" * 30000)
+        self.assertEqual(self.export(second), lines.read_text())
+        second.kill9()
+        second.start(agents=False)  # looks at all directories of files
+        probe = Probe(second, work=self.writer(seen), capacity=4)
+        self.addCleanup(probe.close)
+        wait_up(second)
+        fork = second.ask("plan.fork", planId=plan, fromStep="b")["planId"]
+        self.assertEqual(second.wait_plan(fork)["status"], "completed")
+        given, = next(r for r in seen if r["stepId"] == "b")["artifacts"]
+        self.assertEqual(pathlib.Path(given["uri"][len("file://"):]).read_bytes(), b"a's" * 30000)
+        fork = second.ask("plan.fork", planId=each, fromStep="after")["planId"]
+        self.assertEqual(second.wait_plan(fork)["status"], "completed")
+        items = json.dumps(next(r for r in seen if r["stepId"] == "after")["context"])
+        self.assertIn(str(second.state), items)
+        self.assertNotIn(str(first.state), items)
+
+    def test_files_that_are_not_as_their_results_say_are_refused(self):
+        first, second = self.up(work=self.writer([])), self.daemon(config=CONFIG)
+        plan = self.run_plan(first, step("a"), step("b"))
+        folder = first.work / "files"
+        text = first.cli("export", plan, "--artifacts", folder)
+        one = next(p for p in folder.rglob("a@*"))
+        good = one.read_bytes()
+        one.write_bytes(good[:-1] + b"!")
+        done = second.cli_any("import", "-", "--artifacts", folder, stdin=text)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("SHA-256", done.stderr)
+        self.assertIn("1 file is not as the results say; nothing was imported", done.stderr)
+        self.assertEqual(second.ask_raw("plan.get", planId=plan)["error"]["code"], "NOT_FOUND")
+        one.unlink()
+        done = second.cli_any("import", "-", "--artifacts", folder, stdin=text)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 file of results copied to %s/artifacts, 1 not kept" % second.state, done.stderr)
+        stale, = second.ask("plan.result", planId=plan, stepId="a")["artifacts"]
+        self.assertIn(str(first.state), stale["uri"])  # where it was: it is not here
+        one.write_bytes(good)
+        done = second.cli_any("import", "-", "--artifacts", folder, stdin=text)
+        self.assertIn("1 plan was here already", done.stdout)
+        self.assertEqual(self.files(second, plan, "a", "b"), self.files(first, plan, "a", "b"))
+
+    def test_a_retry_without_its_origin_says_whose_files_are_missing(self):
+        fails = [1]
+        d = self.up(work=lambda r: {"outcome": "failed", "failure": {"code": "X", "class": "UNKNOWN", "message": "no", "retryable": False}}
+                    if r["stepId"] == "b" and fails else {"outcome": "completed", "result": {"text": "x", "artifacts": [write(r)]}})
+        plan = self.run_plan(d, step("a"), step("b", dependsOn=["a"]))
+        fails.clear()
+        again = d.ask("plan.retry", planId=plan)["planId"]
+        self.assertEqual(d.wait_plan(again)["status"], "completed")
+        said = d.cli_any("export", again, "--artifacts", d.work / "files").stderr
+        self.assertIn("2 files of results copied", said)
+        self.assertIn("some are of the plan %s, which is not here: export it, too" % plan, said)
 
     # ---- kill -9 ----
 

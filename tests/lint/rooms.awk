@@ -7,7 +7,7 @@ BEGIN {
     may["protocol/zone"] = base
     may["protocol/wire"] = base " protocol/messages.def"
     may["protocol/jsonschema"] = base
-    may["protocol/artifact"] = base
+    may["protocol/artifact"] = base " protocol/wire"
     may["protocol/auth"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
@@ -35,7 +35,7 @@ BEGIN {
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
-    may["supervisor/engine"] = below " protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
+    may["supervisor/engine"] = below " protocol/artifact protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
     may["supervisor/schedule/rules"] = base " protocol/zone"
@@ -78,7 +78,7 @@ BEGIN {
     only["<cmark"] = "agents/report"
     only["<yaml.h>"] = "supervisor/config"
     only["<microhttpd.h>"] = "supervisor/gateway"
-    only["<curl/"] = "agents/web agents/llm"
+    only["<curl/"] = "agents/web agents/llm supervisor/gateway"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
     n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"

@@ -2,6 +2,7 @@
 """Random mutation test of the C rooms: how many small wrong changes does a test notice?
 
 usage: mutate.py (--room NAME | --file GLOB --tests REGEX) [--n 20] [--seed 1] [--out FILE] [--list]
+       mutate.py --caps (--room NAME | --file GLOB)         every comparison with a cap: one less, one more
        mutate.py --change FILE OLD NEW [--tests REGEX]      a chosen change, at the first OLD; more than once
        mutate.py --again FILE [--tests REGEX]               the survivors of FILE once more
        mutate.py --report FILE...                           rates and survivors
@@ -27,7 +28,7 @@ import tempfile
 import threading
 import time
 
-from sites import draw, line_of
+from sites import caps, draw, line_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -442,6 +443,9 @@ def work_of(args):
         if not files:
             sys.exit(f"no file is called {pattern}")
         work, total = draw(ROOT, files, args.n, args.seed)
+        if args.caps:
+            work = caps(ROOT, files)
+            total = len(work)
         print(f"{len(work)} of {total} mutations in {len(files)} files", flush=True)
     for m in work:
         m["room"] = args.room or room_of(m["file"])
@@ -476,6 +480,7 @@ def main():
     p.add_argument("--file", help="a pattern, instead of a room's")
     p.add_argument("--change", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
     p.add_argument("--again", nargs="+")
+    p.add_argument("--caps", action="store_true", help="instead of a draw, the caps: tests at N and at N + 1")
     p.add_argument("--tests", help="instead of the room's own")
     p.add_argument("--n", type=int, default=20)
     p.add_argument("--seed", type=int, default=1)

@@ -14,6 +14,7 @@ TOKEN = re.compile(r"""
   | (?P<op>->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|[-+*/%&|^~!<>=?:;,.(){}\[\]])
   | (?P<space>\s+|\\\n)
 """, re.X | re.S)
+CAP = re.compile(r"(?!U?INT|SIZE_MAX|LONG)([A-Z0-9_]*_(MAX|CAP|LIMIT|MOST|MAX_[A-Z]+)|(MAX|LIMIT)_[A-Z0-9_]+)")
 Token = collections.namedtuple("Token", "kind text start end line")
 
 
@@ -183,6 +184,27 @@ def sites(text, groups, extra):
                 if nxt.text == ":":
                     continue
                 add("drop", t.start, toks[j].end, ";", "dropped: " + " ".join(text[t.start:toks[j].end].split()))
+    return out
+
+
+def caps(src, files):
+    """Every comparison with a cap, with one less and one more of it: a test at N and one at N + 1 are red."""
+    out = []
+    compares = set(REL) | {"==", "!="}
+    for path in files:
+        with open(os.path.join(src, path), encoding="utf-8") as f:
+            text = f.read()
+        toks = tokens(text)
+        for name, first, last in bodies(toks):
+            for i in range(first + 1, last):
+                t = toks[i]
+                if not (t.kind == "name" and CAP.fullmatch(t.text) and SKIP_CALL.match(name) is None
+                        and (toks[i - 1].text in compares or toks[i + 1].text in compares)):
+                    continue
+                for new in (f"({t.text} - 1)", f"({t.text} + 1)"):
+                    out.append({"file": path, "op": "cap", "start": t.start, "end": t.end, "new": new,
+                                "what": f"{t.text} becomes {new}", "function": name, "line": line_of(text, t.start),
+                                "source": text.splitlines()[line_of(text, t.start) - 1].strip()})
     return out
 
 

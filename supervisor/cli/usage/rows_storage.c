@@ -20,6 +20,12 @@ static const struct cli_option prune_options[] = {
 static const struct cli_option export_options[] = {
     {"since", "TIME", "what ended since then, and sessions: 30d ago, 2026-01-31"},
     {"all", NULL, "all ended plans and all sessions"},
+    {"artifacts", "DIR", "the files of results go there"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option import_options[] = {
+    {"artifacts", "DIR", "where the files of results are"},
     {NULL, NULL, NULL},
 };
 
@@ -64,13 +70,13 @@ const struct cli_verb storage_verbs[] = {
     {.name = "export",
      .args = "[PLAN_ID...]",
      .brief = "write ended plans as lines of JSON",
-     .text = "Events, results and the plans' jobs; with --since and --all also sessions. Artifacts "
-             "are no part of it (baton backup has them). The daemon goes on meanwhile. Every line "
-             "has a number and a hash; "
-             "the last line says that nothing follows. The same plans give the same bytes in every "
-             "journal.",
+     .text = "Events, results and the plans' jobs; with --since and --all also sessions. The files "
+             "of results (artifacts) are beside the lines, in a directory, with --artifacts. The "
+             "daemon goes on meanwhile. Every line has a number and a hash; the last line says "
+             "that nothing follows. The same plans give the same bytes in every journal.",
      .options = export_options,
      .examples = {{"baton export last > plan.ndjson", "one plan"},
+                  {"baton export last --artifacts files > plan.ndjson", "with its files"},
                   {"baton export --since 30d > month.ndjson", "what ended in 30 days"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
      .args_min = 0,
@@ -82,8 +88,12 @@ const struct cli_verb storage_verbs[] = {
      .text = "FILE is checked as a whole first; - is stdin. Plans keep their ids; a plan that is "
              "here already is skipped when it is the same, and refused otherwise. Events get new "
              "numbers. After a crash the same import goes on without doubles. Old plans are "
-             "subject to the settings `retention` at once.",
-     .examples = {{"baton import plan.ndjson", "from a file"}, {"baton import -", "from a pipe"}},
+             "subject to the settings `retention` at once. With --artifacts the files of results "
+             "are compared with the results, copied to STATE/artifacts, and found there.",
+     .options = import_options,
+     .examples = {{"baton import plan.ndjson", "from a file"},
+                  {"baton import plan.ndjson --artifacts files", "with files of results"},
+                  {"baton import -", "from a pipe"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT},
      .args_min = 1,
      .args_max = 1,
@@ -92,8 +102,7 @@ const struct cli_verb storage_verbs[] = {
      .args = "FILE",
      .brief = "make a copy the journal again, without a daemon",
      .text = "The copy is verified first. Plans that were open in it go on. FILE.artifacts goes to "
-             "STATE/artifacts; results name their files by the path of the state directory that "
-             "they were written in.",
+             "STATE/artifacts, and results name their files there.",
      .options = restore_options,
      .examples = {{"baton restore /backup/baton.db", "into an empty state directory"}},
      .exits = {CLI_NOT_FOUND},

@@ -9,6 +9,7 @@
 #include "tests/unit/journal/journal_fixture.h"
 
 enum { PAGE = 4096, CHECKPOINT_PAGES = 12, BATCHES = 500, PLANS = 5, MISSING = 3 };
+enum { TOMBSTONES = 100000 };
 
 struct log_size {
     char path[96];
@@ -44,7 +45,7 @@ static void the_write_ahead_log_is_copied_back_and_stays_small(void **state)
     fixture_remove_tree(dir);
 }
 
-static void run_sql(const char *dir, const char *sql)
+static void run_sql(const char *dir, const char *sql, int changes)
 {
     char path[96];
     sqlite3 *db = NULL;
@@ -52,7 +53,7 @@ static void run_sql(const char *dir, const char *sql)
     (void)snprintf(path, sizeof path, "%s/journal.db", dir);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_changes(db), 1);
+    assert_int_equal(sqlite3_changes(db), changes);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
@@ -92,7 +93,7 @@ static void without_row(int missing)
     commit(j);
     journal_close(j);
     (void)snprintf(text, sizeof text, "DELETE FROM plan_state WHERE ix = %d", missing);
-    run_sql(dir, text);
+    run_sql(dir, text, 1);
     for (int again = 0; again < 2; again++) { /* put aside for good, and nothing else is */
         struct seen all;
         s = start(dir, &all);
@@ -115,11 +116,73 @@ static void a_plan_whose_state_is_missing_is_put_aside_and_the_others_go_on(void
     without_row(PLANS);
 }
 
+static void add_ended_plan(struct journal *j, const char *key)
+{
+    struct bt_error err;
+    assert_ok(journal_plan_status(j, add_plan(j, key, "g"), STR_LIT("completed"), 10, &err), err);
+}
+
+/* Whether the plan of the lowest number is still known as deleted, after a start and a sweep of
+ * `budget` rows; whether more is to be swept. */
+static bool first_is_known(const char *dir, uint32_t budget, bool *ret_more)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS};
+    struct journal_gone g;
+    struct journal *j;
+    struct bt_error err;
+    enum bt_code code;
+
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    assert_ok(journal_sweep(j, budget, ret_more, &err), err);
+    commit(j);
+    code = journal_gone_by_key(j, STR_LIT("first"), &g, &err);
+    assert_true(code == BT_OK || code == BT_NOT_FOUND);
+    journal_close(j);
+    return code == BT_OK;
+}
+
+static void of_one_deleted_plan_too_many_the_oldest_is_forgotten(void **state)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS};
+    struct journal *j;
+    struct bt_error err;
+    bool more;
+    char dir[64];
+    char sql[400];
+
+    (void)state;
+    work_dir(dir);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    add_ended_plan(j, "first");
+    add_ended_plan(j, "second");
+    commit(j);
+    assert_ok(journal_plan_delete(j, 1, STR_LIT("x"), 7000, &err), err);
+    commit(j);
+    journal_close(j);
+    (void)snprintf(sql, sizeof sql,
+                   "WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n LIMIT %d) "
+                   "INSERT INTO gone SELECT i, randomblob(16), NULL, 'completed', 1, 2, 3, 'y', 0, "
+                   "'', 0, 1, '' FROM n",
+                   TOMBSTONES - 1);
+    run_sql(dir, sql, TOMBSTONES - 1);
+    assert_true(first_is_known(dir, 10, &more));
+    assert_false(more);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    assert_ok(journal_plan_delete(j, 2, STR_LIT("x"), 7000, &err), err); /* one more */
+    commit(j);
+    journal_close(j);
+    assert_false(first_is_known(dir, 100, &more));
+    assert_false(more);
+    run_sql(dir, "DELETE FROM gone WHERE ix >= 1000", TOMBSTONES - 1); /* the second one is kept */
+    fixture_remove_tree(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_write_ahead_log_is_copied_back_and_stays_small),
         cmocka_unit_test(a_plan_whose_state_is_missing_is_put_aside_and_the_others_go_on),
+        cmocka_unit_test(of_one_deleted_plan_too_many_the_oldest_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -542,6 +542,70 @@ static void fork_begins_at_a_step_of_an_open_plan(void **state)
     house_close(h);
 }
 
+/* The second step of the document. */
+static const char *second_step(struct house *h, const char *plan)
+{
+    return house_get(h, house_ok(h, "plan.get", "'planId':'%s','document':true", plan),
+                     "document.steps.1");
+}
+
+static const char *forked(struct house *h, const char *child, const char *policy)
+{
+    const char *id =
+        house_submit(h,
+                     "'plan':{'steps':[" STEP("first", "") ",{'stepId':'c','task':'each of it',"
+                                                           "'dependsOn':['first'],%s}]},"
+                                                           "'policy':{'maxRetries':1%s}",
+                     child, policy);
+    return house_get(h, house_ok(h, "plan.fork", "'planId':'%s','fromStep':'first'", id), "planId");
+}
+
+/* The children of a fork are those of its origin, whatever was made of them. */
+static void a_fork_has_the_children_of_its_origin(void **state)
+{
+    static const char *const children[] = {
+        "'forEach':[1,2],'as':'it','maxItems':7,'onItemFailure':'continue','maxConcurrency':3,"
+        "'agentId':'calc','skill':'do','timeoutMs':9000,'requiresApproval':true,'critical':false",
+        "'forEach':'{{results.first}}','steps':[" STEP("x", "") "," STEP(
+            "y", ",'dependsOn':['x'],'maxRetries':4") "]",
+        "'repeat':{'until':{'results.x.n':{'gt':3}},'max':20,'delayMs':5,'onMax':'accept'},"
+        "'steps':[" STEP("x", "") "," STEP("y", "") "]",
+        "'repeat':{'while':{'results.x.n':{'lt':3}},'max':2},'runIf':'always','steps':[{'stepId':"
+        "'x','task':'inner','forEach':[[1]],'steps':[" STEP("z", ",'onFailure':'skip'") "]}]",
+        "'plan':{'document':{'steps':[" STEP("x", "") "]}}",
+        "'plan':{'document':{'steps':[" STEP("x", "") "]}},'timeoutMs':60000,'maxRetries':2",
+    };
+    const char *fork;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof children / sizeof children[0]; i++) {
+        struct house *h = house_open();
+        house_join(h, "calc", 8);
+        fork = forked(h, children[i], ",'contextScope':'all'");
+        assert_string_equal(
+            second_step(h, fork),
+            second_step(
+                h, house_get(h, house_ok(h, "plan.get", "'planId':'%s'", fork), "parentPlanId")));
+        house_close(h);
+    }
+}
+
+/* In a chain each step has all before it; the steps of a fork say so themselves. */
+static void a_round_of_a_fork_has_the_context_of_its_origin(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join(h, "calc", 8);
+    house_says(h,
+               second_step(h, forked(h,
+                                     "'repeat':{'until':{'results.x.n':{'gt':3}},'max':20},"
+                                     "'steps':[" STEP("x", "") "," STEP("y", "") "]",
+                                     "")),
+               "child.body.steps.0.contextScope=all; child.body.steps.1.contextScope=all");
+    house_close(h);
+}
+
 /* ---- plan.list ---- */
 
 static void plans_are_listed_newest_first_in_pages(void **state)
@@ -647,6 +711,8 @@ int main(void)
         cmocka_unit_test(plan_result_gives_the_answer_and_each_result),
         cmocka_unit_test(retry_keeps_what_was_completed),
         cmocka_unit_test(fork_begins_at_a_step_of_an_open_plan),
+        cmocka_unit_test(a_fork_has_the_children_of_its_origin),
+        cmocka_unit_test(a_round_of_a_fork_has_the_context_of_its_origin),
         cmocka_unit_test(plans_are_listed_newest_first_in_pages),
         cmocka_unit_test(ended_plans_are_deleted_and_pruned),
     };

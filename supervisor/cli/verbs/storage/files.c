@@ -153,25 +153,6 @@ enum bt_code files_copy(const char *from, const char *to, uint64_t *ret_n, struc
 
 /* ---- verify ---- */
 
-/* Where the URI was, whatever the state directory was called then. */
-static bool place_of(struct str uri, struct artifact_place *ret)
-{
-    char path[ARTIFACT_PATH_MAX + 1];
-    char *slash;
-
-    if (!artifact_uri_path(uri, path)) {
-        return false;
-    }
-    for (int i = 0; i < 2; i++) { /* NAME, then PLAN */
-        slash = strrchr(path, '/');
-        if (slash == NULL || slash == path) {
-            return false;
-        }
-        *slash = 0;
-    }
-    return artifact_locate(path, uri, ret, NULL) == BT_OK;
-}
-
 static void check_one(struct files_check *c, struct doc entry)
 {
     const struct doc bytes = doc_get(entry, STR_LIT("bytes"));
@@ -183,7 +164,7 @@ static void check_one(struct files_check *c, struct doc entry)
     enum bt_code code;
     int fd = -1;
 
-    if (uri.len == 0 || claim.sha256.len == 0 || !place_of(uri, &at) ||
+    if (uri.len == 0 || claim.sha256.len == 0 || !artifact_was(uri, &at) ||
         map_get(&c->seen, uri) != MAP_NONE) {
         return;
     }

@@ -14,6 +14,7 @@
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/storage/carried.h"
 #include "supervisor/cli/verbs/storage/lines.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -57,6 +58,7 @@ static enum cli_exit each_line(struct cli *cli, const cJSON *fields, line_fn fn,
 
 struct out {
     struct export_sum sum;
+    struct carried files;
     uint64_t damaged;
 };
 
@@ -67,8 +69,10 @@ static bool write_line(struct str body, void *self)
     if (export_is(body, "damaged")) {
         o->damaged++;
         cli_note("left out, because it is damaged: %.*s\n", STR_ARG(body));
+        carried_forget(&o->files);
     }
-    return export_put(stdout, &o->sum, body) && ferror(stdout) == 0;
+    return export_put(stdout, &o->sum, body) && ferror(stdout) == 0 &&
+           carried_line(&o->files, body) && (!export_is(body, "end") || carried_plan(&o->files));
 }
 
 static bool write_text(struct out *o, const char *text)
@@ -103,11 +107,26 @@ static enum cli_exit export_since(struct cli *cli, msec from, struct out *o)
     return code;
 }
 
+static enum cli_exit export_file(struct cli *cli, msec from, struct out *o)
+{
+    char line[96];
+    enum cli_exit code;
+
+    (void)snprintf(line, sizeof line, "{\"kind\":\"baton export\",\"format\":%d}", EXPORT_FORMAT);
+    code = !write_text(o, line) ? CLI_INTERNAL
+           : cli->argc > 0      ? export_plans(cli, o)
+                                : export_since(cli, from, o);
+    if (code == CLI_OK) {
+        (void)snprintf(line, sizeof line, "{\"kind\":\"sum\",\"lines\":%" PRIu64 "}", o->sum.lines);
+        code = write_text(o, line) && o->damaged + o->files.bad == 0 ? CLI_OK : CLI_INTERNAL;
+    }
+    return code;
+}
+
 enum cli_exit verb_export(struct cli *cli)
 {
     const char *since = cli_value(cli, "since");
     struct out o = {.damaged = 0};
-    char line[96];
     msec from = 0;
     enum cli_exit code;
 
@@ -118,18 +137,13 @@ enum cli_exit verb_export(struct cli *cli)
     if (since != NULL && !cli_moment(since, "--since", clock_wall_ms(), &from)) {
         return CLI_USAGE; /* before the first line: what was wrong leaves no file */
     }
-    code = cli_connect(cli);
-    if (code != CLI_OK) {
-        return code;
-    }
-    (void)snprintf(line, sizeof line, "{\"kind\":\"baton export\",\"format\":%d}", EXPORT_FORMAT);
-    code = !write_text(&o, line) ? CLI_INTERNAL
-           : cli->argc > 0       ? export_plans(cli, &o)
-                                 : export_since(cli, from, &o);
+    code = carried_begin(&o.files, cli, true);
+    code = code == CLI_OK ? cli_connect(cli) : code;
+    code = code == CLI_OK ? export_file(cli, from, &o) : code;
     if (code == CLI_OK) {
-        (void)snprintf(line, sizeof line, "{\"kind\":\"sum\",\"lines\":%" PRIu64 "}", o.sum.lines);
-        code = write_text(&o, line) && o.damaged == 0 ? CLI_OK : CLI_INTERNAL;
+        carried_report(&o.files);
     }
+    carried_done(&o.files);
     return code;
 }
 
@@ -138,15 +152,23 @@ enum cli_exit verb_export(struct cli *cli)
 struct import {
     struct cli *cli;
     struct export_file file;
+    struct carried files;
     struct buf batch;
     uint64_t before, in_batch; /* lines of the plan or session: sent, waiting */
     char name[96];             /* "plan ID", "session ID" or "schedule NAME" */
     uint64_t plans, sessions, schedules, here, refused, damaged;
+    bool checked;
 };
 
 static bool is_first(struct str body)
 {
     return export_is(body, "plan") || export_is(body, "session") || export_is(body, "schedule");
+}
+
+/* The next line; its files are remembered. */
+static bool next_line(struct import *m, struct str *ret)
+{
+    return export_next(&m->file, ret) && (ret->ptr == NULL || carried_line(&m->files, *ret));
 }
 
 /* The whole file, before anything is sent: every line is as it was written, every plan has an end.
@@ -156,7 +178,7 @@ static bool check_file(struct import *m)
     struct str body;
     bool inside = false;
 
-    while (export_next(&m->file, &body)) {
+    while (next_line(m, &body)) {
         const bool last = export_is(body, "end") || export_is(body, "damaged");
         if (body.ptr == NULL && !inside) {
             return true;
@@ -166,9 +188,30 @@ static bool check_file(struct import *m)
                       m->file.name, m->file.sum.lines, inside ? "end" : "beginning");
             return false;
         }
+        if (last && export_is(body, "end") && !carried_plan(&m->files)) {
+            return false;
+        }
         inside = !last;
     }
     return false;
+}
+
+/* The files of the results, too. */
+static bool check_all(struct import *m)
+{
+    const char *to = m->files.to;
+    bool good;
+
+    m->files.to = NULL;
+    good = check_file(m) && export_rewind(&m->file);
+    m->checked = good && m->files.bad == 0;
+    if (good && m->files.bad > 0) {
+        cli_error("%" PRIu64 " file%s not as the results say; nothing was imported", m->files.bad,
+                  m->files.bad == 1 ? " is" : "s are");
+        return false;
+    }
+    carried_again(&m->files, to);
+    return good;
 }
 
 /* Sends what waits; the answer's result. */
@@ -244,11 +287,11 @@ static enum cli_exit compare(struct import *m, struct str body)
     code = each_line(m->cli, fields, sum_line, &theirs);
     cJSON_Delete(fields);
     while (more && export_sum_add(&ours, body)) {
-        more = !export_is(body, "end") && export_next(&m->file, &body) && body.ptr != NULL;
+        more = !export_is(body, "end") && next_line(m, &body) && body.ptr != NULL;
     }
     if (code == CLI_OK && ours.lines == theirs.lines && strcmp(ours.hash, theirs.hash) == 0) {
         m->here++;
-        return CLI_OK;
+        return carried_plan(&m->files) ? CLI_OK : CLI_INTERNAL;
     }
     cli_error("%s is here already, and is not the same: it stays as it is", m->name);
     m->refused++;
@@ -297,7 +340,7 @@ static enum cli_exit take_rest(struct import *m)
     char result[16] = "";
     enum cli_exit code = CLI_OK;
 
-    while (code == CLI_OK && strcmp(result, "done") != 0 && export_next(&m->file, &body) &&
+    while (code == CLI_OK && strcmp(result, "done") != 0 && next_line(m, &body) &&
            body.ptr != NULL) {
         if (!add_line(m, body)) {
             cli_error("%s:%" PRIu64 ": the line is too long", m->file.name, m->file.sum.lines);
@@ -348,7 +391,10 @@ static enum cli_exit take_one(struct import *m, struct str first)
         code = compare(m, body);
     } else {
         code = take_rest(m);
-        *count += code == CLI_OK && m->refused == refusals ? 1 : 0;
+        if (code == CLI_OK && m->refused == refusals) {
+            *count += 1;
+            code = carried_plan(&m->files) ? CLI_OK : CLI_INTERNAL;
+        }
     }
     free(kept);
     return code;
@@ -359,14 +405,15 @@ static enum cli_exit take_all(struct import *m)
     enum cli_exit code = CLI_OK;
     struct str body;
 
-    while (code == CLI_OK && export_next(&m->file, &body) && body.ptr != NULL) {
+    while (code == CLI_OK && next_line(m, &body) && body.ptr != NULL) {
         code = take_one(m, body);
     }
     return code == CLI_OK && m->refused > 0 ? CLI_INTERNAL : code;
 }
 
-static void report(const struct import *m)
+static void report(struct import *m)
 {
+    carried_report(&m->files);
     if (m->cli->json) {
         cJSON *said = cJSON_CreateObject();
         (void)cJSON_AddNumberToObject(said, "plans", (double)m->plans);
@@ -375,6 +422,9 @@ static void report(const struct import *m)
         (void)cJSON_AddNumberToObject(said, "here", (double)m->here);
         (void)cJSON_AddNumberToObject(said, "refused", (double)m->refused);
         (void)cJSON_AddNumberToObject(said, "damaged", (double)m->damaged);
+        if (m->files.from != NULL) {
+            (void)cJSON_AddNumberToObject(said, "artifacts", (double)m->files.sound);
+        }
         cli_print_json(said);
         cJSON_Delete(said);
         return;
@@ -416,22 +466,25 @@ static FILE *open_twice(const char *name)
 enum cli_exit verb_import(struct cli *cli)
 {
     struct import m = {.cli = cli, .file = {.name = cli->argv[0]}};
-    enum cli_exit code = CLI_USAGE;
+    enum cli_exit code = carried_begin(&m.files, cli, false);
 
-    m.file.from = open_twice(cli->argv[0]);
-    if (m.file.from == NULL) {
-        cli_error("%s: %s", cli->argv[0], strerror(errno));
-        return CLI_NOT_FOUND;
-    }
     buf_init(&m.batch, BATCH_MAX);
-    if (check_file(&m) && export_rewind(&m.file)) {
-        code = take_all(&m);
-        if (code == CLI_OK || !cli->json) { /* else the error is what is printed */
+    m.file.from = code == CLI_OK ? open_twice(cli->argv[0]) : NULL;
+    if (code == CLI_OK && m.file.from == NULL) {
+        cli_error("%s: %s", cli->argv[0], strerror(errno));
+        code = CLI_NOT_FOUND;
+    }
+    if (code == CLI_OK) {
+        code = check_all(&m) ? take_all(&m) : CLI_USAGE;
+        if (code == CLI_OK || (m.checked && !cli->json)) { /* else the error is what is printed */
             report(&m);
         }
     }
     buf_done(&m.batch);
+    carried_done(&m.files);
     free(m.file.line);
-    (void)fclose(m.file.from);
+    if (m.file.from != NULL) {
+        (void)fclose(m.file.from);
+    }
     return code;
 }

@@ -1,0 +1,26 @@
+#include "supervisor/gateway/places.h"
+
+#include "supervisor/gateway/http.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
+
+#define GET_ONLY (1u << HTTP_GET)
+
+static const struct place places[] = {
+    {"/v1/openapi.json", GET_ONLY, true, false, http_serve_openapi},
+    {"/metrics", GET_ONLY, false, false, telemetry_serve_metrics},
+};
+
+const struct place *place_find(const struct uri *uri, struct route_params *ret)
+{
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (route_fits(places[i].path, uri, ret)) {
+            return &places[i];
+        }
+    }
+    return NULL;
+}
+
+bool place_has_body(const struct place *p)
+{
+    return (p->methods & (1u << HTTP_POST | 1u << HTTP_PUT)) != 0;
+}
