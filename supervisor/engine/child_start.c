@@ -395,8 +395,9 @@ static bool last_child(struct making *m, struct open_plan *rebuilt, const struct
         return found;
     }
     t.step = plan_step_find(old.plan, m->step->step_id);
-    if (t.step != UINT32_MAX) {
-        t.attempt = core_block_run(old.block)->steps[t.step].attempt + 1;
+    const struct run *run = core_block_run(old.block);
+    if (t.step != UINT32_MAX && run->undone == 0) { /* what was undone is to be done again */
+        t.attempt = run->steps[t.step].attempt + 1;
         while (!found && t.attempt > 1) {
             t.attempt--;
             found = ended_child(m, &old, &t, rebuilt, ret);
