@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 
 #include "supervisor/gateway/fields.h"
+#include "supervisor/gateway/login.h"
 #include "supervisor/gateway/places.h"
 #include "supervisor/gateway/server.h"
 
@@ -37,7 +38,8 @@ struct server {
 struct heads {
     uint32_t lengths, codings, hosts, auths; /* how often */
     const char *host, *origin, *expect, *authorization, *type, *accept, *coding, *length;
-    const char *idempotency_key, *if_match, *last_event_id;
+    const char *idempotency_key, *if_match, *last_event_id, *cookie, *page;
+    const char *mcp_version, *mcp_session, *a2a_version;
 };
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_DRAINS, HTTP_WAITS, HTTP_READY, HTTP_ANSWERED };
@@ -55,22 +57,29 @@ struct http {
     enum http_method method;
     struct route_params params;
     struct heads heads;
+    struct buf bearer; /* of a page */
     struct caller *caller;
     struct call *call;
     struct buf body;
+    bool is_yaml;
     bool too_big;
     bool unclear; /* where it ends */
     bool suspended;
     struct stream *stream; /* the answer is one */
-    size_t held;           /* bytes of the answer, until it was taken */
+    void *own;             /* of the place that serves it; freed by own_free */
+    void (*own_free)(void *own);
+    size_t held; /* bytes of the answer, until it was taken */
     /* the answer */
     unsigned status;
     struct buf out;
     const char *type;
     uint32_t allowed; /* bits of methods, for Allow; 0 = none */
     char etag[32];
+    char mcp_session[48]; /* the header Mcp-Session-Id; "" = none */
     uint64_t retry_after_s;
-    struct buf link, location; /* headers; empty = none */
+    const char *policy;                /* Content-Security-Policy; NULL = the strictest */
+    bool keep;                         /* browsers may keep it for ever */
+    struct buf link, location, cookie; /* headers; empty = none */
 };
 
 /* http.c. After each the state is HTTP_BODY (there is more to come), HTTP_WAITS or HTTP_READY. */
@@ -90,4 +99,14 @@ void http_wait(struct http *h);
 void http_ready(struct http *h);
 void http_free(struct http *h);
 void http_serve_openapi(struct http *h);
+/* An answer of the daemon without its envelope, as JSON. */
+enum bt_code answer_body(struct doc whole, struct buf *out);
+/* The caller that h->bearer proves. False after refusing. */
+bool http_take_bearer(struct http *h, const char *field);
+
+/* page.c */
+void page_serve_file(struct http *h);
+void page_serve_session(struct http *h);
+/* Puts what the page logged in with into h->bearer. False: it is not logged in. */
+bool page_bearer(struct http *h);
 #endif

@@ -10,6 +10,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/gateway/server_internal.h"
+#include "supervisor/gateway/stream.h"
 
 enum { OUT_MAX = 8 * LIMIT_STEP_BYTES, SWEEP_MS = 250, DESCRIPTORS_OTHERS = 128 };
 
@@ -100,6 +101,8 @@ static void *on_target(void *self, const char *target, struct MHD_Connection *mh
     buf_init(&h->out, OUT_MAX);
     buf_init(&h->link, 4 * URI_BYTES_MAX);
     buf_init(&h->location, 1024);
+    buf_init(&h->bearer, LOGIN_BEARER_MAX);
+    buf_init(&h->cookie, 1024);
     if (h->target == NULL) {
         http_free(h);
         return NULL;
@@ -151,14 +154,25 @@ static void add_headers(struct http *h, struct MHD_Response *r)
     if (h->type != NULL) {
         (void)MHD_add_response_header(r, "Content-Type", h->type);
     }
-    (void)MHD_add_response_header(r, "Cache-Control", "no-store");
+    (void)MHD_add_response_header(r, "Cache-Control",
+                                  h->keep ? "public, max-age=31536000, immutable" : "no-store");
     (void)MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(r, "Content-Security-Policy", "default-src 'none'");
+    (void)MHD_add_response_header(r, "Content-Security-Policy",
+                                  h->policy != NULL ? h->policy : "default-src 'none'");
+    (void)MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    (void)MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
+    (void)MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
     if (h->status == 401) {
         (void)MHD_add_response_header(r, "WWW-Authenticate", "Bearer realm=\"baton\"");
     }
+    if (h->cookie.len > 0) {
+        (void)MHD_add_response_header(r, "Set-Cookie", buf_cstr(&h->cookie));
+    }
     if (h->etag[0] != 0) {
         (void)MHD_add_response_header(r, "ETag", h->etag);
+    }
+    if (h->mcp_session[0] != 0) {
+        (void)MHD_add_response_header(r, "Mcp-Session-Id", h->mcp_session);
     }
     if (h->link.len > 0) {
         (void)MHD_add_response_header(r, "Link", buf_cstr(&h->link));
@@ -192,7 +206,7 @@ static enum MHD_Result respond(struct http *h)
     h->state = HTTP_ANSWERED;
     h->s->counts.requests[h->status / 100 % 6]++;
     h->conn->deadline = h->s->now + SERVER_SEND_MS;
-    if (h->stream != NULL && !h->is_head && h->status == 200) {
+    if (h->stream != NULL && !stream_is_quiet(h->stream) && !h->is_head && h->status == 200) {
         r = stream_response(h->stream);
         h->conn->deadline = MSEC_NEVER; /* whoever takes nothing is ended by MHD, or the ring */
     } else {
