@@ -135,7 +135,7 @@ install(FILES ${CMAKE_BINARY_DIR}/install/completion.zsh RENAME _baton
 install(FILES ${CMAKE_BINARY_DIR}/install/completion.fish RENAME baton.fish
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-install(FILES deploy/baton.yaml deploy/TOUR.md deploy/REMOTE.md deploy/HTTP.md README.md ARCHITECTURE.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES deploy/baton.yaml deploy/TOUR.md deploy/REMOTE.md deploy/HTTP.md deploy/UI.md README.md ARCHITECTURE.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(NOT BATON_PACKAGE) # Debian has the licence already, and a changelog of its own form
     install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()

@@ -312,6 +312,46 @@ const scenarios = {
         await rita.context().close();
     },
 
+    /** g.plans plans in the list, and one of 10,000 steps. */
+    async large() {
+        const page = await open();
+        await logIn(page, g.token);
+        await page.locator('.vbody .vrow').first().waitFor();
+        for (let i = 0; i < 2000 && !(await page.evaluate((n) => document.querySelector('.head .muted').textContent === `${n} plans`, g.plans)); i++) {
+            await page.keyboard.press('End');
+            await page.waitForTimeout(15);
+        }
+        await page.waitForFunction((n) => document.querySelector('.head .muted').textContent === `${n} plans`, g.plans);
+        assert.ok(await page.locator('.vbody .vrow').count() < 80, 'rows that nobody sees are drawn');
+        assert.equal(await page.locator('.vlist').getAttribute('aria-rowcount'), String(g.plans + 1));
+        await page.keyboard.press('Home');
+        await page.getByLabel('Search words or an id').fill(g.oldest.slice(0, 36));
+        await page.waitForFunction(() => document.querySelectorAll('.vbody .vrow').length === 1);
+        await sound(page, 'many plans');
+
+        await go(page, '/plans/' + g.wide);
+        await page.getByText('10000 steps in 3 nodes').waitFor();
+        await sound(page, 'large graph');
+        await page.locator('.node', { hasText: '9998 side by side' }).click(); // too many to be drawn: to the table
+        await page.getByText('9998 of 10000 steps').waitFor();
+        assert.ok(await page.locator('.vbody .vrow').count() < 80, 'rows that nobody sees are drawn');
+        await page.getByRole('grid', { name: 'Steps' }).press('End');
+        await page.locator('.vbody .vrow', { hasText: 's9998' }).waitFor();
+        await page.getByLabel('Search steps').fill('s7777');
+        await page.locator('.vbody .vrow', { hasText: 's7777' }).click();
+        await page.locator('.panel', { hasText: 's7777' }).waitFor();
+        await page.keyboard.press('Escape');
+        await action(page, 'signal').click();
+        await confirm(page);
+        await page.getByRole('tab', { name: 'Graph' }).click();
+        await page.waitForFunction(() => / completed/.test(document.querySelector('.progress-row')?.innerText ?? ''));
+        await page.getByRole('tab', { name: 'Timeline' }).click();
+        await page.locator('.lane .span').first().waitFor();
+        await action(page, 'cancel').click();
+        await confirm(page);
+        await status(page, 'cancelled', 120000);
+    },
+
     async away() {
         const page = await open();
         await logIn(page, g.token);
