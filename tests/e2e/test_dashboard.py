@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The dashboard of the gateway: its log-in by HTTP, and its pages in a real Chromium (Playwright from npm, Debian's browser)."""
+"""The dashboard of the gateway (deploy/UI.md): `baton ui`, its log-in by HTTP, and its pages in a real Chromium (Playwright from npm, Debian's browser).
+BATON_DASHBOARD=all: axe looks at every page, and there are 10,000 plans. BATON_SHOTS=DIR: pictures of the pages."""
 import http.client
 import json
 import os
