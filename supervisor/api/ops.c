@@ -295,6 +295,8 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
         .last_seq = journal_committed_seq(engine_journal(engine)),
         .plans_open = engine_plans_open(engine),
         .agents = agents_shown(engine),
+        .credential = str_from(rq->who->id),
+        .role = str_from(role_name(rq->who->role)),
     };
 
     ok.storage = engine_is_stalled(engine)                     ? STR_LIT("full")

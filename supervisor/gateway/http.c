@@ -1,10 +1,12 @@
 /* One request: what is checked before anything is asked, in which order, and what is refused how.
  */
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include "protocol/wire/msg_table.h"
+#include "supervisor/config/yaml.h"
 #include "supervisor/gateway/openapi.h"
 #include "supervisor/gateway/server_internal.h"
 
@@ -157,6 +159,8 @@ static enum MHD_Result note_head(void *self, enum MHD_ValueKind kind, const char
         {"Idempotency-Key", &to->idempotency_key, NULL},
         {"If-Match", &to->if_match, NULL},
         {"Last-Event-ID", &to->last_event_id, NULL},
+        {"Cookie", &to->cookie, NULL},
+        {"X-Baton-Page", &to->page, NULL},
     };
 
     (void)kind;
@@ -234,38 +238,55 @@ static bool find_route(struct http *h, const char *method)
     return true;
 }
 
+static bool take_caller(struct http *h, struct str bearer, const char *field)
+{
+    struct problem p = {.status = 401, .field = str_from(field)};
+    struct bt_error err;
+
+    if (upstream_caller(h->s->up, bearer, h->s->opt->loopback, h->s->now, &h->caller,
+                        &p.retry_after_ms, &err) == BT_OK) {
+        return true;
+    }
+    p.code = err.code;
+    p.status = err.code == BT_UNAUTHORIZED ? 401 : err.code == BT_BUSY ? 429 : 0;
+    p.message = str_from(err.msg);
+    http_problem(h, &p);
+    return false;
+}
+
+bool http_take_bearer(struct http *h, const char *field)
+{
+    return take_caller(h, buf_str(&h->bearer), field);
+}
+
 static bool find_caller(struct http *h)
 {
     static const char scheme[] = "Bearer ";
     const char *value = h->heads.authorization;
-    struct problem p = {.code = BT_UNAUTHORIZED, .status = 401};
-    struct bt_error err;
 
+    if (h->heads.auths == 0 && h->heads.page != NULL) {
+        if (page_bearer(h)) {
+            return http_take_bearer(h, "Cookie");
+        }
+        http_refuse(h, BT_UNAUTHORIZED, 401, "Cookie",
+                    "this page is not logged in, or its time is over: log in");
+        return false;
+    }
     if (h->heads.auths != 1 || strncasecmp(value, scheme, sizeof scheme - 1) != 0) {
         http_refuse(h, BT_UNAUTHORIZED, 401, "Authorization",
                     "expected one header Authorization: \"Bearer TOKEN\", the text of the file "
                     "`token` of the state directory, or \"Bearer ID:KEY\" of a credential");
         return false;
     }
-    if (upstream_caller(h->s->up, str_from(value + sizeof scheme - 1), h->s->opt->loopback,
-                        h->s->now, &h->caller, &p.retry_after_ms, &err) == BT_OK) {
-        return true;
-    }
-    p.code = err.code;
-    p.status = err.code == BT_UNAUTHORIZED ? 401 : err.code == BT_BUSY ? 429 : 0;
-    p.message = str_from(err.msg);
-    p.field = STR_LIT("Authorization");
-    http_problem(h, &p);
-    return false;
+    return take_caller(h, str_from(value + sizeof scheme - 1), "Authorization");
 }
 
-static bool is_json(const char *type)
+static bool is_type(const char *type, const char *expected)
 {
-    static const char json[] = "application/json";
-    const char *end = type + sizeof json - 1;
+    const size_t n = strlen(expected);
 
-    return strncasecmp(type, json, sizeof json - 1) == 0 &&
-           (*end == 0 || *end == ';' || *end == ' ');
+    return strncasecmp(type, expected, n) == 0 &&
+           (type[n] == 0 || type[n] == ';' || type[n] == ' ');
 }
 
 static bool check_body(struct http *h)
@@ -278,8 +299,13 @@ static bool check_body(struct http *h)
 
     if (has && !(h->route != NULL ? route_has_body(h->route) : place_has_body(h->place))) {
         http_refuse(h, BT_INVALID, 400, "", "this method has no body: give fields in the query");
-    } else if (has && (h->heads.type == NULL || !is_json(h->heads.type))) {
-        http_refuse(h, BT_INVALID, 415, "Content-Type", "expected application/json");
+    } else if (has &&
+               (h->heads.type == NULL ||
+                (!is_type(h->heads.type, "application/json") &&
+                 !(h->is_yaml = h->route != NULL && is_type(h->heads.type, "application/yaml"))))) {
+        http_refuse(h, BT_INVALID, 415, "Content-Type",
+                    h->route != NULL ? "expected application/json, or application/yaml"
+                                     : "expected application/json");
     } else if (n > BODY_MAX) {
         (void)snprintf(text, sizeof text, "a body has at most %d bytes", BODY_MAX);
         http_refuse(h, BT_LIMIT, 413, "", text);
@@ -348,6 +374,32 @@ void http_body(struct http *h, const char *bytes, size_t n)
     }
 }
 
+/* The same fields as JSON. False after refusing. */
+static bool read_yaml(struct http *h)
+{
+    struct cJSON *tree = NULL;
+    struct bt_error err;
+    char *json;
+
+    if (yaml_read(buf_str(&h->body), "body", &tree, NULL, &err) != BT_OK) {
+        refuse_err(h, 400, "", &err);
+        return false;
+    }
+    json = cJSON_PrintUnformatted(tree);
+    cJSON_Delete(tree);
+    h->s->held -= h->body.len;
+    buf_clear(&h->body);
+    if (json != NULL && strlen(json) <= BODY_MAX) {
+        buf_add_cstr(&h->body, json);
+    }
+    h->s->held += h->body.len;
+    free(json);
+    if (h->body.len == 0) {
+        http_refuse(h, BT_LIMIT, 413, "", "the body has too many bytes as JSON: at most 1048576");
+    }
+    return h->body.len > 0;
+}
+
 void http_serve_openapi(struct http *h)
 {
     struct bt_error err;
@@ -399,6 +451,8 @@ void http_whole(struct http *h)
         http_refuse(h, BT_BUSY, 503, "", "the gateway holds as many bytes as it may");
     } else if (h->place != NULL) {
         h->place->serve(h);
+    } else if (h->is_yaml && h->body.len > 0 && !read_yaml(h)) {
+        return;
     } else if (route_is_events(h->route)) {
         stream_begin(h);
     } else {
@@ -419,6 +473,11 @@ void http_free(struct http *h)
         caller_release(h->caller);
     }
     h->s->held -= h->body.len + h->held;
+    if (h->bearer.at != NULL) {
+        explicit_bzero(h->bearer.at, h->bearer.len);
+    }
+    buf_done(&h->bearer);
+    buf_done(&h->cookie);
     buf_done(&h->body);
     buf_done(&h->out);
     buf_done(&h->link);

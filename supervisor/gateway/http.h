@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 
 #include "supervisor/gateway/fields.h"
+#include "supervisor/gateway/login.h"
 #include "supervisor/gateway/places.h"
 #include "supervisor/gateway/server.h"
 
@@ -37,7 +38,7 @@ struct server {
 struct heads {
     uint32_t lengths, codings, hosts, auths; /* how often */
     const char *host, *origin, *expect, *authorization, *type, *accept, *coding, *length;
-    const char *idempotency_key, *if_match, *last_event_id;
+    const char *idempotency_key, *if_match, *last_event_id, *cookie, *page;
 };
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_DRAINS, HTTP_WAITS, HTTP_READY, HTTP_ANSWERED };
@@ -55,9 +56,11 @@ struct http {
     enum http_method method;
     struct route_params params;
     struct heads heads;
+    struct buf bearer; /* of a page */
     struct caller *caller;
     struct call *call;
     struct buf body;
+    bool is_yaml;
     bool too_big;
     bool unclear; /* where it ends */
     bool suspended;
@@ -70,7 +73,9 @@ struct http {
     uint32_t allowed; /* bits of methods, for Allow; 0 = none */
     char etag[32];
     uint64_t retry_after_s;
-    struct buf link, location; /* headers; empty = none */
+    const char *policy;                /* Content-Security-Policy; NULL = the strictest */
+    bool keep;                         /* browsers may keep it for ever */
+    struct buf link, location, cookie; /* headers; empty = none */
 };
 
 /* http.c. After each the state is HTTP_BODY (there is more to come), HTTP_WAITS or HTTP_READY. */
@@ -90,4 +95,12 @@ void http_wait(struct http *h);
 void http_ready(struct http *h);
 void http_free(struct http *h);
 void http_serve_openapi(struct http *h);
+/* The caller that h->bearer proves. False after refusing. */
+bool http_take_bearer(struct http *h, const char *field);
+
+/* page.c */
+void page_serve_file(struct http *h);
+void page_serve_session(struct http *h);
+/* Puts what the page logged in with into h->bearer. False: it is not logged in. */
+bool page_bearer(struct http *h);
 #endif

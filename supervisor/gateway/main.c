@@ -13,6 +13,7 @@
 #include "protocol/client/state.h"
 #include "supervisor/gateway/address.h"
 #include "supervisor/gateway/egress.h"
+#include "supervisor/gateway/login.h"
 #include "supervisor/gateway/openapi.h"
 #include "supervisor/gateway/server.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
@@ -24,6 +25,7 @@ struct program {
     struct options opt;
     char state[4096];
     int signals;
+    struct login login;
     struct upstream *up;
     struct watch *watch;
     struct egress *egress;
@@ -69,7 +71,7 @@ static enum bt_code start_parts(struct program *p, struct bt_error *err)
 
 static enum bt_code start_server(struct program *p, uint16_t port, struct bt_error *err)
 {
-    const struct parts parts = {.watch = p->watch, .telemetry = &p->telemetry};
+    const struct parts parts = {.watch = p->watch, .telemetry = &p->telemetry, .login = &p->login};
 
     return server_new(&p->opt, port, p->up, &parts, &p->server, err);
 }
@@ -85,6 +87,7 @@ static enum bt_code start(struct program *p, struct bt_error *err)
     if (code == BT_OK) {
         (void)snprintf(p->state, sizeof p->state, "%s", buf_cstr(&dir));
         code = upstream_new(p->state, &p->up, err);
+        code = code == BT_OK ? login_open(p->state, &p->login, err) : code;
     }
     buf_done(&dir);
     code = code == BT_OK ? start_parts(p, err) : code;

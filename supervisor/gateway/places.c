@@ -7,6 +7,9 @@
 
 static const struct place places[] = {
     {"/v1/openapi.json", GET_ONLY, true, false, http_serve_openapi},
+    {"/", GET_ONLY, true, true, page_serve_file},
+    {"/ui/{version}/{file}", GET_ONLY, true, false, page_serve_file},
+    {"/ui/session", 1u << HTTP_POST | 1u << HTTP_DELETE, true, false, page_serve_session},
     {"/metrics", GET_ONLY, false, false, telemetry_serve_metrics},
 };
 

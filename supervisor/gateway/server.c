@@ -100,6 +100,8 @@ static void *on_target(void *self, const char *target, struct MHD_Connection *mh
     buf_init(&h->out, OUT_MAX);
     buf_init(&h->link, 4 * URI_BYTES_MAX);
     buf_init(&h->location, 1024);
+    buf_init(&h->bearer, LOGIN_BEARER_MAX);
+    buf_init(&h->cookie, 1024);
     if (h->target == NULL) {
         http_free(h);
         return NULL;
@@ -151,11 +153,19 @@ static void add_headers(struct http *h, struct MHD_Response *r)
     if (h->type != NULL) {
         (void)MHD_add_response_header(r, "Content-Type", h->type);
     }
-    (void)MHD_add_response_header(r, "Cache-Control", "no-store");
+    (void)MHD_add_response_header(r, "Cache-Control",
+                                  h->keep ? "public, max-age=31536000, immutable" : "no-store");
     (void)MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(r, "Content-Security-Policy", "default-src 'none'");
+    (void)MHD_add_response_header(r, "Content-Security-Policy",
+                                  h->policy != NULL ? h->policy : "default-src 'none'");
+    (void)MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    (void)MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
+    (void)MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
     if (h->status == 401) {
         (void)MHD_add_response_header(r, "WWW-Authenticate", "Bearer realm=\"baton\"");
+    }
+    if (h->cookie.len > 0) {
+        (void)MHD_add_response_header(r, "Set-Cookie", buf_cstr(&h->cookie));
     }
     if (h->etag[0] != 0) {
         (void)MHD_add_response_header(r, "ETag", h->etag);

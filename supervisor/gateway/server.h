@@ -24,11 +24,13 @@ enum {
 struct server;
 struct watch;
 struct telemetry;
+struct login;
 
 /* What the addresses beside the requests use; each lives as long. */
 struct parts {
     struct watch *watch;
     struct telemetry *telemetry;
+    const struct login *login;
 };
 
 struct server_counts {

@@ -115,7 +115,7 @@ class Refusals(BatonTest):
         for method, path, body, status, code, field in (
                 ("GET", "/v1/plans/" + gone, None, 404, "NOT_FOUND", None),
                 ("GET", "/v1/nothing", None, 404, "NOT_FOUND", None),
-                ("GET", "/", None, 404, "NOT_FOUND", None),
+                ("GET", "/nothing", None, 404, "NOT_FOUND", None),
                 ("GET", "/v1/plans?limt=3", None, 400, "INVALID", "limt"),
                 ("GET", "/v1/plans?limit=101", None, 400, "INVALID", "limit"),
                 ("POST", "/v1/plans", {}, 400, "INVALID", None),

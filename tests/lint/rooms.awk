@@ -31,7 +31,7 @@ BEGIN {
     may["supervisor/spawn"] = base
     may["supervisor/audit"] = base " protocol/wire/doc.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
-    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange"
+    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange supervisor/config/yaml.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
@@ -74,7 +74,7 @@ BEGIN {
     only["<nng/"] = "protocol/link"
     only["<sqlite3.h>"] = "supervisor/journal agents/sql agents/sdk/store agents/rag agents/graph"
     only["<msgpack"] = "protocol/wire"
-    only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs"
+    only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs supervisor/gateway"
     only["<cmark"] = "agents/report"
     only["<yaml.h>"] = "supervisor/config"
     only["<microhttpd.h>"] = "supervisor/gateway"
