@@ -8,6 +8,27 @@ endif()
 # A .pc file finds the prefix from where it lies, so that an installed tree can be moved.
 file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 
+# bt_pages(FOLDER COMPONENT page...): pages in Markdown, whose links lead to one another.
+function(bt_pages folder component)
+    set(installed)
+    foreach(page IN LISTS ARGN)
+        set(copy ${CMAKE_BINARY_DIR}/install/pages/${page})
+        get_filename_component(where ${copy} DIRECTORY)
+        file(MAKE_DIRECTORY ${where})
+        add_custom_command(OUTPUT ${copy} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+            COMMAND sh deploy/packages/links.sh ${page} ${ARGN} > ${copy}
+            DEPENDS ${page} deploy/packages/links.sh VERBATIM)
+        list(APPEND installed ${copy})
+    endforeach()
+    string(MAKE_C_IDENTIFIER "pages ${folder}" name)
+    add_custom_target(${name} ALL DEPENDS ${installed})
+    if(component)
+        install(FILES ${installed} DESTINATION ${folder} COMPONENT ${component})
+    else()
+        install(FILES ${installed} DESTINATION ${folder})
+    endif()
+endfunction()
+
 # bt_installed_library(NAME FROM target ... LINK library ... PC_REQUIRES "pkg-config names" PC_LIBS "-lother" ABOUT "one line")
 # The shared library has the symbols of deploy/abi/libNAME.map and no others.
 function(bt_installed_library name)
@@ -98,8 +119,8 @@ install(FILES agents/python/baton.py DESTINATION ${python_folder} COMPONENT pyth
 install(PROGRAMS agents/python/baton-agent-check agents/python/baton-agent-faulty DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT python3-baton)
 install(FILES agents/node/baton.mjs agents/node/baton.d.mts agents/node/package.json
     DESTINATION ${node_folder} COMPONENT node-baton)
-install(FILES agents/node/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/node-baton COMPONENT node-baton)
-install(FILES agents/python/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-baton COMPONENT python3-baton)
+bt_pages(${CMAKE_INSTALL_DATADIR}/doc/node-baton node-baton agents/node/README.md)
+bt_pages(${CMAKE_INSTALL_DATADIR}/doc/python3-baton python3-baton agents/python/README.md)
 
 install(FILES
     protocol/base/include/baton/error.h protocol/client/include/baton/client.h
@@ -135,11 +156,12 @@ install(FILES ${CMAKE_BINARY_DIR}/install/completion.zsh RENAME _baton
 install(FILES ${CMAKE_BINARY_DIR}/install/completion.fish RENAME baton.fish
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-install(FILES deploy/baton.yaml deploy/TOUR.md deploy/REMOTE.md deploy/HTTP.md README.md ARCHITECTURE.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES deploy/baton.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
+bt_pages(${CMAKE_INSTALL_DOCDIR} "" deploy/TOUR.md deploy/REMOTE.md deploy/HTTP.md README.md ARCHITECTURE.md SECURITY.md
+    protocol/WIRE.md protocol/EVENTS.md protocol/MESSAGES.md protocol/PLANS.md)
 if(NOT BATON_PACKAGE) # Debian has the licence already, and a changelog of its own form
     install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
-install(FILES protocol/WIRE.md protocol/EVENTS.md protocol/MESSAGES.md protocol/PLANS.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES protocol/plan.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
 # Programs may not need what is in doc (Debian policy 12.3), and `baton init` and `baton recipes` need these.
 install(DIRECTORY deploy/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/baton USE_SOURCE_PERMISSIONS)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -148,6 +149,40 @@ enum bt_code state_file_read(const char *dir, const char *name, enum file_guard 
     return state_file_read_of(dir, name, guard, out, &owner, err);
 }
 
+/* The user of a directory, as "baton"; "" = there is no such directory or user. */
+static const char *owner_of(const char *dir, char *ret, size_t cap)
+{
+    char room[1024];
+    struct passwd entry;
+    struct passwd *found = NULL;
+    struct stat st;
+
+    ret[0] = 0;
+    if (stat(dir, &st) == 0 && st.st_uid != geteuid() &&
+        getpwuid_r(st.st_uid, &entry, room, sizeof room, &found) == 0 && found != NULL) {
+        (void)snprintf(ret, cap, "%s", found->pw_name);
+    }
+    return ret;
+}
+
+/* The file is there, perhaps, for another user. */
+static enum bt_code not_for_you(const char *dir, const char *path, struct bt_error *err)
+{
+    char owner[64];
+
+    if (owner_of(dir, owner, sizeof owner)[0] != 0) {
+        return err_set(err, BT_UNAUTHORIZED,
+                       "%s: you (user %u) may not read it; only %s, the user of the daemon, may: "
+                       "sudo -u %s baton --state %s. Your own state directory: --state DIR or "
+                       "BATON_STATE",
+                       path, (unsigned)geteuid(), owner, owner, dir);
+    }
+    return err_set(err, BT_UNAUTHORIZED,
+                   "%s: you (user %u) may not read it; only the user of the daemon may. Your own "
+                   "state directory: --state DIR or BATON_STATE",
+                   path, (unsigned)geteuid());
+}
+
 enum bt_code state_file_read_of(const char *dir, const char *name, enum file_guard guard,
                                 struct buf *out, uint32_t *ret_owner, struct bt_error *err)
 {
@@ -161,11 +196,7 @@ enum bt_code state_file_read_of(const char *dir, const char *name, enum file_gua
                    here || strcmp(dir, "/") == 0 ? "" : "/", name);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0 && errno == EACCES) {
-        code =
-            err_set(err, BT_UNAUTHORIZED,
-                    "%s: you (user %u) may not read it; only the user of the daemon may. Your own "
-                    "state directory: --state DIR or BATON_STATE",
-                    path, (unsigned)geteuid());
+        code = not_for_you(dir, path, err);
     } else if (fd < 0 && errno == ENOTDIR) {
         code =
             err_set(err, BT_INVALID,

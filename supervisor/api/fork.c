@@ -91,7 +91,8 @@ static enum bt_code choose(const struct again *a, struct projection *s, struct r
     return open || is_unplanned(a, s)
                ? BT_OK
                : err_set(err, BT_CONFLICT,
-                         "every step has completed; say with fromStep which are to run again");
+                         "every step has completed; fromStep names the first one to run again "
+                         "(baton fork PLAN --from STEP)");
 }
 
 static struct str *constraints_of(struct projection *s, struct doc list, uint32_t *ret_n)

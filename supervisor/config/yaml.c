@@ -221,6 +221,29 @@ static enum bt_code on_event(struct reader *r, const yaml_event_t *e)
     return BT_OK;
 }
 
+/* What is mostly the cause of a message of libyaml. */
+static const char *advice(const char *problem)
+{
+    static const char *const causes[][2] = {
+        {"mapping values are not allowed", "; a text with \": \" in it stands in quotes, and the "
+                                           "members of a map begin in one column"},
+        {"did not find expected ',' or", "; what begins with a bracket ends with one, and a text "
+                                         "with {{ }} in it stands in quotes"},
+        {"found character that cannot start any token",
+         "; a text that begins with it stands in quotes"},
+        {"did not find expected key", "; the members of a map begin in one column"},
+        {"did not find expected '-'",
+         "; the items of a list begin in one column, and the members of each in another"},
+    };
+
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
+        if (strncmp(problem, causes[i][0], strlen(causes[i][0])) == 0) {
+            return causes[i][1];
+        }
+    }
+    return "";
+}
+
 /* libyaml's message, except for the most common mistake. */
 static enum bt_code parser_failed(struct reader *r)
 {
@@ -238,10 +261,10 @@ static enum bt_code parser_failed(struct reader *r)
         return fail(r, place, BT_INVALID, "a tab cannot indent in YAML; use spaces");
     }
     if (p->context != NULL) {
-        return fail(r, place, BT_INVALID, "%s, %s that starts in line %zu", p->problem, p->context,
-                    p->context_mark.line + 1);
+        return fail(r, place, BT_INVALID, "%s, %s that starts in line %zu%s", p->problem,
+                    p->context, p->context_mark.line + 1, advice(p->problem));
     }
-    return fail(r, place, BT_INVALID, "%s", p->problem);
+    return fail(r, place, BT_INVALID, "%s%s", p->problem, advice(p->problem));
 }
 
 static enum bt_code read_events(struct reader *r)

@@ -12,7 +12,7 @@ static bool is_envelope(struct str name)
 }
 
 /* The fields without those of the envelope, as JSON. */
-static enum bt_code write_body(struct doc whole, struct buf *out)
+enum bt_code answer_body(struct doc whole, struct buf *out)
 {
     struct doc_cursor at = doc_cursor(whole);
     struct doc_head head;
@@ -155,7 +155,7 @@ void answer_take(void *http, const struct reply *reply)
         note_etag(h, reply->body);
         note_made(h, reply->body);
         write_link(h, reply->body);
-        if (write_body(reply->body, &h->out) != BT_OK) {
+        if (answer_body(reply->body, &h->out) != BT_OK) {
             http_refuse(h, BT_NOMEM, 503, "", "out of memory for the answer");
         }
     }

@@ -159,6 +159,9 @@ static enum MHD_Result note_head(void *self, enum MHD_ValueKind kind, const char
         {"Idempotency-Key", &to->idempotency_key, NULL},
         {"If-Match", &to->if_match, NULL},
         {"Last-Event-ID", &to->last_event_id, NULL},
+        {"MCP-Protocol-Version", &to->mcp_version, NULL},
+        {"Mcp-Session-Id", &to->mcp_session, NULL},
+        {"A2A-Version", &to->a2a_version, NULL},
         {"Cookie", &to->cookie, NULL},
         {"X-Baton-Page", &to->page, NULL},
     };
@@ -469,6 +472,9 @@ void http_free(struct http *h)
         call_abandon(h->call);
     }
     stream_free(h->stream);
+    if (h->own != NULL) {
+        h->own_free(h->own);
+    }
     if (h->caller != NULL) {
         caller_release(h->caller);
     }

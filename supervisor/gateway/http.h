@@ -39,6 +39,7 @@ struct heads {
     uint32_t lengths, codings, hosts, auths; /* how often */
     const char *host, *origin, *expect, *authorization, *type, *accept, *coding, *length;
     const char *idempotency_key, *if_match, *last_event_id, *cookie, *page;
+    const char *mcp_version, *mcp_session, *a2a_version;
 };
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_DRAINS, HTTP_WAITS, HTTP_READY, HTTP_ANSWERED };
@@ -65,13 +66,16 @@ struct http {
     bool unclear; /* where it ends */
     bool suspended;
     struct stream *stream; /* the answer is one */
-    size_t held;           /* bytes of the answer, until it was taken */
+    void *own;             /* of the place that serves it; freed by own_free */
+    void (*own_free)(void *own);
+    size_t held; /* bytes of the answer, until it was taken */
     /* the answer */
     unsigned status;
     struct buf out;
     const char *type;
     uint32_t allowed; /* bits of methods, for Allow; 0 = none */
     char etag[32];
+    char mcp_session[48]; /* the header Mcp-Session-Id; "" = none */
     uint64_t retry_after_s;
     const char *policy;                /* Content-Security-Policy; NULL = the strictest */
     bool keep;                         /* browsers may keep it for ever */
@@ -95,6 +99,8 @@ void http_wait(struct http *h);
 void http_ready(struct http *h);
 void http_free(struct http *h);
 void http_serve_openapi(struct http *h);
+/* An answer of the daemon without its envelope, as JSON. */
+enum bt_code answer_body(struct doc whole, struct buf *out);
 /* The caller that h->bearer proves. False after refusing. */
 bool http_take_bearer(struct http *h, const char *field);
 

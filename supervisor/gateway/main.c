@@ -14,6 +14,7 @@
 #include "supervisor/gateway/address.h"
 #include "supervisor/gateway/egress.h"
 #include "supervisor/gateway/login.h"
+#include "supervisor/gateway/mcp/stdio.h"
 #include "supervisor/gateway/openapi.h"
 #include "supervisor/gateway/server.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
@@ -76,20 +77,27 @@ static enum bt_code start_server(struct program *p, uint16_t port, struct bt_err
     return server_new(&p->opt, port, p->up, &parts, &p->server, err);
 }
 
-static enum bt_code start(struct program *p, struct bt_error *err)
+static enum bt_code find_state(struct program *p, struct bt_error *err)
 {
     struct buf dir;
-    uint16_t port = p->opt.port;
     enum bt_code code;
 
     buf_init(&dir, sizeof p->state - 1);
     code = state_dir_find(p->opt.state, &dir, err);
     if (code == BT_OK) {
         (void)snprintf(p->state, sizeof p->state, "%s", buf_cstr(&dir));
-        code = upstream_new(p->state, &p->up, err);
-        code = code == BT_OK ? login_open(p->state, &p->login, err) : code;
     }
     buf_done(&dir);
+    return code;
+}
+
+static enum bt_code start(struct program *p, struct bt_error *err)
+{
+    uint16_t port = p->opt.port;
+    enum bt_code code = find_state(p, err);
+
+    code = code == BT_OK ? upstream_new(p->state, &p->up, err) : code;
+    code = code == BT_OK ? login_open(p->state, &p->login, err) : code;
     code = code == BT_OK ? start_parts(p, err) : code;
     if (code == BT_OK && port == 0) { /* those who know the address find it again */
         port = address_last_port(p->state);
@@ -172,6 +180,13 @@ int main(int argc, char **argv)
         return 0;
     }
     log_setup(LOG_INFO, NULL, NULL);
+    if (p.opt.mcp) {
+        if (find_state(&p, &err) == BT_OK && mcp_stdio(p.state, &err) == BT_OK) {
+            return 0;
+        }
+        (void)fprintf(stderr, "baton-gateway: %s\n", err.msg);
+        return 1;
+    }
     p.signals = open_signals();
     if (start(&p, &err) != BT_OK) {
         (void)fprintf(stderr, "baton-gateway: %s\n", err.msg);

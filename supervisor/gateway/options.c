@@ -24,6 +24,9 @@ void options_help(FILE *out)
         "  --origin URL       an origin whose pages may use it, as https://ops.example.com\n"
         "                     (may be repeated; default: none)\n"
         "  --otlp URL         a collector of traces by OTLP/HTTP, as http://127.0.0.1:4318\n"
+        "  --mcp              MCP over stdin and stdout, by the gateway of the state directory, "
+        "or\n"
+        "                     by one of its own\n"
         "  --openapi          print the OpenAPI document and exit\n"
         "  --version, --help\n"
         "\n"
@@ -156,6 +159,8 @@ enum bt_code options_parse(int argc, char **argv, struct options *ret, struct bt
             ret->version = true;
         } else if (strcmp(name, "--openapi") == 0) {
             ret->openapi = true;
+        } else if (strcmp(name, "--mcp") == 0) {
+            ret->mcp = true;
         } else if (!takes_value(name)) {
             code = err_set(err, BT_INVALID, "there is no option '%.100s'; see --help", name);
         } else if (i + 1 == argc) {

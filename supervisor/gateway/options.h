@@ -22,6 +22,7 @@ struct options {
     uint32_t origins_n;
     char otlp[512]; /* the collector's address, with its path; "" = none */
     bool help, version, openapi;
+    bool mcp; /* speak MCP over stdin and stdout, for a gateway */
 };
 
 /* BT_INVALID: a sentence for people. */

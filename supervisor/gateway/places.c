@@ -1,6 +1,7 @@
 #include "supervisor/gateway/places.h"
 
 #include "supervisor/gateway/http.h"
+#include "supervisor/gateway/mcp/mcp.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 
 #define GET_ONLY (1u << HTTP_GET)
@@ -11,6 +12,7 @@ static const struct place places[] = {
     {"/ui/{version}/{file}", GET_ONLY, true, false, page_serve_file},
     {"/ui/session", 1u << HTTP_POST | 1u << HTTP_DELETE, true, false, page_serve_session},
     {"/metrics", GET_ONLY, false, false, telemetry_serve_metrics},
+    {"/mcp", 1u << HTTP_POST, false, false, mcp_serve},
 };
 
 const struct place *place_find(const struct uri *uri, struct route_params *ret)

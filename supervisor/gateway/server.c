@@ -10,6 +10,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/gateway/server_internal.h"
+#include "supervisor/gateway/stream.h"
 
 enum { OUT_MAX = 8 * LIMIT_STEP_BYTES, SWEEP_MS = 250, DESCRIPTORS_OTHERS = 128 };
 
@@ -170,6 +171,9 @@ static void add_headers(struct http *h, struct MHD_Response *r)
     if (h->etag[0] != 0) {
         (void)MHD_add_response_header(r, "ETag", h->etag);
     }
+    if (h->mcp_session[0] != 0) {
+        (void)MHD_add_response_header(r, "Mcp-Session-Id", h->mcp_session);
+    }
     if (h->link.len > 0) {
         (void)MHD_add_response_header(r, "Link", buf_cstr(&h->link));
     }
@@ -202,7 +206,7 @@ static enum MHD_Result respond(struct http *h)
     h->state = HTTP_ANSWERED;
     h->s->counts.requests[h->status / 100 % 6]++;
     h->conn->deadline = h->s->now + SERVER_SEND_MS;
-    if (h->stream != NULL && !h->is_head && h->status == 200) {
+    if (h->stream != NULL && !stream_is_quiet(h->stream) && !h->is_head && h->status == 200) {
         r = stream_response(h->stream);
         h->conn->deadline = MSEC_NEVER; /* whoever takes nothing is ended by MHD, or the ring */
     } else {

@@ -23,7 +23,7 @@ enum {
     BLOCK = 16 * 1024
 };
 
-static void wake(struct stream *st)
+void stream_wake(struct stream *st)
 {
     if (st->asleep) {
         st->asleep = false;
@@ -43,6 +43,24 @@ static bool wants(const struct stream *st, const struct ring_event *e)
     return type && (st->plan_id.len == 0 || str_is(st->plan_id, e->plan_id));
 }
 
+static void view_event(struct stream *st, const struct ring_event *e)
+{
+    struct bt_error err;
+    struct buf event;
+
+    buf_init(&event, json_doc_capacity(e->len));
+    if (json_to_doc((struct str){e->json, e->len}, NULL, &event, &err) == BT_OK) {
+        st->view->event(st, doc_from_buf(&event));
+    }
+    buf_done(&event);
+}
+
+/* No more events come. */
+static enum stream_state last_state(const struct stream *st)
+{
+    return st->view != NULL && !st->finishing ? FINISHES : ENDS;
+}
+
 static void put_event(struct stream *st, const struct ring_event *e)
 {
     if (e->seq < st->next_seq) {
@@ -54,6 +72,10 @@ static void put_event(struct stream *st, const struct ring_event *e)
         st->plan_over = true;
     }
     if (!wants(st, e)) {
+        return;
+    }
+    if (st->view != NULL) {
+        view_event(st, e);
         return;
     }
     if (!st->ndjson) {
@@ -75,7 +97,8 @@ static void follow(struct stream *st)
     const struct ring_event *e;
 
     if (st->place < ring->first) {
-        st->state = ENDS; /* it was too slow: it comes back with Last-Event-ID */
+        /* it was too slow: it comes back with Last-Event-ID; a view reads pages again */
+        st->state = st->view != NULL ? CATCHES_UP : ENDS;
         return;
     }
     while (!st->plan_over && waiting(st) < OUT_FILL && (e = ring_get(ring, st->place)) != NULL) {
@@ -83,16 +106,16 @@ static void follow(struct stream *st)
         put_event(st, e);
     }
     if (st->plan_over) {
-        st->state = ENDS;
+        st->state = last_state(st);
     }
 }
 
-static void leave(struct stream *st)
+static void leave(struct stream *st, enum stream_state state)
 {
     if (st->state == FOLLOWS) {
         st->feed->followers--;
     }
-    st->state = ENDS;
+    st->state = state;
 }
 
 /* ---- the answer: libmicrohttpd takes bytes when the client does ---- */
@@ -107,7 +130,7 @@ static ssize_t on_take(void *self, uint64_t pos, char *to, size_t max)
         buf_clear(&st->out);
         st->out_at = 0;
         follow(st);
-        if (st->state == ENDS) {
+        if (st->state != FOLLOWS) {
             st->feed->followers--;
         }
         n = waiting(st);
@@ -230,10 +253,10 @@ static void on_page(void *self, const struct reply *reply)
             http_ready(h);
         } else if (reply->problem.code == BT_UNAUTHORIZED || reply->problem.code == BT_NOT_FOUND ||
                    reply->problem.code == BT_GONE) {
-            st->state = ENDS;
+            st->state = last_state(st);
         }
         st->again = h->s->now + AGAIN_MS;
-        wake(st);
+        stream_wake(st);
         return;
     }
     last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
@@ -245,12 +268,12 @@ static void on_page(void *self, const struct reply *reply)
     }
     st->from_now = false;
     if (st->plan_over || (st->plan_final && st->next_seq > st->plan_last)) {
-        st->state = ENDS;
+        st->state = last_state(st);
     }
     if (st->state == CATCHES_UP) {
         (void)join(st, last);
     }
-    wake(st);
+    stream_wake(st);
 }
 
 static void put_types(const struct stream *st, struct buf *fields)
@@ -405,7 +428,10 @@ void stream_free(struct stream *st)
         return;
     }
     f = st->feed;
-    leave(st);
+    leave(st, ENDS);
+    if (st->view != NULL) {
+        st->view->gone(st, st->finishing && st->h->state == HTTP_ANSWERED && waiting(st) == 0);
+    }
     if (st->call != NULL) {
         call_abandon(st->call);
     }
@@ -432,32 +458,55 @@ static void heartbeat(struct stream *st, msec now)
     if (st->asleep && now - st->sent >= HEARTBEAT_MS) {
         st->sent = now;
         buf_add_cstr(&st->out, st->ndjson ? "\n" : ": heartbeat\n\n");
-        wake(st);
+        stream_wake(st);
+    }
+}
+
+/* Whether its request takes events now. */
+static bool is_running(const struct stream *st)
+{
+    return st->state != BEGINS && st->h->state == (st->quiet ? HTTP_WAITS : HTTP_ANSWERED);
+}
+
+static void run(struct stream *st, msec now)
+{
+    if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
+        waiting(st) < (st->quiet ? OUT_MAX : OUT_FILL)) {
+        stream_read_page(st);
+    }
+    if (st->state == FOLLOWS && st->feed->lost) { /* nobody may read for it any more */
+        leave(st, last_state(st));
+        stream_wake(st);
+    }
+    if (st->state == FOLLOWS && st->quiet) {
+        follow(st);
+        if (st->state != FOLLOWS) {
+            st->feed->followers--;
+        }
+    }
+    if (st->state == FOLLOWS) {
+        read_live(st->feed, now);
+        if (st->asleep &&
+            (ring_get(&st->feed->ring, st->place) != NULL || st->place < st->feed->ring.first)) {
+            stream_wake(st);
+        }
+    }
+    if (st->state == FINISHES && !st->finishing && st->call == NULL) {
+        st->finishing = true;
+        st->view->over(st);
+        stream_wake(st);
+    }
+    if (!st->quiet) {
+        heartbeat(st, now);
     }
 }
 
 void streams_run(struct server *s, msec now)
 {
     for (struct stream *st = s->streams; st != NULL; st = st->next) {
-        if (st->state == BEGINS || st->h->state != HTTP_ANSWERED) {
-            continue;
+        if (is_running(st)) {
+            run(st, now);
         }
-        if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
-            waiting(st) < OUT_FILL) {
-            stream_read_page(st);
-        }
-        if (st->state == FOLLOWS && st->feed->lost) { /* nobody may read for it any more */
-            leave(st);
-            wake(st);
-        }
-        if (st->state == FOLLOWS) {
-            read_live(st->feed, now);
-            if (st->asleep && (ring_get(&st->feed->ring, st->place) != NULL ||
-                               st->place < st->feed->ring.first)) {
-                wake(st);
-            }
-        }
-        heartbeat(st, now);
     }
 }
 

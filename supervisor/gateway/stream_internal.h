@@ -4,10 +4,11 @@
 
 #include "supervisor/gateway/ring.h"
 #include "supervisor/gateway/server_internal.h"
+#include "supervisor/gateway/stream.h"
 
 enum { STREAM_TYPES_MAX = 64, OUT_MAX = 16 * 1024 * 1024 };
 
-enum stream_state { BEGINS, CATCHES_UP, FOLLOWS, ENDS };
+enum stream_state { BEGINS, CATCHES_UP, FOLLOWS, FINISHES, ENDS };
 
 /* What all streams of one sender follow. */
 struct feed {
@@ -25,6 +26,11 @@ struct stream {
     struct feed *feed;
     enum stream_state state;
     bool ndjson, from_now;
+    const struct stream_view *view; /* NULL: events as they are */
+    void *self;                     /* the view's */
+    bool quiet;                     /* nothing is sent before the end: one answer */
+    bool finishing;                 /* the view was told that it is over */
+    char plan_text[65];
     bool plan_over;     /* plan_completed was passed on */
     bool plan_final;    /* the plan had ended when the stream began */
     uint64_t plan_last; /* its last event then */
@@ -40,6 +46,8 @@ struct stream {
     bool asleep; /* its connection is suspended in the middle of the answer */
 };
 
+/* Its connection goes on, when it is asleep. */
+void stream_wake(struct stream *st);
 /* NULL: out of memory. */
 struct stream *stream_new(struct http *h);
 /* Asks for the next page; when that fails at the beginning, the refusal is the answer. */

@@ -308,9 +308,10 @@ static enum bt_code verify_db(struct verification *v, struct bt_error *err)
     artifact_digest_end(v->root, root);
     artifact_digest_free(v->root);
     buf_printf(v->report,
-               "%" PRIu64 " plans, %" PRIu64 " rows and %" PRIu64
-               " deleted plans verified\nroot %s\n",
-               v->plans, v->n_rows, v->gone, root);
+               "%" PRIu64 " plan%s, %" PRIu64 " row%s and %" PRIu64
+               " deleted plan%s verified\nroot %s\n",
+               v->plans, v->plans == 1 ? "" : "s", v->n_rows, v->n_rows == 1 ? "" : "s", v->gone,
+               v->gone == 1 ? "" : "s", root);
     if (v->problems > 0) {
         return err_set(err, BT_IO, "%" PRIu64 " things are not as they were written, first: %.300s",
                        v->problems, v->first.msg);

@@ -174,7 +174,7 @@ void plan_body_policy(const struct step_reader *s, struct plan_policy *ret)
     ret->plan_timeout_ms = 0;
     ret->budget_tokens = ret->budget_micros = 0;
     ret->synthesis = (struct synthesis_choice){0};
-    ret->synthesis_given = false;
+    ret->synthesis_given = ret->concurrency_given = false; /* nobody said it of the body */
     ret->job = (struct plan_job){.kind = JOB_NONE};
 }
 

@@ -93,8 +93,13 @@ class FullDisk(harness.BatonTest):
                        instanceId=str(uuid.uuid4()), endpoint="tcp://127.0.0.1:9", protocol=[1])
         self.assertEqual(self.types(), before, "registrations write nothing on a full disk")
         self.assertEqual(self.d.ask("supervisor.info")["storage"], "low")
+        self.assertRegex(self.d.cli_any("info").stdout, r"(?m)^storage +low$")
+        told = self.d.cli_any("doctor")
+        self.assertEqual(told.returncode, 1, told.stdout)
+        self.assertRegex(told.stdout, r"(?m)^✗ storage +the disk of \S+ is nearly full: no new work is taken")
         self.free()
         self.comes_back()
+        self.assertRegex(self.d.cli_any("doctor").stdout, r"(?m)^✓ storage +room for new work$")
         self.assertTrue(self.submit_raw()["ok"])
 
     def wait_stalled(self):

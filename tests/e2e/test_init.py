@@ -28,6 +28,16 @@ class Init(Gallery):
     def files(self, top):
         return {str(p.relative_to(top)): p.read_bytes() for p in top.rglob("*") if p.is_file() and ".baton" not in p.parts}
 
+    def test_a_configuration_here_that_is_not_read_is_told(self):
+        (self.work / "baton").mkdir()
+        (self.work / "baton" / "baton.yaml").write_text("agentz: []\n")  # so that no daemon starts
+        for state, told in (("elsewhere", True), (".baton", False)):
+            (self.work / state).mkdir(mode=0o700)
+            (self.work / "baton.yaml").write_text("agentz: []\n")
+            done = subprocess.run([BIN / "baton", "up"], cwd=self.work, env=self.env, capture_output=True, text=True, timeout=30)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual("./baton.yaml is not read: --config baton.yaml reads it" in done.stderr, told, done.stderr)
+
     def test_what_it_prints_next_works_as_it_stands(self):
         done = self.init("x")
         commands = [line.strip() for line in done.stderr.splitlines()[1:]]

@@ -86,6 +86,17 @@ class Installed(BatonTest):
         self.run_tool("bash", "-n", self.prefix / "share/bash-completion/completions/baton")
         self.assertIn("0.3.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
 
+    def test_links_of_the_installed_pages_lead_to_installed_pages(self):
+        pages = sorted((self.prefix / "share/doc").glob("*/*.md"))
+        self.assertGreater(len(pages), 10)
+        links = 0
+        for page in pages:
+            for target in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(r"(?ms)^```.*?^```$", "", page.read_text())):
+                if not target.startswith("http") and page.name != "CHANGELOG.md":
+                    self.assertTrue((page.parent / target).is_file(), "%s: %s" % (page, target))
+                    links += 1
+        self.assertGreater(links, 10)
+
     def test_libraries_export_only_their_interface(self):
         for archive, prefix in (("libbaton.a", "bt_"), ("libbaton-agent.a", "bt_")):
             names = self.run_tool("nm", "-g", "--defined-only", next(self.prefix.glob("lib/**/" + archive))).split("\n")

@@ -54,6 +54,14 @@ EACH = {
         "sudo systemctl enable --now baton": PACKAGES,
         "sudo -u baton baton --state /var/lib/baton status": PACKAGES,
     },
+    "deploy/man/batond.md": {
+        "sudo systemctl enable --now baton": PACKAGES,
+        "sudo -u baton baton --state /var/lib/baton doctor": PACKAGES,
+        "sudo -u baton baton --state /var/lib/baton status": PACKAGES,
+        "sudo install -d -o baton -m 700 /var/backups/baton": PACKAGES,
+        "sudo -u baton baton --state /var/lib/baton backup /var/backups/baton/monday.db": PACKAGES,
+        "sudo -u baton baton verify /var/backups/baton/monday.db": PACKAGES,
+    },
     "agents/README.md": {
         "echo '{\"parameters\": {\"name\": \"Ada\"}}' | ./greeter --once greet": "tests/e2e/test_install.py",
         "./greeter --card": "tests/e2e/test_install.py",

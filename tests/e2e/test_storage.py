@@ -467,7 +467,7 @@ class Storage(harness.BatonTest):
         self.d.start(agents=False)
         self.assertIn("in use", self.d.cli_any("verify", self.d.state / "journal.db").stderr)
         text = self.d.cli("verify")
-        self.assertRegex(text, r"2 plans, \d+ rows and 1 deleted plans verified\nroot [0-9a-f]{64}\n")
+        self.assertRegex(text, r"2 plans, \d+ rows and 1 deleted plan verified\nroot [0-9a-f]{64}\n")
 
 
 if __name__ == "__main__":

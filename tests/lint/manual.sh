@@ -27,6 +27,17 @@ for page in baton-agent-check.1 baton-agent-faulty.1 baton-plan.5 \
     baton.yaml.5 baton-events.7 baton-messages.7 baton-protocol.7 batond.8 $gateway; do
     [ -s "$man/$page" ] || missing "$page"
 done
+# Markdown has other uses for _ and ^: a name in the source is the same name in the page.
+names() {
+    sed 's/\\f[A-Z]//g; s/\\(ha/^/g' "$1" | grep -o '[A-Za-z0-9]\{1,\}[_^][A-Za-z0-9_^]\{1,\}' | sort -u
+}
+protocol=$(dirname "$0")/../../protocol
+for pair in PLANS:baton-plan.5 EVENTS:baton-events.7 MESSAGES:baton-messages.7 WIRE:baton-protocol.7; do
+    names "$man/${pair#*:}" >"$man/names"
+    lost=$(names "$protocol/${pair%:*}.md" | grep -vxFf "$man/names" || true)
+    [ -z "$lost" ] || { echo "${pair#*:} has lost: $lost" && failed=1; }
+done
+rm -f "$man/names"
 mistakes=$({
     mandoc -T lint -W style "$man"/verbs/*.1 || true
     mandoc -T lint -W warning "$man"/*.[1578] || true

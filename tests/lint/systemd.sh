@@ -11,7 +11,7 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 copy=$dir/$(basename "$unit")
-sed "s|/usr/bin/batond|$program|" "$unit" >"$copy"
+sed "s|/usr/bin/batond|$program|; s|/usr/bin/baton |$(dirname "$program")/baton |" "$unit" >"$copy"
 grep -q "^ExecStart=$program " "$copy" || {
     echo "the unit does not start /usr/bin/batond" >&2
     exit 1

@@ -45,6 +45,11 @@ def of_page(begin):
     return found[0].strip()
 
 
+def of_manual():
+    """The commands of batond(8), as an administrator types them."""
+    return re.findall(r"(?m)^    (sudo .*)$", (ROOT / "deploy/man/batond.md").read_text())
+
+
 class Lint(unittest.TestCase):
     def test_there_are_six_packages_and_lintian_finds_nothing(self):
         self.assertEqual(sorted(debs()), ["baton", "libbaton-agent0", "libbaton-dev", "libbaton0", "node-baton", "python3-baton"])
@@ -144,6 +149,11 @@ class Life(unittest.TestCase):
         self.assertEqual(self.asked(), ["systemctl enable --now baton"])
         self.start()
         c.sh(of_page("sudo -u baton ").replace("sudo -u baton ", ""), user="baton", env={"HOME": STATE})
+        for command in of_manual():
+            if "systemctl" not in command:
+                user = re.match(r"sudo (?:-u (\w+) )?", command)
+                c.sh("for i in $(seq 100); do %s && exit 0; sleep 0.2; done; exit 1" % command[user.end():],  # doctor: once all agents are up
+                     user=user.group(1), env={"HOME": STATE})
         out = self.baton("run --plan /usr/share/baton/examples/parallel.yaml --result quotient")
         self.assertRegex(out, r"(?m)^30$")
 

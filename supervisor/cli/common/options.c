@@ -56,6 +56,10 @@ bool cli_age(const char *text, const char *what, uint64_t *ret_ms)
         *ret_ms = days * UINT64_C(86400000);
         return true;
     }
+    if (end != text && *end == 0) {
+        cli_error("%s: expected an age with a unit such as 30d, 12h or 90m, got '%s'", what, text);
+        return false;
+    }
     if (!cli_duration(text, what, &ms)) {
         return false;
     }

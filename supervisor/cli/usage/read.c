@@ -73,6 +73,7 @@ static void report_bad_option(const struct cli_verb *verb, const char *given)
 {
     const struct cli_option *own = verb != NULL ? verb->options : NULL;
     const char *names[ALL_MAX + 1] = {NULL};
+    const char *own_hint;
     char text[HINT_MAX];
     char word[64];
     int n = 0;
@@ -91,9 +92,10 @@ static void report_bad_option(const struct cli_verb *verb, const char *given)
         cli_error_hint(text, "option '--%s' belongs to a verb", word);
         return;
     }
-    cli_error_hint(hint(word, names, "--", verb, text, sizeof text), "%s%sbad option '%s%s'",
-                   verb != NULL ? verb->name : "", verb != NULL ? ": " : "",
-                   word[0] == '-' ? "" : "--", word);
+    own_hint = usage_foreign_option(verb != NULL ? verb->name : NULL, word);
+    cli_error_hint(own_hint != NULL ? own_hint : hint(word, names, "--", verb, text, sizeof text),
+                   "%s%sbad option '%s%s'", verb != NULL ? verb->name : "",
+                   verb != NULL ? ": " : "", word[0] == '-' ? "" : "--", word);
 }
 
 /* letters has room for the letters of ALL_MAX options. */

@@ -89,8 +89,7 @@ const struct cli_verb daemon_verbs[] = {
      .text = "Waits at most 20 s, or --timeout.",
      .options = up_options,
      .examples = {{"baton up", "start the daemon with your configuration"},
-                  {"baton up --config deploy/examples/tour.yaml",
-                   "start it with the agents of the tour"},
+                  {"baton up --config baton.yaml", "start it with the agents of the tour"},
                   {"baton up --foreground", "become the daemon, for a service manager"}},
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
      .local = "it starts a daemon",
@@ -105,8 +104,10 @@ const struct cli_verb daemon_verbs[] = {
      .run = verb_down},
     {.name = "reload",
      .brief = "read the configuration again and apply what needs no restart",
-     .text = "Applied are the planner, the log's level and what plans get when they are made. "
-             "The rest is named. SIGHUP does the same.",
+     .text = "Applied are the agents and groups, rates and keys, prices, the planner, the log's "
+             "level, and what plans get when they are made. An agent that changed is started again "
+             "after its steps; the others go on. The rest is named: it needs a restart of the "
+             "daemon. A file with a mistake changes nothing. SIGHUP does the same.",
      .options = reload_options,
      .examples = {{"baton reload", "read the configuration again"},
                   {"baton reload --check --config new.yaml", "what another file would change"}},

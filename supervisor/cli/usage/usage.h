@@ -59,6 +59,9 @@ struct usage_foreign {
 extern const struct usage_foreign usage_foreign[];
 /* What does the same as that verb of another tool; NULL = it is none. */
 const char *usage_foreign_hint(const char *word);
+/* The same for an option that the verb does not have: "-d", "format"; verb NULL = before the verb.
+ */
+const char *usage_foreign_option(const char *verb, const char *word);
 
 /* ---- read.c ---- */
 

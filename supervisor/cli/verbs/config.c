@@ -42,7 +42,10 @@ enum cli_exit verb_config(struct cli *cli)
     enum cli_exit code = CLI_OK;
 
     if (strcmp(cli->argv[0], "show") != 0) {
-        cli_error("usage: baton config show [--origin] [--config FILE]");
+        cli_error_hint(
+            "to see one: baton config show --origin; to change one: edit the file that it "
+            "names, then baton reload",
+            "config: expected show, got '%s'", cli->argv[0]);
         return CLI_USAGE;
     }
     buf_init(&notes, 1024 * 1024);

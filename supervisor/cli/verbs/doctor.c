@@ -309,6 +309,34 @@ static void check_faults(struct doctor *d, const char *state)
     free(f);
 }
 
+/* Whether the disk of the state directory has room for new work. */
+static void check_storage(struct doctor *d, const char *state)
+{
+    char *json = NULL;
+    char detail[4400];
+    struct bt_error err;
+    cJSON *info;
+    const char *storage;
+
+    if (bt_client_call(d->cli->client, "supervisor.info", NULL, &json, &err) != BT_OK) {
+        finding(d, false, "storage", err.msg);
+        bt_free(json);
+        return;
+    }
+    info = json_tree(json);
+    storage = json_text(info, "storage", NULL);
+    (void)snprintf(detail, sizeof detail,
+                   storage == NULL                ? "room for new work"
+                   : strcmp(storage, "full") == 0 ? "the disk of %s is full: everything waits, "
+                                                    "results too. Free some room"
+                                                  : "the disk of %s is nearly full: no new work is "
+                                                    "taken, running plans go on. Free some room",
+                   state);
+    finding(d, storage == NULL, "storage", detail);
+    cJSON_Delete(info);
+    bt_free(json);
+}
+
 static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
 {
     char *json = NULL;
@@ -331,6 +359,7 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
         return;
     }
     finding(d, true, "daemon", "answers");
+    check_storage(d, state);
     check_running_journal(d);
     list = json_tree(json);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))

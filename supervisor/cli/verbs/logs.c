@@ -396,7 +396,7 @@ static enum cli_exit show(struct logs *l)
     }
     if (l->n_files == 1 && l->files[0].at == NULL) {
         cli_error("%s: %s; a daemon that `baton up` did not start writes to where its starter "
-                  "has its stderr",
+                  "has its stderr; a service: journalctl -u baton",
                   l->files[0].path, strerror(errno));
         return CLI_NOT_FOUND;
     }

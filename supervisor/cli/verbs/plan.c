@@ -192,6 +192,17 @@ static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
     return code;
 }
 
+/* A name with the ending of a plan file is a file even if it does not exist: a typing error is no
+ * goal. */
+static bool is_file(const char *text)
+{
+    const char *dot = strrchr(text, '.');
+
+    return strcmp(text, "-") == 0 || access(text, F_OK) == 0 ||
+           (strchr(text, ' ') == NULL && dot != NULL &&
+            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0));
+}
+
 enum cli_exit verb_plan(struct cli *cli)
 {
     const char *goal = cli->argv[0];
@@ -208,6 +219,12 @@ enum cli_exit verb_plan(struct cli *cli)
         cli_error("usage: baton plan GOAL, baton plan check FILE, or baton plan diff A B");
         return CLI_USAGE;
     }
+    if (is_file(goal)) {
+        char hint[4200];
+        (void)snprintf(hint, sizeof hint, "to check the plan: baton plan check %s", goal);
+        cli_error_hint(hint, "plan: '%s' is a file, and a goal is in words", goal);
+        return CLI_USAGE;
+    }
     if (!cli_is_text(goal, "the goal")) {
         return CLI_USAGE;
     }
@@ -219,17 +236,6 @@ enum cli_exit verb_plan(struct cli *cli)
         return code;
     }
     return keyword ? lint(cli, goal, NULL, false) : plan_by_agent(cli, goal);
-}
-
-/* A name with the ending of a plan file is a file even if it does not exist: a typing error is no
- * goal. */
-static bool is_file(const char *text)
-{
-    const char *dot = strrchr(text, '.');
-
-    return strcmp(text, "-") == 0 || access(text, F_OK) == 0 ||
-           (strchr(text, ' ') == NULL && dot != NULL &&
-            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0));
 }
 
 enum cli_exit verb_lint(struct cli *cli)

@@ -25,6 +25,8 @@ enum {
     PAGE_MAX = 100,
     SCANNED_MAX = 1000, /* with --agent: each plan is asked for its steps */
     GOAL_BYTES = 48,
+    GOAL_WIDE = 100, /* on a terminal of WIDE columns */
+    WIDE = 160,
     REASON_BYTES = 160,
     NARROW = 110,  /* on fewer columns ids are cut: */
     ID_SHOWN = 18, /* time and counter of an id; the first characters are enough for each verb */
@@ -143,7 +145,7 @@ static bool has_agent(const cJSON *view, const char *agent)
     return false;
 }
 
-static void add_row(struct table *t, const cJSON *plan, const cJSON *view, bool narrow)
+static void add_row(struct table *t, const cJSON *plan, const cJSON *view, int columns)
 {
     const char *status = json_text(plan, "status", "");
     const msec now = clock_wall_ms();
@@ -151,7 +153,9 @@ static void add_row(struct table *t, const cJSON *plan, const cJSON *view, bool 
     const msec ended = time_of(plan, "completedAt");
     char age[24];
     char took[24];
-    char goal[GOAL_BYTES];
+    const bool narrow = columns > 0 && columns < NARROW;
+    const size_t room = narrow ? GOAL_NARROW : columns >= WIDE ? GOAL_WIDE : GOAL_BYTES;
+    char goal[GOAL_WIDE];
     char reason[REASON_BYTES] = "";
 
     format_span(now > begun ? (now - begun) / 1000 * 1000 : 0, age, sizeof age);
@@ -159,7 +163,7 @@ static void add_row(struct table *t, const cJSON *plan, const cJSON *view, bool 
                 : ended == 0 && now > begun ? now - begun
                                             : 0,
                 took, sizeof took);
-    cli_cut_line(goal, narrow ? (size_t)GOAL_NARROW : sizeof goal, json_text(plan, "query", ""));
+    cli_cut_line(goal, room, json_text(plan, "query", ""));
     if (view != NULL) {
         reason_of(view, reason, sizeof reason);
     }
@@ -176,7 +180,7 @@ static void add_row(struct table *t, const cJSON *plan, const cJSON *view, bool 
 struct list {
     const char *agent, *schedule; /* NULL = all */
     uint64_t wanted, shown, scanned;
-    bool narrow;  /* a terminal of few columns */
+    int columns;  /* of the terminal; 0 = there is none */
     cJSON *plans; /* the ones that are let through */
     struct table *table;
 };
@@ -200,7 +204,7 @@ static enum cli_exit take(struct cli *cli, struct list *l, const cJSON *plan)
     if (code == CLI_OK && (l->agent == NULL || has_agent(view, l->agent))) {
         l->shown++;
         (void)cJSON_AddItemToArray(l->plans, cJSON_Duplicate(plan, true));
-        add_row(l->table, plan, view, l->narrow);
+        add_row(l->table, plan, view, l->columns);
     }
     cJSON_Delete(view);
     return code;
@@ -265,7 +269,7 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
     struct list l = {.agent = cli_value(cli, "agent"),
                      .schedule = cli_value(cli, "schedule"),
                      .wanted = LIMIT,
-                     .narrow = columns > 0 && columns < NARROW};
+                     .columns = columns};
     struct buf out;
     enum cli_exit code;
 
@@ -284,7 +288,9 @@ enum cli_exit cli_show_plans(struct cli *cli, int columns, int rows, bool *ret_o
         *ret_over = l.shown == 0 && l.wanted > 0 && !cli_flag(cli, "watch");
         buf_init(&out, FRAME_MAX);
         table_write(l.table, columns, rows > 2 ? rows - 2 : 0, &out);
-        (void)fputs(buf_cstr(&out), stdout);
+        (void)fputs(l.shown == 0 && columns > 0 && cli_flag(cli, "watch") ? "no plans yet\n"
+                                                                          : buf_cstr(&out),
+                    stdout);
         buf_done(&out);
     }
     table_free(l.table);

@@ -100,7 +100,8 @@ enum cli_exit verb_reload(struct cli *cli)
         (void)printf("nothing differs\n");
     }
     if (fixed > 0) {
-        cli_note("what is marked restart needs one: baton down, then baton up\n");
+        cli_note("what is marked restart needs one: baton down, then baton up; a service: "
+                 "systemctl restart baton\n");
     }
     cJSON_Delete(answer);
     return CLI_OK;

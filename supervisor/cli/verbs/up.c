@@ -365,6 +365,20 @@ static enum cli_exit up_already(struct cli *cli, msec deadline)
     return code == CLI_OK ? await_agents(cli, deadline) : code;
 }
 
+/* Only a project (`baton init`) reads the baton.yaml of its directory. */
+static void note_other_file(const struct cli *cli, const char *state)
+{
+    const size_t n = strlen(state);
+    const size_t own = strlen("/" STATE_PROJECT_DIR);
+
+    if (cli_value(cli, "config") == NULL && access("baton.yaml", F_OK) == 0 &&
+        (n < own || strcmp(state + n - own, "/" STATE_PROJECT_DIR) != 0)) {
+        cli_note("./baton.yaml is not read: --config baton.yaml reads it; a directory .baton (mode "
+                 "700) beside "
+                 "it makes both a project with a state of its own\n");
+    }
+}
+
 enum cli_exit verb_up(struct cli *cli)
 {
     const char *state = cli_state_dir(cli);
@@ -384,6 +398,7 @@ enum cli_exit verb_up(struct cli *cli)
     if (daemon_answers(cli, state, &code)) {
         return code == CLI_OK ? up_already(cli, deadline) : code;
     }
+    note_other_file(cli, state);
     if (!find_daemon(program, sizeof program)) {
         cli_error("batond was not found beside this program (%s)", program);
         return CLI_INTERNAL;

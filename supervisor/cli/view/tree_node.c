@@ -8,11 +8,12 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/picture/look.h"
 #include "supervisor/cli/view/children.h"
 #include "supervisor/cli/view/review.h"
 
 #define RESULTS "results."
-enum { BAR_CELLS = 10, LINE_BYTES = 1024, TASK_MIN = 12 };
+enum { BAR_CELLS = 10, LINE_BYTES = 1024, TASK_MIN = 12, TASK_BYTES = 48 };
 
 /* "text", or "text (error)". */
 static void put_note(struct tree_node *node, const char *text, const char *error)
@@ -243,19 +244,10 @@ bool tree_node_update(struct tree_node *node, const char *type, const cJSON *ev)
 
 void tree_put_cut(struct buf *out, const char *text, int columns)
 {
-    const size_t start = out->len;
-    size_t whole = 0; /* bytes of the first columns - 1 characters */
-    int n = 0;
-
-    for (const char *p = text; *p != 0; p++) {
-        if (((unsigned char)*p & 0xC0) != 0x80 && ++n == columns) {
-            whole = (size_t)(p - text);
-        }
-    }
-    buf_add_cstr(out, text);
-    if (columns > 0 && n > columns) {
-        buf_truncate(out, start + whole);
-        buf_add_cstr(out, "…");
+    if (columns > 0) {
+        look_fit(text, columns, false, false, out);
+    } else {
+        buf_add_cstr(out, text);
     }
 }
 
@@ -271,25 +263,12 @@ static void put_bar(struct buf *out, double percent)
     buf_printf(out, "] %3.0f %%  ", shown);
 }
 
-static int characters(const char *text)
-{
-    int n = 0;
-
-    for (; *text != 0; text++) {
-        n += ((unsigned char)*text & 0xC0) != 0x80;
-    }
-    return n;
-}
-
 /* How much of the task is printed on a line that has no room for all: the note is worth more.
- * `used` = the characters before the task, `after` = those after it. 0 = all of it. */
-static int task_columns(const struct tree_node *node, int columns, int used, int after)
+ * `used` = the columns before the task, `after` = those after it. */
+static int task_columns(int columns, int used, int after)
 {
     const int room = columns - used - after;
 
-    if (columns == 0 || characters(node->task) <= room) {
-        return 0;
-    }
     return room > TASK_MIN ? room : TASK_MIN;
 }
 
@@ -297,6 +276,7 @@ void tree_node_line(const struct cli *cli, const struct tree_node *node, bool co
                     struct buf *out)
 {
     const bool runs = strcmp(node->status, "in_progress") == 0;
+    char task[TASK_BYTES];
     struct buf rest;
     struct buf after;
 
@@ -314,9 +294,14 @@ void tree_node_line(const struct cli *cli, const struct tree_node *node, bool co
     if (node->note[0] != 0) {
         buf_printf(&after, "  — %s", node->note);
     }
-    tree_put_cut(
-        &rest, node->task,
-        task_columns(node, columns, 1 + characters(buf_cstr(&rest)), characters(buf_cstr(&after))));
+    if (columns == 0) {
+        cli_cut_line(task, sizeof task, node->task);
+        buf_add_cstr(&rest, task);
+    } else {
+        tree_put_cut(&rest, node->task,
+                     task_columns(columns, 1 + look_columns(buf_cstr(&rest)),
+                                  look_columns(buf_cstr(&after))));
+    }
     buf_add_cstr(&rest, buf_cstr(&after));
     buf_done(&after);
     buf_printf(out, "%s%s%s", color ? cli_color(cli, node->status) : "", cli_mark(node->status),

@@ -9,12 +9,12 @@
 
 struct cJSON;
 
-enum { NODE_TASK_COLUMNS = 44, NODE_NOTE_MAX = 256 };
+enum { NODE_TASK_BYTES = 256, NODE_NOTE_MAX = 256 };
 
 struct tree_node {
     char step_id[65];
     char agent[65];
-    char task[NODE_TASK_COLUMNS + 4];
+    char task[NODE_TASK_BYTES];
     char status[16];
     char note[NODE_NOTE_MAX];
     char kind[16];     /* forEach, repeat, plan: a child plan does it; "" = an agent */
@@ -28,9 +28,10 @@ struct tree_node {
 void tree_node_fill(struct tree_node *node, const struct cJSON *step);
 /* Applies an event to its step; false when nothing visible changes. */
 bool tree_node_update(struct tree_node *node, const char *type, const struct cJSON *event);
-/* Appends the line without its end: at most `columns` characters, 0 = any number. */
+/* Appends the line without its end: at most `columns` columns of a terminal; 0 = any number, with a
+ * short task. */
 void tree_node_line(const struct cli *cli, const struct tree_node *node, bool color, int columns,
                     struct buf *out);
-/* Appends text, cut to `columns` characters with "…", 0 = any number. */
+/* Appends text, cut to `columns` columns with "…", 0 = any number. */
 void tree_put_cut(struct buf *out, const char *text, int columns);
 #endif

@@ -136,6 +136,21 @@ static void check_order(struct refs *r, const char *field, struct str text, uint
     }
 }
 
+/* "{{results.x.text | upper}}": a member may have any name, but hardly this one. */
+static void check_filter(struct refs *r, const char *field, const struct template_ref *t)
+{
+    const struct str parts[] = {
+        t->text, STR_LIT(": templates have no filters; what follows the step is the name of a "
+                         "member. Let a step change the value")};
+    for (size_t i = 0; i + 3 <= t->ref.len; i++) {
+        if (memcmp(t->ref.ptr + i, " | ", 3) == 0) {
+            problem_put(r->k->out, PROBLEM_STYLE, true, &r->k->plan->steps[r->step], r->step, field,
+                        parts, 2);
+            return;
+        }
+    }
+}
+
 static void check_ref(struct refs *r, const char *field, const struct template_ref *t)
 {
     struct plan_checker *k = r->k;
@@ -155,6 +170,7 @@ static void check_ref(struct refs *r, const char *field, const struct template_r
                   STR_LIT("\"; rename one of the steps"));
         return;
     }
+    check_filter(r, field, t);
     check_order(r, field, t->text, other);
 }
 

@@ -106,6 +106,29 @@ static void what_a_step_waits_for_is_worth_more_than_its_task(void **state)
     assert_line(&node, 2, "·…");
 }
 
+/* A line that is wider than the terminal would be two, and the next drawing would begin in the
+ * wrong line. */
+static void
+a_line_is_as_wide_as_its_characters_are_and_a_wide_terminal_shows_the_whole_task(void **state)
+{
+    struct tree_node node = node_of(
+        "{\"stepId\":\"a\",\"agentId\":\"calc\",\"task\":\"Count 東京都渋谷区 once more\"}");
+
+    (void)state;
+    assert_line(&node, 55, "· a              calc     Count 東京都渋谷区 once more");
+    assert_line(&node, 42, "· a              calc     Count 東京都渋…");
+    assert_line(&node, 41, "· a              calc     Count 東京都渋…");
+    assert_line(&node, 40, "· a              calc     Count 東京都…");
+    node = node_of(
+        "{\"stepId\":\"a\",\"agentId\":\"calc\",\"task\":\"Count the stock of each shop and "
+        "compare it with what was sold in the last week\"}");
+    assert_line(&node, 0, "· a              calc     Count the stock of each shop and compare it…");
+    assert_line(
+        &node, 110,
+        "· a              calc     Count the stock of each shop and compare it with what was "
+        "sold in the last week");
+}
+
 static void a_skipped_step_says_what_its_condition_found(void **state)
 {
     struct tree_node node =
@@ -134,6 +157,8 @@ int main(void)
         cmocka_unit_test(progress_is_a_bar_as_long_as_the_step_runs),
         cmocka_unit_test(a_step_of_a_child_plan_is_one_line_with_its_counts),
         cmocka_unit_test(what_a_step_waits_for_is_worth_more_than_its_task),
+        cmocka_unit_test(
+            a_line_is_as_wide_as_its_characters_are_and_a_wide_terminal_shows_the_whole_task),
         cmocka_unit_test(a_skipped_step_says_what_its_condition_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -330,6 +330,25 @@ static void all_problems_come_at_once_and_the_first_is_the_error(void **state)
         "7 more)");
 }
 
+/* What the policy says of the plan's own steps is no news of what an item does. */
+static void the_most_steps_at_once_warn_of_a_chain_and_not_of_a_body(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'policy':{'maxConcurrency':4},'steps':["
+                                  "{'stepId':'a','agentId':'calc','task':'Add some numbers up',"
+                                  "'dependsOn':[]},"
+                                  "{'stepId':'each','agentId':'calc','dependsOn':['a'],"
+                                  "'task':'Add up the number {{item}}','forEach':[1,2]}]}"),
+                     BT_OK);
+    assert_string_equal(problem_of(b, 0), "");
+    assert_int_equal(read_json(b, "{'policy':{'maxConcurrency':4},'steps':["
+                                  "{'stepId':'a','agentId':'calc','task':'Add some numbers up'},"
+                                  "{'stepId':'b','agentId':'calc','task':'Add up some more'}]}"),
+                     BT_OK);
+    assert_non_null(strstr(problem_of(b, 0), "no step has dependsOn"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +364,7 @@ int main(void)
         RULE(a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about),
         RULE(what_is_longer_than_an_id_is_cut_with_a_mark),
         RULE(a_field_of_the_wrong_type_is_named_with_what_was_given),
+        RULE(the_most_steps_at_once_warn_of_a_chain_and_not_of_a_body),
         RULE(a_recipe_is_no_plan),
         RULE(all_problems_come_at_once_and_the_first_is_the_error),
     };

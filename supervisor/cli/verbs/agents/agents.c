@@ -457,6 +457,9 @@ static void print_info(const cJSON *info)
     }
     (void)printf("durability  %s: %s\n", json_text(info, "durability", ""),
                  json_text(info, "durabilityMeans", ""));
+    if (json_text(info, "storage", "")[0] != 0) {
+        (void)printf("storage     %s\n", json_text(info, "storage", ""));
+    }
     (void)printf("plans open  %.0f\nlast seq    %.0f\n", json_number(info, "plansOpen"),
                  json_number(info, "lastSeq"));
 }

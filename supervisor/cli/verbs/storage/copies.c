@@ -47,8 +47,12 @@ static bool absolute(const char *file, char ret[PATH_MAX])
     int n = snprintf(dir, sizeof dir, "%.*s", slash == NULL ? 1 : (int)(slash - file) + 1,
                      slash == NULL ? "." : file);
 
-    if (name[0] == 0 || n < 0 || n >= (int)sizeof dir || realpath(dir, real) == NULL) {
-        cli_error("%s: %s", file, name[0] == 0 ? "is a directory" : strerror(errno));
+    if (name[0] == 0) {
+        cli_error("%s: is a directory; give the name of a file in it", file);
+        return false;
+    }
+    if (n < 0 || n >= (int)sizeof dir || realpath(dir, real) == NULL) {
+        cli_error("%s: the directory %s: %s", file, dir, strerror(errno));
         return false;
     }
     n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
