@@ -20,6 +20,7 @@
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/lanes.h"
+#include "supervisor/dispatch/trunk.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/engine/suspect.h"
 #include "supervisor/notify.h"
@@ -122,6 +123,7 @@ static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, 
         .dispatch = dispatch,
         .on_lane_event = lanes_on_link,
         .perform = dispatch_perform,
+        .performed = trunks_flush,
         .step_task = dispatch_step_task,
         .on_attempt_over = dispatch_on_attempt_over,
         .on_job_record = job_on_record,

@@ -12,10 +12,14 @@
 enum { WORDS = (AGENT_STATE_SLOTS + 63) / 64, WORKER_STACK = 1024 * 1024 };
 
 struct pool {
-    pthread_mutex_t lock; /* guards queue, at, n */
+    pthread_mutex_t lock; /* guards queue, at, n, idle */
     pthread_cond_t more;
     uint32_t queue[AGENT_STATE_SLOTS];
     uint32_t at, n;
+    uint32_t idle;                         /* workers that wait */
+    uint32_t submitted[AGENT_STATE_SLOTS]; /* of the loop: not in the queue yet */
+    uint32_t submitted_n;
+    atomic_bool woken; /* the loop has not drained since it was */
     _Atomic uint64_t marks[POOL_EVENT_COUNT][WORDS];
     int fd;
     void (*run_slot)(void *self, uint32_t slot);
@@ -28,14 +32,21 @@ static void *work(void *arg)
 
     for (;;) {
         uint32_t slot;
+        bool more;
         (void)pthread_mutex_lock(&p->lock);
+        p->idle++;
         while (p->n == 0) {
             (void)pthread_cond_wait(&p->more, &p->lock);
         }
+        p->idle--;
         slot = p->queue[p->at];
         p->at = (p->at + 1) % AGENT_STATE_SLOTS;
         p->n--;
+        more = p->n > 0 && p->idle > 0;
         (void)pthread_mutex_unlock(&p->lock);
+        if (more) {
+            (void)pthread_cond_signal(&p->more); /* each wakes the next, while there is work */
+        }
         p->run_slot(p->self, slot);
         pool_notify(p, POOL_FINISHED, slot);
     }
@@ -91,10 +102,22 @@ int pool_fd(const struct pool *p)
 
 void pool_submit(struct pool *p, uint32_t slot)
 {
+    ASSERT(p->submitted_n < AGENT_STATE_SLOTS);
+    p->submitted[p->submitted_n++] = slot;
+}
+
+void pool_wake(struct pool *p)
+{
+    if (p->submitted_n == 0) {
+        return;
+    }
     (void)pthread_mutex_lock(&p->lock);
-    ASSERT(p->n < AGENT_STATE_SLOTS);
-    p->queue[(p->at + p->n) % AGENT_STATE_SLOTS] = slot;
-    p->n++;
+    for (uint32_t i = 0; i < p->submitted_n; i++) {
+        ASSERT(p->n < AGENT_STATE_SLOTS);
+        p->queue[(p->at + p->n) % AGENT_STATE_SLOTS] = p->submitted[i];
+        p->n++;
+    }
+    p->submitted_n = 0;
     (void)pthread_mutex_unlock(&p->lock);
     (void)pthread_cond_signal(&p->more);
 }
@@ -104,9 +127,9 @@ void pool_notify(struct pool *p, enum pool_event what, uint32_t slot)
     const uint64_t one = 1;
 
     (void)atomic_fetch_or(&p->marks[what][slot / 64], 1ull << (slot % 64));
-    (void)!write(p->fd, &one,
-                 /* fails only when the counter is full: then the loop is already woken */
-                 sizeof one);
+    if (!atomic_exchange(&p->woken, true)) {
+        (void)!write(p->fd, &one, sizeof one);
+    }
 }
 
 uint32_t pool_take(struct pool *p, enum pool_event what)
@@ -127,4 +150,5 @@ void pool_drain(struct pool *p)
     uint64_t count;
 
     (void)!read(p->fd, &count, sizeof count);
+    (void)atomic_exchange(&p->woken, false); /* before the notifications are taken */
 }

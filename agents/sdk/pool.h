@@ -19,9 +19,11 @@ BT_MUST_CHECK enum bt_code pool_start(uint32_t n, void (*run_slot)(void *self, u
                                       void *self, struct pool **ret, struct bt_error *err);
 /* Readable when there are notifications. */
 int pool_fd(const struct pool *p);
-/* Loop thread only. Never full: the queue has a place for every slot. */
+/* Loop thread only. Never full: there is a place for every slot. It runs after pool_wake. */
 void pool_submit(struct pool *p, uint32_t slot);
-/* Any thread: notifies the loop about a slot and wakes it. */
+/* Loop thread only, when it has taken what there was: the workers take what was submitted. */
+void pool_wake(struct pool *p);
+/* Any thread: notifies the loop about a slot, and wakes it unless it has been woken already. */
 void pool_notify(struct pool *p, enum pool_event what, uint32_t slot);
 /* Loop thread only: takes one notification; AGENT_STATE_NO_SLOT when there are none. */
 uint32_t pool_take(struct pool *p, enum pool_event what);

@@ -37,11 +37,11 @@ static void start_slot(struct runtime *rt, uint32_t ix)
 
     *slot = (struct runtime_slot){.runtime = rt,
                                   .step = rt->arriving,
-                                  .msg = rt->arriving_msg,
+                                  .bytes = rt->arriving_bytes,
                                   .progress = {.percent = -1.0},
                                   .started_ns = clock_mono_ns()};
     rt->arriving = NULL;
-    rt->arriving_msg = NULL;
+    rt->arriving_bytes = (struct runtime_bytes){0};
     slot->step->notify = notify_progress;
     slot->step->runtime = slot;
     rt->stats.requests++;
@@ -65,9 +65,8 @@ static void finish_slot(struct runtime *rt, uint32_t ix)
                  STR_ARG(slot->reply.message));
     }
     step_free(slot->step);
-    link_msg_free(slot->msg);
+    runtime_bytes_free(&slot->bytes);
     slot->step = NULL;
-    slot->msg = NULL;
     runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_FINISHED,
                                                 .slot = ix,
                                                 .bytes = reply_bytes(&slot->reply)});
@@ -242,6 +241,8 @@ static void loop(struct runtime *rt)
         if (!rt->ended && rt->look_at <= clock_mono_ms()) {
             runtime_dial(rt);
         }
+        runtime_trunk_flush(rt);
+        pool_wake(rt->pool);
     }
 }
 
@@ -285,7 +286,7 @@ static enum bt_code make_session_key(struct runtime *rt, struct bt_error *err)
 static enum bt_code open_sockets(struct runtime *rt, struct bt_error *err)
 {
     /* Only the supervisor dials, capacity + 1 times; what others hold is bounded. */
-    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES,
+    struct link_limits limits = {.recv_max = BUNDLE_BYTES_MAX,
                                  .peers = {.peers = PEERS_MAX,
                                            .unfinished_bytes = PEERS_MAX * (size_t)LIMIT_STEP_BYTES,
                                            .unfinished_ms = UNFINISHED_MS}};
@@ -319,6 +320,9 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
     rt->done = done;
     rt->look_at = MSEC_NEVER;
     buf_init(&rt->out, LIMIT_STEP_BYTES);
+    buf_init(&rt->trunk.frame, BUNDLE_BYTES_MAX);
+    buf_init(&rt->trunk.answers, RUNTIME_REQUESTS * (size_t)(BUNDLE_ITEM_BYTES + LIMIT_STEP_BYTES));
+    rt->trunk.pipes = BUNDLE_PIPES;
     buf_init(&rt->state_dir, 8192);
     buf_init(&rt->sealed, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);
     agent_state_init(&rt->agent_state, capacity);

@@ -16,13 +16,21 @@
 #include "protocol/client/exchange.h"
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
+#include "protocol/wire/bundle.h"
 
-enum { RUNTIME_SPARE_CONTEXTS = 4, RUNTIME_REQUESTS = LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS };
+/* Twice the capacity: steps of a bundle hold no context, and those of a supervisor that has gone
+ * stay open until their work ends. */
+enum {
+    RUNTIME_SPARE_CONTEXTS = 4,
+    RUNTIME_REQUESTS = 2 * LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS
+};
 
 /* A request of the supervisor that has no answer yet. Its index is the handle that agent_state
  * uses. */
 struct runtime_request {
     bool open;
+    bool bundled; /* it came in a bundle, with the tag; handle is not used */
+    uint64_t tag;
     struct link_server *server;
     uint64_t handle;
     uint32_t pipe; /* its connection */
@@ -31,12 +39,35 @@ struct runtime_request {
     struct str key; /* of step.query and step.cancel, while the request is read */
 };
 
+/* The bytes of a request: a message, or a copy of a part of one. Freed by runtime_bytes_free. */
+struct runtime_bytes {
+    struct link_msg *msg;
+    uint8_t *copy;
+    size_t len; /* of the copy */
+};
+
+/* A request for bundles that has no answer yet. */
+struct runtime_kept {
+    struct link_server *server;
+    uint64_t handle;
+    uint32_t pipe;
+    uint64_t epoch; /* of the registration at which it came */
+};
+
+struct runtime_trunk {
+    struct runtime_kept kept[BUNDLE_PIPES]; /* the oldest first */
+    uint32_t kept_n;
+    uint32_t pipes;     /* of the supervisor */
+    struct buf answers; /* in a row, not sent yet */
+    struct buf frame;   /* the bundle that is sent */
+};
+
 /* The resources of a slot of agent_state. */
 struct runtime_slot {
     struct runtime *runtime;
-    struct bt_step *step; /* while it runs */
-    struct link_msg *msg; /* the step's bytes */
-    struct reply reply;   /* once it is done */
+    struct bt_step *step;       /* while it runs */
+    struct runtime_bytes bytes; /* of the step */
+    struct reply reply;         /* once it is done */
     struct step_progress progress;
     uint64_t started_ns;
 };
@@ -87,7 +118,8 @@ struct runtime {
     struct runtime_request requests[RUNTIME_REQUESTS];
     struct runtime_slot slots[AGENT_STATE_SLOTS];
     struct bt_step *arriving; /* the step of the current event, for DO_RUN */
-    struct link_msg *arriving_msg;
+    struct runtime_bytes arriving_bytes;
+    struct runtime_trunk trunk;
     struct pool *pool;
     struct buf out;
     struct runtime_stats stats;
@@ -106,6 +138,10 @@ BT_MUST_CHECK enum bt_code runtime_run(const struct options *opt, const struct c
 void runtime_feed(struct runtime *rt, struct agent_state_event ev);
 /* runtime_serve.c: the supervisor's requests and their answers */
 void runtime_on_request(struct runtime *rt, struct link_event *ev);
+/* One request; *rq is copied, the bytes are taken. */
+void runtime_on_body(struct runtime *rt, const struct runtime_request *rq,
+                     struct runtime_bytes bytes);
+void runtime_bytes_free(struct runtime_bytes *bytes);
 void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body);
 void runtime_answer_result(struct runtime *rt, uint64_t request, uint32_t slot);
 void runtime_answer_state(struct runtime *rt, const struct agent_state_action *a);
@@ -113,6 +149,14 @@ void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error 
                     enum err_class cls);
 /* The result of a DONE slot as a message; strings point into the slot. */
 void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret);
+/* runtime_trunk.c: requests that came in bundles */
+void runtime_on_bundle(struct runtime *rt, struct link_event *ev);
+void runtime_trunk_answer(struct runtime *rt, const struct runtime_request *rq, struct str body);
+/* When the loop has taken what there was: answers that wait go out. */
+void runtime_trunk_flush(struct runtime *rt);
+/* What came before this registration has nobody to answer to. pipes: 0 = not told. */
+void runtime_trunk_registered(struct runtime *rt, uint64_t pipes, uint64_t epoch);
+void runtime_trunk_drop(struct runtime *rt, const struct link_server *server);
 /* runtime_sealed.c. Reads the credential of the options, if there is one. */
 BT_MUST_CHECK enum bt_code runtime_credential(struct runtime *rt, struct bt_error *err);
 /* Sends the request in `out` over the control lane, sealed when there is a credential. */
@@ -133,9 +177,4 @@ void runtime_dial(struct runtime *rt);
 void runtime_drop_control(struct runtime *rt);
 void runtime_call(struct runtime *rt, const struct agent_state_action *a);
 void runtime_on_control(struct runtime *rt, struct link_event *ev);
-/* runtime_remote.c: a supervisor on another host */
-void runtime_remote_dial(struct runtime *rt);
-struct link_limits runtime_remote_limits(const struct runtime *rt, size_t recv_max);
-/* The address of a lane, as this host reaches it. */
-void runtime_remote_lane(const struct runtime *rt, struct str announced, char *ret, size_t cap);
 #endif

@@ -46,6 +46,55 @@ static bool find_daemon(struct runtime *rt, struct state_endpoints *ret)
     return given != NULL;
 }
 
+/* ---- a supervisor on another host: TLS, and lanes that are dialed. Nothing of its state directory
+ * is here ---- */
+
+static struct link_limits remote_limits(const struct runtime *rt, size_t recv_max)
+{
+    return (struct link_limits){
+        .recv_max = recv_max, .ca_file = rt->opt->ca, .cert_file = rt->opt->cert};
+}
+
+static void dial_remote(struct runtime *rt)
+{
+    const struct link_limits limits = remote_limits(rt, SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES);
+    struct bt_error err;
+
+    if (rt->control != NULL && !rt->outstanding) {
+        rt->feed_up = link_lane_is_up(rt->control);
+        return; /* the lane reconnects by itself */
+    }
+    if (rt->control != NULL) { /* silent for a lease: half open */
+        link_lane_retire(rt->control);
+        rt->control = NULL;
+        rt->outstanding = false;
+    }
+    if (link_lane_dial(rt->link, rt->opt->connect, &limits, NULL, &rt->control, &err) != BT_OK) {
+        log_warn("agent.dial", "%s", err.msg);
+        return;
+    }
+    (void)snprintf(rt->control_url, sizeof rt->control_url, "%s", rt->opt->connect);
+}
+
+/* The supervisor knows its own name of its host, and this side the one that works from here: of a
+ * lane only the port is taken. */
+static void remote_lane(const struct runtime *rt, struct str announced, char *ret, size_t cap)
+{
+    const char *own = rt->opt->connect;
+    const char *colon = own != NULL ? strrchr(own, ':') : NULL;
+    size_t port = announced.len;
+
+    while (port > 0 && announced.ptr[port - 1] != ':') {
+        port--;
+    }
+    if (colon == NULL) {
+        (void)snprintf(ret, cap, "%.*s", STR_ARG(announced));
+    } else {
+        (void)snprintf(ret, cap, "%.*s:%.*s", (int)(colon - own), own, (int)(announced.len - port),
+                       announced.ptr + port);
+    }
+}
+
 /* The daemon may have been restarted on another port, with another token. One that has ended is not
  * dialed: anybody may listen there. */
 void runtime_dial(struct runtime *rt)
@@ -55,7 +104,7 @@ void runtime_dial(struct runtime *rt)
 
     rt->look_at = MSEC_NEVER;
     if (rt->opt->connect != NULL) {
-        runtime_remote_dial(rt);
+        dial_remote(rt);
         return;
     }
     if (!find_daemon(rt, &at) || state_daemon_ended(&at)) {
@@ -116,6 +165,7 @@ static void send_register(struct runtime *rt)
                                    .pid = (uint64_t)getpid(),
                                    .session_key = str_from(rt->session_key),
                                    .process_id = str_from(rt->process_id),
+                                   .bundle = BUNDLE_ITEMS_MAX,
                                    .proof = true,
                                    .dial_in = rt->opt->dial_in};
     struct arena arena = {0};
@@ -234,13 +284,14 @@ static void serve_lanes(struct runtime *rt, const struct msg_agent_registered_ok
         for (uint32_t k = 0; k < RUNTIME_REQUESTS; k++) {
             rt->requests[k].open = rt->requests[k].open && rt->requests[k].server != rt->dialed[i];
         }
+        runtime_trunk_drop(rt, rt->dialed[i]);
         link_server_retire(rt->dialed[i]);
     }
     rt->dialed_n = 0;
     for (uint32_t i = 0; i < m->lanes_n && i <= LIMIT_CAPACITY; i++) {
         char url[STATE_URL_MAX + 1];
-        const struct link_limits limits = runtime_remote_limits(rt, LIMIT_STEP_BYTES);
-        runtime_remote_lane(rt, m->lanes[i], url, sizeof url);
+        const struct link_limits limits = remote_limits(rt, BUNDLE_BYTES_MAX);
+        remote_lane(rt, m->lanes[i], url, sizeof url);
         if (link_url_check(str_from(url), false, false, &err) != BT_OK ||
             link_server_dial(rt->link, url, 1, &limits, NULL, &rt->dialed[rt->dialed_n], &err) !=
                 BT_OK) {
@@ -262,6 +313,7 @@ static enum bt_code on_registered(struct runtime *rt, struct msg_reader *r,
                                          .epoch = m.epoch,
                                          .lease_ms = m.lease_ms,
                                          .heartbeat_ms = m.heartbeat_ms};
+        runtime_trunk_registered(rt, m.pipes, m.epoch);
         if (rt->opt->dial_in) {
             serve_lanes(rt, &m);
         }

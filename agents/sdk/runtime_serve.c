@@ -1,6 +1,7 @@
 /* The supervisor's requests: authenticated by the session key, decoded, passed to agent_state; and
  * their answers. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "agents/sdk/runtime.h"
 #include "protocol/base/clock.h"
@@ -8,12 +9,14 @@
 
 /* ---- answers ---- */
 
-static void send_out(struct runtime *rt, uint64_t request)
+static void send_out(struct runtime *rt, struct runtime_request *rq)
 {
-    struct runtime_request *rq = &rt->requests[request];
-
-    (void)link_answer(rq->server, rq->handle, rt->out.at, rt->out.len);
     rq->open = false;
+    if (rq->bundled) {
+        runtime_trunk_answer(rt, rq, buf_str(&rt->out));
+    } else {
+        (void)link_answer(rq->server, rq->handle, rt->out.at, rt->out.len);
+    }
 }
 
 void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error *why,
@@ -27,7 +30,7 @@ void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error 
                          (struct doc){NULL, 0}) != BT_OK) {
         log_err("agent.answer", "out of memory for a refusal");
     }
-    send_out(rt, request); /* even an empty answer: every request on a lane gets one */
+    send_out(rt, rq); /* even an empty answer: every request on a lane gets one */
 }
 
 void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body)
@@ -44,7 +47,7 @@ void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, co
         runtime_refuse(rt, request, &err, CLASS_PROTOCOL_ERROR);
         return;
     }
-    send_out(rt, request);
+    send_out(rt, rq);
 }
 
 void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret)
@@ -87,14 +90,11 @@ void runtime_answer_state(struct runtime *rt, const struct agent_state_action *a
 
 /* ---- requests ---- */
 
-static uint64_t open_request(struct runtime *rt, const struct link_event *ev)
+static uint64_t open_request(struct runtime *rt, const struct runtime_request *rq)
 {
     for (uint64_t i = 0; i < RUNTIME_REQUESTS; i++) {
         if (!rt->requests[i].open) {
-            rt->requests[i] = (struct runtime_request){.open = true,
-                                                       .server = ev->server,
-                                                       .handle = ev->request,
-                                                       .pipe = link_msg_pipe(ev->msg)};
+            rt->requests[i] = *rq;
             return i;
         }
     }
@@ -263,23 +263,34 @@ static enum bt_code route(struct runtime *rt, uint64_t rq, struct msg_reader *r,
                    STR_ARG(envelope.type));
 }
 
-void runtime_on_request(struct runtime *rt, struct link_event *ev)
+void runtime_bytes_free(struct runtime_bytes *bytes)
 {
-    uint64_t rq = open_request(rt, ev);
+    link_msg_free(bytes->msg);
+    free(bytes->copy);
+    *bytes = (struct runtime_bytes){0};
+}
+
+void runtime_on_body(struct runtime *rt, const struct runtime_request *request,
+                     struct runtime_bytes bytes)
+{
+    const struct str body = bytes.msg != NULL ? link_msg_bytes(bytes.msg)
+                                              : (struct str){(const char *)bytes.copy, bytes.len};
+    const uint64_t rq = open_request(rt, request);
     struct msg_reader r = {0};
-    struct str bytes = link_msg_bytes(ev->msg);
     struct bt_error err;
     enum bt_code code;
 
     if (rq == AGENT_STATE_NO_REQUEST) {
-        /* There are never more contexts than places. If there were, an empty answer would still
+        /* There are never more requests than places. If there were, an empty answer would still
          * free the lane. */
-        (void)link_answer(ev->server, ev->request, "", 0);
-        link_msg_free(ev->msg);
+        struct runtime_request none = *request;
+        buf_clear(&rt->out);
+        send_out(rt, &none);
+        runtime_bytes_free(&bytes);
         return;
     }
-    rt->arriving_msg = ev->msg;
-    code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err);
+    rt->arriving_bytes = bytes;
+    code = msg_reader_init(&r, body.ptr, body.len, LIMIT_STEP_BYTES, &err);
     rt->requests[rq].form = r.form;
     if (code == BT_OK) {
         code = route(rt, rq, &r, &err);
@@ -288,6 +299,19 @@ void runtime_on_request(struct runtime *rt, struct link_event *ev)
         runtime_refuse(rt, rq, &err, CLASS_PROTOCOL_ERROR);
     }
     msg_reader_done(&r);
-    link_msg_free(rt->arriving_msg);
-    rt->arriving_msg = NULL;
+    runtime_bytes_free(&rt->arriving_bytes);
+}
+
+void runtime_on_request(struct runtime *rt, struct link_event *ev)
+{
+    if (bundle_is(link_msg_bytes(ev->msg))) {
+        runtime_on_bundle(rt, ev);
+        return;
+    }
+    runtime_on_body(rt,
+                    &(struct runtime_request){.open = true,
+                                              .server = ev->server,
+                                              .handle = ev->request,
+                                              .pipe = link_msg_pipe(ev->msg)},
+                    (struct runtime_bytes){.msg = ev->msg});
 }

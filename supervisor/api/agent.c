@@ -11,6 +11,7 @@
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/keys.h"
 #include "supervisor/dispatch/lanes.h"
+#include "supervisor/dispatch/trunk.h"
 
 enum { SESSION_KEY_MIN = 16, UNREACHABLE_LEASES = 2 };
 
@@ -155,6 +156,7 @@ static enum bt_code open_instance(struct engine *engine, const struct request *r
     proto->epoch = epoch;
     proto->agent = agent;
     proto->capacity = (uint32_t)m->capacity;
+    proto->bundle = trunk_bundle(m->bundle, m->capacity);
     proto->pid = (uint32_t)m->pid;
     proto->form = rq->reader.form;
     proto->proves = m->proof;
@@ -183,11 +185,15 @@ static void answer_registered(struct engine *engine, struct request *rq,
     struct str lanes[LIMIT_CAPACITY + 1];
 
     if (m->dial_in && in != NULL) {
-        for (uint32_t i = 0; i <= in->capacity; i++) {
-            lanes[i] = str_from(in->lanes[i].link != NULL ? link_lane_url(in->lanes[i].link) : "");
+        for (uint32_t i = 0; i <= lanes_pipes(in); i++) {
+            const struct lane *lane = lanes_pipe(in, i);
+            lanes[i] = str_from(lane->link != NULL ? link_lane_url(lane->link) : "");
         }
         ok.lanes = lanes;
-        ok.lanes_n = in->capacity + 1;
+        ok.lanes_n = lanes_pipes(in) + 1;
+    }
+    if (in != NULL && in->bundle > 0) {
+        ok.pipes = BUNDLE_PIPES;
     }
     request_answer(engine, rq, MSG_agent_registered_ok, &ok);
 }
@@ -275,7 +281,7 @@ static uint32_t lanes_of_others(struct engine *engine, struct uuid id)
         struct instance_view live;
         if (registry_instance_view(engine_registry(engine), i, &live) && !uuid_eq(live.id, id)) {
             const struct lane_instance *in = lanes_instance(engine, i, live.epoch);
-            sum += in != NULL ? in->capacity + 1 : 0;
+            sum += in != NULL ? lanes_pipes(in) + 1 : 0;
         }
     }
     return sum;
@@ -283,12 +289,12 @@ static uint32_t lanes_of_others(struct engine *engine, struct uuid id)
 
 /* Refuses and returns false when its lanes would be more than the files that may be open. */
 static bool has_room_for_lanes(struct engine *engine, struct request *rq, struct uuid id,
-                               uint64_t capacity)
+                               uint32_t pipes)
 {
     const uint32_t max = engine_lanes_max();
     const uint32_t others = lanes_of_others(engine, id);
 
-    if (others + capacity + 1 <= max) {
+    if (others + pipes + 1 <= max) {
         return true;
     }
     request_refuse_text(engine, rq, BT_LIMIT,
@@ -402,7 +408,9 @@ void on_agent_register(struct engine *engine, struct request *rq)
                             "instanceId and a new sessionKey");
         return;
     }
-    if (!has_room_for_lanes(engine, rq, ev.instance, m.capacity)) {
+    if (!has_room_for_lanes(engine, rq, ev.instance,
+                            trunk_bundle(m.bundle, m.capacity) > 0 ? BUNDLE_PIPES
+                                                                   : (uint32_t)m.capacity)) {
         return;
     }
     if (agent_card_keep(engine, reg->agent, &m.card, &err) != BT_OK) {

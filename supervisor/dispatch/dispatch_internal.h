@@ -7,6 +7,7 @@
 #include "supervisor/dispatch/lanes.h"
 
 struct job_note;
+struct trunk;
 
 struct dispatch {
     struct link *link;
@@ -17,9 +18,10 @@ struct dispatch {
     struct agent_card *cards; /* by agent index */
     struct job_note *notes;   /* of jobs, of this cycle: see job.c */
     uint32_t notes_n, notes_cap;
-    struct arena assignment; /* of the step being sent */
-    struct buf message;      /* the one being sent */
-    uint64_t sent;           /* steps and questions */
+    struct arena assignment;  /* of the step being sent */
+    struct buf message;       /* the one being sent */
+    struct trunk *trunks_due; /* to flush: see trunk.c */
+    uint64_t sent;            /* steps and questions */
 };
 
 /* A step, or a question about one, goes out. */

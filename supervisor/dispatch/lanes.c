@@ -5,21 +5,33 @@
  */
 #include "supervisor/dispatch/lanes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
 #include "supervisor/dispatch/dispatch_internal.h"
-#include "supervisor/dispatch/keys.h"
 #include "supervisor/dispatch/lane_proof.h"
-#include "supervisor/dispatch/lanes_remote.h"
+#include "supervisor/dispatch/lanes_internal.h"
 #include "supervisor/dispatch/result_form.h"
 #include "supervisor/dispatch/results.h"
-#include "supervisor/engine/open_plan.h"
+#include "supervisor/dispatch/trunk.h"
 
 struct str lanes_key(const struct lane_instance *in)
 {
     return in->proves ? (struct str){NULL, 0} : str_from(in->session_key);
+}
+
+uint32_t lanes_pipes(const struct lane_instance *in)
+{
+    return in->bundle > 0 ? BUNDLE_PIPES : in->capacity;
+}
+
+struct lane *lanes_pipe(struct lane_instance *in, uint32_t i)
+{
+    return in->trunk != NULL && i < BUNDLE_PIPES ? &in->trunk->pipes[i]
+           : in->trunk != NULL                   ? &in->lanes[in->capacity]
+                                                 : &in->lanes[i];
 }
 
 struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch)
@@ -30,7 +42,7 @@ struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint6
     return in != NULL && in->epoch == epoch ? in : NULL;
 }
 
-static void feed(struct engine *engine, struct core_event *ev)
+void lanes_feed(struct engine *engine, struct core_event *ev)
 {
     struct bt_error err;
 
@@ -39,25 +51,63 @@ static void feed(struct engine *engine, struct core_event *ev)
     }
 }
 
-static void feed_lane(struct engine *engine, const struct lane *lane, enum core_event_type type)
+void lanes_feed_lane(struct engine *engine, const struct lane *lane, enum core_event_type type)
 {
     struct core_event ev = {.type = type,
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
                             .lane = lane->ix};
 
-    feed(engine, &ev);
+    lanes_feed(engine, &ev);
+}
+
+enum { URL_MAX = 272 };
+
+static enum bt_code listen_at(struct engine *engine, struct lane *lane, uint16_t port,
+                              struct bt_error *err)
+{
+    const struct engine_options *opt = engine_options(engine);
+    const struct link_limits limits = {.recv_max = lane->pipe ? BUNDLE_BYTES_MAX : LIMIT_STEP_BYTES,
+                                       .cert_file = opt->remote_cert,
+                                       .ca_file = opt->remote_ca};
+    const char *at = engine_remote_url(engine);
+    const char *colon = strrchr(at, ':');
+    char url[URL_MAX];
+
+    if (colon == NULL) {
+        return err_set(err, BT_INVALID, "no other host is served (listen.remote)");
+    }
+    (void)snprintf(url, sizeof url, "%.*s:%u", (int)(colon - at), at, port);
+    return link_lane_listen(dispatch_of(engine)->link, url, &limits, lane, &lane->link, err);
+}
+
+/* For an agent on another host: it dials, with TLS, one of the ports of listen.lanes. */
+static enum bt_code listen_remote(struct engine *engine, struct lane *lane, struct bt_error *err)
+{
+    const struct engine_options *opt = engine_options(engine);
+    enum bt_code code = BT_CONFLICT;
+
+    for (uint32_t port = opt->lane_first; port <= opt->lane_last && code == BT_CONFLICT; port++) {
+        code = listen_at(engine, lane, (uint16_t)port, err);
+    }
+    return code != BT_CONFLICT || opt->lane_first == 0
+               ? code
+               : err_set(err, BT_LIMIT,
+                         "each port of listen.lanes (%u-%u) is taken; an agent needs one for each "
+                         "step at a time, and one more",
+                         opt->lane_first, opt->lane_last);
 }
 
 static enum bt_code open_lane(struct engine *engine, struct lane *lane, struct bt_error *err)
 {
-    static const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    const struct link_limits limits = {.recv_max =
+                                           lane->pipe ? BUNDLE_BYTES_MAX : LIMIT_STEP_BYTES};
     struct link *link = dispatch_of(engine)->link;
     const struct lane_instance *in = lane->instance;
 
     lane->link = NULL;
     if (in->remote) {
-        return lanes_listen_remote(engine, lane, err);
+        return listen_remote(engine, lane, err);
     }
     return in->endpoint[0] != 0
                ? link_lane_dial(link, in->endpoint, &limits, lane, &lane->link, err)
@@ -70,11 +120,14 @@ static enum bt_code open_from(struct engine *engine, struct lane_instance *in, u
 {
     enum bt_code code = BT_OK;
 
-    for (uint32_t i = from; i <= in->capacity && code == BT_OK; i++) {
-        struct lane *lane = &in->lanes[i];
+    const uint32_t pipes = lanes_pipes(in);
+
+    for (uint32_t i = from; i <= pipes && code == BT_OK; i++) {
+        struct lane *lane = lanes_pipe(in, i);
         if (lane->link == NULL) {
             lane->instance = in;
-            lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
+            lane->ix = i == pipes ? REGISTRY_CONTROL_LANE : i;
+            lane->pipe = in->trunk != NULL && i < pipes;
             code = open_lane(engine, lane, err);
         }
     }
@@ -94,9 +147,13 @@ enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto
         return err_set(err, BT_NOMEM, "out of memory for an instance");
     }
     *in = *proto;
+    if (in->bundle > 0 && trunk_new(in, err) != BT_OK) {
+        free(in);
+        return err->code;
+    }
     d->instances[in->slot] = in;
     /* An agent that is gone costs one dialer: work lanes follow when the control lane answers. */
-    return open_from(engine, in, in->endpoint[0] != 0 ? in->capacity : 0, err);
+    return open_from(engine, in, in->endpoint[0] != 0 ? lanes_pipes(in) : 0, err);
 }
 
 void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
@@ -106,11 +163,15 @@ void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
     if (in == NULL) {
         return;
     }
-    for (uint32_t i = 0; i <= in->capacity; i++) {
-        if (in->lanes[i].link != NULL) {
-            engine_forget_lane(engine, in->lanes[i].link);
-            link_lane_retire(in->lanes[i].link);
+    for (uint32_t i = 0; i <= lanes_pipes(in); i++) {
+        struct lane *lane = lanes_pipe(in, i);
+        if (lane->link != NULL) {
+            engine_forget_lane(engine, lane->link);
+            link_lane_retire(lane->link);
         }
+    }
+    if (in->trunk != NULL) {
+        trunk_free(engine, in);
     }
     dispatch_of(engine)->instances[slot] = NULL;
     free(in);
@@ -183,8 +244,8 @@ static void refuse_peer(struct lane *lane, const char *why)
 
 void lanes_hang_up_on_mute(struct engine *engine, struct lane_instance *in)
 {
-    for (uint32_t i = 0; in->endpoint[0] == 0 && i <= in->capacity; i++) {
-        struct lane *lane = &in->lanes[i];
+    for (uint32_t i = 0; in->endpoint[0] == 0 && i <= lanes_pipes(in); i++) {
+        struct lane *lane = lanes_pipe(in, i);
         if (lane->state == LANE_GREETING &&
             engine_now(engine) - lane->greeted_at >= LANES_GREETING_MS) {
             log_warn("lane.refused", "instance=%s lane=%u its peer does not answer lane.hello",
@@ -216,94 +277,11 @@ static void greeted(struct engine *engine, struct lane *lane, struct msg_reader 
     if (lane->ix == REGISTRY_CONTROL_LANE && open_from(engine, lane->instance, 0, &err) != BT_OK) {
         log_err("agent.lanes", "instance=%s %s", lane->instance->id, err.msg);
     }
-    feed_lane(engine, lane, CORE_LANE_UP);
-}
-
-static struct core_event probed(struct lane_instance *in, bool ok)
-{
-    in->pinged = false;
-    return (struct core_event){CORE_EV_INIT(PROBED, probed, .ok = ok), .slot = in->slot,
-                               .epoch = in->epoch, .lane = LANE_NONE};
-}
-
-static void ping_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
-{
-    struct msg_empty m;
-    struct bt_error err;
-    enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
-    /* An agent that does not know the ping answers, too; one that refuses for now cannot work. */
-    struct core_event ev =
-        probed(lane->instance, code == BT_OK || code == BT_INVALID || code == BT_NOT_FOUND);
-
-    lane->state = LANE_READY;
-    if (!CORE_EV(&ev, probed)->ok) {
-        log_info("agent.ping", "instance=%s %s", lane->instance->id, err.msg);
+    if (lane->pipe) {
+        trunk_up(engine, lane);
+    } else {
+        lanes_feed_lane(engine, lane, CORE_LANE_UP);
     }
-    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(engine, &err);
-    }
-}
-
-/* A result comes with any answer about an attempt. While a lane of it is open, it comes there. */
-static bool is_on_lane(const struct lane_instance *in, const struct control_item *item)
-{
-    for (uint32_t i = 0; i < in->capacity; i++) {
-        const struct lane *lane = &in->lanes[i];
-        if (lane->state == LANE_BUSY && lane->item.attempt == item->attempt &&
-            strcmp(lane->item.key, item->key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What the answer to a query or a cancel says about the attempt. */
-static void state_answered(struct engine *engine, struct lane *lane, const struct msg_step_state *m)
-{
-    const struct control_item *item = &lane->item;
-    const bool running = str_is(m->state, "running");
-    const bool result = str_is(m->state, "done") && msg_has(m, step_state, result);
-    struct core_event ev = {.type = CORE_STATE,
-                            .run = item->run,
-                            .step = item->step,
-                            .phase = item->phase,
-                            .attempt = item->attempt,
-                            .slot = lane->instance->slot,
-                            .epoch = lane->instance->epoch,
-                            .instance = {{0}},
-                            .lane = LANE_NONE};
-
-    (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
-    if ((running || result) &&
-        (!str_is(m->key, item->key) || (result && !str_is(m->result.key, item->key)))) {
-        log_warn("agent.control", "instance=%s answered for another key than %s",
-                 lane->instance->id, item->key);
-    } else if (result && !is_on_lane(lane->instance, item)) {
-        (void)results_take(engine, &m->result, item->run, item->step, &ev);
-    } else if (item->kind == CONTROL_QUERY) {
-        *CORE_EV(&ev, state) = (struct core_ev_state){
-            .running = running, .never = str_is(m->state, "unknown") && lane->proved};
-        feed(engine, &ev);
-    }
-}
-
-/* The answer to what the control lane was asked. */
-static void control_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
-{
-    struct msg_step_state m;
-    struct bt_error err;
-
-    if (lane->item.kind == CONTROL_PING) {
-        ping_answered(engine, lane, r);
-        return;
-    }
-    lane->state = LANE_READY;
-    if (msg_read_answer(r, MSG_step_state, &m, NULL, &err) != BT_OK) {
-        log_warn("agent.control", "instance=%s key=%s %s", lane->instance->id, lane->item.key,
-                 err.msg);
-        return;
-    }
-    state_answered(engine, lane, &m);
 }
 
 /* The result in the place of an answer that is none. */
@@ -319,7 +297,7 @@ static struct msg_step_result failed_answer(const struct control_item *item, enu
     return m;
 }
 
-static void work_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
+void lanes_work_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
 {
     struct core_event ev = {
         .slot = lane->instance->slot, .epoch = lane->instance->epoch, .lane = lane->ix};
@@ -351,7 +329,7 @@ static void work_answered(struct engine *engine, struct lane *lane, struct msg_r
 
 /* The request on this lane has no answer. The lane goes down first, so that the core does not
  * choose it again. */
-static void lost(struct engine *engine, struct lane *lane, bool sent)
+static void lose_lane(struct engine *engine, struct lane *lane, bool sent)
 {
     const struct control_item *item = &lane->item;
     bool step_is_out = lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE;
@@ -367,124 +345,32 @@ static void lost(struct engine *engine, struct lane *lane, bool sent)
                             .lane = lane->ix};
 
     if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {
-        feed_lane(engine, lane, CORE_LANE_DOWN);
+        lanes_feed_lane(engine, lane, CORE_LANE_DOWN);
     }
     lane->state = LANE_CONNECTING;
     lane->cancelled = false;
     if (ping_is_out) {
-        ev = probed(lane->instance, false);
+        ev = lanes_probed(lane->instance, false);
     }
     if (step_is_out || ping_is_out) {
-        feed(engine, &ev);
+        lanes_feed(engine, &ev);
+    }
+}
+
+static void lost(struct engine *engine, struct lane *lane, bool sent)
+{
+    if (lane->pipe) {
+        trunk_lost(engine, lane, sent);
+    } else {
+        lose_lane(engine, lane, sent);
     }
     if (link_lane_is_up(lane->link)) {
         greet(engine, lane);
     }
 }
 
-static void send_next_control(struct engine *engine, struct lane_instance *in)
-{
-    struct lane *lane = &in->lanes[in->capacity];
-    struct buf *out = &dispatch_of(engine)->message;
-
-    while (lane->state == LANE_READY && in->queue_n > 0) {
-        struct control_item *item = &in->queue[in->queue_at];
-        struct msg_step_query query = {
-            .session_key = lanes_key(in), .key = str_from(item->key), .attempt = item->attempt};
-        struct msg_step_cancel cancel = {.session_key = lanes_key(in),
-                                         .key = str_from(item->key),
-                                         .attempt = item->attempt,
-                                         .reason = STR_LIT("cancelled"),
-                                         .grace_ms = 5000};
-        struct msg_agent_ping ping = {.session_key = lanes_key(in)};
-        const struct {
-            enum msg_type type;
-            const void *body;
-        } all[] = {[CONTROL_QUERY] = {MSG_step_query, &query},
-                   [CONTROL_CANCEL] = {MSG_step_cancel, &cancel},
-                   [CONTROL_PING] = {MSG_agent_ping, &ping}};
-        struct bt_error err;
-
-        lane->item = *item;
-        in->queue_at = (in->queue_at + 1) % LANES_CONTROL_QUEUE;
-        in->queue_n--;
-        buf_clear(out);
-        if (msg_request(out, in->form, STR_LIT("control"), (struct str){NULL, 0},
-                        all[item->kind].type, all[item->kind].body, &err) == BT_OK &&
-            link_lane_send(lane->link, out->at, out->len, &err) == BT_OK) {
-            lane->state = LANE_BUSY;
-        } else {
-            /* The pipe has gone: LANE_DOWN follows, and the core asks again when the lane is back.
-             */
-            log_debug("agent.control", "instance=%s key=%s %s", in->id, item->key, err.msg);
-            in->pinged = in->pinged && item->kind != CONTROL_PING; /* its probe runs out */
-        }
-    }
-}
-
-void lanes_probe(struct engine *engine, const struct core_cmd *cmd)
-{
-    struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
-
-    if (in == NULL || in->pinged || in->queue_n == LANES_CONTROL_QUEUE) {
-        return;
-    }
-    in->pinged = true;
-    in->queue[(in->queue_at + in->queue_n++) % LANES_CONTROL_QUEUE] =
-        (struct control_item){.kind = CONTROL_PING};
-    send_next_control(engine, in);
-}
-
-static bool is_same(const struct control_item *a, const struct control_item *b)
-{
-    return a->kind == b->kind && a->attempt == b->attempt && strcmp(a->key, b->key) == 0;
-}
-
-/* The order waits already, or is out. */
-static bool is_queued(const struct lane_instance *in, const struct control_item *item)
-{
-    const struct lane *lane = &in->lanes[in->capacity];
-    bool found = lane->state == LANE_BUSY && is_same(&lane->item, item);
-
-    for (uint32_t i = 0; i < in->queue_n && !found; i++) {
-        found = is_same(&in->queue[(in->queue_at + i) % LANES_CONTROL_QUEUE], item);
-    }
-    return found;
-}
-
-void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum control_kind kind)
-{
-    struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
-    struct open_plan *p = open_plan_of_run(engine, cmd->run);
-    struct control_item item = {.kind = kind,
-                                .run = cmd->run,
-                                .step = cmd->step,
-                                .phase = cmd->phase,
-                                .attempt = cmd->attempt};
-
-    if (in == NULL || p == NULL) {
-        return;
-    }
-    step_key(p->plan, cmd->step, cmd->phase, item.key);
-    for (uint32_t i = 0; kind == CONTROL_CANCEL && i < in->capacity; i++) {
-        struct lane *lane = &in->lanes[i];
-        lane->cancelled =
-            lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
-    }
-    if (is_queued(in, &item)) {
-        return;
-    }
-    if (in->queue_n == LANES_CONTROL_QUEUE) {
-        log_warn("agent.control",
-                 "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
-        return;
-    }
-    in->queue[(in->queue_at + in->queue_n++) % LANES_CONTROL_QUEUE] = item;
-    send_next_control(engine, in);
-}
-
 /* The attempt on the lane was answered, and its result is lost for good. */
-static void fail_unreadable(struct engine *engine, struct lane *lane, const struct bt_error *why)
+void lanes_fail_unreadable(struct engine *engine, struct lane *lane, const struct bt_error *why)
 {
     struct core_event ev = {.slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
@@ -496,7 +382,7 @@ static void fail_unreadable(struct engine *engine, struct lane *lane, const stru
     (void)err_set(&text, BT_PROTOCOL, "the agent's answer cannot be read: %s", why->msg);
     m = failed_answer(&lane->item, CLASS_PROTOCOL_ERROR, text.msg);
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
-    feed_lane(engine, lane, CORE_LANE_DOWN); /* it is not chosen again before its next pipe */
+    lanes_feed_lane(engine, lane, CORE_LANE_DOWN); /* it is not chosen again before its next pipe */
     lane->state = LANE_CONNECTING;
     lane->cancelled = false;
     (void)results_take(engine, &m, lane->item.run, lane->item.step, &ev);
@@ -512,7 +398,7 @@ static void give_up_instance(struct engine *engine, struct lane_instance *in,
     gone.text = str_from(text.msg);
     log_err("lane.unreadable", "instance=%s %d answers in a row: %s", in->id, LANES_UNREADABLE_MAX,
             why->msg);
-    feed(engine, &gone);
+    lanes_feed(engine, &gone);
 }
 
 /*
@@ -520,8 +406,9 @@ static void give_up_instance(struct engine *engine, struct lane_instance *in,
  * Another pipe follows, or, where the agent dials in, another greeting. Several in a row cost the
  * instance: the two would go on for ever at the speed of the line.
  */
-static void unreadable(struct engine *engine, struct lane *lane, const struct bt_error *why)
+void lanes_unreadable(struct engine *engine, struct lane *lane, const struct bt_error *why)
 {
+    const bool control = lane->ix == REGISTRY_CONTROL_LANE;
     struct lane_instance *in = lane->instance;
     struct bt_error err = *why;
 
@@ -531,11 +418,11 @@ static void unreadable(struct engine *engine, struct lane *lane, const struct bt
                     "its peer answers lane.hello with garbage"); /* it need not be the agent */
         return;
     }
-    in->unreadable++;
-    if (lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE) {
-        fail_unreadable(engine, lane, why);
+    in->unreadable[control]++;
+    if (lane->state == LANE_BUSY && !control && !lane->pipe) {
+        lanes_fail_unreadable(engine, lane, why);
     }
-    if (in->unreadable >= LANES_UNREADABLE_MAX) {
+    if (in->unreadable[control] >= LANES_UNREADABLE_MAX) {
         give_up_instance(engine, in, why);
     } else if (in->endpoint[0] == 0) {
         lost(engine, lane, true);
@@ -555,17 +442,21 @@ static void answered(struct engine *engine, struct lane *lane, struct link_event
     struct msg_reader r = {0};
     struct bt_error err;
 
+    if (lane->pipe && lane->state == LANE_BUSY) {
+        trunk_answered(engine, lane, bytes);
+        return;
+    }
     if (msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK ||
         result_form_normalise(&r, &err) != BT_OK) {
-        unreadable(engine, lane, &err);
+        lanes_unreadable(engine, lane, &err);
     } else if (lane->state == LANE_GREETING) {
         greeted(engine, lane, &r);
     } else {
-        lane->instance->unreadable = 0;
+        lane->instance->unreadable[lane->ix == REGISTRY_CONTROL_LANE] = 0;
         if (lane->ix == REGISTRY_CONTROL_LANE) {
-            control_answered(engine, lane, &r);
+            lanes_control_answered(engine, lane, &r);
         } else {
-            work_answered(engine, lane, &r);
+            lanes_work_answered(engine, lane, &r);
         }
     }
     msg_reader_done(&r);
@@ -582,8 +473,10 @@ void lanes_on_link(struct engine *engine, struct link_event *ev)
             greet(engine, lane);
         }
     } else if (ev->type == LINK_DOWN) {
-        if (lane->state == LANE_READY) {
-            feed_lane(engine, lane, CORE_LANE_DOWN);
+        if (lane->state == LANE_READY && lane->pipe) {
+            trunk_lost(engine, lane, false);
+        } else if (lane->state == LANE_READY) {
+            lanes_feed_lane(engine, lane, CORE_LANE_DOWN);
             lane->state = LANE_CONNECTING;
         }
     } else if (ev->type == LINK_ANSWER) {
@@ -592,5 +485,5 @@ void lanes_on_link(struct engine *engine, struct link_event *ev)
         lost(engine, lane, ev->sent);
     }
     (void)engine_applies(engine, before);
-    send_next_control(engine, in);
+    lanes_send_control(engine, in);
 }

@@ -38,9 +38,11 @@ enum {
 };
 
 struct lane {
-    struct link_lane *link; /* NULL = not used */
+    struct link_lane *link; /* NULL = not used, or a credit of a trunk */
     struct lane_instance *instance;
-    uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
+    uint32_t ix;  /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
+    bool pipe;    /* one of a trunk */
+    uint64_t tag; /* a credit of a trunk: of its last step, until that is answered */
     enum lane_state state;
     struct lane_proof proof;  /* of the connection, when the instance proves */
     msec greeted_at;          /* LANE_GREETING: since then */
@@ -57,6 +59,8 @@ struct lane_instance {
     uint64_t epoch;
     uint32_t agent;
     uint32_t capacity;
+    uint32_t bundle;     /* bodies that it takes at once; 0 = each credit has a pipe of its own */
+    struct trunk *trunk; /* NULL without bundles */
     uint32_t pid;
     enum wire_form form; /* of its registration, and so of every message to it */
     char id[LIMIT_ID_BYTES + 1];
@@ -68,7 +72,8 @@ struct lane_instance {
     struct uuid process;          /* as it registered; nil = it did not name itself */
     bool remote;                  /* on another host: it dials its lanes */
     char from[LINK_PEER_MAX + 1]; /* where it registered from: "192.0.2.1:40123" */
-    uint32_t unreadable;          /* answers in a row that could not be read, over all lanes */
+    /* Answers in a row that could not be read: of the work lanes, and of the control lane. */
+    uint32_t unreadable[2];
     struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[LANES_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;
@@ -77,6 +82,9 @@ struct lane_instance {
     bool reached; /* a work lane of it was greeted once */
 };
 
+/* Its pipes for work; lanes_pipe with that number is the control lane. */
+uint32_t lanes_pipes(const struct lane_instance *in);
+struct lane *lanes_pipe(struct lane_instance *in, uint32_t i);
 /* What a request to the instance has as its sessionKey: nothing when it proves. */
 struct str lanes_key(const struct lane_instance *in);
 /* Opens the lanes of a copy of *proto, in the place of an earlier incarnation in its slot. */

@@ -5,6 +5,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/dispatch/assignment.h"
 #include "supervisor/dispatch/dispatch_internal.h"
+#include "supervisor/dispatch/trunk.h"
 
 /* The step could not go out for a reason of its own (a template without a value, a context too
  * large). */
@@ -61,7 +62,10 @@ static bool send_step(struct engine *engine, struct lane *lane, struct assignmen
     lane->item = (struct control_item){
         .run = cmd->run, .step = cmd->step, .phase = cmd->phase, .attempt = cmd->attempt};
     memcpy(lane->item.key, q->key, sizeof q->key);
-    if (link_lane_send(lane->link, d->message.at, d->message.len, err) != BT_OK) {
+    code = lane->instance->trunk != NULL
+               ? trunk_add(engine, lane, buf_str(&d->message), err)
+               : link_lane_send(lane->link, d->message.at, d->message.len, err);
+    if (code != BT_OK) {
         return false;
     }
     lane->state = LANE_BUSY;

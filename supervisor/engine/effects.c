@@ -78,6 +78,7 @@ static void publish_events(struct engine *engine)
 void engine_perform(struct engine *engine)
 {
     perform_actions(engine);
+    engine->hooks.performed(engine);
     publish_events(engine);
     engine->effects_n = 0;
     buf_clear(&engine->out);

@@ -100,6 +100,7 @@ enum bt_code engine_new(const struct engine_options *opt, struct journal *journa
 void engine_set_hooks(struct engine *engine, const struct engine_hooks *hooks)
 {
     ASSERT(hooks->on_request != NULL && hooks->on_lane_event != NULL && hooks->perform != NULL);
+    ASSERT(hooks->performed != NULL);
     ASSERT(hooks->on_job_command != NULL && hooks->on_job_record != NULL && hooks->settle != NULL);
     ASSERT(hooks->jobs_recovered != NULL && hooks->plan_ended != NULL);
     ASSERT(hooks->turns_recovered != NULL && hooks->after_commit != NULL);

@@ -124,6 +124,8 @@ struct engine_hooks {
     void (*on_lane_event)(struct engine *engine, struct link_event *ev);
     /* Carries out a command about an agent, after the commit of the cycle that decided it. */
     void (*perform)(struct engine *engine, const struct core_cmd *cmd);
+    /* All commands of the cycle were carried out. */
+    void (*performed)(struct engine *engine);
     /* Notes that a plan asks for a job or calls it off (CMD_JOB, CMD_JOB_STOP); `settle` acts. */
     void (*on_job_command)(struct engine *engine, const struct core_cmd *cmd);
     /* Sees a record of a job after its row was written, before the commit. */

@@ -9,6 +9,7 @@
 #include "supervisor/artifacts/sweep.h"
 #include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/job.h"
+#include "supervisor/dispatch/trunk.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/retention/retention.h"
 #include "supervisor/schedule/schedules.h"
@@ -251,6 +252,7 @@ static void open_rooms(struct house *h)
                                   .dispatch = h->dispatch,
                                   .on_lane_event = lanes_on_link,
                                   .perform = dispatch_perform,
+                                  .performed = trunks_flush,
                                   .step_task = dispatch_step_task,
                                   .on_attempt_over = dispatch_on_attempt_over,
                                   .on_job_record = job_on_record,
@@ -488,7 +490,7 @@ static bool agents_act(struct house *h)
         if (!lane->up) {
             fake_lane_up(lane);
             acted = true;
-        } else if (lane->outstanding) {
+        } else if (lane->outstanding && !bundle_is(buf_str(&lane->sent))) {
             acted = answer_alone(h, lane, agent) || acted;
         }
     }
@@ -665,7 +667,8 @@ struct link_lane *house_lane(struct house *h, const char *agent, const char *ste
     for (uint32_t i = 0; i < fake_link_lanes(h->link); i++) {
         struct link_lane *lane = fake_link_lane(h->link, i);
         const struct house_agent *a = agent_of(h, lane);
-        if (lane->outstanding && !lane->retired && a != NULL && strcmp(a->id, agent) == 0) {
+        if (lane->outstanding && !lane->retired && a != NULL && strcmp(a->id, agent) == 0 &&
+            !bundle_is(buf_str(&lane->sent))) {
             const char *request = sent_on(h, lane);
             const char *is = house_get(h, request, "stepId");
             if (strcmp(house_get(h, request, "type"), "step.execute") == 0 &&

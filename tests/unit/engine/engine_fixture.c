@@ -53,6 +53,11 @@ static void on_lane_event(struct engine *engine, struct link_event *ev)
     engine_world_on_lane(ev);
 }
 
+static void performed(struct engine *engine)
+{
+    (void)engine;
+}
+
 static void perform(struct engine *engine, const struct core_cmd *cmd)
 {
     (void)engine;
@@ -132,6 +137,7 @@ static bool step_task(struct engine *engine, const struct open_plan *p, uint32_t
 static const struct engine_hooks hooks = {.on_request = on_request,
                                           .on_lane_event = on_lane_event,
                                           .perform = perform,
+                                          .performed = performed,
                                           .step_task = step_task,
                                           .on_job_command = perform,
                                           .on_job_record = on_job_record,
