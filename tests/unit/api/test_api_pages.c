@@ -139,6 +139,10 @@ static void a_list_of_reviews_has_parameters_up_to_their_cap(void **state)
                "reviews.0.parameters=*; reviews.0.parametersLen=-");
     house_says(h, review_of(h, PARAMETERS + 2),
                house_text(h, "reviews.0.parameters=-; reviews.0.parametersLen=%d", PARAMETERS + 1));
+    house_says(h,
+               house_ok(h, "review.get", "'reviewId':'%s'",
+                        house_get(h, review_of(h, PARAMETERS + 2), "reviews.0.reviewId")),
+               "review.parameters=*; review.parametersLen=-");
     house_close(h);
 }
 
@@ -178,6 +182,24 @@ static void an_answer_names_the_first_steps_that_were_not_done(void **state)
     house_close(h);
 }
 
+/* Types of events as one list of names, of so many bytes with what separates them. */
+static void types_are_bounded(void **state)
+{
+    static const char name[] = "'plan_step_completed'";
+    struct house *h = house_open();
+    char types[1200] = "";
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(types + strlen(types), sizeof types - strlen(types), "%s%s",
+                       i > 0 ? "," : "", name);
+    }
+    house_refused(h, "LIMIT", "types: at most 500 bytes", "events.read", "'fromSeq':1,'types':[%s]",
+                  types);
+    (void)house_ok(h, "events.read", "'fromSeq':1,'types':['plan_step_completed','plan_started']");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +208,7 @@ int main(void)
         cmocka_unit_test(a_result_has_a_page_of_steps),
         cmocka_unit_test(a_review_shows_some_of_many_results_before_it),
         cmocka_unit_test(a_list_of_reviews_has_parameters_up_to_their_cap),
+        cmocka_unit_test(types_are_bounded),
         cmocka_unit_test(an_answer_names_the_first_steps_that_were_not_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,7 +105,7 @@ static void a_message_becomes_a_plan_whose_end_answers_it(void **state)
                   "");
     answer = house_ok(h, "session.say",
                       "'sessionId':'s','text':'add two numbers','planner':'agent:calc'");
-    house_says(h, answer, "action=new_plan; planId=*");
+    house_says(h, answer, "action=new_plan; existing=-; planId=*");
     id = house_get(h, answer, "planId");
     house_says(h, view(h, id), "query=add two numbers; sessionId=s; phase=planning");
     is_said(h, "status", "reply=The plan \"add two numbers\" is being made.");
