@@ -156,6 +156,20 @@ static void each_reason_to_pause_goes_alone(void **state)
     end(&t);
 }
 
+static void a_plan_is_being_cancelled_until_its_end(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    assert_false(t.projection.view.cancelling);
+    row(&t, "plan_cancelling", "{\"reason\":\"enough\"}");
+    assert_true(t.projection.view.cancelling);
+    row(&t, "plan_completed", "{\"status\":\"cancelled\",\"outcome\":\"failed\"}");
+    assert_false(t.projection.view.cancelling);
+    end(&t);
+}
+
 static void a_void_sign_off_is_no_open_one(void **state)
 {
     struct telling t;
@@ -280,6 +294,7 @@ int main(void)
         cmocka_unit_test(usage_of_every_attempt_and_question_counts_for_its_step),
         cmocka_unit_test(a_row_about_the_plan_is_not_taken_for_one_about_its_first_step),
         cmocka_unit_test(each_reason_to_pause_goes_alone),
+        cmocka_unit_test(a_plan_is_being_cancelled_until_its_end),
         cmocka_unit_test(a_void_sign_off_is_no_open_one),
         cmocka_unit_test(a_replan_is_a_revision_a_record_and_two_phases),
         cmocka_unit_test(a_refused_replan_changes_no_revision),
