@@ -17,6 +17,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/agents/gateway.h"
 #include "supervisor/cli/verbs/agents/order.h"
 #include "supervisor/cli/verbs/agents/skill.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -418,26 +419,11 @@ static void add_paths(cJSON *info)
 /* Adds the address of baton-gateway when it runs in this state directory. */
 static void add_http(cJSON *info)
 {
-    char path[PATH_MAX];
-    char text[1024];
-    cJSON *told = NULL;
-    size_t n = 0;
-    FILE *f;
+    char url[512];
 
-    (void)snprintf(path, sizeof path, "%s/gateway.json", json_text(info, "stateDir", ""));
-    f = fopen(path, "re");
-    if (f != NULL) {
-        n = fread(text, 1, sizeof text, f);
-        (void)fclose(f);
+    if (gateway_url(json_text(info, "stateDir", ""), url, sizeof url)) {
+        (void)cJSON_AddStringToObject(info, "http", url);
     }
-    if (n > 0 && json_parse((struct str){text, n}, &told, NULL) == BT_OK) {
-        const pid_t pid = (pid_t)json_number(told, "pid");
-        if (pid > 0 && json_text(told, "url", "")[0] != 0 &&
-            (kill(pid, 0) == 0 || errno == EPERM)) {
-            (void)cJSON_AddStringToObject(info, "http", json_text(told, "url", ""));
-        }
-    }
-    cJSON_Delete(told);
 }
 
 static void print_info(const cJSON *info)
