@@ -45,6 +45,9 @@ finish() {
         "$baton" down >&2 || code=1
     fi
     rm -rf "$dir"
+    if [ "$code" -eq 0 ]; then
+        echo "To watch plans in a browser: $baton up --config $here/examples/tour.yaml && $baton ui" >&2
+    fi
     exit "$code"
 }
 trap finish EXIT

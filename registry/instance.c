@@ -121,6 +121,7 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
         registry_instance_table(r)[place_of(r, id)] = slot;
     }
     ASSERT(r->epoch < UINT64_MAX);
+    registry_agent_entries(r)[agent].seen = true;
     struct instance_entry *entry = &registry_instance_entries(r)[slot];
     *entry = (struct instance_entry){.id = id,
                                      .epoch = ++r->epoch,

@@ -212,6 +212,7 @@ uint32_t registry_agent_configure(struct registry *r, struct str id, msec now)
     const uint32_t agent = registry_agent_add(r, id, now);
     if (agent != REGISTRY_NONE) {
         registry_agent_entries(r)[agent].configured = true;
+        registry_agent_entries(r)[agent].seen = true;
         r->absence = absence; /* nobody waits for it to be forgotten */
     }
     return agent;
@@ -257,6 +258,7 @@ struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
         .card = entry->card,
         .instances = entry->instances,
         .configured = entry->configured,
+        .seen = entry->seen,
         .expected = entry->instances > 0 || (entry->configured && entry->failure_len == 0),
         .enabled = entry->enabled,
         .absent_since = entry->absent_since,
@@ -277,6 +279,19 @@ void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_ca
 {
     ASSERT(agent < r->n_agents);
     registry_agent_entries(r)[agent].card = card;
+    registry_agent_entries(r)[agent].seen = true;
+}
+
+void registry_agent_recall(struct registry *r, uint32_t agent, const struct msg_card *card)
+{
+    ASSERT(agent < r->n_agents);
+    registry_agent_entries(r)[agent].card = card;
+}
+
+uint32_t registry_agent_seen(const struct registry *r, struct str id)
+{
+    const uint32_t agent = registry_agent(r, id);
+    return agent != REGISTRY_NONE && registry_agent_entries(r)[agent].seen ? agent : REGISTRY_NONE;
 }
 
 void registry_agent_failed(struct registry *r, uint32_t agent, struct str why)

@@ -67,6 +67,8 @@ struct agent_view {
     const struct msg_card *card; /* NULL until registry_agent_card */
     uint32_t instances;          /* not DEAD */
     bool configured;             /* registry_agent_configure */
+    bool seen; /* false: nobody came by this id in the life of this registry; a plan named it, or
+                  it is remembered */
     bool expected;        /* it has an instance, or its processes are started: a name to offer */
     bool enabled;         /* false: an operator took the agent out of service */
     msec unreached_since; /* since when no instance has a work lane up; MSEC_NEVER while one has */
@@ -79,6 +81,8 @@ struct agent_view {
 
 /* Returns the agent with this id, or REGISTRY_NONE. */
 uint32_t registry_agent(const struct registry *r, struct str id);
+/* The same, of an agent that was seen. */
+uint32_t registry_agent_seen(const struct registry *r, struct str id);
 /* Returns the agent, added when it is new, at the lowest free index; the id is copied.
  * REGISTRY_NONE when full, or when the id is empty or over LIMIT_ID_BYTES. */
 uint32_t registry_agent_add(struct registry *r, struct str id, msec now);
@@ -104,13 +108,16 @@ void registry_absence_set(struct registry *r, msec since);
 void registry_agent_forget(struct registry *r, uint32_t agent);
 /* Sets the card, which is borrowed and must live until it is replaced. */
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card);
+/* The same for an agent that came in the life of an earlier daemon: it is not seen by that. */
+void registry_agent_recall(struct registry *r, uint32_t agent, const struct msg_card *card);
 /* Enabling also closes the agent's breakers, because an operator overrides past failures. */
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled);
 /* Records why no process of the agent is started any more; empty = they are started again. The text
  * is copied and cut to REGISTRY_FAILURE_BYTES between characters; it must be UTF-8. An instance
  * that a person starts does not change it, nor does its leaving. */
 void registry_agent_failed(struct registry *r, uint32_t agent, struct str why);
-/* Returns the first enabled agent whose card has the skill, preferring one with live instances. */
+/* Returns the first enabled agent that was seen and whose card has the skill, preferring one with
+ * live instances. */
 uint32_t registry_agent_with_skill(const struct registry *r, struct str skill);
 
 /* ---- instances ---- */

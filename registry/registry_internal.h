@@ -22,6 +22,7 @@ struct agent_entry {
     uint32_t n_not_closed; /* instances whose breaker is not CLOSED */
     bool enabled;
     bool configured;
+    bool seen; /* an instance registered, or the configuration named it */
     const struct msg_card *card;
     msec absent_since;
     msec unreached_since;

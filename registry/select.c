@@ -51,7 +51,7 @@ uint32_t registry_agent_with_skill(const struct registry *r, struct str skill)
     uint32_t absent = REGISTRY_NONE;
     for (uint32_t agent = 0; agent < r->n_agents; agent++) {
         const struct agent_entry *entry = &registry_agent_entries(r)[agent];
-        if (!entry->enabled || entry->card == NULL ||
+        if (!entry->enabled || !entry->seen || entry->card == NULL ||
             card_skill(entry->card, skill) == UINT32_MAX) {
             continue;
         }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STABLE_MS = 30000 };
+enum { STABLE_MS = 30000, GATEWAY_FILES = 4096 /* 2,048 connections, and lanes */ };
 
 void child_name(const char *agent_id, uint32_t number, char ret[SPAWN_NAME_MAX + 1])
 {
@@ -80,6 +80,7 @@ struct spawn_spec child_gateway_spec(const struct config *c)
     return (struct spawn_spec){.name = CHILD_GATEWAY,
                                .agent_id = CHILD_GATEWAY,
                                .argv = c->gateway.command,
+                               .nofile = GATEWAY_FILES,
                                .policy = policy_of(c, &like),
                                .log_bytes = c->log.agent_bytes,
                                .log_files = c->log.agent_files};

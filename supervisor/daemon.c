@@ -17,6 +17,7 @@
 #include "supervisor/audit/audit.h"
 #include "supervisor/auth/store.h"
 #include "supervisor/conversation/conversation.h"
+#include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/lanes.h"
@@ -126,6 +127,8 @@ static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, 
         .performed = trunks_flush,
         .step_task = dispatch_step_task,
         .on_attempt_over = dispatch_on_attempt_over,
+        .agent_remember = agent_remember,
+        .agents_recall = agents_recall,
         .on_job_record = job_on_record,
         .on_job_command = job_on_command,
         .settle = jobs_cycle,

@@ -227,7 +227,6 @@ void agent_state_on_cancel(struct agent_state *s, const struct agent_state_event
         }
         if (!slot->cancelled) {
             agent_state_emit(out, (struct agent_state_action){.type = DO_CANCEL, .slot = i});
-            slot->cancel_at = at;
         }
         slot->cancelled = true;
         slot->cancel_at = !slot->overdue && at < slot->cancel_at ? at : slot->cancel_at;

@@ -115,6 +115,42 @@ void on_agents_enable(struct engine *engine, struct request *rq)
     }
 }
 
+/* ---- agents that are remembered ---- */
+
+void on_agents_forget(struct engine *engine, struct request *rq)
+{
+    struct msg_agents_forget m;
+    struct bt_error err;
+    struct agent_view view = {.instances = 0};
+    bool found;
+    uint32_t agent;
+
+    if (!request_read(engine, rq, MSG_agents_forget, &m)) {
+        return;
+    }
+    agent = registry_agent(engine_registry(engine), m.agent_id);
+    if (agent != REGISTRY_NONE) {
+        view = registry_agent_view(engine_registry(engine), agent);
+    }
+    if (view.instances > 0 || view.configured) {
+        request_refuse_text(engine, rq, BT_CONFLICT, "agent '%.*s' %s", STR_ARG(m.agent_id),
+                            view.instances > 0 ? "is there; it can be forgotten when it has left"
+                                               : "is one of the configuration's");
+        return;
+    }
+    if (journal_agent_drop(engine_journal(engine), m.agent_id, &found, &err) != BT_OK) {
+        engine_fail(engine, &err);
+    } else if (!found) {
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "no agent '%.*s' is remembered",
+                            STR_ARG(m.agent_id));
+    } else {
+        if (agent != REGISTRY_NONE) {
+            core_agent_forget(engine_core(engine), agent);
+        }
+        request_answer(engine, rq, MSG_empty, NULL);
+    }
+}
+
 /* ---- processes ---- */
 
 /* The processes of an order; their names stand in `names`. */

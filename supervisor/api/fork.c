@@ -159,8 +159,11 @@ static enum bt_code submission_again(struct engine *engine, const struct again *
 static void start_again(struct engine *engine, struct request *rq, const struct again *a,
                         uint64_t hash, struct projection *s)
 {
-    struct submission_start how = {
-        .client_key = a->client_key, .body_hash = hash, .parent = s->plan->plan_id};
+    struct submission_start how = {.client_key = a->client_key,
+                                   .body_hash = hash,
+                                   .parent = s->plan->plan_id,
+                                   .reuse_items = a->from_step.len ==
+                                                  0 /* else it is asked for to be done again */};
     char id[UUID_TEXT_LEN + 1];
     struct rerun_row *rows = NULL;
     struct submission d;

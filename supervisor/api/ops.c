@@ -187,13 +187,66 @@ bool agent_is_shown(const struct engine *engine, uint32_t agent)
                             core_agent_queued(engine_core(engine), agent) > 0);
 }
 
+struct remembered {
+    struct engine *engine;
+    struct arena *arena;
+    struct msg_agents_list_ok *ok;
+};
+
+static void take_remembered(const struct journal_agent *a, void *self)
+{
+    struct remembered *all = self;
+    const uint32_t agent = registry_agent(engine_registry(all->engine), a->id);
+    struct msg_agent_view *ret = &all->ok->agents[all->ok->agents_n];
+    const struct doc card = {(const uint8_t *)a->card.ptr, a->card.len};
+    const struct doc copy = doc_copy(all->arena, card);
+    struct bt_error err;
+
+    if (copy.ptr == NULL || all->ok->agents_n == LIMIT_AGENTS) {
+        return;
+    }
+    *ret = (struct msg_agent_view){.external = true};
+    if ((agent == REGISTRY_NONE || !agent_is_shown(all->engine, agent)) &&
+        msg_read_doc(all->arena, copy, MSG_card, &ret->card, &err) == BT_OK) {
+        ret->state = STR_LIT("remembered");
+        ret->seen_at = a->seen_wall;
+        all->ok->agents_n++;
+    }
+}
+
+static void list_remembered(struct engine *engine, struct request *rq)
+{
+    struct msg_agents_list_ok ok = {.agents_n = 0};
+    struct arena arena = {0};
+    struct remembered all = {engine, &arena, &ok};
+    struct bt_error err;
+
+    ok.agents = arena_alloc(&arena, LIMIT_AGENTS * sizeof *ok.agents);
+    if (ok.agents == NULL) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for %u agents", LIMIT_AGENTS);
+    } else if (journal_agents(engine_journal(engine), take_remembered, &all, &err) != BT_OK) {
+        engine_fail(engine, &err);
+    } else {
+        answer_list(engine, rq, &ok);
+    }
+    arena_done(&arena);
+}
+
 void on_agents_list(struct engine *engine, struct request *rq)
 {
     uint32_t n = registry_agents(engine_registry(engine));
     struct msg_agents_list_ok ok = {.agents_n = 0};
+    struct msg_agents_list m;
     struct arena arena = {0};
     bool fits = true;
 
+    if (!request_read(engine, rq, MSG_agents_list, &m)) {
+        return;
+    }
+    if (m.remembered) {
+        list_remembered(engine, rq);
+        return;
+    }
     ok.agents = arena_alloc(&arena, (n + 1) * sizeof *ok.agents);
     for (uint32_t i = 0; ok.agents != NULL && i < n && fits; i++) {
         fits =

@@ -105,6 +105,7 @@ enum mutant {
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
     MUTANT_LATE_FROM_ANOTHER = 100, /* 100: whoever brings a late result is believed */
+    MUTANT_OWN_WAIT_IGNORED = 110,  /* 110: agentWaitMs of a step has no effect */
     MUTANT_COUNT
 };
 

@@ -264,6 +264,12 @@ static enum bt_code make_body(struct making *m, struct submission *d)
                                &d->made, m->err);
 }
 
+static bool doc_is_same(struct doc a, struct doc b)
+{
+    return (a.ptr == NULL) == (b.ptr == NULL) &&
+           (a.ptr == NULL || (a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0));
+}
+
 static void put_policy(const struct making *m, struct doc permitted, struct buf *out)
 {
     const bool budget = m->share.tokens > 0 || m->share.micros > 0;
@@ -342,6 +348,108 @@ static enum bt_code check_agents(const struct making *m, const struct plan *made
     return BT_OK;
 }
 
+/* ---- what was done before ---- */
+
+/* The child with this key as it ended, from memory or the rows; false: there is none. */
+static bool ended_child(struct making *m, const struct open_plan *p, const struct child_task *t,
+                        struct open_plan *rebuilt, const struct open_plan **ret)
+{
+    struct journal_plan row;
+    struct bt_error unused;
+    char key[CHILD_KEY_MAX];
+    char id[UUID_TEXT_LEN + 1];
+
+    child_key(p, t, key);
+    if (journal_plan_by_key(m->engine->journal, str_from(key), &row, &unused) != BT_OK) {
+        return false;
+    }
+    uuid_format(row.plan_id, id);
+    *ret = open_plan_by_id(m->engine, str_from(id)); /* the rows of this cycle are not there yet */
+    for (uint32_t i = 0; i < m->engine->ended_n && *ret == NULL; i++) {
+        *ret = strcmp(m->engine->ended[i].id, id) == 0 ? &m->engine->ended[i] : NULL;
+    }
+    if (*ret == NULL && open_plan_rebuild(m->engine, &row, rebuilt, &unused) == BT_OK) {
+        *ret = rebuilt;
+    }
+    return *ret != NULL;
+}
+
+/* The last child of the step before this attempt, or that of the plan that this one is a retry of.
+ */
+static bool last_child(struct making *m, struct open_plan *rebuilt, const struct open_plan **ret)
+{
+    struct child_task t = *m->task;
+    struct journal_plan row;
+    struct open_plan old = {.session = SESSION_SLOT_NONE};
+    struct bt_error unused;
+    bool found = false;
+
+    while (!found && t.attempt > 1) {
+        t.attempt--;
+        found = ended_child(m, m->p, &t, rebuilt, ret);
+    }
+    if (found || uuid_is_nil(m->p->reuse) ||
+        journal_plan_by_id(m->engine->journal, m->p->reuse, &row, &unused) != BT_OK ||
+        open_plan_rebuild(m->engine, &row, &old, &unused) != BT_OK) {
+        open_plan_done(&old);
+        return found;
+    }
+    t.step = plan_step_find(old.plan, m->step->step_id);
+    const struct run *run = core_block_run(old.block);
+    if (t.step != UINT32_MAX && run->undone == 0) { /* what was undone is to be done again */
+        t.attempt = run->steps[t.step].attempt + 1;
+        while (!found && t.attempt > 1) {
+            t.attempt--;
+            found = ended_child(m, &old, &t, rebuilt, ret);
+        }
+    }
+    open_plan_done(&old);
+    return found;
+}
+
+static bool same_step(const struct plan_step *a, const struct plan_step *b)
+{
+    return str_eq(a->step_id, b->step_id) && str_eq(a->agent_id, b->agent_id) &&
+           str_eq(a->task, b->task) && doc_is_same(a->item, b->item) &&
+           doc_is_same(a->parameters, b->parameters);
+}
+
+/* Steps of items that have completed in an earlier attempt, and were not undone, are not done
+ * again. */
+static enum bt_code reuse_items(struct making *m, struct submission *d, struct submission_start *io)
+{
+    struct open_plan rebuilt = {.session = SESSION_SLOT_NONE};
+    const struct plan *made = d->made;
+    const struct open_plan *old = NULL;
+    struct core_reuse *reuse;
+    uint8_t *taken;
+
+    if (m->how.kind != CHILD_OF_MAP || (m->task->attempt == 1 && uuid_is_nil(m->p->reuse)) ||
+        !last_child(m, &rebuilt, &old)) {
+        return BT_OK;
+    }
+    reuse = arena_alloc(&d->arena, (made->n_steps + 1) * sizeof *reuse);
+    taken = arena_alloc(&d->arena, made->n_steps + 1);
+    for (uint32_t i = 0; reuse != NULL && taken != NULL && i < made->n_steps; i++) {
+        const struct run *run = core_block_run(old->block);
+        bool take = i < run->n_steps && run->steps[i].status == STEP_COMPLETED &&
+                    same_step(&made->steps[i], &old->plan->steps[i]) &&
+                    !(run->undone != 0 && old->plan->steps[i].undoes);
+        for (uint32_t k = 0; take && k < made->steps[i].deps_n; k++) {
+            take = taken[made->deps[made->steps[i].deps_at + k]] != 0;
+        }
+        taken[i] = take ? 1 : 0;
+        if (take) {
+            reuse[io->n_reuse++] = (struct core_reuse){.step = i, .result = run->steps[i].result};
+        }
+    }
+    io->reuse = reuse;
+    open_plan_done(&rebuilt);
+    return reuse == NULL || taken == NULL
+               ? err_set(m->err, BT_NOMEM, "out of memory for the items that are done")
+               : BT_OK;
+}
+
 /* ---- together ---- */
 
 static enum bt_code make(struct making *m, struct core_event *ev)
@@ -371,6 +479,9 @@ static enum bt_code make(struct making *m, struct core_event *ev)
         code = check_agents(m, d.made);
     }
     if (code == BT_OK) {
+        code = reuse_items(m, &d, &how);
+    }
+    if (code == BT_OK) {
         code = submission_start(m->engine, &how, &d, id, m->err);
     }
     submission_done(&d);
@@ -392,11 +503,6 @@ enum bt_code child_start(struct engine *engine, const struct open_plan *p,
         return err_set(err, BT_INVALID,
                        "plans are nested more than %d deep; a recipe that runs itself never ends",
                        (int)CHILD_DEPTH_MAX);
-    }
-    if (engine->children >= engine->opt.plans_max) {
-        return err_set(err, BT_BUSY,
-                       "%u child plans are open, as many as limits.maxOpenPlans; try again later",
-                       engine->children);
     }
     uuid_format(p->plan->plan_id, id);
     m.of = (struct child_of){.kind = m.how.kind,

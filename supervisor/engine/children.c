@@ -32,13 +32,68 @@ void engine_child_command(struct engine *engine, const struct core_cmd *cmd)
                                        .text = text};
 }
 
+/* ---- room ---- */
+
+bool child_has_room(const struct engine *engine, uint32_t depth)
+{
+    return engine->children < engine->opt.plans_max + depth - 1;
+}
+
+/* The depth at which a child waits and has room, the deepest first; 0 = none. */
+static uint32_t next_depth(const struct engine *engine)
+{
+    uint32_t depth = CHILD_DEPTH_MAX;
+
+    while (depth > 0 && (engine->child_waits[depth - 1].n == 0 || !child_has_room(engine, depth))) {
+        depth--;
+    }
+    return depth;
+}
+
+static void wait_for_room(struct engine *engine, uint32_t depth, const struct child_task *t)
+{
+    struct child_wait *w = &engine->child_waits[depth - 1];
+
+    if (w->head + w->n == w->cap && w->head > w->cap / 2) {
+        memmove(w->at, w->at + w->head, w->n * sizeof *w->at);
+        w->head = 0;
+    }
+    if (w->head + w->n == w->cap) {
+        const uint32_t cap = w->cap == 0 ? 16 : w->cap * 2;
+        struct child_task *at = realloc(w->at, cap * sizeof *at);
+        ASSERT(at != NULL); /* forgetting it would lose a step */
+        w->at = at;
+        w->cap = cap;
+    }
+    w->at[w->head + w->n++] = *t;
+    w->at[w->head + w->n - 1].waited = true;
+}
+
+static void take_waiting(struct engine *engine)
+{
+    uint32_t depth;
+
+    /* One at a time: it takes its room when it is made. */
+    if ((depth = next_depth(engine)) > 0) {
+        struct child_wait *w = &engine->child_waits[depth - 1];
+        const struct child_task t = w->at[w->head];
+
+        w->head = w->n == 1 ? 0 : w->head + 1;
+        w->n--;
+        *add(engine) = t;
+    }
+}
+
 bool engine_children_wait(const struct engine *engine)
 {
-    return engine->child_tasks_n > 0;
+    return engine->child_tasks_n > 0 || next_depth(engine) > 0;
 }
 
 void engine_children_done(struct engine *engine)
 {
+    for (uint32_t i = 0; i < CHILD_DEPTH_MAX; i++) {
+        free(engine->child_waits[i].at);
+    }
     free(engine->child_tasks);
 }
 
@@ -206,6 +261,24 @@ static enum err_class class_of(enum bt_code code)
                                                      : CLASS_VALIDATION_ERROR;
 }
 
+/* The plan was paused while its child waited for room. */
+static void pause_too(struct engine *engine, const struct child_task *t)
+{
+    const struct open_plan *p = open_plan_of_run(engine, t->run);
+    const struct open_plan *child;
+    struct core_event ev = {.type = CORE_PAUSE, .step = STEP_NONE, .lane = LANE_NONE};
+    bool known;
+
+    if (p == NULL || (core_block_run(p->block)->paused & 1u << PAUSE_REQUESTED) == 0) {
+        return;
+    }
+    child = child_of_task(engine, p, t, &known);
+    if (child != NULL) {
+        ev.run = child->run;
+        feed(engine, &ev);
+    }
+}
+
 static void start(struct engine *engine, const struct open_plan *p, const struct child_task *t)
 {
     struct core_event ev = {CORE_EV_INIT(CHILD, child, .outcome = CHILD_FAILED, .round = t->round,
@@ -223,7 +296,15 @@ static void start(struct engine *engine, const struct open_plan *p, const struct
         feed(engine, &ev);
         return;
     }
+    const uint32_t depth = p->plan->child.depth + 1;
+    if (depth <= CHILD_DEPTH_MAX && !child_has_room(engine, depth)) {
+        wait_for_room(engine, depth, t);
+        return;
+    }
     const enum bt_code code = child_start(engine, p, t, &ev, &err);
+    if (code == BT_OK && t->waited) {
+        pause_too(engine, t);
+    }
     if (code == BT_OK || engine->failed) {
         return;
     }
@@ -288,7 +369,13 @@ static void act(struct engine *engine, const struct child_task *t)
 
 void engine_children_act(struct engine *engine)
 {
-    for (uint32_t i = 0; i < engine->child_tasks_n && !engine->failed; i++) {
+    for (uint32_t i = 0; !engine->failed; i++) {
+        if (i == engine->child_tasks_n) {
+            take_waiting(engine);
+        }
+        if (i == engine->child_tasks_n) {
+            break;
+        }
         const struct child_task t = engine->child_tasks[i]; /* the list may grow, and move */
         const uint64_t before = engine_applies(engine, t.run);
         act(engine, &t);

@@ -8,6 +8,7 @@
 
 #include "supervisor/core/sched/core.h"
 #include "supervisor/engine/open_plan.h"
+#include "supervisor/plan/flow/child.h"
 
 struct engine;
 
@@ -20,7 +21,20 @@ struct child_task {
     struct str text;      /* of the cycle */
     struct uuid parent;   /* CMD_RECORD */
     struct core_event ev; /* CMD_RECORD */
+    bool waited;          /* CMD_CHILD: for room */
 };
+
+/* Children that wait for room, those at one depth first come, first served. */
+struct child_wait {
+    struct child_task *at;
+    uint32_t head, n, cap; /* n entries from head on */
+};
+/*
+ * Whether there is room for a child at this depth (1 = of a plan that is no child). Each depth has
+ * one place more than the one above it: children that wait for children of their own never hold all
+ * the room, so the deepest of them always goes on.
+ */
+bool child_has_room(const struct engine *engine, uint32_t depth);
 
 /* Keeps a command of the core until engine_children_act. */
 void engine_child_command(struct engine *engine, const struct core_cmd *cmd);

@@ -131,6 +131,11 @@ struct engine_hooks {
     /* Sees a record of a job after its row was written, before the commit. */
     void (*on_job_record)(struct engine *engine, const struct open_plan *job,
                           const struct record *rec);
+    /* An agent registered or its last word was heard: it is remembered in the open batch. Fails
+     * only when the journal does. NULL = none is. */
+    enum bt_code (*agent_remember)(struct engine *engine, uint32_t agent, struct bt_error *err);
+    /* Adds the agents that are remembered to the registry, as not seen. NULL = none is. */
+    enum bt_code (*agents_recall)(struct engine *engine, struct bt_error *err);
     /* Counts, for the record's agent, the end of a step or of an attempt, in the same place. */
     void (*on_attempt_over)(struct engine *engine, const struct record *rec);
     /* Does what the job commands and records of the cycle lead to, before the commit; not called in

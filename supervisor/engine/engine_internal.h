@@ -79,6 +79,7 @@ struct engine {
     uint32_t conditions_n, conditions_cap;
     struct child_task *child_tasks; /* about child plans, to be done in this cycle */
     uint32_t child_tasks_n, child_tasks_cap;
+    struct child_wait child_waits[CHILD_DEPTH_MAX]; /* by depth - 1 */
     uint32_t undos_wait; /* plans whose undo_waits is set, or were when it was counted */
     bool failed;         /* the journal is dead, by `fatal` */
     struct bt_error fatal;

@@ -32,6 +32,8 @@ struct open_plan {
     char id[UUID_TEXT_LEN + 1];
     char owner[LIMIT_ID_BYTES + 1]; /* the credential whose plan it is; "" = the token */
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
+    struct uuid reuse;  /* a retry of this plan: what its maps have done is not done again; nil =
+                           none.  Not known any more after a restart */
     struct plan *plan;  /* plan_pack's */
     void *block;
     struct blob_ref state;    /* what its agents left for later steps; id 0: nothing */

@@ -289,6 +289,10 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
     if (code == BT_OK) {
         code = append(engine, rec, &x, p != NULL ? p->ix : 0, err);
     }
+    if (code == BT_OK && (rec->type == REC_AGENT_REGISTERED || rec->type == REC_AGENT_DOWN) &&
+        engine->hooks.agent_remember != NULL) {
+        code = engine->hooks.agent_remember(engine, rec->agent, err);
+    }
     arena_done(&about);
     return code;
 }

@@ -76,6 +76,30 @@ static enum bt_code check_wishes(const struct submit_request *w, bool asks_agent
     return BT_OK;
 }
 
+static bool has_flag(struct doc policy, const char *name)
+{
+    const struct doc value = doc_get(policy, str_from(name));
+    const struct doc_head head = value.ptr != NULL ? doc_head(value) : (struct doc_head){.n = 0};
+
+    return value.ptr != NULL && head.kind == DOC_BOOL && head.b;
+}
+
+/* The names of agents that are away count for a plan that waits for them. */
+static enum bt_code recall_agents(struct engine *engine, const struct submit_request *w,
+                                  struct bt_error *err)
+{
+    const struct doc policies[] = {
+        w->policy, w->plan.ptr != NULL ? doc_get(w->plan, STR_LIT("policy")) : w->plan};
+    bool waits = false;
+
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        waits = waits || (policies[i].ptr != NULL && (has_flag(policies[i], "waitForAgents") ||
+                                                      has_flag(policies[i], "wait_for_agents")));
+    }
+    return waits && engine->hooks.agents_recall != NULL ? engine->hooks.agents_recall(engine, err)
+                                                        : BT_OK;
+}
+
 enum bt_code submission_make(struct engine *engine, const struct submit_request *w,
                              struct submission *d, struct bt_error *err)
 {
@@ -123,7 +147,10 @@ enum bt_code submission_make(struct engine *engine, const struct submit_request 
         request.plan = d->planned.plan;
         request.planner = w->planner.len > 0 ? w->planner : str_from(engine->opt.planner);
     }
-    return plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err);
+    code = recall_agents(engine, w, err);
+    return code == BT_OK
+               ? plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err)
+               : code;
 }
 
 bool submission_is_asked(struct engine *engine, struct str planner)
@@ -363,6 +390,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     plan->plan_id = uuid_new();
     uuid_format(plan->plan_id, ret_id);
     d->plan.parent = how->parent;
+    d->plan.reuse = how->reuse_items ? how->parent : (struct uuid){{0}};
     CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan);
     CORE_EV(&ev, submit)->block = d->plan.block = open_plan_block(plan);
     if (how->job.len > 0) {

@@ -48,6 +48,7 @@ struct submission_start {
                            its step; nil = none */
     const struct core_reuse *reuse;
     uint32_t n_reuse;
+    bool reuse_items; /* items of maps that the parent's child plans have done are not done again */
 };
 
 /* submission_done in every case. */

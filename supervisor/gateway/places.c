@@ -1,5 +1,6 @@
 #include "supervisor/gateway/places.h"
 
+#include "supervisor/gateway/a2a/a2a.h"
 #include "supervisor/gateway/http.h"
 #include "supervisor/gateway/mcp/mcp.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
@@ -12,6 +13,8 @@ static const struct place places[] = {
     {"/ui/{version}/{file}", GET_ONLY, true, false, page_serve_file},
     {"/ui/session", 1u << HTTP_POST | 1u << HTTP_DELETE, true, false, page_serve_session},
     {"/metrics", GET_ONLY, false, false, telemetry_serve_metrics},
+    {"/.well-known/agent-card.json", GET_ONLY, true, true, a2a_serve_card},
+    {"/a2a", 1u << HTTP_POST, false, false, a2a_serve},
     {"/mcp", 1u << HTTP_POST, false, false, mcp_serve},
 };
 

@@ -228,6 +228,28 @@ BT_MUST_CHECK enum bt_code journal_starts(struct journal *j, uint64_t since, jou
 BT_MUST_CHECK enum bt_code journal_starts_drop(struct journal *j, uint64_t before,
                                                struct bt_error *err);
 
+/* An agent that registered, so that plans may wait for it: its card, and when it was last there. In
+ * the batch. Of more than JOURNAL_AGENTS_MAX the one that was away longest goes. */
+enum { JOURNAL_AGENTS_MAX = 1024 };
+struct journal_agent {
+    struct str id;
+    uint64_t seen_wall;
+    struct str card; /* the bytes of its message */
+};
+BT_MUST_CHECK enum bt_code journal_agent_put(struct journal *j, const struct journal_agent *a,
+                                             struct bt_error *err);
+/* *ret_found: there was one. In the batch. */
+BT_MUST_CHECK enum bt_code journal_agent_drop(struct journal *j, struct str id, bool *ret_found,
+                                              struct bt_error *err);
+/* Those that were last there before this time, in the batch. */
+BT_MUST_CHECK enum bt_code journal_agents_drop(struct journal *j, uint64_t before,
+                                               struct bt_error *err);
+typedef void (*journal_agent_fn)(const struct journal_agent *a, void *self);
+/* All, the one that was there last first; one that is damaged is left out and logged. fn must not
+ * use the journal. */
+BT_MUST_CHECK enum bt_code journal_agents(struct journal *j, journal_agent_fn fn, void *self,
+                                          struct bt_error *err);
+
 /* ---- schedules ----
  * A schedule has a rule (when), a document (what), and a state that each fire changes. The journal
  * knows none of their contents. */

@@ -85,6 +85,13 @@ struct journal_ops {
     enum bt_code (*starts)(struct journal *j, uint64_t since, journal_start_fn fn, void *self,
                            struct bt_error *err);
     enum bt_code (*starts_drop)(struct journal *j, uint64_t before, struct bt_error *err);
+    enum bt_code (*agent_put)(struct journal *j, const struct journal_agent *a,
+                              struct bt_error *err);
+    enum bt_code (*agent_drop)(struct journal *j, struct str id, bool *ret_found,
+                               struct bt_error *err);
+    enum bt_code (*agents_drop)(struct journal *j, uint64_t before, struct bt_error *err);
+    enum bt_code (*agents)(struct journal *j, journal_agent_fn fn, void *self,
+                           struct bt_error *err);
     /* pos is the row's position; the caller has checked the order of positions. */
     enum bt_code (*append)(struct journal *j, uint64_t pos, const struct journal_row *row,
                            struct bt_error *err);

@@ -1,4 +1,4 @@
-/* The functions of the port for schedules and starts of rates. */
+/* The functions of the port for schedules, starts of rates, and agents that are remembered. */
 #include "supervisor/journal/journal_internal.h"
 
 enum bt_code journal_schedule_put(struct journal *j, const struct journal_schedule *p,
@@ -78,4 +78,46 @@ enum bt_code journal_starts_drop(struct journal *j, uint64_t before, struct bt_e
         return code;
     }
     return journal_after_write(j, j->ops->starts_drop(j, before, &why), err, &why);
+}
+
+enum bt_code journal_agent_put(struct journal *j, const struct journal_agent *a,
+                               struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return journal_after_write(j, j->ops->agent_put(j, a, &why), err, &why);
+}
+
+enum bt_code journal_agent_drop(struct journal *j, struct str id, bool *ret_found,
+                                struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return journal_after_write(j, j->ops->agent_drop(j, id, ret_found, &why), err, &why);
+}
+
+enum bt_code journal_agents_drop(struct journal *j, uint64_t before, struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return journal_after_write(j, j->ops->agents_drop(j, before, &why), err, &why);
+}
+
+enum bt_code journal_agents(struct journal *j, journal_agent_fn fn, void *self,
+                            struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+    return code != BT_OK ? code : j->ops->agents(j, fn, self, err);
 }

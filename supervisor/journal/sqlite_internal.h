@@ -9,7 +9,7 @@
 #include "supervisor/journal/journal_internal.h"
 
 enum {
-    SCHEMA_VERSION = 7,
+    SCHEMA_VERSION = 8,
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the log: 4 MB, a pause of some ms; see README */
@@ -108,6 +108,7 @@ enum {
                      "ON m.session = g.id WHERE g.number = ?1 AND m.rowid <= g.last ORDER BY m.n") \
     SQL(MESSAGE_DROP, "DELETE FROM messages WHERE rowid = ?1")
 
+#define SQL_AGENT "SELECT id, seen, crc, card FROM agents"
 #define SQLITE_STATEMENTS_6(SQL)                                                                   \
     SQL(SCHEDULE_ADD, "INSERT OR REPLACE INTO schedules(ix, name, owner, body_hash, created, "     \
                       "rule, crc, doc_crc, doc) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")       \
@@ -123,7 +124,13 @@ enum {
     SQL(START_PUT, "INSERT OR REPLACE INTO starts(name, place, wall) VALUES(?1, ?2, ?3)")          \
     SQL(STARTS, "SELECT name, place, wall FROM starts WHERE wall >= ?1 "                           \
                 "ORDER BY name, wall, place")                                                      \
-    SQL(STARTS_DROP, "DELETE FROM starts WHERE wall < ?1")
+    SQL(STARTS_DROP, "DELETE FROM starts WHERE wall < ?1")                                         \
+    SQL(AGENT_PUT, "INSERT OR REPLACE INTO agents(id, seen, crc, card) VALUES(?1, ?2, ?3, ?4)")    \
+    SQL(AGENT_DROP, "DELETE FROM agents WHERE id = ?1")                                            \
+    SQL(AGENTS_DROP, "DELETE FROM agents WHERE seen < ?1")                                         \
+    SQL(AGENTS_KEEP, "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY "           \
+                     "agents_seen ORDER BY seen DESC, id DESC LIMIT -1 OFFSET ?1)")                \
+    SQL(AGENTS, SQL_AGENT " ORDER BY seen DESC, id DESC")
 
 /* SQL(name, text): every prepared statement. */
 #define SQLITE_STATEMENTS(SQL)                                                                     \
@@ -430,6 +437,16 @@ enum bt_code sqlite_start_put(struct journal *j, struct str name, uint32_t place
 enum bt_code sqlite_starts(struct journal *j, uint64_t since, journal_start_fn fn, void *self,
                            struct bt_error *err);
 enum bt_code sqlite_starts_drop(struct journal *j, uint64_t before, struct bt_error *err);
+
+/* ---- sqlite_agents.c ---- */
+enum bt_code sqlite_agent_read(sqlite3_stmt *st, struct journal_agent *ret, struct bt_error *err);
+enum bt_code sqlite_agent_put(struct journal *j, const struct journal_agent *a,
+                              struct bt_error *err);
+enum bt_code sqlite_agent_drop(struct journal *j, struct str id, bool *ret_found,
+                               struct bt_error *err);
+enum bt_code sqlite_agents_drop(struct journal *j, uint64_t before, struct bt_error *err);
+enum bt_code sqlite_agents(struct journal *j, journal_agent_fn fn, void *self,
+                           struct bt_error *err);
 
 /* ---- sqlite_schedules.c ---- */
 enum bt_code sqlite_schedule_put(struct journal *j, const struct journal_schedule *p,

@@ -91,6 +91,11 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
      * key. */
     "CREATE TABLE starts(name TEXT NOT NULL, place INTEGER NOT NULL, wall INTEGER NOT NULL,"
     " PRIMARY KEY(name, place)) WITHOUT ROWID;",
+    /* 8: the agents that registered, with their cards. An older program would keep cards of agents
+     * that an operator had forgotten, and plans may have waits for agents of their own. */
+    "CREATE TABLE agents(id TEXT PRIMARY KEY, seen INTEGER NOT NULL, crc INTEGER NOT NULL,"
+    " card BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX agents_seen ON agents(seen);",
 };
 
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)

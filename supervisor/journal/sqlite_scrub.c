@@ -184,6 +184,15 @@ static enum bt_code check_schedule_doc(sqlite3_stmt *st, size_t *ret_bytes, stru
     return code;
 }
 
+static enum bt_code check_agent(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+{
+    struct journal_agent a;
+    enum bt_code code = sqlite_agent_read(st, &a, err);
+
+    *ret_bytes = a.card.len;
+    return code;
+}
+
 #define PLAN_HEAD_2                                                                                \
     "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '', '' FROM plans p"
 /* Of versions without owners. */
@@ -240,6 +249,8 @@ static const struct table TABLES[] = {
      check_schedule, 0},
     {"SELECT ix, doc_crc, doc FROM schedules WHERE ix >= ?1 ORDER BY ix",
      "SELECT count(*) FROM schedules", 6, true, check_schedule_doc, 0},
+    {SQL_AGENT " ORDER BY id LIMIT -1 OFFSET ?1", "SELECT count(*) FROM agents", 8, false,
+     check_agent, 0},
 };
 
 enum { N_TABLES = sizeof TABLES / sizeof TABLES[0], ENTRY_BYTES = 256 };

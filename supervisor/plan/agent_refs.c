@@ -31,8 +31,8 @@ uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill)
     }
     for (uint32_t a = 0; a < registry_agents(r->registry); a++) {
         const struct agent_view agent = registry_agent_view(r->registry, a);
-        if (!agent.enabled || agent.card == NULL || card_skill(agent.card, skill) == UINT32_MAX ||
-            !may_use(r, agent.id)) {
+        if (!agent.enabled || (!agent.seen && !r->policy->wait_for_agents) || agent.card == NULL ||
+            card_skill(agent.card, skill) == UINT32_MAX || !may_use(r, agent.id)) {
             continue;
         }
         if (agent.instances > 0) {
@@ -121,7 +121,10 @@ bool plan_agent_check_known(struct plan_reader *r, const struct location *at, co
         }
         return card_id_ok(agent_id) && plan_agent_check_granted(r, at, field, agent_id);
     }
-    if (registry_agent(r->registry, agent_id) != REGISTRY_NONE && may_use(r, agent_id)) {
+    if (registry_agent_seen(r->registry, agent_id) != REGISTRY_NONE && may_use(r, agent_id)) {
+        return true;
+    }
+    if (r->policy->wait_for_agents && card_id_ok(agent_id) && may_use(r, agent_id)) {
         return true;
     }
     report_unknown_agent(r, at, field, agent_id);

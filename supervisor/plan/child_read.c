@@ -87,7 +87,7 @@ void plan_child_policy(struct step_reader *s)
     if (!is_sub(s) || s->values[COM_STEP_LIMIT].ptr == NULL) {
         p->limit_ms = 0;
     }
-    p->idle_ms = p->queue_timeout_ms = 0;
+    p->idle_ms = p->queue_timeout_ms = p->agent_wait_ms = 0;
     if (s->values[COM_ESTIMATE].ptr == NULL) {
         p->estimate_tokens = p->estimate_micros = 0;
     }

@@ -273,8 +273,13 @@ enum bt_code plan_resolve(struct plan *plan, struct registry *registry, msec now
 {
     bool all = true;
     for (uint32_t i = 0; i < plan->agents.n; i++) {
-        plan->agents.at[i] = registry_agent_add(registry, plan->agents.ids[i], now);
-        all = all && plan->agents.at[i] != REGISTRY_NONE;
+        const uint32_t agent = registry_agent_add(registry, plan->agents.ids[i], now);
+        plan->agents.at[i] = agent;
+        all = all && agent != REGISTRY_NONE;
+        if (agent != REGISTRY_NONE && plan->policy != NULL && !plan->policy->wait_for_agents) {
+            /* It was there when the plan was made, by this daemon or one before: it is seen. */
+            registry_agent_card(registry, agent, registry_agent_view(registry, agent).card);
+        }
     }
     for (uint32_t i = 0; i < plan->n_steps && all; i++) {
         struct plan_step *s = &plan->steps[i];

@@ -62,6 +62,7 @@ enum {
     POL_HANDBACK,
     POL_HANDOFF_TO,
     POL_AGENTS,
+    POL_WAIT_AGENTS,
     POL_SIGNOFF,
     POL_PRIORITY,
     POL_KEY,
@@ -269,6 +270,7 @@ void plan_policy_read(struct doc policy, struct problems *problems,
     read_limits(&at, values, reported, io);
     read_order(&at, values, io);
     (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
+    (void)value_bool(&at, "waitForAgents", values[POL_WAIT_AGENTS], &io->wait_for_agents);
     read_permitted(&at, values[POL_AGENTS], &io->permitted);
     (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
     if (value_bool(&at, "compensate", values[POL_COMPENSATE], &undo)) {

@@ -26,6 +26,7 @@ enum common_field {
     COM_NO_RETRY,
     COM_IDLE,
     COM_QUEUE,
+    COM_AGENT_WAIT,
     COM_STEP_LIMIT,
     COM_APPROVAL_TIMEOUT,
     COM_CHECK_TIMEOUT,
@@ -73,6 +74,7 @@ struct plan_policy {
     enum key_overlap overlap;
     bool overlap_given;
     enum undo_policy undo;
+    bool wait_for_agents; /* that are not known yet */
     uint64_t budget_tokens, budget_micros;
     struct replan_policy replan; /* agent_id: see `replanner` */
     msec planner_timeout_ms;

@@ -259,6 +259,7 @@ void policy_common(const struct location *at, const struct doc *values,
     retried_classes(at, values, io);
     policy_timeout(at, "idleTimeoutMs", values[COM_IDLE], &io->idle_ms);
     policy_timeout(at, "queueTimeoutMs", values[COM_QUEUE], &io->queue_timeout_ms);
+    policy_timeout(at, "agentWaitMs", values[COM_AGENT_WAIT], &io->agent_wait_ms);
     policy_timeout(at, "stepLimitMs", values[COM_STEP_LIMIT], &io->limit_ms);
     policy_timeout(at, "approvalTimeoutMs", values[COM_APPROVAL_TIMEOUT], &io->approval_timeout_ms);
     policy_timeout(at, "checkTimeoutMs", values[COM_CHECK_TIMEOUT], &io->check_timeout_ms);

@@ -137,6 +137,7 @@ static enum bt_code check(struct plan_reader *r)
         .outer = r->outer,
         .words = r->words,
         .n_words = r->n_words,
+        .late_agents = r->policy->wait_for_agents && !r->granted_only,
         .settled = plan_reader_settled_steps(r),
     };
     if (!p->planning.pending) {

@@ -289,6 +289,7 @@ static enum bt_code check(struct revision_edges *w)
         .registry = r->registry,
         .texts = (const struct plan_text *)(const void *)r->texts.at,
         .n_texts = (uint32_t)(r->texts.len / sizeof(struct plan_text)),
+        .late_agents = r->policy->wait_for_agents && !r->granted_only,
         .first = r->first,
         .settled = w->settled,
         .scratch = scratch,

@@ -21,9 +21,10 @@ static void read_effects(struct step_reader *s)
 {
     static const char *const names[] = {"none", "idempotent", "unsafe"};
     const struct plan_reader *r = s->r;
-    const bool of_agent = !r->canonical && r->registry != NULL && s->step->agent != REGISTRY_NONE;
-    const struct msg_card *card =
-        of_agent ? registry_agent_view(r->registry, s->step->agent).card : NULL;
+    const bool of_agent = !r->canonical && r->registry != NULL;
+    const struct msg_card *card = of_agent && s->step->agent != REGISTRY_NONE
+                                      ? registry_agent_view(r->registry, s->step->agent).card
+                                      : NULL;
     const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
     uint32_t choice = of_agent && card == NULL ? EFFECTS_UNSAFE : EFFECTS_IDEMPOTENT;
     for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {

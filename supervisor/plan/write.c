@@ -99,6 +99,7 @@ static void put_common(struct writer *w, const struct step_policy *p,
     put_ms(w, timeout, p->timeout_ms, BASE(timeout_ms));
     put_ms(w, "idleTimeoutMs", p->idle_ms, BASE(idle_ms));
     put_ms(w, "queueTimeoutMs", p->queue_timeout_ms, BASE(queue_timeout_ms));
+    put_ms(w, "agentWaitMs", p->agent_wait_ms, BASE(agent_wait_ms));
     put_ms(w, "stepLimitMs", p->limit_ms, BASE(limit_ms));
     put_ms(w, "approvalTimeoutMs", p->approval_timeout_ms, BASE(approval_timeout_ms));
     put_ms(w, "checkTimeoutMs", p->check_timeout_ms, BASE(check_timeout_ms));
@@ -207,6 +208,9 @@ static void write_policy(struct writer *w, const struct plan *plan)
     }
     if (plan->undo != UNDO_ON_FAILURE) {
         put_bool(&in, "compensate", plan->undo == UNDO_ALWAYS);
+    }
+    if (plan->policy->wait_for_agents) {
+        put_bool(&in, "waitForAgents", true);
     }
     put_amounts(&in, "budget", plan->budget_tokens, plan->budget_micros);
     put_policy_checkers(&in, plan);

@@ -345,7 +345,9 @@ static enum bt_code slice_events(struct retention *r, msec wall, bool *ret_done,
     }
     code = journal_rows_delete(r->journal, wall - r->opt.events_ms + 1, SLICE_ROWS, &n, err);
     *ret_done = n < SLICE_ROWS;
-    return code;
+    return code == BT_OK && *ret_done
+               ? journal_agents_drop(r->journal, wall - r->opt.events_ms + 1, err)
+               : code;
 }
 
 /* What is left of plans that were deleted long ago. */

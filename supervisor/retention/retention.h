@@ -15,7 +15,8 @@ struct retention_options {
     msec completed_ms; /* plans that have completed */
     msec failed_ms;    /* all other ended plans */
     msec sessions_ms;  /* sessions, after their last message */
-    msec events_ms;    /* events of no plan: of agents, sessions and the supervisor */
+    msec events_ms;    /* events of no plan: of agents, sessions and the supervisor; and agents
+                          that were not there for so long */
     msec gone_ms;      /* what is left of a deleted plan: its id, its key and its end */
     uint64_t
         max_bytes; /* of the journal in use; the plans that ended first go first; 0 = no limit */

@@ -38,12 +38,17 @@ async function logIn(page, bearer) {
     await page.waitForSelector('nav a[aria-current=page]');
 }
 
+// axe takes half a second a page: of each kind one; BATON_DASHBOARD=all has it look at every one.
+const ALWAYS = new Set(['login', 'submit', 'plan graph with a step', 'plan steps', 'plan timeline', 'plan events', 'review', 'plans', 'agents', 'session', 'plan dark', 'small plans dark']);
+
 /** No serious finding of axe; nothing wider than the screen. */
 async function sound(page, what) {
-    await page.evaluate(axe);
-    const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-    const bad = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
-    assert.deepEqual(bad.map((v) => `${what}: ${v.id} ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].any[0]?.message ?? ''}`), []);
+    if (g.all || ALWAYS.has(what)) {
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+        const bad = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
+        assert.deepEqual(bad.map((v) => `${what}: ${v.id} ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].any[0]?.message ?? ''}`), []);
+    }
     const wide = await page.evaluate(() => [...document.querySelectorAll('body, main, .page')].filter((n) => n.scrollWidth > n.clientWidth + 1).map((n) => n.className || n.tagName));
     assert.deepEqual(wide, [], what + ' is wider than the screen');
     if (g.shots) {
@@ -312,6 +317,87 @@ const scenarios = {
         await rita.context().close();
     },
 
+    /** g.plans plans in the list, and one of 10,000 steps. */
+    async large() {
+        const page = await open();
+        await logIn(page, g.token);
+        await page.locator('.vbody .vrow').first().waitFor();
+        for (let i = 0; i < 2000 && !(await page.evaluate((n) => document.querySelector('.head .muted').textContent === `${n} plans`, g.plans)); i++) {
+            await page.keyboard.press('End');
+            await page.waitForTimeout(15);
+        }
+        await page.waitForFunction((n) => document.querySelector('.head .muted').textContent === `${n} plans`, g.plans);
+        assert.ok(await page.locator('.vbody .vrow').count() < 80, 'rows that nobody sees are drawn');
+        assert.equal(await page.locator('.vlist').getAttribute('aria-rowcount'), String(g.plans + 1));
+        await page.keyboard.press('Home');
+        await page.getByLabel('Search words or an id').fill(g.oldest.slice(0, 36));
+        await page.waitForFunction(() => document.querySelectorAll('.vbody .vrow').length === 1);
+        await sound(page, 'many plans');
+
+        await go(page, '/plans/' + g.wide);
+        await page.getByText('10000 steps in 3 nodes').waitFor();
+        await sound(page, 'large graph');
+        await page.locator('.node', { hasText: '9998 side by side' }).click(); // too many to be drawn: to the table
+        await page.getByText('9998 of 10000 steps').waitFor();
+        assert.ok(await page.locator('.vbody .vrow').count() < 80, 'rows that nobody sees are drawn');
+        await page.getByRole('grid', { name: 'Steps' }).press('End');
+        await page.locator('.vbody .vrow', { hasText: 's9998' }).waitFor();
+        await page.getByLabel('Search steps').fill('s7777');
+        await page.locator('.vbody .vrow', { hasText: 's7777' }).click();
+        await page.locator('.panel', { hasText: 's7777' }).waitFor();
+        await page.keyboard.press('Escape');
+        await action(page, 'signal').click();
+        await confirm(page);
+        await page.getByRole('tab', { name: 'Graph' }).click();
+        await page.waitForFunction(() => / completed/.test(document.querySelector('.progress-row')?.innerText ?? ''));
+        await page.getByRole('tab', { name: 'Timeline' }).click();
+        await page.locator('.lane .span').first().waitFor();
+        await action(page, 'cancel').click();
+        await confirm(page);
+        await status(page, 'cancelled', 120000);
+    },
+
+    /** Figures, one line of JSON: tests/bench/dashboard.py. */
+    async speed() {
+        const page = await open({ viewport: { width: 1280, height: 1700 } });
+        await logIn(page, g.token);
+        const painted = async (rows) => {
+            await page.waitForSelector('.vbody .vrow');
+            return page.evaluate((r) => ({ ['first_paint_ms' + r]: Math.round(performance.getEntriesByName('first-contentful-paint')[0].startTime), ['rows_ms' + r]: Math.round(performance.now()) }), rows);
+        };
+        const cdp = await page.context().newCDPSession(page);
+        await cdp.send('Network.clearBrowserCache');
+        await page.reload();
+        const cold = await painted('_cold');
+        await page.reload();
+        const warm = await painted('_warm');
+        const { planId } = await ask('begin');
+        await page.goto(`${g.url}/#/plans/${planId}/steps`);
+        await page.waitForSelector('.vbody .vrow');
+        await page.evaluate(async () => {
+            const { listen } = await import(document.querySelector('link[href$="events.js"]').href);
+            globalThis.ages = [];
+            listen((list) => list?.forEach((e) => globalThis.ages.push(Date.now() - e.tsMs)));
+            globalThis.seen = {};
+            const look = () => {
+                for (const row of document.querySelectorAll('.vbody .vrow')) {
+                    if (row.querySelector('.badge.is-completed')) {
+                        globalThis.seen[row.dataset.key] ??= Date.now();
+                    }
+                }
+                requestAnimationFrame(look);
+            };
+            look();
+            globalThis.already = Object.keys(globalThis.seen); // before it was looked at
+        });
+        await ask('end');
+        await page.waitForTimeout(500);
+        const shown = await page.evaluate(() => Object.fromEntries(Object.entries(globalThis.seen).filter(([k]) => !globalThis.already.includes(k))));
+        const ages = await page.evaluate(() => globalThis.ages.sort((a, b) => a - b));
+        const part = (x) => ages[Math.floor((ages.length - 1) * x)];
+        console.log(JSON.stringify({ ...cold, ...warm, in_page_ms_p50: part(0.5), in_page_ms_p99: part(0.99), shown }));
+    },
+
     async away() {
         const page = await open();
         await logIn(page, g.token);
@@ -341,7 +427,9 @@ const scenarios = {
 try {
     await scenarios[scenario]();
     assert.deepEqual(complaints, []);
-    console.log('all is well');
+    if (scenario !== 'speed') {
+        console.log('all is well');
+    }
 } catch (e) {
     const pages = browser.contexts().flatMap((c) => c.pages());
     for (const [i, p] of pages.entries()) {

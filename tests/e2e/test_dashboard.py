@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The dashboard of the gateway: its log-in by HTTP, and its pages in a real Chromium (Playwright from npm, Debian's browser)."""
+"""The dashboard of the gateway (deploy/UI.md): `baton ui`, its log-in by HTTP, and its pages in a real Chromium (Playwright from npm, Debian's browser).
+BATON_DASHBOARD=all: axe looks at every page, and there are 10,000 plans. BATON_SHOTS=DIR: pictures of the pages."""
 import http.client
 import json
 import os
@@ -11,7 +12,7 @@ import unittest
 
 import gateway
 from gateway import Gateway
-from harness import HERE, ROOT, BatonTest, main, until
+from harness import BIN, HERE, ROOT, BatonTest, alive, main, until
 
 sys.path.insert(0, str(ROOT / "tests" / "peers"))
 import peers  # noqa: E402  (the path is set just above)
@@ -30,7 +31,6 @@ agents:
         - {id: wait, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while.", output: text, effects: idempotent}
         - {id: fail, argv: ["false"], description: "Fails each time.", output: text, effects: idempotent}
 """
-MANY = 10000
 
 
 def setUpModule():
@@ -112,6 +112,24 @@ class Login(BatonTest):
             self.assertIn(g.ask("GET", address, Authorization=None).status, (400, 404), address)
         self.assertEqual(g.ask("POST", "/", {}, Authorization=None).status, 405)
 
+    def test_baton_ui_names_the_gateway_that_runs_or_runs_one(self):
+        d = self.daemon(config=CONFIG)
+        p = subprocess.Popen([BIN / "baton", "--state", d.state, "ui"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: p.poll() is None and p.kill())
+        url = p.stdout.readline().strip()
+        c = http.client.HTTPConnection(url.split("/")[2], timeout=20)
+        c.request("GET", "/")
+        self.assertEqual(c.getresponse().status, 200)
+        c.close()
+        told = json.loads(d.cli("ui", "--json"))
+        self.assertEqual((told["url"] + "/", told["token"]), (url, str(d.state / "token")))
+        pid = json.loads((d.state / "gateway.json").read_text())["pid"]
+        p.kill()                                                      # even then it leaves none behind
+        p.wait()
+        until(lambda: not alive(pid), 10, "the end of the gateway")
+        p.stdout.close()
+        p.stderr.close()
+
     def test_plans_may_be_yaml(self):
         d = self.daemon(config=CONFIG)
         g = Gateway(self, d)
@@ -134,7 +152,7 @@ class Pages(BatonTest):
         """Runs one scenario of dashboard.mjs; on a line {"do": NAME} it calls given[NAME] and answers what that returns."""
         calls = {k: v for k, v in given.items() if callable(v)}
         more = {k: v for k, v in given.items() if not callable(v)}
-        p = subprocess.Popen(["node", HERE / "dashboard.mjs", scenario, json.dumps({**more, "modules": str(peers.DIR / "node_modules"), "shots": os.environ.get("BATON_SHOTS")})],
+        p = subprocess.Popen(["node", HERE / "dashboard.mjs", scenario, json.dumps({**more, "modules": str(peers.DIR / "node_modules"), "shots": os.environ.get("BATON_SHOTS"), "all": os.environ.get("BATON_DASHBOARD") == "all"})],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: p.poll() is None and p.kill())
         said = []
@@ -166,6 +184,17 @@ class Pages(BatonTest):
         out = self.browse("tour", url=g.url, token=d.token(), observer=credential(d, "olga", "observer"), reviewer=credential(d, "rita", "reviewer"), submit=submit,
                           plan=lambda plan_id: d.ask("plan.get", planId=plan_id), work=str(d.work))
         self.assertIn("all is well", out)
+
+    def test_many_plans_and_a_plan_of_ten_thousand_steps(self):
+        d, g = self.world()
+        count = 10000 if os.environ.get("BATON_DASHBOARD") == "all" else 120
+        step = {"agentId": "calc", "skill": "evaluate", "task": "Add one and two", "parameters": {"expression": "1+2"}}
+        ids = [d.ask("plan.submit", plan={"goal": "Plan %d of many" % i, "steps": [dict(step, stepId="a")]})["planId"] for i in range(count - 1)]
+        small = {"skill": "evaluate", "parameters": {"expression": "1"}}
+        # One that waits, so that nothing runs until the page lets it.
+        wide = d.ask("plan.submit", timeout=60, plan={"goal": "Ten thousand steps", "steps": [{"stepId": "w", "wait": {"signal": "go"}, "task": "Wait for the signal", "dependsOn": []},
+                                                      *({**small, "stepId": "s%d" % i, "dependsOn": ["w"]} for i in range(1, 9999)), {**small, "stepId": "last", "dependsOn": ["s1"]}]})["planId"]
+        self.assertIn("all is well", self.browse("large", url=g.url, token=d.token(), plans=count, oldest=ids[0], wide=wide))
 
     def test_the_gateway_goes_away_and_comes_back_and_no_event_is_lost(self):
         d, g = self.world()

@@ -18,7 +18,7 @@ def verbs():
 
 class Ends(BatonTest):
     def setUp(self):
-        self.d = self.daemon(config="", agents=False)
+        self.d = self.daemon(config="gateway: {}\n", agents=False)
         self.p = Probe(self.d, "probe", work=self.work)
         self.addCleanup(self.p.close)
         wait_up(self.d, "probe")
@@ -56,7 +56,7 @@ class Ends(BatonTest):
             "up": lambda: ("--json",), "reload": lambda: (), "run": lambda: ("--plan", self.file), "plan": lambda: ("diff", self.file, self.other()),
             "lint": lambda: (self.file,), "recipes": lambda: ("--json",), "chat": lambda: (), "sessions": lambda: ("--json",),
             "status": lambda: (self.done(),), "result": lambda: (self.done(),), "events": lambda: (self.done(),),
-            "logs": lambda: (self.logged(),), "history": lambda: (self.done(),), "stats": lambda: (self.done(),), "cost": lambda: ("--json",), "top": lambda: ("--once",),
+            "logs": lambda: (self.logged(),), "history": lambda: (self.done(),), "stats": lambda: (self.done(),), "cost": lambda: ("--json",), "top": lambda: ("--once",), "ui": self.served,
             "reviews": lambda: ("--json",), "review": lambda: ("show", self.review()), "approve": lambda: (self.review(), "--json"),
             "reject": lambda: (self.review(), "--json"), "decide": lambda: (self.review(), "approve", "--json"),
             "cancel": lambda: (self.waiting(),), "pause": lambda: (self.waiting(), "--json"), "resume": lambda: (self.paused(), "--json"),
@@ -71,6 +71,11 @@ class Ends(BatonTest):
             "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"),
             "certs": lambda: ("show", "--dir", self.authority(), "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
+
+    def served(self):
+        file = self.d.state / "gateway.json"
+        until(lambda: file.exists() and '"url"' in file.read_text(), 20, "the gateway")
+        return ()
 
     def copy(self):
         """A new name of a file for a copy of the journal; the first is copy1.db."""

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import unittest
@@ -265,6 +266,9 @@ class Process(BatonTest):
         self.assertIn("\nhttp        %s\n" % first["url"], d.cli("info"))
         self.assertEqual(d.cli("info", "--field", "http").strip(), first["url"])
         self.assertEqual(g.ask("GET", "/v1/info").json["agents"], 1)
+        with open("/proc/%d/limits" % first["pid"]) as f:  # for as many connections as it takes
+            files = int(next(line for line in f if line.startswith("Max open files")).split()[4])
+        self.assertEqual(files, min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         self.assertEqual([a["card"]["agentId"] for a in g.ask("GET", "/v1/agents").json["agents"]], ["calc"])
         os.kill(first["pid"], signal.SIGKILL)
         second = until(lambda: told(first["pid"]), 20, "another one is there")

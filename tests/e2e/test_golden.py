@@ -289,6 +289,11 @@ class GoldenJournalOfVersion6(GoldenJournalOfVersion5):
     version = 6
 
 
+class GoldenJournalOfVersion7(GoldenJournalOfVersion6):
+    name = "journal-59b88f1.db"
+    version = 7
+
+
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "--make":
         Make.target = pathlib.Path(sys.argv[2]).resolve()

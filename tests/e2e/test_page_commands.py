@@ -29,6 +29,7 @@ SERVICE = "not run: needs an editor on a terminal"
 
 # The others, line by line: the test that runs it, or the reason.
 EACH = {
+    "deploy/UI.md": {"baton ui": "tests/e2e/test_dashboard.py"},
     "README.md": {
         "sh deploy/quickstart.sh": FIRST,
         "sh tests/run.sh": OF_DEVELOPERS,

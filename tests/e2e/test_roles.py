@@ -20,7 +20,7 @@ NEEDS = {
     "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork plan.signal session.say"
                 " schedule.put schedule.pause schedule.resume schedule.trigger schedule.backfill schedule.delete",
     "reviewer": "review.decide",
-    "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable"
+    "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable agents.forget"
              " agents.start agents.stop agents.restart supervisor.scrub supervisor.drain supervisor.reload",
 }
 HAS = {

@@ -124,7 +124,8 @@ static void mix_sched(struct digest *d, const struct core_run *row, uint32_t i)
     const bool held = s.list == LIST_HELD;
     const struct step_policy *policy = &row->plan->steps[i].policy;
     const msec wait = d->world->config.agent_wait_ms;
-    const msec longest = policy->queue_timeout_ms > wait ? policy->queue_timeout_ms : wait;
+    const msec own = policy->agent_wait_ms > wait ? policy->agent_wait_ms : wait;
+    const msec longest = policy->queue_timeout_ms > own ? policy->queue_timeout_ms : own;
     s.since = queued ? ago(d, s.since, longest) : 0;
     s.last_sign = held && policy->idle_ms > 0 ? ago(d, s.last_sign, policy->idle_ms) : 0;
     s.epoch = held ? rank_of(d, s.epoch) : 0;

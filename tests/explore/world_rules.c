@@ -275,6 +275,13 @@ static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
     RULE(sched->list != LIST_QUEUE || state->status == STEP_CHECKING ||
              policy->queue_timeout_ms == 0 || at->now < sched->since + policy->queue_timeout_ms,
          "a step queues for too long");
+    const struct agent_view agent =
+        registry_agent_view(w->core->registry, run_step_agent(w->shadow, world_plan(w), i));
+    const msec wait = policy->agent_wait_ms > 0 ? policy->agent_wait_ms : w->config.agent_wait_ms;
+    const msec since = agent.unreached_since > sched->since ? agent.unreached_since : sched->since;
+    RULE(sched->list != LIST_QUEUE || state->status == STEP_CHECKING ||
+             agent.unreached_since == MSEC_NEVER || at->now < since + wait,
+         "a step waits for its agent for too long");
     return true;
 }
 

@@ -14,7 +14,7 @@ TOKEN = re.compile(r"""
   | (?P<op>->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|[-+*/%&|^~!<>=?:;,.(){}\[\]])
   | (?P<space>\s+|\\\n)
 """, re.X | re.S)
-CAP = re.compile(r"(?!U?INT|SIZE_MAX|LONG)([A-Z0-9_]*_(MAX|CAP|LIMIT|MOST|MAX_[A-Z]+)|(MAX|LIMIT)_[A-Z0-9_]+)")
+CAP = re.compile(r"(?!U?INT|SIZE_MAX|LONG|BT_)([A-Z0-9_]*_(MAX|CAP|LIMIT|MOST|MAX_[A-Z]+)|(MAX|LIMIT)_[A-Z0-9_]+)")
 Token = collections.namedtuple("Token", "kind text start end line")
 
 

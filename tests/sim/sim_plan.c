@@ -40,6 +40,7 @@ static void random_policy(struct sim *s, struct step_policy *p)
     p->timeout_ms = maybe(s, 700, 60, 800);
     p->idle_ms = maybe(s, 150, 60, 300);
     p->queue_timeout_ms = maybe(s, 100, 50, 1500);
+    p->agent_wait_ms = maybe(s, 200, 100, 4000);
     p->limit_ms = maybe(s, 150, 200, 2000);
     p->approval_timeout_ms = maybe(s, 400, 100, 1500);
     p->check_timeout_ms = maybe(s, 850, 100, 1500);

@@ -22,6 +22,7 @@ static const struct cli_option reload_options[] = {
 
 static const struct cli_option agents_options[] = {
     {"wait", NULL, "first wait until the agent is up, at most 60 s or --timeout"},
+    {"remembered", NULL, "those that are not there, and that plans may wait for"},
     {"param", "NAME=VALUE...", "a parameter of the skill (try); may be repeated"},
     {"task", "TEXT", "the task of the step (try)"},
     {"process", "NAME", "only this process, calc#2 (start, stop, restart)"},
@@ -114,12 +115,13 @@ const struct cli_verb daemon_verbs[] = {
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT},
      .run = verb_reload},
     {.name = "agents",
-     .args = "[AGENT_ID [SKILL]] | start|stop|restart|drain|enable|test|logs AGENT_ID | "
+     .args = "[AGENT_ID [SKILL]] | start|stop|restart|drain|enable|forget|test|logs AGENT_ID | "
              "try AGENT_ID [SKILL]",
      .brief = "list the agents, their state and processes; start, stop, restart them",
      .text =
          "With a skill: the parameters that a step may give it. Drain takes an agent out of "
-         "service: it gets no further steps. Enable takes it back. Start, stop and restart are "
+         "service: it gets no further steps. Enable takes it back. Forget drops an agent that has "
+         "left: plans that wait for agents know it no more. Start, stop and restart are "
          "about the processes of the configuration, and return at once: a process first ends the "
          "work that it has (policy.drainMs at most); of two or more, one is up at any time of a "
          "restart; what was stopped stays so until start, or the next start of the daemon. Test "

@@ -14,6 +14,7 @@ static const struct cli_option run_options[] = {
     {"on-invalid-plan", "fail|synthesize|interrupt", "when a model planner makes no valid plan"},
     {"synthesis", "HOW", "who writes the answer: concat, llm, agent, agent:AGENT_ID, JSON"},
     {"policy", "JSON", "policy fields, as in a plan; they win over the plan's"},
+    {"wait-for-agents", NULL, "agents that nobody knows yet are waited for: policy.waitForAgents"},
     {"dry-run", NULL, "make the plan, print it, run nothing"},
     {"lenient", NULL, "unknown fields of the plan are warnings, except for safety words"},
     {"verbose", NULL, "for a goal: also the scores by which agents were chosen"},

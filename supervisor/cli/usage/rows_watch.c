@@ -193,5 +193,13 @@ const struct cli_verb watch_verbs[] = {
      .examples = {{"baton top", "watch the agents"}, {"baton top --once", "print one table"}},
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT, CLI_INTERRUPTED},
      .run = verb_top},
+    {.name = "ui",
+     .brief = "open the dashboard in a browser",
+     .text = "Prints its address, and on a desktop opens it. When no baton-gateway runs (`gateway` "
+             "in baton.yaml), this program runs one until it is interrupted.",
+     .examples = {{"baton ui", "open the dashboard"}},
+     .exits = {CLI_UNREACHABLE, CLI_TIMEOUT, CLI_INTERRUPTED},
+     .local = "the gateway listens on the machine of its daemon",
+     .run = verb_ui},
     {.name = NULL},
 };

@@ -81,7 +81,7 @@ static bool read_policy(const struct cli *cli, char **ret)
 
     *ret = NULL;
     if (given == NULL && cli_value(cli, "synthesis") == NULL &&
-        cli_value(cli, "on-invalid-plan") == NULL) {
+        cli_value(cli, "on-invalid-plan") == NULL && !cli_flag(cli, "wait-for-agents")) {
         return true;
     }
     policy = given != NULL ? cJSON_ParseWithOpts(given, NULL, true) : cJSON_CreateObject();
@@ -89,6 +89,10 @@ static bool read_policy(const struct cli *cli, char **ret)
         cli_error("--policy: expected a JSON object, got '%.200s'", given != NULL ? given : "");
         cJSON_Delete(policy);
         return false;
+    }
+    if (cli_flag(cli, "wait-for-agents")) {
+        cJSON_DeleteItemFromObjectCaseSensitive(policy, "waitForAgents");
+        (void)cJSON_AddTrueToObject(policy, "waitForAgents");
     }
     ok = add_policy(cli, policy);
     if (ok) {

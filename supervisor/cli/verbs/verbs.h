@@ -52,5 +52,6 @@ enum cli_exit verb_stats(struct cli *cli);
 enum cli_exit verb_status(struct cli *cli);
 enum cli_exit verb_timeline(struct cli *cli);
 enum cli_exit verb_top(struct cli *cli);
+enum cli_exit verb_ui(struct cli *cli);
 enum cli_exit verb_up(struct cli *cli);
 #endif

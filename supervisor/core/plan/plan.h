@@ -71,6 +71,7 @@ struct step_policy {
     msec timeout_ms;       /* per attempt; 0 = none */
     msec idle_ms;          /* an attempt without progress for this long times out; 0 = none */
     msec queue_timeout_ms; /* the longest wait for a lane; 0 = none */
+    msec agent_wait_ms;    /* for an agent that has no instance; 0 = that of core_config */
     msec limit_ms; /* of the whole step from its first attempt, without time in review; 0 = none */
     msec approval_timeout_ms; /* after it the review is denied; 0 = no end */
     msec check_timeout_ms; /* of a gate or a verification by an agent, with the wait for its lane */

@@ -170,6 +170,7 @@ static void put_unknown_agent(struct plan_checker *k, uint32_t s)
     uint32_t n = 0;
     uint32_t named = 0;
     const struct str near = plan_guess_agent(k, k->plan->steps[s].agent_id);
+    const bool late = k->in->late_agents && card_id_ok(k->plan->steps[s].agent_id);
     parts[n++] = STR_LIT("Unknown agent: ");
     parts[n++] = k->plan->steps[s].agent_id;
     n = put_guess(parts, n, near);
@@ -184,7 +185,10 @@ static void put_unknown_agent(struct plan_checker *k, uint32_t s)
     if (named == 0) {
         parts[n++] = STR_LIT("; no agent is known");
     }
-    problem_put(k->out, PROBLEM_MISSING_AGENT, false, &k->plan->steps[s], s, "agentId", parts, n);
+    if (late) {
+        parts[n++] = STR_LIT("; the step waits until it is there");
+    }
+    problem_put(k->out, PROBLEM_MISSING_AGENT, late, &k->plan->steps[s], s, "agentId", parts, n);
 }
 
 static void put_missing_skill(struct plan_checker *k, uint32_t s, const struct msg_card *card)
@@ -259,7 +263,9 @@ static void check_agent(struct plan_checker *k, uint32_t s)
     if (k->in->registry == NULL) {
         return;
     }
-    const uint32_t agent = registry_agent(k->in->registry, step->agent_id);
+    const uint32_t agent = k->in->late_agents
+                               ? registry_agent(k->in->registry, step->agent_id)
+                               : registry_agent_seen(k->in->registry, step->agent_id);
     if (agent == REGISTRY_NONE) {
         put_unknown_agent(k, s);
         return;

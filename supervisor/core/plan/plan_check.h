@@ -83,9 +83,10 @@ struct plan_check_input {
         *registry; /* NULL = agents are not checked (offline `plan check`, recovery) */
     const struct plan_text *texts; /* grouped by step, steps ascending */
     uint32_t n_texts;
-    bool again;     /* the plan was checked before: only ids, dependencies and cycles */
-    uint32_t first; /* entries before it came with earlier revisions: their agents and lengths of
-                       tasks are not checked */
+    bool late_agents; /* an agent that the registry does not know is a warning */
+    bool again;       /* the plan was checked before: only ids, dependencies and cycles */
+    uint32_t first;   /* entries before it came with earlier revisions: their agents and lengths of
+                         tasks are not checked */
     /* The steps of a child plan: what names no step of them is checked outside, and templates may
      * begin with these words. */
     bool outer;

@@ -64,6 +64,8 @@ struct registry *core_registry(struct core *c);
 /* Forgets the agent that has been away longest among those that nobody needs. False = there is
  * none, and a full registry takes no new agent. */
 bool core_agent_room(struct core *c);
+/* Forgets an agent that has left, unless the configuration or an open plan names it. */
+void core_agent_forget(struct core *c, uint32_t agent);
 
 enum core_cmd_type {
     CMD_RECORD,      /* rec */

@@ -51,7 +51,7 @@ struct str core_text_count(struct core *c, const char *before, uint32_t n, const
                            struct str text);
 struct str core_text_crashed(struct core *c, struct str reason);
 struct str core_text_timeout(struct core *c, msec timeout_ms);
-struct str core_text_absent(struct core *c, uint32_t agent);
+struct str core_text_absent(struct core *c, uint32_t agent, msec wait);
 /* An agent asks for a longer pause than the plan grants. */
 struct str core_text_pause(struct core *c, msec asked_ms, msec max_ms, struct str text);
 struct str core_text_budget(struct core *c, const char *unit, uint64_t spent, uint64_t budget,
@@ -96,6 +96,8 @@ void core_queue_due(struct core *c, struct core_run *entry, uint32_t step);
 /* The agent is not available and will not be, and the step is a question or a job. It fails instead
  * of waiting. */
 bool core_agent_unavailable(const struct core *c, const struct core_run *entry, uint32_t step);
+/* How long the step waits for an agent that has no instance. */
+msec core_agent_wait(const struct core *c, const struct core_run *entry, uint32_t step);
 
 /* ---- fair.c; more in fair.h ---- */
 void core_mark_dirty(struct core *c, uint32_t agent);

@@ -210,6 +210,7 @@ struct core {
                    them */
     uint32_t text_used;
     uint32_t text_agent; /* agent of the last core_text_absent in this event */
+    msec text_wait;
     struct str text_absent;
     char text[CORE_TEXT_BYTES];
 };

@@ -101,6 +101,16 @@ void core_agents_released(struct core *c, const struct core_run *entry)
     }
 }
 
+void core_agent_forget(struct core *c, uint32_t agent)
+{
+    const struct agent_view view = registry_agent_view(c->registry, agent);
+    struct agent_set needed;
+    needed_by_plans(c, &needed);
+    if (has_left(c, agent, &view) && !set_has(&needed, agent)) {
+        registry_agent_forget(c->registry, agent);
+    }
+}
+
 bool core_agent_room(struct core *c)
 {
     struct agent_set needed;

@@ -216,6 +216,12 @@ static msec queue_end(const struct core_run *entry, uint32_t step)
                : msec_add(entry->sched[step].since, wait);
 }
 
+msec core_agent_wait(const struct core *c, const struct core_run *entry, uint32_t step)
+{
+    const msec own = entry->plan->steps[step].policy.agent_wait_ms;
+    return own > 0 && !MUTANT(OWN_WAIT_IGNORED) ? own : c->config.agent_wait_ms;
+}
+
 /* When to check whether the agent has an instance that can be reached. Checking now and then is
  * cheaper than on every change. */
 static msec absence_end(const struct core *c, const struct core_run *entry, uint32_t step)
@@ -224,7 +230,7 @@ static msec absence_end(const struct core *c, const struct core_run *entry, uint
         registry_agent_view(c->registry, run_step_agent(entry->run, entry->plan, step));
     const msec since = entry->sched[step].since;
     const msec absent = agent.unreached_since > since ? agent.unreached_since : since;
-    const msec wait = c->config.agent_wait_ms;
+    const msec wait = core_agent_wait(c, entry, step);
     return agent.unreached_since == MSEC_NEVER ? msec_add(c->now, wait > 0 ? wait : 1000)
                                                : msec_add(absent, wait);
 }
@@ -242,7 +248,7 @@ static void absent(struct core *c, struct core_run *entry, uint32_t step)
 {
     const uint32_t agent = run_step_agent(entry->run, entry->plan, step);
     const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
-                              .text = core_text_absent(c, agent)};
+                              .text = core_text_absent(c, agent, core_agent_wait(c, entry, step))};
     if (entry->run->steps[step].status == STEP_CHECKING) {
         core_check_failed(c, entry, step, f.text);
         return;
@@ -343,7 +349,7 @@ void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool fr
     core_link(c, entry, step, LIST_QUEUE, front);
     const bool looks = !has_deadline(entry, step);
     const msec look = core_agent_unavailable(c, entry, step) ? c->now
-                      : looks ? msec_add(c->now, c->config.agent_wait_ms)
+                      : looks ? msec_add(c->now, core_agent_wait(c, entry, step))
                               : MSEC_NEVER;
     core_set_due(c, entry, step, sooner(end_of(entry, step), sooner(look, queue_end(entry, step))));
 }

@@ -120,15 +120,16 @@ static uint32_t add_names(const struct registry *r, uint32_t but, struct str *pa
     return n;
 }
 
-struct str core_text_absent(struct core *c, uint32_t agent)
+struct str core_text_absent(struct core *c, uint32_t agent, msec wait)
 {
     const struct agent_view view = registry_agent_view(c->registry, agent);
     const struct str agent_id = view.id;
     char digits[20];
-    if (c->text_agent == agent) {
+    if (c->text_agent == agent && c->text_wait == wait) {
         return c->text_absent;
     }
     c->text_agent = agent;
+    c->text_wait = wait;
     if (view.instances == 0 && view.failure.len > 0) {
         const struct str why[] = {STR_LIT("Agent '"), cut(agent_id, LIMIT_ID_BYTES),
                                   STR_LIT("' is not running: "), view.failure};
@@ -138,14 +139,14 @@ struct str core_text_absent(struct core *c, uint32_t agent)
     if (view.instances > 0 && view.enabled) {
         const struct str why[] = {STR_LIT("Agent '"), cut(agent_id, LIMIT_ID_BYTES),
                                   STR_LIT("' has registered, but took no step within "),
-                                  decimal(digits, sizeof digits, c->config.agent_wait_ms),
+                                  decimal(digits, sizeof digits, wait),
                                   STR_LIT(" ms: it does not answer at its endpoint, or drains")};
         c->text_absent = core_text(c, why, 5, STR_LIT("The agent took no step in time"));
         return c->text_absent;
     }
     struct str parts[5 + 2 * (NAMES_SHOWN + 1)] = {
         STR_LIT("No instance of agent '"), cut(agent_id, LIMIT_ID_BYTES), STR_LIT("' came within "),
-        decimal(digits, sizeof digits, c->config.agent_wait_ms), STR_LIT(" ms")};
+        decimal(digits, sizeof digits, wait), STR_LIT(" ms")};
     const uint32_t n = add_names(c->registry, agent, parts, 5);
     c->text_absent = core_text(c, parts, n, STR_LIT("No instance of the agent came in time"));
     return c->text_absent;

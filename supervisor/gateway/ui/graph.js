@@ -24,7 +24,7 @@ function curve(points) {
 /** The state of a group is that of the member that matters most. */
 function stateOf(steps) {
     const is = (x) => steps.some((st) => st.status === x);
-    return ['failed', 'waiting', 'in_progress', 'ready'].find(is)
+    return ['failed', 'waiting', 'in_progress', 'sleeping', 'ready'].find(is)
         ?? (steps.every((st) => st.status === 'completed' || st.status === 'skipped') ? steps[0].status === 'skipped' && steps.every((x) => x.status === 'skipped') ? 'skipped' : 'completed'
             : is('pending') ? 'pending' : steps[0].status);
 }
@@ -37,7 +37,7 @@ function about(step) {
     if (step.progress?.text) {
         return step.progress.text;
     }
-    if (step.waiting?.text && step.status === 'waiting') {
+    if (step.waiting?.text && (step.status === 'waiting' || step.status === 'sleeping')) {
         return step.waiting.kind === 'person' ? 'waits for a person' : step.waiting.text;
     }
     if (step.status === 'in_progress' && step.attempts > 1) {

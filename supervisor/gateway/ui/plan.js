@@ -5,7 +5,7 @@ import { badge, button, empty, fill, h, icon, problem } from './dom.js';
 import { ago, duration, fully, money, ms, number, short, tokens } from './format.js';
 import { planActions } from './actions.js';
 import { graphTab } from './graph.js';
-import { isOver, PlanModel } from './plan_model.js';
+import { DOCUMENT_STEPS_MAX, isOver, PlanModel } from './plan_model.js';
 import { progress, title } from './plans.js';
 import { stepPanel } from './step.js';
 import { stepsTab } from './steps.js';
@@ -49,7 +49,7 @@ function aboutTab(model) {
     async function read() {
         fill(node, h('p', { class: 'muted' }, 'Reading\u2026'));
         try {
-            const [history, plan] = await Promise.all([get(path('plans', model.planId, 'history')), get(path('plans', model.planId), { steps: false, document: true })]);
+            const [history, plan] = await Promise.all([get(path('plans', model.planId, 'history')), get(path('plans', model.planId), { steps: false, document: model.steps.length <= DOCUMENT_STEPS_MAX || undefined })]);
             const part = (name, list) => (list?.length ? h('section', null, h('h2', null, name), value(list)) : null);
             fill(node, part('Orders', history.orders), part('Reviews', history.reviews), part('Phases', history.phases), part('Revisions', history.revisions), part('Replans', history.replans),
                 part('Handoffs', history.handoffs), plan.about && Object.keys(plan.about).length ? h('section', null, h('h2', null, 'About'), h('div', { class: 'value' }, tree(plan.about, 2))) : null,
@@ -155,7 +155,7 @@ export function planPage(parts, q) {
             tokens(p.usage) ? h('span', { class: 'fact num' }, `${number(tokens(p.usage))} tokens ${money(p.usage.costMicros)}`) : null,
         ];
         const c = p.counts ?? {};
-        const parts = [['completed', c.completed], ['running', (c.running ?? 0) + (c.in_progress ?? 0)], ['waiting', c.waiting], ['failed', c.failed], ['skipped', c.skipped], ['cancelled', c.cancelled]].filter(([, n]) => n);
+        const parts = [['completed', c.completed], ['running', (c.running ?? 0) + (c.in_progress ?? 0)], ['waiting', (c.waiting ?? 0) + (c.sleeping ?? 0)], ['failed', c.failed], ['skipped', c.skipped], ['cancelled', c.cancelled]].filter(([, n]) => n);
         fill(head, h('a', { class: 'back', href: '#/plans' }, icon('back', 16), 'Plans'),
             h('div', { class: 'row top' }, h('h1', { title: title(p) }, title(p)), actions),
             h('div', { class: 'row wraps facts' }, badge(p.cancelling && !isOver(p.status) ? 'cancelling' : p.status), facts),

@@ -5,7 +5,9 @@ import { listen } from './events.js';
 
 const OVER = new Set(['completed', 'failed', 'cancelled', 'planned', 'quarantined']);
 const STRUCTURE = new Set(['plan_generated', 'plan_modified', 'replan_finished', 'synthesis_retry', 'planning_failed']);
+const ASLEEP = new Set(['timer', 'signal', 'backoff']);
 const HISTORY_MAX = 60000;
+export const DOCUMENT_STEPS_MAX = 3000; // a larger document does not fit into an answer
 
 export const isOver = (status) => OVER.has(status);
 
@@ -17,13 +19,13 @@ function stepAfter(step, e) {
     case 'plan_step_progress':
         return { ...step, progress: { text: e.text, percent: e.percent }, children: e.data?.planId ? { ...step.children, ...e.data } : step.children };
     case 'plan_step_retry':
-        return { ...step, status: 'in_progress', attempts: e.attempt, error: e.error, errorClass: e.errorClass, waiting: { kind: 'time', text: `attempt ${e.attempt} failed; the next one follows`, until: e.until } };
+        return { ...step, status: 'sleeping', attempts: e.attempt, error: e.error, errorClass: e.errorClass, waiting: { kind: 'time', text: `attempt ${e.attempt} failed; the next one follows`, until: e.until } };
     case 'plan_step_round':
         return { ...step, children: { ...step.children, rounds: e.rounds } };
     case 'plan_step_waiting':
         return { ...step, status: 'waiting', waiting: { kind: 'person', text: 'waits for a person', reviewId: e.reviewId } };
     case 'wait_started':
-        return { ...step, status: 'waiting', waiting: { kind: e.kind, text: e.signal ? `waits for the signal ${e.signal}` : 'waits for a time', signal: e.signal, until: e.until } };
+        return { ...step, status: 'sleeping', waiting: { kind: e.kind, text: e.signal ? `waits for the signal ${e.signal}` : 'waits for a time', signal: e.signal, until: e.until } };
     case 'review_decided':
         return { ...step, status: 'in_progress', waiting: null };
     case 'agent_handoff':
@@ -44,6 +46,7 @@ export class PlanModel extends EventTarget {
         this.steps = []; // by stepIndex
         this.byId = new Map();
         this.document = new Map(); // stepId -> the step as it was written
+        this.documentOf = 0; // the revision that it is of
         this.chain = false;
         this.history = []; // events, when somebody asked for them
         this.historyState = 'none'; // loading, all, cut
@@ -73,7 +76,7 @@ export class PlanModel extends EventTarget {
             let plan = null;
             let from = 0;
             do {
-                const page = await get(path('plans', this.planId), { fromStep: from, document: from === 0 });
+                const page = await get(path('plans', this.planId), { fromStep: from });
                 plan ??= page;
                 steps.push(...(page.steps ?? []));
                 from = page.stepsTruncated && page.steps?.length ? steps.length : 0;
@@ -94,14 +97,37 @@ export class PlanModel extends EventTarget {
     }
 
     set(plan, steps) {
-        const written = plan.document?.steps ?? [];
+        for (const s of steps) {
+            if (s.status === 'in_progress' && ASLEEP.has(s.waiting?.kind)) {
+                s.status = 'sleeping'; // nobody works on it
+            }
+        }
         this.plan = plan;
         this.steps = steps;
         this.byId = new Map(steps.map((s) => [s.stepId, s]));
-        this.document = new Map(written.map((s) => [s.stepId, s]));
-        this.chain = written.length > 1 && written.every((s) => s.dependsOn === undefined);
+        // Steps without dependsOn are a chain, or all of them begin at once: the longest way has one then.
+        this.chain = steps.length > 1 && steps.every((s) => !s.dependsOn?.length) && (plan.criticalPath?.length ?? 0) > 1;
+        if (plan.revision !== this.documentOf) {
+            this.documentOf = 0;
+        }
         if (!isOver(plan.status)) {
             this.count(); // the daemon counts what is over; the rest is seen in the steps
+        }
+    }
+
+    /** The steps as they were written, for parameters and rules; says 'change'. */
+    async loadDocument() {
+        const revision = this.plan?.revision;
+        if (!revision || this.documentOf === revision || this.steps.length > DOCUMENT_STEPS_MAX) {
+            return;
+        }
+        this.documentOf = revision;
+        try {
+            const { document } = await get(path('plans', this.planId), { steps: false, document: true });
+            this.document = new Map((document?.steps ?? []).map((s) => [s.stepId, s]));
+            this.say('change');
+        } catch {
+            this.documentOf = 0;
         }
     }
 

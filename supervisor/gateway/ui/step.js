@@ -4,7 +4,7 @@ import { get, may, owns, path } from './api.js';
 import { badge, button, fill, h, icon, problem } from './dom.js';
 import { at, bytes, duration, fully, ms, tokens } from './format.js';
 import { changeStep, fork, signal } from './actions.js';
-import { isOver } from './plan_model.js';
+import { DOCUMENT_STEPS_MAX, isOver } from './plan_model.js';
 import { words } from './story.js';
 import { spans } from './timeline.js';
 import { result, textBlock, tree } from './value.js';
@@ -98,7 +98,7 @@ export function stepPanel(model, close) {
         if (!step) {
             return;
         }
-        const now = [JSON.stringify({ ...step, waitsFor: 0 }), model.history.length && model.historyState !== 'loading' ? model.history.filter((e) => (e.stepId ?? e.planStepId) === stepId).length : model.historyState, whole ? 1 : 0, model.plan.status].join('|');
+        const now = [JSON.stringify({ ...step, waitsFor: 0 }), model.history.length && model.historyState !== 'loading' ? model.history.filter((e) => (e.stepId ?? e.planStepId) === stepId).length : model.historyState, whole ? 1 : 0, model.plan.status, model.documentOf, model.document.size].join('|');
         if (now === sign) {
             return;
         }
@@ -117,6 +117,7 @@ export function stepPanel(model, close) {
             pairs([['Agent', step.agentName || step.agentId], ['Skill', step.skill], ['After', model.before(step).slice(0, 20).join(', ')], ['Attempts', step.attempts], ['Began', step.startedAt && fully(step.startedAt)],
                 ['Took', took !== undefined ? duration(took) : ''], ['Instance', step.instanceId], ['Condition', step.condition], ['Tokens', tokens(whole?.tokenUsage) || '']]),
             gave(step),
+            model.steps.length > DOCUMENT_STEPS_MAX ? h('p', { class: 'hint' }, 'Parameters of so large a plan are not shown here: ', h('code', null, 'baton plan --full'), '.') : null,
             written.parameters !== undefined ? section('Parameters', h('div', { class: 'value' }, tree(written.parameters, 2))) : null,
             Object.keys(rules).length ? section('Rules', h('div', { class: 'value' }, tree(rules, 1))) : null,
             section('Attempts', attempts(model, step)), handoffs(model, step), log(model, step),
@@ -134,6 +135,7 @@ export function stepPanel(model, close) {
             node.hidden = !model.byId.has(id);
             node.setAttribute('aria-label', 'Step ' + id);
             model.loadHistory();
+            model.loadDocument();
             show();
             body.scrollTop = 0;
             if (!node.hidden) {

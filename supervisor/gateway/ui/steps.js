@@ -4,10 +4,10 @@ import { badge, empty, h } from './dom.js';
 import { at, duration, fully, ms } from './format.js';
 import { vlist } from './vlist.js';
 
-const STATES = ['', 'pending', 'ready', 'in_progress', 'waiting', 'completed', 'failed', 'skipped', 'cancelled'];
+const STATES = ['', 'pending', 'ready', 'in_progress', 'waiting', 'sleeping', 'completed', 'failed', 'skipped', 'cancelled'];
 
 const took = (s) => s.durationMs ?? (s.startedAt ? (s.completedAt ? ms(s.completedAt) : Date.now()) - ms(s.startedAt) : undefined);
-const says = (s) => s.error || s.progress?.text || (s.status === 'waiting' || s.status === 'pending' || s.status === 'in_progress' ? s.waiting?.text : '') || s.result || '';
+const says = (s) => s.error || s.progress?.text || (s.status === 'waiting' || s.status === 'pending' || s.status === 'sleeping' || s.status === 'in_progress' ? s.waiting?.text : '') || s.result || '';
 
 const COLUMNS = [
     { title: '#', class: 'c-n num', cell: (s) => s.stepIndex + 1 },

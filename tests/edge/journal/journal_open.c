@@ -239,7 +239,7 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     told = work(dir, &OPT, 10, NULL, NULL);
     assert_int_equal(stat(file, &before), 0);
     assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err);
-    assert_non_null(strstr(buf_cstr(&report), "schema version 7, "));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 8, "));
     assert_int_equal(stat(file, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
@@ -427,7 +427,7 @@ static void open_old(const char *name, const char *version)
     assert_int_equal(work_check(dir, &told, NULL), 36);
     buf_clear(&report);
     assert_ok(journal_inspect(dir, NULL, NULL, &report, &err), err); /* as this version left it */
-    assert_non_null(strstr(buf_cstr(&report), "schema version 7"));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 8"));
     buf_done(&report);
     verify_copy("3 plans"); /* those of an older version have chains since the migration */
     expect_copy(version, bytes, n);

@@ -205,7 +205,7 @@ static void memory_close(struct journal *j)
     free(m);
 }
 
-/* ---- starts: nothing is kept of them, as no test restarts over this journal ---- */
+/* ---- starts and agents: nothing is kept of them, as no test restarts over this journal ---- */
 
 static enum bt_code memory_start_put(struct journal *j, struct str name, uint32_t place,
                                      uint64_t wall, struct bt_error *err)
@@ -233,6 +233,43 @@ static enum bt_code memory_starts_drop(struct journal *j, uint64_t before, struc
 {
     (void)j;
     (void)before;
+    (void)err;
+    return BT_OK;
+}
+
+static enum bt_code memory_agent_put(struct journal *j, const struct journal_agent *a,
+                                     struct bt_error *err)
+{
+    (void)j;
+    (void)a;
+    (void)err;
+    return BT_OK;
+}
+
+static enum bt_code memory_agent_drop(struct journal *j, struct str id, bool *ret_found,
+                                      struct bt_error *err)
+{
+    (void)j;
+    (void)id;
+    (void)err;
+    *ret_found = false;
+    return BT_OK;
+}
+
+static enum bt_code memory_agents_drop(struct journal *j, uint64_t before, struct bt_error *err)
+{
+    (void)j;
+    (void)before;
+    (void)err;
+    return BT_OK;
+}
+
+static enum bt_code memory_agents(struct journal *j, journal_agent_fn fn, void *self,
+                                  struct bt_error *err)
+{
+    (void)j;
+    (void)fn;
+    (void)self;
     (void)err;
     return BT_OK;
 }
@@ -270,6 +307,10 @@ static const struct journal_ops MEMORY_OPS = {
     .start_put = memory_start_put,
     .starts = memory_starts,
     .starts_drop = memory_starts_drop,
+    .agent_put = memory_agent_put,
+    .agent_drop = memory_agent_drop,
+    .agents_drop = memory_agents_drop,
+    .agents = memory_agents,
     .append = memory_append,
     .blob_add = memory_blob_add,
     .blob_get = memory_blob_get,

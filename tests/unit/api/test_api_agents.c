@@ -35,6 +35,7 @@ static void a_registration_names_lease_heartbeat_and_epoch(void **state)
                "instances.0.instanceId=0190F3C2-7A1B-7C3D-9E4F-0000000000AA; "
                "instances.0.health=healthy; instances.0.epoch=4294967297; "
                "instances.0.breaker.state=closed; breaker.state=closed; breaker.retryInMs=-");
+    house_is(h, house_event(h, "agent_registered"), "pid", "77");
     /* The same instance again is its next epoch; the one before is fenced. */
     house_says(h, reg(h, CARD "," ME "," AT ",'capacity':2,'protocol':1"), "epoch=4294967298");
     house_refused(h, "CONFLICT", "epoch 4294967297 is not the current one", "agent.heartbeat",

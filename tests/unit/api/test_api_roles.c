@@ -38,9 +38,9 @@ static const struct {
     {"agents.get", "observer"},        {"agents.drain", "admin"},
     {"agents.start", "admin"},         {"agents.stop", "admin"},
     {"agents.restart", "admin"},       {"agents.enable", "admin"},
-    {"supervisor.info", "observer"},   {"supervisor.stats", "observer"},
-    {"supervisor.scrub", "admin"},     {"supervisor.reload", "admin"},
-    {"supervisor.drain", "admin"},
+    {"agents.forget", "admin"},        {"supervisor.info", "observer"},
+    {"supervisor.stats", "observer"},  {"supervisor.scrub", "admin"},
+    {"supervisor.reload", "admin"},    {"supervisor.drain", "admin"},
 };
 
 static int rank(const char *role)

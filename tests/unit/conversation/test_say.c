@@ -105,7 +105,7 @@ static void a_message_becomes_a_plan_whose_end_answers_it(void **state)
                   "");
     answer = house_ok(h, "session.say",
                       "'sessionId':'s','text':'add two numbers','planner':'agent:calc'");
-    house_says(h, answer, "action=new_plan; planId=*");
+    house_says(h, answer, "action=new_plan; existing=-; planId=*");
     id = house_get(h, answer, "planId");
     house_says(h, view(h, id), "query=add two numbers; sessionId=s; phase=planning");
     is_said(h, "status", "reply=The plan \"add two numbers\" is being made.");
@@ -443,6 +443,49 @@ static void old_messages_are_summed_up(void **state)
     house_close(h);
 }
 
+/* n steps side by side; `more` is a member of each. */
+static void open_beside(struct house *h, int n, const char *session, const char *more)
+{
+    char steps[2000];
+    size_t at = 0;
+
+    for (int i = 0; i < n; i++) {
+        at += (size_t)snprintf(steps + at, sizeof steps - at,
+                               "%s{'stepId':'s%d','agentId':'calc','skill':'do','task':'do it',"
+                               "'dependsOn':[]%s}",
+                               i > 0 ? "," : "", i, more);
+    }
+    (void)house_submit(
+        h, "'sessionId':'%s','plan':{'goal':'g','steps':[%s]},'policy':{'maxConcurrency':9}",
+        session, steps);
+}
+
+static void a_status_names_five_steps_and_counts_the_others(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join(h, "calc", 64);
+    open_beside(h, 5, "five", "");
+    open_beside(h, 6, "six", "");
+    open_beside(h, 5, "five waiting", ",'requiresApproval':true");
+    open_beside(h, 6, "six waiting", ",'requiresApproval':true");
+    house_says(h, house_ok(h, "session.say", "'sessionId':'five','text':'what is the status?'"),
+               "reply=~Step 5 is under way: \"do it\".");
+    assert_null(strstr(house_ok(h, "session.say", "'sessionId':'five','text':'status'"), "more"));
+    house_says(h, house_ok(h, "session.say", "'sessionId':'six','text':'what is the status?'"),
+               "reply=~Step 5 is under way: \"do it\". 1 more steps are under way.");
+    house_says(
+        h, house_ok(h, "session.say", "'sessionId':'five waiting','text':'what is the status?'"),
+        "reply=~ Step 5 \"do it\"");
+    assert_null(
+        strstr(house_ok(h, "session.say", "'sessionId':'five waiting','text':'status'"), "more"));
+    house_says(h,
+               house_ok(h, "session.say", "'sessionId':'six waiting','text':'what is the status?'"),
+               "reply=~1 more steps wait for you.");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +507,7 @@ int main(void)
         cmocka_unit_test(what_was_meant_is_not_done_to_another_plan),
         cmocka_unit_test(a_turn_survives_a_restart),
         cmocka_unit_test(old_messages_are_summed_up),
+        cmocka_unit_test(a_status_names_five_steps_and_counts_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

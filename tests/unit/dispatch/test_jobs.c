@@ -1,5 +1,7 @@
 /* Planners, synthesizers and those who talk: what they are told, and what becomes of their answers.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/house/house.h"
@@ -312,6 +314,34 @@ static void a_long_conversation_is_summed_up(void **state)
     house_close(h);
 }
 
+static const char *planned(struct house *h, int n)
+{
+    char *steps = calloc((size_t)n, 64);
+    const char *id = house_submit(h, "'goal':'many','planner':'agent:boss'");
+    size_t at = 0;
+
+    assert_non_null(steps);
+    for (int i = 0; i < n; i++) {
+        at += (size_t)snprintf(steps + at, 64, "%s{'agentId':'calc','skill':'do','task':'t%d'}",
+                               i > 0 ? "," : "", i);
+    }
+    house_done(h, "boss", "'result':{'data':{'steps':[%s]}}", steps);
+    free(steps);
+    return id;
+}
+
+static void a_planner_makes_a_thousand_steps_and_no_more(void **state)
+{
+    struct house *h = open_with_boss();
+
+    (void)state;
+    house_says(h, view(h, planned(h, 1000)), "status=running; steps.#=1000");
+    (void)planned(h, 1001);
+    assert_non_null(strstr(house_event(h, "planning_retry"),
+                           "the plan has 1001 steps; a planner may make at most 1000"));
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_wish_for_what_did_not_fail_is_none),
         cmocka_unit_test(who_talks_is_told_the_plan_and_what_came_last),
         cmocka_unit_test(a_long_conversation_is_summed_up),
+        cmocka_unit_test(a_planner_makes_a_thousand_steps_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

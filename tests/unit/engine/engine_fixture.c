@@ -176,8 +176,8 @@ void engine_world_open_on(struct engine_world *w, struct journal *journal, msec 
     assert_int_equal(engine_new(&opt, w->journal, w->link, &w->engine, &err), BT_OK);
     engine_set_hooks(w->engine, &hooks);
     engine_begin(w->engine, 1000, wall);
-    assert_int_not_equal(registry_agent_add(engine_registry(w->engine), STR_LIT("calc"), 1000),
-                         REGISTRY_NONE);
+    assert_int_not_equal(
+        registry_agent_configure(engine_registry(w->engine), STR_LIT("calc"), 1000), REGISTRY_NONE);
     engine_world_reads = 0;
     engine_world_jobs = false;
     engine_world_plan_ended = NULL;

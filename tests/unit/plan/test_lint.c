@@ -345,7 +345,7 @@ static void what_cannot_be_kept_is_named(void **state)
 {
     struct bench *b = *state;
     add_house(b);
-    (void)registry_agent_add(b->registry, STR_LIT("away"), 1);
+    (void)registry_agent_configure(b->registry, STR_LIT("away"), 1);
     assert_string_equal(
         styled(b, "{'policy':{'planTimeoutMs':1000},'steps':[{'agentId':'calc'," TASK "}]}"),
         "limit");

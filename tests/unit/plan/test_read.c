@@ -98,7 +98,7 @@ static void steps_of_an_agent_without_a_card_are_unsafe(void **state)
 {
     struct bench *b = *state; /* known by its name alone, as after a restart of the daemon */
     add_house(b);
-    assert_int_not_equal(registry_agent_add(b->registry, STR_LIT("away"), 1), REGISTRY_NONE);
+    assert_int_not_equal(registry_agent_configure(b->registry, STR_LIT("away"), 1), REGISTRY_NONE);
     assert_int_equal(read_json(b, "{'steps':[{'stepId':'a','agentId':'away'," TASK "},"
                                   "{'stepId':'b','agentId':'away'," TASK ",'effects':'idempotent'},"
                                   "{'stepId':'c','agentId':'calc'," TASK "},"

@@ -156,6 +156,20 @@ static void each_reason_to_pause_goes_alone(void **state)
     end(&t);
 }
 
+static void a_plan_is_being_cancelled_until_its_end(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    assert_false(t.projection.view.cancelling);
+    row(&t, "plan_cancelling", "{\"reason\":\"enough\"}");
+    assert_true(t.projection.view.cancelling);
+    row(&t, "plan_completed", "{\"status\":\"cancelled\",\"outcome\":\"failed\"}");
+    assert_false(t.projection.view.cancelling);
+    end(&t);
+}
+
 static void a_void_sign_off_is_no_open_one(void **state)
 {
     struct telling t;
@@ -209,6 +223,8 @@ static void a_replan_is_a_revision_a_record_and_two_phases(void **state)
     assert_int_equal(t.projection.planning.input_tokens, 100);
     assert_int_equal(t.projection.replanning.output_tokens, 1000);
     assert_int_equal(h->revisions_n, 3);
+    assert_int_equal(h->revisions[0].revision, 1);
+    is(h->revisions[0].kind, "submitted");
     is(h->revisions[1].kind, "replan");
     assert_int_equal(h->revisions[1].plan_ref, 9);
     is(h->revisions[2].reasoning, "said so");
@@ -226,6 +242,24 @@ static void a_replan_is_a_revision_a_record_and_two_phases(void **state)
     assert_int_equal(h->phases[2].tokens, 1000);
     is(h->phases[3].details, "Step 1 failed: x");
     assert_false(h->phases[3].success);
+    end(&t);
+}
+
+static void phases_that_failed_say_so_with_the_reason(void **state)
+{
+    struct telling t;
+    const struct history *h = &t.history;
+
+    (void)state;
+    begin(&t);
+    row(&t, "planning_started", "{}");
+    row(&t, "planning_failed", "{\"reason\":\"no plan\"}");
+    row(&t, "compensation_started", "{\"failureReason\":\"Step 1 failed: x\"}");
+    assert_true(h->phases_n >= 2);
+    is(h->phases[0].phase, "planning");
+    is(h->phases[0].details, "no plan");
+    assert_false(h->phases[0].success);
+    is(h->phases[h->phases_n - 1].phase, "compensation");
     end(&t);
 }
 
@@ -280,8 +314,10 @@ int main(void)
         cmocka_unit_test(usage_of_every_attempt_and_question_counts_for_its_step),
         cmocka_unit_test(a_row_about_the_plan_is_not_taken_for_one_about_its_first_step),
         cmocka_unit_test(each_reason_to_pause_goes_alone),
+        cmocka_unit_test(a_plan_is_being_cancelled_until_its_end),
         cmocka_unit_test(a_void_sign_off_is_no_open_one),
         cmocka_unit_test(a_replan_is_a_revision_a_record_and_two_phases),
+        cmocka_unit_test(phases_that_failed_say_so_with_the_reason),
         cmocka_unit_test(a_refused_replan_changes_no_revision),
         cmocka_unit_test(lists_are_bounded_and_say_so),
         cmocka_unit_test(usage_adds_up_to_a_bound_and_never_below_zero),

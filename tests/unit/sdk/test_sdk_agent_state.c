@@ -198,6 +198,14 @@ static void a_cancel_on_the_lane_flags_once_and_tells_the_state(void **state)
     feed((struct agent_state_event){
         .type = AGENT_STATE_CANCEL, .key = STR_LIT("p/1/a"), .grace_ms = 500, .request = 201});
     assert_null(did(DO_CANCEL));
+    assert_int_equal(agent_state_deadline(&w.s), w.now + 500);
+    w.now += 499;
+    feed((struct agent_state_event){.type = AGENT_STATE_TICK});
+    assert_null(did(DO_LOG));
+    w.now += 1;
+    feed((struct agent_state_event){.type = AGENT_STATE_TICK});
+    assert_int_equal(did(DO_LOG)->slot, slot); /* its worker is stuck */
+    assert_true(agent_state_deadline(&w.s) > w.now);
     feed((struct agent_state_event){
         .type = AGENT_STATE_CANCEL, .key = STR_LIT("x"), .request = 202});
     assert_int_equal(did(DO_ANSWER_STATE)->slot, AGENT_STATE_NO_SLOT);

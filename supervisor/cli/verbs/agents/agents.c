@@ -17,6 +17,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/agents/gateway.h"
 #include "supervisor/cli/verbs/agents/order.h"
 #include "supervisor/cli/verbs/agents/skill.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -307,6 +308,17 @@ static enum cli_exit usage_of_try(void)
     return CLI_USAGE;
 }
 
+static enum cli_exit list_agents(struct cli *cli, cJSON **ret)
+{
+    cJSON *fields = NULL;
+
+    if (cli_flag(cli, "remembered")) {
+        fields = cJSON_CreateObject();
+        (void)cJSON_AddTrueToObject(fields, "remembered");
+    }
+    return cli_call(cli, "agents.list", fields, ret);
+}
+
 enum cli_exit verb_agents(struct cli *cli)
 {
     cJSON *answer = NULL;
@@ -337,10 +349,12 @@ enum cli_exit verb_agents(struct cli *cli)
         code = cli_flag(cli, "wait") ? await_agent(cli, cli->argv[0]) : CLI_OK;
         return code != CLI_OK ? code : one_agent(cli, cli->argv[0]);
     }
-    code = cli_call(cli, "agents.list", NULL, &answer);
+    code = list_agents(cli, &answer);
     list = cJSON_GetObjectItemCaseSensitive(answer, "agents");
     if (code == CLI_OK && cli->json) {
         cli_print_json(list);
+    } else if (code == CLI_OK && cJSON_GetArraySize(list) == 0 && cli_flag(cli, "remembered")) {
+        cli_note("no agent is remembered that is not there\n");
     } else if (code == CLI_OK && cJSON_GetArraySize(list) == 0) {
         cli_note_no_agents();
     } else if (code == CLI_OK) {
@@ -418,26 +432,11 @@ static void add_paths(cJSON *info)
 /* Adds the address of baton-gateway when it runs in this state directory. */
 static void add_http(cJSON *info)
 {
-    char path[PATH_MAX];
-    char text[1024];
-    cJSON *told = NULL;
-    size_t n = 0;
-    FILE *f;
+    char url[512];
 
-    (void)snprintf(path, sizeof path, "%s/gateway.json", json_text(info, "stateDir", ""));
-    f = fopen(path, "re");
-    if (f != NULL) {
-        n = fread(text, 1, sizeof text, f);
-        (void)fclose(f);
+    if (gateway_url(json_text(info, "stateDir", ""), url, sizeof url)) {
+        (void)cJSON_AddStringToObject(info, "http", url);
     }
-    if (n > 0 && json_parse((struct str){text, n}, &told, NULL) == BT_OK) {
-        const pid_t pid = (pid_t)json_number(told, "pid");
-        if (pid > 0 && json_text(told, "url", "")[0] != 0 &&
-            (kill(pid, 0) == 0 || errno == EPERM)) {
-            (void)cJSON_AddStringToObject(info, "http", json_text(told, "url", ""));
-        }
-    }
-    cJSON_Delete(told);
 }
 
 static void print_info(const cJSON *info)

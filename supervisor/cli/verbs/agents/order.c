@@ -20,6 +20,7 @@ static const struct order {
 } words[] = {
     {"drain", "agents.drain", false, false, true},
     {"enable", "agents.enable", false, false, false},
+    {"forget", "agents.forget", false, false, false},
     {"start", "agents.start", true, false, false},
     {"stop", "agents.stop", true, true, false},
     {"restart", "agents.restart", true, true, false},

@@ -277,6 +277,7 @@ static bool step_number(struct step_policy *p, struct loop_policy *loop, const c
         {"linear", NULL, &p->backoff.initial_ms},
         {"idle", NULL, &p->idle_ms},
         {"queue", NULL, &p->queue_timeout_ms},
+        {"agentwait", NULL, &p->agent_wait_ms},
         {"limit", NULL, &p->limit_ms},
         {"approval", NULL, &p->approval_timeout_ms},
         {"check", NULL, &p->check_timeout_ms},

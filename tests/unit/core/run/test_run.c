@@ -128,6 +128,21 @@ static void records_that_do_not_fit_change_nothing(void **state)
     }
 }
 
+/* A journal may say so; the core never asks so often. */
+static void a_step_is_asked_about_no_more_than_can_be_counted(void **state)
+{
+    struct bench *b = *state;
+    const struct record gate = {REC_INIT(GATE_STARTED, timed, .delay_ms = 5), .step = 0};
+    uint64_t before;
+
+    begin(b);
+    b->run->steps[0].status = STEP_BACKOFF;
+    b->run->steps[0].ask = UINT16_MAX;
+    before = run_hash(b->run);
+    assert_false(apply(b, gate));
+    assert_int_equal(run_hash(b->run), before);
+}
+
 static void the_end_of_the_plan_is_the_end(void **state)
 {
     struct bench *b = *state;
@@ -198,6 +213,7 @@ int main(void)
         RUN_TEST(nothing_happens_to_a_step_before_the_plan_started),
         RUN_TEST(the_deadline_of_an_attempt_follows_its_timeout),
         RUN_TEST(records_that_do_not_fit_change_nothing),
+        RUN_TEST(a_step_is_asked_about_no_more_than_can_be_counted),
         RUN_TEST(the_end_of_the_plan_is_the_end),
         RUN_TEST(a_failed_dependency_dooms_a_step_unless_it_runs_always),
         RUN_TEST(only_public_records_count_in_the_plans_sequence),

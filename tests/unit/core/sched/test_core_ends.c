@@ -128,6 +128,27 @@ static void a_step_whose_agent_never_comes_fails_after_the_wait(void **state)
            "[20000] run done\n");
 }
 
+static void a_step_may_have_a_wait_of_its_own(void **state)
+{
+    struct rig *r = *state;
+    rig_submit(r, "par: A(agentwait=25000 continue); B(agentwait=300 continue); C(continue); "
+                  "D@y(agentwait=25000)");
+    rig_forget(r);
+    rig_until(r, 24999);
+    RIG_TRACE(
+        r, "[300] B#0 failed AGENT_UNAVAILABLE: No instance of agent 'x' came within 300 ms\n"
+           "[10000] C#0 failed AGENT_UNAVAILABLE: No instance of agent 'x' came within 10000 ms\n");
+    rig_forget(r);
+    rig_restart(r, 0);
+    rig_up(r, "y", 1, 1);
+    rig_forget(r);
+    rig_until(r, 24999 + 25000); /* the wait begins again with the daemon: agents come back */
+    RIG_TRACE(
+        r, "[49999] A#0 failed AGENT_UNAVAILABLE: No instance of agent 'x' came within 25000 ms; "
+           "there are: y\n");
+    assert_int_equal(rig_status(r, "D"), STEP_IN_PROGRESS);
+}
+
 static void the_wait_counts_from_when_the_last_instance_went(void **state)
 {
     struct rig *r = *state;
@@ -222,6 +243,7 @@ int main(void)
         CORE_TEST(a_plan_out_of_time_fails_and_says_so),
         CORE_TEST(a_step_whose_agent_registered_and_does_not_answer_says_so),
         CORE_TEST(a_step_whose_agent_never_comes_fails_after_the_wait),
+        CORE_TEST(a_step_may_have_a_wait_of_its_own),
         CORE_TEST(the_wait_counts_from_when_the_last_instance_went),
         CORE_TEST(an_agent_that_comes_in_time_gets_its_steps),
         CORE_TEST(the_number_of_open_plans_has_an_end),

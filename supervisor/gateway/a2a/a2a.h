@@ -1,0 +1,14 @@
+/*
+ * A server of A2A (agent to agent), versions 1.0 and 0.3 by JSON-RPC: a task is a plan, its context
+ * a session, input-required a review. It keeps nothing between requests. One thread.
+ */
+#ifndef GATEWAY_A2A_H
+#define GATEWAY_A2A_H
+
+struct http;
+
+/* GET /.well-known/agent-card.json */
+void a2a_serve_card(struct http *h);
+/* POST /a2a */
+void a2a_serve(struct http *h);
+#endif

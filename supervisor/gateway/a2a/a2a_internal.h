@@ -1,0 +1,77 @@
+/* Shared by serve.c (methods), task.c (a plan that is followed) and words.c (both versions). */
+#ifndef GATEWAY_A2A_INTERNAL_H
+#define GATEWAY_A2A_INTERNAL_H
+
+#include "supervisor/gateway/a2a/a2a.h"
+#include "supervisor/gateway/http.h"
+#include "supervisor/gateway/json.h"
+
+enum {
+    A2A_PARSE = -32700,
+    A2A_REQUEST = -32600,
+    A2A_METHOD = -32601,
+    A2A_PARAMS = -32602,
+    A2A_INTERNAL = -32603,
+    A2A_NO_TASK = -32001,
+    A2A_NOT_CANCELABLE = -32002,
+    A2A_NO_PUSH = -32003
+};
+
+/* What is to be sent of a task. */
+enum a2a_way {
+    A2A_NOW,    /* as it is */
+    A2A_AT_END, /* when it is over, or waits for a person */
+    A2A_STREAM  /* each change */
+};
+
+/* One request; the docs point into message. */
+struct a2a {
+    struct http *h;
+    struct buf message;
+    struct doc id, params;
+    bool modern;  /* 1.0 */
+    bool wrapped; /* 1.0: the result of SendMessage is {"task": ...} */
+    enum a2a_way way;
+    char plan[65], context[65];
+    char review[161]; /* that the message answers */
+};
+
+/* ---- words.c ---- */
+
+enum a2a_state {
+    A2A_SUBMITTED,
+    A2A_WORKING,
+    A2A_INPUT_REQUIRED,
+    A2A_COMPLETED,
+    A2A_FAILED,
+    A2A_CANCELED,
+    A2A_STATES
+};
+enum a2a_state a2a_state_of(struct str plan_status);
+bool a2a_is_over(enum a2a_state s);
+/* Opens {"jsonrpc", "id", "result": ; a2a_end closes. */
+void a2a_begin(const struct a2a *a, struct buf *out);
+void a2a_end(struct buf *out);
+/* says: the words of the agent beside the state; empty = none. answer: plan.result, or absent. */
+void a2a_put_task(const struct a2a *a, enum a2a_state s, struct str says, struct doc answer,
+                  struct buf *out);
+void a2a_put_status(const struct a2a *a, enum a2a_state s, struct str says, struct buf *out);
+/* The answer of the plan as an event. False: it has none. */
+bool a2a_put_artifact(const struct a2a *a, struct doc answer, struct buf *out);
+void a2a_put_error(const struct a2a *a, int code, struct str message, struct buf *out);
+
+/* ---- serve.c ---- */
+
+/* The request is answered with what is in h->out. */
+void a2a_answer(const struct a2a *a);
+void a2a_refuse(const struct a2a *a, int code, const char *message);
+/* A refusal of the daemon. */
+void a2a_refuse_problem(const struct a2a *a, const struct problem *p);
+void a2a_ask(struct a2a *a, enum msg_type type, enum msg_type answer, bool reads,
+             struct buf *fields, call_done *done);
+
+/* ---- task.c ---- */
+
+/* Answers with the task of a->plan, the way that a->way asks. */
+void a2a_show(struct a2a *a);
+#endif
