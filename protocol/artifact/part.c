@@ -163,7 +163,7 @@ enum bt_code artifact_part_add(struct artifact_part *p, const void *bytes, size_
     code = put(p, bytes, len, err);
     code = code == BT_OK ? sync_some(p, len, err) : code;
     if (code != BT_OK) {
-        (void)ftruncate(p->fd, (off_t)p->bytes); /* at the next open it is not taken for whole */
+        (void)!ftruncate(p->fd, (off_t)p->bytes); /* at the next open it is not taken for whole */
         return code;
     }
     if (p->hashed == p->bytes) {

@@ -224,7 +224,7 @@ enum bt_code transfer_get(struct bt_client *c, const struct transfer_file *f, in
     }
     code = code == BT_OK ? check_sum(f, d, err) : code;
     if (code == BT_INVALID) {
-        (void)ftruncate(fd, 0);
+        (void)!ftruncate(fd, 0);
     }
     if (code == BT_OK && lseek(fd, 0, SEEK_SET) < 0) {
         code = err_errno(err, errno, "the file for the artifact");
