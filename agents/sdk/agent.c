@@ -234,7 +234,7 @@ int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv)
     }
     if (code != BT_OK) {
         (void)fprintf(stderr, "%s: %s\n", program, err.msg);
-        status = 2;
+        status = made && opt.mode != OPTIONS_RUN && code == BT_IO ? 1 : 2; /* it was printed */
     }
     if (made && def->done != NULL) {
         def->done(self);

@@ -141,7 +141,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "audit"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "audit", "agent"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}

@@ -97,7 +97,8 @@ struct bt_agent_def {
  * done(), because sockets may still carry traffic. The function returns only when the agent did not
  * serve. The exit code is the same either way:
  *     0  drained and deregistered; or --help, --version, --card, --once succeeded
- *     1  --once failed; or a second SIGTERM stopped the agent while steps ran
+ *     1  --once failed; what --card or --once printed could not be written; or a second SIGTERM
+ *        stopped the agent while steps ran
  *     2  wrong arguments, settings or card; or the supervisor rejected the token or the card
  * Arguments: --state DIR, --settings FILE (JSON), --agent-id ID, --instance-id UUID, --capacity N,
  * --listen URL, --dial-in, --log-level LEVEL, --once SKILL (runs one step from stdin, {"task",
