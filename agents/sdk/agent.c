@@ -109,7 +109,7 @@ static enum bt_code print_json(const struct buf *json, struct bt_error *err)
 {
     if (fwrite(json->at, 1, json->len, stdout) != json->len || putchar('\n') == EOF ||
         fflush(stdout) != 0) {
-        return err_set(err, BT_IO, "writing to stdout");
+        return err_set(err, BT_IO, "the output could not be written");
     }
     return BT_OK;
 }

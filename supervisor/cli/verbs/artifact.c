@@ -101,10 +101,10 @@ static enum bt_code copy(int fd, struct bt_error *err)
             break;
         }
         if (fwrite(block, 1, (size_t)n, stdout) != (size_t)n) {
-            return err_errno(err, errno, "writing to stdout");
+            return err_errno(err, errno, "the output could not be written");
         }
     }
-    return fflush(stdout) == 0 ? BT_OK : err_errno(err, errno, "writing to stdout");
+    return fflush(stdout) == 0 ? BT_OK : err_errno(err, errno, "the output could not be written");
 }
 
 /* Of a daemon elsewhere, into a file without a name. */
