@@ -165,16 +165,21 @@ static enum bt_code get_some(struct transfer *t, int fd, struct artifact_digest 
                                              .uri = f->uri,
                                              .offset = *io_bytes};
     const bool agent = f->instance_id.len > 0;
-    struct msg_artifact_bytes got;
+    struct msg_artifact_fetch_ok fetched;
+    struct msg_artifact_read_ok got;
     struct link_msg *msg;
     struct msg_reader r;
     struct doc_head head;
     enum bt_code code = ask(t, agent ? MSG_artifact_fetch : MSG_artifact_read,
-                            agent ? (const void *)&fetch : (const void *)&read, MSG_artifact_bytes,
-                            &got, &r, &msg, err);
+                            agent ? (const void *)&fetch : (const void *)&read,
+                            agent ? MSG_artifact_fetch_ok : MSG_artifact_read_ok,
+                            agent ? (void *)&fetched : (void *)&got, &r, &msg, err);
 
     if (code != BT_OK) {
         return code;
+    }
+    if (agent) {
+        got = (struct msg_artifact_read_ok){.len = fetched.len, .bytes = fetched.bytes};
     }
     head = doc_head(got.bytes);
     if (got.len != f->bytes || head.kind != DOC_BIN || head.str.len == 0 ||

@@ -115,9 +115,10 @@ void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
 /* Where the uri is below the directory of artifacts; false after refusing. */
 bool api_locate_file(struct engine *engine, struct request *rq, struct str uri,
                      struct artifact_place *ret);
-/* Answers with at most `limit` bytes of the file (0 = LIMIT_ARTIFACT_PART, which is the most). */
+/* Answers with at most `limit` bytes of the file (0 = LIMIT_ARTIFACT_PART, which is the most).
+ * to_agent: it was artifact.fetch that asked. */
 void api_answer_file(struct engine *engine, struct request *rq, const struct artifact_place *at,
-                     uint64_t offset, uint64_t limit);
+                     uint64_t offset, uint64_t limit, bool to_agent);
 /* The agent that a request names; REGISTRY_NONE after refusing. */
 uint32_t request_agent(struct engine *engine, struct request *rq, struct str id);
 #endif

@@ -237,30 +237,34 @@ void on_plan_result(struct engine *engine, struct request *rq)
 /* ---- the files ---- */
 
 void api_answer_file(struct engine *engine, struct request *rq, const struct artifact_place *at,
-                     uint64_t offset, uint64_t limit)
+                     uint64_t offset, uint64_t limit, bool to_agent)
 {
     const size_t cap =
         limit > 0 && limit < LIMIT_ARTIFACT_PART ? (size_t)limit : LIMIT_ARTIFACT_PART;
     const char *root = engine_options(engine)->artifact_root;
-    struct msg_artifact_bytes ok = {0};
+    struct msg_artifact_read_ok read = {0};
+    struct msg_artifact_fetch_ok fetched;
     uint8_t *block = malloc(cap);
     size_t n = 0;
     struct buf bin;
     struct bt_error err;
     enum bt_code code = block == NULL
                             ? err_set(&err, BT_NOMEM, "out of memory for an artifact")
-                            : artifact_read_at(root, at, offset, block, cap, &n, &ok.len, &err);
+                            : artifact_read_at(root, at, offset, block, cap, &n, &read.len, &err);
 
     buf_init(&bin, LIMIT_CONTROL_BYTES);
     if (code == BT_OK) {
         doc_put_bin(&bin, block, n);
-        ok.bytes = doc_from_buf(&bin);
+        read.bytes = doc_from_buf(&bin);
         code = buf_check(&bin, &err);
     }
-    if (code == BT_OK) {
-        request_answer(engine, rq, MSG_artifact_bytes, &ok);
-    } else {
+    if (code != BT_OK) {
         refuse(engine, rq, &err);
+    } else if (to_agent) {
+        fetched = (struct msg_artifact_fetch_ok){.len = read.len, .bytes = read.bytes};
+        request_answer(engine, rq, MSG_artifact_fetch_ok, &fetched);
+    } else {
+        request_answer(engine, rq, MSG_artifact_read_ok, &read);
     }
     buf_done(&bin);
     free(block);
@@ -296,5 +300,5 @@ void on_artifact_read(struct engine *engine, struct request *rq)
         refuse(engine, rq, &err);
         return;
     }
-    api_answer_file(engine, rq, &at, m.offset, m.limit);
+    api_answer_file(engine, rq, &at, m.offset, m.limit, false);
 }

@@ -210,7 +210,7 @@ void on_artifact_fetch(struct engine *engine, struct request *rq)
         *g = (struct given_file){.instance = id, .attempt = m.attempt, .at = at};
         (void)snprintf(g->key, sizeof g->key, "%.*s", STR_ARG(m.key));
     }
-    api_answer_file(engine, rq, &at, m.offset, m.limit);
+    api_answer_file(engine, rq, &at, m.offset, m.limit, true);
 }
 
 /* The bytes of a request: a bin value, or base64 text, decoded into *text. False after refusing. */
