@@ -275,16 +275,14 @@ void runtime_call(struct runtime *rt, const struct agent_state_action *a)
 /* ---- answers ---- */
 
 /* dial-in: the lanes to serve, one server each. Lanes of the epoch before have no supervisor any
- * more. A request of theirs stays open until its step answers it: its place is not another's. */
+ * more. */
 static void serve_lanes(struct runtime *rt, const struct msg_agent_registered_ok *m)
 {
     struct bt_error err;
 
     for (uint32_t i = 0; i < rt->dialed_n; i++) {
         for (uint32_t k = 0; k < RUNTIME_REQUESTS; k++) {
-            if (rt->requests[k].server == rt->dialed[i]) {
-                rt->requests[k].server = NULL;
-            }
+            rt->requests[k].open = rt->requests[k].open && rt->requests[k].server != rt->dialed[i];
         }
         runtime_trunk_drop(rt, rt->dialed[i]);
         link_server_retire(rt->dialed[i]);
