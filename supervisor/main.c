@@ -156,6 +156,7 @@ static int run(const struct config_request *request, const struct config *c, con
                    .auth_required = c->auth == CONFIG_AUTH_REQUIRED,
                    .state_dir = c->state_dir,
                    .artifact_root = artifacts,
+                   .artifact_max_bytes = c->artifacts.max_bytes,
                    .control_url = c->listen_control,
                    .events_url = c->listen_events,
                    .remote_url = c->remote.url,

@@ -146,9 +146,9 @@ elif [ -n "$everyday" ]; then
     tests 1 "$@"
 else
     tests "$jobs" -LE '^(e2e|package|bench)$'
-    # Daemons wait more than they compute; those that measure run alone (RUN_SERIAL).
+    # Half as many again: daemons wait more than they compute. Those that measure run alone (RUN_SERIAL).
     part "preset dev: tests of whole daemons"
-    tests "$jobs" -L '^e2e$'
+    tests $((jobs + jobs / 2)) -L '^e2e$'
     part "preset dev: packages and benchmarks, one at a time"
     tests 1 -L '^(package|bench)$'
 fi

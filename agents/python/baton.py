@@ -56,6 +56,7 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import stat
 import struct
 import subprocess
@@ -74,7 +75,7 @@ except ImportError:
     _msgpack = None
 
 __version__ = "0.3.0"
-__all__ = ["Agent", "Artifact", "Cancelled", "Client", "Daemon", "Error", "Fail", "Handoff", "NeedsApproval", "NeedsInput", "Result",
+__all__ = ["Agent", "Artifact", "Cancelled", "Client", "Daemon", "Error", "Fail", "Handoff", "NeedsApproval", "NeedsInput", "Remote", "Result",
            "Step", "daemon"]
 
 log = logging.getLogger("baton")
@@ -266,7 +267,7 @@ REQ, REP, PUB, SUB = 0x30, 0x31, 0x20, 0x21
 class Pipe:
     """One SP connection after its handshake. recv() belongs to one thread, send() to any."""
 
-    def __init__(self, sock: socket.socket, role: int, peer: int, timeout: Optional[float] = 10.0):
+    def __init__(self, sock: Union[socket.socket, _Tls], role: int, peer: int, timeout: Optional[float] = 10.0):
         self.sock = sock
         self.ipc = sock.family == socket.AF_UNIX
         self.lock = threading.Lock()
@@ -307,8 +308,79 @@ class Pipe:
         self.sock.close()
 
 
-def dial(url: str, role: int, peer: int, timeout: float = 10.0) -> Pipe:
-    """Connects to tcp://HOST:PORT or ipc://PATH."""
+class _Tls:
+    """TLS over a socket, as far as Pipe needs it. ssl.SSLSocket must not be read and written by two threads at a time; this may."""
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str):
+        self.sock, self.family = sock, sock.family
+        self.settimeout, self.setsockopt, self.shutdown, self.close = sock.settimeout, sock.setsockopt, sock.shutdown, sock.close
+        self.fileno = sock.fileno
+        self.lock = threading.Lock()
+        self.came, self.goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.came, self.goes, server_hostname=host)
+        self._until(self.tls.do_handshake)
+
+    def _flush(self) -> None:
+        while self.goes.pending:
+            self.sock.sendall(self.goes.read())
+
+    def _until(self, act: Callable[[], Any]) -> Any:
+        while True:
+            with self.lock:
+                try:
+                    return act()
+                except ssl.SSLWantReadError:
+                    pass
+                except ssl.SSLZeroReturnError:
+                    return b""
+                finally:
+                    self._flush()
+            data = self.sock.recv(1 << 16)
+            with self.lock:
+                self.came.write(data) if data else self.came.write_eof()
+
+    def recv(self, n: int) -> bytes:
+        return self._until(lambda: self.tls.read(n))
+
+    def is_over(self) -> bool:
+        """Whether what can be read, while nothing is awaited, is more than a message of TLS itself."""
+        data = self.sock.recv(1 << 16, socket.MSG_DONTWAIT)
+        with self.lock:
+            self.came.write(data) if data else self.came.write_eof()
+            try:
+                self.tls.read(1)
+            except ssl.SSLWantReadError:
+                return not data
+            return True
+
+    def sendall(self, data: bytes) -> None:
+        with self.lock:
+            for at in range(0, len(data), 1 << 16):
+                self.tls.write(data[at:at + (1 << 16)])
+                self._flush()
+
+
+class Remote:
+    """A supervisor on another host: `listen.remote` of it, the authority of its certificate, this side's certificate and key in one
+    file, and a credential file."""
+
+    def __init__(self, url: str, *, ca: Union[str, os.PathLike], cert: Union[str, os.PathLike], credential: Union[str, os.PathLike]):
+        if not url.startswith("tls+tcp://"):
+            raise ValueError("%s: expected tls+tcp://HOST:PORT" % url)
+        self.url, self.credential = url, credential
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.tls.load_verify_locations(os.fspath(ca))
+        if os.stat(cert).st_mode & 0o077:
+            raise ValueError("%s: others may read or write the key: chmod 600" % cert)
+        self.tls.load_cert_chain(os.fspath(cert))
+
+    def lane(self, url: str) -> str:
+        """The address of a lane, as this host reaches it: only the port is the supervisor's."""
+        return self.url.rpartition(":")[0] + ":" + url.rpartition(":")[2]
+
+
+def dial(url: str, role: int, peer: int, timeout: float = 10.0, tls: Optional[ssl.SSLContext] = None) -> Pipe:
+    """Connects to tcp://HOST:PORT, ipc://PATH, or, with `tls`, tls+tcp://HOST:PORT."""
     scheme, _, rest = url.partition("://")
     if scheme == "ipc":
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -321,13 +393,50 @@ def dial(url: str, role: int, peer: int, timeout: float = 10.0) -> Pipe:
     elif scheme == "tcp":
         host, _, port = rest.rpartition(":")
         sock = socket.create_connection((host.strip("[]"), int(port)), timeout)
+    elif scheme == "tls+tcp" and tls is not None:
+        host, _, port = rest.rpartition(":")
+        sock = socket.create_connection((host.strip("[]"), int(port)), timeout)
     else:
         raise ConnectionError("%s: expected tcp:// or ipc://" % url)
     try:
-        return Pipe(sock, role, peer, timeout)
+        return Pipe(_Tls(sock, tls, host.strip("[]")) if scheme == "tls+tcp" and tls else sock, role, peer, timeout)
     except BaseException:
         sock.close()
         raise
+
+
+def peer_uid(sock: socket.socket) -> Optional[int]:
+    """Whose process is at the other end of a TCP connection of this machine, by /proc/net; None when there is no such row. Only a
+    connected socket with an inode is somebody's: the kernel says user 0 for the others."""
+    def row(address: Any, mapped: bool) -> str:
+        raw = socket.inet_pton(sock.family, address[0])
+        raw = bytes(10) + b"\xff\xff" + raw if mapped and len(raw) == 4 else raw
+        return "%s:%04X" % ("".join("%08X" % word for word in struct.unpack("=%dI" % (len(raw) // 4), raw)), address[1])
+    for table, mapped in (("tcp", False), ("tcp6", True)):
+        want = [row(sock.getpeername(), mapped), row(sock.getsockname(), mapped)]
+        with contextlib.suppress(OSError), open("/proc/net/" + table) as lines:
+            for line in lines:
+                part = line.split()
+                if part[1:3] == want and part[3] == "01" and part[9] != "0":
+                    return int(part[7])
+    return None
+
+
+def check_peer(sock: Any, owner: int, url: str) -> None:
+    """Before anything secret is sent: who listens at a loopback address must be of this user, root, the daemon's, or listed in
+    BATON_ALLOW_UIDS. After the handshake, so that the peer has accepted."""
+    if not isinstance(sock, socket.socket) or sock.family == socket.AF_UNIX or not os.path.exists("/proc/net/tcp"):
+        return
+    host = sock.getpeername()[0]
+    if not (host.startswith("127.") or host == "::1"):
+        return
+    allowed = {0, os.geteuid(), owner, *(int(u) for u in re.findall(r"\d+", os.environ.get("BATON_ALLOW_UIDS", "")))}
+    uid = peer_uid(sock)
+    if uid is None:
+        raise ConnectionError("nobody was found at its other end")
+    if uid not in allowed:
+        raise Error("UNAUTHORIZED", "the program that listens at %s is of user %d, not of the supervisor's: nothing was sent to it; if it is "
+                    "right, set BATON_ALLOW_UIDS=%d" % (url, uid, uid))
 
 
 def split_header(message: bytes) -> Tuple[bytes, bytes]:
@@ -465,21 +574,31 @@ def credential_of(state: pathlib.Path, agent: bool = False) -> Credential:
 class Control:
     """A connection to the control socket: one request at a time, reconnects when it is asked again."""
 
-    def __init__(self, state: Union[str, os.PathLike, None] = None, credential: Optional[Credential] = None):
-        self.state = state_dir(state)
-        self.credential = credential or credential_of(self.state)
+    def __init__(self, state: Union[str, os.PathLike, None] = None, credential: Optional[Credential] = None,
+                 remote: Optional[Remote] = None):
+        self.remote = remote
+        self.state = pathlib.Path() if remote else state_dir(state)
+        self.credential = KeyFile(remote.credential) if remote else credential or credential_of(self.state)
         self.pipe: Optional[Pipe] = None
         self.lock = threading.RLock()
         self.fields: Dict[str, Any] = {}
         self.count = 0
 
     def endpoints(self) -> Dict[str, Any]:
+        if self.remote is not None:
+            return {"control": self.remote.url}
         try:
             return json.loads((self.state / "endpoints.json").read_text())
         except (OSError, ValueError):
             if "control" in handover():
                 return {"control": handover()["control"]}
             raise Error("UNAVAILABLE", "no supervisor runs in %s: start one with `baton up`" % self.state, True) from None
+
+    def _owner(self) -> int:
+        try:
+            return (self.state / "endpoints.json").stat().st_uid
+        except OSError:
+            return os.geteuid()
 
     def connect(self, timeout: float = 5.0) -> None:
         """Reads endpoints.json and the credential again, and dials."""
@@ -488,8 +607,10 @@ class Control:
             url = self.endpoints()["control"]
             try:
                 self.fields = self.credential.fields()
-                pipe = dial(url, REQ, REP, timeout)
+                pipe = dial(url, REQ, REP, timeout, self.remote and self.remote.tls)
                 try:
+                    if self.remote is None:
+                        check_peer(pipe.sock, self._owner(), url)
                     self.credential.opened(pipe)
                 except BaseException:
                     pipe.close()
@@ -808,6 +929,64 @@ def _outcome_of(error: BaseException) -> Outcome:
 # ---- a step ----
 
 
+class _Files:
+    """Files of steps over the wire, for an agent that is on another host: in parts, each repeated until it is answered."""
+
+    PART = 512 * 1024
+
+    def __init__(self, remote: Remote, instance_id: str):
+        self.remote, self.instance_id = remote, instance_id
+
+    def ask(self, control: Control, step: Step, type_: str, **fields: Any) -> Dict[str, Any]:
+        since = time.monotonic()
+        while True:
+            step.check()
+            try:
+                return control.request(type_, {"instanceId": self.instance_id, "key": step.key, "attempt": step.attempt, **fields})
+            except Error as e:
+                # BUSY is a quota of a minute; NOT_FOUND an agent that registers again after the line broke
+                patience = {"BUSY": 90.0, "UNAVAILABLE": 30.0, "TIMEOUT": 30.0, "NOT_FOUND": 30.0}.get(e.code, 0.0)
+                if time.monotonic() - since > patience:
+                    raise Fail("%s: %s" % (fields.get("name") or fields.get("uri"), e.message),
+                               "RESOURCE_NOT_FOUND" if e.code == "GONE" else "SERVICE_UNAVAILABLE" if patience else "VALIDATION_ERROR") from None
+                step.wait(0.25)
+
+    def get(self, step: Step, uri: str, length: int, file: typing.BinaryIO) -> None:
+        control, at = Control(remote=self.remote), 0
+        try:
+            while at < length:
+                got = self.ask(control, step, "artifact.fetch", uri=uri, offset=at)
+                data = base64.b64decode(got["bytes"])
+                if not data or got["len"] != length:
+                    break  # the checksum tells
+                file.write(data)
+                at += len(data)
+        finally:
+            control.close()
+
+    def put(self, step: Step, name: str, file: typing.BinaryIO, length: int, sha256: str) -> str:
+        control, at, again = Control(remote=self.remote), 0, False
+        try:
+            while True:
+                if at < length:
+                    file.seek(at)
+                    part = base64.b64encode(file.read(self.PART)).decode()
+                    at = self.ask(control, step, "artifact.store", name=name, offset=at, bytes=part)["offset"]
+                    continue
+                try:
+                    ok = self.ask(control, step, "artifact.store", name=name, len=at, sha256=sha256)
+                except Fail:
+                    if again or at == 0:
+                        raise
+                    again, at = True, 0  # what was there before may have been something else
+                    continue
+                if ok.get("uri"):
+                    return str(ok["uri"])
+                at = ok["offset"]
+        finally:
+            control.close()
+
+
 class Artifact:
     """A file of a step's result, too large for the result itself: `with step.artifact("rows.csv", "text/csv") as f: f.write(b"...")`."""
 
@@ -818,13 +997,16 @@ class Artifact:
         if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}", name):
             raise ValueError("artifact %r: a name has 1 to 100 of A-Za-z0-9_.- and does not begin with a dot" % name)
         self.step, self.name, self.media_type, self.folder = step, name, media_type, folder
+        self.hash, self.bytes, self.hidden = hashlib.sha256(), 0, ""
+        if step.files is not None:
+            self.file: typing.BinaryIO = typing.cast(typing.BinaryIO, tempfile.TemporaryFile())
+            return
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
         if os.path.lexists(os.path.join(folder, ".ended")):
             raise Cancelled("the plan has ended")
         self.hidden = os.path.join(folder, ".%s" % uuid.uuid4())
         self.file = os.fdopen(os.open(self.hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
-        self.hash, self.bytes = hashlib.sha256(), 0
 
     def write(self, data: Union[bytes, str]) -> int:
         raw = data.encode() if isinstance(data, str) else bytes(data)
@@ -839,24 +1021,28 @@ class Artifact:
         step = self.step
         try:
             self.file.flush()
-            os.fsync(self.file.fileno())
-            self.file.close()
+            if step.files is None:
+                os.fsync(self.file.fileno())
             if kind is not None:
                 return
             step.check()
-            path = os.path.join(self.folder, "%s@%d.%d@%s" % (step.step_id, step.revision, step.attempt, self.name))
-            os.rename(self.hidden, path)
-            fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            step._artifacts.append({"name": self.name, "uri": "file://" + urllib.parse.quote(path, safe="/~@"), "bytes": self.bytes,
-                                    "sha256": self.hash.hexdigest(), **({"mediaType": self.media_type} if self.media_type else {})})
+            uri = self._keep(step) if step.files is None else step.files.put(step, self.name, self.file, self.bytes, self.hash.hexdigest())
+            step._artifacts.append({"name": self.name, "uri": uri, "bytes": self.bytes, "sha256": self.hash.hexdigest(),
+                                    **({"mediaType": self.media_type} if self.media_type else {})})
         finally:
             self.file.close()
             with contextlib.suppress(OSError):
                 os.unlink(self.hidden)
+
+    def _keep(self, step: Step) -> str:
+        path = os.path.join(self.folder, "%s@%d.%d@%s" % (step.step_id, step.revision, step.attempt, self.name))
+        os.rename(self.hidden, path)
+        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        return "file://" + urllib.parse.quote(path, safe="/~@")
 
 
 class Step:
@@ -868,6 +1054,7 @@ class Step:
 
     def __init__(self, request: Mapping[str, Any], settings: Optional[Mapping[str, Any]] = None, wake: Optional[Callable[[], None]] = None):
         self.request = request
+        self.files: Optional[_Files] = None  # how files travel when the supervisor is on another host
         self.settings: Mapping[str, Any] = settings or {}
         self.plan_id, self.step_id = str(request.get("planId", "")), str(request.get("stepId", ""))
         self.key, self.attempt, self.revision = str(request.get("key", "")), int(request.get("attempt", 1)), int(request.get("revision", 1))
@@ -976,16 +1163,26 @@ class Step:
         parent = os.path.dirname(str(self.request.get("artifactDir", "")))
         if not known or os.path.dirname(os.path.dirname(path)) != parent or ".." in path.split("/"):
             raise Fail("%s: is no file that this step was given" % uri, "PERMISSION_DENIED")
+        file: typing.BinaryIO
+        if self.files is not None:
+            file = typing.cast(typing.BinaryIO, tempfile.TemporaryFile())
+            self.files.get(self, uri, int(known[0].get("bytes") or 0), file)
+            file.seek(0)
+            return self._checked(file, known[0], uri)
         try:
             file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
         except OSError as e:
             raise Fail("%s: %s" % (uri, e.strerror), "RESOURCE_NOT_FOUND") from None
+        return self._checked(file, known[0], uri)
+
+    @staticmethod
+    def _checked(file: typing.BinaryIO, known: Mapping[str, Any], uri: str) -> typing.BinaryIO:
         found, length = hashlib.sha256(), 0
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             for part in iter(lambda: file.read(1 << 20), b""):
                 found.update(part)
                 length += len(part)
-        if length != known[0].get("bytes") or found.hexdigest() != known[0].get("sha256"):
+        if length != known.get("bytes") or found.hexdigest() != known.get("sha256"):
             file.close()
             raise Fail("%s: is not the file that its step wrote" % uri, "RESOURCE_NOT_FOUND")
         file.seek(0)
@@ -1119,6 +1316,7 @@ class Agent:
         self.session_key = secrets.token_hex(32)
         self.epoch = 0
         self._registering = False
+        self._remote: Optional[Remote] = None
         self._lock = threading.RLock()
         self._attempts: Dict[Tuple[str, int], _Attempt] = {}
         self._forgotten: set = set()
@@ -1439,6 +1637,7 @@ class Agent:
                 for old in [a for (k, _), a in self._attempts.items() if k == key and a.answer is not None]:
                     self._forget(old)  # a newer attempt: the supervisor needs this result no more
                 known = _Attempt(key, n, r["epoch"], Step(r, self.settings, self._wake))
+                known.step.files = _Files(self._remote, self.instance_id) if self._remote else None
                 known.waiting = (lane, header, id_, form)
                 self._attempts[key, n] = known
                 self._running += 1
@@ -1523,8 +1722,9 @@ class Agent:
         return self
 
     def serve(self, state: Union[str, os.PathLike, None] = None, *, dial_in: bool = False, listen: str = "tcp://127.0.0.1:0",
-              credential: Optional[Credential] = None, _up: Optional[threading.Event] = None) -> int:
-        """Registers and serves until stop(), SIGTERM or an order to drain; the exit code. Reconnects for ever."""
+              credential: Optional[Credential] = None, remote: Optional[Remote] = None, _up: Optional[threading.Event] = None) -> int:
+        """Registers and serves until stop(), SIGTERM or an order to drain; the exit code. Reconnects for ever. A `remote` supervisor
+        is dialed, its lanes too, and files of steps go over the wire."""
         if not 1 <= self.capacity <= 64:
             raise ValueError("capacity: expected 1 to 64, got %r" % self.capacity)
         self._stops, self.epoch = 0, 0  # it may have been served before: in another test, for example
@@ -1538,12 +1738,13 @@ class Agent:
         self._stats["started"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         server: Optional[socket.socket] = None
         endpoint = ""
-        if not dial_in:
+        self._remote = remote
+        if not dial_in and remote is None:
             host, _, port = listen.partition("://")[2].rpartition(":")
             server = socket.create_server((host.strip("[]"), int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128)
             endpoint = "tcp://%s:%d" % (host, server.getsockname()[1])
             threading.Thread(target=self._accept, args=(server,), name="baton-accept", daemon=True).start()
-        control = Control(state, credential or credential_of(state_dir(state), agent=True))
+        control = Control(remote=remote) if remote else Control(state, credential or credential_of(state_dir(state), agent=True))
         try:
             return _Relation(self, control, endpoint, _up).run()
         finally:
@@ -1573,8 +1774,9 @@ class Agent:
 
     def _dial_lane(self, url: str, epoch: int) -> None:
         """dialIn: serves the lane at the supervisor's address while the registration lasts."""
+        remote = self._remote
         while not self._closed and epoch == self.epoch:
-            self._serve_lane(lambda: dial(url, REP, REQ))
+            self._serve_lane(lambda: dial(remote.lane(url), REP, REQ, tls=remote.tls) if remote else dial(url, REP, REQ))
             time.sleep(0.2)
 
     # -- the command line --
@@ -1594,6 +1796,9 @@ class Agent:
         p.add_argument("--up", action="store_true", help="start the supervisor with `baton up` first, unless it runs")
         p.add_argument("--once", metavar="SKILL", help="run one step from stdin, {task, parameters, context}, and print its outcome")
         p.add_argument("--credential", metavar="FILE", help="proves who the agent is, instead of the token (BATON_CREDENTIAL)")
+        p.add_argument("--connect", metavar="URL", help="tls+tcp://HOST:PORT of a supervisor on another host; with --credential, --ca, --cert")
+        p.add_argument("--ca", metavar="FILE", help="the authority that signed its certificate")
+        p.add_argument("--cert", metavar="FILE", help="this side's certificate and key")
         p.add_argument("--card", action="store_true", help="print the card as JSON")
         p.add_argument("--version", action="version", version=self.version)
         o = p.parse_args(argv)
@@ -1635,8 +1840,11 @@ class Agent:
                 if up.returncode != 0:
                     p.exit(1, up.stdout.decode(errors="replace"))
             try:
-                credential = KeyFile(o.credential) if o.credential else None
-                code = self.serve(o.state, dial_in=o.dial_in, listen=o.listen, credential=credential)
+                if o.connect and not (o.ca and o.cert and o.credential):
+                    p.exit(2, "%s: --connect needs --credential, --ca and --cert\n" % p.prog)
+                remote = Remote(o.connect, ca=o.ca, cert=o.cert, credential=o.credential) if o.connect else None
+                credential = KeyFile(o.credential) if o.credential and remote is None else None
+                code = self.serve(o.state, dial_in=o.dial_in, listen=o.listen, credential=credential, remote=remote)
             except (OSError, ValueError, Error) as e:
                 p.exit(2, "%s: %s\n" % (p.prog, e))
             sys.stdout.flush()
@@ -1685,8 +1893,15 @@ class _Relation:
         if self.agent._wake_r in ready:
             with contextlib.suppress(OSError):
                 os.read(self.agent._wake_r, 65536)
-        if pipe is not None and pipe.sock.fileno() in ready:
+        if pipe is not None and pipe.sock.fileno() in ready and self.is_over(pipe):
             self.lost()  # nothing is outstanding, so this is its end
+
+    @staticmethod
+    def is_over(pipe: Pipe) -> bool:
+        try:
+            return not isinstance(pipe.sock, _Tls) or pipe.sock.is_over()
+        except OSError:
+            return True
 
     def lost(self) -> None:
         a = self.agent
@@ -1862,8 +2077,8 @@ class Client:
     """
 
     def __init__(self, state: Union[str, os.PathLike, None] = None, *, credential: Optional[Credential] = None, timeout: float = 15.0,
-                 patience: float = 10.0):
-        self.control = Control(state, credential)
+                 patience: float = 10.0, remote: Optional[Remote] = None):
+        self.control = Control(state, credential, remote)
         self.state = self.control.state
         self.timeout, self.patience = timeout, patience
 
@@ -1927,6 +2142,20 @@ class Client:
             return self.request("plan.result", planId=plan_id, stepId=step).get("result") or {}
         self.wait(plan_id, timeout)
         return self.request("plan.result", planId=plan_id)
+
+    def artifact(self, artifact: Mapping[str, Any], file: typing.BinaryIO) -> None:
+        """Writes the bytes of an artifact, as `result(...)["artifacts"]` lists it, into the file, over the wire. Compares length and
+        checksum at the end."""
+        found, at, length = hashlib.sha256(), 0, int(artifact["bytes"])
+        while at < length:
+            data = base64.b64decode(self.request("artifact.read", uri=artifact["uri"], offset=at)["bytes"])
+            if not data:
+                break
+            file.write(data)
+            found.update(data)
+            at += len(data)
+        if at != length or found.hexdigest() != artifact["sha256"]:
+            raise Error("INVALID", "artifact %s: it was changed: %d bytes, SHA-256 %s" % (artifact.get("name"), at, found.hexdigest()))
 
     def ask(self, agent: str, skill: str, *, task: Optional[str] = None, timeout: float = 60.0, **parameters: Any) -> Any:
         """Runs one skill as a plan of one step: its data, or its text. Error FAILED with the reason when it failed."""

@@ -109,7 +109,7 @@ static enum bt_code print_json(const struct buf *json, struct bt_error *err)
 {
     if (fwrite(json->at, 1, json->len, stdout) != json->len || putchar('\n') == EOF ||
         fflush(stdout) != 0) {
-        return err_set(err, BT_IO, "writing to stdout");
+        return err_set(err, BT_IO, "the output could not be written");
     }
     return BT_OK;
 }
@@ -234,7 +234,7 @@ int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv)
     }
     if (code != BT_OK) {
         (void)fprintf(stderr, "%s: %s\n", program, err.msg);
-        status = 2;
+        status = made && opt.mode != OPTIONS_RUN && code == BT_IO ? 1 : 2; /* it was printed */
     }
     if (made && def->done != NULL) {
         def->done(self);

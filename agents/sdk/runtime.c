@@ -44,6 +44,7 @@ static void start_slot(struct runtime *rt, uint32_t ix)
     rt->arriving_bytes = (struct runtime_bytes){0};
     slot->step->notify = notify_progress;
     slot->step->runtime = slot;
+    slot->step->files = rt->opt->connect != NULL ? &runtime_files : NULL;
     rt->stats.requests++;
     log_debug("step.started", "key=%s attempt=%u skill=%s", slot->step->key,
               bt_step_attempt(slot->step), slot->step->skill);

@@ -18,8 +18,8 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/bundle.h"
 
-/* Twice the capacity: steps of a bundle hold no context, and those of a supervisor that has gone
- * stay open until their work ends. */
+/* Twice the capacity: steps of a bundle hold no context, and those of a supervisor that has gone,
+ * or of a lane that has, stay open until their work ends. */
 enum {
     RUNTIME_SPARE_CONTEXTS = 4,
     RUNTIME_REQUESTS = 2 * LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS
@@ -31,7 +31,7 @@ struct runtime_request {
     bool open;
     bool bundled; /* it came in a bundle, with the tag; handle is not used */
     uint64_t tag;
-    struct link_server *server;
+    struct link_server *server; /* NULL: of a lane that is gone; its answer goes nowhere */
     uint64_t handle;
     uint32_t pipe; /* its connection */
     enum wire_form form;
@@ -177,4 +177,6 @@ void runtime_dial(struct runtime *rt);
 void runtime_drop_control(struct runtime *rt);
 void runtime_call(struct runtime *rt, const struct agent_state_action *a);
 void runtime_on_control(struct runtime *rt, struct link_event *ev);
+/* runtime_sealed.c: files of steps of a supervisor on another host */
+extern const struct step_files runtime_files;
 #endif

@@ -275,14 +275,16 @@ void runtime_call(struct runtime *rt, const struct agent_state_action *a)
 /* ---- answers ---- */
 
 /* dial-in: the lanes to serve, one server each. Lanes of the epoch before have no supervisor any
- * more. */
+ * more. A request of theirs stays open until its step answers it: its place is not another's. */
 static void serve_lanes(struct runtime *rt, const struct msg_agent_registered_ok *m)
 {
     struct bt_error err;
 
     for (uint32_t i = 0; i < rt->dialed_n; i++) {
         for (uint32_t k = 0; k < RUNTIME_REQUESTS; k++) {
-            rt->requests[k].open = rt->requests[k].open && rt->requests[k].server != rt->dialed[i];
+            if (rt->requests[k].server == rt->dialed[i]) {
+                rt->requests[k].server = NULL;
+            }
         }
         runtime_trunk_drop(rt, rt->dialed[i]);
         link_server_retire(rt->dialed[i]);

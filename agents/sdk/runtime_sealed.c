@@ -1,8 +1,15 @@
-/* The control lane of an agent that has a credential: each request is sealed. */
+/* An agent that has a credential: each request of the control lane is sealed. With it, files of
+ * steps go to and come from another host, over a connection of the worker's own: heartbeats go on.
+ */
+#include <errno.h>
+#include <unistd.h>
+
 #include "agents/sdk/runtime.h"
+#include "protocol/artifact/artifact.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/client/credential.h"
+#include "protocol/client/transfer.h"
 
 enum bt_code runtime_credential(struct runtime *rt, struct bt_error *err)
 {
@@ -70,3 +77,81 @@ enum bt_code runtime_opened(struct runtime *rt, struct str bytes, struct str *re
     }
     return code;
 }
+
+/* ---- files of steps ---- */
+
+static bool is_stopped(const void *step)
+{
+    return bt_step_cancelled(step);
+}
+
+static enum bt_code dial(const struct bt_step *s, struct bt_client **ret, struct transfer_file *f,
+                         struct bt_error *err)
+{
+    const struct runtime *rt = ((const struct runtime_slot *)s->runtime)->runtime;
+    const struct bt_connection to = {.url = rt->opt->connect,
+                                     .credential = rt->opt->credential,
+                                     .ca = rt->opt->ca,
+                                     .cert = rt->opt->cert};
+
+    *f = (struct transfer_file){.instance_id = str_from(rt->instance_id),
+                                .key = s->req.key,
+                                .attempt = s->req.attempt,
+                                .stop = is_stopped,
+                                .self = s};
+    return bt_client_connect(&to, ret, err);
+}
+
+static enum bt_code why(struct bt_step *s, enum bt_code code, struct bt_error *err)
+{
+    return code == BT_CANCELLED && bt_step_time_left_ms(s) == 0
+               ? err_set(err, BT_TIMEOUT, "the deadline passed while an artifact was on its way")
+               : code;
+}
+
+static enum bt_code get(struct bt_step *s, const struct msg_artifact *a, int *ret_fd,
+                        struct bt_error *err)
+{
+    const int fd = artifact_spool_fd();
+    struct bt_client *c = NULL;
+    struct transfer_file f;
+    enum bt_code code =
+        fd < 0 ? err_errno(err, errno, "making a file for the artifact on this host (TMPDIR)")
+               : dial(s, &c, &f, err);
+
+    if (code == BT_OK) {
+        f.uri = a->uri;
+        f.bytes = a->bytes;
+        f.sha256 = a->sha256;
+        code = transfer_get(c, &f, fd, err);
+    }
+    bt_client_close(c);
+    if (code == BT_OK) {
+        *ret_fd = fd;
+        return BT_OK;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    (void)err_wrap(err, "artifact '%.*s'", STR_ARG(a->name));
+    return why(s, code, err);
+}
+
+static enum bt_code put(struct bt_step *s, const struct msg_artifact *entry, int fd,
+                        struct buf *ret_uri, struct bt_error *err)
+{
+    struct bt_client *c = NULL;
+    struct transfer_file f;
+    enum bt_code code = dial(s, &c, &f, err);
+
+    if (code == BT_OK) {
+        f.name = entry->name;
+        f.bytes = entry->bytes;
+        f.sha256 = entry->sha256;
+        code = transfer_put(c, &f, fd, ret_uri, err);
+    }
+    bt_client_close(c);
+    return why(s, code, err);
+}
+
+const struct step_files runtime_files = {get, put};

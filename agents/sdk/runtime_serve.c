@@ -12,6 +12,9 @@
 static void send_out(struct runtime *rt, struct runtime_request *rq)
 {
     rq->open = false;
+    if (rq->server == NULL) {
+        return;
+    }
     if (rq->bundled) {
         runtime_trunk_answer(rt, rq, buf_str(&rt->out));
     } else {

@@ -17,6 +17,17 @@ enum { STEP_PROGRESS_TEXT_MAX = 1024 };
 
 struct card_skill;
 
+/* How the files of a step travel when the supervisor's are on another host. Called on the worker's
+ * thread; both block, and end early when the step is cancelled. */
+struct step_files {
+    /* *ret_fd: a file of this host with the bytes, at its beginning. */
+    enum bt_code (*get)(struct bt_step *step, const struct msg_artifact *a, int *ret_fd,
+                        struct bt_error *err);
+    /* entry: name, bytes and sha256 of the file in fd. */
+    enum bt_code (*put)(struct bt_step *step, const struct msg_artifact *entry, int fd,
+                        struct buf *ret_uri, struct bt_error *err);
+};
+
 struct step_progress {
     uint64_t n;     /* number of calls; 0 = none yet */
     double percent; /* below 0 = unknown */
@@ -53,6 +64,7 @@ struct bt_step {
     bool notified; /* the loop was woken for this progress and has not read it yet */
     void (*notify)(struct bt_step *step, void *runtime); /* called from any thread; may be NULL */
     void *runtime;
+    const struct step_files *files; /* NULL: they are here */
 };
 
 /* Takes the reader of a step.execute (moved out of *r on success; its bytes stay borrowed until

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agents/sdk/step.h"
 #include "protocol/artifact/artifact.h"
@@ -41,6 +42,7 @@ static enum bt_code check_new(struct bt_step *s, const char *name, struct bt_err
     return BT_OK;
 }
 
+/* Its uri, when that is known before it is written. */
 static enum bt_code fill_entry(struct bt_artifact *a, const char *name, const char *media_type,
                                const char *dir, struct bt_error *err)
 {
@@ -49,7 +51,9 @@ static enum bt_code fill_entry(struct bt_artifact *a, const char *name, const ch
     enum bt_code code;
 
     buf_init(&uri, (size_t)ARTIFACT_PATH_MAX * 3);
-    artifact_uri(dir, a->file, &uri);
+    if (a->step->files == NULL) {
+        artifact_uri(dir, a->file, &uri);
+    }
     code = buf_check(&uri, err);
     if (code == BT_OK && uri.len > ARTIFACT_PATH_MAX) {
         code = err_set(err, BT_LIMIT, "artifact '%s': its uri would have more than %d bytes", name,
@@ -85,7 +89,8 @@ enum bt_code bt_artifact_create(struct bt_step *s, const char *name, const char 
         code = fill_entry(a, name, media_type, dir, err);
     }
     if (code == BT_OK) {
-        code = artifact_create(dir, a->file, &a->writer, err);
+        code = s->files != NULL ? artifact_spool(&a->writer, err)
+                                : artifact_create(dir, a->file, &a->writer, err);
         code = code == BT_OK ? BT_OK : err_wrap(err, "artifact '%s'", name);
     }
     if (code != BT_OK) {
@@ -118,6 +123,32 @@ static void let_go(struct bt_artifact *a)
     free(a);
 }
 
+/* What was written goes to the supervisor. */
+static enum bt_code send_off(struct bt_artifact *a, struct artifact_writer *writer,
+                             uint64_t *ret_bytes, char ret_sum[ARTIFACT_SHA256_LEN + 1],
+                             struct bt_error *err)
+{
+    struct msg_artifact entry = a->entry;
+    struct buf uri;
+    int fd = -1;
+    enum bt_code code = artifact_unspool(writer, &fd, ret_bytes, ret_sum, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    buf_init(&uri, ARTIFACT_PATH_MAX);
+    entry.bytes = *ret_bytes;
+    entry.sha256 = str_from(ret_sum);
+    code = a->step->files->put(a->step, &entry, fd, &uri, err);
+    (void)close(fd);
+    if (code == BT_OK) {
+        a->entry.uri = arena_str(&a->step->reply.arena, buf_str(&uri));
+        code = a->entry.uri.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory") : BT_OK;
+    }
+    buf_done(&uri);
+    return code;
+}
+
 enum bt_code bt_artifact_commit(struct bt_artifact *a, struct bt_error *err)
 {
     struct reply *r = &a->step->reply;
@@ -134,7 +165,8 @@ enum bt_code bt_artifact_commit(struct bt_artifact *a, struct bt_error *err)
                    ? err_set(err, BT_TIMEOUT, "the deadline passed before the artifact was done")
                    : err_set(err, BT_CANCELLED, "cancelled");
     } else {
-        code = artifact_commit(writer, &bytes, sum, err);
+        code = a->step->files != NULL ? send_off(a, writer, &bytes, sum, err)
+                                      : artifact_commit(writer, &bytes, sum, err);
     }
     if (code == BT_OK) {
         a->entry.bytes = bytes;
@@ -219,11 +251,11 @@ enum bt_code bt_artifact_open(struct bt_step *s, const char *uri, int *ret_fd, u
                        "earlier step: {{results.STEP.artifact}}",
                        uri);
     }
-    code = root_of(s, root, err);
-    if (code == BT_OK) {
+    code = s->files != NULL ? s->files->get(s, a, ret_fd, err) : root_of(s, root, err);
+    if (code == BT_OK && s->files == NULL) {
         code = artifact_locate(root, a->uri, &at, err);
     }
-    if (code == BT_OK) {
+    if (code == BT_OK && s->files == NULL) {
         const struct artifact_claim claim = {.bytes = a->bytes, .sha256 = a->sha256};
         code = artifact_open(root, &at, &claim, is_stopped, s, ret_fd, err);
     }

@@ -30,12 +30,18 @@ function(bt_pages folder component)
 endfunction()
 
 # bt_installed_library(NAME FROM target ... LINK library ... PC_REQUIRES "pkg-config names" PC_LIBS "-lother" ABOUT "one line")
-# The shared library has the symbols of deploy/abi/libNAME.map and no others.
+# Both libraries have the symbols of deploy/abi/libNAME.map and no others.
 function(bt_installed_library name)
     cmake_parse_arguments(L "" "PC_REQUIRES;PC_LIBS;ABOUT" "FROM;LINK" ${ARGN})
     set(object ${CMAKE_BINARY_DIR}/install/${name}.o)
     set(archive ${CMAKE_BINARY_DIR}/install/lib${name}.a)
     set(map ${PROJECT_SOURCE_DIR}/deploy/abi/lib${name}.map)
+    set(globals ${CMAKE_BINARY_DIR}/install/${name}.globals)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${map})
+    file(STRINGS ${map} symbols REGEX "^ +bt_[a-z0-9_]+;")
+    list(TRANSFORM symbols REPLACE "[ ;]" "")
+    list(JOIN symbols "\n" symbols)
+    file(CONFIGURE OUTPUT ${globals} CONTENT "${symbols}\n")
     set(files)
     foreach(target IN LISTS L_FROM)
         list(APPEND files $<TARGET_FILE:${target}>)
@@ -46,11 +52,11 @@ function(bt_installed_library name)
         COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/install
         COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
         COMMAND ${CMAKE_LINKER} -r -o ${object} --whole-archive ${files}
-        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden --keep-global-symbols=${globals} ${object}
         COMMAND ${CMAKE_OBJCOPY} $<$<BOOL:${BATON_PACKAGE}>:--strip-debug> --wildcard --weaken-symbol=bt_* ${object} ${name}.weak.o
         COMMAND ${CMAKE_AR} rcs ${archive} ${name}.weak.o
         WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/install
-        DEPENDS ${L_FROM} VERBATIM COMMAND_EXPAND_LISTS COMMENT "Gathering lib${name}.a")
+        DEPENDS ${L_FROM} ${globals} VERBATIM COMMAND_EXPAND_LISTS COMMENT "Gathering lib${name}.a")
     add_custom_target(installed_${name} ALL DEPENDS ${object} ${archive})
 
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
@@ -84,10 +90,10 @@ Libs.private: @L_PC_LIBS@ -lnng -pthread -lm
     install(FILES ${CMAKE_BINARY_DIR}/install/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libbaton-dev)
 endfunction()
 
-bt_installed_library(baton FROM baton_client compat state link auth auth_identity wire base base_pure
+bt_installed_library(baton FROM baton_client compat artifact state link auth auth_identity wire base base_pure
     LINK ${MBEDCRYPTO_LIBRARY}
     PC_REQUIRES "libcjson" PC_LIBS "-lmbedcrypto" ABOUT "submit plans to a Baton supervisor and watch them")
-bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema artifact state link auth auth_identity wire base base_pure
+bt_installed_library(baton-agent FROM baton_agent baton_client sdk_step sdk_agent_state jsonschema artifact state link auth auth_identity wire base base_pure
     LINK PkgConfig::PCRE2 ${MBEDCRYPTO_LIBRARY}
     PC_REQUIRES "libcjson libpcre2-8" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 

@@ -85,6 +85,16 @@ BT_MUST_CHECK enum bt_code artifact_write(struct artifact_writer *w, const void 
 BT_MUST_CHECK enum bt_code artifact_commit(struct artifact_writer *w, uint64_t *ret_bytes,
                                            char ret_sha256[ARTIFACT_SHA256_LEN + 1],
                                            struct bt_error *err);
+/* A file without a name on this host, in TMPDIR, else /var/tmp: for what goes elsewhere, or came
+ * from there. -1: errno says why. */
+int artifact_spool_fd(void);
+/* Starts such a file, which artifact_unspool ends. */
+BT_MUST_CHECK enum bt_code artifact_spool(struct artifact_writer **ret, struct bt_error *err);
+/* Its descriptor, length and checksum. Frees the writer, also on failure. */
+BT_MUST_CHECK enum bt_code artifact_unspool(struct artifact_writer *w, int *ret_fd,
+                                            uint64_t *ret_bytes,
+                                            char ret_sha256[ARTIFACT_SHA256_LEN + 1],
+                                            struct bt_error *err);
 /* Removes the file. Accepts NULL. */
 void artifact_abort(struct artifact_writer *w);
 
@@ -110,4 +120,37 @@ BT_MUST_CHECK enum bt_code artifact_open(const char *root, const struct artifact
                                          const struct artifact_claim *claim,
                                          bool (*stop)(const void *self), const void *self,
                                          int *ret_fd, struct bt_error *err);
+/*
+ * At most cap bytes from offset on, unchecked: who has all of them compares the checksum. *ret_n is
+ * 0 at the end of the file, and *ret_total its length. Errors as those of artifact_stat.
+ */
+BT_MUST_CHECK enum bt_code artifact_read_at(const char *root, const struct artifact_place *at,
+                                            uint64_t offset, void *ret, size_t cap, size_t *ret_n,
+                                            uint64_t *ret_total, struct bt_error *err);
+
+/* ---- writing in parts ---- */
+/*
+ * A file that arrives in pieces: over connections that break, and over restarts of who receives it.
+ * It gathers under a hidden name that its own name decides, so whoever opens it again goes on where
+ * it ended. One piece costs bounded time: artifact_part_check works through what was not hashed
+ * yet, and the bytes go to the disk every few MiB.
+ */
+struct artifact_part;
+
+/* dir: ROOT/PLAN. Errors as those of artifact_create. The caller ends it with artifact_part_close,
+ * which keeps the bytes. */
+BT_MUST_CHECK enum bt_code artifact_part_open(const char *dir, const char *file,
+                                              struct artifact_part **ret, struct bt_error *err);
+/* How many bytes are there. */
+uint64_t artifact_part_bytes(const struct artifact_part *p);
+/* Appends all of it or nothing. BT_UNAVAILABLE: the disk is full, or would be. BT_GONE: the plan
+ * has ended. */
+BT_MUST_CHECK enum bt_code artifact_part_add(struct artifact_part *p, const void *bytes, size_t len,
+                                             struct bt_error *err);
+/* Gives the file its name, when it has the checksum. *ret_done false: a part of the file was
+ * hashed; call again. BT_INVALID: another checksum; nothing is left of the file. */
+BT_MUST_CHECK enum bt_code artifact_part_commit(struct artifact_part *p, struct str sha256,
+                                                bool *ret_done, struct bt_error *err);
+/* Accepts NULL. */
+void artifact_part_close(struct artifact_part *p);
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,10 +89,10 @@ enum bt_code artifact_stat(const char *root, const struct artifact_place *at, ui
 }
 
 /* Opened without waiting: a FIFO of that name must not hold the reader. */
-static enum bt_code open_file(const char *root, const struct artifact_place *at, uint64_t bytes,
-                              int *ret, struct bt_error *err)
+static enum bt_code open_file(const char *root, const struct artifact_place *at, int *ret,
+                              uint64_t *ret_bytes, struct bt_error *err)
 {
-    struct stat st;
+    struct stat st = {0};
     int dir = -1;
     enum bt_code code = open_plan(root, at, &dir, err);
 
@@ -105,11 +106,7 @@ static enum bt_code open_file(const char *root, const struct artifact_place *at,
     if (code == BT_OK && !S_ISREG(st.st_mode)) {
         code = err_set(err, BT_UNAUTHORIZED, "artifact '%.200s': is no file", at->file);
     }
-    if (code == BT_OK && (uint64_t)st.st_size != bytes) {
-        code = err_set(err, BT_INVALID,
-                       "artifact '%.200s' has %llu bytes, its result says %llu: it was changed",
-                       at->file, (unsigned long long)st.st_size, (unsigned long long)bytes);
-    }
+    *ret_bytes = (uint64_t)st.st_size;
     if (dir >= 0) {
         (void)close(dir);
     }
@@ -170,14 +167,48 @@ enum bt_code artifact_open(const char *root, const struct artifact_place *at,
                            const void *self, int *ret_fd, struct bt_error *err)
 {
     int fd = -1;
-    enum bt_code code = open_file(root, at, claim->bytes, &fd, err);
+    uint64_t bytes = 0;
+    enum bt_code code = open_file(root, at, &fd, &bytes, err);
 
+    if (code == BT_OK && bytes != claim->bytes) {
+        code = err_set(err, BT_INVALID,
+                       "artifact '%.200s' has %llu bytes, its result says %llu: it was changed",
+                       at->file, (unsigned long long)bytes, (unsigned long long)claim->bytes);
+    }
     if (code == BT_OK) {
         code = check_sum(fd, at, claim->sha256, stop, self, err);
     }
     if (code == BT_OK) {
         *ret_fd = fd;
     } else if (fd >= 0) {
+        (void)close(fd);
+    }
+    return code;
+}
+
+enum bt_code artifact_read_at(const char *root, const struct artifact_place *at, uint64_t offset,
+                              void *ret, size_t cap, size_t *ret_n, uint64_t *ret_total,
+                              struct bt_error *err)
+{
+    int fd = -1;
+    enum bt_code code = open_file(root, at, &fd, ret_total, err);
+    ssize_t n = 0;
+
+    *ret_n = 0;
+    while (code == BT_OK && *ret_n < cap && offset + *ret_n < *ret_total) {
+        n = pread(fd, (char *)ret + *ret_n, cap - *ret_n, (off_t)(offset + *ret_n));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            code = err_errno(err, errno, "reading artifact '%.200s'", at->file);
+        } else if (n == 0) {
+            break; /* it has become shorter */
+        } else {
+            *ret_n += (size_t)n;
+        }
+    }
+    if (fd >= 0) {
         (void)close(fd);
     }
     return code;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/artifact/artifact.h"
+#include "protocol/artifact/artifact_internal.h"
 
 enum { BLOCK = 64 * 1024, TEMP_NAME_MAX = 64, TEMP_TRIES = 16 };
 
@@ -23,7 +23,7 @@ struct artifact_writer {
     uint8_t block[BLOCK];
 };
 
-static enum bt_code open_dir(const char *path, int *ret, struct bt_error *err)
+enum bt_code artifact_dir_open(const char *path, int *ret, struct bt_error *err)
 {
     struct stat st;
 
@@ -46,14 +46,14 @@ static enum bt_code open_dir(const char *path, int *ret, struct bt_error *err)
     return BT_OK;
 }
 
-static bool has_ended(int dir)
+bool artifact_dir_ended(int dir)
 {
     struct stat st;
 
     return fstatat(dir, ARTIFACT_ENDED, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static enum bt_code ended_error(struct bt_error *err)
+enum bt_code artifact_ended_error(struct bt_error *err)
 {
     return err_set(err, BT_GONE, "the plan has ended: it takes no artifacts any more");
 }
@@ -78,11 +78,9 @@ static enum bt_code make_temp(struct artifact_writer *w, struct bt_error *err)
     return BT_OK;
 }
 
-enum bt_code artifact_create(const char *dir, const char *file, struct artifact_writer **ret,
-                             struct bt_error *err)
+static enum bt_code new_writer(struct artifact_writer **ret, struct bt_error *err)
 {
     struct artifact_writer *w = malloc(sizeof *w);
-    enum bt_code code;
 
     if (w == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for an artifact");
@@ -92,12 +90,29 @@ enum bt_code artifact_create(const char *dir, const char *file, struct artifact_
     w->bytes = 0;
     w->used = 0;
     w->temp[0] = 0;
-    (void)snprintf(w->file, sizeof w->file, "%s", file);
+    w->file[0] = 0;
     w->digest = artifact_digest_new();
-    code = w->digest == NULL ? err_set(err, BT_NOMEM, "out of memory for an artifact")
-                             : open_dir(dir, &w->dir, err);
-    if (code == BT_OK && has_ended(w->dir)) {
-        code = ended_error(err);
+    if (w->digest == NULL) {
+        free(w);
+        return err_set(err, BT_NOMEM, "out of memory for an artifact");
+    }
+    *ret = w;
+    return BT_OK;
+}
+
+enum bt_code artifact_create(const char *dir, const char *file, struct artifact_writer **ret,
+                             struct bt_error *err)
+{
+    struct artifact_writer *w = NULL;
+    enum bt_code code = new_writer(&w, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    (void)snprintf(w->file, sizeof w->file, "%s", file);
+    code = artifact_dir_open(dir, &w->dir, err);
+    if (code == BT_OK && artifact_dir_ended(w->dir)) {
+        code = artifact_ended_error(err);
     }
     if (code == BT_OK) {
         code = make_temp(w, err);
@@ -160,8 +175,8 @@ static enum bt_code publish(struct artifact_writer *w, struct bt_error *err)
     if (fsync(w->fd) < 0) {
         return err_errno(err, errno, "fsync of the artifact failed, nothing of it is kept");
     }
-    if (has_ended(w->dir)) {
-        return ended_error(err);
+    if (artifact_dir_ended(w->dir)) {
+        return artifact_ended_error(err);
     }
     if (renameat(w->dir, w->temp, w->dir, w->file) < 0) {
         return err_errno(err, errno, "renaming the artifact");
@@ -207,4 +222,57 @@ void artifact_abort(struct artifact_writer *w)
     }
     artifact_digest_free(w->digest);
     free(w);
+}
+
+/* ---- without a name ---- */
+
+int artifact_spool_fd(void)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[ARTIFACT_PATH_MAX];
+    int fd;
+
+    dir = dir != NULL && dir[0] != 0 ? dir : "/var/tmp";
+    fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) {
+        return fd;
+    }
+    if (snprintf(path, sizeof path, "%s/.baton-XXXXXX", dir) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) {
+        (void)unlink(path);
+    }
+    return fd;
+}
+
+enum bt_code artifact_spool(struct artifact_writer **ret, struct bt_error *err)
+{
+    enum bt_code code = new_writer(ret, err);
+
+    if (code == BT_OK) {
+        (*ret)->fd = artifact_spool_fd();
+        if ((*ret)->fd < 0) {
+            code = err_errno(err, errno, "making a file for the artifact on this host (TMPDIR)");
+            artifact_abort(*ret);
+        }
+    }
+    return code;
+}
+
+enum bt_code artifact_unspool(struct artifact_writer *w, int *ret_fd, uint64_t *ret_bytes,
+                              char ret_sha256[ARTIFACT_SHA256_LEN + 1], struct bt_error *err)
+{
+    enum bt_code code = flush(w, err);
+
+    if (code == BT_OK) {
+        *ret_bytes = w->bytes;
+        artifact_digest_end(w->digest, ret_sha256);
+        *ret_fd = w->fd;
+        w->fd = -1;
+    }
+    artifact_abort(w);
+    return code;
 }

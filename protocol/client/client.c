@@ -61,6 +61,9 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
     enum bt_code code;
 
     if (c->remote != NULL) {
+        if (c->lane_fell) {
+            drop_lane(c);
+        }
         return client_remote_dial(c, err);
     }
     code = client_find_daemon(c, &now, err);

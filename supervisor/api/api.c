@@ -27,6 +27,7 @@ static bool is_possible_without_room(enum msg_type type)
         MSG_review_get,        MSG_events_read,      MSG_blob_get,         MSG_agents_list,
         MSG_agents_get,        MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain,
         MSG_supervisor_reload, MSG_supervisor_scrub, MSG_journal_backup,   MSG_journal_export,
+        MSG_artifact_read,     MSG_artifact_fetch,
     };
 
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
@@ -212,7 +213,8 @@ enum bt_code api_new(struct api **ret, struct bt_error *err)
         return err_set(err, BT_NOMEM, "out of memory for parked reads");
     }
     code = projections_new(&(*ret)->projections, err);
-    return code == BT_OK ? transfer_new(&(*ret)->transfer, err) : code;
+    code = code == BT_OK ? transfer_new(&(*ret)->transfer, err) : code;
+    return code == BT_OK ? arriving_new(&(*ret)->arriving, err) : code;
 }
 
 struct projections *api_projections(const struct api *api)

@@ -3,6 +3,7 @@
 #define API_INTERNAL_H
 
 #include "supervisor/api/api.h"
+#include "supervisor/artifacts/arriving.h"
 #include "supervisor/transfer/transfer.h"
 
 enum {
@@ -58,9 +59,20 @@ struct put_off_queue {
     uint32_t first, n;
 };
 
+/* A file that an attempt may read: one who asks for its next bytes is not checked again. */
+struct given_file {
+    struct uuid instance;
+    uint64_t attempt;
+    char key[LIMIT_KEY_BYTES + 1]; /* "" = none */
+    struct artifact_place at;
+};
+
 struct api {
     struct projections *projections;
     struct transfer *transfer;
+    struct arriving *arriving;
+    struct given_file given[16];
+    uint32_t given_n; /* of all times: the next one takes this place, modulo */
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
     struct long_read going_on;
     struct parked_read parked[API_PARKED_MAX];
@@ -100,6 +112,13 @@ struct asker asker_of(const struct request *rq);
 void api_read_on(struct engine *engine, struct request *rq, const struct long_read *read);
 /* Reads, checks and routes one request, in its turn. */
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
+/* Where the uri is below the directory of artifacts; false after refusing. */
+bool api_locate_file(struct engine *engine, struct request *rq, struct str uri,
+                     struct artifact_place *ret);
+/* Answers with at most `limit` bytes of the file (0 = LIMIT_ARTIFACT_PART, which is the most).
+ * to_agent: it was artifact.fetch that asked. */
+void api_answer_file(struct engine *engine, struct request *rq, const struct artifact_place *at,
+                     uint64_t offset, uint64_t limit, bool to_agent);
 /* The agent that a request names; REGISTRY_NONE after refusing. */
 uint32_t request_agent(struct engine *engine, struct request *rq, struct str id);
 #endif

@@ -1,5 +1,8 @@
-/* plan.result: how a plan ended, with its answer, its steps' results and its handoffs (M081). */
-#include "supervisor/api/api.h"
+/* plan.result: how a plan ended, with its answer, its steps' results and its handoffs (M081).
+ * artifact.read: the bytes of a file of it. */
+#include <stdlib.h>
+
+#include "supervisor/api/api_internal.h"
 #include "supervisor/artifacts/list.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/query/projection.h"
@@ -229,4 +232,73 @@ void on_plan_result(struct engine *engine, struct request *rq)
         }
     }
     projection_done(&projection);
+}
+
+/* ---- the files ---- */
+
+void api_answer_file(struct engine *engine, struct request *rq, const struct artifact_place *at,
+                     uint64_t offset, uint64_t limit, bool to_agent)
+{
+    const size_t cap =
+        limit > 0 && limit < LIMIT_ARTIFACT_PART ? (size_t)limit : LIMIT_ARTIFACT_PART;
+    const char *root = engine_options(engine)->artifact_root;
+    struct msg_artifact_read_ok read = {0};
+    struct msg_artifact_fetch_ok fetched;
+    uint8_t *block = malloc(cap);
+    size_t n = 0;
+    struct buf bin;
+    struct bt_error err;
+    enum bt_code code = block == NULL
+                            ? err_set(&err, BT_NOMEM, "out of memory for an artifact")
+                            : artifact_read_at(root, at, offset, block, cap, &n, &read.len, &err);
+
+    buf_init(&bin, LIMIT_CONTROL_BYTES);
+    if (code == BT_OK) {
+        doc_put_bin(&bin, block, n);
+        read.bytes = doc_from_buf(&bin);
+        code = buf_check(&bin, &err);
+    }
+    if (code != BT_OK) {
+        refuse(engine, rq, &err);
+    } else if (to_agent) {
+        fetched = (struct msg_artifact_fetch_ok){.len = read.len, .bytes = read.bytes};
+        request_answer(engine, rq, MSG_artifact_fetch_ok, &fetched);
+    } else {
+        request_answer(engine, rq, MSG_artifact_read_ok, &read);
+    }
+    buf_done(&bin);
+    free(block);
+}
+
+bool api_locate_file(struct engine *engine, struct request *rq, struct str uri,
+                     struct artifact_place *ret)
+{
+    const char *root = engine_options(engine)->artifact_root;
+    struct bt_error err;
+    enum bt_code code =
+        root == NULL ? err_set(&err, BT_UNAVAILABLE, "this daemon has no directory for artifacts")
+                     : artifact_locate(root, uri, ret, &err);
+
+    if (code != BT_OK) {
+        refuse(engine, rq, &err);
+    }
+    return code == BT_OK;
+}
+
+void on_artifact_read(struct engine *engine, struct request *rq)
+{
+    struct msg_artifact_read m;
+    struct journal_plan row;
+    struct artifact_place at;
+    struct bt_error err;
+
+    if (!request_read(engine, rq, MSG_artifact_read, &m) ||
+        !api_locate_file(engine, rq, m.uri, &at)) {
+        return;
+    }
+    if (request_plan_row(engine, str_from(at.plan), &row, &err) != BT_OK) {
+        refuse(engine, rq, &err);
+        return;
+    }
+    api_answer_file(engine, rq, &at, m.offset, m.limit, false);
 }

@@ -1,8 +1,8 @@
 /*
  * The order in which requests are handled, from their first bytes: those of agents as they come, so
- * that no lease is lost to a flood of clients; then short requests, large ones, and long reads,
- * which go on over cycles. Each turn has its time in a cycle, and at least one request when it
- * waits: nobody starves.
+ * that no lease is lost to a flood of clients, but for bytes of files; then short requests, large
+ * ones, and long reads, which go on over cycles. Each turn has its time in a cycle, and at least
+ * one request when it waits: nobody starves.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,11 +37,11 @@ static const struct {
     enum msg_type type;
     bool of_plan;
 } long_reads[] = {
-    {MSG_plan_get, true},        {MSG_plan_result, true}, {MSG_plan_history, true},
-    {MSG_plan_stats, true},      {MSG_plan_retry, true},  {MSG_plan_fork, true},
-    {MSG_plan_list, false},      {MSG_plan_cost, false},  {MSG_events_read, false},
-    {MSG_journal_export, false}, {MSG_blob_get, false},   {MSG_session_get, false},
-    {MSG_session_list, false},
+    {MSG_plan_get, true},        {MSG_plan_result, true},    {MSG_plan_history, true},
+    {MSG_plan_stats, true},      {MSG_plan_retry, true},     {MSG_plan_fork, true},
+    {MSG_plan_list, false},      {MSG_plan_cost, false},     {MSG_events_read, false},
+    {MSG_journal_export, false}, {MSG_blob_get, false},      {MSG_session_get, false},
+    {MSG_session_list, false},   {MSG_artifact_read, false}, {MSG_artifact_fetch, false},
 };
 
 static bool is_long_read(enum msg_type type, bool *ret_plan)
@@ -60,7 +60,10 @@ static enum turn turn_of(const struct msg_peek *peek, size_t len, bool *ret_plan
     const enum msg_type type = msg_type_from_wire(peek->type);
 
     *ret_plan = false;
-    if (api_role_of(type) == ROLE_AGENT) {
+    if (type == MSG_artifact_store) {
+        return TURN_LARGE;
+    }
+    if (api_role_of(type) == ROLE_AGENT && type != MSG_artifact_fetch) {
         return TURN_NOW;
     }
     if (is_long_read(type, ret_plan)) {
@@ -298,6 +301,7 @@ void api_take_turns(struct engine *engine)
 {
     const uint64_t ms = 1000000;
 
+    arriving_tidy(api_of(engine)->arriving, engine_now(engine));
     take_short(engine, TURN_SOON, clock_mono_ns() + SOON_MS * ms);
     take_short(engine, TURN_LARGE, clock_mono_ns() + LARGE_MS * ms);
     take_reads(engine, clock_mono_ns() + READ_US * UINT64_C(1000));

@@ -35,9 +35,17 @@ static enum bt_code read_fd(int fd, struct buf *out)
     }
 }
 
-/* The file names programs that the daemon runs. */
-static void check_mode(struct loader *l, struct layer *layer, const struct stat *st)
+/* The file names programs that the daemon runs. One that nobody named may have been put there by
+ * somebody else. */
+static void check_mode(struct loader *l, struct layer *layer, const struct stat *st, bool named)
 {
+    if (!named && st->st_uid != geteuid() && st->st_uid != 0) {
+        config_problem(
+            l, layer->file,
+            "belongs to user %lu, and it names programs to run; when that is right, name "
+            "it: --config %s",
+            (unsigned long)st->st_uid, layer->file);
+    }
     layer->shared = (st->st_mode & 077) != 0;
     if ((st->st_mode & 002) != 0) {
         config_problem(
@@ -48,7 +56,7 @@ static void check_mode(struct loader *l, struct layer *layer, const struct stat 
 }
 
 /* BT_NOT_FOUND is left to the caller; any other error is a problem of the file. */
-static enum bt_code read_bytes(struct loader *l, struct layer *layer, struct buf *out)
+static enum bt_code read_bytes(struct loader *l, struct layer *layer, bool named, struct buf *out)
 {
     struct stat st;
     enum bt_code code = BT_OK;
@@ -64,7 +72,7 @@ static enum bt_code read_bytes(struct loader *l, struct layer *layer, struct buf
         config_problem(l, layer->file, "is not a regular file");
         code = BT_INVALID;
     } else {
-        check_mode(l, layer, &st);
+        check_mode(l, layer, &st, named);
         code = read_fd(fd, out);
         if (code == BT_IO || code == BT_LIMIT) {
             config_problem(l, layer->file, "cannot be read: %s",
@@ -89,7 +97,8 @@ static enum bt_code empty_is_object(struct loader *l, struct layer *layer)
     return layer->tree != NULL ? BT_OK : config_no_memory(l);
 }
 
-static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool must_exist)
+/* named: by the user, so it must exist. */
+static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool named)
 {
     struct layer *layer = &l->layers[kind];
     struct bt_error why = {0};
@@ -97,8 +106,8 @@ static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool must_
     enum bt_code code;
 
     buf_init(&text, (size_t)LIMIT_CONTROL_BYTES + 1);
-    code = read_bytes(l, layer, &text);
-    if (code == BT_NOT_FOUND && must_exist) {
+    code = read_bytes(l, layer, named, &text);
+    if (code == BT_NOT_FOUND && named) {
         config_problem(l, layer->file, "there is no such file");
     }
     if (code == BT_OK) {

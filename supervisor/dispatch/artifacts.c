@@ -96,6 +96,23 @@ enum bt_code artifacts_give(struct assignment *q, struct doc result, struct bt_e
     return code;
 }
 
+bool artifacts_are_given(struct engine *engine, const struct lane_instance *in,
+                         const struct core_cmd *asked, struct str uri)
+{
+    const struct open_plan *p = open_plan_of_run(engine, asked->run);
+    struct assignment q;
+    struct bt_error ignored;
+    bool given;
+
+    if (p == NULL) {
+        return false;
+    }
+    assignment_init(&q, engine, p, asked);
+    given = assignment_make(&q, in, asked->attempt, &ignored) == BT_OK && is_given(&q, uri);
+    assignment_done(&q);
+    return given;
+}
+
 /* ---- what a result names ---- */
 
 static bool is_sum(struct str s)

@@ -14,6 +14,9 @@ void artifacts_put_dir(struct assignment *q);
  * BT_LIMIT over LIMIT_ARTIFACTS. */
 BT_MUST_CHECK enum bt_code artifacts_give(struct assignment *q, struct doc result,
                                           struct bt_error *err);
+/* Whether what the instance was asked, as it would be asked now, names the file. */
+bool artifacts_are_given(struct engine *engine, const struct lane_instance *in,
+                         const struct core_cmd *asked, struct str uri);
 /* False: the result cannot be accepted; the sentence is in *why. */
 bool artifacts_fit(struct engine *engine, const struct open_plan *p, const struct msg_result *r,
                    struct buf *why);

@@ -4,7 +4,6 @@
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
 #include "supervisor/dispatch/artifacts.h"
-#include "supervisor/dispatch/calls.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/engine/scope.h"
 #include "supervisor/plan/expand.h"
@@ -26,20 +25,13 @@ static enum bt_code word_value(struct str word, struct doc *ret, void *self, str
     return scope_value(q->engine, q->plan, q->step, word, ret, err);
 }
 
-/* What undoes a step was filled in when it was made; what an agent calls is not the plan's text. */
-static bool is_literal(const struct assignment *q)
-{
-    return q->plan->plan->child.kind == CHILD_OF_UNDO ||
-           q->plan->plan->child.kind == CHILD_OF_CALLS;
-}
-
 static enum bt_code expand_task(struct assignment *q, struct bt_error *err)
 {
     struct scope_words words;
     const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
                                        word_value};
-    if (is_literal(q)) {
-        buf_add_str(&q->task, q->plan->plan->steps[q->step].task);
+    if (q->plan->plan->child.kind == CHILD_OF_UNDO) {
+        buf_add_str(&q->task, q->plan->plan->steps[q->step].task); /* it was filled in when made */
         return buf_check(&q->task, err);
     }
     return expand_text(q->plan->plan->steps[q->step].task, resolve, &scope, q, &q->task, err);
@@ -50,7 +42,7 @@ static enum bt_code expand_parameters(struct assignment *q, struct doc params, s
     struct scope_words words;
     const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
                                        word_value};
-    if (is_literal(q)) {
+    if (q->plan->plan->child.kind == CHILD_OF_UNDO) {
         buf_add(&q->params, params.ptr, params.len);
         return buf_check(&q->params, err);
     }
@@ -228,7 +220,7 @@ enum bt_code assignment_step(struct assignment *q, struct bt_error *err)
         q->m.skill = skill_of(q);
         code = assignment_context(q, LIMIT_RESULT_BYTES / 2, err);
     }
-    return code == BT_OK ? assignment_calls(q, err) : code;
+    return code;
 }
 
 enum bt_code assignment_preview(struct assignment *q, struct bt_error *err)

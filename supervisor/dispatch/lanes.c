@@ -319,8 +319,9 @@ void lanes_work_answered(struct engine *engine, struct lane *lane, struct msg_re
             err.code == BT_BUSY || err.code == BT_UNAVAILABLE || err.code == BT_CONFLICT;
         msg_set(&m.failure, error, retryable);
     } else if (!str_is(m.key, item->key) || m.attempt != item->attempt) {
-        log_warn("step.result.foreign", "instance=%s key=%.*s expected=%s", lane->instance->id,
-                 STR_ARG(m.key), item->key);
+        log_warn("step.result.foreign", "instance=%s key=%.*s/%llu expected=%s/%u",
+                 lane->instance->id, STR_ARG(m.key), (unsigned long long)m.attempt, item->key,
+                 item->attempt);
         m = failed_answer(item, CLASS_PROTOCOL_ERROR,
                           "the agent answered for another step or attempt");
     }

@@ -155,7 +155,7 @@ static bool send_bundle(struct engine *engine, struct trunk *t, struct lane *pip
     t->out++;
     t->carries[pipe->ix] = credits;
     t->queued &= ~credits;
-    t->spare += credits != 0;
+    t->spare += credits != 0 && t->spare < BUNDLE_PIPES;
     bundle_drop(&t->queue, taken);
     return true;
 }

@@ -58,9 +58,10 @@ struct engine_options {
     struct sessions *sessions;      /* NULL: no request is sealed */
     struct auth_store *credentials; /* NULL: none */
     const char *state_dir;
-    struct audit *audit;       /* NULL = nothing is recorded */
-    const char *artifact_root; /* of the files of results; NULL = there are none */
-    const char *control_url;   /* where to listen; port 0 = any, `auto` = of the state directory */
+    struct audit *audit;         /* NULL = nothing is recorded */
+    const char *artifact_root;   /* of the files of results; NULL = there are none */
+    uint64_t artifact_max_bytes; /* of one that comes over the wire; 0 = no limit */
+    const char *control_url; /* where to listen; port 0 = any, `auto` = of the state directory */
     const char *events_url;
     /* For other hosts, with TLS; NULL or "" = none. */
     const char *remote_url;

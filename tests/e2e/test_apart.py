@@ -153,14 +153,28 @@ class Kept(Apart):
             self.refused(d, "user: only a daemon of root starts agents of others")
 
     def test_limits_hold_or_the_agent_is_refused(self):
-        d = Daemon(self, config="agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py], limits: {processes: 17}}\n")
+        """Each of them: the kernel has the number, or the agent does not start and its limit is named; nothing in between."""
+        limits = {"processes": (17, "pids.max", "17"), "memoryBytes": (512 << 20, "memory.max", str(512 << 20)),
+                  "cpuPercent": (50, "cpu.max", "50000 100000")}
+        d = Daemon(self, config="agents:\n" + "".join(
+            "  - {agentId: %s, command: [/usr/bin/python3, -B, %%(here)s/apart_agent.py], limits: {%s: %d}}\n" % (name.lower(), name, n)
+            for name, (n, _, _) in limits.items()))
         self.addCleanup(d.clean)
         d.start(agents=False)
-        until(lambda: "limits.processes: " in d.log() or [a for a in d.ask("agents.list")["agents"] if a["state"] == "up"], 20, "one or the other")
-        if "limits.processes: " not in d.log():
-            own = [line for line in pathlib.Path("/proc/%d/cgroup" % d.agent_pids()["probe"][0]).read_text().splitlines() if line.startswith("0::")]
-            found = [pathlib.Path(m + own[0][3:], "pids.max") for m in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")]
-            self.assertEqual([f.read_text().strip() for f in found if f.exists()], ["17"])
+
+        def up():
+            return {a["card"]["agentId"] for a in d.ask("agents.list")["agents"] if a["state"] == "up"}
+
+        def refused(name):
+            return "limits.%s: " % name in d.log()
+        until(lambda: all(refused(name) != (name.lower() in up()) for name in limits), 20, "one or the other\n" + d.log())
+        for name, (_, file, want) in limits.items():
+            if refused(name):
+                self.assertFalse(d.agent_pids().get(name.lower()))
+                continue
+            own = [line for line in pathlib.Path("/proc/%d/cgroup" % d.agent_pids()[name.lower()][0]).read_text().splitlines() if line.startswith("0::")]
+            found = [pathlib.Path(m + own[0][3:], file) for m in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")]
+            self.assertEqual([f.read_text().strip() for f in found if f.exists()], [want])
 
     def test_an_agent_of_the_sdk_works_with_all_of_it(self):
         d = self.up("agents:\n  - {agentId: calc, command: ['${BATON_BIN}/baton-agent-calc'], paths: {}, network: none, seccomp: default%s}\n"

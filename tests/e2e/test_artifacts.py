@@ -1,8 +1,10 @@
 """Results by reference: files that agents write and open by protocol/WIRE.md alone, and what becomes of them."""
+import base64
 import hashlib
 import os
 import pathlib
 import re
+import threading
 import unittest
 import uuid
 
@@ -35,7 +37,7 @@ def done(*artifacts, text="written"):
     return {"outcome": "completed", "result": {"text": text, "artifacts": list(artifacts)}}
 
 
-class Artifacts(harness.BatonTest):
+class Base(harness.BatonTest):
     def up(self, work, keep_ms=WEEK, max_bytes=0):
         self.d = self.daemon(config=CONFIG % (keep_ms, max_bytes))
         self.probe = self.agent(work)
@@ -60,6 +62,8 @@ class Artifacts(harness.BatonTest):
     def executed(self, step_id):
         return [r for r in self.probe.of("step.execute") if r["stepId"] == step_id]
 
+
+class Artifacts(Base):
     # ---- handing on ----
 
     def test_a_file_reaches_the_step_whose_template_names_it(self):
@@ -260,6 +264,179 @@ class Artifacts(harness.BatonTest):
         harness.until(lambda: not self.dir(plans[0]).exists(), 20, "the oldest is removed")
         self.assertIn("reason=maxBytes", self.d.log())
         self.assertTrue(self.dir(plans[1]).exists() and self.dir(plans[2]).exists())
+
+
+class Wire(Base):
+    """Files over the wire, as agents on other hosts send and get them: in parts, by the attempt that may."""
+
+    PART = 512 * 1024
+
+    def inside(self, act, config=None, ends=True):
+        """Runs a plan whose step "a" does act(request) while it is under way, and raises what that raised."""
+        raised, acted = [], threading.Event()
+
+        def work(r):
+            if r["stepId"] != "a":
+                return done()
+            try:
+                return act(r) or done()
+            except BaseException as e:  # noqa: B902: it goes to the test
+                raised.append(e)
+                return done()
+            finally:
+                acted.set()
+        if not hasattr(self, "d"):
+            self.d = self.daemon(config=config or CONFIG % (WEEK, 0))
+        self.probe = self.agent(work)
+        plan = self.d.submit({"steps": [step("a")]})
+        acted.wait(60)
+        view = self.d.wait_plan(plan) if ends and not raised else None
+        self.probe.close()
+        if raised:
+            raise raised[0]
+        return plan, view
+
+    def ask(self, type_, r, **fields):
+        return self.d.ask_raw(type_, instanceId=self.probe.me["instanceId"], key=r["key"], attempt=r["attempt"], **fields)
+
+    def part(self, r, data, offset, name="rows.csv"):
+        return self.ask("artifact.store", r, name=name, offset=offset, bytes=base64.b64encode(data).decode())
+
+    def end(self, r, data, name="rows.csv", sha256=None):
+        return self.ask("artifact.store", r, name=name, len=len(data), sha256=sha256 or hashlib.sha256(data).hexdigest())
+
+    def send(self, r, data, name="rows.csv"):
+        for at in range(0, len(data), self.PART):
+            answer = self.part(r, data[at:at + self.PART], at, name)
+            self.assertEqual(answer.get("offset"), min(at + self.PART, len(data)), answer)
+        return self.end(r, data, name)
+
+    def entry(self, answer, data):
+        return {"name": "rows.csv", "uri": answer["uri"], "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+    def fetch(self, r, uri, n):
+        data = b""
+        while len(data) < n:
+            answer = self.ask("artifact.fetch", r, uri=uri, offset=len(data))
+            self.assertTrue(answer["ok"], answer)
+            self.assertEqual(answer["len"], n)
+            data += base64.b64decode(answer["bytes"])
+        return data
+
+    def test_a_file_is_sent_in_parts_and_another_step_and_a_client_get_it(self):
+        data, got = os.urandom(self.PART * 3 + 17), []
+        self.d = self.daemon(config=CONFIG % (WEEK, 0))
+
+        def work(r):
+            if r["stepId"] == "a":
+                return done(self.entry(self.send(r, data), data))
+            if r["stepId"] == "c":
+                return done()
+            got.append(self.fetch(r, r["parameters"]["uri"], len(data)))
+            other = self.ask("artifact.fetch", {**r, "key": r["key"].replace("/b", "/c")}, uri=r["parameters"]["uri"])
+            got.append(other["error"]["code"])
+            return done()
+        self.probe = self.agent(work)
+        plan, view = self.run_plan(step("a"), step("b", parameters={"uri": "{{results.a.artifact}}"}), step("c", dependsOn=["b"]))
+        self.assertEqual(view["status"], "completed", view)
+        self.assertEqual(got, [data, "CONFLICT"])
+        harness.until(lambda: self.files(plan) == [".ended", "a@1.1@rows.csv"], 10, "the end")
+        uri = self.d.ask("plan.result", planId=plan)["artifacts"][0]["uri"]
+        tail = self.d.ask("artifact.read", uri=uri, offset=len(data) - 5, limit=100)
+        self.assertEqual((tail["len"], base64.b64decode(tail["bytes"])), (len(data), data[-5:]))
+        self.assertEqual(base64.b64decode(self.d.ask("artifact.read", uri=uri, offset=len(data))["bytes"]), b"")
+        self.assertEqual(self.d.ask_raw("artifact.read", uri=uri.replace(plan, str(uuid.uuid4()).upper()))["error"]["code"], "NOT_FOUND")
+        for bad in ("file:///etc/passwd", uri.replace("/a@", "/../token"), uri.replace("a@1.1@rows.csv", ".ended")):
+            self.assertEqual(self.d.ask_raw("artifact.read", uri=bad)["error"]["code"], "UNAUTHORIZED", bad)
+        with open(self.dir(plan) / "a@1.1@rows.csv", "rb") as f:
+            self.assertEqual(f.read(), data)
+        self.probe.close()
+
+    def test_a_torn_transfer_goes_on_where_it_ended_also_after_kill_9_of_the_daemon(self):
+        data = os.urandom(self.PART * 20)  # more than one call hashes
+        half = self.PART * 18
+
+        def act(r):
+            for at in range(0, half, self.PART):
+                self.part(r, data[at:at + self.PART], at)
+            self.assertEqual(self.part(r, data[:self.PART], 0)["offset"], half)  # again: nothing is doubled
+            self.assertEqual(self.part(r, data[-self.PART:], half + self.PART)["offset"], half)  # a gap: nothing is taken
+            short = self.end(r, data)
+            self.assertEqual((short["offset"], "uri" in short), (half, False))
+            self.d.kill9()
+            self.d.start(agents=False)
+            harness.until(lambda: self.register_again(), 20, "the agent is back")
+            self.assertEqual(self.part(r, b"", 0)["offset"], half)
+            for at in range(half, len(data), self.PART):
+                self.assertEqual(self.part(r, data[at:at + self.PART], at)["offset"], at + self.PART)
+            calls = []
+            while not calls or "uri" not in calls[-1]:
+                calls.append(self.end(r, data))
+                self.assertTrue(calls[-1]["ok"], calls)
+            self.assertEqual(len(calls), 2, "8 MiB of what was there before are hashed by one request")
+            self.assertEqual(self.end(r, data)["uri"], calls[-1]["uri"])  # its answer was lost
+        plan, _ = self.inside(act, ends=False)
+        with open(self.dir(plan) / "a@1.1@rows.csv", "rb") as f:
+            self.assertEqual(f.read(), data)
+
+    def register_again(self):
+        try:
+            return self.probe.register()
+        except (AssertionError, KeyError, OSError):
+            return False
+
+    def test_the_wrong_checksum_is_refused_and_nothing_is_left(self):
+        def act(r):
+            self.part(r, b"a,b\n", 0)
+            refused = self.end(r, b"a,b\n", sha256="0" * 64)["error"]
+            self.assertEqual(refused["code"], "INVALID")
+            self.assertIn("SHA-256", refused["message"])
+            self.assertEqual(self.files(r["planId"]), [])
+            for text in ("0" * 63, "x" * 64):
+                self.part(r, b"a,b\n", 0)
+                self.assertEqual(self.end(r, b"a,b\n", sha256=text)["error"]["code"], "INVALID")
+            return done(self.entry(self.send(r, b""), b""))  # an empty file is one
+        _, view = self.inside(act)
+        self.assertEqual(view["status"], "completed", view)
+
+    def test_only_the_attempt_in_hand_may_write_and_read_and_only_its_own(self):
+        kept = []
+
+        def act(r):
+            kept.append(r)
+            me = {"instanceId": self.probe.me["instanceId"], "key": r["key"], "attempt": 1}
+            bad = [({"attempt": 2}, "CONFLICT"), ({"attempt": 0}, "CONFLICT"), ({"key": r["key"] + "x"}, "NOT_FOUND"),
+                   ({"instanceId": str(uuid.uuid4())}, "NOT_FOUND"), ({"instanceId": "me"}, "NOT_FOUND"),
+                   ({"key": r["key"] + "/gate"}, "CONFLICT")]
+            for fields, code in bad:
+                for type_, more in (("artifact.store", {"name": "x", "bytes": "YQ=="}), ("artifact.fetch", {"uri": "file:///etc/passwd"})):
+                    self.assertEqual(self.d.ask_raw(type_, **{**me, **fields, **more})["error"]["code"], code, (type_, fields))
+            for name in ("", ".hidden", "a/b", "..", "a\nb"):
+                self.assertEqual(self.ask("artifact.store", r, name=name, bytes="YQ==")["error"]["code"], "INVALID", name)
+            self.assertEqual(self.ask("artifact.store", r, name="x" * 101, bytes="YQ==")["error"]["code"], "LIMIT")
+            self.assertTrue(self.ask("artifact.store", r, name="x" * 100, bytes="YQ==")["ok"])
+            for uri, code in (("file:///etc/passwd", "UNAUTHORIZED"), ("file://%s/a@1.1@x" % r["artifactDir"], "UNAUTHORIZED"),
+                              ("file://%s/../../token" % r["artifactDir"], "UNAUTHORIZED")):
+                self.assertEqual(self.ask("artifact.fetch", r, uri=uri)["error"]["code"], code, uri)
+        self.inside(act)
+        self.probe = self.agent(lambda r: done())
+        self.assertEqual(self.part(kept[0], b"late", 0)["error"]["code"], "NOT_FOUND")
+        self.probe.close()
+
+    def test_a_part_and_a_file_have_caps(self):
+        def act(r):
+            self.assertEqual(self.part(r, b"x" * self.PART, 0)["offset"], self.PART)
+            self.assertEqual(self.part(r, b"x" * (self.PART + 1), self.PART)["error"]["code"], "LIMIT")
+            self.assertEqual(self.ask("artifact.store", r, name="y", bytes="%%")["error"]["code"], "INVALID")
+            self.assertEqual(self.ask("artifact.store", r, name="y", bytes=7)["error"]["code"], "INVALID")
+            self.assertEqual(self.ask("artifact.store", r, name="y")["error"]["code"], "INVALID")
+            self.assertEqual(self.part(r, b"x" * (1000000 - self.PART), self.PART)["offset"], 1000000)
+            over = self.part(r, b"x", 1000000)["error"]
+            self.assertEqual(over["code"], "LIMIT")
+            self.assertIn("artifacts.maxBytes", over["message"])
+            self.assertIn("uri", self.end(r, b"x" * 1000000))
+            self.assertEqual(self.end(r, b"x" * 1000001)["error"]["code"], "LIMIT")
+        self.inside(act, config=CONFIG % (WEEK, 1000000))
 
 
 class Bundled(harness.BatonTest):

@@ -55,8 +55,10 @@ class Budgets(Phases):
         self.plan = self.d.submit({"steps": [step("s", "a", dependsOn=[], estimate={"tokens": 60}), step("t", "b", dependsOn=[], estimate={"tokens": 60})],
                                    "policy": {"budget": {"tokens": 100}}})
         until(lambda: first.asked("execute") or second.asked("execute"), 10, "one is out")
-        waiting = [s["waiting"]["kind"] for s in self.d.ask("plan.get", planId=self.plan)["steps"] if "waiting" in s]
-        self.assertEqual(waiting, ["budget"])
+
+        def waiting():
+            return [s["waiting"]["kind"] for s in self.d.ask("plan.get", planId=self.plan)["steps"] if "waiting" in s]
+        until(lambda: waiting() == ["budget"], 10, "the other waits for the budget, once its agent has a lane")
         gate.set()
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed", "it took less than was thought: there was enough for both")
         self.assertEqual(out["most"], 1)

@@ -30,7 +30,7 @@ class Room(Semantics):
 
         def work(r):
             asked.append(r["stepId"])
-            gate.wait(60)
+            gate.wait(5)
             return text("done " + r["stepId"])
         self.agent("a", capacity=8, execute=work)
         self.submit([sub("s%d" % i, step("leaf%d" % i, "a")) for i in range(5)], policy={"maxConcurrency": 5})

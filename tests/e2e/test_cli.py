@@ -14,7 +14,7 @@ from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
 NONE = "agents: []\npolicy: {cancelGraceMs: 500, shutdownGraceMs: 1000}\n"  # nobody is waited for longer than the tests need
-VERBS = ["up", "down", "reload", "run", "schedule", "plan", "chat", "sessions", "status", "events", "agents", "result", "cancel", "reviews", "review", "approve", "reject",
+VERBS = ["up", "down", "reload", "run", "schedule", "plan", "chat", "sessions", "status", "events", "agents", "agent", "result", "cancel", "reviews", "review", "approve", "reject",
          "decide", "pause", "resume", "signal", "skip", "modify", "retry", "fork", "lint", "history", "logs", "graph", "timeline", "stats", "cost", "recipes", "top", "ui", "info", "config", "doctor", "delete", "prune", "backup", "restore", "verify", "certs", "context",
          "help", "version", "completion"]
 NO_PLAN = "00000000-0000-7000-8000-000000000000"
@@ -40,6 +40,32 @@ class Cli(BatonTest):
 
     def plan_file(self, *steps, **more):
         return self.write_plan(self.d, "plan.json", {"steps": list(steps), **more})
+
+
+class Serve(Cli):
+    """A command as an agent."""
+
+    def test_one_line_makes_a_command_an_agent(self):
+        log = self.d.work / "serve.log"
+        with open(log, "w") as out:
+            agent = subprocess.Popen([BIN / "baton", "--state", self.d.state, "agent", "serve", "--skill", "shout", "--effects", "none", "--",
+                                      "tr", "a-z", "A-Z"], stderr=out, stdout=out)
+        self.addCleanup(agent.wait)
+        self.addCleanup(agent.kill)
+        self.d.cli("agents", "--wait", "shout")
+        self.assertEqual(self.d.cli("agents", "try", "shout", "--param", "input=hello -d {x}").strip(), "HELLO -D {X}")
+        card = self.js("agents", "shout")["card"]
+        self.assertEqual([(s["id"], s["effects"], s["description"]) for s in card["skills"]], [("shout", "none", "Runs the program tr.")])
+        agent.terminate()
+        self.assertEqual(agent.wait(20), 0, log.read_text())
+
+    def test_what_it_would_be_is_shown_and_mistakes_are_named(self):
+        card = json.loads(self.d.cli("agent", "serve", "--skill", "s", "--id", "other", "--dry-run", "--", "echo", "{word}"))
+        self.assertEqual((card["agentId"], card["skills"][0]["effects"]), ("other", "unsafe"))
+        self.assertIn("word", card["skills"][0]["inputSchema"]["required"])
+        for args in (("serve",), ("serve", "--skill", "x"), ("serve", "--", "true"), ("run", "--skill", "x", "--", "true")):
+            self.assertIn("usage: baton agent serve --skill NAME -- COMMAND", self.err("agent", *args, code=2))
+        self.assertIn("effects", self.err("agent", "serve", "--skill", "x", "--effects", "maybe", "--dry-run", "--", "true", code=2))
 
 
 class Help(Cli):

@@ -64,7 +64,7 @@ class Ends(BatonTest):
             "retry": lambda: (self.done(task="fail", maxRetries=0),), "fork": lambda: (self.done(), "--from", "a"),
             "schedule": lambda: ("list", "--json"),
             "signal": lambda: (self.d.submit({"steps": [{"stepId": "w", "type": "wait", "wait": {"signal": "go"}}]}), "go", "--json"),
-            "agents": lambda: (), "info": lambda: (), "config": lambda: ("show",), "doctor": lambda: (), "help": lambda: (),
+            "agents": lambda: (), "agent": lambda: ("serve", "--skill", "x", "--dry-run", "--", "true"), "info": lambda: (), "config": lambda: ("show",), "doctor": lambda: (), "help": lambda: (),
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
             "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
@@ -141,7 +141,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "audit"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "audit", "agent"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}

@@ -1,6 +1,8 @@
 """A full disk (G20), on a real one of a few MiB: new work is refused, the rest is kept, and it goes on by itself. Needs mounts of
 its own: root, or a kernel that gives users namespaces; otherwise SKIPPED."""
+import base64
 import ctypes
+import hashlib
 import os
 import threading
 import uuid
@@ -227,6 +229,40 @@ class FullDisk(harness.BatonTest):
         LIBC.mount(b"tmpfs", os.fsencode(artifacts), b"tmpfs", 0x20, b"size=20m")
         again = self.d.ask("plan.retry", planId=plan)["planId"]
         self.assertEqual(self.d.wait_plan(again)["status"], "completed")
+
+    def test_a_file_over_the_wire_has_no_room(self):
+        """The part that does not fit is refused, what came before is kept, and it goes on when there is room; others keep some MiB."""
+        artifacts = self.d.state / "artifacts"
+        self.disk(artifacts, 10)
+        self.d.start(agents=False)
+        part, data, said, acted = 512 * 1024, os.urandom(8 << 20), [], threading.Event()
+
+        def store(r, **fields):
+            return self.d.ask_raw("artifact.store", instanceId=probe.me["instanceId"], key=r["key"], attempt=r["attempt"], name="big", **fields)
+
+        def work(r):
+            at = 0
+            while at < len(data):
+                answer = store(r, offset=at, bytes=base64.b64encode(data[at:at + part]).decode())
+                if answer["ok"]:
+                    at = answer["offset"]
+                    continue
+                if said:
+                    break
+                said.append((at, answer["error"]))
+                LIBC.mount(b"tmpfs", os.fsencode(artifacts), b"tmpfs", 0x20, b"size=30m")
+            said.append(store(r, len=len(data), sha256=hashlib.sha256(data).hexdigest()))
+            acted.set()
+            return {"outcome": "completed", "result": {"text": "sent"}}
+        probe = self.probe(work=work)
+        plan = self.d.submit({"steps": [step("a")]})
+        self.assertTrue(acted.wait(60), self.d.log())
+        (at, error), end = said
+        self.assertEqual(error["code"], "UNAVAILABLE", error)
+        self.assertIn("full", error["message"])
+        self.assertTrue(part <= at <= 2 << 20, at)
+        self.assertIn("uri", end)
+        self.d.wait_plan(plan)
 
     def test_agents_and_their_logs_live_on_a_full_disk(self):
         """Logs of agents lie on the same disk: what they cannot write is lost, and nothing else."""

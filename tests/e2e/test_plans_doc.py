@@ -228,7 +228,7 @@ class Values(unittest.TestCase):
         # What the policy holds under another name, or only where it was asked for.
         elsewhere = {"common": {"critical", "retryOn", "gate", "verifyWith", "fallbackAgents", "contextScope"},
                      "policy": {"continueOnFailure", "compensate", "agents", "handoffTo", "maxReplans", "maxReplansPerStep", "replanCooldownMs", "searchAgent", "synthesis", "budget", "replan",
-                                "priority", "overlap"}}
+                                "priority", "overlap", "waitForAgents"}}
         seen = 0
         for section, at in (("common", policy), ("policy", policy), ("backoff", policy["backoff"]), ("replan", policy["replan"]),
                             ("amounts", policy["budget"]), ("synthesis", policy["synthesis"])):

@@ -10,6 +10,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -240,6 +241,142 @@ class Remote(BatonTest):
         self.other.line("up")
         self.assertEqual(d.wait_plan(plan, 60)["status"], "completed")
         self.assertEqual((d.executions(), d.ask("review.list")["reviews"]), (["one"], []))
+
+    def test_a_result_after_a_new_registration_is_no_answer_to_another_step(self):
+        """A step of lanes that are gone ends while another one of the new lanes is under way."""
+        d = self.hub(lanes="7530-7539")
+        gate = {"commands": [{"id": "gate", "argv": ["sh", "-c", "until [ -e %(work)s/$0 ]; do sleep 0.05; done; echo $0", "{name}"],
+                              "description": "Waits for a file.", "output": "text", "effects": "unsafe"}]}
+        self.agent(d, "exec", "--capacity", "2", settings=gate)
+        self.up(d, "exec")
+
+        def running(plan):
+            until(lambda: d.ask("plan.get", planId=plan)["steps"][0]["status"] == "in_progress", 20, "it runs")
+        first = d.submit({"steps": [step("first", "exec", "gate", "Wait for the file of this name.", name="first")]})
+        running(first)
+        d.kill9()
+        d.config.write_text(d.config.read_text().replace("%s:0" % hosts.HERE, d.remote[len("tls+tcp://"):]))
+        d.start(agents=False)
+        self.up(d, "exec")
+        second = d.submit({"steps": [step("second", "exec", "gate", "Wait for the file of this name.", name="second")]})
+        running(second)
+        (d.work / "first").touch()
+        self.assertEqual(d.wait_plan(first, 30)["status"], "completed", d.log())
+        (d.work / "second").touch()
+        view = d.wait_plan(second, 30)
+        self.assertEqual(view["status"], "completed", view)
+        self.assertEqual(d.ask("plan.result", planId=second, stepId="second")["result"]["text"].strip(), "second")
+
+    def rows(self, d, name, n):
+        with open(d.work / name, "w") as f:
+            f.write("id,note\n" + "".join("%d,%s\n" % (i, "x" * 80) for i in range(n)))
+        return (d.work / name).stat().st_size
+
+    def here(self, d, program, settings, *args):
+        """An agent beside the daemon."""
+        log = open(d.work / ("%s-here.log" % program), "ab")
+        p = subprocess.Popen([BIN / ("baton-agent-" + program), "--state", d.state, "--credential", d.state / "credentials/fleet", *args],
+                             stderr=log, env={**os.environ, "BATON_SETTINGS": json.dumps(settings)})
+        log.close()
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+
+    def part_sizes(self, d, sizes, ended):
+        """Watches the file that arrives at the daemon."""
+        while not ended.wait(0.01):
+            for at in (d.state / "artifacts").glob("*/.part-*"):
+                with contextlib.suppress(OSError):
+                    sizes.append(at.stat().st_size)
+
+    def test_files_go_to_the_other_host_and_come_from_it_and_a_torn_transfer_goes_on(self):
+        d = self.hub(lanes="7500-7520")
+        bytes_ = self.rows(d, "rows.csv", 150000)
+        self.assertGreater(bytes_, 12 << 20)
+        exec_ = {"commands": [{"id": "print", "argv": ["cat", str(d.work / "rows.csv")], "description": "Prints the rows.", "output": "text",
+                               "effects": "unsafe"}]}
+        self.agent(d, "exec", "--agent-id", "exec-there", settings=exec_)
+        self.agent(d, "sql", "--agent-id", "sql-there", settings={"databaseDir": str(d.work / "there"), "readOnly": False})
+        self.here(d, "exec", exec_, "--agent-id", "exec-here")
+        self.here(d, "sql", {"databaseDir": str(d.work / "here"), "readOnly": False}, "--agent-id", "sql-here")
+        for agent in ("exec-there", "sql-there", "exec-here", "sql-here"):
+            self.up(d, agent)
+
+        def way(of, to):
+            return [step("print", "exec-" + of, "print", "Print all the rows, as an artifact.", artifact=True),
+                    step("load", "sql-" + to, "load", "Load the rows into a table.", ["print"], table="rows",
+                         artifact="{{results.print.artifact}}"),
+                    step("count", "sql-" + to, "query", "Count the rows of the table.", ["load"], sql="SELECT count(*) FROM rows")]
+
+        def check(plan):
+            view = d.wait_plan(plan, 60)
+            self.assertEqual(view["status"], "completed", "%s\n%s" % (view, d.log()))
+            self.assertEqual(view["steps"][0]["attempts"], 1)
+            self.assertEqual(d.ask("plan.result", planId=plan, stepId="count")["result"]["data"]["rows"], [[150000]])
+        sizes, ended = [], threading.Event()
+        watcher = threading.Thread(target=self.part_sizes, args=(d, sizes, ended))
+        watcher.start()
+        try:
+            plan = d.submit({"steps": way("there", "here")})
+            until(lambda: any(2 << 20 < n for n in sizes), 60, "some MiB have come\n" + d.log())
+            self.other.line("reset")
+            until(lambda: not subprocess.run(["ss", "-tnH", "state", "established", "src", hosts.HERE], capture_output=True,
+                                             text=True).stdout, 20, "every connection was reset")
+            self.other.line("up")
+            check(plan)
+        finally:
+            ended.set()
+            watcher.join()
+        self.assertEqual(sizes, sorted(sizes), "it goes on, and does not begin again")
+        self.assertLess(max(n for n in sizes if n < bytes_), bytes_)
+        copy = d.work / "copy"
+        with open(copy, "wb") as out:
+            got = subprocess.run(self.other.inside(BIN / "baton", "result", plan, "print", "--artifact", "stdout.txt", *self.way(d)),
+                                 stdout=out, stderr=subprocess.PIPE, text=True, timeout=120, env={**os.environ, "HOME": "/nowhere"})
+        self.assertEqual((got.returncode, got.stderr), (0, ""))
+        self.assertEqual(copy.read_bytes(), (d.work / "rows.csv").read_bytes())
+        check(d.submit({"steps": way("here", "there")}))
+
+    def test_a_python_agent_there_reads_and_writes_files_of_the_daemon(self):
+        d = self.hub(lanes="7540-7549")
+        self.rows(d, "rows.csv", 40000)
+        there = d.work / "copier.py"
+        there.write_text("""import baton
+agent = baton.Agent("copier")
+
+
+@agent.skill
+def copy(uri: str, step: baton.Step) -> str:
+    \"\"\"Copies a file.\"\"\"
+    with step.open(uri) as f, step.artifact("copy.csv", "text/csv") as out:
+        for block in iter(lambda: f.read(100000), b""):
+            out.write(block)
+    return "copied"
+
+
+agent.run()
+""")
+        python = E2E.parent.parent / "agents/python"
+        log = open(d.work / "copier.log", "ab")
+        p = self.other.start(sys.executable, there, *map(str, self.way(d, credential="fleet")), stderr=log,
+                             env={**os.environ, "PYTHONPATH": str(python), "HOME": "/nowhere"})
+        log.close()
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        self.here(d, "files", {"roots": [str(d.work)]}, "--agent-id", "files-here")
+        for agent in ("copier", "files-here"):
+            self.up(d, agent)
+        plan = d.submit({"steps": [step("read", "files-here", "read", "Read the whole file.", path=str(d.work / "rows.csv"), artifact=True),
+                                   step("copy", "copier", "copy", "Copy the file.", ["read"], uri="{{results.read.artifact}}")]})
+        view = d.wait_plan(plan)
+        self.assertEqual(view["status"], "completed", "%s\n%s" % (view, (d.work / "copier.log").read_text()))
+        got = self.other.run(sys.executable, "-c", """import sys, baton
+url, credential, ca, cert, plan, to = sys.argv[1:]
+with baton.Client(remote=baton.Remote(url, ca=ca, cert=cert, credential=credential)) as c, open(to, "wb") as f:
+    c.artifact(c.result(plan, "copy")["artifacts"][0], f)
+""", d.remote, d.state / "credentials/ann", self.keys / "ca.pem", self.keys / "elsewhere.pem", plan, d.work / "copy",
+                             env={**os.environ, "PYTHONPATH": str(python)})
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.assertEqual((d.work / "copy").read_bytes(), (d.work / "rows.csv").read_bytes())
 
     def test_who_has_a_certificate_and_no_key_does_not_hold_the_place_of_an_agent(self):
         """Strangers with a certificate are on each port for lanes before the agent is, and come back at once."""

@@ -3,15 +3,18 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import sys
+import tempfile
 import unittest
 import uuid
 
 import probe
-from harness import BIN, BatonTest, alive, main, sp, until
+from harness import BIN, ROOT, BatonTest, alive, main, sp, until
 
 NOBODY = 65534
 CALC = """
@@ -169,6 +172,25 @@ class Strangers(BatonTest):
         self.assertEqual([other.next(), other.next()], ["hello", "mute"])
         until(lambda: self.descriptors() <= before + 8, DEADLINE, "the descriptors of the daemon")
 
+    def test_a_configuration_that_nobody_named_and_another_user_owns_is_not_taken(self):
+        """A project in a directory where others may make files: what they put there would choose programs of ours."""
+        place = pathlib.Path(tempfile.mkdtemp(prefix="baton-place-"))
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        (place / ".baton").mkdir(mode=0o700)
+        config = place / "baton.yaml"
+        config.write_text("agents:\n  - {agentId: x, command: [touch, '%s']}\n" % (place / "owned"))
+        os.chown(config, NOBODY, NOBODY)
+
+        def start(*more):
+            return subprocess.run([BIN / "batond", "--state", place / ".baton", "--listen-control", "tcp://127.0.0.1:1", *more],
+                                  capture_output=True, text=True, timeout=30)
+        refused = start()
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("belongs to user %d, and it names programs to run" % NOBODY, refused.stderr)
+        self.assertNotIn("belongs to user", start("--config", config, "--durability", "wrong").stderr)
+        os.chown(config, os.getuid(), os.getgid())
+        self.assertNotIn("belongs to user", start("--durability", "wrong").stderr)
+
     def test_users_of_allow_uids_are_served(self):
         self.d = self.daemon(config="allowUids: [4242, %d]\n" % NOBODY + CALC)
         at, ask = self.d.endpoints(), self.ask_bytes()
@@ -219,6 +241,25 @@ class Strangers(BatonTest):
         other.end()
         self.d.start(agents=False)
         probe.wait_up(self.d, "byhand")
+
+    def test_python_tells_nothing_to_who_has_the_port_of_a_dead_daemon(self):
+        self.d = self.daemon(config=NONE, agents=False)
+        at, state = self.d.endpoints(), self.d.state
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "agents/python")}
+        code = "import sys, baton\nprint(baton.Client(sys.argv[1], patience=0).request('plan.list')['ok'])"
+
+        def ask(**more):
+            return subprocess.run([sys.executable, "-c", code, state], env={**env, **more}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(ask().stdout, "True\n")
+        self.d.kill9()
+        other = Stranger(self, squat(port_of(at["control"]), sp.REP))
+        self.assertEqual(other.next(), "listening")
+        (state / "endpoints.json").write_text(json.dumps({**at, "pid": os.getpid(), "pidNamespace": 0, "instance": str(uuid.uuid4())}))
+        self.assertIn("is of user 65534, not of the supervisor's: nothing was sent to it", ask().stderr)
+        self.assertEqual(more_than_a_handshake([other.next()]), [])
+        ask(BATON_ALLOW_UIDS="1, 65534")
+        self.assertNotEqual(more_than_a_handshake([other.next()]), [], "who is listed gets the token")
+        other.end()
 
     def test_lane_goes_to_no_other_user_who_has_the_agents_port(self):
         self.d = self.daemon(config=NONE, agents=False)

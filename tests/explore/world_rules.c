@@ -253,6 +253,28 @@ static bool unknown_is_pursued(const struct world *w, const char **ret_why)
     return true;
 }
 
+/* For an instance of its agent; a wait, or a step that any agent with its skill may do, has none.
+ */
+static bool waits_in_time(const struct world *w, uint32_t i, const char **ret_why)
+{
+    const struct situation *at = &w->at;
+    const uint32_t agent = run_step_agent(w->shadow, world_plan(w), i);
+    const struct run_step *state = &w->shadow->steps[i];
+    const struct sched_step *sched = &core_find_run(w->core, at->handle)->sched[i];
+    const struct step_policy *policy = &world_plan(w)->steps[i].policy;
+    const msec wait = policy->agent_wait_ms > 0 ? policy->agent_wait_ms : w->config.agent_wait_ms;
+    msec since;
+
+    if (sched->list != LIST_QUEUE || state->status == STEP_CHECKING ||
+        agent >= registry_agents(w->core->registry)) {
+        return true;
+    }
+    since = registry_agent_view(w->core->registry, agent).unreached_since;
+    RULE(since == MSEC_NEVER || at->now < (since > sched->since ? since : sched->since) + wait,
+         "a step waits for its agent for too long");
+    return true;
+}
+
 /* Time stands still until the core wants to be woken, so nothing may be overdue. */
 static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
 {
@@ -275,14 +297,7 @@ static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
     RULE(sched->list != LIST_QUEUE || state->status == STEP_CHECKING ||
              policy->queue_timeout_ms == 0 || at->now < sched->since + policy->queue_timeout_ms,
          "a step queues for too long");
-    const struct agent_view agent =
-        registry_agent_view(w->core->registry, run_step_agent(w->shadow, world_plan(w), i));
-    const msec wait = policy->agent_wait_ms > 0 ? policy->agent_wait_ms : w->config.agent_wait_ms;
-    const msec since = agent.unreached_since > sched->since ? agent.unreached_since : sched->since;
-    RULE(sched->list != LIST_QUEUE || state->status == STEP_CHECKING ||
-             agent.unreached_since == MSEC_NEVER || at->now < since + wait,
-         "a step waits for its agent for too long");
-    return true;
+    return waits_in_time(w, i, ret_why);
 }
 
 bool world_step_fails_plan(const struct world *w, uint32_t i)

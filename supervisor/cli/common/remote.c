@@ -174,8 +174,8 @@ static const char *credential_or_environment(const char *file)
     return file != NULL ? file : given(getenv("BATON_CREDENTIAL"));
 }
 
-/* Reads the file once. Strings of *ret last as long as the process. */
-static enum bt_code find(const struct cli *cli, struct bt_connection *ret, struct bt_error *err)
+/* Reads the file once. */
+enum bt_code cli_connection(const struct cli *cli, struct bt_connection *ret, struct bt_error *err)
 {
     static cJSON *tree;
     const cJSON *context;
@@ -220,7 +220,7 @@ const char *cli_elsewhere(const struct cli *cli)
     struct bt_connection to;
     struct bt_error err;
 
-    return find(cli, &to, &err) == BT_OK ? to.url : "";
+    return cli_connection(cli, &to, &err) == BT_OK ? to.url : "";
 }
 
 /* The daemon would only hang up. */
@@ -242,7 +242,7 @@ static enum bt_code check_time(const struct bt_connection *to, struct bt_error *
 enum bt_code cli_open(const struct cli *cli, struct bt_client **ret, struct bt_error *err)
 {
     struct bt_connection to;
-    enum bt_code code = find(cli, &to, err);
+    enum bt_code code = cli_connection(cli, &to, err);
 
     if (code != BT_OK) {
         return code;

@@ -18,6 +18,10 @@ enum { CLI_CONTEXT_MAX = 63 };
 
 #define CLI_CONTEXT_LOCAL "local"
 
+/* Where that is; url NULL: a state directory on this host. Strings of *ret last as long as the
+ * process. */
+BT_MUST_CHECK enum bt_code cli_connection(const struct cli *cli, struct bt_connection *ret,
+                                          struct bt_error *err);
 /* Opens a client of the daemon that is meant. */
 BT_MUST_CHECK enum bt_code cli_open(const struct cli *cli, struct bt_client **ret,
                                     struct bt_error *err);

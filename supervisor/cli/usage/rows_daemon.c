@@ -34,6 +34,18 @@ static const struct cli_option agents_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option agent_options[] = {
+    {"skill", "NAME", "the skill that the command is"},
+    {"id", "ID", "the agent's id (that of the skill)"},
+    {"description", "TEXT", "what it does, for people and planners"},
+    {"effects", "none|idempotent|unsafe", "whether a step may run again (unsafe)"},
+    {"stdin", "text|json|none", "what the command reads: the parameter input, or the step (text)"},
+    {"result", "text|json|auto|reply", "how its output is read (text)"},
+    {"capacity", "N", "steps at a time, 1 to 64"},
+    {"dry-run", NULL, "print the card that it would have, and end"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_option info_options[] = {
     {"field", "NAME", "only this value: address, token, state, version, pid, log, ..."},
     {NULL, NULL, NULL},
@@ -137,6 +149,23 @@ const struct cli_verb daemon_verbs[] = {
      .args_max = 3,
      .paged = true,
      .run = verb_agents},
+    {.name = "agent",
+     .args = "serve --skill NAME -- COMMAND [ARGUMENT]...",
+     .brief = "make a command an agent, in the foreground",
+     .text =
+         "Each step of the skill runs the command once, without a shell. It reads the parameter "
+         "`input`, or what the step before returned, and prints the result; `{name}` in an "
+         "argument is the parameter of that name. Ends with Ctrl-C, when running steps are over. "
+         "It is baton-agent-exec with one command; a configuration has more settings.",
+     .options = agent_options,
+     .examples = {{"baton agent serve --skill shout -- tr a-z A-Z", "an agent `shout`, at once"},
+                  {"baton agent serve --skill head --effects none -- head -n '{lines}'",
+                   "with a parameter, and may run again"},
+                  {"baton agent serve --skill shout --dry-run -- tr a-z A-Z",
+                   "only show its card"}},
+     .args_min = 1,
+     .args_max = -1,
+     .run = verb_agent},
     {.name = "info",
      .brief = "show the daemon's version, addresses and durability",
      .options = info_options,

@@ -66,11 +66,6 @@ static enum bt_code open_found(struct cli *cli, const cJSON *found, int *ret_fd,
     struct buf root;
     enum bt_code code;
 
-    if (cli_elsewhere(cli) != NULL) {
-        return err_set(
-            err, BT_INVALID,
-            "an artifact is a file in the state directory of the daemon: read it on its host");
-    }
     buf_init(&root, ARTIFACT_PATH_MAX);
     code = state_dir_find(cli_value(cli, "state"), &root, err);
     while (code == BT_OK && root.len > 1 && root.at[root.len - 1] == '/') {
@@ -106,10 +101,26 @@ static enum bt_code copy(int fd, struct bt_error *err)
             break;
         }
         if (fwrite(block, 1, (size_t)n, stdout) != (size_t)n) {
-            return err_errno(err, errno, "writing to stdout");
+            return err_errno(err, errno, "the output could not be written");
         }
     }
-    return fflush(stdout) == 0 ? BT_OK : err_errno(err, errno, "writing to stdout");
+    return fflush(stdout) == 0 ? BT_OK : err_errno(err, errno, "the output could not be written");
+}
+
+/* Of a daemon elsewhere, into a file without a name. */
+static enum bt_code fetch(struct bt_client *client, const cJSON *found, int *ret_fd,
+                          struct bt_error *err)
+{
+    enum bt_code code;
+
+    *ret_fd = artifact_spool_fd();
+    if (*ret_fd < 0) {
+        return err_errno(err, errno, "making a file for the artifact (TMPDIR)");
+    }
+    code = bt_client_artifact(client, json_text(found, "uri", ""),
+                              (uint64_t)json_number(found, "bytes"), json_text(found, "sha256", ""),
+                              *ret_fd, err);
+    return code == BT_OK ? code : err_wrap(err, "artifact '%s'", json_text(found, "name", ""));
 }
 
 enum cli_exit cli_print_artifact(struct cli *cli, const cJSON *answer, const char *name)
@@ -122,9 +133,12 @@ enum cli_exit cli_print_artifact(struct cli *cli, const cJSON *answer, const cha
     if (found == NULL) {
         return CLI_FAILED;
     }
-    code = open_found(cli, found, &fd, &err);
+    code = cli_elsewhere(cli) != NULL ? fetch(cli->client, found, &fd, &err)
+                                      : open_found(cli, found, &fd, &err);
     if (code == BT_OK) {
         code = copy(fd, &err);
+    }
+    if (fd >= 0) {
         (void)close(fd);
     }
     return code == BT_OK ? CLI_OK : cli_fail(&err);

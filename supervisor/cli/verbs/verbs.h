@@ -4,6 +4,7 @@
 
 #include "supervisor/cli/common/cli.h"
 
+enum cli_exit verb_agent(struct cli *cli);
 enum cli_exit verb_agents(struct cli *cli);
 enum cli_exit verb_approve(struct cli *cli);
 enum cli_exit verb_cancel(struct cli *cli);

@@ -410,6 +410,13 @@ static void wait_for_key(struct core *c, struct core_run *entry)
     freshen(c, key);
 }
 
+/* It ends without being told: whoever cancels it has done so, or its failure is being undone, which
+ * nothing cuts short. */
+static bool ends_by_itself(const struct core_run *entry)
+{
+    return entry->run->cancelling || entry->run->job == JOB_COMPENSATION;
+}
+
 /* The newest plan wins: all that wait end, and the oldest ones that have the key as well. */
 static void cancel_older(struct core *c, struct core_key *key, struct str name)
 {
@@ -419,12 +426,12 @@ static void cancel_older(struct core *c, struct core_key *key, struct str name)
         core_cancel_run(c, run_at(c, slot), why); /* it has not begun: it ends at once */
     }
     for (uint64_t slot = key->holders.head; slot != REF_NONE; slot = run_at(c, slot)->key_next) {
-        staying += run_at(c, slot)->run->cancelling ? 0 : 1;
+        staying += ends_by_itself(run_at(c, slot)) ? 0 : 1;
     }
     for (uint64_t slot = key->holders.head; slot != REF_NONE && key->max > 0;) {
         struct core_run *entry = run_at(c, slot);
         slot = entry->key_next;
-        if (staying >= key->max && !entry->run->cancelling) {
+        if (staying >= key->max && !ends_by_itself(entry)) {
             staying--;
             core_cancel_run(c, entry, why);
         }

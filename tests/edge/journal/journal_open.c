@@ -103,7 +103,7 @@ static void a_journal_of_a_newer_version_is_refused_and_left_as_it_is(void **sta
     assert_int_equal(journal_inspect(dir, NULL, NULL, &report, &err), BT_INVALID);
     assert_non_null(strstr(err.msg, "999"));
     buf_done(&report);
-    make_sqlite_file("PRAGMA user_version = 7;");
+    make_sqlite_file("PRAGMA user_version = 8;");
     assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
     assert_int_equal(journal_next_seq(j), 2);
     journal_close(j);

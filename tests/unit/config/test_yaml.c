@@ -81,9 +81,15 @@ static void json_is_read_too(void **state)
 static void mistakes_are_told_at_line_and_column(void **state)
 {
     (void)state;
-    expect_error("a: 1\nb: [1, 2\nc: 3\n", "f.yaml:3:2: did not find expected ',' or ']', while "
-                                           "parsing a flow sequence that starts in line 2");
-    expect_error("a: 1\n  b: 2\n", "f.yaml:2:4: mapping values are not allowed in this context");
+    expect_error("a: 1\nb: [1, 2\nc: 3\n",
+                 "f.yaml:3:2: did not find expected ',' or ']', while "
+                 "parsing a flow sequence that starts in line 2; what begins "
+                 "with a bracket ends with one, and a text with {{ }} in it "
+                 "stands in quotes");
+    expect_error("a: 1\n  b: 2\n",
+                 "f.yaml:2:4: mapping values are not allowed in this context; "
+                 "a text with \": \" in it stands in quotes, and the members of a "
+                 "map begin in one column");
     expect_error("a:\n\tb: 1\n", "f.yaml:2:1: a tab cannot indent in YAML; use spaces");
     expect_error("ab: 1\nc:\n  d: 1\n  e: 2\n  d: 3\n", "f.yaml:5:3: \"d\" stands here twice");
     expect_error("{\"a\":1,\"a\":2}", "f.yaml:1:8: \"a\" stands here twice");

@@ -361,6 +361,33 @@ static void who_answers_nothing_to_nothing_three_times_is_down(void **state)
     done(h, &out);
 }
 
+/* What it did not use is not kept for later, beyond the pipes that there are. */
+static void a_long_honest_life_earns_no_more_empty_answers_than_pipes(void **state)
+{
+    struct buf out;
+    struct house *h = with_agent(8, ",'bundle':256", &out);
+    struct asked a;
+
+    (void)state;
+    h->agents[0].tells = tell_running;
+    for (int i = 0; i < 2 * BUNDLE_PIPES; i++) {
+        (void)house_submit(h, SUBMIT(DO("a")));
+        assert_true(asked(h, 0, &a));
+        add_result(h, &out, &a, 0);
+        answer(h, a.pipe, &out);
+    }
+    (void)house_submit(h, SUBMIT(DO("b")));
+    for (int i = 0; i < BUNDLE_PIPES + 2; i++) {
+        assert_true(asked(h, 0, &a));
+        answer(h, a.pipe, &out);
+        assert_int_equal(pipes(h), BUNDLE_PIPES + 1);
+    }
+    assert_true(asked(h, 0, &a));
+    answer(h, a.pipe, &out);
+    assert_int_equal(pipes(h), 0);
+    done(h, &out);
+}
+
 static void what_is_no_bundle_costs_the_pipe(void **state)
 {
     struct buf out;
@@ -415,6 +442,7 @@ int main(void)
         cmocka_unit_test(doubles_and_tags_of_nobody_are_not_taken),
         cmocka_unit_test(a_body_that_cannot_be_read_fails_its_attempt_alone),
         cmocka_unit_test(who_answers_nothing_to_nothing_three_times_is_down),
+        cmocka_unit_test(a_long_honest_life_earns_no_more_empty_answers_than_pipes),
         cmocka_unit_test(what_is_no_bundle_costs_the_pipe),
         cmocka_unit_test(few_credits_and_agents_without_bundles_have_a_pipe_each),
     };

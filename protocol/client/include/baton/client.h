@@ -100,6 +100,17 @@ BT_API BT_MUST_CHECK enum bt_code bt_wait(struct bt_client *c, const char *plan_
 BT_API BT_MUST_CHECK enum bt_code bt_cancel(struct bt_client *c, const char *plan_id,
                                             const char *reason, struct bt_error *err);
 
+/*
+ * Gets an artifact of a plan from the daemon, wherever that is: uri, bytes and sha256 as
+ * plan.result lists them. Appends to the file fd what it does not have yet, so a transfer that
+ * broke goes on; then it is at its beginning. Waits through a broken line for half a minute,
+ * whatever the timeout is. BT_GONE: the daemon does not keep it any more. BT_INVALID: length or
+ * checksum differ; the file is then empty.
+ */
+BT_API BT_MUST_CHECK enum bt_code bt_client_artifact(struct bt_client *c, const char *uri,
+                                                     uint64_t bytes, const char *sha256, int fd,
+                                                     struct bt_error *err);
+
 /* One event as a JSON object; valid until the next call on the watch. */
 struct bt_event {
     uint64_t seq;

@@ -168,6 +168,22 @@ static void a_plan_that_cancels_ends_the_older_ones_and_begins_after_them(void *
     assert_int_equal(rig_status(r, "C"), STEP_IN_PROGRESS);
 }
 
+static void a_plan_that_is_undone_keeps_its_key_and_a_newer_one_waits_for_its_end(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 4);
+    const uint64_t older = rig_submit(r, "key=0: reserve(undo); ship<reserve");
+    rig_ok(r, "reserve");
+    rig_fail(r, "ship", CLASS_VALIDATION_ERROR, "no such street");
+    rig_forget(r);
+    rig_submit(r, "key=0 keycancel: C");
+    RIG_TRACE(r, "[0] plan_generated\n"
+                 "[0] plan_paused concurrency: 0\n");
+    rig_compensated(r, older, true, "");
+    assert_int_equal(rig_nth(r, 0)->status, PLAN_FAILED);
+    assert_int_equal(rig_status(r, "C"), STEP_IN_PROGRESS);
+}
+
 static void a_restart_keeps_who_has_the_key_and_who_waits(void **state)
 {
     struct rig *r = *state;
@@ -497,6 +513,7 @@ int main(void)
         CORE_TEST(the_key_goes_to_the_highest_priority),
         CORE_TEST(a_plan_that_skips_ends_when_its_key_is_taken),
         CORE_TEST(a_plan_that_cancels_ends_the_older_ones_and_begins_after_them),
+        CORE_TEST(a_plan_that_is_undone_keeps_its_key_and_a_newer_one_waits_for_its_end),
         CORE_TEST(a_restart_keeps_who_has_the_key_and_who_waits),
         CORE_TEST(a_plan_that_waits_is_not_started_while_others_are_rebuilt),
         CORE_TEST(a_plan_on_hold_is_not_given_its_key),
