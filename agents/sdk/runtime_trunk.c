@@ -35,34 +35,41 @@ static void keep(struct runtime *rt, const struct link_event *ev)
                                                  .epoch = rt->agent_state.epoch};
 }
 
+/* A request that is kept is answered with the results of any step: only the supervisor's is. It
+ * proves itself, because this agent asks for that, before it sends anything else. */
+static enum bt_code open_bundle(struct runtime *rt, const struct link_msg *msg,
+                                struct bundle_reader *ret, struct bt_error *err)
+{
+    return runtime_pipe_is_proved(rt, link_msg_pipe(msg))
+               ? bundle_open(ret, link_msg_bytes(msg), err)
+               : err_set(err, BT_UNAUTHORIZED, "its sender has not proved to be the supervisor");
+}
+
 void runtime_on_bundle(struct runtime *rt, struct link_event *ev)
 {
-    const struct str bytes = link_msg_bytes(ev->msg);
     const uint32_t pipe = link_msg_pipe(ev->msg);
     struct bundle_reader r;
     struct bt_error err;
     struct str body;
     uint64_t tag;
 
-    if (bundle_open(&r, bytes, &err) != BT_OK) {
-        log_warn("agent.bundle", "%s", err.msg);
+    if (open_bundle(rt, ev->msg, &r, &err) != BT_OK) {
+        log_warn("agent.bundle", "a bundle was refused: %s", err.msg);
         (void)link_answer(ev->server, ev->request, "", 0);
         link_msg_free(ev->msg);
         return;
     }
     keep(rt, ev);
     while (bundle_next(&r, &tag, &body)) {
+        const struct runtime_request rq = {
+            .open = true, .bundled = true, .tag = tag, .server = ev->server, .pipe = pipe};
         uint8_t *copy = malloc(body.len + 1); /* the step lives longer than the bundle */
         if (copy == NULL) {
-            bundle_put(&rt->trunk.answers, tag, (struct str){NULL, 0});
+            runtime_trunk_answer(rt, &rq, (struct str){NULL, 0});
             continue;
         }
         memcpy(copy, body.ptr, body.len);
-        runtime_on_body(
-            rt,
-            &(struct runtime_request){
-                .open = true, .bundled = true, .tag = tag, .server = ev->server, .pipe = pipe},
-            (struct runtime_bytes){.copy = copy, .len = body.len});
+        runtime_on_body(rt, &rq, (struct runtime_bytes){.copy = copy, .len = body.len});
     }
     link_msg_free(ev->msg);
 }

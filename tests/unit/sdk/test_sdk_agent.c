@@ -16,6 +16,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
+#include "protocol/wire/bundle.h"
 #include "protocol/wire/msg.h"
 
 extern char **environ;
@@ -386,6 +387,22 @@ static void strangers_and_unknown_skills_are_refused(void **state)
     expect_refused(w.lanes[0], BT_CONFLICT);
 }
 
+/* It would be answered with the results of others. */
+static void a_bundle_of_a_stranger_is_not_kept(void **state)
+{
+    struct bt_error err;
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, BUNDLE_BYTES_MAX);
+    bundle_begin(&out);
+    assert_int_equal(link_lane_send(w.lanes[0], out.at, out.len, &err), BT_OK);
+    assert_true(serve(w.lanes[0], NULL, 0));
+    assert_false(bundle_is(link_msg_bytes(w.answer.msg)));
+    link_msg_free(w.answer.msg);
+    buf_done(&out);
+}
+
 static void parameters_that_do_not_fit_the_schema_fail_the_step(void **state)
 {
     struct buf p = params_of("{\"text\":7}");
@@ -534,6 +551,7 @@ int main(int argc, char **argv)
                                         tear_down),
         cmocka_unit_test_setup_teardown(strangers_and_unknown_skills_are_refused, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_bundle_of_a_stranger_is_not_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parameters_that_do_not_fit_the_schema_fail_the_step, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_a_handler_streams_is_there_before_its_answer, set_up,
