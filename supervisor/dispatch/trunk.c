@@ -120,6 +120,9 @@ enum bt_code trunk_add(struct engine *engine, struct lane *credit, struct str bo
     }
     credit->tag = tag;
     t->queued |= bit(credit);
+    for (uint32_t i = 0; i < BUNDLE_PIPES; i++) {
+        t->carries[i] &= ~bit(credit); /* a step before it, which was given up */
+    }
     make_due(engine, t);
     return BT_OK;
 }

@@ -17,7 +17,7 @@
 
 struct trunk {
     struct lane pipes[BUNDLE_PIPES];
-    uint64_t carries[BUNDLE_PIPES]; /* credits whose steps the request on the pipe has brought */
+    uint64_t carries[BUNDLE_PIPES]; /* credits whose last step the request on the pipe has */
     uint32_t up;                    /* pipes that were greeted */
     uint32_t out;                   /* requests without an answer */
     uint32_t sent;                  /* steps; part of their tags */

@@ -261,6 +261,45 @@ static void what_never_left_goes_out_again_over_another_pipe(void **state)
     done(h, &out);
 }
 
+/* A request that waits to leave has brought nothing: its steps were asked for, and went out again,
+ * when another pipe was lost. That it never left is no news about them. */
+static void a_request_that_never_left_costs_nothing_that_went_out_since(void **state)
+{
+    static const char policy[] = "'policy':{'maxRetries':1,'backoff':{'initialMs':10}}";
+    struct house *h = house_open();
+    const char *first;
+    const char *second;
+    struct buf out;
+    struct asked a;
+    struct asked b;
+
+    (void)state;
+    (void)house_join_as(h, "calc", 8,
+                        "'skills':[{'id':'do','description':'Does.','effects':'idempotent'}]",
+                        ",'bundle':256");
+    buf_init(&out, BUNDLE_BYTES_MAX);
+    bundle_begin(&out);
+    first = house_submit(h, "'plan':{'steps':[" DO("a") "]},%s", policy);
+    second = house_submit(h, "'plan':{'steps':[" DO("b") "]},%s", policy);
+    is_asked(h, "1 1");
+    assert_true(asked(h, 0, &a) && asked(h, 1, &b));
+    fake_lane_down(a.pipe, true);
+    house_wait(h, 1000);
+    is_asked(h, "2 1"); /* both again, beside the one that still waits to leave */
+    fake_lane_down(b.pipe, false);
+    house_wait(h, 1000);
+    is_asked(h, "2");
+    assert_true(asked(h, 0, &a));
+    for (uint32_t i = 0; i < 2; i++) {
+        house_says(h, a.bodies[i], "attempt=2");
+        add_result(h, &out, &a, i);
+    }
+    answer(h, a.pipe, &out);
+    is(h, first, "status=completed");
+    is(h, second, "status=completed");
+    done(h, &out);
+}
+
 static void without_any_pipe_the_agent_gets_nothing_until_one_is_greeted(void **state)
 {
     struct buf out;
@@ -438,6 +477,7 @@ int main(void)
         cmocka_unit_test(what_finds_no_pipe_waits_for_one),
         cmocka_unit_test(a_lost_pipe_costs_no_attempt_and_a_late_result_counts),
         cmocka_unit_test(what_never_left_goes_out_again_over_another_pipe),
+        cmocka_unit_test(a_request_that_never_left_costs_nothing_that_went_out_since),
         cmocka_unit_test(without_any_pipe_the_agent_gets_nothing_until_one_is_greeted),
         cmocka_unit_test(doubles_and_tags_of_nobody_are_not_taken),
         cmocka_unit_test(a_body_that_cannot_be_read_fails_its_attempt_alone),
