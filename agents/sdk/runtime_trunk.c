@@ -128,16 +128,18 @@ void runtime_trunk_registered(struct runtime *rt, uint64_t pipes, uint64_t epoch
     uint32_t n = 0;
 
     t->pipes = pipes >= 1 && pipes < BUNDLE_PIPES ? (uint32_t)pipes : BUNDLE_PIPES;
-    buf_clear(&t->answers); /* of requests before: who has gone asks for them by step.query */
     for (uint32_t i = 0; i < t->kept_n; i++) {
         if (t->kept[i].epoch < epoch) {
             bundle_begin(&t->frame);
             (void)link_answer(t->kept[i].server, t->kept[i].handle, t->frame.at, t->frame.len);
         } else {
-            t->kept[n++] = t->kept[i];
+            t->kept[n++] = t->kept[i]; /* a pipe may be faster than the answer to agent.register */
         }
     }
     t->kept_n = n;
+    if (n == 0) {
+        buf_clear(&t->answers); /* of requests before: the supervisor asks for them */
+    }
 }
 
 void runtime_trunk_drop(struct runtime *rt, const struct link_server *server)

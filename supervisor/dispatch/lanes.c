@@ -61,6 +61,20 @@ void lanes_feed_lane(struct engine *engine, const struct lane *lane, enum core_e
     lanes_feed(engine, &ev);
 }
 
+struct core_event lanes_lost(const struct lane *lane, bool sent)
+{
+    const struct control_item *item = &lane->item;
+
+    return (struct core_event){CORE_EV_INIT(LOST, lost, .sent = sent),
+                               .run = item->run,
+                               .step = item->step,
+                               .phase = item->phase,
+                               .attempt = item->attempt,
+                               .slot = lane->instance->slot,
+                               .epoch = lane->instance->epoch,
+                               .lane = lane->ix};
+}
+
 enum { URL_MAX = 272 };
 
 static enum bt_code listen_at(struct engine *engine, struct lane *lane, uint16_t port,
@@ -332,18 +346,10 @@ void lanes_work_answered(struct engine *engine, struct lane *lane, struct msg_re
  * choose it again. */
 static void lose_lane(struct engine *engine, struct lane *lane, bool sent)
 {
-    const struct control_item *item = &lane->item;
     bool step_is_out = lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE;
-    bool ping_is_out =
-        lane->state == LANE_BUSY && lane->ix == REGISTRY_CONTROL_LANE && item->kind == CONTROL_PING;
-    struct core_event ev = {CORE_EV_INIT(LOST, lost, .sent = sent),
-                            .run = item->run,
-                            .step = item->step,
-                            .phase = item->phase,
-                            .attempt = item->attempt,
-                            .slot = lane->instance->slot,
-                            .epoch = lane->instance->epoch,
-                            .lane = lane->ix};
+    bool ping_is_out = lane->state == LANE_BUSY && lane->ix == REGISTRY_CONTROL_LANE &&
+                       lane->item.kind == CONTROL_PING;
+    struct core_event ev = lanes_lost(lane, sent);
 
     if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {
         lanes_feed_lane(engine, lane, CORE_LANE_DOWN);

@@ -8,6 +8,8 @@
 void lanes_feed(struct engine *engine, struct core_event *ev);
 /* CORE_LANE_UP or CORE_LANE_DOWN of a credit. */
 void lanes_feed_lane(struct engine *engine, const struct lane *lane, enum core_event_type type);
+/* CORE_LOST: the attempt on the lane has no answer. sent: as in LINK_LOST. */
+struct core_event lanes_lost(const struct lane *lane, bool sent);
 /* The answer to what is outstanding on a credit. */
 void lanes_work_answered(struct engine *engine, struct lane *lane, struct msg_reader *r);
 /* The attempt on the credit was answered, and its result is lost for good. The credit is down

@@ -286,15 +286,7 @@ void trunk_up(struct engine *engine, struct lane *pipe)
 
 static void lose_attempt(struct engine *engine, struct lane *credit, bool sent)
 {
-    const struct control_item *item = &credit->item;
-    struct core_event ev = {CORE_EV_INIT(LOST, lost, .sent = sent),
-                            .run = item->run,
-                            .step = item->step,
-                            .phase = item->phase,
-                            .attempt = item->attempt,
-                            .slot = credit->instance->slot,
-                            .epoch = credit->instance->epoch,
-                            .lane = credit->ix};
+    struct core_event ev = lanes_lost(credit, sent);
 
     credit->cancelled = false;
     credit->tag = sent ? credit->tag : 0; /* nothing answers what never left */
