@@ -65,6 +65,9 @@ struct artifact_digest *artifact_digest_new(void);
 void artifact_digest_add(struct artifact_digest *d, const void *bytes, size_t len);
 /* Lower-case hexadecimal. The digest cannot be used again. */
 void artifact_digest_end(struct artifact_digest *d, char ret[ARTIFACT_SHA256_LEN + 1]);
+/* The same, and whether it is the expected one, whose letters may be of either case. */
+bool artifact_digest_is(struct artifact_digest *d, struct str expected,
+                        char ret[ARTIFACT_SHA256_LEN + 1]);
 /* Accepts NULL. */
 void artifact_digest_free(struct artifact_digest *d);
 
@@ -85,6 +88,9 @@ BT_MUST_CHECK enum bt_code artifact_write(struct artifact_writer *w, const void 
 BT_MUST_CHECK enum bt_code artifact_commit(struct artifact_writer *w, uint64_t *ret_bytes,
                                            char ret_sha256[ARTIFACT_SHA256_LEN + 1],
                                            struct bt_error *err);
+/* All the bytes, at the position of fd. */
+BT_MUST_CHECK enum bt_code artifact_write_all(int fd, const void *bytes, size_t len,
+                                              struct bt_error *err);
 /* A file without a name on this host, in TMPDIR, else /var/tmp: for what goes elsewhere, or came
  * from there. -1: errno says why. */
 int artifact_spool_fd(void);

@@ -2,6 +2,7 @@
 #include <mbedtls/sha256.h>
 #include <mbedtls/version.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "protocol/artifact/artifact.h"
 
@@ -44,6 +45,13 @@ void artifact_digest_end(struct artifact_digest *d, char ret[ARTIFACT_SHA256_LEN
         ret[2 * i + 1] = d->bad ? '-' : digits[sum[i] & 15];
     }
     ret[ARTIFACT_SHA256_LEN] = 0;
+}
+
+bool artifact_digest_is(struct artifact_digest *d, struct str expected,
+                        char ret[ARTIFACT_SHA256_LEN + 1])
+{
+    artifact_digest_end(d, ret);
+    return expected.len == ARTIFACT_SHA256_LEN && strncasecmp(ret, expected.ptr, expected.len) == 0;
 }
 
 void artifact_digest_free(struct artifact_digest *d)

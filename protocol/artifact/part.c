@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -217,8 +216,7 @@ enum bt_code artifact_part_commit(struct artifact_part *p, struct str sha256, bo
     if (code != BT_OK || p->hashed < p->bytes) {
         return code;
     }
-    artifact_digest_end(p->digest, sum);
-    if (sha256.len != ARTIFACT_SHA256_LEN || strncasecmp(sum, sha256.ptr, sha256.len) != 0) {
+    if (!artifact_digest_is(p->digest, sha256, sum)) {
         (void)unlinkat(p->dir, p->hidden, 0);
         return err_set(err, BT_INVALID,
                        "the bytes that arrived have the SHA-256 %s, not the one that was given: "

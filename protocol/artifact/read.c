@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,9 +145,7 @@ static enum bt_code check_sum(int fd, const struct artifact_place *at, struct st
                             : add_all(fd, d, block, stop, self, err);
 
     if (code == BT_OK) {
-        artifact_digest_end(d, sum);
-        if (expected.len != ARTIFACT_SHA256_LEN ||
-            strncasecmp(sum, expected.ptr, ARTIFACT_SHA256_LEN) != 0) {
+        if (!artifact_digest_is(d, expected, sum)) {
             code = err_set(err, BT_INVALID,
                            "artifact '%.200s': its SHA-256 is not that of its result: it was "
                            "changed",

@@ -125,23 +125,31 @@ enum bt_code artifact_create(const char *dir, const char *file, struct artifact_
     return BT_OK;
 }
 
-static enum bt_code put(struct artifact_writer *w, const uint8_t *at, size_t len,
-                        struct bt_error *err)
+enum bt_code artifact_write_all(int fd, const void *bytes, size_t len, struct bt_error *err)
 {
-    artifact_digest_add(w->digest, at, len);
-    w->bytes += len;
+    const uint8_t *at = bytes;
+
     while (len > 0) {
-        ssize_t n = write(w->fd, at, len);
+        const ssize_t n = write(fd, at, len);
         if (n < 0 && errno == EINTR) {
             continue;
         }
         if (n < 0) {
-            return err_errno(err, errno, "writing the artifact failed, nothing of it is kept");
+            return err_errno(err, errno, "writing the artifact");
         }
         at += n;
         len -= (size_t)n;
     }
     return BT_OK;
+}
+
+/* After a failure nothing of the file is kept. */
+static enum bt_code put(struct artifact_writer *w, const uint8_t *at, size_t len,
+                        struct bt_error *err)
+{
+    artifact_digest_add(w->digest, at, len);
+    w->bytes += len;
+    return artifact_write_all(w->fd, at, len, err);
 }
 
 static enum bt_code flush(struct artifact_writer *w, struct bt_error *err)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "protocol/artifact/artifact.h"
@@ -113,22 +112,6 @@ static enum bt_code ask(struct transfer *t, enum msg_type type, const void *body
 
 /* ---- getting ---- */
 
-static enum bt_code put_all(int fd, const uint8_t *at, size_t len, struct bt_error *err)
-{
-    while (len > 0) {
-        const ssize_t n = write(fd, at, len);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return err_errno(err, errno, "writing the artifact on this host");
-        }
-        at += n;
-        len -= (size_t)n;
-    }
-    return BT_OK;
-}
-
 /* What an earlier call has brought. Leaves fd at its end. */
 static enum bt_code hash_known(struct transfer *t, int fd, struct artifact_digest *d,
                                uint64_t *ret_bytes, struct bt_error *err)
@@ -188,7 +171,8 @@ static enum bt_code get_some(struct transfer *t, int fd, struct artifact_digest 
                        "the file has %llu bytes, its result says %llu: it was changed",
                        (unsigned long long)got.len, (unsigned long long)f->bytes);
     } else {
-        code = put_all(fd, (const uint8_t *)head.str.ptr, head.str.len, err);
+        code = artifact_write_all(fd, head.str.ptr, head.str.len, err);
+        code = code == BT_OK ? BT_OK : err_wrap(err, "on this host");
     }
     if (code == BT_OK) {
         artifact_digest_add(d, head.str.ptr, head.str.len);
@@ -204,9 +188,7 @@ static enum bt_code check_sum(const struct transfer_file *f, struct artifact_dig
 {
     char sum[ARTIFACT_SHA256_LEN + 1];
 
-    artifact_digest_end(d, sum);
-    return f->sha256.len == ARTIFACT_SHA256_LEN &&
-                   strncasecmp(sum, f->sha256.ptr, f->sha256.len) == 0
+    return artifact_digest_is(d, f->sha256, sum)
                ? BT_OK
                : err_set(err, BT_INVALID,
                          "its SHA-256 is %s, not that of its result: it was changed", sum);
