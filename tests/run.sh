@@ -99,6 +99,7 @@ tsan_works() {
 
 mkdir -p build
 sh tests/peers/install.sh build/peers || headline "tests against models from npm: SKIPPED, see above"
+sh tests/peers/prometheus.sh build/peers || headline "test against Prometheus: SKIPPED, see above"
 if [ -z "$everyday" ]; then
     part "preset release: build"
     build release || failed="$failed release"

@@ -65,6 +65,8 @@ class Serve(Cli):
         self.assertIn("word", card["skills"][0]["inputSchema"]["required"])
         for args in (("serve",), ("serve", "--skill", "x"), ("serve", "--", "true"), ("run", "--skill", "x", "--", "true")):
             self.assertIn("usage: baton agent serve --skill NAME -- COMMAND", self.err("agent", *args, code=2))
+        for program in ("/no/such/program", "no-such-program", "/tmp"):
+            self.assertIn("'%s' is no program" % program, self.err("agent", "serve", "--skill", "x", "--", program, code=2))
         self.assertIn("effects", self.err("agent", "serve", "--skill", "x", "--effects", "maybe", "--dry-run", "--", "true", code=2))
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,6 +19,8 @@ from test_phases import Skilled, data, failed, in_turn, text
 
 sys.path.insert(0, str(ROOT / "tests" / "peers"))
 import peers  # noqa: E402
+
+PROMETHEUS = peers.DIR / "prometheus/usr/bin"
 
 
 def setUpModule():
@@ -77,13 +78,13 @@ class Metrics(BatonTest):
         self.d.kill9()
         self.assertEqual(samples(self.metrics())["baton_up"], 0)
 
-    @unittest.skipUnless(shutil.which("promtool") and shutil.which("prometheus"), "SKIPPED: there is no prometheus; install the package prometheus")
+    @unittest.skipUnless((PROMETHEUS / "prometheus").exists(), "SKIPPED: %s has no prometheus; sh tests/peers/prometheus.sh %s" % (PROMETHEUS, peers.DIR))
     def test_promtool_finds_nothing_and_a_prometheus_scrapes_it_and_a_rule_fires(self):
-        said = subprocess.run(["promtool", "check", "metrics"], input=self.run_some(1) if self.metrics() else "", capture_output=True, text=True, timeout=60)
+        said = subprocess.run([PROMETHEUS / "promtool", "check", "metrics"], input=self.run_some(1) if self.metrics() else "", capture_output=True, text=True, timeout=60)
         self.assertEqual((said.returncode, said.stdout + said.stderr), (0, ""))
         work = pathlib.Path(self.d.work)
         rules = ROOT / "deploy" / "telemetry" / "rules.yml"
-        checked = subprocess.run(["promtool", "check", "rules", rules], capture_output=True, text=True, timeout=60)
+        checked = subprocess.run([PROMETHEUS / "promtool", "check", "rules", rules], capture_output=True, text=True, timeout=60)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         quick = work / "rules.yml"
         quick.write_text(re.sub(r"for: \S+", "for: 0s", rules.read_text()))
@@ -92,7 +93,7 @@ class Metrics(BatonTest):
             "  - job_name: baton\n    authorization: {credentials_file: %s}\n    static_configs: [{targets: ['127.0.0.1:%d']}]\n"
             % (quick, self.d.state / "token", self.g.port))
         log = open(work / "prometheus.log", "wb")
-        p = subprocess.Popen(["prometheus", "--config.file=%s" % (work / "prometheus.yml"), "--storage.tsdb.path=%s" % (work / "tsdb"),
+        p = subprocess.Popen([PROMETHEUS / "prometheus", "--config.file=%s" % (work / "prometheus.yml"), "--storage.tsdb.path=%s" % (work / "tsdb"),
                               "--web.listen-address=127.0.0.1:0", "--log.level=info"], stdout=log, stderr=log)
         self.addCleanup(lambda: (p.kill(), p.wait(), log.close()))
         found = until(lambda: re.search(r"address=127\.0\.0\.1:([1-9]\d*)", (work / "prometheus.log").read_text()), 30, "prometheus")

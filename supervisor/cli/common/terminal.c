@@ -8,28 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "supervisor/cli/common/program.h"
+
 static pid_t pager = -1; /* -1 = none */
 
 bool cli_on_terminal(void)
 {
     return pager > 0 || isatty(STDOUT_FILENO) == 1;
-}
-
-/* Whether a folder of $PATH has the program. */
-static bool is_installed(const char *program)
-{
-    const char *path = getenv("PATH");
-
-    while (path != NULL && *path != 0) {
-        const int n = (int)strcspn(path, ":");
-        char file[4096];
-        (void)snprintf(file, sizeof file, "%.*s/%s", n, path, program);
-        if (access(file, X_OK) == 0) {
-            return true;
-        }
-        path += n + (path[n] == ':');
-    }
-    return false;
 }
 
 /* The command of the shell; NULL = none is wanted. */
@@ -39,7 +24,7 @@ static const char *pager_command(void)
     const char *given = own != NULL ? own : getenv("PAGER");
 
     if (given == NULL) {
-        return is_installed("less") ? "less -FRX" : NULL;
+        return cli_program_is_there("less") ? "less -FRX" : NULL;
     }
     return given[0] == 0 || strcmp(given, "cat") == 0 ? NULL : given;
 }

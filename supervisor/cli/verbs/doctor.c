@@ -19,6 +19,7 @@
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/program.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/doctor_internal.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -52,17 +53,10 @@ static void finding(struct doctor *d, bool ok, const char *what, const char *det
 
 static void check_agent_binary(struct doctor *d, const struct config_agent *a)
 {
-    char path[4096];
     char detail[4300];
     const char *program = a->command[0];
-    bool found = strchr(program, '/') != NULL && access(program, X_OK) == 0;
-    const char *dirs = getenv("PATH");
+    const bool found = cli_program_is_there(program);
 
-    for (const char *p = dirs; strchr(program, '/') == NULL && p != NULL && *p != 0 && !found;
-         p += strcspn(p, ":"), p += *p == ':') {
-        (void)snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(p, ":"), p, program);
-        found = access(path, X_OK) == 0;
-    }
     (void)snprintf(
         detail, sizeof detail, "%s: %s%s", a->agent_id, program,
         found ? ""

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/wire/doc.h"
+#include "supervisor/cli/common/program.h"
 #include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -124,6 +125,11 @@ enum cli_exit verb_agent(struct cli *cli)
 {
     if (strcmp(cli->argv[0], "serve") != 0 || cli->argc < 2 || cli_value(cli, "skill") == NULL) {
         cli_error("usage: baton agent serve --skill NAME -- COMMAND [ARGUMENT]...");
+        return CLI_USAGE;
+    }
+    if (strchr(cli->argv[1], '{') == NULL && !cli_program_is_there(cli->argv[1])) {
+        cli_error("agent: '%s' is no program: no such file, or it may not be executed",
+                  cli->argv[1]);
         return CLI_USAGE;
     }
     return serve(cli);
