@@ -21,8 +21,8 @@ struct trunk {
     uint32_t up;                    /* pipes that were greeted */
     uint32_t out;                   /* requests without an answer */
     uint32_t sent;                  /* steps; part of their tags */
-    uint32_t spare; /* empty answers that it may give: one for each request with steps, for as many
-                     * as can be out */
+    uint32_t spare;   /* empty answers that the agent may still give: each request with steps earns
+                       * one, up to BUNDLE_PIPES */
     struct buf queue; /* steps that no request has taken, as in a bundle */
     uint64_t queued;  /* their credits */
     struct lane_instance *instance;
