@@ -112,6 +112,16 @@ void fake_lane_down(struct link_lane *lane, bool sent)
     }
 }
 
+void fake_lane_replaced(struct link_lane *lane, bool sent)
+{
+    ASSERT(lane->outstanding && !lane->retired);
+    push(lane->link, (struct link_event){.type = LINK_DOWN, .lane = lane, .owner = lane->owner});
+    push(lane->link, (struct link_event){.type = LINK_UP, .lane = lane, .owner = lane->owner});
+    push(lane->link,
+         (struct link_event){.type = LINK_LOST, .lane = lane, .owner = lane->owner, .sent = sent});
+    lane->outstanding = false;
+}
+
 void fake_lane_answer(struct link_lane *lane, const void *bytes, size_t len)
 {
     ASSERT(lane->outstanding);

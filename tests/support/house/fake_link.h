@@ -39,6 +39,9 @@ struct link_lane *fake_link_lane(const struct link *l, uint32_t i);
 void fake_lane_up(struct link_lane *lane);
 /* The connection ends; a request on it is lost after it was sent, or before. */
 void fake_lane_down(struct link_lane *lane, bool sent);
+/* The connection ends, and another one is there, before the loss of the request on it is told
+ * (link.h: in either order). */
+void fake_lane_replaced(struct link_lane *lane, bool sent);
 void fake_lane_answer(struct link_lane *lane, const void *bytes, size_t len);
 
 uint32_t fake_link_frames(const struct link *l);

@@ -192,6 +192,8 @@ static void what_finds_no_pipe_waits_for_one(void **state)
     done(h, &out);
 }
 
+static uint32_t queries; /* of all attempts, which tell_running answered */
+
 /* The agent's answer to a query: its own state of the attempt. */
 static const char *tell_running(struct house_agent *agent, const char *request)
 {
@@ -202,6 +204,7 @@ static const char *tell_running(struct house_agent *agent, const char *request)
     if (strstr(request, "step.query") == NULL || key == NULL) {
         return NULL;
     }
+    queries++;
     key += strlen("\"key\":\"");
     (void)snprintf(
         answer, sizeof answer,
@@ -297,6 +300,96 @@ static void a_request_that_never_left_costs_nothing_that_went_out_since(void **s
     answer(h, a.pipe, &out);
     is(h, first, "status=completed");
     is(h, second, "status=completed");
+    done(h, &out);
+}
+
+static void what_waits_for_a_pipe_is_not_lost_with_one(void **state)
+{
+    struct buf out;
+    struct house *h = with_agent(16, ",'bundle':2", &out);
+    const char *id =
+        house_submit(h, SUBMIT(FIVE "," DO("f") "," DO("g") "," DO("h") "," DO("i") "," DO("j")));
+    struct asked a;
+
+    (void)state;
+    h->agents[0].tells = tell_running;
+    queries = 0;
+    assert_true(asked(h, 2, &a));
+    fake_lane_down(a.pipe, true);
+    house_cycle(h);
+    assert_int_equal(queries, 8); /* not of the two that wait */
+    is_asked(h, "2 2 2 2");
+    assert_true(asked(h, 2, &a));
+    house_says(h, a.bodies[0], "stepId=i");
+    house_says(h, a.bodies[1], "stepId=j");
+    add_result(h, &out, &a, 0);
+    add_result(h, &out, &a, 1);
+    answer(h, a.pipe, &out);
+    is(h, id, "steps.8.status=completed; steps.9.status=completed");
+    is_asked(h, "2 2 2"); /* they did not go out twice */
+    done(h, &out);
+}
+
+static void a_pipe_that_is_replaced_before_its_loss_is_told_is_greeted_again(void **state)
+{
+    struct buf out;
+    struct house *h = with_agent(8, ",'bundle':256", &out);
+    const char *id = house_submit(h, SUBMIT(DO("a")));
+    struct asked a;
+
+    (void)state;
+    h->agents[0].tells = tell_running;
+    assert_true(asked(h, 0, &a));
+    fake_lane_replaced(a.pipe, true);
+    house_cycle(h);
+    is_asked(h, "0"); /* for the result of what runs */
+    add_result(h, &out, &a, 0);
+    assert_true(asked(h, 0, &a));
+    answer(h, a.pipe, &out);
+    is(h, id, "status=completed");
+    for (int i = 0; i < BUNDLE_PIPES; i++) { /* each pipe carries steps again */
+        (void)house_submit(h, SUBMIT(DO("b")));
+    }
+    is_asked(h, "1 1 1 1");
+    done(h, &out);
+}
+
+/* It was not up: that it is lost takes none from those that are. */
+static void a_pipe_that_is_lost_while_it_is_greeted_is_none_of_those_that_carry(void **state)
+{
+    struct buf out;
+    struct house *h = with_agent(8, ",'bundle':256", &out);
+    struct link_lane *pipe = NULL;
+    struct asked a;
+
+    (void)state;
+    (void)house_submit(h, SUBMIT(DO("x")));
+    for (uint32_t i = 0; i < fake_link_lanes(h->link); i++) {
+        struct link_lane *lane = fake_link_lane(h->link, i);
+        const char *last = house_text(h, "%.*s", STR_ARG(buf_str(&lane->sent)));
+        pipe = !lane->outstanding && strstr(last, "\"lane\":2") != NULL ? lane : pipe;
+    }
+    assert_non_null(pipe);
+    h->agents[0].deaf = true;
+    for (int i = 0; i <= BUNDLE_PIPES; i++) {
+        fake_lane_down(pipe, true);
+        house_cycle(h);
+        fake_lane_up(pipe);
+        house_cycle(h);
+        assert_true(pipe->outstanding); /* the greeting */
+    }
+    (void)house_submit(h, SUBMIT(DO("y")));
+    is_asked(h, "1 1");
+    h->agents[0].deaf = false; /* once it is greeted, it is no new credit for what is out */
+    house_wait(h, 100);
+    (void)house_submit(h, SUBMIT(FIVE "," DO("f") "," DO("g")));
+    is_asked(h, "1 1 6");
+    h->agents[0].tells = tell_running;
+    queries = 0;
+    assert_true(asked(h, 0, &a));
+    fake_lane_down(a.pipe, true);
+    house_cycle(h);
+    assert_int_equal(queries, 8); /* each of them was out */
     done(h, &out);
 }
 
@@ -478,6 +571,9 @@ int main(void)
         cmocka_unit_test(a_lost_pipe_costs_no_attempt_and_a_late_result_counts),
         cmocka_unit_test(what_never_left_goes_out_again_over_another_pipe),
         cmocka_unit_test(a_request_that_never_left_costs_nothing_that_went_out_since),
+        cmocka_unit_test(what_waits_for_a_pipe_is_not_lost_with_one),
+        cmocka_unit_test(a_pipe_that_is_replaced_before_its_loss_is_told_is_greeted_again),
+        cmocka_unit_test(a_pipe_that_is_lost_while_it_is_greeted_is_none_of_those_that_carry),
         cmocka_unit_test(without_any_pipe_the_agent_gets_nothing_until_one_is_greeted),
         cmocka_unit_test(doubles_and_tags_of_nobody_are_not_taken),
         cmocka_unit_test(a_body_that_cannot_be_read_fails_its_attempt_alone),
