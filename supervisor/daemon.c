@@ -80,7 +80,6 @@ static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan 
 {
     enum bt_code code = BT_OK;
     struct uuid id;
-
     if (p->job == NULL) {
         code = schedules_plan_ended(engine_hooks(engine)->schedules, str_from(p->id),
                                     REC(rec, plan_completed)->status, err);

@@ -78,7 +78,7 @@ static void after_thirty_turns_the_step_fails(void **state)
     }
     assert_int_equal(rig_status(r, "A"), STEP_IN_PROGRESS); /* it may still answer */
     rig_forget(r);
-    rig_calls(r, "A", 1);
+    rig_calls(r, "A", 1); /* turn LIMIT_TURNS + 1 */
     RIG_TRACE(r, "[0] A#31 failed LOOP_LIMIT: No answer after 30 turns of calls\n"
                  "[0] plan failed/failed step: No answer after 30 turns of calls\n"
                  "[0] run done\n");
