@@ -149,7 +149,8 @@ static void bodies_of_all_lengths_come_back_as_they_were(void **state)
 {
     struct journal *j = ((struct fixture *)*state)->j;
     static uint8_t body[LIMIT_EVENT_BYTES];
-    const unsigned seed = (unsigned)(getenv("SEED") != NULL ? atol(getenv("SEED")) : 20261125);
+    const unsigned seed =
+        (unsigned)(getenv("SEED") != NULL ? strtoul(getenv("SEED"), NULL, 10) : 20261125);
     unsigned r = seed;
 
     print_message("seed %u\n", seed);
