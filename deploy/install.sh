@@ -12,6 +12,7 @@ tests="libcmocka-dev python3 python3-jsonschema binutils json-schema-test-suite 
 # For the models that tests talk to. Who has npm has node, too, and perhaps not from Debian, whose packages would not go with it.
 command -v npm >/dev/null || tests="$tests nodejs npm"
 clang="clang libclang-rt-14-dev clang-format llvm"
+counts="valgrind" # of instructions
 
 package="dpkg-dev file binutils python3"
 chroot="debootstrap lintian mount util-linux git"
@@ -21,7 +22,7 @@ case ${1:-build} in
 build) ;;
 package) packages="$packages $package" ;;
 test) packages="$packages $tests" ;;
-full) packages="$packages $package $tests $clang $chroot $shells" ;;
+full) packages="$packages $package $tests $clang $counts $chroot $shells" ;;
 *)
     echo "usage: install.sh build|package|test|full" >&2
     exit 2
