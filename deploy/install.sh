@@ -6,7 +6,7 @@
 set -eu
 
 packages="gcc libc6-dev cmake ninja-build pkg-config
-    libnng-dev libmsgpack-dev libcjson-dev libyaml-dev libsqlite3-dev libpcre2-dev libcurl4-openssl-dev libstemmer-dev libmbedtls-dev libmicrohttpd-dev
+    libnng-dev libmsgpack-dev libcjson-dev libyaml-dev libsqlite3-dev libpcre2-dev libcurl4-openssl-dev libstemmer-dev libmbedtls-dev nettle-dev libmicrohttpd-dev
     libcmark-gfm-dev libcmark-gfm-extensions-dev lowdown tzdata"
 tests="libcmocka-dev python3 python3-jsonschema binutils json-schema-test-suite nng-utils nanomsg-utils perl libnanomsg-raw-perl openssl systemd abigail-tools mandoc iproute2 util-linux curl chromium"
 # For the models that tests talk to. Who has npm has node, too, and perhaps not from Debian, whose packages would not go with it.
