@@ -170,7 +170,7 @@ static bool has_plan(const cJSON *turns, const char *id)
 
 /* What the schema cannot express. When there are no more turns the model is asked once more; then
  * its calls go to the supervisor, which ends the step with LOOP_LIMIT. A tool that is not there is
- * not looked for here: the supervisor says so in the call's result, which is in the journal. */
+ * not looked for here: the supervisor puts that into the call's result, which is in the journal. */
 static enum bt_code check(void *self, const cJSON *value, struct bt_error *err)
 {
     struct work *w = self;
