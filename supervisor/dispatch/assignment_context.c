@@ -358,16 +358,23 @@ void assignment_task_context(struct assignment *q)
 /* The bytes of the line break at `at`, of those that Unicode names; 0 = there is none. */
 static size_t break_at(struct str s, size_t at)
 {
-    static const char *const breaks[] = {"\r\n", "\n",       "\r",           "\v",
-                                         "\f",   "\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"};
+    const uint8_t *c = (const uint8_t *)s.ptr + at;
+    const size_t left = s.len - at;
 
-    for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) {
-        const size_t n = strlen(breaks[i]);
-        if (n <= s.len - at && memcmp(s.ptr + at, breaks[i], n) == 0) {
-            return n;
-        }
+    switch (c[0]) {
+    case '\r':
+        return left > 1 && c[1] == '\n' ? 2 : 1;
+    case '\n':
+    case '\v':
+    case '\f':
+        return 1;
+    case 0xC2: /* NEL */
+        return left > 1 && c[1] == 0x85 ? 2 : 0;
+    case 0xE2: /* line and paragraph separator */
+        return left > 2 && c[1] == 0x80 && (c[2] == 0xA8 || c[2] == 0xA9) ? 3 : 0;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 static void add(struct buf *out, struct str text, bool one_line)
