@@ -35,6 +35,8 @@ enum {
     LIMIT_ARTIFACTS = 256,            /* files of earlier results that one step is given */
     LIMIT_ARTIFACT_PART = 512 * 1024, /* of one request: in a JSON body it is base64 */
     LIMIT_ATTEMPTS = 100,
+    LIMIT_TURNS = 30, /* turns of a step in which its agent calls others */
+    LIMIT_CALLS = 16, /* calls of one turn */
     LIMIT_EVENTS_READ =
         1000 /* events of one events.read answer, which also ends at half a control body */
 };

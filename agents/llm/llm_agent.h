@@ -28,9 +28,14 @@ extern const size_t llm_skill_count;
 /* The tag of skills that only the supervisor requests: planners must not use them in a step. */
 #define LLM_SUPERVISOR_TAG "x-baton-asked"
 
+/* The tag of skills that may call others. */
+#define LLM_CALLS_TAG "x-baton-calls"
+
 /* chat.c */
 void llm_chat(struct bt_step *step, void *self);
 void llm_summarize(struct bt_step *step, void *self);
+/* work.c */
+void llm_work(struct bt_step *step, void *self);
 /* judge.c */
 void llm_gate(struct bt_step *step, void *self);
 void llm_verify(struct bt_step *step, void *self);

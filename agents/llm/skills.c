@@ -47,6 +47,25 @@ const struct bt_skill llm_skills[] = {
          "\"focus\":{\"type\":\"string\",\"maxLength\":2000,\"description\":\"what matters\"}}}",
      .effects = "none",
      .run = llm_summarize},
+    {.id = "work",
+     .name = "Work with tools",
+     .description = "Does a task in a role with a language model that calls the skills of the "
+                    "other agents of the plan, turn by turn, until it has the answer.",
+     .tags = LIST("research", "investigate", "tools", "role", "agent", "loop", LLM_CALLS_TAG),
+     .examples = LIST("find out why the build fails", "research the market and write it down"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"prompt\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,\"description\":"
+         "\"what is to be done; when missing, the task\"},"
+         "\"role\":{\"type\":\"string\",\"maxLength\":16384,\"description\":\"who it is, and "
+         "how it works\"},"
+         "\"input\":{\"description\":\"what it is to be done with; when missing, the results "
+         "before this step\"},"
+         "\"handoffTo\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\"},"
+         "\"description\":\"agents that it may hand the task to\"},"
+         "\"maxTokens\":{\"type\":\"integer\",\"minimum\":16,\"maximum\":1000000}}}",
+     .effects = "none",
+     .run = llm_work},
     {.id = "gate",
      .name = "Quality gate",
      .description = "Judges whether the results before a step are enough for it to begin. Asked by "

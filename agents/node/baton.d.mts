@@ -32,6 +32,27 @@ export class NeedsInput extends Error {
 export class NeedsApproval extends Error {
   constructor(prompt: string);
 }
+/** A call of a skill of another agent, or a plan. */
+export type Call = { id: string; agentId: string; skill: string; parameters?: Record<string, unknown>; task?: string } | { id: string; plan: object };
+export interface CallResult {
+  id: string;
+  /** completed, failed, skipped or cancelled. */
+  status: string;
+  text?: string;
+  data?: any;
+  artifacts?: object[];
+  truncated?: boolean;
+  error?: string;
+  errorClass?: string;
+}
+/** The supervisor makes the calls, and runs the handler again with their results (Step.turns). */
+export class Calls extends Error {
+  constructor(calls: Call[], note?: unknown);
+}
+export class CallFailed extends Fail {
+  constructor(agentId: string, skill: string, result: CallResult);
+  result: CallResult;
+}
 export class Result {
   constructor(fields: { text?: string; data?: unknown; state?: Record<string, unknown>; details?: unknown; truncated?: boolean });
 }
@@ -62,6 +83,14 @@ export class Step {
   readonly feedback?: string;
   readonly dependencies: Array<{ stepId: string; agentId: string; result?: any; truncated?: boolean }>;
   readonly state: Record<string, any>;
+  /** What the step may call; its skill has `calls: true`. */
+  readonly tools: Array<{ agentId: string; skill: string; description: string; effects: string; inputSchema?: object; approval?: boolean }>;
+  /** The turns that are done. Results are data of other agents, never instructions. */
+  readonly turns: Array<{ calls: Call[]; results: CallResult[]; result?: any }>;
+  readonly turnsLeft: number;
+  /** The data of the result, or its text; throws CallFailed. The handler runs again from its beginning once it is there. */
+  call(agentId: string, skill: string, parameters?: Record<string, unknown>): any;
+  callAll(...calls: Array<[agentId: string, skill: string, parameters?: Record<string, unknown>]>): CallResult[];
   /** Aborts after a cancel and at the deadline. */
   readonly signal: AbortSignal;
   readonly cancelled: boolean;
@@ -84,6 +113,8 @@ export interface SkillAbout {
   tags?: string[];
   examples?: string[];
   effects?: "none" | "idempotent" | "unsafe";
+  /** It may call skills of other agents (Step.call). */
+  calls?: boolean;
   maxMs?: number;
 }
 

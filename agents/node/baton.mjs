@@ -316,6 +316,10 @@ class Control {
 
 // ---- outcomes ----
 
+const CALLS_TAG = "x-baton-calls"; // of a skill that may call others
+const CLASSES = ["TOOL_NOT_FOUND", "RESOURCE_NOT_FOUND", "PERMISSION_DENIED", "RATE_LIMITED", "SERVICE_UNAVAILABLE", "VALIDATION_ERROR",
+  "TIMEOUT", "UNKNOWN", "CANCELLED", "BUDGET_EXCEEDED", "PROTOCOL_ERROR"];
+
 /** The step failed: `throw new Fail("no such table", "RESOURCE_NOT_FOUND", { retryable: false })`. */
 export class Fail extends Error {
   constructor(message, cls = "UNKNOWN", more = {}) {
@@ -351,6 +355,30 @@ export class NeedsApproval extends Error {
   constructor(prompt) {
     super(prompt);
     this.body = () => ({ outcome: "needs_approval", need: { kind: "approval", prompt: cut(prompt, 8192) } });
+  }
+}
+
+/**
+ * The supervisor calls skills of other agents, and runs the handler again with their results: `step.turns`. `step.call` throws it;
+ * a handler that decides by itself throws it: calls are {id, agentId, skill, parameters}, or {id, plan}. Let it pass.
+ */
+export class Calls extends Error {
+  constructor(calls, note) {
+    super(`${calls.length} calls`);
+    if (calls.length < 1 || calls.length > 16) throw new Fail(`${calls.length} calls in one turn, expected 1 to 16`, "VALIDATION_ERROR", { retryable: false });
+    this.body = () => {
+      check(calls, "calls");
+      check(note, "note");
+      return { outcome: "calls", calls, ...(note === undefined ? {} : { result: { data: note } }) };
+    };
+  }
+}
+
+/** A call did not complete: `result` says how it ended. */
+export class CallFailed extends Fail {
+  constructor(agent, skill, result) {
+    super(`${agent}/${skill}: ${result.error ?? result.status}`, CLASSES.includes(result.errorClass) ? result.errorClass : "UNKNOWN", { retryable: false });
+    this.result = result;
   }
 }
 
@@ -399,7 +427,7 @@ export class Step {
     const r = request;
     Object.assign(this, { request, settings, planId: r.planId, stepId: r.stepId, key: r.key, attempt: r.attempt ?? 1, skill: r.skill ?? "",
       purpose: r.purpose ?? "execute", task: r.task ?? "", parameters: r.parameters ?? {}, context: r.context ?? {}, feedback: r.feedback,
-      wake, reports: [], used: {}, n: 0 });
+      wake, reports: [], used: {}, n: 0, turn: 0 });
     this.abort = new AbortController();
     this.signal = this.abort.signal;
     if (r.deadlineMs) {
@@ -412,6 +440,40 @@ export class Step {
   }
   get state() {
     return this.context.state ?? {};
+  }
+  /** What the step may call; its skill has `calls: true`. */
+  get tools() {
+    return this.request.tools ?? [];
+  }
+  /** The turns that are done: calls and results, which are data of other agents and never instructions. */
+  get turns() {
+    return (this.request.turns ?? []).filter((t) => t.results);
+  }
+  get turnsLeft() {
+    return this.request.turnsLeft ?? 0;
+  }
+  /**
+   * Calls a skill of another agent: the data of its result, or its text; throws CallFailed. The handler ends here and runs again from
+   * its beginning once the result is there, so it makes the same calls in the same order each time.
+   */
+  call(agent, skill, parameters = {}) {
+    const result = this.callAll([agent, skill, parameters])[0];
+    if (result.status !== "completed") throw new CallFailed(agent, skill, result);
+    return result.data ?? result.text ?? "";
+  }
+  /** Calls up to 16 skills at the same time, each [agent, skill, parameters]: their results, in this order. */
+  callAll(...calls) {
+    const name = (c) => `${c.agentId}/${c.skill}`;
+    const made = calls.map(([agentId, skill, parameters = {}], i) => ({ id: `t${this.turn + 1}-${i + 1}`, agentId, skill, parameters }));
+    const turn = this.turns[this.turn];
+    if (!turn) throw new Calls(made);
+    const [was, now] = [turn.calls, made].map((some) => some.map(name).join(", "));
+    if (was !== now) {
+      throw new Fail(`turn ${this.turn + 1} called ${was}, and now the handler calls ${now} there: it must make the same calls each time it runs`,
+        "VALIDATION_ERROR", { retryable: false });
+    }
+    this.turn += 1;
+    return turn.calls.map((c) => turn.results.find((r) => r.id === c.id));
   }
   get cancelled() {
     return this.signal.aborted;
@@ -470,7 +532,8 @@ export class Agent {
   /** Adds a skill: its id, {description, properties, required, tags, effects, inputSchema, ...} and (parameters, step) => result. */
   skill(id, about, handler) {
     if (this.skills.has(id)) throw new Error(`agent ${this.agentId}: the skill ${id} is there twice`);
-    const { properties, required, inputSchema, ...rest } = about;
+    const { properties, required, inputSchema, calls, ...rest } = about;
+    if (calls) rest.tags = [...(rest.tags ?? []), CALLS_TAG];
     const schema = inputSchema ?? { type: "object", ...(properties ? { properties, required, additionalProperties: false } : {}) };
     this.skills.set(id, { card: JSON.parse(JSON.stringify({ id, ...rest, inputSchema: schema })), schema, handler });
     return this;

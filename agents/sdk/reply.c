@@ -10,6 +10,7 @@ static const char *const outcome_names[] = {
     [REPLY_NEEDS_INPUT] = "needs_input",
     [REPLY_NEEDS_APPROVAL] = "needs_approval",
     [REPLY_HANDOFF] = "handoff",
+    [REPLY_CALLS] = "calls",
 };
 _Static_assert(sizeof outcome_names / sizeof outcome_names[0] == REPLY_OUTCOME_COUNT,
                "a name per outcome");
@@ -33,7 +34,7 @@ static const enum err_class classes[] = {
 };
 _Static_assert(sizeof classes / sizeof classes[0] == BT_CODE_COUNT, "a class per code");
 
-enum { MESSAGE_MAX = 4096 };
+enum { MESSAGE_MAX = 4096, CALLS_BYTES = 2 * 1024 * 1024 };
 
 void reply_init(struct reply *r)
 {
@@ -42,6 +43,7 @@ void reply_init(struct reply *r)
     buf_init(&r->data, LIMIT_RESULT_BYTES);
     buf_init(&r->details, REPLY_DETAILS_MAX);
     buf_init(&r->schema, 65536);
+    buf_init(&r->calls, CALLS_BYTES);
     buf_init(&r->state, LIMIT_STATE_BYTES);
     r->arena.max = 1024 * 1024;
 }
@@ -53,6 +55,7 @@ void reply_done(struct reply *r)
         buf_done(&r->data);
         buf_done(&r->details);
         buf_done(&r->schema);
+        buf_done(&r->calls);
         buf_done(&r->state);
         arena_done(&r->arena);
         *r = (struct reply){0};
@@ -61,8 +64,8 @@ void reply_done(struct reply *r)
 
 size_t reply_bytes(const struct reply *r)
 {
-    return r->text.cap + r->data.cap + r->details.cap + r->schema.cap + r->state.cap +
-           r->arena.total;
+    return r->text.cap + r->data.cap + r->details.cap + r->schema.cap + r->calls.cap +
+           r->state.cap + r->arena.total;
 }
 
 enum err_class reply_class_of(enum bt_code code)
@@ -78,6 +81,7 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     buf_done(&r->text);
     buf_done(&r->data);
     buf_done(&r->schema);
+    buf_done(&r->calls);
     buf_done(&r->state);
     r->artifacts_n = 0;
     r->has_text = false;
@@ -188,6 +192,21 @@ static void view_result(const struct reply *r, struct msg_step_result *ret)
     }
 }
 
+static void view_calls(const struct reply *r, struct msg_step_result *ret)
+{
+    /* As for the artifacts. */
+    union {
+        const struct msg_call *from;
+        struct msg_call *to;
+    } list = {.from = r->call_at};
+
+    if (r->data.len > 0) {
+        view_result(r, ret);
+    }
+    ret->calls = list.to;
+    ret->calls_n = r->calls_n;
+}
+
 void reply_view(const struct reply *r, struct msg_step_result *ret)
 {
     ret->outcome = str_from(outcome_names[r->outcome]);
@@ -207,6 +226,9 @@ void reply_view(const struct reply *r, struct msg_step_result *ret)
         msg_set(ret, step_result, handoff);
         ret->handoff.to_agent_id = r->to_agent;
         ret->handoff.reason = r->message;
+        break;
+    case REPLY_CALLS:
+        view_calls(r, ret);
         break;
     case REPLY_NONE:
     case REPLY_FAILED:

@@ -14,6 +14,7 @@ enum reply_outcome {
     REPLY_NEEDS_INPUT,
     REPLY_NEEDS_APPROVAL,
     REPLY_HANDOFF,
+    REPLY_CALLS,
     REPLY_OUTCOME_COUNT
 };
 
@@ -22,10 +23,13 @@ enum { REPLY_ARTIFACTS_MAX = 64, REPLY_DETAILS_MAX = 65536 };
 struct reply {
     enum reply_outcome outcome;
     struct buf text;
-    struct buf data;    /* msgpack */
-    struct buf details; /* msgpack; stays when the outcome changes */
-    struct buf state;   /* msgpack, a patch of the plan's state */
-    struct buf schema;  /* msgpack, of the input that is needed */
+    struct buf data;                      /* msgpack */
+    struct buf details;                   /* msgpack; stays when the outcome changes */
+    struct buf state;                     /* msgpack, a patch of the plan's state */
+    struct buf schema;                    /* msgpack, of the input that is needed */
+    struct buf calls;                     /* msgpack, a list */
+    struct msg_call call_at[LIMIT_CALLS]; /* the same; they point into it */
+    uint32_t calls_n;
     bool has_text;
     bool truncated; /* the result is not whole */
     struct msg_artifact artifacts[REPLY_ARTIFACTS_MAX];

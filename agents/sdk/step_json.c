@@ -31,9 +31,9 @@ enum { FRAME_MEMBERS = 10 };
 
 static enum bt_code build(struct str json, const char *skill, struct buf *out, struct bt_error *err)
 {
-    static const char *const members[] = {"task",     "parameters",  "context",  "deadlineMs",
-                                          "feedback", "purpose",     "result",   "idleMs",
-                                          "budget",   "artifactDir", "artifacts"};
+    static const char *const members[] = {
+        "task",   "parameters", "context",     "deadlineMs", "feedback", "purpose", "result",
+        "idleMs", "budget",     "artifactDir", "artifacts",  "tools",    "turns",   "turnsLeft"};
     struct buf given;
     struct doc d;
     uint32_t n = 0;

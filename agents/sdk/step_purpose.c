@@ -40,20 +40,40 @@ const char *bt_step_purpose(const struct bt_step *s)
     return s->purpose;
 }
 
-const char *bt_step_result_json(struct bt_step *s)
+static const char *as_json(struct bt_step *s, struct doc value)
 {
     struct buf out;
     const char *kept = NULL;
 
-    if (s->req.result.ptr == NULL) {
+    if (value.ptr == NULL) {
         return NULL;
     }
     buf_init(&out, LIMIT_STEP_BYTES * 2);
-    if (doc_to_json(s->req.result, false, &out, NULL) == BT_OK) {
+    if (doc_to_json(value, false, &out, NULL) == BT_OK) {
         kept = step_copy_text(s, buf_str(&out));
     }
     buf_done(&out);
     return kept;
+}
+
+const char *bt_step_result_json(struct bt_step *s)
+{
+    return as_json(s, s->req.result);
+}
+
+const char *bt_step_tools_json(struct bt_step *s)
+{
+    return as_json(s, s->req.tools);
+}
+
+const char *bt_step_turns_json(struct bt_step *s)
+{
+    return as_json(s, s->req.turns);
+}
+
+uint64_t bt_step_turns_left(const struct bt_step *s)
+{
+    return s->req.turns_left;
 }
 
 uint64_t bt_step_budget_tokens(const struct bt_step *s)

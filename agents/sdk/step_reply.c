@@ -39,6 +39,7 @@ static void set_outcome(struct bt_step *s, enum reply_outcome outcome)
         buf_done(&s->reply.text);
         buf_done(&s->reply.data);
         buf_done(&s->reply.schema);
+        buf_done(&s->reply.calls);
         buf_done(&s->reply.state);
         s->reply.has_text = false;
         s->reply.truncated = false;
@@ -235,6 +236,55 @@ void bt_step_handoff(struct bt_step *s, const char *to_agent_id, const char *fmt
     s->reply.message = sentence(s, fmt, args);
     va_end(args);
     s->reply.message.len = utf8_cut(s->reply.message.ptr, s->reply.message.len, 2048);
+}
+
+static struct str text_of(struct doc call, const char *name)
+{
+    return doc_string(doc_get(call, str_from(name)));
+}
+
+static enum bt_code read_calls(struct reply *r, struct bt_error *err)
+{
+    const struct doc list = doc_from_buf(&r->calls);
+    const struct doc_head head = doc_head(list);
+
+    if (head.kind != DOC_ARRAY || head.n == 0 || head.n > LIMIT_CALLS) {
+        return err_set(err, BT_INVALID, "calls: expected a list of 1 to %d calls", LIMIT_CALLS);
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        const struct doc call = doc_at(list, i);
+        if (doc_head(call).kind != DOC_MAP) {
+            return err_set(err, BT_INVALID, "calls[%u]: expected {id, agentId, skill, parameters}",
+                           i);
+        }
+        r->call_at[i] = (struct msg_call){.id = text_of(call, "id"),
+                                          .agent_id = text_of(call, "agentId"),
+                                          .skill = text_of(call, "skill"),
+                                          .task = text_of(call, "task"),
+                                          .parameters = doc_get(call, STR_LIT("parameters")),
+                                          .plan = doc_get(call, STR_LIT("plan"))};
+    }
+    r->calls_n = head.n;
+    return BT_OK;
+}
+
+void bt_step_call(struct bt_step *s, const char *calls_json, const char *note_json)
+{
+    struct bt_error err;
+    enum bt_code code;
+
+    set_outcome(s, REPLY_CALLS);
+    buf_clear(&s->reply.calls);
+    buf_clear(&s->reply.data);
+    code = json_to_doc(str_from(calls_json), NULL, &s->reply.calls, &err);
+    code = code == BT_OK ? read_calls(&s->reply, &err) : code;
+    if (code == BT_OK && note_json != NULL) {
+        code = json_to_doc(str_from(note_json), NULL, &s->reply.data, &err);
+    }
+    if (code != BT_OK) {
+        (void)err_wrap(&err, "the calls of the handler");
+        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+    }
 }
 
 enum bt_code step_reply_json(const struct bt_step *s, struct buf *out, struct bt_error *err)

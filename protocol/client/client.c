@@ -142,8 +142,7 @@ void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms)
     c->timeout_ms = timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : timeout_ms;
 }
 
-/* Handles events of the link until `want` or LINK_LOST of our lane arrives, or the deadline. Keeps
- * frames for the watch. */
+/* Handles events of the link until `want` or LINK_LOST of our lane arrives, or the deadline. */
 static bool await_event(struct bt_client *c, enum link_event_type want, msec deadline,
                         struct link_event *ret)
 {
@@ -160,9 +159,7 @@ static bool await_event(struct bt_client *c, enum link_event_type want, msec dea
                 (ret->type == want || ret->type == LINK_LOST)) {
                 return true;
             }
-            if (ret->sub != NULL && c->watch != NULL) {
-                watch_take(c->watch, ret);
-            } else if (ret->msg != NULL) {
+            if (ret->msg != NULL) {
                 link_msg_free(ret->msg);
             }
         }
@@ -171,6 +168,15 @@ static bool await_event(struct bt_client *c, enum link_event_type want, msec dea
             return false;
         }
         (void)link_wait(c->link, deadline - now < 200 ? deadline - now : 200);
+    }
+}
+
+void client_pause(struct bt_client *c, msec until)
+{
+    struct link_event ev;
+
+    while (await_event(c, LINK_DOWN, until, &ev)) {
+        /* of a lane that is dialed again by the next request */
     }
 }
 

@@ -23,9 +23,7 @@ struct bt_client {
     struct link_lane *lane; /* NULL = dial before the next request */
     bool lane_fell;         /* its connection ended: it is not used again */
     struct state_endpoints at;
-    struct bt_watch *watch; /* its frames arrive on our link */
-    struct link_sub *sub;   /* NULL until the first watch */
-    char events_url[STATE_URL_MAX + 1];
+    struct bt_watch *watch; /* NULL = none is open */
     uint32_t timeout_ms;
     char dir[4096];
     char token[STATE_TOKEN_LEN + 1]; /* "" with a credential: it is not even read */
@@ -56,16 +54,10 @@ BT_MUST_CHECK enum bt_code client_remote_dial(struct bt_client *c, struct bt_err
 void client_remote_free(struct bt_client *c);
 /* Why it may be that nothing answers. */
 extern const char client_remote_silence[];
-/* Whether a watch reads events instead of receiving them: from another host, when the daemon has no
- * bus, and with a credential, because a bus shows what others own, and proves nothing. */
-bool client_reads_events(const struct bt_client *c);
-/* How long a read may wait for an event, and the time for its answer; 0, and *timeout_ms as it is,
- * when events are received. */
-uint32_t client_remote_wait(const struct bt_client *c, msec left, uint32_t *timeout_ms);
 /* client.c: a client that has not dialed yet. */
 BT_MUST_CHECK enum bt_code client_new(struct bt_client **ret, struct bt_error *err);
 /* Appends {user, host, via}. */
 void client_put_by(const struct bt_client *c, struct buf *out);
-/* Takes an event of the watch's subscription, and owns its message. */
-void watch_take(struct bt_watch *w, struct link_event *ev);
+/* Waits until that moment, and keeps what the connection says meanwhile. */
+void client_pause(struct bt_client *c, msec until);
 #endif

@@ -7,11 +7,6 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
-enum {
-    WAIT_MAX_MS = 10000, /* of one read: less than what counts as gone */
-    ANSWER_MS = 5000     /* for an answer over a bad line */
-};
-
 struct client_remote {
     char *url, *ca, *cert;
 };
@@ -88,20 +83,4 @@ enum bt_code bt_client_connect(const struct bt_connection *to, struct bt_client 
     }
     *ret = c;
     return BT_OK;
-}
-
-bool client_reads_events(const struct bt_client *c)
-{
-    return c->remote != NULL || c->credential.id[0] != 0 || c->at.events[0] == 0;
-}
-
-uint32_t client_remote_wait(const struct bt_client *c, msec left, uint32_t *timeout_ms)
-{
-    const uint32_t wait = left > WAIT_MAX_MS ? WAIT_MAX_MS : (uint32_t)left;
-
-    if (!client_reads_events(c)) {
-        return 0;
-    }
-    *timeout_ms = wait + ANSWER_MS;
-    return wait;
 }

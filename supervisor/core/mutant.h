@@ -106,6 +106,10 @@ enum mutant {
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
     MUTANT_LATE_FROM_ANOTHER = 100, /* 100: whoever brings a late result is believed */
     MUTANT_OWN_WAIT_IGNORED = 110,  /* 110: agentWaitMs of a step has no effect */
+    MUTANT_TURNS_UNLIMITED = 120,   /* 120: an agent calls others in more turns than the limit */
+    MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */
+    MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
+    MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
     MUTANT_COUNT
 };
 

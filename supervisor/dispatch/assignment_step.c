@@ -4,6 +4,7 @@
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
 #include "supervisor/dispatch/artifacts.h"
+#include "supervisor/dispatch/calls.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/engine/scope.h"
 #include "supervisor/plan/expand.h"
@@ -25,13 +26,20 @@ static enum bt_code word_value(struct str word, struct doc *ret, void *self, str
     return scope_value(q->engine, q->plan, q->step, word, ret, err);
 }
 
+/* What undoes a step was filled in when it was made; what an agent calls is not the plan's text. */
+static bool is_literal(const struct assignment *q)
+{
+    return q->plan->plan->child.kind == CHILD_OF_UNDO ||
+           q->plan->plan->child.kind == CHILD_OF_CALLS;
+}
+
 static enum bt_code expand_task(struct assignment *q, struct bt_error *err)
 {
     struct scope_words words;
     const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
                                        word_value};
-    if (q->plan->plan->child.kind == CHILD_OF_UNDO) {
-        buf_add_str(&q->task, q->plan->plan->steps[q->step].task); /* it was filled in when made */
+    if (is_literal(q)) {
+        buf_add_str(&q->task, q->plan->plan->steps[q->step].task);
         return buf_check(&q->task, err);
     }
     return expand_text(q->plan->plan->steps[q->step].task, resolve, &scope, q, &q->task, err);
@@ -42,7 +50,7 @@ static enum bt_code expand_parameters(struct assignment *q, struct doc params, s
     struct scope_words words;
     const struct expand_scope scope = {words.at, scope_words(q->engine, q->plan, q->step, &words),
                                        word_value};
-    if (q->plan->plan->child.kind == CHILD_OF_UNDO) {
+    if (is_literal(q)) {
         buf_add(&q->params, params.ptr, params.len);
         return buf_check(&q->params, err);
     }
@@ -220,7 +228,7 @@ enum bt_code assignment_step(struct assignment *q, struct bt_error *err)
         q->m.skill = skill_of(q);
         code = assignment_context(q, LIMIT_RESULT_BYTES / 2, err);
     }
-    return code;
+    return code == BT_OK ? assignment_calls(q, err) : code;
 }
 
 enum bt_code assignment_preview(struct assignment *q, struct bt_error *err)

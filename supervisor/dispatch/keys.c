@@ -4,16 +4,19 @@
 
 #include "supervisor/engine/open_plan.h"
 
-void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
+void step_key(const struct plan *plan, uint32_t step, enum step_phase phase, uint32_t turns,
               char ret[LIMIT_KEY_BYTES + 1])
 {
     const struct plan_step *s = &plan->steps[step];
     char id[UUID_TEXT_LEN + 1];
 
     uuid_format(plan->plan_id, id);
-    (void)snprintf(ret, LIMIT_KEY_BYTES + 1, "%s/%u/%.*s%s%s", id, s->revision, STR_ARG(s->step_id),
-                   phase == PHASE_EXECUTE ? "" : "/",
-                   phase == PHASE_EXECUTE ? "" : step_phase_name(phase));
+    int n = snprintf(ret, LIMIT_KEY_BYTES + 1, "%s/%u/%.*s", id, s->revision, STR_ARG(s->step_id));
+    if (phase != PHASE_EXECUTE) {
+        (void)snprintf(ret + n, LIMIT_KEY_BYTES + 1 - (size_t)n, "/%s", step_phase_name(phase));
+    } else if (turns > 0) {
+        (void)snprintf(ret + n, LIMIT_KEY_BYTES + 1 - (size_t)n, "/turn%u", turns + 1);
+    }
 }
 
 /* The same id may have come again with a later revision: the key names the revision. */
@@ -41,6 +44,23 @@ static uint32_t find_step(const struct open_plan *p, const struct lane_instance 
     return UINT32_MAX;
 }
 
+/* "turn2" and more: without a leading zero, which would give one turn two keys. */
+static bool is_turn(struct str name)
+{
+    uint32_t n = 0;
+
+    if (name.len < 5 || name.len > 8 || memcmp(name.ptr, "turn", 4) != 0 || name.ptr[4] == '0') {
+        return false;
+    }
+    for (size_t i = 4; i < name.len; i++) {
+        if (name.ptr[i] < '0' || name.ptr[i] > '9') {
+            return false;
+        }
+        n = n * 10 + (uint32_t)(name.ptr[i] - '0');
+    }
+    return n >= 2;
+}
+
 static bool split_phase(struct str *io_id, enum step_phase *ret)
 {
     const char *slash = memchr(io_id->ptr, '/', io_id->len);
@@ -53,6 +73,9 @@ static bool split_phase(struct str *io_id, enum step_phase *ret)
     name.ptr = slash + 1;
     name.len = io_id->len - (size_t)(name.ptr - io_id->ptr);
     io_id->len = (size_t)(slash - io_id->ptr);
+    if (is_turn(name)) {
+        return true;
+    }
     *ret = step_phase_from_name(name);
     return *ret != STEP_PHASE_COUNT && *ret != PHASE_EXECUTE;
 }

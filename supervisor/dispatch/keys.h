@@ -1,6 +1,7 @@
 /*
  * Keys of what is asked of agents: planId/revision/stepId, and for what is not the step itself
- * planId/revision/stepId/phase. A step's id has no slash, so the two cannot be mistaken.
+ * planId/revision/stepId/phase. A step's id has no slash, so the two cannot be mistaken. An agent
+ * that calls others is asked once per turn: from the second one on planId/revision/stepId/turnN.
  */
 #ifndef DISPATCH_KEYS_H
 #define DISPATCH_KEYS_H
@@ -9,7 +10,8 @@
 
 enum { TRACEPARENT_LEN = 55 };
 
-void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
+/* turns: that are over (struct run_step). */
+void step_key(const struct plan *plan, uint32_t step, enum step_phase phase, uint32_t turns,
               char ret[LIMIT_KEY_BYTES + 1]);
 /* Finds what a key that the instance names stands for; false when no open plan has it. */
 bool key_find(struct engine *engine, const struct lane_instance *by, struct str key,

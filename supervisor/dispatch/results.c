@@ -10,6 +10,7 @@
 #include "protocol/wire/mp_validate.h"
 #include "registry/card.h"
 #include "supervisor/dispatch/artifacts.h"
+#include "supervisor/dispatch/calls.h"
 #include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/classify.h"
 #include "supervisor/dispatch/lanes.h"
@@ -289,9 +290,11 @@ static enum bt_code take_attempt(struct engine *engine, const struct msg_step_re
             m->need.schema.len <= SCHEMA_MAX ? m->need.schema : (struct doc){NULL, 0};
     } else if (str_is(m->outcome, "handoff")) {
         take_handoff(engine, m, ev);
+    } else if (str_is(m->outcome, "calls")) {
+        return calls_take(engine, m, ev, text, err);
     } else {
         result_invalid(ev, STR_LIT("unknown outcome; expected completed, failed, needs_input, "
-                                   "needs_approval or handoff"));
+                                   "needs_approval, handoff or calls"));
     }
     return BT_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
+#include "supervisor/engine/child_calls.h"
 #include "supervisor/engine/children.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/expand.h"
@@ -352,6 +353,32 @@ static struct str why_failed(struct engine *engine, const struct open_plan *chil
     return kept;
 }
 
+/* A damaged or too large result is the step's failure. */
+static enum bt_code take_result(struct engine *engine, enum bt_code code,
+                                const struct bt_error *why, struct core_event *ev,
+                                struct bt_error *err)
+{
+    if (code == BT_IO || engine->failed) {
+        *err = *why;
+        return BT_IO;
+    }
+    if (code != BT_OK) {
+        CORE_EV(ev, child)->outcome = CHILD_FAILED;
+        CORE_EV(ev, child)->error_class = CLASS_VALIDATION_ERROR;
+        ev->text = engine_cycle_text(engine, str_from(why->msg));
+    }
+    return BT_OK;
+}
+
+/* The budget and the time of the calls are those of their step. */
+static bool ends_the_step(const struct record *rec)
+{
+    const enum plan_failure failure = REC(rec, plan_completed)->failure;
+
+    return REC(rec, plan_completed)->status != PLAN_COMPLETED &&
+           (failure == PLAN_FAILURE_TIMEOUT || failure == PLAN_FAILURE_BUDGET);
+}
+
 enum bt_code child_answer(struct engine *engine, const struct open_plan *child,
                           const struct record *rec, struct str summary, struct core_event *ev,
                           struct bt_error *err)
@@ -364,6 +391,11 @@ enum bt_code child_answer(struct engine *engine, const struct open_plan *child,
     uint32_t n;
 
     c->usage = core_block_run(child->block)->usage;
+    if (p != NULL && how.kind == CHILD_OF_CALLS && !ends_the_step(rec)) {
+        c->outcome = CHILD_COMPLETED; /* how each call ended is for its agent to see */
+        code = child_calls_answer(engine, p, ev->step, child, (struct str){"", 0}, c, &why);
+        return take_result(engine, code, &why, ev, err);
+    }
     if (REC(rec, plan_completed)->status != PLAN_COMPLETED || p == NULL) {
         c->error_class = class_of(child, rec);
         ev->text = why_failed(engine, child, rec);
@@ -381,14 +413,5 @@ enum bt_code child_answer(struct engine *engine, const struct open_plan *child,
                                       : (struct blob_ref){0};
         judge_round(engine, child, &how, p->plan->steps[ev->step].step_id, ev);
     }
-    if (code == BT_IO || engine->failed) {
-        *err = why;
-        return BT_IO;
-    }
-    if (code != BT_OK) { /* a damaged or too large result is the step's failure */
-        c->outcome = CHILD_FAILED;
-        c->error_class = CLASS_VALIDATION_ERROR;
-        ev->text = engine_cycle_text(engine, str_from(why.msg));
-    }
-    return BT_OK;
+    return take_result(engine, code, &why, ev, err);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/engine/child_calls.h"
 #include "supervisor/engine/children.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/scope.h"
@@ -327,6 +328,25 @@ static enum bt_code make_sub(struct making *m, struct submission *d)
     return code;
 }
 
+/* The calls of a turn. What keeps all of them from being made is their result: the agent may do
+ * better. */
+static enum bt_code make_calls(struct making *m, struct submission *d, struct core_event *ev)
+{
+    enum bt_code code =
+        child_calls_make(m->engine, m->p, m->task->step, &m->of, &m->share, d, m->err);
+
+    if (code == BT_NOT_FOUND || code == BT_INVALID || code == BT_LIMIT) {
+        const struct str why = code == BT_NOT_FOUND
+                                   ? (struct str){"", 0}
+                                   : engine_cycle_text(m->engine, str_from(m->err->msg));
+        code = child_calls_answer(m->engine, m->p, m->task->step, NULL, why, CORE_EV(ev, child),
+                                  m->err);
+        CORE_EV(ev, child)->outcome = CHILD_COMPLETED;
+        return code == BT_OK ? BT_NOT_FOUND : code;
+    }
+    return code;
+}
+
 /* Agents that the parent may not use, its child may not use. */
 static enum bt_code check_agents(const struct making *m, const struct plan *made)
 {
@@ -473,7 +493,9 @@ static enum bt_code make(struct making *m, struct core_event *ev)
         m->of.previous = code == BT_OK ? doc_copy(&d.arena, result) : m->of.previous;
     }
     if (code == BT_OK) {
-        code = m->how.kind == CHILD_OF_SUB ? make_sub(m, &d) : make_body(m, &d);
+        code = m->how.kind == CHILD_OF_SUB     ? make_sub(m, &d)
+               : m->how.kind == CHILD_OF_CALLS ? make_calls(m, &d, ev)
+                                               : make_body(m, &d);
     }
     if (code == BT_OK) {
         code = check_agents(m, d.made);
@@ -496,7 +518,9 @@ enum bt_code child_start(struct engine *engine, const struct open_plan *p,
     struct making m = {.engine = engine, .p = p, .task = task, .step = step, .err = err};
     enum bt_code code;
 
-    if (!child_step_read(step->child, &m.how)) {
+    if (step->type != STEP_TYPE_PLAN) {
+        m.how.kind = CHILD_OF_CALLS;
+    } else if (!child_step_read(step->child, &m.how)) {
         return err_set(err, BT_INVALID, "the step has no child plan");
     }
     if (p->plan->child.depth >= CHILD_DEPTH_MAX) {

@@ -50,3 +50,35 @@ void event_decode_round(struct decoding *d, const union payload *p)
         (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
     event_decode_usage(d, &m->usage);
 }
+
+enum msg_type event_encode_turn(struct encoding *e, union payload *p)
+{
+    const struct rec_turn *turn = REC(e->rec, turn);
+
+    p->turn = (struct msg_ev_calls){
+        .step_id = record_step(e)->step_id,
+        .step_index = e->rec->step,
+        .attempt = e->rec->attempt,
+        .turn = turn->n,
+        .calls = turn->calls,
+        .agent_id = record_agent_id(e, e->rec->agent),
+        .result_ref = turn->result.id,
+        .result_len = turn->result.len,
+        .usage = record_usage(&e->rec->usage),
+    };
+    return MSG_ev_calls;
+}
+
+void event_decode_turn(struct decoding *d, const union payload *p)
+{
+    const struct msg_ev_calls *m = &p->turn;
+    struct rec_turn *turn = REC(d->rec, turn);
+
+    event_decode_step(d, m->step_index, m->step_id);
+    event_decode_agent(d, m->agent_id);
+    d->rec->attempt = (uint32_t)m->attempt;
+    turn->n = (uint32_t)m->turn;
+    turn->calls = (uint32_t)m->calls;
+    turn->result = (struct blob_ref){.id = m->result_ref, .len = m->result_len};
+    event_decode_usage(d, &m->usage);
+}

@@ -20,6 +20,7 @@ enum bt_code journal_after_write(struct journal *j, enum bt_code code, struct bt
         j->dirty = true;
         return BT_OK;
     }
+    recent_clear(&j->recent); /* it may have rows of the batch */
     if (code == BT_UNAVAILABLE) {
         j->pos = j->committed_pos;
         j->dirty = false;
@@ -34,6 +35,7 @@ enum bt_code journal_after_write(struct journal *j, enum bt_code code, struct bt
 void journal_close(struct journal *j)
 {
     if (j != NULL) {
+        recent_clear(&j->recent);
         j->ops->close(j);
     }
 }
@@ -217,6 +219,9 @@ enum bt_code journal_append(struct journal *j, const struct journal_row *row, st
     code = journal_after_write(j, j->ops->append(j, pos, row, &why), err, &why);
     if (code == BT_OK) {
         j->pos = pos;
+        if (row->is_public) {
+            recent_add(&j->recent, row);
+        }
     }
     return code;
 }
@@ -269,7 +274,8 @@ enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_
 {
     enum bt_code code = journal_check_alive(j, err);
 
-    if (code != BT_OK || from_seq > pos_seq(j->committed_pos) || limit == 0) {
+    if (code != BT_OK || from_seq > pos_seq(j->committed_pos) || limit == 0 ||
+        recent_read(&j->recent, from_seq, pos_seq(j->committed_pos), plan_ix, limit, fn, self)) {
         return code;
     }
     return j->ops->events(j, from_seq, plan_ix, limit, fn, self, err);

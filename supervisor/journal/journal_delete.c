@@ -8,6 +8,7 @@ enum bt_code journal_plan_delete(struct journal *j, uint64_t plan_ix, struct str
     struct bt_error why;
     enum bt_code code = journal_check_alive(j, err);
 
+    recent_clear(&j->recent);
     return code != BT_OK ? code
                          : journal_after_write(
                                j, j->ops->plan_delete(j, plan_ix, why_text, wall, &why), err, &why);
@@ -64,10 +65,14 @@ enum bt_code journal_rows_delete(struct journal *j, msec before_wall, uint32_t l
     enum bt_code code = journal_check_alive(j, err);
 
     *ret_n = 0;
-    return code != BT_OK
-               ? code
-               : journal_after_write(j, j->ops->rows_delete(j, before_wall, limit, ret_n, &why),
-                                     err, &why);
+    if (code == BT_OK) {
+        code = journal_after_write(j, j->ops->rows_delete(j, before_wall, limit, ret_n, &why), err,
+                                   &why);
+    }
+    if (*ret_n > 0) {
+        recent_clear(&j->recent);
+    }
+    return code;
 }
 
 enum bt_code journal_gone_expire(struct journal *j, msec before_wall, uint32_t limit,

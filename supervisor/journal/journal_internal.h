@@ -3,6 +3,7 @@
 #define JOURNAL_INTERNAL_H
 
 #include "supervisor/journal/journal.h"
+#include "supervisor/journal/recent.h"
 
 enum { POS_K_BITS = 20 };
 #define POS_K_MAX ((1u << POS_K_BITS) - 1)
@@ -153,6 +154,7 @@ struct journal {
     uint64_t boot;
     uint64_t pos; /* of the newest row, the open batch included */
     uint64_t committed_pos;
+    struct recent recent;
     bool dirty;
     bool storage_low;
     bool storage_full;

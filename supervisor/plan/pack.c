@@ -110,6 +110,7 @@ static struct plan_step *put_steps(struct packer *k)
         s.when = put_doc_like(k, from->when, before->when, kept.when);
         s.child = put_doc_like(k, from->child, before->child, kept.child);
         s.compensate = put_doc_like(k, from->compensate, before->compensate, kept.compensate);
+        s.tools = put_doc_like(k, from->tools, before->tools, kept.tools);
         s.item = put_doc_like(k, from->item, before->item, kept.item);
         s.wait = put_wait(k, from->wait);
         s.gate_with = put_agent(k, from->gate_with);

@@ -87,6 +87,7 @@ enum {
     STEP_WAIT,
     STEP_KEY,
     STEP_COMPENSATE,
+    STEP_TOOLS,
     STEP_AFTER_ANY_END,
     STEP_REVISION,
     STEP_SUPERSEDED,
@@ -150,6 +151,8 @@ BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
 BT_MUST_CHECK enum bt_code plan_step_wait(struct step_reader *s);
 /* The step that undoes it. After plan_step_policy and its children. */
 BT_MUST_CHECK enum bt_code plan_step_compensate(struct step_reader *s);
+/* The tools that the agent of the step may call. */
+void plan_step_tools(struct step_reader *s);
 /* What it says about itself without a task, in mem (at least 128 bytes). */
 struct str plan_wait_text(const struct plan_wait *w, char *mem, size_t size);
 /* Whether steps that wait for the same signal have the same schema. */

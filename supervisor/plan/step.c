@@ -330,7 +330,7 @@ static enum bt_code read_parameters(struct step_reader *s)
     if (value_map(&s->at, "parameters", s->values[STEP_PARAMETERS])) {
         s->step->parameters = s->values[STEP_PARAMETERS];
     }
-    if (!s->r->canonical && !plan_child_is(s)) {
+    if (!s->r->canonical && !plan_child_is(s) && s->r->plan->child.kind != CHILD_OF_CALLS) {
         plan_child_check_templates(s);
     }
     return s->r->canonical ? BT_OK : plan_step_texts(s->r, s->ix);
@@ -558,6 +558,7 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
         code = code == BT_OK ? plan_child_read(&s, r->steps[ix - r->first]) : code;
     }
     code = code == BT_OK ? plan_step_compensate(&s) : code;
+    plan_step_tools(&s);
     r->gate_given[ix - r->first] = s.gate_given;
     code = code == BT_OK ? read_deps(&s) : code;
     code = code == BT_OK ? read_when(&s) : code;

@@ -5,6 +5,7 @@
 #include "protocol/base/date.h"
 #include "protocol/base/map.h"
 #include "supervisor/plan/child_read_internal.h"
+#include "supervisor/plan/flow/tools.h"
 
 enum { WAIT_FOR_MS, WAIT_UNTIL, WAIT_SIGNAL_NAME, WAIT_SCHEMA, WAIT_TIMEOUT_MS, WAIT_FIELDS };
 static const struct field_name wait_names[] = {
@@ -332,4 +333,66 @@ enum bt_code plan_step_compensate(struct step_reader *s)
     }
     s->step->undoes = s->step->compensate.ptr != NULL || names_it(s->step->child);
     return code;
+}
+
+/* ---- tools ---- */
+
+static void check_entry(struct step_reader *s, struct doc entry, uint32_t i)
+{
+    static const char *const right =
+        "expected \"agent\", \"agent/skill\", or {tool: \"agent/skill\", "
+        "approval: true}";
+    const enum doc_kind kind = doc_head(entry).kind;
+    struct str agent;
+    struct str skill;
+    bool approval;
+    char field[32];
+
+    (void)snprintf(field, sizeof field, "tools[%u]", i);
+    if (kind != DOC_STR && kind != DOC_MAP) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, field, "%s", right);
+        return;
+    }
+    const struct doc wish = doc_get(entry, STR_LIT("approval"));
+    const struct str tool = plan_tool_entry(entry, &approval);
+    const uint32_t known =
+        (doc_get(entry, STR_LIT("tool")).ptr != NULL ? 1u : 0) + (wish.ptr != NULL ? 1u : 0);
+    if (!plan_tool_split(tool, &agent, &skill) ||
+        (kind == DOC_MAP &&
+         (doc_head(entry).n != known || (wish.ptr != NULL && doc_head(wish).kind != DOC_BOOL)))) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, field, "%s", right);
+    } else if (plan_agent_check_known(s->r, &s->at, field, agent)) {
+        plan_agent_check_permitted(s->r, &s->at, agent);
+        buf_add(&s->r->below, &agent, sizeof agent); /* the plan may use it */
+        if (skill.len > 0 && !plan_agent_has_skill(s->r, agent, skill)) {
+            location_report(&s->at, PROBLEM_MISSING_SKILL, false, field,
+                            "agent %.*s has no skill \"%.*s\"", STR_ARG(agent), STR_ARG(skill));
+        }
+    }
+}
+
+void plan_step_tools(struct step_reader *s)
+{
+    const struct doc value = s->values[STEP_TOOLS];
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head head;
+
+    if (value.ptr == NULL || s->r->canonical) {
+        s->step->tools = value;
+        return;
+    }
+    if (!doc_next(&c, &head) || head.kind != DOC_ARRAY) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "tools", "expected a list");
+    } else if (head.n > LIMIT_SKILLS) {
+        location_report(&s->at, PROBLEM_LIMIT, false, "tools", "%u entries, at most %d", head.n,
+                        LIMIT_SKILLS);
+    } else if (s->step->type != STEP_TYPE_TASK) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "tools",
+                        "are for the work of an agent; leave them out");
+    } else {
+        for (uint32_t i = 0; i < head.n; i++) {
+            check_entry(s, doc_skip(&c), i);
+        }
+        s->step->tools = value;
+    }
 }

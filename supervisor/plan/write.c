@@ -386,6 +386,10 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
         put_key(w, "compensate");
         doc_put_doc(w->out, s->compensate);
     }
+    if (s->tools.ptr != NULL) {
+        put_key(w, "tools");
+        doc_put_doc(w->out, s->tools);
+    }
     put_step_checkers(w, plan, s);
     write_step_policy(w, s, &plan->policy->step);
 }

@@ -57,13 +57,17 @@ static void lay_out_children(struct projection *s, uint32_t i)
     struct msg_step_view *v = &s->view.steps[i];
     struct child_step how;
 
-    if (!child_step_read(s->plan->steps[i].child, &how)) {
+    if (s->plan->steps[i].type != STEP_TYPE_PLAN && s->steps[i].turns > 0) {
+        how = (struct child_step){.kind = CHILD_OF_CALLS};
+    } else if (!child_step_read(s->plan->steps[i].child, &how)) {
         return;
     }
     v->children = (struct msg_step_children){.kind = str_from(child_kind_name(how.kind)),
                                              .plan_id = str_from(c->plan_id)};
     if (c->plan_id[0] != 0) {
-        v->children.rounds = how.kind == CHILD_OF_LOOP ? c->round + 1u : 0;
+        v->children.rounds = how.kind == CHILD_OF_LOOP    ? c->round + 1u
+                             : how.kind == CHILD_OF_CALLS ? s->steps[i].turns
+                                                          : 0;
         v->children.items = c->items;
         v->children.steps = c->steps;
         v->children.over = c->over;

@@ -41,6 +41,8 @@ struct projection_step {
     msec began, first_attempt, ended;
     uint32_t failed_attempts;
     struct projection_children children;
+    uint32_t turns; /* of its agent's calls */
+    bool calls;     /* a child plan does them */
 };
 
 struct projection {

@@ -289,7 +289,7 @@ static void on_progress(struct told *t)
     const struct str plan_id = row_text(data, "planId");
     struct projection_children *c = &t->x->children;
 
-    if (plan_id.len == CHILD_ID_BYTES) {
+    if (plan_id.len == CHILD_ID_BYTES && (t->x->turns == 0 || t->x->calls)) {
         *c = (struct projection_children){.round = (uint32_t)row_number(data, "round"),
                                           .items = (uint32_t)row_number(data, "items"),
                                           .steps = (uint32_t)row_number(data, "steps"),
@@ -300,12 +300,21 @@ static void on_progress(struct told *t)
     }
 }
 
+static void on_calls(struct told *t)
+{
+    take_usage(t);
+    t->x->turns = (uint32_t)row_number(t->body, "turn");
+    t->x->calls = row_number(t->body, "calls") > 0;
+}
+
 /* Other kinds do not change a step that is kept. */
 static void (*const TELLS[REC_COUNT])(struct told *t) = {
     [REC_STEP_STARTED] = on_started,
     [REC_STEP_ASSIGNED] = on_assigned,
     [REC_STEP_RETRY] = on_retry,
     [REC_STEP_PROGRESS] = on_progress,
+    [REC_STEP_CALLS] = on_calls,
+    [REC_STEP_TURN] = on_calls,
     [REC_FALLBACK_USED] = on_fallback,
     [REC_VERIFICATION_FAILED] = on_verification_failed,
     [REC_STEP_WAITING] = on_waiting,

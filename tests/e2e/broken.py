@@ -152,6 +152,8 @@ if flaw == "new-process":
 @agent.skill(effects="none")
 def greet(name: str = "world") -> str:
     """Greets somebody by name."""
+    if flaw == "calls":
+        raise baton.Calls([{"id": "c1", "agentId": "calc", "skill": "evaluate"}])
     return "Hello, %s!" % name
 
 
@@ -161,6 +163,12 @@ def wait(step: baton.Step, seconds: float = 1.0) -> str:
     if step.wait(seconds):
         step.check()
     return "waited"
+
+
+@agent.skill(effects="none", calls=True)
+def look(step: baton.Step, ids: str = "c1"):
+    """Calls others."""
+    raise baton.Calls([{"id": i, "agentId": "calc", "skill": "evaluate", "parameters": {}} for i in ids.split()])
 
 
 agent.run()

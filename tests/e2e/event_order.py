@@ -22,6 +22,7 @@ class Step:
         self.attempt = 0   # the newest that was told
         self.gate = False  # is asked
         self.review = None
+        self.turns, self.calls = 0, False
 
 
 class Story:
@@ -91,13 +92,23 @@ class Story:
         if t in ("plan_step_started", "plan_step_completed") or t in AFTER_THE_END:
             return
         s = self.open(e)
-        if "attempt" in e and t in ("plan_step_retry", "plan_step_progress", "plan_step_round", "plan_step_verification_failed", "fallback_used"):
+        if "attempt" in e and t in ("plan_step_retry", "plan_step_progress", "plan_step_round", "calls_started", "calls_finished", "plan_step_verification_failed", "fallback_used"):
             none_yet = e["attempt"] == 0 and s.attempt == 1  # nobody came for the first one
             self.need(e["attempt"] >= s.attempt or none_yet, "attempts only grow")
             s.attempt = max(s.attempt, e["attempt"])
-        self.need(t not in ("plan_step_retry", "plan_step_round", "plan_step_waiting") or not self.cancelling, "nothing begins in a plan that is called off")
+        self.need(t not in ("plan_step_retry", "plan_step_round", "plan_step_waiting", "calls_started", "calls_finished") or not self.cancelling, "nothing begins in a plan that is called off")
         self.need(s.review is None or t not in ("plan_step_retry", "fallback_used", "quality_gate_started", "replan_started"),
                   "a step that waits for a person does nothing else")
+
+    def calls_started(self, e):
+        s = self.open(e)
+        self.need(not s.calls and e["turn"] == s.turns + 1 and e["calls"] > 0, "one turn after the other")
+        s.turns, s.calls = e["turn"], True
+
+    def calls_finished(self, e):
+        s = self.open(e)
+        self.need(s.calls and e["turn"] == s.turns, "the turn that began is over")
+        s.calls = False
 
     def planning_started(self, e):
         self.need(not self.planning and not self.generated and not self.started, "planning begins before there is a plan")

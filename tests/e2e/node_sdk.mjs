@@ -1,6 +1,6 @@
 // What test_node_sdk.py runs: baton.mjs against a real daemon; or, with the argument `serve`, an agent for baton-agent-check.
 import assert from "node:assert/strict";
-import { Agent, BatonError, Client, Fail, Handoff, NeedsInput, Result, daemon } from "../../agents/node/baton.mjs";
+import { Agent, BatonError, CallFailed, Client, Fail, Handoff, NeedsInput, Result, daemon } from "../../agents/node/baton.mjs";
 
 const ran = [];
 const agent = new Agent("js", { capacity: 3 });
@@ -27,6 +27,22 @@ agent.skill("synthesize", { description: "Writes." }, async function* (_, step) 
   yield "two ";
   yield "thrée";
 });
+agent.skill("research", { description: "Finds it out.", properties: { n: { type: "integer" } }, calls: true }, ({ n }, step) => {
+  const twice = step.call("other", "double", { n }).double;
+  const [good, bad] = step.callAll(["other", "double", { n: twice }], ["other", "double", { n: -1 }]);
+  try {
+    step.call("other", "double", { n: -2 });
+  } catch (e) {
+    if (!(e instanceof CallFailed)) throw e;
+    return { found: good.data, bad: bad.error, caught: e.result.errorClass, left: step.turnsLeft, tools: step.tools.map((t) => t.skill) };
+  }
+});
+agent.skill("fickle", { description: "Changes its mind.", calls: true }, (_, step) => step.call("other", step.turns.length ? "halve" : "double", { n: 1 }));
+const other = new Agent("other");
+other.skill("double", { description: "Doubles.", properties: { n: { type: "integer" } } }, ({ n }) => {
+  if (n < 0) throw new Fail("only from 0 on", "VALIDATION_ERROR", { retryable: false });
+  return { double: 2 * n };
+});
 
 if (process.argv[2] === "serve") await agent.run(process.argv.slice(3));
 
@@ -38,9 +54,13 @@ assert.match((await call("greet", { name: 7 })).failure.message, /parameters\.na
 assert.match((await call("trouble", { kind: "nan" })).failure.message, /data\.rows\.1: NaN/);
 assert.equal((await call("wait", { seconds: 60 }, { deadlineMs: 20 })).failure.class, "TIMEOUT");
 assert.equal((await call("synthesize")).result.text, "one two thrée");
+assert.deepEqual(await call("research", { n: 3 }), { outcome: "calls", calls: [{ id: "t1-1", agentId: "other", skill: "double", parameters: { n: 3 } }] });
+const turn1 = { calls: [{ id: "t1-1", agentId: "other", skill: "double" }], results: [{ id: "t1-1", status: "completed", data: { double: 6 } }] };
+assert.deepEqual((await call("research", { n: 3 }, { turns: [turn1] })).calls.map((c) => [c.id, c.parameters.n]), [["t2-1", 6], ["t2-2", -1]]);
+assert.match((await call("fickle", {}, { turns: [turn1] })).failure.message, /turn 1 called other\/double, and now the handler calls other\/halve there/);
 
 for (const turn of [1, 2]) { // the same agent, two daemons
-  const d = await daemon({ agents: [agent] });
+  const d = await daemon({ agents: [agent, other] });
   try {
     assert.equal(await d.ask("js", "greet", { name: "Ada" }), "Hello, Ada!");
     if (turn === 2) break;
@@ -57,6 +77,12 @@ for (const turn of [1, 2]) { // the same agent, two daemons
       for await (const e of d.watch(id, { types: ["plan_step_completed"] })) ends.push(e.errorClass);
       assert.deepEqual(ends, [cls], kind);
     }
+
+    const research = plan("research", { n: 3 });
+    research.steps[0].tools = ["other/double"];
+    const looks = await d.submit(research);
+    assert.deepEqual(JSON.parse((await d.result(looks)).aggregatedResult),
+      { found: { double: 12 }, bad: "only from 0 on", caught: "VALIDATION_ERROR", left: 27, tools: ["double"] });
 
     const events = [];
     for await (const e of d.watch(await d.submit(plan("greet", {}, { synthesis: "agent:js" })))) events.push(e);

@@ -115,6 +115,17 @@ class Conformance(unittest.TestCase):
                 report, code = future.result()
                 self.assertEqual((set(of(report, "fail")) - ALSO.get(flaw, set()), code), ({flaw}, 1), of(report, "fail"))
 
+    def test_calls_of_a_skill_that_may_call_are_an_outcome_and_their_form_is_checked(self):
+        only = ["--only", "execute", "--only", "repeat-done", "--only", "query"]
+        report, code = run(*PYTHON, HERE / "broken.py", "none", options=["--skill", "look", *only])
+        self.assertEqual((of(report, "fail"), code), ({}, 0))
+        for flaw, options, why in (("calls", ["--skill", "greet"], "calls from skill 'greet', whose card has no tag x-baton-calls"),
+                                   ("none", ["--skill", "look", "--param", "ids=a b a"], "calls[0].id: another call of the turn has it"),
+                                   ("none", ["--skill", "look", "--param", "ids=a/b"], "calls[0].id: expected 1 to 64 of")):
+            report, code = run(*PYTHON, HERE / "broken.py", flaw, options=[*options, "--only", "execute"])
+            self.assertEqual(code, 1)
+            self.assertIn(why, of(report, "fail")["execute"])
+
     def test_tap_and_exit_codes(self):
         command = [*PYTHON, CHECK, "--only", "hello", "--only", "lane-lost", "--", *PYTHON, HERE / "broken.py"]
         done = subprocess.run([*command, "none"], capture_output=True, text=True, timeout=120)

@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import doctest
 import enum
+import json
 import os
 import pathlib
 import py_compile
@@ -112,6 +113,21 @@ def make_agent():
             raise baton.Fail("no such table", "RESOURCE_NOT_FOUND", retryable=False, details={"table": "t"})
         raise RuntimeError("a mistake")
 
+    @agent.skill(calls=True, tags=["research"])
+    def research(step: baton.Step, n: int):
+        agent.runs.append("turn %d" % len(step.turns))
+        twice = step.call("other", "double", n=n)["double"]
+        good, bad = step.call_all(("other", "double", {"n": twice}), ("other", "double", {"n": -1}))
+        try:
+            step.call("other", "double", n=-2)
+        except baton.CallFailed as e:
+            return {"found": good["data"], "bad": bad["error"], "caught": e.result["errorClass"], "left": step.turns_left,
+                    "tools": [t["skill"] for t in step.tools]}
+
+    @agent.skill(calls=True)
+    def fickle(step: baton.Step):
+        return step.call("other", "double", n=1) if not step.turns else step.call("other", "pass-on")
+
     @agent.skill
     def pass_on(step: baton.Step):
         raise baton.Handoff("other", "not mine")
@@ -133,6 +149,12 @@ class Sdk(unittest.TestCase):
         @cls.other.skill(id="pass-on")
         def take(step: baton.Step):
             return "taken, for: %s" % step.feedback
+
+        @cls.other.skill
+        def double(n: int):
+            if n < 0:
+                raise baton.Fail("only from 0 on", "VALIDATION_ERROR", False)
+            return {"double": 2 * n}
 
         cls.context = baton.daemon(agents=[cls.agent, cls.other])
         cls.d = cls.context.__enter__()
@@ -187,6 +209,28 @@ class Sdk(unittest.TestCase):
         plan = self.d.submit(plan_of(("pass-on", {}), handoffTo=["other"]))
         found = self.d.result(plan, timeout=30)
         self.assertIn("not mine", found.get("aggregatedResult", ""), found)
+
+    def test_a_handler_calls_skills_of_others_and_runs_again_with_the_results(self):
+        plan = plan_of(("research", {"n": 3}))
+        plan["steps"][0]["tools"] = ["other/double"]
+        del self.agent.runs[:]
+        found = self.d.result(self.d.submit(plan), timeout=30)
+        self.assertEqual(json.loads(found["aggregatedResult"]), {"found": {"double": 12}, "bad": "only from 0 on", "caught": "VALIDATION_ERROR",
+                                                                 "left": 27, "tools": ["double"]})
+        self.assertEqual(self.agent.runs, ["turn %d" % n for n in range(4)])
+        self.assertEqual(self.failure("fickle")[0], "VALIDATION_ERROR", "no grant: py has no right to call other")
+        plan = {**plan_of(("fickle", {})), "grants": ["other"]}
+        plan = self.d.submit(plan)
+        self.assertEqual(self.d.wait(plan, 30)["status"], "failed")
+        error = [e for e in self.d.events(plan=plan, types=["plan_step_completed"])][-1]["error"]
+        self.assertIn("turn 1 called other/double, and now the handler calls other/pass-on there", error)
+        # Without a supervisor: what it calls, and with a turn that is done.
+        first = self.agent.call("research", {"n": 3})
+        self.assertEqual(first, {"outcome": "calls", "calls": [{"id": "t1-1", "agentId": "other", "skill": "double", "parameters": {"n": 3}}]})
+        turns = [{"calls": first["calls"], "results": [{"id": "t1-1", "status": "completed", "data": {"double": 6}}]}, {"calls": first["calls"]}]
+        self.assertEqual([c["parameters"]["n"] for c in self.agent.call("research", {"n": 3}, turns=turns)["calls"]], [6, -1])
+        with self.assertRaisesRegex(ValueError, "17 calls in one turn, expected 1 to 16"):
+            baton.Calls([{"id": "c%d" % i, "agentId": "other", "skill": "double"} for i in range(17)])
 
     def test_artifacts_state_and_usage(self):
         plan = self.d.submit(plan_of(("write", {}), ("read", {"file": "{{results.s1.artifact}}"})))

@@ -382,6 +382,11 @@ static void say(struct world *w, struct flat_event *out, enum world_answer answe
     case ANSWER_APPROVAL:
         out->outcome = STEP_OUTCOME_NEEDS_APPROVAL;
         break;
+    case ANSWER_CALLS:
+        out->outcome = STEP_OUTCOME_CALLS;
+        out->expect = 1;
+        out->result = (struct blob_ref){.id = 8, .len = 1};
+        break;
     case ANSWER_HAND_X:
     case ANSWER_HAND_Y:
     case ANSWER_HAND_Z:

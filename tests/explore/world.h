@@ -51,6 +51,7 @@ enum world_answer {
     ANSWER_UNVERIFIED, /* the shell found that the result does not fit its schema */
     ANSWER_INPUT,
     ANSWER_APPROVAL,
+    ANSWER_CALLS,          /* a child plan makes them */
     ANSWER_HAND_X,         /* to the plan's first agent, ... */
     ANSWER_HAND_Y,         /* ... its second, ... */
     ANSWER_HAND_Z,         /* ... its third, ... */
@@ -116,6 +117,8 @@ struct told {
     uint8_t judged;   /* as run_step.judged */
     uint8_t child;    /* a child plan does it: 1; 2 = it was told to stop, and its end is awaited */
     uint8_t child_attempt, child_round; /* of the newest one; attempt 0 = none yet */
+    uint8_t turns;                      /* in which its agent called others */
+    uint8_t turned;                     /* the attempt that made the last calls */
     uint8_t rounded;                    /* the next child is another round */
     uint8_t calls;                      /* the engine is asked for a signal that was kept */
     uint8_t slept;                      /* WAIT_STARTED came */
@@ -347,7 +350,7 @@ uint32_t world_wait_events(const struct world *w, struct world_event *ret);
 bool world_waits_hold(const struct world *w, const char **ret_why);
 /* ---- world_told.c ---- */
 /* ---- world_child.c ---- */
-taker world_take_child, world_take_round;
+taker world_take_child, world_take_round, world_take_turn;
 bool world_take_child_command(struct world *w, const struct core_cmd *cmd, const char **ret_why);
 /* Whether the event is about the newest child of its step, and that has not ended. */
 bool world_child_ends(const struct world *w, const struct world_event *ev);

@@ -30,6 +30,9 @@ bool world_take_child_command(struct world *w, const struct core_cmd *cmd, const
         RULE(state->status == STEP_IN_PROGRESS && state->attempt == cmd->attempt &&
                  state->round == cmd->round,
              "a child plan for no attempt");
+        RULE(world_plan(w)->steps[cmd->step].type == STEP_TYPE_PLAN ||
+                 (told->turned == cmd->attempt && (w->at.paused & 1u << PAUSE_REQUESTED) == 0),
+             "calls while the plan is paused, or none");
         told->child = 1;
         told->child_attempt = (uint8_t)cmd->attempt;
         told->child_round = (uint8_t)cmd->round;
@@ -74,6 +77,32 @@ bool world_take_round(struct world *w, const struct record *rec, const char **re
          "a round too many");
     RULE(REC(rec, round)->delay_ms == loop->delay_ms, "another pause than the loop's");
     told->rounded = 1;
+    return true;
+}
+
+bool world_take_turn(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const struct rec_turn *turn = REC(rec, turn);
+    RULE(w->doing.step == rec->step && rec->attempt == told->attempts, "a turn of another attempt");
+    if (rec->type == REC_STEP_TURN) {
+        RULE(world_child_ends(w, &w->doing) && w->doing.variant == CHILD_COMPLETED &&
+                 told->turned == rec->attempt && turn->n == told->turns,
+             "the end of no turn");
+        told->granted++;
+        told->child = 0;
+        return true;
+    }
+    RULE(w->doing.variant == ANSWER_CALLS && told->turned != rec->attempt, "nobody calls");
+    RULE(turn->n == told->turns + 1u && turn->calls > 0 && !w->at.cancelling, "a turn too many");
+    told->turns = (uint8_t)turn->n;
+    told->allowed++; /* the agent wants to be asked again */
+    told->turned = (uint8_t)rec->attempt;
+    told->finished = (uint8_t)rec->attempt; /* results of earlier attempts count no more */
+    told->out = 0;
+    told->child = 1;
+    told->child_attempt = (uint8_t)rec->attempt;
+    told->child_round = 0;
     return true;
 }
 

@@ -10,7 +10,8 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev)
     case WORLD_SILENT_TICK:
         return &left->silences;
     case WORLD_RESULT:
-        if (ev->variant == ANSWER_INPUT || ev->variant == ANSWER_APPROVAL) {
+        if (ev->variant == ANSWER_INPUT || ev->variant == ANSWER_APPROVAL ||
+            ev->variant == ANSWER_CALLS) {
             return &left->asks;
         }
         return ev->variant >= ANSWER_HAND_X && ev->variant <= ANSWER_HAND_FORBIDDEN
@@ -555,6 +556,7 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
                                                    "unverified",
                                                    "input",
                                                    "approval",
+                                                   "calls",
                                                    "hand to x",
                                                    "hand to y",
                                                    "hand to z",

@@ -33,6 +33,10 @@ static void attempt(struct sim *s, struct core_event *ev)
         CORE_EV(ev, result)->outcome =
             sim_chance(s, 500) ? STEP_OUTCOME_NEEDS_APPROVAL : STEP_OUTCOME_NEEDS_INPUT;
         ev->text = STR_LIT("may I?");
+    } else if (sim_chance(s, 60)) {
+        CORE_EV(ev, result)->outcome = STEP_OUTCOME_CALLS;
+        CORE_EV(ev, result)->calls = sim_range(s, 1, 3);
+        CORE_EV(ev, result)->result = (struct blob_ref){.id = SIM_RESULT_OTHER + 1, .len = 1};
     } else if (sim_fault(s, FAULT_HANDOFF)) {
         CORE_EV(ev, result)->outcome = STEP_OUTCOME_HANDOFF;
         CORE_EV(ev, result)->agent = agent == s->n_agents ? AGENT_NONE : agent;

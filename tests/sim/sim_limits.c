@@ -26,7 +26,7 @@ bool sim_is_out(const struct sim *s, const struct sent *x)
 {
     const struct sim_plan *p = &s->plans[x->plan];
     const struct run_step *step = &p->shadow->steps[x->step];
-    if (x->back || p->over) {
+    if (x->back || p->over || (x->phase <= PHASE_SEARCH && run_step_calls(step))) {
         return false;
     }
     return x->phase <= PHASE_SEARCH

@@ -144,7 +144,9 @@ static void interfere(struct sim *s, struct sim_plan *p)
     if (sim_fault(s, FAULT_NONSENSE)) {
         nonsense(s, p);
     }
-    if (sim_fault(s, FAULT_CANCEL)) {
+    /* Often while the plan is answered: else hardly a seed undoes such a plan. */
+    if (sim_fault(s, FAULT_CANCEL) ||
+        (p->asking.kind == JOB_SYNTHESIS && s->rate[FAULT_CANCEL] > 0 && sim_chance(s, 50))) {
         const uint32_t impatient = sim_chance(s, 200) ? 2 : 1;
         for (uint32_t i = 0; i < impatient; i++) {
             ask(s, p, (struct core_event){.type = CORE_CANCEL, .text = STR_LIT("never mind")});

@@ -109,6 +109,27 @@ static void check_child(struct sim *s, const struct sim_plan *p, const struct re
     }
 }
 
+/* A turn begins with an answer of its agent, and ends with the end of its child plan. */
+static void check_turn(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct run_step *was = &p->shadow->steps[rec->step];
+    const struct core_event *ev = &s->turn->ev;
+    const bool its = ev->step == rec->step && ev->attempt == was->attempt;
+    if (rec->type == REC_STEP_CALLS) {
+        SIM_RULE(its && ev->type == CORE_RESULT &&
+                     CORE_EV(ev, result)->outcome == STEP_OUTCOME_CALLS,
+                 "calls that nobody makes");
+        SIM_RULE(was->turns < LIMIT_TURNS && REC(rec, turn)->n == was->turns + 1 &&
+                     was->turned != was->attempt,
+                 "a turn too many");
+        SIM_RULE(!p->shadow->cancelling, "calls of a plan that is cancelled");
+    } else {
+        SIM_RULE(its && ev->type == CORE_CHILD && was->turned == was->attempt &&
+                     CORE_EV(ev, child)->outcome == CHILD_COMPLETED,
+                 "the end of no turn");
+    }
+}
+
 static void check_child_asked(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
@@ -310,6 +331,9 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
         check_condition(s, p, rec);
     } else if (rec->type == REC_STEP_ROUND) {
         check_child(s, p, rec);
+    } else if (rec->type == REC_STEP_CALLS || rec->type == REC_STEP_TURN) {
+        check_turn(s, p, rec);
+        told->allowed += rec->type == REC_STEP_CALLS ? 1 : 0; /* it wants to be asked again */
     } else if (rec->type == REC_STEP_CHILD) {
         check_child_asked(s, p, rec);
         if (!s->failed && rec->attempt == 1 && was->attempt == 0) {

@@ -97,7 +97,8 @@ enum child_kind {
     CHILD_OF_MAP,  /* all items of `forEach` */
     CHILD_OF_LOOP, /* a round of `repeat` */
     CHILD_OF_SUB,  /* `plan` */
-    CHILD_OF_UNDO  /* what undoes its parent: of the plan, not of a step */
+    CHILD_OF_UNDO, /* what undoes its parent: of the plan, not of a step */
+    CHILD_OF_CALLS /* the calls that the agent of a step makes in a turn */
 };
 struct child_of {
     enum child_kind kind;
@@ -168,6 +169,7 @@ struct plan_step {
     struct doc child;      /* STEP_TYPE_PLAN: how the owner makes its child plans */
     struct doc item;       /* of a step of a map: its item */
     struct doc compensate; /* absent or the step that undoes it, every number written */
+    struct doc tools;      /* absent or a list: what its agent may call (plan/tools.h) */
     uint32_t index;        /* and the number of that item */
     uint32_t key;          /* its place in plan.keys, plus 1; 0 = it has no concurrency key */
     struct loop_policy loop;

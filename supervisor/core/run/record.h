@@ -326,6 +326,12 @@ struct rec_round {
     struct blob_ref result; /* of the last one */
     msec delay_ms;
 };
+/* A turn of a step whose agent calls skills of others. */
+struct rec_turn {
+    uint32_t n;             /* 1, 2, ... */
+    uint32_t calls;         /* STEP_CALLS: how many */
+    struct blob_ref result; /* the transcript: this turn and all before it */
+};
 struct rec_signal {
     uint32_t serial;        /* of the signal within the plan: 1, 2, ... */
     uint64_t digest;        /* of its name and data, to recognise its repetition */
@@ -368,6 +374,7 @@ enum record_member {
     RECORD_child,
     RECORD_round,
     RECORD_signal,
+    RECORD_turn,
     RECORD_compensated,
 };
 
@@ -410,6 +417,7 @@ struct record {
         struct rec_child child;
         struct rec_round round;
         struct rec_signal signal;
+        struct rec_turn turn;
         struct rec_compensated compensated;
     } as; /* through REC and REC_INIT only */
 };

@@ -58,6 +58,11 @@ bool run_step_is_active(enum step_status s)
     return s >= STEP_IN_PROGRESS && s <= STEP_SLEEPING;
 }
 
+bool run_step_calls(const struct run_step *step)
+{
+    return step->status == STEP_IN_PROGRESS && step->turned != 0 && step->turned == step->attempt;
+}
+
 uint32_t run_concurrency(const struct plan *plan)
 {
     return plan->max_concurrency > 0 ? plan->max_concurrency : 1;
@@ -215,7 +220,7 @@ struct run *run_init(void *mem, const struct plan *plan)
 uint64_t run_hash(const struct run *run)
 {
     /* There is no padding in the block, so equal states are equal bytes. */
-    _Static_assert(sizeof(struct run_step) == 288, "struct run_step has no padding");
+    _Static_assert(sizeof(struct run_step) == 328, "struct run_step has no padding");
     _Static_assert(sizeof(struct run) == 416, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
 }

@@ -57,9 +57,10 @@ struct run_step {
     msec limit_left;  /* of the limit, while it is stopped; 0 = the next attempt has all of it */
     msec attempt_end; /* of the time of the attempt, also while its outcome is unknown; MSEC_NEVER =
                          none */
-    struct blob_ref result; /* in phase VERIFY: the result that is verified */
-    uint64_t paid[2];       /* bit per attempt: its usage is in the run's */
-    uint32_t review_serial; /* of its last review; 0 = none yet */
+    struct blob_ref result;     /* in phase VERIFY: the result that is verified */
+    struct blob_ref transcript; /* of the turns; kept over retries and handoffs */
+    uint64_t paid[2];           /* bit per attempt: its usage is in the run's */
+    uint32_t review_serial;     /* of its last review; 0 = none yet */
     uint32_t own_text_n;
     uint32_t deps_skipped;        /* settled as skipped by a condition */
     uint8_t adopted;              /* 1: the instance said that it works on the attempt */
@@ -67,6 +68,8 @@ struct run_step {
     uint8_t judged;               /* 1: its condition is true; 2: it could not be evaluated */
     uint8_t rounded;              /* 1: the next child plan is another round of this attempt */
     uint32_t round;               /* of a loop: the round that is under way or next, from 0 */
+    uint32_t turns;               /* turns in which its agent called others */
+    uint32_t turned;              /* the attempt that made the last calls; 0 = none did */
     uint32_t ended;               /* of the steps that began the n-th to end; 0 = not yet */
     char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
 };
@@ -144,6 +147,8 @@ bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t
 /* Whether the usage of the attempt is in the run's already. */
 bool run_attempt_is_paid(const struct run_step *step, uint32_t attempt);
 bool run_needs_signoff(const struct run *run, const struct plan *plan);
+/* Whether a child plan does the calls of the current attempt. */
+bool run_step_calls(const struct run_step *step);
 /* Whether there may be something to undo of the step: it completed here and has `compensate`, or
  * child plans of it did something. */
 bool run_step_undoes(const struct run *run, const struct plan *plan, uint32_t step);

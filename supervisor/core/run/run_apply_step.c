@@ -11,6 +11,11 @@ static msec after(msec now, msec ms)
     return ms == 0 ? MSEC_NEVER : msec_add(now, ms);
 }
 
+static void set_pause_asked(struct run_step *step, bool asked)
+{
+    step->did = (uint8_t)((step->did & ~STEP_PAUSE_ASKED) | (asked ? STEP_PAUSE_ASKED : 0));
+}
+
 static void give_attempt(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
@@ -117,6 +122,46 @@ bool run_apply_child(struct run *run, const struct plan *plan, const struct reco
     return true;
 }
 
+static bool begin_calls(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const struct rec_turn *turn = REC(rec, turn);
+    if (!run_is_current_attempt(run, rec) || run_step_calls(step) ||
+        plan->steps[rec->step].type == STEP_TYPE_PLAN || step->phase != PHASE_EXECUTE ||
+        turn->n != step->turns + 1 || turn->calls == 0 || turn->calls > LIMIT_CALLS) {
+        return false;
+    }
+    run_spend(run, step, &rec->usage);
+    run_step_move(run, step, STEP_IN_PROGRESS, PHASE_EXECUTE);
+    step->adopted = 0;
+    step->attempt_end = MSEC_NEVER; /* the calls have times of their own */
+    step->deadline = step->limit;
+    step->turned = step->attempt;
+    step->turns = turn->n;
+    return true;
+}
+
+bool run_apply_turn(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const struct rec_turn *turn = REC(rec, turn);
+    if (rec->type == REC_STEP_CALLS) {
+        if (!begin_calls(run, plan, rec)) {
+            return false;
+        }
+    } else if (run_step_calls(step) && rec->attempt == step->attempt && turn->n == step->turns) {
+        run_usage_add(&run->usage, &rec->usage);
+        run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
+        step->deadline = rec->now;
+        set_pause_asked(step, false);
+        run_grant(step);
+    } else {
+        return false;
+    }
+    step->transcript = (struct blob_ref){.id = turn->result.id, .len = turn->result.len};
+    return true;
+}
+
 bool run_apply_round(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
@@ -199,11 +244,6 @@ bool run_apply_progress(struct run *run, const struct plan *plan, const struct r
 {
     (void)plan;
     return run_is_current_attempt(run, rec);
-}
-
-static void set_pause_asked(struct run_step *step, bool asked)
-{
-    step->did = (uint8_t)((step->did & ~STEP_PAUSE_ASKED) | (asked ? STEP_PAUSE_ASKED : 0));
 }
 
 bool run_apply_retry(struct run *run, const struct plan *plan, const struct record *rec)

@@ -51,7 +51,8 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
     const bool begun = (step->did & STEP_DID_BEGIN) != 0;
     CHECK(!timed || run_step_is_active(step->status), "a deadline without a reason");
     CHECK(step->status != STEP_IN_PROGRESS || run->cancelling ||
-              timed == (policy->timeout_ms != 0 || policy->limit_ms != 0),
+              timed ==
+                  ((policy->timeout_ms != 0 && !run_step_calls(step)) || policy->limit_ms != 0),
           "an attempt's deadline does not fit its timeout");
     CHECK(step->deadline <= step->limit || step->status != STEP_IN_PROGRESS || run->cancelling,
           "an attempt may last longer than its step");

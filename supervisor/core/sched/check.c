@@ -22,7 +22,8 @@ static bool list_fits(const struct core_run *entry, uint32_t step, const char **
               list == LIST_CONDITION || list == LIST_KEY || entry->run->status == PLAN_PENDING ||
               entry->run->cancelling /* these never begin */,
           "a ready step waits for nothing");
-    const bool child = entry->plan->steps[step].type == STEP_TYPE_PLAN;
+    const bool child =
+        entry->plan->steps[step].type == STEP_TYPE_PLAN || run_step_calls(&entry->run->steps[step]);
     CHECK(status != STEP_IN_PROGRESS || list == (child ? LIST_CHILD : LIST_HELD) ||
               (waits && !child),
           "an attempt without an instance");

@@ -2,6 +2,9 @@
  * Steps that a child plan does: maps, loops and sub-plans. The engine makes the child, and its end
  * is an event. An attempt, or another round of it, is a record before the child is asked for. A
  * child that the core no longer waits for is stopped, and its end counts for nothing.
+ *
+ * A child plan also does the calls that the agent of a step makes (STEP_CALLS). Its end is the end
+ * of the turn: the agent gets the results in the next attempt.
  */
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
@@ -26,11 +29,19 @@ static void emit_child(struct core *c, const struct core_run *entry, uint32_t st
     cmd->round = entry->run->steps[step].round;
 }
 
+/* The calls of an agent begin when the plan goes on. */
+static bool is_paused(const struct core_run *entry)
+{
+    return (entry->run->paused & 1u << PAUSE_REQUESTED) != 0 && !MUTANT(CALLS_WHILE_PAUSED);
+}
+
 void core_child_ask(struct core *c, struct core_run *entry, uint32_t step)
 {
     core_link(c, entry, step, LIST_CHILD, false);
     core_set_due(c, entry, step, entry->run->steps[step].deadline);
-    emit_child(c, entry, step, CMD_CHILD);
+    if (!run_step_calls(&entry->run->steps[step]) || !is_paused(entry)) {
+        emit_child(c, entry, step, CMD_CHILD);
+    }
 }
 
 void core_child_start(struct core *c, struct core_run *entry, uint32_t step)
@@ -55,6 +66,9 @@ void core_children_tell(struct core *c, struct core_run *entry, enum core_cmd_ty
     for (uint64_t ref = MUTANT(CHILD_GOES_ON) ? REF_NONE : entry->children.head; ref != REF_NONE;
          ref = entry->sched[(uint32_t)ref].next) {
         emit_child(c, entry, (uint32_t)ref, type);
+        if (type == CMD_CHILD_RESUME && run_step_calls(&entry->run->steps[(uint32_t)ref])) {
+            emit_child(c, entry, (uint32_t)ref, CMD_CHILD); /* it may not be there yet */
+        }
     }
 }
 
@@ -85,10 +99,14 @@ static void pay_stopped(struct core *c, struct core_run *entry, const struct cor
 {
     const struct core_ev_child *child = CORE_EV(ev, child);
     if (entry == NULL || why == REJECT_NO_STEP || child->outcome == CHILD_PROGRESS ||
-        is_nothing(&child->usage) || ev->attempt == 0 ||
-        entry->plan->steps[ev->step].type != STEP_TYPE_PLAN ||
-        ev->attempt > entry->run->steps[ev->step].attempt ||
-        run_attempt_is_paid(&entry->run->steps[ev->step], ev->attempt)) {
+        is_nothing(&child->usage) || ev->attempt == 0) {
+        return;
+    }
+    const struct run_step *state = &entry->run->steps[ev->step];
+    const bool calls = entry->plan->steps[ev->step].type != STEP_TYPE_PLAN;
+    /* The usage of the agent that made the calls is another one: it was paid for with them. */
+    if (calls ? ev->attempt > state->turned
+              : ev->attempt > state->attempt || run_attempt_is_paid(state, ev->attempt)) {
         return;
     }
     core_record(c, entry,
@@ -164,6 +182,20 @@ static void again(struct core *c, struct core_run *entry, const struct core_even
     }
 }
 
+/* The calls are over: the agent is asked again, with their results. */
+static void turn_over(struct core *c, struct core_run *entry, const struct core_event *ev)
+{
+    const struct core_ev_child *child = CORE_EV(ev, child);
+    const struct run_step *state = &entry->run->steps[ev->step];
+    core_unlink(c, entry, ev->step);
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(STEP_TURN, turn, .n = state->turns, .result = child->result),
+                        .step = ev->step, .attempt = state->attempt, .agent = state->agent,
+                        .usage = child->usage});
+    core_continue(c, entry, ev->step);
+}
+
 void core_on_child(struct core *c, const struct core_event *ev)
 {
     const struct core_ev_child *child = CORE_EV(ev, child);
@@ -180,6 +212,8 @@ void core_on_child(struct core *c, const struct core_event *ev)
         progress(c, entry, ev);
     } else if (entry->run->cancelling) {
         core_stopped(c, entry, ev->step, STOP_ACKNOWLEDGED, &f);
+    } else if (child->outcome == CHILD_COMPLETED && run_step_calls(&entry->run->steps[ev->step])) {
+        turn_over(c, entry, ev);
     } else if (child->outcome == CHILD_COMPLETED) {
         core_accept(c, entry, ev->step, child->result, &child->usage, STOP_NONE);
     } else if (child->outcome == CHILD_AGAIN && entry->plan->steps[ev->step].loop.max > 0) {

@@ -18,6 +18,7 @@ enum step_outcome {
     STEP_OUTCOME_NEEDS_INPUT,
     STEP_OUTCOME_NEEDS_APPROVAL,
     STEP_OUTCOME_HANDOFF, /* text: why */
+    STEP_OUTCOME_CALLS,   /* result: the transcript with these calls in it */
     STEP_OUTCOME_COUNT
 };
 
@@ -75,6 +76,7 @@ struct core_ev_result {
     bool passed;    /* GATE and VERIFY */
     bool invalid;   /* REPLAN, FAILED: there was a plan, and the plan check rejected it */
     uint32_t agent; /* HANDOFF: the agent that takes over; AGENT_NONE = unknown */
+    uint32_t calls; /* CALLS: how many */
     msec retry_after_ms;
     struct blob_ref result; /* FAILED: the attempt's details, which the core does not look at */
     struct usage usage;

@@ -17,7 +17,8 @@ struct holder core_holder(const struct core *c, const struct core_run *entry, ui
     struct instance_view view;
     struct holder who = {
         .slot = REGISTRY_NONE, .phase = state->phase, .serial = run_step_serial(entry->run, step)};
-    if (entry->plan->steps[step].type == STEP_TYPE_PLAN && state->status == STEP_IN_PROGRESS) {
+    if ((entry->plan->steps[step].type == STEP_TYPE_PLAN && state->status == STEP_IN_PROGRESS) ||
+        run_step_calls(state)) {
         who.child = true;
         who.round = state->round;
         return who;

@@ -130,6 +130,9 @@ static bool is_late(const struct core *c, const struct core_event *ev, const str
         return false;
     }
     const struct run_step *state = &entry->run->steps[ev->step];
+    if (ev->attempt <= state->turned && !MUTANT(LATE_BEFORE_CALLS)) {
+        return false; /* its agent has gone on with calls */
+    }
     switch ((enum step_status)state->status) {
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
@@ -246,6 +249,40 @@ static void handed_off(struct core *c, struct core_run *entry, const struct core
     core_continue(c, entry, ev->step);
 }
 
+/* The agent calls skills of others: a child plan does the calls. */
+static void called(struct core *c, struct core_run *entry, const struct core_event *ev,
+                   const struct failure *f)
+{
+    const struct core_ev_result *result = CORE_EV(ev, result);
+    const struct run_step *state = &entry->run->steps[ev->step];
+    struct failure refused = {.error_class = CLASS_VALIDATION_ERROR, .usage = f->usage};
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, ev->step, STOP_ACKNOWLEDGED, f);
+        return;
+    }
+    if (state->turns >= LIMIT_TURNS && !MUTANT(TURNS_UNLIMITED)) {
+        refused.error_class = CLASS_LOOP_LIMIT;
+        refused.text = core_text_count(c, "No answer after ", LIMIT_TURNS, " turns of calls",
+                                       (struct str){"", 0});
+        core_give_up(c, entry, ev->step, &refused);
+        return;
+    }
+    if (state->phase != PHASE_EXECUTE || entry->plan->job != JOB_NONE ||
+        state->attempt >= LIMIT_ATTEMPTS) {
+        refused.text = STR_LIT("Calls refused: only the work of a step may call others, in at most "
+                               "100 attempts");
+        core_attempt_failed(c, entry, ev->step, &refused);
+        return;
+    }
+    core_unlink(c, entry, ev->step);
+    core_record(c, entry,
+                (struct record){REC_INIT(STEP_CALLS, turn, .n = state->turns + 1,
+                                         .calls = result->calls, .result = result->result),
+                                .step = ev->step, .attempt = state->attempt, .agent = state->agent,
+                                .usage = f->usage});
+    core_child_ask(c, entry, ev->step);
+}
+
 static void attempt_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     const struct core_ev_result *result = CORE_EV(ev, result);
@@ -275,6 +312,9 @@ static void attempt_answered(struct core *c, struct core_run *entry, const struc
         break;
     case STEP_OUTCOME_HANDOFF:
         handed_off(c, entry, ev, &f);
+        break;
+    case STEP_OUTCOME_CALLS:
+        called(c, entry, ev, &f);
         break;
     case STEP_OUTCOME_COUNT:
         ASSERT(!"a step outcome");

@@ -178,7 +178,8 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
-        if (entry->plan->steps[step].type == STEP_TYPE_PLAN) {
+        if (entry->plan->steps[step].type == STEP_TYPE_PLAN ||
+            (run_step_calls(state) && !MUTANT(CALLS_FORGOTTEN))) {
             core_child_ask(c, entry, step);
             break;
         }

@@ -4,16 +4,14 @@
 
 #include "supervisor/plan/flow/condition_internal.h"
 
-static const char *const kinds[] = {[CHILD_OF_NONE] = "",
-                                    [CHILD_OF_MAP] = "forEach",
-                                    [CHILD_OF_LOOP] = "repeat",
-                                    [CHILD_OF_SUB] = "plan",
-                                    [CHILD_OF_UNDO] = "undo"};
+static const char *const kinds[] = {
+    [CHILD_OF_NONE] = "",    [CHILD_OF_MAP] = "forEach", [CHILD_OF_LOOP] = "repeat",
+    [CHILD_OF_SUB] = "plan", [CHILD_OF_UNDO] = "undo",   [CHILD_OF_CALLS] = "calls"};
 
 static enum child_kind kind_of(struct doc child)
 {
     const struct str name = doc_string(doc_get(child, STR_LIT("kind")));
-    for (int k = CHILD_OF_MAP; k <= CHILD_OF_UNDO; k++) {
+    for (int k = CHILD_OF_MAP; k <= CHILD_OF_CALLS; k++) {
         if (str_is(name, kinds[k])) {
             return (enum child_kind)k;
         }

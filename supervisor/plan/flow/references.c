@@ -101,7 +101,7 @@ enum bt_code plan_check_references(struct plan_check_input *in, struct plan *pla
         return BT_OK;
     }
     in->missing_max = LIMIT_EDGES - (plan->n_edges < LIMIT_EDGES ? plan->n_edges : LIMIT_EDGES);
-    in->missing = arena_alloc(scratch, (in->missing_max + 1) * sizeof *in->missing);
+    in->missing = arena_room(scratch, (in->missing_max + 1) * sizeof *in->missing);
     if (in->missing == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a plan");
     }

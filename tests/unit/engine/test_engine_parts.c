@@ -108,14 +108,14 @@ static void key_names_its_step_and_nothing_else_does(void **state)
     (void)state;
     with_plan(&engine, &slot, &plan, steps);
     for (uint32_t i = 0; i < STEP_PHASE_COUNT; i++) {
-        step_key(&plan, 0, (enum step_phase)i, key);
+        step_key(&plan, 0, (enum step_phase)i, 0, key);
         assert_string_equal(key, keys[i]);
         assert_true(key_find(&engine, &nobody, str_from(key), &run, &step, &phase));
         assert_int_equal(run, slot.run);
         assert_int_equal(step, 0);
         assert_int_equal(phase, i);
     }
-    step_key(&plan, 1, PHASE_EXECUTE, key);
+    step_key(&plan, 1, PHASE_EXECUTE, 0, key);
     assert_true(key_find(&engine, &nobody, str_from(key), &run, &step, &phase));
     assert_int_equal(step, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -267,6 +267,10 @@ static void put_outcome(struct drive *d, struct flat_event *ev)
         ev->result =
             (struct blob_ref){.id = 1 + rng_next(&d->r) % 1000, .len = rng_next(&d->r) % 1000};
     }
+    if (ev->outcome == STEP_OUTCOME_CALLS) {
+        ev->expect = 1 + rng_below(&d->r, LIMIT_CALLS);
+        ev->result = (struct blob_ref){.id = 1 + rng_next(&d->r) % 1000, .len = 5};
+    }
     ev->passed = rng_below(&d->r, 3) != 0;
 }
 

@@ -96,6 +96,7 @@ enum {
     FROM = 512,
     TEXT = 1024, /* as much of it as fits */
     NUMBER = 2048,
+    TRANSCRIPT = 8192,
     ROUND = 16384, /* of 32 bits */
     END = 4096,    /* how the plan ends, or will */
 };
@@ -136,6 +137,8 @@ static const uint32_t READ[REC_COUNT] = {
     [REC_STEP_CONDITION] = TEXT,
     [REC_STEP_CHILD] = ATTEMPT | ROUND,
     [REC_STEP_ROUND] = ATTEMPT | ROUND | DELAY | RESULT | USAGE | TEXT,
+    [REC_STEP_CALLS] = ATTEMPT | ROUND | AGENT | TRANSCRIPT | USAGE,
+    [REC_STEP_TURN] = ATTEMPT | ROUND | AGENT | TRANSCRIPT | USAGE,
     [REC_WAIT_STARTED] = DELAY,
     [REC_SIGNAL_RECEIVED] = TEXT,
     [REC_RESULT_REJECTED] = ATTEMPT | INSTANCE | PHASE | USAGE | TEXT,
@@ -163,6 +166,9 @@ static void assert_same_numbers(const struct flat_record *want, const struct fla
     assert_true((what & RESULT) == 0 ||
                 (got->result.id == want->result.id && got->result.len == want->result.len &&
                  got->result.truncated == want->result.truncated));
+    assert_true((what & TRANSCRIPT) == 0 ||
+                (got->result.id == want->result.id && got->result.len == want->result.len &&
+                 got->serial == want->serial));
     assert_true((what & REVISION) == 0 || got->revision == want->revision);
     assert_true((what & FROM) == 0 || got->from_agent == want->from_agent);
     assert_true((what & NUMBER) == 0 || got->n == want->n);

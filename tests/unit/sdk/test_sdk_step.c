@@ -316,6 +316,47 @@ static void needs_and_handoffs_have_their_form(void **state)
     expect(s, "\"handoff\":{\"toAgentId\":\"sql\",\"reason\":\"it is theirs\"}");
 }
 
+static void calls_have_their_form_and_a_turn_has_a_cap(void **state)
+{
+    struct bt_step *s = make("{\"tools\":[{\"agentId\":\"t\",\"skill\":\"do\"}],\"turnsLeft\":7}");
+    char list[64 * (LIMIT_CALLS + 1)];
+
+    (void)state;
+    assert_int_equal(bt_step_turns_left(s), 7);
+    assert_string_equal(bt_step_tools_json(s), "[{\"agentId\":\"t\",\"skill\":\"do\"}]");
+    assert_null(bt_step_turns_json(s));
+    bt_step_call(s, "[{\"id\":\"c1\",\"agentId\":\"t\",\"skill\":\"do\",\"parameters\":{\"n\":1}}]",
+                 "{\"why\":\"so\"}");
+    expect(s, "\"outcome\":\"calls\",\"result\":{\"data\":{\"why\":\"so\"}}");
+    s = make("{}");
+    bt_step_call(s, "[{\"id\":\"c1\",\"agentId\":\"t\",\"skill\":\"do\",\"parameters\":{\"n\":1}}]",
+                 NULL);
+    expect(
+        s,
+        "\"calls\":[{\"id\":\"c1\",\"agentId\":\"t\",\"skill\":\"do\",\"parameters\":{\"n\":1}}]");
+    for (size_t n = LIMIT_CALLS; n <= LIMIT_CALLS + 1; n++) {
+        size_t at = 0;
+        for (size_t i = 0; i < n; i++) {
+            at += (size_t)snprintf(list + at, sizeof list - at,
+                                   "%c{\"id\":\"c%zu\",\"agentId\":\"t\",\"skill\":\"do\"}",
+                                   i == 0 ? '[' : ',', i);
+        }
+        (void)snprintf(list + at, sizeof list - at, "]");
+        s = make("{}");
+        bt_step_call(s, list, NULL);
+        expect(s, n <= LIMIT_CALLS ? "\"id\":\"c15\"" : "expected a list of 1 to 16 calls");
+    }
+    s = make("{}");
+    bt_step_call(s, "[]", NULL);
+    expect(s, "\"class\":\"VALIDATION_ERROR\"");
+    s = make("{}");
+    bt_step_call(s, "[7]", NULL);
+    expect(s, "calls[0]: expected {id, agentId, skill, parameters}");
+    s = make("{}");
+    bt_step_call(s, "no json", NULL);
+    expect(s, "\"outcome\":\"failed\"");
+}
+
 static void usage_adds_up_and_never_overflows(void **state)
 {
     struct bt_step *s = make("{}");
@@ -561,6 +602,7 @@ int main(void)
         cmocka_unit_test(silence_is_a_failure_with_its_cause),
         cmocka_unit_test(what_is_no_result_fails_the_step_clearly),
         cmocka_unit_test(needs_and_handoffs_have_their_form),
+        cmocka_unit_test(calls_have_their_form_and_a_turn_has_a_cap),
         cmocka_unit_test(usage_adds_up_and_never_overflows),
         cmocka_unit_test(only_the_newest_progress_travels),
         cmocka_unit_test(stream_travels_whole_and_in_order),

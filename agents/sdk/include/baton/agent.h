@@ -312,6 +312,24 @@ BT_API void bt_step_need_input(struct bt_step *step, const char *schema_json, co
 BT_API void bt_step_handoff(struct bt_step *step, const char *to_agent_id, const char *fmt, ...)
     BT_PRINTF(3, 4);
 
+/*
+ * Calls skills of other agents: only for a skill with the tag "x-baton-calls". The supervisor makes
+ * the calls, and runs the handler again with their results (bt_step_turns_json). calls_json: a list
+ * of at most 16 {"id", "agentId", "skill", "parameters", "task"?}, or {"id", "plan": {"steps"}}.
+ * note_json: what the handler wants to see again with the results; or NULL. The handler keeps
+ * nothing between two turns: another process may get the next one.
+ */
+BT_API void bt_step_call(struct bt_step *step, const char *calls_json, const char *note_json);
+/* What it may call, as JSON: [{"agentId", "skill", "description", "inputSchema"?, "effects",
+ * "approval"?}]; NULL = the skill may call nobody. Valid as long as the step. */
+BT_API const char *bt_step_tools_json(struct bt_step *step);
+/* The turns so far, as JSON: [{"result"?, "calls", "results": [{"id", "status", "text"?, "data"?,
+ * "truncated"?, "error"?, "errorClass"?}]}]; NULL = this is the first one. A turn without results
+ * was not done. Results are data of other agents: never instructions. */
+BT_API const char *bt_step_turns_json(struct bt_step *step);
+/* How often it may still call. */
+BT_API uint64_t bt_step_turns_left(const struct bt_step *step);
+
 #ifdef __cplusplus
 }
 #endif

@@ -123,8 +123,8 @@ struct bt_watch;
 
 /*
  * Delivers every event with seq > after (UINT64_MAX = only new ones) once, in order, without gaps.
- * Past events come from events.read, then live frames; dropped frames are read again. plan_id NULL
- * = all plans. A client has one watch at a time (BT_CONFLICT). Close it with bt_watch_close before
+ * They are read with events.read, which waits in the daemon for the next one. plan_id NULL = all
+ * plans. A client has one watch at a time (BT_CONFLICT). Close it with bt_watch_close before
  * the client.
  */
 BT_API BT_MUST_CHECK enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id,
@@ -134,7 +134,7 @@ BT_API BT_MUST_CHECK enum bt_code bt_watch_open(struct bt_client *c, const char 
  * daemon has been silent for 15 s. */
 BT_API BT_MUST_CHECK enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms,
                                                 struct bt_event *ret, struct bt_error *err);
-/* Returns how many events were read from the daemon and not received live. */
+/* Returns how many events the watch has delivered. */
 BT_API uint64_t bt_watch_filled(const struct bt_watch *w);
 BT_API void bt_watch_close(struct bt_watch *w);
 

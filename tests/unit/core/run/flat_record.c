@@ -140,6 +140,11 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
         flat->result = REC(rec, round)->result;
         flat->delay_ms = REC(rec, round)->delay_ms;
         break;
+    case RECORD_turn:
+        flat->n = REC(rec, turn)->n;
+        flat->serial = REC(rec, turn)->calls;
+        flat->result = REC(rec, turn)->result;
+        break;
     case RECORD_damaged: /* is in no trace */
         break;
     case RECORD_condition:
@@ -306,6 +311,10 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
     case RECORD_compensated:
         *REC(rec, compensated) = (struct rec_compensated){
             .ok = flat->ok, .done = (uint32_t)flat->n, .failed = flat->serial};
+        break;
+    case RECORD_turn:
+        *REC(rec, turn) = (struct rec_turn){
+            .n = (uint32_t)flat->n, .calls = flat->serial, .result = flat->result};
         break;
     case RECORD_round:
         *REC(rec, round) = (struct rec_round){

@@ -36,6 +36,7 @@ static void fill_1(const struct flat_event *flat, struct core_event *ev)
                                                        .passed = flat->passed,
                                                        .invalid = flat->invalid,
                                                        .agent = flat->agent,
+                                                       .calls = flat->expect,
                                                        .retry_after_ms = flat->retry_after_ms,
                                                        .result = flat->result,
                                                        .usage = flat->usage,

@@ -419,6 +419,16 @@ void rig_needs(struct rig *r, const char *step, enum step_outcome outcome, const
     rig_event(r, ev);
 }
 
+void rig_calls(struct rig *r, const char *step, uint32_t n)
+{
+    struct core_event ev = rig_about(r, CORE_RESULT, step);
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_CALLS;
+    CORE_EV(&ev, result)->calls = n;
+    CORE_EV(&ev, result)->result = (struct blob_ref){.id = 8, .len = 1};
+    CORE_EV(&ev, result)->usage = (struct usage){.input_tokens = 3};
+    rig_event(r, ev);
+}
+
 void rig_lost(struct rig *r, const char *step, bool sent)
 {
     struct core_event ev = rig_about(r, CORE_LOST, step);

@@ -43,6 +43,8 @@ void rig_instance(struct rig *r, enum core_event_type type, uint8_t instance, co
 void rig_ok(struct rig *r, const char *step);
 void rig_fail(struct rig *r, const char *step, enum err_class c, const char *text);
 void rig_needs(struct rig *r, const char *step, enum step_outcome outcome, const char *prompt);
+/* Its agent makes so many calls; rig_child ends them. */
+void rig_calls(struct rig *r, const char *step, uint32_t n);
 void rig_lost(struct rig *r, const char *step, bool sent);
 void rig_state(struct rig *r, const char *step, bool running);
 void rig_decide(struct rig *r, const char *step, enum review_decision d, const char *comment);

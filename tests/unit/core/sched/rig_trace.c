@@ -150,6 +150,10 @@ static bool say_asked(struct rig *r, const struct flat_record *rec)
         say(r, " child %" PRIu64, rec->n);
     } else if (t == REC_STEP_ROUND) {
         say(r, " round %" PRIu64 " +%" PRIu64, rec->n, rec->delay_ms);
+    } else if (t == REC_STEP_CALLS) {
+        say(r, " turn %" PRIu64 ": %u calls", rec->n, rec->serial);
+    } else if (t == REC_STEP_TURN) {
+        say(r, " turn %" PRIu64 " over", rec->n);
     } else if (t == REC_WAIT_STARTED) {
         say(r, " sleeps +%" PRIu64, rec->delay_ms);
     } else if (t == REC_RESULT_REJECTED) {
