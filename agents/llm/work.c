@@ -17,9 +17,10 @@
 
 static const char instructions[] =
     "You do the task above with tools. Each answer has an action:\n"
-    "- call: calls is a list of {tool, arguments}; tool is \"agentId/skill\" of the data "
+    "- call: calls is a list of {tool, arguments, task}; tool is \"agentId/skill\" of the data "
     "\"tools\", "
-    "arguments fit its inputSchema. Calls of one answer run at the same time, so put together "
+    "arguments fit its inputSchema, task says in words what it is for. Calls of one answer run at "
+    "the same time, so put together "
     "what does not need each other's result. At most 16.\n"
     "- createPlan: plan is {goal, steps: [{stepId, agentId, skill, task, parameters, dependsOn}]}, "
     "for "
@@ -43,6 +44,7 @@ static const char schema_text[] =
     "\"handoff\",\"answer\"]},"
     "\"calls\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"object\",\"required\":["
     "\"tool\"],\"properties\":{\"tool\":{\"type\":\"string\",\"maxLength\":129},"
+    "\"task\":{\"type\":\"string\",\"maxLength\":8192},"
     "\"arguments\":{\"type\":\"object\"}}}},"
     "\"plan\":{\"type\":\"object\",\"properties\":{\"goal\":{\"type\":\"string\"},\"steps\":{"
     "\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":\"object\"}}}},"
@@ -53,6 +55,7 @@ static const char schema_text[] =
 struct work {
     struct bt_step *step;
     cJSON *params, *tools, *turns, *schema;
+    uint32_t late_calls; /* answers that call although there are no more turns */
     char handoff[1024];
 };
 
@@ -165,13 +168,13 @@ static bool has_plan(const cJSON *turns, const char *id)
     return false;
 }
 
-/* What the schema cannot express. A tool that is not there is not looked for here: the supervisor
- * says so in the call's result, which is in the journal. */
+/* What the schema cannot express. When there are no more turns the model is asked once more; then
+ * its calls go to the supervisor, which ends the step with LOOP_LIMIT. A tool that is not there is
+ * not looked for here: the supervisor puts that into the call's result, which is in the journal. */
 static enum bt_code check(void *self, const cJSON *value, struct bt_error *err)
 {
-    const struct work *w = self;
+    struct work *w = self;
     const char *action = text(value, "action");
-    const bool may_call = bt_step_turns_left(w->step) > 0;
 
     if (strcmp(action, "answer") == 0) {
         return text(value, "answer")[0] != 0
@@ -181,10 +184,11 @@ static enum bt_code check(void *self, const cJSON *value, struct bt_error *err)
     if (strcmp(action, "handoff") == 0) {
         return is_listed(get(w->params, "handoffTo"), text(value, "to"))
                    ? BT_OK
-                   : err_set(err, BT_INVALID, "to: '%.64s' may not get the task",
+                   : err_set(err, BT_INVALID,
+                             "to: '%.64s' may not get the task; only agents in handoffTo may",
                              text(value, "to"));
     }
-    if (!may_call) {
+    if (bt_step_turns_left(w->step) == 0 && w->late_calls++ == 0) {
         return err_set(err, BT_INVALID, "there are no more turns: the action must be answer");
     }
     if (strcmp(action, "call") == 0) {
@@ -232,6 +236,8 @@ static bool add_call(cJSON *list, const cJSON *call, const char *id)
         return false;
     }
     return cJSON_AddStringToObject(made, "id", id) != NULL &&
+           (text(call, "task")[0] == 0 ||
+            cJSON_AddStringToObject(made, "task", text(call, "task")) != NULL) &&
            cJSON_AddStringToObject(made, "agentId", agent) != NULL &&
            cJSON_AddStringToObject(made, "skill", slash + 1) != NULL;
 }

@@ -113,13 +113,37 @@ static bool find_tool(const struct caller *c, struct str agent_id, struct str sk
             return true;
         }
     }
-    buf_printf(why, "there is no tool %.*s/%.*s here; there are: ", STR_ARG(agent_id),
-               STR_ARG(skill));
+    buf_printf(why, "there is no tool %.*s/%.*s here; there %s", STR_ARG(agent_id), STR_ARG(skill),
+               calls_tool(c, 0, ret) ? "are: " : "is none at all");
     list_tools(c, why);
     return false;
 }
 
 /* ---- parameters ---- */
+
+/* As in a plan, a name that the schema does not have is a mistake unless the schema permits it. */
+static void check_names(const cJSON *rules, const cJSON *value, struct buf *why)
+{
+    const cJSON *known = cJSON_GetObjectItemCaseSensitive(rules, "properties");
+    const cJSON *item = NULL;
+
+    if (!cJSON_IsObject(known) ||
+        cJSON_GetObjectItemCaseSensitive(rules, "additionalProperties") != NULL ||
+        cJSON_GetObjectItemCaseSensitive(rules, "patternProperties") != NULL) {
+        return;
+    }
+    cJSON_ArrayForEach(item, value)
+    {
+        if (cJSON_GetObjectItemCaseSensitive(known, item->string) != NULL) {
+            continue;
+        }
+        buf_printf(why, "%sparameters/%.80s: there is no such parameter; there are: ",
+                   why->len > 0 ? "; " : "", item->string);
+        for (const cJSON *k = known->child; k != NULL; k = k->next) {
+            buf_printf(why, "%s%.80s", k == known->child ? "" : ", ", k->string);
+        }
+    }
+}
 
 /* A schema that cannot be compiled is not the call's fault: the agent checks the values itself. */
 static enum bt_code check_parameters(const struct msg_skill *skill, struct doc parameters,
@@ -144,7 +168,10 @@ static enum bt_code check_parameters(const struct msg_skill *skill, struct doc p
     }
     code = doc_to_cjson(skill->input_schema, &rules, err);
     code = code == BT_OK ? doc_to_cjson(given, &value, err) : code;
-    if (code == BT_OK && schema_compile(rules, &schema, err) == BT_OK) {
+    if (code == BT_OK) {
+        check_names(rules, value, why);
+    }
+    if (code == BT_OK && why->len == 0 && schema_compile(rules, &schema, err) == BT_OK) {
         code = schema_check(schema, value, problems, PROBLEMS_TOLD, &n, err);
         for (uint32_t i = 0; code == BT_INVALID && i < n && i < PROBLEMS_TOLD; i++) {
             buf_printf(why, "%sparameters%s %s", i > 0 ? "; " : "", problems[i].path,

@@ -72,13 +72,15 @@ static void put_step(struct doc call, struct doc tools, struct buf *out)
            : plan.ptr != NULL ? STR_LIT("A plan that an agent made")
                               : str_from(words);
     if (plan.ptr != NULL) {
-        doc_put_map(out, 3);
+        doc_put_map(out, 4);
     } else {
-        doc_put_map(out, 4 + (parameters.ptr != NULL ? 1u : 0) + (approval.ptr != NULL ? 1u : 0) +
+        doc_put_map(out, 5 + (parameters.ptr != NULL ? 1u : 0) + (approval.ptr != NULL ? 1u : 0) +
                              (tools.ptr != NULL ? 1u : 0));
     }
     put_text(out, "stepId", doc_string(doc_get(call, STR_LIT("id"))));
     put_text(out, "task", task);
+    doc_put_cstr(out, "dependsOn"); /* without it the calls would be a chain */
+    doc_put_array(out, 0);
     if (plan.ptr != NULL) {
         doc_put_cstr(out, "plan");
         doc_put_map(out, 1);

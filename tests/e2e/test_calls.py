@@ -97,6 +97,17 @@ class Turns(Calls):
         view = self.go(calls(call("a1", "nobody")), text("ok"))
         self.assertEqual((view["outcome"], len(self.did)), ("success", 1))
 
+    def test_calls_of_a_turn_run_at_the_same_time_and_one_that_fails_fails_no_other(self):
+        together = threading.Barrier(3)
+        for i in range(3):
+            self.agent("t%d" % i, execute=lambda r: (together.wait(20), failed("broken", retryable=False) if r["stepId"] == "c1" else text("ok"))[1])
+        view = self.go(calls(*[call("c%d" % i, "t%d" % i) for i in range(3)]), text("ok"), grants=["t0", "t1", "t2"])
+        self.assertEqual(view["outcome"], "success", view)
+        self.assertEqual([(r["id"], r["status"]) for r in self.turns()[0]["results"]], [("c0", "completed"), ("c1", "failed"), ("c2", "completed")])
+        shown = self.d.cli("timeline", self.plan)
+        self.assertIn("a", shown)
+        self.assertIn("turn", self.d.cli("status", self.plan))
+
     def test_parameters_are_the_models_and_no_templates(self):
         view = self.go(calls(call(parameters={"x": "{{results.a}} {{results.nobody.y}} {{item}}"}, task="{{results.z}}")), text("ok"))
         self.assertEqual((view["outcome"], self.turns()[0]["results"][0]["status"]), ("success", "completed"), self.turns())

@@ -42,7 +42,9 @@ void children_words(const char *kind, const struct cJSON *children, char *ret, s
         (void)snprintf(before, sizeof before, "%.0f round%s", n, n == 1 ? "" : "s");
     } else if (strcmp(kind, "calls") == 0) {
         const double n = json_number(children, "rounds");
-        (void)snprintf(before, sizeof before, "%.0f turn%s", n, n == 1 ? "" : "s");
+        if (n > 0) { /* progress does not have it */
+            (void)snprintf(before, sizeof before, "%.0f turn%s", n, n == 1 ? "" : "s");
+        }
     } else if (strcmp(kind, "forEach") == 0 && !by_item) {
         (void)snprintf(before, sizeof before, "%.0f item%s", items, items == 1 ? "" : "s");
     }

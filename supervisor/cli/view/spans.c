@@ -306,14 +306,15 @@ static void step_event(struct spans *s, uint32_t step, const char *type, const c
     } else if (strcmp(type, "plan_step_round") == 0) {
         begin(s, row, TIMELINE_WAITING, now);
         t->until = now + json_number(ev, "delayMs");
-    } else if (strcmp(type, "wait_started") == 0) {
+    } else if (strcmp(type, "wait_started") == 0 || strcmp(type, "calls_started") == 0) {
         begin(s, row, TIMELINE_WAITING, now);
         t->until = INFINITY;
     } else if (strcmp(type, "plan_step_waiting") == 0) {
         begin(s, row, TIMELINE_PERSON, now);
     } else if (strcmp(type, "quality_gate_started") == 0 || strcmp(type, "replan_started") == 0) {
         begin(s, row, TIMELINE_ASKED, now);
-    } else if (strcmp(type, "review_decided") == 0 || strncmp(type, "quality_gate_", 13) == 0) {
+    } else if (strcmp(type, "review_decided") == 0 || strcmp(type, "calls_finished") == 0 ||
+               strncmp(type, "quality_gate_", 13) == 0) {
         begin(s, row, goes_on, now);
     } else if (strcmp(type, "replan_finished") == 0) {
         end_span(s, row, now);

@@ -185,6 +185,13 @@ static bool update_asked(struct tree_node *node, const char *type, const cJSON *
                        json_text(ev, "agentId", "an agent"));
     } else if (strcmp(type, "plan_step_verification_failed") == 0) {
         (void)snprintf(text, sizeof text, "not verified: %s", json_text(ev, "diagnosis", ""));
+    } else if (strcmp(type, "calls_started") == 0) {
+        (void)snprintf(node->kind, sizeof node->kind, "calls");
+        (void)snprintf(text, sizeof text, "turn %.0f: %.0f call%s", json_number(ev, "turn"),
+                       json_number(ev, "calls"), json_number(ev, "calls") == 1 ? "" : "s");
+    } else if (strcmp(type, "calls_finished") == 0) {
+        node->percent = -1;
+        (void)snprintf(text, sizeof text, "turn %.0f is over", json_number(ev, "turn"));
     } else if (strcmp(type, "fallback_used") == 0) {
         cli_one_line(node->agent, sizeof node->agent, json_text(ev, "agentId", node->agent));
         (void)snprintf(text, sizeof text, "fallback: %s", json_text(ev, "action", ""));

@@ -32,7 +32,7 @@ function stateOf(steps) {
 function about(step) {
     if (step.children) {
         const c = step.children;
-        return c.items !== undefined ? `${c.over ?? 0} of ${c.items} items` : c.rounds ? `round ${c.rounds}` : 'a plan of its own';
+        return c.items !== undefined ? `${c.over ?? 0} of ${c.items} items` : c.rounds ? `${c.kind === 'calls' ? 'turn' : 'round'} ${c.rounds}` : 'a plan of its own';
     }
     if (step.progress?.text) {
         return step.progress.text;

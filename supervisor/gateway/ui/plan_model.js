@@ -22,6 +22,10 @@ function stepAfter(step, e) {
         return { ...step, status: 'sleeping', attempts: e.attempt, error: e.error, errorClass: e.errorClass, waiting: { kind: 'time', text: `attempt ${e.attempt} failed; the next one follows`, until: e.until } };
     case 'plan_step_round':
         return { ...step, children: { ...step.children, rounds: e.rounds } };
+    case 'calls_started':
+        return { ...step, children: { ...step.children, kind: 'calls', rounds: e.turn }, progress: { text: `turn ${e.turn}: ${e.calls} calls` } };
+    case 'calls_finished':
+        return { ...step, progress: null };
     case 'plan_step_waiting':
         return { ...step, status: 'waiting', waiting: { kind: 'person', text: 'waits for a person', reviewId: e.reviewId } };
     case 'wait_started':

@@ -19,6 +19,8 @@ const WORDS = {
     plan_step_progress: (e) => `${e.percent !== undefined ? Math.round(e.percent) + ' %, ' : ''}${e.text ?? ''}`,
     plan_step_retry: (e) => `attempt ${e.attempt} failed: ${e.error ?? e.errorClass}; the next one in ${duration(e.delayMs)}`,
     plan_step_round: (e) => `round ${e.rounds} is over; the next one in ${duration(e.delayMs)}`,
+    calls_started: (e) => `turn ${e.turn}: ${e.agentId || 'its agent'} makes ${e.calls === 1 ? 'a call' : e.calls + ' calls'}`,
+    calls_finished: (e) => `turn ${e.turn} is over; its agent gets the results`,
     plan_step_waiting: (e) => `waits for a person: ${e.prompt || e.kind}`,
     wait_started: (e) => (e.signal ? `waits for the signal ${e.signal}` : `waits until ${fully(e.until) || duration(e.delayMs)}`),
     signal_received: (e) => `the signal ${e.name} came`,

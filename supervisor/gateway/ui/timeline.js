@@ -28,6 +28,8 @@ export function spans(events) {
         case 'plan_step_started': begin(id, e, 'running', 'attempt ' + (e.attempt ?? 1)); break;
         case 'plan_step_retry': finish(id, e, 'failed'); begin(id, e, 'sleeping', `waits before attempt ${(e.attempt ?? 1) + 1}: ${e.error ?? ''}`); break;
         case 'plan_step_round': finish(id, e, 'completed'); begin(id, e, 'sleeping', 'waits before the next round'); break;
+        case 'calls_started': finish(id, e, 'completed'); begin(id, e, 'sleeping', `turn ${e.turn}: ${e.calls} calls`); break;
+        case 'calls_finished': finish(id, e, 'completed'); begin(id, e, 'running', 'has the results of turn ' + e.turn); break;
         case 'plan_step_waiting': begin(id, e, 'waiting', 'waits for a person'); break;
         case 'wait_started': begin(id, e, 'sleeping', e.signal ? 'waits for the signal ' + e.signal : 'waits for a time'); break;
         case 'review_decided': begin(id, e, 'running', 'after the decision: ' + e.decision); break;

@@ -94,8 +94,19 @@ static void a_wait_and_a_pause_between_rounds_are_no_work(void **state)
         "{\"type\":\"plan_step_completed\",\"stepId\":\"a\",\"stepIndex\":0}",
         "{\"type\":\"plan_completed\"}",
         NULL};
+    static const char *const calls[] = {
+        "{\"type\":\"plan_generated\"}",
+        "{\"type\":\"plan_started\"}",
+        "{\"type\":\"plan_step_started\",\"stepId\":\"a\",\"stepIndex\":0}",
+        "{\"type\":\"calls_started\",\"stepId\":\"a\",\"stepIndex\":0,\"turn\":1,\"calls\":2}",
+        "{\"type\":\"calls_finished\",\"stepId\":\"a\",\"stepIndex\":0,\"turn\":1}",
+        "{\"type\":\"plan_step_completed\",\"stepId\":\"a\",\"stepIndex\":0}",
+        "{\"type\":\"plan_completed\"}",
+        NULL};
 
     (void)state;
+    spans_are("a", TIMELINE_RUNNING, calls, "200-300 400-500 ");
+    spans_are("a", TIMELINE_WAITING, calls, "300-400 ");
     spans_are("a", TIMELINE_WAITING, waits, "300-500 ");
     spans_are("a", TIMELINE_RUNNING, waits, "200-300 ");
     spans_are("a", TIMELINE_RUNNING, rounds, "200-300 450-500 ");

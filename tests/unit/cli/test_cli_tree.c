@@ -89,6 +89,22 @@ static void a_step_of_a_child_plan_is_one_line_with_its_counts(void **state)
     assert_line(&loop, 0, "✗ b              repeat   look  — 2 rounds; no end");
 }
 
+static void calls_of_an_agent_are_shown_turn_by_turn(void **state)
+{
+    struct tree_node node = node_of(
+        "{\"stepId\":\"a\",\"agentId\":\"llm\",\"task\":\"find out\",\"status\":\"in_progress\"}");
+
+    (void)state;
+    assert_true(apply(&node, "calls_started", "{\"turn\":2,\"calls\":3}"));
+    assert_line(&node, 0, "▸ a              llm      find out  — turn 2: 3 calls");
+    assert_true(apply(&node, "plan_step_progress",
+                      "{\"percent\":33,\"text\":\"1 of 3\",\"data\":{\"planId\":\"P\",\"steps\":3,"
+                      "\"over\":1}}"));
+    assert_line(&node, 0, "▸ a              llm      [███░░░░░░░]  33 %  find out  — 1 of 3 steps");
+    assert_true(apply(&node, "calls_finished", "{\"turn\":2}"));
+    assert_line(&node, 0, "▸ a              llm      find out  — turn 2 is over");
+}
+
 static void what_a_step_waits_for_is_worth_more_than_its_task(void **state)
 {
     const struct tree_node node =
@@ -156,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(progress_is_a_bar_as_long_as_the_step_runs),
         cmocka_unit_test(a_step_of_a_child_plan_is_one_line_with_its_counts),
+        cmocka_unit_test(calls_of_an_agent_are_shown_turn_by_turn),
         cmocka_unit_test(what_a_step_waits_for_is_worth_more_than_its_task),
         cmocka_unit_test(
             a_line_is_as_wide_as_its_characters_are_and_a_wide_terminal_shows_the_whole_task),
