@@ -23,7 +23,7 @@ struct private_list {
     uint32_t n;
 };
 
-/* Adds "127.0.0.1", "10.1.0.0/16", "fd00::/8" of a text with commas between. BT_INVALID: a sentence
+/* Adds "127.0.0.1", "fd00::/8" of a text with commas between. BT_INVALID: a sentence
  * with the part that is none. BT_LIMIT: more than PRIVATE_LISTED_MAX. */
 BT_MUST_CHECK enum bt_code private_read(struct str text, struct private_list *ret,
                                         struct bt_error *err);
