@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Webhooks: what arrives is verified by libraries of others; nothing is lost over kill -9 of gateway, receiver and daemon."""
+"""`baton webhook` (deploy/WEBHOOKS.md): what arrives is verified by libraries of others; nothing is lost over kill -9 of gateway, receiver and daemon."""
 import json
 import os
 import random
