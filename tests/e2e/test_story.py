@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One story over agents of http: incidents become tickets, a person approves, a service fails, the plan is made anew, a summary is written."""
+"""Agents of http: incidents become tickets, a person approves, a service fails, the plan is made anew, a summary is written."""
 import http.server
 import json
 import threading
