@@ -3,7 +3,7 @@
 
 #include "supervisor/config/loader.h"
 
-enum { ARGS_MAX = 16 };
+enum { ARGS_MAX = 20 };
 
 static void problem(struct loader *l, const char *text)
 {
@@ -22,11 +22,9 @@ static bool is_near(const char *listen)
 /* Those that are set. */
 static void put_options(const struct config_gateway *g, const char **command, uint32_t *n)
 {
-    const char *const options[][2] = {{"--tls", g->tls},
-                                      {"--host", g->host},
-                                      {"--otlp", g->otlp},
-                                      {"--private", g->private_},
-                                      {"--url", g->url}};
+    const char *const options[][2] = {{"--tls", g->tls},     {"--host", g->host},
+                                      {"--otlp", g->otlp},   {"--private", g->private_},
+                                      {"--hooks", g->hooks}, {"--url", g->url}};
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (options[i][1][0] != 0) {
@@ -44,7 +42,8 @@ enum bt_code config_gateway_bind(struct loader *l)
     const char **command;
     uint32_t n = 0;
 
-    if (config_path_bind(l, "gateway.tls", &g->tls) != BT_OK) {
+    if (config_path_bind(l, "gateway.tls", &g->tls) != BT_OK ||
+        config_path_bind(l, "gateway.hooks", &g->hooks) != BT_OK) {
         return BT_NOMEM;
     }
     if (layers_find(l, "gateway.listen", &layer) == NULL) {

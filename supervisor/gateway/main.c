@@ -13,6 +13,7 @@
 #include "protocol/client/state.h"
 #include "supervisor/gateway/address.h"
 #include "supervisor/gateway/egress.h"
+#include "supervisor/gateway/incoming/incoming.h"
 #include "supervisor/gateway/login.h"
 #include "supervisor/gateway/mcp/stdio.h"
 #include "supervisor/gateway/openapi.h"
@@ -33,6 +34,7 @@ struct program {
     struct egress *egress;
     struct egress *to_hooks;
     struct webhooks *hooks;
+    struct incoming *incoming;
     char url[512]; /* as people reach it */
     struct telemetry telemetry;
     struct server *server;
@@ -62,6 +64,9 @@ static enum bt_code start_parts(struct program *p, struct bt_error *err)
     if (code == BT_OK) {
         code = egress_new(&p->opt.hooks, &p->to_hooks, err);
     }
+    if (code == BT_OK && p->opt.incoming != NULL) {
+        code = incoming_new(p->opt.incoming, &p->incoming, err);
+    }
     if (code == BT_OK) {
         code = webhooks_new(p->state, p->url, p->watch, p->to_hooks, &p->hooks, err);
     }
@@ -82,7 +87,8 @@ static enum bt_code start_parts(struct program *p, struct bt_error *err)
 
 static enum bt_code start_server(struct program *p, uint16_t port, struct bt_error *err)
 {
-    const struct parts parts = {.watch = p->watch, .telemetry = &p->telemetry, .login = &p->login};
+    const struct parts parts = {
+        .watch = p->watch, .telemetry = &p->telemetry, .login = &p->login, .incoming = p->incoming};
 
     return server_new(&p->opt, port, p->up, &parts, &p->server, err);
 }

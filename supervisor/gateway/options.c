@@ -25,6 +25,7 @@ void options_help(FILE *out)
         "                     (may be repeated; default: none)\n"
         "  --otlp URL         a collector of traces by OTLP/HTTP, as http://127.0.0.1:4318\n"
         "  --private LIST     private addresses that webhooks may reach, as 127.0.0.1,10.1.0.0/16\n"
+        "  --hooks FILE       requests that start recipes: POST /hooks/NAME\n"
         "  --url URL          this gateway as people reach it, for links in webhooks\n"
         "  --mcp              MCP over stdin and stdout, by the gateway of the state directory, "
         "or\n"
@@ -118,6 +119,10 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
     if (strcmp(name, "--private") == 0) {
         return private_read(str_from(value), &o->hooks, err);
     }
+    if (strcmp(name, "--hooks") == 0) {
+        o->incoming = value;
+        return BT_OK;
+    }
     if (!is_http(value)) {
         return err_set(err, BT_INVALID,
                        "%s: expected an address as https://ops.example.com, got '%.100s'", name,
@@ -132,8 +137,8 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
 
 static bool takes_value(const char *name)
 {
-    static const char *const names[] = {"--state",  "--listen", "--tls",     "--host",
-                                        "--origin", "--otlp",   "--private", "--url"};
+    static const char *const names[] = {"--state", "--listen",  "--tls", "--host", "--origin",
+                                        "--otlp",  "--private", "--url", "--hooks"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], name) == 0) {

@@ -23,6 +23,7 @@ struct options {
     uint32_t origins_n;
     char otlp[512];            /* the collector's address, with its path; "" = none */
     struct private_list hooks; /* private addresses that webhooks may reach */
+    const char *incoming;      /* the file of incoming hooks; NULL = none */
     const char *url; /* of this gateway, as people reach it; NULL = the one that it listens on */
     bool help, version, openapi;
     bool mcp; /* speak MCP over stdin and stdout, for a gateway */

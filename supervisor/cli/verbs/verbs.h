@@ -34,6 +34,7 @@ enum cli_exit verb_init(struct cli *cli);
 enum cli_exit verb_lint(struct cli *cli);
 enum cli_exit verb_reload(struct cli *cli);
 enum cli_exit verb_logs(struct cli *cli);
+enum cli_exit verb_mcp(struct cli *cli);
 enum cli_exit verb_modify(struct cli *cli);
 enum cli_exit verb_pause(struct cli *cli);
 enum cli_exit verb_plan(struct cli *cli);
