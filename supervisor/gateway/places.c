@@ -2,6 +2,7 @@
 
 #include "supervisor/gateway/a2a/a2a.h"
 #include "supervisor/gateway/http.h"
+#include "supervisor/gateway/incoming/incoming.h"
 #include "supervisor/gateway/mcp/mcp.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 
@@ -15,6 +16,7 @@ static const struct place places[] = {
     {"/metrics", GET_ONLY, false, false, telemetry_serve_metrics},
     {"/.well-known/agent-card.json", GET_ONLY, true, true, a2a_serve_card},
     {"/a2a", 1u << HTTP_POST, false, false, a2a_serve},
+    {"/hooks/{name}", 1u << HTTP_POST, true, true, incoming_serve},
     {"/mcp", 1u << HTTP_POST, false, false, mcp_serve},
 };
 

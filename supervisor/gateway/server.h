@@ -25,12 +25,14 @@ struct server;
 struct watch;
 struct telemetry;
 struct login;
+struct incoming;
 
 /* What the addresses beside the requests use; each lives as long. */
 struct parts {
     struct watch *watch;
     struct telemetry *telemetry;
     const struct login *login;
+    struct incoming *incoming; /* NULL: there are none */
 };
 
 struct server_counts {

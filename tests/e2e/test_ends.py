@@ -54,7 +54,7 @@ class Ends(BatonTest):
         """Of each verb what makes a command line that prints on stdout and succeeds; called anew for each use."""
         return {
             "up": lambda: ("--json",), "reload": lambda: (), "run": lambda: ("--plan", self.file), "plan": lambda: ("diff", self.file, self.other()),
-            "lint": lambda: (self.file,), "recipes": lambda: ("--json",), "chat": lambda: (), "sessions": lambda: ("--json",),
+            "lint": lambda: (self.file,), "recipes": lambda: ("--json",), "chat": lambda: (), "mcp": self.served, "sessions": lambda: ("--json",),
             "status": lambda: (self.done(),), "result": lambda: (self.done(),), "events": lambda: (self.done(),),
             "logs": lambda: (self.logged(),), "history": lambda: (self.done(),), "stats": lambda: (self.done(),), "cost": lambda: ("--json",), "top": lambda: ("--once",), "ui": self.served,
             "reviews": lambda: ("--json",), "review": lambda: ("show", self.review()), "approve": lambda: (self.review(), "--json"),
@@ -68,7 +68,7 @@ class Ends(BatonTest):
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
             "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
-            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"),
+            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"), "webhook": lambda: ("list", "--json"),
             "certs": lambda: ("show", "--dir", self.authority(), "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
 
@@ -141,7 +141,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "audit", "agent"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "webhook", "audit", "agent", "mcp"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}

@@ -31,7 +31,7 @@ class Mcp(BatonTest):
     def client(self, era, how, *steps):
         peers.need("@modelcontextprotocol/" + ("client" if era == "modern" else "sdk"))
         where = ({"url": self.g.url + "/mcp", "bearer": self.d.token()} if how == "http" else
-                 {"command": str(BIN / "baton-gateway"), "args": ["--mcp", "--state", str(self.d.state)]})
+                 {"command": str(BIN / "baton"), "args": ["mcp", "--state", str(self.d.state)]})
         done = subprocess.run(["node", ROOT / "tests/peers/mcp_client.mjs", str(peers.DIR), era, json.dumps(where)], input=json.dumps(steps),
                               capture_output=True, text=True, timeout=120, env={**os.environ})
         self.assertTrue(done.stdout.strip().startswith("["), done.stdout[-3000:] + done.stderr[-3000:])

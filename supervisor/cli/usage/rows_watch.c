@@ -201,5 +201,13 @@ const struct cli_verb watch_verbs[] = {
      .exits = {CLI_UNREACHABLE, CLI_TIMEOUT, CLI_INTERRUPTED},
      .local = "the gateway listens on the machine of its daemon",
      .run = verb_ui},
+    {.name = "mcp",
+     .brief = "serve plans and agents as tools of MCP, over stdin and stdout",
+     .text = "For programs that speak the Model Context Protocol: they start this command. It uses "
+             "the gateway of the state directory, or runs one until stdin ends.",
+     .examples = {{"baton mcp", "the command of a server in a client's settings"}},
+     .exits = {CLI_INTERRUPTED},
+     .local = "it acts with the token of the state directory",
+     .run = verb_mcp},
     {.name = NULL},
 };

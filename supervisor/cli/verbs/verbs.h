@@ -34,6 +34,7 @@ enum cli_exit verb_init(struct cli *cli);
 enum cli_exit verb_lint(struct cli *cli);
 enum cli_exit verb_reload(struct cli *cli);
 enum cli_exit verb_logs(struct cli *cli);
+enum cli_exit verb_mcp(struct cli *cli);
 enum cli_exit verb_modify(struct cli *cli);
 enum cli_exit verb_pause(struct cli *cli);
 enum cli_exit verb_plan(struct cli *cli);
@@ -55,4 +56,5 @@ enum cli_exit verb_timeline(struct cli *cli);
 enum cli_exit verb_top(struct cli *cli);
 enum cli_exit verb_ui(struct cli *cli);
 enum cli_exit verb_up(struct cli *cli);
+enum cli_exit verb_webhook(struct cli *cli);
 #endif

@@ -338,5 +338,7 @@ enum bt_code mcp_stdio(const char *state_dir, struct bt_error *err)
     }
     free(line);
     wait_until_out(&b, 0);
-    return BT_OK;
+    return fflush(stdout) == 0 && !ferror(stdout)
+               ? BT_OK
+               : err_set(err, BT_IO, "the output could not be written");
 }

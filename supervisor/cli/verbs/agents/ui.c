@@ -46,22 +46,18 @@ bool gateway_url(const char *state, char *ret, size_t cap)
     return runs;
 }
 
-/* baton-gateway is in the same folder as this program. It ends with it. */
-static void become_gateway(const char *state)
+void gateway_become(const char *state, const char *option)
 {
     char program[4200];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 16);
     char *slash;
 
-    if (n <= 0) {
-        _exit(127);
+    if (n > 0) {
+        program[n] = 0;
+        slash = strrchr(program, '/');
+        (void)snprintf(slash + 1, sizeof program - (size_t)(slash + 1 - program), "baton-gateway");
+        (void)execl(program, program, "--state", state, option, (char *)NULL);
     }
-    program[n] = 0;
-    slash = strrchr(program, '/');
-    (void)snprintf(slash + 1, sizeof program - (size_t)(slash + 1 - program), "baton-gateway");
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    (void)execl(program, program, "--state", state, (char *)NULL);
-    _exit(127);
 }
 
 static enum cli_exit start(const char *state, char *url, size_t cap, pid_t *ret)
@@ -71,7 +67,9 @@ static enum cli_exit start(const char *state, char *url, size_t cap, pid_t *ret)
 
     *ret = fork();
     if (*ret == 0) {
-        become_gateway(state);
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* it ends with this program */
+        gateway_become(state, NULL);
+        _exit(127);
     }
     while (*ret > 0 && !gateway_url(state, url, cap)) {
         if (waitpid(*ret, &status, WNOHANG) == *ret) {

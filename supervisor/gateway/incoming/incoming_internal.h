@@ -1,0 +1,35 @@
+/* Shared by read.c (the file) and serve.c (requests). */
+#ifndef GATEWAY_INCOMING_INTERNAL_H
+#define GATEWAY_INCOMING_INTERNAL_H
+
+#include "supervisor/gateway/incoming/incoming.h"
+#include "supervisor/gateway/webhook/store.h"
+
+enum incoming_scheme { INCOMING_TOKEN, INCOMING_HMAC, INCOMING_STANDARD, INCOMING_SCHEMES };
+enum { INCOMING_SECRET_MIN = 16, INCOMING_POINTER_MAX = 512 };
+
+struct incoming_hook {
+    const char *name;
+    enum incoming_scheme scheme;
+    struct hook_spec secret; /* where the secret is */
+    const char *header;      /* that has the token or the signature */
+    struct buf recipe;
+    struct doc inputs;       /* {name: pointer}; absent = none */
+    const char *key_header;  /* where the key is by which the same request is known; NULL = none */
+    const char *key_pointer; /* the same, in the body */
+    uint32_t failures;
+    msec since;
+};
+
+struct incoming {
+    struct buf file; /* the docs point into it */
+    struct incoming_hook hooks[INCOMING_MAX];
+    uint32_t n;
+};
+
+struct incoming_hook *incoming_find(struct incoming *in, struct str name);
+/* fill.c: appends the plan document of the recipe with the inputs that the body has. A plan that is
+ * no recipe stays as it is. */
+BT_MUST_CHECK enum bt_code incoming_fill(const struct incoming_hook *k, struct doc body,
+                                         struct buf *out, struct bt_error *err);
+#endif

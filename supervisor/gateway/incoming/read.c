@@ -1,0 +1,193 @@
+/* The file of incoming hooks. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "supervisor/config/yaml.h"
+#include "supervisor/gateway/incoming/incoming_internal.h"
+
+enum { FILE_BYTES = 1024 * 1024, PATH_BYTES = 4096 };
+
+static enum bt_code read_yaml_file(const char *path, struct buf *ret_doc, struct bt_error *err)
+{
+    struct cJSON *tree = NULL;
+    struct buf text;
+    uint8_t *room;
+    enum bt_code code;
+    FILE *f = fopen(path, "re");
+
+    if (f == NULL) {
+        return err_errno(err, errno, "cannot read %s", path);
+    }
+    buf_init(&text, FILE_BYTES + 1);
+    room = buf_reserve(&text, FILE_BYTES + 1);
+    text.len = room == NULL ? 0 : fread(room, 1, FILE_BYTES + 1, f);
+    (void)fclose(f);
+    code = text.len > FILE_BYTES ? err_set(err, BT_LIMIT, "%s: has more than 1 MiB", path)
+                                 : yaml_read(buf_str(&text), path, &tree, NULL, err);
+    if (code == BT_OK) {
+        code = cjson_to_doc(tree, ret_doc, err);
+    }
+    cJSON_Delete(tree);
+    buf_done(&text);
+    return code;
+}
+
+/* A copy of the text of a member, for the life of the process; NULL: it is not there, or empty. */
+static const char *text_of(struct doc d, const char *name)
+{
+    const struct str s = doc_string(doc_get(d, str_from(name)));
+
+    return s.len == 0 || memchr(s.ptr, 0, s.len) != NULL ? NULL : strndup(s.ptr, s.len);
+}
+
+static const char *take_secret(struct incoming_hook *k, struct doc d)
+{
+    const char *file = text_of(d, "secretFile");
+    const char *env = text_of(d, "secretEnv");
+
+    if ((file == NULL) == (env == NULL) || (file != NULL && file[0] != '/')) {
+        return "expected secretFile, an absolute path, or secretEnv, where the secret is";
+    }
+    (void)snprintf(k->secret.secret_file, sizeof k->secret.secret_file, "%s",
+                   file != NULL ? file : "");
+    (void)snprintf(k->secret.secret_env, sizeof k->secret.secret_env, "%s", env != NULL ? env : "");
+    return NULL;
+}
+
+static const char *take_scheme(struct incoming_hook *k, struct doc d)
+{
+    static const char *const names[INCOMING_SCHEMES] = {"token", "hmac", "standard"};
+    static const char *const headers[INCOMING_SCHEMES] = {"Authorization", "X-Hub-Signature-256",
+                                                          "webhook-signature"};
+    const struct str scheme = doc_string(doc_get(d, STR_LIT("scheme")));
+
+    for (int i = 0; i < INCOMING_SCHEMES; i++) {
+        if (str_is(scheme, names[i])) {
+            k->scheme = (enum incoming_scheme)i;
+            k->header = text_of(d, "header");
+            k->header = k->header == NULL || i == INCOMING_STANDARD ? headers[i] : k->header;
+            return NULL;
+        }
+    }
+    return "scheme: expected token, hmac or standard";
+}
+
+static const char *take_inputs(struct incoming_hook *k, struct doc d)
+{
+    struct doc_cursor at;
+    struct doc_head head = {.kind = DOC_NIL};
+
+    k->inputs = doc_get(d, STR_LIT("inputs"));
+    if (k->inputs.ptr == NULL) {
+        return NULL;
+    }
+    at = doc_cursor(k->inputs);
+    (void)doc_next(&at, &head);
+    if (head.kind != DOC_MAP || head.n > INCOMING_INPUTS_MAX) {
+        return "inputs: expected an object of at most 32 names, each with a JSON pointer";
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        struct str pointer;
+        (void)doc_skip(&at);
+        pointer = doc_string(doc_skip(&at));
+        if (pointer.ptr == NULL || pointer.len > INCOMING_POINTER_MAX || !pointer_ok(pointer)) {
+            return "inputs: expected JSON pointers, as /repository/full_name";
+        }
+    }
+    return NULL;
+}
+
+static const char *take_key(struct incoming_hook *k, struct doc d)
+{
+    const char *key = text_of(d, "idempotency");
+
+    if (key != NULL && key[0] == '/') {
+        k->key_pointer = key;
+    } else {
+        k->key_header = key;
+    }
+    return key == NULL || pointer_ok(str_from(key)) || key[0] != '/'
+               ? NULL
+               : "idempotency: expected the name of a header, or a JSON pointer";
+}
+
+static enum bt_code take_recipe(struct incoming_hook *k, struct doc d, const char *path,
+                                struct bt_error *err)
+{
+    const struct str plan = doc_string(doc_get(d, STR_LIT("plan")));
+    const char *slash = strrchr(path, '/');
+    const int dir = slash == NULL ? 0 : (int)(slash - path + 1);
+    char file[PATH_BYTES];
+
+    if (plan.len == 0 || plan.len > 1000) {
+        return err_set(err, BT_INVALID, "%s: %s: plan: expected the file of a recipe", path,
+                       k->name);
+    }
+    (void)snprintf(file, sizeof file, "%.*s%.*s", plan.ptr[0] == '/' ? 0 : dir, path, (int)plan.len,
+                   plan.ptr);
+    buf_init(&k->recipe, json_doc_capacity(FILE_BYTES));
+    return read_yaml_file(file, &k->recipe, err);
+}
+
+static enum bt_code take_hook(struct incoming *in, struct str name, struct doc d, const char *path,
+                              struct bt_error *err)
+{
+    struct incoming_hook *k = &in->hooks[in->n];
+    const char *wrong;
+
+    if (in->n == INCOMING_MAX || !hook_name_ok(name)) {
+        return err_set(err, BT_INVALID,
+                       "%s: expected at most %d hooks, each with a name of 1 to 64 of a-z 0-9 _ -",
+                       path, INCOMING_MAX);
+    }
+    k->name = strndup(name.ptr, name.len);
+    if (k->name == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for hooks");
+    }
+    wrong = take_secret(k, d);
+    wrong = wrong == NULL ? take_scheme(k, d) : wrong;
+    wrong = wrong == NULL ? take_inputs(k, d) : wrong;
+    wrong = wrong == NULL ? take_key(k, d) : wrong;
+    in->n++;
+    return wrong == NULL ? take_recipe(k, d, path, err)
+                         : err_set(err, BT_INVALID, "%s: %s: %s", path, k->name, wrong);
+}
+
+enum bt_code incoming_new(const char *path, struct incoming **ret, struct bt_error *err)
+{
+    struct incoming *in = calloc(1, sizeof *in);
+    struct doc_head head = {.kind = DOC_NIL};
+    struct doc_cursor at;
+    enum bt_code code;
+
+    *ret = in;
+    if (in == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for hooks");
+    }
+    buf_init(&in->file, json_doc_capacity(FILE_BYTES));
+    code = read_yaml_file(path, &in->file, err);
+    if (code == BT_OK) {
+        at = doc_cursor(doc_from_buf(&in->file));
+        (void)doc_next(&at, &head);
+        if (head.kind != DOC_MAP) {
+            code = err_set(err, BT_INVALID, "%s: expected an object of hooks by their names", path);
+        }
+    }
+    for (uint32_t i = 0; code == BT_OK && i < head.n; i++) {
+        const struct str name = doc_string(doc_skip(&at));
+        code = take_hook(in, name, doc_skip(&at), path, err);
+    }
+    return code;
+}
+
+struct incoming_hook *incoming_find(struct incoming *in, struct str name)
+{
+    for (uint32_t i = 0; in != NULL && i < in->n; i++) {
+        if (str_is(name, in->hooks[i].name)) {
+            return &in->hooks[i];
+        }
+    }
+    return NULL;
+}
