@@ -77,8 +77,14 @@ static void print_steps(const cJSON *answer)
         if (cJSON_IsTrue(get(step, "superseded"))) {
             continue;
         }
+        if (get(step, "wait") != NULL) {
+            const cJSON *wait = get(step, "wait");
+            each = json_number(wait, "forMs") + json_number(wait, "timeoutMs");
+        }
         if (each > 0) {
             cli_format_ms(each, ms, sizeof ms);
+        } else if (get(step, "child") != NULL) {
+            (void)snprintf(ms, sizeof ms, "see inside");
         }
         (void)snprintf(with, sizeof with, "%s%s%s%s",
                        cJSON_IsTrue(get(step, "requiresApproval")) ? "approval " : "",
@@ -98,7 +104,11 @@ static void print_steps(const cJSON *answer)
         table_cell(t, "%s", among(get(answer, "criticalPath"), id) ? "*" : "");
         table_cell(t, "%s", json_text(step, "agentId", ""));
         table_cell(t, "%s", json_text(step, "skill", ""));
-        table_cell(t, "%.0f", policy_number(step, policy, "maxRetries", "maxRetries") + 1);
+        if (get(step, "wait") != NULL) {
+            table_cell(t, "%s", "");
+        } else {
+            table_cell(t, "%.0f", policy_number(step, policy, "maxRetries", "maxRetries") + 1);
+        }
         table_cell(t, "%s", ms);
         table_cell(t, "%s", with);
         table_cell(t, "%s", after);
