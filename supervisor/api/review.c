@@ -9,6 +9,7 @@
 /* Of one answer. Results of the steps before are read for one plan only. */
 enum {
     REVIEWS_MAX = 1000,
+    PARENTS_MAX = 16, /* more than plans may be in each other */
     VALUES_MAX = 256, /* steps whose values are made; each may read results */
     UPSTREAM_ALL = 256,
     ERRORS_ALL = 256, /* plans whose rows are read for why there is no plan, when all are listed */
@@ -127,6 +128,34 @@ static void add_all(struct review_page *page)
     }
 }
 
+/* Whether the plan does a step of the other one, or of a plan inside it. */
+static bool is_inside(struct engine *engine, const struct open_plan *p, const struct open_plan *of)
+{
+    for (uint32_t depth = 0; p != NULL && depth <= PARENTS_MAX; depth++) {
+        if (p->plan->child.kind == CHILD_OF_NONE) {
+            return false;
+        }
+        p = open_plan_by_id(engine, p->plan->child.of);
+        if (p == of) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the child plans of a plan wait for is what it waits for. */
+static void add_inside(struct review_page *page, const struct open_plan *of)
+{
+    struct engine *engine = page->room.engine;
+    const struct open_plan *p = NULL;
+
+    while (!page->ok.truncated && (p = open_plan_next(engine, p)) != NULL) {
+        if (is_inside(engine, p, of) && access_sees(engine_who(engine), str_from(p->owner))) {
+            add_plan(page, p);
+        }
+    }
+}
+
 static bool page_init(struct review_page *page, struct engine *engine, struct request *rq,
                       uint32_t limit)
 {
@@ -162,6 +191,7 @@ void on_review_list(struct engine *engine, struct request *rq)
             journal_dirty(engine_journal(engine))) {
             leave_out_unwritten(&page);
         }
+        add_inside(&page, p);
     }
     answer_page(&page, rq);
     arena_done(&page.arena);

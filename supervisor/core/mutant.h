@@ -105,6 +105,11 @@ enum mutant {
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
     MUTANT_LATE_FROM_ANOTHER = 100, /* 100: whoever brings a late result is believed */
+    MUTANT_RETUNE_IGNORED = 101,    /* 101: what a reload sets anew has no effect */
+    MUTANT_WAIT_TAKES_PLACE,        /* 102: a step that waits takes a place of other steps */
+    MUTANT_SIGNAL_WITHOUT_END,      /* 103: a step waits for its signal past its time */
+    MUTANT_SKIP_WAITS,              /* 104: a plan with overlap skip waits for its key */
+    MUTANT_NEVER_UNDONE,            /* 105: a plan is undone although its policy says never */
     MUTANT_OWN_WAIT_IGNORED = 110,  /* 110: agentWaitMs of a step has no effect */
     MUTANT_TURNS_UNLIMITED = 120,   /* 120: an agent calls others in more turns than the limit */
     MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */

@@ -1,5 +1,8 @@
 #include "supervisor/plan/lint.h"
 
+#include "supervisor/plan/flow/child.h"
+#include "supervisor/plan/read.h"
+
 /* Sums saturate at LINT_NO_BOUND. */
 static uint64_t plus(uint64_t a, uint64_t b)
 {
@@ -50,7 +53,9 @@ static uint64_t wait_ms(const struct plan_wait *w)
                                         : LINT_NO_BOUND;
 }
 
-uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret_attempts)
+/* child_ms: the longest that one child plan of the step takes, or all rounds of a loop. */
+static uint64_t step_ms(const struct plan *plan, uint32_t step, uint64_t child_ms,
+                        uint32_t *ret_attempts)
 {
     const struct plan_step *s = &plan->steps[step];
     const struct step_policy *p = &s->policy;
@@ -67,7 +72,9 @@ uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret
         attempts = 0;
     } else {
         attempts = attempts < LIMIT_ATTEMPTS ? attempts : LIMIT_ATTEMPTS;
-        ms = times(bound(p->timeout_ms), attempts);
+        const uint64_t each = bound(p->timeout_ms);
+        const bool inside = s->type == STEP_TYPE_PLAN && child_ms < each;
+        ms = times(inside ? child_ms : each, attempts);
         ms = plus(ms, s->verify_with.len > 0 ? times(bound(p->check_timeout_ms), attempts) : 0);
         ms = plus(ms, fallbacks > 0 ? longest_wait(plan) : 0);
         for (uint32_t i = 1; i <= p->max_retries; i++) {
@@ -79,6 +86,11 @@ uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret
         *ret_attempts = attempts;
     }
     return plus(before, ms);
+}
+
+uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret_attempts)
+{
+    return step_ms(plan, step, LINT_NO_BOUND, ret_attempts);
 }
 
 /* ---- what undoes a step ---- */
@@ -203,9 +215,89 @@ static void keep_path(const struct plan *p, struct plan_lint *lint,
     lint->path_ms = last == UINT32_MAX ? 0 : paths[last].ms;
 }
 
+static uint64_t makespan(uint64_t work_ms, uint64_t path_ms, uint64_t concurrency, msec timeout_ms)
+{
+    const uint64_t c = concurrency > 0 ? concurrency : 1;
+    uint64_t ms = LINT_NO_BOUND;
+    if (work_ms != LINT_NO_BOUND) {
+        /* Graham's bound, rounded up; never more than the sum. */
+        ms = path_ms + (work_ms - path_ms + c - 1) / c;
+    }
+    return timeout_ms > 0 && ms > timeout_ms ? timeout_ms : ms;
+}
+
+/* ---- the child plans of a step ---- */
+
+/* What all items of a map, or all rounds of a loop, may take and cost. */
+struct inside {
+    uint64_t ms, tokens, micros;
+    uint32_t unestimated;
+};
+
+/* The plan of one item or round: the numbers of a body are all written. */
+static enum bt_code lint_body(const struct child_step *how, struct arena *arena,
+                              struct plan **ret_body, struct plan_lint *ret, struct bt_error *err)
+{
+    const struct plan_defaults defaults = plan_defaults_builtin();
+    const struct child_of of = {
+        .kind = how->kind, .of = STR_LIT("lint"), .depth = 1, .name = how->name};
+    const struct child_share share = {0};
+    struct buf text;
+    buf_init(&text, LIMIT_STEP_BYTES);
+    enum bt_code code =
+        child_document(how, &of, (struct doc){NULL, 0}, STR_LIT(""), &share, &text, err);
+    struct doc doc = {NULL, 0};
+    if (code == BT_OK) {
+        doc = doc_copy(arena, doc_from_buf(&text));
+        code = doc.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for the body of a step")
+                               : plan_read_canonical(doc, &defaults, NULL, arena, ret_body, err);
+    }
+    buf_done(&text);
+    return code == BT_OK ? plan_lint(*ret_body, arena, ret, err) : code;
+}
+
+/* The items of a list that is written down, else as many as there may be. */
+static uint32_t most_items(const struct child_step *how, const struct plan *body)
+{
+    const struct doc_head list = doc_head(how->list);
+    const uint32_t n = list.kind == DOC_ARRAY ? list.n : how->max_items;
+    const uint32_t room = LIMIT_STEPS / (body->n_steps > 0 ? body->n_steps : 1);
+    return n < room ? n : room;
+}
+
+/* A sub-plan has its numbers when it begins: nothing is known of it here. */
+static enum bt_code look_inside(const struct plan_step *s, struct arena *arena, struct inside *ret,
+                                struct bt_error *err)
+{
+    struct child_step how;
+    struct plan_lint lint;
+    struct plan *body = NULL;
+    uint64_t n = s->loop.max;
+    *ret = (struct inside){.ms = LINT_NO_BOUND, .unestimated = 1};
+    if (!child_step_read(s->child, &how) || how.kind == CHILD_OF_SUB) {
+        return BT_OK;
+    }
+    const enum bt_code code = lint_body(&how, arena, &body, &lint, err);
+    if (code != BT_OK) {
+        return code == BT_NOMEM ? code : BT_OK;
+    }
+    if (how.kind == CHILD_OF_MAP) {
+        const uint64_t c = number_in(doc_get(how.body, STR_LIT("policy")), "maxConcurrency");
+        n = most_items(&how, body);
+        ret->ms = n == 0 ? 0 : makespan(times(lint.work_ms, n), lint.path_ms, c, 0);
+    } else {
+        ret->ms = plus(times(lint.worst_ms, n), times(s->loop.delay_ms, n > 0 ? n - 1 : 0));
+    }
+    ret->tokens = times(lint.worst_tokens, n);
+    ret->micros = times(lint.worst_micros, n);
+    ret->unestimated = lint.unestimated;
+    return BT_OK;
+}
+
 /* ---- entry points ---- */
 
-static void add_up(const struct plan *p, struct plan_lint *lint)
+static enum bt_code add_up(const struct plan *p, struct arena *arena, struct plan_lint *lint,
+                           struct bt_error *err)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct step_policy *policy = &p->steps[i].policy;
@@ -213,31 +305,24 @@ static void add_up(const struct plan *p, struct plan_lint *lint)
         if (p->steps[i].superseded) {
             continue;
         }
-        step->worst_ms = plan_lint_step_ms(p, i, &step->attempts);
+        struct inside in = {.ms = LINT_NO_BOUND, .unestimated = 1};
+        if (p->steps[i].type == STEP_TYPE_PLAN &&
+            look_inside(&p->steps[i], arena, &in, err) != BT_OK) {
+            return err->code;
+        }
+        step->worst_ms = step_ms(p, i, in.ms, &step->attempts);
         lint->work_ms = plus(lint->work_ms, step->worst_ms);
         if (p->steps[i].compensate.ptr != NULL && p->undo != UNDO_NEVER) {
             lint->undo_ms = plus(lint->undo_ms, undo_ms(&p->steps[i], lint));
         }
-        lint->worst_tokens =
-            plus(lint->worst_tokens, times(policy->estimate_tokens, step->attempts));
-        lint->worst_micros =
-            plus(lint->worst_micros, times(policy->estimate_micros, step->attempts));
-        lint->unestimated += !plan_step_is_agentless(&p->steps[i]) &&
-                                     policy->estimate_tokens == 0 && policy->estimate_micros == 0
-                                 ? 1
-                                 : 0;
+        const bool own = policy->estimate_tokens > 0 || policy->estimate_micros > 0;
+        lint->worst_tokens = plus(lint->worst_tokens,
+                                  times(own ? policy->estimate_tokens : in.tokens, step->attempts));
+        lint->worst_micros = plus(lint->worst_micros,
+                                  times(own ? policy->estimate_micros : in.micros, step->attempts));
+        lint->unestimated += own || plan_step_is_agentless(&p->steps[i]) ? 0 : in.unestimated;
     }
-}
-
-static uint64_t makespan(const struct plan *p, const struct plan_lint *lint)
-{
-    const uint64_t c = p->max_concurrency > 0 ? p->max_concurrency : 1;
-    uint64_t ms = LINT_NO_BOUND;
-    if (lint->work_ms != LINT_NO_BOUND) {
-        /* Graham's bound, rounded up; never more than the sum. */
-        ms = lint->path_ms + (lint->work_ms - lint->path_ms + c - 1) / c;
-    }
-    return p->timeout_ms > 0 && ms > p->timeout_ms ? p->timeout_ms : ms;
+    return BT_OK;
 }
 
 enum bt_code plan_lint(const struct plan *plan, struct arena *arena, struct plan_lint *ret,
@@ -251,9 +336,12 @@ enum bt_code plan_lint(const struct plan *plan, struct arena *arena, struct plan
     if (lint.steps == NULL || lint.path == NULL || paths == NULL || list == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for the worst case of a plan");
     }
-    add_up(plan, &lint);
+    const enum bt_code code = add_up(plan, arena, &lint, err);
+    if (code != BT_OK) {
+        return code;
+    }
     keep_path(plan, &lint, paths, find_paths(plan, &lint, paths, list));
-    lint.worst_ms = makespan(plan, &lint);
+    lint.worst_ms = makespan(lint.work_ms, lint.path_ms, plan->max_concurrency, plan->timeout_ms);
     *ret = lint;
     return BT_OK;
 }

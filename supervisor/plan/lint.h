@@ -7,6 +7,9 @@
  * most its stepLimitMs. A person takes approvalTimeoutMs, or no time without one. Not counted: the
  * wait for an agent or a lane, and replans, which make another plan.
  *
+ * A step with forEach: as many items as its list has, or maxItems, and so many of them at a time. A
+ * step with repeat: max rounds and their pauses. A sub-plan has no bound but its timeoutMs.
+ *
  * The worst case of a plan with c = maxConcurrency: the work of all steps / c + the longest path *
  * (c - 1) / c. No order in which the core starts ready steps takes longer (Graham, Bounds on
  * multiprocessing timing anomalies, 1969). For c = 1 that is the sum of all steps, without a limit

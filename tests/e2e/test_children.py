@@ -289,6 +289,17 @@ class SubPlan(Children):
         self.d.ask("review.decide", reviewId=review["reviewId"], decision="approve")
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
 
+    def test_a_review_of_a_plan_inside_is_decided_by_the_plan_around_it(self):
+        plan = {"steps": [{"stepId": "ask", "type": "human_review", "task": "May it go on?"}, inside("go")]}
+        other = self.d.submit({"steps": [{"stepId": "ask", "type": "human_review", "task": "Is this another one?"}]})
+        self.submit([{"stepId": "outer", "plan": {"document": {"steps": [{"stepId": "sub", "plan": {"document": plan}}]}}}])
+        until(lambda: len(self.d.ask("review.list")["reviews"]) == 2, 20, "both reviews")
+        self.assertEqual([r["prompt"] for r in self.d.ask("review.list", planId=self.plan)["reviews"]], ["May it go on?"])
+        self.assertEqual([r["prompt"] for r in self.d.ask("review.list", planId=other)["reviews"]], ["Is this another one?"])
+        self.d.cli("approve", self.plan)
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
+        self.d.ask("plan.cancel", planId=other)
+
     def test_plans_side_by_side_do_not_spend_the_same_money_twice(self):
         self.work = lambda r: {**text("done"), "usage": {"inputTokens": 10, "outputTokens": 0, "costMicros": 0}}
         self.a.close()

@@ -131,6 +131,41 @@ class Plans(Keys):
         self.completed(first)
         self.completed(again)
 
+    def test_a_fork_of_a_plan_with_a_key_waits_for_it(self):
+        self.acts("fine", "last")
+        plan = self.d.submit({"steps": [step("fine"), step("last")]}, policy={"concurrencyKey": "deploy"})
+        self.completed(plan)
+        self.act("first", GO % "first")
+        first = self.keyed("first")
+        self.wait_asked("first")
+        fork = self.d.ask("plan.fork", planId=plan, fromStep="last")["planId"]
+        view = self.d.ask("plan.get", planId=fork)
+        self.assertEqual((view["status"], view["paused"]), ("pending", ["concurrency"]))
+        self.assertEqual(self.waiting(fork, 1)["key"], "deploy")
+        (self.d.work / "go").touch()
+        self.completed(first)
+        self.completed(fork)
+        self.assertEqual((self.asked("fine"), self.asked("last")), (1, 2))
+
+    def test_what_has_the_key_keeps_it_until_it_is_undone(self):
+        self.act("pay", say("paid"))
+        self.act("back", GO % "back")
+        self.act("bad", "exit 2")
+        self.acts("next")
+        pay = step("pay", compensate={"skill": "act", "task": "give the money back", "parameters": {"name": "back"}})
+        bad = self.d.submit({"steps": [pay, step("bad", maxRetries=0)]}, policy={"concurrencyKey": "deploy", "maxFallbacks": 0})
+        self.wait_asked("back")
+        after = self.keyed("next")
+        self.assertEqual(self.waiting(after)["text"], "waiting for the concurrencyKey deploy: plan %s has it" % bad)
+        self.restart("kill")
+        self.assertEqual(self.waiting(after)["kind"], "key")
+        self.assertEqual(self.asked("next"), 0)
+        (self.d.work / "go").touch()
+        view = self.d.wait_plan(bad)
+        self.assertEqual((view["status"], view["compensation"]["status"]), ("failed", "compensated"))
+        self.completed(after)
+        self.assertEqual((self.asked("back"), self.asked("next")), (1, 1))
+
     def test_a_plan_inside_does_not_wait_for_the_plan_around_it(self):
         self.acts("inner")
         inner = {"policy": {"concurrencyKey": "deploy"}, "steps": [step("inner")]}
@@ -245,6 +280,25 @@ class Mistakes(Keys):
                       self.refused([{"stepId": "s", "plan": {"document": {"steps": [step("a")]}}, "concurrencyKey": "k"}]))
         self.assertIn("no agent does this step", self.refused([{"stepId": "s", "wait": {"forMs": 1}, "concurrencyKey": "k"}]))
         self.assertIn("64", self.refused([step("s%d" % i, concurrencyKey="k%d" % i) for i in range(65)]))
+
+
+class Caps(Keys):
+    def test_1024_keys_are_in_use_and_the_next_one_is_refused(self):
+        def steps(first, n):
+            return [{"stepId": "go", "wait": {"signal": "go"}, "dependsOn": []}] + [
+                step("s%d" % i, dependsOn=["go"], concurrencyKey="k%d" % i) for i in range(first, first + n)]
+        plans = [self.d.submit({"steps": steps(first, 64)}) for first in range(0, 1024, 64)]
+        answer = self.d.ask_raw("plan.submit", plan={"steps": steps(1024, 1)})
+        self.assertEqual((answer["ok"], answer["error"]["code"]), (False, "BUSY"), answer)
+        self.assertIn("1024 concurrencyKeys are in use, as many as may be; try again when some plans have ended", answer["error"]["message"])
+        shared = self.d.submit({"steps": steps(1023, 1)})  # a key that is in use needs no more room
+        self.d.ask("plan.cancel", planId=plans[0])
+        self.d.wait_plan(plans[0])
+        last = self.d.submit({"steps": steps(1024, 1)})
+        self.restart("kill")
+        for plan in (shared, last):
+            self.assertEqual(self.waiting(plan)["kind"], "signal")
+        self.assertFalse(self.d.ask_raw("plan.submit", plan={"steps": steps(2000, 64)})["ok"])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ other() {
     LIMIT_EVENT_BYTES) echo "what is longer is cut to fit: record_texts, record_codec" ;;
     LIMIT_TOKEN_BYTES | LIMIT_RESULT_HEAD_BYTES) echo "nothing uses it" ;;
     LIMIT_ARTIFACT_PART) echo "no test: of the wire alone, in test_artifacts.py: test_a_part_and_a_file_have_caps" ;;
-    LIMIT_KEYS) echo "no test: a plan has 64 of them, and they are freed with it" ;;
+    LIMIT_KEYS) echo "no test: in test_keys.py, with 1,024 of them in use and one more" ;;
     LIMIT_PLANS_OPEN | LIMIT_AGENTS | LIMIT_INSTANCES) echo "of the configuration: test_config_refuse" ;;
     esac
 }

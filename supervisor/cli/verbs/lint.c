@@ -54,6 +54,20 @@ static double policy_number(const cJSON *step, const cJSON *policy, const char *
                        get(step, own) != NULL ? own : common);
 }
 
+/* How long an attempt, or a wait, may take. */
+static void print_each(const cJSON *step, const cJSON *policy, char *ret, size_t cap)
+{
+    const cJSON *wait = get(step, "wait");
+    const double ms = wait != NULL ? json_number(wait, "forMs") + json_number(wait, "timeoutMs")
+                                   : policy_number(step, policy, "timeoutMs", "stepTimeoutMs");
+
+    if (ms > 0) {
+        cli_format_ms(ms, ret, cap);
+    } else {
+        (void)snprintf(ret, cap, "%s", get(step, "child") != NULL ? "see inside" : "no limit");
+    }
+}
+
 static void print_steps(const cJSON *answer)
 {
     static const char *const heads[] = {"level", "step", "",      "agent", "skill", ">tries",
@@ -69,17 +83,14 @@ static void print_steps(const cJSON *answer)
     {
         const char *id = json_text(step, "stepId", "");
         int level = level_of(get(answer, "levels"), id);
-        double each = policy_number(step, policy, "timeoutMs", "stepTimeoutMs");
         char at[12];
         char with[128] = "";
         char after[512] = "";
-        char ms[24] = "no limit";
+        char ms[24];
         if (cJSON_IsTrue(get(step, "superseded"))) {
             continue;
         }
-        if (each > 0) {
-            cli_format_ms(each, ms, sizeof ms);
-        }
+        print_each(step, policy, ms, sizeof ms);
         (void)snprintf(with, sizeof with, "%s%s%s%s",
                        cJSON_IsTrue(get(step, "requiresApproval")) ? "approval " : "",
                        get(step, "gate") != NULL ? "gate " : "",
@@ -98,7 +109,11 @@ static void print_steps(const cJSON *answer)
         table_cell(t, "%s", among(get(answer, "criticalPath"), id) ? "*" : "");
         table_cell(t, "%s", json_text(step, "agentId", ""));
         table_cell(t, "%s", json_text(step, "skill", ""));
-        table_cell(t, "%.0f", policy_number(step, policy, "maxRetries", "maxRetries") + 1);
+        if (get(step, "wait") != NULL) {
+            table_cell(t, "%s", "");
+        } else {
+            table_cell(t, "%.0f", policy_number(step, policy, "maxRetries", "maxRetries") + 1);
+        }
         table_cell(t, "%s", ms);
         table_cell(t, "%s", with);
         table_cell(t, "%s", after);

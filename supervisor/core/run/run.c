@@ -70,7 +70,7 @@ uint32_t run_concurrency(const struct plan *plan)
 
 uint32_t run_places(const struct run *run)
 {
-    return run->active - run->placeless;
+    return MUTANT(WAIT_TAKES_PLACE) ? run->active : run->active - run->placeless;
 }
 
 uint32_t run_deps(const struct plan *plan, uint32_t step)

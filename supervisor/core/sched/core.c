@@ -360,6 +360,9 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
 
 void core_retune(struct core *c, const struct core_tuning *to)
 {
+    if (MUTANT(RETUNE_IGNORED)) {
+        return;
+    }
     c->config.agent_wait_ms = to->agent_wait_ms;
     c->config.unknown_wait_ms = to->unknown_wait_ms;
     c->config.cancel_grace_ms = to->cancel_grace_ms;

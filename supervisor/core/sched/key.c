@@ -453,7 +453,7 @@ bool core_key_enter(struct core *c, struct core_run *entry)
         take_key(c, entry);
         return true;
     }
-    if (entry->plan->overlap == KEY_SKIP && !c->recovering) {
+    if (entry->plan->overlap == KEY_SKIP && !c->recovering && !MUTANT(SKIP_WAITS)) {
         core_plan_cancelled(
             c, entry,
             core_text_pair(c, "overlap is skip, and no place is free of the concurrencyKey ",

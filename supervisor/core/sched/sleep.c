@@ -66,7 +66,9 @@ void core_sleep_on(struct core *c, struct core_run *entry, uint32_t step)
         arm_date(c, entry, step);
         return;
     }
-    core_set_due(c, entry, step, entry->run->steps[step].deadline);
+    if (wait->what == WAIT_FOR_TIME || !MUTANT(SIGNAL_WITHOUT_END)) {
+        core_set_due(c, entry, step, entry->run->steps[step].deadline);
+    }
     if (wait->what == WAIT_FOR_SIGNAL && entry->run->kept > 0 && !MUTANT(EARLY_SIGNAL_LOST)) {
         call(c, entry, step);
     }

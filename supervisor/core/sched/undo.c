@@ -16,8 +16,8 @@ static bool wants(const struct core_run *entry, const struct plan_end *end)
     const struct run *run = entry->run;
     const bool cancelled = end->status == PLAN_CANCELLED && !MUTANT(UNDO_CANCELLED);
     const bool child = plan->child.kind != CHILD_OF_NONE;
-    if (plan->undo == UNDO_NEVER || end->status == PLAN_COMPLETED || run->status == PLAN_PENDING ||
-        (run->undone != 0 && !MUTANT(UNDONE_TWICE)) ||
+    if ((plan->undo == UNDO_NEVER && !MUTANT(NEVER_UNDONE)) || end->status == PLAN_COMPLETED ||
+        run->status == PLAN_PENDING || (run->undone != 0 && !MUTANT(UNDONE_TWICE)) ||
         (cancelled && (child || plan->undo != UNDO_ALWAYS))) {
         return false;
     }

@@ -85,6 +85,65 @@ static void everything_that_the_policy_allows_counts(void **state)
     }
 }
 
+/* One step takes 500 ms. */
+static void children_count_as_often_as_they_may_run(void **state)
+{
+    struct bench *b = *state;
+#define ONE "'agentId':'calc'," TASK ",'maxRetries':0,'timeoutMs':500"
+#define TWO "'steps':[{'stepId':'a'," ONE "},{'stepId':'b'," ONE "}]"
+    static const struct {
+        const char *members;
+        uint64_t ms;
+    } cases[] = {
+        {"'forEach':[1,2,3,4],'maxConcurrency':1," ONE, 2000},
+        {"'forEach':[1,2,3,4],'maxConcurrency':4," ONE, 875}, /* 500 + (2000 - 500) / 4 */
+        {"'forEach':[]," ONE, 0},
+        {"'forEach':'{{results.x.data}}','maxItems':10,'maxConcurrency':1," ONE, 5000},
+        {"'forEach':'{{results.x.data}}','maxConcurrency':1," ONE, 500000},
+        {"'forEach':[1,2],'maxConcurrency':1," TWO, 2000},
+        {"'forEach':[1],'maxConcurrency':1,'maxRetries':0,'timeoutMs':0,'agentId':'calc'," TASK,
+         LINT_NO_BOUND},
+        {"'repeat':{'until':{'iteration':{'gte':3}},'max':5,'delayMs':100}," ONE, 2900},
+        {"'repeat':{'until':{'iteration':{'gte':3}},'max':1,'delayMs':100}," ONE, 500},
+        {"'repeat':{'until':{'iteration':{'gte':3}},'max':3}," TWO, 3000},
+        {"'repeat':{'until':{'iteration':1},'max':2},'steps':[{'stepId':'m','forEach':[1,2,3],"
+         "'maxConcurrency':1," ONE "}]",
+         3000},
+        {"'plan':{'document':{" TWO "}}", LINT_NO_BOUND},
+        {"'wait':{'forMs':7000}", 7000},
+        {"'wait':{'signal':'s','timeoutMs':9000}", 9000},
+        {"'wait':{'signal':'s'}", LINT_NO_BOUND},
+    };
+    add_house(b);
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char json[800];
+        (void)snprintf(json, sizeof json,
+                       "{" OFF "'steps':[{'stepId':'x','type':'human_review'," TASK "},"
+                       "{'stepId':'y','dependsOn':['x'],%s}]}",
+                       cases[i].members);
+        const struct plan_lint lint = linted(b, json);
+        if (lint.worst_ms != cases[i].ms) {
+            fail_msg("%s: %llu", cases[i].members, (unsigned long long)lint.worst_ms);
+        }
+    }
+}
+
+static void what_a_child_may_cost_counts_as_often(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    struct plan_lint lint = linted(
+        b, "{" OFF "'steps':[{'forEach':[1,2,3],'estimate':{'tokens':10}," ONE "},"
+           "{'stepId':'l','repeat':{'until':{'iteration':1},'max':4},'estimate':{'tokens':1}," ONE
+           "}]}");
+    assert_int_equal(lint.worst_tokens, 34);
+    assert_int_equal(lint.unestimated, 0);
+    lint = linted(b, "{" OFF "'steps':[{'forEach':[1,2,3]," ONE "}]}");
+    assert_int_equal(lint.unestimated, 1);
+#undef TWO
+#undef ONE
+}
+
 static void fallbacks_are_attempts_and_a_wait(void **state)
 {
     struct bench *b = *state;
@@ -384,6 +443,8 @@ int main(void)
         RULE(a_plain_step_takes_three_attempts_and_two_backoffs),
         RULE(a_skill_that_may_take_longer_than_the_step_is_named),
         RULE(everything_that_the_policy_allows_counts),
+        RULE(children_count_as_often_as_they_may_run),
+        RULE(what_a_child_may_cost_counts_as_often),
         RULE(fallbacks_are_attempts_and_a_wait),
         RULE(the_longest_path_decides_and_concurrency_binds),
         RULE(a_chain_is_its_sum_and_the_plans_deadline_an_end),
