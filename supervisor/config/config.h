@@ -241,6 +241,10 @@ BT_MUST_CHECK enum bt_code config_load(const struct config_request *request, str
                                        struct buf *notes, struct bt_error *err);
 void config_free(struct config *c);
 
+/* The path of the user's file: baton.yaml of the project, else by the XDG rule; it need not exist.
+ * False without a home directory. state_flag as in struct config_request. */
+bool config_user_file(const char *state_flag, char *ret, size_t cap);
+
 /* A setting with its value and origin. Agents are "agents.0.command" and so on. Values of env
  * entries are hidden. */
 struct config_entry {

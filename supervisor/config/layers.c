@@ -122,45 +122,46 @@ static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool named
     return code == BT_NOMEM ? config_no_memory(l) : BT_OK;
 }
 
-/* baton.yaml beside the state directory of a project; NULL when there is none. */
-static const char *project_file(struct config_store *h, const char *state_flag)
+/* baton.yaml beside the state directory of a project. */
+static bool project_file(const char *state_flag, char *ret, size_t cap)
 {
     static const char dir[] = "/" STATE_PROJECT_DIR;
     struct buf path;
-    const char *file = NULL;
+    bool found = false;
 
     buf_init(&path, PATH_BYTES);
     if (state_dir_find(state_flag, &path, NULL) == BT_OK && path.len >= sizeof dir &&
         strcmp(buf_cstr(&path) + path.len - (sizeof dir - 1), dir) == 0) {
         buf_truncate(&path, path.len - (sizeof dir - 1));
         buf_add_cstr(&path, "/baton.yaml");
-        file = buf_check(&path, NULL) == BT_OK && access(buf_cstr(&path), F_OK) == 0
-                   ? config_store_text(h, buf_cstr(&path))
-                   : NULL;
+        found = buf_check(&path, NULL) == BT_OK && access(buf_cstr(&path), F_OK) == 0 &&
+                snprintf(ret, cap, "%s", buf_cstr(&path)) < (int)cap;
     }
     buf_done(&path);
-    return file;
+    return found;
 }
 
-/* The user's file: of the project, else by the XDG rule; NULL without a home directory. */
-static const char *user_file(struct config_store *h, const char *state_flag)
+bool config_user_file(const char *state_flag, char *ret, size_t cap)
 {
-    const char *const project = project_file(h, state_flag);
     const char *xdg = getenv("XDG_CONFIG_HOME");
     const char *home = getenv("HOME");
-    char path[PATH_BYTES];
 
-    if (project != NULL) {
-        return project;
+    if (project_file(state_flag, ret, cap)) {
+        return true;
     }
     if (xdg != NULL && xdg[0] == '/') {
-        (void)snprintf(path, sizeof path, "%s/baton/baton.yaml", xdg);
-    } else if (home != NULL && home[0] == '/') {
-        (void)snprintf(path, sizeof path, "%s/.config/baton/baton.yaml", home);
-    } else {
-        return NULL;
+        return snprintf(ret, cap, "%s/baton/baton.yaml", xdg) < (int)cap;
     }
-    return config_store_text(h, path);
+    return home != NULL && home[0] == '/' &&
+           snprintf(ret, cap, "%s/.config/baton/baton.yaml", home) < (int)cap;
+}
+
+/* NULL without a home directory. */
+static const char *user_file(struct config_store *h, const char *state_flag)
+{
+    char path[PATH_BYTES];
+
+    return config_user_file(state_flag, path, sizeof path) ? config_store_text(h, path) : NULL;
 }
 
 static enum bt_code put_text(struct loader *l, enum layer_kind kind, const struct setting *s,

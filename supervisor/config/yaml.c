@@ -25,8 +25,8 @@ struct reader {
     struct str text;
     struct bt_error *err;
     yaml_parser_t parser;
-    struct frame stack[LIMIT_DEPTH];
-    uint32_t depth;
+    struct frame stack[YAML_DEPTH_MAX];
+    uint32_t depth, depth_max;
     cJSON *root;
     bool done; /* one document is complete */
     struct yaml_marks *marks;
@@ -144,8 +144,8 @@ static enum bt_code on_open(struct reader *r, const yaml_event_t *e)
     if (wants_key(r)) {
         return fail(r, place, BT_INVALID, "a key must be text");
     }
-    if (r->depth == LIMIT_DEPTH) {
-        return fail(r, place, BT_LIMIT, "nests deeper than %d levels", LIMIT_DEPTH);
+    if (r->depth == r->depth_max) {
+        return fail(r, place, BT_LIMIT, "nests deeper than %u levels", r->depth_max);
     }
     value = e->type == YAML_MAPPING_START_EVENT ? cJSON_CreateObject() : cJSON_CreateArray();
     if (value == NULL) {
@@ -332,10 +332,11 @@ static enum bt_code read_text(struct reader *r)
     return code;
 }
 
-enum bt_code yaml_read(struct str text, const char *name, struct cJSON **ret_tree,
-                       struct yaml_marks **ret_marks, struct bt_error *err)
+static enum bt_code read_tree(struct str text, const char *name, uint32_t depth,
+                              struct cJSON **ret_tree, struct yaml_marks **ret_marks,
+                              struct bt_error *err)
 {
-    struct reader r = {.name = name, .text = text, .err = err};
+    struct reader r = {.name = name, .text = text, .err = err, .depth_max = depth};
     enum bt_code code = check_text(&r);
 
     if (code != BT_OK) {
@@ -361,4 +362,16 @@ enum bt_code yaml_read(struct str text, const char *name, struct cJSON **ret_tre
         yaml_marks_free(r.marks);
     }
     return BT_OK;
+}
+
+enum bt_code yaml_read_deep(struct str text, const char *name, struct cJSON **ret_tree,
+                            struct bt_error *err)
+{
+    return read_tree(text, name, YAML_DEPTH_MAX, ret_tree, NULL, err);
+}
+
+enum bt_code yaml_read(struct str text, const char *name, struct cJSON **ret_tree,
+                       struct yaml_marks **ret_marks, struct bt_error *err)
+{
+    return read_tree(text, name, LIMIT_DEPTH, ret_tree, ret_marks, err);
 }

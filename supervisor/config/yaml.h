@@ -33,6 +33,10 @@ struct yaml_place {
  */
 BT_MUST_CHECK enum bt_code yaml_read(struct str text, const char *name, struct cJSON **ret_tree,
                                      struct yaml_marks **ret_marks, struct bt_error *err);
+/* The same for documents that others publish, which nest deeper: up to YAML_DEPTH_MAX levels. */
+enum { YAML_DEPTH_MAX = 64 };
+BT_MUST_CHECK enum bt_code yaml_read_deep(struct str text, const char *name,
+                                          struct cJSON **ret_tree, struct bt_error *err);
 void yaml_marks_free(struct yaml_marks *marks);
 
 /*

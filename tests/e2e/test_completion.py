@@ -72,7 +72,7 @@ class Completion(BatonTest):
         self.assertEqual(self.words("skip", plan, ""), ["load", "report"])
         self.assertEqual(self.words("logs", ""), ["last", plan, first, "probe"])
         self.assertEqual(self.words("logs", plan, "lo"), ["load"])
-        self.assertEqual(self.words("agents", ""), ["probe", "start", "stop", "restart", "drain", "enable", "forget", "test", "logs", "try"])
+        self.assertEqual(self.words("agents", ""), ["probe", "start", "stop", "restart", "drain", "enable", "forget", "test", "logs", "try", "add"])
         self.assertEqual(self.words("agents", "drain", "p"), ["probe"])
         self.assertEqual(self.words("agents", "probe", ""), ["do"])
         self.assertEqual(self.words("agents", "try", "pr"), ["probe"])

@@ -31,6 +31,19 @@ static const struct cli_option agents_options[] = {
     {"follow", NULL, "go on with what comes (logs)"},
     {"tail", "N", "only the last N lines (logs)"},
     {"all", NULL, "also lines of earlier daemons (logs)"},
+    {"dry-run", NULL, "show the skills and the entry, and write nothing (add)"},
+    {"config", "FILE", "the file that gets the entry, in place of the configuration (add)"},
+    {"skill", "NAME", "the name of the skill, AGENT_ID otherwise (add exec, add http)"},
+    {"description", "TEXT", "what the skill does, for people and planners (add exec, add http)"},
+    {"effects", "none|idempotent|unsafe", "whether a step may run again (add)"},
+    {"stdin", "text|json|none", "what the command reads (add exec)"},
+    {"result", "text|json|auto|reply", "how its output is read (add exec)"},
+    {"request", "METHOD /PATH", "the request, with {name} for parameters (add http)"},
+    {"body", "FILE|JSON", "its body, with {name} for parameters (add http)"},
+    {"base-url", "URL", "where the operations are (add openapi)"},
+    {"only", "GLOB...", "these operations, tools or skills (add openapi, mcp, a2a)"},
+    {"bearer-env", "NAME", "the variable with the key that is sent along (add)"},
+    {"allow-private", "ADDRESS...", "a private address that may be called (add)"},
     {NULL, NULL, NULL},
 };
 
@@ -128,7 +141,7 @@ const struct cli_verb daemon_verbs[] = {
      .run = verb_reload},
     {.name = "agents",
      .args = "[AGENT_ID [SKILL]] | start|stop|restart|drain|enable|forget|test|logs AGENT_ID | "
-             "try AGENT_ID [SKILL]",
+             "try AGENT_ID [SKILL] | add KIND AGENT_ID URL|FILE|-- COMMAND",
      .brief = "list the agents, their state and processes; start, stop, restart them",
      .text =
          "With a skill: the parameters that a step may give it. Drain takes an agent out of "
@@ -140,13 +153,17 @@ const struct cli_verb daemon_verbs[] = {
          "tells whether the agent can take a step now. Logs is `baton logs` of it. Try runs one "
          "skill as a plan "
          "of one step, once, and prints its result; the skill may be left out when the agent "
-         "has no other.",
+         "has no other. Add starts an agent once for its skills, then writes its entry into the "
+         "configuration, whose other lines stay; KIND is exec (a command), http (one request), "
+         "openapi (a document, JSON or YAML), mcp (a server: its URL or command) or a2a (an "
+         "agent's "
+         "URL). `baton reload` takes it into the running daemon.",
      .options = agents_options,
-     .examples = {{"baton agents --wait calc", "wait for one, then show its skills and instances"},
-                  {"baton agents calc evaluate", "what a step may give this skill"},
+     .examples = {{"baton agents calc evaluate", "what a step may give this skill"},
+                  {"baton agents add exec shout -- tr a-z A-Z", "a command becomes an agent"},
                   {"baton agents try calc evaluate --param expression=6*7", "run it once"}},
      .exits = {CLI_UNREACHABLE, CLI_NOT_FOUND, CLI_TIMEOUT, CLI_FAILED, CLI_NEEDS_HUMAN},
-     .args_max = 3,
+     .args_max = -1,
      .paged = true,
      .run = verb_agents},
     {.name = "agent",

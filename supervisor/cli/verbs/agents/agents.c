@@ -18,6 +18,7 @@
 #include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/agents/gateway.h"
+#include "supervisor/cli/verbs/agents/kinds.h"
 #include "supervisor/cli/verbs/agents/order.h"
 #include "supervisor/cli/verbs/agents/skill.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -329,6 +330,9 @@ enum cli_exit verb_agents(struct cli *cli)
     if (cli_flag(cli, "wait") && cli->argc != 1) {
         cli_error("usage: baton agents --wait AGENT_ID");
         return CLI_USAGE;
+    }
+    if (cli->argc > 0 && strcmp(cli->argv[0], "add") == 0) {
+        return agents_add(cli);
     }
     if (cli->argc > 1 && strcmp(cli->argv[0], "try") == 0) {
         return agents_try(cli, cli->argv[1], cli->argc > 2 ? cli->argv[2] : NULL);

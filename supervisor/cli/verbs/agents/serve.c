@@ -11,58 +11,10 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/program.h"
 #include "supervisor/cli/common/remote.h"
+#include "supervisor/cli/verbs/agents/kinds.h"
 #include "supervisor/cli/verbs/verbs.h"
 
 enum { PROGRAM_BYTES = 4096, ARGS_MAX = 24 };
-
-/* baton-agent-exec is in the same folder. */
-static bool find_program(char ret[PROGRAM_BYTES])
-{
-    static const char name[] = "baton-agent-exec";
-    const ssize_t n = readlink("/proc/self/exe", ret, PROGRAM_BYTES - sizeof name - 1);
-    char *slash;
-
-    if (n <= 0) {
-        return false;
-    }
-    ret[n] = 0;
-    slash = strrchr(ret, '/');
-    (void)snprintf(slash + 1, PROGRAM_BYTES - (size_t)(slash + 1 - ret), "%s", name);
-    return access(ret, X_OK) == 0;
-}
-
-/* The settings of baton-agent-exec, which checks them. */
-static char *settings_of(const struct cli *cli, struct bt_error *err)
-{
-    static const struct {
-        const char *option, *member, *otherwise;
-    } parts[] = {{"description", "description", NULL},
-                 {"effects", "effects", "unsafe"}, /* nobody said that it may run twice */
-                 {"stdin", "stdin", "text"},
-                 {"result", "output", "text"}};
-    cJSON *settings = cJSON_CreateObject();
-    cJSON *command = cJSON_CreateObject();
-    cJSON *argv = cJSON_AddArrayToObject(command, "argv");
-    char text[512];
-    char *json;
-
-    (void)cJSON_AddItemToArray(cJSON_AddArrayToObject(settings, "commands"), command);
-    (void)cJSON_AddStringToObject(command, "id", cli_value(cli, "skill"));
-    for (int i = 1; i < cli->argc; i++) {
-        (void)cJSON_AddItemToArray(argv, cJSON_CreateString(cli->argv[i]));
-    }
-    (void)snprintf(text, sizeof text, "Runs the program %.400s.", cli->argv[1]);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const char *given = cli_value(cli, parts[i].option);
-        const char *value = given != NULL                ? given
-                            : parts[i].otherwise != NULL ? parts[i].otherwise
-                                                         : text;
-        (void)cJSON_AddStringToObject(command, parts[i].member, value);
-    }
-    json = cjson_print(settings, false, err);
-    cJSON_Delete(settings);
-    return json;
-}
 
 static int add(char **args, int n, const char *name, const char *value)
 {
@@ -98,16 +50,18 @@ static enum cli_exit serve(struct cli *cli)
     char *args[ARGS_MAX + 1];
     struct bt_connection to;
     struct bt_error err;
+    cJSON *tree;
     char *settings;
 
     if (cli_connection(cli, &to, &err) != BT_OK) {
         return cli_fail(&err);
     }
-    if (!find_program(program)) {
-        cli_error("baton-agent-exec was not found beside this program (%s)", program);
+    if (!kinds_find_program("baton-agent-exec", program, sizeof program)) {
         return CLI_INTERNAL;
     }
-    settings = settings_of(cli, &err);
+    tree = kinds_exec_settings(cli, cli_value(cli, "skill"), 1);
+    settings = cjson_print(tree, false, &err);
+    cJSON_Delete(tree);
     if (settings == NULL) {
         return cli_fail(&err);
     }
