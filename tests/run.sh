@@ -115,6 +115,7 @@ if [ -z "$everyday" ]; then
     else
         headline "preset tsan: SKIPPED, ThreadSanitizer does not run on this kernel"
     fi
+    extra release-tests -R bench.bench_loop
     extra fuzz -L fuzz
     part "mutants: each must turn a test red"
     sh tests/mutants/run.sh || failed="$failed mutants"

@@ -91,11 +91,11 @@ Libs.private: @L_PC_LIBS@ -lnng -pthread -lm
 endfunction()
 
 bt_installed_library(baton FROM baton_client compat artifact state link auth auth_identity wire base base_pure
-    LINK ${MBEDCRYPTO_LIBRARY}
-    PC_REQUIRES "libcjson" PC_LIBS "-lmbedcrypto" ABOUT "submit plans to a Baton supervisor and watch them")
+    LINK PkgConfig::NETTLE ${MBEDCRYPTO_LIBRARY}
+    PC_REQUIRES "libcjson nettle" PC_LIBS "-lmbedcrypto" ABOUT "submit plans to a Baton supervisor and watch them")
 bt_installed_library(baton-agent FROM baton_agent baton_client sdk_step sdk_agent_state jsonschema artifact state link auth auth_identity wire base base_pure
-    LINK PkgConfig::PCRE2 ${MBEDCRYPTO_LIBRARY}
-    PC_REQUIRES "libcjson libpcre2-8" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
+    LINK PkgConfig::PCRE2 PkgConfig::NETTLE ${MBEDCRYPTO_LIBRARY}
+    PC_REQUIRES "libcjson libpcre2-8 nettle" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET baton-gateway)

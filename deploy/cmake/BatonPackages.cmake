@@ -72,7 +72,7 @@ bt_library_package(libbaton0 libbaton ABOUT "multi-agent supervisor: client libr
 bt_library_package(libbaton-agent0 libbaton-agent ABOUT "multi-agent supervisor: library of agents"
     TEXT "Agents in C are written with this library.")
 bt_package(libbaton-dev SECTION libdevel
-    DEPENDS "libbaton0 (= ${version}), libbaton-agent0 (= ${version}), libnng-dev, libcjson-dev, libpcre2-dev, libmbedtls-dev"
+    DEPENDS "libbaton0 (= ${version}), libbaton-agent0 (= ${version}), libnng-dev, libcjson-dev, libpcre2-dev, libmbedtls-dev, nettle-dev"
     ABOUT "multi-agent supervisor: what programs in C are built with"
     TEXT "This package has the headers, pkg-config files and static libraries of\nclients and of agents.")
 

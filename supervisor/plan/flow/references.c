@@ -101,6 +101,9 @@ enum bt_code plan_check_references(struct plan_check_input *in, struct plan *pla
         return BT_OK;
     }
     in->missing_max = LIMIT_EDGES - (plan->n_edges < LIMIT_EDGES ? plan->n_edges : LIMIT_EDGES);
+    if (plan->n_steps * (uint64_t)plan->n_steps < in->missing_max) { /* each pair once */
+        in->missing_max = plan->n_steps * plan->n_steps;
+    }
     in->missing = arena_room(scratch, (in->missing_max + 1) * sizeof *in->missing);
     if (in->missing == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a plan");
