@@ -1,11 +1,7 @@
 #include <stdlib.h>
 
 #include "agents/a2a/a2a.h"
-
-static const char *find_secret(void *of, const char *name)
-{
-    return bt_agent_secret(of, name);
-}
+#include "agents/sdk/secret.h"
 
 static void agent_free(struct a2a_agent *a)
 {
@@ -25,7 +21,7 @@ static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_er
         return code;
     }
     (void)pthread_mutex_init(&a->lock, NULL);
-    secrets_ask_first(find_secret, in);
+    secrets_ask_first(agent_find_secret, in);
     code = a2a_settings_read(bt_agent_settings_json(in), &a->settings, err);
     secrets_ask_first(NULL, NULL);
     if (code == BT_OK && a->settings->agent_id != NULL) {

@@ -1,9 +1,5 @@
 #include "agents/http/call.h"
-
-static const char *find_secret(void *of, const char *name)
-{
-    return bt_agent_secret(of, name);
-}
+#include "agents/sdk/secret.h"
 
 static enum bt_code add_skill(struct bt_agent_init *init, const struct http_settings *s,
                               const struct http_action *action, struct bt_error *err)
@@ -27,7 +23,7 @@ static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_er
     struct http_settings *s = NULL;
     enum bt_code code = web_start(err);
 
-    secrets_ask_first(find_secret, in);
+    secrets_ask_first(agent_find_secret, in);
     if (code == BT_OK) {
         code = http_settings_read(bt_agent_settings_json(in), &s, err);
     }

@@ -3,14 +3,10 @@
 #include <unistd.h>
 
 #include "agents/mcp/run.h"
+#include "agents/sdk/secret.h"
 #include "protocol/base/log.h"
 
 enum { LIST_PAGES_MAX = 50, LIST_MS = 30000 };
-
-static const char *find_secret(void *of, const char *name)
-{
-    return bt_agent_secret(of, name);
-}
 
 /* The skills of an agent are fixed once it has registered: it ends, and the supervisor starts it
  * again, which reads the new list. */
@@ -171,7 +167,7 @@ static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_er
         return code;
     }
     (void)pthread_mutex_init(&agent->lock, NULL);
-    secrets_ask_first(find_secret, in);
+    secrets_ask_first(agent_find_secret, in);
     code = mcp_settings_read(bt_agent_settings_json(in), &agent->settings, err);
     secrets_ask_first(NULL, NULL);
     if (code == BT_OK && agent->settings->agent_id != NULL) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -138,6 +139,21 @@ static void *read_all(void *self)
 
 /* ---- the process ---- */
 
+/* It blocks all signals: it may be older than the agent's own thread for them, and one that is
+ * delivered here would end the process without a drain. */
+static bool start_reader(struct mcp_process *p)
+{
+    sigset_t all;
+    sigset_t before;
+    int failed;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    failed = pthread_create(&p->reader, NULL, read_all, p);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0;
+}
+
 enum bt_code stdio_start(struct mcp_server *s, struct bt_error *err)
 {
     struct mcp_process *p = calloc(1, sizeof *p);
@@ -157,7 +173,7 @@ enum bt_code stdio_start(struct mcp_server *s, struct bt_error *err)
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&p->answered, &attr);
     (void)pthread_condattr_destroy(&attr);
-    if (pthread_create(&p->reader, NULL, read_all, p) != 0) {
+    if (!start_reader(p)) {
         process_end(p->pid, &p->in);
         (void)close(p->out);
         free(p);

@@ -99,6 +99,18 @@ export class Step {
   progress(report: { percent?: number; text?: string; data?: unknown }): void;
   stream(text: string): void;
   usage(more: Usage): void;
+  /** Writes a file of this result; a later step gets it by {{results.x.artifact}}. */
+  artifact(name: string, content: Uint8Array | string, mediaType?: string): Artifact;
+  /** The bytes of a file of an earlier step; only those of the request can be opened. */
+  open(uri: string): Buffer;
+}
+
+export interface Artifact {
+  name: string;
+  uri: string;
+  bytes: number;
+  sha256: string;
+  mediaType?: string;
 }
 
 export interface SkillAbout {
@@ -153,6 +165,8 @@ export class Client {
   watch(planId?: string, options?: { fromSeq?: number; types?: string[] }): AsyncGenerator<Event>;
   result(planId: string, stepId?: string): Promise<Record<string, any>>;
   ask(agentId: string, skill: string, parameters?: object): Promise<any>;
+  /** The bytes of a file, as result(planId, stepId) lists it in `artifacts`. */
+  artifact(artifact: Artifact): Promise<Buffer>;
   cancel(planId: string, reason?: string): Promise<Record<string, any>>;
   reviews(planId?: string): Promise<Array<Record<string, any>>>;
   decide(reviewId: string, decision: "approve" | "reject" | "skip", more?: { comment?: string; edit?: unknown }): Promise<void>;

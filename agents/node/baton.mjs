@@ -10,8 +10,9 @@
  * Types are in baton.d.mts, the wire protocol in WIRE.md. Integers beyond 2^53 lose digits in JavaScript: send them as texts.
  */
 import { spawn } from "node:child_process";
-import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { existsSync, fstatSync, mkdtempSync, openSync, closeSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { constants, existsSync, fstatSync, fsyncSync, lstatSync, mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, readSync, renameSync, rmSync, statSync,
+  writeFileSync, writeSync } from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -71,6 +72,7 @@ class Pipe {
         }
         this.greeted = true;
         clearTimeout(this.timer);
+        this.onGreeted?.();
       } else {
         if (this.want === undefined) {
           if (this.length < 8) return;
@@ -106,6 +108,61 @@ function target(url) {
   const tcp = /^tcp:\/\/(.*):(\d+)$/.exec(url);
   if (!tcp) throw new BatonError("INVALID", `${url}: expected tcp://HOST:PORT`);
   return { host: tcp[1].replace(/^\[|\]$/g, ""), port: Number(tcp[2]) };
+}
+
+/** A row of /proc/net/tcp or tcp6 has an address as words in the byte order of the machine. */
+function row(address, port, wide) {
+  let bytes;
+  if (net.isIPv4(address)) {
+    bytes = Buffer.from(address.split(".").map(Number));
+    if (wide) bytes = Buffer.concat([Buffer.alloc(10), Buffer.from([255, 255]), bytes]);
+  } else {
+    bytes = Buffer.alloc(16); // of loopback addresses only ::1 has six
+    bytes[15] = 1;
+  }
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 4) {
+    const word = os.endianness() === "LE" ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at);
+    text += word.toString(16).toUpperCase().padStart(8, "0");
+  }
+  return `${text}:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/**
+ * Whose process is at the other end of a TCP connection of this machine; undefined when there is no such row. Only a connected socket
+ * with an inode is somebody's: the kernel says user 0 for the others.
+ */
+function peerUid(socket) {
+  for (const [table, wide] of [["tcp", false], ["tcp6", true]]) {
+    const want = [row(socket.remoteAddress, socket.remotePort, wide), row(socket.localAddress, socket.localPort, wide)];
+    let lines = "";
+    try {
+      lines = readFileSync(`/proc/net/${table}`, "latin1");
+    } catch {
+      continue;
+    }
+    for (const line of lines.split("\n")) {
+      const part = line.trim().split(/\s+/);
+      if (part[1] === want[0] && part[2] === want[1] && part[3] === "01" && part[9] !== "0") return Number(part[7]);
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Before anything secret is sent: who listens at a loopback address must be of this user, root, the daemon's, or listed in
+ * BATON_ALLOW_UIDS. After the greeting, so that the peer has accepted.
+ */
+function checkPeer(socket, owner, url) {
+  const host = socket.remoteAddress ?? "";
+  if (!existsSync("/proc/net/tcp") || !(host.startsWith("127.") || host === "::1")) return;
+  const allowed = new Set([0, process.geteuid(), owner, ...(process.env.BATON_ALLOW_UIDS ?? "").match(/\d+/g)?.map(Number) ?? []]);
+  const uid = peerUid(socket);
+  if (uid === undefined) throw new BatonError("UNAVAILABLE", "the supervisor cannot be reached: nobody was found at its other end", { retryable: true });
+  if (!allowed.has(uid)) {
+    throw new BatonError("UNAUTHORIZED", `the program that listens at ${url} is of user ${uid}, not of the supervisor's: nothing was sent to it; ` +
+      `if it is right, set BATON_ALLOW_UIDS=${uid}`);
+  }
 }
 
 /** -> [header, body] of a message to a REP socket. */
@@ -236,14 +293,36 @@ class Control {
   }
 
   connect() {
-    const where = target(this.endpoints().control);
+    const url = this.endpoints().control;
+    const where = target(url);
+    const known = path.join(this.state, "endpoints.json");
+    const owner = existsSync(known) ? statSync(known).uid : 0; // without one the supervisor that started us named the address
     this.fields = this.credential();
     const socket = net.connect(where);
+    let refuse;
+    this.checked = new Promise((resolve, reject) => (refuse = reject, socket.once("close", resolve), this.accept = resolve));
+    this.checked.catch(() => {});
     this.pipe = new Pipe(socket, REQ, REP, ANSWER_BYTES, (m) => this.waiting?.(null, m), (why) => {
       this.pipe = undefined;
-      this.waiting?.(new BatonError("UNAVAILABLE", `the supervisor cannot be reached: ${why}`, { retryable: true }));
+      this.why = why;
+      this.waiting?.(this.unreachable());
       this.onLost?.();
     });
+    const pipe = this.pipe;
+    const accept = this.accept;
+    pipe.onGreeted = () => {
+      try {
+        checkPeer(socket, owner, url);
+        accept();
+      } catch (e) {
+        refuse(e);
+        pipe.end(e.message);
+      }
+    };
+  }
+
+  unreachable() {
+    return new BatonError("UNAVAILABLE", `the supervisor cannot be reached: ${this.why}`, { retryable: true });
   }
 
   request(type, fields, timeoutMs = 15000) {
@@ -273,6 +352,8 @@ class Control {
   async send(type, fields, timeoutMs) {
     for (let tries = 2; tries > 0; tries--) {
       if (!this.pipe) this.connect();
+      await this.checked;
+      if (!this.pipe) throw this.unreachable();
       const body = Buffer.from(JSON.stringify({ v: 1, type, id: `n${++this.count}`, ...this.fields, ...fields }));
       if (!this.key) return this.read(type, await this.exchange(type, body, timeoutMs));
       if (!this.session) await this.begin(timeoutMs);
@@ -287,7 +368,7 @@ class Control {
   /** One message and its answer. */
   exchange(type, body, timeoutMs) {
     return new Promise((resolve, reject) => {
-      if (!this.pipe) this.connect();
+      if (!this.pipe) throw this.unreachable(); // another connection would be one that nobody has checked
       const header = Buffer.alloc(4);
       header.writeUInt32BE((0x80000000 | randomBytes(4).readUInt32BE(0)) >>> 0);
       const timer = setTimeout(() => {
@@ -427,7 +508,7 @@ export class Step {
     const r = request;
     Object.assign(this, { request, settings, planId: r.planId, stepId: r.stepId, key: r.key, attempt: r.attempt ?? 1, skill: r.skill ?? "",
       purpose: r.purpose ?? "execute", task: r.task ?? "", parameters: r.parameters ?? {}, context: r.context ?? {}, feedback: r.feedback,
-      wake, reports: [], used: {}, n: 0, turn: 0 });
+      wake, reports: [], artifacts: [], used: {}, n: 0, turn: 0 });
     this.abort = new AbortController();
     this.signal = this.abort.signal;
     if (r.deadlineMs) {
@@ -510,6 +591,64 @@ export class Step {
   usage(more) {
     for (const [k, v] of Object.entries(more)) this.used[k] = (this.used[k] ?? 0) + v;
   }
+  /** Writes a file of this result, {name, mediaType}: bytes or text. A later step gets it by {{results.x.artifact}}. */
+  artifact(name, content, mediaType) {
+    const folder = this.request.artifactDir;
+    if (!folder) throw new Fail(`artifact ${name}: the supervisor gave this step no directory for files`, "SERVICE_UNAVAILABLE");
+    if (!/^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$/.test(name)) {
+      throw new Error(`artifact '${name}': a name has 1 to 100 of A-Za-z0-9_.- and does not begin with a dot`);
+    }
+    this.check();
+    const bytes = Buffer.isBuffer(content) ? content : Buffer.from(content);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (lstatSync(path.join(folder, ".ended"), { throwIfNoEntry: false })) throw new Fail("the plan has ended", "CANCELLED");
+    const hidden = path.join(folder, `.${randomUUID()}`);
+    const file = path.join(folder, `${this.stepId}@${this.request.revision ?? 1}.${this.attempt}@${name}`);
+    try {
+      const fd = openSync(hidden, "wx", 0o600);
+      try {
+        for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
+        fsyncSync(fd);
+      } finally {
+        closeSync(fd);
+      }
+      renameSync(hidden, file);
+    } finally {
+      rmSync(hidden, { force: true });
+    }
+    const dir = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+    fsyncSync(dir);
+    closeSync(dir);
+    const uri = "file://" + file.split("/").map((part) => encodeURIComponent(part).replace(/%40/g, "@").replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)).join("/");
+    const made = { name, uri, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex"), ...(mediaType ? { mediaType } : {}) };
+    this.artifacts.push(made);
+    return made;
+  }
+  /** The bytes of a file of an earlier step, after a check of length and SHA-256. Only those of the request can be opened. */
+  open(uri) {
+    const known = (this.request.artifacts ?? []).find((a) => a.uri === uri);
+    const file = String(uri).startsWith("file:///") ? decodeURIComponent(uri.slice("file://".length)) : "";
+    const parent = path.dirname(this.request.artifactDir ?? "");
+    if (!known || path.dirname(path.dirname(file)) !== parent || file.split("/").includes("..")) {
+      throw new Fail(`${uri}: is no file that this step was given`, "PERMISSION_DENIED");
+    }
+    let bytes;
+    try {
+      const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      try {
+        const about = fstatSync(fd);
+        bytes = about.isFile() && about.size === known.bytes ? readFileSync(fd) : Buffer.alloc(0);
+      } finally {
+        closeSync(fd);
+      }
+    } catch (e) {
+      throw new Fail(`${uri}: ${e.code}`, "RESOURCE_NOT_FOUND");
+    }
+    if (bytes.length !== known.bytes || createHash("sha256").update(bytes).digest("hex") !== known.sha256) {
+      throw new Fail(`${uri}: is not the file that its step wrote`, "RESOURCE_NOT_FOUND");
+    }
+    return bytes;
+  }
   stop(cls, message) {
     clearTimeout(this.timer);
     this.abort.abort(new Fail(message, cls, { retryable: cls === "TIMEOUT" }));
@@ -553,6 +692,7 @@ export class Agent {
     let body;
     try {
       body = this.completed(await this.handle(step));
+      if (body.result && step.artifacts.length) body.result.artifacts = step.artifacts;
     } catch (e) {
       if (typeof e?.body !== "function") console.error(`step ${step.key}: ${step.skill} failed:`, e);
       const failed = e?.name === "AbortError" && step.cancelled ? step.signal.reason : e;
@@ -591,7 +731,7 @@ export class Agent {
     check(text, "text");
     const result = { text: text ?? (data === undefined || data === null ? "" : undefined), data: data ?? undefined, details, truncated };
     const size = Buffer.byteLength(JSON.stringify(result));
-    if (size > RESULT_BYTES) throw new Fail(`result_too_large: ${size} bytes, at most ${RESULT_BYTES}; return less`, "VALIDATION_ERROR", { retryable: false });
+    if (size > RESULT_BYTES) throw new Fail(`result_too_large: ${size} bytes, at most ${RESULT_BYTES}; write a file with step.artifact(), or return less`, "VALIDATION_ERROR", { retryable: false });
     return { outcome: "completed", result, state };
   }
 
@@ -1044,6 +1184,22 @@ export class Client {
     if (!found.success) throw new BatonError("FAILED", found.failureReason ?? `the plan ended as ${found.status}`, { details: found });
     const result = await this.result(plan, "ask");
     return result.data ?? result.text;
+  }
+
+  /** The bytes of a file, as result(...).artifacts lists it, after a check of length and SHA-256. */
+  async artifact({ uri, bytes, sha256, name }) {
+    const parts = [];
+    let at = 0;
+    while (at < bytes) {
+      const part = Buffer.from((await this.request("artifact.read", { uri, offset: at })).bytes, "base64");
+      if (!part.length) break;
+      parts.push(part);
+      at += part.length;
+    }
+    const all = Buffer.concat(parts);
+    const found = createHash("sha256").update(all).digest("hex");
+    if (at !== bytes || found !== sha256) throw new BatonError("INVALID", `artifact ${name}: it was changed: ${at} bytes, SHA-256 ${found}`);
+    return all;
   }
 
   cancel(planId, reason) {

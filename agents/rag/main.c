@@ -1,16 +1,12 @@
 #include "agents/rag/rag.h"
-
-static const char *find_secret(void *of, const char *name)
-{
-    return bt_agent_secret(of, name);
-}
+#include "agents/sdk/secret.h"
 
 static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_error *err)
 {
     struct rag *r = NULL;
     enum bt_code code = web_start(err);
 
-    secrets_ask_first(find_secret, in);
+    secrets_ask_first(agent_find_secret, in);
     code = code == BT_OK ? rag_new(bt_agent_settings_json(in), &r, err) : code;
     secrets_ask_first(NULL, NULL);
     if (code == BT_OK) {

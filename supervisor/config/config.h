@@ -115,6 +115,8 @@ struct config_gateway {
     const char *tls;            /* absolute; certificate and key; "" = plain HTTP */
     const char *host;           /* a further name that requests may have in Host; "" = none */
     const char *otlp;           /* the URL of a collector of traces; "" = none */
+    const char *private_;       /* private addresses that webhooks may reach; "" = none */
+    const char *url;            /* as people reach it, for links; "" = as it listens */
     const char *const *command; /* NULL-terminated; NULL = it is not started */
 };
 

@@ -3,7 +3,7 @@
 
 #include "supervisor/config/loader.h"
 
-enum { ARGS_MAX = 12 };
+enum { ARGS_MAX = 16 };
 
 static void problem(struct loader *l, const char *text)
 {
@@ -17,6 +17,23 @@ static bool is_near(const char *listen)
 {
     return strncmp(listen, "127.", 4) == 0 || strncmp(listen, "localhost:", 10) == 0 ||
            strncmp(listen, "[::1]:", 6) == 0;
+}
+
+/* Those that are set. */
+static void put_options(const struct config_gateway *g, const char **command, uint32_t *n)
+{
+    const char *const options[][2] = {{"--tls", g->tls},
+                                      {"--host", g->host},
+                                      {"--otlp", g->otlp},
+                                      {"--private", g->private_},
+                                      {"--url", g->url}};
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i][1][0] != 0) {
+            command[(*n)++] = options[i][0];
+            command[(*n)++] = options[i][1];
+        }
+    }
 }
 
 enum bt_code config_gateway_bind(struct loader *l)
@@ -57,18 +74,7 @@ enum bt_code config_gateway_bind(struct loader *l)
     }
     command[n++] = "--listen";
     command[n++] = g->listen;
-    if (g->tls[0] != 0) {
-        command[n++] = "--tls";
-        command[n++] = g->tls;
-    }
-    if (g->host[0] != 0) {
-        command[n++] = "--host";
-        command[n++] = g->host;
-    }
-    if (g->otlp[0] != 0) {
-        command[n++] = "--otlp";
-        command[n++] = g->otlp;
-    }
+    put_options(g, command, &n);
     command[n] = NULL;
     g->command = command;
     return BT_OK;

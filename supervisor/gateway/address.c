@@ -67,6 +67,20 @@ static uint64_t number(const char *dir, const char *name)
     return v;
 }
 
+void address_url(const struct options *opt, uint16_t port, char *ret, size_t cap)
+{
+    const bool v6 = strchr(opt->host, ':') != NULL;
+
+    if (opt->url != NULL) {
+        size_t n = strlen(opt->url);
+        n -= opt->url[n - 1] == '/' ? 1u : 0u;
+        (void)snprintf(ret, cap, "%.*s", (int)n, opt->url);
+        return;
+    }
+    (void)snprintf(ret, cap, "%s://%s%s%s:%u", opt->tls != NULL ? "https" : "http", v6 ? "[" : "",
+                   opt->host, v6 ? "]" : "", port);
+}
+
 enum bt_code address_write(const char *state_dir, const struct options *opt, uint16_t port,
                            struct bt_error *err)
 {

@@ -3,6 +3,9 @@
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <unistd.h>
+
+#include "supervisor/gateway/private.h"
 
 struct egress_call {
     struct egress *of;
@@ -10,12 +13,14 @@ struct egress_call {
     struct curl_slist *headers;
     struct buf body;
     char why[CURL_ERROR_SIZE];
+    bool is_private; /* an address was refused */
     void (*done)(void *self, unsigned status, uint64_t retry_after_ms, const char *why);
     void *self;
 };
 
 struct egress {
     CURLM *multi;
+    const struct private_list *listed; /* NULL: any address */
     int epoll;
     msec now, due; /* the time of curl itself */
     uint32_t calls_n;
@@ -58,7 +63,21 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *self)
     return size * n;
 }
 
-enum bt_code egress_new(struct egress **ret, struct bt_error *err)
+/* The address that is connected to, whatever the name was resolved to before. */
+static curl_socket_t on_open(void *self, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct egress_call *c = self;
+
+    (void)purpose;
+    if (!private_allows(c->of->listed, &to->addr)) {
+        c->is_private = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+enum bt_code egress_new(const struct private_list *listed, struct egress **ret,
+                        struct bt_error *err)
 {
     struct egress *e = calloc(1, sizeof *e);
 
@@ -67,6 +86,7 @@ enum bt_code egress_new(struct egress **ret, struct bt_error *err)
         e->epoll = epoll_create1(EPOLL_CLOEXEC);
         e->multi = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_multi_init() : NULL;
         e->due = MSEC_NEVER;
+        e->listed = listed;
     }
     if (e == NULL || e->epoll < 0 || e->multi == NULL) {
         free(e);
@@ -122,6 +142,14 @@ static bool set_up(struct egress_call *c, const struct egress_spec *spec)
            curl_easy_setopt(easy, CURLOPT_PRIVATE, c) == CURLE_OK;
 }
 
+/* A proxy would connect in our place. */
+static bool guard(struct egress_call *c)
+{
+    return curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETFUNCTION, on_open) == CURLE_OK &&
+           curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETDATA, c) == CURLE_OK &&
+           curl_easy_setopt(c->easy, CURLOPT_PROXY, "") == CURLE_OK;
+}
+
 enum bt_code egress_post(struct egress *e, const struct egress_spec *spec, struct bt_error *err)
 {
     struct egress_call *c = e->calls_n < EGRESS_CALLS_MAX ? calloc(1, sizeof *c) : NULL;
@@ -137,7 +165,8 @@ enum bt_code egress_post(struct egress *e, const struct egress_spec *spec, struc
     c->self = spec->self;
     c->easy = curl_easy_init();
     if (c->easy == NULL || !add_headers(c, spec) || buf_check(&c->body, NULL) != BT_OK ||
-        !set_up(c, spec) || curl_multi_add_handle(e->multi, c->easy) != CURLM_OK) {
+        !set_up(c, spec) || (e->listed != NULL && !guard(c)) ||
+        curl_multi_add_handle(e->multi, c->easy) != CURLM_OK) {
         call_free(c);
         return err_set(err, BT_INVALID, "a request to %.200s cannot be sent", spec->url);
     }
@@ -161,6 +190,9 @@ static void finish(struct egress *e, CURL *easy, CURLcode result)
     if (result == CURLE_OK) {
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
         (void)curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_s);
+    } else if (c->is_private) {
+        (void)snprintf(c->why, sizeof c->why,
+                       "its address is private, and gateway.private (--private) does not list it");
     } else if (c->why[0] == 0) {
         (void)snprintf(c->why, sizeof c->why, "%s", curl_easy_strerror(result));
     }

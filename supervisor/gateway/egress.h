@@ -11,6 +11,7 @@
 
 struct egress;
 struct egress_call;
+struct private_list; /* private.h */
 
 enum { EGRESS_HEADERS_MAX = 8, EGRESS_CALLS_MAX = 64 };
 
@@ -24,8 +25,11 @@ struct egress_spec {
     void *self;
 };
 
-/* It lives as long as the process. */
-BT_MUST_CHECK enum bt_code egress_new(struct egress **ret, struct bt_error *err);
+/* listed: requests reach no private addresses but these, and go through no proxy; it must live as
+ * long. NULL: any address. Connections are not shared between two of them. It lives as long as the
+ * process. */
+BT_MUST_CHECK enum bt_code egress_new(const struct private_list *listed, struct egress **ret,
+                                      struct bt_error *err);
 /* A POST. Never calls `done` before it returns. BT_BUSY: too many are out. BT_INVALID: the URL. */
 BT_MUST_CHECK enum bt_code egress_post(struct egress *e, const struct egress_spec *spec,
                                        struct bt_error *err);

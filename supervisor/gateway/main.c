@@ -19,6 +19,7 @@
 #include "supervisor/gateway/server.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 #include "supervisor/gateway/watch.h"
+#include "supervisor/gateway/webhook/webhook.h"
 
 enum { EXIT_WRONG_USE = 2 };
 
@@ -30,6 +31,9 @@ struct program {
     struct upstream *up;
     struct watch *watch;
     struct egress *egress;
+    struct egress *to_hooks;
+    struct webhooks *hooks;
+    char url[512]; /* as people reach it */
     struct telemetry telemetry;
     struct server *server;
 };
@@ -53,7 +57,13 @@ static enum bt_code start_parts(struct program *p, struct bt_error *err)
     enum bt_code code = watch_new(p->up, p->state, &p->watch, err);
 
     if (code == BT_OK) {
-        code = egress_new(&p->egress, err);
+        code = egress_new(NULL, &p->egress, err);
+    }
+    if (code == BT_OK) {
+        code = egress_new(&p->opt.hooks, &p->to_hooks, err);
+    }
+    if (code == BT_OK) {
+        code = webhooks_new(p->state, p->url, p->watch, p->to_hooks, &p->hooks, err);
     }
     if (code != BT_OK) {
         return code;
@@ -108,14 +118,21 @@ static enum bt_code start(struct program *p, struct bt_error *err)
     if (code == BT_UNAVAILABLE && p->opt.port == 0 && port != 0) {
         code = start_server(p, 0, err);
     }
+    if (code == BT_OK) {
+        address_url(&p->opt, server_port(p->server), p->url, sizeof p->url);
+    }
     return code == BT_OK ? address_write(p->state, &p->opt, server_port(p->server), err) : code;
 }
 
 static int timeout_of(struct program *p, msec now)
 {
-    const msec due[] = {
-        server_deadline(p->server, now), watch_deadline(p->watch), egress_deadline(p->egress),
-        p->telemetry.traces != NULL ? traces_deadline(p->telemetry.traces) : MSEC_NEVER};
+    const msec due[] = {server_deadline(p->server, now),
+                        watch_deadline(p->watch),
+                        egress_deadline(p->egress),
+                        egress_deadline(p->to_hooks),
+                        webhooks_deadline(p->hooks, now),
+                        p->telemetry.traces != NULL ? traces_deadline(p->telemetry.traces)
+                                                    : MSEC_NEVER};
     msec wait = upstream_deadline(p->up);
 
     for (size_t i = 0; i < sizeof due / sizeof due[0]; i++) {
@@ -130,7 +147,8 @@ static void run(struct program *p)
     struct pollfd fds[] = {{.fd = p->signals, .events = POLLIN},
                            {.fd = upstream_fd(p->up), .events = POLLIN},
                            {.fd = server_fd(p->server), .events = POLLIN},
-                           {.fd = egress_fd(p->egress), .events = POLLIN}};
+                           {.fd = egress_fd(p->egress), .events = POLLIN},
+                           {.fd = egress_fd(p->to_hooks), .events = POLLIN}};
 
     while ((fds[0].revents & POLLIN) == 0) {
         msec now = clock_mono_ms();
@@ -143,6 +161,8 @@ static void run(struct program *p)
         upstream_run(p->up, now);
         watch_run(p->watch, now);
         egress_run(p->egress, now);
+        egress_run(p->to_hooks, now);
+        webhooks_run(p->hooks, now);
         if (p->telemetry.traces != NULL) {
             traces_run(p->telemetry.traces, now);
         }
@@ -193,6 +213,7 @@ int main(int argc, char **argv)
         return 1;
     }
     run(&p);
+    webhooks_flush(p.hooks);
     address_remove(p.state);
     _exit(0); /* sockets of nng are not closed under traffic (N1) */
 }

@@ -24,6 +24,8 @@ void options_help(FILE *out)
         "  --origin URL       an origin whose pages may use it, as https://ops.example.com\n"
         "                     (may be repeated; default: none)\n"
         "  --otlp URL         a collector of traces by OTLP/HTTP, as http://127.0.0.1:4318\n"
+        "  --private LIST     private addresses that webhooks may reach, as 127.0.0.1,10.1.0.0/16\n"
+        "  --url URL          this gateway as people reach it, for links in webhooks\n"
         "  --mcp              MCP over stdin and stdout, by the gateway of the state directory, "
         "or\n"
         "                     by one of its own\n"
@@ -113,18 +115,25 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
     if (strcmp(name, "--otlp") == 0) {
         return read_otlp(o, value, err);
     }
+    if (strcmp(name, "--private") == 0) {
+        return private_read(str_from(value), &o->hooks, err);
+    }
     if (!is_http(value)) {
         return err_set(err, BT_INVALID,
-                       "--origin: expected an origin as https://ops.example.com, got '%.100s'",
+                       "%s: expected an address as https://ops.example.com, got '%.100s'", name,
                        value);
+    }
+    if (strcmp(name, "--url") == 0) {
+        o->url = value;
+        return BT_OK;
     }
     return add(o->origins, &o->origins_n, OPTIONS_ORIGINS_MAX, name, value, err);
 }
 
 static bool takes_value(const char *name)
 {
-    static const char *const names[] = {"--state", "--listen", "--tls",
-                                        "--host",  "--origin", "--otlp"};
+    static const char *const names[] = {"--state",  "--listen", "--tls",     "--host",
+                                        "--origin", "--otlp",   "--private", "--url"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], name) == 0) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "protocol/base/err.h"
+#include "supervisor/gateway/private.h"
 
 enum { OPTIONS_HOSTS_MAX = 16, OPTIONS_ORIGINS_MAX = 16 };
 
@@ -20,7 +21,9 @@ struct options {
     uint32_t hosts_n;
     const char *origins[OPTIONS_ORIGINS_MAX]; /* whose pages may use it */
     uint32_t origins_n;
-    char otlp[512]; /* the collector's address, with its path; "" = none */
+    char otlp[512];            /* the collector's address, with its path; "" = none */
+    struct private_list hooks; /* private addresses that webhooks may reach */
+    const char *url; /* of this gateway, as people reach it; NULL = the one that it listens on */
     bool help, version, openapi;
     bool mcp; /* speak MCP over stdin and stdout, for a gateway */
 };

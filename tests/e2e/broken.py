@@ -6,7 +6,9 @@ usage: broken.py FLAW      FLAW is the rule that it breaks, or `none`
 import os
 import pathlib
 import secrets
+import struct
 import sys
+import threading
 
 sys.path.insert(0, os.environ.get("BATON_SDK") or str(pathlib.Path(__file__).resolve().parent.parent.parent / "agents" / "python"))
 import baton  # noqa: E402  (the path is set just above)
@@ -88,6 +90,62 @@ class Broken(baton.Agent):
         self.session_key = secrets.token_hex(16)
 
 
+class Items:
+    """In the place of a pipe: what is sent is the body under a tag of a bundle."""
+    closed = False
+
+    def __init__(self, bundles, lane, tag):
+        self.bundles, self.lane, self.tag = bundles, lane, tag
+
+    def send(self, body):
+        self.bundles.put(self.lane, self.tag ^ (flaw == "bundle"), body)
+
+
+class Bundling(Broken):
+    """Asks for bundles, and keeps the rules about them but one."""
+    pipes = 4
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.kept, self.results, self.guard, self.greeted = [], [], threading.RLock(), set()
+
+    def _answer(self, lane, header, r, id_, form):
+        answer = super()._answer(lane, header, r, id_, form)
+        if r.get("type") == "lane.hello":
+            self.greeted.add(lane)
+        return answer
+
+    def _on_request(self, lane, header, data):
+        if data[:1] != b"\xc1":
+            return super()._on_request(lane, header, data)
+        if lane not in self.greeted and flaw != "bundle-greeted":
+            return lane.pipe.send(header)
+        with self.guard:
+            self.kept.append((lane, header))
+        at = 4
+        for _ in range(struct.unpack(">H", data[2:4])[0]):
+            length, tag = struct.unpack(">IQ", data[at:at + 12])
+            item = type(lane)(Items(self, lane, tag))
+            item.proved = True
+            super()._on_request(item, b"", data[at + 12:at + 12 + length])
+            at += 12 + length
+        self.flush()
+
+    def put(self, lane, tag, body):
+        with self.guard:
+            if flaw != "bundle-lost" or not lane.pipe.closed:
+                self.results.append(struct.pack(">IQ", len(body), tag) + body)
+        self.flush()
+
+    def flush(self):
+        with self.guard:
+            self.kept = [k for k in self.kept if not k[0].pipe.closed]
+            while self.kept and (self.results or (len(self.kept) >= self.pipes and flaw != "bundle-full")):
+                lane, header = self.kept.pop(0)
+                items, self.results = self.results, []
+                lane.pipe.send(header + struct.pack(">BBH", 0xC1, 1, len(items)) + b"".join(items))
+
+
 class Control(baton.Control):
     """The control connection: what broken agents send and overhear there."""
 
@@ -106,6 +164,8 @@ class Control(baton.Control):
 
     def request(self, type_, fields, timeout=15.0):
         fields = dict(fields)
+        if type_ == "agent.register" and flaw.startswith("bundle"):
+            fields["bundle"] = 256
         if type_ == "agent.heartbeat":
             if flaw == "query-running":
                 fields.pop("inflight")
@@ -142,7 +202,7 @@ class Pipe(baton.Pipe):
 baton.Control, baton.Pipe = Control, Pipe
 if flaw == "large":
     baton.BODY_BYTES = 1 << 20
-agent = Broken("broken", capacity=2)
+agent = Bundling("broken", capacity=4) if flaw.startswith("bundle") else Broken("broken", capacity=2)
 if flaw == "register":
     agent.session_key = secrets.token_hex(4)
 if flaw == "new-process":

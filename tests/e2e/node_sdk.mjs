@@ -38,6 +38,11 @@ agent.skill("research", { description: "Finds it out.", properties: { n: { type:
   }
 });
 agent.skill("fickle", { description: "Changes its mind.", calls: true }, (_, step) => step.call("other", step.turns.length ? "halve" : "double", { n: 1 }));
+agent.skill("file", { description: "Writes a file." }, (_, step) => {
+  step.artifact("rows 1.csv".replace(" ", "-"), "a,b\n1,2\n", "text/csv");
+  return "written";
+});
+agent.skill("read", { description: "Reads it.", properties: { file: { type: "string" } } }, ({ file }, step) => step.open(file).toString());
 const other = new Agent("other");
 other.skill("double", { description: "Doubles.", properties: { n: { type: "integer" } } }, ({ n }) => {
   if (n < 0) throw new Fail("only from 0 on", "VALIDATION_ERROR", { retryable: false });
@@ -77,6 +82,14 @@ for (const turn of [1, 2]) { // the same agent, two daemons
       for await (const e of d.watch(id, { types: ["plan_step_completed"] })) ends.push(e.errorClass);
       assert.deepEqual(ends, [cls], kind);
     }
+
+    const files = await d.submit({ steps: [{ ...plan("file").steps[0], stepId: "w" }, { ...plan("read", { file: "{{results.w.artifact}}" }).steps[0], stepId: "r", dependsOn: ["w"] }] });
+    assert.equal((await d.result(files)).status, "completed");
+    assert.equal((await d.result(files, "r")).text, "a,b\n1,2\n");
+    const [made] = (await d.result(files, "w")).artifacts;
+    assert.deepEqual([made.name, made.mediaType, (await d.artifact(made)).toString()], ["rows-1.csv", "text/csv", "a,b\n1,2\n"]);
+    await assert.rejects(d.artifact({ ...made, sha256: "0".repeat(64) }), /was changed/);
+    assert.equal((await call("read", { file: made.uri }, { artifacts: [], artifactDir: "/x/y" })).failure.class, "PERMISSION_DENIED");
 
     const research = plan("research", { n: 3 });
     research.steps[0].tools = ["other/double"];

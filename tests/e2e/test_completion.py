@@ -105,6 +105,8 @@ class Completion(BatonTest):
         self.assertEqual(self.words("credential", "rotate", ""), ["ci"])
         self.assertEqual(self.words("credential", "grant", "ci", "c"), ["ci"])
         self.assertEqual(self.words("credential", "gr"), ["grant"])
+        self.d.cli("webhook", "put", "ops", "--url", "https://ops.example.com", "--from", "1")
+        self.assertEqual(self.words("webhook", "rm", ""), ["ops"])
         config = {"XDG_CONFIG_HOME": str(self.d.work / "config")}
         os.makedirs(self.d.work / "config" / "baton", mode=0o700)
         (self.d.work / "config" / "baton" / "contexts").write_text(json.dumps({"contexts": {"hub": {"connect": "tls+tcp://10.0.0.5:7443"}}}))

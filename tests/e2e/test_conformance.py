@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """baton-agent-check: the agents of this tree hold every rule of the wire protocol; an agent that breaks one is found by that rule."""
 import concurrent.futures
+import http.server
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from harness import BIN, HERE, ROOT, main
@@ -17,7 +19,7 @@ SLOW = 0.8
 # What every flaw is checked with beside its own rule; BATON_CHECK_ALL=1 takes all rules.
 NEIGHBOURS = ["hello", "execute", "query"]
 # A flaw that is the same to two rules.
-ALSO = {"lane-lost": {"restart-running"}}
+ALSO = {"lane-lost": {"restart-running"}, "bundle": {"bundle-full", "bundle-lost"}}
 PYTHON = [sys.executable]
 # A copy: compiled once for all of the processes, outside of the tree.
 FOLDER = tempfile.TemporaryDirectory(prefix="baton-e2e-")
@@ -43,11 +45,49 @@ def rules():
     return [line.split()[0] for line in listed.splitlines()]
 
 
+class Service(http.server.BaseHTTPRequestHandler):
+    """What the agents of http and a2a stand for: an API with one item, and an agent that takes its time when it is asked slowly."""
+    never = threading.Event()
+
+    def log_message(self, *args):
+        pass
+
+    def answer(self, body):
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        if "slowly" in self.path:
+            self.never.wait(SLOW)
+        url = "http://127.0.0.1:%d/rpc" % self.server.server_port
+        self.answer({"name": "partner", "description": "d", "version": "1", "capabilities": {}, "skills": [{"id": "do_it", "name": "x", "description": "x"}],
+                     "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]})
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "slowly" in json.dumps(asked):
+            self.never.wait(SLOW)
+        task = {"id": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [{"artifactId": "a", "parts": [{"text": "done"}]}]}
+        self.answer({"jsonrpc": "2.0", "id": asked["id"], "result": task if asked["method"] != "SendMessage" else {"task": task}})
+
+
 class Conformance(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="baton-e2e-")
         self.addCleanup(folder.cleanup)
         self.work = pathlib.Path(folder.name)
+
+    def service(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        self.addCleanup(lambda: (server.shutdown(), server.server_close(), thread.join()))
+        return server.server_port
 
     def settings(self, name, **settings):
         path = self.work / (name + ".json")
@@ -70,24 +110,37 @@ class Conformance(unittest.TestCase):
         self.addCleanup(mock.close)
         llm = self.settings("llm", agentId="llm", providers=[{"api": "openai", "baseUrl": mock.url("ok", "/v1"), "model": "m", "backoffMs": 1}])
         chat = ["--skill", "chat", "--param", "prompt=hello", "--slow-skill", "chat", "--slow-param", "prompt=slowly", "--slow-seconds", str(SLOW)]
+        port = self.service()
+        local = {"allowPrivate": ["127.0.0.1"]}
+        desk = self.settings("http", agentId="http", baseUrl="http://127.0.0.1:%d" % port, **local, actions=[
+            {"id": "get", "description": "Gets an item.", "path": "/items/{id}"}])
+        partner = self.settings("a2a", agentId="a2a", url="http://127.0.0.1:%d" % port, effects={"*": "none"}, **local)
+        tools = self.work / "tools.json"
+        tools.write_text(json.dumps({"log": str(self.work / "tools.log"), "tools": [{"name": "env", "inputSchema": {"type": "object"}}]}))
+        mcp = self.settings("mcp", agentId="mcp", command=[sys.executable, "-B", str(ROOT / "tests/support/mcp_server.py"), str(tools)])
         echo = ["--skill", "echo", "--param", "text=hi", *slow]
         return {
             "exec": ([BIN / "baton-agent-exec", *self.exec_settings()], echo, 0),
-            "exec that dials in": ([BIN / "baton-agent-exec", "--dial-in", *self.exec_settings()], echo, 3),
-            "calc": (["env", "BATON_AGENT_ID=calc", BIN / "baton-agent-calc"], ["--skill", "evaluate", "--param", "expression=1+2"], 10),
+            "exec that dials in": ([BIN / "baton-agent-exec", "--dial-in", *self.exec_settings()], echo, 4),
+            "calc": (["env", "BATON_AGENT_ID=calc", BIN / "baton-agent-calc"], ["--skill", "evaluate", "--param", "expression=1+2"], 11),
             "files": (["env", "BATON_AGENT_ID=files", BIN / "baton-agent-files", *self.settings("files", roots=[str(self.work)])],
-                      ["--skill", "read", "--param", "path=%s" % (self.work / "a.txt")], 10),
+                      ["--skill", "read", "--param", "path=%s" % (self.work / "a.txt")], 11),
             "sql": (["env", "BATON_AGENT_ID=sql", BIN / "baton-agent-sql", *self.settings("sql", databaseDir=str(self.work / "db"), readOnly=False)],
-                    ["--skill", "query", "--param", "sql=select 1"], 10),
-            "report": (["env", "BATON_AGENT_ID=report", BIN / "baton-agent-report"], ["--skill", "chart", "--param", "kind=bar", "--param", "values=a"], 10),
+                    ["--skill", "query", "--param", "sql=select 1"], 14),
+            "report": (["env", "BATON_AGENT_ID=report", BIN / "baton-agent-report"], ["--skill", "chart", "--param", "kind=bar", "--param", "values=a"], 14),
             "rag": (["env", "BATON_AGENT_ID=rag", BIN / "baton-agent-rag", *self.settings("rag", folder=str(self.work), database=str(self.work / "rag.db"))],
-                    ["--skill", "index"], 10),
+                    ["--skill", "index"], 14),
             "graph": (["env", "BATON_AGENT_ID=graph", BIN / "baton-agent-graph", *self.settings("graph", database=str(self.work / "graph.db"))],
-                      ["--skill", "find"], 10),
+                      ["--skill", "find"], 11),
+            "http": ([BIN / "baton-agent-http", *desk], ["--skill", "get", "--param", "id=1", "--slow-skill", "get", "--slow-param", "id=slowly",
+                                                         "--slow-seconds", str(SLOW)], 0),
+            "a2a": ([BIN / "baton-agent-a2a", *partner], ["--skill", "do_it", "--param", "message=now", "--slow-skill", "do_it",
+                                                         "--slow-param", "message=slowly", "--slow-seconds", str(SLOW)], 0),
+            "mcp": ([BIN / "baton-agent-mcp", *mcp], ["--skill", "env"], 11),
             "llm": ([BIN / "baton-agent-llm", *llm], chat, 0),
-            "python": ([*PYTHON, HERE / "broken.py", "none"], ["--skill", "greet", *slow], 0),
-            "python that dials in": ([*PYTHON, HERE / "broken.py", "none", "--dial-in"], ["--skill", "greet", *slow], 3),
-            "faulty, asked for no fault": ([*PYTHON, SDK / "baton-agent-faulty"], ["--skill", "work", *slow], 0),
+            "python": ([*PYTHON, HERE / "broken.py", "none"], ["--skill", "greet", *slow], 4),
+            "python that dials in": ([*PYTHON, HERE / "broken.py", "none", "--dial-in"], ["--skill", "greet", *slow], 7),
+            "faulty, asked for no fault": ([*PYTHON, SDK / "baton-agent-faulty"], ["--skill", "work", *slow], 4),
         }
 
     def test_agents_of_this_tree_hold_every_rule(self):
@@ -158,7 +211,6 @@ class Conformance(unittest.TestCase):
 
 def threading_brain():
     """A model that takes its time when it is asked slowly."""
-    import threading
     never = threading.Event()
 
     def brain(asked):

@@ -68,7 +68,7 @@ class Ends(BatonTest):
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
             "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
-            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"),
+            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"), "webhook": lambda: ("list", "--json"),
             "certs": lambda: ("show", "--dir", self.authority(), "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
 
@@ -141,7 +141,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "audit", "agent"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "webhook", "audit", "agent"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}

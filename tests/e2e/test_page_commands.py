@@ -30,6 +30,8 @@ SERVICE = "not run: needs an editor on a terminal"
 # The others, line by line: the test that runs it, or the reason.
 EACH = {
     "deploy/UI.md": {"baton ui": "tests/e2e/test_dashboard.py"},
+    "deploy/WEBHOOKS.md": dict.fromkeys(("baton webhook put ops --url https://ops.example.com/baton --topic 'plan_*'", "baton webhook test ops",
+                                         "baton webhook list"), "tests/e2e/test_webhooks.py"),
     "README.md": {
         "sh deploy/quickstart.sh": FIRST,
         "sh tests/run.sh": OF_DEVELOPERS,

@@ -243,14 +243,23 @@ class Strangers(BatonTest):
         probe.wait_up(self.d, "byhand")
 
     def test_python_tells_nothing_to_who_has_the_port_of_a_dead_daemon(self):
+        self.tells_nothing([sys.executable, "-c", "import sys, baton\nprint(baton.Client(sys.argv[1], patience=0).request('plan.list')['ok'])"], "True\n")
+
+    @unittest.skipUnless(shutil.which("node"), "SKIPPED: node is not installed")
+    def test_node_tells_nothing_to_who_has_the_port_of_a_dead_daemon(self):
+        code = ("const { Client } = await import(process.argv[1]); const c = new Client({ state: process.argv[2], patienceMs: 0, timeoutMs: 3000 });"
+                "console.log((await c.request('plan.list')).ok); await c.close()")
+        self.tells_nothing(["node", "--input-type=module", "-e", code, ROOT / "agents/node/baton.mjs"], "true\n")
+
+    def tells_nothing(self, command, right):
         self.d = self.daemon(config=NONE, agents=False)
         at, state = self.d.endpoints(), self.d.state
         env = {**os.environ, "PYTHONPATH": str(ROOT / "agents/python")}
-        code = "import sys, baton\nprint(baton.Client(sys.argv[1], patience=0).request('plan.list')['ok'])"
 
         def ask(**more):
-            return subprocess.run([sys.executable, "-c", code, state], env={**env, **more}, capture_output=True, text=True, timeout=60)
-        self.assertEqual(ask().stdout, "True\n")
+            return subprocess.run([*command, state], env={**env, **more}, capture_output=True, text=True, timeout=60)
+        done = ask()
+        self.assertEqual(done.stdout, right, done.stderr)
         self.d.kill9()
         other = Stranger(self, squat(port_of(at["control"]), sp.REP))
         self.assertEqual(other.next(), "listening")

@@ -338,7 +338,7 @@ class Misbehaved(Supervised):
         "ignores TERM": 'trap "" TERM; while :; do sleep 0.2; done',
         "double fork": '(setsid sleep 1000 &) ; sleep 0.1; exit 1',
         "fills stdout": 'head -c 3000000 /dev/zero | tr "\\0" x; exit 1',
-        "forks": 'i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; exit 1',
+        "forks a thousand": 'i=0; while [ $i -lt 1000 ]; do sleep 1000 & i=$((i+1)); done; echo "forked $i"; exit 1',
     }
 
     def least(self, spawner):
@@ -364,7 +364,7 @@ class Misbehaved(Supervised):
 
     def run_odd(self, command, odd="odd"):
         self.rewrite("log: {agentBytes: 65536, agentFiles: 2}\nagents:\n" + calcs("calc") +
-                     '  - {agentId: %s, startMs: 1000, graceMs: 300, command: %s}\n' % (odd, json.dumps(command)))
+                     '  - {agentId: %s, startMs: %d, graceMs: 300, command: %s}\n' % (odd, 30000 if "forked" in str(command) else 1000, json.dumps(command)))
         self.d.cli("reload")
         until(lambda: self.agent(odd).get("gaveUp") or (self.processes().get(odd + "#1") or {}).get("restarts", 0) >= 2, 60, odd + " has shown itself")
         self.rewrite("agents:\n" + calcs("calc"))
@@ -377,6 +377,8 @@ class Misbehaved(Supervised):
         for name, script in self.ODD.items():
             with self.subTest(name):
                 self.settle(lambda: self.run_odd(["/bin/sh", "-c", script]))
+                if "forked" in script:
+                    self.assertIn("forked 1000", "".join(p.read_text(errors="replace") for p in (self.d.state / "log").glob("odd#1.log*")))
         with self.subTest("exec fails"):
             self.settle(lambda: self.run_odd(["/no/such/program"]))
         logs = {p.name: p.stat().st_size for p in (self.d.state / "log").glob("odd#1.log*")}

@@ -1,4 +1,6 @@
 /* What a word of a command line can be: choices, and what the daemon or the disk has. */
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -332,6 +334,28 @@ static void offer_planners(const struct usage_asking *a)
     offer_text(a, "keyword|llm|agent");
 }
 
+/* The files STATE/webhooks/NAME.json. */
+static void offer_webhooks(const struct usage_asking *a)
+{
+    const char *state = cli_state_dir(a->cli);
+    const struct dirent *entry;
+    char path[PATH_MAX];
+    DIR *dir;
+
+    (void)snprintf(path, sizeof path, "%s/webhooks", state == NULL ? "" : state);
+    dir = opendir(path);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        const size_t n = strlen(entry->d_name);
+        if (n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0) {
+            (void)snprintf(path, sizeof path, "%.*s", (int)(n - 5), entry->d_name);
+            usage_offer(a, path, "");
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+}
+
 static void offer_statuses(const struct usage_asking *a)
 {
     offer_text(a, "pending|running|waiting|completed|failed|cancelled|planned");
@@ -342,29 +366,18 @@ void usage_offer_kind(struct str word, void *asking)
     static const struct {
         const char *kind;
         void (*offer)(const struct usage_asking *a);
-    } kinds[] = {{"PLAN_ID", offer_plans},
-                 {"PLAN", offer_plans},
-                 {"REVIEW_ID", offer_reviews},
-                 {"SESSION_ID", offer_sessions},
-                 {"SESSION", offer_sessions},
-                 {"SCHEDULE", offer_schedules},
-                 {"ZONE", offer_zones},
-                 {"AGENT_ID", offer_agents},
-                 {"SKILL", offer_skills},
-                 {"STEP_ID", offer_steps},
-                 {"STEP", offer_steps},
-                 {"RECIPE", offer_recipes},
-                 {"VERB", offer_verbs},
-                 {"VOCABULARY", offer_vocabularies},
-                 {"PLANNER", offer_planners},
-                 {"STATUS", offer_statuses},
-                 {"FILE", offer_files},
-                 {"DIR", offer_dirs},
-                 {"SIGNAL", offer_signals},
-                 {"CONTEXT", offer_contexts},
-                 {"EXAMPLE", offer_examples},
-                 {"CREDENTIAL", offer_credentials},
-                 {"TYPE[,TYPE]", offer_event_types}};
+    } kinds[] = {{"PLAN_ID", offer_plans},     {"PLAN", offer_plans},
+                 {"REVIEW_ID", offer_reviews}, {"SESSION_ID", offer_sessions},
+                 {"SESSION", offer_sessions},  {"SCHEDULE", offer_schedules},
+                 {"ZONE", offer_zones},        {"AGENT_ID", offer_agents},
+                 {"SKILL", offer_skills},      {"STEP_ID", offer_steps},
+                 {"STEP", offer_steps},        {"RECIPE", offer_recipes},
+                 {"VERB", offer_verbs},        {"VOCABULARY", offer_vocabularies},
+                 {"PLANNER", offer_planners},  {"STATUS", offer_statuses},
+                 {"FILE", offer_files},        {"DIR", offer_dirs},
+                 {"SIGNAL", offer_signals},    {"CONTEXT", offer_contexts},
+                 {"EXAMPLE", offer_examples},  {"CREDENTIAL", offer_credentials},
+                 {"WEBHOOK", offer_webhooks},  {"TYPE[,TYPE]", offer_event_types}};
     const struct usage_asking *a = asking;
     const char *at = word.ptr;
     const char *end = word.ptr + word.len;

@@ -14,6 +14,16 @@ static const struct cli_option certs_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option webhook_options[] = {
+    {"url", "URL", "where the events go (put)"},
+    {"topic", "GLOB...", "types of events: plan_completed, plan_step_* (put; every event)"},
+    {"body", "cloudevents|chat|mail", "what is sent (put; cloudevents)"},
+    {"secret-file", "FILE", "one secret, or the new and the old one, mode 0600 (put)"},
+    {"secret-env", "NAME", "the same from a variable of the gateway (put)"},
+    {"from", "SEQ", "the first event (put, resend; the next one)"},
+    {NULL, NULL, NULL},
+};
+
 const struct cli_verb remote_verbs[] = {
     {.name = "certs",
      .args = "init|issue|renew|revoke|show [NAME]",
@@ -46,5 +56,24 @@ const struct cli_verb remote_verbs[] = {
      .args_min = 1,
      .args_max = 2,
      .run = verb_context},
+    {.name = "webhook",
+     .args = "put|test|resend|rm WEBHOOK | list",
+     .brief = "send events to an address, signed, until its receiver has taken them",
+     .text =
+         "baton-gateway sends each event as a CloudEvent with the signature of Standard Webhooks, "
+         "one after the other. Put without a secret makes one: STATE/webhooks/WEBHOOK.secret. "
+         "After a failure it tries again, later each time; after a day the webhook is parked. "
+         "Resend goes on with the event that failed, or from SEQ. Test sends one event of its own. "
+         "Private addresses need `gateway: {private: LIST}`.",
+     .options = webhook_options,
+     .examples = {{"baton webhook put ops --url https://ops.example.com/baton --topic 'plan_*'",
+                   "send the events of plans"},
+                  {"baton webhook test ops", "send one event and print what came back"},
+                  {"baton webhook resend ops --from 1", "send all of them again"}},
+     .exits = {CLI_NOT_FOUND, CLI_UNREACHABLE, CLI_TIMEOUT, CLI_FAILED},
+     .args_min = 1,
+     .args_max = 2,
+     .local = "it changes files of the state directory",
+     .run = verb_webhook},
     {.name = NULL},
 };

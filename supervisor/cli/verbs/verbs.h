@@ -55,4 +55,5 @@ enum cli_exit verb_timeline(struct cli *cli);
 enum cli_exit verb_top(struct cli *cli);
 enum cli_exit verb_ui(struct cli *cli);
 enum cli_exit verb_up(struct cli *cli);
+enum cli_exit verb_webhook(struct cli *cli);
 #endif
