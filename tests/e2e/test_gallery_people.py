@@ -65,6 +65,23 @@ class Decided(Gallery):
             self.assertEqual(p.result(plan, "summary").strip(), "ok.log: 0 errors." if way == "quiet" else "app.log: %d errors." % errors)
         self.assertEqual([(row["ticket"], row["errors"]) for row in p.rows("tickets.csv")], [("T-001", str(errors))])
 
+    def test_an_agent_orders_what_is_short_and_a_person_approves_each_order(self):
+        p = self.project("restock")
+        rows = p.rows("stock.csv")
+        short = {r["item"]: int(r["minimum"]) - int(r["count"]) for r in rows if int(r["count"]) < int(r["minimum"])}
+        self.assertEqual(set(short), {"bolts", "nuts"})
+        plan = p.baton("run", "-f", "plan.yaml", "--detach").split()[-1]
+        asked = until(lambda: (lambda r: r if len(r) == 2 else None)(json.loads(p.baton("reviews", "--json"))), 30, "two orders wait")
+        self.assertFalse((p.dir / "orders.csv").exists())
+        for review in asked:
+            p.baton("approve" if review["parameters"]["item"] == "bolts" else "reject", review["reviewId"])
+        p.wait(plan)
+        self.assertEqual([line.split(",")[1:] for line in (p.dir / "orders.csv").read_text().splitlines()], [["bolts", str(short["bolts"]), str(7 * short["bolts"])]])
+        self.assertRegex(p.result(plan), r"bolts: ordered 80 bolts for 560 cents\nnuts: not ordered, \w+")
+        plan = p.baton("run", "-f", "plan.yaml", "--detach", "--input", "limit=3").split()[-1]
+        p.wait(plan)
+        self.assertEqual(p.result(plan).strip(), "nothing to order")
+
     def test_order_is_shipped_when_it_is_paid_and_given_back_when_it_is_not(self):
         p = self.project("order")
         plan = p.baton("run", "-f", "plan.yaml", "--detach").split()[-1]
