@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -268,7 +267,6 @@ int main(int argc, char **argv)
     }
     log_setup(config->log.level, NULL, NULL);
     log_use_journal_prefix(config->log.format == CONFIG_LOG_JOURNAL);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* the token is in our memory */
     raise_open_files();
     return_memory();
     if (state_dir_make(config->state_dir, &err) != BT_OK ||

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/hide.h"
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
 #include "supervisor/gateway/address.h"
@@ -182,6 +183,7 @@ int main(int argc, char **argv)
     struct bt_error err;
     struct buf document;
 
+    hide_process(); /* it has the token, and the keys of those who log in */
     if (options_parse(argc, argv, &p.opt, &err) != BT_OK) {
         (void)fprintf(stderr, "baton-gateway: %s\n", err.msg);
         return EXIT_WRONG_USE;

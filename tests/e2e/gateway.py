@@ -38,8 +38,8 @@ class Answer:
 
 
 class Gateway:
-    def __init__(self, test, daemon, *args, start=True):
-        self.daemon, self.args, self.process = daemon, args, None
+    def __init__(self, test, daemon, *args, start=True, prefix=()):
+        self.daemon, self.args, self.prefix, self.process = daemon, args, prefix, None
         test.addCleanup(self.clean)
         if start:
             self.start()
@@ -47,7 +47,7 @@ class Gateway:
     def start(self):
         file = self.daemon.state / "gateway.json"
         log = open(self.daemon.work / "gateway.log", "ab")
-        self.process = subprocess.Popen([BIN / "baton-gateway", "--state", self.daemon.state, *map(str, self.args)],
+        self.process = subprocess.Popen([*self.prefix, BIN / "baton-gateway", "--state", self.daemon.state, *map(str, self.args)],
                                         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
 
