@@ -100,6 +100,20 @@ class Add(BatonTest):
         self.assertNotIn("the-key-of-the-pets", after)
         self.assertEqual([p.name for p in self.d.config.parent.iterdir() if p.name.startswith(".baton-add")], [])
 
+    def test_a_program_by_a_path_from_here_is_found_by_the_daemon_elsewhere(self):
+        self.up()
+        program = self.d.work / "count"
+        program.write_text("#!/bin/sh\nwc -w\n")
+        program.chmod(0o755)
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.d.work)
+        self.add("exec", "words", "--", "./count")
+        os.chdir(here)
+        self.d.cli("reload", "--config", self.d.config)
+        self.d.cli("agents", "--wait", "words")
+        self.assertEqual(self.d.cli("agents", "try", "words", "--param", "input=one two three").strip(), "3")
+
     def test_an_a2a_agent_is_added_by_its_url(self):
         self.up()
         port = test_a2a_agent.Peers.serve(self, "1.0", "blocking")

@@ -33,6 +33,25 @@ bool kinds_find_program(const char *name, char *ret, size_t cap)
     return true;
 }
 
+/* The command line, whose program the daemon starts in a folder of its own: a path from here
+ * becomes one from the root. Links stay, because some programs look at their own path. */
+static void add_command(const struct cli *cli, int first, cJSON *list)
+{
+    const char *program = cli->argv[first];
+    char path[4096];
+
+    if (program[0] != '/' && strchr(program, '/') != NULL && strchr(program, '{') == NULL &&
+        getcwd(path, sizeof path) != NULL && strlen(path) + strlen(program) + 2 <= sizeof path) {
+        const size_t at = strlen(path);
+        (void)snprintf(path + at, sizeof path - at, "/%s", program);
+        program = path;
+    }
+    (void)cJSON_AddItemToArray(list, cJSON_CreateString(program));
+    for (int i = first + 1; i < cli->argc; i++) {
+        (void)cJSON_AddItemToArray(list, cJSON_CreateString(cli->argv[i]));
+    }
+}
+
 cJSON *kinds_exec_settings(const struct cli *cli, const char *skill, int first)
 {
     static const struct {
@@ -43,15 +62,11 @@ cJSON *kinds_exec_settings(const struct cli *cli, const char *skill, int first)
                  {"result", "output", "text"}};
     cJSON *settings = cJSON_CreateObject();
     cJSON *command = cJSON_CreateObject();
-    cJSON *argv;
     char text[512];
 
     (void)cJSON_AddItemToArray(cJSON_AddArrayToObject(settings, "commands"), command);
     (void)cJSON_AddStringToObject(command, "id", skill);
-    argv = cJSON_AddArrayToObject(command, "argv");
-    for (int i = first; i < cli->argc; i++) {
-        (void)cJSON_AddItemToArray(argv, cJSON_CreateString(cli->argv[i]));
-    }
+    add_command(cli, first, cJSON_AddArrayToObject(command, "argv"));
     (void)snprintf(text, sizeof text, "Runs the program %.400s.", cli->argv[first]);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const char *given = cli_value(cli, parts[i].option);
@@ -303,7 +318,6 @@ static void add_choice(const struct cli *cli, const char *member, cJSON *setting
 static enum cli_exit read_mcp(struct cli *cli, struct new_agent *ret)
 {
     const bool by_url = cli->argc == TARGET + 1 && is_url(cli->argv[TARGET]);
-    cJSON *command;
 
     if (!needs(cli, cli->argc > TARGET, "mcp", "URL | -- COMMAND [ARGUMENT]...") ||
         (!by_url && !program_is_there(cli->argv[TARGET]))) {
@@ -314,10 +328,7 @@ static enum cli_exit read_mcp(struct cli *cli, struct new_agent *ret)
         (void)cJSON_AddStringToObject(ret->settings, "url", cli->argv[TARGET]);
         add_web(cli, cli->argv[TARGET], ret->settings, ret->settings);
     } else {
-        command = cJSON_AddArrayToObject(ret->settings, "command");
-        for (int i = TARGET; i < cli->argc; i++) {
-            (void)cJSON_AddItemToArray(command, cJSON_CreateString(cli->argv[i]));
-        }
+        add_command(cli, TARGET, cJSON_AddArrayToObject(ret->settings, "command"));
     }
     add_choice(cli, "tools", ret->settings);
     return CLI_OK;
