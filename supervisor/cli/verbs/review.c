@@ -411,7 +411,15 @@ enum cli_exit verb_decide(struct cli *cli)
 static enum cli_exit decide_found(struct cli *cli, const char *decision)
 {
     char id[ID_MAX] = "";
-    enum cli_exit code = find_review(cli, cli->argv[0], cli->argc == 2 ? cli->argv[1] : NULL, id);
+    enum cli_exit code;
+
+    if (cli->argc == 2 &&
+        (strchr(cli->argv[0], '/') != NULL || strchr(cli->argv[1], ' ') != NULL)) {
+        cli_error("'%s' is no step; words for the journal are: baton %s %s --comment '%s'",
+                  cli->argv[1], decision, cli->argv[0], cli->argv[1]);
+        return CLI_USAGE;
+    }
+    code = find_review(cli, cli->argv[0], cli->argc == 2 ? cli->argv[1] : NULL, id);
 
     if (code == CLI_OK) {
         code = decide(cli, id, decision);
