@@ -92,7 +92,7 @@ static void on_sent(void *self, unsigned status, uint64_t retry_after_ms, const 
     struct traces *t = self;
     const bool again =
         status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
-    msec wait = RETRY_MS << (t->tries < 5 ? t->tries : 5);
+    msec wait = (msec)RETRY_MS << (t->tries < 5 ? t->tries : 5);
 
     t->is_out = false;
     if (status / 100 == 2) {
