@@ -49,6 +49,7 @@ struct put_off {
     uint64_t handle;
     struct link_msg *msg;
     char plan_id[UUID_TEXT_LEN + 1]; /* of a read whose projection is prepared; "" = none */
+    bool is_prepared;                /* it was, with the work of a cycle */
 };
 
 /* The turns in their order; see turns.c. */

@@ -263,7 +263,9 @@ static bool read_on(struct engine *engine, uint64_t until_ns)
     return done;
 }
 
-/* The first one's projection is read on until it is whole; then it is answered. */
+/* The first one's projection is read on until it is whole; then it is answered: in the next cycle
+ * when a large plan was laid out in this one. Once only: rows of an open plan may
+ * come in every cycle. */
 static void take_reads(struct engine *engine, uint64_t until_ns)
 {
     struct put_off_queue *q = &api_of(engine)->turns[TURN_READ];
@@ -271,11 +273,16 @@ static void take_reads(struct engine *engine, uint64_t until_ns)
     do {
         struct put_off *p = &q->at[q->first];
         bool ready = true;
+        bool was_long = false;
         if (q->n == 0 || engine_is_full(engine)) {
             return;
         }
         if (p->plan_id[0] != 0) {
-            projection_prepare(engine, str_from(p->plan_id), READ_US, &ready);
+            projection_prepare(engine, str_from(p->plan_id), READ_US, &ready, &was_long);
+        }
+        if (ready && was_long && !p->is_prepared) {
+            p->is_prepared = true;
+            return;
         }
         if (ready) {
             take_up(engine, q);

@@ -158,6 +158,21 @@ static int wal_hook(void *self, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
+/* A large batch has been a pause already: the next commit copies, so that the log has at most one
+ * more batch. On a disk that fills up the log is copied at once. */
+static void copy_log_when_due(struct sqlite_journal *s, bool large)
+{
+    if (s->wal_frames < s->checkpoint_at) {
+        return;
+    }
+    if (large && !s->copy_put_off && !s->base.storage_low) {
+        s->copy_put_off = true;
+        return;
+    }
+    s->copy_put_off = false;
+    (void)sqlite_checkpoint(s);
+}
+
 static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
@@ -172,10 +187,8 @@ static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
         return code;
     }
     s->committed = s->now;
+    copy_log_when_due(s, s->batch_bytes > LARGE_BATCH_BYTES);
     s->batch_bytes = 0;
-    if (s->wal_frames >= s->checkpoint_at) {
-        (void)sqlite_checkpoint(s);
-    }
     return BT_OK;
 }
 

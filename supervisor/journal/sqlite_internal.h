@@ -14,6 +14,7 @@ enum {
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the log: 4 MB, a pause of some ms; see README */
     /* rows go to the ends of tables; the kernel caches what is read again */
+    LARGE_BATCH_BYTES = 1024 * 1024, /* its commit takes some 10 ms */
     CACHE_KIB = 2 * 1024,
     WAL_LIMIT_BYTES = 16 * 1024 * 1024,
     OWNER_MAX = 64 /* bytes of a credential's id */
@@ -248,6 +249,7 @@ struct sqlite_journal {
     int wal_frames;                    /* after the last commit */
     int checkpoint_every;              /* frames */
     int checkpoint_at;                 /* the same, or more after a checkpoint that failed */
+    bool copy_put_off;                 /* the commit before was large, and left the log as it is */
     uint64_t ballast_bytes;            /* of the log, to be allocated in advance; 0 = none */
     uint64_t reserved;                 /* of them allocated */
     bool behind;                       /* the log could not be copied, because the disk is full */

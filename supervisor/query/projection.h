@@ -90,11 +90,12 @@ struct history;
 const struct history *projection_history(const struct projection *s);
 
 /*
- * Reads on for about budget_us; *ret_ready: projection_read has little left to do. Whatever it
- * finds wrong it leaves to projection_read.
+ * Reads on for about budget_us; *ret_ready: projection_read has little left to do. *ret_long: the
+ * steps of a large plan were laid out, which is a cycle's work. Whatever it finds wrong it leaves
+ * to projection_read.
  */
 void projection_prepare(struct engine *engine, struct str plan_id, uint64_t budget_us,
-                        bool *ret_ready);
+                        bool *ret_ready, bool *ret_long);
 
 /* ---- what is kept between reads: of open plans, and of those that ended last ---- */
 BT_MUST_CHECK enum bt_code projections_new(struct projections **ret, struct bt_error *err);

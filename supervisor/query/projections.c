@@ -16,7 +16,8 @@ enum {
     KEPT_MAX = 64,
     KEPT_ENDED = 8,                /* of the plans that have ended */
     KEPT_BYTES = 64 * 1024 * 1024, /* of all; a plan of 10,000 steps takes some 20 MiB */
-    ROWS_PER_LOOK = 16             /* between two looks at the clock */
+    ROWS_PER_LOOK = 16,            /* between two looks at the clock */
+    LARGE_STEPS = 1000             /* laying out more takes milliseconds */
 };
 
 struct kept_projection {
@@ -399,7 +400,7 @@ const struct history *projection_history(const struct projection *s)
 
 /* Laying out takes a slice of its own when rows were read in this one. */
 static enum bt_code prepare(struct engine *engine, struct str plan_id, uint64_t until_ns,
-                            bool *ret_ready, struct bt_error *err)
+                            bool *ret_ready, bool *ret_long, struct bt_error *err)
 {
     struct projections *all = projections_of(engine);
     struct kept_projection *k;
@@ -417,7 +418,9 @@ static enum bt_code prepare(struct engine *engine, struct str plan_id, uint64_t 
     }
     code = read_on(engine, k, until_ns, &n, &whole, err);
     if (code == BT_OK && whole && n < ROWS_PER_LOOK) {
+        const bool is_laid = k->laid.plan != NULL && k->laid_at == k->place.pos;
         code = lay_out(engine, k, err);
+        *ret_long = code == BT_OK && !is_laid && k->laid.view.steps_n > LARGE_STEPS;
         *ret_ready = true;
     }
     release(all, k, code == BT_OK);
@@ -425,13 +428,14 @@ static enum bt_code prepare(struct engine *engine, struct str plan_id, uint64_t 
 }
 
 void projection_prepare(struct engine *engine, struct str plan_id, uint64_t budget_us,
-                        bool *ret_ready)
+                        bool *ret_ready, bool *ret_long)
 {
     struct bt_error err;
 
+    *ret_long = false;
     *ret_ready = projections_of(engine) == NULL;
-    if (!*ret_ready &&
-        prepare(engine, plan_id, clock_mono_ns() + budget_us * 1000, ret_ready, &err) != BT_OK) {
+    if (!*ret_ready && prepare(engine, plan_id, clock_mono_ns() + budget_us * 1000, ret_ready,
+                               ret_long, &err) != BT_OK) {
         *ret_ready = true;
     }
 }

@@ -45,6 +45,46 @@ static void the_write_ahead_log_is_copied_back_and_stays_small(void **state)
     fixture_remove_tree(dir);
 }
 
+/* The size of the file after a batch with a blob of so many bytes. */
+static off_t size_after(struct journal *j, const char *dir, size_t bytes)
+{
+    static const char blob[2 * 1024 * 1024];
+    struct bt_error err;
+    struct stat st;
+    uint64_t id;
+    char path[96];
+
+    assert_true(bytes <= sizeof blob);
+    assert_ok(journal_blob_add(j, blob, bytes, &id, &err), err);
+    commit(j);
+    (void)snprintf(path, sizeof path, "%s/journal.db", dir);
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+static void after_a_large_batch_the_next_commit_copies_the_log(void **state)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS, .checkpoint_pages = 1};
+    const size_t large = 2 * 1024 * 1024;
+    struct journal *j;
+    struct bt_error err;
+    off_t first;
+    char dir[64];
+
+    (void)state;
+    work_dir(dir);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    first = size_after(j, dir, 10);
+    assert_int_equal(size_after(j, dir, large), first);
+    assert_true(size_after(j, dir, 10) >= first + (off_t)large);
+    first = size_after(j, dir, 10);
+    assert_int_equal(size_after(j, dir, large), first);
+    /* Not a second time: the log would have no bound. */
+    assert_true(size_after(j, dir, large) >= first + 2 * (off_t)large);
+    journal_close(j);
+    fixture_remove_tree(dir);
+}
+
 static void run_sql(const char *dir, const char *sql, int changes)
 {
     char path[96];
@@ -181,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_write_ahead_log_is_copied_back_and_stays_small),
+        cmocka_unit_test(after_a_large_batch_the_next_commit_copies_the_log),
         cmocka_unit_test(a_plan_whose_state_is_missing_is_put_aside_and_the_others_go_on),
         cmocka_unit_test(of_one_deleted_plan_too_many_the_oldest_is_forgotten),
     };

@@ -44,6 +44,8 @@ void fake_lane_down(struct link_lane *lane, bool sent);
 void fake_lane_replaced(struct link_lane *lane, bool sent);
 void fake_lane_answer(struct link_lane *lane, const void *bytes, size_t len);
 
+/* Frames that are published from now on are not kept: a test of a large plan has too many. */
+void fake_link_forget_frames(struct link *l);
 uint32_t fake_link_frames(const struct link *l);
 const struct fake_frame *fake_link_frame(const struct link *l, uint32_t i);
 /* Where the server and the publisher of the last link listen. */

@@ -382,9 +382,49 @@ static void events_from_zero_are_all_of_them(void **state)
     house_close(h);
 }
 
+static unsigned cycles;
+
+static void count_cycle(bool act)
+{
+    cycles += act;
+}
+
+/* The plan has never been read: its projection is laid out first, which is a cycle's work. */
+static unsigned cycles_of_a_fork(int steps)
+{
+    struct house *h = house_open();
+    struct buf plan;
+    const char *id;
+
+    house_join(h, "calc", 1);
+    buf_init(&plan, LIMIT_CONTROL_BYTES);
+    for (int i = 0; i < steps; i++) {
+        buf_printf(&plan, "%s{'stepId':'s%d','agentId':'calc','skill':'do','task':'do it'}",
+                   i > 0 ? "," : "", i);
+    }
+    id = house_submit(h, "'plan':{'goal':'many','steps':[%.*s]}", (int)plan.len,
+                      (const char *)plan.at);
+    buf_done(&plan);
+    cycles = 0;
+    house_rooms_act = count_cycle;
+    house_says(h, house_ok(h, "plan.fork", "'planId':'%s','fromStep':'s0'", id), "planId=*");
+    house_rooms_act = NULL;
+    house_close(h);
+    return cycles;
+}
+
+static void a_fork_of_a_large_plan_waits_for_the_cycle_after_its_reading(void **state)
+{
+    enum { LARGE = 1000 /* as projections.c has it */ };
+
+    (void)state;
+    assert_int_equal(cycles_of_a_fork(LARGE + 1), cycles_of_a_fork(LARGE) + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fork_of_a_large_plan_waits_for_the_cycle_after_its_reading),
         cmocka_unit_test(events_from_zero_are_all_of_them),
         cmocka_unit_test(events_are_read_from_a_number_on),
         cmocka_unit_test(one_read_gives_as_many_events_as_the_limit),
