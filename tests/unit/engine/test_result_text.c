@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/utf8.h"
 #include "tests/support/cmocka.h"
@@ -109,6 +110,42 @@ static void a_map_keeps_short_members_whole_and_cuts_long_ones(void **state)
     assert_string_equal(cut.what, want);
     assert_true(cut.shown > 480);
     buf_done(&json);
+}
+
+/* A map of n members, the first of 20,000 characters, in 12,800 bytes. */
+static const char *put_members(uint32_t n)
+{
+    struct buf json;
+    const char *text;
+
+    buf_init(&json, ROOM);
+    buf_add_cstr(&json, "{\"long\":\"");
+    for (uint32_t i = 0; i < 20000; i++) {
+        buf_add_byte(&json, 'x');
+    }
+    buf_add_byte(&json, '"');
+    for (uint32_t i = 1; i < n; i++) {
+        buf_printf(&json, ",\"k%u\":%u", i, i);
+    }
+    buf_add_byte(&json, '}');
+    text = put(buf_cstr(&json), 12800);
+    buf_done(&json);
+    return text;
+}
+
+static void sixty_four_members_share_the_room_and_one_more_does_not(void **state)
+{
+    const char *text;
+
+    (void)state;
+    text = put_members(64);
+    assert_non_null(strstr(text, "{\"long\":\"xxx"));
+    assert_non_null(strstr(text, ",\"k63\":63}"));
+    assert_non_null(strstr(cut.what, "of 20000 bytes of long"));
+    text = put_members(65); /* the long one goes as a whole, and the mark names it */
+    assert_null(strstr(text, "long"));
+    assert_non_null(strstr(text, ",\"k64\":64}"));
+    assert_string_equal(cut.what, "1 of 65 members");
 }
 
 static void a_map_of_many_members_keeps_the_first_ones(void **state)
@@ -219,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_list_keeps_whole_items_and_the_mark_counts_the_others),
         cmocka_unit_test(a_list_of_ten_thousand_is_cut_like_one_of_a_hundred),
         cmocka_unit_test(a_map_keeps_short_members_whole_and_cuts_long_ones),
+        cmocka_unit_test(sixty_four_members_share_the_room_and_one_more_does_not),
         cmocka_unit_test(a_map_of_many_members_keeps_the_first_ones),
         cmocka_unit_test(texts_end_after_a_character_and_after_a_line_where_one_is_near),
         cmocka_unit_test(numbers_and_null_are_never_cut),
