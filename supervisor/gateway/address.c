@@ -1,6 +1,5 @@
 #include "supervisor/gateway/address.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,30 +8,16 @@
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/gateway/replace.h"
 
 enum { FILE_MAX = 4096 };
 
 static enum bt_code write_file(const char *dir, const char *text, struct bt_error *err)
 {
     char path[4200];
-    char next[4216];
-    const size_t n = strlen(text);
-    int fd;
-    bool ok;
 
     (void)snprintf(path, sizeof path, "%s/%s", dir, ADDRESS_FILE);
-    (void)snprintf(next, sizeof next, "%s.%ld", path, (long)getpid());
-    fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    ok = fd >= 0 && write(fd, text, n) == (ssize_t)n;
-    if (fd >= 0) {
-        ok = close(fd) == 0 && ok;
-    }
-    if (!ok || rename(next, path) != 0) {
-        const int why = errno;
-        (void)unlink(next);
-        return err_errno(err, why, "cannot write %s", path);
-    }
-    return BT_OK;
+    return gateway_replace(path, text, strlen(text), err);
 }
 
 static const char *read_file(const char *dir, struct buf *out)

@@ -6,9 +6,9 @@
 
 #define ADDRESS_FILE "gateway.json"
 
-/* {"url": "http://127.0.0.1:40123", "pid": 4711, "version": "0.3.0"}, atomically. */
 /* The address of this gateway as people reach it, without a slash at its end. */
 void address_url(const struct options *opt, uint16_t port, char *ret, size_t cap);
+/* {"url": "http://127.0.0.1:40123", "pid": 4711, "version": "0.3.0"}, atomically. */
 BT_MUST_CHECK enum bt_code address_write(const char *state_dir, const struct options *opt,
                                          uint16_t port, struct bt_error *err);
 /* The port of the last time; 0 = none. */

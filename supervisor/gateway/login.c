@@ -7,29 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/gateway/replace.h"
+
 enum { NONCE_BYTES = 12, TIME_BYTES = 8, TAG_BYTES = 16 };
 
 static enum bt_code make_key(const char *path, struct login *ret, struct bt_error *err)
 {
-    char next[4200];
-    int fd;
-    bool ok;
-
     if (!auth_random(ret->key, sizeof ret->key)) {
         return err_set(err, BT_IO, "the system has no random bytes");
     }
-    (void)snprintf(next, sizeof next, "%s.%ld", path, (long)getpid());
-    fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    ok = fd >= 0 && write(fd, ret->key, sizeof ret->key) == (ssize_t)sizeof ret->key;
-    if (fd >= 0) {
-        ok = close(fd) == 0 && ok;
-    }
-    if (!ok || rename(next, path) != 0) {
-        const int why = errno;
-        (void)unlink(next);
-        return err_errno(err, why, "cannot write %s", path);
-    }
-    return BT_OK;
+    return gateway_replace(path, ret->key, sizeof ret->key, err);
 }
 
 enum bt_code login_open(const char *state_dir, struct login *ret, struct bt_error *err)

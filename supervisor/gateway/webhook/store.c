@@ -11,6 +11,7 @@
 #include "protocol/base/glob.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/gateway/json.h"
+#include "supervisor/gateway/replace.h"
 
 enum { PATH_BYTES = 4400 };
 
@@ -242,28 +243,18 @@ enum bt_code hook_state_write(const char *dir, const char *name, const struct ho
                               const struct hook_state *s, struct bt_error *err)
 {
     char path[PATH_BYTES];
-    char next[PATH_BYTES + 16];
     struct buf text;
-    bool ok;
-    int fd;
+    enum bt_code code;
 
     (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/%s.at", dir, name);
-    (void)snprintf(next, sizeof next, "%s.next", path);
     buf_init(&text, HOOK_FILE_MAX);
     put_state(&text, spec, s);
-    fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    ok = fd >= 0 && buf_check(&text, NULL) == BT_OK &&
-         write(fd, text.at, text.len) == (ssize_t)text.len;
+    code = buf_check(&text, err);
+    if (code == BT_OK) {
+        code = gateway_replace(path, text.at, text.len, err);
+    }
     buf_done(&text);
-    if (fd >= 0) {
-        ok = close(fd) == 0 && ok;
-    }
-    if (!ok || rename(next, path) != 0) {
-        const int why = errno;
-        (void)unlink(next);
-        return err_errno(err, why, "cannot write %s", path);
-    }
-    return BT_OK;
+    return code;
 }
 
 enum bt_code hook_secret_read(const struct hook_spec *spec, char *ret, size_t cap,
