@@ -2,6 +2,7 @@
 #include "supervisor/journal/journal.h"
 
 #include "protocol/base/assert.h"
+#include "protocol/base/buf.h"
 #include "protocol/base/failpoint.h"
 #include "supervisor/journal/journal_internal.h"
 
@@ -235,12 +236,19 @@ enum bt_code journal_blob_add(struct journal *j, const void *bytes, size_t len, 
     if (code != BT_OK) {
         return code;
     }
-    return journal_after_write(j, j->ops->blob_add(j, bytes, len, ret_id, &why), err, &why);
+    code = j->ops->blob_add(j, bytes, len, ret_id, &why);
+    if (code == BT_OK) {
+        recent_blob_add(&j->recent, *ret_id, bytes, len);
+    }
+    return journal_after_write(j, code, err, &why);
 }
 
 enum bt_code journal_blob_get(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err)
 {
     enum bt_code code = journal_check_alive(j, err);
+    if (code == BT_OK && recent_blob_get(&j->recent, id, out)) {
+        return buf_check(out, err);
+    }
     return code != BT_OK ? code : j->ops->blob_get(j, id, out, err);
 }
 

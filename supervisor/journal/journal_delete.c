@@ -21,13 +21,6 @@ enum bt_code journal_gone_by_id(struct journal *j, struct uuid id, struct journa
     return code != BT_OK ? code : j->ops->gone_by_id(j, id, ret, err);
 }
 
-enum bt_code journal_gone_by_key(struct journal *j, struct str client_key, struct journal_gone *ret,
-                                 struct bt_error *err)
-{
-    enum bt_code code = journal_check_alive(j, err);
-    return code != BT_OK ? code : j->ops->gone_by_key(j, client_key, ret, err);
-}
-
 enum bt_code journal_plans_ended(struct journal *j, msec after_wall, uint64_t after_ix,
                                  uint32_t limit, journal_plan_fn fn, void *self,
                                  struct bt_error *err)
@@ -105,6 +98,7 @@ enum bt_code journal_blobs_unused(struct journal *j, uint64_t *io_after, uint64_
     struct bt_error why;
     enum bt_code code = journal_check_alive(j, err);
 
+    recent_clear(&j->recent);
     return code != BT_OK ? code
                          : journal_after_write(
                                j, j->ops->blobs_unused(j, io_after, last, limit, &why), err, &why);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/base/buf.h"
 #include "supervisor/journal/journal_internal.h"
 
 /* Its text begins at `at`: type, topic, body. */
@@ -22,10 +23,29 @@ struct recent_rows {
     uint8_t bytes[RECENT_BYTES];
 };
 
+/* The same for blobs, each in the place id % RECENT_BLOBS. */
+struct recent_blobs {
+    uint64_t at;
+    struct kept_blob {
+        uint64_t id, at; /* id 0 = none */
+        size_t len;
+    } blobs[RECENT_BLOBS];
+    uint8_t bytes[RECENT_BYTES];
+};
+
 void recent_clear(struct recent *r)
 {
     free(r->kept);
-    r->kept = NULL;
+    free(r->blobs);
+    *r = (struct recent){0};
+}
+
+/* Where a text of `len` bytes goes, when the one before ended at `at`. */
+static uint64_t place_after(uint64_t at, size_t len)
+{
+    const uint64_t place = at % RECENT_BYTES;
+
+    return place + len > RECENT_BYTES ? at + RECENT_BYTES - place : at;
 }
 
 static void put(struct recent_rows *k, const void *bytes, size_t len)
@@ -42,8 +62,8 @@ void recent_add(struct recent *r, const struct journal_row *row)
     struct recent_rows *k = r->kept;
 
     if (len > RECENT_BYTES || (k != NULL && k->next != row->seq)) {
-        recent_clear(r);
-        k = NULL;
+        free(k);
+        r->kept = k = NULL;
     }
     if (len > RECENT_BYTES) {
         return;
@@ -57,8 +77,7 @@ void recent_add(struct recent *r, const struct journal_row *row)
         k->at = 0;
         r->kept = k;
     }
-    const uint64_t place = k->at % RECENT_BYTES;
-    k->at += place + len > RECENT_BYTES ? RECENT_BYTES - place : 0;
+    k->at = place_after(k->at, len);
     while (k->first < k->next &&
            (k->next - k->first == RECENT_ROWS ||
             k->rows[k->first % RECENT_ROWS].at + RECENT_BYTES < k->at + len)) {
@@ -104,5 +123,41 @@ bool recent_read(const struct recent *r, uint64_t from_seq, uint64_t to_seq, uin
             limit--;
         }
     }
+    return true;
+}
+
+void recent_blob_add(struct recent *r, uint64_t id, const void *bytes, size_t len)
+{
+    struct recent_blobs *k = r->blobs;
+
+    if (len > RECENT_BLOB_BYTES) {
+        return;
+    }
+    if (k == NULL) {
+        k = malloc(sizeof *k);
+        if (k == NULL) {
+            return;
+        }
+        k->at = 0;
+        memset(k->blobs, 0, sizeof k->blobs);
+        r->blobs = k;
+    }
+    k->at = place_after(k->at, len);
+    k->blobs[id % RECENT_BLOBS] = (struct kept_blob){.id = id, .at = k->at, .len = len};
+    if (len > 0) {
+        memcpy(k->bytes + k->at % RECENT_BYTES, bytes, len);
+    }
+    k->at += len;
+}
+
+bool recent_blob_get(const struct recent *r, uint64_t id, struct buf *out)
+{
+    const struct recent_blobs *k = r->blobs;
+    const struct kept_blob *kept = k == NULL ? NULL : &k->blobs[id % RECENT_BLOBS];
+
+    if (kept == NULL || id == 0 || kept->id != id || kept->at + RECENT_BYTES < k->at) {
+        return false;
+    }
+    buf_add(out, k->bytes + kept->at % RECENT_BYTES, kept->len);
     return true;
 }

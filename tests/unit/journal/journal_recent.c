@@ -21,11 +21,19 @@ static enum bt_code count_events(struct journal *j, uint64_t from_seq, uint64_t 
     return own->events(j, from_seq, plan_ix, limit, fn, self, err);
 }
 
+static enum bt_code count_blobs(struct journal *j, uint64_t id, struct buf *out,
+                                struct bt_error *err)
+{
+    reads++;
+    return own->blob_get(j, id, out, err);
+}
+
 static void count_reads(struct journal *j)
 {
     own = j->ops;
     counting = *own;
     counting.events = count_events;
+    counting.blob_get = count_blobs;
     j->ops = &counting;
     reads = 0;
 }
@@ -214,6 +222,18 @@ static void deleted_rows_of_no_plan_are_not_read_any_more(void **state)
     assert_int_equal(same_rows(j, first, 0, 100, 0), 1);
 }
 
+static uint64_t add_blob(struct journal *j, uint8_t fill, size_t len)
+{
+    static uint8_t bytes[RECENT_BLOB_BYTES + 1];
+    struct bt_error err;
+    uint64_t id;
+
+    assert_true(len <= sizeof bytes);
+    memset(bytes, fill, len);
+    assert_ok(journal_blob_add(j, bytes, len, &id, &err), err);
+    return id;
+}
+
 static void rows_of_a_batch_that_was_rolled_back_are_gone(void **state)
 {
     struct journal *j = ((struct fixture *)*state)->j;
@@ -223,10 +243,123 @@ static void rows_of_a_batch_that_was_rolled_back_are_gone(void **state)
 
     commit(j);
     (void)add_event(j, 0, 0, "lost");
+    (void)add_blob(j, 1, 1);
     (void)err_set(&why, BT_UNAVAILABLE, "full");
     assert_int_equal(journal_after_write(j, BT_UNAVAILABLE, &err, &why), BT_UNAVAILABLE);
     assert_null(j->recent.kept);
+    assert_null(j->recent.blobs);
     assert_int_equal(journal_next_seq(j), first + 1);
+}
+
+/* Whether it has `len` times `fill`. */
+static bool blob_is(struct journal *j, uint64_t id, uint8_t fill, size_t len)
+{
+    struct buf out;
+    struct bt_error err;
+    bool same;
+
+    buf_init(&out, RECENT_BLOB_BYTES + 1);
+    assert_ok(journal_blob_get(j, id, &out, &err), err);
+    same = out.len == len;
+    for (size_t i = 0; same && i < len; i++) {
+        same = ((const uint8_t *)out.at)[i] == fill;
+    }
+    buf_done(&out);
+    return same;
+}
+
+static void a_blob_of_64_KiB_is_kept_and_a_longer_one_is_not(void **state)
+{
+    struct journal *j = ((struct fixture *)*state)->j;
+    uint64_t none, whole, longer;
+
+    count_reads(j);
+    none = add_blob(j, 1, 0);
+    whole = add_blob(j, 2, RECENT_BLOB_BYTES);
+    longer = add_blob(j, 3, RECENT_BLOB_BYTES + 1);
+    assert_true(blob_is(j, none, 1, 0) && blob_is(j, whole, 2, RECENT_BLOB_BYTES));
+    assert_int_equal(reads, 0);
+    assert_true(blob_is(j, longer, 3, RECENT_BLOB_BYTES + 1));
+    assert_int_equal(reads, 1);
+}
+
+static void the_newest_1024_blobs_are_kept(void **state)
+{
+    struct journal *j = ((struct fixture *)*state)->j;
+    const uint64_t first = add_blob(j, 0, 9);
+
+    count_reads(j);
+    for (unsigned i = 1; i < RECENT_BLOBS; i++) {
+        assert_true(add_blob(j, (uint8_t)i, 9) == first + i);
+    }
+    assert_true(blob_is(j, first, 0, 9));
+    assert_int_equal(reads, 0);
+    (void)add_blob(j, 7, 9);
+    assert_true(blob_is(j, first + 1, 1, 9));
+    assert_int_equal(reads, 0);
+    assert_true(blob_is(j, first, 0, 9));
+    assert_int_equal(reads, 1);
+}
+
+/* The room for bytes ends before the places do. */
+static void blobs_of_all_lengths_come_back_as_they_were(void **state)
+{
+    struct journal *j = ((struct fixture *)*state)->j;
+    size_t lens[300];
+    unsigned r = 40425;
+    uint64_t first = 0;
+
+    count_reads(j);
+    for (unsigned i = 0; i < 300; i++) {
+        r = r * 1103515245u + 12345u;
+        lens[i] = (r >> 8) % (i % 3 == 0 ? RECENT_BLOB_BYTES + 1 : 5000);
+        const uint64_t id = add_blob(j, (uint8_t)i, lens[i]);
+        first = i == 0 ? id : first;
+        for (unsigned k = i; k + 20 > i; k--) {
+            assert_true(blob_is(j, first + k, (uint8_t)k, lens[k]));
+            if (k == 0) {
+                break;
+            }
+        }
+    }
+    assert_int_equal(reads, 0); /* 20 of them fit */
+    for (unsigned k = 0; k < 300; k++) {
+        assert_true(blob_is(j, first + k, (uint8_t)k, lens[k]));
+    }
+    assert_in_range(reads, 100, 260);
+}
+
+static void a_blob_of_a_deleted_plan_is_not_read_any_more(void **state)
+{
+    struct journal *j = ((struct fixture *)*state)->j;
+    const uint64_t plan = add_plan(j, "", "g");
+    const uint64_t id = add_blob(j, 5, 10);
+    struct journal_row row = {.seq = journal_next_seq(j),
+                              .is_public = true,
+                              .plan_ix = plan,
+                              .plan_seq = 1,
+                              .type = STR_LIT("step_completed"),
+                              .topic = STR_LIT("plan/x"),
+                              .body = "b",
+                              .body_len = 1,
+                              .blobs = &id,
+                              .blobs_n = 1};
+    bool more = true;
+    struct bt_error err;
+    struct buf out;
+
+    assert_ok(journal_append(j, &row, &err), err);
+    assert_ok(journal_plan_status(j, plan, STR_LIT("completed"), 5, &err), err);
+    commit(j);
+    assert_true(blob_is(j, id, 5, 10));
+    assert_ok(journal_plan_delete(j, plan, STR_LIT("asked"), 6, &err), err);
+    while (more) {
+        assert_ok(journal_sweep(j, 100, &more, &err), err);
+    }
+    commit(j);
+    buf_init(&out, 100);
+    assert_int_equal(journal_blob_get(j, id, &out, &err), BT_NOT_FOUND);
+    buf_done(&out);
 }
 
 #define BOTH(test)                                                                                 \
@@ -242,6 +375,10 @@ int main(void)
         BOTH(bodies_of_all_lengths_come_back_as_they_were),
         BOTH(a_deleted_plan_is_not_read_any_more),
         BOTH(deleted_rows_of_no_plan_are_not_read_any_more),
+        BOTH(a_blob_of_64_KiB_is_kept_and_a_longer_one_is_not),
+        BOTH(the_newest_1024_blobs_are_kept),
+        BOTH(blobs_of_all_lengths_come_back_as_they_were),
+        BOTH(a_blob_of_a_deleted_plan_is_not_read_any_more),
         cmocka_unit_test_setup_teardown(rows_of_a_batch_that_was_rolled_back_are_gone,
                                         fixture_memory, fixture_done),
     };
