@@ -259,12 +259,11 @@ void submission_refuse(struct engine *engine, struct request *rq, struct submiss
     buf_done(&details);
 }
 
-/* The plan of the key, or the one that was deleted. BT_NOT_FOUND: it is new. */
+/* The plan of the key. BT_NOT_FOUND: it is new. BT_CONFLICT: it was deleted. */
 static enum bt_code plan_of_key(struct engine *engine, struct str client_key,
                                 struct journal_plan *ret, struct bt_error *err)
 {
     char id[UUID_TEXT_LEN + 1];
-    struct journal_gone gone;
     struct buf key;
     enum bt_code code;
 
@@ -274,16 +273,13 @@ static enum bt_code plan_of_key(struct engine *engine, struct str client_key,
     if (code == BT_OK) {
         code = journal_plan_by_key(engine->journal, buf_str(&key), ret, err);
     }
-    if (code == BT_NOT_FOUND) {
-        code = journal_gone_by_key(engine->journal, buf_str(&key), &gone, err);
-        if (code == BT_OK) {
-            /* Not done a second time: its result cannot be had any more. */
-            uuid_format(gone.plan_id, id);
-            code = err_set(err, BT_CONFLICT,
-                           "clientKey '%.*s' was used for a plan (%s) that was deleted; another "
-                           "plan needs another key",
-                           STR_ARG(client_key), id);
-        }
+    if (code == BT_CONFLICT) {
+        /* Not done a second time: its result cannot be had any more. */
+        uuid_format(ret->plan_id, id);
+        code = err_set(err, BT_CONFLICT,
+                       "clientKey '%.*s' was used for a plan (%s) that was deleted; another plan "
+                       "needs another key",
+                       STR_ARG(client_key), id);
     }
     buf_done(&key);
     return code;

@@ -256,7 +256,7 @@ static enum bt_code collect_children(struct undo *u, const struct open_plan *p, 
                 u->p = p;
                 u->step = step;
                 code = collect_row(u, &row);
-            } else if (code == BT_NOT_FOUND) {
+            } else if (code == BT_NOT_FOUND || code == BT_CONFLICT) {
                 code = BT_OK;
             }
         }

@@ -105,6 +105,7 @@ BT_MUST_CHECK enum bt_code journal_plan_by_id(struct journal *j, struct uuid id,
 /* The same without the document, which is long to read. */
 BT_MUST_CHECK enum bt_code journal_plan_head(struct journal *j, struct uuid id,
                                              struct journal_plan *ret, struct bt_error *err);
+/* BT_CONFLICT: the plan of this key was deleted; of *ret only plan_id is valid. */
 BT_MUST_CHECK enum bt_code journal_plan_by_key(struct journal *j, struct str client_key,
                                                struct journal_plan *ret, struct bt_error *err);
 /* The owner of a plan by its number, "" of one that is not there. `cap` bytes with the zero; one
@@ -394,8 +395,6 @@ BT_MUST_CHECK enum bt_code journal_gone_expire(struct journal *j, msec before_wa
  * tombstones are forgotten. */
 BT_MUST_CHECK enum bt_code journal_gone_by_id(struct journal *j, struct uuid id,
                                               struct journal_gone *ret, struct bt_error *err);
-BT_MUST_CHECK enum bt_code journal_gone_by_key(struct journal *j, struct str client_key,
-                                               struct journal_gone *ret, struct bt_error *err);
 /* Ended plans and jobs, the oldest end first and of one moment by their numbers: those after
  * (after_wall, after_ix). Heads without documents. Damaged ones are logged and left out. fn must
  * not write. */

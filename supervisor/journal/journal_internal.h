@@ -114,8 +114,6 @@ struct journal_ops {
                                 struct bt_error *err);
     enum bt_code (*gone_by_id)(struct journal *j, struct uuid id, struct journal_gone *ret,
                                struct bt_error *err);
-    enum bt_code (*gone_by_key)(struct journal *j, struct str key, struct journal_gone *ret,
-                                struct bt_error *err);
     enum bt_code (*plans_ended)(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
                                 journal_plan_fn fn, void *self, struct bt_error *err);
     enum bt_code (*session_delete)(struct journal *j, struct str id, uint32_t limit, bool *ret_more,

@@ -279,7 +279,6 @@ static const struct journal_ops SQLITE_OPS = {
     .scrub = sqlite_scrub,
     .plan_delete = sqlite_plan_delete,
     .gone_by_id = sqlite_gone_by_id,
-    .gone_by_key = sqlite_gone_by_key,
     .plans_ended = sqlite_plans_ended,
     .session_delete = sqlite_session_delete,
     .sessions_idle = sqlite_sessions_idle,

@@ -172,24 +172,35 @@ void sqlite_chain_drop(struct sqlite_journal *s, uint64_t ix)
     }
 }
 
+/* The place of the plan's chain in the cache, empty when another plan had it. *ret_known: it has
+ * the chain. */
+static enum bt_code place_of(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain **ret,
+                             bool *ret_known, struct bt_error *err)
+{
+    struct sqlite_chain *c = &s->chains[ix % CHAINS_CACHED];
+    enum bt_code code = BT_OK;
+
+    *ret = c;
+    *ret_known = c->ix == ix;
+    if (!*ret_known) {
+        code = c->dirty ? chain_put(s, c, err) : BT_OK;
+        *c = (struct sqlite_chain){.ix = ix};
+    }
+    return code;
+}
+
 /* The chain of the plan in its place of the cache; a new one is empty. */
 static enum bt_code chain_of(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain **ret,
                              struct bt_error *err)
 {
-    struct sqlite_chain *c = &s->chains[ix % CHAINS_CACHED];
+    struct sqlite_chain *c;
     sqlite3_stmt *st = s->stmt[SQL_CHAIN_GET];
-    enum bt_code code = BT_OK;
+    bool known;
+    enum bt_code code = place_of(s, ix, &c, &known, err);
     int rc;
 
     *ret = c;
-    if (c->ix == ix) {
-        return BT_OK;
-    }
-    if (c->dirty) {
-        code = chain_put(s, c, err);
-    }
-    *c = (struct sqlite_chain){.ix = ix};
-    if (code != BT_OK) {
+    if (code != BT_OK || known) {
         return code;
     }
     (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
@@ -225,7 +236,8 @@ enum bt_code sqlite_chain_begin(struct sqlite_journal *s, uint64_t ix, const str
                                 struct bt_error *err)
 {
     struct sqlite_chain *c;
-    enum bt_code code = chain_of(s, ix, &c, err);
+    bool known;
+    enum bt_code code = place_of(s, ix, &c, &known, err);
 
     if (code == BT_OK) {
         code = chain_begin(p, c->head, err);

@@ -219,11 +219,11 @@ enum bt_code sqlite_gone_by_id(struct journal *j, struct uuid id, struct journal
     return gone_find(sqlite_of(j), SQL_GONE_BY_ID, ret, err);
 }
 
-enum bt_code sqlite_gone_by_key(struct journal *j, struct str key, struct journal_gone *ret,
+enum bt_code sqlite_gone_by_key(struct sqlite_journal *s, struct str key, struct journal_gone *ret,
                                 struct bt_error *err)
 {
-    sqlite_bind_str(sqlite_of(j)->stmt[SQL_GONE_BY_KEY], 1, key);
-    return gone_find(sqlite_of(j), SQL_GONE_BY_KEY, ret, err);
+    sqlite_bind_str(s->stmt[SQL_GONE_BY_KEY], 1, key);
+    return gone_find(s, SQL_GONE_BY_KEY, ret, err);
 }
 
 enum bt_code sqlite_gone_put(struct sqlite_journal *s, const struct journal_gone *g,

@@ -153,9 +153,11 @@ enum {
     SQL(BLOB_ADD, "INSERT INTO blobs(id, crc, bytes) VALUES(?1, ?2, ?3)")                          \
     SQL(BLOB_GET, "SELECT crc, bytes FROM blobs WHERE id = ?1")                                    \
     SQL(PLAN_ADD, "INSERT INTO plans(ix, id, session, client_key, body_hash, goal, created, crc, " \
-                  "doc_crc, doc) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                 \
+                  "doc_crc, doc) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS " \
+                  "(SELECT 1 FROM gone WHERE id = ?2 OR client_key = ?4) ON CONFLICT DO NOTHING")  \
     SQL(PLAN_IX_BY_ID, "SELECT ix FROM plans WHERE id = ?1")                                       \
-    SQL(PLAN_IX_BY_KEY, "SELECT ix FROM plans WHERE client_key = ?1")                              \
+    SQL(PLAN_IX_BY_KEY, "SELECT ix, 0 FROM plans WHERE client_key = ?1 UNION ALL "                 \
+                        "SELECT 0, 1 FROM gone WHERE client_key = ?1")                             \
     SQL(PLAN_GET, SQL_PLAN_HEAD " WHERE p.ix = ?1")                                                \
     SQL(JOB_ADD, "INSERT INTO errands(ix, kind) VALUES(?1, ?2)")                                   \
     SQL(OWNER_ADD, "INSERT INTO owners(ix, owner) VALUES(?1, ?2)")                                 \
@@ -165,6 +167,8 @@ enum {
     SQL(PLAN_DOC, "SELECT ix, doc_crc, doc FROM plans WHERE ix = ?1")                              \
     SQL(STATE_PUT, "INSERT OR REPLACE INTO plan_state(ix, status, ended, recoveries, note, crc) "  \
                    "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                               \
+    SQL(STATE_SET, "UPDATE plan_state SET status = ?2, ended = ?3, recoveries = ?4, note = ?5, "   \
+                   "crc = ?6 WHERE ix = ?1")                                                       \
     SQL(STATE_GET, "SELECT status, ended, recoveries, note, crc FROM plan_state WHERE ix = ?1")    \
     SQL(STATE_SCAN, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix") \
     SQL(IX_ALL, "SELECT s.ix FROM plan_state s WHERE s.ix < ?1 AND " SQL_NO_JOB(                   \
@@ -501,7 +505,7 @@ enum bt_code sqlite_plan_delete(struct journal *j, uint64_t ix, struct str why, 
                                 struct bt_error *err);
 enum bt_code sqlite_gone_by_id(struct journal *j, struct uuid id, struct journal_gone *ret,
                                struct bt_error *err);
-enum bt_code sqlite_gone_by_key(struct journal *j, struct str key, struct journal_gone *ret,
+enum bt_code sqlite_gone_by_key(struct sqlite_journal *s, struct str key, struct journal_gone *ret,
                                 struct bt_error *err);
 enum bt_code sqlite_plans_ended(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
                                 journal_plan_fn fn, void *self, struct bt_error *err);

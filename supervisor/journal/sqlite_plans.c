@@ -37,36 +37,70 @@ static enum bt_code damaged(uint64_t ix, const char *what, struct bt_error *err)
     return err_set(err, BT_IO, "%s of plan number %" PRIu64 " in the journal is damaged", what, ix);
 }
 
-/* The number of the plan that the bound statement finds; 0 = none. */
-static enum bt_code find_ix(struct sqlite_journal *s, enum sql which, uint64_t *ret,
+/* The number of the plan with the id; 0 = none. */
+static enum bt_code find_id(struct sqlite_journal *s, const struct uuid *id, uint64_t *ret,
                             struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[which];
+    sqlite3_stmt *st = s->stmt[SQL_PLAN_IX_BY_ID];
     enum bt_code code = BT_OK;
-    int rc = sqlite3_step(st);
+    int rc;
 
-    *ret = 0;
-    if (rc == SQLITE_ROW) {
-        *ret = sqlite_col_u64(st, 0);
-    } else if (rc != SQLITE_DONE) {
+    (void)sqlite3_bind_blob(st, 1, id->b, sizeof id->b, SQLITE_STATIC);
+    rc = sqlite3_step(st);
+    *ret = rc == SQLITE_ROW ? sqlite_col_u64(st, 0) : 0;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         code = sqlite_error(s->db, "cannot look up a plan", err);
     }
     (void)sqlite3_reset(st);
     return code;
 }
 
-static enum bt_code find_id(struct sqlite_journal *s, const struct uuid *id, uint64_t *ret,
-                            struct bt_error *err)
+/* The same for the key; *ret_gone: a plan that was deleted had it. */
+static enum bt_code find_key(struct sqlite_journal *s, struct str key, uint64_t *ret,
+                             bool *ret_gone, struct bt_error *err)
 {
-    (void)sqlite3_bind_blob(s->stmt[SQL_PLAN_IX_BY_ID], 1, id->b, sizeof id->b, SQLITE_STATIC);
-    return find_ix(s, SQL_PLAN_IX_BY_ID, ret, err);
+    sqlite3_stmt *st = s->stmt[SQL_PLAN_IX_BY_KEY];
+    enum bt_code code = BT_OK;
+    int rc;
+
+    sqlite_bind_str(st, 1, key);
+    rc = sqlite3_step(st);
+    *ret = rc == SQLITE_ROW ? sqlite_col_u64(st, 0) : 0;
+    *ret_gone = rc == SQLITE_ROW && *ret == 0;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        code = sqlite_error(s->db, "cannot look up a clientKey", err);
+    }
+    (void)sqlite3_reset(st);
+    return code;
 }
 
-static enum bt_code find_key(struct sqlite_journal *s, struct str key, uint64_t *ret,
-                             struct bt_error *err)
+/* Runs a write that may find nothing to do, in the batch. BT_NOT_FOUND: nothing has changed. */
+static enum bt_code run_if(struct sqlite_journal *s, enum sql which, size_t bytes, const char *what,
+                           struct bt_error *err)
 {
-    sqlite_bind_str(s->stmt[SQL_PLAN_IX_BY_KEY], 1, key);
-    return find_ix(s, SQL_PLAN_IX_BY_KEY, ret, err);
+    const bool first = !s->base.dirty;
+    enum bt_code code = sqlite_batch(s, bytes, err);
+
+    if (code == BT_OK) {
+        code = sqlite_run(s, which, what, err);
+    }
+    if (code != BT_OK || sqlite3_changes(s->db) > 0) {
+        s->base.dirty = code == BT_OK; /* for the next write; journal.c sets it too */
+        return code;
+    }
+    s->batch_bytes -= bytes;
+    code = first ? sqlite_run(s, SQL_ROLLBACK, "cannot end an empty batch", err) : BT_OK;
+    return code == BT_OK ? err_set(err, BT_NOT_FOUND, "nothing to change") : code;
+}
+
+static void bind_state(sqlite3_stmt *st, uint64_t ix, const struct plan_state *state)
+{
+    (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
+    sqlite_bind_str(st, 2, state->status);
+    (void)sqlite3_bind_int64(st, 3, (int64_t)state->ended);
+    (void)sqlite3_bind_int64(st, 4, state->recoveries);
+    sqlite_bind_str(st, 5, state->note);
+    (void)sqlite3_bind_int64(st, 6, state_crc(ix, state));
 }
 
 enum bt_code sqlite_state_put(struct sqlite_journal *s, uint64_t ix, const struct plan_state *state,
@@ -78,12 +112,7 @@ enum bt_code sqlite_state_put(struct sqlite_journal *s, uint64_t ix, const struc
     if (code != BT_OK) {
         return code;
     }
-    (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
-    sqlite_bind_str(st, 2, state->status);
-    (void)sqlite3_bind_int64(st, 3, (int64_t)state->ended);
-    (void)sqlite3_bind_int64(st, 4, state->recoveries);
-    sqlite_bind_str(st, 5, state->note);
-    (void)sqlite3_bind_int64(st, 6, state_crc(ix, state));
+    bind_state(st, ix, state);
     return sqlite_run(s, SQL_STATE_PUT, "cannot store the state of a plan", err);
 }
 
@@ -126,46 +155,21 @@ void sqlite_state_done(struct sqlite_journal *s)
     (void)sqlite3_reset(s->stmt[SQL_STATE_GET]);
 }
 
-/* BT_CONFLICT when a deleted plan had the key or the id: what was asked for once is not done again
- * under the same key. */
-static enum bt_code check_not_deleted(struct sqlite_journal *s, const struct journal_plan *p,
-                                      struct bt_error *err)
-{
-    struct journal_gone gone;
-    enum bt_code code = p->client_key.len > 0
-                            ? sqlite_gone_by_key(&s->base, p->client_key, &gone, err)
-                            : BT_NOT_FOUND;
-
-    if (code == BT_NOT_FOUND) {
-        code = sqlite_gone_by_id(&s->base, p->plan_id, &gone, err);
-    }
-    if (code == BT_NOT_FOUND) {
-        return BT_OK;
-    }
-    return code != BT_OK
-               ? code
-               : err_set(err, BT_CONFLICT, "clientKey \"%.*s\" was used by a plan that was deleted",
-                         STR_ARG(p->client_key));
-}
-
-/* BT_CONFLICT when the client_key or the id is taken. */
-static enum bt_code check_new(struct sqlite_journal *s, const struct journal_plan *p,
-                              struct bt_error *err)
+/* BT_CONFLICT with the reason why a plan was not added. */
+static enum bt_code explain_conflict(struct sqlite_journal *s, const struct journal_plan *p,
+                                     struct bt_error *err)
 {
     uint64_t other = 0;
-    enum bt_code code = p->client_key.len > 0 ? find_key(s, p->client_key, &other, err) : BT_OK;
+    bool gone = false;
+    enum bt_code code =
+        p->client_key.len > 0 ? find_key(s, p->client_key, &other, &gone, err) : BT_OK;
 
-    if (code == BT_OK && other != 0) {
-        return err_set(err, BT_CONFLICT, "clientKey \"%.*s\" was used before",
-                       STR_ARG(p->client_key));
+    if (code == BT_OK && (other != 0 || gone)) {
+        return err_set(err, BT_CONFLICT, "clientKey \"%.*s\" was used %s", STR_ARG(p->client_key),
+                       gone ? "by a plan that was deleted" : "before");
     }
-    if (code == BT_OK) {
-        code = find_id(s, &p->plan_id, &other, err);
-    }
-    if (code == BT_OK && other != 0) {
-        return err_set(err, BT_CONFLICT, "a plan with this planId exists");
-    }
-    return code == BT_OK ? check_not_deleted(s, p, err) : code;
+    return code != BT_OK ? code
+                         : err_set(err, BT_CONFLICT, "a plan with this planId exists or existed");
 }
 
 static enum bt_code put_head(struct sqlite_journal *s, uint64_t ix, const struct journal_plan *p,
@@ -187,7 +191,8 @@ static enum bt_code put_head(struct sqlite_journal *s, uint64_t ix, const struct
     (void)sqlite3_bind_int64(st, 8, plan_crc(ix, p));
     (void)sqlite3_bind_int64(st, 9, crc32c_bytes(crc32c_u64(0, ix), p->doc, p->doc_len));
     (void)sqlite3_bind_blob64(st, 10, p->doc == NULL ? "" : p->doc, p->doc_len, SQLITE_STATIC);
-    return sqlite_run(s, SQL_PLAN_ADD, "cannot store the plan", err);
+    return run_if(s, SQL_PLAN_ADD, p->doc_len + p->goal.len + PLAN_OVERHEAD,
+                  "cannot store the plan", err);
 }
 
 static enum bt_code put_job(struct sqlite_journal *s, uint64_t ix, struct str kind,
@@ -212,16 +217,11 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     struct sqlite_journal *s = sqlite_of(j);
     struct plan_state state = {.status = p->status, .ended = p->ended_wall};
     uint64_t ix = s->now.plans + 1;
-    enum bt_code code = check_new(s, p, err);
+    enum bt_code code = put_head(s, ix, p, err);
 
-    if (code == BT_OK) {
-        code = sqlite_batch(s, p->doc_len + p->goal.len + PLAN_OVERHEAD, err);
+    if (code == BT_NOT_FOUND) {
+        return explain_conflict(s, p, err);
     }
-    if (code != BT_OK) {
-        return code;
-    }
-    j->dirty = true; /* for sqlite_state_put below; journal.c sets it too */
-    code = put_head(s, ix, p, err);
     if (code == BT_OK && p->job.len > 0) {
         code = put_job(s, ix, p->job, err);
     }
@@ -245,17 +245,15 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
                                 struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
-    struct plan_state state;
-    enum bt_code code = sqlite_state_get(s, ix, &state, err);
+    /* only plans in quarantine have a note, and their state is final */
+    const struct plan_state state = {.status = status, .ended = ended};
+    enum bt_code code;
 
-    if (code == BT_OK) {
-        state.status = status;
-        state.ended = ended;
-        /* only plans in quarantine have a note, and their state is final */
-        state.note = STR_LIT("");
-    }
-    sqlite_state_done(s);
-    return code == BT_OK ? sqlite_state_put(s, ix, &state, err) : code;
+    bind_state(s->stmt[SQL_STATE_SET], ix, &state);
+    code = run_if(s, SQL_STATE_SET, PLAN_OVERHEAD, "cannot store the state of a plan", err);
+    return code == BT_NOT_FOUND
+               ? err_set(err, code, "no plan number %" PRIu64 " in the journal", ix)
+               : code;
 }
 
 /* Appends the strings to text. text may move until the last one is in, so the pointers are set
@@ -423,9 +421,17 @@ enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journa
                                 struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
+    struct journal_gone was;
+    bool gone = false;
     uint64_t ix = 0;
-    enum bt_code code = key.len > 0 ? find_key(s, key, &ix, err) : BT_OK;
+    enum bt_code code = key.len > 0 ? find_key(s, key, &ix, &gone, err) : BT_OK;
 
+    if (code == BT_OK && gone) {
+        code = sqlite_gone_by_key(s, key, &was, err);
+        ret->plan_id = was.plan_id;
+        return code != BT_OK ? code
+                             : err_set(err, BT_CONFLICT, "the plan of this clientKey was deleted");
+    }
     if (code == BT_OK && ix == 0) {
         return err_set(err, BT_NOT_FOUND, "no plan with clientKey \"%.*s\"", STR_ARG(key));
     }

@@ -125,7 +125,6 @@ static enum bt_code find_before(struct schedules *s, const struct schedule *p, s
     struct identity owner = {.role = ROLE_SUBMITTER};
     struct journal *j = engine_journal(s->engine);
     struct journal_plan row;
-    struct journal_gone gone;
     struct buf stored;
     enum bt_code code;
 
@@ -135,13 +134,9 @@ static enum bt_code find_before(struct schedules *s, const struct schedule *p, s
     code = buf_check(&stored, err);
     if (code == BT_OK) {
         code = journal_plan_by_key(j, buf_str(&stored), &row, err);
-        if (code == BT_OK) {
+        if (code == BT_OK || code == BT_CONFLICT) {
             uuid_format(row.plan_id, ret_id);
-        } else if (code == BT_NOT_FOUND) {
-            code = journal_gone_by_key(j, buf_str(&stored), &gone, err);
-            if (code == BT_OK) {
-                uuid_format(gone.plan_id, ret_id);
-            }
+            code = BT_OK;
         }
     }
     buf_done(&stored);

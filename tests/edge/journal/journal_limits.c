@@ -167,7 +167,7 @@ static void add_ended_plan(struct journal *j, const char *key)
 static bool first_is_known(const char *dir, uint32_t budget, bool *ret_more)
 {
     const struct journal_options opt = {.durability = DURABILITY_PROCESS};
-    struct journal_gone g;
+    struct journal_plan p;
     struct journal *j;
     struct bt_error err;
     enum bt_code code;
@@ -175,10 +175,10 @@ static bool first_is_known(const char *dir, uint32_t budget, bool *ret_more)
     assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
     assert_ok(journal_sweep(j, budget, ret_more, &err), err);
     commit(j);
-    code = journal_gone_by_key(j, STR_LIT("first"), &g, &err);
-    assert_true(code == BT_OK || code == BT_NOT_FOUND);
+    code = journal_plan_by_key(j, STR_LIT("first"), &p, &err);
+    assert_true(code == BT_CONFLICT || code == BT_NOT_FOUND);
     journal_close(j);
-    return code == BT_OK;
+    return code == BT_CONFLICT;
 }
 
 static void of_one_deleted_plan_too_many_the_oldest_is_forgotten(void **state)

@@ -86,10 +86,10 @@ enum bt_code memory_gone_by_id(struct journal *j, struct uuid id, struct journal
     return find_gone(memory_of(j), &id, STR_LIT(""), ret, err);
 }
 
-enum bt_code memory_gone_by_key(struct journal *j, struct str key, struct journal_gone *ret,
+enum bt_code memory_gone_by_key(const struct memory *m, struct str key, struct journal_gone *ret,
                                 struct bt_error *err)
 {
-    return find_gone(memory_of(j), NULL, key, ret, err);
+    return find_gone(m, NULL, key, ret, err);
 }
 
 /* The plan that ended next after (ended, ix); NULL = none. */

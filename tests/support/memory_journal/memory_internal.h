@@ -189,7 +189,7 @@ enum bt_code memory_plan_delete(struct journal *j, uint64_t ix, struct str why, 
                                 struct bt_error *err);
 enum bt_code memory_gone_by_id(struct journal *j, struct uuid id, struct journal_gone *ret,
                                struct bt_error *err);
-enum bt_code memory_gone_by_key(struct journal *j, struct str key, struct journal_gone *ret,
+enum bt_code memory_gone_by_key(const struct memory *m, struct str key, struct journal_gone *ret,
                                 struct bt_error *err);
 enum bt_code memory_plans_ended(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
                                 journal_plan_fn fn, void *self, struct bt_error *err);

@@ -320,7 +320,6 @@ static const struct journal_ops MEMORY_OPS = {
     .replay = memory_replay,
     .plan_delete = memory_plan_delete,
     .gone_by_id = memory_gone_by_id,
-    .gone_by_key = memory_gone_by_key,
     .plans_ended = memory_plans_ended,
     .session_delete = memory_session_delete,
     .sessions_idle = memory_sessions_idle,

@@ -184,6 +184,12 @@ enum bt_code memory_plan_by_key(struct journal *j, struct str key, struct journa
                                 struct bt_error *err)
 {
     struct memory *m = memory_of(j);
+    struct journal_gone gone;
+
+    if (memory_gone_by_key(m, key, &gone, NULL) == BT_OK) {
+        ret->plan_id = gone.plan_id;
+        return err_set(err, BT_CONFLICT, "the plan of this clientKey was deleted");
+    }
     return found(m, map_get(&m->by_key, key), ret, err);
 }
 
