@@ -187,19 +187,12 @@ static void print_help(const struct bt_agent_def *def, const char *program)
 }
 
 static enum bt_code serve(const struct bt_agent_def *def, const struct options *opt,
-                          const struct card *card, void *self, int *ret_status,
-                          struct bt_error *err)
+                          const struct card *card, void *self, struct bt_error *err)
 {
     uint32_t capacity = opt->capacity > 0 ? opt->capacity : def->capacity > 0 ? def->capacity : 1;
-    enum bt_code code;
 
     capacity = capacity > LIMIT_CAPACITY ? LIMIT_CAPACITY : capacity;
-    code = runtime_run(opt, card, self, def->done, capacity, ret_status, err);
-    if (code == BT_OK) {
-        (void)fflush(NULL);
-        _exit(*ret_status); /* nng's threads may be running: destructors must not run beside them */
-    }
-    return code;
+    return runtime_run(opt, card, self, def->done, capacity, err);
 }
 
 int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv)
@@ -229,7 +222,7 @@ int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv)
         } else if (code == BT_OK && opt.mode == OPTIONS_ONCE) {
             code = run_once(&card, opt.once_skill, self, &status, &err);
         } else if (code == BT_OK) {
-            code = serve(def, &opt, &card, self, &status, &err);
+            code = serve(def, &opt, &card, self, &err);
         }
     }
     if (code != BT_OK) {

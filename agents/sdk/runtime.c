@@ -48,10 +48,12 @@ static void start_slot(struct runtime *rt, uint32_t ix)
     rt->stats.requests++;
     log_debug("step.started", "key=%s attempt=%u skill=%s", slot->step->key,
               bt_step_attempt(slot->step), slot->step->skill);
-    pool_submit(rt->pool, ix);
+    if (!runtime_quick_put(rt, ix)) {
+        pool_submit(rt->pool, ix);
+    }
 }
 
-static void finish_slot(struct runtime *rt, uint32_t ix)
+void runtime_finish(struct runtime *rt, uint32_t ix)
 {
     struct runtime_slot *slot = &rt->slots[ix];
 
@@ -91,7 +93,7 @@ static void on_pool(struct runtime *rt)
         }
     }
     while ((slot = pool_take(rt->pool, POOL_FINISHED)) != AGENT_STATE_NO_SLOT) {
-        finish_slot(rt, slot);
+        runtime_finish(rt, slot);
     }
 }
 
@@ -212,39 +214,83 @@ static int wait_ms(const struct runtime *rt)
     msec now = clock_mono_ms();
 
     at = rt->look_at < at ? rt->look_at : at;
+    if (rt->quick.n > 0) {
+        return 0;
+    }
     if (at == MSEC_NEVER) {
         return -1;
     }
     return at <= now ? 0 : at - now > 60000 ? 60000 : (int)(at - now);
 }
 
-static void loop(struct runtime *rt)
+/* One cycle. False: the loop was taken over by another thread. */
+static bool cycle(struct runtime *rt)
 {
     struct pollfd fds[] = {{.fd = link_fd(rt->link), .events = POLLIN},
                            {.fd = pool_fd(rt->pool), .events = POLLIN},
                            {.fd = rt->signals, .events = POLLIN}};
+    int n = poll(fds, 3, wait_ms(rt));
 
-    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_START});
-    while (!rt->ended) {
-        int n = poll(fds, 3, wait_ms(rt));
-        if (n > 0 && fds[1].revents != 0) {
-            on_pool(rt);
-        }
-        if (n > 0 && fds[0].revents != 0) {
-            on_link(rt);
-        }
-        if (n > 0 && fds[2].revents != 0) {
-            on_signal(rt);
-        }
-        if (!rt->ended && agent_state_deadline(&rt->agent_state) <= clock_mono_ms()) {
-            runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_TICK});
-        }
-        if (!rt->ended && rt->look_at <= clock_mono_ms()) {
-            runtime_dial(rt);
-        }
-        runtime_trunk_flush(rt);
-        pool_wake(rt->pool);
+    if (n > 0 && fds[1].revents != 0) {
+        on_pool(rt);
     }
+    if (n > 0 && fds[0].revents != 0) {
+        on_link(rt);
+    }
+    if (n > 0 && fds[2].revents != 0) {
+        on_signal(rt);
+    }
+    if (!rt->ended && agent_state_deadline(&rt->agent_state) <= clock_mono_ms()) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_TICK});
+    }
+    if (!rt->ended && rt->look_at <= clock_mono_ms()) {
+        runtime_dial(rt);
+    }
+    pool_wake(rt->pool); /* the workers run beside the handlers of this thread */
+    if (!runtime_quick_run(rt)) {
+        return false;
+    }
+    runtime_trunk_flush(rt);
+    return true;
+}
+
+static _Noreturn void leave(struct runtime *rt)
+{
+    if (rt->done != NULL && rt->agent_state.running == 0) {
+        rt->done(rt->self);
+    }
+    (void)fflush(NULL);
+    _exit(rt->status); /* nng's threads may be running: destructors must not run beside them */
+}
+
+/* The loop of whichever thread has it. */
+static _Noreturn void serve(struct runtime *rt)
+{
+    for (;;) {
+        if (rt->ended) {
+            leave(rt);
+        }
+        if (!cycle(rt)) {
+            watch_stay(rt->quick.watch);
+            runtime_quick_taken(rt);
+        }
+    }
+}
+
+static void lead(void *self)
+{
+    runtime_quick_taken(self);
+    serve(self);
+}
+
+static enum bt_code start_watch(struct runtime *rt, struct bt_error *err)
+{
+    bool quick = false;
+
+    for (uint32_t i = 0; i < rt->card->skills_n; i++) {
+        quick = quick || rt->card->skills[i].quick;
+    }
+    return quick ? watch_start(lead, rt, &rt->quick.watch, err) : BT_OK;
 }
 
 /* ---- start ---- */
@@ -306,8 +352,7 @@ static enum bt_code open_sockets(struct runtime *rt, struct bt_error *err)
 }
 
 enum bt_code runtime_run(const struct options *opt, const struct card *card, void *self,
-                         void (*done)(void *self), uint32_t capacity, int *ret_status,
-                         struct bt_error *err)
+                         void (*done)(void *self), uint32_t capacity, struct bt_error *err)
 {
     struct runtime *rt = calloc(1, sizeof *rt);
     enum bt_code code;
@@ -347,11 +392,11 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
         code = open_sockets(rt, err);
     }
     if (code == BT_OK) {
-        loop(rt);
-        *ret_status = rt->status;
-        if (rt->done != NULL && rt->agent_state.running == 0) {
-            rt->done(rt->self);
-        }
+        code = start_watch(rt, err);
+    }
+    if (code == BT_OK) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_START});
+        serve(rt);
     }
     return code; /* not freed: nng's threads use parts of it until _exit */
 }

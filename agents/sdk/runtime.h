@@ -1,13 +1,14 @@
 /*
  * The I/O around the agent state machine: one loop thread owns the sockets, the state and the
- * slots; K worker threads run the handlers. The loop converts input into events of agent_state and
- * performs its actions, in order.
+ * slots; K worker threads run the handlers, the loop itself those of quick skills (loop/). The loop
+ * converts input into events of agent_state and performs its actions, in order.
  */
 #ifndef SDK_RUNTIME_H
 #define SDK_RUNTIME_H
 
 #include "agents/sdk/agent_state.h"
 #include "agents/sdk/card.h"
+#include "agents/sdk/loop/watch.h"
 #include "agents/sdk/options.h"
 #include "agents/sdk/pool.h"
 #include "agents/sdk/step.h"
@@ -72,6 +73,15 @@ struct runtime_slot {
     uint64_t started_ns;
 };
 
+/* Steps of quick skills (loop/inline.c). */
+struct runtime_quick {
+    struct watch *watch; /* NULL: no skill is quick */
+    struct quick guards[LIMIT_SKILLS];
+    uint32_t waiting[AGENT_STATE_SLOTS]; /* slots, in the order in which they came */
+    uint32_t at, n;
+    uint32_t running; /* the slot of the newest run */
+};
+
 struct runtime_stats {
     uint64_t requests, errors, processing_ns;
     char last_error[512];
@@ -121,6 +131,7 @@ struct runtime {
     struct runtime_bytes arriving_bytes;
     struct runtime_trunk trunk;
     struct pool *pool;
+    struct runtime_quick quick;
     struct buf out;
     struct runtime_stats stats;
     int signals;
@@ -128,14 +139,23 @@ struct runtime {
     int status;
 };
 
-/* Registers and serves until it is stopped; *ret_status is the exit code. The caller must end the
- * process by _exit: sockets may still carry traffic. */
+/* Registers and serves until it is stopped. Returns only when it cannot start. The process ends by
+ * _exit, on the thread that is the loop's by then: sockets may still carry traffic. */
 BT_MUST_CHECK enum bt_code runtime_run(const struct options *opt, const struct card *card,
                                        void *self, void (*done)(void *self), uint32_t capacity,
-                                       int *ret_status, struct bt_error *err);
+                                       struct bt_error *err);
 
 /* ---- shared by the runtime*.c files ---- */
 void runtime_feed(struct runtime *rt, struct agent_state_event ev);
+/* The handler of the slot has returned: its reply is the result. */
+void runtime_finish(struct runtime *rt, uint32_t slot);
+/* loop/inline.c: quick skills. False: the slot is for the workers. */
+bool runtime_quick_put(struct runtime *rt, uint32_t slot);
+/* Runs what waits, for a few milliseconds at most. False: the loop was taken over meanwhile; the
+ * caller touches nothing of it. */
+BT_MUST_CHECK bool runtime_quick_run(struct runtime *rt);
+/* The caller has just taken the loop over, because a handler runs for too long. */
+void runtime_quick_taken(struct runtime *rt);
 /* runtime_serve.c: the supervisor's requests and their answers */
 void runtime_on_request(struct runtime *rt, struct link_event *ev);
 /* One request; *rq is copied, the bytes are taken. */

@@ -80,7 +80,7 @@ BEGIN {
     only["<microhttpd.h>"] = "supervisor/gateway"
     only["<curl/"] = "agents/web agents/llm supervisor/gateway"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
-    n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state", pure, " ")
+    n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state agents/sdk/loop/quick", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
 }
 function room_of(path,   name, best) {

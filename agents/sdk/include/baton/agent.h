@@ -25,11 +25,11 @@
  * supervisor has them, and passes cancel and deadline to the handler. It drains on SIGTERM and
  * registers again when the supervisor was restarted.
  *
- * Threads: a handler runs on a worker thread. With a capacity above 1 several handlers run at the
- * same time and share `self`. A step belongs to the thread that runs its handler: only that thread
- * may call bt_step_* on it. The exceptions are bt_step_cancelled() and bt_step_progress(), which
- * any thread may call until the handler returns. Strings and JSON texts that a step returns are
- * valid until the handler returns. Text is UTF-8.
+ * Threads: a handler runs on a worker thread, that of a quick skill on the library's own. With a
+ * capacity above 1 several handlers run at the same time and share `self`. A step belongs to the
+ * thread that runs its handler: only that thread may call bt_step_* on it. The exceptions are
+ * bt_step_cancelled() and bt_step_progress(), which any thread may call until the handler returns.
+ * Strings and JSON texts that a step returns are valid until the handler returns. Text is UTF-8.
  *
  * Stability: within one major version, fields are only added at the end of the structs, and
  * functions are only added.
@@ -54,6 +54,17 @@ struct bt_agent_init; /* the argument of init(): reads settings, adds skills */
 /* Handles one step. It answers with one of the reply calls below. A handler that returns without
  * one fails the step as UNKNOWN. */
 typedef void (*bt_skill_run)(struct bt_step *step, void *self);
+
+/*
+ * A tag of `tags`: the handler returns within a millisecond and calls nothing that waits. The
+ * library then runs it on its own thread, which saves two changes of threads a step. The tag is not
+ * part of the card. The rules for threads are the same as for other handlers: with a capacity above
+ * 1 two may run at the same time.
+ * A handler that turns out to be slow (20 ms once, or 1 ms on average) is run by the workers for a
+ * minute, with a line in the log; each time again for twice as long, up to an hour. While it hangs,
+ * another thread answers the supervisor: the lease is not lost, a cancel reaches the handler.
+ */
+#define BT_TAG_QUICK "x-baton-quick"
 
 /* One capability of the agent. The keyword planner selects skills by description, tags and
  * examples. */
