@@ -284,6 +284,15 @@ BT_API BT_MUST_CHECK enum bt_code bt_artifact_write(struct bt_artifact *artifact
  * also on failure; then nothing is left of it. A later failure of the step drops it, too. */
 BT_API BT_MUST_CHECK enum bt_code bt_artifact_commit(struct bt_artifact *artifact,
                                                      struct bt_error *err);
+/*
+ * Create, write and commit in one: the file of the result is what the descriptor has. A file or
+ * memfd is read whole, from its beginning, wherever its position is, which stays; anything else (a
+ * pipe) until its end. Blocks while it reads. The caller keeps the descriptor and closes it. Errors
+ * as of the three; BT_IO: it could not be read. Then nothing is left of the file.
+ */
+BT_API BT_MUST_CHECK enum bt_code bt_artifact_add_fd(struct bt_step *step, const char *name,
+                                                     const char *media_type, int fd,
+                                                     struct bt_error *err);
 /* Removes the file. Accepts NULL. */
 BT_API void bt_artifact_abort(struct bt_artifact *artifact);
 /*
