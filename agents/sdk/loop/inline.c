@@ -17,8 +17,8 @@ bool runtime_quick_put(struct runtime *rt, uint32_t slot)
 {
     struct runtime_quick *q = &rt->quick;
 
-    if (!rt->slots[slot].step->card_skill->quick ||
-        !quick_may_run(guard_of(rt, slot), clock_mono_ms())) {
+    if (!rt->own_loop && (!rt->slots[slot].step->card_skill->quick ||
+                          !quick_may_run(guard_of(rt, slot), clock_mono_ms()))) {
         return false;
     }
     ASSERT(q->n < AGENT_STATE_SLOTS);
@@ -31,11 +31,34 @@ static void note(struct runtime *rt, uint32_t slot, uint64_t ns)
 {
     struct quick *guard = guard_of(rt, slot);
 
-    if (quick_took(guard, ns, clock_mono_ms())) {
+    const msec now = clock_mono_ms();
+    const bool silent = !quick_may_run(guard, now); /* only in a loop of the program's own */
+
+    if (!quick_took(guard, ns, now) || silent) {
+        return;
+    }
+    if (rt->own_loop) {
+        log_warn("agent.slow",
+                 "skill=%s has kept the program's loop for %" PRIu64 " us; heartbeats waited",
+                 rt->slots[slot].step->skill, ns / 1000);
+    } else {
         log_warn("agent.quick",
                  "skill=%s is not quick: %" PRIu64 " us on the loop; it runs on the workers for "
                  "%" PRIu64 " s",
                  rt->slots[slot].step->skill, ns / 1000, guard->pause_ms / 1000);
+    }
+}
+
+/* There is no other thread: it runs here, however long it takes. */
+static void run_own(struct runtime *rt, uint32_t slot, uint64_t begun, uint64_t *ret_now)
+{
+    struct bt_step *step = rt->slots[slot].step;
+
+    step_run(step);
+    *ret_now = clock_mono_ns();
+    note(rt, slot, *ret_now - begun);
+    if (!step->later) {
+        runtime_finish(rt, slot);
     }
 }
 
@@ -77,7 +100,9 @@ bool runtime_quick_run(struct runtime *rt)
         q->at = (q->at + 1) % AGENT_STATE_SLOTS;
         q->n--;
         q->running = slot;
-        if (!run_one(rt, slot, now, &now)) {
+        if (rt->own_loop) {
+            run_own(rt, slot, now, &now);
+        } else if (!run_one(rt, slot, now, &now)) {
             return false;
         }
     }
@@ -88,4 +113,28 @@ bool runtime_quick_run(struct runtime *rt)
 void runtime_quick_taken(struct runtime *rt)
 {
     note(rt, rt->quick.running, WATCH_NS);
+}
+
+/* ---- in a loop of the program's own ---- */
+
+void runtime_later_tell(struct runtime *rt)
+{
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        if (rt->slots[i].step != NULL) {
+            step_tell_cancelled(rt->slots[i].step);
+        }
+    }
+}
+
+msec runtime_later_deadline(const struct runtime *rt)
+{
+    msec at = MSEC_NEVER;
+
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        const struct bt_step *step = rt->slots[i].step;
+        if (step != NULL && step->later && !step->told && step->deadline < at) {
+            at = step->deadline;
+        }
+    }
+    return at;
 }

@@ -122,6 +122,62 @@ struct bt_agent_def {
  */
 BT_API int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv);
 
+/* ---- an agent in an event loop of the program's own ---- */
+
+struct bt_agent;
+
+/*
+ * For a program that has an event loop (epoll, libuv, GLib). The agent has one descriptor to wait
+ * for, and runs only while the program lets it:
+ *
+ *       if (bt_agent_open(&def, argc, argv, &agent, &err) != BT_OK) { ... err.msg ... }
+ *       if (agent == NULL) { return 0; }               // --help, --version, --card
+ *       watch(bt_agent_fd(agent), for input);
+ *       whenever it is readable:
+ *               if (!bt_agent_process(agent)) { bt_agent_exit(agent); }
+ *
+ * Threads: everything of the agent belongs to one thread: these functions, init(), done(), the
+ * handlers, and bt_step_* on its steps. The library starts threads for its sockets, which call
+ * nothing of the program's. It has no workers: a handler runs within bt_agent_process, and while it
+ * runs, heartbeats wait: one that takes longer than the lease loses the agent its steps. What takes
+ * time is answered later (bt_step_later). Steps at a time: `capacity`, those that are answered
+ * later included. BT_TAG_QUICK changes nothing.
+ * Signals: none is blocked, caught or read; SIGPIPE is ignored. Call bt_agent_stop from the loop
+ * when one comes; it is not for signal handlers.
+ * One agent per process. def and argv must live as long as it does.
+ */
+
+/* Reads arguments and environment as bt_agent_main does, calls init() and starts. BT_OK with *ret
+ * NULL: it printed what an argument asked for. --once is refused. BT_INVALID and others: arguments,
+ * settings or card; the program has to end. */
+BT_API BT_MUST_CHECK enum bt_code bt_agent_open(const struct bt_agent_def *def, int argc,
+                                                char **argv, struct bt_agent **ret,
+                                                struct bt_error *err);
+/* Readable when bt_agent_process has something to do, also when a time has come. It stays the same,
+ * belongs to the agent, and may be nested in any poll, select or epoll. */
+BT_API int bt_agent_fd(const struct bt_agent *agent);
+/* Does what there is to do, without waiting, and runs handlers. Calls for nothing do no harm.
+ * False: the agent has ended (drained and deregistered, stopped twice, or rejected). Not from a
+ * handler. */
+BT_API bool bt_agent_process(struct bt_agent *agent);
+/* As SIGTERM of bt_agent_main: no new steps, running ones finish; a second call ends at once. */
+BT_API void bt_agent_stop(struct bt_agent *agent);
+/* After the end: calls done(), unless steps still run, and ends the process by _exit with the codes
+ * of bt_agent_main. Does not return. A program that goes on instead must end by _exit itself. */
+BT_API void bt_agent_exit(struct bt_agent *agent);
+/*
+ * In a handler: the step is answered after it returns. The step and its strings stay valid until
+ * bt_step_done; files that it writes may stay open until then. on_cancel (may be NULL) is called
+ * once from bt_agent_process when the step is cancelled or its deadline passes; it may call
+ * bt_step_done. False: this agent runs under bt_agent_main; answer at once.
+ */
+BT_API bool bt_step_later(struct bt_step *step, void (*on_cancel)(struct bt_step *step, void *arg),
+                          void *arg);
+/* The reply is complete: as if the handler returned now. The step is the library's again. Ignored
+ * unless the step is to be answered later. bt_step_stream_flush never waits for such a step: it
+ * only tells whether everything was confirmed. */
+BT_API void bt_step_done(struct bt_step *step);
+
 /* ---- for init() ---- */
 
 /* The settings as compact JSON text, "{}" when there are none. Valid until init() returns. */
