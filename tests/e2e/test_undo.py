@@ -327,6 +327,7 @@ class Kills(BatonTest):
         events = d.events(view["planId"])
         self.assertEqual([sum(e["type"] == t for e in events) for t in ("compensation_started", "compensation_finished", "plan_completed")], [1, 1, 1], point)
         d.check_event_order()
+        d.stop()  # one daemon at a time, however many points
         return (d.work / "hits").read_text().split()
 
     def test_each_movement_once_wherever_the_daemon_dies(self):
