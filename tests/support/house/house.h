@@ -25,7 +25,7 @@
 #define HOUSE_TOKEN "the token of the house, 32 letters"
 
 enum {
-    HOUSE_AGENTS_MAX = 16,
+    HOUSE_AGENTS_MAX = 72,
     HOUSE_LEASE_MS = 3000,
     HOUSE_PROCESSES_MAX = 8,
     HOUSE_BEAT_MS = 1000
