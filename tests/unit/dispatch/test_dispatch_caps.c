@@ -143,12 +143,11 @@ static const char *question_after(struct house *h, uint32_t n)
                    i);
     }
     (void)house_submit(h,
-                       "'plan':{'goal':'g','grants':['boss'],'steps':[" STEP(
-                           "a", "") ",%s" STEP("z",
-                                               ",'dependsOn':['a'],'maxRetries':0,'onFailure':'"
-                                               "replan'") "]},"
-                                                          "'policy':{'replan':{'agentId':'boss','"
-                                                          "cooldownMs':0,'maxTotal':3}}",
+                       "'plan':{'goal':'g','grants':['boss'],'steps':[" STEP("a", "") ",%s" STEP(
+                           "z", ",'dependsOn':['a'],'maxRetries':0,'onFailure':'"
+                                "replan'") "]},"
+                                           "'policy':{'replan':{'agentId':'boss','"
+                                           "cooldownMs':0,'maxTotal':3}}",
                        buf_cstr(&steps));
     buf_done(&steps);
     house_done(h, "calc", "'result':{'text':'x'}");
