@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Agents over HTTP: curl alone, a real process, and what is left after kill -9 of agent, gateway and daemon."""
+"""Agents over HTTP: curl alone, a real process, and what is left after kill -9 of agent, gateway and daemon (deploy/POLLING.md)."""
 import collections
 import http.client
 import json
