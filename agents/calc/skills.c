@@ -25,7 +25,8 @@ const struct bt_skill calc_skills[] = {
          "Calculates an arithmetic expression with + - * / % ^, parentheses, variables and "
          "functions such as "
          "min, max, sum, mean, median, stdev, percentile, round, abs, sqrt, ln, log, exp.",
-     .tags = LIST("calculate", "compute", "arithmetic", "math", "expression", "formula", "number"),
+     .tags = LIST("calculate", "compute", "arithmetic", "math", "expression", "formula", "number",
+                  BT_TAG_QUICK),
      .examples =
          LIST("calculate (17 + 4) * 2", "compute round(sqrt(2), 3)", "evaluate total / days"),
      .input_schema =
@@ -178,7 +179,7 @@ const struct bt_skill calc_skills[] = {
     {.id = "now",
      .name = "Current time",
      .description = "Tells the current date, time and day of the week, in UTC or a time zone.",
-     .tags = LIST("time", "now", "today", "clock", "date", "weekday"),
+     .tags = LIST("time", "now", "today", "clock", "date", "weekday", BT_TAG_QUICK),
      .examples = LIST("what time is it", "tell the current date", "which weekday is today"),
      .input_schema = "{\"type\":\"object\",\"properties\":{" ZONE "}}",
      .output_schema = MOMENT,
@@ -204,7 +205,7 @@ const struct bt_skill calc_skills[] = {
      .name = "Convert a duration",
      .description = "Reads a span such as PT1H30M, 90 minutes or 1:30:00, or takes the one between "
                     "two moments, in seconds, hours and ISO 8601.",
-     .tags = LIST("span", "elapsed", "iso8601", "seconds"),
+     .tags = LIST("span", "elapsed", "iso8601", "seconds", BT_TAG_QUICK),
      .examples = LIST("convert the span 1h 30m to seconds", "elapsed from 09:00Z until 17:30Z"),
      .input_schema =
          "{\"type\":\"object\",\"properties\":{"
@@ -219,7 +220,8 @@ const struct bt_skill calc_skills[] = {
      .name = "Date arithmetic",
      .description = "Adds days, weeks, months, years or a duration to a date, tells its day of the "
                     "week, and the distance between two dates.",
-     .tags = LIST("date", "calendar", "weekday", "difference", "add", "days", "until", "between"),
+     .tags = LIST("date", "calendar", "weekday", "difference", "add", "days", "until", "between",
+                  BT_TAG_QUICK),
      .examples = LIST("add 30 days to 2026-11-21", "how many days are there until 2027-01-01"),
      .input_schema = "{\"type\":\"object\",\"properties\":{"
                      "\"date\":{\"type\":[\"string\",\"integer\"],\"description\":\"2026-11-21 or "

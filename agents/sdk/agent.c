@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agents/sdk/card.h"
-#include "agents/sdk/options.h"
+#include "agents/sdk/loop/program.h"
 #include "agents/sdk/runtime.h"
 #include "agents/sdk/step.h"
 #include "protocol/base/hide.h"
@@ -186,60 +185,80 @@ static void print_help(const struct bt_agent_def *def, const char *program)
                  def->description != NULL ? def->description : "", program, options_help());
 }
 
-static enum bt_code serve(const struct bt_agent_def *def, const struct options *opt,
-                          const struct card *card, void *self, int *ret_status,
-                          struct bt_error *err)
+uint32_t program_capacity(const struct program *p)
 {
-    uint32_t capacity = opt->capacity > 0 ? opt->capacity : def->capacity > 0 ? def->capacity : 1;
+    uint32_t capacity = p->opt.capacity > 0    ? p->opt.capacity
+                        : p->def->capacity > 0 ? p->def->capacity
+                                               : 1;
+
+    return capacity > LIMIT_CAPACITY ? LIMIT_CAPACITY : capacity;
+}
+
+enum bt_code program_begin(struct program *p, const struct bt_agent_def *def, int argc, char **argv,
+                           struct bt_error *err)
+{
+    const char *name = argc > 0 ? argv[0] : "agent";
     enum bt_code code;
 
-    capacity = capacity > LIMIT_CAPACITY ? LIMIT_CAPACITY : capacity;
-    code = runtime_run(opt, card, self, def->done, capacity, ret_status, err);
+    *p = (struct program){.def = def};
+    hide_process();
+    code = options_read(&p->opt, argc, argv, err);
+    if (code == BT_OK && p->opt.mode == OPTIONS_HELP) {
+        print_help(def, name);
+    } else if (code == BT_OK && p->opt.mode == OPTIONS_VERSION) {
+        (void)printf("%s %s (baton %s)\n", name, def->version != NULL ? def->version : "0",
+                     BATON_VERSION);
+    } else if (code == BT_OK) {
+        code = prepare(def, &p->opt, &p->card, &p->self, err);
+        p->made = code == BT_OK;
+        if (code == BT_OK && p->opt.mode == OPTIONS_CARD) {
+            code = print_card(&p->card, err);
+        }
+    }
+    return code;
+}
+
+void program_end(struct program *p)
+{
+    if (p->made && p->def->done != NULL) {
+        p->def->done(p->self);
+    }
+    card_done(&p->card);
+    options_done(&p->opt);
+}
+
+static enum bt_code serve(struct program *p, struct bt_error *err)
+{
+    const struct runtime_how how = {.opt = &p->opt,
+                                    .card = &p->card,
+                                    .self = p->self,
+                                    .done = p->def->done,
+                                    .capacity = program_capacity(p)};
+    struct runtime *rt;
+    enum bt_code code = runtime_new(&how, &rt, err);
+
     if (code == BT_OK) {
-        (void)fflush(NULL);
-        _exit(*ret_status); /* nng's threads may be running: destructors must not run beside them */
+        runtime_run(rt);
     }
     return code;
 }
 
 int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv)
 {
-    const char *program = argc > 0 ? argv[0] : "agent";
-    struct options opt = {0};
-    struct card card = {0};
+    struct program p;
     struct bt_error err = {.code = BT_OK};
-    void *self = NULL;
     int status = 0;
-    enum bt_code code;
-    bool made = false;
+    enum bt_code code = program_begin(&p, def, argc, argv, &err);
 
-    hide_process();
-    code = options_read(&opt, argc, argv, &err);
-
-    if (code == BT_OK && opt.mode == OPTIONS_HELP) {
-        print_help(def, program);
-    } else if (code == BT_OK && opt.mode == OPTIONS_VERSION) {
-        (void)printf("%s %s (baton %s)\n", program, def->version != NULL ? def->version : "0",
-                     BATON_VERSION);
-    } else if (code == BT_OK) {
-        code = prepare(def, &opt, &card, &self, &err);
-        made = code == BT_OK;
-        if (code == BT_OK && opt.mode == OPTIONS_CARD) {
-            code = print_card(&card, &err);
-        } else if (code == BT_OK && opt.mode == OPTIONS_ONCE) {
-            code = run_once(&card, opt.once_skill, self, &status, &err);
-        } else if (code == BT_OK) {
-            code = serve(def, &opt, &card, self, &status, &err);
-        }
+    if (code == BT_OK && p.opt.mode == OPTIONS_ONCE) {
+        code = run_once(&p.card, p.opt.once_skill, p.self, &status, &err);
+    } else if (code == BT_OK && p.opt.mode == OPTIONS_RUN) {
+        code = serve(&p, &err);
     }
     if (code != BT_OK) {
-        (void)fprintf(stderr, "%s: %s\n", program, err.msg);
-        status = made && opt.mode != OPTIONS_RUN && code == BT_IO ? 1 : 2; /* it was printed */
+        (void)fprintf(stderr, "%s: %s\n", argc > 0 ? argv[0] : "agent", err.msg);
+        status = p.made && p.opt.mode != OPTIONS_RUN && code == BT_IO ? 1 : 2; /* it was printed */
     }
-    if (made && def->done != NULL) {
-        def->done(self);
-    }
-    card_done(&card);
-    options_done(&opt);
+    program_end(&p);
     return status;
 }

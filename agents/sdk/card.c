@@ -83,7 +83,7 @@ void card_done(struct card *c)
 
 /* Copies a NULL-terminated list of at most max entries. */
 static enum bt_code copy_list(struct card *c, const char *const *from, size_t max,
-                              const char *const **ret, struct bt_error *err)
+                              const char ***ret, struct bt_error *err)
 {
     const char **list;
     size_t n = 0;
@@ -107,6 +107,23 @@ static enum bt_code copy_list(struct card *c, const char *const *from, size_t ma
     }
     *ret = list;
     return BT_OK;
+}
+
+/* Takes BT_TAG_QUICK out of the copied tags, because it is for this library alone. */
+static bool take_quick(const char **tags)
+{
+    size_t n = 0;
+    bool quick = false;
+
+    for (size_t i = 0; tags[i] != NULL; i++) {
+        if (strcmp(tags[i], BT_TAG_QUICK) == 0) {
+            quick = true;
+        } else {
+            tags[n++] = tags[i];
+        }
+    }
+    tags[n] = NULL;
+    return quick;
 }
 
 static enum bt_code read_schema(struct card *c, const char *json, const char *what,
@@ -140,6 +157,8 @@ static enum bt_code read_schema(struct card *c, const char *json, const char *wh
 static enum bt_code copy_skill(struct card *c, const struct bt_skill *from, struct card_skill *to,
                                struct bt_error *err)
 {
+    const char **tags = NULL;
+    const char **examples = NULL;
     enum bt_code code;
 
     to->skill =
@@ -153,9 +172,12 @@ static enum bt_code copy_skill(struct card *c, const struct bt_skill *from, stru
         (from->description != NULL && to->skill.description == NULL)) {
         return err_set(err, BT_NOMEM, "out of memory for a card");
     }
-    code = copy_list(c, from->tags, TAGS_MAX, &to->skill.tags, err);
+    code = copy_list(c, from->tags, TAGS_MAX, &tags, err);
     if (code == BT_OK) {
-        code = copy_list(c, from->examples, EXAMPLES_MAX, &to->skill.examples, err);
+        to->quick = take_quick(tags);
+        to->skill.tags = tags;
+        code = copy_list(c, from->examples, EXAMPLES_MAX, &examples, err);
+        to->skill.examples = examples;
     }
     if (code == BT_OK) {
         code = read_schema(c, from->input_schema, "input_schema", &to->input, &to->input_compiled,

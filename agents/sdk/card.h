@@ -12,6 +12,7 @@ struct card_skill {
     struct bt_skill skill; /* strings in the card's arena */
     struct doc input, output;
     struct schema *input_compiled; /* NULL = any value fits */
+    bool quick;                    /* BT_TAG_QUICK; the card does not show it */
 };
 
 struct card {

@@ -31,6 +31,14 @@ static void notify_progress(struct bt_step *step, void *self)
     pool_notify(slot->runtime->pool, POOL_PROGRESS, (uint32_t)(slot - slot->runtime->slots));
 }
 
+static void notify_finished(struct bt_step *step, void *self)
+{
+    struct runtime_slot *slot = self;
+
+    (void)step;
+    pool_notify(slot->runtime->pool, POOL_FINISHED, (uint32_t)(slot - slot->runtime->slots));
+}
+
 static void start_slot(struct runtime *rt, uint32_t ix)
 {
     struct runtime_slot *slot = &rt->slots[ix];
@@ -43,15 +51,18 @@ static void start_slot(struct runtime *rt, uint32_t ix)
     rt->arriving = NULL;
     rt->arriving_bytes = (struct runtime_bytes){0};
     slot->step->notify = notify_progress;
+    slot->step->finished = rt->own_loop ? notify_finished : NULL;
     slot->step->runtime = slot;
     slot->step->files = rt->opt->connect != NULL ? &runtime_files : NULL;
     rt->stats.requests++;
     log_debug("step.started", "key=%s attempt=%u skill=%s", slot->step->key,
               bt_step_attempt(slot->step), slot->step->skill);
-    pool_submit(rt->pool, ix);
+    if (!runtime_quick_put(rt, ix)) {
+        pool_submit(rt->pool, ix);
+    }
 }
 
-static void finish_slot(struct runtime *rt, uint32_t ix)
+void runtime_finish(struct runtime *rt, uint32_t ix)
 {
     struct runtime_slot *slot = &rt->slots[ix];
 
@@ -91,7 +102,7 @@ static void on_pool(struct runtime *rt)
         }
     }
     while ((slot = pool_take(rt->pool, POOL_FINISHED)) != AGENT_STATE_NO_SLOT) {
-        finish_slot(rt, slot);
+        runtime_finish(rt, slot);
     }
 }
 
@@ -206,50 +217,99 @@ static void on_link(struct runtime *rt)
     }
 }
 
-static int wait_ms(const struct runtime *rt)
+int runtime_wait_ms(const struct runtime *rt)
 {
     msec at = agent_state_deadline(&rt->agent_state);
+    msec later = rt->own_loop ? runtime_later_deadline(rt) : MSEC_NEVER;
     msec now = clock_mono_ms();
 
     at = rt->look_at < at ? rt->look_at : at;
+    at = later < at ? later : at;
+    if (rt->quick.n > 0) {
+        return 0;
+    }
     if (at == MSEC_NEVER) {
         return -1;
     }
     return at <= now ? 0 : at - now > 60000 ? 60000 : (int)(at - now);
 }
 
-static void loop(struct runtime *rt)
+bool runtime_cycle(struct runtime *rt, int wait_ms)
 {
     struct pollfd fds[] = {{.fd = link_fd(rt->link), .events = POLLIN},
                            {.fd = pool_fd(rt->pool), .events = POLLIN},
                            {.fd = rt->signals, .events = POLLIN}};
+    int n = poll(fds, 3, wait_ms);
 
-    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_START});
-    while (!rt->ended) {
-        int n = poll(fds, 3, wait_ms(rt));
-        if (n > 0 && fds[1].revents != 0) {
-            on_pool(rt);
-        }
-        if (n > 0 && fds[0].revents != 0) {
-            on_link(rt);
-        }
-        if (n > 0 && fds[2].revents != 0) {
-            on_signal(rt);
-        }
-        if (!rt->ended && agent_state_deadline(&rt->agent_state) <= clock_mono_ms()) {
-            runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_TICK});
-        }
-        if (!rt->ended && rt->look_at <= clock_mono_ms()) {
-            runtime_dial(rt);
-        }
-        runtime_trunk_flush(rt);
-        pool_wake(rt->pool);
+    if (n > 0 && fds[1].revents != 0) {
+        on_pool(rt);
     }
+    if (n > 0 && fds[0].revents != 0) {
+        on_link(rt);
+    }
+    if (n > 0 && fds[2].revents != 0) {
+        on_signal(rt);
+    }
+    if (!rt->ended && agent_state_deadline(&rt->agent_state) <= clock_mono_ms()) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_TICK});
+    }
+    if (!rt->ended && rt->look_at <= clock_mono_ms()) {
+        runtime_dial(rt);
+    }
+    pool_wake(rt->pool); /* the workers run beside the handlers of this thread */
+    if (!runtime_quick_run(rt)) {
+        return false;
+    }
+    if (rt->own_loop) {
+        runtime_later_tell(rt);
+    }
+    runtime_trunk_flush(rt);
+    return true;
+}
+
+_Noreturn void runtime_leave(struct runtime *rt)
+{
+    if (rt->done != NULL && rt->agent_state.running == 0) {
+        rt->done(rt->self);
+    }
+    (void)fflush(NULL);
+    _exit(rt->status); /* nng's threads may be running: destructors must not run beside them */
+}
+
+/* The loop of whichever thread has it. */
+_Noreturn void runtime_run(struct runtime *rt)
+{
+    for (;;) {
+        if (rt->ended) {
+            runtime_leave(rt);
+        }
+        if (!runtime_cycle(rt, runtime_wait_ms(rt))) {
+            watch_stay(rt->quick.watch);
+            runtime_quick_taken(rt);
+        }
+    }
+}
+
+static void lead(void *self)
+{
+    runtime_quick_taken(self);
+    runtime_run(self);
+}
+
+static enum bt_code start_watch(struct runtime *rt, struct bt_error *err)
+{
+    bool quick = false;
+
+    for (uint32_t i = 0; i < rt->card->skills_n; i++) {
+        quick = quick || rt->card->skills[i].quick;
+    }
+    return quick && !rt->own_loop ? watch_start(lead, rt, &rt->quick.watch, err) : BT_OK;
 }
 
 /* ---- start ---- */
 
-static enum bt_code take_signals(struct runtime *rt, struct bt_error *err)
+/* Before any thread starts: threads inherit the mask. */
+static enum bt_code take_signals(struct runtime *rt, sigset_t *ret_before, struct bt_error *err)
 {
     sigset_t all;
     sigset_t ours;
@@ -263,10 +323,14 @@ static enum bt_code take_signals(struct runtime *rt, struct bt_error *err)
     (void)sigemptyset(&ours);
     (void)sigaddset(&ours, SIGTERM);
     (void)sigaddset(&ours, SIGINT);
-    if (pthread_sigmask(SIG_BLOCK, &all, NULL) != 0) {
+    if (pthread_sigmask(SIG_BLOCK, &all, ret_before) != 0) {
         return err_errno(err, errno, "blocking signals");
     }
     (void)signal(SIGPIPE, SIG_IGN);
+    rt->signals = -1;
+    if (rt->own_loop) {
+        return BT_OK; /* they are the program's */
+    }
     rt->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
     return rt->signals < 0 ? err_errno(err, errno, "signalfd") : BT_OK;
 }
@@ -305,32 +369,12 @@ static enum bt_code open_sockets(struct runtime *rt, struct bt_error *err)
     return code;
 }
 
-enum bt_code runtime_run(const struct options *opt, const struct card *card, void *self,
-                         void (*done)(void *self), uint32_t capacity, int *ret_status,
-                         struct bt_error *err)
+static enum bt_code start(struct runtime *rt, struct bt_error *err)
 {
-    struct runtime *rt = calloc(1, sizeof *rt);
-    enum bt_code code;
+    sigset_t before;
+    enum bt_code code =
+        rt->opt->connect != NULL ? BT_OK : state_dir_find(rt->opt->state, &rt->state_dir, err);
 
-    if (rt == NULL) {
-        return err_set(err, BT_NOMEM, "out of memory");
-    }
-    rt->opt = opt;
-    rt->card = card;
-    rt->self = self;
-    rt->done = done;
-    rt->look_at = MSEC_NEVER;
-    buf_init(&rt->out, LIMIT_STEP_BYTES);
-    buf_init(&rt->trunk.frame, BUNDLE_BYTES_MAX);
-    buf_init(&rt->trunk.answers, RUNTIME_REQUESTS * (size_t)(BUNDLE_ITEM_BYTES + LIMIT_STEP_BYTES));
-    rt->trunk.pipes = BUNDLE_PIPES;
-    buf_init(&rt->state_dir, 8192);
-    buf_init(&rt->sealed, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);
-    agent_state_init(&rt->agent_state, capacity);
-    uuid_format(opt->instance_id, rt->instance_id);
-    uuid_format(uuid_new(), rt->process_id);
-    clock_iso(clock_wall_ms(), rt->stats.started);
-    code = opt->connect != NULL ? BT_OK : state_dir_find(opt->state, &rt->state_dir, err);
     if (code == BT_OK) {
         code = runtime_credential(rt, err);
     }
@@ -338,20 +382,52 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
         code = make_session_key(rt, err);
     }
     if (code == BT_OK) {
-        code = take_signals(rt, err); /* before any thread starts: threads inherit the mask */
+        code = take_signals(rt, &before, err);
     }
-    if (code == BT_OK) {
-        code = pool_start(capacity, run_slot, rt, &rt->pool, err);
+    if (code != BT_OK) {
+        return code;
     }
+    code = pool_start(rt->own_loop ? 0 : rt->agent_state.capacity, run_slot, rt, &rt->pool, err);
     if (code == BT_OK) {
         code = open_sockets(rt, err);
     }
     if (code == BT_OK) {
-        loop(rt);
-        *ret_status = rt->status;
-        if (rt->done != NULL && rt->agent_state.running == 0) {
-            rt->done(rt->self);
-        }
+        code = start_watch(rt, err);
     }
-    return code; /* not freed: nng's threads use parts of it until _exit */
+    if (rt->own_loop) {
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    return code;
+}
+
+enum bt_code runtime_new(const struct runtime_how *how, struct runtime **ret, struct bt_error *err)
+{
+    struct runtime *rt = calloc(1, sizeof *rt);
+    enum bt_code code;
+
+    if (rt == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory");
+    }
+    rt->opt = how->opt;
+    rt->card = how->card;
+    rt->self = how->self;
+    rt->done = how->done;
+    rt->own_loop = how->own_loop;
+    rt->look_at = MSEC_NEVER;
+    buf_init(&rt->out, LIMIT_STEP_BYTES);
+    buf_init(&rt->trunk.frame, BUNDLE_BYTES_MAX);
+    buf_init(&rt->trunk.answers, RUNTIME_REQUESTS * (size_t)(BUNDLE_ITEM_BYTES + LIMIT_STEP_BYTES));
+    rt->trunk.pipes = BUNDLE_PIPES;
+    buf_init(&rt->state_dir, 8192);
+    buf_init(&rt->sealed, SEAL_HEADER_BYTES + LIMIT_STEP_BYTES);
+    agent_state_init(&rt->agent_state, how->capacity);
+    uuid_format(how->opt->instance_id, rt->instance_id);
+    uuid_format(uuid_new(), rt->process_id);
+    clock_iso(clock_wall_ms(), rt->stats.started);
+    code = start(rt, err);
+    if (code == BT_OK) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_START});
+        *ret = rt;
+    }
+    return code;
 }

@@ -1,13 +1,14 @@
 /*
  * The I/O around the agent state machine: one loop thread owns the sockets, the state and the
- * slots; K worker threads run the handlers. The loop converts input into events of agent_state and
- * performs its actions, in order.
+ * slots; K worker threads run the handlers, the loop itself those of quick skills (loop/). The loop
+ * converts input into events of agent_state and performs its actions, in order.
  */
 #ifndef SDK_RUNTIME_H
 #define SDK_RUNTIME_H
 
 #include "agents/sdk/agent_state.h"
 #include "agents/sdk/card.h"
+#include "agents/sdk/loop/watch.h"
 #include "agents/sdk/options.h"
 #include "agents/sdk/pool.h"
 #include "agents/sdk/step.h"
@@ -72,6 +73,15 @@ struct runtime_slot {
     uint64_t started_ns;
 };
 
+/* Steps of quick skills (loop/inline.c). */
+struct runtime_quick {
+    struct watch *watch; /* NULL: no skill is quick */
+    struct quick guards[LIMIT_SKILLS];
+    uint32_t waiting[AGENT_STATE_SLOTS]; /* slots, in the order in which they came */
+    uint32_t at, n;
+    uint32_t running; /* the slot of the newest run */
+};
+
 struct runtime_stats {
     uint64_t requests, errors, processing_ns;
     char last_error[512];
@@ -121,6 +131,8 @@ struct runtime {
     struct runtime_bytes arriving_bytes;
     struct runtime_trunk trunk;
     struct pool *pool;
+    struct runtime_quick quick;
+    bool own_loop; /* of the program (loop/drive.c): no workers, no signals */
     struct buf out;
     struct runtime_stats stats;
     int signals;
@@ -128,14 +140,46 @@ struct runtime {
     int status;
 };
 
-/* Registers and serves until it is stopped; *ret_status is the exit code. The caller must end the
- * process by _exit: sockets may still carry traffic. */
-BT_MUST_CHECK enum bt_code runtime_run(const struct options *opt, const struct card *card,
-                                       void *self, void (*done)(void *self), uint32_t capacity,
-                                       int *ret_status, struct bt_error *err);
+struct runtime_how {
+    const struct options *opt;
+    const struct card *card;
+    void *self;
+    void (*done)(void *self);
+    uint32_t capacity;
+    bool own_loop;
+};
+
+/* Opens the sockets and starts the threads; *how is copied, what it points to is borrowed. After a
+ * failure the process has to end. Never freed: nng's threads use parts of it until _exit. */
+BT_MUST_CHECK enum bt_code runtime_new(const struct runtime_how *how, struct runtime **ret,
+                                       struct bt_error *err);
+/* Registers and serves until it is stopped, then ends the process by _exit, on the thread that is
+ * the loop's by then. */
+_Noreturn void runtime_run(struct runtime *rt);
+/* One cycle; waits for at most wait_ms (-1 = for ever). False: the loop was taken over by another
+ * thread. */
+BT_MUST_CHECK bool runtime_cycle(struct runtime *rt, int wait_ms);
+/* Until the next cycle is due, whatever comes; -1 = for ever. */
+int runtime_wait_ms(const struct runtime *rt);
+/* Calls done(), unless handlers run, and ends the process. */
+_Noreturn void runtime_leave(struct runtime *rt);
 
 /* ---- shared by the runtime*.c files ---- */
 void runtime_feed(struct runtime *rt, struct agent_state_event ev);
+/* The handler of the slot has returned: its reply is the result. */
+void runtime_finish(struct runtime *rt, uint32_t slot);
+/* loop/inline.c: quick skills. False: the slot is for the workers. */
+bool runtime_quick_put(struct runtime *rt, uint32_t slot);
+/* Runs what waits, for a few milliseconds at most. False: the loop was taken over meanwhile; the
+ * caller touches nothing of it. */
+BT_MUST_CHECK bool runtime_quick_run(struct runtime *rt);
+/* In a loop of the program's own: tells handlers that answer later that their steps are cancelled.
+ */
+void runtime_later_tell(struct runtime *rt);
+/* When the next of their deadlines passes; MSEC_NEVER = none. */
+msec runtime_later_deadline(const struct runtime *rt);
+/* The caller has just taken the loop over, because a handler runs for too long. */
+void runtime_quick_taken(struct runtime *rt);
 /* runtime_serve.c: the supervisor's requests and their answers */
 void runtime_on_request(struct runtime *rt, struct link_event *ev);
 /* One request; *rq is copied, the bytes are taken. */

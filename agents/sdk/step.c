@@ -119,13 +119,55 @@ static bool parameters_fit(struct bt_step *s)
     return code == BT_OK;
 }
 
+static void end(struct bt_step *s)
+{
+    step_abort_artifacts(s);
+    reply_finish(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
+}
+
 void step_run(struct bt_step *s)
 {
+    s->inside = true;
     if (parameters_fit(s)) {
         s->card_skill->skill.run(s, s->self);
     }
-    step_abort_artifacts(s);
-    reply_finish(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
+    s->inside = false;
+    if (!s->later) {
+        end(s);
+    }
+}
+
+bool bt_step_later(struct bt_step *s, void (*on_cancel)(struct bt_step *step, void *arg), void *arg)
+{
+    if (s->finished == NULL || !s->inside) {
+        return false;
+    }
+    s->later = true;
+    s->on_cancel = on_cancel;
+    s->cancel_arg = arg;
+    return true;
+}
+
+void bt_step_done(struct bt_step *s)
+{
+    if (!s->later) {
+        return;
+    }
+    s->later = false;
+    if (!s->inside) { /* else step_run goes on as without bt_step_later */
+        end(s);
+        s->finished(s, s->runtime);
+    }
+}
+
+void step_tell_cancelled(struct bt_step *s)
+{
+    if (s->later && !s->told && bt_step_cancelled(s)) {
+        s->told = true;
+        if (s->on_cancel != NULL) {
+            s->on_cancel(s, s->cancel_arg);
+        }
+    }
 }
 
 void step_take_reply(struct bt_step *s, struct reply *ret)

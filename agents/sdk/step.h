@@ -65,6 +65,13 @@ struct bt_step {
     void (*notify)(struct bt_step *step, void *runtime); /* called from any thread; may be NULL */
     void *runtime;
     const struct step_files *files; /* NULL: they are here */
+    /* In a loop of the program's own: set before step_run; the step may be answered later. */
+    void (*finished)(struct bt_step *step, void *runtime);
+    bool inside; /* its handler runs */
+    bool later;  /* bt_step_later was called, and bt_step_done not yet */
+    bool told;   /* on_cancel was called */
+    void (*on_cancel)(struct bt_step *step, void *arg);
+    void *cancel_arg;
 };
 
 /* Takes the reader of a step.execute (moved out of *r on success; its bytes stay borrowed until
@@ -79,8 +86,12 @@ BT_MUST_CHECK enum bt_code step_new_from_json(struct str json, const char *skill
 BT_MUST_CHECK enum bt_code step_check_purpose(const struct bt_step *s, struct bt_error *err);
 /* Accepts NULL. */
 void step_free(struct bt_step *s);
-/* Checks the parameters against the skill's schema, runs the handler and finishes the reply. */
+/* Checks the parameters against the skill's schema, runs the handler and finishes the reply, unless
+ * it is to be answered later (`later`): then `finished` is called. */
 void step_run(struct bt_step *s);
+/* A step that is answered later and was cancelled, or whose deadline has passed: calls on_cancel,
+ * once. */
+void step_tell_cancelled(struct bt_step *s);
 /* Moves the reply out; the step has none afterwards. */
 void step_take_reply(struct bt_step *s, struct reply *ret);
 /* The newest progress; false when there is none since the last call. */

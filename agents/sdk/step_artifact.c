@@ -1,4 +1,5 @@
 /* Artifacts of a step: what it writes, and what it was given. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,50 @@ enum bt_code bt_artifact_commit(struct bt_artifact *a, struct bt_error *err)
         (void)err_wrap(err, "artifact '%.*s'", STR_ARG(a->entry.name));
     }
     let_go(a);
+    return code;
+}
+
+static ssize_t read_part(int fd, bool whole, off_t at, char *chunk, size_t n)
+{
+    ssize_t got;
+
+    do {
+        got = whole ? pread(fd, chunk, n, at) : read(fd, chunk, n);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static enum bt_code copy_fd(struct bt_artifact *a, int fd, struct bt_error *err)
+{
+    const off_t at = lseek(fd, 0, SEEK_CUR); /* fails for a pipe */
+    enum bt_code code = BT_OK;
+    char chunk[32768];
+    off_t from = 0;
+    ssize_t got = 1;
+
+    while (code == BT_OK && got > 0 && !bt_step_cancelled(a->step)) {
+        got = read_part(fd, at >= 0, from, chunk, sizeof chunk);
+        code = got < 0 ? err_errno(err, errno, "reading the file descriptor %d of artifact '%s'",
+                                   fd, a->entry.name.ptr)
+                       : bt_artifact_write(a, chunk, (size_t)got, err);
+        from += got;
+    }
+    return code; /* of a cancelled step the commit says so */
+}
+
+enum bt_code bt_artifact_add_fd(struct bt_step *s, const char *name, const char *media_type, int fd,
+                                struct bt_error *err)
+{
+    struct bt_artifact *a = NULL;
+    enum bt_code code = bt_artifact_create(s, name, media_type, &a, err);
+
+    if (code == BT_OK) {
+        code = copy_fd(a, fd, err);
+        if (code == BT_OK) {
+            return bt_artifact_commit(a, err);
+        }
+        bt_artifact_abort(a);
+    }
     return code;
 }
 

@@ -99,9 +99,10 @@ bool bt_step_stream_flush(struct bt_step *s, uint64_t max_ms)
     bool done;
 
     (void)pthread_mutex_lock(&s->lock);
-    /* Without a supervisor no text is confirmed. */
-    while (s->notify != NULL && has_unconfirmed(s) && !bt_step_cancelled(s) &&
-           clock_mono_ms() < until) {
+    /* Without a supervisor no text is confirmed; in a loop of the program's own not while this one
+     * waits. */
+    while (s->notify != NULL && s->finished == NULL && has_unconfirmed(s) &&
+           !bt_step_cancelled(s) && clock_mono_ms() < until) {
         uint64_t at = clock_mono_ns() + (uint64_t)FLUSH_POLL_MS * 1000000u;
         struct timespec slice = {.tv_sec = (time_t)(at / 1000000000u),
                                  .tv_nsec = (long)(at % 1000000000u)};

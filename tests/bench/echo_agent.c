@@ -47,8 +47,10 @@ static void approve(struct bt_step *step, void *self)
     }
 }
 
+static const char *const quick[] = {BT_TAG_QUICK, NULL};
+
 static const struct bt_skill skills[] = {
-    {.id = "echo", .description = "Says 256 bytes.", .run = echo},
+    {.id = "echo", .tags = quick, .description = "Says 256 bytes.", .run = echo},
     {.id = "approve", .description = "Asks for an approval first.", .run = approve},
 };
 

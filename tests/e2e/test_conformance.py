@@ -122,6 +122,11 @@ class Conformance(unittest.TestCase):
         return {
             "exec": ([BIN / "baton-agent-exec", *self.exec_settings()], echo, 0),
             "exec that dials in": ([BIN / "baton-agent-exec", "--dial-in", *self.exec_settings()], echo, 4),
+            "a loop of its own": (["env", "BATON_AGENT_ID=eventloop", BIN.parent / "tests/example_eventloop"],
+                                  ["--skill", "greet", "--param", "name=Ada", *slow], 0),
+            "quick skills": (["env", "BATON_AGENT_ID=probe", BIN.parent / "tests/probe_quick", "--capacity", "8"],
+                             ["--skill", "echo", "--param", "text=hi", "--slow-skill", "work", "--slow-param", "ms=%d" % (SLOW * 1000),
+                              "--slow-seconds", str(SLOW)], 0),
             "calc": (["env", "BATON_AGENT_ID=calc", BIN / "baton-agent-calc"], ["--skill", "evaluate", "--param", "expression=1+2"], 11),
             "files": (["env", "BATON_AGENT_ID=files", BIN / "baton-agent-files", *self.settings("files", roots=[str(self.work)])],
                       ["--skill", "read", "--param", "path=%s" % (self.work / "a.txt")], 11),

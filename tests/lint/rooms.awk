@@ -38,7 +38,7 @@ BEGIN {
     may["supervisor/engine"] = below " protocol/artifact protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
-    may["supervisor/schedule/rules"] = base " protocol/zone"
+    may["supervisor/schedule/rules"] = base " protocol/zone supervisor/core/mutant.h"
     may["supervisor/schedule"] = below " protocol/zone protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
@@ -80,7 +80,7 @@ BEGIN {
     only["<microhttpd.h>"] = "supervisor/gateway"
     only["<curl/"] = "agents/web agents/llm supervisor/gateway"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
-    n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state", pure, " ")
+    n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state agents/sdk/loop/quick", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
 }
 function room_of(path,   name, best) {

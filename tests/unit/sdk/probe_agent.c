@@ -1,7 +1,9 @@
-/* The agent for test_sdk_agent: correct and incorrect handlers. */
+/* The agent for test_sdk_agent: correct and incorrect handlers. With PROBE_QUICK all its skills say
+ * that they are quick. */
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "baton/agent.h"
 
@@ -39,16 +41,43 @@ static void stream(struct bt_step *step, void *self)
     bt_step_reply_text(step, bt_step_stream_flush(step, 10000) ? "all" : "not all");
 }
 
+/* Ignores a cancel. */
+static void hang(struct bt_step *step, void *self)
+{
+    (void)self;
+    bt_step_progress(step, -1.0, "hanging");
+    for (;;) {
+        (void)poll(NULL, 0, 60000);
+    }
+}
+
+/* After `ms` it replies with the name of its thread: the first one is the loop's. */
+static void where(struct bt_step *step, void *self)
+{
+    (void)self;
+    (void)poll(NULL, 0, (int)bt_step_param_number(step, "ms", 0));
+    bt_step_reply_text(step, gettid() == getpid() ? "loop" : "worker");
+}
+
+#ifdef PROBE_QUICK
+static const char *const tags[] = {"probe", BT_TAG_QUICK, NULL};
+#else
+static const char *const tags[] = {"probe", NULL};
+#endif
+
 static const struct bt_skill skills[] = {
     {.id = "echo",
+     .tags = tags,
      .input_schema = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}",
      .run = echo},
-    {.id = "work", .run = work},
-    {.id = "stream", .run = stream},
+    {.id = "work", .tags = tags, .run = work},
+    {.id = "stream", .tags = tags, .run = stream},
+    {.id = "hang", .tags = tags, .run = hang},
+    {.id = "where", .tags = tags, .run = where},
 };
 
 static const struct bt_agent_def def = {
-    .agent_id = "probe", .version = "1", .skills = skills, .skill_count = 3, .capacity = 2};
+    .agent_id = "probe", .version = "1", .skills = skills, .skill_count = 5, .capacity = 2};
 
 int main(int argc, char **argv)
 {

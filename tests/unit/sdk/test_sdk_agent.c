@@ -36,7 +36,7 @@ struct world {
     pid_t pid;
     uint64_t epoch;
     bool drain;
-    uint32_t registered, drained, deregistered, progress, late;
+    uint32_t registered, beats, drained, deregistered, progress, late;
     char late_text[64];
     char streamed[8192];      /* the texts of all progress, joined */
     struct link_event answer; /* of the lane that serve() waits for */
@@ -65,7 +65,8 @@ static void on_register(struct link_event *ev, struct msg_reader *r, struct str 
 
     assert_int_equal(msg_read(r, MSG_agent_register, &m, &err), BT_OK);
     assert_true(str_is(m.card.agent_id, "probe"));
-    assert_int_equal(m.card.skills_n, 3);
+    assert_int_equal(m.card.skills_n, 5);
+    assert_int_equal(m.card.skills[0].tags_n, 1); /* that it is quick is the library's alone */
     assert_int_equal(m.capacity, 2);
     (void)snprintf(w.endpoint, sizeof w.endpoint, "%.*s", STR_ARG(m.endpoint));
     if (w.registered > 0) {
@@ -117,6 +118,7 @@ static void on_control(struct link_event *ev)
     if (str_is(e.type, "agent.register")) {
         on_register(ev, &r, e.id);
     } else if (str_is(e.type, "agent.heartbeat")) {
+        w.beats++;
         answer_control(ev->request, e.id, MSG_agent_heartbeat_ok, &beat);
     } else if (str_is(e.type, "step.result")) {
         on_late(ev, &r, e.id);
@@ -465,6 +467,79 @@ static void a_cancel_reaches_the_handler_and_the_lane_is_answered(void **state)
     drop_answer(&r);
 }
 
+static int exit_status(void)
+{
+    msec end = clock_mono_ms() + WAIT_MS;
+    int status = -1;
+
+    while (clock_mono_ms() < end) {
+        uint32_t none = 0;
+        if (waitpid(w.pid, &status, WNOHANG) == w.pid) {
+            w.pid = 0;
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        }
+        (void)link_wait(w.link, 20);
+        (void)serve(NULL, &none, 0);
+    }
+    return -1;
+}
+
+/* The lease is renewed, and other steps are executed: the loop is not the hanging handler's. */
+static void a_handler_that_hangs_costs_neither_the_lease_nor_other_steps(void **state)
+{
+    struct msg_step_execute m = step_of("hang", "p/1/a", NULL);
+
+    (void)state;
+    if (PROBE_OWN_LOOP) {
+        skip(); /* it has no other thread */
+    }
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(NULL, &w.progress, 1));
+    for (int i = 0; i < 20; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "p/1/%d", i);
+        m = step_of("echo", key, NULL);
+        send_lane(w.lanes[1], WIRE_MSGPACK, MSG_step_execute, &m);
+        expect_text(w.lanes[1], "-/1");
+    }
+    assert_true(serve(NULL, &w.beats, w.beats + 3));
+    assert_int_equal(w.registered, 1);
+    assert_int_equal(kill(w.pid, SIGTERM), 0);
+    assert_true(serve(NULL, &w.drained, 1));
+    assert_int_equal(kill(w.pid, SIGTERM), 0); /* a second one does not wait for it */
+    assert_int_equal(exit_status(), 1);
+}
+
+static bool runs_on(const char *thread, const char *key, const char *params)
+{
+    struct buf p = params_of(params);
+    struct msg_step_execute m = step_of("where", key, &p);
+    struct msg_step_result got;
+    struct msg_reader r = {0};
+    bool is;
+
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(w.lanes[0], NULL, 0));
+    assert_int_equal(read_answer(&r, MSG_step_result, &got), BT_OK);
+    is = str_is(got.result.text, thread);
+    drop_answer(&r);
+    buf_done(&p);
+    return is;
+}
+
+/* Quick skills: on the loop, until one takes 20 ms. Others: never on the loop. */
+static void a_quick_handler_runs_on_the_loop_and_a_slow_one_does_not(void **state)
+{
+    (void)state;
+    if (PROBE_OWN_LOOP) {
+        assert_true(runs_on("loop", "p/1/a", "{}"));
+        skip(); /* it has no other thread */
+    }
+    assert_int_equal(runs_on("loop", "p/1/a", "{}"), PROBE_ON_LOOP);
+    (void)runs_on("loop", "p/1/b", "{\"ms\":30}");
+    assert_true(runs_on("worker", "p/1/c", "{}"));
+}
+
 static void a_deadline_ends_a_handler_that_polls(void **state)
 {
     struct msg_step_execute m = step_of("work", "p/1/a", NULL);
@@ -498,23 +573,6 @@ static void a_new_supervisor_gets_the_result_of_the_old_ones_step(void **state)
     assert_int_equal(w.registered, 2);
     assert_string_equal(w.late_text, "worked");
     buf_done(&p);
-}
-
-static int exit_status(void)
-{
-    msec end = clock_mono_ms() + WAIT_MS;
-    int status = -1;
-
-    while (clock_mono_ms() < end) {
-        uint32_t none = 0;
-        if (waitpid(w.pid, &status, WNOHANG) == w.pid) {
-            w.pid = 0;
-            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        }
-        (void)link_wait(w.link, 20);
-        (void)serve(NULL, &none, 0);
-    }
-    return -1;
 }
 
 static void sigterm_finishes_the_step_deregisters_and_exits_0(void **state)
@@ -558,7 +616,11 @@ int main(int argc, char **argv)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_cancel_reaches_the_handler_and_the_lane_is_answered,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_quick_handler_runs_on_the_loop_and_a_slow_one_does_not,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_deadline_ends_a_handler_that_polls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_handler_that_hangs_costs_neither_the_lease_nor_other_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_supervisor_gets_the_result_of_the_old_ones_step,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(sigterm_finishes_the_step_deregisters_and_exits_0, set_up,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -324,6 +325,63 @@ static void a_cancelled_attempt_commits_nothing(void **state)
     step_free(s);
 }
 
+/* A descriptor with the text, at its end. */
+static int memory_of(const char *text)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    return fd;
+}
+
+static void a_descriptor_becomes_a_file_of_the_result(void **state)
+{
+    struct bt_step *s = make("");
+    const int fd = memory_of("hello");
+    struct bt_error err;
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(bt_artifact_add_fd(s, "rows.csv", "text/csv", fd, &err), BT_OK);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 5); /* it is the caller's, with its position */
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "hello", 5), 5);
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(bt_artifact_add_fd(s, "piped.csv", NULL, ends[0], &err), BT_OK);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(s->reply.artifacts_n, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(s->reply.artifacts[i].bytes, 5);
+        assert_true(str_is(s->reply.artifacts[i].sha256, HELLO_SUM));
+    }
+    assert_int_equal(files_in(PLAN), 2);
+    step_free(s);
+}
+
+static void a_descriptor_that_cannot_be_read_leaves_nothing(void **state)
+{
+    struct bt_step *s = make("");
+    const int fd = memory_of("hello");
+    struct bt_error err;
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(bt_artifact_add_fd(s, "a", NULL, ends[1], &err), BT_IO); /* its writing end */
+    assert_non_null(strstr(err.msg, "'a'"));
+    atomic_store(&s->cancelled, true);
+    assert_int_equal(bt_artifact_add_fd(s, "b", NULL, fd, &err), BT_CANCELLED);
+    assert_int_equal(s->reply.artifacts_n, 0);
+    assert_int_equal(files_in(PLAN), 0);
+    assert_null(s->artifacts);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    (void)close(fd);
+    step_free(s);
+}
+
 static void the_directory_of_the_plan_is_no_link(void **state)
 {
     struct bt_step *s = make("");
@@ -472,6 +530,8 @@ int main(void)
         TEST(no_file_is_written_for_a_question_or_without_a_directory),
         TEST(an_ended_plan_takes_no_file),
         TEST(a_cancelled_attempt_commits_nothing),
+        TEST(a_descriptor_becomes_a_file_of_the_result),
+        TEST(a_descriptor_that_cannot_be_read_leaves_nothing),
         TEST(the_directory_of_the_plan_is_no_link),
         TEST(a_given_file_is_opened_whole),
         TEST(a_file_that_was_not_given_is_not_opened),

@@ -25,11 +25,11 @@
  * supervisor has them, and passes cancel and deadline to the handler. It drains on SIGTERM and
  * registers again when the supervisor was restarted.
  *
- * Threads: a handler runs on a worker thread. With a capacity above 1 several handlers run at the
- * same time and share `self`. A step belongs to the thread that runs its handler: only that thread
- * may call bt_step_* on it. The exceptions are bt_step_cancelled() and bt_step_progress(), which
- * any thread may call until the handler returns. Strings and JSON texts that a step returns are
- * valid until the handler returns. Text is UTF-8.
+ * Threads: a handler runs on a worker thread, that of a quick skill on the library's own. With a
+ * capacity above 1 several handlers run at the same time and share `self`. A step belongs to the
+ * thread that runs its handler: only that thread may call bt_step_* on it. The exceptions are
+ * bt_step_cancelled() and bt_step_progress(), which any thread may call until the handler returns.
+ * Strings and JSON texts that a step returns are valid until the handler returns. Text is UTF-8.
  *
  * Stability: within one major version, fields are only added at the end of the structs, and
  * functions are only added.
@@ -54,6 +54,17 @@ struct bt_agent_init; /* the argument of init(): reads settings, adds skills */
 /* Handles one step. It answers with one of the reply calls below. A handler that returns without
  * one fails the step as UNKNOWN. */
 typedef void (*bt_skill_run)(struct bt_step *step, void *self);
+
+/*
+ * A tag of `tags`: the handler returns within a millisecond and calls nothing that waits. The
+ * library then runs it on its own thread, which saves two changes of threads a step. The tag is not
+ * part of the card. The rules for threads are the same as for other handlers: with a capacity above
+ * 1 two may run at the same time.
+ * A handler that turns out to be slow (20 ms once, or 1 ms on average) is run by the workers for a
+ * minute, with a line in the log; each time again for twice as long, up to an hour. While it hangs,
+ * another thread answers the supervisor: the lease is not lost, a cancel reaches the handler.
+ */
+#define BT_TAG_QUICK "x-baton-quick"
 
 /* One capability of the agent. The keyword planner selects skills by description, tags and
  * examples. */
@@ -110,6 +121,62 @@ struct bt_agent_def {
  * process.
  */
 BT_API int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv);
+
+/* ---- an agent in an event loop of the program's own ---- */
+
+struct bt_agent;
+
+/*
+ * For a program that has an event loop (epoll, libuv, GLib). The agent has one descriptor to wait
+ * for, and runs only while the program lets it:
+ *
+ *       if (bt_agent_open(&def, argc, argv, &agent, &err) != BT_OK) { ... err.msg ... }
+ *       if (agent == NULL) { return 0; }               // --help, --version, --card
+ *       watch(bt_agent_fd(agent), for input);
+ *       whenever it is readable:
+ *               if (!bt_agent_process(agent)) { bt_agent_exit(agent); }
+ *
+ * Threads: everything of the agent belongs to one thread: these functions, init(), done(), the
+ * handlers, and bt_step_* on its steps. The library starts threads for its sockets, which call
+ * nothing of the program's. It has no workers: a handler runs within bt_agent_process, and while it
+ * runs, heartbeats wait: one that takes longer than the lease loses the agent its steps. What takes
+ * time is answered later (bt_step_later). Steps at a time: `capacity`, those that are answered
+ * later included. BT_TAG_QUICK changes nothing.
+ * Signals: none is blocked, caught or read; SIGPIPE is ignored. Call bt_agent_stop from the loop
+ * when one comes; it is not for signal handlers.
+ * One agent per process. def and argv must live as long as it does.
+ */
+
+/* Reads arguments and environment as bt_agent_main does, calls init() and starts. BT_OK with *ret
+ * NULL: it printed what an argument asked for. --once is refused. BT_INVALID and others: arguments,
+ * settings or card; the program has to end. */
+BT_API BT_MUST_CHECK enum bt_code bt_agent_open(const struct bt_agent_def *def, int argc,
+                                                char **argv, struct bt_agent **ret,
+                                                struct bt_error *err);
+/* Readable when bt_agent_process has something to do, also when a time has come. It stays the same,
+ * belongs to the agent, and may be nested in any poll, select or epoll. */
+BT_API int bt_agent_fd(const struct bt_agent *agent);
+/* Does what there is to do, without waiting, and runs handlers. Calls for nothing do no harm.
+ * False: the agent has ended (drained and deregistered, stopped twice, or rejected). Not from a
+ * handler. */
+BT_API bool bt_agent_process(struct bt_agent *agent);
+/* As SIGTERM of bt_agent_main: no new steps, running ones finish; a second call ends at once. */
+BT_API void bt_agent_stop(struct bt_agent *agent);
+/* After the end: calls done(), unless steps still run, and ends the process by _exit with the codes
+ * of bt_agent_main. Does not return. A program that goes on instead must end by _exit itself. */
+BT_API void bt_agent_exit(struct bt_agent *agent);
+/*
+ * In a handler: the step is answered after it returns. The step and its strings stay valid until
+ * bt_step_done; files that it writes may stay open until then. on_cancel (may be NULL) is called
+ * once from bt_agent_process when the step is cancelled or its deadline passes; it may call
+ * bt_step_done. False: this agent runs under bt_agent_main; answer at once.
+ */
+BT_API bool bt_step_later(struct bt_step *step, void (*on_cancel)(struct bt_step *step, void *arg),
+                          void *arg);
+/* The reply is complete: as if the handler returned now. The step is the library's again. Ignored
+ * unless the step is to be answered later. bt_step_stream_flush never waits for such a step: it
+ * only tells whether everything was confirmed. */
+BT_API void bt_step_done(struct bt_step *step);
 
 /* ---- for init() ---- */
 
@@ -272,6 +339,15 @@ BT_API BT_MUST_CHECK enum bt_code bt_artifact_write(struct bt_artifact *artifact
 /* Makes the file durable and adds it to the reply, with length and checksum. Frees the artifact,
  * also on failure; then nothing is left of it. A later failure of the step drops it, too. */
 BT_API BT_MUST_CHECK enum bt_code bt_artifact_commit(struct bt_artifact *artifact,
+                                                     struct bt_error *err);
+/*
+ * Create, write and commit in one: the file of the result is what the descriptor has. A file or
+ * memfd is read whole, from its beginning, wherever its position is, which stays; anything else (a
+ * pipe) until its end. Blocks while it reads. The caller keeps the descriptor and closes it. Errors
+ * as of the three; BT_IO: it could not be read. Then nothing is left of the file.
+ */
+BT_API BT_MUST_CHECK enum bt_code bt_artifact_add_fd(struct bt_step *step, const char *name,
+                                                     const char *media_type, int fd,
                                                      struct bt_error *err);
 /* Removes the file. Accepts NULL. */
 BT_API void bt_artifact_abort(struct bt_artifact *artifact);
