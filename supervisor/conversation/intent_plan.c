@@ -30,6 +30,9 @@ static void reply_problems(struct turn_ctx *t, struct submission *d, const struc
             told++;
         }
     }
+    if (errors > 1 && errors > told) {
+        buf_printf(&t->reply, "\n- and %u more", errors - told);
+    }
 }
 
 enum bt_code intent_submission(struct turn_ctx *t, struct str goal, struct submission *d)

@@ -1,0 +1,247 @@
+/* Plans that do a step of another: items, rounds, plans inside, and the undoing
+ * of a plan. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/house/house.h"
+
+#define STEP(id, more)                                                                             \
+    "{'stepId':'" id "','agentId':'calc','skill':'do','task':'do " id "'" more "}"
+#define EACH(more) "{'stepId':'e','task':'each','forEach':" more "}"
+#define UNDO(id, more)                                                                             \
+    STEP(id, ",'effects':'idempotent','compensate':{'skill':'do','task':'undo " id                 \
+             " {{results." id "}}'}" more)
+
+static struct house *open_house(void)
+{
+    struct house *h = house_open();
+
+    house_join(h, "calc", 4);
+    return h;
+}
+
+static const char *view(struct house *h, const char *id)
+{
+    return house_ok(h, "plan.get", "'planId':'%s'", id);
+}
+
+/* Answers the oldest work of calc, whose task is this. */
+static void does(struct house *h, const char *task, const char *result)
+{
+    house_is(h, house_work(h, "calc", NULL), "task", task);
+    house_done(h, "calc", "'result':%s", result);
+    house_wait(h, 1);
+}
+
+/* ---- items ---- */
+
+static void each_item_is_done_and_the_results_are_a_list(void **state)
+{
+    struct house *h = open_house();
+    const char *id;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'goal':'g','steps':[" EACH("[5,6],'steps':[" STEP(
+                             "x", ",'parameters':{'n':'{{item}}'}") "]") "," STEP("z", "") "]}");
+    house_wait(h, 1);
+    house_says(h, view(h, id),
+               "steps.0.children.kind=forEach; steps.0.children.items=2; "
+               "steps.0.children.steps=2; "
+               "steps.0.children.over=-; steps.0.children.planId=*");
+    house_says(h, house_work(h, "calc", NULL), "parameters.n=5");
+    house_done(h, "calc", "'result':{'data':{'v':50}}");
+    house_wait(h, 1);
+    house_says(h, view(h, id), "steps.0.children.over=1; steps.0.children.completed=1");
+    house_says(h, house_event(h, "plan_step_progress"), "stepId=e; percent=50");
+    house_says(h, house_work(h, "calc", NULL), "parameters.n=6");
+    house_done(h, "calc", "'result':{'data':{'v':60}}");
+    house_wait(h, 1);
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'e'", id),
+               "result.data.#=2; result.data.0.data.v=50; result.data.1.data.v=60; "
+               "result.text=~2 of 2 items completed");
+    house_says(h, house_work(h, "calc", "z"), "task=do z");
+    house_close(h);
+}
+
+static void an_item_that_fails_fails_the_step_with_its_reason(void **state)
+{
+    struct house *h = open_house();
+    const char *id;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'goal':'g','steps':[" EACH(
+                             "[5,6],'steps':[" STEP("x", ",'maxRetries':0") "]") "]}");
+    house_wait(h, 1);
+    house_failed(h, "calc", "PERMISSION_DENIED", false);
+    house_wait(h, 2000);
+    house_says(h, view(h, id),
+               "status=failed; steps.0.status=failed; "
+               "steps.0.errorClass=PERMISSION_DENIED; "
+               "steps.0.error=~step x");
+    house_close(h);
+}
+
+static void lists_are_of_so_many_items(void **state)
+{
+    static const struct {
+        const char *items, *wants;
+    } cases[] = {
+        {"{'v':3}", "status=failed; steps.1.error=~forEach: expected a list, got"},
+        {"'text'", "status=failed; steps.1.error=~forEach: expected a list, got"},
+        {"[]", "status=completed; steps.1.status=completed; steps.1.children.planId=-"},
+        {"[1,2]", "status=running; steps.1.children.items=2"},
+        {"[1,2,3]", "status=failed; steps.1.error=~3 items are more than the 2 of maxItems"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct house *h = open_house();
+        const char *id =
+            house_submit(h, "'plan':{'goal':'g','steps':[" STEP("a", "") "," EACH(
+                                "'{{results.a}}','maxItems':2,'steps':[" STEP("x", "") "]") "]}");
+        house_done(h, "calc", "'result':{'data':%s}", cases[i].items);
+        house_wait(h, 1);
+        house_says(h, view(h, id), cases[i].wants);
+        house_close(h);
+    }
+}
+
+/* ---- rounds ---- */
+
+static void a_round_follows_until_its_condition_holds(void **state)
+{
+    struct house *h = open_house();
+    const char *id;
+
+    (void)state;
+    id =
+        house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'r','task':'again','repeat':{"
+                        "'until':{'results.x.n':{'gt':2}},'max':3},'steps':[" STEP("x", "") "]}]}");
+    house_wait(h, 1);
+    does(h, "do x", "{'data':{'n':1}}");
+    house_says(h, view(h, id), "steps.0.children.rounds=2; steps.0.status=in_progress");
+    does(h, "do x", "{'data':{'n':3}}");
+    house_says(h, view(h, id), "status=completed; steps.0.children.rounds=2");
+    id = house_submit(
+        h, "'plan':{'goal':'g','steps':[{'stepId':'r','task':'again',"
+           "'repeat':{'until':{'results.x.n':{'gt':2}},'max':2},'steps':[" STEP("x", "") "]}]}");
+    house_wait(h, 1);
+    does(h, "do x", "{'data':{'n':1}}");
+    does(h, "do x", "{'data':{'n':1}}");
+    house_says(h, view(h, id), "status=failed; steps.0.errorClass=LOOP_LIMIT");
+    id = house_submit(
+        h, "'plan':{'goal':'g','steps':[{'stepId':'r','task':'again',"
+           "'repeat':{'until':{'results.x.n':{'gt':2}},'max':2},'steps':[" STEP("x", "") "]}]}");
+    house_wait(h, 1);
+    does(h, "do x", "{'data':{'n':'many'}}"); /* cannot be compared */
+    house_says(h, view(h, id), "status=failed; steps.0.errorClass=VALIDATION_ERROR");
+    house_close(h);
+}
+
+/* ---- a plan inside ---- */
+
+static void the_answer_of_a_plan_inside_is_the_result_of_its_step(void **state)
+{
+    struct house *h = open_house();
+    const char *id;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'p','task':'in','"
+                         "plan':{'document':{"
+                         "'steps':[" STEP("x", "") "," STEP("y", "") "]}}}]}");
+    house_wait(h, 1);
+    does(h, "do x", "{'data':{'v':1}}");
+    does(h, "do y", "{'text':'two'}");
+    house_says(h, view(h, id), "status=completed; steps.0.children.completed=2");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'p'", id),
+               "result.data.x={\"v\":1}; result.data.y=two; result.text=*");
+    id = house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'p','task':'in','"
+                         "plan':{'document':{"
+                         "'steps':[" STEP("x", "") "]}}}]}");
+    house_wait(h, 1);
+    does(h, "do x", "{'data':{'v':1}}");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'p'", id),
+               "result.data={\"v\":1}; result.text=-");
+    house_close(h);
+}
+
+/* ---- undoing ---- */
+
+static void a_plan_that_fails_is_undone_from_its_end(void **state)
+{
+    struct house *h = open_house();
+    const char *id;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'goal':'g','steps':[" UNDO("a", "") "," UNDO("b", "") "," STEP(
+                             "c", ",'maxRetries':0") "]}");
+    does(h, "do a", "{'text':'A'}");
+    does(h, "do b", "{'text':'B'}");
+    house_failed(h, "calc", "PERMISSION_DENIED", false);
+    house_wait(h, 1);
+    house_says(h, view(h, id),
+               "status=running; compensation.status=running; compensation.planId=*");
+    does(h, "undo b B", "{'text':'ok'}");
+    does(h, "undo a A", "{'text':'ok'}");
+    house_says(h, view(h, id),
+               "status=failed; compensation.status=compensated; "
+               "compensation.compensated=2; "
+               "steps.2.status=failed");
+    house_close(h);
+}
+
+static void items_that_were_done_are_undone_each(void **state)
+{
+    struct house *h = open_house();
+    const char *id;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'goal':'g','steps':[" EACH("[5,6],'steps':[" UNDO(
+                             "x", "") "]") "," STEP("c", ",'maxRetries':0") "]}");
+    house_wait(h, 1);
+    does(h, "do x", "{'text':'X5'}");
+    does(h, "do x", "{'text':'X6'}");
+    house_failed(h, "calc", "PERMISSION_DENIED", false);
+    house_wait(h, 1);
+    does(h, "undo x X6", "{'text':'ok'}");
+    does(h, "undo x X5", "{'text':'ok'}");
+    house_says(h, view(h, id), "status=failed; compensation.compensated=2");
+    house_close(h);
+}
+
+static void a_plan_that_is_cancelled_is_undone_when_it_says_so(void **state)
+{
+    (void)state;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        struct house *h = open_house();
+        const char *id = house_submit(h,
+                                      "'plan':{'goal':'g','steps':[" UNDO("a", "") "," STEP(
+                                          "w", "") "]},"
+                                                   "'policy':{'compensate':%s}",
+                                      wanted ? "true" : "false");
+        does(h, "do a", "{'text':'A'}");
+        (void)house_ok(h, "plan.cancel", "'planId':'%s'", id);
+        house_wait(h, 3000);
+        if (wanted) {
+            house_says(h, view(h, id), "compensation.status=running");
+        } else {
+            house_says(h, view(h, id), "status=cancelled; compensation=-");
+        }
+        house_close(h);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_item_is_done_and_the_results_are_a_list),
+        cmocka_unit_test(an_item_that_fails_fails_the_step_with_its_reason),
+        cmocka_unit_test(lists_are_of_so_many_items),
+        cmocka_unit_test(a_round_follows_until_its_condition_holds),
+        cmocka_unit_test(the_answer_of_a_plan_inside_is_the_result_of_its_step),
+        cmocka_unit_test(a_plan_that_fails_is_undone_from_its_end),
+        cmocka_unit_test(items_that_were_done_are_undone_each),
+        cmocka_unit_test(a_plan_that_is_cancelled_is_undone_when_it_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
