@@ -167,11 +167,17 @@ static struct str text_of(struct str s, const char *otherwise)
     return s.len > 0 ? s : str_from(otherwise);
 }
 
-/* A refusal that proves nobody: without the role that would be needed. */
-static bool refuses_sender(const struct reply *r)
+static bool is_unauthorized(const struct reply *r)
 {
     return !r->ok && r->problem.code == BT_UNAUTHORIZED &&
            doc_get(r->problem.details, STR_LIT("role")).ptr == NULL;
+}
+
+/* A refusal that proves nobody: of a token that was not taken before. A sealed answer, and one to a
+ * sender who is known, refuses what was asked for. */
+static bool refuses_sender(const struct caller *c, const struct reply *r)
+{
+    return is_unauthorized(r) && c->token[0] != 0 && !c->proved;
 }
 
 static void deliver(struct lane *lane, struct str bytes, msec now)
@@ -199,7 +205,7 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
                                  .message = text_of(e.error.message, "the daemon gave no reason"),
                                  .retry_after_ms = e.error.retry_after_ms,
                                  .details = e.error.details};
-    if (refuses_sender(&r)) {
+    if (refuses_sender(c, &r)) {
         char why[256];
         (void)snprintf(why, sizeof why, "%.*s",
                        (int)(r.problem.message.len < 255 ? r.problem.message.len : 255),
@@ -208,6 +214,9 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
         caller_refuse(c, now, why);
     } else {
         c->proved = true;
+        if (is_unauthorized(&r)) {
+            r.problem.status = 403;
+        }
         call_finish(call, &r);
     }
     msg_reader_done(&reader);
