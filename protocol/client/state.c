@@ -87,16 +87,18 @@ enum bt_code state_dir_find(const char *flag, struct buf *ret_path, struct bt_er
 /* Where user ids are mapped (a container), the owner of what is outside looks like this user. */
 static bool is_unmapped(uid_t uid)
 {
-    unsigned long long from = 0;
-    unsigned long long to = 0;
-    unsigned long long n = UINT32_MAX;
+    char line[64] = "";
+    const char *last;
     FILE *f = uid == UNMAPPED_UID ? fopen("/proc/self/uid_map", "re") : NULL;
-    bool yes = f != NULL && fscanf(f, "%llu %llu %llu", &from, &to, &n) == 3 && n < UINT32_MAX;
 
-    if (f != NULL) {
-        (void)fclose(f);
+    if (f == NULL) {
+        return false;
     }
-    return yes;
+    (void)!fgets(line, sizeof line, f);
+    (void)fclose(f);
+    line[strcspn(line, "\n")] = 0;
+    last = strrchr(line, ' '); /* "0 1000 1": from, to, how many */
+    return last != NULL && strtoul(last, NULL, 10) < UINT32_MAX;
 }
 
 /* Who may rename what is in a directory above the state directory can put another one in its place

@@ -93,7 +93,7 @@ static bool is_open_twice(int fd)
         return false;
     }
     while (!found && (entry = readdir(list)) != NULL) {
-        const int other = atoi(entry->d_name);
+        const int other = (int)strtol(entry->d_name, NULL, 10);
         found = entry->d_name[0] != '.' && other != fd && fstat(other, &st) == 0 &&
                 st.st_dev == own.st_dev && st.st_ino == own.st_ino;
     }
