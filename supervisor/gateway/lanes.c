@@ -173,11 +173,12 @@ static bool is_unauthorized(const struct reply *r)
            doc_get(r->problem.details, STR_LIT("role")).ptr == NULL;
 }
 
-/* A refusal that proves nobody: of a token that was not taken before. A sealed answer, and one to a
- * sender who is known, refuses what was asked for. */
-static bool refuses_sender(const struct caller *c, const struct reply *r)
+/* A refusal that proves nobody: of a token that was not taken before. What comes sealed knows its
+ * sender, and so does a refusal to one who is known, or about a file. */
+static bool refuses_sender(const struct caller *c, const struct call *call, const struct reply *r)
 {
-    return is_unauthorized(r) && c->token[0] != 0 && !c->proved;
+    return is_unauthorized(r) && c->token[0] != 0 && !c->proved &&
+           call->answer != MSG_artifact_fetch_ok && call->answer != MSG_artifact_read_ok;
 }
 
 static void deliver(struct lane *lane, struct str bytes, msec now)
@@ -205,7 +206,7 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
                                  .message = text_of(e.error.message, "the daemon gave no reason"),
                                  .retry_after_ms = e.error.retry_after_ms,
                                  .details = e.error.details};
-    if (refuses_sender(c, &r)) {
+    if (refuses_sender(c, call, &r)) {
         char why[256];
         (void)snprintf(why, sizeof why, "%.*s",
                        (int)(r.problem.message.len < 255 ? r.problem.message.len : 255),
@@ -277,10 +278,11 @@ static void on_lost(struct lane *lane, bool sent, msec now)
 
 void lanes_on_event(struct upstream *u, struct link_event *ev, msec now)
 {
-    struct lane *lane = ev->owner;
+    struct lane *lane = ev->lane != NULL ? ev->owner : NULL;
 
-    (void)u;
-    if (ev->lane != NULL && lane != NULL && lane->link == ev->lane) {
+    if (ev->type == LINK_REQUEST && u->serve != NULL) {
+        u->serve(u->serve_self, ev);
+    } else if (ev->lane != NULL && lane != NULL && lane->link == ev->lane) {
         if (ev->type == LINK_ANSWER) {
             on_answer(lane, link_msg_bytes(ev->msg), now);
         } else if (ev->type == LINK_LOST) {
