@@ -174,11 +174,10 @@ static bool is_unauthorized(const struct reply *r)
 }
 
 /* A refusal that proves nobody: of a token that was not taken before. What comes sealed knows its
- * sender, and so does a refusal to one who is known, or about a file. */
-static bool refuses_sender(const struct caller *c, const struct call *call, const struct reply *r)
+ * sender, and so does a refusal to one who is known. */
+static bool refuses_sender(const struct caller *c, const struct reply *r)
 {
-    return is_unauthorized(r) && c->token[0] != 0 && !c->proved &&
-           call->answer != MSG_artifact_fetch_ok && call->answer != MSG_artifact_read_ok;
+    return is_unauthorized(r) && c->token[0] != 0 && !c->proved;
 }
 
 static void deliver(struct lane *lane, struct str bytes, msec now)
@@ -206,7 +205,7 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
                                  .message = text_of(e.error.message, "the daemon gave no reason"),
                                  .retry_after_ms = e.error.retry_after_ms,
                                  .details = e.error.details};
-    if (refuses_sender(c, call, &r)) {
+    if (refuses_sender(c, &r)) {
         char why[256];
         (void)snprintf(why, sizeof why, "%.*s",
                        (int)(r.problem.message.len < 255 ? r.problem.message.len : 255),
