@@ -272,7 +272,8 @@ int main(int argc, char **argv)
     if (state_dir_make(config->state_dir, &err) != BT_OK ||
         state_token_make(config->state_dir, token, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
-        return EXIT_FAILURE_TO_START;
+        (void)fflush(NULL);
+        _exit(EXIT_FAILURE_TO_START);
     }
     buf_init(&root, ARTIFACT_ROOT_MAX);
     exit_code = run(&a.request, config, artifact_root(config, &root), token, &a, argv);

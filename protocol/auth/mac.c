@@ -3,79 +3,58 @@
 #include <errno.h>
 #include <mbedtls/hkdf.h>
 #include <mbedtls/md.h>
-#include <mbedtls/sha256.h>
+#include <nettle/sha2.h>
 #include <sys/random.h>
 
 enum { BLOCK_BYTES = 64, INNER_PAD = 0x36, OUTER_PAD = 0x5c };
 
 /* The state after the key's block. A context would be three times as large, and have a buffer. */
-static bool pad(mbedtls_sha256_context *sha, const uint8_t *key, uint8_t with, uint32_t ret[8])
+static void pad(const uint8_t *key, uint8_t with, uint32_t ret[8])
 {
     uint8_t block[BLOCK_BYTES];
-    bool ok;
+    struct sha256_ctx sha;
 
     memset(block, with, sizeof block);
     for (size_t i = 0; i < AUTH_KEY_BYTES; i++) {
         block[i] ^= key[i];
     }
-    ok = mbedtls_sha256_starts_ret(sha, 0) == 0 &&
-         mbedtls_sha256_update_ret(sha, block, sizeof block) == 0;
-    memcpy(ret, sha->state, sizeof sha->state);
+    sha256_init(&sha);
+    sha256_update(&sha, sizeof block, block);
+    memcpy(ret, sha.state, sizeof sha.state);
+    explicit_bzero(&sha, sizeof sha);
     explicit_bzero(block, sizeof block);
-    return ok;
 }
 
 bool auth_mac_key_make(const uint8_t key[AUTH_KEY_BYTES], struct auth_mac_key *ret)
 {
-    mbedtls_sha256_context sha;
-    bool ok;
-
-    mbedtls_sha256_init(&sha);
-    ok = pad(&sha, key, INNER_PAD, ret->inner) && pad(&sha, key, OUTER_PAD, ret->outer);
-    mbedtls_sha256_free(&sha);
-    return ok;
-}
-
-/* SHA-256 goes on after that block. */
-static bool resume(mbedtls_sha256_context *sha, const uint32_t state[8])
-{
-    if (mbedtls_sha256_starts_ret(sha, 0) != 0) {
-        return false;
-    }
-    memcpy(sha->state, state, sizeof sha->state);
-    sha->total[0] = BLOCK_BYTES;
+    pad(key, INNER_PAD, ret->inner);
+    pad(key, OUTER_PAD, ret->outer);
     return true;
 }
 
-static bool mac(mbedtls_sha256_context *sha, const struct auth_mac_key *key,
-                const struct str *parts, size_t n, uint8_t *ret)
+/* SHA-256 goes on after that block. */
+static void resume(struct sha256_ctx *sha, const uint32_t state[8])
 {
-    if (!resume(sha, key->inner)) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (mbedtls_sha256_update_ret(sha, (const uint8_t *)parts[i].ptr, parts[i].len) != 0) {
-            return false;
-        }
-    }
-    return mbedtls_sha256_finish_ret(sha, ret) == 0 && resume(sha, key->outer) &&
-           mbedtls_sha256_update_ret(sha, ret, AUTH_KEY_BYTES) == 0 &&
-           mbedtls_sha256_finish_ret(sha, ret) == 0;
+    sha256_init(sha);
+    memcpy(sha->state, state, sizeof sha->state);
+    sha->count = 1; /* blocks */
 }
 
 bool auth_mac(const struct auth_mac_key *key, const struct str *parts, size_t n,
               uint8_t ret[AUTH_KEY_BYTES])
 {
-    mbedtls_sha256_context sha;
-    bool ok;
+    struct sha256_ctx sha;
 
-    mbedtls_sha256_init(&sha);
-    ok = mac(&sha, key, parts, n, ret);
-    mbedtls_sha256_free(&sha);
-    if (!ok) {
-        memset(ret, 0, AUTH_KEY_BYTES);
+    resume(&sha, key->inner);
+    for (size_t i = 0; i < n; i++) {
+        sha256_update(&sha, parts[i].len, (const uint8_t *)parts[i].ptr);
     }
-    return ok;
+    sha256_digest(&sha, AUTH_KEY_BYTES, ret);
+    resume(&sha, key->outer);
+    sha256_update(&sha, AUTH_KEY_BYTES, ret);
+    sha256_digest(&sha, AUTH_KEY_BYTES, ret);
+    explicit_bzero(&sha, sizeof sha);
+    return true;
 }
 
 bool auth_hmac(const uint8_t key[AUTH_KEY_BYTES], const struct str *parts, size_t n,

@@ -12,7 +12,12 @@
 #include "protocol/client/state_file_internal.h"
 #include "protocol/wire/doc.h"
 
-enum { TOKEN_BYTES = STATE_TOKEN_LEN / 2, PATH_BYTES = 4000, FILE_BYTES = 4096 };
+enum {
+    TOKEN_BYTES = STATE_TOKEN_LEN / 2,
+    PATH_BYTES = 4000,
+    FILE_BYTES = 4096,
+    UNMAPPED_UID = 65534
+};
 
 static const char *const TOKEN_FILE = "token";
 static const char *const PROCESSES_FILE = "processes.key";
@@ -79,6 +84,67 @@ enum bt_code state_dir_find(const char *flag, struct buf *ret_path, struct bt_er
     return buf_check(ret_path, err);
 }
 
+/* Where user ids are mapped (a container), the owner of what is outside looks like this user. */
+static bool is_unmapped(uid_t uid)
+{
+    char line[64] = "";
+    const char *last;
+    FILE *f = uid == UNMAPPED_UID ? fopen("/proc/self/uid_map", "re") : NULL;
+
+    if (f == NULL) {
+        return false;
+    }
+    (void)!fgets(line, sizeof line, f);
+    (void)fclose(f);
+    line[strcspn(line, "\n")] = 0;
+    last = strrchr(line, ' '); /* "0 1000 1": from, to, how many */
+    return last != NULL && strtoul(last, NULL, 10) < UINT32_MAX;
+}
+
+/* Who may rename what is in a directory above the state directory can put another one in its place
+ * at any moment. */
+static enum bt_code check_above(const char *dir, struct bt_error *err)
+{
+    char path[PATH_BYTES + 1];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s", dir);
+    for (char *slash = strrchr(path, '/'); slash != NULL; slash = strrchr(path, '/')) {
+        slash[slash == path ? 1 : 0] = 0;
+        if (stat(path, &st) != 0) {
+            return err_errno(err, errno, "%s", path);
+        }
+        if (st.st_uid != geteuid() && st.st_uid != 0 && !is_unmapped(st.st_uid)) {
+            return err_set(
+                err, BT_UNAUTHORIZED,
+                "%s: belongs to user %u, who could put another directory in the place of "
+                "%s; choose a state directory whose parents are yours or root's",
+                path, (unsigned)st.st_uid, dir);
+        }
+        if ((st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
+            return err_set(err, BT_UNAUTHORIZED,
+                           "%s: everybody may write to it, and put another directory in the place "
+                           "of %s; run chmod o-w %s",
+                           path, dir, path);
+        }
+        if (slash == path) {
+            break;
+        }
+    }
+    return BT_OK;
+}
+
+/* As it is written, and as it is without links. */
+static enum bt_code check_parents(const char *dir, struct bt_error *err)
+{
+    char *real = realpath(dir, NULL);
+    enum bt_code code = real == NULL ? err_errno(err, errno, "%s", dir) : check_above(dir, err);
+
+    code = code == BT_OK ? check_above(real, err) : code;
+    free(real);
+    return code;
+}
+
 static enum bt_code make_parents(const char *dir, struct bt_error *err)
 {
     char path[PATH_BYTES + 1];
@@ -122,7 +188,7 @@ enum bt_code state_dir_make(const char *dir, struct bt_error *err)
         return err_set(err, BT_UNAUTHORIZED, "%s: others may write to it; run chmod 700 %s", dir,
                        dir);
     }
-    return BT_OK;
+    return check_parents(dir, err);
 }
 
 static bool is_hex(struct str s)

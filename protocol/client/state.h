@@ -37,8 +37,9 @@ struct state_endpoints {
  */
 BT_MUST_CHECK enum bt_code state_dir_find(const char *flag, struct buf *ret_path,
                                           struct bt_error *err);
-/* Creates the directory (0700) and its missing parents. BT_UNAUTHORIZED when it belongs to another
- * user or others may write to it. BT_INVALID when it is no directory. */
+/* Creates the directory (0700) and its missing parents. BT_UNAUTHORIZED when it, or a
+ * directory above it, belongs to another user (above: but root) or everybody may write to it.
+ * BT_INVALID when it is no directory. */
 BT_MUST_CHECK enum bt_code state_dir_make(const char *dir, struct bt_error *err);
 
 /* Reads the token, and creates it at the first call. Two processes that race get the same one. ret

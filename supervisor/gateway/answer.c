@@ -146,7 +146,7 @@ void answer_take(void *http, const struct reply *reply)
     h->call = NULL;
     if (!reply->ok) {
         struct problem p = reply->problem;
-        p.status = is_stale(h, &p) ? 412 : 0;
+        p.status = is_stale(h, &p) ? 412 : p.status;
         http_problem(h, &p);
     } else {
         h->status = 200;

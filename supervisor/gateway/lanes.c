@@ -167,13 +167,17 @@ static struct str text_of(struct str s, const char *otherwise)
     return s.len > 0 ? s : str_from(otherwise);
 }
 
-/* A refusal that proves nobody. What comes sealed knows its sender, and so does a refusal that
- * names the role that would be needed, or is about a file. */
-static bool refuses_sender(const struct lane *lane, const struct call *call, const struct reply *r)
+static bool is_unauthorized(const struct reply *r)
 {
-    return !r->ok && r->problem.code == BT_UNAUTHORIZED && lane->of->token[0] != 0 &&
-           call->answer != MSG_artifact_fetch_ok &&
+    return !r->ok && r->problem.code == BT_UNAUTHORIZED &&
            doc_get(r->problem.details, STR_LIT("role")).ptr == NULL;
+}
+
+/* A refusal that proves nobody: of a token that was not taken before. What comes sealed knows its
+ * sender, and so does a refusal to one who is known. */
+static bool refuses_sender(const struct caller *c, const struct reply *r)
+{
+    return is_unauthorized(r) && c->token[0] != 0 && !c->proved;
 }
 
 static void deliver(struct lane *lane, struct str bytes, msec now)
@@ -201,10 +205,7 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
                                  .message = text_of(e.error.message, "the daemon gave no reason"),
                                  .retry_after_ms = e.error.retry_after_ms,
                                  .details = e.error.details};
-    if (!r.ok && r.problem.code == BT_UNAUTHORIZED && !refuses_sender(lane, call, &r)) {
-        r.problem.status = 403;
-    }
-    if (refuses_sender(lane, call, &r)) {
+    if (refuses_sender(c, &r)) {
         char why[256];
         (void)snprintf(why, sizeof why, "%.*s",
                        (int)(r.problem.message.len < 255 ? r.problem.message.len : 255),
@@ -213,6 +214,9 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
         caller_refuse(c, now, why);
     } else {
         c->proved = true;
+        if (is_unauthorized(&r)) {
+            r.problem.status = 403;
+        }
         call_finish(call, &r);
     }
     msg_reader_done(&reader);

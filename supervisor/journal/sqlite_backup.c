@@ -1,4 +1,5 @@
 /* Copies of the journal: of an open one in slices, of one that no daemon holds, and back. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 struct sqlite_copy {
     sqlite3 *to;
     sqlite3_backup *backup;
-    int fd; /* of the part: what is written goes to the disk at once, so that the last sync is short
-             */
+    int fd; /* of the part, from its beginning: in a directory where others may write, its name may
+             * lead to another file a moment later */
     char path[PATH_TEXT_MAX]; /* the file; it is written as path.part */
 };
 
@@ -59,12 +60,13 @@ static enum bt_code sync_parent(const char *path, struct bt_error *err)
 }
 
 /* Makes path.part for writing; the file itself must not exist. */
-static enum bt_code make_part(const char *path, char part[PATH_TEXT_MAX], struct bt_error *err)
+static enum bt_code make_part(const char *path, char part[PATH_TEXT_MAX], int *ret_fd,
+                              struct bt_error *err)
 {
     struct stat st;
     enum bt_code code = part_of(path, part, err);
-    int fd;
 
+    *ret_fd = -1;
     if (code == BT_OK && lstat(path, &st) == 0) {
         code = err_set(err, BT_CONFLICT, "%s exists; give the copy another name", path);
     }
@@ -72,28 +74,48 @@ static enum bt_code make_part(const char *path, char part[PATH_TEXT_MAX], struct
         return code;
     }
     (void)unlink(part); /* left by a copy that was interrupted */
-    fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return err_errno(err, errno, "cannot make %s", part);
-    }
-    close(fd);
-    return BT_OK;
+    *ret_fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return *ret_fd < 0 ? err_errno(err, errno, "cannot make %s", part) : BT_OK;
 }
 
-static enum bt_code finish_part(const char *path, struct bt_error *err)
+/* Whether this process has the file open once more: SQLite, which opens names, has opened it and no
+ * other. */
+static bool is_open_twice(int fd)
 {
-    char part[PATH_TEXT_MAX];
-    enum bt_code code = part_of(path, part, err);
+    DIR *list = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    struct stat own;
+    struct stat st;
+    bool found = false;
 
-    if (code == BT_OK) {
-        code = sync_path(part, O_RDONLY, err);
+    if (list == NULL || fstat(fd, &own) != 0) {
+        (void)(list != NULL && closedir(list));
+        return false;
+    }
+    while (!found && (entry = readdir(list)) != NULL) {
+        const int other = (int)strtol(entry->d_name, NULL, 10);
+        found = entry->d_name[0] != '.' && other != fd && fstat(other, &st) == 0 &&
+                st.st_dev == own.st_dev && st.st_ino == own.st_ino;
+    }
+    (void)closedir(list);
+    return found;
+}
+
+/* Gives the part its name: that very file, whatever is called path.part by now. */
+static enum bt_code finish_part(const char *path, int fd, struct bt_error *err)
+{
+    char opened[64];
+    enum bt_code code = BT_OK;
+
+    (void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
+    if (fsync(fd) != 0) {
+        code = err_errno(err, errno, "cannot sync %s", path);
     }
     /* link and not rename: what came there meanwhile is not overwritten */
-    if (code == BT_OK && link(part, path) != 0) {
+    if (code == BT_OK && linkat(AT_FDCWD, opened, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0) {
         code = err_errno(err, errno, "cannot name the copy %s", path);
     }
-    (void)unlink(part);
-    return code == BT_OK ? sync_parent(path, err) : code;
+    return code;
 }
 
 static void copy_free(struct sqlite_copy *c)
@@ -121,16 +143,20 @@ static enum bt_code copy_new(sqlite3 *from, const char *path, struct sqlite_copy
     if (c == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a copy");
     }
-    code = make_part(path, part, err);
+    code = make_part(path, part, &c->fd, err);
     if (code != BT_OK) {
         free(c);
         return code;
     }
     (void)snprintf(c->path, sizeof c->path, "%s", path);
-    c->fd = open(part, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (sqlite3_open_v2(part, &c->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK) {
         code = err_set(err, BT_IO, "cannot open the copy: %s", sqlite3_errmsg(c->to));
+    } else if (!is_open_twice(c->fd)) {
+        code = err_set(err, BT_UNAUTHORIZED,
+                       "%s became another file while it was opened: others may write to its "
+                       "directory; give the copy a place in a directory of your own",
+                       part);
     } else {
         (void)sqlite3_exec(c->to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;", NULL,
                            NULL, NULL);
@@ -164,20 +190,20 @@ static enum bt_code copy_step(struct sqlite_copy *c, int pages, bool *ret_done,
 
 static enum bt_code copy_finish(struct sqlite_copy *c, struct bt_error *err)
 {
-    char path[PATH_TEXT_MAX];
     enum bt_code code = BT_OK;
+    char path[PATH_TEXT_MAX];
 
+    memcpy(path, c->path, sizeof path);
     if (sqlite3_backup_finish(c->backup) != SQLITE_OK || sqlite3_close(c->to) != SQLITE_OK) {
         code = err_set(err, BT_IO, "cannot finish the copy %s", c->path);
     }
     c->backup = NULL;
     c->to = NULL;
-    memcpy(path, c->path, sizeof path);
     if (code == BT_OK) {
-        code = finish_part(path, err);
+        code = finish_part(path, c->fd, err);
     }
     copy_free(c);
-    return code;
+    return code == BT_OK ? sync_parent(path, err) : code;
 }
 
 /* ---- of the open journal ---- */

@@ -176,11 +176,16 @@ static bool failed(struct child *child, const char *what)
     return false;
 }
 
-/* A file in memory with NAME=value, each terminated by a zero. -1 = failed. */
+/* A file in memory with NAME=value, each terminated by a zero. -1 = failed. It is open for whom it
+ * is for; nobody opens it again by /proc/PID/fd. */
 static int make_handover(char *const *list)
 {
     int fd = memfd_create("baton-handover", MFD_CLOEXEC);
 
+    if (fd >= 0 && fchmod(fd, 0) != 0) {
+        (void)close(fd);
+        fd = -1;
+    }
     for (size_t i = 0; fd >= 0 && list[i] != NULL; i++) {
         const size_t len = strlen(list[i]) + 1;
         if (write(fd, list[i], len) != (ssize_t)len) {

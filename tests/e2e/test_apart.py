@@ -241,8 +241,10 @@ class Kept(Apart):
         (unit / "baton").mkdir(parents=True)
         self.addCleanup(unit.rmdir)
         self.addCleanup((unit / "baton").rmdir)
-        d = self.up("agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py]}\n",
-                    prefix=["sh", "-c", 'echo $$ > "$0/baton/cgroup.procs" && exec "$@"', str(unit)])
+        d = Daemon(self, config="agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py]}\n",
+                   prefix=["sh", "-c", 'echo $$ > "$0/baton/cgroup.procs" && exec "$@"', str(unit)])
+        self.addCleanup(d.clean)
+        d.start()
         pid = d.agent_pids()["probe"][0]
         own = [line[3:] for line in pathlib.Path("/proc/%d/cgroup" % pid).read_text().splitlines() if line.startswith("0::")][0]
         self.assertEqual(pathlib.Path(own).parent.name, unit.name)

@@ -38,6 +38,16 @@ class Init(Gallery):
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual("./baton.yaml is not read: --config baton.yaml reads it" in done.stderr, told, done.stderr)
 
+    def test_nobody_else_may_write_to_what_it_makes_whatever_the_umask(self):
+        before = os.umask(0)
+        try:
+            self.init("x")
+        finally:
+            os.umask(before)
+        made = [self.work / "x", *(p for p in (self.work / "x").rglob("*") if ".baton" not in p.parts)]
+        self.assertGreater(len(made), 2)
+        self.assertEqual([p for p in made if p.stat().st_mode & 0o022], [])
+
     def test_what_it_prints_next_works_as_it_stands(self):
         done = self.init("x")
         commands = [line.strip() for line in done.stderr.splitlines()[1:]]

@@ -113,6 +113,20 @@ class OfItsOwn(Base):
         d.start()
         self.assertNotIn(key, self.tell(d, {"do": "inherited"}))
 
+    def test_no_other_process_of_its_user_opens_what_it_was_handed(self):
+        """At a time at which no library has hidden the process: any process of its user could do what this program does."""
+        if os.getuid() != 0:
+            self.skipTest("only root starts agents of other users")
+        d = self.daemon(config="agents:\n  - agentId: late\n    user: nobody\n"
+                        "    command: [/bin/sh, -c, 'cat /proc/$$/fd/4; echo; head -c 4000 <&4 | wc -c; exec sleep 60']\n", agents=False)
+        def written():
+            log = "".join(f.read_text() for f in (d.state / "log").glob("late*.log"))
+            return log if log.endswith("\n") and log.split()[-1].isdigit() else None
+        log = until(written, 20, "the program has looked")
+        self.assertNotIn("key=", log)
+        self.assertIn("Permission denied", log)
+        self.assertGreater(int(log.split()[-1]), 60)  # the process itself has it
+
     def test_it_ends_with_its_process_and_the_next_one_has_another(self):
         d = self.up("agents:\n" + PROBE)
         first = self.given(d)
@@ -191,6 +205,8 @@ class Required(Base):
             self.run_step(d, agent, "tell")
             pid = d.agent_pids()[agent][0]
             self.assertEqual(os.stat("/proc/%d" % pid).st_uid, NOBODY)
+            if agent == "py":  # root's: no process of its user reads its memory; a program in Node cannot set that
+                self.assertEqual(os.stat("/proc/%d/mem" % pid).st_uid, 0)
 
 
 if __name__ == "__main__":

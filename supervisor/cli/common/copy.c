@@ -113,11 +113,12 @@ static bool copy_bytes(int in, int out)
     return n == 0;
 }
 
+/* Nobody else may write to it, whatever the umask: it chooses programs. */
 static bool copy_file(const char *from, const char *to, bool is_program)
 {
     const int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     const int out =
-        in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_program ? 0777 : 0666);
+        in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_program ? 0755 : 0644);
     bool ok = out >= 0 && copy_bytes(in, out);
 
     ok = (out < 0 || close(out) == 0) && ok;
@@ -134,7 +135,7 @@ static bool make_dir(const char *path)
 {
     struct stat st;
 
-    if (mkdir(path, 0777) == 0 ||
+    if (mkdir(path, 0755) == 0 ||
         (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))) {
         return true;
     }

@@ -150,6 +150,39 @@ static void directory_is_made_private_with_its_parents(void **state)
     assert_int_equal(rmdir(deep), 0);
 }
 
+/* Who may rename the state directory can put another one in its place. */
+static void nobody_else_may_rename_what_is_above_the_state(void **state)
+{
+    struct place *p = *state;
+    char deep[128];
+    char middle[128];
+    char link[128];
+
+    (void)snprintf(deep, sizeof deep, "%s/a/b", p->dir);
+    (void)snprintf(middle, sizeof middle, "%s/a", p->dir);
+    (void)snprintf(link, sizeof link, "%s/link", p->dir);
+    assert_int_equal(state_dir_make(deep, &p->err), BT_OK);
+    assert_int_equal(chmod(middle, 0777), 0);
+    assert_int_equal(state_dir_make(deep, &p->err), BT_UNAUTHORIZED);
+    assert_non_null(strstr(p->err.msg, "everybody may write to it"));
+    assert_int_equal(symlink(deep, link), 0);
+    assert_int_equal(state_dir_make(link, &p->err), BT_UNAUTHORIZED);
+    assert_int_equal(chmod(middle, 01777), 0); /* as /tmp */
+    assert_int_equal(state_dir_make(deep, &p->err), BT_OK);
+    assert_int_equal(state_dir_make(link, &p->err), BT_OK);
+    assert_int_equal(chmod(middle, 0755), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(middle, 65533, 65533), 0);
+        assert_int_equal(state_dir_make(deep, &p->err), BT_UNAUTHORIZED);
+        assert_non_null(strstr(p->err.msg, "belongs to user 65533"));
+        assert_int_equal(chown(middle, 0, 0), 0);
+    }
+    assert_int_equal(state_dir_make(deep, &p->err), BT_OK);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(rmdir(deep), 0);
+    assert_int_equal(rmdir(middle), 0);
+}
+
 static void token_is_made_once_and_private(void **state)
 {
     struct place *p = *state;
@@ -317,6 +350,7 @@ int main(void)
         TEST(directory_is_found_by_flag_variable_xdg_and_home),
         TEST(directory_of_a_project_is_the_users_alone),
         TEST(directory_is_made_private_with_its_parents),
+        TEST(nobody_else_may_rename_what_is_above_the_state),
         TEST(token_is_made_once_and_private),
         TEST(processes_that_race_get_the_same_token),
         TEST(careless_or_damaged_tokens_are_refused),

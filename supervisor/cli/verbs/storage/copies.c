@@ -122,7 +122,7 @@ static enum cli_exit copy_files(const char *state, const char *path, uint64_t *r
         cli_error("%s exists: it would be mixed with the files of this copy", to);
         return CLI_USAGE;
     }
-    return files_copy(from, to, ret_n, &err) == BT_OK ? CLI_OK : cli_fail(&err);
+    return files_copy(from, to, true, ret_n, &err) == BT_OK ? CLI_OK : cli_fail(&err);
 }
 
 enum cli_exit verb_backup(struct cli *cli)
@@ -276,7 +276,7 @@ enum cli_exit verb_restore(struct cli *cli)
     }
     if (result == BT_OK) {
         (void)snprintf(to, sizeof to, "%s/" ARTIFACT_DIR, state);
-        result = files_copy(files, to, &n, &err);
+        result = files_copy(files, to, false, &n, &err);
     }
     if (result != BT_OK) {
         return cli_fail(&err);

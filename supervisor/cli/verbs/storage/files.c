@@ -114,30 +114,54 @@ static enum bt_code copy_plan(int from_root, int to_root, const char *plan, uint
     return code;
 }
 
-enum bt_code files_copy(const char *from, const char *to, uint64_t *ret_n, struct bt_error *err)
+/* Makes the directory, or takes one of ours that is there unless it has to be new. In a directory
+ * where others may write, the name may be a link of theirs. */
+static enum bt_code open_root(const char *to, bool fresh, int *ret, struct bt_error *err)
 {
-    DIR *root = opendir(from);
+    struct stat st;
+
+    *ret = -1;
+    if (mkdir(to, 0700) != 0 && (errno != EEXIST || fresh)) {
+        return failed("cannot make", to, "", err);
+    }
+    *ret = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (*ret < 0 || fstat(*ret, &st) != 0) {
+        return failed("cannot write", to, "", err);
+    }
+    if (st.st_uid != geteuid() || (st.st_mode & 022) != 0) {
+        return err_set(err, BT_UNAUTHORIZED,
+                       "%s: belongs to another user, or others may write to it", to);
+    }
+    return BT_OK;
+}
+
+static enum bt_code copy_plans(DIR *from, int to, uint64_t *io_n, struct bt_error *err)
+{
     enum bt_code code = BT_OK;
     struct dirent *e;
     struct uuid id;
+
+    while (code == BT_OK && (e = readdir(from)) != NULL) {
+        if (uuid_parse(str_from(e->d_name), &id)) {
+            code = copy_plan(dirfd(from), to, e->d_name, io_n, err);
+        }
+    }
+    return code;
+}
+
+enum bt_code files_copy(const char *from, const char *to, bool fresh, uint64_t *ret_n,
+                        struct bt_error *err)
+{
+    DIR *root = opendir(from);
+    enum bt_code code;
     int to_root;
 
     *ret_n = 0;
     if (root == NULL) {
         return errno == ENOENT ? BT_OK : failed("cannot read", from, "", err);
     }
-    if (mkdir(to, 0700) != 0 && errno != EEXIST) {
-        code = failed("cannot make", to, "", err);
-    }
-    to_root = code == BT_OK ? open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (code == BT_OK && to_root < 0) {
-        code = failed("cannot write", to, "", err);
-    }
-    while (code == BT_OK && (e = readdir(root)) != NULL) {
-        if (uuid_parse(str_from(e->d_name), &id)) {
-            code = copy_plan(dirfd(root), to_root, e->d_name, ret_n, err);
-        }
-    }
+    code = open_root(to, fresh, &to_root, err);
+    code = code == BT_OK ? copy_plans(root, to_root, ret_n, err) : code;
     if (code == BT_OK && fsync(to_root) != 0) {
         code = failed("cannot write", to, "", err);
     }

@@ -10,9 +10,10 @@
 #include "protocol/base/map.h"
 #include "protocol/wire/doc.h"
 
-/* Copies the files of all plans; those that are there are replaced. Without any, nothing is made.
- * *ret_n: how many. BT_IO names the file. */
-BT_MUST_CHECK enum bt_code files_copy(const char *from, const char *to, uint64_t *ret_n,
+/* Copies the files of all plans; those that are there are replaced. fresh: `to` must not be there.
+ * Without any, nothing is made. *ret_n: how many. BT_IO names the file, BT_UNAUTHORIZED a directory
+ * that others may write to. */
+BT_MUST_CHECK enum bt_code files_copy(const char *from, const char *to, bool fresh, uint64_t *ret_n,
                                       struct bt_error *err);
 
 /* Compares the files below `root` with what results say of them. A file that is missing is no
