@@ -1,4 +1,4 @@
-#include "supervisor/spawn/cgroup.h"
+#include "supervisor/spawn/cgroup_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,28 +13,61 @@
 
 #define NAME_PREFIX "baton."
 
-enum { NAME_BYTES = 80, PATH_BYTES = 4096 };
+/* What systemd calls the cgroup of the daemon's own processes (DelegateSubgroup). */
+#define SUBGROUP "/baton"
 
-static void name_of(const char *instance_id, const char *file, char ret_path[NAME_BYTES])
+void cgroup_name(const char *instance_id, const char *file, char ret_path[CGROUP_NAME_BYTES])
 {
-    (void)snprintf(ret_path, NAME_BYTES, NAME_PREFIX "%d.%s%s", (int)getpid(), instance_id, file);
+    (void)snprintf(ret_path, CGROUP_NAME_BYTES, NAME_PREFIX "%d.%s%s", (int)getpid(), instance_id,
+                   file);
 }
 
-static bool write_to(int dir, const char *path, const char *text)
+bool cgroup_write(int dir, const char *path, const char *text)
 {
     int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
     bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    const int why = errno;
 
     if (fd >= 0) {
         (void)close(fd);
     }
+    errno = why;
     return done;
 }
 
-/* The position of this process in the v2 hierarchy: the line "0::/path". */
-static bool own_path(char ret_path[PATH_BYTES])
+static void read_text(int dir, const char *instance_id, const char *file, char *ret, size_t size)
 {
-    char line[PATH_BYTES];
+    char path[CGROUP_NAME_BYTES];
+    ssize_t n = 0;
+    int fd;
+
+    cgroup_name(instance_id, file, path);
+    fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, ret, size - 1);
+        (void)close(fd);
+    }
+    ret[n > 0 ? n : 0] = 0;
+}
+
+uint64_t cgroup_counter(int dir, const char *instance_id, const char *file, const char *line)
+{
+    const size_t len = strlen(line);
+    char text[512];
+
+    read_text(dir, instance_id, file, text, sizeof text);
+    for (const char *at = text; *at != 0; at += strcspn(at, "\n"), at += *at != 0) {
+        if (strncmp(at, line, len) == 0 && at[len] == ' ') {
+            return strtoull(at + len, NULL, 10);
+        }
+    }
+    return 0;
+}
+
+/* The position of this process in the v2 hierarchy: the line "0::/path". */
+static bool own_path(char ret_path[CGROUP_PATH_BYTES])
+{
+    char line[CGROUP_PATH_BYTES];
     bool found = false;
     FILE *file = fopen("/proc/self/cgroup", "re");
 
@@ -44,7 +77,7 @@ static bool own_path(char ret_path[PATH_BYTES])
     while (!found && fgets(line, sizeof line, file) != NULL) {
         if (strncmp(line, "0::/", 4) == 0) {
             line[strcspn(line, "\n")] = 0;
-            (void)snprintf(ret_path, PATH_BYTES, "%s", line + 3);
+            (void)snprintf(ret_path, CGROUP_PATH_BYTES, "%s", line + 3);
             found = true;
         }
     }
@@ -54,12 +87,19 @@ static bool own_path(char ret_path[PATH_BYTES])
 
 static int open_own(const char *mount)
 {
-    char own[PATH_BYTES];
-    char path[PATH_BYTES + 64];
+    char own[CGROUP_PATH_BYTES];
+    char path[CGROUP_PATH_BYTES + 64];
+    size_t len;
     int fd;
 
     if (!own_path(own)) {
         return -1;
+    }
+    /* A cgroup with processes of its own gives its children no controllers: there the agents'
+     * cgroups are made beside the daemon's. */
+    len = strlen(own);
+    if (len >= strlen(SUBGROUP) && strcmp(own + len - strlen(SUBGROUP), SUBGROUP) == 0) {
+        own[len - strlen(SUBGROUP)] = 0;
     }
     (void)snprintf(path, sizeof path, "%s%s", mount, own);
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -80,8 +120,7 @@ static bool creator_is_dead(const char *name)
     return *end == '.' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Removes cgroups of spawners that were killed; rmdir fails while one has a process. */
-static void remove_empty(int dir)
+void cgroup_remove_empty(int dir)
 {
     int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
@@ -107,7 +146,7 @@ static void remove_empty(int dir)
 static bool works(const struct cgroup *cg)
 {
     char probe[32];
-    char path[NAME_BYTES];
+    char path[CGROUP_NAME_BYTES];
     int status = 1;
     int procs;
     pid_t pid;
@@ -126,7 +165,7 @@ static bool works(const struct cgroup *cg)
     if (pid > 0 && waitpid(pid, &status, 0) != pid) {
         status = 1;
     }
-    name_of(probe, "/cgroup.kill", path);
+    cgroup_name(probe, "/cgroup.kill", path);
     if (faccessat(cg->dir, path, W_OK, 0) != 0) {
         status = 1;
     }
@@ -138,7 +177,7 @@ void cgroup_probe(struct cgroup *cg)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 
-    cg->dir = -1;
+    *cg = CGROUP_NONE;
     for (size_t i = 0; i < sizeof mounts / sizeof mounts[0] && cg->dir < 0; i++) {
         cg->dir = open_own(mounts[i]);
         if (cg->dir >= 0 && !works(cg)) {
@@ -146,8 +185,9 @@ void cgroup_probe(struct cgroup *cg)
         }
     }
     if (cg->dir >= 0) {
-        remove_empty(cg->dir);
+        cgroup_remove_empty(cg->dir);
     }
+    cgroup_v1_probe(cg);
 }
 
 void cgroup_done(struct cgroup *cg)
@@ -155,103 +195,125 @@ void cgroup_done(struct cgroup *cg)
     if (cg->dir >= 0) {
         (void)close(cg->dir);
     }
-    cg->dir = -1;
+    for (size_t i = 0; i < CGROUP_LIMITS; i++) {
+        if (cg->v1[i] >= 0) {
+            (void)close(cg->v1[i]);
+        }
+    }
+    *cg = CGROUP_NONE;
 }
 
 int cgroup_make(const struct cgroup *cg, const char *instance_id)
 {
-    char path[NAME_BYTES];
+    char path[CGROUP_NAME_BYTES];
 
     if (cg->dir < 0) {
         return -1;
     }
-    name_of(instance_id, "", path);
+    cgroup_name(instance_id, "", path);
     if (mkdirat(cg->dir, path, 0755) != 0) {
         return -1;
     }
-    name_of(instance_id, "/cgroup.procs", path);
+    cgroup_name(instance_id, "/cgroup.procs", path);
     return openat(cg->dir, path, O_WRONLY | O_CLOEXEC);
 }
 
+static const struct {
+    const char *key, *controller, *file, *events, *counter;
+} limits[CGROUP_LIMITS] = {
+    [CGROUP_MEMORY] = {"limits.memoryBytes", "memory", "/memory.max", "/memory.events", "oom_kill"},
+    [CGROUP_PROCESSES] = {"limits.processes", "pids", "/pids.max", "/pids.events", "max"},
+    [CGROUP_CPU] = {"limits.cpuPercent", "cpu", "/cpu.max", "", ""}};
+
 /* The controllers must be on for the children of this group; a delegated one may allow it. */
-static bool set_limit(const struct cgroup *cg, const char *instance_id, const char *controller,
-                      const char *file, const char *value)
+static bool set_limit(const struct cgroup *cg, const char *instance_id, enum cgroup_limit which,
+                      const char *value)
 {
-    char path[NAME_BYTES];
+    char path[CGROUP_NAME_BYTES];
     char on[32];
 
-    name_of(instance_id, file, path);
-    if (write_to(cg->dir, path, value)) {
+    cgroup_name(instance_id, limits[which].file, path);
+    if (cgroup_write(cg->dir, path, value)) {
         return true;
     }
-    (void)snprintf(on, sizeof on, "+%s", controller);
-    return write_to(cg->dir, "cgroup.subtree_control", on) && write_to(cg->dir, path, value);
+    (void)snprintf(on, sizeof on, "+%s", limits[which].controller);
+    return cgroup_write(cg->dir, "cgroup.subtree_control", on) &&
+           cgroup_write(cg->dir, path, value);
 }
 
-bool cgroup_limit(const struct cgroup *cg, const char *instance_id, uint64_t memory,
-                  uint64_t processes, uint64_t cpu, char *why, size_t size)
+static const char *refusal(const struct cgroup *cg, int errnum)
+{
+    return cg->dir < 0 ? "there is no cgroup that the daemon may divide"
+           : errnum == EBUSY
+               ? "its own cgroup has processes (systemd: Delegate=yes, DelegateSubgroup=baton)"
+               : "its cgroup does not take this limit";
+}
+
+bool cgroup_limit(const struct cgroup *cg, const char *instance_id,
+                  const uint64_t values[CGROUP_LIMITS], int ret_join[CGROUP_LIMITS], char *why,
+                  size_t size)
 {
     enum { PERIOD_US = 100000 };
-    const struct {
-        const char *key, *controller, *file;
-        uint64_t value;
-    } all[] = {{"limits.memoryBytes", "memory", "/memory.max", memory},
-               {"limits.processes", "pids", "/pids.max", processes},
-               {"limits.cpuPercent", "cpu", "/cpu.max", cpu * PERIOD_US / 100}};
 
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (size_t i = 0; i < CGROUP_LIMITS; i++) {
+        const unsigned long long n = i == CGROUP_CPU ? values[i] * PERIOD_US / 100 : values[i];
         char value[48];
-        if (all[i].value == 0) {
+        char v2[64];
+        int errnum;
+        ret_join[i] = -1;
+        if (values[i] == 0) {
             continue;
         }
-        (void)snprintf(value, sizeof value, i == 2 ? "%llu 100000" : "%llu",
-                       (unsigned long long)all[i].value);
-        if (cg->dir < 0 || !set_limit(cg, instance_id, all[i].controller, all[i].file, value)) {
-            (void)snprintf(why, size, "%s: %s", all[i].key,
-                           cg->dir < 0 ? "there is no cgroup (v2) that the daemon may divide"
-                                       : "its cgroup does not take this limit");
+        (void)snprintf(value, sizeof value, "%llu", n);
+        (void)snprintf(v2, sizeof v2, "%s%s", value, i == CGROUP_CPU ? " 100000" : "");
+        if (cg->dir >= 0 && set_limit(cg, instance_id, (enum cgroup_limit)i, v2)) {
+            continue;
+        }
+        errnum = errno;
+        ret_join[i] = cgroup_v1_limit(cg, instance_id, (enum cgroup_limit)i, value, "100000");
+        if (ret_join[i] < 0) {
+            (void)snprintf(why, size, "%s: %s", limits[i].key, refusal(cg, errnum));
             return false;
         }
     }
     return true;
 }
 
+const char *cgroup_reached(const struct cgroup *cg, const char *instance_id)
+{
+    for (size_t i = 0; i < CGROUP_CPU; i++) {
+        if ((cg->dir >= 0 &&
+             cgroup_counter(cg->dir, instance_id, limits[i].events, limits[i].counter) > 0) ||
+            cgroup_v1_reached(cg, instance_id, (enum cgroup_limit)i) > 0) {
+            return limits[i].key;
+        }
+    }
+    return NULL;
+}
+
 bool cgroup_kill(const struct cgroup *cg, const char *instance_id)
 {
-    char path[NAME_BYTES];
+    char path[CGROUP_NAME_BYTES];
 
     if (cg->dir < 0) {
         return false;
     }
-    name_of(instance_id, "/cgroup.kill", path);
-    return write_to(cg->dir, path, "1");
+    cgroup_name(instance_id, "/cgroup.kill", path);
+    return cgroup_write(cg->dir, path, "1");
 }
 
 bool cgroup_has_process(const struct cgroup *cg, const char *instance_id)
 {
-    char path[NAME_BYTES];
-    char text[256] = "";
-    ssize_t n = 0;
-    int fd;
-
-    if (cg->dir < 0) {
-        return false;
-    }
-    name_of(instance_id, "/cgroup.events", path);
-    fd = openat(cg->dir, path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        n = read(fd, text, sizeof text - 1);
-        (void)close(fd);
-    }
-    return n > 0 && strstr(text, "populated 1") != NULL;
+    return cg->dir >= 0 && cgroup_counter(cg->dir, instance_id, "/cgroup.events", "populated") > 0;
 }
 
 void cgroup_remove(const struct cgroup *cg, const char *instance_id)
 {
-    char path[NAME_BYTES];
+    char path[CGROUP_NAME_BYTES];
 
     if (cg->dir >= 0) {
-        name_of(instance_id, "", path);
+        cgroup_name(instance_id, "", path);
         (void)unlinkat(cg->dir, path, AT_REMOVEDIR);
     }
+    cgroup_v1_remove(cg, instance_id);
 }

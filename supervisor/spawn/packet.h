@@ -16,7 +16,7 @@
 
 enum { PACKET_BYTES = 64 * 1024, PACKET_LIST_MAX = 512 };
 
-#define PACKET_VERSION "spawner/4 " BATON_VERSION
+#define PACKET_VERSION "spawner/5 " BATON_VERSION
 
 enum packet_type {
     PACKET_SHUTDOWN = 1, /* to the spawner: end all trees, then exit */
@@ -30,7 +30,8 @@ enum packet_type {
     PACKET_CHILD,        /* instance name pid hash */
     PACKET_STARTED,      /* instance pid: exec succeeded */
     PACKET_START_FAILED, /* instance text */
-    PACKET_EXITED,       /* instance pid status(= of wait): the whole tree is gone */
+    PACKET_EXITED,       /* instance pid status(= of wait) text(= the limit that it reached): the
+                          * whole tree is gone */
     PACKET_TYPE_END
 };
 

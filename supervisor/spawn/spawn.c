@@ -192,6 +192,7 @@ static void describe_end(const struct spawn *s, struct child *c, const struct pa
 {
     char how[SPAWN_REASON_MAX];
     char log[SPAWN_LOG_MAX];
+    const bool limited = p->type == PACKET_EXITED && p->text[0] != 0;
 
     spawn_log_path(s, c->name, log, sizeof log);
     c->last_line[0] = 0;
@@ -206,9 +207,9 @@ static void describe_end(const struct spawn *s, struct child *c, const struct pa
     } else {
         (void)snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(p->status));
     }
-    (void)snprintf(c->reason, sizeof c->reason, "%s%s%s",
+    (void)snprintf(c->reason, sizeof c->reason, "%s%s%s%s%s",
                    c->kill_reason != NULL ? c->kill_reason : "", c->kill_reason != NULL ? ": " : "",
-                   how);
+                   how, limited ? "; it had reached its " : "", limited ? p->text : "");
 }
 
 struct child *spawn_find_instance(const struct spawn *s, struct str instance_id)

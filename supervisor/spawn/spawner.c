@@ -264,7 +264,7 @@ int spawner_main(int argc, char **argv)
     }
     s->state_path = argv[2];
     s->conn = -1;
-    s->cgroup.dir = -1;
+    s->cgroup = CGROUP_NONE;
     s->orphan_grace_ms = strtoull(argv[4], NULL, 10);
     buf_init(&s->out, PACKET_BYTES);
     status =

@@ -66,6 +66,7 @@ static void mark_gone(struct spawner *s, struct child *child)
         child->exec_pipe = -1;
     }
     forget_handover(child);
+    child->reached = cgroup_reached(&s->cgroup, child->instance);
     cgroup_remove(&s->cgroup, child->instance);
     child->state = CHILD_GONE;
     child->pending_reports |= REPORT_END;

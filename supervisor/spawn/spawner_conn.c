@@ -160,6 +160,8 @@ static bool send_reports(struct spawner *s, struct child *child)
         p.type = facts[i].type;
         if (p.type == PACKET_EXITED && child->failure[0] != 0) {
             p.type = PACKET_START_FAILED;
+        } else if (p.type == PACKET_EXITED && child->reached != NULL) {
+            p.text = child->reached;
         }
         if (!send_packet(s, &p)) {
             return false;

@@ -22,7 +22,8 @@ struct setup {
     int state_dir;
     int null;
     int log;
-    int cgroup; /* cgroup.procs, -1 = none */
+    int cgroup;                /* cgroup.procs, -1 = none */
+    int limits[CGROUP_LIMITS]; /* the same of those with its limits */
     int failure;
     int handover; /* -1 = none */
     const struct apart *apart;
@@ -111,6 +112,13 @@ static void place_files(const struct setup *set)
     }
 }
 
+static void join(const struct setup *set, int procs)
+{
+    if (procs >= 0 && write(procs, "0", 1) != 1) {
+        fail(set->failure, "cgroup");
+    }
+}
+
 _Noreturn static void become_agent(const struct setup *set)
 {
     struct packet *order = set->order;
@@ -118,8 +126,9 @@ _Noreturn static void become_agent(const struct setup *set)
     const char *what = "";
 
     (void)setsid();
-    if (set->cgroup >= 0 && write(set->cgroup, "0", 1) != 1) {
-        fail(set->failure, "cgroup");
+    join(set, set->cgroup);
+    for (size_t i = 0; i < CGROUP_LIMITS; i++) {
+        join(set, set->limits[i]);
     }
     if (dup2(set->null, STDIN_FILENO) < 0 || dup2(set->log, STDOUT_FILENO) < 0 ||
         dup2(set->log, STDERR_FILENO) < 0) {
@@ -200,14 +209,17 @@ static const char *variable(char *const *env, const char *name)
 
 /* What the agent is kept from. False: it is not available here, and the agent does not start. */
 static bool set_apart(struct spawner *s, struct child *child, const struct packet *order,
-                      struct apart *ret)
+                      struct apart *ret, int ret_join[CGROUP_LIMITS])
 {
     char why[APART_WHY_BYTES] = "";
 
     if (apart_prepare(ret, order->apart, order->argv[0], variable(order->env, "PATH"), s->state_dir,
                       why) &&
-        cgroup_limit(&s->cgroup, child->instance, ret->memory, ret->processes, ret->cpu, why,
-                     sizeof why)) {
+        cgroup_limit(&s->cgroup, child->instance,
+                     (const uint64_t[]){[CGROUP_MEMORY] = ret->memory,
+                                        [CGROUP_PROCESSES] = ret->processes,
+                                        [CGROUP_CPU] = ret->cpu},
+                     ret_join, why, sizeof why)) {
         return true;
     }
     (void)snprintf(child->failure, sizeof child->failure, "not set apart: %s", why);
@@ -221,6 +233,7 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
                         .spawner = getpid(),
                         .state_dir = s->state_dir,
                         .handover = -1,
+                        .limits = {-1, -1, -1},
                         .apart = &apart};
     int pipes[2] = {-1, -1};
     bool forked = false;
@@ -234,7 +247,7 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
         (void)failed(child, "opening the log");
         goto out;
     }
-    if (!set_apart(s, child, order, &apart)) {
+    if (!set_apart(s, child, order, &apart, set.limits)) {
         goto out;
     }
     if (order->handover[0] != NULL && (set.handover = make_handover(order->handover)) < 0) {
@@ -265,6 +278,7 @@ bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
     forked = true;
 out:
     close_all((const int[]){set.null, set.log, set.cgroup, pipes[0], pipes[1], set.handover}, 6);
+    close_all(set.limits, CGROUP_LIMITS);
     apart_done(&apart);
     return forked;
 }

@@ -48,6 +48,7 @@ struct child {
     char name[CHILD_NAME_BYTES];
     char instance[UUID_TEXT_LEN + 1];
     char failure[CHILD_REASON_BYTES]; /* why it could not be started; "" = it was */
+    const char *reached;              /* the limit at which the kernel stopped it; NULL = none */
     uint64_t hash;
     uint64_t log_bytes, log_seen; /* its cap, and its size when it was last looked at */
     uint32_t log_files;

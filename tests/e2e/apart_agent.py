@@ -94,7 +94,39 @@ def who():
     return {"uid": list(os.getresuid()), "gid": list(os.getresgid()), "groups": os.getgroups(), "nnp": nnp}
 
 
+def fork_until_it_fails():
+    """Children that wait for the end of this process. How many there were, and why there is not one more."""
+    alive = os.pipe()
+    for n in range(1000):
+        try:
+            if os.fork() == 0:
+                os.close(alive[1])
+                os.read(alive[0], 1)
+                os._exit(0)
+        except OSError as e:
+            return [n, errno.errorcode[e.errno]]
+    return [1000, "ok"]
+
+
+def burn(seconds):
+    """The share of a processor that a loop gets."""
+    end = time.monotonic() + seconds
+    began = time.process_time()
+    while time.monotonic() < end:
+        pass
+    return (time.process_time() - began) / seconds
+
+
 def do(p):
+    if p["do"] == "memory":
+        return len(bytearray(os.urandom(1 << 20) * p["mib"]))
+    if p["do"] == "processes":
+        found = fork_until_it_fails()
+        if p.get("end"):
+            os._exit(3)
+        return found
+    if p["do"] == "burn":
+        return burn(p["seconds"])
     if p["do"] == "handover":
         return GIVEN
     if p["do"] == "inherited":  # what a program finds that an agent starts which closes nothing

@@ -51,6 +51,16 @@ class Apart(BatonTest):
         self.assertIn(why, d.cli_any("agents", "probe").stdout)
 
 
+def files_of_cgroup(pid, *names):
+    """The files of these names of all cgroups of a process."""
+    found = []
+    for line in pathlib.Path("/proc/%d/cgroup" % pid).read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        mounts = ["/sys/fs/cgroup/" + c for c in controllers.split(",") if c] or ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+        found += [f for f in (pathlib.Path(m + path, n) for m in mounts for n in names) if f.exists()]
+    return found
+
+
 class Programs(Apart):
     def test_a_program_of_exec_reaches_no_secret_of_another_process(self):
         d = self.up("agents:\n"
@@ -154,8 +164,9 @@ class Kept(Apart):
 
     def test_limits_hold_or_the_agent_is_refused(self):
         """Each of them: the kernel has the number, or the agent does not start and its limit is named; nothing in between."""
-        limits = {"processes": (17, "pids.max", "17"), "memoryBytes": (512 << 20, "memory.max", str(512 << 20)),
-                  "cpuPercent": (50, "cpu.max", "50000 100000")}
+        v1 = pathlib.Path("/sys/fs/cgroup/cpu/cpu.shares").exists()
+        limits = {"processes": (17, ("pids.max",), "17"), "memoryBytes": (512 << 20, ("memory.max", "memory.limit_in_bytes"), str(512 << 20)),
+                  "cpuPercent": (50, ("cpu.max", "cpu.cfs_quota_us"), "50000" if v1 else "50000 100000")}
         d = Daemon(self, config="agents:\n" + "".join(
             "  - {agentId: %s, command: [/usr/bin/python3, -B, %%(here)s/apart_agent.py], limits: {%s: %d}}\n" % (name.lower(), name, n)
             for name, (n, _, _) in limits.items()))
@@ -172,9 +183,74 @@ class Kept(Apart):
             if refused(name):
                 self.assertFalse(d.agent_pids().get(name.lower()))
                 continue
-            own = [line for line in pathlib.Path("/proc/%d/cgroup" % d.agent_pids()[name.lower()][0]).read_text().splitlines() if line.startswith("0::")]
-            found = [pathlib.Path(m + own[0][3:], file) for m in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")]
-            self.assertEqual([f.read_text().strip() for f in found if f.exists()], [want])
+            self.assertEqual([f.read_text().strip() for f in files_of_cgroup(d.agent_pids()[name.lower()][0], *file)], [want])
+
+    def limited(self, limits):
+        """A daemon whose agent has these limits; skips the test where the kernel has none to give: a controller of v1 is there for root."""
+        d = Daemon(self, config="agents:\n  - agentId: probe\n    command: [/usr/bin/python3, -B, %%(here)s/apart_agent.py]\n"
+                   "    limits: {%s}\n" % limits)
+        self.addCleanup(d.clean)
+        d.start(agents=False)
+        until(lambda: "not set apart" in d.log() or [a for a in d.ask("agents.list")["agents"] if a["state"] == "up"], 20, "up or refused")
+        v1 = {"memoryBytes": "memory", "processes": "pids", "cpuPercent": "cpu"}[limits.split(":")[0]]
+        if "not set apart" in d.log() and not os.access("/sys/fs/cgroup/%s/cgroup.procs" % v1, os.W_OK):
+            self.skipTest("SKIPPED: no cgroup here takes " + limits)
+        d.wait_agents()
+        return d
+
+    def why(self, d, **what):
+        """The error of a step during which the agent ends."""
+        plan = {"steps": [{"id": "s", "agentId": "probe", "skill": "do", "task": "try it", "parameters": what}],
+                "policy": {"maxRetries": 0, "onFailure": "abort"}}
+        view = d.wait_plan(d.submit(plan))
+        self.assertEqual(view["status"], "failed", (view, d.log()))
+        return json.dumps(view)
+
+    def test_the_kernel_stops_an_agent_at_its_memory_and_the_step_says_so(self):
+        d = self.limited("memoryBytes: %d" % (96 << 20))
+        self.assertEqual(self.tell(d, {"do": "memory", "mib": 16}), 16 << 20)
+        self.assertIn("killed by signal 9; it had reached its limits.memoryBytes", self.why(d, do="memory", mib=256))
+        d.wait_agents()
+        self.assertEqual(self.tell(d, {"do": "memory", "mib": 16}), 16 << 20)
+
+    def test_the_kernel_gives_an_agent_no_more_processes_and_the_step_says_so(self):
+        d = self.limited("processes: 12")
+        n, error = self.tell(d, {"do": "processes"})
+        self.assertEqual(error, "EAGAIN")
+        self.assertLess(n, 12)
+        d = self.limited("processes: 12")
+        self.assertIn("exit code 3; it had reached its limits.processes", self.why(d, do="processes", end=True))
+
+    def test_the_kernel_gives_an_agent_its_share_of_a_processor(self):
+        d = self.limited("cpuPercent: 20")
+        self.assertLess(self.tell(d, {"do": "burn", "seconds": 2}), 0.4)
+
+    def test_without_a_cgroup_limits_refuse_to_start(self):
+        if os.getuid() != 0:
+            self.skipTest("only root takes the mounts away")
+        d = Daemon(self, config="agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py], limits: {processes: 9}}\n",
+                   prefix=["unshare", "-m", "sh", "-c", 'umount -R -l /sys/fs/cgroup && exec "$@"', "sh"])
+        self.refused(d, "limits.processes: there is no cgroup that the daemon may divide")
+
+    def test_in_a_subgroup_of_systemd_agents_are_beside_the_daemon(self):
+        """As with Delegate=yes, DelegateSubgroup=baton: a cgroup with processes of its own gives no controllers to those below."""
+        mounts = [m for m in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup") if os.path.exists(m + "/cgroup.procs")]
+        if os.getuid() != 0 or not mounts or not os.access(mounts[0] + "/cgroup.procs", os.W_OK):
+            self.skipTest("SKIPPED: only root makes cgroups (v2), where they are mounted")
+        unit = pathlib.Path(mounts[0], "baton-test-%d" % os.getpid())
+        (unit / "baton").mkdir(parents=True)
+        self.addCleanup(unit.rmdir)
+        self.addCleanup((unit / "baton").rmdir)
+        d = self.up("agents:\n  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py]}\n",
+                    prefix=["sh", "-c", 'echo $$ > "$0/baton/cgroup.procs" && exec "$@"', str(unit)])
+        pid = d.agent_pids()["probe"][0]
+        own = [line[3:] for line in pathlib.Path("/proc/%d/cgroup" % pid).read_text().splitlines() if line.startswith("0::")][0]
+        self.assertEqual(pathlib.Path(own).parent.name, unit.name)
+        controllers = (unit / "cgroup.controllers").read_text().split()
+        if controllers:  # the kernel takes it, since no process is in the cgroup of the unit itself
+            (unit / "cgroup.subtree_control").write_text("+" + controllers[0])
+        d.stop()
+        until(lambda: not (unit / "baton/cgroup.procs").read_text(), 20, "its processes are gone")
 
     def test_an_agent_of_the_sdk_works_with_all_of_it(self):
         d = self.up("agents:\n  - {agentId: calc, command: ['${BATON_BIN}/baton-agent-calc'], paths: {}, network: none, seccomp: default%s}\n"

@@ -97,17 +97,18 @@ static void what_is_in_a_cgroup_ends_with_it(void **state)
 
 static void without_a_cgroup_every_call_says_so(void **state)
 {
-    const struct cgroup none = {.dir = -1};
+    const struct cgroup none = CGROUP_NONE;
+    int join[CGROUP_LIMITS];
     char why[200];
 
     (void)state;
     assert_int_equal(cgroup_make(&none, "x"), -1);
     assert_false(cgroup_kill(&none, "x"));
     assert_false(cgroup_has_process(&none, "x"));
-    assert_true(cgroup_limit(&none, "x", 0, 0, 0, why, sizeof why));
-    assert_false(cgroup_limit(&none, "x", 0, 5, 0, why, sizeof why));
-    assert_string_equal(why,
-                        "limits.processes: there is no cgroup (v2) that the daemon may divide");
+    assert_true(cgroup_limit(&none, "x", (const uint64_t[]){0, 0, 0}, join, why, sizeof why));
+    assert_false(cgroup_limit(&none, "x", (const uint64_t[]){0, 5, 0}, join, why, sizeof why));
+    assert_string_equal(why, "limits.processes: there is no cgroup that the daemon may divide");
+    assert_null(cgroup_reached(&none, "x"));
     cgroup_remove(&none, "x");
 }
 
@@ -143,7 +144,8 @@ static void limits_are_written_as_the_kernel_reads_them(void **state)
     char dir[] = "/tmp/baton-cgroup-XXXXXX";
     char own[256];
     char why[200] = "";
-    struct cgroup cg;
+    struct cgroup cg = CGROUP_NONE;
+    int join[CGROUP_LIMITS];
 
     (void)state;
     assert_non_null(mkdtemp(dir));
@@ -154,7 +156,8 @@ static void limits_are_written_as_the_kernel_reads_them(void **state)
     put_file(own, "cpu.max", "");
     cg.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(cg.dir >= 0);
-    assert_true(cgroup_limit(&cg, "x", 1048576, 17, 150, why, sizeof why));
+    assert_true(
+        cgroup_limit(&cg, "x", (const uint64_t[]){1048576, 17, 150}, join, why, sizeof why));
     assert_file(own, "memory.max", "1048576");
     assert_file(own, "pids.max", "17");
     assert_file(own, "cpu.max", "150000 100000");
@@ -166,7 +169,7 @@ static void limits_are_written_as_the_kernel_reads_them(void **state)
         char path[512];
         (void)snprintf(path, sizeof path, "%s/%s", own, files[i]);
         assert_int_equal(unlink(path), 0);
-        assert_false(cgroup_limit(&cg, "x", i == 2 ? 1 : 0, i == 1 ? 1 : 0, i == 0 ? 1 : 0, why,
+        assert_false(cgroup_limit(&cg, "x", (const uint64_t[]){i == 2, i == 1, i == 0}, join, why,
                                   sizeof why));
         assert_memory_equal(why, keys[i], strlen(keys[i]));
         assert_non_null(strstr(why, ": its cgroup does not take this limit"));
@@ -176,12 +179,63 @@ static void limits_are_written_as_the_kernel_reads_them(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* As above, in three hierarchies; the kernel counts how often a limit was reached. */
+static void limits_are_set_in_the_hierarchy_that_has_the_controller(void **state)
+{
+    char dir[] = "/tmp/baton-cgroup-XXXXXX";
+    char own[256];
+    char why[200] = "";
+    struct cgroup cg = CGROUP_NONE;
+    int join[CGROUP_LIMITS];
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(own, sizeof own, "%s/baton.%d.x", dir, (int)getpid());
+    assert_int_equal(mkdir(own, 0700), 0);
+    put_file(own, "memory.limit_in_bytes", "");
+    put_file(own, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
+    put_file(own, "pids.max", "");
+    put_file(own, "pids.events", "max 0\n");
+    put_file(own, "cpu.cfs_period_us", "");
+    put_file(own, "cpu.cfs_quota_us", "");
+    put_file(own, "cgroup.procs", "");
+    for (size_t i = 0; i < CGROUP_LIMITS; i++) {
+        cg.v1[i] = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    assert_true(cgroup_limit(&cg, "x", (const uint64_t[]){1048576, 0, 150}, join, why, sizeof why));
+    assert_true(join[CGROUP_MEMORY] >= 0 && join[CGROUP_CPU] >= 0);
+    assert_int_equal(join[CGROUP_PROCESSES], -1);
+    assert_file(own, "memory.limit_in_bytes", "1048576");
+    assert_file(own, "pids.max", "");
+    assert_file(own, "cpu.cfs_period_us", "100000");
+    assert_file(own, "cpu.cfs_quota_us", "150000");
+    assert_null(cgroup_reached(&cg, "x"));
+    put_file(own, "pids.events", "max 1\n");
+    assert_string_equal(cgroup_reached(&cg, "x"), "limits.processes");
+    put_file(own, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+    assert_string_equal(cgroup_reached(&cg, "x"), "limits.memoryBytes");
+    cgroup_done(&cg);
+    (void)close(join[CGROUP_MEMORY]);
+    (void)close(join[CGROUP_CPU]);
+    for (size_t i = 0; i < 7; i++) {
+        static const char *const files[] = {
+            "memory.limit_in_bytes", "memory.oom_control", "pids.max",    "pids.events",
+            "cpu.cfs_period_us",     "cpu.cfs_quota_us",   "cgroup.procs"};
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s/%s", own, files[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(own), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_in_a_cgroup_ends_with_it),
         cmocka_unit_test(without_a_cgroup_every_call_says_so),
         cmocka_unit_test(limits_are_written_as_the_kernel_reads_them),
+        cmocka_unit_test(limits_are_set_in_the_hierarchy_that_has_the_controller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
