@@ -6,7 +6,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/engine/access.h"
 
-enum { NEXT_DEFAULT = 5, LIST_MAX = 1000, LIST_DEFAULT = 100, NAME_SHOWN = 64, NEAR_PAGE = 1000 };
+enum { NEXT_DEFAULT = 5, LIST_DEFAULT = 100, NAME_SHOWN = 64, NEAR_PAGE = 1000 };
 
 static struct schedules *schedules_of(struct engine *engine)
 {

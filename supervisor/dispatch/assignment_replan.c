@@ -4,6 +4,7 @@
  * rows: a run holds none. There are few replans, and reading all rows is bounded by the plan.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
@@ -16,7 +17,7 @@ enum {
     LINE_ACTION = 200,
     LINE_ERROR = 300,
     LINES_MAX = 1000, /* newest; the rest is counted */
-    TRIES_MAX = 64,   /* more than any limit on replans */
+    TRIES_MAX = 64,   /* newest; their numbers, and historyLeftOut, tell how many were before */
     SKILL_TEXT = 200,
     SCHEMAS_ROOM = 256 * 1024 /* of all input schemas together */
 };
@@ -48,6 +49,7 @@ struct past {
     struct str *errors; /* by step: of its last failure */
     struct try tries[TRIES_MAX];
     uint32_t tries_n;
+    uint32_t tries_before; /* older ones than those in `tries` */
     bool no_memory;
 };
 
@@ -64,7 +66,12 @@ static void on_replan(struct past *p, enum record_type type, struct doc body, ms
     struct try *t;
     char iso[CLOCK_ISO_LEN + 1];
 
-    if (type == REC_REPLAN_STARTED && p->tries_n < TRIES_MAX) {
+    if (type == REC_REPLAN_STARTED) {
+        if (p->tries_n == TRIES_MAX) {
+            memmove(p->tries, p->tries + 1, sizeof p->tries - sizeof p->tries[0]);
+            p->tries_n--;
+            p->tries_before++;
+        }
         t = &p->tries[p->tries_n++];
         clock_iso(wall, iso);
         *t = (struct try){.step_id = keep_cut(p, row_text(body, "stepId"), LIMIT_ID_BYTES),
@@ -276,13 +283,17 @@ static void put_history(const struct past *p, struct buf *out)
 {
     uint32_t n = p->tries_n > 0 ? p->tries_n - 1 : 0; /* the last one is this one */
 
+    if (p->tries_before > 0) {
+        doc_put_cstr(out, "historyLeftOut");
+        doc_put_u64(out, p->tries_before);
+    }
     doc_put_cstr(out, "history");
     doc_put_array(out, n);
     for (uint32_t i = 0; i < n; i++) {
         const struct try *t = &p->tries[i];
         doc_put_map(out, 8);
         doc_put_cstr(out, "attempt");
-        doc_put_u64(out, i + 1);
+        doc_put_u64(out, p->tries_before + i + 1);
         doc_put_cstr(out, "stepId");
         doc_put_str(out, t->step_id);
         doc_put_cstr(out, "timestamp");
@@ -306,7 +317,7 @@ static enum bt_code compose(struct assignment *q, struct past *p, struct bt_erro
     struct buf *out = &q->params;
     enum bt_code code;
 
-    doc_put_map(out, 8);
+    doc_put_map(out, 8u + (p->tries_before > 0));
     doc_put_cstr(out, "goal");
     doc_put_str(out, plan->goal.len > 0 ? plan->goal : (struct str){"", 0});
     doc_put_cstr(out, "stepId");

@@ -15,7 +15,7 @@ enum {
     RESULTS_ROOM = 1024 * 1024,
     ERROR_MAX = 2048,
     TASK_MAX = 1024,
-    AGENTS_MAX = 32
+    AGENTS_MAX = LIMIT_PLAN_AGENTS /* all of them */
 };
 
 #define ANSWER_QUESTION                                                                            \
@@ -178,6 +178,7 @@ static enum bt_code compose(struct past *past, const struct open_plan *p, struct
 {
     const struct run *run = past->run;
     const uint32_t most = p->plan->synthesis.max_retries;
+    const uint32_t live = run->n_steps - run->superseded;
     const msec wall = engine_wall(past->q->engine);
     struct buf *out = &past->q->params;
     struct plan_about about;
@@ -188,7 +189,7 @@ static enum bt_code compose(struct past *past, const struct open_plan *p, struct
         return code;
     }
     plan_about_of(document, &about);
-    doc_put_map(out, 8);
+    doc_put_map(out, live > STEPS_MAX ? 9 : 8);
     assignment_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     assignment_put(out, "description", about.description, ABOUT_TEXT_MAX);
     assignment_put(out, "status", str_from(plan_status_name(run->end_status)), 16);
@@ -197,6 +198,9 @@ static enum bt_code compose(struct past *past, const struct open_plan *p, struct
     put_number(out, "mayRetry",
                run->failed > 0 && run->rectified < most ? most - run->rectified : 0u);
     put_agents(past, p, out);
+    if (live > STEPS_MAX) {
+        put_number(out, "stepsTotal", live); /* the list has the first ones */
+    }
     return put_steps(past, p, err);
 }
 

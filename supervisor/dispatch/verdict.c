@@ -2,7 +2,7 @@
 
 #include "protocol/base/utf8.h"
 
-enum { JSON_MAX = 256 * 1024, MISSING_TEXT_MAX = 200 };
+enum { MISSING_TEXT_MAX = 200 };
 
 static bool is_letter(char c)
 {
@@ -79,44 +79,72 @@ static struct str without_fence(struct str s)
     return str_trimmed(s);
 }
 
+/* What is longer is cut, with a mark. */
 static void add_cut(struct buf *out, struct str s, size_t max)
 {
-    buf_add(out, s.ptr, s.len == 0 ? 0 : utf8_cut(s.ptr, s.len, max));
+    static const char mark[] = " ...";
+
+    if (s.len > max) {
+        buf_add(out, s.ptr, utf8_cut(s.ptr, s.len, max - (sizeof mark - 1)));
+        buf_add_cstr(out, mark);
+    } else {
+        buf_add_str(out, s);
+    }
 }
 
-/* The list of what is missing, as texts: others are left out. Returns how many. */
-static uint32_t take_missing(struct doc d, struct buf *missing, struct buf *text)
+/* The texts of a list, trimmed: others are left out. Returns how many there are, of which the first
+ * VERDICT_MISSING_MAX are in `all`. */
+static uint32_t list_texts(struct doc d, struct str all[VERDICT_MISSING_MAX])
 {
-    struct str all[VERDICT_MISSING_MAX];
-    struct doc_head head = doc_head(d);
+    struct doc_cursor c = doc_cursor(d);
+    struct doc_head head;
     uint32_t n = 0;
 
-    if (d.ptr == NULL || head.kind != DOC_ARRAY) {
+    if (d.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY) {
         return 0;
     }
-    for (uint32_t i = 0; i < head.n && i < 4 * VERDICT_MISSING_MAX && n < VERDICT_MISSING_MAX;
-         i++) {
-        struct str s = str_trimmed(doc_string(doc_at(d, i)));
-        if (s.len > 0) {
-            s.len = utf8_cut(s.ptr, s.len, MISSING_TEXT_MAX);
-            all[n++] = s;
-        }
-    }
-    if (n == 0) {
-        return 0;
-    }
-    doc_put_array(missing, n);
-    for (uint32_t i = 0; i < n; i++) {
-        doc_put_str(missing, all[i]);
-    }
-    if (text->len == 0) {
-        buf_add_cstr(text, "missing: ");
-        for (uint32_t i = 0; i < n && text->len < VERDICT_TEXT_MAX - MISSING_TEXT_MAX - 2; i++) {
-            buf_add_cstr(text, i > 0 ? ", " : "");
-            buf_add_str(text, all[i]);
+    for (uint32_t i = 0; i < head.n; i++) {
+        const struct str s = str_trimmed(doc_string(doc_skip(&c)));
+        if (s.len > 0 && n++ < VERDICT_MISSING_MAX) {
+            all[n - 1] = s;
         }
     }
     return n;
+}
+
+/* The list of what is missing; of one that is too long the last entry says how many more. */
+static void take_missing(struct doc d, struct buf *missing, struct buf *text)
+{
+    struct str all[VERDICT_MISSING_MAX];
+    const uint32_t total = list_texts(d, all);
+    const uint32_t shown = total > VERDICT_MISSING_MAX ? VERDICT_MISSING_MAX - 1u : total;
+    const uint32_t n = total > VERDICT_MISSING_MAX ? VERDICT_MISSING_MAX : total;
+    struct buf one;
+    struct buf list;
+
+    if (n == 0) {
+        return;
+    }
+    buf_init(&one, MISSING_TEXT_MAX);
+    buf_init(&list, (VERDICT_MISSING_MAX + 1) * (MISSING_TEXT_MAX + 2));
+    buf_add_cstr(&list, "missing: ");
+    doc_put_array(missing, n);
+    for (uint32_t i = 0; i < n; i++) {
+        buf_clear(&one);
+        if (i < shown) {
+            add_cut(&one, all[i], MISSING_TEXT_MAX);
+        } else {
+            buf_printf(&one, "and %u more", total - shown);
+        }
+        doc_put_str(missing, buf_str(&one));
+        buf_add_cstr(&list, i > 0 ? ", " : "");
+        buf_add_str(&list, buf_str(&one));
+    }
+    if (text->len == 0) {
+        add_cut(text, buf_str(&list), VERDICT_TEXT_MAX);
+    }
+    buf_done(&one);
+    buf_done(&list);
 }
 
 /* One member's word: a boolean, or a text that begins with one. */
@@ -159,7 +187,7 @@ static enum verdict read_map(struct doc d, struct buf *text, struct buf *missing
         }
     }
     if (v == VERDICT_NO) {
-        (void)take_missing(doc_get(d, STR_LIT("missing")), missing, text);
+        take_missing(doc_get(d, STR_LIT("missing")), missing, text);
     }
     return v;
 }
@@ -176,7 +204,7 @@ static enum verdict read_text(struct str s, struct buf *text, struct buf *missin
     if (s.len == 0) {
         return VERDICT_UNREADABLE;
     }
-    if (json.len > 0 && json.len <= JSON_MAX && (json.ptr[0] == '{' || json.ptr[0] == '"')) {
+    if (json.len > 0 && (json.ptr[0] == '{' || json.ptr[0] == '"')) {
         buf_init(&parsed, json_doc_capacity(json.len));
         if (json_to_doc(json, NULL, &parsed, NULL) == BT_OK) {
             v = read_doc(doc_from_buf(&parsed), text, missing);
@@ -256,6 +284,6 @@ bool answer_impossible(struct doc answer, struct buf *text)
         return false;
     }
     buf_add_cstr(text, "Mission impossible: ");
-    buf_add(text, why.ptr, utf8_cut(why.ptr, why.len, VERDICT_TEXT_MAX - 32));
+    add_cut(text, why, VERDICT_TEXT_MAX - text->len);
     return true;
 }

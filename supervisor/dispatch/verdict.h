@@ -22,9 +22,10 @@ enum verdict { VERDICT_UNREADABLE, VERDICT_NO, VERDICT_YES };
 
 enum { VERDICT_TEXT_MAX = 2048, VERDICT_MISSING_MAX = 16 };
 
-/* Appends the diagnosis to *text (at most VERDICT_TEXT_MAX bytes, never empty for a no; for an
- * unreadable one what would have been right), and what is missing to *missing as a msgpack array of
- * texts (nothing when nothing is). */
+/* Appends the diagnosis to *text (at most VERDICT_TEXT_MAX bytes, a longer one is cut with a mark;
+ * never empty for a no; for an unreadable one what would have been right), and what is missing to
+ * *missing as a msgpack array of at most VERDICT_MISSING_MAX texts, of which the last one says how
+ * many more there are (nothing when nothing is missing). */
 enum verdict verdict_read(const struct msg_result *result, struct buf *text, struct buf *missing);
 
 /* The map that an answer is about: its data, or its text read as JSON into *parsed (between fences,

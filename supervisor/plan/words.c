@@ -8,7 +8,7 @@
 #include "supervisor/core/plan/template.h"
 #include "supervisor/plan/child_read_internal.h"
 
-enum { PLAIN_MAX = 32, WORDS_MAX = 8 };
+enum { PLAIN_MAX = 32, NAME_MAX_BYTES = 256 };
 
 /* ---- control flow ---- */
 
@@ -281,11 +281,11 @@ bool word_is_relied_on(struct str name)
 {
     char mem[PLAIN_MAX];
     size_t at = 0;
-    for (uint32_t i = 0; i < WORDS_MAX; i++) {
-        const struct str word = next_word(name, &at, mem);
-        if (word.len == 0) {
-            break;
-        }
+    struct str word;
+    if (name.len > NAME_MAX_BYTES) {
+        return true; /* what is not read to its end is not ignored */
+    }
+    while ((word = next_word(name, &at, mem)).len > 0) {
         if (is_relied_on(word)) {
             return true;
         }

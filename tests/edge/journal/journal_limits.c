@@ -9,7 +9,7 @@
 #include "tests/unit/journal/journal_fixture.h"
 
 enum { PAGE = 4096, CHECKPOINT_PAGES = 12, BATCHES = 500, PLANS = 5, MISSING = 3 };
-enum { TOMBSTONES = 100000 };
+enum { TOMBSTONES = 100000, MARKERS_MAX = 4096 };
 
 struct log_size {
     char path[96];
@@ -217,6 +217,79 @@ static void of_one_deleted_plan_too_many_the_oldest_is_forgotten(void **state)
     fixture_remove_tree(dir);
 }
 
+/* What a reader gets of a journal that lost rows. */
+struct holes {
+    uint32_t events, markers, stop_at; /* stop_at: the marker at which it has enough; 0 = never */
+    uint64_t last, to;
+};
+
+static bool see_hole(const struct journal_row *row, void *self)
+{
+    struct holes *h = self;
+
+    assert_true(row->seq == h->last + 1); /* without a gap, and nothing twice */
+    h->last = row->damaged && row->damaged_to > row->seq ? row->damaged_to : row->seq;
+    h->to = row->damaged ? row->damaged_to : h->to;
+    h->events += !row->damaged;
+    h->markers += row->damaged;
+    return !row->damaged || h->markers != h->stop_at;
+}
+
+/* One event, `lost` that are gone, and one more. */
+static struct holes read_holes(uint32_t lost, uint32_t stop_at)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS};
+    struct holes h = {.stop_at = stop_at};
+    struct journal *j;
+    struct bt_error err;
+    char dir[64];
+    char sql[96];
+    uint64_t ix;
+
+    work_dir(dir);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    ix = add_plan(j, "", "goal");
+    for (uint64_t i = 1; i <= lost + 2; i++) {
+        (void)add_event(j, ix, i, "body");
+    }
+    commit(j);
+    journal_close(j);
+    (void)snprintf(sql, sizeof sql, "DELETE FROM rows WHERE pos >> 20 BETWEEN 2 AND %u", lost + 1);
+    run_sql(dir, sql, (int)lost);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    assert_ok(journal_events(j, 1, 0, UINT32_MAX, see_hole, &h, &err), err);
+    journal_close(j);
+    fixture_remove_tree(dir);
+    return h;
+}
+
+static void of_more_than_4096_lost_events_one_marker_tells(void **state)
+{
+    struct holes h = read_holes(MARKERS_MAX, 0);
+
+    (void)state;
+    assert_int_equal(h.events, 2);
+    assert_int_equal(h.markers, MARKERS_MAX);
+    assert_int_equal(h.last, MARKERS_MAX + 2);
+    h = read_holes(MARKERS_MAX + 1, 0);
+    assert_int_equal(h.events, 2);
+    assert_int_equal(h.markers, 1);
+    assert_int_equal(h.to, MARKERS_MAX + 2);
+    assert_int_equal(h.last, MARKERS_MAX + 3);
+}
+
+static void a_reader_that_has_enough_within_a_hole_gets_no_more(void **state)
+{
+    struct holes h = read_holes(5, 2);
+
+    (void)state;
+    assert_true(h.events == 1 && h.markers == 2 && h.last == 3);
+    h = read_holes(5, 5);
+    assert_true(h.events == 1 && h.markers == 5 && h.last == 6);
+    h = read_holes(MARKERS_MAX + 1, 1);
+    assert_true(h.events == 1 && h.markers == 1 && h.last == MARKERS_MAX + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +297,8 @@ int main(void)
         cmocka_unit_test(after_a_large_batch_the_next_commit_copies_the_log),
         cmocka_unit_test(a_plan_whose_state_is_missing_is_put_aside_and_the_others_go_on),
         cmocka_unit_test(of_one_deleted_plan_too_many_the_oldest_is_forgotten),
+        cmocka_unit_test(of_more_than_4096_lost_events_one_marker_tells),
+        cmocka_unit_test(a_reader_that_has_enough_within_a_hole_gets_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

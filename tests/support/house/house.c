@@ -88,6 +88,7 @@ static void watch_journal(struct house *h)
     h->ops.append = append_or_fail;
     h->ops.blob_add = blob_add_or_fail;
     h->ops.commit = commit_or_fail;
+    house_watch_reads(h);
     h->journal->ops = &h->ops;
 }
 
@@ -602,6 +603,7 @@ void house_refused(struct house *h, const char *code, const char *words, const c
     house_is(h, answer, "ok", "false");
     house_is(h, answer, "error.code", code);
     house_has(h, answer, "error.message", words);
+    house_check_error(h, answer);
 }
 
 const char *house_ok(struct house *h, const char *type, const char *fields, ...)

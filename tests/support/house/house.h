@@ -25,7 +25,7 @@
 #define HOUSE_TOKEN "the token of the house, 32 letters"
 
 enum {
-    HOUSE_AGENTS_MAX = 16,
+    HOUSE_AGENTS_MAX = 72,
     HOUSE_LEASE_MS = 3000,
     HOUSE_PROCESSES_MAX = 8,
     HOUSE_BEAT_MS = 1000
@@ -76,7 +76,9 @@ struct house {
     struct journal_ops ops;
     uint32_t writes;  /* asked for since house_fail_write */
     uint32_t fail_at; /* the write that fails; 0 = none */
-    bool dead;        /* a cycle or a start ended with a failure, which is in why */
+    uint32_t reads;   /* asked for since house_fail_read */
+    uint32_t fail_read_at;
+    bool dead; /* a cycle or a start ended with a failure, which is in why */
     struct bt_error why;
     const char *dir; /* of a SQLite journal; NULL = it is in memory */
 };
@@ -94,6 +96,9 @@ void house_close(struct house *h);
 void house_restart(struct house *h);
 /* The n-th write of the journal from now fails; 0 = none. */
 void house_fail_write(struct house *h, uint32_t n);
+
+/* The n-th read of the journal from now fails; 0 = none. */
+void house_fail_read(struct house *h, uint32_t n);
 
 /* One cycle, and what agents answer by themselves. */
 void house_cycle(struct house *h);

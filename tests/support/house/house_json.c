@@ -146,3 +146,23 @@ void house_says(struct house *h, const char *json, const char *wants)
         fail_msg("in %.6000s", json);
     }
 }
+
+/* Only what is wrong in a request has a class, and only what may go by waiting has a time. */
+void house_check_error(struct house *h, const char *answer)
+{
+    const char *code = house_get(h, answer, "error.code");
+    const char *cls = house_get(h, answer, "error.class");
+    const char *wait = house_get(h, answer, "error.retryAfterMs");
+
+    const char *text = house_get(h, answer, "error.message");
+    const bool in_request = strcmp(code, "INVALID") == 0 || strcmp(code, "LIMIT") == 0 ||
+                            strncmp(text, "stepId: ", 8) == 0 ||
+                            strncmp(text, "there is no planner ", 20) == 0;
+
+    if (cls != NULL && (!in_request || strcmp(cls, "VALIDATION_ERROR") != 0)) {
+        fail_msg("%s has the class %s in %s", code, cls, answer);
+    }
+    if (wait != NULL && strlen(wait) < 3) {
+        fail_msg("%s is to be tried again after %s ms in %s", code, wait, answer);
+    }
+}

@@ -127,6 +127,45 @@ static void plans_of_schedules_are_listed_as_such(void **state)
     house_close(h);
 }
 
+static void a_plan_waits_for_what_its_child_plans_wait_for(void **state)
+{
+    struct house *h = house_open();
+    const char *other;
+    const char *id;
+
+    (void)state;
+    house_join(h, "calc", 4);
+    other =
+        house_submit(h, "'plan':{'goal':'g','steps':[" STEP("a", ",'requiresApproval':true") "]}");
+    id = house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'p','task':'t','forEach':[1,2],"
+                         "'steps':[" STEP("x", ",'requiresApproval':true") "]}]}");
+    house_says(h, house_ok(h, "review.list", " "), "reviews.#=3");
+    house_says(h, house_ok(h, "review.list", "'planId':'%s'", other),
+               "reviews.#=1; reviews.0.stepId=a");
+    house_says(h, house_ok(h, "review.list", "'planId':'%s'", id),
+               "reviews.#=2; reviews.0.stepId=~x; reviews.1.stepId=~x");
+    house_close(h);
+}
+
+static void a_lint_has_problems_of_style(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join(h, "calc", 4);
+    house_says(
+        h,
+        house_ok(
+            h, "plan.lint",
+            "'plan':{'goal':'g','steps':[" STEP("a", ",'dependsOn':[]") "," STEP(
+                "b", ",'dependsOn':[]") "," STEP("c",
+                                                 ",'dependsOn':[]") "," STEP("d",
+                                                                             ",'dependsOn':['a','b'"
+                                                                             ",'c']") "]}"),
+        "valid=true; problems.0.severity=warning; problems.#=*");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +174,8 @@ int main(void)
         cmocka_unit_test(a_review_shows_the_results_before_it),
         cmocka_unit_test(reviews_are_listed_up_to_the_limit),
         cmocka_unit_test(plans_of_schedules_are_listed_as_such),
+        cmocka_unit_test(a_plan_waits_for_what_its_child_plans_wait_for),
+        cmocka_unit_test(a_lint_has_problems_of_style),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,6 +287,17 @@ static void an_old_seal_is_not_taken_again(void **state)
     house_close(h);
 }
 
+static void a_session_of_a_credential_is_begun_with_its_nonce(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_refused(h, "INVALID", "nonceC: expected", "auth.begin",
+                  "'credential':'observer','nonceC':'00'");
+    house_refused(h, "INVALID", "credential", "auth.begin", "'nonceC':'00'");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +309,7 @@ int main(void)
         cmocka_unit_test(an_agent_is_what_its_globs_fit),
         cmocka_unit_test(a_result_is_read_by_those_who_see_its_plan),
         cmocka_unit_test(an_old_seal_is_not_taken_again),
+        cmocka_unit_test(a_session_of_a_credential_is_begun_with_its_nonce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

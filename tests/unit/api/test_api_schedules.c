@@ -276,6 +276,22 @@ static void schedules_go_on_after_a_restart(void **state)
     house_close(h);
 }
 
+static void a_full_disk_takes_no_schedule(void **state)
+{
+    struct house *h = house_with_calc();
+
+    (void)state;
+    (void)house_ok(h, "schedule.put", "'name':'s','cron':'@daily'," PLAN);
+    house_says(h, house_ok(h, "schedule.list", " "), "schedules.0.plan=-; schedules.0.name=s");
+    engine_hold(h->engine, true);
+    house_refused(h, "UNAVAILABLE", "", "schedule.put", "'name':'t','cron':'@daily'," PLAN);
+    house_refused(h, "UNAVAILABLE", "", "schedule.trigger", "'name':'s'");
+    engine_hold(h->engine, false);
+    (void)house_ok(h, "schedule.put", "'name':'t','cron':'@daily'," PLAN);
+    house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=2");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_deleted_schedule_leaves_its_open_plan),
         cmocka_unit_test(a_schedule_is_somebodys),
         cmocka_unit_test(schedules_go_on_after_a_restart),
+        cmocka_unit_test(a_full_disk_takes_no_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -398,6 +398,31 @@ static void keys_are_told_as_they_were_written(void **state)
                        "string, got 5\n");
 }
 
+static void every_variable_of_the_models_goes_to_their_agent(void **state)
+{
+    struct home *h = *state;
+    char text[32 * 140];
+    size_t at = (size_t)snprintf(text, sizeof text,
+                                 "llm:\n  providers:\n    - {api: openai, model: m, baseUrl: "
+                                 "\"https://a\"}\n  env:\n");
+    uint32_t n = 0;
+
+    for (int i = 1; i <= 128; i++) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "    - MODEL_VARIABLE_%d\n", i);
+    }
+    write_text(h->user, text);
+    expect_loads(h);
+    while (h->config->agents[0].env[n] != NULL) {
+        n++;
+    }
+    assert_int_equal(n, 128);
+    assert_string_equal(h->config->agents[0].env[127], "MODEL_VARIABLE_128");
+    (void)snprintf(text + at, sizeof text - at, "    - MODEL_VARIABLE_129\n");
+    write_text(h->user, text);
+    expect_problems(h, "DIR/baton/baton.yaml:4:3: llm.env: must have at most 128 items, has "
+                       "129\n");
+}
+
 static void a_key_that_is_missing_holds_back_its_agent_only(void **state)
 {
     struct home *h = *state;
@@ -447,6 +472,7 @@ int main(void)
         TEST(models_are_checked_by_the_rules_of_their_agent),
         TEST(what_grows_too_long_by_its_variables_is_named),
         TEST(keys_are_told_as_they_were_written),
+        TEST(every_variable_of_the_models_goes_to_their_agent),
         TEST(a_key_that_is_missing_holds_back_its_agent_only),
         TEST(values_in_a_file_that_others_may_read_are_warned_of),
     };

@@ -16,7 +16,7 @@
 struct heard {
     enum verdict v;
     char text[VERDICT_TEXT_MAX + 1];
-    char missing[1024];
+    char missing[8192];
 };
 
 /* text NULL: none; json NULL: no data. */
@@ -204,6 +204,99 @@ static void hostile_answers_are_bounded(void **state)
     free(big);
 }
 
+/* ---- what is too long ---- */
+
+/* {"ok":false,"missing":[...]} with n texts of len letters. */
+static void lists(char *json, size_t room, uint32_t n, int len)
+{
+    size_t at = (size_t)snprintf(json, room, "{\"ok\":false,\"missing\":[");
+
+    for (uint32_t i = 0; i < n; i++) {
+        at += (size_t)snprintf(json + at, room - at, "%s\"%0*u\"", i > 0 ? "," : "", len, i + 1);
+    }
+    (void)snprintf(json + at, room - at, "]}");
+}
+
+static void a_diagnosis_that_is_cut_says_so(void **state)
+{
+    char json[VERDICT_TEXT_MAX + 64];
+    struct heard h;
+
+    (void)state;
+    for (int n = VERDICT_TEXT_MAX; n <= VERDICT_TEXT_MAX + 1; n++) {
+        const bool cut = n > VERDICT_TEXT_MAX;
+        (void)snprintf(json, sizeof json, "{\"passed\":false,\"reason\":\"%0*d\"}", n, 7);
+        h = hear(NULL, json);
+        assert_int_equal(strlen(h.text), VERDICT_TEXT_MAX);
+        assert_string_equal(h.text + VERDICT_TEXT_MAX - 4, cut ? " ..." : "0007");
+        (void)snprintf(json, sizeof json, "no%0*d", n - 2, 7);
+        h = hear(json, NULL);
+        assert_int_equal(strlen(h.text), VERDICT_TEXT_MAX);
+        assert_string_equal(h.text + VERDICT_TEXT_MAX - 4, cut ? " ..." : "0007");
+    }
+}
+
+static void a_list_of_what_is_missing_says_how_many_more_there_are(void **state)
+{
+    char json[16384];
+    struct heard h;
+
+    (void)state;
+    lists(json, sizeof json, VERDICT_MISSING_MAX, 2);
+    h = hear(NULL, json);
+    assert_non_null(strstr(h.missing, "\"15\",\"16\"]"));
+    assert_non_null(strstr(h.text, "15, 16"));
+    lists(json, sizeof json, VERDICT_MISSING_MAX + 1, 2);
+    h = hear(NULL, json);
+    assert_non_null(strstr(h.missing, "\"15\",\"and 2 more\"]"));
+    assert_non_null(strstr(h.text, "15, and 2 more"));
+    lists(json, sizeof json, 200, 3); /* each is counted, however long the list is */
+    assert_non_null(strstr(hear(NULL, json).missing, "\"and 185 more\"]"));
+    /* each text, and all of them together as the diagnosis */
+    lists(json, sizeof json, 1, 200);
+    assert_non_null(strstr(hear(NULL, json).missing, "001\"]"));
+    lists(json, sizeof json, 1, 201);
+    assert_non_null(strstr(hear(NULL, json).missing, "000 ...\"]"));
+    lists(json, sizeof json, VERDICT_MISSING_MAX, 150);
+    h = hear(NULL, json);
+    assert_int_equal(strlen(h.text), VERDICT_TEXT_MAX);
+    assert_string_equal(h.text + VERDICT_TEXT_MAX - 4, " ...");
+    assert_non_null(strstr(h.missing, "016\"]"));
+}
+
+static void a_long_verdict_in_a_text_is_read(void **state)
+{
+    const int len = 300 * 1024;
+    char *json = malloc((size_t)len + 64);
+
+    (void)state;
+    assert_non_null(json);
+    (void)snprintf(json, (size_t)len + 64, "{\"reason\":\"%0*d\",\"passed\":true}", len, 1);
+    assert_int_equal(hear(json, NULL).v, VERDICT_YES);
+    free(json);
+}
+
+static void why_a_goal_is_out_of_reach_is_cut_with_a_mark(void **state)
+{
+    char json[VERDICT_TEXT_MAX + 64];
+    struct buf data;
+    struct buf text;
+
+    (void)state;
+    for (int n = VERDICT_TEXT_MAX - 20; n <= VERDICT_TEXT_MAX - 19; n++) {
+        buf_init(&data, 65536);
+        buf_init(&text, 65536);
+        (void)snprintf(json, sizeof json, "{\"impossible\":\"%0*d\"}", n, 7);
+        assert_int_equal(json_to_doc(str_from(json), NULL, &data, NULL), BT_OK);
+        assert_true(answer_impossible(doc_from_buf(&data), &text));
+        assert_int_equal(text.len, VERDICT_TEXT_MAX);
+        assert_string_equal(buf_cstr(&text) + VERDICT_TEXT_MAX - 4,
+                            n == VERDICT_TEXT_MAX - 20 ? "0007" : " ...");
+        buf_done(&data);
+        buf_done(&text);
+    }
+}
+
 /* ---- classes ---- */
 
 static void class_follows_from_the_code_first_then_from_whole_words(void **state)
@@ -264,6 +357,29 @@ static void class_follows_from_the_code_first_then_from_whole_words(void **state
             fail_msg("code '%s' message '%s': %s instead of %s", all[i].code, all[i].message,
                      err_class_name(cls), err_class_name(all[i].cls));
         }
+    }
+}
+
+/* What is too far from the beginning is not looked at: a class is a guess. */
+static void the_beginning_of_a_message_gives_its_class(void **state)
+{
+    char text[5000];
+    size_t n = 0;
+
+    (void)state;
+    for (int i = 0; i < 511; i++) {
+        text[n++] = 'x';
+        text[n++] = ' ';
+    }
+    (void)snprintf(text + n, sizeof text - n, "timeout");
+    assert_int_equal(classify_error(str_from(""), str_from(text)), CLASS_TIMEOUT);
+    (void)snprintf(text + n, sizeof text - n, "x timeout");
+    assert_int_equal(classify_error(str_from(""), str_from(text)), CLASS_UNKNOWN);
+    for (size_t i = 4095; i <= 4096; i++) {
+        memset(text, '-', i);
+        (void)snprintf(text + i - 6, sizeof text - i, "timeout");
+        assert_int_equal(classify_error(str_from(""), str_from(text)),
+                         i == 4095 ? CLASS_TIMEOUT : CLASS_UNKNOWN);
     }
 }
 
@@ -486,6 +602,11 @@ int main(void)
         cmocka_unit_test(what_says_neither_yes_nor_no_is_no_verdict),
         cmocka_unit_test(hostile_answers_are_bounded),
         cmocka_unit_test(class_follows_from_the_code_first_then_from_whole_words),
+        cmocka_unit_test(a_diagnosis_that_is_cut_says_so),
+        cmocka_unit_test(a_list_of_what_is_missing_says_how_many_more_there_are),
+        cmocka_unit_test(a_long_verdict_in_a_text_is_read),
+        cmocka_unit_test(why_a_goal_is_out_of_reach_is_cut_with_a_mark),
+        cmocka_unit_test(the_beginning_of_a_message_gives_its_class),
         cmocka_unit_test(messages_of_any_bytes_and_length_are_classified),
         cmocka_unit_test(results_of_any_form_become_text_or_data),
         cmocka_unit_test(commands_become_what_they_ask_for),

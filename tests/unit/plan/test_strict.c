@@ -6,7 +6,7 @@
 
 static enum bt_code read_step(struct bench *b, const char *members)
 {
-    char json[800];
+    char json[8192];
     (void)snprintf(json, sizeof json,
                    "{'steps':[{'agentId':'one','task':'look at what there "
                    "is'},{'stepId':'load','agentId':'calc'," TASK ",%s}]}",
@@ -162,6 +162,28 @@ static void leniency_makes_warnings_of_unknown_fields(void **state)
                         "unknown_field  taks: unknown field `taks` is ignored; did you mean "
                         "`task`?");
     assert_int_equal(b->problems.errors, 0);
+}
+
+static void a_long_name_is_read_to_its_end(void **state)
+{
+    struct bench *b = *state;
+    char member[300];
+    strict_setup(b);
+    b->lenient = true;
+    for (uint32_t words = 7; words <= 30; words++) {
+        size_t at = (size_t)snprintf(member, sizeof member, "'");
+        for (uint32_t i = 0; i < words; i++) {
+            at += (size_t)snprintf(member + at, sizeof member - at, "do_");
+        }
+        (void)snprintf(member + at, sizeof member - at, "Approval':1");
+        if (strstr(refused(b, member), "unknown_field load ") == NULL) {
+            fail_msg("%s: %s", member, problem_of(b, 0));
+        }
+    }
+    for (uint32_t n = 256; n <= 257; n++) {
+        (void)snprintf(member, sizeof member, "'%0*d':1", (int)n, 0);
+        assert_int_equal(read_step(b, member), n == 256 ? BT_OK : BT_INVALID);
+    }
 }
 
 static void what_people_rely_on_is_never_ignored(void **state)
@@ -434,6 +456,42 @@ static void a_signature_that_means_nothing_is_an_error(void **state)
     }
 }
 
+/* The signature of n members, or of depth lists. */
+static bool takes_signature(struct bench *b, uint32_t n, uint32_t depth)
+{
+    struct buf text;
+    bool ok;
+    buf_init(&text, 65536);
+    buf_add_cstr(&text, "'signature':'");
+    for (uint32_t i = 1; i < depth; i++) {
+        buf_add_byte(&text, '[');
+    }
+    buf_add_cstr(&text, n > 0 ? "{" : ":int");
+    for (uint32_t i = 0; i < n; i++) {
+        buf_printf(&text, " m%u :int", i);
+    }
+    buf_add_cstr(&text, n > 0 ? "}" : "");
+    for (uint32_t i = 1; i < depth; i++) {
+        buf_add_byte(&text, ']');
+    }
+    buf_add_cstr(&text, "'");
+    ok = read_step(b, buf_cstr(&text)) == BT_OK;
+    buf_done(&text);
+    return ok;
+}
+
+static void a_signature_has_so_many_members_and_levels(void **state)
+{
+    struct bench *b = *state;
+    strict_setup(b);
+    assert_true(takes_signature(b, 256, 1));
+    assert_false(takes_signature(b, 257, 1));
+    assert_non_null(strstr(problem_of(b, 0), "more than 256 members"));
+    assert_true(takes_signature(b, 0, 12));
+    assert_false(takes_signature(b, 0, 13));
+    assert_non_null(strstr(problem_of(b, 0), "more than 12 levels"));
+}
+
 /* ---- verify ---- */
 
 static void an_unknown_keyword_of_verify_is_an_error(void **state)
@@ -460,6 +518,7 @@ int main(void)
         RULE(null_and_schema_hide_nothing),
         RULE(control_flow_that_does_not_exist_is_refused_by_name),
         RULE(leniency_makes_warnings_of_unknown_fields),
+        RULE(a_long_name_is_read_to_its_end),
         RULE(what_people_rely_on_is_never_ignored),
         RULE(two_values_for_what_people_rely_on_are_an_error),
         RULE(the_words_of_the_seeds_are_read_in_silence),
@@ -473,6 +532,7 @@ int main(void)
         RULE(policy_agents_holds_where_an_agent_is_chosen),
         RULE(a_signature_is_verified_as_a_schema),
         RULE(a_signature_that_means_nothing_is_an_error),
+        RULE(a_signature_has_so_many_members_and_levels),
         RULE(an_unknown_keyword_of_verify_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

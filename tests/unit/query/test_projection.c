@@ -1,4 +1,5 @@
 /* What rows say of a plan and its steps: told one after the other, as the journal would. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,11 +29,13 @@ static void end(struct telling *t)
     projection_free(&t->projection);
 }
 
-/* One row, 1 s after the one before. */
-static void row(struct telling *t, const char *type, const char *json)
+/* One row, 1 s after the one before. False: out of memory. */
+static bool try_row(struct telling *t, const char *type, const char *json)
 {
     struct buf body;
     struct bt_error err;
+    bool ok;
+    enum bt_code code;
     struct journal_row r = {.type = str_from(type), .is_public = true, .wall = t->wall += 1000};
 
     buf_init(&body, 100000);
@@ -40,10 +43,17 @@ static void row(struct telling *t, const char *type, const char *json)
     r.seq = r.plan_seq = ++t->seq;
     r.body = body.at;
     r.body_len = body.len;
-    assert_int_equal(projection_apply(&t->projection, &t->scratch, &r, &err), BT_OK);
-    assert_true(history_row(&t->projection, &r, &t->history));
+    code = projection_apply(&t->projection, &t->scratch, &r, &err);
+    ok = code == BT_OK && history_row(&t->projection, &r, &t->history);
+    assert_true(code == BT_OK || code == BT_NOMEM);
     arena_reset(&t->scratch);
     buf_done(&body);
+    return ok;
+}
+
+static void row(struct telling *t, const char *type, const char *json)
+{
+    assert_true(try_row(t, type, json));
 }
 
 static void is(struct str got, const char *expected)
@@ -307,6 +317,231 @@ static void usage_adds_up_to_a_bound_and_never_below_zero(void **state)
     assert_int_equal(usage_less(a, b).cost_micros, 3);
 }
 
+/* ---- planning ---- */
+
+static void each_try_of_a_planner_counts_and_ends_with_the_plan(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    row(&t, "planning_started", "{}");
+    assert_int_equal(t.projection.phase, JOB_PLANNING);
+    row(&t, "planning_retry", "{\"usage\":{\"inputTokens\":1}}");
+    assert_int_equal(t.projection.phase, JOB_PLANNING);
+    assert_int_equal(t.projection.planning.input_tokens, 1);
+    row(&t, "planning_failed", "{\"usage\":{\"inputTokens\":2}}");
+    assert_int_equal(t.projection.phase, JOB_NONE);
+    assert_int_equal(t.projection.planning.input_tokens, 3);
+    row(&t, "planning_started", "{}");
+    row(&t, "plan_generated",
+        "{\"planRef\":4,\"planLen\":9,\"revision\":1,\"usage\":{\"inputTokens\":4}}");
+    assert_int_equal(t.projection.phase, JOB_NONE);
+    assert_int_equal(t.projection.planning.input_tokens, 7);
+    assert_int_equal(t.projection.revised.id, 4);
+    row(&t, "synthesis_started", "{}");
+    assert_int_equal(t.projection.phase, JOB_SYNTHESIS);
+    row(&t, "synthesis_retry", "{\"revision\":2,\"usage\":{\"outputTokens\":1}}");
+    assert_int_equal(t.projection.phase, JOB_NONE);
+    assert_int_equal(t.projection.view.revision, 2);
+    row(&t, "synthesis_finished", "{\"usage\":{\"outputTokens\":2}}");
+    assert_int_equal(t.projection.synthesis.output_tokens, 3);
+    assert_int_equal(t.projection.view.revision, 2);
+    end(&t);
+}
+
+static void a_decision_about_the_plan_ends_both_pauses_for_one(void **state)
+{
+    static const char *const reasons[] = {"signoff", "planning"};
+    struct telling t;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char json[100];
+        begin(&t);
+        (void)snprintf(json, sizeof json, "{\"reason\":\"%s\",\"reviewId\":\"r\"}", reasons[i]);
+        row(&t, "plan_paused", json);
+        row(&t, "plan_paused", "{\"reason\":\"requested\"}");
+        row(&t, "review_decided", "{\"reviewId\":\"s\",\"stepIndex\":0,\"decision\":\"approve\"}");
+        assert_int_not_equal(t.projection.paused & ~(1u << PAUSE_REQUESTED), 0);
+        row(&t, "review_decided", "{\"reviewId\":\"r\",\"decision\":\"approve\"}");
+        assert_int_equal(t.projection.paused, 1u << PAUSE_REQUESTED);
+        is(t.history.reviews[0].decision, "approve");
+        end(&t);
+    }
+}
+
+static void work_that_comes_after_the_end_is_paid(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    row(&t, "result_rejected", "{\"usage\":{\"inputTokens\":1}}");
+    assert_int_equal(t.projection.total.input_tokens, 0); /* the end has it in its sum */
+    row(&t, "plan_completed", "{\"status\":\"failed\",\"usage\":{\"inputTokens\":5}}");
+    row(&t, "result_rejected", "{\"usage\":{\"inputTokens\":2}}");
+    row(&t, "quality_gate_passed", "{\"stepIndex\":0,\"usage\":{\"inputTokens\":64}}");
+    assert_int_equal(t.projection.total.input_tokens, 7);
+    end(&t);
+}
+
+static void a_decision_is_of_the_review_it_names_or_of_the_last_open_one(void **state)
+{
+    struct telling t;
+    const struct msg_review_record *r;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_step_waiting",
+        "{\"stepIndex\":0,\"stepId\":\"a\",\"kind\":\"input\",\"reviewId\":\"r1\"}");
+    row(&t, "plan_step_waiting",
+        "{\"stepIndex\":1,\"stepId\":\"b\",\"kind\":\"input\",\"reviewId\":\"r2\"}");
+    row(&t, "plan_step_waiting",
+        "{\"stepIndex\":0,\"stepId\":\"a\",\"kind\":\"input\",\"reviewId\":\"r3\"}");
+    row(&t, "review_decided",
+        "{\"stepIndex\":0,\"stepId\":\"a\",\"reviewId\":\"r1\",\"decision\":\"skip\"}");
+    r = t.history.reviews;
+    is(r[0].decision, "skip");
+    is(r[1].decision, "");
+    is(r[2].decision, "");
+    row(&t, "review_decided",
+        "{\"stepIndex\":0,\"stepId\":\"a\",\"reviewId\":\"old\",\"decision\":\"reject\","
+        "\"comment\":\"no\",\"by\":{\"user\":\"ann\"}}");
+    is(r[2].decision, "reject");
+    is(r[2].comment, "no");
+    is(r[2].by.user, "ann");
+    row(&t, "review_decided",
+        "{\"stepIndex\":0,\"stepId\":\"a\",\"reviewId\":\"old\",\"decision\":\"approve\"}");
+    is(r[0].decision, "skip"); /* none is open */
+    is(r[1].decision, "");
+    is(r[2].decision, "reject");
+    end(&t);
+}
+
+static void every_list_of_a_history_has_its_bound(void **state)
+{
+    static const struct {
+        const char *type, *json;
+        uint32_t most;
+    } lists[] = {
+        {"plan_modified", "{\"kind\":\"x\",\"revision\":2}", HISTORY_REVISIONS},
+        {"plan_paused", "{\"reason\":\"requested\"}", HISTORY_ORDERS},
+        {"plan_step_waiting", "{\"stepIndex\":0,\"kind\":\"input\",\"reviewId\":\"r\"}",
+         HISTORY_REVIEWS},
+        {"plan_started", "{}", HISTORY_PHASES},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct telling t;
+        const struct history *h = &t.history;
+        begin(&t);
+        for (uint32_t k = 0; k < lists[i].most; k++) {
+            row(&t, lists[i].type, lists[i].json);
+        }
+        assert_false(h->truncated);
+        row(&t, lists[i].type, lists[i].json);
+        assert_true(h->truncated);
+        assert_int_equal(h->revisions_n + h->orders_n + h->reviews_n + h->phases_n, lists[i].most);
+        end(&t);
+    }
+}
+
+/* ---- lists of steps ---- */
+
+/* n steps of a plan that are all not whole, laid out. */
+static void lay_out_cut(uint32_t n, uint32_t *ret_shown, uint64_t *ret_total)
+{
+    struct plan_step *steps = calloc(n, sizeof *steps);
+    struct plan plan = {.n_steps = n, .steps = steps};
+    struct arena arena = {.chunks = NULL};
+    struct projection laid;
+    struct telling t;
+    struct bt_error err;
+    char json[120];
+
+    assert_non_null(steps);
+    begin(&t);
+    for (uint32_t i = 0; i < n; i++) {
+        steps[i].step_id = STR_LIT("x");
+        (void)snprintf(json, sizeof json,
+                       "{\"stepIndex\":%u,\"status\":\"completed\",\"truncated\":true}", i);
+        row(&t, "plan_step_completed", json);
+    }
+    laid = t.projection;
+    laid.arena = (struct arena){.chunks = NULL};
+    laid.plan = &plan;
+    assert_int_equal(projection_lay_out(&laid, &t.projection, &arena, &err), BT_OK);
+    *ret_shown = laid.view.truncated_steps_n;
+    *ret_total = laid.view.truncated_steps_total;
+    assert_int_equal(laid.view.context_truncated_steps_n, 0);
+    assert_int_equal(laid.view.counts.completed, n);
+    arena_done(&laid.arena);
+    arena_done(&arena);
+    end(&t);
+    free(steps);
+}
+
+static void a_thousand_steps_that_are_not_whole_are_named_and_more_counted(void **state)
+{
+    uint32_t shown;
+    uint64_t total;
+
+    (void)state;
+    lay_out_cut(1, &shown, &total);
+    assert_true(shown == 1 && total == 0);
+    lay_out_cut(1000, &shown, &total);
+    assert_true(shown == 1000 && total == 0);
+    lay_out_cut(1001, &shown, &total);
+    assert_true(shown == 1000 && total == 1001);
+}
+
+/* ---- memory ---- */
+
+static const char *const life[][2] = {
+    {"planning_started", "{}"},
+    {"plan_generated", "{\"planRef\":4,\"planLen\":9,\"revision\":1,\"planner\":\"keyword\"}"},
+    {"plan_paused", "{\"reason\":\"signoff\",\"reviewId\":\"r\"}"},
+    {"review_decided", "{\"reviewId\":\"r\",\"decision\":\"approve\",\"by\":{\"user\":\"ann\"}}"},
+    {"plan_started", "{\"stepCount\":2}"},
+    {"plan_step_started", "{\"stepId\":\"a\",\"stepIndex\":0,\"attempt\":1,\"instanceId\":\"i\"}"},
+    {"plan_step_waiting",
+     "{\"stepIndex\":0,\"stepId\":\"a\",\"kind\":\"input\",\"reviewId\":\"r2\"}"},
+    {"plan_paused", "{\"reason\":\"requested\",\"comment\":\"wait\"}"},
+    {"plan_resumed", "{\"reason\":\"requested\"}"},
+    {"replan_started", "{\"stepId\":\"a\",\"stepIndex\":0,\"attempt\":1,\"diagnosis\":\"d\"}"},
+    {"replan_finished", "{\"stepId\":\"a\",\"stepIndex\":0,\"ok\":true,\"revision\":2,"
+                        "\"planRef\":5,\"planLen\":9,\"newSteps\":1,\"reason\":\"x\"}"},
+    {"plan_modified", "{\"kind\":\"insert\",\"revision\":3,\"planRef\":6,\"planLen\":9}"},
+    {"plan_step_completed", "{\"stepIndex\":0,\"status\":\"failed\",\"error\":\"broken\","
+                            "\"hint\":\"mend it\"}"},
+    {"plan_cancelling", "{\"reason\":\"enough\"}"},
+    {"compensation_started", "{\"failureReason\":\"x\"}"},
+    {"plan_completed", "{\"status\":\"failed\",\"failureReason\":\"x\",\"summary\":\"s\"}"},
+};
+
+/* The arena of a projection is full after so many bytes: the row is refused, or the projection has
+ * all rows. */
+static void a_row_without_memory_is_refused(void **state)
+{
+    const size_t rows = sizeof life / sizeof life[0];
+    uint32_t refused = 0;
+    size_t n = 0;
+
+    (void)state;
+    for (size_t max = 16; n < rows; max += 16) {
+        struct telling t;
+        begin(&t);
+        t.projection.arena.max = max;
+        for (n = 0; n < rows && try_row(&t, life[n][0], life[n][1]); n++) {
+        }
+        refused += n < rows;
+        end(&t);
+    }
+    assert_true(refused > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +556,13 @@ int main(void)
         cmocka_unit_test(a_refused_replan_changes_no_revision),
         cmocka_unit_test(lists_are_bounded_and_say_so),
         cmocka_unit_test(usage_adds_up_to_a_bound_and_never_below_zero),
+        cmocka_unit_test(each_try_of_a_planner_counts_and_ends_with_the_plan),
+        cmocka_unit_test(a_decision_about_the_plan_ends_both_pauses_for_one),
+        cmocka_unit_test(work_that_comes_after_the_end_is_paid),
+        cmocka_unit_test(a_decision_is_of_the_review_it_names_or_of_the_last_open_one),
+        cmocka_unit_test(every_list_of_a_history_has_its_bound),
+        cmocka_unit_test(a_row_without_memory_is_refused),
+        cmocka_unit_test(a_thousand_steps_that_are_not_whole_are_named_and_more_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

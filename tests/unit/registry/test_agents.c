@@ -1,5 +1,7 @@
 #include "fixture.h"
 
+#include "registry/registry_internal.h"
+
 static void an_agent_is_found_by_its_id_and_added_once(void **state)
 {
     struct registry *r = *state;
@@ -83,6 +85,18 @@ static void a_skill_is_routed_to_the_first_agent_that_has_it_and_is_there(void *
     assert_int_equal(registry_agent_with_skill(r, STR_LIT("write")), REGISTRY_NONE);
 }
 
+/* The memory after the last agent is of others. */
+static void a_skill_that_nobody_has_is_sought_among_the_agents_only(void **state)
+{
+    struct registry *r = *state;
+    assert_int_equal(add(r, "a", 1), 0);
+    assert_int_equal(add(r, "b", 1), 1);
+    assert_int_equal(add(r, "c", 1), 2);
+    assert_int_equal(add(r, "d", 1), 3); /* as many as there is room for */
+    memset(registry_instance_entries(r), 0x5a, sizeof(struct instance_entry));
+    assert_int_equal(registry_agent_with_skill(r, STR_LIT("read")), REGISTRY_NONE);
+}
+
 static void the_block_may_be_copied_and_lives_on(void **state)
 {
     struct registry *r = *state;
@@ -127,6 +141,7 @@ int main(void)
         RULE(an_empty_or_too_long_id_is_not_added),
         RULE(an_agent_is_absent_until_its_first_and_after_its_last_instance),
         RULE(a_skill_is_routed_to_the_first_agent_that_has_it_and_is_there),
+        RULE(a_skill_that_nobody_has_is_sought_among_the_agents_only),
         RULE(the_block_may_be_copied_and_lives_on),
         RULE(why_an_agent_gave_up_is_kept_also_when_one_registers),
     };
