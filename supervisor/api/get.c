@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "supervisor/api/api.h"
+#include "supervisor/api/review_view.h"
 #include "supervisor/engine/children.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
@@ -54,8 +55,9 @@ static struct str review_id(const struct open_plan *p, struct projection *s, uin
     return made;
 }
 
-/* How the agents stand, worked out once for all the steps of an answer. */
+/* Worked out once for all the steps of an answer: how the agents stand, what waits inside. */
 struct standing {
+    const struct review_inside *inside;
     struct wait_agent *at; /* by agent; NULL = not yet, or out of memory */
     struct str there;      /* names_there */
 };
@@ -134,20 +136,37 @@ static struct step_wait wait_of(struct engine *engine, const struct open_plan *p
     return w;
 }
 
+/* A step that a plan of its own does waits for what that plan waits for: ret_names gets the review.
+ */
+static struct step_wait wait_inside(struct engine *engine, struct projection *s,
+                                    const struct review_inside *inside, struct wait_names *io_names)
+{
+    struct step_wait w = {.kind = WAIT_PERSON, .review = REVIEW_PLAN, .until = MSEC_NEVER};
+
+    if (inside->step != STEP_NONE) {
+        w = core_step_wait(engine_core(engine), inside->plan->run, inside->step);
+    }
+    io_names->review_id = review_id(inside->plan, s, inside->step, &w);
+    io_names->until = until_text(engine, s, w.until);
+    io_names->more = inside->n - 1;
+    return w;
+}
+
 static void fill_wait(struct engine *engine, const struct open_plan *p, struct projection *s,
                       uint32_t step, struct standing *standing)
 {
-    const struct step_wait w = wait_of(engine, p, step);
+    struct step_wait w = wait_of(engine, p, step);
     struct msg_step_waiting *to = &s->view.steps[step].waiting;
     struct wait_names names = {.until = until_text(engine, s, w.until),
                                .is_loop =
                                    step < p->plan->n_steps && p->plan->steps[step].loop.max > 0};
     struct buf text;
 
-    if (w.kind == WAIT_NOTHING) {
+    if (w.kind == WAIT_CHILD && standing->inside != NULL && standing->inside[step].plan != NULL) {
+        w = wait_inside(engine, s, &standing->inside[step], &names);
+    } else if (w.kind == WAIT_NOTHING) {
         return;
-    }
-    if (w.kind == WAIT_DEPENDENCY && w.step < p->plan->n_steps) {
+    } else if (w.kind == WAIT_DEPENDENCY && w.step < p->plan->n_steps) {
         names.step_id = p->plan->steps[w.step].step_id;
     } else if (w.kind == WAIT_PERSON) {
         names.review_id = review_id(p, s, step, &w);
@@ -257,8 +276,13 @@ static void fill_live(struct engine *engine, const struct open_plan *p, struct p
                       uint32_t from, uint32_t to)
 {
     const struct run *run = core_block_run(p->block);
-    struct standing standing = {.at = NULL};
+    struct standing standing = {.inside = reviews_inside(engine, p, &s->arena)};
 
+    if (standing.inside != NULL && standing.inside[run->n_steps].plan != NULL) {
+        struct wait_names names = {.more = 0};
+        (void)wait_inside(engine, s, &standing.inside[run->n_steps], &names);
+        s->view.compensation.review_id = names.review_id;
+    }
     s->view.revision = run->revision;
     s->view.cancelling = run->cancelling != 0;
     s->view.fallbacks = run->fallbacks;

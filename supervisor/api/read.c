@@ -6,6 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
+#include "supervisor/api/review_view.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/schedule_key.h"
 
@@ -34,6 +35,20 @@ static void live_status(struct engine *engine, struct msg_plan_view *v)
         v->dry_run = p->plan->dry_run;
         count_live(p, &v->counts);
         msg_set(v, plan_view, counts);
+    }
+}
+
+/* Steps that a plan of their own does, and that plan waits for a person. */
+static void count_inside(struct engine *engine, struct arena *arena, struct msg_plan_view *v)
+{
+    const struct open_plan *p = open_plan_by_id(engine, v->plan_id);
+    const struct review_inside *inside =
+        p == NULL || v->counts.running == 0 ? NULL : reviews_inside(engine, p, arena);
+
+    for (uint32_t i = 0; inside != NULL && i < core_block_run(p->block)->n_steps; i++) {
+        const bool waits = inside[i].plan != NULL && v->counts.running > 0;
+        v->counts.running -= waits ? 1 : 0;
+        v->counts.waiting += waits ? 1 : 0;
     }
 }
 
@@ -109,6 +124,7 @@ static bool add_plan(const struct journal_plan *row, void *self)
         v->completed_at = arena_str(&page->arena, str_from(iso));
     }
     v->dry_run = v->dry_run || str_is(v->status, "planned");
+    count_inside(page->engine, &page->arena, v);
     page->n++;
     return true;
 }

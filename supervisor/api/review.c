@@ -128,19 +128,64 @@ static void add_all(struct review_page *page)
     }
 }
 
-/* Whether the plan does a step of the other one, or of a plan inside it. */
-static bool is_inside(struct engine *engine, const struct open_plan *p, const struct open_plan *of)
+/* The plan that does a step of `of`, and `p` itself or around it; NULL: `p` is not inside `of`. */
+static const struct open_plan *child_around(struct engine *engine, const struct open_plan *p,
+                                            const struct open_plan *of)
 {
     for (uint32_t depth = 0; p != NULL && depth <= PARENTS_MAX; depth++) {
+        const struct open_plan *child = p;
         if (p->plan->child.kind == CHILD_OF_NONE) {
-            return false;
+            return NULL;
         }
         p = open_plan_by_id(engine, p->plan->child.of);
         if (p == of) {
-            return true;
+            return child;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* Counts what the plan waits for; the first is that of its first step. */
+static void count_reviews(const struct open_plan *p, struct review_inside *io)
+{
+    const struct run *run = core_block_run(p->block);
+    const bool signoff = (run->paused & 1u << PAUSE_SIGNOFF) != 0;
+    uint32_t step = STEP_NONE;
+
+    for (uint32_t i = 0; !signoff && io->plan == NULL && i < run->n_steps; i++) {
+        step = step == STEP_NONE && run->steps[i].status == STEP_WAITING ? i : step;
+    }
+    if (io->plan == NULL) {
+        io->plan = p;
+        io->step = step;
+    }
+    io->n += run->waiting + (signoff ? 1 : 0);
+}
+
+const struct review_inside *reviews_inside(struct engine *engine, const struct open_plan *of,
+                                           struct arena *arena)
+{
+    const uint32_t n = core_block_run(of->block)->n_steps;
+    struct review_inside *ret = NULL;
+
+    for (const struct open_plan *p = NULL; (p = open_plan_next(engine, p)) != NULL;) {
+        const struct run *run = core_block_run(p->block);
+        const struct open_plan *child =
+            p != of && (run->waiting > 0 || (run->paused & 1u << PAUSE_SIGNOFF) != 0)
+                ? child_around(engine, p, of)
+                : NULL;
+        const struct child_of *at = child == NULL ? NULL : &child->plan->child;
+        const uint32_t ix = at == NULL || at->kind == CHILD_OF_UNDO ? n : at->step;
+        if (child == NULL || ix > n) {
+            continue;
+        }
+        ret = ret != NULL ? ret : arena_alloc(arena, (n + 1u) * sizeof *ret);
+        if (ret == NULL) {
+            return NULL;
+        }
+        count_reviews(p, &ret[ix]);
+    }
+    return ret;
 }
 
 /* What the child plans of a plan wait for is what it waits for. */
@@ -150,7 +195,8 @@ static void add_inside(struct review_page *page, const struct open_plan *of)
     const struct open_plan *p = NULL;
 
     while (!page->ok.truncated && (p = open_plan_next(engine, p)) != NULL) {
-        if (is_inside(engine, p, of) && access_sees(engine_who(engine), str_from(p->owner))) {
+        if (child_around(engine, p, of) != NULL &&
+            access_sees(engine_who(engine), str_from(p->owner))) {
             add_plan(page, p);
         }
     }

@@ -19,6 +19,16 @@ struct review_room {
  * schema, and why there is no plan. */
 void review_view_make(struct review_room *room, const struct open_plan *p, uint32_t step,
                       struct msg_review_view *ret);
+/* What waits for a person in the plans that do the steps of a plan, at any depth. */
+struct review_inside {
+    const struct open_plan *plan; /* of the first one; NULL = nothing waits */
+    uint32_t step;                /* of that plan; STEP_NONE = it waits for its sign-off */
+    uint32_t n;
+};
+/* By the steps of `of`, and after them one of its undo plan. In the arena; NULL: nothing waits, or
+ * out of memory. O(open plans). */
+const struct review_inside *reviews_inside(struct engine *engine, const struct open_plan *of,
+                                           struct arena *arena);
 /* The rows of an open plan that belong to its views. Takes one row. */
 void review_view_row(struct arena *arena, struct msg_review_view *views, uint32_t n,
                      const struct journal_row *row);

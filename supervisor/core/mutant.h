@@ -1,6 +1,7 @@
 /*
- * The mutants: defects that a test build puts into the core on purpose. Each must turn a test red
- * (tests/mutants). In other builds MUTANT(x) is a constant zero and compiles away.
+ * The mutants: defects that a test build puts into the core, and the schedules, on purpose. Each
+ * must turn a test red (tests/mutants). In other builds MUTANT(x) is a constant zero and compiles
+ * away.
  *
  *   -DBATON_MUTANT=7   builds with mutant 7
  *   -DBATON_MUTANTS    the variable baton_mutant chooses one at run time
@@ -110,14 +111,19 @@ enum mutant {
     MUTANT_SIGNAL_WITHOUT_END,      /* 103: a step waits for its signal past its time */
     MUTANT_SKIP_WAITS,              /* 104: a plan with overlap skip waits for its key */
     MUTANT_NEVER_UNDONE,            /* 105: a plan is undone although its policy says never */
-    MUTANT_OWN_WAIT_IGNORED = 110,  /* 110: agentWaitMs of a step has no effect */
-    MUTANT_CHILD_FORGOTTEN,         /* 111: a restart does not ask again for child plans */
-    MUTANT_CHILD_NOT_STOPPED,       /* 112: the end of a step is not passed to its child plan */
-    MUTANT_CHILD_WITHOUT_ROUND,     /* 113: every round asks for the child plan of the first */
-    MUTANT_TURNS_UNLIMITED = 120,   /* 120: an agent calls others in more turns than the limit */
-    MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */
-    MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
-    MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
+    MUTANT_CATCH_UP_IGNORED,        /* 106: a time fires however late it is */
+    MUTANT_OVERLAP_IGNORED,         /* 107: a time fires beside an open plan, with overlap skip */
+    MUTANT_DOUBLED_HOUR_TWICE, /* 108: a time in the doubled hour fires twice, one in the gap never
+                                */
+    MUTANT_CURSOR_FORGOTTEN,   /* 109: the plan is made, and how far the schedule is, is not */
+    MUTANT_OWN_WAIT_IGNORED = 110, /* 110: agentWaitMs of a step has no effect */
+    MUTANT_CHILD_FORGOTTEN,        /* 111: a restart does not ask again for child plans */
+    MUTANT_CHILD_NOT_STOPPED,      /* 112: the end of a step is not passed to its child plan */
+    MUTANT_CHILD_WITHOUT_ROUND,    /* 113: every round asks for the child plan of the first */
+    MUTANT_TURNS_UNLIMITED = 120,  /* 120: an agent calls others in more turns than the limit */
+    MUTANT_CALLS_FORGOTTEN,        /* 121: a restart forgets that an attempt has made its calls */
+    MUTANT_CALLS_WHILE_PAUSED,     /* 122: calls begin while the plan is paused */
+    MUTANT_LATE_BEFORE_CALLS,      /* 123: a late result of an attempt before the calls counts */
     MUTANT_COUNT
 };
 

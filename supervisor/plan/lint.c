@@ -234,9 +234,9 @@ struct inside {
     uint32_t unestimated;
 };
 
-/* The plan of one item or round: the numbers of a body are all written. */
-static enum bt_code lint_body(const struct child_step *how, struct arena *arena,
-                              struct plan **ret_body, struct plan_lint *ret, struct bt_error *err)
+/* The numbers of a body are all written. */
+static enum bt_code read_body(const struct child_step *how, struct arena *arena,
+                              struct plan **ret_body, struct bt_error *err)
 {
     const struct plan_defaults defaults = plan_defaults_builtin();
     const struct child_of of = {
@@ -253,7 +253,23 @@ static enum bt_code lint_body(const struct child_step *how, struct arena *arena,
                                : plan_read_canonical(doc, &defaults, NULL, arena, ret_body, err);
     }
     buf_done(&text);
-    return code == BT_OK ? plan_lint(*ret_body, arena, ret, err) : code;
+    return code;
+}
+
+enum bt_code plan_lint_body(const struct plan_step *step, struct arena *arena, struct plan **ret,
+                            struct bt_error *err)
+{
+    struct child_step how;
+    *ret = NULL;
+    if (step->type != STEP_TYPE_PLAN || !child_step_read(step->child, &how) ||
+        how.kind == CHILD_OF_SUB) {
+        return BT_OK;
+    }
+    const enum bt_code code = read_body(&how, arena, ret, err);
+    if (code != BT_OK) {
+        *ret = NULL;
+    }
+    return code == BT_NOMEM ? code : BT_OK;
 }
 
 /* The items of a list that is written down, else as many as there may be. */
@@ -277,8 +293,9 @@ static enum bt_code look_inside(const struct plan_step *s, struct arena *arena, 
     if (!child_step_read(s->child, &how) || how.kind == CHILD_OF_SUB) {
         return BT_OK;
     }
-    const enum bt_code code = lint_body(&how, arena, &body, &lint, err);
-    if (code != BT_OK) {
+    enum bt_code code = plan_lint_body(s, arena, &body, err);
+    code = code == BT_OK && body != NULL ? plan_lint(body, arena, &lint, err) : code;
+    if (code != BT_OK || body == NULL) {
         return code == BT_NOMEM ? code : BT_OK;
     }
     if (how.kind == CHILD_OF_MAP) {

@@ -54,9 +54,14 @@ uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret
  */
 BT_MUST_CHECK enum bt_code plan_lint(const struct plan *plan, struct arena *arena,
                                      struct plan_lint *ret, struct bt_error *err);
+/* The plan of one item or round of a step with forEach or repeat, in the arena; NULL when the step
+ * has none. BT_NOMEM. */
+BT_MUST_CHECK enum bt_code plan_lint_body(const struct plan_step *step, struct arena *arena,
+                                          struct plan **ret, struct bt_error *err);
 /*
  * Appends warnings: missing_gate, parallel_explosion, optimism_bias, orphan_task,
- * disconnected_flow; agents without a live instance; a deadline or budget below the worst case.
+ * disconnected_flow; agents without a live instance; a deadline or budget below the worst case;
+ * steps that can never run (flow/reach.h), also inside forEach and repeat.
  * registry NULL = agents are not checked.
  */
 BT_MUST_CHECK enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *lint,

@@ -320,6 +320,40 @@ static void search_sends(const struct style *s)
     buf_done(&text);
 }
 
+/* ---- what never runs ---- */
+
+/* Of the plan, and of the bodies of its steps, whose problems are those of the step `outer` of the
+ * first plan. Depth: that of children. */
+static enum bt_code never_runs(const struct plan *plan, const struct problem *outer,
+                               struct arena *arena, struct problems *problems, struct bt_error *err)
+{
+    enum { FOUND_MAX = 20 };
+    struct problem found[FOUND_MAX];
+    struct problems inner = {.at = found, .cap = FOUND_MAX};
+    enum bt_code code = BT_OK;
+    uint32_t *marks = arena_alloc(arena, ((size_t)plan->n_steps + 1) * sizeof *marks);
+    if (marks == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for the style of a plan");
+    }
+    plan_lint_reach(plan, marks, outer == NULL ? problems : &inner);
+    for (uint32_t i = 0; outer != NULL && i < inner.n; i++) {
+        const struct plan_step at = {.step_id = str_from(outer->step_id)};
+        problem_add(problems, found[i].category, true, &at, outer->step, found[i].field,
+                    "in step \"%s\": %s", found[i].step_id, found[i].message);
+    }
+    for (uint32_t i = 0; i < plan->n_steps && code == BT_OK; i++) {
+        struct problem here = {.step = i};
+        struct plan *body = NULL;
+        (void)snprintf(here.step_id, sizeof here.step_id, "%.*s", STR_ARG(plan->steps[i].step_id));
+        code =
+            plan->steps[i].superseded ? BT_OK : plan_lint_body(&plan->steps[i], arena, &body, err);
+        if (code == BT_OK && body != NULL) {
+            code = never_runs(body, outer == NULL ? &here : outer, arena, problems, err);
+        }
+    }
+    return code;
+}
+
 enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *lint,
                              const struct registry *registry, struct arena *arena,
                              struct problems *problems, struct bt_error *err)
@@ -351,6 +385,5 @@ enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *li
     }
     over_bounds(&s);
     search_sends(&s);
-    plan_lint_reach(plan, problems);
-    return BT_OK;
+    return never_runs(plan, NULL, arena, problems, err);
 }

@@ -24,6 +24,16 @@ static const char *person_wanted(enum review_kind kind)
     }
 }
 
+static void person_sentence(const struct step_wait *w, const struct wait_names *names,
+                            struct buf *out)
+{
+    buf_printf(out, "%s (review %.*s", person_wanted(w->review), STR_ARG(names->review_id));
+    if (names->more > 0) {
+        buf_printf(out, ", and %u more", names->more);
+    }
+    buf_add_cstr(out, ")");
+}
+
 static void dependency_sentence(const struct step_wait *w, struct str step_id, struct buf *out)
 {
     if (w->n > 1) {
@@ -132,7 +142,7 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
         buf_printf(out, "waiting for agent %.*s: its reply was lost", STR_ARG(names->agent_id));
         break;
     case WAIT_PERSON:
-        buf_printf(out, "%s (review %.*s)", person_wanted(w->review), STR_ARG(names->review_id));
+        person_sentence(w, names, out);
         break;
     case WAIT_PAUSED:
         buf_add_cstr(out, "the plan is paused");

@@ -26,6 +26,7 @@ struct wait_names {
     struct str until;  /* the wall time of the wait's end */
     const struct wait_agent *agent; /* WAIT_AGENT, WAIT_LANE; NULL = not known */
     struct str there;               /* WAIT_AGENT: other agents, "a, b"; empty = none is there */
+    uint32_t more;                  /* WAIT_PERSON: reviews beside the one that is named */
     bool is_loop;                   /* WAIT_BACKOFF: what follows is a round, no attempt */
 };
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh tests/bench/run.sh S1|...|S12|core|all [--durability process|power] [--n N] [...]
+# sh tests/bench/run.sh S1|...|S12|core|condition|all [--durability process|power] [--n N] [...]
 #
 # Builds the preset release-tests where needed and runs one scenario, or all of them; one line of JSON each on stdout,
 # progress on stderr. `all` without --durability measures S1 to S3 in both. BATON_BENCH_DIR chooses the disk
@@ -15,7 +15,7 @@ usage() {
 build() {
     [ -f build/release-tests/build.ninja ] || cmake --preset release-tests >&2
     ninja -C build/release-tests batond bench_echo_agent bench_ref bench_steps bench_wait bench_events bench_start \
-        bench_core bench_credential baton baton-gateway baton-agent-llm baton-agent-calc \
+        bench_core bench_condition bench_credential baton baton-gateway baton-agent-llm baton-agent-calc \
         baton-agent-files baton-agent-sql >&2
 }
 
@@ -30,6 +30,7 @@ program_of() {
     S11) echo bench_credential ;;
     S12) echo dashboard.py ;;
     core) echo bench_core ;;
+    condition) echo bench_condition ;;
     *) usage ;;
     esac
 }
@@ -70,4 +71,5 @@ for s in S1 S2 S3 S4 S5 S6 S7 S8 S9 S10 S11; do
     run "$s" "$@" || failed=1
 done
 run core || failed=1
+run condition || failed=1
 exit "$failed"

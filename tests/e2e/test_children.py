@@ -300,6 +300,33 @@ class SubPlan(Children):
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
         self.d.ask("plan.cancel", planId=other)
 
+    def test_the_parent_says_what_the_plans_inside_it_wait_for(self):
+        ask = {"stepId": "ask", "type": "human_review", "task": "May item {{index}} go on?"}
+        each = {"stepId": "each", "forEach": [1, 2], "steps": [ask]}
+        self.submit([{"stepId": "outer", "plan": {"document": {"steps": [each]}}}, inside("end")])
+        reviews = until(lambda: len(r := self.d.ask("review.list")["reviews"]) == 2 and r, 20, "both reviews")
+        ids = [r["reviewId"] for r in reviews]
+
+        def wait_of(plan, step):
+            return {s["stepId"]: s for s in self.d.ask("plan.get", planId=plan)["steps"]}[step].get("waiting", {})
+        for plan, name in ((self.plan, "outer"), (self.child_of("outer"), "each")):
+            waits = wait_of(plan, name)
+            self.assertEqual((waits["kind"], waits["reviewId"] in ids), ("person", True))
+            self.assertEqual(waits["text"], "waiting for a person's review (review %s, and 1 more)" % waits["reviewId"])
+        (row,) = self.d.ask("plan.list")["plans"]
+        self.assertEqual((row["counts"].get("running", 0), row["counts"]["waiting"]), (0, 1))
+        shown = self.d.cli("status", self.plan)
+        self.assertIn("waiting for a person's review", shown)
+        self.assertIn("baton review show %s" % wait_of(self.plan, "outer")["reviewId"], shown)
+        self.assertIn("waiting for a person's review", self.d.cli("status"))
+        self.d.ask("review.decide", reviewId=wait_of(self.plan, "outer")["reviewId"], decision="approve")
+        self.assertNotIn("more", wait_of(self.plan, "outer")["text"])
+        self.d.kill9()
+        self.d.start(agents=False)
+        last = until(lambda: wait_of(self.plan, "outer").get("reviewId"), 20, "the other review")
+        self.d.ask("review.decide", reviewId=last, decision="approve")
+        until(lambda: wait_of(self.plan, "outer").get("kind") != "person", 20, "nothing waits")
+
     def test_plans_side_by_side_do_not_spend_the_same_money_twice(self):
         self.work = lambda r: {**text("done"), "usage": {"inputTokens": 10, "outputTokens": 0, "costMicros": 0}}
         self.a.close()

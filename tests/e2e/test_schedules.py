@@ -248,8 +248,9 @@ class Kills(Schedules):
             at = int(time.time()) + 1 + rng.uniform(-0.02, 0.12)
             until(lambda: time.time() >= at, 5, "the moment")
             self.d.kill9()
+            self.probe.close()  # its threads would go on and register, too
             self.d.start(agents=False)
-            self.agent()
+            self.probe = self.agent()
         n = len(self.fired())
         until(lambda: len(self.fired()) > n + 1, 20, "it goes on")
         self.d.ask("schedule.pause", name="s")

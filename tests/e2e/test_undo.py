@@ -115,6 +115,8 @@ class People(Undo):
     def test_a_compensation_that_fails_asks_a_person_who_has_it_tried_again(self):
         review = self.fail_refund()
         self.assertEqual((review["planId"], review["stepId"]), (self.undone()["planId"], "undo-pay"))
+        self.assertEqual(self.d.ask("plan.get", planId=self.plan)["compensation"]["reviewId"], review["reviewId"])
+        self.assertIn("it needs your decision: baton review show " + review["reviewId"], self.d.cli("status", self.plan))
         view = self.d.ask("plan.get", planId=self.plan)
         self.assertEqual((view["status"], view["phase"], view["compensation"]["status"]), ("running", "compensation", "running"))
         self.closed = False
@@ -327,6 +329,7 @@ class Kills(BatonTest):
         events = d.events(view["planId"])
         self.assertEqual([sum(e["type"] == t for e in events) for t in ("compensation_started", "compensation_finished", "plan_completed")], [1, 1, 1], point)
         d.check_event_order()
+        d.stop()  # one daemon at a time, however many points
         return (d.work / "hits").read_text().split()
 
     def test_each_movement_once_wherever_the_daemon_dies(self):

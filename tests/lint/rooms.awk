@@ -38,7 +38,7 @@ BEGIN {
     may["supervisor/engine"] = below " protocol/artifact protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/artifacts"] = below " protocol/artifact supervisor/engine supervisor/query"
-    may["supervisor/schedule/rules"] = base " protocol/zone"
+    may["supervisor/schedule/rules"] = base " protocol/zone supervisor/core/mutant.h"
     may["supervisor/schedule"] = below " protocol/zone protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"

@@ -166,13 +166,14 @@ static void print_hints(const cJSON *view)
 
     cJSON_ArrayForEach(s, get(view, "steps"))
     {
-        if (json_text(get(s, "children"), "planId", "")[0] != 0) {
+        const bool inside = json_text(get(s, "children"), "planId", "")[0] != 0;
+        if (inside) {
             (void)printf("  steps of %s: baton status %s/%s\n", json_text(s, "stepId", ""), id,
                          json_text(s, "stepId", ""));
         }
         const char *review = json_text(get(s, "waiting"), "reviewId", "");
         if (review[0] != 0 && strcmp(review, id) != 0) {
-            (void)printf(review_asks_more(json_text(s, "reason", ""))
+            (void)printf(inside || review_asks_more(json_text(s, "reason", ""))
                              ? "  %s needs your decision: baton review show %s\n"
                              : "  %s needs your approval: baton approve %s\n",
                          json_text(s, "stepId", ""), review);
@@ -252,6 +253,10 @@ static void print_undo(struct cli *cli, const cJSON *view)
         (void)printf(": %s", json_text(undo, "reason", ""));
     }
     (void)printf("\n");
+    if (json_text(undo, "reviewId", "")[0] != 0) {
+        (void)printf("  it needs your decision: baton review show %s\n",
+                     json_text(undo, "reviewId", ""));
+    }
     if (id[0] != 0 && cli_plan_view(cli, id, &steps) == CLI_OK) {
         tree_print(cli, steps);
     }

@@ -1,5 +1,7 @@
 /* One test of one value. */
 #include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "protocol/base/utf8.h"
@@ -28,9 +30,36 @@ const char *condition_test_name(enum condition_test t)
     return names[t];
 }
 
+/* What needs no JSON writer, which takes memory: short texts and whole numbers. */
+static bool describe_plain(struct doc value, char *ret, size_t size)
+{
+    const struct doc_head head = doc_head(value);
+    if (head.kind == DOC_UINT || head.kind == DOC_BOOL) {
+        const int n = head.kind == DOC_UINT ? snprintf(ret, size, "%" PRIu64, head.u)
+                                            : snprintf(ret, size, "%s", head.b ? "true" : "false");
+        return n > 0 && (size_t)n < size;
+    }
+    if (head.kind != DOC_STR || head.str.len + 3 > size) {
+        return false;
+    }
+    for (size_t i = 0; i < head.str.len; i++) {
+        const char c = head.str.ptr[i];
+        if (c < ' ' || c > '~' || c == '"' || c == '\\') {
+            return false;
+        }
+        ret[i + 1] = c;
+    }
+    ret[0] = ret[head.str.len + 1] = '"';
+    ret[head.str.len + 2] = '\0';
+    return true;
+}
+
 void condition_describe(struct doc value, char *ret, size_t size)
 {
     struct buf text;
+    if (value.ptr != NULL && describe_plain(value, ret, size)) {
+        return;
+    }
     buf_init(&text, CONDITION_BYTES_MAX);
     if (value.ptr == NULL) {
         buf_add_cstr(&text, "missing");

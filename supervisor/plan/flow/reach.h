@@ -4,7 +4,11 @@
 
 #include "supervisor/core/plan/plan_check.h"
 
-/* Steps for failures after steps that stop the plan when they fail; conditions over a failed step
- * that runs only after it completed. */
-void plan_lint_reach(const struct plan *plan, struct problems *problems);
+/*
+ * Warns of steps whose condition never holds (exclude.h), alone or after the steps before; of steps
+ * for failures after steps that cannot fail and let the plan go on; and of steps after those. What
+ * a person may do (skip or cancel one step, change the plan) does not count. marks: a number for
+ * each entry, zero, and zero again afterwards.
+ */
+void plan_lint_reach(const struct plan *plan, uint32_t *marks, struct problems *problems);
 #endif

@@ -1,5 +1,7 @@
 #include "supervisor/schedule/rules/decide.h"
 
+#include "supervisor/core/mutant.h"
+
 static msec due_at(const struct schedule_case *c, msec at)
 {
     return msec_add(at, schedule_jitter(c->seed, at, c->jitter_ms));
@@ -9,7 +11,7 @@ static bool is_late(const struct schedule_case *c, msec at)
 {
     const bool queued = c->queued_from != 0 && at >= c->queued_from;
 
-    return !queued && c->now - due_at(c, at) > c->catch_up_ms;
+    return !queued && !MUTANT(CATCH_UP_IGNORED) && c->now - due_at(c, at) > c->catch_up_ms;
 }
 
 static void skip(struct schedule_verdict *v, enum schedule_why why, msec first, msec last,
@@ -97,7 +99,7 @@ static void decide_due(const struct schedule_case *c, struct schedule_verdict *v
     if ((c->overlap == OVERLAP_SKIP || c->overlap == OVERLAP_CANCEL) && skip_superseded(c, v, at)) {
         return;
     }
-    if (c->open && c->overlap == OVERLAP_SKIP) {
+    if (c->open && c->overlap == OVERLAP_SKIP && !MUTANT(OVERLAP_IGNORED)) {
         skip(v, WHY_OVERLAP, at, at, 1);
     } else if (c->open && c->overlap == OVERLAP_CANCEL) {
         v->what = SCHEDULE_CANCEL;

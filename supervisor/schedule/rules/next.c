@@ -1,5 +1,7 @@
 #include "supervisor/schedule/rules/next.h"
 
+#include "supervisor/core/mutant.h"
+
 enum { MINUTE = 60 };
 
 static const int64_t LAST_SECOND = 253402300799; /* 9999-12-31T23:59:59Z */
@@ -45,7 +47,8 @@ static bool next_cron(const struct cron *c, const struct zone *z, msec after, ms
     int64_t at = 0;
 
     if (after / 1000 >= (msec)LAST_SECOND ||
-        !(cron_is_hourly(c) ? next_real(c, z, seconds + 1, &at) : next_shown(c, z, seconds, &at)) ||
+        !(cron_is_hourly(c) || MUTANT(DOUBLED_HOUR_TWICE) ? next_real(c, z, seconds + 1, &at)
+                                                          : next_shown(c, z, seconds, &at)) ||
         at > LAST_SECOND) {
         return false;
     }

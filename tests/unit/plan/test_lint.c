@@ -400,6 +400,169 @@ static void steps_that_can_never_run_are_named(void **state)
                         "");
 }
 
+/* What is said of b, the second of two steps, with the condition. */
+static const char *of_condition(struct bench *b, const char *when)
+{
+    char json[2000];
+    (void)snprintf(json, sizeof json,
+                   "{'steps':[" D("a", "[]", "") ",{'stepId':'b','agentId':'calc'," TASK
+                                                 ",'dependsOn':['a'],'when':%s}]}",
+                   when);
+    return styled(b, json)[0] == '\0' ? "" : b->at[0].message;
+}
+
+static void conditions_that_contradict_themselves_are_named(void **state)
+{
+    static const char *const never[] = {
+        "{'results.a.n':{'gt':4,'lt':4}}",
+        "{'results.a.n':{'gte':4,'lt':4}}",
+        "{'results.a.n':{'gt':5,'lt':4.5}}",
+        "{'results.a.n':{'gt':5,'lt':'x'}}",
+        "{'results.a.n':{'eq':1,'ne':1}}",
+        "{'results.a.n':{'eq':3,'gt':3}}",
+        "{'results.a.n':{'in':[1,2,3],'gt':3}}",
+        "{'results.a.n':{'in':[1,2],'eq':3}}",
+        "{'all':[{'results.a.n':1},{'results.a.n':2}]}",
+        "{'all':[{'results.a.n':{'gt':1}},{'not':{'results.a.n':{'gt':1}}}]}",
+        "{'all':[{'not':{'results.a.n':{'gt':1}}},{'results.a.n':{'gt':2}}]}",
+        "{'all':[{'not':{'results.a.n':{'gt':1}}},{'not':{'results.a.n':{'lte':1}}}]}",
+        "{'all':[{'not':{'any':[{'results.a.n':1},{'results.a.m':2}]}},{'results.a.m':2}]}",
+        "{'any':[{'results.a.n':{'gt':4,'lt':4}},{'results.a.m':{'eq':1,'ne':1}}]}",
+        "{'all':[{'results.a.n':{'exists':false}},{'results.a.n':{'gt':1}}]}",
+        "{'all':[{'results.a.n':{'exists':false}},{'results.a.n':{'exists':true}}]}",
+        "{'all':[{'results.a.n':{'matches':'^x'}},{'not':{'results.a.n':{'matches':'^x'}}}]}",
+        "{'all':[{'steps.a.status':'completed'},{'steps.a.status':'skipped'}]}",
+        "{'any':[{'steps.a.status':'failed'},{'steps.a.status':'cancelled'}]}",
+        "{'not':{'steps.a.status':{'in':['completed','skipped']}}}",
+        "{'inputs.x':{'value':'fast','eq':'slow'}}",
+        "{'not':{'inputs.x':{'value':3,'gt':2}}}",
+        "{'state.n':{'gt':4,'lt':4}}",
+    };
+    static const char *const may[] = {
+        "{'results.a.n':{'gte':4,'lte':4}}",
+        "{'results.a.n':{'gt':3,'lt':4}}",
+        "{'results.a.n':{'eq':3,'gte':3}}",
+        "{'results.a.n':{'in':[1,2,4],'gt':3}}",
+        "{'all':[{'results.a.n':1},{'results.a.m':2}]}",
+        "{'all':[{'results.a.n':{'gt':1}},{'not':{'results.a.n':{'gt':2}}}]}",
+        "{'all':[{'not':{'all':[{'results.a.n':1},{'results.a.m':2}]}},{'results.a.m':2}]}",
+        "{'any':[{'results.a.n':{'gt':4,'lt':4}},{'results.a.m':1}]}",
+        "{'results.a.n':{'exists':false}}",
+        "{'all':[{'results.a.n':{'exists':false}},{'results.a.m':{'exists':true}}]}",
+        "{'all':[{'results.a.n':{'matches':'^x'}},{'results.a.n':{'matches':'^y'}}]}",
+        "{'steps.a.status':'skipped'}",
+        "{'steps.a.status':{'in':['failed','completed']}}",
+        "{'inputs.x':{'value':'fast','eq':'fast'}}",
+        "{'not':{'inputs.x':{'value':3,'gt':3}}}",
+    };
+    struct bench *b = *state;
+    add_house(b);
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+        const char *said = of_condition(b, never[i]);
+        if (strstr(said, "is never true: ") == NULL) {
+            fail_msg("%s: %s", never[i], said);
+        }
+    }
+    for (size_t i = 0; i < sizeof may / sizeof may[0]; i++) {
+        const char *said = of_condition(b, may[i]);
+        if (said[0] != '\0') {
+            fail_msg("%s: %s", may[i], said);
+        }
+    }
+    assert_string_equal(of_condition(b, never[0]), "is never true: \"results.a.n gt 4\" and "
+                                                   "\"results.a.n lt 4\" exclude each other");
+    assert_string_equal(of_condition(b, "{'inputs.x':{'value':'fast','eq':'slow'}}"),
+                        "is never true: \"inputs.x eq \"slow\"\", but the input is \"fast\"");
+}
+
+/* n pairs of alternatives, and a contradiction after them: 2^n ways to look into. */
+static void what_takes_too_long_to_prove_is_not_said(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    for (uint32_t n = 4; n <= 16; n += 12) {
+        char when[2000] = "{'all':[";
+        for (uint32_t i = 0; i < n; i++) {
+            (void)snprintf(when + strlen(when), sizeof when - strlen(when),
+                           "{'any':[{'results.a.v%u':1},{'results.a.w%u':1}]},", i, i);
+        }
+        (void)snprintf(when + strlen(when), sizeof when - strlen(when),
+                       "{'results.a.n':{'gt':4,'lt':4}}]}");
+        assert_int_equal(of_condition(b, when)[0] != '\0', n == 4);
+    }
+}
+
+/* a; then a switch of three branches, whose steps are x, y and z. */
+#define SWITCH(one, two, three)                                                                    \
+    "{'steps':[" D("a", "[]", "") ",{'switch':[{'when':" one ",'steps':[" D(                       \
+        "x", "['a']", "") "]},{'when':" two                                                        \
+                          ",'steps':[" D("y", "['a']", "") "]},{" three ",'steps':[" D(            \
+                              "z", "['a']", "") "]}]}]}"
+
+static void branches_that_never_come_are_named(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_string_equal(
+        styled(b, SWITCH("{'results.a.n':{'gt':1}}", "{'results.a.n':{'gt':4}}", "'else':true")),
+        "style y");
+    assert_string_equal(
+        styled(b, SWITCH("{'results.a.n':{'gt':4}}", "{'results.a.n':{'gt':1}}", "'else':true")),
+        "");
+    assert_string_equal(
+        styled(b, SWITCH("{'results.a.n':{'gt':4}}", "{'results.a.n':{'lte':4}}", "'else':true")),
+        "style z");
+    assert_string_equal(
+        styled(b, SWITCH("{'results.a.n':{'gt':4}}", "{'results.a.n':{'lt':4}}", "'else':true")),
+        "");
+    /* The step after one of another branch, its dependents, and a join of both branches. */
+#define ARM(n, op, deps) ",'when':{'results.a.n':{'" op "':" n "}}"
+    const char *arms = "{'steps':[" D("a", "[]", "") "," D("x", "['a']", ARM("4", "gt", "")) "," D(
+        "y", "['x']", ARM("4", "lt", "")) "," D("z", "['y']", "") "," D("j", "['y','x']", "") "]}";
+    assert_string_equal(styled(b, arms), "style y, style z");
+    assert_string_equal(b->at[0].message,
+                        "is never true after step \"x\", before which it does not run: "
+                        "\"results.a.n lt 4\" and \"results.a.n gt 4\" exclude each other");
+    assert_string_equal(b->at[1].field, "dependsOn");
+    /* A step that counts as completed without its condition; the state, which changes. */
+    assert_string_equal(
+        styled(b, "{'steps':[" D("a", "[]", "") "," D(
+                      "x", "['a']",
+                      ARM("4", "gt", "") ",'onFailure':'skip'") "," D("y", "['x']",
+                                                                      ARM("4", "lt", "")) "]}"),
+        "");
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", ",'when':{'state.n':1}") "," D(
+                                      "b", "['a']", ",'when':{'state.n':2}") "]}"),
+                        "");
+    /* Inside a map the place is that of its step. */
+    assert_string_equal(
+        styled(b, "{'steps':[" D("a", "[]", "") ",{'stepId':'m','dependsOn':['a'],'forEach':[1,2],"
+                                                "'steps':[{'stepId':'in','agentId':'calc'," TASK
+                                                ",'when':{'item.n':{'gt':1,'lt':1}}}]}]}"),
+        "style m");
+    assert_non_null(strstr(b->at[0].message, "in step \"in\": is never true"));
+#undef ARM
+}
+
+static void steps_for_failures_that_cannot_come_are_named(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+#define CLEAN D("c", "['b']", ",'runIf':'failure'") "]}"
+    /* a may fail, and b is skipped for it: that counts as a failure. */
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", ",'onFailure':'continue'") "," D(
+                                      "b", "['a']", "") "," CLEAN),
+                        "");
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", ",'onFailure':'continue'") "," D(
+                                      "b", "['a']", ",'runIf':'always'") "," CLEAN),
+                        "style c");
+    assert_string_equal(styled(b, "{'steps':[" D("a", "[]", "") "," D(
+                                      "b", "['a']", ",'onFailure':'skip'") "," CLEAN),
+                        "style c");
+    assert_string_equal(b->at[0].field, "runIf");
+#undef CLEAN
+}
+
 static void what_cannot_be_kept_is_named(void **state)
 {
     struct bench *b = *state;
@@ -457,6 +620,10 @@ int main(void)
         RULE(what_reaches_outside_should_not_stop_the_plan),
         RULE(steps_and_parts_that_stand_alone_are_named),
         RULE(steps_that_can_never_run_are_named),
+        RULE(conditions_that_contradict_themselves_are_named),
+        RULE(what_takes_too_long_to_prove_is_not_said),
+        RULE(branches_that_never_come_are_named),
+        RULE(steps_for_failures_that_cannot_come_are_named),
         RULE(what_cannot_be_kept_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,6 +238,30 @@ static void years_of_missed_times_are_skipped_in_bounded_parts(void **state)
     assert_true(parts < 25);
 }
 
+/* A clock that is put forward from 2:00 to 3:00 on day 10, and back from 3:00 to 2:00 on day 20. */
+static void a_time_in_the_gap_and_one_in_the_doubled_hour_fire_once(void **state)
+{
+    enum { DAY_S = 86400, HOUR_S = 3600 };
+    struct zone_change changes[] = {{10 * DAY_S + HOUR_S, 2 * HOUR_S},
+                                    {20 * DAY_S + HOUR_S, HOUR_S}};
+    const struct zone zone = {.changes = changes, .n_changes = 2, .first = HOUR_S};
+    struct schedule_rule rule = {.kind = SCHEDULE_CRON, .end_ms = MSEC_NEVER};
+    struct cron_problem why;
+    msec at = 9 * (msec)DAY_S * 1000;
+
+    (void)state;
+    assert_true(cron_parse(STR_LIT("30 2 * * *"), &rule.cron, &why));
+    for (int day = 9; day < 30; day++) {
+        /* 2:30 of the clock; on day 10, when it shows no such time, the moment at which it jumps */
+        const int64_t local = day * (int64_t)DAY_S + 2 * HOUR_S + HOUR_S / 2;
+        const int64_t utc = day == 10               ? 10 * (int64_t)DAY_S + HOUR_S
+                            : day > 10 && day <= 20 ? local - 2 * HOUR_S
+                                                    : local - HOUR_S;
+        assert_true(schedule_next(&rule, &zone, at, &at));
+        assert_int_equal(at, (msec)utc * 1000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_backfill_goes_on_when_nothing_is_due),
         cmocka_unit_test(nothing_comes_after_the_end),
         cmocka_unit_test(jitter_is_the_same_each_time_and_within_its_limit),
+        cmocka_unit_test(a_time_in_the_gap_and_one_in_the_doubled_hour_fire_once),
         cmocka_unit_test(years_of_missed_times_are_skipped_in_bounded_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
