@@ -242,6 +242,28 @@ static enum bt_code from_body(struct gathering *g)
     return code;
 }
 
+/* Fields that came from nowhere, and have a value all the same. */
+static void fill(struct gathering *g)
+{
+    struct doc_cursor at = doc_cursor(g->from->filled);
+    struct doc_head head = {.n = 0};
+
+    if (g->from->filled.ptr == NULL || !doc_next(&at, &head)) {
+        return;
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        struct doc_head key;
+        (void)doc_next(&at, &key);
+        const struct doc value = doc_skip(&at);
+        const struct msg_field *f = route_field(g->from->route, key.str);
+        if (f != NULL && g->place[f - g->desc->fields] == NULL) {
+            doc_put_str(&g->pairs, key.str);
+            doc_put_doc(&g->pairs, value);
+            g->n++;
+        }
+    }
+}
+
 /* Types, caps and what is missing, by the reader that the daemon has, too. */
 static enum bt_code check(struct gathering *g, struct doc map)
 {
@@ -280,6 +302,7 @@ enum bt_code fields_gather(const struct fields_from *from, struct buf *out,
     }
     if (code == BT_OK) {
         ret_field[0] = 0;
+        fill(&g);
         doc_put_map(out, g.n);
         buf_add(out, g.pairs.at, g.pairs.len);
         code = buf_check(&g.pairs, err);

@@ -17,6 +17,7 @@ struct fields_from {
     const struct uri *uri;
     struct str body;                      /* JSON; empty = none */
     struct str idempotency_key, if_match; /* empty = no such header */
+    struct doc filled;                    /* a map: members for fields that came from nowhere */
 };
 
 /* Appends a msgpack map. ret_field, when it fails: the field that it is about, or "". */

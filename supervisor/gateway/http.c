@@ -8,6 +8,7 @@
 #include "protocol/wire/msg_table.h"
 #include "supervisor/config/yaml.h"
 #include "supervisor/gateway/openapi.h"
+#include "supervisor/gateway/polled/polled.h"
 #include "supervisor/gateway/server_internal.h"
 
 enum { BODY_MAX = LIMIT_CONTROL_BYTES, DRAIN_MAX = 16 * BODY_MAX };
@@ -415,7 +416,7 @@ void http_serve_openapi(struct http *h)
     }
 }
 
-static void ask(struct http *h)
+void http_ask(struct http *h)
 {
     const struct fields_from from = {.route = h->route,
                                      .params = &h->params,
@@ -458,8 +459,10 @@ void http_whole(struct http *h)
         return;
     } else if (route_is_events(h->route)) {
         stream_begin(h);
+    } else if (polled_takes(h->route->request)) {
+        polled_serve(h);
     } else {
-        ask(h);
+        http_ask(h);
     }
 }
 

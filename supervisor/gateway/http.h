@@ -65,6 +65,7 @@ struct http {
     bool too_big;
     bool unclear; /* where it ends */
     bool suspended;
+    bool broke;            /* its answer was not taken whole */
     struct stream *stream; /* the answer is one */
     void *own;             /* of the place that serves it; freed by own_free */
     void (*own_free)(void *own);
@@ -97,6 +98,8 @@ void http_refuse(struct http *h, enum bt_code code, unsigned status, const char 
 /* The connection waits; http_ready wakes it. */
 void http_wait(struct http *h);
 void http_ready(struct http *h);
+/* The request goes to the daemon as it is; its answer is that of the daemon. */
+void http_ask(struct http *h);
 void http_free(struct http *h);
 void http_serve_openapi(struct http *h);
 /* An answer of the daemon without its envelope, as JSON. */

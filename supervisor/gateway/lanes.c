@@ -167,10 +167,12 @@ static struct str text_of(struct str s, const char *otherwise)
     return s.len > 0 ? s : str_from(otherwise);
 }
 
-/* A refusal that proves nobody: without the role that would be needed. */
-static bool refuses_sender(const struct reply *r)
+/* A refusal that proves nobody. What comes sealed knows its sender, and so does a refusal that
+ * names the role that would be needed, or is about a file. */
+static bool refuses_sender(const struct lane *lane, const struct call *call, const struct reply *r)
 {
-    return !r->ok && r->problem.code == BT_UNAUTHORIZED &&
+    return !r->ok && r->problem.code == BT_UNAUTHORIZED && lane->of->token[0] != 0 &&
+           call->answer != MSG_artifact_fetch_ok &&
            doc_get(r->problem.details, STR_LIT("role")).ptr == NULL;
 }
 
@@ -199,7 +201,10 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
                                  .message = text_of(e.error.message, "the daemon gave no reason"),
                                  .retry_after_ms = e.error.retry_after_ms,
                                  .details = e.error.details};
-    if (refuses_sender(&r)) {
+    if (!r.ok && r.problem.code == BT_UNAUTHORIZED && !refuses_sender(lane, call, &r)) {
+        r.problem.status = 403;
+    }
+    if (refuses_sender(lane, call, &r)) {
         char why[256];
         (void)snprintf(why, sizeof why, "%.*s",
                        (int)(r.problem.message.len < 255 ? r.problem.message.len : 255),
@@ -268,10 +273,11 @@ static void on_lost(struct lane *lane, bool sent, msec now)
 
 void lanes_on_event(struct upstream *u, struct link_event *ev, msec now)
 {
-    struct lane *lane = ev->owner;
+    struct lane *lane = ev->lane != NULL ? ev->owner : NULL;
 
-    (void)u;
-    if (ev->lane != NULL && lane != NULL && lane->link == ev->lane) {
+    if (ev->type == LINK_REQUEST && u->serve != NULL) {
+        u->serve(u->serve_self, ev);
+    } else if (ev->lane != NULL && lane != NULL && lane->link == ev->lane) {
         if (ev->type == LINK_ANSWER) {
             on_answer(lane, link_msg_bytes(ev->msg), now);
         } else if (ev->type == LINK_LOST) {

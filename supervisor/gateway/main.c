@@ -18,6 +18,7 @@
 #include "supervisor/gateway/login.h"
 #include "supervisor/gateway/mcp/stdio.h"
 #include "supervisor/gateway/openapi.h"
+#include "supervisor/gateway/polled/polled.h"
 #include "supervisor/gateway/server.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 #include "supervisor/gateway/watch.h"
@@ -36,6 +37,7 @@ struct program {
     struct egress *to_hooks;
     struct webhooks *hooks;
     struct incoming *incoming;
+    struct polled *polled;
     char url[512]; /* as people reach it */
     struct telemetry telemetry;
     struct server *server;
@@ -65,6 +67,9 @@ static enum bt_code start_parts(struct program *p, struct bt_error *err)
     if (code == BT_OK) {
         code = egress_new(&p->opt.hooks, &p->to_hooks, err);
     }
+    if (code == BT_OK) {
+        code = polled_new(p->up, p->opt.lease_ms, &p->polled, err);
+    }
     if (code == BT_OK && p->opt.incoming != NULL) {
         code = incoming_new(p->opt.incoming, &p->incoming, err);
     }
@@ -88,8 +93,11 @@ static enum bt_code start_parts(struct program *p, struct bt_error *err)
 
 static enum bt_code start_server(struct program *p, uint16_t port, struct bt_error *err)
 {
-    const struct parts parts = {
-        .watch = p->watch, .telemetry = &p->telemetry, .login = &p->login, .incoming = p->incoming};
+    const struct parts parts = {.watch = p->watch,
+                                .telemetry = &p->telemetry,
+                                .login = &p->login,
+                                .incoming = p->incoming,
+                                .polled = p->polled};
 
     return server_new(&p->opt, port, p->up, &parts, &p->server, err);
 }
@@ -138,6 +146,7 @@ static int timeout_of(struct program *p, msec now)
                         egress_deadline(p->egress),
                         egress_deadline(p->to_hooks),
                         webhooks_deadline(p->hooks, now),
+                        polled_deadline(p->polled),
                         p->telemetry.traces != NULL ? traces_deadline(p->telemetry.traces)
                                                     : MSEC_NEVER};
     msec wait = upstream_deadline(p->up);
@@ -170,6 +179,7 @@ static void run(struct program *p)
         egress_run(p->egress, now);
         egress_run(p->to_hooks, now);
         webhooks_run(p->hooks, now);
+        polled_run(p->polled, now);
         if (p->telemetry.traces != NULL) {
             traces_run(p->telemetry.traces, now);
         }

@@ -124,7 +124,8 @@ static void put_object(struct writing *w, const struct msg_desc *desc, const str
     put(w, "}");
     comma = "";
     for (uint32_t i = 0; i < desc->n; i++) {
-        if (desc->fields[i].required && !is_in_path(r, &desc->fields[i])) {
+        if (desc->fields[i].required && !is_in_path(r, &desc->fields[i]) &&
+            (r == NULL || !route_fills(r, desc->fields[i].name))) {
             buf_printf(w->out, "%s\"%.*s\"", comma[0] == 0 ? ",\"required\":[" : comma,
                        STR_ARG(desc->fields[i].name));
             comma = ",";
@@ -283,6 +284,33 @@ static void put_paths(struct writing *w)
     }
 }
 
+/* Not a request of the wire: what agents over HTTP ask for. */
+static void put_poll(struct writing *w)
+{
+    put(w,
+        ",\"/v1/instances/{instanceId}/poll\":{\"post\":{\"operationId\":\"agentPoll\",\"tags\":["
+        "\"instances\"],\"summary\":\"Waits for steps; the answer has them, and which to cancel.\","
+        "\"x-baton-role\":\"AGENT\",\"parameters\":[{\"name\":\"instanceId\",\"in\":\"path\","
+        "\"required\":true,\"schema\":{\"type\":\"string\",\"maxLength\":64}},{\"name\":\"waitMs\","
+        "\"in\":\"query\",\"required\":false,\"schema\":{\"type\":\"integer\",\"minimum\":0,"
+        "\"maximum\":60000}},{\"name\":\"max\",\"in\":\"query\",\"required\":false,\"schema\":{"
+        "\"type\":\"integer\",\"minimum\":0,\"maximum\":16}}],\"requestBody\":{\"required\":false,"
+        "\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\",\"properties\":{"
+        "\"inflight\":{\"type\":\"array\",\"maxItems\":64,\"items\":");
+    put_ref(w, MSG_inflight);
+    put(w, "}},\"additionalProperties\":false}}}},\"responses\":{\"200\":{\"description\":\"The "
+           "answer.\","
+           "\"content\":{\"application/"
+           "json\":{\"schema\":{\"type\":\"object\",\"required\":[\"steps\","
+           "\"cancel\",\"drain\"],\"properties\":{\"steps\":{\"type\":\"array\",\"items\":");
+    put_ref(w, MSG_step_execute);
+    put(w, "},\"cancel\":{\"type\":\"array\",\"items\":");
+    put_ref(w, MSG_cancel_order);
+    put(w, "},\"drain\":{\"type\":\"boolean\"}}}}}},\"4XX\":{\"$ref\":\"#/components/responses/"
+           "Problem\"},"
+           "\"5XX\":{\"$ref\":\"#/components/responses/Problem\"}}}}");
+}
+
 static void put_tags(struct writing *w)
 {
     for (uint32_t i = 0; i < routes_n; i++) {
@@ -342,6 +370,7 @@ enum bt_code openapi_write(struct buf *out, struct bt_error *err)
     put_tags(&w);
     put(&w, "],\"paths\":{");
     put_paths(&w);
+    put_poll(&w);
     put(&w,
         "},\"components\":{\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":"
         "\"bearer\",\"description\":\"The daemon's token, or ID:KEY of a credential.\"}},"

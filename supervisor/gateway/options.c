@@ -26,6 +26,7 @@ void options_help(FILE *out)
         "  --otlp URL         a collector of traces by OTLP/HTTP, as http://127.0.0.1:4318\n"
         "  --private LIST     private addresses that webhooks may reach, as 127.0.0.1,10.1.0.0/16\n"
         "  --hooks FILE       requests that start recipes: POST /hooks/NAME\n"
+        "  --lease SECONDS    how long an agent over HTTP may be silent (default 30; 1 to 3600)\n"
         "  --url URL          this gateway as people reach it, for links in webhooks\n"
         "  --mcp              MCP over stdin and stdout, by the gateway of the state directory, "
         "or\n"
@@ -96,6 +97,18 @@ static enum bt_code add(const char **list, uint32_t *n, uint32_t max, const char
     return BT_OK;
 }
 
+static enum bt_code read_lease(struct options *o, const char *text, struct bt_error *err)
+{
+    char *end = NULL;
+    const unsigned long seconds = strtoul(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end != 0 || seconds < 1 || seconds > 3600) {
+        return err_set(err, BT_INVALID, "--lease: expected seconds, 1 to 3600, got '%.100s'", text);
+    }
+    o->lease_ms = (msec)seconds * 1000;
+    return BT_OK;
+}
+
 static enum bt_code take(struct options *o, const char *name, const char *value,
                          struct bt_error *err)
 {
@@ -123,6 +136,9 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
         o->incoming = value;
         return BT_OK;
     }
+    if (strcmp(name, "--lease") == 0) {
+        return read_lease(o, value, err);
+    }
     if (!is_http(value)) {
         return err_set(err, BT_INVALID,
                        "%s: expected an address as https://ops.example.com, got '%.100s'", name,
@@ -137,8 +153,8 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
 
 static bool takes_value(const char *name)
 {
-    static const char *const names[] = {"--state", "--listen",  "--tls", "--host", "--origin",
-                                        "--otlp",  "--private", "--url", "--hooks"};
+    static const char *const names[] = {"--state", "--listen",  "--tls", "--host",  "--origin",
+                                        "--otlp",  "--private", "--url", "--hooks", "--lease"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], name) == 0) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "protocol/base/err.h"
+#include "protocol/base/msec.h"
 #include "supervisor/gateway/private.h"
 
 enum { OPTIONS_HOSTS_MAX = 16, OPTIONS_ORIGINS_MAX = 16 };
@@ -25,6 +26,7 @@ struct options {
     struct private_list hooks; /* private addresses that webhooks may reach */
     const char *incoming;      /* the file of incoming hooks; NULL = none */
     const char *url; /* of this gateway, as people reach it; NULL = the one that it listens on */
+    msec lease_ms;   /* of agents over HTTP; 0 = the default */
     bool help, version, openapi;
     bool mcp; /* speak MCP over stdin and stdout, for a gateway */
 };

@@ -4,6 +4,7 @@
 #include "supervisor/gateway/http.h"
 #include "supervisor/gateway/incoming/incoming.h"
 #include "supervisor/gateway/mcp/mcp.h"
+#include "supervisor/gateway/polled/polled.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 
 #define GET_ONLY (1u << HTTP_GET)
@@ -17,6 +18,7 @@ static const struct place places[] = {
     {"/.well-known/agent-card.json", GET_ONLY, true, true, a2a_serve_card},
     {"/a2a", 1u << HTTP_POST, false, false, a2a_serve},
     {"/hooks/{name}", 1u << HTTP_POST, true, true, incoming_serve},
+    {"/v1/instances/{instanceId}/poll", 1u << HTTP_POST, false, true, polled_serve_poll},
     {"/mcp", 1u << HTTP_POST, false, false, mcp_serve},
 };
 

@@ -128,6 +128,18 @@ bool route_is_events(const struct route *r)
     return r->request == MSG_events_read;
 }
 
+bool route_fills(const struct route *r, struct str name)
+{
+    static const char *const names[] = {"epoch", "instanceId", "sessionKey", "capacity", "outcome"};
+    static const char of[] = "/v1/instances";
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        found = found || str_is(name, names[i]);
+    }
+    return found && strncmp(r->path, of, sizeof of - 1) == 0;
+}
+
 bool route_has_body(const struct route *r)
 {
     return r->method == HTTP_POST || r->method == HTTP_PUT;

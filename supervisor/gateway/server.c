@@ -117,8 +117,8 @@ static void on_completed(void *self, struct MHD_Connection *mhd, void **slot,
     struct http *h = *slot;
 
     (void)mhd;
-    (void)code;
     if (h != NULL) {
+        h->broke = code != MHD_REQUEST_TERMINATED_COMPLETED_OK;
         h->conn->idle = true;
         h->conn->since = s->now;
         h->conn->deadline = s->now + SERVER_HEAD_MS;

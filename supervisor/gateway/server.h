@@ -26,6 +26,7 @@ struct watch;
 struct telemetry;
 struct login;
 struct incoming;
+struct polled;
 
 /* What the addresses beside the requests use; each lives as long. */
 struct parts {
@@ -33,6 +34,7 @@ struct parts {
     struct telemetry *telemetry;
     const struct login *login;
     struct incoming *incoming; /* NULL: there are none */
+    struct polled *polled;
 };
 
 struct server_counts {

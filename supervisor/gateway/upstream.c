@@ -36,6 +36,17 @@ static void caller_free(struct caller *c)
     free(c);
 }
 
+struct link *upstream_link(const struct upstream *u)
+{
+    return u->link;
+}
+
+void upstream_serve(struct upstream *u, void (*take)(void *self, struct link_event *ev), void *self)
+{
+    u->serve = take;
+    u->serve_self = self;
+}
+
 int upstream_fd(const struct upstream *u)
 {
     return link_fd(u->link);

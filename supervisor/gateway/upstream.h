@@ -31,6 +31,8 @@ enum {
 struct upstream;
 struct caller;
 struct call;
+struct link;
+struct link_event;
 
 /* What came of a call. An answer of the daemon, or why there is none. */
 struct reply {
@@ -59,6 +61,11 @@ BT_MUST_CHECK enum bt_code upstream_new(const char *state_dir, struct upstream *
 int upstream_fd(const struct upstream *u);
 /* When upstream_run is due without the descriptor; MSEC_NEVER. */
 msec upstream_deadline(const struct upstream *u);
+/* For those who serve requests of the daemon: its link, and what takes them. The message is freed
+ * when take returns. */
+struct link *upstream_link(const struct upstream *u);
+void upstream_serve(struct upstream *u, void (*take)(void *self, struct link_event *ev),
+                    void *self);
 /* Takes what came, sends what can be sent, calls `done`. */
 void upstream_run(struct upstream *u, msec now);
 

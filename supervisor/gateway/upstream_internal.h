@@ -53,9 +53,11 @@ struct upstream {
     msec failures[FAILURES_MAX]; /* a ring: times of the last ones */
     uint32_t failures_at;
     struct state_endpoints at;
-    bool is_there; /* at holds a daemon's addresses */
-    msec looked;   /* when they were read; 0 = never */
-    bool work;     /* something was queued since the last run */
+    bool is_there;                                    /* at holds a daemon's addresses */
+    msec looked;                                      /* when they were read; 0 = never */
+    void (*serve)(void *self, struct link_event *ev); /* requests of the daemon; NULL = none come */
+    void *serve_self;
+    bool work; /* something was queued since the last run */
 };
 
 /* Sends what waits of a caller, over its lanes; dials when one more is needed. */

@@ -44,7 +44,7 @@ class Page(BatonTest):
 
     def test_the_table_has_every_request(self):
         document = json.loads(subprocess.run([BIN / "baton-gateway", "--openapi"], capture_output=True, check=True, timeout=20).stdout)
-        there = [(m.upper(), p, o["x-baton-request"]) for p, ms in document["paths"].items() for m, o in ms.items()]
+        there = [(m.upper(), p, o["x-baton-request"]) for p, ms in document["paths"].items() for m, o in ms.items() if "x-baton-request" in o]
         self.assertEqual(re.findall(r"(?m)^\| (GET|POST|PUT|DELETE) \| `([^`]+)` \| ([a-z.]+) \|$", PAGE), there)
 
 
