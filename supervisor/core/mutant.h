@@ -117,6 +117,9 @@ enum mutant {
                                 */
     MUTANT_CURSOR_FORGOTTEN,   /* 109: the plan is made, and how far the schedule is, is not */
     MUTANT_OWN_WAIT_IGNORED = 110, /* 110: agentWaitMs of a step has no effect */
+    MUTANT_CHILD_FORGOTTEN,        /* 111: a restart does not ask again for child plans */
+    MUTANT_CHILD_NOT_STOPPED,      /* 112: the end of a step is not passed to its child plan */
+    MUTANT_CHILD_WITHOUT_ROUND,    /* 113: every round asks for the child plan of the first */
     MUTANT_TURNS_UNLIMITED = 120,  /* 120: an agent calls others in more turns than the limit */
     MUTANT_CALLS_FORGOTTEN,        /* 121: a restart forgets that an attempt has made its calls */
     MUTANT_CALLS_WHILE_PAUSED,     /* 122: calls begin while the plan is paused */

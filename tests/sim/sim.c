@@ -1,6 +1,6 @@
 /*
  * usage: test_sim [--seed N] [--seeds A-B] [--minutes N] [--trace] [--without FAULT,...]
- *                 [--plans N] [--steps N] [--quiet MS] [--no-shrink] [--counts]
+ *                 [--plans N] [--steps N] [--quiet MS] [--children N] [--no-shrink] [--counts]
  * Without arguments: runs the seeds of CI, and fails when a fault or state never occurred.
  * --minutes: runs seeds counted from the clock for that many minutes (nightly).
  *
@@ -141,6 +141,7 @@ static void shrink(struct order *o)
         better = halve(o, &o->shrink.plans, SIM_PLANS_MAX / 2, &turns, &tries) || better;
         better = halve(o, &o->shrink.steps, SIM_STEPS_MAX / 2, &turns, &tries) || better;
         better = halve(o, &o->shrink.quiet, SIM_QUIET_MAX_MS / 2, &turns, &tries) || better;
+        better = halve(o, &o->shrink.children, SIM_CHILDREN_MAX / 2, &turns, &tries) || better;
     }
 }
 
@@ -162,6 +163,9 @@ static void tell_how(const struct order *o)
     }
     if (o->shrink.quiet > 0) {
         (void)printf(" --quiet %u", (unsigned)o->shrink.quiet);
+    }
+    if (o->shrink.children > 0) {
+        (void)printf(" --children %u", (unsigned)o->shrink.children);
     }
     (void)printf("\n");
 }
@@ -246,7 +250,8 @@ static struct order read_order(int argc, char **argv)
     o.shrink = (struct shrink){.without = faults_named(option(argc, argv, "--without")),
                                .plans = number(argc, argv, "--plans"),
                                .steps = number(argc, argv, "--steps"),
-                               .quiet = number(argc, argv, "--quiet")};
+                               .quiet = number(argc, argv, "--quiet"),
+                               .children = number(argc, argv, "--children")};
     o.counts = flag(argc, argv, "--counts");
     o.trace = flag(argc, argv, "--trace");
     o.no_shrink = flag(argc, argv, "--no-shrink");

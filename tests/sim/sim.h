@@ -17,6 +17,9 @@
 
 enum {
     SIM_PLANS_MAX = 6,
+    SIM_CHILDREN_MAX = 24, /* child plans that are plans of the simulation, all together */
+    SIM_ALL_PLANS = SIM_PLANS_MAX + SIM_CHILDREN_MAX,
+    SIM_CHILD_STEPS_MAX = 6,
     SIM_AGENTS_MAX = 5,
     SIM_BODIES_MAX = 8,
     SIM_CAPACITY_MAX = 3,
@@ -80,6 +83,7 @@ enum sim_kind {
     SIM_BIRTH,
     SIM_PEOPLE,
     SIM_JOB,
+    SIM_NEST, /* of child `plan`; lane: enum nest_news */
     SIM_BOOT
 };
 
@@ -143,7 +147,23 @@ struct asking {
     struct usage planning, replanning, synthesis;
 };
 
+/* What passes between a child plan and its parent. */
+enum nest_news { NEST_END, NEST_PROGRESS, NEST_STOP, NEST_PAUSE, NEST_RESUME };
+
+/* A child plan: whose it is, and what the shell and the rules know about it. */
+struct nest {
+    enum child_kind kind; /* NONE = it is nobody's child */
+    uint32_t parent, step, attempt, round, depth;
+    bool called;            /* an agent calls it, or a plan around it */
+    bool again;             /* of a round: the condition of the loop asks for another one */
+    enum plan_failure ends; /* as in its last record */
+    /* By the records and commands of this life of the daemon. */
+    bool asked, told_stop, told_pause, reported;
+    bool paid; /* a record of its parent has its usage */
+};
+
 struct sim_plan {
+    struct nest nest;
     struct plan *revisions[SIM_REVISIONS_MAX + 1];
     uint32_t n_revisions; /* committed ones */
     void *block;          /* with the live run */
@@ -167,7 +187,7 @@ struct sim_plan {
     uint32_t n_signals, cap_signals;
     /* Turns of other plans at an agent while this plan waited for it. */
     bool waits[SIM_AGENTS_MAX];
-    uint32_t overtaken[SIM_AGENTS_MAX][SIM_PLANS_MAX];
+    uint32_t overtaken[SIM_AGENTS_MAX][SIM_ALL_PLANS];
 };
 
 /* A turn that the core has handled and that is not yet in the journal. */
@@ -180,7 +200,7 @@ struct turn {
 /* What is left out of a failing seed, while the simulator looks for a shorter one. */
 struct shrink {
     uint64_t without; /* bit per fault */
-    uint32_t plans, steps, quiet;
+    uint32_t plans, steps, quiet, children;
 };
 
 /* The process and incarnation that an epoch belongs to. */
@@ -218,8 +238,10 @@ struct sim {
     uint32_t n_batch;
     const struct turn *turn; /* being checked or performed */
     struct sim_limit keys[SIM_KEYS], rates[SIM_AGENTS_MAX];
-    struct sim_plan plans[SIM_PLANS_MAX];
+    struct sim_plan plans[SIM_ALL_PLANS]; /* children are appended */
     uint32_t n_plans, n_agents, n_bodies;
+    uint32_t n_children, children_max,
+        child_places; /* at all; open ones, and one more for each depth */
     struct body bodies[SIM_BODIES_MAX];
     struct exec *execs;
     uint32_t n_execs, cap_execs;
@@ -292,6 +314,8 @@ struct run *sim_replay(struct sim *s, const struct sim_plan *p);
 extern const struct str sim_agent_names[SIM_AGENTS_MAX];
 struct plan *sim_plan_now(const struct sim_plan *p);
 void sim_make_plan(struct sim *s, struct sim_plan *p);
+/* The plan of a child; p->nest is filled in. */
+void sim_make_child(struct sim *s, struct sim_plan *p);
 void sim_free_plan(struct sim_plan *p);
 /* Random work, agent and policy for an entry; the caller sets the edges. */
 void sim_make_step(struct sim *s, struct plan *plan, uint32_t step);
@@ -351,7 +375,7 @@ void sim_keys_draw(struct sim *s);
 /* A new core gets the rules, and the starts of before. */
 void sim_keys_apply(struct sim *s);
 void sim_keys_plan(struct sim *s, struct plan *p);
-void sim_keys_step(struct sim *s, struct plan_step *step);
+void sim_keys_step(struct sim *s, const struct plan *p, struct plan_step *step);
 void sim_keys_dispatch(struct sim *s, const struct sim_plan *p, const struct core_cmd *cmd,
                        uint32_t agent);
 void sim_keys_started(struct sim *s, const struct sim_plan *p, const struct record *rec);
@@ -360,6 +384,30 @@ bool sim_signals_bring(struct sim *s, struct core_event *ev);
 /* Somebody sends one; now and then far too many. */
 void sim_signals_send(struct sim *s, const struct sim_plan *p);
 void sim_check_wait(struct sim *s, const struct sim_plan *p, const struct record *rec);
+
+/* ---- sim_nest.c ---- */
+/* The child with the command's key; NULL: it is none of the plans. */
+struct sim_plan *sim_nest_of(struct sim *s, const struct core_cmd *cmd);
+/* Whether the parent's step waits for it, by the records. */
+bool sim_nest_is_awaited(const struct sim *s, const struct sim_plan *c);
+/* A command about a child plan. False: it is none of the plans, the shell answers itself. */
+bool sim_nest_command(struct sim *s, const struct core_cmd *cmd);
+/* Before it is submitted. False: not now, or never. */
+bool sim_nest_may_begin(struct sim *s, struct sim_plan *c);
+void sim_nest_begun(struct sim *s, const struct sim_plan *c);
+/* The record of a child is in the journal. */
+void sim_nest_record(struct sim *s, const struct record *rec);
+void sim_nest_happens(struct sim *s, const struct sim_event *ev);
+void sim_nest_booted(struct sim *s);
+/* What the step gets: of a map its items, in their order. */
+uint64_t sim_nest_result(const struct sim_plan *c);
+
+/* ---- sim_nest_rules.c ---- */
+/* A record of a parent, before it is applied; a command; a turn as a whole; between turns. */
+void sim_check_nest_record(struct sim *s, struct sim_plan *p, const struct record *rec);
+void sim_check_nest_command(struct sim *s, const struct core_cmd *cmd);
+void sim_check_nest_turn(struct sim *s);
+void sim_check_nests(struct sim *s);
 
 /* ---- sim_people.c ---- */
 void sim_people(struct sim *s);

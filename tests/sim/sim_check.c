@@ -70,6 +70,8 @@ static void check_plan_end(struct sim *s, struct sim_plan *p, const struct recor
         }
     }
     p->over = true;
+    p->nest.ends = REC(rec, plan_completed)->failure;
+    sometimes->nests[p->nest.kind][p->nest.depth]++;
     sometimes->ends[REC(rec, plan_completed)->status][REC(rec, plan_completed)->outcome]++;
     sometimes->failures[REC(rec, plan_completed)->failure]++;
 }
@@ -264,6 +266,9 @@ void sim_check_record(struct sim *s, const struct record *rec, const struct reco
         rec->type != REC_SYNTHESIS_STARTED && rec->type != REC_COMPENSATION_STARTED && !s->failed) {
         sim_check_step(s, p, rec);
     }
+    if (!s->failed) {
+        sim_check_nest_record(s, p, rec);
+    }
     const enum plan_life was = plan_life(p->shadow);
     if (!s->failed) {
         take_record(s, p, back);
@@ -341,6 +346,9 @@ void sim_check_turn(struct sim *s)
     }
     if (!s->failed && open != core_runs_open(s->core)) {
         sim_fail(s, "the core and the records disagree about what is open", 0, STEP_NONE);
+    }
+    if (!s->failed) {
+        sim_check_nests(s);
     }
     if (!s->failed) {
         sim_limits_turn(s);

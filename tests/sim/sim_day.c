@@ -17,11 +17,11 @@ static void draw_faults(struct sim *s)
         [FAULT_PARTITION] = 60,    [FAULT_VERDICT_NO] = 500,   [FAULT_FAILURE] = 400,
         [FAULT_REVISE] = 300,      [FAULT_BAD_REVISION] = 400, [FAULT_UNPLANNED] = 400,
         [FAULT_BAD_PLAN] = 700,    [FAULT_NO_ANSWER] = 500,    [FAULT_RECTIFY] = 900,
-        [FAULT_JOB_LATE] = 900,    [FAULT_SAME_NAME] = 500,
+        [FAULT_JOB_LATE] = 900,    [FAULT_SAME_NAME] = 500,    [FAULT_NEST] = 1000,
     };
     const uint32_t many = sim_chance(s, 250) ? 650 : 300;
     for (int f = 0; f < FAULT_COUNT; f++) {
-        const bool in = sim_chance(s, many);
+        const bool in = sim_chance(s, f == FAULT_NEST ? 500 : many);
         const uint32_t rate = sim_range(s, 1, most[f] > 0 ? most[f] : 200);
         s->rate[f] = in && (s->shrink.without & UINT64_C(1) << f) == 0 ? rate : 0;
     }
@@ -47,6 +47,10 @@ static void draw_size(struct sim *s)
     s->quiet = s->shrink.quiet > 0 && s->quiet > s->shrink.quiet ? s->shrink.quiet : s->quiet;
     s->n_agents = sim_range(s, 1, SIM_AGENTS_MAX);
     s->n_bodies = sim_range(s, s->n_agents, SIM_BODIES_MAX);
+    s->child_places = sim_chance(s, 300) ? sim_range(s, 1, 3) : SIM_CHILDREN_MAX;
+    s->children_max = s->shrink.children > 0 && s->shrink.children < SIM_CHILDREN_MAX
+                          ? s->shrink.children
+                          : SIM_CHILDREN_MAX;
     s->batch_max = sim_chance(s, 400) ? sim_range(s, 2, SIM_BATCH_MAX) : 1;
 }
 
@@ -60,7 +64,7 @@ static void draw_config(struct sim *s)
 {
     const bool few = sim_chance(s, 80); /* fewer places than processes */
     s->config = (struct core_config){
-        .runs_max = sim_chance(s, 200) ? 1 : SIM_PLANS_MAX,
+        .runs_max = sim_chance(s, 200) ? 1 : SIM_ALL_PLANS,
         .registry = {.agents = SIM_AGENTS_MAX,
                      .instances = few ? sim_range(s, 1, s->n_bodies) : 2 * SIM_BODIES_MAX,
                      .lease_ms = 1000,
@@ -98,6 +102,7 @@ static void set_up(struct sim *s)
     draw_size(s);
     draw_faults(s);
     draw_config(s);
+    s->children_max = s->config.runs_max == 1 ? 0 : s->children_max; /* there is no room */
     sim_keys_draw(s);
     s->core = core_init(sim_need(1, core_size(&s->config)), &s->config);
     for (uint32_t i = 0; i < s->n_agents; i++) {
@@ -162,6 +167,9 @@ static void submit(struct sim *s, uint32_t ix)
 {
     struct sim_plan *p = &s->plans[ix];
     sim_flush(s);
+    if (p->nest.kind != CHILD_OF_NONE && !sim_nest_may_begin(s, p)) {
+        return;
+    }
     if (!s->down && !s->failed && !p->submitted) {
         sim_turn(s,
                  (struct core_event){CORE_EV_INIT(
@@ -171,6 +179,8 @@ static void submit(struct sim *s, uint32_t ix)
     }
     if (!p->submitted) { /* busy, or the daemon died before it accepted the plan */
         sim_after(s, 200, (struct sim_event){.kind = SIM_SUBMIT, .plan = ix});
+    } else if (p->nest.kind != CHILD_OF_NONE) {
+        sim_nest_begun(s, p);
     }
 }
 
@@ -195,6 +205,9 @@ static void let_happen(struct sim *s, const struct sim_event *ev)
         break;
     case SIM_JOB:
         sim_job_says(s, ev);
+        break;
+    case SIM_NEST:
+        sim_nest_happens(s, ev);
         break;
     case SIM_BOOT:
         sim_boot(s);

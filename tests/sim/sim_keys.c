@@ -51,10 +51,11 @@ void sim_keys_plan(struct sim *s, struct plan *p)
     p->priority = sim_chance(s, 500) ? PLAN_PRIORITY : sim_range(s, 0, PLAN_PRIORITY_MAX);
 }
 
-void sim_keys_step(struct sim *s, struct plan_step *step)
+/* What an agent calls has no keys: it would wait for the step that calls. */
+void sim_keys_step(struct sim *s, const struct plan *p, struct plan_step *step)
 {
     const uint32_t key = sim_range(s, 1, SIM_KEYS - 1);
-    step->key = plan_step_has_agent(step) && sim_chance(s, 120) ? key + 1 : 0;
+    step->key = p->keys.n > 0 && plan_step_has_agent(step) && sim_chance(s, 120) ? key + 1 : 0;
 }
 
 /* It is written down with the records of its turn. At most n in any window. */

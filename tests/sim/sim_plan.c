@@ -76,6 +76,13 @@ static void make_wait(struct sim *s, struct plan_step *row, struct plan_wait *wa
 /* The core does not look into it. */
 static const uint8_t condition[] = {0x80};
 
+/* Whether the next step is one of a child plan: often in children, and not in the deepest. */
+static bool child_comes(struct sim *s, const struct plan *plan)
+{
+    const uint32_t depth = plan->child.depth;
+    return sim_chance(s, depth == 0 ? 80 : depth + 1 < NEST_DEPTHS ? 350 : 0);
+}
+
 void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
 {
     struct plan_step *row = &plan->steps[step];
@@ -91,10 +98,10 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     random_policy(s, &row->policy);
     row->task = row->step_id;
     row->when = sim_chance(s, 150) ? (struct doc){condition, sizeof condition} : (struct doc){0};
-    row->type = sim_chance(s, 50)    ? STEP_TYPE_REVIEW
-                : sim_chance(s, 80)  ? STEP_TYPE_PLAN
-                : sim_chance(s, 100) ? STEP_TYPE_SYNTHESIS
-                                     : STEP_TYPE_TASK;
+    row->type = sim_chance(s, 50)      ? STEP_TYPE_REVIEW
+                : child_comes(s, plan) ? STEP_TYPE_PLAN
+                : sim_chance(s, 100)   ? STEP_TYPE_SYNTHESIS
+                                       : STEP_TYPE_TASK;
     if (row->type == STEP_TYPE_TASK && sim_chance(s, 80)) {
         make_wait(s, row, plan_text_wait(plan, step));
     }
@@ -116,13 +123,14 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     } else if (row->type == STEP_TYPE_PLAN) {
         row->agent = AGENT_NONE;
         row->agent_id = (struct str){0};
-        row->loop.max = sim_range(s, 0, 3);
+        row->loop.max = sim_chance(s, 500) ? sim_range(s, 1, 3) : 0;
+        row->child = sim_chance(s, 500) ? (struct doc){condition, sizeof condition} : row->child;
         row->loop.accept = sim_chance(s, 500) ? 1 : 0;
         row->loop.delay_ms = sim_chance(s, 500) ? sim_range(s, 1, 500) : 0;
     } else if (sim_chance(s, 400)) { /* the alternatives are all granted agents: plan_agents() */
         row->alternatives_n = 1;
     }
-    sim_keys_step(s, row);
+    sim_keys_step(s, plan, row);
     if (row->type != STEP_TYPE_WAIT && sim_chance(s, 150)) {
         row->undoes = true;
         row->compensate = row->type == STEP_TYPE_PLAN ? (struct doc){0}
@@ -149,7 +157,7 @@ static void random_deps(struct sim *s, struct plan *p, uint32_t step)
     }
 }
 
-static void plan_policy(struct sim *s, struct plan *p)
+static void plan_policy(struct sim *s, struct plan *p, bool called)
 {
     const uint32_t planner = sim_range(s, 0, s->n_agents - 1);
     const uint32_t searcher = sim_range(s, 0, s->n_agents - 1);
@@ -160,11 +168,12 @@ static void plan_policy(struct sim *s, struct plan *p)
     p->handback = sim_chance(s, 500);
     p->signoff = sim_chance(s, 70);
     p->undo = (enum undo_policy)sim_range(s, 0, UNDO_POLICY_COUNT - 1);
-    p->child.kind = sim_chance(s, 60) ? CHILD_OF_SUB : CHILD_OF_NONE;
     p->budget_tokens = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
     p->budget_micros = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
     p->session = sim_range(s, 0, s->config.sessions - 1);
     sim_keys_plan(s, p);
+    p->keys.n = called ? 0 : p->keys.n;
+    p->keyed = p->keyed && !called;
     if (sim_chance(s, 750)) {
         p->replan = (struct replan_policy){.agent_id = sim_agent_names[planner],
                                            .agent = planner,
@@ -238,13 +247,40 @@ static void job_policy(struct sim *s, struct plan *p)
     p->job = sim_chance(s, 50) ? JOB_CONVERSE : JOB_NONE; /* its records are internal */
 }
 
-static struct plan *make(struct sim *s, uint32_t n, uint32_t ix)
+/* Of a map the items; what a child may use, its parent gives it. */
+static void child_policy(struct sim *s, const struct nest *nest, struct plan *plan)
+{
+    const struct sim_plan *parent = &s->plans[nest->parent];
+    const msec until = parent->shadow->steps[nest->step].deadline;
+    uint64_t tokens;
+    uint64_t micros;
+    core_budget_left(s->core, parent->handle, nest->step, &tokens, &micros);
+    plan->timeout_ms = until == MSEC_NEVER ? 0 : until > s->now ? until - s->now : 1;
+    plan->budget_tokens = tokens == UINT64_MAX ? 0 : tokens == 0 ? 1 : tokens;
+    plan->budget_micros = micros == UINT64_MAX ? 0 : micros == 0 ? 1 : micros;
+    plan->session = sim_plan_now(parent)->session;
+    plan->keyed = false; /* a plan inside does not wait for the plan around it */
+    plan->job = JOB_NONE;
+    plan->dry_run = false;
+    for (uint32_t i = 0; nest->kind == CHILD_OF_MAP && i < plan->n_steps; i++) {
+        plan->steps[i].item = (struct doc){condition, sizeof condition};
+        plan->steps[i].index = i;
+    }
+}
+
+static struct plan *make(struct sim *s, uint32_t n, const struct sim_plan *p)
 {
     struct plan *plan = plan_text_blank(n, n * DEPS_MAX + 2, 0, "a");
-    plan->plan_id = (struct uuid){{(uint8_t)ix, 7}};
+    plan->plan_id = (struct uuid){{(uint8_t)(p - s->plans), 7}};
+    plan->child = (struct child_of){.kind = p->nest.kind,
+                                    .of = STR_LIT("its parent"),
+                                    .step = p->nest.step,
+                                    .attempt = p->nest.attempt,
+                                    .round = p->nest.round,
+                                    .depth = p->nest.depth};
     plan->chain = sim_chance(s, 300);
     plan->max_concurrency = plan->chain ? 1 : sim_range(s, 1, 8);
-    plan_policy(s, plan);
+    plan_policy(s, plan, p->nest.called);
     job_policy(s, plan);
     for (uint32_t i = 0; i < n; i++) {
         sim_make_step(s, plan, i);
@@ -290,7 +326,7 @@ bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bo
         return false;
     }
     const struct plan *blank = sim_plan_now(p);
-    struct plan *plan = make(s, draw_steps(s), (uint32_t)(p - s->plans));
+    struct plan *plan = make(s, draw_steps(s), p);
     const bool bring = bad && sim_chance(s, 500);
     plan->session = blank->session;
     plan->keys = blank->keys;
@@ -315,19 +351,32 @@ bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bo
     return true;
 }
 
+static void take_plan(struct sim *s, struct sim_plan *p, struct plan *plan)
+{
+    p->revisions[p->n_revisions++] = plan;
+    p->block = sim_need(1, core_run_size(plan));
+    p->shadow = run_init(sim_need(1, run_size(plan->n_steps)), plan);
+    sim_told_grow(p, 0, plan->n_steps);
+    random_reuse(s, p);
+}
+
 void sim_make_plan(struct sim *s, struct sim_plan *p)
 {
     const bool planned = sim_chance(s, 200);
     const uint32_t n = planned ? 0 : draw_steps(s);
-    struct plan *plan = make(s, n, (uint32_t)(p - s->plans));
+    struct plan *plan = make(s, n, p);
     if (planned) {
         without_steps(s, plan);
     }
-    p->revisions[p->n_revisions++] = plan;
-    p->block = sim_need(1, core_run_size(plan));
-    p->shadow = run_init(sim_need(1, run_size(n)), plan);
-    sim_told_grow(p, 0, n);
-    random_reuse(s, p);
+    take_plan(s, p, plan);
+}
+
+void sim_make_child(struct sim *s, struct sim_plan *p)
+{
+    const uint32_t n = draw_steps(s);
+    struct plan *plan = make(s, n < SIM_CHILD_STEPS_MAX ? n : 1 + n % SIM_CHILD_STEPS_MAX, p);
+    child_policy(s, &p->nest, plan);
+    take_plan(s, p, plan);
 }
 
 void sim_free_plan(struct sim_plan *p)

@@ -25,6 +25,7 @@ void sim_die(struct sim *s, msec down)
         struct sim_plan *p = &s->plans[i];
         p->handle = 0; /* of the previous daemon */
         p->asking.out = false;
+        p->nest.asked = p->nest.told_stop = p->nest.told_pause = p->nest.reported = false;
         memset(p->waits, 0, sizeof p->waits);
         memset(p->overtaken, 0, sizeof p->overtaken);
     }
@@ -98,6 +99,7 @@ void sim_boot(struct sim *s)
     }
     s->recovering = false;
     if (!s->failed) {
+        sim_nest_booted(s);
         sim_check_turn(s);
     }
 }

@@ -160,7 +160,8 @@ static void judge(struct sim *s, const struct core_cmd *cmd)
                 (struct uuid){{0}});
 }
 
-/* A child plan: it takes a while, reports now and then, and is asked for again after a restart. */
+/* A child plan that is none of the simulation: it takes a while, reports now and then, and is asked
+ * for again after a restart. */
 static void raise_child(struct sim *s, const struct core_cmd *cmd)
 {
     const enum child_outcome end = sim_chance(s, 200)   ? CHILD_FAILED
@@ -241,13 +242,18 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
         judge(s, cmd);
         break;
     case CMD_CHILD:
-        raise_child(s, cmd);
+        if (!sim_nest_command(s, cmd)) {
+            raise_child(s, cmd);
+        }
         break;
     case CMD_CHILD_STOP:
-        stop_child(s, cmd);
+        if (!sim_nest_command(s, cmd)) {
+            stop_child(s, cmd);
+        }
         break;
     case CMD_CHILD_PAUSE:
     case CMD_CHILD_RESUME:
+        (void)sim_nest_command(s, cmd);
         break;
     case CMD_SIGNAL:
         sim_to_core(s, sim_chance(s, 500) ? 0 : sim_range(s, 0, 40),
@@ -275,6 +281,8 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
         sim_job_order(s, cmd);
         break;
     case CMD_RECORD:
+        sim_nest_record(s, &cmd->rec);
+        break;
     case CMD_REVISED:
     case CMD_RUN_DONE:
     case CMD_REJECT:

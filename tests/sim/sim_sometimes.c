@@ -58,6 +58,7 @@ const char *sim_fault_name(enum fault f)
         [FAULT_NO_ANSWER] = "no-answer",
         [FAULT_RECTIFY] = "rectify",
         [FAULT_JOB_LATE] = "errand-late",
+        [FAULT_NEST] = "nest",
     };
     _Static_assert(sizeof names / sizeof names[0] == FAULT_COUNT, "a name per fault");
     ASSERT((unsigned)f < FAULT_COUNT);
@@ -192,10 +193,41 @@ static int ends(void)
     return missing;
 }
 
+static int nests(void)
+{
+    static const char *const kinds[NEST_KINDS] = {[CHILD_OF_MAP] = "forEach",
+                                                  [CHILD_OF_LOOP] = "repeat",
+                                                  [CHILD_OF_SUB] = "plan",
+                                                  [CHILD_OF_CALLS] = "calls"};
+    static const char *const cases[NEST_CASE_COUNT] = {[NEST_MADE_AGAIN] = "asked for again",
+                                                       [NEST_SAID_AGAIN] = "reported again",
+                                                       [NEST_STOPPED] = "cancelled",
+                                                       [NEST_UNMADE] = "cancelled before",
+                                                       [NEST_ORPHANED] = "orphaned",
+                                                       [NEST_PAUSED] = "paused",
+                                                       [NEST_RESUMED] = "resumed",
+                                                       [NEST_TOO_DEEP] = "too deep",
+                                                       [NEST_WITHOUT_ROOM] = "without room",
+                                                       [NEST_PAID] = "paid for",
+                                                       [NEST_PAID_LATE] = "paid for late"};
+    int missing = 0;
+    for (int k = 0; k < NEST_KINDS; k++) {
+        for (int depth = 1; kinds[k] != NULL && depth < NEST_DEPTHS; depth++) {
+            char name[32];
+            (void)snprintf(name, sizeof name, "%s at depth %d", kinds[k], depth);
+            missing += never("child plan", name, sometimes->nests[k][depth]);
+        }
+    }
+    for (int i = 0; i < NEST_CASE_COUNT; i++) {
+        missing += never("child plan", cases[i], sometimes->nest_cases[i]);
+    }
+    return missing;
+}
+
 int sim_check_sometimes(bool counts)
 {
     all_counts = counts;
-    int missing = moves() + lives() + records() + people() + ends();
+    int missing = moves() + lives() + records() + people() + ends() + nests();
     for (int f = 0; f < FAULT_COUNT; f++) {
         missing += never("fault", sim_fault_name((enum fault)f), sometimes->faults[f]);
     }

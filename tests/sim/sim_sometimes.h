@@ -56,8 +56,26 @@ enum fault {
     FAULT_NO_ANSWER,     /* the synthesizer fails */
     FAULT_RECTIFY,       /* the synthesizer wants steps to run again first */
     FAULT_JOB_LATE,      /* an answer arrives for a job that has ended */
+    FAULT_NEST,          /* a step's child plan is a plan of the simulation */
     FAULT_COUNT
 };
+
+/* What occurs between parents and children. */
+enum nest_case {
+    NEST_MADE_AGAIN, /* a restart asks for a child that is under way */
+    NEST_SAID_AGAIN, /* and for one that has ended: its report was lost */
+    NEST_STOPPED,    /* a child gets the cancel of its parent */
+    NEST_UNMADE,     /* one that has not begun */
+    NEST_ORPHANED,   /* a restart cancels a child that nobody waits for */
+    NEST_PAUSED,
+    NEST_RESUMED,
+    NEST_TOO_DEEP,
+    NEST_WITHOUT_ROOM, /* it waits until another child ends */
+    NEST_PAID,         /* its usage is in its parent's */
+    NEST_PAID_LATE,    /* although nobody waited for it any more */
+    NEST_CASE_COUNT
+};
+enum { NEST_KINDS = CHILD_OF_CALLS + 1, NEST_DEPTHS = 4 /* 1 to 3 */ };
 
 struct sometimes {
     uint64_t faults[FAULT_COUNT];
@@ -80,7 +98,9 @@ struct sometimes {
     uint64_t policies[ON_FAILURE_COUNT];
     uint64_t types[STEP_TYPE_COUNT]; /* completed */
     uint64_t lives[LIFE_COUNT][LIFE_COUNT];
-    uint64_t on_invalid[ON_INVALID_COUNT]; /* planning came to nothing */
+    uint64_t on_invalid[ON_INVALID_COUNT];   /* planning came to nothing */
+    uint64_t nests[NEST_KINDS][NEST_DEPTHS]; /* ended */
+    uint64_t nest_cases[NEST_CASE_COUNT];
     uint64_t late, revised, refused, granted_later;
     uint64_t seeds, plans, steps, turns, executions;
     uint64_t seed;      /* being run */

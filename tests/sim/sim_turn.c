@@ -185,6 +185,8 @@ static void commit_command(struct sim *s, const struct core_cmd *cmd)
         sim_check_dispatch(s, cmd);
     } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
         sim_check_job(s, cmd);
+    } else if (cmd->type >= CMD_CHILD && cmd->type <= CMD_CHILD_RESUME) {
+        sim_check_nest_command(s, cmd);
     } else if (cmd->type == CMD_COMPENSATE) {
         sim_check_undo(s, cmd);
     } else if (cmd->type == CMD_CLOSE) {

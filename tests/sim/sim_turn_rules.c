@@ -189,4 +189,7 @@ void sim_rules_end(struct sim *s)
     if ((type == CORE_GONE || type == CORE_LANE_UP) && s->n_batch == 1) {
         check_unknown(s);
     }
+    if (!s->failed) {
+        sim_check_nest_turn(s);
+    }
 }

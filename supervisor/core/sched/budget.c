@@ -113,7 +113,7 @@ void core_budget_wait(struct core *c, struct core_run *entry, uint32_t step)
 {
     core_unlink(c, entry, step);
     core_link(c, entry, step, LIST_BUDGET, false);
-    core_set_due(c, entry, step, entry->run->steps[step].limit);
+    core_set_due(c, entry, step, core_wait_end(entry, step));
 }
 
 void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)

@@ -56,15 +56,15 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
         CHECK(state->status != STEP_CHECKING || state->deadline == MSEC_NEVER ||
                   due == state->deadline || hopeless,
               "a question is due at another time than its deadline");
-        CHECK(state->status == STEP_CHECKING || due <= state->limit,
+        CHECK(state->status == STEP_CHECKING || due <= core_wait_end(entry, step),
               "a queued step may wait longer than its limit");
         break;
     case LIST_BUDGET:
-        CHECK(due == state->limit,
+        CHECK(due == core_wait_end(entry, step),
               "a step that waits for the budget is due at another time than its limit");
         break;
     case LIST_KEY:
-        CHECK(due == state->limit,
+        CHECK(due == core_wait_end(entry, step),
               "a step that waits for its key is due at another time than its limit");
         break;
     case LIST_PARKED:

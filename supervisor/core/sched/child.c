@@ -26,7 +26,7 @@ static void emit_child(struct core *c, const struct core_run *entry, uint32_t st
     cmd->run = core_handle_of(c, entry);
     cmd->step = step;
     cmd->attempt = entry->run->steps[step].attempt;
-    cmd->round = entry->run->steps[step].round;
+    cmd->round = MUTANT(CHILD_WITHOUT_ROUND) ? 0 : entry->run->steps[step].round;
 }
 
 /* The calls of an agent begin when the plan goes on. */

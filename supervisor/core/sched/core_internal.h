@@ -88,8 +88,11 @@ bool core_step_on_hold(const struct core_run *entry, uint32_t step);
 void core_park(struct core *c, struct core_run *entry);
 /* Puts parked steps back into the queues, and admits ready ones. */
 void core_unpark(struct core *c, struct core_run *entry);
-/* When a parked step is due: at its limit. A parked question has no deadline; it gets its full time
- * again when it is unparked. */
+/* When a step has waited too long for a lane, its key or the budget: at its limit. The time of an
+ * attempt that was with an instance goes on, although the request has not left. */
+msec core_wait_end(const struct core_run *entry, uint32_t step);
+/* When a parked step is due: at the end of its wait. A parked question has no deadline; it gets its
+ * full time again when it is unparked. */
 msec core_parked_due(const struct core_run *entry, uint32_t step);
 /* The deadline of a queued or parked step has come. */
 void core_queue_due(struct core *c, struct core_run *entry, uint32_t step);
@@ -318,6 +321,8 @@ void core_query_instance(struct core *c, uint32_t slot);
 void core_instance_lost(struct core *c, uint32_t slot);
 /* Resolves all that this instance holds or held: it will not come back. */
 void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, struct str reason);
+/* The attempt is over, and its request has not left. */
+void core_never_sent(struct core *c, struct core_run *entry, uint32_t step);
 /* The outcome of an attempt stays unknown. */
 void core_resolve_unknown(struct core *c, struct core_run *entry, uint32_t step,
                           enum err_class error_class, struct str text);

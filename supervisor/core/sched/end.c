@@ -39,7 +39,7 @@ struct holder core_holder(const struct core *c, const struct core_run *entry, ui
 void core_emit_cancel(struct core *c, const struct core_run *entry, uint32_t step,
                       const struct holder *who, struct str why)
 {
-    if (who->slot == REGISTRY_NONE && !who->child) {
+    if (who->slot == REGISTRY_NONE && (!who->child || MUTANT(CHILD_NOT_STOPPED))) {
         return;
     }
     struct core_cmd *cmd = core_emit(c, who->child ? CMD_CHILD_STOP : CMD_CANCEL_STEP);

@@ -235,7 +235,7 @@ void core_key_wait(struct core *c, struct core_run *entry, uint32_t step)
     core_unlink(c, entry, step);
     sched->last_sign = again ? sched->last_sign : c->now;
     core_link(c, entry, step, LIST_KEY, again || sched->keyed);
-    core_set_due(c, entry, step, entry->run->steps[step].limit);
+    core_set_due(c, entry, step, core_wait_end(entry, step));
     if (!window_is_open(&key->rate, c->now)) {
         arm(c, key, window_opens(&key->rate));
     } else {

@@ -139,8 +139,13 @@ static void not_sent(struct core *c, struct core_run *entry, uint32_t step)
     }
     if (++sched->unsent < CORE_UNSENT_MAX) {
         core_enqueue(c, entry, step, true);
-        return;
+    } else {
+        core_never_sent(c, entry, step);
     }
+}
+
+void core_never_sent(struct core *c, struct core_run *entry, uint32_t step)
+{
     const struct failure f = {.error_class = CLASS_SERVICE_UNAVAILABLE,
                               .text = STR_LIT("The request could not be sent"),
                               .retryable = true};

@@ -186,17 +186,23 @@ static msec sooner(msec a, msec b)
     return a < b ? a : b;
 }
 
-/* For a question its deadline, for any other step its limit. */
+msec core_wait_end(const struct core_run *entry, uint32_t step)
+{
+    const struct run_step *state = &entry->run->steps[step];
+    return state->status == STEP_UNKNOWN ? sooner(state->limit, state->attempt_end) : state->limit;
+}
+
+/* Of a question it is its deadline. */
 static msec end_of(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
-    return state->status == STEP_CHECKING ? state->deadline : state->limit;
+    return state->status == STEP_CHECKING ? state->deadline : core_wait_end(entry, step);
 }
 
 msec core_parked_due(const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &entry->run->steps[step];
-    return state->status == STEP_CHECKING ? MSEC_NEVER : state->limit;
+    return entry->run->steps[step].status == STEP_CHECKING ? MSEC_NEVER
+                                                           : core_wait_end(entry, step);
 }
 
 /* A question with a deadline needs no absence check: the deadline covers an absent agent. */
@@ -270,6 +276,10 @@ void core_queue_due(struct core *c, struct core_run *entry, uint32_t step)
     msec next = end_of(entry, step);
     if (next <= c->now && question) {
         core_check_timeout(c, entry, step);
+        return;
+    }
+    if (next <= c->now && entry->run->steps[step].limit > c->now) {
+        core_never_sent(c, entry, step);
         return;
     }
     if (next <= c->now) {

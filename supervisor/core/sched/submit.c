@@ -180,7 +180,9 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
     case STEP_UNKNOWN:
         if (entry->plan->steps[step].type == STEP_TYPE_PLAN ||
             (run_step_calls(state) && !MUTANT(CALLS_FORGOTTEN))) {
-            core_child_ask(c, entry, step);
+            if (!MUTANT(CHILD_FORGOTTEN)) {
+                core_child_ask(c, entry, step);
+            }
             break;
         }
         if (MUTANT(RECOVERY_RESENDS)) {

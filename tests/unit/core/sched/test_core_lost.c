@@ -20,6 +20,27 @@ static void a_request_that_never_left_goes_to_the_front_with_the_same_attempt(vo
     assert_int_equal(rig_status(r, "B"), STEP_READY);
 }
 
+/* Its instance registered again before it was known that the request had not left. */
+static void an_attempt_that_never_left_is_not_sent_after_its_time(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(timeout=1000 retries=1)");
+    rig_register(r, "x", 1, 1);
+    rig_lost(r, "A", false);
+    rig_until(r, 999);
+    rig_forget(r);
+    rig_until(r, 1000);
+    RIG_TRACE(r, "[1000] A#1 retry +100 SERVICE_UNAVAILABLE: The request could not be sent\n");
+    rig_until(r, 1200);
+    rig_lane(r, 1, 0, true);
+    RIG_TRACE(r, "[1200] agent_up x i1\n"
+                 "[1200] A#2 assigned i1\n"
+                 "[1200] dispatch A#2 i1/0\n");
+    rig_until(r, 2199);
+    assert_int_equal(rig_status(r, "A"), STEP_IN_PROGRESS);
+}
+
 static void a_request_that_never_leaves_is_a_failure_in_the_end(void **state)
 {
     struct rig *r = *state;
@@ -582,6 +603,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CORE_TEST(a_request_that_never_left_goes_to_the_front_with_the_same_attempt),
+        CORE_TEST(an_attempt_that_never_left_is_not_sent_after_its_time),
         CORE_TEST(a_request_that_never_leaves_is_a_failure_in_the_end),
         CORE_TEST(a_lost_reply_is_asked_for_at_once_when_the_control_lane_is_up),
         CORE_TEST(a_lost_reply_is_asked_for_when_the_same_instance_comes_back),
