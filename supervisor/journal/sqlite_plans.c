@@ -428,9 +428,11 @@ enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journa
 
     if (code == BT_OK && gone) {
         code = sqlite_gone_by_key(s, key, &was, err);
+        if (code != BT_OK) {
+            return code;
+        }
         ret->plan_id = was.plan_id;
-        return code != BT_OK ? code
-                             : err_set(err, BT_CONFLICT, "the plan of this clientKey was deleted");
+        return err_set(err, BT_CONFLICT, "the plan of this clientKey was deleted");
     }
     if (code == BT_OK && ix == 0) {
         return err_set(err, BT_NOT_FOUND, "no plan with clientKey \"%.*s\"", STR_ARG(key));
