@@ -336,7 +336,7 @@ static void act(struct engine *engine, const struct child_task *t)
     }
     p = open_plan_of_run(engine, t->run);
     if (p == NULL) {
-        return; /* it ended; engine_child_orphans cancels its children */
+        return; /* it has ended, and its children before it */
     }
     if (t->type == CMD_CHILD || t->type == CMD_COMPENSATE) {
         if (is_awaited(p, t) && t->type == CMD_CHILD) {
