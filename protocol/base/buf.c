@@ -28,7 +28,8 @@ void buf_clear(struct buf *b)
     b->bad = BT_OK;
 }
 
-uint8_t *buf_reserve(struct buf *b, size_t n)
+/* The room of a buffer that is too small for n more bytes, or has failed. */
+static uint8_t *grow(struct buf *b, size_t n)
 {
     size_t need;
     size_t cap;
@@ -43,9 +44,6 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
         return NULL;
     }
     need = b->len + n + 1; /* one more for buf_cstr */
-    if (need <= b->cap) {
-        return b->at + b->len;
-    }
     cap = b->cap < 64 ? 64 : b->cap;
     while (cap < need) {
         cap *= 2;
@@ -60,9 +58,23 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
     return b->at + b->len;
 }
 
+/* Almost every append finds room: that path is short and inline. */
+static inline uint8_t *room_for(struct buf *b, size_t n)
+{
+    const bool fits = n < b->cap - b->len && n <= b->max - b->len && b->bad == BT_OK;
+
+    return fits ? b->at + b->len : grow(b, n);
+}
+
+uint8_t *buf_reserve(struct buf *b, size_t n)
+{
+    return room_for(b, n);
+}
+
 void buf_add(struct buf *b, const void *bytes, size_t n)
 {
-    uint8_t *to = n > 0 ? buf_reserve(b, n) : NULL;
+    uint8_t *to = n > 0 ? room_for(b, n) : NULL;
+
     if (to != NULL) {
         memcpy(to, bytes, n);
         b->len += n;
@@ -104,25 +116,32 @@ size_t buf_add_repaired(struct buf *b, struct str s)
 
 void buf_add_byte(struct buf *b, uint8_t byte)
 {
-    buf_add(b, &byte, 1);
+    uint8_t *to = room_for(b, 1);
+
+    if (to != NULL) {
+        *to = byte;
+        b->len++;
+    }
 }
 
+/* Prints into the room that is there, and once more when it was too small. */
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
+    const size_t room = b->bad == BT_OK ? b->cap - b->len : 0;
     va_list args;
     va_list again;
     int n;
 
     va_start(args, fmt);
     va_copy(again, args);
-    n = vsnprintf(NULL, 0, fmt, args);
+    n = vsnprintf(room > 0 ? (char *)b->at + b->len : NULL, room, fmt, args);
     va_end(args);
     if (n > 0) {
-        uint8_t *to = buf_reserve(b, (size_t)n);
-        if (to != NULL) {
+        uint8_t *to = room_for(b, (size_t)n);
+        if (to != NULL && (size_t)n >= room) {
             (void)vsnprintf((char *)to, (size_t)n + 1, fmt, again);
-            b->len += (size_t)n;
         }
+        b->len += to != NULL ? (size_t)n : 0;
     }
     va_end(again);
 }

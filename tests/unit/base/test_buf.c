@@ -38,6 +38,27 @@ static void a_buffer_takes_exactly_its_cap(void **state)
     buf_done(&b);
 }
 
+/* The memory has 64 bytes at first, one of them for the zero: texts end before, at and behind it.
+ */
+static void a_printed_text_is_whole_wherever_the_memory_ends(void **state)
+{
+    (void)state;
+    for (int before = 58; before <= 66; before++) {
+        struct buf b;
+        buf_init(&b, 70);
+        buf_printf(&b, "%*s", before, "");
+        buf_printf(&b, "%s%d", "abc", 1);
+        assert_int_equal(buf_check(&b, NULL), BT_OK);
+        assert_int_equal(b.len, before + 4);
+        assert_string_equal(buf_cstr(&b) + before, "abc1");
+        buf_printf(&b, "%*s", 70 - before - 4 + 1,
+                   ""); /* one more than the cap, in memory that is there */
+        assert_int_equal(buf_check(&b, NULL), BT_LIMIT);
+        assert_int_equal(b.len, before + 4);
+        buf_done(&b);
+    }
+}
+
 static void after_a_failure_nothing_is_added_until_it_is_cleared(void **state)
 {
     struct buf b;
@@ -127,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appends_stand_one_behind_the_other),
         cmocka_unit_test(a_buffer_takes_exactly_its_cap),
+        cmocka_unit_test(a_printed_text_is_whole_wherever_the_memory_ends),
         cmocka_unit_test(after_a_failure_nothing_is_added_until_it_is_cleared),
         cmocka_unit_test(taking_the_bytes_empties_the_buffer),
         cmocka_unit_test(truncation_drops_the_end),
