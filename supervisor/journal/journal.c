@@ -4,7 +4,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/failpoint.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 
 enum bt_code journal_check_alive(const struct journal *j, struct bt_error *err)
 {

@@ -7,7 +7,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/map.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 #include "tests/support/memory_journal/memory_journal.h"
 
 enum { STATUS_MAX = 32 };

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "supervisor/engine/engine_internal.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/engine/engine_fixture.h"
 

@@ -10,9 +10,9 @@
 #include "protocol/artifact/artifact.h"
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sqlite_internal.h"
+#include "supervisor/journal/sql_internal.h"
 
-enum { ADOPT_BATCH = 100, BLOB_TEXT_MAX = 32 * 1024 * 1024 };
+enum { BLOB_TEXT_MAX = 32 * 1024 * 1024 };
 
 /* ---- the hash ---- */
 
@@ -115,13 +115,13 @@ static uint32_t chain_crc(uint64_t ix, uint64_t rows, struct str head)
     return crc32c_bytes(crc, head.ptr, head.len);
 }
 
-bool sqlite_chain_read(sqlite3_stmt *st, struct sqlite_chain *ret)
+bool sql_chain_read(struct stmt *st, struct sql_chain *ret)
 {
-    struct str head = sqlite_col_str(st, 2);
+    struct str head = sql_col_str(st, 2);
 
-    ret->ix = sqlite_col_u64(st, 0);
-    ret->rows = sqlite_col_u64(st, 1);
-    if (head.len > CHAIN_HEAD_LEN || sqlite_col_u64(st, 3) != chain_crc(ret->ix, ret->rows, head)) {
+    ret->ix = sql_col_u64(st, 0);
+    ret->rows = sql_col_u64(st, 1);
+    if (head.len > CHAIN_HEAD_LEN || sql_col_u64(st, 3) != chain_crc(ret->ix, ret->rows, head)) {
         return false;
     }
     memcpy(ret->head, head.ptr, head.len);
@@ -129,25 +129,24 @@ bool sqlite_chain_read(sqlite3_stmt *st, struct sqlite_chain *ret)
     return true;
 }
 
-static enum bt_code chain_put(struct sqlite_journal *s, struct sqlite_chain *c,
-                              struct bt_error *err)
+static enum bt_code chain_put(struct sql_journal *s, struct sql_chain *c, struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[SQL_CHAIN_PUT];
+    struct stmt *st = &s->stmt[SQL_CHAIN_PUT];
 
-    (void)sqlite3_bind_int64(st, 1, (int64_t)c->ix);
-    (void)sqlite3_bind_int64(st, 2, (int64_t)c->rows);
-    sqlite_bind_str(st, 3, str_from(c->head));
-    (void)sqlite3_bind_int64(st, 4, chain_crc(c->ix, c->rows, str_from(c->head)));
+    stmt_bind_i64(st, 1, (int64_t)c->ix);
+    stmt_bind_i64(st, 2, (int64_t)c->rows);
+    sql_bind_str(st, 3, str_from(c->head));
+    stmt_bind_i64(st, 4, chain_crc(c->ix, c->rows, str_from(c->head)));
     c->dirty = false;
-    return sqlite_run(s, SQL_CHAIN_PUT, "cannot store the hash of a plan", err);
+    return sql_run(s, SQL_CHAIN_PUT, "cannot store the hash of a plan", err);
 }
 
-enum bt_code sqlite_chain_flush(struct sqlite_journal *s, struct bt_error *err)
+enum bt_code sql_chain_flush(struct sql_journal *s, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
     for (uint32_t i = 0; i < s->chains_dirty_n && code == BT_OK; i++) {
-        struct sqlite_chain *c = &s->chains[s->chains_dirty[i]];
+        struct sql_chain *c = &s->chains[s->chains_dirty[i]];
         if (c->dirty) {
             code = chain_put(s, c, err);
         }
@@ -156,45 +155,54 @@ enum bt_code sqlite_chain_flush(struct sqlite_journal *s, struct bt_error *err)
     return code;
 }
 
-void sqlite_chain_forget(struct sqlite_journal *s)
+static void chain_forget(struct sql_journal *s)
 {
     memset(s->chains, 0, sizeof s->chains);
     s->chains_dirty_n = 0;
     memset(s->hashes, 0, sizeof s->hashes);
 }
 
-void sqlite_chain_drop(struct sqlite_journal *s, uint64_t ix)
+void sql_batch_forget(struct sql_journal *s)
 {
-    struct sqlite_chain *c = &s->chains[ix % CHAINS_CACHED];
+    s->now = s->committed;
+    s->batch_bytes = 0;
+    s->base.dirty = false;
+    s->base.pos = s->base.committed_pos;
+    chain_forget(s);
+}
+
+void sql_chain_drop(struct sql_journal *s, uint64_t ix)
+{
+    struct sql_chain *c = &s->chains[ix % CHAINS_CACHED];
 
     if (c->ix == ix) {
-        *c = (struct sqlite_chain){0};
+        *c = (struct sql_chain){0};
     }
 }
 
 /* The place of the plan's chain in the cache, empty when another plan had it. *ret_known: it has
  * the chain. */
-static enum bt_code place_of(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain **ret,
+static enum bt_code place_of(struct sql_journal *s, uint64_t ix, struct sql_chain **ret,
                              bool *ret_known, struct bt_error *err)
 {
-    struct sqlite_chain *c = &s->chains[ix % CHAINS_CACHED];
+    struct sql_chain *c = &s->chains[ix % CHAINS_CACHED];
     enum bt_code code = BT_OK;
 
     *ret = c;
     *ret_known = c->ix == ix;
     if (!*ret_known) {
         code = c->dirty ? chain_put(s, c, err) : BT_OK;
-        *c = (struct sqlite_chain){.ix = ix};
+        *c = (struct sql_chain){.ix = ix};
     }
     return code;
 }
 
 /* The chain of the plan in its place of the cache; a new one is empty. */
-static enum bt_code chain_of(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain **ret,
+static enum bt_code chain_of(struct sql_journal *s, uint64_t ix, struct sql_chain **ret,
                              struct bt_error *err)
 {
-    struct sqlite_chain *c;
-    sqlite3_stmt *st = s->stmt[SQL_CHAIN_GET];
+    struct sql_chain *c;
+    struct stmt *st = &s->stmt[SQL_CHAIN_GET];
     bool known;
     enum bt_code code = place_of(s, ix, &c, &known, err);
     int rc;
@@ -203,20 +211,20 @@ static enum bt_code chain_of(struct sqlite_journal *s, uint64_t ix, struct sqlit
     if (code != BT_OK || known) {
         return code;
     }
-    (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW && !sqlite_chain_read(st, c)) {
+    stmt_bind_i64(st, 1, (int64_t)ix);
+    rc = stmt_step(st);
+    if (rc == STMT_ROW && !sql_chain_read(st, c)) {
         /* The chain is broken: verify finds it. The plan goes on. */
         log_warn("journal.chain_damaged", "number=%" PRIu64, ix);
-        *c = (struct sqlite_chain){.ix = ix};
-    } else if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_write_error(s, "cannot read the hash of a plan", err);
+        *c = (struct sql_chain){.ix = ix};
+    } else if (rc != STMT_ROW && rc != STMT_DONE) {
+        code = sql_write_error(s, "cannot read the hash of a plan", err);
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     return code;
 }
 
-static void mark_dirty(struct sqlite_journal *s, struct sqlite_chain *c)
+static void mark_dirty(struct sql_journal *s, struct sql_chain *c)
 {
     if (!c->dirty) {
         if (s->chains_dirty_n == CHAINS_CACHED) { /* leftovers of evicted entries */
@@ -232,10 +240,10 @@ static void mark_dirty(struct sqlite_journal *s, struct sqlite_chain *c)
     }
 }
 
-enum bt_code sqlite_chain_begin(struct sqlite_journal *s, uint64_t ix, const struct journal_plan *p,
-                                struct bt_error *err)
+enum bt_code sql_chain_begin(struct sql_journal *s, uint64_t ix, const struct journal_plan *p,
+                             struct bt_error *err)
 {
-    struct sqlite_chain *c;
+    struct sql_chain *c;
     bool known;
     enum bt_code code = place_of(s, ix, &c, &known, err);
 
@@ -247,10 +255,10 @@ enum bt_code sqlite_chain_begin(struct sqlite_journal *s, uint64_t ix, const str
     return code;
 }
 
-enum bt_code sqlite_chain_now(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain *ret,
-                              struct bt_error *err)
+enum bt_code sql_chain_now(struct sql_journal *s, uint64_t ix, struct sql_chain *ret,
+                           struct bt_error *err)
 {
-    struct sqlite_chain *c;
+    struct sql_chain *c;
     enum bt_code code = chain_of(s, ix, &c, err);
 
     *ret = *c;
@@ -258,10 +266,10 @@ enum bt_code sqlite_chain_now(struct sqlite_journal *s, uint64_t ix, struct sqli
 }
 
 /* The hash of a blob: of one that was just added it is known. */
-static enum bt_code hash_of_blob(struct sqlite_journal *s, uint64_t id,
-                                 char ret[CHAIN_HEAD_LEN + 1], struct bt_error *err)
+static enum bt_code hash_of_blob(struct sql_journal *s, uint64_t id, char ret[CHAIN_HEAD_LEN + 1],
+                                 struct bt_error *err)
 {
-    const struct sqlite_blob_hash *known = &s->hashes[id % HASHES_CACHED];
+    const struct sql_blob_hash *known = &s->hashes[id % HASHES_CACHED];
     struct buf bytes;
     enum bt_code code;
 
@@ -270,7 +278,7 @@ static enum bt_code hash_of_blob(struct sqlite_journal *s, uint64_t id,
         return BT_OK;
     }
     buf_init(&bytes, BLOB_TEXT_MAX);
-    code = sqlite_blob_get(&s->base, id, &bytes, err);
+    code = sql_blob_get(&s->base, id, &bytes, err);
     if (code == BT_OK) {
         code = chain_blob(bytes.at, bytes.len, ret, err);
     } else if (code != BT_NOMEM) {
@@ -281,21 +289,21 @@ static enum bt_code hash_of_blob(struct sqlite_journal *s, uint64_t id,
     return code;
 }
 
-enum bt_code sqlite_blob_hashed(struct sqlite_journal *s, uint64_t id, const void *bytes,
-                                size_t len, struct bt_error *err)
+enum bt_code sql_blob_hashed(struct sql_journal *s, uint64_t id, const void *bytes, size_t len,
+                             struct bt_error *err)
 {
-    struct sqlite_blob_hash *to = &s->hashes[id % HASHES_CACHED];
+    struct sql_blob_hash *to = &s->hashes[id % HASHES_CACHED];
     enum bt_code code = chain_blob(bytes, len, to->hash, err);
 
     to->id = code == BT_OK ? id : 0;
     return code;
 }
 
-enum bt_code sqlite_chain_row(struct sqlite_journal *s, const struct journal_row *row,
-                              struct bt_error *err)
+enum bt_code sql_chain_row(struct sql_journal *s, const struct journal_row *row,
+                           struct bt_error *err)
 {
     char blobs[JOURNAL_ROW_BLOBS][CHAIN_HEAD_LEN + 1];
-    struct sqlite_chain *c;
+    struct sql_chain *c;
     enum bt_code code;
 
     if (row->plan_ix == 0) {
@@ -303,10 +311,10 @@ enum bt_code sqlite_chain_row(struct sqlite_journal *s, const struct journal_row
     }
     code = chain_of(s, row->plan_ix, &c, err);
     for (uint32_t i = 0; i < row->blobs_n && code == BT_OK; i++) {
-        sqlite3_stmt *st = s->stmt[SQL_REF_ADD];
-        (void)sqlite3_bind_int64(st, 1, (int64_t)row->plan_ix);
-        (void)sqlite3_bind_int64(st, 2, (int64_t)row->blobs[i]);
-        code = sqlite_run(s, SQL_REF_ADD, "cannot note a result", err);
+        struct stmt *st = &s->stmt[SQL_REF_ADD];
+        stmt_bind_i64(st, 1, (int64_t)row->plan_ix);
+        stmt_bind_i64(st, 2, (int64_t)row->blobs[i]);
+        code = sql_run(s, SQL_REF_ADD, "cannot note a result", err);
         if (code == BT_OK) {
             code = hash_of_blob(s, row->blobs[i], blobs[i], err);
         }
@@ -317,97 +325,4 @@ enum bt_code sqlite_chain_row(struct sqlite_journal *s, const struct journal_row
         mark_dirty(s, c);
     }
     return code;
-}
-
-/* ---- journals of versions before 4 ---- */
-
-struct adoption {
-    struct sqlite_journal *s;
-    uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);
-    enum bt_code code;
-    struct bt_error *err;
-};
-
-static bool adopt_row(const struct journal_row *row, void *self)
-{
-    struct adoption *a = self;
-    struct journal_row named = *row;
-    uint64_t blobs[JOURNAL_ROW_BLOBS];
-
-    named.blobs = blobs;
-    named.blobs_n =
-        a->blobs_of != NULL ? a->blobs_of(row->body, row->body_len, blobs, JOURNAL_ROW_BLOBS) : 0;
-    a->code = sqlite_chain_row(a->s, &named, a->err);
-    return a->code == BT_OK;
-}
-
-static enum bt_code adopt_plan(struct adoption *a, uint64_t ix, struct bt_error *err)
-{
-    struct journal_plan p;
-    struct bt_error why;
-    enum bt_code code = sqlite_plan_load(a->s, ix, true, &a->s->plan_text, &p, &why);
-
-    a->code = BT_OK;
-    if (code == BT_OK) {
-        code = sqlite_chain_begin(a->s, ix, &p, &why);
-    }
-    if (code == BT_OK) {
-        struct journal_place place = {0};
-        code = sqlite_replay(&a->s->base, ix, &place, adopt_row, a, &why);
-    }
-    if (code == BT_IO || code == BT_NOT_FOUND) {
-        log_warn("journal.not_chained", "number=%" PRIu64 " why=\"%s\"", ix, why.msg);
-        code = BT_OK; /* a damaged plan is found elsewhere */
-    }
-    if (code != BT_OK) {
-        return err_set(err, code, "%s", why.msg);
-    }
-    return a->code;
-}
-
-/* A full disk: the next start goes on. */
-static enum bt_code adopt_later(struct sqlite_journal *s)
-{
-    s->adopt_due = true;
-    s->base.storage_low = s->base.storage_full = true;
-    log_warn("journal.not_chained", "why=\"no room; the next start goes on\"");
-    return BT_OK;
-}
-
-enum bt_code sqlite_adopt(struct sqlite_journal *s, const struct journal_options *opt,
-                          struct bt_error *err)
-{
-    struct adoption a = {.s = s, .blobs_of = opt->blobs_of, .err = err};
-    int64_t to = 0;
-    int64_t at = 0;
-    char sql[96];
-    enum bt_code code =
-        sqlite_number(s->db, "SELECT value FROM meta WHERE key = 'adopt'", &to, err);
-
-    if (code == BT_OK) {
-        code = sqlite_number(s->db, "SELECT value FROM meta WHERE key = 'adopted'", &at, err);
-    }
-    if (code == BT_OK && at < to) {
-        log_info("journal.upgraded", "plans=%" PRId64 " are being hashed", to - at);
-    }
-    if (code == BT_OK && at < to && s->base.storage_full) {
-        return adopt_later(s);
-    }
-    while (code == BT_OK && at < to) {
-        code = sqlite_batch(s, 0, err);
-        s->base.dirty = code == BT_OK;
-        for (int i = 0; i < ADOPT_BATCH && at < to && code == BT_OK; i++) {
-            code = adopt_plan(&a, (uint64_t)++at, err);
-        }
-        (void)snprintf(sql, sizeof sql, "UPDATE meta SET value = %" PRId64 " WHERE key = 'adopted'",
-                       at);
-        if (code == BT_OK) {
-            code = sqlite_exec(s->db, sql, err);
-            code = code == BT_OK ? code : sqlite_write_error(s, "cannot note what is hashed", err);
-        }
-        if (code == BT_OK) {
-            code = journal_commit(&s->base, err);
-        }
-    }
-    return code == BT_UNAVAILABLE ? adopt_later(s) : code;
 }

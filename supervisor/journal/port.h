@@ -1,6 +1,6 @@
 /* The interface of an implementation of the journal. */
-#ifndef JOURNAL_INTERNAL_H
-#define JOURNAL_INTERNAL_H
+#ifndef JOURNAL_PORT_H
+#define JOURNAL_PORT_H
 
 #include "supervisor/journal/journal.h"
 #include "supervisor/journal/recent.h"

@@ -4,7 +4,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
-#include "supervisor/journal/sqlite_internal.h"
+#include "supervisor/journal/sql_internal.h"
 
 enum { DOC_TEXT_MAX = 8 * 1024 * 1024, NOTE_MAX = 300 };
 
@@ -36,24 +36,24 @@ static enum bt_code open_put(struct open_plans *o, uint64_t ix, bool damaged, st
 
 /* Whether the number was deleted: *ret_to = the end of its range. When a range is damaged, a number
  * without a record was. */
-static enum bt_code deleted_range(struct sqlite_journal *s, uint64_t ix, uint64_t *ret_to,
+static enum bt_code deleted_range(struct sql_journal *s, uint64_t ix, uint64_t *ret_to,
                                   struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[SQL_PLAN_THERE];
-    enum bt_code code = sqlite_gap_end(s, GAP_PLAN, ix, ret_to, err);
+    struct stmt *st = &s->stmt[SQL_PLAN_THERE];
+    enum bt_code code = sql_gap_end(s, GAP_PLAN, ix, ret_to, err);
 
     if (s->gaps_damaged && *ret_to == 0 && (code == BT_OK || code == BT_IO)) {
-        (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
-        *ret_to = sqlite3_step(st) == SQLITE_DONE ? ix : 0;
-        (void)sqlite3_reset(st);
+        stmt_bind_i64(st, 1, (int64_t)ix);
+        *ret_to = stmt_step(st) == STMT_DONE ? ix : 0;
+        stmt_reset(st);
         code = BT_OK;
     }
     return code;
 }
 
 /* Reads one plan at a time, when a scan has met a damaged page. */
-static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
-                                       struct open_plans *o, struct bt_error *err)
+static enum bt_code collect_one_by_one(struct sql_journal *s, uint64_t from, struct open_plans *o,
+                                       struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
@@ -66,19 +66,19 @@ static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
             ix = deleted_to;
             continue;
         }
-        one = sqlite_state_get(s, ix, &state, err);
+        one = sql_state_get(s, ix, &state, err);
         if (one == BT_NOMEM) {
             code = one;
         } else if (one != BT_OK || state.ended == 0) {
             code = open_put(o, ix, one != BT_OK, err);
         }
-        sqlite_state_done(s);
+        sql_state_done(s);
     }
     return code;
 }
 
 /* What lies between *io_next and `to` and was not deleted is damaged. */
-static enum bt_code collect_missing(struct sqlite_journal *s, uint64_t *io_next, uint64_t to,
+static enum bt_code collect_missing(struct sql_journal *s, uint64_t *io_next, uint64_t to,
                                     struct open_plans *o, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -96,56 +96,55 @@ static enum bt_code collect_missing(struct sqlite_journal *s, uint64_t *io_next,
 }
 
 /* Plan numbers have no gaps but those of deletions: a missing one is damage too. */
-static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, struct bt_error *err)
+static enum bt_code collect(struct sql_journal *s, struct open_plans *o, struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[SQL_STATE_SCAN];
+    struct stmt *st = &s->stmt[SQL_STATE_SCAN];
     uint64_t next = 1;
     enum bt_code code = BT_OK;
     int rc;
 
-    while (code == BT_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        uint64_t ix = sqlite_col_u64(st, 0);
+    while (code == BT_OK && (rc = stmt_step(st)) == STMT_ROW) {
+        uint64_t ix = sql_col_u64(st, 0);
         struct plan_state state;
         bool bad;
         if (ix < next || ix > s->now.plans) {
             break;
         }
         code = collect_missing(s, &next, ix, o, err);
-        bad = sqlite_state_read(st, 1, ix, &state, err) != BT_OK;
+        bad = sql_state_read(st, 1, ix, &state, err) != BT_OK;
         if (code == BT_OK && (bad || state.ended == 0)) {
             code = open_put(o, ix, bad, err);
         }
         next = ix + 1;
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     return code == BT_OK ? collect_one_by_one(s, next, o, err) : code;
 }
 
-enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why, struct bt_error *err)
+enum bt_code sql_quarantine(struct journal *j, uint64_t ix, struct str why, struct bt_error *err)
 {
     struct plan_state state = {
         .status = STR_LIT("quarantined"),
         .ended = clock_wall_ms(),
         .note = {why.ptr, why.len < NOTE_MAX ? why.len : NOTE_MAX},
     };
-    return sqlite_state_put(sqlite_of(j), ix, &state, err);
+    return sql_state_put(sql_of(j), ix, &state, err);
 }
 
-static enum bt_code quarantine_plan(struct sqlite_journal *s, uint64_t ix, const char *why,
+static enum bt_code quarantine_plan(struct sql_journal *s, uint64_t ix, const char *why,
                                     struct bt_error *err)
 {
     enum bt_code code;
 
     log_err("journal.plan_quarantined", "number=%" PRIu64 " why=\"%s\"", ix, why);
-    code = sqlite_quarantine(&s->base, ix, str_from(why), err);
+    code = sql_quarantine(&s->base, ix, str_from(why), err);
     s->base.dirty = s->base.dirty || code == BT_OK;
     return code;
 }
 
-enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self,
-                               struct bt_error *err)
+enum bt_code sql_plans_open(struct journal *j, journal_plan_fn fn, void *self, struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
+    struct sql_journal *s = sql_of(j);
     struct open_plans o = {0};
     struct buf text;
     enum bt_code code;
@@ -160,7 +159,7 @@ enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self
             code = quarantine_plan(s, o.at[i].ix, "the state of the plan is damaged", err);
             continue;
         }
-        one = sqlite_plan_load(s, o.at[i].ix, true, &text, &p, &why);
+        one = sql_plan_load(s, o.at[i].ix, true, &text, &p, &why);
         if (one == BT_NOMEM) {
             code = err_set(err, BT_NOMEM, "%s", why.msg);
         } else if (one != BT_OK) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/journal/sqlite_internal.h"
+#include "supervisor/journal/sql_internal.h"
 
 enum {
     WHY_MAX = 200,
@@ -14,34 +14,33 @@ enum {
     BLOB_STEP = 64 * 1024 /* bytes of a blob that cost as much as a row */
 };
 
-static enum bt_code run_ix(struct sqlite_journal *s, enum sql which, uint64_t ix,
-                           struct bt_error *err)
+static enum bt_code run_ix(struct sql_journal *s, enum sql which, uint64_t ix, struct bt_error *err)
 {
-    (void)sqlite3_bind_int64(s->stmt[which], 1, (int64_t)ix);
-    return sqlite_run(s, which, "cannot delete a plan", err);
+    stmt_bind_i64(&s->stmt[which], 1, (int64_t)ix);
+    return sql_run(s, which, "cannot delete a plan", err);
 }
 
-enum bt_code sqlite_plan_delete(struct journal *j, uint64_t ix, struct str why, msec wall,
-                                struct bt_error *err)
+enum bt_code sql_plan_delete(struct journal *j, uint64_t ix, struct str why, msec wall,
+                             struct bt_error *err)
 {
     static const enum sql parts[] = {SQL_PLAN_DROP, SQL_STATE_DROP, SQL_JOB_DROP, SQL_OWNER_DROP};
-    struct sqlite_journal *s = sqlite_of(j);
-    struct sqlite_chain chain;
+    struct sql_journal *s = sql_of(j);
+    struct sql_chain chain;
     struct journal_plan p;
     struct journal_gone g;
-    enum bt_code code = sqlite_plan_load(s, ix, false, &s->plan_text, &p, err);
+    enum bt_code code = sql_plan_load(s, ix, false, &s->plan_text, &p, err);
 
     if (code == BT_OK && p.ended_wall == 0) {
         code = err_set(err, BT_CONFLICT, "the plan has not ended");
     }
     if (code == BT_OK) {
-        code = sqlite_batch(s, TOMBSTONE_BYTES, err);
+        code = sql_batch(s, TOMBSTONE_BYTES, err);
     }
     if (code != BT_OK) {
         return code;
     }
     j->dirty = true;
-    code = sqlite_chain_now(s, ix, &chain, err);
+    code = sql_chain_now(s, ix, &chain, err);
     if (code != BT_OK) {
         return code;
     }
@@ -56,66 +55,66 @@ enum bt_code sqlite_plan_delete(struct journal *j, uint64_t ix, struct str why, 
                               .why = {why.ptr, why.len < WHY_MAX ? why.len : WHY_MAX},
                               .rows = chain.rows,
                               .head = str_from(chain.head)};
-    code = sqlite_gone_put(s, &g, err);
+    code = sql_gone_put(s, &g, err);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && code == BT_OK; i++) {
         code = run_ix(s, parts[i], ix, err);
     }
     if (code == BT_OK) {
-        code = sqlite_gap_add(s, GAP_PLAN, ix, ix, err);
+        code = sql_gap_add(s, GAP_PLAN, ix, ix, err);
         s->now.gone++;
     }
     return code;
 }
 
-enum bt_code sqlite_plans_ended(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
-                                journal_plan_fn fn, void *self, struct bt_error *err)
+enum bt_code sql_plans_ended(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
+                             journal_plan_fn fn, void *self, struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
-    sqlite3_stmt *st = s->stmt[SQL_IX_ENDED];
+    struct sql_journal *s = sql_of(j);
+    struct stmt *st = &s->stmt[SQL_IX_ENDED];
     enum bt_code code = BT_OK;
-    int rc = SQLITE_DONE;
+    int rc = STMT_DONE;
 
-    (void)sqlite3_bind_int64(st, 1, (int64_t)after);
-    (void)sqlite3_bind_int64(st, 2, (int64_t)after_ix);
-    for (uint32_t n = 0; n < limit && (rc = sqlite3_step(st)) == SQLITE_ROW; n++) {
+    stmt_bind_i64(st, 1, (int64_t)after);
+    stmt_bind_i64(st, 2, (int64_t)after_ix);
+    for (uint32_t n = 0; n < limit && (rc = stmt_step(st)) == STMT_ROW; n++) {
         struct journal_plan p;
         struct bt_error why;
-        if (sqlite_plan_load(s, sqlite_col_u64(st, 0), false, &s->plan_text, &p, &why) != BT_OK) {
+        if (sql_plan_load(s, sql_col_u64(st, 0), false, &s->plan_text, &p, &why) != BT_OK) {
             log_warn("journal.plan_unreadable", "%s", why.msg);
         } else if (!fn(&p, self)) {
             break;
         }
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_error(s->db, "cannot list ended plans", err);
+    if (rc != STMT_ROW && rc != STMT_DONE) {
+        code = sql_error(s, "cannot list ended plans", err);
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     return code;
 }
 
 /* ---- rows ---- */
 
 /* The positions that the bound statement returns. */
-static enum bt_code take_ids(struct sqlite_journal *s, enum sql which, uint64_t *ids, uint32_t max,
+static enum bt_code take_ids(struct sql_journal *s, enum sql which, uint64_t *ids, uint32_t max,
                              uint32_t *ret_n, struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[which];
+    struct stmt *st = &s->stmt[which];
     enum bt_code code = BT_OK;
-    int rc = SQLITE_DONE;
+    int rc = STMT_DONE;
 
     *ret_n = 0;
-    while (*ret_n < max && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        ids[(*ret_n)++] = sqlite_col_u64(st, 0);
+    while (*ret_n < max && (rc = stmt_step(st)) == STMT_ROW) {
+        ids[(*ret_n)++] = sql_col_u64(st, 0);
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_write_error(s, "cannot read what to delete", err);
+    if (rc != STMT_ROW && rc != STMT_DONE) {
+        code = sql_write_error(s, "cannot read what to delete", err);
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     return code;
 }
 
 /* Deletes the rows at these positions, which rise, and notes the seqs of the public ones. */
-static enum bt_code drop_rows(struct sqlite_journal *s, const uint64_t *pos, uint32_t n,
+static enum bt_code drop_rows(struct sql_journal *s, const uint64_t *pos, uint32_t n,
                               struct bt_error *err)
 {
     uint64_t first = 0;
@@ -133,28 +132,28 @@ static enum bt_code drop_rows(struct sqlite_journal *s, const uint64_t *pos, uin
             continue;
         }
         if (first != 0) {
-            code = sqlite_gap_add(s, GAP_SEQ, first, last, err);
+            code = sql_gap_add(s, GAP_SEQ, first, last, err);
         }
         first = last = seq;
     }
-    return code == BT_OK && first != 0 ? sqlite_gap_add(s, GAP_SEQ, first, last, err) : code;
+    return code == BT_OK && first != 0 ? sql_gap_add(s, GAP_SEQ, first, last, err) : code;
 }
 
-enum bt_code sqlite_rows_delete(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
-                                struct bt_error *err)
+enum bt_code sql_rows_delete(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                             struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
-    sqlite3_stmt *st = s->stmt[SQL_ROWS_OLD];
+    struct sql_journal *s = sql_of(j);
+    struct stmt *st = &s->stmt[SQL_ROWS_OLD];
     uint64_t pos[SWEEP_ROWS];
-    enum bt_code code = sqlite_batch(s, 0, err);
+    enum bt_code code = sql_batch(s, 0, err);
 
     if (code != BT_OK) {
         return code;
     }
     j->dirty = true;
-    (void)sqlite3_bind_int64(st, 1, (int64_t)before);
+    stmt_bind_i64(st, 1, (int64_t)before);
     /* The newest row stays, because its position is the journal's. */
-    (void)sqlite3_bind_int64(st, 2, (int64_t)j->committed_pos);
+    stmt_bind_i64(st, 2, (int64_t)j->committed_pos);
     code = take_ids(s, SQL_ROWS_OLD, pos, limit < SWEEP_ROWS ? limit : SWEEP_ROWS, ret_n, err);
     return code == BT_OK ? drop_rows(s, pos, *ret_n, err) : code;
 }
@@ -162,42 +161,42 @@ enum bt_code sqlite_rows_delete(struct journal *j, msec before, uint32_t limit, 
 /* ---- blobs ---- */
 
 /* *ret_cost = 0: it is still needed. */
-static enum bt_code drop_blob(struct sqlite_journal *s, uint64_t id, uint32_t *ret_cost,
+static enum bt_code drop_blob(struct sql_journal *s, uint64_t id, uint32_t *ret_cost,
                               struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[SQL_BLOB_NEED];
+    struct stmt *st = &s->stmt[SQL_BLOB_NEED];
     bool needed = true;
     enum bt_code code = BT_OK;
     int rc;
 
     *ret_cost = 0;
-    (void)sqlite3_bind_int64(st, 1, (int64_t)id);
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW) {
-        needed = s->adopt_due || sqlite3_column_int(st, 0) != 0;
-        *ret_cost = needed ? 0 : 1 + (uint32_t)(sqlite_col_u64(st, 1) / BLOB_STEP);
+    stmt_bind_i64(st, 1, (int64_t)id);
+    rc = stmt_step(st);
+    if (rc == STMT_ROW) {
+        needed = s->adopt_due || sql_col_u64(st, 0) != 0;
+        *ret_cost = needed ? 0 : 1 + (uint32_t)(sql_col_u64(st, 1) / BLOB_STEP);
     } else {
-        code = sqlite_write_error(s, "cannot look for a result", err);
+        code = sql_write_error(s, "cannot look for a result", err);
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     return code == BT_OK && !needed ? run_ix(s, SQL_BLOB_DROP, id, err) : code;
 }
 
-enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t last,
-                                 uint32_t limit, struct bt_error *err)
+enum bt_code sql_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t last, uint32_t limit,
+                              struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
+    struct sql_journal *s = sql_of(j);
     uint64_t ids[SWEEP_ROWS];
     uint32_t n = 0;
     uint32_t max = limit < SWEEP_ROWS ? limit : SWEEP_ROWS;
-    enum bt_code code = sqlite_batch(s, 0, err);
+    enum bt_code code = sql_batch(s, 0, err);
 
     if (code != BT_OK) {
         return code;
     }
     j->dirty = true;
-    (void)sqlite3_bind_int64(s->stmt[SQL_BLOBS], 1, (int64_t)*io_after);
-    (void)sqlite3_bind_int64(s->stmt[SQL_BLOBS], 2, (int64_t)last);
+    stmt_bind_i64(&s->stmt[SQL_BLOBS], 1, (int64_t)*io_after);
+    stmt_bind_i64(&s->stmt[SQL_BLOBS], 2, (int64_t)last);
     code = take_ids(s, SQL_BLOBS, ids, max, &n, err);
     for (uint32_t i = 0; i < n && code == BT_OK; i++) {
         uint32_t cost;
@@ -210,15 +209,15 @@ enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t
     return code;
 }
 
-uint64_t sqlite_last_blob(const struct journal *j)
+uint64_t sql_last_blob(const struct journal *j)
 {
-    return ((const struct sqlite_journal *)j)->now.blobs;
+    return ((const struct sql_journal *)j)->now.blobs;
 }
 
 /* ---- the sweep ---- */
 
 /* Spends at most *io_budget on one deleted plan; *ret_done: nothing of it is left. */
-static enum bt_code sweep_plan(struct sqlite_journal *s, uint64_t ix, uint32_t *io_budget,
+static enum bt_code sweep_plan(struct sql_journal *s, uint64_t ix, uint32_t *io_budget,
                                bool *ret_done, struct bt_error *err)
 {
     uint64_t ids[SWEEP_ROWS];
@@ -227,19 +226,19 @@ static enum bt_code sweep_plan(struct sqlite_journal *s, uint64_t ix, uint32_t *
     enum bt_code code;
 
     *ret_done = false;
-    (void)sqlite3_bind_int64(s->stmt[SQL_ROWS_OF], 1, (int64_t)ix);
+    stmt_bind_i64(&s->stmt[SQL_ROWS_OF], 1, (int64_t)ix);
     code = take_ids(s, SQL_ROWS_OF, ids, max, &n, err);
     if (code == BT_OK && n > 0) {
         *io_budget -= n;
         return drop_rows(s, ids, n, err);
     }
     if (code == BT_OK) {
-        (void)sqlite3_bind_int64(s->stmt[SQL_REFS_OF], 1, (int64_t)ix);
+        stmt_bind_i64(&s->stmt[SQL_REFS_OF], 1, (int64_t)ix);
         code = take_ids(s, SQL_REFS_OF, ids, max, &n, err);
     }
     for (uint32_t i = 0; i < n && code == BT_OK && *io_budget > 0; i++) {
         uint32_t cost;
-        (void)sqlite3_bind_int64(s->stmt[SQL_REF_DROP], 2, (int64_t)ids[i]);
+        stmt_bind_i64(&s->stmt[SQL_REF_DROP], 2, (int64_t)ids[i]);
         code = run_ix(s, SQL_REF_DROP, ix, err);
         if (code == BT_OK) {
             code = drop_blob(s, ids[i], &cost, err);
@@ -248,7 +247,7 @@ static enum bt_code sweep_plan(struct sqlite_journal *s, uint64_t ix, uint32_t *
     }
     if (code == BT_OK && n == 0) {
         *ret_done = true;
-        sqlite_chain_drop(s, ix);
+        sql_chain_drop(s, ix);
         code = run_ix(s, SQL_CHAIN_DROP, ix, err);
     }
     if (code == BT_OK && n == 0) {
@@ -258,7 +257,7 @@ static enum bt_code sweep_plan(struct sqlite_journal *s, uint64_t ix, uint32_t *
 }
 
 /* Messages of a deleted session: rowids up to the last one that it had. */
-static enum bt_code sweep_session(struct sqlite_journal *s, uint32_t *io_budget, bool *ret_more,
+static enum bt_code sweep_session(struct sql_journal *s, uint32_t *io_budget, bool *ret_more,
                                   struct bt_error *err)
 {
     uint64_t ids[SWEEP_ROWS];
@@ -271,7 +270,7 @@ static enum bt_code sweep_session(struct sqlite_journal *s, uint32_t *io_budget,
     if (code != BT_OK || n == 0) {
         return code;
     }
-    (void)sqlite3_bind_int64(s->stmt[SQL_MESSAGES_OF], 1, (int64_t)number);
+    stmt_bind_i64(&s->stmt[SQL_MESSAGES_OF], 1, (int64_t)number);
     code = take_ids(s, SQL_MESSAGES_OF, ids, max, &n, err);
     for (uint32_t i = 0; i < n && code == BT_OK; i++) {
         code = run_ix(s, SQL_MESSAGE_DROP, ids[i], err);
@@ -281,21 +280,21 @@ static enum bt_code sweep_session(struct sqlite_journal *s, uint32_t *io_budget,
 }
 
 /* Forgets the tombstone of the lowest number, when it was deleted before `before`. */
-static enum bt_code drop_tombstone(struct sqlite_journal *s, uint64_t before, bool *ret_done,
+static enum bt_code drop_tombstone(struct sql_journal *s, uint64_t before, bool *ret_done,
                                    struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[SQL_GONE_OLDEST];
+    struct stmt *st = &s->stmt[SQL_GONE_OLDEST];
     enum bt_code code = BT_OK;
     uint64_t ix = 0;
-    int rc = sqlite3_step(st);
+    int rc = stmt_step(st);
 
-    *ret_done = rc == SQLITE_ROW && sqlite_col_u64(st, 1) < before;
+    *ret_done = rc == STMT_ROW && sql_col_u64(st, 1) < before;
     if (*ret_done) {
-        ix = sqlite_col_u64(st, 0);
-    } else if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_write_error(s, "cannot read what was deleted", err);
+        ix = sql_col_u64(st, 0);
+    } else if (rc != STMT_ROW && rc != STMT_DONE) {
+        code = sql_write_error(s, "cannot read what was deleted", err);
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     if (code == BT_OK && *ret_done) {
         code = run_ix(s, SQL_GONE_DROP, ix, err);
         s->now.gone--;
@@ -304,7 +303,7 @@ static enum bt_code drop_tombstone(struct sqlite_journal *s, uint64_t before, bo
 }
 
 /* Keeps the tombstones under their cap. */
-static enum bt_code sweep_tombstones(struct sqlite_journal *s, uint32_t *io_budget, bool *ret_more,
+static enum bt_code sweep_tombstones(struct sql_journal *s, uint32_t *io_budget, bool *ret_more,
                                      struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -318,11 +317,11 @@ static enum bt_code sweep_tombstones(struct sqlite_journal *s, uint32_t *io_budg
     return code;
 }
 
-enum bt_code sqlite_gone_expire(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
-                                struct bt_error *err)
+enum bt_code sql_gone_expire(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
+                             struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
-    enum bt_code code = sqlite_batch(s, 0, err);
+    struct sql_journal *s = sql_of(j);
+    enum bt_code code = sql_batch(s, 0, err);
     bool dropped = code == BT_OK;
 
     j->dirty = j->dirty || code == BT_OK;
@@ -333,11 +332,11 @@ enum bt_code sqlite_gone_expire(struct journal *j, msec before, uint32_t limit, 
     return code;
 }
 
-enum bt_code sqlite_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err)
+enum bt_code sql_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
+    struct sql_journal *s = sql_of(j);
     bool more = false;
-    enum bt_code code = sqlite_batch(s, 0, err);
+    enum bt_code code = sql_batch(s, 0, err);
 
     if (code != BT_OK) {
         return code;
@@ -370,46 +369,46 @@ enum bt_code sqlite_sweep(struct journal *j, uint32_t budget, bool *ret_more, st
 
 /* ---- sessions ---- */
 
-static enum bt_code session_has_open_turn(struct sqlite_journal *s, struct str id, bool *ret,
+static enum bt_code session_has_open_turn(struct sql_journal *s, struct str id, bool *ret,
                                           struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[SQL_TURN_OPEN_OF];
+    struct stmt *st = &s->stmt[SQL_TURN_OPEN_OF];
     enum bt_code code = BT_OK;
     int rc;
 
-    sqlite_bind_str(st, 1, id);
-    rc = sqlite3_step(st);
-    *ret = rc == SQLITE_ROW;
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_error(s->db, "cannot look for turns", err);
+    sql_bind_str(st, 1, id);
+    rc = stmt_step(st);
+    *ret = rc == STMT_ROW;
+    if (rc != STMT_ROW && rc != STMT_DONE) {
+        code = sql_error(s, "cannot look for turns", err);
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     return code;
 }
 
-static enum bt_code drop_turns(struct sqlite_journal *s, struct str id, uint32_t limit,
+static enum bt_code drop_turns(struct sql_journal *s, struct str id, uint32_t limit,
                                uint32_t *ret_n, struct bt_error *err)
 {
-    sqlite3_stmt *st = s->stmt[SQL_TURNS_OF];
+    struct stmt *st = &s->stmt[SQL_TURNS_OF];
     struct uuid turns[SWEEP_ROWS];
     uint64_t wishes[SWEEP_ROWS];
     enum bt_code code = BT_OK;
-    int rc = SQLITE_DONE;
+    int rc = STMT_DONE;
 
     *ret_n = 0;
-    sqlite_bind_str(st, 1, id);
-    while (*ret_n < limit && *ret_n < SWEEP_ROWS && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        turns[*ret_n] = sqlite_col_uuid(st, 0);
-        wishes[(*ret_n)++] = sqlite_col_u64(st, 1);
+    sql_bind_str(st, 1, id);
+    while (*ret_n < limit && *ret_n < SWEEP_ROWS && (rc = stmt_step(st)) == STMT_ROW) {
+        turns[*ret_n] = sql_col_uuid(st, 0);
+        wishes[(*ret_n)++] = sql_col_u64(st, 1);
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_write_error(s, "cannot read turns", err);
+    if (rc != STMT_ROW && rc != STMT_DONE) {
+        code = sql_write_error(s, "cannot read turns", err);
     }
-    (void)sqlite3_reset(st);
+    stmt_reset(st);
     for (uint32_t i = 0; i < *ret_n && code == BT_OK; i++) {
         uint32_t cost;
-        sqlite_bind_uuid(s->stmt[SQL_TURN_DROP], 1, &turns[i]);
-        code = sqlite_run(s, SQL_TURN_DROP, "cannot delete a turn", err);
+        sql_bind_uuid(&s->stmt[SQL_TURN_DROP], 1, &turns[i]);
+        code = sql_run(s, SQL_TURN_DROP, "cannot delete a turn", err);
         if (code == BT_OK && wishes[i] != 0) {
             code = drop_blob(s, wishes[i], &cost, err);
         }
@@ -417,15 +416,15 @@ static enum bt_code drop_turns(struct sqlite_journal *s, struct str id, uint32_t
     return code;
 }
 
-enum bt_code sqlite_session_delete(struct journal *j, struct str id, uint32_t limit, bool *ret_more,
-                                   struct bt_error *err)
+enum bt_code sql_session_delete(struct journal *j, struct str id, uint32_t limit, bool *ret_more,
+                                struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
+    struct sql_journal *s = sql_of(j);
     struct journal_session session;
     bool is_open = false;
     uint32_t n = 0;
     uint32_t cost;
-    enum bt_code code = sqlite_session(j, id, &session, err);
+    enum bt_code code = sql_session(j, id, &session, err);
 
     if (code == BT_OK) {
         code = session_has_open_turn(s, id, &is_open, err);
@@ -434,7 +433,7 @@ enum bt_code sqlite_session_delete(struct journal *j, struct str id, uint32_t li
         code = err_set(err, BT_CONFLICT, "a message of the session has no answer yet");
     }
     if (code == BT_OK) {
-        code = sqlite_batch(s, TOMBSTONE_BYTES, err);
+        code = sql_batch(s, TOMBSTONE_BYTES, err);
     }
     if (code != BT_OK) {
         return code;
@@ -445,11 +444,11 @@ enum bt_code sqlite_session_delete(struct journal *j, struct str id, uint32_t li
     if (code != BT_OK || n > 0) {
         return code;
     }
-    sqlite_bind_str(s->stmt[SQL_GONE_SESSION_PUT], 1, id);
-    code = sqlite_run(s, SQL_GONE_SESSION_PUT, "cannot delete a session", err);
+    sql_bind_str(&s->stmt[SQL_GONE_SESSION_PUT], 1, id);
+    code = sql_run(s, SQL_GONE_SESSION_PUT, "cannot delete a session", err);
     if (code == BT_OK) {
-        sqlite_bind_str(s->stmt[SQL_SESSION_DROP], 1, id);
-        code = sqlite_run(s, SQL_SESSION_DROP, "cannot delete a session", err);
+        sql_bind_str(&s->stmt[SQL_SESSION_DROP], 1, id);
+        code = sql_run(s, SQL_SESSION_DROP, "cannot delete a session", err);
     }
     if (code == BT_OK && session.summary != 0) {
         code = drop_blob(s, session.summary, &cost, err);
@@ -457,41 +456,24 @@ enum bt_code sqlite_session_delete(struct journal *j, struct str id, uint32_t li
     return code;
 }
 
-enum bt_code sqlite_sessions_idle(struct journal *j, msec before, uint32_t limit,
-                                  journal_session_fn fn, void *self, struct bt_error *err)
+enum bt_code sql_sessions_idle(struct journal *j, msec before, uint32_t limit,
+                               journal_session_fn fn, void *self, struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
-    sqlite3_stmt *st = s->stmt[SQL_SESSIONS_IDLE];
+    struct sql_journal *s = sql_of(j);
+    struct stmt *st = &s->stmt[SQL_SESSIONS_IDLE];
     enum bt_code code = BT_OK;
-    int rc = SQLITE_DONE;
+    int rc = STMT_DONE;
 
-    (void)sqlite3_bind_int64(st, 1, (int64_t)before);
-    for (uint32_t n = 0; n < limit && (rc = sqlite3_step(st)) == SQLITE_ROW; n++) {
+    stmt_bind_i64(st, 1, (int64_t)before);
+    for (uint32_t n = 0; n < limit && (rc = stmt_step(st)) == STMT_ROW; n++) {
         struct journal_session p;
-        if (sqlite_session_read(st, &p, NULL) == BT_OK && !fn(&p, self)) {
+        if (sql_session_read(st, &p, NULL) == BT_OK && !fn(&p, self)) {
             break;
         }
     }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_error(s->db, "cannot list sessions", err);
+    if (rc != STMT_ROW && rc != STMT_DONE) {
+        code = sql_error(s, "cannot list sessions", err);
     }
-    (void)sqlite3_reset(st);
-    return code;
-}
-
-enum bt_code sqlite_size(struct journal *j, struct journal_size *ret, struct bt_error *err)
-{
-    static const char *const asked[] = {"PRAGMA page_count", "PRAGMA freelist_count",
-                                        "PRAGMA page_size"};
-    int64_t v[3];
-    enum bt_code code = BT_OK;
-
-    for (int i = 0; i < 3 && code == BT_OK; i++) {
-        code = sqlite_number(sqlite_of(j)->db, asked[i], &v[i], err);
-    }
-    if (code == BT_OK) {
-        ret->file = (uint64_t)(v[0] * v[2]);
-        ret->used = (uint64_t)((v[0] - v[1]) * v[2]);
-    }
+    stmt_reset(st);
     return code;
 }
