@@ -1,7 +1,7 @@
 /* Agents that are remembered, on SQLite: one row per agent, replaced when it comes or leaves. */
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { AGENT_OVERHEAD = 160, NAME_SHOWN = 64 };
 

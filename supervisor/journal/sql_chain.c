@@ -10,7 +10,7 @@
 #include "protocol/artifact/artifact.h"
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { BLOB_TEXT_MAX = 32 * 1024 * 1024 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum {
     WHY_MAX = 200,

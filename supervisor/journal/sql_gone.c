@@ -1,7 +1,7 @@
 /* What deletion leaves on SQLite: the ranges of numbers that are gone, and tombstones. */
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 /* ---- ranges of numbers that were deleted ---- */
 

@@ -1,5 +1,5 @@
 /* What export and import need of SQLite beside the rows: names of blobs, states, old tombstones. */
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 /* The numbers that the bound statement returns. */
 static enum bt_code take(struct sql_journal *s, enum sql which, uint64_t *ret, uint32_t max,

@@ -1,5 +1,5 @@
 /* Whose a plan is, and so its results, on SQLite. Plans of the token have no entry. */
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum bt_code sql_plan_owner(struct journal *j, uint64_t ix, char *ret, size_t cap,
                             struct bt_error *err)

@@ -3,7 +3,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { PLAN_TEXT_MAX = 8 * 1024 * 1024, TURN_TEXT_MAX = 64 * 1024 };
 enum { PLAN_OVERHEAD = 512 }; /* of a plan in tables and indexes, for the estimate of space */

@@ -4,7 +4,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { DOC_TEXT_MAX = 8 * 1024 * 1024, NOTE_MAX = 300 };
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { MISSING_MAX = 4096 }; /* markers for one range */
 enum { ROW_OVERHEAD = 64 };  /* of a row and its index entry, for the estimate of space */

@@ -4,7 +4,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { SCHEDULE_OVERHEAD = 512, NAME_SHOWN = 64 };
 

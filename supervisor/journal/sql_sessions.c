@@ -4,7 +4,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { MESSAGE_OVERHEAD = 256 };
 

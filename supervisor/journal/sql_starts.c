@@ -1,5 +1,5 @@
 /* Starts that count for rates. */
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { ENTRY_OVERHEAD = 128 };
 

@@ -1,7 +1,7 @@
 /* Turns of sessions on SQLite. */
 #include "protocol/base/log.h"
 #include "supervisor/journal/crc32c.h"
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum { TURN_OVERHEAD = 512 };
 

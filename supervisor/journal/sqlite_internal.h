@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-#include "supervisor/journal/sql_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum {
     SCHEMA_VERSION = 8,

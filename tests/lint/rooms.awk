@@ -26,7 +26,7 @@ BEGIN {
     may["supervisor/plan"] = base " protocol/artifact protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run supervisor/plan/flow"
     may["supervisor/plan/flow"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan"
     may["supervisor/keyword"] = base " protocol/wire registry supervisor/plan"
-    may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan"
+    may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan supervisor/core/mutant.h"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base
     may["supervisor/audit"] = base " protocol/wire/doc.h"
@@ -73,6 +73,7 @@ BEGIN {
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"
     only["<sqlite3.h>"] = "supervisor/journal agents/sql agents/sdk/store agents/rag agents/graph"
+    only["<libpq-fe.h>"] = "supervisor/journal/postgres"
     only["<msgpack"] = "protocol/wire"
     only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs supervisor/gateway"
     only["<cmark"] = "agents/report"

@@ -1,6 +1,6 @@
 /* Shared by the stores in SQL: the statements, and what sql_*.c make of their rows. */
-#ifndef JOURNAL_SQL_INTERNAL_H
-#define JOURNAL_SQL_INTERNAL_H
+#ifndef JOURNAL_SQL_H
+#define JOURNAL_SQL_H
 
 #include "protocol/base/buf.h"
 #include "supervisor/journal/journal.h"
