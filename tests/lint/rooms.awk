@@ -32,6 +32,7 @@ BEGIN {
     may["supervisor/audit"] = base " protocol/wire/doc.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
     may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange supervisor/config/yaml.h supervisor/plan/recipe.h"
+    may["supervisor/bridge"] = base " protocol/wire protocol/client/page.h protocol/link baton/client.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
@@ -78,6 +79,7 @@ BEGIN {
     only["<cmark"] = "agents/report"
     only["<yaml.h>"] = "supervisor/config"
     only["<microhttpd.h>"] = "supervisor/gateway"
+    only["<nats/"] = "supervisor/bridge"
     only["<curl/"] = "agents/web agents/llm supervisor/gateway"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
     n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state agents/sdk/loop/quick", pure, " ")
