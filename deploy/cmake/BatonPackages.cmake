@@ -89,6 +89,13 @@ set(CPACK_DEBIAN_NODE-BATON_PACKAGE_PROVIDES "node-baton-agent (= ${version})") 
 set(CPACK_DEBIAN_NODE-BATON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_NODE-BATON_PACKAGE_SHLIBDEPS OFF)
 
+if(TARGET baton-bridge-nats)
+    bt_package(baton-bridge-nats SECTION admin DEPENDS "baton (= ${version})"
+        ABOUT "multi-agent supervisor: events for NATS JetStream"
+        TEXT "This package has the bridge that copies the events into a stream, and a\nsystemd unit, which is not enabled.")
+    cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT baton-bridge-nats)
+endif()
+
 # What only the packages have: the configuration as a conffile, and pages of the manual as Debian wants them.
 install(FILES deploy/baton.yaml DESTINATION /etc/baton COMPONENT baton)
 cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT baton) # after the pages

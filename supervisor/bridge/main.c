@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ static int open_signals(void)
 
 int main(int argc, char **argv)
 {
+    const char *format = getenv("BATON_LOG_FORMAT");
     struct options opt = {0};
     struct bt_error err;
     enum bt_code code = BT_OK;
@@ -44,6 +46,7 @@ int main(int argc, char **argv)
         return 0;
     }
     log_setup(LOG_INFO, NULL, NULL);
+    log_use_journal_prefix(format != NULL && strcmp(format, "journal") == 0);
     code = opt.status ? bridge_status(&opt, stdout, &err) : bridge_run(&opt, open_signals(), &err);
     if (code == BT_OK) {
         return 0;

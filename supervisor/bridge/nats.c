@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/bridge/nkey.h"
+
 enum { CONNECT_MS = 3000, RECONNECT_MS = 100, PING_MS = 5000, SECRET_MAX = 4096 };
 
 struct nats {
@@ -80,6 +82,9 @@ enum bt_code nats_error(struct nats *n, natsStatus s, jsErrCode js, const char *
     if (js == 0 && (s == NATS_TIMEOUT || s == NATS_NO_RESPONDERS) && said[0] != 0) {
         return nats_explain(NATS_NOT_PERMITTED, 0, said, what, err);
     }
+    if (js == 0 && !nats_is_up(n)) { /* libnats has several words for it */
+        return err_set(err, BT_UNAVAILABLE, "%s: the connection to the server is lost", what);
+    }
     return nats_explain(s, js, js != 0 ? nats_GetLastError(NULL) : NULL, what, err);
 }
 
@@ -102,10 +107,15 @@ static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, vo
 /* A file that has a secret: nobody else may read it. */
 static enum bt_code check_private(const char *option, const char *file, struct bt_error *err)
 {
+    const char *own = getenv("CREDENTIALS_DIRECTORY"); /* systemd lets only its unit in */
     struct stat st;
 
     if (stat(file, &st) != 0) {
         return err_set(err, BT_INVALID, "%s %s: %s", option, file, strerror(errno));
+    }
+    if (own != NULL && own[0] == '/' && strncmp(file, own, strlen(own)) == 0 &&
+        file[strlen(own)] == '/' && strstr(file, "/../") == NULL) {
+        return BT_OK;
     }
     if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0) {
         return err_set(err, BT_INVALID,
@@ -146,12 +156,20 @@ static enum bt_code read_secret(const char *option, const char *file, char ret[S
 static enum bt_code prove(natsOptions *no, const struct options *o, struct bt_error *err)
 {
     char secret[SECRET_MAX];
+    char public_key[NKEY_PUBLIC_LEN + 1];
     natsStatus s = NATS_OK;
     enum bt_code code = BT_OK;
 
     if (o->creds != NULL) {
         code = check_private("--creds", o->creds, err);
         s = code == BT_OK ? natsOptions_SetUserCredentialsFromFiles(no, o->creds, NULL) : NATS_OK;
+    } else if (o->nkey != NULL) {
+        code = read_secret("--nkey", o->nkey, secret, err);
+        if (code == BT_OK && !nkey_public(secret, public_key)) {
+            code = err_set(err, BT_INVALID,
+                           "--nkey %s: its first line is no seed of a user (SU...)", o->nkey);
+        }
+        s = code == BT_OK ? natsOptions_SetNKeyFromSeed(no, public_key, o->nkey) : NATS_OK;
     } else if (o->user != NULL) {
         code = read_secret("--password-file", o->password_file, secret, err);
         s = code == BT_OK ? natsOptions_SetUserInfo(no, o->user, secret) : NATS_OK;

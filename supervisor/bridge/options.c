@@ -20,6 +20,7 @@ void options_help(FILE *out)
         "  --name NAME           names the stream BATON_NAME, the subject baton.NAME.0 (default\n"
         "                        main)\n"
         "  --creds FILE          proves itself with a file of credentials, as nsc writes it\n"
+        "  --nkey FILE           proves itself with the seed of an nkey, its first line\n"
         "  --user NAME           proves itself with a name and the first line of a file:\n"
         "  --password-file FILE\n"
         "  --token-file FILE     proves itself with the first line of a file\n"
@@ -63,7 +64,7 @@ static enum bt_code read_server(struct options *o, const char *url, struct bt_er
     if (strchr(host, '@') != NULL) { /* others can read a command line */
         return err_set(err, BT_INVALID,
                        "--server: no name, password or token in it, because others can read it "
-                       "there: use --user and --password-file, --token-file or --creds");
+                       "there: use --user and --password-file, --token-file, --creds or --nkey");
     }
     if (host[0] == 0 || host[0] == ':' || strpbrk(host, "/, ") != NULL) {
         return err_set(err, BT_INVALID,
@@ -100,6 +101,7 @@ static const char **plain(struct options *o, const char *name)
         const char **at;
     } all[] = {{"--state", &o->state},
                {"--creds", &o->creds},
+               {"--nkey", &o->nkey},
                {"--user", &o->user},
                {"--token-file", &o->token_file},
                {"--password-file", &o->password_file},
@@ -165,14 +167,15 @@ static bool *flag(struct options *o, const char *name)
 
 static enum bt_code check(const struct options *o, struct bt_error *err)
 {
-    const int ways = (o->creds != NULL) + (o->user != NULL) + (o->token_file != NULL);
+    const int ways =
+        (o->creds != NULL) + (o->nkey != NULL) + (o->user != NULL) + (o->token_file != NULL);
 
     if ((o->user == NULL) != (o->password_file == NULL)) {
         return err_set(err, BT_INVALID, "--user and --password-file go together");
     }
     if (ways > 1) {
         return err_set(err, BT_INVALID,
-                       "one of --creds, --user and --token-file: a server takes one proof");
+                       "one of --creds, --nkey, --user and --token-file: a server takes one proof");
     }
     if ((o->tls_cert == NULL) != (o->tls_key == NULL)) {
         return err_set(err, BT_INVALID, "--tls-cert and --tls-key go together");

@@ -14,8 +14,8 @@ struct options {
     const char *state; /* as given; NULL = by the rule of the state directory */
     const char *servers[OPTIONS_SERVERS_MAX];
     int servers_n;
-    const char *name;  /* of the fleet: letters, digits, _ and -, at most OPTIONS_NAME_MAX */
-    const char *creds; /* a file; NULL = none */
+    const char *name;         /* of the fleet: letters, digits, _ and -, at most OPTIONS_NAME_MAX */
+    const char *creds, *nkey; /* files; NULL = none */
     const char *user, *password_file, *token_file;
     const char *tls_ca, *tls_cert, *tls_key;
     bool tls;

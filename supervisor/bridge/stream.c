@@ -10,7 +10,13 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
-enum { WINDOW = 1024, WAIT_MS = 3000, LOOK_MS = 50, ID_MAX = OPTIONS_NAME_MAX + 32 };
+enum {
+    WINDOW = 1024,
+    WAIT_MS = 3000,
+    LOOK_MS = 50,
+    LOOK_BACK_MAX = 100000,
+    ID_MAX = OPTIONS_NAME_MAX + 32
+};
 
 struct stream {
     const struct options *opt;
@@ -206,16 +212,34 @@ static enum bt_code read_event(struct stream *s, natsMsg *msg, struct stream_at 
     return BT_OK;
 }
 
+/* The last message that is left. A server whose last messages were deleted may not find it by its
+ * subject (2.9.10), so it is looked for from the end on. */
+static enum bt_code find_last(struct stream *s, const struct stream_at *end, natsMsg **ret,
+                              struct bt_error *err)
+{
+    jsErrCode js = 0;
+    natsStatus st = js_GetLastMsg(ret, s->js, s->name, s->subject, NULL, &js);
+
+    for (uint64_t i = 0; i < LOOK_BACK_MAX && i < end->sequence && st == NATS_NOT_FOUND; i++) {
+        st = js_GetMsg(ret, s->js, s->name, end->sequence - i, NULL, &js);
+    }
+    if (st == NATS_NOT_FOUND) {
+        return err_set(err, BT_CONFLICT,
+                       "the last %d messages of the stream %s are deleted: it does not tell which "
+                       "event was the last; delete it, and it is filled again",
+                       LOOK_BACK_MAX, s->name);
+    }
+    return st == NATS_OK ? BT_OK : nats_error(s->nats, st, js, s->name, err);
+}
+
 static enum bt_code read_last(struct stream *s, struct stream_at *ret, struct bt_error *err)
 {
     natsMsg *msg = NULL;
-    jsErrCode js = 0;
-    const natsStatus st = js_GetLastMsg(&msg, s->js, s->name, s->subject, NULL, &js);
-    enum bt_code code;
+    enum bt_code code = find_last(s, ret, &msg, err);
     uint64_t at;
 
-    if (st != NATS_OK) {
-        return nats_error(s->nats, st, js == JSNoMessageFoundErr ? 0 : js, s->name, err);
+    if (code != BT_OK) {
+        return code;
     }
     at = natsMsg_GetSequence(msg);
     code = read_event(s, msg, ret, err);
