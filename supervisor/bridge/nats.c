@@ -29,10 +29,18 @@ bool nats_is_up(const struct nats *n)
     return natsConnection_Status(n->nc) == NATS_CONN_STATUS_CONNECTED;
 }
 
+/* Texts of libnats begin with the place in its source: "(conn.c:2088): ". */
+static const char *without_place(const char *text)
+{
+    const char *end = text[0] == '(' ? strstr(text, "): ") : NULL;
+
+    return end != NULL ? end + 3 : text;
+}
+
 enum bt_code nats_explain(natsStatus s, jsErrCode js, const char *text, const char *what,
                           struct bt_error *err)
 {
-    const char *why = text != NULL && text[0] != 0 ? text : natsStatus_GetText(s);
+    const char *why = text != NULL && text[0] != 0 ? without_place(text) : natsStatus_GetText(s);
 
     switch ((int)js) {
     case JSStreamWrongLastMsgIDErr:
@@ -191,12 +199,16 @@ static enum bt_code secure(natsOptions *no, const struct options *o, struct bt_e
     const char *text;
     natsStatus s = natsOptions_SetSecure(no, true);
 
+    if (access(ca, R_OK) != 0) {
+        return err_set(err, BT_INVALID, "--tls-ca %s: %s", ca, strerror(errno));
+    }
     if (s == NATS_OK) {
         s = natsOptions_LoadCATrustedCertificates(no, ca);
     }
     if (s != NATS_OK) {
         text = nats_GetLastError(NULL);
-        return err_set(err, BT_INVALID, "--tls-ca %s: %s", ca, text != NULL ? text : "unreadable");
+        return err_set(err, BT_INVALID, "--tls-ca %s: %s", ca,
+                       text != NULL ? without_place(text) : "unreadable");
     }
     if (o->tls_cert == NULL) {
         return BT_OK;
@@ -207,7 +219,7 @@ static enum bt_code secure(natsOptions *no, const struct options *o, struct bt_e
     if (natsOptions_LoadCertificatesChain(no, o->tls_cert, o->tls_key) != NATS_OK) {
         text = nats_GetLastError(NULL);
         return err_set(err, BT_INVALID, "--tls-cert %s, --tls-key %s: %s", o->tls_cert, o->tls_key,
-                       text != NULL ? text : "unreadable");
+                       text != NULL ? without_place(text) : "unreadable");
     }
     return BT_OK;
 }

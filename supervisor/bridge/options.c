@@ -56,6 +56,26 @@ static enum bt_code read_number(const char *name, const char *text, uint64_t min
     return BT_OK;
 }
 
+/* HOST, HOST:PORT, [ADDRESS], [ADDRESS]:PORT */
+static bool is_place(const char *host)
+{
+    const char *bracket = host[0] == '[' ? strchr(host, ']') : NULL;
+    const char *colon =
+        bracket != NULL ? (bracket[1] == ':' ? bracket + 1 : NULL) : strchr(host, ':');
+    char *end = NULL;
+    unsigned long port;
+
+    if (host[0] == 0 || host[0] == ':' || strpbrk(host, "/, ?#") != NULL ||
+        (bracket != NULL && bracket[1] != 0 && bracket[1] != ':')) {
+        return false;
+    }
+    if (colon == NULL) {
+        return true;
+    }
+    port = strtoul(colon + 1, &end, 10);
+    return colon[1] >= '0' && colon[1] <= '9' && *end == 0 && port >= 1 && port <= UINT16_MAX;
+}
+
 static enum bt_code read_server(struct options *o, const char *url, struct bt_error *err)
 {
     const bool known = strncmp(url, "nats://", 7) == 0 || strncmp(url, "tls://", 6) == 0;
@@ -66,7 +86,7 @@ static enum bt_code read_server(struct options *o, const char *url, struct bt_er
                        "--server: no name, password or token in it, because others can read it "
                        "there: use --user and --password-file, --token-file, --creds or --nkey");
     }
-    if (host[0] == 0 || host[0] == ':' || strpbrk(host, "/, ") != NULL) {
+    if (!is_place(host)) {
         return err_set(err, BT_INVALID,
                        "--server: expected a URL as nats://127.0.0.1:4222, got '%.100s'", url);
     }

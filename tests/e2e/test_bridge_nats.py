@@ -286,7 +286,8 @@ class Servers(Nats):
         server = Server(self, d.work, start=False)
         b = Bridge(self, d, server)
         until(lambda: "bridge.waits" in b.log(), 20, "it says that it waits")
-        self.assertEqual(b.run("--once")[0], 1)
+        self.assertEqual(b.run("--once")[:2], (1, ""))
+        self.assertIn("the server at %s: No server available" % server.url, b.run("--once")[2])
         server.start()
         self.wait(d, server, b)
         self.check(d, server)
@@ -349,6 +350,7 @@ class Servers(Nats):
         self.ends(0, config=config("server"), args=ca)
         self.ends(1, config=config("server"))  # without --tls it trusts nobody
         self.ends(1, config=config("server"), args=("--tls",))
+        self.ends(1, "--tls-ca /nonexistent: No such file", config=config("server"), args=("--tls-ca", "/nonexistent"))
         self.ends(1, config=config("server"), args=("--tls-ca", where / "other.pem"))
         self.ends(1, config=config("elsewhere"), args=("--tls-ca", where / "elsewhere.pem"))
         asks = config("server", ', ca_file: "%s", verify: true' % (where / "client.pem"))
@@ -414,7 +416,9 @@ class Readers(Nats):
 class Use(Nats):
     def test_wrong_use_is_said_in_words(self):
         for args, word in ((["--server", "nats://u:p@127.0.0.1:4222"], "others can read it"), (["--server", "http://x"], "expected a URL"),
-                           (["--server", "nats://"], "expected a URL"), (["--server"], "needs a value"), (["--nam", "x"], "there is no option"),
+                           *((["--server", wrong], "expected a URL") for wrong in ("nats://", "nats://h:", "nats://h:0", "nats://h:65536", "nats://h:x", "nats://[::1", "nats://[::1]x",
+                                                                           "nats://h/x", "nats://a,b", "localhost:4222")),
+                           (["--server"], "needs a value"), (["--nam", "x"], "there is no option"),
                            (["--name", "a.b"], "letters, digits"), (["--name", ""], "letters, digits"), (["--name", "n" * 33], "letters, digits"),
                            (["--replicas", "0"], "1 to 5"), (["--replicas", "6"], "1 to 5"), (["--after", "-1"], "a number"),
                            (["--after", "1x"], "a number"), (["--user", "u"], "go together"), (["--tls-key", "k"], "go together"),
