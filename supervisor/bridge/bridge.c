@@ -102,6 +102,12 @@ static enum bt_code connect_both(struct bridge *b, struct bt_error *err)
     if (b->client == NULL) {
         code = bt_client_open(b->opt->state, &b->client, err);
     }
+    if (b->nats != NULL && nats_is_closed(b->nats)) {
+        stream_free(b->stream);
+        nats_free(b->nats);
+        b->stream = NULL;
+        b->nats = NULL;
+    }
     if (code == BT_OK && b->nats == NULL) {
         code = nats_open(b->opt, &b->nats, err);
         if (code == BT_OK) {

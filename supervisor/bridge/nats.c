@@ -29,6 +29,11 @@ bool nats_is_up(const struct nats *n)
     return natsConnection_Status(n->nc) == NATS_CONN_STATUS_CONNECTED;
 }
 
+bool nats_is_closed(const struct nats *n)
+{
+    return natsConnection_IsClosed(n->nc);
+}
+
 /* Texts of libnats begin with the place in its source: "(conn.c:2088): ". */
 static const char *without_place(const char *text)
 {

@@ -24,6 +24,8 @@ void nats_free(struct nats *n);
 natsConnection *nats_connection(const struct nats *n);
 /* False while libnats connects again, and when it has given up. */
 bool nats_is_up(const struct nats *n);
+/* libnats has given up, because it was not let in twice: open another one. */
+bool nats_is_closed(const struct nats *n);
 /* The code and sentence of a failed call. js 0 = no error of JetStream. `what` begins the sentence.
  * What the server has said on its own, as a missing permission, is added. */
 BT_MUST_CHECK enum bt_code nats_error(struct nats *n, natsStatus s, jsErrCode js, const char *what,

@@ -315,6 +315,18 @@ class Servers(Nats):
         self.ends(1, "only its owner can read", config=config, args=("--user", "ada", "--password-file", self.secret("s3cret word\n", 0o640)))
         self.ends(0, config=config, args=("--user", "ada", "--password-file", self.secret("s3cret word\n")))
 
+    def test_a_password_that_changes_while_it_runs_ends_it_with_the_reason(self):
+        d = self.daemon(config=CALC)
+        config = 'jetstream {}\nauthorization { user: ada, password: "%s" }'
+        server = Server(self, d.work, config % "one")
+        b = Bridge(self, d, server, "--user", "ada", "--password-file", self.secret("one"))
+        until(lambda: "bridge.begins" in b.log(), 30, "it is let in")
+        server.kill9()
+        server.say(config % "two")
+        server.start()
+        self.assertEqual(b.process.wait(60), 1)
+        self.assertIn("uthorization", b.log().splitlines()[-1])
+
     def test_token(self):
         config = "jetstream {}\nauthorization { token: t0ken }"
         self.ends(1, "uthorization", config=config, args=("--token-file", self.secret("other")))
