@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""A2A at /a2a, as clients made with @a2a-js/sdk speak it, versions 1.0 and 0.3."""
+"""A2A at /a2a, as clients made with @a2a-js/sdk speak it, versions 1.0 and 0.3, by JSON-RPC and by HTTP with JSON."""
 import json
 import subprocess
 import sys
 
 import gateway
 from gateway import CALC, PLAN, Gateway
-from harness import ROOT, BatonTest, main
+from harness import ROOT, BatonTest, main, until
 
 sys.path.insert(0, str(ROOT / "tests" / "peers"))
 import peers  # noqa: E402
 
 APPROVAL = {"steps": [{**PLAN["steps"][0], "requiresApproval": True}]}
 SLOW = {"steps": [{"stepId": "w", "wait": {"forMs": 500}}, {**PLAN["steps"][0], "dependsOn": ["w"]}]}
+WAYS = [(version, binding) for version in ("1.0", "0.3") for binding in ("JSONRPC", "HTTP+JSON")]
 WAITS = {"steps": [{"stepId": "w", "wait": {"forMs": 600000}}]}
 
 
@@ -25,17 +26,17 @@ class A2a(BatonTest):
         self.d = self.daemon(config=CALC)
         self.g = Gateway(self, self.d)
 
-    def client(self, version, *steps):
+    def client(self, version, *steps, binding="JSONRPC"):
         peers.need("@a2a-js/sdk")
-        done = subprocess.run(["node", ROOT / "tests/peers/a2a_client.mjs", str(peers.DIR), version, self.g.url, self.d.token()], input=json.dumps(steps),
+        done = subprocess.run(["node", ROOT / "tests/peers/a2a_client.mjs", str(peers.DIR), version, self.g.url, self.d.token(), binding], input=json.dumps(steps),
                               capture_output=True, text=True, timeout=120)
         self.assertTrue(done.stdout.startswith("["), done.stdout[-2000:] + done.stderr[-3000:])
         return json.loads(done.stdout)
 
     def test_send_stream_questions_cancel_and_following_again(self):
-        for version in ("1.0", "0.3"):
-            out = self.client(version, {"do": "send", "data": PLAN, "context": "talk", "id": "m-" + version},
-                              {"do": "send", "data": PLAN, "context": "talk", "id": "m-" + version},
+        for version, binding in WAYS:
+            out = self.client(version, {"do": "send", "data": PLAN, "context": "talk", "id": "m-" + version + binding},
+                              {"do": "send", "data": PLAN, "context": "talk", "id": "m-" + version + binding},
                               {"do": "send", "text": "add 20 and 22"},
                               {"do": "stream", "data": SLOW},
                               {"do": "follow", "task": "LAST"},
@@ -48,9 +49,9 @@ class A2a(BatonTest):
                               {"do": "send", "data": WAITS, "now": True},
                               {"do": "cancel", "task": "LAST"},
                               {"do": "cancel", "task": "LAST"},
-                              {"do": "get", "task": "nothing"})
+                              {"do": "get", "task": "nothing"}, binding=binding)
             (hello, sent, same, goal, stream, again, asks, unclear, still, goes_on, asks_too, rejected, now, cancelled, twice, nothing) = out
-            where = (version, json.dumps(out))
+            where = (version, binding, json.dumps(out))
             self.assertEqual(hello["card"], {"name": "Baton", "skills": ["goal", "plan"], "version": version}, where)
             [task] = sent["events"]
             self.assertEqual((task["state"], task["text"], task["context"]), ("completed", "3", "talk"), where)
@@ -71,6 +72,67 @@ class A2a(BatonTest):
             self.assertTrue(twice.get("error") or twice["events"][0]["state"] == "canceled", where)
             self.assertIn("error", nothing, where)
 
+    def test_tasks_are_listed_page_by_page(self):
+        plans = []
+        for _ in range(5):
+            plans.append(self.d.submit(PLAN, sessionId="talk"))
+            self.d.wait_plan(plans[-1])
+        alone, waits = self.d.submit(PLAN), self.d.submit(APPROVAL)
+        self.d.wait_plan(alone)
+        until(lambda: self.d.ask("plan.get", planId=waits)["status"] == "waiting", 20, "the review")
+        for binding in ("JSONRPC", "HTTP+JSON"):
+            def ask(**params):
+                return self.client("1.0", {"do": "list", **params}, binding=binding)[1]
+            seen, token = [], ""
+            while True:
+                page = ask(contextId="talk", pageSize=2, pageToken=token)
+                self.assertLessEqual(len(page["events"]), 2, page)
+                seen += [e["task"] for e in page["events"]]
+                token = page["next"]
+                if not token:
+                    break
+            self.assertEqual(seen, plans[::-1], binding)
+            every = ask()
+            self.assertEqual(({e["task"] for e in every["events"]}, every["size"]), ({*plans, alone, waits}, 50), binding)
+            self.assertEqual([(e["task"], e["state"]) for e in ask(status="TASK_STATE_INPUT_REQUIRED")["events"]], [(waits, "input_required")], binding)
+            self.assertEqual([(e["task"], e["text"]) for e in ask(contextId=alone, includeArtifacts=True)["events"]], [(alone, "3")], binding)
+            self.assertEqual([e["text"] for e in ask(contextId="talk")["events"]], [""] * 5, binding)
+            self.assertEqual(ask(contextId="nothing")["events"], [], binding)
+            self.assertEqual(ask(statusTimestampAfter="2999-01-01T00:00:00.000Z")["events"], [], binding)
+            for size in (0, 101):
+                self.assertIn("pageSize: expected a number from 1 to 100", ask(pageSize=size)["error"], binding)
+            self.assertIn("error", ask(pageToken="nothing"), binding)
+
+    def test_over_http_what_is_wrong_has_a_status_and_a_reason(self):
+        message = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": WAITS}]}, "configuration": {"returnImmediately": True}}
+        sent = self.g.ask("POST", "/a2a/message:send", message, Content_Type="application/a2a+json")
+        self.assertEqual((sent.status, sent.json["task"]["status"]["state"]), (200, "TASK_STATE_WORKING"), sent)
+        task = sent.json["task"]["id"]
+        for method, path, body, status, reason in (
+                ("GET", "/a2a/tasks/nothing", None, 404, "TASK_NOT_FOUND"), ("GET", "/a2a/tasks/01A20FC9-DD1B-70C5-9698-077211201167", None, 404, "TASK_NOT_FOUND"),
+                ("POST", "/a2a/tasks/nothing:cancel", None, 404, "TASK_NOT_FOUND"), ("POST", "/a2a/tasks/nothing:subscribe", None, 404, "TASK_NOT_FOUND"),
+                ("POST", "/a2a/message:send", {}, 400, "REQUEST_MALFORMED"), ("POST", "/a2a/message:send", "[]", 400, "REQUEST_MALFORMED"),
+                ("POST", "/a2a/message:stream", "{", 400, "REQUEST_MALFORMED"), ("GET", "/a2a/tasks?pageSize=x", None, 400, "REQUEST_MALFORMED"),
+                ("GET", "/a2a/tasks?status=working", None, 400, "REQUEST_MALFORMED"), ("GET", "/a2a/tasks/" + "x" * 65, None, 404, "TASK_NOT_FOUND")):
+            answer = self.g.ask(method, path, body)
+            error = answer.json.get("error", {})
+            self.assertEqual((answer.status, error.get("code"), error.get("details", [{}])[0].get("reason")), (status, status, reason), (path, answer))
+            legacy = self.g.ask(method, path.replace("/a2a/", "/a2a/v1/"), body)
+            self.assertEqual((legacy.status, legacy.json["code"] < -32000, "message" in legacy.json), (status, True, True), (path, legacy))
+        message["message"].update(contextId="talk", messageId="one")
+        self.assertEqual(self.g.ask("POST", "/a2a/message:send", message).status, 200)
+        message["message"].update(messageId="another", parts=[{"data": PLAN}])          # a session has one open plan
+        answer = self.g.ask("POST", "/a2a/message:send", message)
+        self.assertEqual((answer.status, answer.json.get("error", {}).get("details", [{"reason": answer}])[0]["reason"]), (400, "UNSUPPORTED_OPERATION"), answer)
+        for method, path in (("GET", "/a2a/message:send"), ("POST", "/a2a/tasks"), ("POST", "/a2a/tasks/" + task), ("GET", "/a2a/tasks/" + task + ":cancel"), ("DELETE", "/a2a/tasks/" + task)):
+            answer = self.g.ask(method, path)
+            self.assertEqual((answer.status, bool(answer.headers["Allow"])), (405, True), (method, path, answer))
+        self.assertEqual(self.g.ask("GET", "/a2a/tasks", Authorization=None).status, 401)
+        self.assertEqual(self.g.ask("POST", "/a2a/message:send", "<x/>", Content_Type="text/xml").status, 415)
+        self.assertEqual(self.g.ask("GET", "/a2a/nothing").status, 404)
+        self.assertEqual(self.g.ask("POST", "/a2a/tasks/%s:cancel" % task, {}).json["status"]["state"], "TASK_STATE_CANCELED")
+        self.assertEqual(self.g.ask("GET", "/a2a/v1/tasks/" + task).json["status"]["state"], "TASK_STATE_CANCELLED")
+
     def test_what_is_no_request_is_refused(self):
         call = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "x"}}
         self.assertEqual(self.g.ask("POST", "/a2a", call, Authorization=None).status, 401)
@@ -84,6 +146,8 @@ class A2a(BatonTest):
             self.assertEqual(answer.json.get("error", {}).get("code"), code, (body, answer))
         card = self.g.ask("GET", "/.well-known/agent-card.json", Authorization=None)
         self.assertEqual((card.status, card.json["url"]), (200, self.g.url + "/a2a"))
+        self.assertEqual([(i["protocolBinding"], i["protocolVersion"]) for i in card.json["supportedInterfaces"]],
+                         [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")])
 
 
 if __name__ == "__main__":
