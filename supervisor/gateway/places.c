@@ -15,8 +15,11 @@
     {root "/message:send", 1u << HTTP_POST, false, true, a2a_serve_rest},                          \
         {root "/message:stream", 1u << HTTP_POST, false, true, a2a_serve_rest},                    \
         {root "/tasks", GET_ONLY, false, true, a2a_serve_rest},                                    \
+        {root "/tasks/{task}", GET_POST, false, true, a2a_serve_rest},                             \
+        {root "/tasks/{task}/pushNotificationConfigs", GET_POST, false, true, a2a_serve_rest},     \
     {                                                                                              \
-        root "/tasks/{task}", GET_POST, false, true, a2a_serve_rest                                \
+        root "/tasks/{task}/pushNotificationConfigs/{config}", 1u << HTTP_GET | 1u << HTTP_DELETE, \
+            false, true, a2a_serve_rest                                                            \
     }
 
 static const struct place places[] = {

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import gateway
+import test_webhooks
 from gateway import CALC, PLAN, Gateway
 from harness import ROOT, BatonTest, main, until
 
@@ -24,7 +25,7 @@ def setUpModule():
 class A2a(BatonTest):
     def setUp(self):
         self.d = self.daemon(config=CALC)
-        self.g = Gateway(self, self.d)
+        self.g = Gateway(self, self.d, *test_webhooks.NEAR)
 
     def client(self, version, *steps, binding="JSONRPC"):
         peers.need("@a2a-js/sdk")
@@ -71,6 +72,86 @@ class A2a(BatonTest):
             self.assertEqual((now["events"][0]["state"], cancelled["events"][0]["state"]), ("working", "canceled"), where)
             self.assertTrue(twice.get("error") or twice["events"][0]["state"] == "canceled", where)
             self.assertIn("error", nothing, where)
+
+    def pushes(self):
+        return sorted(f.name for f in (self.d.state / "webhooks").glob("push-*"))
+
+    def test_push_notifications_of_both_versions_over_both_bindings(self):
+        r = test_webhooks.Receiver(self, self.d.work)
+        proof = {"scheme": "Bearer", "credentials": "key"}
+        for version, binding in WAYS:
+            config = {"id": "c1", "url": r.url, "token": "t-%s-%s" % (version, binding)}
+            _, sent, mine, gone, none, other, every, asks, made, approved = self.client(
+                version, {"do": "send", "data": SLOW, "now": True, "push": config},
+                {"do": "push", "op": "get", "task": "LAST", "config": {"id": "c1"}},
+                {"do": "push", "op": "delete", "task": "LAST", "config": {"id": "c1"}},
+                {"do": "push", "op": "get", "task": "LAST", "config": {"id": "c1"}},
+                {"do": "push", "op": "create", "task": "LAST", "config": {**config, "id": "c2"}},
+                {"do": "push", "op": "list", "task": "LAST"},
+                {"do": "send", "data": APPROVAL, "now": True},
+                {"do": "push", "op": "create", "task": "LAST", "config": {**config, "id": "c3", "authentication": proof}},
+                {"do": "send", "task": "LAST", "text": "approve"}, binding=binding)
+            where = (version, binding, sent, mine, other, every, made, approved)
+            self.assertEqual([(c["id"], c["url"], c["token"]) for c in mine["configs"]], [("c1", r.url, config["token"])], where)
+            self.assertEqual((gone.get("error"), "error" in none), (None, True), (gone, none))
+            self.assertEqual([c["id"] for c in every["configs"]], ["c2"], where)
+            task, waits = sent["events"][0]["task"], approved["events"][0]["task"]
+            self.assertEqual(mine["configs"][0]["taskId"], task, where)
+
+            def got(plan):
+                bodies = [x for x in r.got() if x["token"] == config["token"] or x["proof"]]
+                tasks = [x["body"].get("statusUpdate") or x["body"].get("task") or x["body"] for x in bodies]
+                return [(x, t) for x, t in zip(bodies, tasks) if (t.get("taskId") or t.get("id")) == plan]
+
+            def over(plan):
+                return [t for _, t in got(plan) if t["status"]["state"] in ("TASK_STATE_COMPLETED", "completed")]
+            [end] = until(lambda: over(task), 20, "the end; %s" % r.got())
+            self.assertEqual((end["artifacts"][0]["parts"][0]["text"][-1:], end["contextId"], end.get("kind")), ("3", task, None if version == "1.0" else "task"), where)
+            self.assertEqual({x["type"] for x, _ in got(task)}, {"application/a2a+json" if version == "1.0" else "application/json"})
+            self.assertIn("a started", [t["status"]["message"]["parts"][0]["text"] for _, t in got(task) if "message" in t["status"]], where)
+            until(lambda: over(waits), 20, "the end of the other")
+            self.assertEqual({x["proof"] for x, _ in got(waits)}, {"Bearer key"}, where)
+            self.assertNotIn("key", json.dumps(made), where)              # what was given as a secret is not shown again
+            until(lambda: self.pushes() == [], 10, "the configurations go with their tasks")
+
+    def test_push_notifications_come_at_least_once_over_kill_9(self):
+        r = test_webhooks.Receiver(self, self.d.work)
+        r.say("503 1")
+        sent = self.g.ask("POST", "/a2a/message:send", {"message": {"messageId": "m", "parts": [{"data": SLOW}]}, "configuration": {
+            "returnImmediately": True, "taskPushNotificationConfig": {"url": r.url, "token": "t"}}})
+        task = sent.json["task"]["id"]
+        self.d.wait_plan(task)
+        until(r.got, 20, "a refused one")
+        self.g.kill9()
+        r.say("204")
+        self.g.start()
+        until(lambda: self.pushes() == [], 60, "the end; %s" % self.g.log())
+        states = [(x["body"].get("statusUpdate") or x["body"]["task"])["status"]["state"] for x in r.got()]
+        self.assertEqual((states[0], states[-1], states.count("TASK_STATE_COMPLETED")), ("TASK_STATE_WORKING", "TASK_STATE_COMPLETED", 1), states)
+        late = self.g.ask("POST", "/a2a/tasks/%s/pushNotificationConfigs" % task, {"url": r.url, "token": "late"})   # it is over: its end still comes
+        self.assertEqual((late.status, late.json["id"]), (200, task), late)
+        self.assertEqual([x["body"]["task"]["status"]["state"] for x in until(lambda: [x for x in r.got() if x["token"] == "late"], 20, "it")], ["TASK_STATE_COMPLETED"])
+
+    def test_what_is_no_push_notification_is_refused_and_they_have_a_bound(self):
+        plan = self.d.submit(WAITS)
+        at = "/a2a/tasks/%s/pushNotificationConfigs" % plan
+        for config in ({}, {"url": "ftp://x"}, {"url": "http://x/\r\nA: b"}, {"url": "http://x", "token": "a\r\nb: c"}, {"url": "http://x", "token": "x" * 1025},
+                       {"url": "http://x", "id": "x" * 65}, {"url": "http://" + "x" * 2042}, {"url": "http://x", "authentication": {"scheme": "a\nb", "credentials": "c"}}):
+            answer = self.g.ask("POST", at, config)
+            self.assertEqual((answer.status, answer.json["error"]["details"][0]["reason"]), (400, "REQUEST_MALFORMED"), (config, answer))
+        self.assertEqual(self.pushes(), [])
+        self.assertEqual(self.g.ask("POST", "/a2a/tasks/nothing/pushNotificationConfigs", {"url": "http://x"}).status, 404)
+        self.assertEqual([self.g.ask(m, at + "/none").status for m in ("GET", "DELETE", "PUT")], [404, 404, 405])
+        for i in range(256):
+            self.assertEqual(self.g.ask("POST", at, {"url": "http://127.0.0.1:1/", "id": "c%d" % i}).status, 200, i)
+        over = self.g.ask("POST", at, {"url": "http://127.0.0.1:1/", "id": "over"})
+        self.assertEqual((over.status, over.json["error"]["details"][0]["reason"]), (400, "UNSUPPORTED_OPERATION"), over)
+        self.assertEqual(len(self.g.ask("GET", at).json["configs"]), 256)
+        self.assertEqual(self.g.ask("DELETE", at + "/c7").status, 200)
+        until(lambda: self.g.ask("POST", at, {"url": "http://127.0.0.1:1/", "id": "over"}).status == 200, 10, "there is room again")
+        self.d.cli("webhook", "put", "ops", "--url", "http://127.0.0.1:1/")                  # the operator's webhooks have places of their own
+        self.d.submit(PLAN)
+        until(lambda: (self.d.state / "webhooks" / "ops.at").exists(), 20, "it is tried")
 
     def test_tasks_are_listed_page_by_page(self):
         plans = []
@@ -139,7 +220,7 @@ class A2a(BatonTest):
         self.assertEqual(self.g.ask("POST", "/a2a", call, bearer="0" * 64).status, 401)
         self.assertEqual(self.g.ask("GET", "/a2a").status, 405)
         for body, code in (("{", -32700), ("[]", -32600), ({**call, "id": None}, -32001), ({**call, "method": "Nothing"}, -32601), ({**call, "params": {}}, -32001),
-                           ({**call, "method": "tasks/pushNotificationConfig/set"}, -32003), ({**call, "method": "SendMessage", "params": {"message": {"parts": []}}}, -32602),
+                           ({**call, "method": "tasks/pushNotificationConfig/set"}, -32001), ({**call, "method": "SendMessage", "params": {"message": {"parts": []}}}, -32602),
                            ({**call, "method": "SendMessage", "params": 3}, -32602), ({**call, "method": "message/send", "params": {"message": {"parts": [{"text": "x" * 8193}]}}}, -32602),
                            ({**call, "method": "CancelTask", "params": {"id": "01A20FC9-DD1B-70C5-9698-077211201167"}}, -32001)):
             answer = self.g.ask("POST", "/a2a", body)

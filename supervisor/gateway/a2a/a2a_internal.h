@@ -1,5 +1,5 @@
-/* Shared by serve.c (methods), rest.c (HTTP), list.c (ListTasks), task.c (a plan that is followed)
- * and words.c (both versions). */
+/* Shared by serve.c (methods), rest.c (HTTP), list.c (ListTasks), push.c (push notifications),
+ * task.c (a plan that is followed) and words.c (both versions). */
 #ifndef GATEWAY_A2A_INTERNAL_H
 #define GATEWAY_A2A_INTERNAL_H
 
@@ -15,7 +15,6 @@ enum {
     A2A_INTERNAL = -32603,
     A2A_NO_TASK = -32001,
     A2A_NOT_CANCELABLE = -32002,
-    A2A_NO_PUSH = -32003,
     A2A_UNSUPPORTED = -32004
 };
 
@@ -34,6 +33,7 @@ struct a2a {
     bool modern; /* 1.0 */
     bool rest;   /* over HTTP with JSON, without JSON-RPC */
     bool cancels;
+    bool sends;   /* a message, which brought a configuration of push notifications */
     bool wrapped; /* 1.0: the result of SendMessage is {"task": ...} */
     enum a2a_way way;
     unsigned status; /* of HTTP, of a refusal; 0 = as the code says */
@@ -96,10 +96,21 @@ bool a2a_take_plan(struct a2a *a, struct str id);
 void a2a_list(struct a2a *a);
 void a2a_list_free(struct a2a *a);
 
+/* ---- push.c ---- */
+
+void a2a_push_set(struct a2a *a);
+void a2a_push_get(struct a2a *a);
+void a2a_push_list(struct a2a *a);
+void a2a_push_delete(struct a2a *a);
+/* Whether the message brings a configuration: it is set for a->plan, and a2a_show follows. */
+bool a2a_push_comes(struct a2a *a);
+
 /* ---- task.c ---- */
 
 /* The context and the time of a plan: of plan.get or one of plan.list. Returns its state. */
 enum a2a_state a2a_take_view(struct a2a *a, struct doc plan);
+/* What an event makes of the task, and its words; A2A_STATES: nothing. */
+enum a2a_state a2a_event_state(struct doc event, struct buf *says);
 /* Fields of plan.result and plan.get without steps. */
 void a2a_put_fields(struct buf *fields, const char *plan);
 

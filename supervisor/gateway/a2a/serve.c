@@ -53,7 +53,7 @@ void a2a_serve_card(struct http *h)
     json_close(out, '}');
     json_close(out, ']');
     json_key(out, "capabilities");
-    json_raw(out, "{\"streaming\":true,\"pushNotifications\":false}");
+    json_raw(out, "{\"streaming\":true,\"pushNotifications\":true}");
     json_key(out, "defaultInputModes");
     json_raw(out, "[\"text/plain\",\"application/json\"],\"defaultOutputModes\":[\"text/plain\"]");
     json_key(out, "skills");
@@ -151,7 +151,9 @@ static void on_submitted(void *self, const struct reply *reply)
         return;
     }
     (void)snprintf(a->plan, sizeof a->plan, "%.*s", (int)plan.len, plan.ptr);
-    a2a_show(a);
+    if (a2a_push_comes(a)) {
+        a2a_show(a);
+    }
 }
 
 static struct doc message_of(const struct a2a *a)
@@ -399,6 +401,8 @@ static void a2a_free(void *self)
     free(a);
 }
 
+#define PUSH "tasks/pushNotificationConfig/"
+
 /* legacy: a name of 0.3. */
 static const struct method {
     const char *modern, *legacy;
@@ -408,7 +412,11 @@ static const struct method {
                {"GetTask", "tasks/get", on_get},
                {"ListTasks", "", a2a_list},
                {"CancelTask", "tasks/cancel", on_cancel},
-               {"SubscribeToTask", "tasks/resubscribe", on_subscribe}};
+               {"SubscribeToTask", "tasks/resubscribe", on_subscribe},
+               {"CreateTaskPushNotificationConfig", PUSH "set", a2a_push_set},
+               {"GetTaskPushNotificationConfig", PUSH "get", a2a_push_get},
+               {"ListTaskPushNotificationConfigs", PUSH "list", a2a_push_list},
+               {"DeleteTaskPushNotificationConfig", PUSH "delete", a2a_push_delete}};
 
 bool a2a_run(struct a2a *a, struct str method)
 {
@@ -433,13 +441,10 @@ static void dispatch(struct a2a *a, struct str method)
     if (a2a_run(a, method)) {
         return;
     }
-    if (memmem(method.ptr, method.len, "ushNotification", 15) != NULL) {
-        a2a_refuse(a, A2A_NO_PUSH, "this server sends no push notifications");
-        return;
-    }
     a2a_refuse(a, A2A_METHOD,
                "this server has no such method; there are SendMessage, SendStreamingMessage, "
-               "GetTask, ListTasks, CancelTask, SubscribeToTask, and those of 0.3");
+               "GetTask, ListTasks, CancelTask, SubscribeToTask, those of push notification "
+               "configurations, and those of 0.3");
 }
 
 struct a2a *a2a_new(struct http *h)

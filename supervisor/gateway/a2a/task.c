@@ -40,31 +40,42 @@ static void put_change(struct stream *st, enum a2a_state s, struct str says)
     }
 }
 
-static void on_event(struct stream *st, struct doc event)
+enum a2a_state a2a_event_state(struct doc event, struct buf *says)
 {
-    struct run *r = stream_self(st);
     const struct str type = doc_string(doc_get(event, STR_LIT("type")));
-    const struct str step = doc_string(doc_get(event, STR_LIT("stepId")));
     const struct str text = doc_string(doc_get(event, STR_LIT("text")));
     const struct str prompt = doc_string(doc_get(event, STR_LIT("prompt")));
     const bool starts = str_is(type, "plan_step_started");
-    struct buf says;
 
     if (str_is(type, "plan_step_waiting") ||
         (str_is(type, "plan_paused") && doc_get(event, STR_LIT("reviewId")).ptr != NULL)) {
-        r->waits = true;
-        buf_add_str(&r->prompt, prompt.len > 0 ? prompt : STR_LIT("approve, reject or skip?"));
-        stream_stop(st);
-        return;
+        buf_add_str(says, prompt.len > 0 ? prompt : STR_LIT("approve, reject or skip?"));
+        return A2A_INPUT_REQUIRED;
     }
     if (!starts && !str_is(type, "plan_step_progress") && !str_is(type, "plan_step_completed")) {
-        return;
+        return A2A_STATES;
     }
-    buf_init(&says, 8192);
-    buf_add_str(&says, step);
-    buf_add_cstr(&says, starts ? " started" : text.len > 0 ? ": " : " is over");
-    buf_add_str(&says, text);
-    put_change(st, A2A_WORKING, buf_str(&says));
+    buf_add_str(says, doc_string(doc_get(event, STR_LIT("stepId"))));
+    buf_add_cstr(says, starts ? " started" : text.len > 0 ? ": " : " is over");
+    buf_add_str(says, text);
+    return A2A_WORKING;
+}
+
+static void on_event(struct stream *st, struct doc event)
+{
+    struct run *r = stream_self(st);
+    enum a2a_state state;
+    struct buf says;
+
+    buf_init(&says, 16 * 1024);
+    state = a2a_event_state(event, &says);
+    if (state == A2A_INPUT_REQUIRED) {
+        r->waits = true;
+        buf_add_str(&r->prompt, buf_str(&says));
+        stream_stop(st);
+    } else if (state == A2A_WORKING) {
+        put_change(st, A2A_WORKING, buf_str(&says));
+    }
     buf_done(&says);
 }
 
