@@ -163,6 +163,7 @@ static enum MHD_Result note_head(void *self, enum MHD_ValueKind kind, const char
         {"MCP-Protocol-Version", &to->mcp_version, NULL},
         {"Mcp-Session-Id", &to->mcp_session, NULL},
         {"A2A-Version", &to->a2a_version, NULL},
+        {"traceparent", &to->traceparent, NULL},
         {"Cookie", &to->cookie, NULL},
         {"X-Baton-Page", &to->page, NULL},
     };

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "supervisor/gateway/a2a/a2a_internal.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
 
 enum { GOAL_MAX = 8192 };
 
@@ -151,6 +152,7 @@ static void on_submitted(void *self, const struct reply *reply)
         return;
     }
     (void)snprintf(a->plan, sizeof a->plan, "%.*s", (int)plan.len, plan.ptr);
+    telemetry_note_plan(a->h, reply->body, (struct doc){.ptr = NULL});
     if (a2a_push_comes(a)) {
         a2a_show(a);
     }
