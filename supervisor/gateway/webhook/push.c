@@ -11,6 +11,8 @@ void push_end(struct hook *h, const char *why)
         log_warn("gateway.webhook", "%s ends: %s", h->name, why);
     }
     (void)hook_remove(h->of->dir, h->name);
+    h->of->pushes_delivered += h->delivered;
+    h->of->pushes_failed += h->failed;
     h->gone = true;
 }
 
@@ -124,4 +126,44 @@ bool webhooks_push_remove(struct webhooks *w, const char *plan, const char *conf
         push_end(h, NULL);
     }
     return h != NULL;
+}
+
+static uint64_t lag_of(const struct hook *h, uint64_t last)
+{
+    return last > h->state.at.seq ? last - h->state.at.seq : 0;
+}
+
+static void count_pushes(const struct webhooks *w, struct webhook_counts *ret)
+{
+    *ret = (struct webhook_counts){
+        .name = "push", .delivered = w->pushes_delivered, .failed = w->pushes_failed};
+    for (int i = HOOKS_MAX; i < HOOK_PLACES; i++) {
+        const struct hook *h = w->hooks[i];
+        if (h != NULL && !h->gone) {
+            const uint64_t lag = lag_of(h, h->last);
+            ret->delivered += h->delivered;
+            ret->failed += h->failed;
+            ret->lag = lag > ret->lag ? lag : ret->lag;
+        }
+    }
+}
+
+bool webhooks_counts(const struct webhooks *w, uint32_t *at, struct webhook_counts *ret)
+{
+    while (*at < HOOKS_MAX) {
+        const struct hook *h = w->hooks[(*at)++];
+        if (h != NULL && !h->gone && h->spec.url[0] != 0) {
+            *ret = (struct webhook_counts){.name = h->name,
+                                           .delivered = h->delivered,
+                                           .failed = h->failed,
+                                           .lag = lag_of(h, w->last),
+                                           .parked = h->state.at.parked};
+            return true;
+        }
+    }
+    if ((*at)++ > HOOKS_MAX) {
+        return false;
+    }
+    count_pushes(w, ret);
+    return true;
 }

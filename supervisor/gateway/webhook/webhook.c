@@ -328,6 +328,7 @@ static void on_sent(void *self, unsigned status, uint64_t retry_after_ms, const 
         return; /* it was told to go on from elsewhere */
     }
     if (status / 100 == 2) {
+        h->delivered++;
         if (tries > 0) {
             log_info("gateway.webhook", "%s: its receiver takes events again", h->name);
         }
@@ -339,6 +340,7 @@ static void on_sent(void *self, unsigned status, uint64_t retry_after_ms, const 
         h->event.ptr = NULL;
         return;
     }
+    h->failed++;
     hook_failed(&s->at, clock_wall_ms(), status, retry_after_ms, why,
                 (uint32_t)(clock_mono_ns() * 2654435761u >> 7));
     if (tries == 0 || s->at.parked) {
@@ -461,7 +463,9 @@ static void send_test(struct hook *h)
     uuid_format(uuid_new(), id);
     clock_iso(clock_wall_ms(), at);
     buf_init(&event, 512);
-    doc_put_map(&event, 3);
+    doc_put_map(&event, 4);
+    doc_put_cstr(&event, "seq"); /* of the last one that was taken: the next one is above it */
+    doc_put_u64(&event, h->state.at.seq);
     doc_put_cstr(&event, "eventId");
     doc_put_cstr(&event, id);
     doc_put_cstr(&event, "type");

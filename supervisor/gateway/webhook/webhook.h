@@ -32,6 +32,14 @@ const struct hook_spec *webhooks_push_next(const struct webhooks *w, const char 
                                            uint32_t *at);
 /* False: there is none. */
 bool webhooks_push_remove(struct webhooks *w, const char *plan, const char *config);
+struct webhook_counts {
+    const char *name; /* "push": all push notifications */
+    uint64_t delivered, failed;
+    uint64_t lag; /* events that were not looked at */
+    bool parked;
+};
+/* One after the other from *at = 0 on; false ends them. */
+bool webhooks_counts(const struct webhooks *w, uint32_t *at, struct webhook_counts *ret);
 /* Writes how far each is, before the process ends. */
 void webhooks_flush(struct webhooks *w);
 #endif

@@ -33,6 +33,7 @@ struct hook {
     uint32_t serial, out_serial;
     bool dirty;
     msec written, post_again;
+    uint64_t delivered, failed; /* requests since this program started */
     /* a push notification */
     uint64_t last;     /* the number of the last event of its plan that came */
     struct buf answer; /* plan.result, when its plan is over; empty = not asked for */
@@ -46,6 +47,7 @@ struct webhooks {
     msec scanned, now;
     uint64_t last; /* the number of the last event that came */
     bool watches;
+    uint64_t pushes_delivered, pushes_failed; /* of those that are gone */
 };
 
 /* Looks at the files now. */
