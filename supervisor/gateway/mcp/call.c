@@ -216,7 +216,9 @@ void mcp_call_tool(struct mcp *m)
         return;
     }
     if (tool == NULL) {
-        find_skill(m);
+        if (!mcp_run_recipe(m, on_submitted)) {
+            find_skill(m);
+        }
         return;
     }
     for (uint32_t i = 0; i < routes_n && from.route == NULL; i++) {
