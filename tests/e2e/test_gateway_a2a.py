@@ -139,6 +139,8 @@ class A2a(BatonTest):
                        {"url": "http://x", "id": "x" * 65}, {"url": "http://" + "x" * 2042}, {"url": "http://x", "authentication": {"scheme": "a\nb", "credentials": "c"}}):
             answer = self.g.ask("POST", at, config)
             self.assertEqual((answer.status, answer.json["error"]["details"][0]["reason"]), (400, "REQUEST_MALFORMED"), (config, answer))
+        sent = self.g.ask("POST", "/a2a/message:send", {"message": {"messageId": "m", "parts": [{"data": PLAN}]}, "configuration": {"taskPushNotificationConfig": {"url": "ftp://x"}}})
+        self.assertEqual((sent.status, [p["planId"] for p in self.d.ask("plan.list")["plans"]]), (400, [plan]), sent)        # nothing was started
         self.assertEqual(self.pushes(), [])
         self.assertEqual(self.g.ask("POST", "/a2a/tasks/nothing/pushNotificationConfigs", {"url": "http://x"}).status, 404)
         self.assertEqual([self.g.ask(m, at + "/none").status for m in ("GET", "DELETE", "PUT")], [404, 404, 405])
@@ -180,6 +182,9 @@ class A2a(BatonTest):
             self.assertEqual([e["text"] for e in ask(contextId="talk")["events"]], [""] * 5, binding)
             self.assertEqual(ask(contextId="nothing")["events"], [], binding)
             self.assertEqual(ask(statusTimestampAfter="2999-01-01T00:00:00.000Z")["events"], [], binding)
+            at = self.d.ask("plan.get", planId=alone, steps=False)["completedAt"]
+            self.assertEqual([e["task"] for e in ask(statusTimestampAfter=at, status="TASK_STATE_COMPLETED")["events"]], [alone], binding)
+            self.assertIn("statusTimestampAfter: expected", ask(statusTimestampAfter="5")["error"], binding)
             for size in (0, 101):
                 self.assertIn("pageSize: expected a number from 1 to 100", ask(pageSize=size)["error"], binding)
             self.assertIn("error", ask(pageToken="nothing"), binding)

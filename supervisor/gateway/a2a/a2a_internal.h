@@ -102,6 +102,9 @@ void a2a_push_set(struct a2a *a);
 void a2a_push_get(struct a2a *a);
 void a2a_push_list(struct a2a *a);
 void a2a_push_delete(struct a2a *a);
+/* Before the message counts: whether its configuration, if it brings one, can be set. False after
+ * refusing. */
+bool a2a_push_fits(struct a2a *a);
 /* Whether the message brings a configuration: it is set for a->plan, and a2a_show follows. */
 bool a2a_push_comes(struct a2a *a);
 

@@ -237,6 +237,12 @@ void a2a_list(struct a2a *a)
     if (!read_size(a, l) || !read_state(a, l, &status)) {
         return;
     }
+    if (l->after.len > 0 &&
+        (l->after.len < 20 || l->after.ptr[4] != '-' || l->after.ptr[10] != 'T')) {
+        a2a_refuse(a, A2A_PARAMS,
+                   "statusTimestampAfter: expected a time in UTC, as 2026-11-25T08:00:00.000Z");
+        return;
+    }
     if (context.len > 64) {
         a2a_refuse(a, A2A_PARAMS, "contextId: has at most 64 bytes");
         return;

@@ -320,6 +320,19 @@ void a2a_push_delete(struct a2a *a)
     ask(a, a->modern || a->rest ? "taskId" : "id", on_delete);
 }
 
+bool a2a_push_fits(struct a2a *a)
+{
+    struct hook_spec spec;
+    const char *wrong;
+
+    a->sends = true;
+    wrong = config_of(a).ptr == NULL ? NULL : read_config(a, &spec);
+    if (wrong != NULL) {
+        a2a_refuse(a, A2A_PARAMS, wrong);
+    }
+    return wrong == NULL;
+}
+
 bool a2a_push_comes(struct a2a *a)
 {
     struct hook_spec spec;

@@ -91,7 +91,8 @@ static void put_value(struct buf *out, struct str text)
 
 static bool is_text(struct str name)
 {
-    return str_is(name, "contextId") || str_is(name, "pageToken") || str_is(name, "tenant");
+    return str_is(name, "contextId") || str_is(name, "pageToken") || str_is(name, "tenant") ||
+           str_is(name, "statusTimestampAfter");
 }
 
 /* What the address says, then what the query or the body does. */

@@ -324,6 +324,9 @@ static void send_message(struct a2a *a)
     struct buf text;
 
     a->wrapped = true;
+    if (!a2a_push_fits(a)) {
+        return;
+    }
     if (task.len > 0) {
         if (a2a_take_plan(a, task)) {
             buf_init(&text, 256);

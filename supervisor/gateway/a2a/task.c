@@ -215,8 +215,10 @@ static void follow(struct a2a *a, uint64_t from_seq)
 enum a2a_state a2a_take_view(struct a2a *a, struct doc plan)
 {
     const struct str session = doc_string(doc_get(plan, STR_LIT("sessionId")));
-    const struct str when = doc_string(doc_get(plan, STR_LIT("updatedAt")));
+    struct str when = doc_string(doc_get(plan, STR_LIT("updatedAt")));
 
+    when = when.len > 0 ? when : doc_string(doc_get(plan, STR_LIT("completedAt")));
+    when = when.len > 0 ? when : doc_string(doc_get(plan, STR_LIT("createdAt")));
     (void)snprintf(a->context, sizeof a->context, "%.*s",
                    (int)(session.len > 0 ? session.len : strlen(a->plan)),
                    session.len > 0 ? session.ptr : a->plan);
