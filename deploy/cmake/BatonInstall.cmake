@@ -98,6 +98,7 @@ bt_installed_library(baton-agent FROM baton_agent baton_client sdk_step sdk_agen
     PC_REQUIRES "libcjson libpcre2-8 nettle" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS baton_hide LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton)
 if(TARGET baton-gateway)
     install(TARGETS baton-gateway DESTINATION ${CMAKE_INSTALL_BINDIR})
     set(openapi ${CMAKE_BINARY_DIR}/install/openapi.json)

@@ -232,6 +232,8 @@ struct config_request {
     uint32_t n_flags;
     /* only checks: warnings use "would", because a running daemon may have another environment */
     bool check_only;
+    /* Whether an entry can be set apart here (apart_available); NULL = that is not asked */
+    bool (*can_set_apart)(const char *const *apart, const char *state_dir, char why[]);
 };
 
 /*
