@@ -397,6 +397,9 @@ class Questions(Llm):
         ours, frames = split(asked["messages"][0]["content"])
         self.assertIn("The plan had 4 steps: 3 completed, 1 failed, 0 others.", ours)
         self.assertNotIn('"retry"', ours, "nobody may retry")
+        for total, said in ((4, "had 4 steps: 3 completed"), (5, "had 5 steps; you have the first 4 steps: 3 completed")):
+            _, more = self.once("synthesize", {"goal": "g", "status": "completed", "steps": steps, "stepsTotal": total})
+            self.assertIn("The plan %s, 1 failed, 0 others." % said, split(more["messages"][0]["content"])[0])
         told = [json.loads(line) for line in frames["the journal: its steps, with what the agents answered"].strip().split("\n")]
         self.assertEqual([s.get("truncated", False) for s in told], [False, False, True, False])
         self.assertEqual(told[1]["result"], {"n": 1})

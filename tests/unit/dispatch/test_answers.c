@@ -103,6 +103,41 @@ static void first_word_of_a_text_is_the_verdict_in_any_spelling(void **state)
     }
 }
 
+/* ---- the schema of a result ---- */
+
+/* Why a result without any member does not fit a schema that requires these. */
+static void expect_verified(const char *required, const char *want)
+{
+    struct msg_result r = {.data = {NULL, 0}};
+    struct buf schema;
+    struct buf data;
+    struct buf why;
+    char text[256];
+
+    buf_init(&schema, 65536);
+    buf_init(&data, 65536);
+    buf_init(&why, 65536);
+    (void)snprintf(text, sizeof text, "{\"type\":\"object\",\"required\":[%s]}", required);
+    assert_int_equal(json_to_doc(str_from(text), NULL, &schema, NULL), BT_OK);
+    assert_int_equal(json_to_doc(STR_LIT("{}"), NULL, &data, NULL), BT_OK);
+    r.data = doc_from_buf(&data);
+    assert_int_equal(verify_result(doc_from_buf(&schema), &r, &why), want[0] == 0);
+    assert_string_equal(buf_cstr(&why), want);
+    buf_done(&why);
+    buf_done(&data);
+    buf_done(&schema);
+}
+
+static void three_reasons_are_told_and_that_there_are_more(void **state)
+{
+    (void)state;
+    expect_verified("", "");
+    expect_verified("\"a\"", "verify: /a is missing");
+    expect_verified("\"a\",\"b\",\"c\"", "verify: /a is missing; /b is missing; /c is missing");
+    expect_verified("\"a\",\"b\",\"c\",\"d\"",
+                    "verify: /a is missing; /b is missing; /c is missing; and more");
+}
+
 static void members_of_data_are_the_verdict_and_one_no_is_a_no(void **state)
 {
     static const struct {
@@ -598,6 +633,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_word_of_a_text_is_the_verdict_in_any_spelling),
+        cmocka_unit_test(three_reasons_are_told_and_that_there_are_more),
         cmocka_unit_test(members_of_data_are_the_verdict_and_one_no_is_a_no),
         cmocka_unit_test(what_says_neither_yes_nor_no_is_no_verdict),
         cmocka_unit_test(hostile_answers_are_bounded),
