@@ -55,7 +55,7 @@ static void the_first_step_has_its_task_alone(void **state)
     house_says(h, house_work(h, "calc", NULL),
                "context.isPlanContext=true; context.stepId=a; context.task_context.task_id=a; "
                "context.task_context.current_task=do a; context.dependencies=-; "
-               "context.notCompleted=-; context.state=-; "
+               "context.notCompleted=-; context.state=-; tools=-; turns=-; turnsLeft=-; "
                "context.task_context.dependencies_completed=-");
     house_close(h);
 }
