@@ -211,7 +211,7 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
     enum bt_code code = signals_open(&signals, err);
 
     if (code == BT_OK) {
-        code = journal_open_sqlite(dir, &journal, &d->journal, err);
+        code = journal_open(dir, &journal, &d->journal, err);
     }
     if (code == BT_OK) {
         code = spawn_open(&spawn, &d->spawn, err);

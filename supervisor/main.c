@@ -17,6 +17,7 @@
 #include "supervisor/config/config.h"
 #include "supervisor/daemon.h"
 #include "supervisor/reload.h"
+#include "supervisor/spawn/apart.h"
 #include "supervisor/spawn/spawner.h"
 
 enum { BALLAST_BYTES = 16 * 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
@@ -253,6 +254,7 @@ int main(int argc, char **argv)
         (void)unsetenv(DAEMON_REPLACED);
     }
     a.request.flags = a.flags;
+    a.request.can_set_apart = apart_available;
     buf_init(&notes, NOTES_MAX);
     exit_code = config_load(&a.request, &config, &notes, &err) == BT_OK ? -1 : EXIT_USAGE;
     (void)fputs(buf_cstr(&notes), stderr);

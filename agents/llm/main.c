@@ -1,17 +1,13 @@
 #include "agents/llm/llm_agent.h"
+#include "agents/sdk/secret.h"
 #include "agents/web/secret.h"
-
-static const char *find_secret(void *of, const char *name)
-{
-    return bt_agent_secret(of, name);
-}
 
 static enum bt_code init(struct bt_agent_init *in, void **ret_self, struct bt_error *err)
 {
     struct llm_agent *a = NULL;
     enum bt_code code;
 
-    secrets_ask_first(find_secret, in);
+    secrets_ask_first(agent_find_secret, in);
     code = llm_agent_new(bt_agent_settings_json(in), &a, err);
     secrets_ask_first(NULL, NULL);
     if (code == BT_OK && a->agent_id != NULL) {

@@ -4,6 +4,8 @@
 #include "agents/llm/json_prompt.h"
 #include "agents/llm/model_call.h"
 #include "agents/llm/plan_check.h"
+#include "agents/llm/plan_flow.h"
+#include "agents/llm/plan_trim.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
@@ -18,8 +20,9 @@ static const char instructions[] =
     "way.\n"
     "4. As few steps as will do. Each has a stepId of its own ([A-Za-z0-9_.-]), an agentId, a "
     "skill, a task in words, parameters, and dependsOn: the stepIds that it needs.\n"
-    "5. reasoning: one or two sentences why this will work.\n"
-    "6. Only when no plan can reach the goal any more: steps [] and in impossible why.";
+    "5. " PLAN_FLOW_WORDS "\n"
+    "6. reasoning: one or two sentences why this will work.\n"
+    "7. Only when no plan can reach the goal any more: steps [] and in impossible why.";
 
 static const char instructions_first[] =
     "Make a plan to reach the goal.\n"
@@ -41,40 +44,28 @@ static const char plan_schema[] =
     "\"agentId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
     "\"skill\":{\"type\":\"string\",\"maxLength\":64},"
     "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1900},"
-    "\"parameters\":{\"type\":\"object\"},"
+    "\"parameters\":{\"type\":\"object\"}," PLAN_FLOW_SCHEMA
     "\"dependsOn\":{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\"}}}}}}}";
 
-/* The members of a step that a model may set. Approvals, retries and budgets are not among them. */
-static const char *const step_members[] = {"stepId", "agentId",    "skill",
-                                           "task",   "parameters", "dependsOn"};
+/* The members of a plan that a model may set; plan_trim_steps says those of its steps. */
 static const char *const plan_members[] = {"reasoning", "impossible", "reuse", "steps"};
 
-static void keep_only(cJSON *map, const char *const *names, size_t n)
+static void trim(cJSON *plan)
 {
-    cJSON *item = map->child;
+    cJSON *item = plan->child;
 
     while (item != NULL) {
         cJSON *next = item->next;
         bool known = false;
-        for (size_t i = 0; i < n; i++) {
-            known = known || strcmp(item->string, names[i]) == 0;
+        for (size_t i = 0; i < sizeof plan_members / sizeof plan_members[0]; i++) {
+            known = known || strcmp(item->string, plan_members[i]) == 0;
         }
-        if (!known || (strcmp(item->string, "skill") == 0 && item->valuestring[0] == 0)) {
-            cJSON_Delete(cJSON_DetachItemViaPointer(map, item));
+        if (!known) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(plan, item));
         }
         item = next;
     }
-}
-
-static void trim(cJSON *plan)
-{
-    cJSON *step = NULL;
-
-    keep_only(plan, plan_members, sizeof plan_members / sizeof plan_members[0]);
-    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(plan, "steps"))
-    {
-        keep_only(step, step_members, sizeof step_members / sizeof step_members[0]);
-    }
+    plan_trim_steps(cJSON_GetObjectItemCaseSensitive(plan, "steps"));
 }
 
 static enum bt_code check(void *self, const cJSON *plan, struct bt_error *err)

@@ -6,6 +6,7 @@
 
 #include "agents/llm/json_prompt.h"
 #include "agents/llm/model_call.h"
+#include "agents/llm/plan_flow.h"
 #include "agents/llm/plan_trim.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
@@ -20,18 +21,15 @@ static const char instructions[] =
     "3. As few steps as will do. Each has a stepId of its own ([A-Za-z0-9_.-], at most 64 "
     "characters), an agentId, a skill, a task in words that says all that the agent must know, "
     "parameters, and dependsOn: the stepIds whose results it needs. Steps that do not depend on "
-    "each other run at the same time. No step may depend on itself, also not by way of others. A "
-    "step "
-    "that is wanted only in some case has when: {\"results.STEPID.member\": {\"gt\": 3}} (eq, ne, "
-    "in, "
-    "gt, gte, lt, lte, exists): when it is false, the step is skipped.\n"
-    "4. \"{{results.STEPID}}\" in a task or a parameter stands for the result of a step that it "
+    "each other run at the same time. No step may depend on itself, also not by way of others.\n"
+    "4. " PLAN_FLOW_WORDS "\n"
+    "5. \"{{results.STEPID}}\" in a task or a parameter stands for the result of a step that it "
     "depends on, \"{{results.STEPID.member}}\" for a member of it. Agents see nothing of the goal "
     "but their task.\n"
-    "5. description: one sentence what the plan does. successCriteria: how one can tell that the "
+    "6. description: one sentence what the plan does. successCriteria: how one can tell that the "
     "goal is reached. estimatedTokens: about how many tokens all steps will use together. "
     "reasoning: one or two sentences why this will work.\n"
-    "6. When the goal cannot be reached with these agents, plan what can be done, and say in "
+    "7. When the goal cannot be reached with these agents, plan what can be done, and say in "
     "reasoning what is missing. Only when nothing can be done at all: steps [] and in impossible "
     "why.";
 
@@ -49,7 +47,7 @@ static const char schema_text[] =
     "\"agentId\":{\"type\":\"string\"},"
     "\"skill\":{\"type\":\"string\",\"maxLength\":64},"
     "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1900},"
-    "\"parameters\":{\"type\":\"object\"},\"when\":{\"type\":\"object\"},"
+    "\"parameters\":{\"type\":\"object\"}," PLAN_FLOW_SCHEMA
     "\"dependsOn\":{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\"}}}}}}}";
 
 static cJSON *get(const cJSON *map, const char *name)

@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-enum { DEPTH_MAX = 4, NAMES_MAX = 32 };
+enum { DEPTH_MAX = 4, GROUPS_MAX = 8, NAMES_MAX = 64, PLAIN_MAX = 16 };
 
 struct names {
     const char *at[NAMES_MAX];
@@ -45,11 +45,78 @@ static const struct names of_phase = {{
     "dependencies",
 }};
 static const struct names of_step = {{
-    "stepId",       "id",        "step_id",     "name",       "agentId",     "agent_id",
-    "agent",        "worker",    "assigned_to", "skill",      "tool",        "task",
-    "input",        "query",     "prompt",      "action",     "description", "parameters",
-    "params",       "args",      "dependsOn",   "depends_on", "requires",    "after",
-    "dependencies", "reasoning", "when",
+    "stepId",
+    "id",
+    "step_id",
+    "name",
+    "agentId",
+    "agent_id",
+    "agent",
+    "worker",
+    "assigned_to",
+    "skill",
+    "tool",
+    "task",
+    "input",
+    "query",
+    "prompt",
+    "action",
+    "description",
+    "parameters",
+    "params",
+    "args",
+    "dependsOn",
+    "depends_on",
+    "requires",
+    "after",
+    "dependencies",
+    "reasoning",
+    "when",
+    "if",
+    "condition",
+    "onlyIf",
+    "runIf",
+    "run_if",
+    "switch",
+    "forEach",
+    "as",
+    "maxItems",
+    "maxConcurrency",
+    "onItemFailure",
+    "steps",
+    "repeat",
+    "compensate",
+    "wait",
+}};
+static const struct names of_branch = {{"when", "else", "steps"}};
+static const struct names of_compensate = {{
+    "agentId",
+    "agent_id",
+    "agent",
+    "worker",
+    "assigned_to",
+    "skill",
+    "tool",
+    "task",
+    "input",
+    "query",
+    "prompt",
+    "action",
+    "description",
+    "parameters",
+    "params",
+    "args",
+}};
+/* Control flow by other names, in lower case without - and _. The supervisor refuses each of them
+ * and says what there is instead; without them the step would run as if it had none. */
+static const struct names of_refused = {{
+    "foreach",    "for",      "each",    "map",      "mapover",    "withitems",   "loop",
+    "loops",      "loopover", "while",   "dowhile",  "until",      "repeatuntil", "iterate",
+    "iterations", "times",    "matrix",  "unless",   "conditions", "conditional", "skipif",
+    "skipwhen",   "onlywhen", "case",    "cases",    "choice",     "choose",      "branch",
+    "branches",   "then",     "else",    "elseif",   "elif",       "otherwise",   "waitfor",
+    "waituntil",  "waitms",   "delay",   "delayms",  "sleep",      "sleepms",     "goto",
+    "try",        "catch",    "finally", "rollback", "subplan",
 }};
 
 static bool is_one_of(const struct names *names, const char *name)
@@ -69,20 +136,66 @@ static bool is_empty_skill(const cJSON *item)
                                   item->valuestring[0] == 0);
 }
 
+/* Writes the name as the list of refused words has it; what is longer than all of them is none. */
+static bool is_refused(const char *name)
+{
+    char plain[PLAIN_MAX];
+    size_t n = 0;
+
+    for (; *name != 0; name++) {
+        if (n + 1 == sizeof plain) {
+            return false;
+        }
+        if (*name != '-' && *name != '_') {
+            plain[n++] = (char)(*name >= 'A' && *name <= 'Z' ? *name + ('a' - 'A') : *name);
+        }
+    }
+    plain[n] = 0;
+    return is_one_of(&of_refused, plain);
+}
+
 static void keep_only(cJSON *map, const struct names *names)
 {
     cJSON *item = map->child;
 
     while (item != NULL) {
         cJSON *next = item->next;
-        if (!is_one_of(names, item->string) || is_empty_skill(item)) {
+        const bool kept =
+            is_one_of(names, item->string) || (names == &of_step && is_refused(item->string));
+        if (!kept || is_empty_skill(item)) {
             cJSON_Delete(cJSON_DetachItemViaPointer(map, item));
         }
         item = next;
     }
 }
 
-static void trim_list(cJSON *steps)
+static void trim_list(cJSON *steps, unsigned depth);
+
+/* The steps of an item, a round or a branch, and what undoes the step. A group that is deeper than
+ * the supervisor would read is removed: its step has nothing to do then, which is an error. */
+static void trim_inside(cJSON *step, unsigned depth)
+{
+    cJSON *compensate = cJSON_GetObjectItemCaseSensitive(step, "compensate");
+    cJSON *branch = NULL;
+
+    if (cJSON_IsObject(compensate)) {
+        keep_only(compensate, &of_compensate);
+    }
+    if (depth == GROUPS_MAX) {
+        cJSON_DeleteItemFromObjectCaseSensitive(step, "steps");
+        cJSON_DeleteItemFromObjectCaseSensitive(step, "switch");
+    }
+    trim_list(cJSON_GetObjectItemCaseSensitive(step, "steps"), depth + 1);
+    cJSON_ArrayForEach(branch, cJSON_GetObjectItemCaseSensitive(step, "switch"))
+    {
+        if (cJSON_IsObject(branch)) {
+            keep_only(branch, &of_branch);
+            trim_list(cJSON_GetObjectItemCaseSensitive(branch, "steps"), depth + 1);
+        }
+    }
+}
+
+static void trim_list(cJSON *steps, unsigned depth)
 {
     cJSON *step = NULL;
 
@@ -90,6 +203,7 @@ static void trim_list(cJSON *steps)
     {
         if (cJSON_IsObject(step)) {
             keep_only(step, &of_step);
+            trim_inside(step, depth);
         }
     }
 }
@@ -99,8 +213,13 @@ static void trim_steps(cJSON *map)
     static const char *const lists[] = {"steps", "tasks", "workflow"};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        trim_list(cJSON_GetObjectItemCaseSensitive(map, lists[i]));
+        trim_list(cJSON_GetObjectItemCaseSensitive(map, lists[i]), 0);
     }
+}
+
+void plan_trim_steps(cJSON *steps)
+{
+    trim_list(steps, 0);
 }
 
 void plan_trim(cJSON *plan)
@@ -123,5 +242,5 @@ void plan_trim(cJSON *plan)
         }
         plan = cJSON_GetObjectItemCaseSensitive(plan, "plan");
     }
-    trim_list(plan); /* a list of steps, at the top or as "plan" */
+    trim_list(plan, 0); /* a list of steps, at the top or as "plan" */
 }

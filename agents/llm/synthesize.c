@@ -65,6 +65,20 @@ static bool has_no_plan(const struct work *w)
 
 /* ---- the prompt ---- */
 
+/* The list has the first steps of a large plan: it is about those, and says so. */
+static void put_counts(const struct work *w, char *ret, size_t room)
+{
+    const struct plan_report_counts *n = &w->counts;
+    const double all = bt_step_param_number(w->step, "stepsTotal", 0);
+    char told[64] = "";
+
+    if (all > n->all) {
+        (void)snprintf(told, sizeof told, "%.0f steps; you have the first ", all);
+    }
+    (void)snprintf(ret, room, "The plan had %s%u steps: %u completed, %u failed, %u others.", told,
+                   n->all, n->completed, n->failed, n->all - n->completed - n->failed);
+}
+
 static void compose(const struct work *w, struct json_prompt *q, char *counts, size_t room)
 {
     if (has_no_plan(w)) {
@@ -73,9 +87,7 @@ static void compose(const struct work *w, struct json_prompt *q, char *counts, s
         json_prompt_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
         return;
     }
-    (void)snprintf(counts, room, "The plan had %u steps: %u completed, %u failed, %u others.",
-                   w->counts.all, w->counts.completed, w->counts.failed,
-                   w->counts.all - w->counts.completed - w->counts.failed);
+    put_counts(w, counts, room);
     prompt_instruct(&q->p, instructions);
     prompt_instruct(&q->p, counts);
     if (w->may_retry) {

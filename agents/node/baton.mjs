@@ -184,6 +184,20 @@ export function stateDir(given) {
 }
 
 /**
+ * No other process of this user reads the memory or environment of this one. Node cannot say so to the kernel; a library that the
+ * supervisor names does when it is loaded (BATON_DUMPABLE=1 keeps it from doing so). It is no module of Node, which is said after that.
+ */
+function hide() {
+  if (process.env.BATON_HIDE !== undefined) {
+    try {
+      process.dlopen({ exports: {} }, process.env.BATON_HIDE);
+    } catch (e) {
+      if (!/self-register/.test(e.message)) process.emitWarning(`other processes of this user can read this one: ${e.message}`);
+    }
+  }
+}
+
+/**
  * What the supervisor gave this process alone, by the descriptor that BATON_HANDOVER names: a Map. Read once: then the descriptor is
  * closed, and programs that the agent starts do not get it.
  */
@@ -192,6 +206,7 @@ function handover() {
   if (!handover.given) {
     handover.given = new Map();
     delete process.env.BATON_HANDOVER;
+    hide();
     if (number !== undefined) {
       const bytes = Buffer.alloc(fstatSync(Number(number)).size);
       readSync(Number(number), bytes, 0, bytes.length, 0);

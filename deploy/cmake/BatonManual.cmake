@@ -57,6 +57,15 @@ if(LOWDOWN)
         bt_page(baton-gateway 8 "the HTTP API of Baton" ${text})
     endif()
 
+    if(TARGET baton-bridge-nats)
+        set(text ${manual}/baton-bridge-nats.md)
+        add_custom_command(OUTPUT ${text}
+            COMMAND sh -c "{ cat \"$1\"; printf '\\n## Options and exit codes\\n\\n```\\n'; \"$2\" --help; printf '```\\n'; } >\"$3\"" sh
+                ${PROJECT_SOURCE_DIR}/deploy/NATS.md $<TARGET_FILE:baton-bridge-nats> ${text}
+            DEPENDS ${PROJECT_SOURCE_DIR}/deploy/NATS.md baton-bridge-nats VERBATIM)
+        bt_page(baton-bridge-nats 8 "the events of Baton in NATS" ${text})
+    endif()
+
     bt_program(baton_card SOURCES deploy/man/card.c LINK PkgConfig::CJSON)
     foreach(agent IN LISTS BATON_AGENTS)
         set(page ${manual}/baton-agent-${agent}.1)
@@ -85,8 +94,11 @@ add_custom_target(manual ALL DEPENDS ${manual_pages})
 install(DIRECTORY ${manual}/verbs/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 foreach(section IN ITEMS 1 5 7 8)
     install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
-        FILES_MATCHING PATTERN "*.${section}" PATTERN verbs EXCLUDE PATTERN "baton-agent-check.1" EXCLUDE PATTERN "baton-agent-faulty.1" EXCLUDE)
+        FILES_MATCHING PATTERN "*.${section}" PATTERN verbs EXCLUDE PATTERN "baton-agent-check.1" EXCLUDE PATTERN "baton-agent-faulty.1" EXCLUDE PATTERN "baton-bridge-nats.8" EXCLUDE)
 endforeach()
 if(LOWDOWN)
     install(FILES ${manual}/baton-agent-check.1 ${manual}/baton-agent-faulty.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT python3-baton)
+    if(TARGET baton-bridge-nats)
+        install(FILES ${manual}/baton-bridge-nats.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT baton-bridge-nats)
+    endif()
 endif()

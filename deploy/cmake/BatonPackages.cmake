@@ -89,16 +89,27 @@ set(CPACK_DEBIAN_NODE-BATON_PACKAGE_PROVIDES "node-baton-agent (= ${version})") 
 set(CPACK_DEBIAN_NODE-BATON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_NODE-BATON_PACKAGE_SHLIBDEPS OFF)
 
+if(TARGET baton-bridge-nats)
+    bt_package(baton-bridge-nats SECTION admin DEPENDS "baton (= ${version})"
+        ABOUT "multi-agent supervisor: events for NATS JetStream"
+        TEXT "This package has the bridge that copies the events into a stream, and a\nsystemd unit, which is not enabled.")
+    cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT baton-bridge-nats)
+endif()
+
 # What only the packages have: the configuration as a conffile, and pages of the manual as Debian wants them.
 install(FILES deploy/baton.yaml DESTINATION /etc/baton COMPONENT baton)
 cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT baton) # after the pages
 cmake_language(DEFER CALL install SCRIPT deploy/packages/compress.cmake COMPONENT python3-baton)
 file(WRITE ${CMAKE_BINARY_DIR}/install/deb/conffiles "/etc/baton/baton.yaml\n")
 set(scripts ${CMAKE_BINARY_DIR}/install/deb/conffiles)
+set(bridge_scripts)
 foreach(script IN ITEMS postinst prerm postrm)
     configure_file(deploy/packages/baton.${script} ${CMAKE_BINARY_DIR}/install/deb/${script} COPYONLY)
     list(APPEND scripts ${CMAKE_BINARY_DIR}/install/deb/${script})
+    configure_file(deploy/packages/baton-bridge-nats.${script} ${CMAKE_BINARY_DIR}/install/deb/baton-bridge-nats/${script} COPYONLY)
+    list(APPEND bridge_scripts ${CMAKE_BINARY_DIR}/install/deb/baton-bridge-nats/${script})
 endforeach()
+set(CPACK_DEBIAN_BATON-BRIDGE-NATS_PACKAGE_CONTROL_EXTRA "${bridge_scripts}")
 set(CPACK_DEBIAN_BATON_PACKAGE_CONTROL_EXTRA "${scripts}")
 
 set(CPACK_GENERATOR DEB)

@@ -21,6 +21,13 @@ msec clock_mono_ms(void)
     return clock_mono_ns() / 1000000u;
 }
 
+msec clock_boot_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_BOOTTIME, &t);
+    return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
 msec clock_wall_ms(void)
 {
     struct timespec t;

@@ -12,6 +12,9 @@
 
 msec clock_mono_ms(void);
 uint64_t clock_mono_ns(void);
+/* The same, and it goes on while the machine sleeps (CLOCK_BOOTTIME): for a lease that others
+ * count. */
+msec clock_boot_ms(void);
 /* The processor time of the calling thread: what others take is not in it. */
 uint64_t clock_thread_ns(void);
 /* Milliseconds since 1970-01-01 UTC. */

@@ -9,6 +9,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
+#include "protocol/client/page.h"
 
 enum {
     PAGE_LIMIT = 500,
@@ -25,24 +26,11 @@ struct bt_watch {
     msec last_contact; /* when the daemon last answered */
     msec read_at;      /* no read before */
     uint64_t filled;
-    struct link_msg *page; /* the answer that is being delivered */
-    struct msg_reader page_reader;
-    struct doc_cursor page_cursor;
-    uint32_t page_left;
-    uint64_t page_next;
+    struct client_page page; /* the answer that is being delivered */
     struct buf json;
     char type[72];
     char event_plan[BT_ID_LEN + 1];
 };
-
-static void drop_page(struct bt_watch *w)
-{
-    if (w->page != NULL) {
-        msg_reader_done(&w->page_reader);
-        link_msg_free(w->page);
-        w->page = NULL;
-    }
-}
 
 enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t after,
                            struct bt_watch **ret, struct bt_error *err)
@@ -90,7 +78,7 @@ void bt_watch_close(struct bt_watch *w)
     if (w == NULL) {
         return;
     }
-    drop_page(w);
+    client_page_done(&w->page);
     w->client->watch = NULL;
     buf_done(&w->json);
     free(w);
@@ -109,36 +97,12 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t wait_ms, uint32_t tim
                                     .limit = PAGE_LIMIT,
                                     .plan_id = str_from(w->plan_id),
                                     .wait_ms = wait_ms};
-    struct msg_events_read_ok ok;
-    struct doc_head head;
-    struct str answer;
-    struct buf request;
-    enum bt_code code;
+    const enum bt_code code = client_page_read(w->client, &query, timeout_ms, &w->page, err);
 
-    drop_page(w);
-    buf_init(&request, LIMIT_CONTROL_BYTES);
-    code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token),
-                       MSG_events_read, &query, err);
     if (code == BT_OK) {
-        code = client_exchange(w->client, &request, timeout_ms, &w->page, &answer, err);
+        w->last_contact = clock_mono_ms();
     }
-    buf_done(&request);
-    if (code != BT_OK) {
-        return code;
-    }
-    code = msg_reader_init(&w->page_reader, answer.ptr, answer.len, LIMIT_STEP_BYTES, err);
-    if (code == BT_OK) {
-        code = msg_read_answer(&w->page_reader, MSG_events_read_ok, &ok, NULL, err);
-    }
-    if (code != BT_OK) {
-        drop_page(w);
-        return code;
-    }
-    w->page_cursor = doc_cursor(ok.events);
-    w->page_left = doc_next(&w->page_cursor, &head) && head.kind == DOC_ARRAY ? head.n : 0;
-    w->page_next = ok.next_seq;
-    w->last_contact = clock_mono_ms();
-    return BT_OK;
+    return code;
 }
 
 static enum bt_code deliver(struct bt_watch *w, struct doc body, struct bt_event *ret,
@@ -162,21 +126,16 @@ static enum bt_code deliver(struct bt_watch *w, struct doc body, struct bt_event
 /* Returns the next event of the page; false at its end. */
 static bool next_of_page(struct bt_watch *w, struct doc *ret)
 {
-    while (w->page != NULL && w->page_left > 0) {
-        uint64_t seq;
-        *ret = doc_skip(&w->page_cursor);
-        w->page_left--;
-        seq = doc_head(doc_get(*ret, STR_LIT("seq"))).u;
+    while (client_page_next(&w->page, ret)) {
+        const uint64_t seq = doc_head(doc_get(*ret, STR_LIT("seq"))).u;
         if (seq >= w->expected) {
             w->expected = seq + 1;
             w->filled++;
             return true;
         }
     }
-    if (w->page != NULL) {
-        w->expected = w->page_next > w->expected ? w->page_next : w->expected;
-        drop_page(w);
-    }
+    w->expected = w->page.next_seq > w->expected ? w->page.next_seq : w->expected;
+    client_page_done(&w->page);
     return false;
 }
 
@@ -191,7 +150,7 @@ static enum bt_code read_new(struct bt_watch *w, msec now, msec deadline, struct
     const uint32_t answer = w->client->remote != NULL ? ANSWER_REMOTE_MS : ANSWER_MS;
     const enum bt_code code = read_page(w, wait, wait + answer, err);
 
-    if (code == BT_OK && wait > 0 && w->page_left == 0 && clock_mono_ms() - now < wait / 2) {
+    if (code == BT_OK && wait > 0 && w->page.left == 0 && clock_mono_ms() - now < wait / 2) {
         w->read_at = now + PAUSE_MS; /* no place was free to wait in */
     }
     if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {

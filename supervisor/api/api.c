@@ -80,18 +80,27 @@ static request_fn *route(struct request *rq)
     return NULL;
 }
 
+/* `sender` in the details: it is not what is asked for that is refused, but who asks. */
 void api_refuse_token(struct engine *engine, struct request *rq)
 {
+    struct buf details;
+    struct bt_error err;
+
     api_failed(engine);
     if (engine_options(engine)->auth_required) {
-        request_refuse_text(engine, rq, BT_UNAUTHORIZED,
-                            "this daemon wants a credential (auth: required): begin a session with "
-                            "auth.begin; the command line has --credential FILE");
-        return;
+        (void)err_set(&err, BT_UNAUTHORIZED,
+                      "this daemon wants a credential (auth: required): begin a session with "
+                      "auth.begin; the command line has --credential FILE");
+    } else {
+        (void)err_set(&err, BT_UNAUTHORIZED, "%s; it is in the file `token` of the state directory",
+                      rq->env.token.len == 0 ? "token is missing" : "token is wrong");
     }
-    request_refuse_text(engine, rq, BT_UNAUTHORIZED,
-                        "%s; it is in the file `token` of the state directory",
-                        rq->env.token.len == 0 ? "token is missing" : "token is wrong");
+    buf_init(&details, 64);
+    doc_put_map(&details, 1);
+    doc_put_cstr(&details, "sender");
+    doc_put_cstr(&details, "token");
+    request_refuse(engine, rq, &err, CLASS_NONE, 0, doc_from_buf(&details));
+    buf_done(&details);
 }
 
 void api_refuse_size(struct engine *engine, struct request *rq)

@@ -260,3 +260,28 @@ enum bt_code config_apart_bind(struct loader *l, enum layer_kind layer, uint32_t
     a->apart = apart.at;
     return secrets.no_memory || apart.no_memory ? config_no_memory(l) : BT_OK;
 }
+
+/* ---- what is not available here ---- */
+
+void config_apart_check(struct loader *l)
+{
+    const struct config *c = &l->store->c;
+    enum layer_kind layer;
+    const cJSON *list = layers_find(l, "agents", &layer);
+    const uint32_t n = cJSON_IsArray(list) ? (uint32_t)cJSON_GetArraySize(list) : 0;
+
+    for (uint32_t i = 0; l->request->can_set_apart != NULL && i < n; i++) {
+        char why[CONFIG_WHY_BYTES];
+        char member[64];
+        char text[CONFIG_WHY_BYTES + 128];
+        if (l->request->can_set_apart(c->agents[i].apart, c->state_dir, why)) {
+            continue;
+        }
+        /* It begins with the key, "limits.processes: ...", or names what is not understood. */
+        (void)snprintf(member, sizeof member, "%.*s", (int)strcspn(why, ":"), why);
+        (void)snprintf(
+            text, sizeof text, "%s; the agent \"%.64s\" cannot be kept from what it must",
+            why + strcspn(why, ":") + strspn(why + strcspn(why, ":"), ": "), c->agents[i].agent_id);
+        problem(l, layer, i, member, text);
+    }
+}

@@ -99,6 +99,16 @@ static void store_settings(struct loader *l)
     }
 }
 
+static bool refused(struct loader *l)
+{
+    if (l->n_problems > 1) {
+        size_t used = strlen(l->err->msg);
+        (void)snprintf(l->err->msg + used, sizeof l->err->msg - used, " (and %u more problems)",
+                       l->n_problems - 1);
+    }
+    return l->n_problems > 0;
+}
+
 /* Continues after a problem, so that one run reports all problems. */
 static enum bt_code load(struct loader *l)
 {
@@ -119,16 +129,15 @@ static enum bt_code load(struct loader *l)
         code = code == BT_OK ? config_rates_bind(l) : code;
         code = code == BT_OK ? config_peers_bind(l) : code;
     }
-    if (code == BT_OK && l->n_problems > 0) {
-        if (l->n_problems > 1) {
-            size_t used = strlen(l->err->msg);
-            (void)snprintf(l->err->msg + used, sizeof l->err->msg - used, " (and %u more problems)",
-                           l->n_problems - 1);
-        }
+    if (code == BT_OK && refused(l)) {
         return BT_INVALID;
     }
     if (code == BT_OK) {
         code = find_state(l, &state_origin);
+    }
+    if (code == BT_OK) {
+        config_apart_check(l);
+        code = refused(l) ? BT_INVALID : code;
     }
     if (code == BT_OK) {
         code = config_llm_keys_check(l);

@@ -116,6 +116,7 @@ struct config_gateway {
     const char *host;           /* a further name that requests may have in Host; "" = none */
     const char *otlp;           /* the URL of a collector of traces; "" = none */
     const char *private_;       /* private addresses that webhooks may reach; "" = none */
+    const char *recipes;        /* absolute; the directory of recipes for MCP; "" = none */
     const char *hooks;          /* absolute; the file of incoming hooks; "" = none */
     const char *url;            /* as people reach it, for links; "" = as it listens */
     const char *const *command; /* NULL-terminated; NULL = it is not started */
@@ -232,6 +233,8 @@ struct config_request {
     uint32_t n_flags;
     /* only checks: warnings use "would", because a running daemon may have another environment */
     bool check_only;
+    /* Whether an entry can be set apart here (apart_available); NULL = that is not asked */
+    bool (*can_set_apart)(const char *const *apart, const char *state_dir, char why[]);
 };
 
 /*

@@ -22,9 +22,10 @@ static bool is_near(const char *listen)
 /* Those that are set. */
 static void put_options(const struct config_gateway *g, const char **command, uint32_t *n)
 {
-    const char *const options[][2] = {{"--tls", g->tls},     {"--host", g->host},
-                                      {"--otlp", g->otlp},   {"--private", g->private_},
-                                      {"--hooks", g->hooks}, {"--url", g->url}};
+    const char *const options[][2] = {{"--tls", g->tls},        {"--host", g->host},
+                                      {"--otlp", g->otlp},      {"--private", g->private_},
+                                      {"--hooks", g->hooks},    {"--url", g->url},
+                                      {"--recipes", g->recipes}};
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (options[i][1][0] != 0) {
@@ -43,7 +44,8 @@ enum bt_code config_gateway_bind(struct loader *l)
     uint32_t n = 0;
 
     if (config_path_bind(l, "gateway.tls", &g->tls) != BT_OK ||
-        config_path_bind(l, "gateway.hooks", &g->hooks) != BT_OK) {
+        config_path_bind(l, "gateway.hooks", &g->hooks) != BT_OK ||
+        config_path_bind(l, "gateway.recipes", &g->recipes) != BT_OK) {
         return BT_NOMEM;
     }
     if (layers_find(l, "gateway.listen", &layer) == NULL) {

@@ -108,6 +108,8 @@ enum { CONFIG_WHY_BYTES = 256 };
 /* apart.c: secrets, user, paths, network, seccomp and limits of an entry of `agents`. */
 BT_MUST_CHECK enum bt_code config_apart_bind(struct loader *l, enum layer_kind layer, uint32_t ix,
                                              const cJSON *tree, struct config_agent *a);
+/* Refuses entries that cannot be set apart here. Call it when the state directory is known. */
+void config_apart_check(struct loader *l);
 /* "secret:NAME=value" of an entry of `secrets` (NAME or NAME=FILE); NULL: why says why there
  * is none; "" = there is no memory. */
 const char *config_secret(struct loader *l, const char *entry, char why[CONFIG_WHY_BYTES]);

@@ -105,6 +105,12 @@ enum mutant {
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
+    /* 95 to 99 are of the journal on PostgreSQL: -DBATON_MUTANT=95, and edge.postgres_owner */
+    MUTANT_FENCE_WITHOUT_EPOCH,     /* a turn of an earlier owner is stored */
+    MUTANT_FENCE_WITHOUT_POS,       /* a turn is stored that does not follow the last one */
+    MUTANT_OWNER_NOT_ENDED,         /* a take-over leaves the old owner its connection */
+    MUTANT_EFFECTS_UNANSWERED,      /* a commit is believed before the answer */
+    MUTANT_RENEWED_BY_ANOTHER,      /* who is no owner any more renews the lease */
     MUTANT_LATE_FROM_ANOTHER = 100, /* 100: whoever brings a late result is believed */
     MUTANT_RETUNE_IGNORED = 101,    /* 101: what a reload sets anew has no effect */
     MUTANT_WAIT_TAKES_PLACE,        /* 102: a step that waits takes a place of other steps */

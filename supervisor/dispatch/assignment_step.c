@@ -242,7 +242,7 @@ enum bt_code assignment_preview(struct assignment *q, struct bt_error *err)
         return assignment_search(q, err);
     }
     code = expand(q, err);
-    if (code == BT_OK && !plan_step_is_agentless(s)) {
+    if (code == BT_OK && plan_step_has_agent(s)) {
         q->m.skill = skill_of(q);
     }
     return code;

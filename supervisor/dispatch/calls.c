@@ -152,7 +152,7 @@ static enum bt_code check_parameters(const struct msg_skill *skill, struct doc p
     static const uint8_t empty_map[] = {0x80};
     const struct doc given =
         parameters.ptr != NULL ? parameters : (struct doc){empty_map, sizeof empty_map};
-    struct schema_problem problems[PROBLEMS_TOLD];
+    struct schema_problem problems[PROBLEMS_TOLD + 1]; /* one more tells that there are more */
     struct schema *schema = NULL;
     cJSON *rules = NULL;
     cJSON *value = NULL;
@@ -172,11 +172,12 @@ static enum bt_code check_parameters(const struct msg_skill *skill, struct doc p
         check_names(rules, value, why);
     }
     if (code == BT_OK && why->len == 0 && schema_compile(rules, &schema, err) == BT_OK) {
-        code = schema_check(schema, value, problems, PROBLEMS_TOLD, &n, err);
+        code = schema_check(schema, value, problems, PROBLEMS_TOLD + 1, &n, err);
         for (uint32_t i = 0; code == BT_INVALID && i < n && i < PROBLEMS_TOLD; i++) {
             buf_printf(why, "%sparameters%s %s", i > 0 ? "; " : "", problems[i].path,
                        problems[i].message);
         }
+        buf_add_cstr(why, code == BT_INVALID && n > PROBLEMS_TOLD ? "; and more" : "");
     }
     schema_free(schema);
     cJSON_Delete(rules);

@@ -48,18 +48,19 @@ static enum bt_code compile(struct doc doc, struct schema **ret, struct bt_error
 static enum bt_code check(const struct schema *schema, const struct msg_result *result,
                           struct buf *diagnosis, uint32_t *ret_n, struct bt_error *err)
 {
-    struct schema_problem problems[PROBLEMS_TOLD];
+    struct schema_problem problems[PROBLEMS_TOLD + 1]; /* one more tells that there are more */
     cJSON *value = NULL;
     enum bt_code code = subject(result, &value, err);
 
     *ret_n = 0;
     if (code == BT_OK) {
-        code = schema_check(schema, value, problems, PROBLEMS_TOLD, ret_n, err);
+        code = schema_check(schema, value, problems, PROBLEMS_TOLD + 1, ret_n, err);
     }
     for (uint32_t i = 0; code != BT_OK && i < *ret_n && i < PROBLEMS_TOLD; i++) {
         buf_printf(diagnosis, "%s%s %s", i > 0 ? "; " : "",
                    problems[i].path[0] != 0 ? problems[i].path : "the result", problems[i].message);
     }
+    buf_add_cstr(diagnosis, code != BT_OK && *ret_n > PROBLEMS_TOLD ? "; and more" : "");
     cJSON_Delete(value);
     return code;
 }

@@ -365,15 +365,15 @@ static enum bt_code start(struct undo *u, const struct open_plan *p, struct doc 
 {
     char key[CHILD_KEY_MAX];
     char id[UUID_TEXT_LEN + 1];
-    const struct submission_start how = {.job = STR_LIT("child"),
-                                         .owner = str_from(p->owner),
-                                         .client_key = str_from(key),
-                                         .whole_key = true,
-                                         .parent = p->plan->plan_id};
+    struct submission_start how = {.job = STR_LIT("child"),
+                                   .owner = str_from(p->owner),
+                                   .whole_key = true,
+                                   .parent = p->plan->plan_id};
     struct submission d;
     enum bt_code code = submission_init(&d, u->err);
 
     undo_key(str_from(p->id), key);
+    how.client_key = str_from(key);
     if (code == BT_OK) {
         code = put_document(u, p, stored, &d.normalised);
     }
@@ -382,9 +382,7 @@ static enum bt_code start(struct undo *u, const struct open_plan *p, struct doc 
                                    u->engine->registry, &d.arena, &d.made, u->err);
     }
     if (code == BT_OK) {
-        struct submission_start with_key = how;
-        with_key.client_key = str_from(key);
-        code = submission_start(u->engine, &with_key, &d, id, u->err);
+        code = submission_start(u->engine, &how, &d, id, u->err);
     }
     submission_done(&d);
     return code;

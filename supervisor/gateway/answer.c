@@ -5,6 +5,7 @@
 
 #include "protocol/wire/msg_table.h"
 #include "supervisor/gateway/server_internal.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
 
 static bool is_envelope(struct str name)
 {
@@ -114,6 +115,7 @@ static void note_made(struct http *h, struct doc body)
         h->status = 201;
     }
     if (plan.len > 0) {
+        telemetry_note_plan(h, body, (struct doc){.ptr = NULL});
         buf_add_cstr(&h->location, "/v1/plans/");
         answer_encode(&h->location, plan);
     }

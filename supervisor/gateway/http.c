@@ -163,6 +163,7 @@ static enum MHD_Result note_head(void *self, enum MHD_ValueKind kind, const char
         {"MCP-Protocol-Version", &to->mcp_version, NULL},
         {"Mcp-Session-Id", &to->mcp_session, NULL},
         {"A2A-Version", &to->a2a_version, NULL},
+        {"traceparent", &to->traceparent, NULL},
         {"Cookie", &to->cookie, NULL},
         {"X-Baton-Page", &to->page, NULL},
     };
@@ -293,6 +294,13 @@ static bool is_type(const char *type, const char *expected)
            (type[n] == 0 || type[n] == ';' || type[n] == ' ');
 }
 
+/* The type that A2A has for its JSON. */
+static bool is_a2a(const struct http *h)
+{
+    return h->place != NULL && is_type(h->heads.type, "application/a2a+json") &&
+           strncmp(h->place->path, "/a2a", 4) == 0;
+}
+
 static bool check_body(struct http *h)
 {
     uint64_t n = 0;
@@ -305,7 +313,7 @@ static bool check_body(struct http *h)
         http_refuse(h, BT_INVALID, 400, "", "this method has no body: give fields in the query");
     } else if (has &&
                (h->heads.type == NULL ||
-                (!is_type(h->heads.type, "application/json") &&
+                (!is_type(h->heads.type, "application/json") && !is_a2a(h) &&
                  !(h->is_yaml = h->route != NULL && is_type(h->heads.type, "application/yaml"))))) {
         http_refuse(h, BT_INVALID, 415, "Content-Type",
                     h->route != NULL ? "expected application/json, or application/yaml"

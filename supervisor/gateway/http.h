@@ -39,7 +39,7 @@ struct heads {
     uint32_t lengths, codings, hosts, auths; /* how often */
     const char *host, *origin, *expect, *authorization, *type, *accept, *coding, *length;
     const char *idempotency_key, *if_match, *last_event_id, *cookie, *page;
-    const char *mcp_version, *mcp_session, *a2a_version;
+    const char *mcp_version, *mcp_session, *a2a_version, *traceparent;
 };
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_DRAINS, HTTP_WAITS, HTTP_READY, HTTP_ANSWERED };

@@ -174,10 +174,11 @@ static bool is_unauthorized(const struct reply *r)
 }
 
 /* A refusal that proves nobody: of a token that was not taken before. What comes sealed knows its
- * sender, and so does a refusal to one who is known. */
+ * sender, and so does a refusal of what is asked for. */
 static bool refuses_sender(const struct caller *c, const struct reply *r)
 {
-    return is_unauthorized(r) && c->token[0] != 0 && !c->proved;
+    return is_unauthorized(r) && c->token[0] != 0 && !c->proved &&
+           doc_get(r->problem.details, STR_LIT("sender")).ptr != NULL;
 }
 
 static void deliver(struct lane *lane, struct str bytes, msec now)

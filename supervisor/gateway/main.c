@@ -97,7 +97,8 @@ static enum bt_code start_server(struct program *p, uint16_t port, struct bt_err
                                 .telemetry = &p->telemetry,
                                 .login = &p->login,
                                 .incoming = p->incoming,
-                                .polled = p->polled};
+                                .polled = p->polled,
+                                .hooks = p->hooks};
 
     return server_new(&p->opt, port, p->up, &parts, &p->server, err);
 }

@@ -26,6 +26,7 @@ void options_help(FILE *out)
         "  --otlp URL         a collector of traces by OTLP/HTTP, as http://127.0.0.1:4318\n"
         "  --private LIST     private addresses that webhooks may reach, as 127.0.0.1,10.1.0.0/16\n"
         "  --hooks FILE       requests that start recipes: POST /hooks/NAME\n"
+        "  --recipes DIR      recipes that are tools of MCP: files *.yaml, *.yml and *.json\n"
         "  --lease SECONDS    how long an agent over HTTP may be silent (default 30; 1 to 3600)\n"
         "  --url URL          this gateway as people reach it, for links in webhooks\n"
         "  --mcp              MCP over stdin and stdout, by the gateway of the state directory, "
@@ -136,6 +137,10 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
         o->incoming = value;
         return BT_OK;
     }
+    if (strcmp(name, "--recipes") == 0) {
+        o->recipes = value;
+        return BT_OK;
+    }
     if (strcmp(name, "--lease") == 0) {
         return read_lease(o, value, err);
     }
@@ -153,8 +158,9 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
 
 static bool takes_value(const char *name)
 {
-    static const char *const names[] = {"--state", "--listen",  "--tls", "--host",  "--origin",
-                                        "--otlp",  "--private", "--url", "--hooks", "--lease"};
+    static const char *const names[] = {"--state",  "--listen", "--tls",     "--host",
+                                        "--origin", "--otlp",   "--private", "--url",
+                                        "--hooks",  "--lease",  "--recipes"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], name) == 0) {

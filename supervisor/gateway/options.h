@@ -24,6 +24,7 @@ struct options {
     uint32_t origins_n;
     char otlp[512];            /* the collector's address, with its path; "" = none */
     struct private_list hooks; /* private addresses that webhooks may reach */
+    const char *recipes;       /* a directory of recipes, which are tools of MCP; NULL = none */
     const char *incoming;      /* the file of incoming hooks; NULL = none */
     const char *url; /* of this gateway, as people reach it; NULL = the one that it listens on */
     msec lease_ms;   /* of agents over HTTP; 0 = the default */

@@ -8,6 +8,19 @@
 #include "supervisor/gateway/telemetry/telemetry.h"
 
 #define GET_ONLY (1u << HTTP_GET)
+#define GET_POST (1u << HTTP_GET | 1u << HTTP_POST)
+
+/* Below an address of A2A over HTTP. */
+#define A2A_PLACES(root)                                                                           \
+    {root "/message:send", 1u << HTTP_POST, false, true, a2a_serve_rest},                          \
+        {root "/message:stream", 1u << HTTP_POST, false, true, a2a_serve_rest},                    \
+        {root "/tasks", GET_ONLY, false, true, a2a_serve_rest},                                    \
+        {root "/tasks/{task}", GET_POST, false, true, a2a_serve_rest},                             \
+        {root "/tasks/{task}/pushNotificationConfigs", GET_POST, false, true, a2a_serve_rest},     \
+    {                                                                                              \
+        root "/tasks/{task}/pushNotificationConfigs/{config}", 1u << HTTP_GET | 1u << HTTP_DELETE, \
+            false, true, a2a_serve_rest                                                            \
+    }
 
 static const struct place places[] = {
     {"/v1/openapi.json", GET_ONLY, true, false, http_serve_openapi},
@@ -17,6 +30,8 @@ static const struct place places[] = {
     {"/metrics", GET_ONLY, false, false, telemetry_serve_metrics},
     {"/.well-known/agent-card.json", GET_ONLY, true, true, a2a_serve_card},
     {"/a2a", 1u << HTTP_POST, false, false, a2a_serve},
+    A2A_PLACES("/a2a"),
+    A2A_PLACES("/a2a/v1"),
     {"/hooks/{name}", 1u << HTTP_POST, true, true, incoming_serve},
     {"/v1/instances/{instanceId}/poll", 1u << HTTP_POST, false, true, polled_serve_poll},
     {"/mcp", 1u << HTTP_POST, false, false, mcp_serve},

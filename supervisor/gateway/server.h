@@ -27,6 +27,7 @@ struct telemetry;
 struct login;
 struct incoming;
 struct polled;
+struct webhooks;
 
 /* What the addresses beside the requests use; each lives as long. */
 struct parts {
@@ -35,6 +36,7 @@ struct parts {
     const struct login *login;
     struct incoming *incoming; /* NULL: there are none */
     struct polled *polled;
+    struct webhooks *hooks;
 };
 
 struct server_counts {

@@ -6,7 +6,12 @@
 #include "protocol/client/credential.h"
 #include "supervisor/gateway/upstream_internal.h"
 
-enum { INBOX = 4096, EVENTS_PER_RUN = 512, TICK_MS = 100, CALLER_IDLE_MS = 300000 };
+enum {
+    INBOX = 8192, /* 4 for each of POLLED_LANES_MAX, and the lanes of callers */
+    EVENTS_PER_RUN = 512,
+    TICK_MS = 100,
+    CALLER_IDLE_MS = 300000
+};
 
 enum bt_code upstream_new(const char *state_dir, struct upstream **ret, struct bt_error *err)
 {

@@ -5,7 +5,15 @@
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
 
-enum { PAGE = 1000, WAIT_MS = 20000, AGAIN_MS = 500, REFUSED_MS = 10000 };
+enum {
+    PAGE = 1000,
+    MANY = PAGE / 4, /* events in a page: they come fast */
+    PAUSE_MS = 20,   /* between pages: an answer to each event would cost the daemon more */
+    PAUSE_MANY_MS = 50,
+    WAIT_MS = 20000,
+    AGAIN_MS = 500,
+    REFUSED_MS = 10000
+};
 
 struct watch {
     struct upstream *up;
@@ -15,7 +23,7 @@ struct watch {
     struct call *call;
     uint64_t next; /* 0 = from now on */
     uint64_t seen;
-    msec again, looked;
+    msec again, looked, now;
     bool failed, refused;
     struct {
         void (*take)(void *self, struct doc event);
@@ -111,6 +119,9 @@ static void on_page(void *self, const struct reply *reply)
         }
     }
     w->next = next > w->next ? next : w->next;
+    if (w->next > doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u) { /* it has all */
+        w->again = w->now + (head.n >= MANY ? PAUSE_MANY_MS : PAUSE_MS);
+    }
 }
 
 static void read_next(struct watch *w, struct caller *caller, msec now)
@@ -142,6 +153,7 @@ void watch_run(struct watch *w, msec now)
 {
     struct caller *caller;
 
+    w->now = now;
     if (w->takers_n == 0 || w->call != NULL) {
         return;
     }

@@ -14,7 +14,8 @@ struct watch;
 /* The upstream and the directory must live as long; it lives as long as the process. */
 BT_MUST_CHECK enum bt_code watch_new(struct upstream *up, const char *state_dir, struct watch **ret,
                                      struct bt_error *err);
-/* Calls take for each event from now on, in their order. At most WATCH_TAKERS_MAX. */
+/* Calls take for each event from now on, in their order, within 50 ms of each. At most
+ * WATCH_TAKERS_MAX. */
 void watch_add(struct watch *w, void (*take)(void *self, struct doc event), void *self);
 /* The sender with the token of the state directory; NULL: it cannot be read now. Not for the caller
  * to release. */

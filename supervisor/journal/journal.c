@@ -4,7 +4,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/failpoint.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 
 enum bt_code journal_check_alive(const struct journal *j, struct bt_error *err)
 {
@@ -275,6 +275,13 @@ enum bt_code journal_commit(struct journal *j, struct bt_error *err)
         j->dirty = false;
     }
     return code;
+}
+
+enum bt_code journal_keep(struct journal *j, struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    return code != BT_OK || j->ops->keep == NULL ? code : j->ops->keep(j, err);
 }
 
 enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,

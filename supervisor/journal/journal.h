@@ -37,11 +37,18 @@ struct journal_options {
         /* of the write-ahead log, allocated in advance so that running work can still write when
          * the disk is full (Q13); 0 = none */
         ballast_bytes;
+    uint32_t lease_ms; /* PostgreSQL: how long a silent owner stays the owner; 0 = 3 s */
+    const char *node;  /* PostgreSQL: the name of this owner; NULL = that of the host */
     /* Writes the ids of the blobs that a row's body names, at most max; returns how many. For rows
      * of journals of versions before 4. NULL = they name none. */
     uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);
 };
 
+/* Opens the journal of this address: DIR or sqlite:DIR, as journal_open_sqlite, or
+ * postgresql://..., where this build has it. BT_INVALID: another address; *err says what would be
+ * right. */
+BT_MUST_CHECK enum bt_code journal_open(const char *url, const struct journal_options *opt,
+                                        struct journal **ret, struct bt_error *err);
 /*
  * Opens or creates DIR/journal.db (0600) and locks DIR/lock with flock. The lock is held until
  * journal_close or the end of the process, AND of every child that was forked after this call
@@ -321,6 +328,9 @@ BT_MUST_CHECK enum bt_code journal_blob_get(struct journal *j, uint64_t id, stru
                                             struct bt_error *err);
 
 BT_MUST_CHECK enum bt_code journal_commit(struct journal *j, struct bt_error *err);
+/* Says to a store with a lease that its owner is there; to be called several times in a lease.
+ * BT_IO: another owns it, or nobody knows; nothing that was decided may be done. */
+BT_MUST_CHECK enum bt_code journal_keep(struct journal *j, struct bt_error *err);
 /* Whether the open batch has any writes. */
 bool journal_dirty(const struct journal *j);
 

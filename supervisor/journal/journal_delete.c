@@ -1,6 +1,6 @@
 /* The functions of the port that delete, and that copy. */
 #include "protocol/base/assert.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 
 enum bt_code journal_plan_delete(struct journal *j, uint64_t plan_ix, struct str why_text,
                                  msec wall, struct bt_error *err)

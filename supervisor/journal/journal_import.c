@@ -1,5 +1,5 @@
 /* The functions of the port for the plans of another journal. */
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 
 enum bt_code journal_plan_blobs(struct journal *j, uint64_t plan_ix, uint64_t after, uint64_t *ret,
                                 uint32_t max, uint32_t *ret_n, struct bt_error *err)

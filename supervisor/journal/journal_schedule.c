@@ -1,5 +1,5 @@
 /* The functions of the port for schedules, starts of rates, and agents that are remembered. */
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 
 enum bt_code journal_schedule_put(struct journal *j, const struct journal_schedule *p,
                                   uint64_t *ret_ix, struct bt_error *err)

@@ -11,16 +11,97 @@
 
 static const char *const STATEMENTS[SQL_COUNT] = {
 #define SQL(name, text) [SQL_##name] = text,
-    SQLITE_STATEMENTS(SQL)
+    SQL_STATEMENTS(SQL)
 #undef SQL
 };
 
-enum {
-    PLAN_TEXT_MAX = 8 * 1024 * 1024,
-    TURN_TEXT_MAX = 64 * 1024,
-    LOOKASIDE_SLOT = 512,
-    LOOKASIDE_SLOTS = 256
-};
+enum { LOOKASIDE_SLOT = 512, LOOKASIDE_SLOTS = 256 };
+
+/* ---- statements ---- */
+
+static int stmt_step_sqlite(struct stmt *st)
+{
+    const int rc = sqlite3_step(st->at);
+
+    switch (rc & 0xff) {
+    case SQLITE_ROW:
+        return STMT_ROW;
+    case SQLITE_DONE:
+        return STMT_DONE;
+    case SQLITE_CORRUPT:
+    case SQLITE_IOERR:
+        return STMT_DAMAGED;
+    default:
+        return STMT_ERROR;
+    }
+}
+
+static void stmt_reset_sqlite(struct stmt *st)
+{
+    (void)sqlite3_reset(st->at);
+}
+
+static void stmt_bind_i64_sqlite(struct stmt *st, int at, int64_t v)
+{
+    (void)sqlite3_bind_int64(st->at, at, v);
+}
+
+static void stmt_bind_bytes_sqlite(struct stmt *st, int at, const void *bytes, size_t len,
+                                   enum stmt_bytes kind)
+{
+    if (kind == STMT_TEXT) {
+        (void)sqlite3_bind_text64(st->at, at, bytes, len, SQLITE_STATIC, SQLITE_UTF8);
+    } else {
+        (void)sqlite3_bind_blob64(st->at, at, bytes, len, SQLITE_STATIC);
+    }
+}
+
+static void stmt_bind_null_sqlite(struct stmt *st, int at)
+{
+    (void)sqlite3_bind_null(st->at, at);
+}
+
+static int64_t stmt_col_i64_sqlite(struct stmt *st, int at)
+{
+    return sqlite3_column_int64(st->at, at);
+}
+
+static struct str stmt_col_bytes_sqlite(struct stmt *st, int at, enum stmt_bytes kind)
+{
+    const void *bytes = kind == STMT_TEXT ? (const void *)sqlite3_column_text(st->at, at)
+                                          : sqlite3_column_blob(st->at, at);
+
+    return bytes == NULL ? STR_LIT("")
+                         : (struct str){bytes, (size_t)sqlite3_column_bytes(st->at, at)};
+}
+
+static bool stmt_nomem_sqlite(const struct stmt *st)
+{
+    return sqlite3_errcode(sqlite3_db_handle(st->at)) == SQLITE_NOMEM;
+}
+
+struct stmt sqlite_stmt(sqlite3_stmt *st)
+{
+    static const struct stmt_ops OPS = {
+        .step = stmt_step_sqlite,
+        .reset = stmt_reset_sqlite,
+        .bind_i64 = stmt_bind_i64_sqlite,
+        .bind_bytes = stmt_bind_bytes_sqlite,
+        .bind_null = stmt_bind_null_sqlite,
+        .col_i64 = stmt_col_i64_sqlite,
+        .col_bytes = stmt_col_bytes_sqlite,
+        .nomem = stmt_nomem_sqlite,
+    };
+
+    return (struct stmt){&OPS, st};
+}
+
+static sqlite3_stmt *raw(const struct sqlite_journal *s, enum sql which)
+{
+    return s->sql.stmt[which].at;
+}
+
+/* ---- the open batch ---- */
 
 enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err)
 {
@@ -49,15 +130,6 @@ enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err)
     }
 }
 
-static void batch_forget(struct sqlite_journal *s)
-{
-    s->now = s->committed;
-    s->batch_bytes = 0;
-    s->base.dirty = false;
-    s->base.pos = s->base.committed_pos;
-    sqlite_chain_forget(s);
-}
-
 enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, struct bt_error *err)
 {
     enum bt_code code = sqlite_error(s->db, what, err);
@@ -66,16 +138,16 @@ enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, stru
         code = err_set(err, BT_IO, "%s: another program has the database locked", what);
     }
     if (sqlite3_get_autocommit(s->db) == 0) {
-        (void)sqlite3_step(s->stmt[SQL_ROLLBACK]);
-        (void)sqlite3_reset(s->stmt[SQL_ROLLBACK]);
+        (void)sqlite3_step(raw(s, SQL_ROLLBACK));
+        (void)sqlite3_reset(raw(s, SQL_ROLLBACK));
     }
     if (sqlite3_get_autocommit(s->db) == 0 && code == BT_UNAVAILABLE) {
         code =
             err_set(err, BT_IO, "%s: storage is full, and the batch cannot be rolled back", what);
     }
-    batch_forget(s);
+    sql_batch_forget(&s->sql);
     if (code != BT_UNAVAILABLE) {
-        journal_die(&s->base, err);
+        journal_die(&s->sql.base, err);
     }
     return code;
 }
@@ -85,36 +157,62 @@ enum bt_code sqlite_run(struct sqlite_journal *s, enum sql which, const char *wh
 {
     enum bt_code code = BT_OK;
 
-    if (sqlite3_step(s->stmt[which]) != SQLITE_DONE) {
+    if (sqlite3_step(raw(s, which)) != SQLITE_DONE) {
         code = sqlite_write_error(s, what, err);
     }
-    (void)sqlite3_reset(s->stmt[which]);
+    (void)sqlite3_reset(raw(s, which));
     return code;
 }
 
 enum bt_code sqlite_batch(struct sqlite_journal *s, size_t bytes, struct bt_error *err)
 {
-    s->batch_bytes += bytes;
-    if (s->base.dirty) {
+    s->sql.batch_bytes += bytes;
+    if (s->sql.base.dirty) {
         return BT_OK;
     }
     return sqlite_run(s, SQL_BEGIN, "cannot open a batch", err);
 }
 
-void sqlite_bind_str(sqlite3_stmt *st, int at, struct str v)
+static enum bt_code engine_batch(struct sql_journal *s, size_t bytes, struct bt_error *err)
 {
-    (void)sqlite3_bind_text64(st, at, v.ptr == NULL ? "" : v.ptr, v.len, SQLITE_STATIC,
-                              SQLITE_UTF8);
+    return sqlite_batch(sqlite_of(&s->base), bytes, err);
 }
 
-struct str sqlite_col_str(sqlite3_stmt *st, int at)
+static enum bt_code engine_run(struct sql_journal *s, enum sql which, const char *what,
+                               uint64_t *ret_changes, struct bt_error *err)
 {
-    const char *text = (const char *)sqlite3_column_text(st, at);
-    if (text == NULL) {
-        return STR_LIT("");
+    struct sqlite_journal *of = sqlite_of(&s->base);
+    const enum bt_code code = sqlite_run(of, which, what, err);
+
+    if (ret_changes != NULL) {
+        *ret_changes = code == BT_OK ? (uint64_t)sqlite3_changes(of->db) : 0;
     }
-    return (struct str){text, (size_t)sqlite3_column_bytes(st, at)};
+    return code;
 }
+
+static enum bt_code engine_undo(struct sql_journal *s, struct bt_error *err)
+{
+    return sqlite_run(sqlite_of(&s->base), SQL_ROLLBACK, "cannot end an empty batch", err);
+}
+
+static enum bt_code engine_error(struct sql_journal *s, const char *what, struct bt_error *err)
+{
+    return sqlite_error(sqlite_of(&s->base)->db, what, err);
+}
+
+static enum bt_code engine_write_error(struct sql_journal *s, const char *what,
+                                       struct bt_error *err)
+{
+    return sqlite_write_error(sqlite_of(&s->base), what, err);
+}
+
+static const struct sql_engine SQLITE_ENGINE = {
+    .batch = engine_batch,
+    .run = engine_run,
+    .undo = engine_undo,
+    .error = engine_error,
+    .write_error = engine_write_error,
+};
 
 /*
  * Runs after a commit, never within one, so its failure does not concern the commit (Q3). On a full
@@ -139,11 +237,11 @@ bool sqlite_checkpoint(struct sqlite_journal *s)
         return false;
     }
     if (sqlite_error(s->db, "cannot copy the write-ahead log", &why) == BT_UNAVAILABLE) {
-        s->base.storage_low = true;
+        s->sql.base.storage_low = true;
         s->behind = true;
         return false;
     }
-    journal_die(&s->base, &why);
+    journal_die(&s->sql.base, &why);
     log_err("journal.checkpoint_failed", "%s", why.msg);
     return false;
 }
@@ -165,7 +263,7 @@ static void copy_log_when_due(struct sqlite_journal *s, bool large)
     if (s->wal_frames < s->checkpoint_at) {
         return;
     }
-    if (large && !s->copy_put_off && !s->base.storage_low) {
+    if (large && !s->copy_put_off && !s->sql.base.storage_low) {
         s->copy_put_off = true;
         return;
     }
@@ -179,16 +277,16 @@ static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
     enum bt_code code;
 
     sqlite_space_check(j);
-    code = sqlite_chain_flush(s, err);
+    code = sql_chain_flush(&s->sql, err);
     if (code == BT_OK) {
         code = sqlite_run(s, SQL_COMMIT, "cannot commit", err);
     }
     if (code != BT_OK) {
         return code;
     }
-    s->committed = s->now;
-    copy_log_when_due(s, s->batch_bytes > LARGE_BATCH_BYTES);
-    s->batch_bytes = 0;
+    s->sql.committed = s->sql.now;
+    copy_log_when_due(s, s->sql.batch_bytes > LARGE_BATCH_BYTES);
+    s->sql.batch_bytes = 0;
     return BT_OK;
 }
 
@@ -197,102 +295,45 @@ static void sqlite_done(struct journal *j)
     struct sqlite_journal *s = sqlite_of(j);
     bool empty = false; /* all of the log is in the file */
 
-    if (s->db != NULL && sqlite3_get_autocommit(s->db) == 0 && s->stmt[SQL_ROLLBACK] != NULL) {
-        (void)sqlite3_step(s->stmt[SQL_ROLLBACK]);
-        (void)sqlite3_reset(s->stmt[SQL_ROLLBACK]);
+    if (s->db != NULL && sqlite3_get_autocommit(s->db) == 0 && raw(s, SQL_ROLLBACK) != NULL) {
+        (void)sqlite3_step(raw(s, SQL_ROLLBACK));
+        (void)sqlite3_reset(raw(s, SQL_ROLLBACK));
     }
     sqlite_backup_cancel(s);
     if (s->db != NULL && !j->dead && s->ballast_bytes > 0) {
         empty = sqlite_checkpoint(s);
     }
     for (int i = 0; i < SQL_COUNT; i++) {
-        (void)sqlite3_finalize(s->stmt[i]);
+        (void)sqlite3_finalize(raw(s, i));
     }
     if (s->db != NULL) {
         /* After an error the files stay as they are: the next start reads what was really stored
          * (Q11, Q4). A log with reserved room is kept, too. */
         (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
-                                s->base.dead || s->ballast_bytes > 0 ? 1 : 0, NULL);
+                                s->sql.base.dead || s->ballast_bytes > 0 ? 1 : 0, NULL);
         int rc = sqlite3_close(s->db);
         ASSERT(rc == SQLITE_OK);
     }
-    if (empty && !s->base.dead) {
+    if (empty && !s->sql.base.dead) {
         sqlite_space_park(s);
     }
     if (s->lock_fd >= 0) {
         /* releases the lock; the file stays, or two daemons could lock two files */
         close(s->lock_fd);
     }
-    buf_done(&s->plan_text);
-    buf_done(&s->turn_text);
-    buf_done(&s->schedule_text);
+    sql_texts_done(&s->sql);
     free(s);
 }
 
 static void sqlite_space(struct journal *j);
 
 static const struct journal_ops SQLITE_OPS = {
+    SQL_OPS,
     .close = sqlite_done,
-    .plan_add = sqlite_plan_add,
-    .plan_status = sqlite_plan_status,
-    .plan_by_id = sqlite_plan_by_id,
-    .plan_head = sqlite_plan_head,
-    .plan_by_key = sqlite_plan_by_key,
-    .plan_owner = sqlite_plan_owner,
-    .blob_owned = sqlite_blob_owned,
-    .plans = sqlite_plans,
-    .plans_between = sqlite_plans_between,
-    .jobs = sqlite_jobs,
-    .plans_open = sqlite_plans_open,
-    .quarantine = sqlite_quarantine,
-    .session = sqlite_session,
-    .session_put = sqlite_session_put,
-    .sessions = sqlite_sessions,
-    .message_add = sqlite_message_add,
-    .messages = sqlite_messages,
-    .turn_put = sqlite_turn_put,
-    .turn = sqlite_turn,
-    .turn_key = sqlite_turn_key,
-    .turn_by_key = sqlite_turn_by_key,
-    .turn_of_plan = sqlite_turn_of_plan,
-    .turns_open = sqlite_turns_open,
-    .schedule_put = sqlite_schedule_put,
-    .schedule_state = sqlite_schedule_state,
-    .schedule_delete = sqlite_schedule_delete,
-    .schedule_by_name = sqlite_schedule_by_name,
-    .schedules = sqlite_schedules,
-    .start_put = sqlite_start_put,
-    .starts = sqlite_starts,
-    .starts_drop = sqlite_starts_drop,
-    .agent_put = sqlite_agent_put,
-    .agent_drop = sqlite_agent_drop,
-    .agents_drop = sqlite_agents_drop,
-    .agents = sqlite_agents,
-    .append = sqlite_append,
-    .blob_add = sqlite_blob_add,
-    .blob_get = sqlite_blob_get,
     .commit = sqlite_commit,
     .space = sqlite_space,
-    .events = sqlite_events,
-    .last_row = sqlite_last_row,
-    .replay = sqlite_replay,
     .scrub = sqlite_scrub,
-    .plan_delete = sqlite_plan_delete,
-    .gone_by_id = sqlite_gone_by_id,
-    .plans_ended = sqlite_plans_ended,
-    .session_delete = sqlite_session_delete,
-    .sessions_idle = sqlite_sessions_idle,
-    .gone_expire = sqlite_gone_expire,
-    .rows_delete = sqlite_rows_delete,
-    .sweep = sqlite_sweep,
-    .blobs_unused = sqlite_blobs_unused,
-    .last_blob = sqlite_last_blob,
     .size = sqlite_size,
-    .plan_blobs = sqlite_plan_blobs,
-    .plan_heirs = sqlite_plan_heirs,
-    .plan_state = sqlite_plan_state,
-    .gone_forget = sqlite_gone_forget,
-    .imports = sqlite_imports,
     .backup_begin = sqlite_backup_begin,
     .backup_step = sqlite_backup_step,
 };
@@ -300,8 +341,11 @@ static const struct journal_ops SQLITE_OPS = {
 static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
 {
     for (int i = 0; i < SQL_COUNT; i++) {
-        if (sqlite3_prepare_v3(s->db, STATEMENTS[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i],
-                               NULL) != SQLITE_OK) {
+        sqlite3_stmt *st = NULL;
+        const int rc =
+            sqlite3_prepare_v3(s->db, STATEMENTS[i], -1, SQLITE_PREPARE_PERSISTENT, &st, NULL);
+        s->sql.stmt[i] = sqlite_stmt(st);
+        if (rc != SQLITE_OK) {
             return sqlite_error(s->db, "cannot prepare the journal's statements", err);
         }
     }
@@ -315,12 +359,12 @@ static enum bt_code count_boot(struct sqlite_journal *s, struct bt_error *err)
     struct bt_error why;
     enum bt_code code;
 
-    if (!s->boot_due || s->base.storage_full) {
+    if (!s->boot_due || s->sql.base.storage_full) {
         return BT_OK;
     }
     code = sqlite_exec(s->db, "UPDATE meta SET value = value + 1 WHERE key = 'boot'", &why);
     if (code == BT_UNAVAILABLE) {
-        s->base.storage_low = s->base.storage_full = true;
+        s->sql.base.storage_low = s->sql.base.storage_full = true;
         return BT_OK;
     }
     s->boot_due = code != BT_OK;
@@ -365,19 +409,19 @@ static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
         }
     }
     if (code == BT_OK) {
-        code = sqlite_gaps_top(s, GAP_SEQ, &seqs, err);
+        code = sql_gaps_top(&s->sql, GAP_SEQ, &seqs, err);
     }
     if (code == BT_OK) {
-        code = sqlite_gaps_top(s, GAP_PLAN, &plans, err);
+        code = sql_gaps_top(&s->sql, GAP_PLAN, &plans, err);
     }
     if (code == BT_OK) {
-        s->base.pos = seqs << POS_K_BITS > (uint64_t)v[0] ? seqs << POS_K_BITS : (uint64_t)v[0];
-        s->base.committed_pos = s->base.pos;
-        s->now.plans = plans > (uint64_t)v[1] ? plans : (uint64_t)v[1];
-        s->now.blobs = (uint64_t)v[2];
-        s->now.gone = (uint64_t)v[4];
-        s->committed = s->now;
-        s->base.boot = (uint64_t)v[3] + 1;
+        s->sql.base.pos = seqs << POS_K_BITS > (uint64_t)v[0] ? seqs << POS_K_BITS : (uint64_t)v[0];
+        s->sql.base.committed_pos = s->sql.base.pos;
+        s->sql.now.plans = plans > (uint64_t)v[1] ? plans : (uint64_t)v[1];
+        s->sql.now.blobs = (uint64_t)v[2];
+        s->sql.now.gone = (uint64_t)v[4];
+        s->sql.committed = s->sql.now;
+        s->sql.base.boot = (uint64_t)v[3] + 1;
         s->boot_due = true;
         code = count_boot(s, err);
     }
@@ -411,7 +455,7 @@ static enum bt_code open_db(struct sqlite_journal *s, const struct journal_optio
     }
     if (code == BT_OK) {
         sqlite_space_open(s);
-        code = s->base.dead ? err_set(err, BT_IO, "%s", s->base.why.msg) : BT_OK;
+        code = s->sql.base.dead ? err_set(err, BT_IO, "%s", s->sql.base.why.msg) : BT_OK;
     }
     if (code == BT_OK) {
         code = prepare_all(s, err);
@@ -441,16 +485,15 @@ enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *
     if (s == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for the journal");
     }
-    s->base.ops = &SQLITE_OPS;
+    s->sql.base.ops = &SQLITE_OPS;
+    s->sql.engine = &SQLITE_ENGINE;
     s->lock_fd = -1;
     s->checkpoint_every = opt->checkpoint_pages != 0 && opt->checkpoint_pages < INT_MAX / 2
                               ? (int)opt->checkpoint_pages
                               : CHECKPOINT_PAGES;
     s->checkpoint_at = s->checkpoint_every;
     s->ballast_bytes = opt->ballast_bytes;
-    buf_init(&s->plan_text, PLAN_TEXT_MAX);
-    buf_init(&s->turn_text, TURN_TEXT_MAX);
-    buf_init(&s->schedule_text, PLAN_TEXT_MAX);
+    sql_texts_init(&s->sql);
     memcpy(s->dir, dir, strlen(dir) + 1);
     code = sqlite_lock_dir(dir, true, &s->lock_fd, err);
     if (code == BT_OK) {
@@ -461,11 +504,11 @@ enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *
         code = open_db(s, opt, err);
     }
     if (code != BT_OK) {
-        s->base.dead = true; /* leaves the files as they are */
-        sqlite_done(&s->base);
+        s->sql.base.dead = true; /* leaves the files as they are */
+        sqlite_done(&s->sql.base);
         return code;
     }
-    *ret = &s->base;
+    *ret = &s->sql.base;
     return BT_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/buf.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 
 /* Its text begins at `at`: type, topic, body. */
 struct kept_row {

@@ -1,5 +1,6 @@
 /* Reads a journal that no daemon holds, for `baton doctor`. */
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "supervisor/journal/sqlite_internal.h"
@@ -36,8 +37,9 @@ static void check_quick(struct inspection *in)
     int rc = sqlite3_prepare_v2(in->db, "PRAGMA quick_check(20)", -1, &st, NULL);
 
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        if (!str_is(sqlite_col_str(st, 0), "ok")) {
-            problem(in, sqlite_col_str(st, 0).ptr);
+        const char *text = (const char *)sqlite3_column_text(st, 0);
+        if (text != NULL && strcmp(text, "ok") != 0) {
+            problem(in, text);
         }
         rc = SQLITE_OK;
     }
@@ -57,12 +59,10 @@ static void name_quarantined(struct inspection *in)
                            "WHERE s.status = 'quarantined' ORDER BY s.ix",
                            -1, &st, NULL) == SQLITE_OK) {
         while (n++ < PROBLEMS_SHOWN && sqlite3_step(st) == SQLITE_ROW) {
-            const struct str note = sqlite_col_str(st, 1);
-            struct uuid id = {{0}};
+            struct stmt of = sqlite_stmt(st);
+            const struct str note = sql_col_str(&of, 1);
+            const struct uuid id = sql_col_uuid(&of, 0);
             char text[UUID_TEXT_LEN + 1];
-            if (sqlite3_column_bytes(st, 0) == (int)sizeof id.b) {
-                memcpy(id.b, sqlite3_column_blob(st, 0), sizeof id.b);
-            }
             uuid_format(id, text);
             buf_printf(in->report, "quarantined: plan %s: %.*s\n", text, STR_ARG(note));
         }

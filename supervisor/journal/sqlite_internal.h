@@ -4,9 +4,7 @@
 
 #include <sqlite3.h>
 
-#include "protocol/base/buf.h"
-#include "supervisor/journal/journal.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/sql.h"
 
 enum {
     SCHEMA_VERSION = 8,
@@ -16,259 +14,24 @@ enum {
     /* rows go to the ends of tables; the kernel caches what is read again */
     LARGE_BATCH_BYTES = 1024 * 1024, /* its commit takes some 10 ms */
     CACHE_KIB = 2 * 1024,
-    WAL_LIMIT_BYTES = 16 * 1024 * 1024,
-    OWNER_MAX = 64 /* bytes of a credential's id */
-};
-
-/* Columns that statements and the inspection share. */
-#define SQL_PLAN_HEAD                                                                              \
-    "SELECT p.ix, p.id, p.session, p.client_key, p.body_hash, p.goal, p.created, p.crc, "          \
-    "coalesce(e.kind, ''), coalesce(o.owner, '') FROM plans p "                                    \
-    "LEFT JOIN errands e ON e.ix = p.ix LEFT JOIN owners o ON o.ix = p.ix"
-#define SQL_NO_JOB(of) "NOT EXISTS (SELECT 1 FROM errands e WHERE e.ix = " of ".ix)"
-#define SQL_SESSION                                                                                \
-    "SELECT id, created, updated, messages, summarized, summary, agent_calls, tool_calls, crc, "   \
-    "owner FROM sessions"
-#define SQL_MESSAGE "SELECT session, n, role, cut, turn, plan, wall, crc, text FROM messages"
-#define SQL_TURN                                                                                   \
-    "SELECT id, session, client_key, body_hash, asked, answered, started, ended, plan, action, "   \
-    "wish, crc FROM turns"
-
-#define SQL_GONE                                                                                   \
-    "SELECT ix, id, client_key, status, created, ended, deleted, why, rows, head, crc, owner "     \
-    "FROM gone"
-#define SQL_CHAIN "SELECT ix, rows, head, crc FROM chains"
-#define SQL_SCHEDULE                                                                               \
-    "SELECT s.ix, s.name, s.owner, s.body_hash, s.created, s.rule, s.crc, "                        \
-    "coalesce(t.state, ''), coalesce(t.crc, -1) FROM schedules s "                                 \
-    "LEFT JOIN schedule_state t ON t.ix = s.ix"
-
-/* Statements of what rows leave beside them, and of deletion. */
-#define SQLITE_STATEMENTS_4(SQL)                                                                   \
-    SQL(REF_ADD, "INSERT OR IGNORE INTO blob_refs(plan, blob) VALUES(?1, ?2)")                     \
-    SQL(REFS_OF, "SELECT blob FROM blob_refs WHERE plan = ?1")                                     \
-    SQL(REF_DROP, "DELETE FROM blob_refs WHERE plan = ?1 AND blob = ?2")                           \
-    SQL(CHAIN_PUT, "INSERT OR REPLACE INTO chains(ix, rows, head, crc) VALUES(?1, ?2, ?3, ?4)")    \
-    SQL(CHAIN_GET, SQL_CHAIN " WHERE ix = ?1")                                                     \
-    SQL(CHAIN_DROP, "DELETE FROM chains WHERE ix = ?1")                                            \
-    SQL(GAP_AT, "SELECT first, last, crc FROM gaps WHERE kind = ?1 AND first <= ?2 "               \
-                "ORDER BY first DESC LIMIT 1")                                                     \
-    SQL(GAP_NEXT, "SELECT first FROM gaps WHERE kind = ?1 AND first > ?2 ORDER BY first LIMIT 1")  \
-    SQL(GAP_PUT, "INSERT OR REPLACE INTO gaps(kind, first, last, crc) VALUES(?1, ?2, ?3, ?4)")     \
-    SQL(GAPS, "SELECT kind, first, last, crc FROM gaps WHERE kind = ?1 ORDER BY first")            \
-    SQL(PLAN_THERE, "SELECT ix FROM plans WHERE ix = ?1")                                          \
-    SQL(GAP_DROP, "DELETE FROM gaps WHERE kind = ?1 AND first = ?2")                               \
-    SQL(GONE_PUT, "INSERT INTO gone(ix, id, client_key, status, created, ended, deleted, why, "    \
-                  "rows, head, crc, swept, owner) "                                                \
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, ?12)")                  \
-    SQL(GONE_BY_ID, SQL_GONE " WHERE id = ?1")                                                     \
-    SQL(GONE_BY_KEY, SQL_GONE " WHERE client_key = ?1")                                            \
-    SQL(GONE_LEFT, "SELECT ix FROM gone INDEXED BY gone_left WHERE swept = 0 ORDER BY ix LIMIT 1") \
-    SQL(GONE_SWEPT, "UPDATE gone SET swept = 1 WHERE ix = ?1")                                     \
-    SQL(GONE_OLDEST, "SELECT ix, deleted FROM gone WHERE swept = 1 ORDER BY ix LIMIT 1")           \
-    SQL(GONE_DROP, "DELETE FROM gone WHERE ix = ?1")                                               \
-    SQL(GONE_FIND, "SELECT ix, swept FROM gone WHERE id = ?1")                                     \
-    SQL(REFS_AFTER, "SELECT blob FROM blob_refs WHERE plan = ?1 AND blob > ?2 ORDER BY blob")      \
-    SQL(HEIRS, "SELECT DISTINCT h.plan FROM blob_refs r "                                          \
-               "JOIN blob_refs h INDEXED BY blob_refs_blob ON h.blob = r.blob "                    \
-               "WHERE r.plan = ?1 AND h.plan <> ?1")                                               \
-    SQL(IMPORTS, "SELECT ix FROM plan_state INDEXED BY plan_state_status "                         \
-                 "WHERE status = 'importing' ORDER BY ix")                                         \
-    SQL(PLAN_DROP, "DELETE FROM plans WHERE ix = ?1")                                              \
-    SQL(STATE_DROP, "DELETE FROM plan_state WHERE ix = ?1")                                        \
-    SQL(JOB_DROP, "DELETE FROM errands WHERE ix = ?1")                                             \
-    SQL(OWNER_DROP, "DELETE FROM owners WHERE ix = ?1")                                            \
-    SQL(IX_ENDED, "SELECT ix FROM plan_state INDEXED BY plan_state_ended "                         \
-                  "WHERE (ended, ix) > (?1, ?2) AND ended > 0 ORDER BY ended, ix")                 \
-    SQL(ROWS_OF, "SELECT pos FROM rows INDEXED BY rows_plan WHERE plan = ?1 AND plan > 0 "         \
-                 "ORDER BY pos")                                                                   \
-    SQL(ROWS_OLD, "SELECT pos FROM rows INDEXED BY rows_no_plan "                                  \
-                  "WHERE plan = 0 AND wall < ?1 AND pos < ?2 ORDER BY wall, pos")                  \
-    SQL(ROW_DROP, "DELETE FROM rows WHERE pos = ?1")                                               \
-    SQL(BLOB_NEED,                                                                                 \
-        "SELECT EXISTS (SELECT 1 FROM blob_refs INDEXED BY blob_refs_blob WHERE blob = ?1) OR "    \
-        "EXISTS (SELECT 1 FROM turns INDEXED BY turns_wish WHERE wish = ?1 AND wish > 0) OR "      \
-        "EXISTS (SELECT 1 FROM sessions INDEXED BY sessions_summary "                              \
-        "WHERE summary = ?1 AND summary > 0), "                                                    \
-        "coalesce((SELECT length(bytes) FROM blobs WHERE id = ?1), 0)")                            \
-    SQL(BLOB_DROP, "DELETE FROM blobs WHERE id = ?1")                                              \
-    SQL(BLOBS, "SELECT id FROM blobs WHERE id > ?1 AND id <= ?2 ORDER BY id")                      \
-    SQL(BLOBS_TOP, "UPDATE meta SET value = ?1 WHERE key = 'blobs'")                               \
-    SQL(TURN_OPEN_OF, "SELECT 1 FROM turns INDEXED BY turns_session "                              \
-                      "WHERE session = ?1 AND ended = 0 LIMIT 1")                                  \
-    SQL(TURNS_OF, "SELECT id, wish FROM turns INDEXED BY turns_session WHERE session = ?1")        \
-    SQL(TURN_DROP, "DELETE FROM turns WHERE id = ?1")                                              \
-    SQL(SESSION_DROP, "DELETE FROM sessions WHERE id = ?1")                                        \
-    SQL(SESSIONS_IDLE, SQL_SESSION " INDEXED BY sessions_updated WHERE updated < ?1 "              \
-                                   "ORDER BY updated")                                             \
-    SQL(GONE_SESSION_PUT, "INSERT INTO gone_sessions(id, last) "                                   \
-                          "SELECT ?1, coalesce(max(rowid), 0) FROM messages")                      \
-    SQL(GONE_SESSION, "SELECT number FROM gone_sessions ORDER BY number LIMIT 1")                  \
-    SQL(GONE_SESSION_DROP, "DELETE FROM gone_sessions WHERE number = ?1")                          \
-    SQL(MESSAGES_OF, "SELECT m.rowid FROM gone_sessions g JOIN messages m INDEXED BY messages_n "  \
-                     "ON m.session = g.id WHERE g.number = ?1 AND m.rowid <= g.last ORDER BY m.n") \
-    SQL(MESSAGE_DROP, "DELETE FROM messages WHERE rowid = ?1")
-
-#define SQL_AGENT "SELECT id, seen, crc, card FROM agents"
-#define SQLITE_STATEMENTS_6(SQL)                                                                   \
-    SQL(SCHEDULE_ADD, "INSERT OR REPLACE INTO schedules(ix, name, owner, body_hash, created, "     \
-                      "rule, crc, doc_crc, doc) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")       \
-    SQL(SCHEDULE_IX, "SELECT ix FROM schedules WHERE name = ?1")                                   \
-    SQL(SCHEDULE_TOP, "SELECT coalesce(max(ix), 0) FROM schedules")                                \
-    SQL(SCHEDULE_GET, SQL_SCHEDULE " WHERE s.ix = ?1")                                             \
-    SQL(SCHEDULES, SQL_SCHEDULE " WHERE s.ix > ?1 ORDER BY s.ix")                                  \
-    SQL(SCHEDULE_DOC, "SELECT ix, doc_crc, doc FROM schedules WHERE ix = ?1")                      \
-    SQL(SCHEDULE_DROP, "DELETE FROM schedules WHERE ix = ?1")                                      \
-    SQL(SCHEDULE_STATE, "INSERT OR REPLACE INTO schedule_state(ix, crc, state) "                   \
-                        "VALUES(?1, ?2, ?3)")                                                      \
-    SQL(SCHEDULE_STATE_DROP, "DELETE FROM schedule_state WHERE ix = ?1")                           \
-    SQL(START_PUT, "INSERT OR REPLACE INTO starts(name, place, wall) VALUES(?1, ?2, ?3)")          \
-    SQL(STARTS, "SELECT name, place, wall FROM starts WHERE wall >= ?1 "                           \
-                "ORDER BY name, wall, place")                                                      \
-    SQL(STARTS_DROP, "DELETE FROM starts WHERE wall < ?1")                                         \
-    SQL(AGENT_PUT, "INSERT OR REPLACE INTO agents(id, seen, crc, card) VALUES(?1, ?2, ?3, ?4)")    \
-    SQL(AGENT_DROP, "DELETE FROM agents WHERE id = ?1")                                            \
-    SQL(AGENTS_DROP, "DELETE FROM agents WHERE seen < ?1")                                         \
-    SQL(AGENTS_KEEP, "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY "           \
-                     "agents_seen ORDER BY seen DESC, id DESC LIMIT -1 OFFSET ?1)")                \
-    SQL(AGENTS, SQL_AGENT " ORDER BY seen DESC, id DESC")
-
-/* SQL(name, text): every prepared statement. */
-#define SQLITE_STATEMENTS(SQL)                                                                     \
-    SQL(BEGIN, "BEGIN IMMEDIATE")                                                                  \
-    SQL(COMMIT, "COMMIT")                                                                          \
-    SQL(ROLLBACK, "ROLLBACK")                                                                      \
-    SQL(ROW_ADD, "INSERT INTO rows(pos, plan, plan_seq, type, topic, wall, crc, body) "            \
-                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                         \
-    SQL(ROWS, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "                \
-              "WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos")                                          \
-    /* INDEXED BY: preparing fails when the index does not fit the query (Q9), instead of a full   \
-     * scan. */                                                                                    \
-    SQL(ROWS_PLAN, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "           \
-                   "INDEXED BY rows_plan WHERE plan = ?3 AND plan > 0 AND pos BETWEEN ?1 AND ?2 "  \
-                   "ORDER BY pos")                                                                 \
-    SQL(ROW_LAST, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "            \
-                  "INDEXED BY rows_plan WHERE plan = ?1 AND plan > 0 AND pos <= ?2 "               \
-                  "ORDER BY pos DESC")                                                             \
-    SQL(BLOB_ADD, "INSERT INTO blobs(id, crc, bytes) VALUES(?1, ?2, ?3)")                          \
-    SQL(BLOB_GET, "SELECT crc, bytes FROM blobs WHERE id = ?1")                                    \
-    SQL(PLAN_ADD, "INSERT INTO plans(ix, id, session, client_key, body_hash, goal, created, crc, " \
-                  "doc_crc, doc) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS " \
-                  "(SELECT 1 FROM gone WHERE id = ?2 OR client_key = ?4) ON CONFLICT DO NOTHING")  \
-    SQL(PLAN_IX_BY_ID, "SELECT ix FROM plans WHERE id = ?1")                                       \
-    SQL(PLAN_IX_BY_KEY, "SELECT ix, 0 FROM plans WHERE client_key = ?1 UNION ALL "                 \
-                        "SELECT 0, 1 FROM gone WHERE client_key = ?1")                             \
-    SQL(PLAN_GET, SQL_PLAN_HEAD " WHERE p.ix = ?1")                                                \
-    SQL(JOB_ADD, "INSERT INTO errands(ix, kind) VALUES(?1, ?2)")                                   \
-    SQL(OWNER_ADD, "INSERT INTO owners(ix, owner) VALUES(?1, ?2)")                                 \
-    SQL(OWNER_GET, "SELECT owner FROM owners WHERE ix = ?1")                                       \
-    SQL(BLOB_OWNED, "SELECT 1 FROM blob_refs r INDEXED BY blob_refs_blob "                         \
-                    "JOIN owners o ON o.ix = r.plan WHERE r.blob = ?1 AND o.owner = ?2 LIMIT 1")   \
-    SQL(PLAN_DOC, "SELECT ix, doc_crc, doc FROM plans WHERE ix = ?1")                              \
-    SQL(STATE_PUT, "INSERT OR REPLACE INTO plan_state(ix, status, ended, recoveries, note, crc) "  \
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                               \
-    SQL(STATE_SET, "UPDATE plan_state SET status = ?2, ended = ?3, recoveries = ?4, note = ?5, "   \
-                   "crc = ?6 WHERE ix = ?1")                                                       \
-    SQL(STATE_GET, "SELECT status, ended, recoveries, note, crc FROM plan_state WHERE ix = ?1")    \
-    SQL(STATE_SCAN, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix") \
-    SQL(IX_ALL, "SELECT s.ix FROM plan_state s WHERE s.ix < ?1 AND " SQL_NO_JOB(                   \
-                    "s") " ORDER BY s.ix DESC")                                                    \
-    SQL(IX_STATUS, "SELECT s.ix FROM plan_state s INDEXED BY plan_state_status "                   \
-                   "WHERE s.ix < ?1 AND s.status = ?2 AND " SQL_NO_JOB("s") " ORDER BY s.ix DESC") \
-    SQL(IX_SESSION,                                                                                \
-        "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "                       \
-        "AND p.session = ?2 AND p.session <> '' AND " SQL_NO_JOB("p") " ORDER BY p.ix DESC")       \
-    SQL(IX_BETWEEN,                                                                                \
-        "SELECT p.ix FROM plans p WHERE +p.ix < ?1 AND p.id BETWEEN ?2 AND ?3 AND " SQL_NO_JOB(    \
-            "p") " ORDER BY p.id DESC")                                                            \
-    SQL(IX_JOBS,                                                                                   \
-        "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "                       \
-        "AND p.session = ?2 AND p.session <> '' AND NOT " SQL_NO_JOB("p") " ORDER BY p.ix DESC")   \
-    SQL(IX_JOBS_ALL, "SELECT ix FROM errands WHERE ix < ?1 ORDER BY ix DESC")                      \
-    SQL(SESSION_PUT, "INSERT OR REPLACE INTO sessions(id, created, updated, messages, "            \
-                     "summarized, summary, agent_calls, tool_calls, crc, owner) "                  \
-                     "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                            \
-    SQL(SESSION_GET, SQL_SESSION " WHERE id = ?1")                                                 \
-    SQL(SESSIONS, SQL_SESSION " INDEXED BY sessions_updated ORDER BY updated DESC")                \
-    SQL(MESSAGE_ADD,                                                                               \
-        "INSERT OR REPLACE INTO messages(session, n, role, cut, turn, plan, wall, crc, text) "     \
-        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                              \
-    SQL(MESSAGES, SQL_MESSAGE " INDEXED BY messages_n WHERE session = ?1 AND n <= ?2 "             \
-                              "ORDER BY n DESC")                                                   \
-    SQL(TURN_PUT, "INSERT OR REPLACE INTO turns(id, session, client_key, body_hash, asked, "       \
-                  "answered, started, ended, plan, action, wish, crc) "                            \
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                     \
-    SQL(TURN_GET, SQL_TURN " WHERE id = ?1")                                                       \
-    SQL(TURN_KEY, "SELECT id FROM turns INDEXED BY turns_key "                                     \
-                  "WHERE session = ?1 AND client_key = ?2 AND client_key <> ''")                   \
-    SQL(TURN_BY_KEY, SQL_TURN " INDEXED BY turns_key "                                             \
-                              "WHERE session = ?1 AND client_key = ?2 AND client_key <> ''")       \
-    SQL(TURN_OF_PLAN, SQL_TURN " INDEXED BY turns_open WHERE plan = ?1 AND ended = 0")             \
-    SQL(TURNS_OPEN, SQL_TURN " INDEXED BY turns_open WHERE ended = 0")                             \
-    SQLITE_STATEMENTS_4(SQL)                                                                       \
-    SQLITE_STATEMENTS_6(SQL)
-
-enum sql {
-#define SQL(name, text) SQL_##name,
-    SQLITE_STATEMENTS(SQL)
-#undef SQL
-        SQL_COUNT
-};
-
-/* Counters that a rollback of the batch restores. */
-struct sqlite_counters {
-    uint64_t plans; /* highest plan number */
-    uint64_t blobs; /* highest blob id */
-    uint64_t gone;  /* tombstones */
+    WAL_LIMIT_BYTES = 16 * 1024 * 1024
 };
 
 struct sqlite_copy;
 
-enum { CHAIN_HEAD_LEN = 64, CHAINS_CACHED = 256, HASHES_CACHED = 16 };
-
-/* The end of a plan's chain. */
-struct sqlite_chain {
-    uint64_t ix; /* 0 = none */
-    uint64_t rows;
-    char head[CHAIN_HEAD_LEN + 1]; /* hexadecimal; "" before the first link */
-    bool dirty;                    /* the open batch changed it */
-};
-
-struct sqlite_blob_hash {
-    uint64_t id; /* 0 = none */
-    char hash[CHAIN_HEAD_LEN + 1];
-};
-
-/* What ranges of deleted numbers are of. */
-enum gap { GAP_SEQ, GAP_PLAN };
-
 struct sqlite_journal {
-    struct journal base;
+    struct sql_journal sql;
     sqlite3 *db;
-    sqlite3_stmt *stmt[SQL_COUNT];
     int lock_fd;
-    struct sqlite_counters now;
-    struct sqlite_counters committed;
-    uint64_t batch_bytes;              /* estimate of what the open batch will write */
-    int wal_frames;                    /* after the last commit */
-    int checkpoint_every;              /* frames */
-    int checkpoint_at;                 /* the same, or more after a checkpoint that failed */
-    bool copy_put_off;                 /* the commit before was large, and left the log as it is */
-    uint64_t ballast_bytes;            /* of the log, to be allocated in advance; 0 = none */
-    uint64_t reserved;                 /* of them allocated */
-    bool behind;                       /* the log could not be copied, because the disk is full */
-    bool boot_due;                     /* the number of this daemon is not stored yet */
-    struct buf plan_text;              /* strings of the last look-up of a plan */
-    struct buf turn_text;              /* the same for turns */
-    struct buf schedule_text;          /* the same for schedules */
-    char session_owner[OWNER_MAX + 1]; /* of the last look-up of a session */
-    bool adopt_due;    /* plans of an older version have no chains yet; no blob goes */
-    bool gaps_damaged; /* a range of deleted numbers, at the start */
-    struct sqlite_chain chains[CHAINS_CACHED]; /* by number */
-    uint16_t chains_dirty[CHAINS_CACHED];
-    uint32_t chains_dirty_n;
-    struct sqlite_blob_hash hashes[HASHES_CACHED]; /* of blobs that were added last, by id */
-    struct sqlite_copy *copy;                      /* that is being made; NULL = none */
+    int wal_frames;           /* after the last commit */
+    int checkpoint_every;     /* frames */
+    int checkpoint_at;        /* the same, or more after a checkpoint that failed */
+    bool copy_put_off;        /* the commit before was large, and left the log as it is */
+    uint64_t ballast_bytes;   /* of the log, to be allocated in advance; 0 = none */
+    uint64_t reserved;        /* of them allocated */
+    bool behind;              /* the log could not be copied, because the disk is full */
+    bool boot_due;            /* the number of this daemon is not stored yet */
+    struct sqlite_copy *copy; /* that is being made; NULL = none */
     char dir[PATH_TEXT_MAX];
 };
 
@@ -276,6 +39,9 @@ static inline struct sqlite_journal *sqlite_of(struct journal *j)
 {
     return (struct sqlite_journal *)j;
 }
+
+/* A statement of SQLite as those of sql_*.c; the caller finalizes it. */
+struct stmt sqlite_stmt(sqlite3_stmt *st);
 
 /* ---- sqlite_open.c: files ---- */
 /* Makes DIR (0700, parents too) and locks DIR/lock. *ret_fd is -1 on failure. */
@@ -327,27 +93,6 @@ enum bt_code sqlite_batch(struct sqlite_journal *s, size_t bytes, struct bt_erro
 /* Steps a writing statement to its end and resets it. */
 enum bt_code sqlite_run(struct sqlite_journal *s, enum sql which, const char *what,
                         struct bt_error *err);
-void sqlite_bind_str(sqlite3_stmt *st, int at, struct str v);
-struct str sqlite_col_str(sqlite3_stmt *st, int at);
-static inline uint64_t sqlite_col_u64(sqlite3_stmt *st, int at)
-{
-    return (uint64_t)sqlite3_column_int64(st, at);
-}
-
-/* ---- sqlite_rows.c ---- */
-enum bt_code sqlite_append(struct journal *j, uint64_t pos, const struct journal_row *row,
-                           struct bt_error *err);
-enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, uint64_t *ret_id,
-                             struct bt_error *err);
-enum bt_code sqlite_blob_get(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err);
-enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
-                           journal_row_fn fn, void *self, struct bt_error *err);
-enum bt_code sqlite_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
-                             journal_row_fn fn, void *self, struct bt_error *err);
-enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, struct journal_place *place,
-                           journal_row_fn fn, void *self, struct bt_error *err);
-/* Reads the current row of a ROWS statement and verifies its checksum; BT_IO names the row. */
-enum bt_code sqlite_row_read(sqlite3_stmt *st, struct journal_row *ret, struct bt_error *err);
 
 /* ---- sqlite_copy.c ---- */
 /* Before a migration: DIR/journal.db.v<version> has the journal as it is. BT_UNAVAILABLE: no room.
@@ -362,175 +107,7 @@ enum bt_code sqlite_scrub(struct journal *j, struct journal_scrub *io, uint64_t 
 /* The same for a database of that version. */
 void sqlite_scrub_db(sqlite3 *db, int version, struct journal_scrub *io, uint64_t max_bytes,
                      journal_problem_fn fn, void *self);
-/* The first key over `after` and at most `last` from which the statement, whose first parameter is
- * the key to begin with, can be stepped; last + 1 when there is none. For tables with pages that
- * cannot be read. */
-uint64_t sqlite_next_readable(sqlite3_stmt *st, uint64_t after, uint64_t last);
 
-/* ---- sqlite_plans.c ---- */
-enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
-                             struct bt_error *err);
-enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str status, msec ended,
-                                struct bt_error *err);
-enum bt_code sqlite_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
-                               struct bt_error *err);
-enum bt_code sqlite_plan_head(struct journal *j, struct uuid id, struct journal_plan *ret,
-                              struct bt_error *err);
-/* sqlite_owners.c: whose it is */
-enum bt_code sqlite_plan_owner(struct journal *j, uint64_t ix, char *ret, size_t cap,
-                               struct bt_error *err);
-enum bt_code sqlite_blob_owned(struct journal *j, uint64_t blob, struct str owner, bool *ret,
-                               struct bt_error *err);
-enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,
-                                struct bt_error *err);
-enum bt_code sqlite_plans(struct journal *j, struct str status, struct str session,
-                          uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
-                          struct bt_error *err);
-enum bt_code sqlite_plans_between(struct journal *j, struct uuid first, struct uuid last,
-                                  uint32_t limit, journal_plan_fn fn, void *self,
-                                  struct bt_error *err);
-enum bt_code sqlite_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
-                         journal_plan_fn fn, void *self, struct bt_error *err);
-/* Copies strings and doc into text (cleared first). BT_NOT_FOUND; BT_IO when a checksum is
- * wrong. */
-enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_doc,
-                              struct buf *text, struct journal_plan *ret, struct bt_error *err);
-
-/* Reads the plan, or its document, from the statement's current row and verifies the checksum.
- * Leaves the state out. */
-enum bt_code sqlite_plan_read(sqlite3_stmt *st, struct journal_plan *ret, struct bt_error *err);
-enum bt_code sqlite_doc_read(sqlite3_stmt *st, struct journal_plan *ret, struct bt_error *err);
-
-/* ---- sqlite_recovery.c ---- */
-enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self,
-                               struct bt_error *err);
-enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why,
-                               struct bt_error *err);
-
-/* ---- sqlite_sessions.c, sqlite_turns.c ---- */
-enum bt_code sqlite_session(struct journal *j, struct str id, struct journal_session *ret,
-                            struct bt_error *err);
-enum bt_code sqlite_session_put(struct journal *j, const struct journal_session *p,
-                                struct bt_error *err);
-enum bt_code sqlite_sessions(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
-                             struct bt_error *err);
-enum bt_code sqlite_message_add(struct journal *j, struct str session,
-                                const struct journal_message *m, struct bt_error *err);
-enum bt_code sqlite_messages(struct journal *j, struct str session, uint64_t last,
-                             journal_message_fn fn, void *self, struct bt_error *err);
-enum bt_code sqlite_turn_put(struct journal *j, const struct journal_turn *t, struct bt_error *err);
-enum bt_code sqlite_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
-                         struct bt_error *err);
-enum bt_code sqlite_turn_key(struct journal *j, struct str session, struct str key,
-                             struct uuid *ret, struct bt_error *err);
-enum bt_code sqlite_turn_by_key(struct journal *j, struct str session, struct str key,
-                                struct journal_turn *ret, struct bt_error *err);
-enum bt_code sqlite_turn_of_plan(struct journal *j, struct uuid plan, struct journal_turn *ret,
-                                 struct bt_error *err);
-enum bt_code sqlite_turns_open(struct journal *j, journal_turn_fn fn, void *self,
-                               struct bt_error *err);
-/* Reads the statement's current row; strings point into it. BT_IO when the checksum is wrong. */
-enum bt_code sqlite_session_read(sqlite3_stmt *st, struct journal_session *ret,
-                                 struct bt_error *err);
-enum bt_code sqlite_message_read(sqlite3_stmt *st, struct journal_message *ret,
-                                 struct bt_error *err);
-enum bt_code sqlite_turn_read(sqlite3_stmt *st, struct journal_turn *ret, struct bt_error *err);
-void sqlite_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *v);
-
-/* ---- sqlite_starts.c ---- */
-enum bt_code sqlite_start_put(struct journal *j, struct str name, uint32_t place, uint64_t wall,
-                              struct bt_error *err);
-enum bt_code sqlite_starts(struct journal *j, uint64_t since, journal_start_fn fn, void *self,
-                           struct bt_error *err);
-enum bt_code sqlite_starts_drop(struct journal *j, uint64_t before, struct bt_error *err);
-
-/* ---- sqlite_agents.c ---- */
-enum bt_code sqlite_agent_read(sqlite3_stmt *st, struct journal_agent *ret, struct bt_error *err);
-enum bt_code sqlite_agent_put(struct journal *j, const struct journal_agent *a,
-                              struct bt_error *err);
-enum bt_code sqlite_agent_drop(struct journal *j, struct str id, bool *ret_found,
-                               struct bt_error *err);
-enum bt_code sqlite_agents_drop(struct journal *j, uint64_t before, struct bt_error *err);
-enum bt_code sqlite_agents(struct journal *j, journal_agent_fn fn, void *self,
-                           struct bt_error *err);
-
-/* ---- sqlite_schedules.c ---- */
-enum bt_code sqlite_schedule_put(struct journal *j, const struct journal_schedule *p,
-                                 uint64_t *ret_ix, struct bt_error *err);
-enum bt_code sqlite_schedule_state(struct journal *j, uint64_t ix, struct str state,
-                                   struct bt_error *err);
-enum bt_code sqlite_schedule_delete(struct journal *j, uint64_t ix, struct bt_error *err);
-enum bt_code sqlite_schedule_by_name(struct journal *j, struct str name,
-                                     struct journal_schedule *ret, struct bt_error *err);
-enum bt_code sqlite_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,
-                              struct bt_error *err);
-/* Reads the statement's current row; strings point into it. BT_IO when a checksum is wrong. */
-enum bt_code sqlite_schedule_read(sqlite3_stmt *st, struct journal_schedule *ret,
-                                  struct bt_error *err);
-enum bt_code sqlite_schedule_doc_read(sqlite3_stmt *st, struct journal_schedule *ret,
-                                      struct bt_error *err);
-struct uuid sqlite_col_uuid(sqlite3_stmt *st, int at);
-
-/* ---- sqlite_chain.c ---- */
-BT_MUST_CHECK enum bt_code chain_begin(const struct journal_plan *p, char ret[CHAIN_HEAD_LEN + 1],
-                                       struct bt_error *err);
-BT_MUST_CHECK enum bt_code chain_blob(const void *bytes, size_t len, char ret[CHAIN_HEAD_LEN + 1],
-                                      struct bt_error *err);
-/* blobs: the hash of each of row->blobs. */
-BT_MUST_CHECK enum bt_code chain_link(char io_head[CHAIN_HEAD_LEN + 1],
-                                      const struct journal_row *row,
-                                      char (*blobs)[CHAIN_HEAD_LEN + 1], struct bt_error *err);
-/* Reads the current row of a SQL_CHAIN; false: its checksum is wrong. */
-bool sqlite_chain_read(sqlite3_stmt *st, struct sqlite_chain *ret);
-/* These write, within the open batch. */
-enum bt_code sqlite_chain_begin(struct sqlite_journal *s, uint64_t ix, const struct journal_plan *p,
-                                struct bt_error *err);
-enum bt_code sqlite_chain_row(struct sqlite_journal *s, const struct journal_row *row,
-                              struct bt_error *err);
-enum bt_code sqlite_chain_now(struct sqlite_journal *s, uint64_t ix, struct sqlite_chain *ret,
-                              struct bt_error *err);
-enum bt_code sqlite_chain_flush(struct sqlite_journal *s, struct bt_error *err);
-enum bt_code sqlite_blob_hashed(struct sqlite_journal *s, uint64_t id, const void *bytes,
-                                size_t len, struct bt_error *err);
-/* After a rollback. */
-void sqlite_chain_forget(struct sqlite_journal *s);
-void sqlite_chain_drop(struct sqlite_journal *s, uint64_t ix);
-/* Notes blobs and chains of the plans of a journal that was migrated; goes on where an earlier
- * start was interrupted. */
-enum bt_code sqlite_adopt(struct sqlite_journal *s, const struct journal_options *opt,
-                          struct bt_error *err);
-
-/* ---- sqlite_delete.c ---- */
-enum bt_code sqlite_plan_delete(struct journal *j, uint64_t ix, struct str why, msec wall,
-                                struct bt_error *err);
-enum bt_code sqlite_gone_by_id(struct journal *j, struct uuid id, struct journal_gone *ret,
-                               struct bt_error *err);
-enum bt_code sqlite_gone_by_key(struct sqlite_journal *s, struct str key, struct journal_gone *ret,
-                                struct bt_error *err);
-enum bt_code sqlite_plans_ended(struct journal *j, msec after, uint64_t after_ix, uint32_t limit,
-                                journal_plan_fn fn, void *self, struct bt_error *err);
-enum bt_code sqlite_session_delete(struct journal *j, struct str id, uint32_t limit, bool *ret_more,
-                                   struct bt_error *err);
-enum bt_code sqlite_sessions_idle(struct journal *j, msec before, uint32_t limit,
-                                  journal_session_fn fn, void *self, struct bt_error *err);
-enum bt_code sqlite_gone_expire(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
-                                struct bt_error *err);
-enum bt_code sqlite_rows_delete(struct journal *j, msec before, uint32_t limit, uint32_t *ret_n,
-                                struct bt_error *err);
-enum bt_code sqlite_sweep(struct journal *j, uint32_t budget, bool *ret_more, struct bt_error *err);
-enum bt_code sqlite_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t last,
-                                 uint32_t limit, struct bt_error *err);
-uint64_t sqlite_last_blob(const struct journal *j);
-enum bt_code sqlite_plan_blobs(struct journal *j, uint64_t ix, uint64_t after, uint64_t *ret,
-                               uint32_t max, uint32_t *ret_n, struct bt_error *err);
-enum bt_code sqlite_plan_heirs(struct journal *j, uint64_t ix, uint64_t *ret, uint32_t max,
-                               uint32_t *ret_n, struct bt_error *err);
-enum bt_code sqlite_plan_state(struct journal *j, uint64_t ix, struct str status, msec ended,
-                               struct str note, struct bt_error *err);
-enum bt_code sqlite_gone_forget(struct journal *j, struct uuid id, struct bt_error *err);
-enum bt_code sqlite_imports(struct journal *j, uint64_t *ret, uint32_t max, uint32_t *ret_n,
-                            struct bt_error *err);
-enum bt_code sqlite_size(struct journal *j, struct journal_size *ret, struct bt_error *err);
 /* ---- sqlite_backup.c, sqlite_verify.c ---- */
 enum bt_code sqlite_backup_begin(struct journal *j, const char *path, struct bt_error *err);
 enum bt_code sqlite_backup_step(struct journal *j, uint32_t pages, struct journal_backup *ret,
@@ -539,42 +116,9 @@ void sqlite_backup_cancel(struct sqlite_journal *s);
 /* A file without a log, for reading; closed by the caller also after a failure. BT_INVALID: it is
  * no journal, or of a version without hashes. */
 enum bt_code sqlite_open_copy(const char *path, sqlite3 **ret, struct bt_error *err);
-
-/* ---- sqlite_gone.c ---- */
-enum bt_code sqlite_gone_put(struct sqlite_journal *s, const struct journal_gone *g,
-                             struct bt_error *err);
-/* Adds first to last, which is in no range yet, and joins it with its neighbours. */
-enum bt_code sqlite_gap_add(struct sqlite_journal *s, enum gap kind, uint64_t first, uint64_t last,
-                            struct bt_error *err);
-/* Reads the current row of a SQL_GONE; false: its checksum is wrong. */
-bool sqlite_gone_read(sqlite3_stmt *st, struct journal_gone *ret);
-/* Reads the current row of kind, first, last, crc; false: its checksum is wrong. */
-/* The highest number that was deleted. */
-enum bt_code sqlite_gaps_top(struct sqlite_journal *s, enum gap kind, uint64_t *ret,
-                             struct bt_error *err);
-bool sqlite_gap_read(sqlite3_stmt *st);
-/* Where the first deleted range after `at` begins; UINT64_MAX = there is none. */
-enum bt_code sqlite_gap_next(struct sqlite_journal *s, enum gap kind, uint64_t at, uint64_t *ret,
-                             struct bt_error *err);
-/* The last number of the deleted range that `at` lies in; 0 = it was not deleted. */
-enum bt_code sqlite_gap_end(struct sqlite_journal *s, enum gap kind, uint64_t at, uint64_t *ret,
-                            struct bt_error *err);
-
-/* The mutable part of a plan. */
-struct plan_state {
-    struct str status;
-    msec ended;
-    uint32_t recoveries; /* written by earlier versions; not read any more */
-    struct str note;     /* why it is in quarantine */
-};
-enum bt_code sqlite_state_put(struct sqlite_journal *s, uint64_t ix, const struct plan_state *st,
-                              struct bt_error *err);
-/* BT_NOT_FOUND; BT_IO when the checksum is wrong. Strings are valid until sqlite_state_done resets
- * the statement. */
-enum bt_code sqlite_state_get(struct sqlite_journal *s, uint64_t ix, struct plan_state *ret,
-                              struct bt_error *err);
-void sqlite_state_done(struct sqlite_journal *s);
-/* Reads the columns from `at` on; BT_IO when the checksum is wrong. */
-enum bt_code sqlite_state_read(sqlite3_stmt *st, int at, uint64_t ix, struct plan_state *ret,
-                               struct bt_error *err);
+/* Notes blobs and chains of the plans of a journal that was migrated; goes on where an earlier
+ * start was interrupted. */
+enum bt_code sqlite_adopt(struct sqlite_journal *s, const struct journal_options *opt,
+                          struct bt_error *err);
+enum bt_code sqlite_size(struct journal *j, struct journal_size *ret, struct bt_error *err);
 #endif

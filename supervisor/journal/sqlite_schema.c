@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/base/log.h"
 #include "supervisor/journal/sqlite_internal.h"
+
+enum { ADOPT_BATCH = 100 };
 
 /*
  * MIGRATIONS[v] brings a journal from version v to v + 1. Never change a released entry: add one,
@@ -217,4 +220,97 @@ enum bt_code sqlite_migrate(sqlite3 *db, struct bt_error *err)
         code = sqlite_exec(db, sql, err);
     }
     return code;
+}
+
+/* ---- journals of versions before 4 ---- */
+
+struct adoption {
+    struct sqlite_journal *s;
+    uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);
+    enum bt_code code;
+    struct bt_error *err;
+};
+
+static bool adopt_row(const struct journal_row *row, void *self)
+{
+    struct adoption *a = self;
+    struct journal_row named = *row;
+    uint64_t blobs[JOURNAL_ROW_BLOBS];
+
+    named.blobs = blobs;
+    named.blobs_n =
+        a->blobs_of != NULL ? a->blobs_of(row->body, row->body_len, blobs, JOURNAL_ROW_BLOBS) : 0;
+    a->code = sql_chain_row(&a->s->sql, &named, a->err);
+    return a->code == BT_OK;
+}
+
+static enum bt_code adopt_plan(struct adoption *a, uint64_t ix, struct bt_error *err)
+{
+    struct journal_plan p;
+    struct bt_error why;
+    enum bt_code code = sql_plan_load(&a->s->sql, ix, true, &a->s->sql.plan_text, &p, &why);
+
+    a->code = BT_OK;
+    if (code == BT_OK) {
+        code = sql_chain_begin(&a->s->sql, ix, &p, &why);
+    }
+    if (code == BT_OK) {
+        struct journal_place place = {0};
+        code = sql_replay(&a->s->sql.base, ix, &place, adopt_row, a, &why);
+    }
+    if (code == BT_IO || code == BT_NOT_FOUND) {
+        log_warn("journal.not_chained", "number=%" PRIu64 " why=\"%s\"", ix, why.msg);
+        code = BT_OK; /* a damaged plan is found elsewhere */
+    }
+    if (code != BT_OK) {
+        return err_set(err, code, "%s", why.msg);
+    }
+    return a->code;
+}
+
+/* A full disk: the next start goes on. */
+static enum bt_code adopt_later(struct sqlite_journal *s)
+{
+    s->sql.adopt_due = true;
+    s->sql.base.storage_low = s->sql.base.storage_full = true;
+    log_warn("journal.not_chained", "why=\"no room; the next start goes on\"");
+    return BT_OK;
+}
+
+enum bt_code sqlite_adopt(struct sqlite_journal *s, const struct journal_options *opt,
+                          struct bt_error *err)
+{
+    struct adoption a = {.s = s, .blobs_of = opt->blobs_of, .err = err};
+    int64_t to = 0;
+    int64_t at = 0;
+    char sql[96];
+    enum bt_code code =
+        sqlite_number(s->db, "SELECT value FROM meta WHERE key = 'adopt'", &to, err);
+
+    if (code == BT_OK) {
+        code = sqlite_number(s->db, "SELECT value FROM meta WHERE key = 'adopted'", &at, err);
+    }
+    if (code == BT_OK && at < to) {
+        log_info("journal.upgraded", "plans=%" PRId64 " are being hashed", to - at);
+    }
+    if (code == BT_OK && at < to && s->sql.base.storage_full) {
+        return adopt_later(s);
+    }
+    while (code == BT_OK && at < to) {
+        code = sqlite_batch(s, 0, err);
+        s->sql.base.dirty = code == BT_OK;
+        for (int i = 0; i < ADOPT_BATCH && at < to && code == BT_OK; i++) {
+            code = adopt_plan(&a, (uint64_t)++at, err);
+        }
+        (void)snprintf(sql, sizeof sql, "UPDATE meta SET value = %" PRId64 " WHERE key = 'adopted'",
+                       at);
+        if (code == BT_OK) {
+            code = sqlite_exec(s->db, sql, err);
+            code = code == BT_OK ? code : sqlite_write_error(s, "cannot note what is hashed", err);
+        }
+        if (code == BT_OK) {
+            code = journal_commit(&s->sql.base, err);
+        }
+    }
+    return code == BT_UNAVAILABLE ? adopt_later(s) : code;
 }

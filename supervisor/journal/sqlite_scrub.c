@@ -12,7 +12,7 @@ struct table {
     const char *count; /* about how many entries */
     int since;         /* version */
     bool keyed;        /* column 0 is the key, an integer */
-    enum bt_code (*check)(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err);
+    enum bt_code (*check)(struct stmt *st, size_t *ret_bytes, struct bt_error *err);
     int until; /* the last version; 0 = all */
 };
 
@@ -35,159 +35,159 @@ static void name_plan(sqlite3 *db, uint64_t ix, struct bt_error *io)
     (void)sqlite3_finalize(st);
 }
 
-static enum bt_code check_row(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_row(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_row row;
-    enum bt_code code = sqlite_row_read(st, &row, err);
+    enum bt_code code = sql_row_read(st, &row, err);
 
     *ret_bytes = row.body_len + row.topic.len + row.type.len;
     if (code != BT_OK) {
-        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 1), err);
+        name_plan(sqlite3_db_handle(st->at), sql_col_u64(st, 1), err);
     }
     return code;
 }
 
-static enum bt_code check_blob(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_blob(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
-    const uint64_t id = sqlite_col_u64(st, 0);
-    const void *bytes = sqlite3_column_blob(st, 2);
+    const uint64_t id = sql_col_u64(st, 0);
+    const struct str bytes = stmt_col_blob(st, 2);
 
-    *ret_bytes = (size_t)sqlite3_column_bytes(st, 2);
-    return sqlite_col_u64(st, 1) == crc32c_bytes(crc32c_u64(0, id), bytes, *ret_bytes)
+    *ret_bytes = bytes.len;
+    return sql_col_u64(st, 1) == crc32c_bytes(crc32c_u64(0, id), bytes.ptr, bytes.len)
                ? BT_OK
                : err_set(err, BT_IO, "blob %" PRIu64 " (a result or a document) is damaged", id);
 }
 
-static enum bt_code check_state(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_state(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct plan_state state;
-    const uint64_t ix = sqlite_col_u64(st, 0);
-    enum bt_code code = sqlite_state_read(st, 1, ix, &state, err);
+    const uint64_t ix = sql_col_u64(st, 0);
+    enum bt_code code = sql_state_read(st, 1, ix, &state, err);
 
     *ret_bytes = 0;
     if (code != BT_OK) {
-        name_plan(sqlite3_db_handle(st), ix, err);
+        name_plan(sqlite3_db_handle(st->at), ix, err);
     }
     return code;
 }
 
-static enum bt_code check_plan(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_plan(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_plan p = {.ix = 0};
-    enum bt_code code = sqlite_plan_read(st, &p, err);
+    enum bt_code code = sql_plan_read(st, &p, err);
 
     *ret_bytes = p.goal.len;
     if (code != BT_OK) {
-        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 0), err);
+        name_plan(sqlite3_db_handle(st->at), sql_col_u64(st, 0), err);
     }
     return code;
 }
 
-static enum bt_code check_doc(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_doc(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_plan p = {.ix = 0};
-    enum bt_code code = sqlite_doc_read(st, &p, err);
+    enum bt_code code = sql_doc_read(st, &p, err);
 
     *ret_bytes = p.doc_len;
     if (code != BT_OK) {
-        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 0), err);
+        name_plan(sqlite3_db_handle(st->at), sql_col_u64(st, 0), err);
     }
     return code;
 }
 
-static enum bt_code check_session(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_session(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_session p;
 
     *ret_bytes = 0;
-    return sqlite_session_read(st, &p, err);
+    return sql_session_read(st, &p, err);
 }
 
-static enum bt_code check_message(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_message(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_message m;
-    enum bt_code code = sqlite_message_read(st, &m, err);
+    enum bt_code code = sql_message_read(st, &m, err);
 
     *ret_bytes = m.text.len;
     return code;
 }
 
-static enum bt_code check_turn(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_turn(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_turn t;
 
     *ret_bytes = 0;
-    return sqlite_turn_read(st, &t, err);
+    return sql_turn_read(st, &t, err);
 }
 
-static enum bt_code check_count(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_count(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
-    struct str id = sqlite_col_str(st, 0);
+    struct str id = sql_col_str(st, 0);
 
     *ret_bytes = 0;
-    return sqlite_col_u64(st, 1) == sqlite_col_u64(st, 2)
+    return sql_col_u64(st, 1) == sql_col_u64(st, 2)
                ? BT_OK
                : err_set(err, BT_IO, "messages of the session \"%.*s\" are missing",
                          id.len > 64 ? 64 : (int)id.len, id.ptr);
 }
 
-static enum bt_code check_gone(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_gone(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_gone g;
 
     *ret_bytes = 0;
-    return sqlite_gone_read(st, &g)
+    return sql_gone_read(st, &g)
                ? BT_OK
                : err_set(err, BT_IO,
                          "what is left of the deleted plan number %" PRIu64 " is damaged",
-                         sqlite_col_u64(st, 0));
+                         sql_col_u64(st, 0));
 }
 
-static enum bt_code check_chain(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_chain(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
-    struct sqlite_chain c;
+    struct sql_chain c;
     enum bt_code code = BT_OK;
 
     *ret_bytes = 0;
-    if (!sqlite_chain_read(st, &c)) {
+    if (!sql_chain_read(st, &c)) {
         code = err_set(err, BT_IO, "the hash of plan number %" PRIu64 " is damaged",
-                       sqlite_col_u64(st, 0));
-        name_plan(sqlite3_db_handle(st), sqlite_col_u64(st, 0), err);
+                       sql_col_u64(st, 0));
+        name_plan(sqlite3_db_handle(st->at), sql_col_u64(st, 0), err);
     }
     return code;
 }
 
-static enum bt_code check_gap(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_gap(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     *ret_bytes = 0;
-    return sqlite_gap_read(st)
+    return sql_gap_read(st)
                ? BT_OK
                : err_set(err, BT_IO, "the range of deleted numbers from %" PRIu64 " is damaged",
-                         sqlite_col_u64(st, 1));
+                         sql_col_u64(st, 1));
 }
 
-static enum bt_code check_schedule(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_schedule(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_schedule p;
-    enum bt_code code = sqlite_schedule_read(st, &p, err);
+    enum bt_code code = sql_schedule_read(st, &p, err);
 
     *ret_bytes = p.rule.len + p.state.len;
     return code;
 }
 
-static enum bt_code check_schedule_doc(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_schedule_doc(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_schedule p = {.ix = 0};
-    enum bt_code code = sqlite_schedule_doc_read(st, &p, err);
+    enum bt_code code = sql_schedule_doc_read(st, &p, err);
 
     *ret_bytes = p.doc.len;
     return code;
 }
 
-static enum bt_code check_agent(sqlite3_stmt *st, size_t *ret_bytes, struct bt_error *err)
+static enum bt_code check_agent(struct stmt *st, size_t *ret_bytes, struct bt_error *err)
 {
     struct journal_agent a;
-    enum bt_code code = sqlite_agent_read(st, &a, err);
+    enum bt_code code = sql_agent_read(st, &a, err);
 
     *ret_bytes = a.card.len;
     return code;
@@ -261,47 +261,16 @@ static bool is_in(const struct table *t, int version)
                         : version >= t->since && (t->until == 0 || version <= t->until);
 }
 
-static bool can_step(sqlite3_stmt *st, uint64_t from)
-{
-    int rc;
-
-    (void)sqlite3_bind_int64(st, 1, (int64_t)from);
-    rc = sqlite3_step(st);
-    (void)sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE;
-}
-
-uint64_t sqlite_next_readable(sqlite3_stmt *st, uint64_t after, uint64_t last)
-{
-    uint64_t bad = after;
-    uint64_t step = 1;
-    uint64_t good;
-
-    while (step <= last - after && !can_step(st, after + step)) {
-        bad = after + step;
-        step *= 2;
-    }
-    good = step <= last - after ? after + step : last + 1;
-    while (good - bad > 1) {
-        const uint64_t middle = bad + (good - bad) / 2;
-        if (can_step(st, middle)) {
-            good = middle;
-        } else {
-            bad = middle;
-        }
-    }
-    return good;
-}
-
 static void unreadable(sqlite3 *db, struct journal_scrub *io, const struct table *t,
                        sqlite3_stmt *st, journal_problem_fn fn, void *self)
 {
     const uint64_t from = io->at;
+    struct stmt of = sqlite_stmt(st);
     struct bt_error why;
 
     (void)err_set(&why, BT_IO, "%s", sqlite3_errmsg(db));
     (void)sqlite3_reset(st);
-    io->at = t->keyed ? sqlite_next_readable(st, from, INT64_MAX - 1) : INT64_MAX;
+    io->at = t->keyed ? sql_next_readable(&of, from, INT64_MAX - 1) : INT64_MAX;
     (void)err_wrap(&why,
                    "a part of a table cannot be read (%.20s... from %" PRIu64 " to %" PRIu64 ")",
                    strstr(t->sql, "FROM ") + 5, from, io->at - 1);
@@ -321,16 +290,17 @@ static bool scrub_table(sqlite3 *db, const struct table *t, struct journal_scrub
         fn(str_from(sqlite3_errmsg(db)), self);
         return true;
     }
+    struct stmt of = sqlite_stmt(st);
     (void)sqlite3_bind_int64(st, 1, (int64_t)io->at);
     while (!done && *io_bytes > 0) {
         size_t bytes = 0;
         rc = sqlite3_step(st);
         if (rc == SQLITE_ROW) {
-            if (t->check(st, &bytes, &err) != BT_OK) {
+            if (t->check(&of, &bytes, &err) != BT_OK) {
                 fn(str_from(err.msg), self);
             }
             io->checked++;
-            io->at = t->keyed ? sqlite_col_u64(st, 0) + 1 : io->at + 1;
+            io->at = t->keyed ? sql_col_u64(&of, 0) + 1 : io->at + 1;
             *io_bytes -= bytes + ENTRY_BYTES < *io_bytes ? bytes + ENTRY_BYTES : *io_bytes;
         } else if (rc == SQLITE_DONE) {
             done = true;

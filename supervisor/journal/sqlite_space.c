@@ -151,11 +151,11 @@ static void report(struct sqlite_journal *s, bool low, bool full, uint64_t room)
 {
     static const char *const NAMES[] = {"journal.storage_back", "journal.storage_low",
                                         "journal.storage_full"};
-    const int was = s->base.storage_full ? 2 : s->base.storage_low ? 1 : 0;
+    const int was = s->sql.base.storage_full ? 2 : s->sql.base.storage_low ? 1 : 0;
     const int now = full ? 2 : low ? 1 : 0;
 
-    s->base.storage_low = low;
-    s->base.storage_full = full;
+    s->sql.base.storage_low = low;
+    s->sql.base.storage_full = full;
     if (now != was) {
         log_event(now == 0 ? LOG_INFO : LOG_ERR, NAMES[now], "dir=%s free=%llu left=%llu", s->dir,
                   (unsigned long long)room, (unsigned long long)log_left(s));
@@ -166,15 +166,15 @@ static void report(struct sqlite_journal *s, bool low, bool full, uint64_t room)
  * again. False: it does not fit. */
 static bool is_copied(struct sqlite_journal *s)
 {
-    return !s->behind || (!s->base.dirty && sqlite_checkpoint(s) && !s->behind);
+    return !s->behind || (!s->sql.base.dirty && sqlite_checkpoint(s) && !s->behind);
 }
 
 void sqlite_space_check(struct journal *j)
 {
     struct sqlite_journal *s = sqlite_of(j);
-    const uint64_t batch = SPACE_PER_BYTE * s->batch_bytes;
+    const uint64_t batch = SPACE_PER_BYTE * s->sql.batch_bytes;
     const uint64_t need = SPACE_MARGIN + batch;
-    bool low = s->base.storage_low || s->reserved < s->ballast_bytes;
+    bool low = s->sql.base.storage_low || s->reserved < s->ballast_bytes;
     uint64_t room;
 
     if (!space_free(s, &room)) {
@@ -225,7 +225,7 @@ void sqlite_space_open(struct sqlite_journal *s)
     if (s->ballast_bytes > 0 && !sqlite_checkpoint(s)) {
         s->wal_frames = frames_of_log(s);
     }
-    sqlite_space_check(&s->base);
+    sqlite_space_check(&s->sql.base);
 }
 
 uint64_t sqlite_space_room(const struct sqlite_journal *s)
@@ -233,4 +233,21 @@ uint64_t sqlite_space_room(const struct sqlite_journal *s)
     uint64_t room;
 
     return space_free(s, &room) ? room : UINT64_MAX;
+}
+
+enum bt_code sqlite_size(struct journal *j, struct journal_size *ret, struct bt_error *err)
+{
+    static const char *const asked[] = {"PRAGMA page_count", "PRAGMA freelist_count",
+                                        "PRAGMA page_size"};
+    int64_t v[3];
+    enum bt_code code = BT_OK;
+
+    for (int i = 0; i < 3 && code == BT_OK; i++) {
+        code = sqlite_number(sqlite_of(j)->db, asked[i], &v[i], err);
+    }
+    if (code == BT_OK) {
+        ret->file = (uint64_t)(v[0] * v[2]);
+        ret->used = (uint64_t)((v[0] - v[1]) * v[2]);
+    }
+    return code;
 }

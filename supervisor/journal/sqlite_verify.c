@@ -21,7 +21,7 @@ struct verification {
     struct buf *report;
     struct bt_error first;
     uint64_t problems;
-    sqlite3_stmt *rows, *blob, *chain, *doc;
+    struct stmt rows, blob, chain, doc;
     struct artifact_digest *root;
     uint64_t plans, n_rows, gone;
 };
@@ -94,14 +94,14 @@ enum bt_code sqlite_open_copy(const char *path, sqlite3 **ret, struct bt_error *
     return code;
 }
 
-static sqlite3_stmt *prepare(struct verification *v, const char *sql)
+static struct stmt prepare(struct verification *v, const char *sql)
 {
     sqlite3_stmt *st = NULL;
 
     if (sqlite3_prepare_v2(v->db, sql, -1, &st, NULL) != SQLITE_OK) {
         problem(v, "%s", sqlite3_errmsg(v->db));
     }
-    return st;
+    return sqlite_stmt(st);
 }
 
 /* ---- one plan ---- */
@@ -110,38 +110,37 @@ static sqlite3_stmt *prepare(struct verification *v, const char *sql)
 static void hash_blob(struct verification *v, uint64_t id, char ret[CHAIN_HEAD_LEN + 1])
 {
     ret[0] = 0;
-    (void)sqlite3_bind_int64(v->blob, 1, (int64_t)id);
-    if (sqlite3_step(v->blob) == SQLITE_ROW) {
-        const void *bytes = sqlite3_column_blob(v->blob, 1);
-        size_t len = (size_t)sqlite3_column_bytes(v->blob, 1);
-        if (sqlite_col_u64(v->blob, 0) != crc32c_bytes(crc32c_u64(0, id), bytes, len)) {
+    stmt_bind_i64(&v->blob, 1, (int64_t)id);
+    if (stmt_step(&v->blob) == STMT_ROW) {
+        const struct str bytes = stmt_col_blob(&v->blob, 1);
+        if (sql_col_u64(&v->blob, 0) != crc32c_bytes(crc32c_u64(0, id), bytes.ptr, bytes.len)) {
             problem(v, "blob %" PRIu64 ": its checksum is wrong", id);
-        } else if (v->see != NULL && bytes != NULL) {
-            v->see(bytes, len, v->self);
+        } else if (v->see != NULL && bytes.len > 0) {
+            v->see(bytes.ptr, bytes.len, v->self);
         }
-        (void)!chain_blob(bytes, len, ret, NULL);
+        (void)!chain_blob(bytes.ptr, bytes.len, ret, NULL);
     } else {
         problem(v, "blob %" PRIu64 " is missing", id);
     }
-    (void)sqlite3_reset(v->blob);
+    stmt_reset(&v->blob);
 }
 
 /* Computes the chain of a plan from what is stored. */
-static void compute(struct verification *v, struct journal_plan *p, struct sqlite_chain *ret)
+static void compute(struct verification *v, struct journal_plan *p, struct sql_chain *ret)
 {
     uint64_t blobs[JOURNAL_ROW_BLOBS];
     char hashes[JOURNAL_ROW_BLOBS][CHAIN_HEAD_LEN + 1];
     struct bt_error err;
     uint64_t plan_seq = 0;
 
-    *ret = (struct sqlite_chain){.ix = p->ix};
+    *ret = (struct sql_chain){.ix = p->ix};
     if (chain_begin(p, ret->head, &err) != BT_OK) {
         problem(v, "%s", err.msg);
     }
-    (void)sqlite3_bind_int64(v->rows, 1, (int64_t)p->ix);
-    while (sqlite3_step(v->rows) == SQLITE_ROW) {
+    stmt_bind_i64(&v->rows, 1, (int64_t)p->ix);
+    while (stmt_step(&v->rows) == STMT_ROW) {
         struct journal_row row;
-        if (sqlite_row_read(v->rows, &row, &err) != BT_OK) {
+        if (sql_row_read(&v->rows, &row, &err) != BT_OK) {
             problem(v, "%s", err.msg);
         }
         if (row.is_public && row.plan_seq != ++plan_seq) {
@@ -160,7 +159,7 @@ static void compute(struct verification *v, struct journal_plan *p, struct sqlit
         ret->rows++;
         v->n_rows++;
     }
-    (void)sqlite3_reset(v->rows);
+    stmt_reset(&v->rows);
 }
 
 static void add_root(struct verification *v, uint64_t ix, const char *head)
@@ -171,28 +170,28 @@ static void add_root(struct verification *v, uint64_t ix, const char *head)
     artifact_digest_add(v->root, line, (size_t)n);
 }
 
-static void verify_plan(struct verification *v, sqlite3_stmt *st)
+static void verify_plan(struct verification *v, struct stmt *st)
 {
     char id[UUID_TEXT_LEN + 1];
     struct journal_plan p = {.ix = 0};
-    struct sqlite_chain stored;
-    struct sqlite_chain now;
+    struct sql_chain stored;
+    struct sql_chain now;
     struct bt_error err;
 
-    if (sqlite_plan_read(st, &p, &err) != BT_OK) {
+    if (sql_plan_read(st, &p, &err) != BT_OK) {
         problem(v, "%s", err.msg);
     }
-    (void)sqlite3_bind_int64(v->doc, 1, (int64_t)p.ix);
-    if (sqlite3_step(v->doc) != SQLITE_ROW) {
+    stmt_bind_i64(&v->doc, 1, (int64_t)p.ix);
+    if (stmt_step(&v->doc) != STMT_ROW) {
         problem(v, "the document of plan number %" PRIu64 " is missing", p.ix);
-    } else if (sqlite_doc_read(v->doc, &p, &err) != BT_OK) {
+    } else if (sql_doc_read(&v->doc, &p, &err) != BT_OK) {
         problem(v, "%s", err.msg);
     }
     compute(v, &p, &now);
-    (void)sqlite3_reset(v->doc);
+    stmt_reset(&v->doc);
     uuid_format(p.plan_id, id);
-    (void)sqlite3_bind_int64(v->chain, 1, (int64_t)p.ix);
-    if (sqlite3_step(v->chain) != SQLITE_ROW || !sqlite_chain_read(v->chain, &stored)) {
+    stmt_bind_i64(&v->chain, 1, (int64_t)p.ix);
+    if (stmt_step(&v->chain) != STMT_ROW || !sql_chain_read(&v->chain, &stored)) {
         problem(v, "plan %s: its hash is missing or damaged", id);
     } else if (stored.rows != now.rows) {
         problem(v, "plan %s: %" PRIu64 " rows were written, %" PRIu64 " are there", id, stored.rows,
@@ -200,7 +199,7 @@ static void verify_plan(struct verification *v, sqlite3_stmt *st)
     } else if (strcmp(stored.head, now.head) != 0) {
         problem(v, "plan %s: its rows are not those that were written", id);
     }
-    (void)sqlite3_reset(v->chain);
+    stmt_reset(&v->chain);
     add_root(v, p.ix, now.head);
     v->plans++;
 }
@@ -208,34 +207,34 @@ static void verify_plan(struct verification *v, sqlite3_stmt *st)
 /* ---- all ---- */
 
 static void each(struct verification *v, const char *sql,
-                 void (*one)(struct verification *v, sqlite3_stmt *st))
+                 void (*one)(struct verification *v, struct stmt *st))
 {
-    sqlite3_stmt *st = prepare(v, sql);
-    int rc = SQLITE_DONE;
+    struct stmt st = prepare(v, sql);
+    int rc = STMT_DONE;
 
-    while (st != NULL && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        one(v, st);
+    while (st.at != NULL && (rc = stmt_step(&st)) == STMT_ROW) {
+        one(v, &st);
     }
-    if (rc != SQLITE_DONE) {
+    if (rc != STMT_DONE) {
         problem(v, "%s", sqlite3_errmsg(v->db));
     }
-    (void)sqlite3_finalize(st);
+    (void)sqlite3_finalize(st.at);
 }
 
-static void verify_quick(struct verification *v, sqlite3_stmt *st)
+static void verify_quick(struct verification *v, struct stmt *st)
 {
-    struct str text = sqlite_col_str(st, 0);
+    struct str text = sql_col_str(st, 0);
     if (!str_is(text, "ok")) {
         problem(v, "%.*s", STR_ARG(text));
     }
 }
 
-static void verify_gone(struct verification *v, sqlite3_stmt *st)
+static void verify_gone(struct verification *v, struct stmt *st)
 {
     struct journal_gone g;
     char head[CHAIN_HEAD_LEN + 1];
 
-    if (!sqlite_gone_read(st, &g)) {
+    if (!sql_gone_read(st, &g)) {
         problem(v, "the record of the deleted plan number %" PRIu64 " is damaged", g.ix);
     }
     (void)snprintf(head, sizeof head, "%.*s", STR_ARG(g.head));
@@ -243,24 +242,24 @@ static void verify_gone(struct verification *v, sqlite3_stmt *st)
     v->gone++;
 }
 
-static void verify_missing(struct verification *v, sqlite3_stmt *st)
+static void verify_missing(struct verification *v, struct stmt *st)
 {
     problem(v, "events %lld to %lld are missing and were not deleted",
-            (long long)sqlite3_column_int64(st, 0), (long long)sqlite3_column_int64(st, 1));
+            (long long)sql_col_u64(st, 0), (long long)sql_col_u64(st, 1));
 }
 
-static void verify_lost_plan(struct verification *v, sqlite3_stmt *st)
+static void verify_lost_plan(struct verification *v, struct stmt *st)
 {
     problem(v, "plan number %lld has rows but no record, and was not deleted",
-            (long long)sqlite3_column_int64(st, 0));
+            (long long)sql_col_u64(st, 0));
 }
 
-static void verify_free_row(struct verification *v, sqlite3_stmt *st)
+static void verify_free_row(struct verification *v, struct stmt *st)
 {
     struct journal_row row;
     struct bt_error err;
 
-    if (sqlite_row_read(st, &row, &err) != BT_OK) {
+    if (sql_row_read(st, &row, &err) != BT_OK) {
         problem(v, "%s", err.msg);
     }
     v->n_rows++;
@@ -301,10 +300,10 @@ static enum bt_code verify_db(struct verification *v, struct bt_error *err)
         each(v, SQL_HOLES, verify_missing);
         each(v, SQL_LOST_PLANS, verify_lost_plan);
     }
-    (void)sqlite3_finalize(v->rows);
-    (void)sqlite3_finalize(v->blob);
-    (void)sqlite3_finalize(v->chain);
-    (void)sqlite3_finalize(v->doc);
+    (void)sqlite3_finalize(v->rows.at);
+    (void)sqlite3_finalize(v->blob.at);
+    (void)sqlite3_finalize(v->chain.at);
+    (void)sqlite3_finalize(v->doc.at);
     artifact_digest_end(v->root, root);
     artifact_digest_free(v->root);
     buf_printf(v->report,

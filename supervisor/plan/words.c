@@ -247,10 +247,10 @@ static bool is_near(struct str word, const char *to)
 static bool is_relied_on(struct str word)
 {
     static const char *const words[] = {
-        "signoff", "approval",     "approve",  "approved", "approver", "budget",
-        "verify",  "verification", "verified", "verifier", "gate",     "gates",
-        "effect",  "effects",      "limit",    "limits",   "max",      "maximum",
-        "timeout", "deadline",     "critical", "confirm",  "unsafe"};
+        "signoff",      "approval", "approve",  "approved", "approver", "budget",   "verify",
+        "verification", "verified", "verifier", "gate",     "gates",    "effect",   "effects",
+        "limit",        "limits",   "max",      "maximum",  "timeout",  "deadline", "critical",
+        "confirm",      "unsafe",   "foreach",  "repeat",   "switch",   "when"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (is_near(word, words[i])) {
             return true;

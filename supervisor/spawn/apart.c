@@ -1,6 +1,7 @@
 #include "supervisor/spawn/apart.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -10,6 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "supervisor/spawn/cgroup.h"
 
 static bool is(const char *entry, const char *name, const char **ret_value)
 {
@@ -53,8 +56,7 @@ static bool parse(struct apart *a, const char *entry)
     return true;
 }
 
-bool apart_prepare(struct apart *a, char *const *list, const char *program, const char *path,
-                   int state_dir, char why[APART_WHY_BYTES])
+bool apart_parse(struct apart *a, const char *const *list, char why[APART_WHY_BYTES])
 {
     *a = (struct apart){.ruleset = -1};
     for (size_t i = 0; list[i] != NULL; i++) {
@@ -67,12 +69,72 @@ bool apart_prepare(struct apart *a, char *const *list, const char *program, cons
         (void)snprintf(why, APART_WHY_BYTES, "user: only a daemon of root starts agents of others");
         return false;
     }
+    return true;
+}
+
+static bool make_filter(struct apart *a, char why[APART_WHY_BYTES])
+{
     if ((a->seccomp || a->network) && !apart_make_filter(a)) {
         (void)snprintf(why, APART_WHY_BYTES, "%s: no filter of system calls for this processor",
                        a->seccomp ? "seccomp" : "network");
         return false;
     }
+    return true;
+}
+
+bool apart_prepare(struct apart *a, const char *const *list, const char *program, const char *path,
+                   int state_dir, char why[APART_WHY_BYTES])
+{
+    if (!apart_parse(a, list, why) || !make_filter(a, why)) {
+        return false;
+    }
     return (!a->paths && !a->network) || apart_make_ruleset(a, list, program, path, state_dir, why);
+}
+
+/* The limits, in a cgroup that is made for it and removed. */
+static bool limits_hold(const struct apart *a, char why[APART_WHY_BYTES])
+{
+    const uint64_t values[CGROUP_LIMITS] = {
+        [CGROUP_MEMORY] = a->memory, [CGROUP_PROCESSES] = a->processes, [CGROUP_CPU] = a->cpu};
+    int joins[CGROUP_LIMITS] = {-1, -1, -1};
+    struct cgroup cg;
+    bool held;
+    int own;
+
+    if (a->memory == 0 && a->processes == 0 && a->cpu == 0) {
+        return true;
+    }
+    cgroup_probe(&cg);
+    own = cgroup_make(&cg, "limits");
+    held = cgroup_limit(&cg, "limits", values, joins, why, APART_WHY_BYTES);
+    for (size_t i = 0; i < CGROUP_LIMITS; i++) {
+        if (joins[i] >= 0) {
+            (void)close(joins[i]);
+        }
+    }
+    if (own >= 0) {
+        (void)close(own);
+    }
+    cgroup_remove(&cg, "limits");
+    cgroup_done(&cg);
+    return held;
+}
+
+bool apart_available(const char *const *list, const char *state_dir, char why[APART_WHY_BYTES])
+{
+    static const char *const none[] = {NULL};
+    const char *const *at = list != NULL ? list : none;
+    struct apart a;
+    const int dir = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool good = apart_parse(&a, at, why) && make_filter(&a, why) &&
+                ((!a.paths && !a.network) || apart_has_landlock(&a, why)) &&
+                (dir < 0 || apart_spares_state(at, dir, why)) && limits_hold(&a, why);
+
+    apart_done(&a);
+    if (dir >= 0) {
+        (void)close(dir);
+    }
+    return good;
 }
 
 void apart_done(struct apart *a)

@@ -140,6 +140,26 @@ static bool touches_state(const char *path, const struct stat *st, int state_dir
     return yes;
 }
 
+static void say_state(const char *path, char why[APART_WHY_BYTES])
+{
+    (void)snprintf(why, APART_WHY_BYTES, "paths: %.60s has to do with the state directory", path);
+}
+
+bool apart_spares_state(const char *const *list, int state_dir, char why[APART_WHY_BYTES])
+{
+    for (size_t i = 0; list[i] != NULL; i++) {
+        const bool is_path =
+            strncmp(list[i], "read=", 5) == 0 || strncmp(list[i], "write=", 6) == 0;
+        const char *path = is_path ? strchr(list[i], '=') + 1 : NULL;
+        struct stat st;
+        if (is_path && stat(path, &st) == 0 && touches_state(path, &st, state_dir)) {
+            say_state(path, why);
+            return false;
+        }
+    }
+    return true;
+}
+
 struct rules {
     int fd;
     int state_dir;
@@ -162,8 +182,7 @@ static bool allow(const struct rules *r, const char *path, uint64_t access, bool
         return !must;
     }
     if (touches_state(path, &st, r->state_dir)) {
-        (void)snprintf(r->why, APART_WHY_BYTES, "paths: %.60s has to do with the state directory",
-                       path);
+        say_state(path, r->why);
     } else {
         rule.access &= S_ISDIR(st.st_mode) ? ~0ull : FS_OF_FILES;
         done = syscall(SYS_landlock_add_rule, r->fd, RULE_PATH, &rule, 0) == 0;
@@ -211,7 +230,7 @@ static bool find_program(const struct rules *r, const char *program, const char 
     return true;
 }
 
-static bool allow_paths(const struct rules *r, char *const *list, const char *program,
+static bool allow_paths(const struct rules *r, const char *const *list, const char *program,
                         const char *path)
 {
     bool good = find_program(r, program, path);
@@ -233,7 +252,7 @@ static bool allow_paths(const struct rules *r, char *const *list, const char *pr
 }
 
 /* To listen anywhere, to connect to the supervisor. */
-static bool allow_ports(const struct rules *r, char *const *list)
+static bool allow_ports(const struct rules *r, const char *const *list)
 {
     bool good = true;
 
@@ -262,21 +281,35 @@ bool apart_allow_own_proc(int ruleset)
     return done;
 }
 
-bool apart_make_ruleset(struct apart *a, char *const *list, const char *program, const char *path,
-                        int state_dir, char why[APART_WHY_BYTES])
+static long landlock_abi(void)
 {
-    const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, ABI_QUERY);
-    const char *key = a->paths ? "paths" : "network";
+    return syscall(SYS_landlock_create_ruleset, NULL, 0, ABI_QUERY);
+}
+
+bool apart_has_landlock(const struct apart *a, char why[APART_WHY_BYTES])
+{
+    const long abi = landlock_abi();
     const long least = a->network ? ABI_NET : ABI_TRUNCATE;
+
+    if (abi < least) {
+        (void)snprintf(why, APART_WHY_BYTES, "%s: this kernel has no Landlock of version %ld (%s)",
+                       a->paths && abi < ABI_TRUNCATE ? "paths" : "network", least,
+                       abi < 0 ? strerror(errno) : "it is older");
+    }
+    return abi >= least;
+}
+
+bool apart_make_ruleset(struct apart *a, const char *const *list, const char *program,
+                        const char *path, int state_dir, char why[APART_WHY_BYTES])
+{
+    const long abi = landlock_abi();
+    const char *key = a->paths ? "paths" : "network";
     struct ruleset_attr attr = {.fs = a->paths ? FS_ALL_3 | (abi >= ABI_IOCTL ? FS_IOCTL : 0) : 0,
                                 .net = a->network ? NET_CONNECT : 0,
                                 .scoped = abi >= ABI_SCOPE ? SCOPE_ALL : 0};
     struct rules r = {.state_dir = state_dir, .handled = attr.fs, .why = why};
 
-    if (abi < least) {
-        (void)snprintf(why, APART_WHY_BYTES, "%s: this kernel has no Landlock of version %ld (%s)",
-                       abi < ABI_TRUNCATE ? key : "network", least,
-                       abi < 0 ? strerror(errno) : "it is older");
+    if (!apart_has_landlock(a, why)) {
         return false;
     }
     r.fd = (int)syscall(SYS_landlock_create_ruleset, &attr,

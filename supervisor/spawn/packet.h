@@ -49,7 +49,7 @@ struct packet {
     const char *name;
     const char *text;
     char *argv[PACKET_LIST_MAX + 1];     /* NULL-terminated */
-    char *env[PACKET_LIST_MAX + 3];      /* room for the spawner's own variables */
+    char *env[PACKET_LIST_MAX + 4];      /* room for the spawner's own variables */
     char *handover[PACKET_LIST_MAX + 1]; /* NAME=value, for the agent alone: by a descriptor */
     char *apart[PACKET_LIST_MAX + 1];    /* of apart.h */
 };

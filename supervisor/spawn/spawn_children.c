@@ -16,7 +16,7 @@ static const char *const inherited[] = {"PATH", "HOME", "LANG"};
 /* Set by the daemon: a spec must not contain them. */
 static const char *const reserved[] = {"BATON_STATE",    "BATON_INSTANCE_ID", "BATON_AGENT_ID",
                                        "BATON_SETTINGS", "BATON_CAPACITY",    "BATON_SPAWNED",
-                                       "BATON_HANDOVER"};
+                                       "BATON_HANDOVER", "BATON_HIDE"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -211,6 +211,27 @@ static bool make_mark(struct spawner *s)
     return true;
 }
 
+/* The library is beside this program, in an installation as in a build tree. */
+static void find_hide(struct spawner *s)
+{
+    const size_t name = strlen("BATON_HIDE=");
+    char self[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash;
+
+    self[n > 0 ? n : 0] = 0;
+    slash = strrchr(self, '/');
+    if (slash == NULL) {
+        return;
+    }
+    *slash = 0;
+    if (snprintf(s->hide, sizeof s->hide, "BATON_HIDE=%s/" BATON_LIB_DIR "/hide.so", self) >=
+            (int)sizeof s->hide ||
+        access(s->hide + name, R_OK) != 0) {
+        s->hide[0] = 0;
+    }
+}
+
 /* Of the inherited descriptors only stderr and the listener stay open. */
 static bool set_up_files(struct spawner *s, int listener)
 {
@@ -235,6 +256,7 @@ static int run(struct spawner *s, int listener, bool use_cgroup)
         return 1;
     }
     (void)prctl(PR_SET_NAME, "baton-spawner", 0, 0, 0);
+    find_hide(s);
     if (use_cgroup) {
         cgroup_probe(&s->cgroup);
     }

@@ -71,6 +71,9 @@ static void add_spawned_variable(struct spawner *s, struct packet *order)
         n++;
     }
     order->env[n++] = s->mark;
+    if (s->hide[0] != 0) {
+        order->env[n++] = s->hide;
+    }
     if (order->handover[0] != NULL) {
         order->env[n++] = handover;
     }

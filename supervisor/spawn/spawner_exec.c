@@ -218,8 +218,8 @@ static bool set_apart(struct spawner *s, struct child *child, const struct packe
 {
     char why[APART_WHY_BYTES] = "";
 
-    if (apart_prepare(ret, order->apart, order->argv[0], variable(order->env, "PATH"), s->state_dir,
-                      why) &&
+    if (apart_prepare(ret, (const char *const *)order->apart, order->argv[0],
+                      variable(order->env, "PATH"), s->state_dir, why) &&
         cgroup_limit(&s->cgroup, child->instance,
                      (const uint64_t[]){[CGROUP_MEMORY] = ret->memory,
                                         [CGROUP_PROCESSES] = ret->processes,

@@ -6,6 +6,7 @@
 #ifndef SPAWN_SPAWNER_INTERNAL_H
 #define SPAWN_SPAWNER_INTERNAL_H
 
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -78,6 +79,8 @@ struct spawner {
     int state_dir;
     const char *state_path;
     char mark[64]; /* BATON_SPAWNED=DEVICE.INODE of the state directory, in each agent */
+    /* BATON_HIDE=FILE: the library that hides a process which loads it; "" = not installed */
+    char hide[PATH_MAX + 16];
     msec orphan_grace_ms;
     msec orphan_due; /* ends then without a daemon; MSEC_NEVER while there is one */
     bool hello_pending;

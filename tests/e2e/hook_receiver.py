@@ -15,7 +15,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        line = json.dumps({"id": self.headers["webhook-id"], "signature": self.headers["webhook-signature"], "body": json.loads(body)})
+        line = json.dumps({"id": self.headers["webhook-id"], "signature": self.headers["webhook-signature"], "type": self.headers["Content-Type"],
+                           "token": self.headers["X-A2A-Notification-Token"], "proof": self.headers["Authorization"], "body": json.loads(body)})
         os.write(out, line.encode() + b"\n")
         status, _, after = pathlib.Path(sys.argv[4]).read_text().partition(" ")
         self.send_response(int(status))

@@ -1,8 +1,9 @@
 """Agents that call others: a turn is an attempt, its calls are steps of a child plan, each made once, also over kills."""
 import json
+import subprocess
 import threading
 
-from harness import main, until
+from harness import BIN, main, until
 from probe import step, wait_up
 from test_children import Children
 from test_phases import Skilled, failed, text
@@ -124,6 +125,10 @@ class Turns(Calls):
         view = self.go(lambda r: calls(call(parameters={"n": next(n)})))
         self.assertEqual((view["status"], self.ends()["a"]["errorClass"]), ("failed", "LOOP_LIMIT"))
         self.assertEqual((len(self.did), len(self.c.asked("execute")), self.c.asked("execute")[-1]["turnsLeft"]), (30, 31, 0))
+        for verb in ("status", "timeline"):
+            shown = self.d.cli(verb, self.plan)
+            self.assertIn("30 turns", shown)
+            self.assertNotIn("attempt", shown)
 
     def test_answers_that_are_no_calls_fail_the_step(self):
         for said, why in ((calls(), "outcome calls without `calls`"), (calls(*[call(f"c{i}") for i in range(17)]), "17 calls in one turn, at most 16"),
@@ -153,6 +158,32 @@ class Turns(Calls):
                            (["nobody"], "nobody"), (["t/gone"], 'has no skill "gone"')):
             said = self.refused(step("a", "c", tools=tools))
             self.assertTrue(any(why in s for s in said), (tools, said))
+
+    def test_who_waits_for_the_plan_is_told_which_call_wants_an_approval(self):
+        """The step of the plan does not wait: it is under way, and the review is one of the plan inside."""
+        made = self.d.work / "asks.json"
+        made.write_text(json.dumps({"steps": [step("a", "c", tools=[{"tool": "t/do", "approval": True}])], "grants": ["a"]}))
+        for more in ((), ("--quiet",), ("--timeout", "60s")):
+            self.caller(calls(call("yes", parameters={"n": 1})), text("ok"))
+            if "--timeout" in more:  # it goes on, so it says it once
+                run = subprocess.Popen([BIN / "baton", "run", "--plan", made, "--state", self.d.state, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.addCleanup(run.kill)
+                wait = until(lambda: self.d.ask("review.list")["reviews"], 10, "a review")[0]
+                said = ""
+                while "baton approve" not in said:
+                    said += run.stderr.readline() or self.fail("it ended: " + said)
+                self.assertIn(wait["reviewId"], said)
+                self.assertIsNone(run.poll())
+            else:
+                done = self.d.cli_any("run", "--plan", made, *more)
+                wait = self.d.ask("review.list")["reviews"][0]
+                self.assertEqual(done.returncode, 4, done)
+                self.assertIn("baton approve %s (or reject)" % wait["reviewId"], done.stderr)
+            self.d.cli("approve", wait["reviewId"])
+            self.assertEqual(self.d.wait_plan(wait["planId"].split("/")[0])["outcome"], "success")
+            if "--timeout" in more:
+                out, rest = run.communicate(timeout=60)
+                self.assertEqual((run.returncode, out, (said + rest).count("(or reject)")), (0, "ok\n", 1), said + rest)
 
     def test_a_plan_is_a_call_and_the_approvals_hold_in_it(self):
         made = {"goal": "both", "steps": [{"stepId": "p", "agentId": "t", "skill": "do", "task": "first", "parameters": {"n": 1}},

@@ -217,6 +217,19 @@ class Losses(House):
         self.assertEqual(self.g.ask("DELETE", first).status, 200)
         self.register()
 
+    def test_only_so_many_lanes(self):
+        """An instance has a lane for each step of its capacity, and one more: 15 of 65 and one of 49 are 1,024."""
+        self.house()
+        for capacity in [64] * 15:
+            self.register(capacity=capacity)
+        full = self.g.ask("POST", "/v1/instances", {"card": CARD, "capacity": 49})     # the 1,025th
+        self.assertEqual((full.status, full.json["code"]), (503, "BUSY"), full)
+        last = self.register(capacity=48)
+        full = self.g.ask("POST", "/v1/instances", {"card": CARD, "capacity": 1})
+        self.assertEqual((full.status, full.json["code"]), (503, "BUSY"), full)
+        self.assertEqual(self.g.ask("DELETE", last).status, 200)
+        self.register(capacity=1)
+
 
 class Kills(House):
     def agent(self, **env):

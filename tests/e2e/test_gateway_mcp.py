@@ -2,6 +2,7 @@
 """MCP at /mcp and over stdio, as clients of others speak it: @modelcontextprotocol/sdk (handshake) and @modelcontextprotocol/client (2026-07-28)."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -20,6 +21,12 @@ def setUpModule():
 STEP = {**PLAN["steps"][0]}
 APPROVAL = {"steps": [{**STEP, "requiresApproval": True}]}
 EACH = [(era, how) for era in ("legacy", "modern") for how in ("http", "stdio")]
+RECIPE = """
+recipe: {name: double, title: Double it, description: Doubles a number}
+inputs: {properties: {number: {type: integer}}, required: [number]}
+steps:
+  - {stepId: a, agentId: calc, skill: evaluate, task: Double, parameters: {expression: "{{inputs.number}}*2"}}
+"""
 WAITS = {"steps": [{"stepId": "w", "wait": {"forMs": 600000}}]}
 
 
@@ -82,6 +89,59 @@ class Mcp(BatonTest):
             read = self.client(era, how, {"do": "read", "uri": "plan://%s/result" % plan_id}, {"do": "read", "uri": "file:///etc/passwd"})
             self.assertEqual(json.loads(read[1]["result"]["contents"][0]["text"])["aggregatedResult"], "3")
             self.assertIn("expected plan://", read[2]["error"])
+
+    def recipes(self):
+        d = self.d.work / "recipes"
+        d.mkdir()
+        (d / "double.yaml").write_text(RECIPE)
+        (d / "broken.yaml").write_text("recipe: [")
+        (d / "plain.json").write_text(json.dumps(PLAN))           # a plan, no recipe
+        (d / "notes.txt").write_text("inputs: {}")
+        return Gateway(self, self.d, "--recipes", d)
+
+    def test_recipes_are_tools_with_their_inputs_and_report_progress(self):
+        self.g.kill9()
+        self.g = self.recipes()
+        for era, how in EACH:
+            _, tools, done, fails, unknown, none = self.client(
+                era, how, {"do": "tools"}, {"do": "call", "name": "recipe__double", "arguments": {"number": 21}},
+                {"do": "call", "name": "recipe__double", "arguments": {"number": "x"}}, {"do": "call", "name": "recipe__nothing", "arguments": {}},
+                {"do": "call", "name": "recipe__double"})
+            found = {t["name"]: t for t in tools["result"]["tools"] if t["name"].startswith("recipe__")}
+            self.assertEqual(list(found), ["recipe__double"])
+            tool = found["recipe__double"]
+            self.assertEqual((tool["title"], tool["description"], tool["inputSchema"]["required"], tool["inputSchema"]["properties"]["number"]["type"]),
+                             ("Double it", "Doubles a number", ["number"], "integer"))
+            self.assertEqual((done["result"]["content"][0]["text"], done["result"].get("isError", False)), ("42", False), (era, how, done))
+            self.assertTrue(done["progress"], (era, how))
+            self.assertTrue(fails["result"]["isError"] and "number" in fails["result"]["content"][0]["text"], fails)
+            self.assertTrue(none["result"]["isError"] and "number" in none["result"]["content"][0]["text"], none)
+            self.assertIn("there is no such tool", unknown["error"])
+        (self.d.work / "recipes" / "double.yaml").unlink()
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        self.assertNotIn("recipe__", self.g.ask("POST", "/mcp", call).body.decode())          # what is gone counts at once
+
+    def test_the_command_line_of_the_inspector_lists_and_calls(self):
+        peers.need("@modelcontextprotocol/inspector-cli")
+        self.g.kill9()
+        self.g = self.recipes()
+        package, home = peers.DIR / "node_modules/@modelcontextprotocol/inspector-cli", self.d.work / "inspector"
+        home.mkdir()
+        shutil.copytree(package / "build", home / "cli/build")                 # where it looks for ../../package.json, which its package lacks
+        shutil.copy(package / "package.json", home / "package.json")
+        (home / "node_modules").symlink_to(peers.DIR / "node_modules")
+        cli = home / "cli/build/index.js"
+        for target in ([self.g.url + "/mcp", "--transport", "http", "--header", "Authorization: Bearer " + self.d.token()],
+                       [BIN / "baton", "mcp", "--state", self.d.state]):
+            def ask(*args):
+                done = subprocess.run(["node", cli, *map(str, target), *args], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                return json.loads(done.stdout)
+            names = {t["name"] for t in ask("--method", "tools/list")["tools"]}
+            self.assertTrue({"run_plan", "calc__evaluate", "recipe__double"} <= names, names)
+            self.assertEqual(ask("--method", "tools/call", "--tool-name", "recipe__double", "--tool-arg", "number=4")["content"][0]["text"], "8")
+            self.assertEqual(ask("--method", "tools/call", "--tool-name", "calc__evaluate", "--tool-arg", "expression=6*7")["content"][0]["text"], "42")
+            self.assertTrue(ask("--method", "resources/list")["resources"])
 
     def test_a_cancelled_call_cancels_its_plan(self):
         for era, how in (("legacy", "http"), ("modern", "stdio")):

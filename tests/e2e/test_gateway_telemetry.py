@@ -10,8 +10,10 @@ import sys
 import threading
 import time
 import unittest
+import urllib.parse
 
 import gateway
+import test_webhooks
 from gateway import CALC, PLAN, Gateway
 from harness import ROOT, BatonTest, main, until
 from probe import step, wait_up
@@ -35,7 +37,7 @@ def samples(text_):
 class Metrics(BatonTest):
     def setUp(self):
         self.d = self.daemon(config=CALC)
-        self.g = Gateway(self, self.d)
+        self.g = Gateway(self, self.d, *test_webhooks.NEAR)
 
     def metrics(self):
         answer = self.g.ask("GET", "/metrics")
@@ -78,20 +80,13 @@ class Metrics(BatonTest):
         self.d.kill9()
         self.assertEqual(samples(self.metrics())["baton_up"], 0)
 
-    @unittest.skipUnless((PROMETHEUS / "prometheus").exists(), "SKIPPED: %s has no prometheus; sh tests/peers/prometheus.sh %s" % (PROMETHEUS, peers.DIR))
-    def test_promtool_finds_nothing_and_a_prometheus_scrapes_it_and_a_rule_fires(self):
-        said = subprocess.run([PROMETHEUS / "promtool", "check", "metrics"], input=self.run_some(1) if self.metrics() else "", capture_output=True, text=True, timeout=60)
-        self.assertEqual((said.returncode, said.stdout + said.stderr), (0, ""))
+    def prometheus(self, rules=""):
+        """A real one that scrapes the gateway; returns what asks it for a path."""
         work = pathlib.Path(self.d.work)
-        rules = ROOT / "deploy" / "telemetry" / "rules.yml"
-        checked = subprocess.run([PROMETHEUS / "promtool", "check", "rules", rules], capture_output=True, text=True, timeout=60)
-        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
-        quick = work / "rules.yml"
-        quick.write_text(re.sub(r"for: \S+", "for: 0s", rules.read_text()))
         (work / "prometheus.yml").write_text(
             "global: {scrape_interval: 250ms, evaluation_interval: 250ms}\nrule_files: [%s]\nscrape_configs:\n"
             "  - job_name: baton\n    authorization: {credentials_file: %s}\n    static_configs: [{targets: ['127.0.0.1:%d']}]\n"
-            % (quick, self.d.state / "token", self.g.port))
+            % (rules, self.d.state / "token", self.g.port))
         log = open(work / "prometheus.log", "wb")
         p = subprocess.Popen([PROMETHEUS / "prometheus", "--config.file=%s" % (work / "prometheus.yml"), "--storage.tsdb.path=%s" % (work / "tsdb"),
                               "--web.listen-address=127.0.0.1:0", "--log.level=info"], stdout=log, stderr=log)
@@ -108,6 +103,62 @@ class Metrics(BatonTest):
                 return None
             finally:
                 c.close()
+        return query
+
+    @unittest.skipUnless((PROMETHEUS / "prometheus").exists(), "SKIPPED: %s has no prometheus; sh tests/peers/prometheus.sh %s" % (PROMETHEUS, peers.DIR))
+    def test_a_prometheus_answers_each_expression_of_the_dashboard(self):
+        page = json.loads((ROOT / "deploy" / "telemetry" / "dashboard.json").read_text())
+        raw = [t["expr"] for p in page["panels"] for t in p.get("targets", [])] + [v["query"] for v in page["templating"]["list"] if v["type"] == "query"]
+        self.d.cli("webhook", "put", "ops", "--url", "http://127.0.0.1:1/")
+        self.metrics()
+        real = self.run_some(1)
+        have = {m.group(1) for m in re.finditer(r"(?m)^# TYPE (\w+) ", real)}
+        have |= {m.group(1) + end for m in re.finditer(r"(?m)^# TYPE (\w+) histogram", real) for end in ("_bucket", "_count", "_sum")}
+        have |= {"baton_otlp_spans_total", "baton_otlp_failures_total"}               # with an exporter
+        used = {name for e in raw for name in re.findall(r"\bbaton_\w+", e)}
+        self.assertEqual(used - have, set())
+        self.assertEqual(page["panels"] and len({p["id"] for p in page["panels"]}), len(page["panels"]))
+        plain = [e.replace("$__rate_interval", "1m").replace("$agent", ".*") for e in raw if not e.startswith("label_values(")]
+        rules = pathlib.Path(self.d.work) / "dashboard.yml"
+        rules.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": [{"record": "panel_%d" % i, "expr": e} for i, e in enumerate(plain)]}]}))
+        checked = subprocess.run([PROMETHEUS / "promtool", "check", "rules", rules], capture_output=True, text=True, timeout=60)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        query = self.prometheus()
+        until(lambda: (query("/api/v1/query?query=baton_up") or {}).get("data", {}).get("result"), 30, "a scrape")
+        for e in plain:
+            answer = query("/api/v1/query?query=" + urllib.parse.quote(e))
+            self.assertEqual(answer["status"], "success", (e, answer))
+
+    def test_webhooks_are_counted(self):
+        r = test_webhooks.Receiver(self, self.d.work)
+        r.say("503 1")
+        self.d.cli("webhook", "put", "ops", "--url", r.url)
+        self.d.wait_plan(self.d.submit(PLAN))
+
+        def now(name, hook="ops"):
+            return samples(self.metrics()).get('baton_webhook_%s{webhook="%s"}' % (name, hook))
+        until(lambda: now("failed_total"), 20, "a failure")
+        self.assertEqual((now("delivered_total"), now("parked")), (0, 0))
+        self.assertGreater(now("lag_events"), 0)
+        r.say("204")
+        until(lambda: now("lag_events") == 0, 30, "it has caught up")
+        self.assertEqual(now("delivered_total"), len(set(r.seqs())))
+        r.say("410")
+        self.d.submit(PLAN)
+        until(lambda: now("parked") == 1, 20, "it is parked")
+        self.assertEqual([now(n, "push") for n in ("delivered_total", "failed_total", "lag_events", "parked")], [0, 0, 0, 0])
+
+    @unittest.skipUnless((PROMETHEUS / "prometheus").exists(), "SKIPPED: %s has no prometheus; sh tests/peers/prometheus.sh %s" % (PROMETHEUS, peers.DIR))
+    def test_promtool_finds_nothing_and_a_prometheus_scrapes_it_and_a_rule_fires(self):
+        said = subprocess.run([PROMETHEUS / "promtool", "check", "metrics"], input=self.run_some(1) if self.metrics() else "", capture_output=True, text=True, timeout=60)
+        self.assertEqual((said.returncode, said.stdout + said.stderr), (0, ""))
+        work = pathlib.Path(self.d.work)
+        rules = ROOT / "deploy" / "telemetry" / "rules.yml"
+        checked = subprocess.run([PROMETHEUS / "promtool", "check", "rules", rules], capture_output=True, text=True, timeout=60)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        quick = work / "rules.yml"
+        quick.write_text(re.sub(r"for: \S+", "for: 0s", rules.read_text()))
+        query = self.prometheus(quick)
         up = until(lambda: (query("/api/v1/query?query=baton_up") or {}).get("data", {}).get("result"), 30, "a scrape")
         self.assertEqual(up[0]["value"][1], "1")
         self.d.kill9()
@@ -202,6 +253,38 @@ class Traces(BatonTest):
             if s.get("parentSpanId"):
                 self.assertGreaterEqual(int(s["startTimeUnixNano"]), int(by_id[s["parentSpanId"]]["startTimeUnixNano"]), s)
                 self.assertLessEqual(int(s["endTimeUnixNano"]), int(by_id[s["parentSpanId"]]["endTimeUnixNano"]), s)
+
+    def test_a_plan_belongs_to_the_trace_of_the_request_that_made_it(self):
+        peers.need("@opentelemetry/otlp-transformer")
+        self.begin()
+        work = {"steps": [step("s", "warm")]}
+        mcp = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_plan", "arguments": {"plan": work}}}
+        a2a = {"message": {"messageId": "m", "parts": [{"data": work}]}}
+        inner = "00-%032x-%016x-01"
+
+        def traced(n, path, body, flags=1, **more):
+            answer = self.g.ask("POST", path, body, traceparent="00-%032x-%016x-%02x" % (n, n, flags), **more)
+            self.assertLess(answer.status, 300, answer)
+            return answer
+        traced(1, "/v1/plans", {"plan": work})
+        traced(2, "/a2a/message:send", a2a)
+        traced(3, "/mcp", mcp)
+        mcp["params"]["_meta"] = {"traceparent": inner % (4, 4)}
+        traced(5, "/mcp", mcp)                                                   # what is nearer counts
+        own = traced(6, "/v1/plans", {"plan": work, "sessionId": "s"}, flags=0).json["planId"]   # its sender does not record it
+        self.g.ask("POST", "/v1/plans/%s/cancel" % own, {}, traceparent=inner % (7, 7))          # this made no plan
+
+        def plans():
+            return {int(s["traceId"], 16): int(s.get("parentSpanId") or "0", 16) for s in self.c.spans() if s["name"] == "plan"}
+        mine = int(own.replace("-", ""), 16)
+        until(lambda: {1, 2, 3, 4, mine} <= set(plans()), 30, "the plans; %s" % plans())
+        self.assertEqual([plans()[n] for n in (1, 2, 3, 4, mine)], [1, 2, 3, 4, 0])
+        self.assertEqual({5, 6, 7} & set(plans()), set())
+        decoded = subprocess.run(["node", ROOT / "tests/peers/otlp.cjs", str(peers.DIR)], input=json.dumps([json.loads(b) for _, _, b in self.c.bodies]),
+                                 capture_output=True, text=True, timeout=60)
+        spans = [s for s in json.loads(decoded.stdout) if s["traceId"] == "%032x" % 1]
+        self.assertEqual(sorted(s["name"] for s in spans), ["attempt warm", "handoff s", "plan", "step s"], spans)
+        self.assertEqual([s["parentSpanId"] for s in spans if s["name"] == "plan"], ["%016x" % 1])
 
     def test_a_collector_that_refuses_is_asked_again_and_one_that_hangs_is_not_waited_for(self):
         self.begin()

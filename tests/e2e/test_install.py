@@ -83,6 +83,10 @@ class Installed(BatonTest):
         self.assertIn("share/baton/node/baton.mjs", found)
         self.assertIn("share/fish/vendor_completions.d/baton.fish", found)
         self.assertIn("ExecStart=", (self.prefix / "lib/systemd/system/baton.service").read_text())
+        if (BUILD / "bin" / "baton-bridge-nats").exists():
+            unit = (self.prefix / "lib/systemd/system/baton-bridge-nats.service").read_text()
+            self.assertIn("/bin/baton-bridge-nats --state", unit)
+            self.assertIn("baton-bridge-nats 0.3.0", self.run_tool(self.prefix / "bin/baton-bridge-nats", "--version"))
         self.run_tool("bash", "-n", self.prefix / "share/bash-completion/completions/baton")
         self.assertIn("0.3.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
 

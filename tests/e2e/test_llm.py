@@ -370,7 +370,8 @@ class Questions(Llm):
         self.assertEqual((steps["maxItems"], steps["items"]["properties"]["agentId"]["enum"]), (7, ["calc", "web"]))
         many = [{"agentId": "a%d" % i, "skills": []} for i in range(65)]
         reply, asked = self.once("plan", {"goal": "x", "agents": many})
-        self.assertNotIn("enum", json.dumps(asked["body"]["response_format"]))
+        steps = asked["body"]["response_format"]["json_schema"]["schema"]["properties"]["steps"]
+        self.assertNotIn("enum", steps["items"]["properties"]["agentId"])
         self.assertNotIn("An earlier plan", asked["messages"][0]["content"])
 
     def test_plan_of_ten_thousand_steps_is_told_as_it_came(self):
@@ -397,6 +398,9 @@ class Questions(Llm):
         ours, frames = split(asked["messages"][0]["content"])
         self.assertIn("The plan had 4 steps: 3 completed, 1 failed, 0 others.", ours)
         self.assertNotIn('"retry"', ours, "nobody may retry")
+        for total, said in ((4, "had 4 steps: 3 completed"), (5, "had 5 steps; you have the first 4 steps: 3 completed")):
+            _, more = self.once("synthesize", {"goal": "g", "status": "completed", "steps": steps, "stepsTotal": total})
+            self.assertIn("The plan %s, 1 failed, 0 others." % said, split(more["messages"][0]["content"])[0])
         told = [json.loads(line) for line in frames["the journal: its steps, with what the agents answered"].strip().split("\n")]
         self.assertEqual([s.get("truncated", False) for s in told], [False, False, True, False])
         self.assertEqual(told[1]["result"], {"n": 1})

@@ -42,6 +42,9 @@ EACH = {
         "baton run --plan deploy/examples/parallel.yaml --result quotient": FIRST,
         "baton events --type plan_step_completed": FIRST,
         "baton down": FIRST,
+        "sudo apt-get install ./baton_*.deb ./python3-baton_*.deb": PACKAGES,
+        "python3 greeter.py --up &": PYTHON,
+        "baton run \"Greet somebody by name\"": PYTHON,
     },
     "CONTRIBUTING.md": {
         "sh tests/run.sh": OF_DEVELOPERS,

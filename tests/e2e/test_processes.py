@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from harness import BIN, ROOT, main, until
-from test_apart import NOBODY, Apart
+from test_apart import NOBODY, Apart, as_nobody
 import sealed
 
 PROBE = "  - {agentId: probe, command: [/usr/bin/python3, -B, %(here)s/apart_agent.py]}\n"
@@ -126,6 +126,25 @@ class OfItsOwn(Base):
         self.assertNotIn("key=", log)
         self.assertIn("Permission denied", log)
         self.assertGreater(int(log.split()[-1]), 60)  # the process itself has it
+
+    @unittest.skipUnless(shutil.which("node"), "SKIPPED: node is not installed")
+    def test_no_other_process_of_its_user_reads_an_agent_in_node(self):
+        """Node cannot say that it is not dumpable; the spawner names a library that says so when it is loaded."""
+        def read(pid, what):
+            done = subprocess.run([*as_nobody(), "cat", "/proc/%d/%s" % (pid, what)], capture_output=True, timeout=30)
+            return done.stderr if b"denied" in done.stderr else done.stdout
+        folder = self.own_directory()
+        folder.chmod(0o755)
+        shutil.copy(ROOT / "agents/node/baton.mjs", folder)
+        (folder / "probe.mjs").write_text(NODE % ("./baton.mjs", "probe"))
+        for wanted in ("0", "1"):
+            d = self.up("agents:\n  - {agentId: probe, command: [node, %s], env: [BATON_DUMPABLE], secrets: [A_KEY]}\n" % (folder / "probe.mjs"),
+                        env={"A_KEY": "canary", "BATON_DUMPABLE": wanted}, prefix=as_nobody())
+            pid = d.agent_pids()["probe"][0]
+            self.assertEqual(b"BATON_AGENT_ID" in read(pid, "environ"), wanted == "1")
+            self.assertEqual(b"denied" in read(pid, "maps"), wanted == "0")
+            self.assertEqual(self.run_step(d, "probe", "tell")["aggregatedResult"], "world canary false")
+            d.stop()
 
     def test_it_ends_with_its_process_and_the_next_one_has_another(self):
         d = self.up("agents:\n" + PROBE)

@@ -367,8 +367,12 @@ class Texts(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr.count("\n"), said in done.stderr), (2, 1, True), done.stderr)
 
     def test_newcomers_clock(self):
-        """README.md: at most 3 commands and 12 lines of Python; they work."""
-        page = (SDK / "README.md").read_text()
+        """The first page, and the one of baton.py: at most 3 commands and 12 lines of Python; they work."""
+        for page in (ROOT / "README.md", SDK / "README.md"):
+            with self.subTest(page):
+                self.run_clock(page.read_text())
+
+    def run_clock(self, page):
         blocks = re.findall(r"(?m)(?:^ {4}.*\n|^\n(?= {4}))+", page)
         code = next(b for b in blocks if "import baton" in b)
         commands = [c.strip() for c in next(b for b in blocks if "apt-get install" in b).strip().splitlines()]

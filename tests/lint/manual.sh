@@ -19,12 +19,13 @@ for verb in $("$baton" help --json | tr '{' '\n' | sed -n 's/^"name":"\([a-z]*\)
 done
 [ -n "${verbs-}" ] || missing "baton help --json has no verbs; so each verb's"
 gateway=$([ ! -x "$(dirname "$baton")/baton-gateway" ] || echo baton-gateway.8)
+bridge=$([ ! -x "$(dirname "$baton")/baton-bridge-nats" ] || echo baton-bridge-nats.8)
 for agent in "$(dirname "$0")"/../../agents/*/main.c; do
     agent=$(basename "$(dirname "$agent")")
     [ -s "$man/baton-agent-$agent.1" ] || missing "baton-agent-$agent(1)"
 done
 for page in baton-agent-check.1 baton-agent-faulty.1 baton-plan.5 \
-    baton.yaml.5 baton-events.7 baton-messages.7 baton-protocol.7 batond.8 $gateway; do
+    baton.yaml.5 baton-events.7 baton-messages.7 baton-protocol.7 batond.8 $gateway $bridge; do
     [ -s "$man/$page" ] || missing "$page"
 done
 # Markdown has other uses for _ and ^: a name in the source is the same name in the page.

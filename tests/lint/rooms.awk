@@ -26,12 +26,13 @@ BEGIN {
     may["supervisor/plan"] = base " protocol/artifact protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run supervisor/plan/flow"
     may["supervisor/plan/flow"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan"
     may["supervisor/keyword"] = base " protocol/wire registry supervisor/plan"
-    may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan"
+    may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan supervisor/core/mutant.h"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base
     may["supervisor/audit"] = base " protocol/wire/doc.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
     may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange supervisor/config/yaml.h supervisor/plan/recipe.h"
+    may["supervisor/bridge"] = base " protocol/wire protocol/client/page.h protocol/link baton/client.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
@@ -51,7 +52,7 @@ BEGIN {
     may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
-    may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h supervisor/certs/certs.h"
+    may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h supervisor/certs/certs.h supervisor/spawn/apart.h"
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h protocol/auth protocol/client/credential supervisor/cli/view/event_line.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
@@ -73,11 +74,13 @@ BEGIN {
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"
     only["<sqlite3.h>"] = "supervisor/journal agents/sql agents/sdk/store agents/rag agents/graph"
+    only["<libpq-fe.h>"] = "supervisor/journal/postgres"
     only["<msgpack"] = "protocol/wire"
     only["<mbedtls/"] = "protocol/artifact protocol/auth supervisor/certs supervisor/gateway"
     only["<cmark"] = "agents/report"
     only["<yaml.h>"] = "supervisor/config"
     only["<microhttpd.h>"] = "supervisor/gateway"
+    only["<nats/"] = "supervisor/bridge"
     only["<curl/"] = "agents/web agents/llm supervisor/gateway"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
     n_pure = split("registry supervisor/core supervisor/spawn/policy supervisor/cli/picture agents/sdk/agent_state agents/sdk/loop/quick", pure, " ")

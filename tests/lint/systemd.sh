@@ -11,9 +11,9 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 copy=$dir/$(basename "$unit")
-sed "s|/usr/bin/batond|$program|; s|/usr/bin/baton |$(dirname "$program")/baton |" "$unit" >"$copy"
+sed "s|/usr/bin/$(basename "$program") |$program |; s|/usr/bin/baton |$(dirname "$program")/baton |" "$unit" >"$copy"
 grep -q "^ExecStart=$program " "$copy" || {
-    echo "the unit does not start /usr/bin/batond" >&2
+    echo "the unit does not start /usr/bin/$(basename "$program")" >&2
     exit 1
 }
 # verify exits with 0 after some warnings; silence is what we want.

@@ -20,6 +20,14 @@ def need(package):
         raise unittest.SkipTest("SKIPPED: %s is not in %s; sh tests/peers/install.sh %s" % (package, DIR, DIR))
 
 
+def run(script, *args, timeout=120):
+    """A script of this directory to its end; what it printed."""
+    done = subprocess.run(["node", HERE / script, *map(str, args)], capture_output=True, text=True, timeout=timeout, env={**os.environ, "BATON_PEERS": str(DIR)})
+    if done.returncode != 0:
+        raise AssertionError("%s: exit %d\n%s%s" % (script, done.returncode, done.stdout[-1000:], done.stderr[-3000:]))
+    return done.stdout
+
+
 class Node:
     """A script that tells its port when it can be asked, and ends with its standard input."""
 

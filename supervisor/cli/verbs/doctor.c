@@ -26,6 +26,7 @@
 #include "supervisor/config/config.h"
 #include "supervisor/journal/faults.h"
 #include "supervisor/journal/journal.h"
+#include "supervisor/spawn/apart.h"
 
 enum { PROBLEMS_SHOWN = 50 };
 
@@ -72,6 +73,20 @@ static void check_held_back(struct doctor *d, const struct config_agent *a, bool
     if (a->held_back != NULL && !daemon_runs) {
         (void)snprintf(detail, sizeof detail, "%s would not be started: %s", a->agent_id,
                        a->held_back);
+        finding(d, false, "agent", detail);
+    }
+}
+
+/* The same: what a service may set apart, a shell may not. */
+static void check_apart(struct doctor *d, const struct config_agent *a, const char *state,
+                        bool daemon_runs)
+{
+    char why[APART_WHY_BYTES];
+    char detail[512];
+
+    if (!daemon_runs && !apart_available(a->apart, state, why)) {
+        (void)snprintf(detail, sizeof detail, "a daemon of this shell would not start: %.64s: %s",
+                       a->agent_id, why);
         finding(d, false, "agent", detail);
     }
 }
@@ -388,6 +403,7 @@ enum cli_exit verb_doctor(struct cli *cli)
     for (uint32_t i = 0; config != NULL && i < config->n_agents; i++) {
         check_agent_binary(&d, &config->agents[i]);
         check_held_back(&d, &config->agents[i], daemon_runs);
+        check_apart(&d, &config->agents[i], state, daemon_runs);
         check_models(&d, &config->agents[i]);
     }
     if (config != NULL) {

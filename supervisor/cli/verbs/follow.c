@@ -41,6 +41,8 @@ struct following {
     bool streams;          /* the answer is printed while it is written */
     bool planned_by_agent; /* an agent makes the plan */
     msec look_at;          /* when to look at what the steps wait for */
+    bool inside;           /* a call, or another plan inside, waits for a person */
+    bool inside_said;
 };
 
 /* The reviews of a whole plan. */
@@ -338,28 +340,85 @@ static enum cli_exit needs_human(const struct following *g)
     return CLI_NEEDS_HUMAN;
 }
 
-/* An open circuit is no event of the plan: the daemon is asked when there is none. */
-static void look_at_waits(struct following *g)
+/* Whether a step that does not wait itself has a plan inside that waits for a person. */
+static bool has_inside(const cJSON *plan_view)
+{
+    const cJSON *step;
+
+    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(plan_view, "steps"))
+    {
+        const cJSON *wait = cJSON_GetObjectItemCaseSensitive(step, "waiting");
+        if (strcmp(json_text(wait, "kind", ""), "person") == 0 &&
+            strcmp(json_text(step, "status", ""), "in_progress") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a large plan, whose view is too much each time, and of one that is not drawn. */
+static void look_at_reviews(struct following *g)
+{
+    char review[CLI_REVIEW_ID];
+    struct buf open;
+
+    buf_init(&open, SIZE_MAX / 2);
+    g->inside = cli_reviews_open(g->cli, g->f->plan_id, review, &open) > 0;
+    buf_done(&open);
+}
+
+static void look_at_view(struct following *g)
 {
     cJSON *view = NULL;
     char *json = NULL;
     char fields[96];
     struct bt_error err;
 
-    if (clock_mono_ms() < g->look_at || g->f->quiet || tree_size(g->tree) > LOOK_STEPS_MAX) {
-        return;
-    }
     (void)snprintf(fields, sizeof fields, "{\"planId\":\"%s\"}", g->f->plan_id);
-    bt_client_timeout(g->cli->client, deadline_left(LOOK_CALL_MS));
     if (bt_client_call(g->cli->client, "plan.get", fields, &json, &err) == BT_OK) {
         view = json_tree(json);
         cli_scrub_tree(view);
         tree_waits(g->tree, view);
+        g->inside = has_inside(view);
     }
     cJSON_Delete(view);
     bt_free(json);
+}
+
+/* An open circuit, and what a plan inside waits for, are no events of the plan: the daemon is asked
+ * when there is none. */
+static void look_at_waits(struct following *g)
+{
+    if (clock_mono_ms() < g->look_at) {
+        return;
+    }
+    bt_client_timeout(g->cli->client, deadline_left(LOOK_CALL_MS));
+    if (g->f->quiet || tree_size(g->tree) > LOOK_STEPS_MAX) {
+        look_at_reviews(g);
+    } else {
+        look_at_view(g);
+    }
     cli_limit_call(g->cli);
     g->look_at = clock_mono_ms() + LOOK_MS;
+}
+
+/* With a deadline the command goes on: it says once what is waited for. */
+static void say_inside(struct following *g)
+{
+    char review[CLI_REVIEW_ID];
+    struct buf open;
+
+    if (g->inside == g->inside_said) {
+        return;
+    }
+    g->inside_said = g->inside;
+    buf_init(&open, SIZE_MAX / 2);
+    if (g->inside && cli_reviews_open(g->cli, g->f->plan_id, review, &open) > 0) {
+        tree_settle(g->tree);
+        (void)fputs(buf_cstr(&open), stderr);
+        cli_note("the plan waits for your approval: baton approve %s (or reject)\n", review);
+    }
+    buf_done(&open);
 }
 
 /* Handles events until the plan has ended. */
@@ -384,6 +443,11 @@ static enum cli_exit follow(struct following *g)
             return CLI_TIMEOUT;
         }
         look_at_waits(g);
+        if (g->inside && deadline_at() == MSEC_NEVER) {
+            tree_flush(g->tree);
+            return needs_human(g);
+        }
+        say_inside(g);
         if (got == BT_TIMEOUT) {
             tree_flush(g->tree);
             continue;

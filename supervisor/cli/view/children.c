@@ -66,6 +66,15 @@ double children_percent(const char *kind, const struct cJSON *children)
     return is_loop(kind) || steps == 0 ? -1 : json_number(children, "over") * 100 / steps;
 }
 
+int children_turns(const struct cJSON *step)
+{
+    const cJSON *children = cJSON_GetObjectItemCaseSensitive(step, "children");
+
+    return strcmp(json_text(children, "kind", ""), "calls") == 0
+               ? (int)json_number(children, "rounds")
+               : 0;
+}
+
 const struct cJSON *children_wait(const struct cJSON *step)
 {
     const cJSON *wait = cJSON_GetObjectItemCaseSensitive(step, "waiting");

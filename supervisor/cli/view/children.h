@@ -14,6 +14,8 @@ struct cJSON;
 void children_words(const char *kind, const struct cJSON *children, char *ret, size_t cap);
 /* 0 to 100 of a map or a sub-plan; negative: a loop, whose rounds nobody knows, or nothing yet. */
 double children_percent(const char *kind, const struct cJSON *children);
+/* How many turns with calls the agent of a step of plan.get has had; 0 for other steps. */
+int children_turns(const struct cJSON *step);
 /* What a step of plan.get waits for; NULL = nothing. One that a child plan does works. */
 const struct cJSON *children_wait(const struct cJSON *step);
 /* A task as one line, in which "{{results.a.n}}" is "<a.n>"; cut after a word and with "…". */

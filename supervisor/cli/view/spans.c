@@ -359,7 +359,8 @@ static void end_step(struct spans *s, uint32_t step, double now)
 static void describe(const cJSON *step, char *note)
 {
     const cJSON *children = get(step, "children");
-    const double attempts = json_number(step, "attempts");
+    /* each turn of an agent with calls is an attempt: that is told as a turn */
+    const double attempts = json_number(step, "attempts") - children_turns(step);
     char done[NOTE_MAX];
     char ms[24] = "";
     char tries[24] = "";

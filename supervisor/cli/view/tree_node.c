@@ -130,6 +130,9 @@ void tree_node_fill(struct tree_node *node, const cJSON *step)
     node->attempt = json_number(step, "attempts") > node->attempt
                         ? (int)json_number(step, "attempts")
                         : node->attempt;
+    if (children_turns(step) > 0) {
+        node->turns = children_turns(step);
+    }
     node->percent = -1;
     node->note[0] = 0;
     fill_children(node, step);
@@ -187,6 +190,7 @@ static bool update_asked(struct tree_node *node, const char *type, const cJSON *
         (void)snprintf(text, sizeof text, "not verified: %s", json_text(ev, "diagnosis", ""));
     } else if (strcmp(type, "calls_started") == 0) {
         (void)snprintf(node->kind, sizeof node->kind, "calls");
+        node->turns = (int)json_number(ev, "turn");
         (void)snprintf(text, sizeof text, "turn %.0f: %.0f call%s", json_number(ev, "turn"),
                        json_number(ev, "calls"), json_number(ev, "calls") == 1 ? "" : "s");
     } else if (strcmp(type, "calls_finished") == 0) {
@@ -283,6 +287,7 @@ void tree_node_line(const struct cli *cli, const struct tree_node *node, bool co
                     struct buf *out)
 {
     const bool runs = strcmp(node->status, "in_progress") == 0;
+    const int tries = node->attempt - node->turns;
     char task[TASK_BYTES];
     struct buf rest;
     struct buf after;
@@ -294,9 +299,11 @@ void tree_node_line(const struct cli *cli, const struct tree_node *node, bool co
         put_bar(&rest, node->percent);
     }
     buf_init(&after, (size_t)LINE_BYTES * 4);
-    if (node->attempt > 1) {
-        buf_printf(&after, "  (%s%d%s)", runs ? "attempt " : "", node->attempt,
-                   runs ? "" : " attempts");
+    if (!runs && node->turns > 0 && node->children[0] == 0) {
+        buf_printf(&after, "  (%d turn%s)", node->turns, node->turns == 1 ? "" : "s");
+    }
+    if (tries > 1) {
+        buf_printf(&after, "  (%s%d%s)", runs ? "attempt " : "", tries, runs ? "" : " attempts");
     }
     if (node->note[0] != 0) {
         buf_printf(&after, "  — %s", node->note);

@@ -20,6 +20,7 @@ struct tree_node {
     char kind[16];     /* forEach, repeat, plan: a child plan does it; "" = an agent */
     char children[96]; /* how far that plan is: "2 of 3, 1 failed" */
     int attempt;       /* the newest one; 0 = none has begun */
+    int turns;         /* that its agent has had: each is an attempt too, but not tried again */
     double percent;    /* of the attempt, as its agent reported it; negative = not known */
     bool wait_shown;   /* the note is a wait, and was printed */
 };

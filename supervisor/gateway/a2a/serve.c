@@ -4,18 +4,20 @@
 #include <strings.h>
 
 #include "supervisor/gateway/a2a/a2a_internal.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
 
 enum { GOAL_MAX = 8192 };
 
 /* ---- the card: both versions read it ---- */
 
-static void put_interface(struct buf *out, const char *url, const char *version)
+static void put_interface(struct buf *out, const char *url, const char *binding,
+                          const char *version)
 {
     json_open(out, '{');
     json_key(out, "url");
     json_cstr(out, url);
     json_key(out, "protocolBinding");
-    json_cstr(out, "JSONRPC");
+    json_cstr(out, binding);
     json_key(out, "protocolVersion");
     json_cstr(out, version);
     json_close(out, '}');
@@ -35,11 +37,24 @@ void a2a_serve_card(struct http *h)
     json_cstr(out, url);
     json_key(out, "supportedInterfaces");
     json_open(out, '[');
-    put_interface(out, url, "1.0");
-    put_interface(out, url, "0.3");
+    put_interface(out, url, "JSONRPC", "1.0");
+    put_interface(out, url, "HTTP+JSON", "1.0");
+    put_interface(out, url, "JSONRPC", "0.3");
+    put_interface(out, url, "HTTP+JSON", "0.3");
+    json_close(out, ']');
+    json_key(out, "additionalInterfaces"); /* as 0.3 names them */
+    json_open(out, '[');
+    json_open(out, '{');
+    json_member(out, "url", str_from(url));
+    json_member(out, "transport", STR_LIT("JSONRPC"));
+    json_close(out, '}');
+    json_open(out, '{');
+    json_member(out, "url", str_from(url));
+    json_member(out, "transport", STR_LIT("HTTP+JSON"));
+    json_close(out, '}');
     json_close(out, ']');
     json_key(out, "capabilities");
-    json_raw(out, "{\"streaming\":true,\"pushNotifications\":false}");
+    json_raw(out, "{\"streaming\":true,\"pushNotifications\":true}");
     json_key(out, "defaultInputModes");
     json_raw(out, "[\"text/plain\",\"application/json\"],\"defaultOutputModes\":[\"text/plain\"]");
     json_key(out, "skills");
@@ -58,7 +73,7 @@ void a2a_answer(const struct a2a *a)
 {
     struct http *h = a->h;
 
-    h->status = 200;
+    h->status = a->status != 0 ? a->status : 200;
     h->type = h->type == NULL ? "application/json" : h->type;
     h->state = HTTP_READY;
     if (buf_check(&h->out, NULL) != BT_OK) {
@@ -67,16 +82,27 @@ void a2a_answer(const struct a2a *a)
     http_ready(h);
 }
 
-void a2a_refuse(const struct a2a *a, int code, const char *message)
+/* status: of HTTP; 0 = as the code says. */
+static void refuse(struct a2a *a, int code, unsigned status, struct str message)
 {
-    a2a_put_error(a, code, str_from(message), &a->h->out);
+    if (a->rest) {
+        a->status = status != 0 ? status : a2a_fault_of(code).http;
+    }
+    buf_clear(&a->h->out);
+    a2a_put_error(a, code, message, &a->h->out);
     a2a_answer(a);
 }
 
-void a2a_refuse_problem(const struct a2a *a, const struct problem *p)
+void a2a_refuse(struct a2a *a, int code, const char *message)
+{
+    refuse(a, code, 0, str_from(message));
+}
+
+void a2a_refuse_problem(struct a2a *a, const struct problem *p)
 {
     const int code = p->code == BT_NOT_FOUND || p->code == BT_GONE  ? A2A_NO_TASK
-                     : p->code == BT_CONFLICT                       ? A2A_NOT_CANCELABLE
+                     : p->code == BT_CONFLICT && a->cancels         ? A2A_NOT_CANCELABLE
+                     : p->code == BT_CONFLICT                       ? A2A_UNSUPPORTED
                      : p->code == BT_INVALID || p->code == BT_LIMIT ? A2A_PARAMS
                                                                     : A2A_INTERNAL;
 
@@ -85,8 +111,7 @@ void a2a_refuse_problem(const struct a2a *a, const struct problem *p)
         http_ready(a->h);
         return;
     }
-    a2a_put_error(a, code, p->message, &a->h->out);
-    a2a_answer(a);
+    refuse(a, code, code == A2A_INTERNAL ? problem_status(p) : 0, p->message);
 }
 
 void a2a_ask(struct a2a *a, enum msg_type type, enum msg_type answer, bool reads,
@@ -127,13 +152,24 @@ static void on_submitted(void *self, const struct reply *reply)
         return;
     }
     (void)snprintf(a->plan, sizeof a->plan, "%.*s", (int)plan.len, plan.ptr);
-    a2a_show(a);
+    telemetry_note_plan(a->h, reply->body, (struct doc){.ptr = NULL});
+    if (a2a_push_comes(a)) {
+        a2a_show(a);
+    }
+}
+
+static struct doc message_of(const struct a2a *a)
+{
+    const struct doc message = get(a->params, "message");
+
+    return message.ptr != NULL ? message : get(a->params, "request");
 }
 
 /* Text of all parts, and the first value beside them. */
-static void read_parts(struct doc message, struct buf *text, struct doc *data)
+static void read_parts(const struct a2a *a, struct doc message, struct buf *text, struct doc *data)
 {
-    const struct doc parts = get(message, "parts");
+    const struct doc named = get(message, "parts");
+    const struct doc parts = named.ptr != NULL ? named : get(message, "content");
     const uint32_t n = parts.ptr == NULL ? 0 : doc_head(parts).n;
 
     *data = (struct doc){.ptr = NULL};
@@ -141,6 +177,9 @@ static void read_parts(struct doc message, struct buf *text, struct doc *data)
         const struct doc part = doc_at(parts, i);
         buf_add_str(text, doc_string(get(part, "text")));
         *data = data->ptr == NULL ? get(part, "data") : *data;
+    }
+    if (a->rest && !a->modern && data->ptr != NULL) {
+        *data = get(*data, "data"); /* 0.3 over HTTP has it in an object of its own */
     }
 }
 
@@ -240,7 +279,7 @@ static void on_reviews(void *self, const struct reply *reply)
     }
     buf_init(&fields, LIMIT_CONTROL_BYTES);
     buf_init(&text, LIMIT_CONTROL_BYTES);
-    read_parts(get(a->params, "message"), &text, &data);
+    read_parts(a, message_of(a), &text, &data);
     if (data.ptr == NULL && !read_decision(buf_str(&text), &decision, &comment)) {
         a2a_refuse(a, A2A_PARAMS,
                    "the task waits for a decision: expected a text that begins with approve, "
@@ -267,7 +306,7 @@ static void on_reviews(void *self, const struct reply *reply)
 
 /* ---- methods ---- */
 
-static bool take_plan(struct a2a *a, struct str id)
+bool a2a_take_plan(struct a2a *a, struct str id)
 {
     if (id.len == 0 || id.len >= sizeof a->plan) {
         a2a_refuse(a, A2A_NO_TASK, "there is no task with this id");
@@ -279,14 +318,17 @@ static bool take_plan(struct a2a *a, struct str id)
 
 static void send_message(struct a2a *a)
 {
-    const struct doc message = get(a->params, "message");
+    const struct doc message = message_of(a);
     const struct str task = doc_string(get(message, "taskId"));
     struct doc data;
     struct buf text;
 
     a->wrapped = true;
+    if (!a2a_push_fits(a)) {
+        return;
+    }
     if (task.len > 0) {
-        if (take_plan(a, task)) {
+        if (a2a_take_plan(a, task)) {
             buf_init(&text, 256);
             doc_put_map(&text, 1);
             doc_put_cstr(&text, "planId");
@@ -297,7 +339,7 @@ static void send_message(struct a2a *a)
         return;
     }
     buf_init(&text, LIMIT_CONTROL_BYTES);
-    read_parts(message, &text, &data);
+    read_parts(a, message, &text, &data);
     submit(a, message, buf_str(&text), data);
     buf_done(&text);
 }
@@ -311,9 +353,12 @@ static void on_send(struct a2a *a)
 {
     const struct doc how = get(a->params, "configuration");
 
-    a->way = is(get(how, "blocking"), false) || is(get(how, "returnImmediately"), true)
-                 ? A2A_NOW
-                 : A2A_AT_END;
+    bool now = is(get(how, "blocking"), false) || is(get(how, "returnImmediately"), true);
+
+    if (a->rest && !a->modern) { /* protobuf leaves a false out */
+        now = !is(get(how, "blocking"), true);
+    }
+    a->way = now ? A2A_NOW : A2A_AT_END;
     send_message(a);
 }
 
@@ -325,7 +370,7 @@ static void on_stream(struct a2a *a)
 
 static void on_get(struct a2a *a)
 {
-    if (take_plan(a, doc_string(get(a->params, "id")))) {
+    if (a2a_take_plan(a, doc_string(get(a->params, "id")))) {
         a2a_show(a);
     }
 }
@@ -341,7 +386,8 @@ static void on_cancel(struct a2a *a)
     struct buf fields;
 
     a->way = A2A_AT_END;
-    if (take_plan(a, doc_string(get(a->params, "id")))) {
+    a->cancels = true;
+    if (a2a_take_plan(a, doc_string(get(a->params, "id")))) {
         buf_init(&fields, 256);
         doc_put_map(&fields, 1);
         doc_put_cstr(&fields, "planId");
@@ -355,51 +401,81 @@ static void a2a_free(void *self)
 {
     struct a2a *a = self;
 
+    a2a_list_free(a);
     buf_done(&a->message);
     free(a);
 }
 
-static void dispatch(struct a2a *a, struct str method)
-{
-    static const struct {
-        const char *modern, *legacy;
-        void (*run)(struct a2a *a);
-    } methods[] = {{"SendMessage", "message/send", on_send},
-                   {"SendStreamingMessage", "message/stream", on_stream},
-                   {"GetTask", "tasks/get", on_get},
-                   {"CancelTask", "tasks/cancel", on_cancel},
-                   {"SubscribeToTask", "tasks/resubscribe", on_subscribe}};
+#define PUSH "tasks/pushNotificationConfig/"
 
+/* legacy: a name of 0.3. */
+static const struct method {
+    const char *modern, *legacy;
+    void (*run)(struct a2a *a);
+} methods[] = {{"SendMessage", "message/send", on_send},
+               {"SendStreamingMessage", "message/stream", on_stream},
+               {"GetTask", "tasks/get", on_get},
+               {"ListTasks", "", a2a_list},
+               {"CancelTask", "tasks/cancel", on_cancel},
+               {"SubscribeToTask", "tasks/resubscribe", on_subscribe},
+               {"CreateTaskPushNotificationConfig", PUSH "set", a2a_push_set},
+               {"GetTaskPushNotificationConfig", PUSH "get", a2a_push_get},
+               {"ListTaskPushNotificationConfigs", PUSH "list", a2a_push_list},
+               {"DeleteTaskPushNotificationConfig", PUSH "delete", a2a_push_delete}};
+
+bool a2a_run(struct a2a *a, struct str method)
+{
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        a->modern = str_is(method, methods[i].modern);
-        if (a->modern || str_is(method, methods[i].legacy)) {
+        if (str_is(method, methods[i].modern)) {
             methods[i].run(a);
-            return;
+            return true;
         }
     }
-    if (memmem(method.ptr, method.len, "ushNotification", 15) != NULL) {
-        a2a_refuse(a, A2A_NO_PUSH, "this server sends no push notifications");
+    return false;
+}
+
+static void dispatch(struct a2a *a, struct str method)
+{
+    a->modern = true;
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if (str_is(method, methods[i].legacy)) {
+            a->modern = false;
+            method = str_from(methods[i].modern);
+        }
+    }
+    if (a2a_run(a, method)) {
         return;
     }
     a2a_refuse(a, A2A_METHOD,
                "this server has no such method; there are SendMessage, SendStreamingMessage, "
-               "GetTask, CancelTask, SubscribeToTask, and those of 0.3");
+               "GetTask, ListTasks, CancelTask, SubscribeToTask, those of push notification "
+               "configurations, and those of 0.3");
+}
+
+struct a2a *a2a_new(struct http *h)
+{
+    struct a2a *a = calloc(1, sizeof *a);
+
+    if (a == NULL) {
+        http_refuse(h, BT_NOMEM, 503, "", "out of memory for a message");
+        return NULL;
+    }
+    h->own = a;
+    h->own_free = a2a_free;
+    a->h = h;
+    return a;
 }
 
 void a2a_serve(struct http *h)
 {
-    struct a2a *a = calloc(1, sizeof *a);
+    struct a2a *a = a2a_new(h);
     struct bt_error err;
     struct doc message;
     struct str method;
 
     if (a == NULL) {
-        http_refuse(h, BT_NOMEM, 503, "", "out of memory for a message");
         return;
     }
-    h->own = a;
-    h->own_free = a2a_free;
-    a->h = h;
     buf_init(&a->message, json_doc_capacity(h->body.len));
     if (json_to_doc(buf_str(&h->body), NULL, &a->message, &err) != BT_OK) {
         a2a_refuse(a, A2A_PARSE, err.msg);

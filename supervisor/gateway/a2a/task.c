@@ -22,7 +22,7 @@ static void begin_event(const struct a2a *a, struct buf *out)
 
 static void end_event(const struct a2a *a, struct buf *out)
 {
-    a2a_end(out);
+    a2a_end(a, out);
     if (a->way == A2A_STREAM) {
         buf_add_cstr(out, "\n\n");
     }
@@ -40,31 +40,42 @@ static void put_change(struct stream *st, enum a2a_state s, struct str says)
     }
 }
 
-static void on_event(struct stream *st, struct doc event)
+enum a2a_state a2a_event_state(struct doc event, struct buf *says)
 {
-    struct run *r = stream_self(st);
     const struct str type = doc_string(doc_get(event, STR_LIT("type")));
-    const struct str step = doc_string(doc_get(event, STR_LIT("stepId")));
     const struct str text = doc_string(doc_get(event, STR_LIT("text")));
     const struct str prompt = doc_string(doc_get(event, STR_LIT("prompt")));
     const bool starts = str_is(type, "plan_step_started");
-    struct buf says;
 
     if (str_is(type, "plan_step_waiting") ||
         (str_is(type, "plan_paused") && doc_get(event, STR_LIT("reviewId")).ptr != NULL)) {
-        r->waits = true;
-        buf_add_str(&r->prompt, prompt.len > 0 ? prompt : STR_LIT("approve, reject or skip?"));
-        stream_stop(st);
-        return;
+        buf_add_str(says, prompt.len > 0 ? prompt : STR_LIT("approve, reject or skip?"));
+        return A2A_INPUT_REQUIRED;
     }
     if (!starts && !str_is(type, "plan_step_progress") && !str_is(type, "plan_step_completed")) {
-        return;
+        return A2A_STATES;
     }
-    buf_init(&says, 8192);
-    buf_add_str(&says, step);
-    buf_add_cstr(&says, starts ? " started" : text.len > 0 ? ": " : " is over");
-    buf_add_str(&says, text);
-    put_change(st, A2A_WORKING, buf_str(&says));
+    buf_add_str(says, doc_string(doc_get(event, STR_LIT("stepId"))));
+    buf_add_cstr(says, starts ? " started" : text.len > 0 ? ": " : " is over");
+    buf_add_str(says, text);
+    return A2A_WORKING;
+}
+
+static void on_event(struct stream *st, struct doc event)
+{
+    struct run *r = stream_self(st);
+    enum a2a_state state;
+    struct buf says;
+
+    buf_init(&says, 16 * 1024);
+    state = a2a_event_state(event, &says);
+    if (state == A2A_INPUT_REQUIRED) {
+        r->waits = true;
+        buf_add_str(&r->prompt, buf_str(&says));
+        stream_stop(st);
+    } else if (state == A2A_WORKING) {
+        put_change(st, A2A_WORKING, buf_str(&says));
+    }
     buf_done(&says);
 }
 
@@ -94,7 +105,9 @@ static void on_result(void *self, const struct reply *reply)
 
     stream_called(st);
     if (!reply->ok) {
-        buf_add_cstr(out, r->a->way == A2A_STREAM ? "data: " : "");
+        buf_add_cstr(out, r->a->way != A2A_STREAM ? ""
+                          : r->a->rest            ? "event: error\ndata: "
+                                                  : "data: ");
         a2a_put_error(r->a, A2A_INTERNAL, reply->problem.message, out);
         buf_add_cstr(out, r->a->way == A2A_STREAM ? "\n\n" : "");
     } else {
@@ -104,7 +117,7 @@ static void on_result(void *self, const struct reply *reply)
     stream_finish(st);
 }
 
-static void put_result_fields(struct buf *fields, const char *plan)
+void a2a_put_fields(struct buf *fields, const char *plan)
 {
     doc_put_map(fields, 2);
     doc_put_cstr(fields, "planId");
@@ -130,7 +143,7 @@ static void on_over(struct stream *st)
         return;
     }
     buf_init(&fields, 256);
-    put_result_fields(&fields, r->a->plan);
+    a2a_put_fields(&fields, r->a->plan);
     spec.fields = doc_from_buf(&fields);
     if (!stream_call(st, &spec)) {
         stream_finish(st);
@@ -190,6 +203,7 @@ static void follow(struct a2a *a, uint64_t from_seq)
         a2a_put_task(a, A2A_WORKING, (struct str){NULL, 0}, (struct doc){.ptr = NULL}, &first);
         end_event(a, &first);
     }
+    a->when[0] = 0; /* what comes is now */
     stream_attach(a->h, (struct str){a->plan, strlen(a->plan)}, from_seq, &view, r,
                   a->way != A2A_STREAM);
     if (a->h->stream != NULL) {
@@ -198,10 +212,23 @@ static void follow(struct a2a *a, uint64_t from_seq)
     buf_done(&first);
 }
 
+enum a2a_state a2a_take_view(struct a2a *a, struct doc plan)
+{
+    const struct str session = doc_string(doc_get(plan, STR_LIT("sessionId")));
+    struct str when = doc_string(doc_get(plan, STR_LIT("updatedAt")));
+
+    when = when.len > 0 ? when : doc_string(doc_get(plan, STR_LIT("completedAt")));
+    when = when.len > 0 ? when : doc_string(doc_get(plan, STR_LIT("createdAt")));
+    (void)snprintf(a->context, sizeof a->context, "%.*s",
+                   (int)(session.len > 0 ? session.len : strlen(a->plan)),
+                   session.len > 0 ? session.ptr : a->plan);
+    (void)snprintf(a->when, sizeof a->when, "%.*s", (int)when.len, when.len > 0 ? when.ptr : "");
+    return a2a_state_of(doc_string(doc_get(plan, STR_LIT("status"))));
+}
+
 static void on_plan(void *self, const struct reply *reply)
 {
     struct a2a *a = self;
-    const struct str session = doc_string(doc_get(reply->body, STR_LIT("sessionId")));
     struct buf *out = &a->h->out;
     struct buf fields;
     enum a2a_state state;
@@ -211,13 +238,10 @@ static void on_plan(void *self, const struct reply *reply)
         a2a_refuse_problem(a, &reply->problem);
         return;
     }
-    (void)snprintf(a->context, sizeof a->context, "%.*s",
-                   (int)(session.len > 0 ? session.len : strlen(a->plan)),
-                   session.len > 0 ? session.ptr : a->plan);
-    state = a2a_state_of(doc_string(doc_get(reply->body, STR_LIT("status"))));
+    state = a2a_take_view(a, reply->body);
     if (a2a_is_over(state)) {
         buf_init(&fields, 256);
-        put_result_fields(&fields, a->plan);
+        a2a_put_fields(&fields, a->plan);
         a2a_ask(a, MSG_plan_result, MSG_plan_result_ok, true, &fields, on_answer);
         buf_done(&fields);
     } else if (a->way == A2A_NOW || state == A2A_INPUT_REQUIRED) {
@@ -239,7 +263,7 @@ void a2a_show(struct a2a *a)
     struct buf fields;
 
     buf_init(&fields, 256);
-    put_result_fields(&fields, a->plan);
+    a2a_put_fields(&fields, a->plan);
     a2a_ask(a, MSG_plan_get, MSG_plan_view, true, &fields, on_plan);
     buf_done(&fields);
 }

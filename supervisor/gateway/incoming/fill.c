@@ -51,3 +51,14 @@ enum bt_code incoming_fill(const struct incoming_hook *k, struct doc body, struc
     buf_done(&values);
     return code;
 }
+
+bool incoming_is_recipe(struct doc d)
+{
+    return recipe_is(d);
+}
+
+enum bt_code incoming_fill_recipe(struct doc recipe, struct doc values, struct buf *out,
+                                  struct bt_error *err)
+{
+    return recipe_fill(recipe, values, out, err);
+}

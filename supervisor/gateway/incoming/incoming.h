@@ -28,6 +28,17 @@ BT_MUST_CHECK enum bt_code incoming_new(const char *path, struct incoming **ret,
 /* POST /hooks/NAME. */
 void incoming_serve(struct http *h);
 
+/* Appends what a YAML or JSON file of at most 1 MiB has. BT_LIMIT: it has more. */
+BT_MUST_CHECK enum bt_code incoming_read_file(const char *path, struct buf *ret_doc,
+                                              struct bt_error *err);
+
+/* ---- fill.c: recipes (plan/recipe.h), for those who cannot include it beside http.h ---- */
+
+bool incoming_is_recipe(struct doc d);
+/* values may be absent. BT_INVALID: they do not fit. */
+BT_MUST_CHECK enum bt_code incoming_fill_recipe(struct doc recipe, struct doc values,
+                                                struct buf *out, struct bt_error *err);
+
 /* ---- pointer.c ---- */
 
 /* The value that a JSON pointer (RFC 6901) names; .ptr NULL: there is none. "" is the whole. */

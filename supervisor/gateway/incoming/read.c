@@ -9,7 +9,7 @@
 
 enum { FILE_BYTES = 1024 * 1024, PATH_BYTES = 4096 };
 
-static enum bt_code read_yaml_file(const char *path, struct buf *ret_doc, struct bt_error *err)
+enum bt_code incoming_read_file(const char *path, struct buf *ret_doc, struct bt_error *err)
 {
     struct cJSON *tree = NULL;
     struct buf text;
@@ -128,7 +128,7 @@ static enum bt_code take_recipe(struct incoming_hook *k, struct doc d, const cha
     (void)snprintf(file, sizeof file, "%.*s%.*s", plan.ptr[0] == '/' ? 0 : dir, path, (int)plan.len,
                    plan.ptr);
     buf_init(&k->recipe, json_doc_capacity(FILE_BYTES));
-    return read_yaml_file(file, &k->recipe, err);
+    return incoming_read_file(file, &k->recipe, err);
 }
 
 static enum bt_code take_hook(struct incoming *in, struct str name, struct doc d, const char *path,
@@ -167,7 +167,7 @@ enum bt_code incoming_new(const char *path, struct incoming **ret, struct bt_err
         return err_set(err, BT_NOMEM, "out of memory for hooks");
     }
     buf_init(&in->file, json_doc_capacity(FILE_BYTES));
-    code = read_yaml_file(path, &in->file, err);
+    code = incoming_read_file(path, &in->file, err);
     if (code == BT_OK) {
         at = doc_cursor(doc_from_buf(&in->file));
         (void)doc_next(&at, &head);

@@ -10,6 +10,7 @@
 #include "supervisor/gateway/http.h"
 #include "supervisor/gateway/incoming/incoming_internal.h"
 #include "supervisor/gateway/json.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
 #include "supervisor/gateway/watch.h"
 #include "supervisor/gateway/webhook/sign.h"
 
@@ -178,6 +179,7 @@ static void on_submitted(void *self, const struct reply *reply)
         http_ready(h);
         return;
     }
+    telemetry_note_plan(h, reply->body, (struct doc){.ptr = NULL});
     h->status = 202;
     h->type = "application/json";
     h->state = HTTP_READY;

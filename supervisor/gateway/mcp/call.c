@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "supervisor/gateway/mcp/mcp_internal.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
 
 /* ---- results ---- */
 
@@ -44,6 +45,9 @@ static void on_tool(void *self, const struct reply *reply)
         mcp_put_problem(out, &reply->problem);
     } else {
         buf_init(&text, LIMIT_STEP_BYTES * 4);
+        if (str_is(doc_string(mcp_param(m, "name")), "start_plan")) {
+            telemetry_note_plan(m->h, reply->body, mcp_param(m, "_meta"));
+        }
         if (answer_body(reply->body, &text) == BT_OK) {
             mcp_put_text(out, buf_str(&text));
             json_key(out, "structuredContent");
@@ -69,6 +73,7 @@ static void on_submitted(void *self, const struct reply *reply)
         mcp_answer(m);
         return;
     }
+    telemetry_note_plan(m->h, reply->body, mcp_param(m, "_meta"));
     mcp_follow(m, doc_string(doc_get(reply->body, STR_LIT("planId"))), 1);
 }
 
@@ -211,7 +216,9 @@ void mcp_call_tool(struct mcp *m)
         return;
     }
     if (tool == NULL) {
-        find_skill(m);
+        if (!mcp_run_recipe(m, on_submitted)) {
+            find_skill(m);
+        }
         return;
     }
     for (uint32_t i = 0; i < routes_n && from.route == NULL; i++) {

@@ -65,6 +65,14 @@ void mcp_call_tool(struct mcp *m);
 void mcp_put_problem(struct buf *out, const struct problem *p);
 void mcp_put_text(struct buf *out, struct str text);
 
+/* ---- recipes.c ---- */
+
+/* Elements of the list of tools. */
+void mcp_put_recipes(const struct mcp *m, struct buf *out);
+/* Runs the recipe whose tool is called; `done` gets the answer of plan.submit. False: there is no
+ * such recipe. */
+bool mcp_run_recipe(struct mcp *m, call_done *done);
+
 /* ---- run.c ---- */
 
 /* Follows a plan from this event on; the answer is its result. */

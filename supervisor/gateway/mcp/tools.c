@@ -164,6 +164,7 @@ static void on_agents(void *self, const struct reply *reply)
     for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++) {
         put_tool(out, &tools[i]);
     }
+    mcp_put_recipes(m, out);
     for (uint32_t i = 0; i < head.n; i++) {
         const struct doc card = doc_get(doc_at(agents, i), STR_LIT("card"));
         const struct str agent = doc_string(doc_get(card, STR_LIT("agentId")));

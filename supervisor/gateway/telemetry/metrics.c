@@ -6,6 +6,7 @@
 #include "supervisor/gateway/http.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 #include "supervisor/gateway/watch.h"
+#include "supervisor/gateway/webhook/webhook.h"
 
 enum { STATS_MS = 2000 };
 
@@ -127,6 +128,32 @@ static uint64_t resident_bytes(void)
     return (uint64_t)pages * 4096;
 }
 
+static void put_webhooks(const struct webhooks *w, struct buf *out)
+{
+    static const struct {
+        const char *name, *type, *help;
+    } families[] = {
+        {"baton_webhook_delivered_total", "counter",
+         "Requests that the receiver has taken since the gateway started."},
+        {"baton_webhook_failed_total", "counter",
+         "Requests that it has not taken since the gateway started."},
+        {"baton_webhook_parked", "gauge", "1 while nothing is sent, after a day of failures."},
+        {"baton_webhook_lag_events", "gauge",
+         "Events of the journal that the webhook is behind the last one."}};
+
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+        struct webhook_counts c;
+        uint32_t at = 0;
+        text_family(out, families[f].name, families[f].type, families[f].help);
+        while (webhooks_counts(w, &at, &c)) {
+            const uint64_t values[] = {c.delivered, c.failed, c.parked, c.lag};
+            buf_add_cstr(out, families[f].name);
+            text_label(out, "webhook", str_from(c.name), true);
+            buf_printf(out, "} %" PRIu64 "\n", values[f]);
+        }
+    }
+}
+
 static void put_own(const struct http *h, struct buf *out)
 {
     const struct server *s = h->s;
@@ -142,6 +169,7 @@ static void put_own(const struct http *h, struct buf *out)
     buf_printf(out, "baton_gateway_connections %" PRIu32 "\n", s->conns_n);
     text_family(out, "baton_gateway_resident_memory_bytes", "gauge", "Memory of the gateway.");
     buf_printf(out, "baton_gateway_resident_memory_bytes %" PRIu64 "\n", resident_bytes());
+    put_webhooks(s->parts.hooks, out);
     if (t->traces != NULL) {
         const struct traces_counts n = traces_counts(t->traces);
         text_family(out, "baton_otlp_spans_total", "counter", "Spans by what became of them.");

@@ -1,4 +1,5 @@
 #include "supervisor/gateway/telemetry/spans.h"
+#include "supervisor/gateway/telemetry/parent.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include "protocol/base/msec.h"
 #include "supervisor/gateway/json.h"
 
-enum { BUCKETS = 1024, TEXT_MAX = 64, TRACE_BYTES = 16, KIND_INTERNAL = 1, KIND_CLIENT = 3 };
+enum { BUCKETS = 1024, TEXT_MAX = PARENT_PLAN_MAX, KIND_INTERNAL = 1, KIND_CLIENT = 3 };
 
 enum item_kind { STEP, ATTEMPT, GATE, REVIEW, REPLAN, PLANNING, SYNTHESIS, HANDOFF, VERIFY };
 static const char *const item_names[] = {"step",     "attempt",   "gate",    "review", "replan",
@@ -34,6 +35,7 @@ struct open_plan {
 struct spans {
     struct open_plan *plans[BUCKETS];
     uint32_t plans_n, items_n;
+    struct parents parents; /* of plans that have no event yet */
 };
 
 /* One span as it is written. */
@@ -145,7 +147,21 @@ static struct open_plan *plan_open(struct spans *s, struct str id, struct doc ev
             p->parent = parent->span;
         }
     }
+    (void)parents_take(&s->parents, id, p->trace, &p->parent);
     return p;
+}
+
+bool spans_parent(struct spans *s, struct str plan_id, struct str traceparent)
+{
+    struct open_plan *p = *plan_at(s, plan_id);
+
+    if (!parents_put(&s->parents, plan_id, traceparent)) {
+        return false;
+    }
+    if (p != NULL && p->parent == 0) {
+        (void)parents_take(&s->parents, plan_id, p->trace, &p->parent);
+    }
+    return true;
 }
 
 static struct item **item_at(struct open_plan *p, enum item_kind kind, uint32_t index)

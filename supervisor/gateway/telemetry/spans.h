@@ -15,6 +15,10 @@ void spans_free(struct spans *s);
 /* Takes an event; appends the spans that end with it, with commas between elements. Returns how
  * many. Over the caps the plan has no spans. */
 uint32_t spans_event(struct spans *s, struct doc event, struct buf *out);
+/* The plan belongs to the trace of this traceparent (W3C), as a child of its span. Before or after
+ * the plan's first event; the first one counts. False: it is none, or its sender does not record
+ * that trace. */
+bool spans_parent(struct spans *s, struct str plan_id, struct str traceparent);
 /* Plans, steps and questions that have begun. */
 uint32_t spans_open(const struct spans *s);
 /* The document with these spans: resourceSpans of one resource and one scope. */

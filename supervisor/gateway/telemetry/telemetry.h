@@ -24,6 +24,9 @@ struct telemetry {
 
 /* GET /metrics. Events count from the first such request on. */
 void telemetry_serve_metrics(struct http *h);
+/* The plan that the request made, by planId of the daemon's answer, belongs to the trace of its
+ * traceparent: of meta (MCP's _meta; may be absent), or of the header. */
+void telemetry_note_plan(const struct http *h, struct doc answer, struct doc meta);
 
 /* ---- fold.c: counts of events ---- */
 
@@ -49,6 +52,8 @@ struct traces_counts {
  * NULL: out of memory. */
 struct traces *traces_new(struct egress *out, const char *url);
 void traces_event(void *traces, struct doc event);
+/* A plan that a request with this traceparent made; what is none is left out. */
+void traces_parent(struct traces *t, struct str plan_id, struct str traceparent);
 void traces_run(struct traces *t, msec now);
 /* When traces_run is due. */
 msec traces_deadline(const struct traces *t);

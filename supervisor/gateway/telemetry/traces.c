@@ -8,6 +8,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/gateway/egress.h"
+#include "supervisor/gateway/http.h"
 #include "supervisor/gateway/telemetry/spans.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 
@@ -80,6 +81,27 @@ void traces_event(void *traces, struct doc event)
     }
 }
 
+void traces_parent(struct traces *t, struct str plan_id, struct str traceparent)
+{
+    (void)spans_parent(t->spans, plan_id, traceparent);
+}
+
+void telemetry_note_plan(const struct http *h, struct doc answer, struct doc meta)
+{
+    struct traces *t = h->s->parts.telemetry->traces;
+    const struct str plan = doc_string(doc_get(answer, STR_LIT("planId")));
+    const struct str own = doc_string(doc_get(meta, STR_LIT("traceparent")));
+
+    if (t == NULL || plan.len == 0) {
+        return;
+    }
+    if (own.len > 0) {
+        traces_parent(t, plan, own);
+    } else if (h->heads.traceparent != NULL) {
+        traces_parent(t, plan, str_from(h->heads.traceparent));
+    }
+}
+
 static void drop(struct traces *t)
 {
     buf_done(&t->sent.spans);
@@ -115,7 +137,7 @@ static void on_sent(void *self, unsigned status, uint64_t retry_after_ms, const 
     t->again = t->now + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
 }
 
-static void send(struct traces *t)
+static void post_batch(struct traces *t)
 {
     struct egress_spec spec = {.url = t->url,
                                .headers = {"Content-Type: application/json"},
@@ -150,7 +172,7 @@ void traces_run(struct traces *t, msec now)
         t->due = MSEC_NEVER;
     }
     if (t->sent.n > 0) {
-        send(t);
+        post_batch(t);
     }
 }
 

@@ -8,6 +8,7 @@
 const char *hook_content_type(enum hook_form form)
 {
     return form == HOOK_CLOUDEVENTS ? "Content-Type: application/cloudevents+json; charset=utf-8"
+           : form == HOOK_A2A       ? "Content-Type: application/a2a+json"
                                     : "Content-Type: application/json";
 }
 

@@ -95,7 +95,8 @@ static bool take_text(struct doc d, const char *name, char *ret, size_t max)
 
 static bool take_form(struct doc d, enum hook_form *ret)
 {
-    static const char *const names[HOOK_FORMS] = {"cloudevents", "chat", "mail"};
+    static const char *const names[HOOK_FORMS] = {"cloudevents", "chat", "mail", "a2a-1.0",
+                                                  "a2a-0.3"};
     char text[16];
 
     *ret = HOOK_CLOUDEVENTS;
@@ -131,6 +132,22 @@ static bool take_topics(struct doc d, struct hook_spec *ret)
     return true;
 }
 
+bool hook_is_push(const struct hook_spec *spec)
+{
+    return spec->form == HOOK_A2A || spec->form == HOOK_A2A_OLD;
+}
+
+static bool take_push(struct doc d, struct hook_spec *ret)
+{
+    return take_text(d, "planId", ret->plan, sizeof ret->plan - 1) &&
+           take_text(d, "contextId", ret->context, sizeof ret->context - 1) &&
+           take_text(d, "configId", ret->config, sizeof ret->config - 1) &&
+           take_text(d, "token", ret->token, PUSH_TEXT_MAX) &&
+           take_text(d, "scheme", ret->scheme, sizeof ret->scheme - 1) &&
+           take_text(d, "credentials", ret->credentials, PUSH_TEXT_MAX) &&
+           hook_is_push(ret) == (ret->plan[0] != 0);
+}
+
 static const char *take_spec(struct doc d, struct hook_spec *ret)
 {
     const struct doc resend = doc_get(d, STR_LIT("resend"));
@@ -145,9 +162,12 @@ static const char *take_spec(struct doc d, struct hook_spec *ret)
     if (!take_form(d, &ret->form)) {
         return "body: expected cloudevents, chat or mail";
     }
+    if (!take_push(d, ret)) {
+        return "planId: expected the plan of a push notification, with its texts";
+    }
     if (!take_text(d, "secretFile", ret->secret_file, HOOK_PATH_MAX) ||
         !take_text(d, "secretEnv", ret->secret_env, HOOK_ENV_MAX) ||
-        (ret->secret_file[0] == 0) == (ret->secret_env[0] == 0)) {
+        (!hook_is_push(ret) && (ret->secret_file[0] == 0) == (ret->secret_env[0] == 0))) {
         return "expected secretFile or secretEnv, where the secret is";
     }
     ret->made = number(d, "made");
@@ -300,4 +320,70 @@ bool hook_wants(const struct hook_spec *spec, struct str type)
         }
     }
     return spec->topics_n == 0;
+}
+
+void hook_push_name(const char *plan, const char *config, char ret[HOOK_NAME_MAX + 1])
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    size_t n;
+
+    for (const char *c = config; *c != 0; c++) {
+        hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    }
+    n = (size_t)snprintf(ret, HOOK_NAME_MAX + 1, "push-%.40s-%016llx", plan,
+                         (unsigned long long)hash);
+    for (size_t i = 0; i < n && i < HOOK_NAME_MAX; i++) {
+        ret[i] = (char)(ret[i] >= 'A' && ret[i] <= 'Z' ? ret[i] + 32 : ret[i]);
+    }
+}
+
+enum bt_code hook_push_write(const char *dir, const struct hook_spec *spec, struct bt_error *err)
+{
+    const char *const texts[][2] = {
+        {"url", spec->url},         {"body", spec->form == HOOK_A2A ? "a2a-1.0" : "a2a-0.3"},
+        {"planId", spec->plan},     {"contextId", spec->context},
+        {"configId", spec->config}, {"token", spec->token},
+        {"scheme", spec->scheme},   {"credentials", spec->credentials}};
+    char path[PATH_BYTES];
+    char name[HOOK_NAME_MAX + 1];
+    struct buf text;
+    enum bt_code code;
+
+    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR, dir);
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        return err_errno(err, errno, "cannot make %s", path);
+    }
+    hook_push_name(spec->plan, spec->config, name);
+    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/%s.json", dir, name);
+    buf_init(&text, HOOK_FILE_MAX);
+    json_open(&text, '{');
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        json_member(&text, texts[i][0], str_from(texts[i][1]));
+    }
+    json_key(&text, "made");
+    json_u64(&text, spec->made);
+    json_key(&text, "fromSeq");
+    json_u64(&text, spec->from);
+    json_close(&text, '}');
+    code = buf_check(&text, err);
+    if (code == BT_OK) {
+        code = gateway_replace(path, text.at, text.len, err);
+    }
+    if (text.at != NULL) {
+        explicit_bzero(text.at, text.cap);
+    }
+    buf_done(&text);
+    return code;
+}
+
+bool hook_remove(const char *dir, const char *name)
+{
+    char path[PATH_BYTES];
+    bool was;
+
+    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/%s.json", dir, name);
+    was = unlink(path) == 0;
+    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/%s.at", dir, name);
+    (void)unlink(path);
+    return was;
 }

@@ -12,18 +12,21 @@
 
 enum {
     HOOKS_MAX = 32,
+    PUSHES_MAX = 256, /* configurations of push notifications at a time */
     HOOK_NAME_MAX = 64,
     HOOK_URL_MAX = 2048,
     HOOK_TOPICS_MAX = 16,
     HOOK_TOPIC_MAX = 64,
     HOOK_PATH_MAX = 4095,
     HOOK_ENV_MAX = 127,
-    HOOK_FILE_MAX = 32 * 1024
+    HOOK_FILE_MAX = 32 * 1024,
+    PUSH_TEXT_MAX = 1024
 };
 
 #define HOOKS_DIR "webhooks"
 
-enum hook_form { HOOK_CLOUDEVENTS, HOOK_CHAT, HOOK_MAIL, HOOK_FORMS };
+/* HOOK_A2A, HOOK_A2A_OLD: push notifications of A2A, 1.0 and 0.3, about one plan. */
+enum hook_form { HOOK_CLOUDEVENTS, HOOK_CHAT, HOOK_MAIL, HOOK_A2A, HOOK_A2A_OLD, HOOK_FORMS };
 
 /* What was asked for. */
 struct hook_spec {
@@ -37,7 +40,20 @@ struct hook_spec {
     uint64_t from; /* the first event */
     uint64_t resend, resend_from; /* a number of the order to go on, and from where; 0 */
     uint64_t test;                /* a number of the order to send a test; 0 = none */
+    /* push notifications: no secret, but what the receiver wants to see; "" = none */
+    char plan[65], context[65], config[65];
+    char token[PUSH_TEXT_MAX + 1], scheme[65], credentials[PUSH_TEXT_MAX + 1];
 };
+
+/* Whether it is about one plan, ends with it, and is made by a client of A2A. */
+bool hook_is_push(const struct hook_spec *spec);
+/* The name of a configuration's file: "push-PLAN-HASH". */
+void hook_push_name(const char *plan, const char *config, char ret[HOOK_NAME_MAX + 1]);
+/* Makes the directory when there is none. */
+BT_MUST_CHECK enum bt_code hook_push_write(const char *dir, const struct hook_spec *spec,
+                                           struct bt_error *err);
+/* NAME.json and NAME.at. False: there was none. */
+bool hook_remove(const char *dir, const char *name);
 
 struct hook_state {
     struct hook_progress at;

@@ -11,53 +11,18 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/base/uuid.h"
+#include "supervisor/gateway/a2a/a2a.h"
 #include "supervisor/gateway/webhook/body.h"
 #include "supervisor/gateway/webhook/sign.h"
-#include "supervisor/gateway/webhook/store.h"
+#include "supervisor/gateway/webhook/webhook_internal.h"
 
 enum {
     SCAN_MS = 500,  /* how soon a changed file counts */
     READ_MS = 5000, /* how soon events are looked for that the reader of events missed */
-    AGAIN_MS = 500,
     WRITE_MS = 200, /* how far one is, while events are taken */
     POST_MS = 15000,
     PAGE = 64,
     PAGE_BYTES = 1024 * 1024
-};
-
-struct hook {
-    struct webhooks *of;
-    char name[HOOK_NAME_MAX + 1];
-    struct hook_spec spec;
-    struct hook_state state;
-    struct timespec changed; /* the file, when it was read */
-    ino_t inode;
-    bool seen, gone;
-    /* the events that were read, and those of them that are left */
-    struct buf page;
-    struct doc_cursor at;
-    uint32_t left;
-    uint64_t page_next;
-    uint64_t known;   /* the last event of all when the page was asked for; 0 = there may be more */
-    struct doc event; /* the one that is to be sent; .ptr NULL = none */
-    uint64_t event_seq;
-    struct call *call;
-    msec read_again;
-    bool read_once;
-    bool out, out_test; /* a request */
-    uint32_t serial, out_serial;
-    bool dirty;
-    msec written, post_again;
-};
-
-struct webhooks {
-    const char *dir, *url;
-    struct watch *watch;
-    struct egress *out;
-    struct hook *hooks[HOOKS_MAX];
-    msec scanned, now;
-    uint64_t last; /* the number of the last event that came */
-    bool watches;
 };
 
 enum bt_code webhooks_new(const char *state_dir, const char *url, struct watch *watch,
@@ -119,14 +84,28 @@ static void take_event(void *self, struct doc event)
     const struct doc seq = doc_get(event, STR_LIT("seq"));
 
     w->last = seq.ptr == NULL ? w->last : doc_head(seq).u;
+    for (int i = HOOKS_MAX; i < HOOK_PLACES; i++) {
+        struct hook *h = w->hooks[i];
+        if (h != NULL && str_is(doc_string(doc_get(event, STR_LIT("planId"))), h->spec.plan)) {
+            h->last = w->last;
+        }
+    }
+}
+
+/* The last event that it may want. */
+static uint64_t last_of(const struct hook *h)
+{
+    return hook_is_push(&h->spec) ? h->last : h->of->last;
 }
 
 static struct hook *find(struct webhooks *w, const char *name, struct hook ***ret_free)
 {
+    const bool push = strncmp(name, "push-", 5) == 0;
+
     *ret_free = NULL;
-    for (int i = 0; i < HOOKS_MAX; i++) {
+    for (int i = 0; i < HOOK_PLACES; i++) {
         if (w->hooks[i] == NULL) {
-            *ret_free = *ret_free == NULL ? &w->hooks[i] : *ret_free;
+            *ret_free = *ret_free == NULL && (i >= HOOKS_MAX) == push ? &w->hooks[i] : *ret_free;
         } else if (strcmp(w->hooks[i]->name, name) == 0) {
             return w->hooks[i];
         }
@@ -144,6 +123,7 @@ static struct hook *add(struct webhooks *w, const char *name, struct hook **plac
     h->of = w;
     (void)snprintf(h->name, sizeof h->name, "%s", name);
     buf_init(&h->page, PAGE_BYTES + 1024);
+    buf_init(&h->answer, PAGE_BYTES + 1024);
     *place = h;
     if (!w->watches) {
         w->watches = true;
@@ -187,7 +167,7 @@ static void load(struct webhooks *w, const char *name, const struct stat *st)
     obey(h);
 }
 
-static void scan(struct webhooks *w)
+void webhooks_scan(struct webhooks *w)
 {
     char path[4400];
     const struct dirent *entry;
@@ -195,7 +175,7 @@ static void scan(struct webhooks *w)
 
     (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR, w->dir);
     dir = opendir(path);
-    for (int i = 0; i < HOOKS_MAX; i++) {
+    for (int i = 0; i < HOOK_PLACES; i++) {
         if (w->hooks[i] != NULL) {
             w->hooks[i]->seen = dir == NULL && errno != ENOENT;
         }
@@ -215,7 +195,7 @@ static void scan(struct webhooks *w)
     if (dir != NULL) {
         (void)closedir(dir);
     }
-    for (int i = 0; i < HOOKS_MAX; i++) {
+    for (int i = 0; i < HOOK_PLACES; i++) {
         if (w->hooks[i] != NULL && !w->hooks[i]->seen) {
             w->hooks[i]->gone = true;
         }
@@ -232,9 +212,13 @@ static void on_page(void *self, const struct reply *reply)
     uint64_t last;
 
     h->call = NULL;
-    h->read_again = h->of->now + (reply->ok ? READ_MS : AGAIN_MS);
+    h->read_again = h->of->now + (reply->ok ? READ_MS : HOOK_AGAIN_MS);
     if (!reply->ok) {
         h->read_once = false;
+        if (hook_is_push(&h->spec) &&
+            (reply->problem.code == BT_NOT_FOUND || reply->problem.code == BT_GONE)) {
+            push_end(h, "its plan was deleted");
+        }
         return;
     }
     buf_clear(&h->page);
@@ -272,13 +256,17 @@ static void read_page(struct hook *h)
     struct bt_error err;
     struct buf fields;
 
-    h->read_again = w->now + AGAIN_MS;
-    h->known = w->last;
+    h->read_again = w->now + HOOK_AGAIN_MS;
+    h->known = last_of(h);
     if (caller == NULL) {
         return;
     }
     buf_init(&fields, 64);
-    doc_put_map(&fields, 2);
+    doc_put_map(&fields, 2u + hook_is_push(&h->spec));
+    if (hook_is_push(&h->spec)) {
+        doc_put_cstr(&fields, "planId");
+        doc_put_cstr(&fields, h->spec.plan);
+    }
     doc_put_cstr(&fields, "fromSeq");
     doc_put_u64(&fields, h->state.at.seq + 1);
     doc_put_cstr(&fields, "limit");
@@ -299,7 +287,9 @@ static bool next_event(struct hook *h)
         if (n <= h->state.at.seq) {
             continue;
         }
-        if (hook_wants(&h->spec, doc_string(doc_get(event, STR_LIT("type"))))) {
+        if (hook_is_push(&h->spec)
+                ? a2a_push_wants(event)
+                : hook_wants(&h->spec, doc_string(doc_get(event, STR_LIT("type"))))) {
             h->event = event;
             h->event_seq = n;
         } else {
@@ -338,14 +328,19 @@ static void on_sent(void *self, unsigned status, uint64_t retry_after_ms, const 
         return; /* it was told to go on from elsewhere */
     }
     if (status / 100 == 2) {
+        h->delivered++;
         if (tries > 0) {
             log_info("gateway.webhook", "%s: its receiver takes events again", h->name);
         }
         hook_taken(&s->at, h->event_seq);
-        h->event.ptr = NULL;
         h->dirty = true;
+        if (hook_is_push(&h->spec) && a2a_push_ends(h->event)) {
+            push_end(h, NULL);
+        }
+        h->event.ptr = NULL;
         return;
     }
+    h->failed++;
     hook_failed(&s->at, clock_wall_ms(), status, retry_after_ms, why,
                 (uint32_t)(clock_mono_ns() * 2654435761u >> 7));
     if (tries == 0 || s->at.parked) {
@@ -353,16 +348,30 @@ static void on_sent(void *self, unsigned status, uint64_t retry_after_ms, const 
                  s->at.parked ? ": it is parked until `baton webhook resend`" : "", s->at.why);
     }
     write_state(h);
+    if (s->at.parked && hook_is_push(&h->spec)) {
+        push_end(h, "its receiver has not taken it");
+    }
 }
 
 struct letter {
     struct buf body, signature;
-    char id[96], stamp[64];
+    char id[96], stamp[64], token[PUSH_TEXT_MAX + 40];
 };
 
-static enum bt_code sign(struct hook *h, struct str id, struct letter *l, struct bt_error *err)
+/* What a receiver of push notifications knows them by. */
+static void show_push(const struct hook_spec *s, struct letter *l)
 {
-    const uint64_t time_s = clock_wall_ms() / 1000;
+    if (s->token[0] != 0) {
+        (void)snprintf(l->token, sizeof l->token, "X-A2A-Notification-Token: %s", s->token);
+    }
+    if (s->scheme[0] != 0 && s->credentials[0] != 0) {
+        buf_printf(&l->signature, "Authorization: %s %s", s->scheme, s->credentials);
+    }
+}
+
+static enum bt_code sign(struct hook *h, struct str id, uint64_t time_s, struct letter *l,
+                         struct bt_error *err)
+{
     struct sign_secrets secrets;
     char text[SIGN_TEXT_MAX];
     enum bt_code code = hook_secret_read(&h->spec, text, sizeof text, err);
@@ -376,6 +385,20 @@ static enum bt_code sign(struct hook *h, struct str id, struct letter *l, struct
         code = sign_put(&secrets, id, time_s, buf_str(&l->body), &l->signature, err);
         sign_forget(&secrets);
     }
+    return code;
+}
+
+static enum bt_code seal(struct hook *h, struct str id, struct letter *l, struct bt_error *err)
+{
+    const uint64_t time_s = clock_wall_ms() / 1000;
+    enum bt_code code = BT_OK;
+
+    l->token[0] = 0;
+    if (hook_is_push(&h->spec)) {
+        show_push(&h->spec, l);
+    } else {
+        code = sign(h, id, time_s, l, err);
+    }
     (void)snprintf(l->id, sizeof l->id, "webhook-id: %.*s", (int)id.len, id.ptr);
     (void)snprintf(l->stamp, sizeof l->stamp, "webhook-timestamp: %" PRIu64, time_s);
     return code;
@@ -388,20 +411,30 @@ static void send_event(struct hook *h, struct doc event)
     struct letter l;
     struct bt_error err;
     enum bt_code code;
+    size_t n = 0;
 
-    buf_init(&l.body, 256 * 1024);
-    buf_init(&l.signature, 512);
-    hook_put_body(h->spec.form, event, h->of->url, &l.body);
+    buf_init(&l.body, hook_is_push(&h->spec) ? 8 * PAGE_BYTES : 256 * 1024);
+    buf_init(&l.signature, 2 * PUSH_TEXT_MAX);
+    if (hook_is_push(&h->spec)) {
+        push_put_body(h, &l.body);
+    } else {
+        hook_put_body(h->spec.form, event, h->of->url, &l.body);
+    }
     code = buf_check(&l.body, &err);
     if (code == BT_OK) {
-        code = sign(h, doc_string(doc_get(event, STR_LIT("eventId"))), &l, &err);
+        code = seal(h, doc_string(doc_get(event, STR_LIT("eventId"))), &l, &err);
     }
     if (code == BT_OK) {
-        spec.headers[0] = hook_content_type(h->spec.form);
-        spec.headers[1] = l.id;
-        spec.headers[2] = l.stamp;
-        spec.headers[3] = buf_cstr(&l.signature);
-        spec.headers[4] = "Expect:";
+        spec.headers[n++] = hook_content_type(h->spec.form);
+        spec.headers[n++] = l.id;
+        spec.headers[n++] = l.stamp;
+        spec.headers[n++] = "Expect:";
+        if (l.signature.len > 0) {
+            spec.headers[n++] = buf_cstr(&l.signature);
+        }
+        if (l.token[0] != 0) {
+            spec.headers[n++] = l.token;
+        }
         spec.body = buf_str(&l.body);
         code = egress_post(h->of->out, &spec, &err);
     }
@@ -409,10 +442,13 @@ static void send_event(struct hook *h, struct doc event)
         h->out = true;
         h->out_serial = h->serial;
     } else if (code == BT_BUSY) {
-        h->post_again = h->of->now + AGAIN_MS;
+        h->post_again = h->of->now + HOOK_AGAIN_MS;
     } else {
         h->out_serial = h->serial;
         on_sent(h, 0, 0, err.msg);
+    }
+    if (l.signature.at != NULL) {
+        explicit_bzero(l.signature.at, l.signature.cap);
     }
     buf_done(&l.signature);
     buf_done(&l.body);
@@ -427,7 +463,9 @@ static void send_test(struct hook *h)
     uuid_format(uuid_new(), id);
     clock_iso(clock_wall_ms(), at);
     buf_init(&event, 512);
-    doc_put_map(&event, 3);
+    doc_put_map(&event, 4);
+    doc_put_cstr(&event, "seq"); /* of the last one that was taken: the next one is above it */
+    doc_put_u64(&event, h->state.at.seq);
     doc_put_cstr(&event, "eventId");
     doc_put_cstr(&event, id);
     doc_put_cstr(&event, "type");
@@ -444,7 +482,7 @@ static void send_test(struct hook *h)
 /* Whether there are events that were not read. */
 static bool has_more(const struct hook *h)
 {
-    const uint64_t last = h->of->last;
+    const uint64_t last = last_of(h);
 
     return h->read_once && h->state.at.seq < last && h->known < last;
 }
@@ -463,7 +501,7 @@ static void turn(struct hook *h)
     if (h->out || h->spec.url[0] == 0) {
         return;
     }
-    if (h->spec.test != h->state.tested && h->post_again <= w->now) {
+    if (h->spec.test != h->state.tested && h->post_again <= w->now && !hook_is_push(&h->spec)) {
         send_test(h);
         return;
     }
@@ -472,7 +510,9 @@ static void turn(struct hook *h)
     }
     if (next_event(h)) {
         h->out_test = false;
-        send_event(h, h->event);
+        if (!hook_is_push(&h->spec) || !push_asks(h)) {
+            send_event(h, h->event);
+        }
     } else if (h->call == NULL && (h->read_again <= w->now || has_more(h))) {
         read_page(h);
     }
@@ -487,6 +527,8 @@ static void end(struct hook *h)
         call_abandon(h->call);
     }
     buf_done(&h->page);
+    buf_done(&h->answer);
+    explicit_bzero(&h->spec, sizeof h->spec);
     free(h);
 }
 
@@ -495,9 +537,9 @@ void webhooks_run(struct webhooks *w, msec now)
     w->now = now;
     if (now - w->scanned >= SCAN_MS) {
         w->scanned = now;
-        scan(w);
+        webhooks_scan(w);
     }
-    for (int i = 0; i < HOOKS_MAX; i++) {
+    for (int i = 0; i < HOOK_PLACES; i++) {
         struct hook *h = w->hooks[i];
         if (h == NULL) {
             continue;
@@ -526,7 +568,7 @@ static msec deadline_of(const struct hook *h, msec now)
     if (h->post_again > now) {
         return h->post_again < at ? h->post_again : at;
     }
-    if (h->event.ptr != NULL || h->left > 0) {
+    if (h->call == NULL && (h->event.ptr != NULL || h->left > 0)) {
         return now;
     }
     if (h->call == NULL) {
@@ -540,7 +582,7 @@ msec webhooks_deadline(const struct webhooks *w, msec now)
 {
     msec due = w->scanned + SCAN_MS;
 
-    for (int i = 0; i < HOOKS_MAX; i++) {
+    for (int i = 0; i < HOOK_PLACES; i++) {
         const msec at = w->hooks[i] == NULL ? MSEC_NEVER : deadline_of(w->hooks[i], now);
         due = at < due ? at : due;
     }
@@ -549,7 +591,7 @@ msec webhooks_deadline(const struct webhooks *w, msec now)
 
 void webhooks_flush(struct webhooks *w)
 {
-    for (int i = 0; i < HOOKS_MAX; i++) {
+    for (int i = 0; i < HOOK_PLACES; i++) {
         if (w->hooks[i] != NULL && w->hooks[i]->dirty) {
             write_state(w->hooks[i]);
         }

@@ -367,6 +367,7 @@ int main(int argc, char **argv)
         {"beanstalkd", bean_client_open, bean_submit, bean_result, bean_work}};
     const struct server *s = NULL;
     pid_t worker;
+    int port;
 
     for (size_t i = 0; argc == 4 && i < sizeof servers / sizeof servers[0]; i++) {
         s = strcmp(argv[1], servers[i].name) == 0 ? &servers[i] : s;
@@ -374,11 +375,12 @@ int main(int argc, char **argv)
     if (s == NULL) {
         errx(1, "usage: peer_queue gearmand|beanstalkd PORT S1|S2|S3");
     }
+    port = (int)strtol(argv[2], NULL, 10);
     worker = fork();
     if (worker == 0) {
-        s->work(atoi(argv[2]));
+        s->work(port);
     }
-    s->client_open(atoi(argv[2]));
+    s->client_open(port);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(argv[3], shapes[i].name) == 0) {
             struct shape warm = shapes[i];

@@ -60,7 +60,7 @@ static void environment_is_exactly_what_was_listed(void **state)
     static const char *const names[] = {
         "BATON_INSTANCE_ID", "PATH",           "HOME",           "LANG",
         "BATON_STATE",       "BATON_AGENT_ID", "BATON_SETTINGS", "BATON_CAPACITY",
-        "BATON_SPAWNED",     "COLOUR",         "PASSED"};
+        "BATON_SPAWNED",     "BATON_HIDE",     "COLOUR",         "PASSED"};
     const char *env[] = {"COLOUR=blue", "PASSED", "NOT_SET_ANYWHERE", NULL};
     struct world *w = *state;
     struct spawn_spec spec = agent_spec(w, "a#1", "report", NULL);

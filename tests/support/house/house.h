@@ -18,7 +18,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/lanes.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/house/fake_link.h"
 

@@ -7,7 +7,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/map.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 #include "tests/support/memory_journal/memory_journal.h"
 
 enum { STATUS_MAX = 32 };
@@ -69,6 +69,13 @@ struct mem_schedule {
     bool gone;
 };
 
+/* Writes about starts of rates in their order: the last one of a name and a place counts. */
+struct mem_start {
+    struct str name; /* in the arena */
+    uint32_t place;
+    uint64_t wall;
+};
+
 struct memory {
     struct journal base;
     struct arena arena; /* freed at close only: a test's journal is small */
@@ -82,6 +89,8 @@ struct memory {
     struct mem_conversation conversation;
     struct mem_schedule *schedules;
     size_t schedules_n, schedules_cap, schedules_committed;
+    struct mem_start *starts;
+    size_t starts_n, starts_cap, starts_committed;
     uint64_t *gone; /* numbers of deleted plans */
     bool deleted;   /* the open batch has deleted rows or blobs */
     size_t gone_n, gone_cap, gone_committed;
@@ -182,6 +191,11 @@ enum bt_code memory_schedule_by_name(struct journal *j, struct str name,
                                      struct journal_schedule *ret, struct bt_error *err);
 enum bt_code memory_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,
                               struct bt_error *err);
+enum bt_code memory_start_put(struct journal *j, struct str name, uint32_t place, uint64_t wall,
+                              struct bt_error *err);
+enum bt_code memory_starts(struct journal *j, uint64_t since, journal_start_fn fn, void *self,
+                           struct bt_error *err);
+enum bt_code memory_starts_drop(struct journal *j, uint64_t before, struct bt_error *err);
 /* Whether the i-th write about a session was before it was deleted. */
 bool memory_session_cut(const struct mem_conversation *t, struct str session, size_t sessions_at,
                         size_t messages_at, size_t turns_at);

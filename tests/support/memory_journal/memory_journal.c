@@ -73,6 +73,7 @@ static void batch_commit(struct memory *m)
     m->conversation.messages_committed = m->conversation.messages_n;
     m->conversation.turns_committed = m->conversation.turns_n;
     m->schedules_committed = m->schedules_n;
+    m->starts_committed = m->starts_n;
     m->rows_committed = m->rows_n;
     m->blobs_committed = m->blobs_n;
     m->base.committed_pos = m->base.pos;
@@ -90,6 +91,7 @@ static void batch_rollback(struct memory *m)
     }
     m->rows_n = m->rows_committed;
     m->schedules_n = m->schedules_committed;
+    m->starts_n = m->starts_committed;
     m->base.pos = m->base.committed_pos;
     m->base.dirty = false;
 }
@@ -198,6 +200,7 @@ static void memory_close(struct journal *j)
     free(m->touched);
     free(m->gone);
     free(m->schedules);
+    free(m->starts);
     memory_conversation_done(&m->conversation);
     map_done(&m->by_id);
     map_done(&m->by_key);
@@ -205,37 +208,7 @@ static void memory_close(struct journal *j)
     free(m);
 }
 
-/* ---- starts and agents: nothing is kept of them, as no test restarts over this journal ---- */
-
-static enum bt_code memory_start_put(struct journal *j, struct str name, uint32_t place,
-                                     uint64_t wall, struct bt_error *err)
-{
-    (void)j;
-    (void)name;
-    (void)place;
-    (void)wall;
-    (void)err;
-    return BT_OK;
-}
-
-static enum bt_code memory_starts(struct journal *j, uint64_t since, journal_start_fn fn,
-                                  void *self, struct bt_error *err)
-{
-    (void)j;
-    (void)since;
-    (void)fn;
-    (void)self;
-    (void)err;
-    return BT_OK;
-}
-
-static enum bt_code memory_starts_drop(struct journal *j, uint64_t before, struct bt_error *err)
-{
-    (void)j;
-    (void)before;
-    (void)err;
-    return BT_OK;
-}
+/* ---- agents: nothing is kept of them, as no test asks after a restart ---- */
 
 static enum bt_code memory_agent_put(struct journal *j, const struct journal_agent *a,
                                      struct bt_error *err)

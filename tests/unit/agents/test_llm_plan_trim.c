@@ -9,6 +9,7 @@
 
 #include "agents/llm/plan_report.h"
 #include "agents/llm/plan_trim.h"
+#include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
 
 static cJSON *parse(const char *json)
@@ -19,9 +20,8 @@ static cJSON *parse(const char *json)
     return tree;
 }
 
-static void expect_trimmed(const char *json, const char *expected)
+static void expect_tree_trimmed(cJSON *tree, const char *expected)
 {
-    cJSON *tree = parse(json);
     char *text;
 
     plan_trim(tree);
@@ -29,6 +29,11 @@ static void expect_trimmed(const char *json, const char *expected)
     assert_string_equal(text, expected);
     cJSON_free(text);
     cJSON_Delete(tree);
+}
+
+static void expect_trimmed(const char *json, const char *expected)
+{
+    expect_tree_trimmed(parse(json), expected);
 }
 
 static void names_that_are_not_known_are_not_the_models_to_say(void **state)
@@ -63,6 +68,50 @@ static void steps_are_trimmed_wherever_a_plan_has_them(void **state)
                    "{\"phases\":[{\"phase\":1,\"tasks\":[{\"id\":\"a\"}]},7]}");
     expect_trimmed("{\"plan\":{\"plan\":{\"plan\":{\"plan\":{\"policy\":1}}}}}",
                    "{\"plan\":{\"plan\":{\"plan\":{}}}}");
+}
+
+/* What would be dropped would have the step run as if the model had not said it. */
+static void control_flow_stays_and_policies_inside_it_go(void **state)
+{
+    (void)state;
+    expect_trimmed(
+        "[{\"id\":\"a\",\"forEach\":\"{{results.l.d}}\",\"as\":\"x\",\"maxItems\":3,"
+        "\"onItemFailure\":\"continue\",\"gate\":1,\"plan\":{},\"concurrencyKey\":\"k\"}]",
+        "[{\"id\":\"a\",\"forEach\":\"{{results.l.d}}\",\"as\":\"x\",\"maxItems\":3,"
+        "\"onItemFailure\":\"continue\"}]");
+    expect_trimmed("[{\"compensate\":{\"skill\":\"s\",\"task\":\"t\",\"effects\":\"none\","
+                   "\"maxRetries\":9}}]",
+                   "[{\"compensate\":{\"skill\":\"s\",\"task\":\"t\"}}]");
+    expect_trimmed(
+        "[{\"steps\":[{\"id\":\"i\",\"gate\":1}]},{\"switch\":[{\"when\":{},\"gate\":1,"
+        "\"steps\":[{\"id\":\"i\",\"maxRetries\":1}]}]}]",
+        "[{\"steps\":[{\"id\":\"i\"}]},{\"switch\":[{\"when\":{},\"steps\":[{\"id\":\"i\"}]}"
+        "]}]");
+    expect_trimmed("[{\"if\":1,\"unless\":1,\"for_each\":1,\"WHILE\":1,\"Loop\":1,\"mood\":1}]",
+                   "[{\"if\":1,\"unless\":1,\"for_each\":1,\"WHILE\":1,\"Loop\":1}]");
+    expect_trimmed("{\"while\":1,\"steps\":[]}", "{\"steps\":[]}");
+}
+
+/* A tree that no text gave may be deeper than texts are: the ninth group is not looked into. */
+static void groups_that_are_not_trimmed_are_not_there(void **state)
+{
+    struct buf in;
+    struct buf out;
+
+    (void)state;
+    buf_init(&in, 4096);
+    buf_init(&out, 4096);
+    for (int i = 0; i < 10; i++) {
+        buf_add_cstr(&in, i < 9 ? "[{\"gate\":1,\"id\":\"a\",\"steps\":" : "[]");
+        buf_add_cstr(&out, i < 8 ? "[{\"id\":\"a\",\"steps\":" : i == 8 ? "[{\"id\":\"a\"" : "");
+    }
+    for (int i = 0; i < 9; i++) {
+        buf_add_cstr(&in, "}]");
+        buf_add_cstr(&out, "}]");
+    }
+    expect_tree_trimmed(cJSON_Parse(buf_cstr(&in)), buf_cstr(&out));
+    buf_done(&in);
+    buf_done(&out);
 }
 
 static void what_is_no_plan_stays_as_it_is(void **state)
@@ -177,6 +226,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_are_not_known_are_not_the_models_to_say),
         cmocka_unit_test(steps_are_trimmed_wherever_a_plan_has_them),
+        cmocka_unit_test(control_flow_stays_and_policies_inside_it_go),
+        cmocka_unit_test(groups_that_are_not_trimmed_are_not_there),
         cmocka_unit_test(what_is_no_plan_stays_as_it_is),
         cmocka_unit_test(result_cannot_look_like_another_step),
         cmocka_unit_test(long_reports_stay_within_their_room),

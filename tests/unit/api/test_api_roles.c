@@ -170,6 +170,28 @@ static void a_session_is_its_beginners(void **state)
     house_close(h);
 }
 
+/* "submitter:" stands in front of the name of a session, and all of it is an id. */
+static void a_submitters_session_has_a_name_that_is_shorter_by_its_own(void **state)
+{
+    enum { MOST = LIMIT_ID_BYTES - (int)sizeof "submitter:" + 1 };
+    struct house *h = house_open();
+    char name[LIMIT_ID_BYTES + 1];
+
+    (void)state;
+    house_join(h, "calc", 1);
+    (void)house_as(h, "submitter");
+    memset(name, 'n', sizeof name);
+    name[MOST] = 0;
+    (void)house_ok(h, "session.say", "'sessionId':'%s','text':'status'", name);
+    name[MOST] = 'n';
+    name[MOST + 1] = 0;
+    house_refused(h, "LIMIT", "so a new one has at most", "session.say",
+                  "'sessionId':'%s','text':'status'", name);
+    house_has(h, house_ask(h, "session.say", "'sessionId':'%s','text':'status'", name),
+              "error.message", house_text(h, "at most %d characters, got %d", MOST, MOST + 1));
+    house_close(h);
+}
+
 static void a_reviewer_decides_about_plans_of_others(void **state)
 {
     struct house *h = house_open();
@@ -304,6 +326,7 @@ int main(void)
         cmocka_unit_test(each_request_has_its_least_role),
         cmocka_unit_test(a_plan_is_its_submitters),
         cmocka_unit_test(a_session_is_its_beginners),
+        cmocka_unit_test(a_submitters_session_has_a_name_that_is_shorter_by_its_own),
         cmocka_unit_test(a_reviewer_decides_about_plans_of_others),
         cmocka_unit_test(a_submitter_has_a_quarter_of_the_open_plans),
         cmocka_unit_test(an_agent_is_what_its_globs_fit),

@@ -103,6 +103,41 @@ static void first_word_of_a_text_is_the_verdict_in_any_spelling(void **state)
     }
 }
 
+/* ---- the schema of a result ---- */
+
+/* Why a result without any member does not fit a schema that requires these. */
+static void expect_verified(const char *required, const char *want)
+{
+    struct msg_result r = {.data = {NULL, 0}};
+    struct buf schema;
+    struct buf data;
+    struct buf why;
+    char text[256];
+
+    buf_init(&schema, 65536);
+    buf_init(&data, 65536);
+    buf_init(&why, 65536);
+    (void)snprintf(text, sizeof text, "{\"type\":\"object\",\"required\":[%s]}", required);
+    assert_int_equal(json_to_doc(str_from(text), NULL, &schema, NULL), BT_OK);
+    assert_int_equal(json_to_doc(STR_LIT("{}"), NULL, &data, NULL), BT_OK);
+    r.data = doc_from_buf(&data);
+    assert_int_equal(verify_result(doc_from_buf(&schema), &r, &why), want[0] == 0);
+    assert_string_equal(buf_cstr(&why), want);
+    buf_done(&why);
+    buf_done(&data);
+    buf_done(&schema);
+}
+
+static void three_reasons_are_told_and_that_there_are_more(void **state)
+{
+    (void)state;
+    expect_verified("", "");
+    expect_verified("\"a\"", "verify: /a is missing");
+    expect_verified("\"a\",\"b\",\"c\"", "verify: /a is missing; /b is missing; /c is missing");
+    expect_verified("\"a\",\"b\",\"c\",\"d\"",
+                    "verify: /a is missing; /b is missing; /c is missing; and more");
+}
+
 static void members_of_data_are_the_verdict_and_one_no_is_a_no(void **state)
 {
     static const struct {
@@ -308,7 +343,18 @@ static void class_follows_from_the_code_first_then_from_whole_words(void **state
         /* M041 */
         {"", "Tool not found: search", CLASS_TOOL_NOT_FOUND},
         {"", "page not found", CLASS_RESOURCE_NOT_FOUND},
+        {"", "HTTP 400", CLASS_VALIDATION_ERROR},
+        {"", "HTTP 401", CLASS_PERMISSION_DENIED},
+        {"", "HTTP 403", CLASS_PERMISSION_DENIED},
         {"", "HTTP 404", CLASS_RESOURCE_NOT_FOUND},
+        {"", "HTTP 408", CLASS_TIMEOUT},
+        {"", "HTTP 410", CLASS_RESOURCE_NOT_FOUND},
+        {"", "HTTP 422", CLASS_VALIDATION_ERROR},
+        {"", "HTTP 429", CLASS_RATE_LIMITED},
+        {"", "HTTP 502", CLASS_SERVICE_UNAVAILABLE},
+        {"", "HTTP 503", CLASS_SERVICE_UNAVAILABLE},
+        {"", "HTTP 504", CLASS_TIMEOUT},
+        {"", "HTTP 409", CLASS_UNKNOWN},
         {"", "Error 404: no such page", CLASS_RESOURCE_NOT_FOUND},
         {"", "Permission denied", CLASS_PERMISSION_DENIED},
         {"", "got 403 from the server", CLASS_PERMISSION_DENIED},
@@ -598,6 +644,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_word_of_a_text_is_the_verdict_in_any_spelling),
+        cmocka_unit_test(three_reasons_are_told_and_that_there_are_more),
         cmocka_unit_test(members_of_data_are_the_verdict_and_one_no_is_a_no),
         cmocka_unit_test(what_says_neither_yes_nor_no_is_no_verdict),
         cmocka_unit_test(hostile_answers_are_bounded),

@@ -87,6 +87,7 @@ static void a_call_that_cannot_be_made_is_answered_with_the_reason(void **state)
          "parameters/m: there is no such parameter; there are: n, s, t, u, v; parameters/k: there"},
         {CALL("x", ",'parameters':{'n':'one'}"), "parameters/n "},
         {CALL("x", ",'parameters':{'n':'1','s':1}"), "; parameters/s "},
+        {CALL("x", ",'parameters':{'n':'1','s':1,'t':2,'u':3}"), "got 2; and more"},
     };
 
     (void)state;
@@ -101,6 +102,19 @@ static void a_call_that_cannot_be_made_is_answered_with_the_reason(void **state)
         house_says(h, view(h, id), "status=completed");
         house_close(h);
     }
+}
+
+/* Three reasons are told; of a fourth one it is said that there is more. */
+static void three_wrong_parameters_are_all_that_is_wrong(void **state)
+{
+    struct house *h = open_with_tools();
+
+    (void)state;
+    (void)begin(h, "");
+    turn(h, CALL("x", ",'parameters':{'n':'1','s':1,'t':2}"));
+    house_has(h, house_work(h, "c", NULL), "turns.0.results.0.error", "; parameters/t ");
+    assert_null(strstr(house_get(h, house_work(h, "c", NULL), "turns.0.results.0.error"), "more"));
+    house_close(h);
 }
 
 static void a_call_beside_one_that_is_refused_is_made(void **state)
@@ -180,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_made_and_its_result_is_in_the_next_turn),
         cmocka_unit_test(a_call_that_cannot_be_made_is_answered_with_the_reason),
+        cmocka_unit_test(three_wrong_parameters_are_all_that_is_wrong),
         cmocka_unit_test(a_call_beside_one_that_is_refused_is_made),
         cmocka_unit_test(the_same_call_is_not_made_in_a_third_turn),
         cmocka_unit_test(a_person_approves_each_call_that_wants_it),

@@ -6,7 +6,7 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/engine/open_plan.h"
 #include "supervisor/engine/submission.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/memory_journal/memory_journal.h"
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "supervisor/engine/access.h"
+#include "supervisor/engine/request.h"
+#include "supervisor/engine/schedule_key.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/engine/engine_fixture.h"
 
@@ -133,6 +135,120 @@ static void a_session_belongs_to_its_first_plan(void **state)
     engine_world_close(&w);
 }
 
+/* The name under which the credential's session is stored. */
+static void expect_session(struct engine_world *w, const struct identity *who, const char *asked,
+                           const char *want)
+{
+    struct request rq = {.handle = 0};
+    struct str name = str_from(asked);
+
+    engine_act_for(w->engine, who);
+    assert_true(access_name_session(w->engine, &rq, &name));
+    if (!str_is(name, want)) {
+        fail_msg("%s is %.*s, not %s", asked, STR_ARG(name), want);
+    }
+    engine_act_for(w->engine, NULL);
+}
+
+static void put_session(struct engine_world *w, const char *id, const char *owner)
+{
+    const struct journal_session s = {
+        .session_id = str_from(id), .owner = str_from(owner), .created_wall = 1, .updated_wall = 1};
+    struct bt_error err;
+
+    assert_int_equal(journal_session_put(w->journal, &s, &err), BT_OK);
+}
+
+static void a_submitter_names_its_own_sessions(void **state)
+{
+    struct identity ann = sender("ann", ROLE_SUBMITTER);
+    const struct identity eve = sender("eve", ROLE_REVIEWER);
+    struct engine_world w;
+
+    (void)state;
+    engine_world_open(&w);
+    put_session(&w, "old", "ann"); /* of a version that put no name in front */
+    put_session(&w, "bobs", "bob");
+    put_session(&w, "both", "bob");
+    put_session(&w, "ann:both", "ann");
+    expect_session(&w, &ann, "", "");
+    expect_session(&w, &ann, "new", "ann:new");
+    expect_session(&w, &ann, "ann:new", "ann:new");
+    expect_session(&w, &ann, "ann", "ann:ann");
+    expect_session(&w, &ann, "ann:", "ann:");
+    expect_session(&w, &ann, "bob:new", "ann:bob:new");
+    expect_session(&w, &ann, "old", "old");
+    expect_session(&w, &ann, "bobs", "ann:bobs");
+    expect_session(&w, &ann, "both", "ann:both");
+    expect_session(&w, &eve, "new", "new");
+    expect_session(&w, identity_local(), "new", "new");
+    expect_session(&w, NULL, "new", "new");
+    engine_world_close(&w);
+}
+
+static void who_sees_and_takes_a_session(void **state)
+{
+    static const struct {
+        enum role role;
+        bool sees, takes;
+    } cases[] = {{ROLE_OBSERVER, true, false},
+                 {ROLE_SUBMITTER, false, false},
+                 {ROLE_REVIEWER, true, false},
+                 {ROLE_AGENT, false, false},
+                 {ROLE_ADMIN, true, true}};
+    struct engine_world w;
+    struct bt_error err;
+
+    (void)state;
+    engine_world_open(&w);
+    put_session(&w, "bobs", "bob");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct identity ann = sender("ann", cases[i].role);
+        const struct identity bob = sender("bob", cases[i].role);
+        engine_act_for(w.engine, &ann);
+        assert_int_equal(access_sees_session(w.engine, STR_LIT("bobs")), cases[i].sees);
+        assert_true(access_sees_session(w.engine, STR_LIT("nobodys")));
+        assert_int_equal(access_take_session(w.engine, STR_LIT("bobs"), &err),
+                         cases[i].takes ? BT_OK : BT_CONFLICT);
+        assert_int_equal(access_take_session(w.engine, STR_LIT(""), &err), BT_OK);
+        engine_act_for(w.engine, &bob);
+        assert_int_equal(access_take_session(w.engine, STR_LIT("bobs"), &err),
+                         access_role_does(cases[i].role, ROLE_SUBMITTER) ? BT_OK : BT_CONFLICT);
+    }
+    engine_act_for(w.engine, NULL);
+    assert_int_equal(access_take_session(w.engine, STR_LIT("bobs"), &err), BT_OK);
+    engine_world_close(&w);
+}
+
+/* The time of a schedule in the clientKey of a plan that it started. */
+static void keys_of_schedules_name_their_schedule_and_time(void **state)
+{
+    static const struct {
+        const char *key, *name, *time;
+    } cases[] = {
+        {SCHEDULE_KEYS "nightly/2026-01-02T03:04:05Z", "nightly", "2026-01-02T03:04:05Z"},
+        {"ann\x1f" SCHEDULE_KEYS "ann:n/2026", "ann:n", "2026"},
+        {SCHEDULE_KEYS "n/trigger/abc", "n", ""},
+        {SCHEDULE_KEYS "n/trigger/", "n", ""},
+        {SCHEDULE_KEYS "n/trigger", "n", "trigger"},
+        {SCHEDULE_KEYS "n/", "n", ""},
+        {SCHEDULE_KEYS "n", NULL, NULL},
+        {SCHEDULE_KEYS "/2026", NULL, NULL},
+        {SCHEDULE_KEYS, NULL, NULL},
+        {"mine", NULL, NULL},
+        {"", NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct str name = {NULL, 0};
+        struct str time = {NULL, 0};
+        const bool is = schedule_of_key(str_from(cases[i].key), &name, &time);
+        assert_int_equal(is, cases[i].name != NULL);
+        assert_true(!is || (str_is(name, cases[i].name) && str_is(time, cases[i].time)));
+    }
+}
+
 static void client_keys_of_two_credentials_are_two_keys(void **state)
 {
     const struct identity ann = sender("ann", ROLE_SUBMITTER);
@@ -159,6 +275,9 @@ int main(void)
         cmocka_unit_test(plans_are_seen_and_changed_by_role_and_owner),
         cmocka_unit_test(a_foreign_plan_answers_as_an_unknown_one),
         cmocka_unit_test(a_session_belongs_to_its_first_plan),
+        cmocka_unit_test(a_submitter_names_its_own_sessions),
+        cmocka_unit_test(who_sees_and_takes_a_session),
+        cmocka_unit_test(keys_of_schedules_name_their_schedule_and_time),
         cmocka_unit_test(client_keys_of_two_credentials_are_two_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/engine/conditions.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/revision.h"
 #include "supervisor/engine/row_body.h"
@@ -213,12 +214,32 @@ static void the_end_of_a_plan_is_passed_on_after_its_row_and_before_the_commit(v
     engine_world_close(&w);
 }
 
+/* The verdicts of one cycle: 1024, and what more is asked for waits for the next. */
+static void a_cycle_answers_so_many_conditions(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1024; n <= 1025; n++) {
+        struct engine_world w;
+        const struct core_cmd asked = {.type = CMD_CONDITION, .run = 999};
+        engine_world_open(&w);
+        for (uint32_t i = 0; i < n; i++) {
+            engine_condition_asked(w.engine, &asked);
+        }
+        engine_conditions_answer(w.engine);
+        assert_int_equal(engine_conditions_wait(w.engine), n > 1024);
+        engine_conditions_answer(w.engine);
+        assert_false(engine_conditions_wait(w.engine));
+        engine_world_close(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_submit_reads_nothing_back_that_it_has_in_hand),
         cmocka_unit_test(a_planners_plan_is_recorded_without_reading_it_back),
         cmocka_unit_test(a_plan_that_was_taken_over_is_no_longer_the_submissions),
+        cmocka_unit_test(a_cycle_answers_so_many_conditions),
         cmocka_unit_test(the_end_of_a_plan_is_passed_on_after_its_row_and_before_the_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

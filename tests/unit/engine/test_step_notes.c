@@ -57,6 +57,33 @@ static void step_that_waits_without_a_word_costs_nothing(void **state)
     step_notes_done(&n);
 }
 
+/* What a replanner and who searches are asked about; another fallback keeps nothing. */
+static void the_error_that_others_are_asked_about_is_kept(void **state)
+{
+    struct step_notes n = {0};
+    struct record rec = about(REC_FALLBACK_USED, 1, "no answer");
+
+    (void)state;
+    REC(&rec, fallback)->action = FALLBACK_AGENT;
+    step_notes_record(&n, &rec);
+    assert_null(n.at);
+    rec = about(REC_FALLBACK_USED, 1, "");
+    REC(&rec, fallback)->action = FALLBACK_SEARCH;
+    step_notes_record(&n, &rec);
+    assert_null(n.at);
+    rec.text = STR_LIT("not found");
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 1)->error, "not found"));
+    rec = about(REC_REPLAN_STARTED, 2, "");
+    step_notes_record(&n, &rec);
+    assert_null(step_notes_of(&n, 2));
+    rec.text = STR_LIT("no such host");
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 2)->error, "no such host"));
+    assert_int_equal(step_notes_of(&n, 2)->prompt.len, 0);
+    step_notes_done(&n);
+}
+
 static void feedback_is_the_last_thing_that_was_said_to_the_step(void **state)
 {
     struct step_notes n = {0};
@@ -303,6 +330,7 @@ int main(void)
         cmocka_unit_test(prompt_is_kept_cut_at_a_character_and_gone_once_decided),
         cmocka_unit_test(step_that_waits_without_a_word_costs_nothing),
         cmocka_unit_test(why_a_step_was_not_done_is_kept_and_nothing_else_of_it),
+        cmocka_unit_test(the_error_that_others_are_asked_about_is_kept),
         cmocka_unit_test(feedback_is_the_last_thing_that_was_said_to_the_step),
         cmocka_unit_test(given_data_adds_up_and_new_parameters_replace_everything),
         cmocka_unit_test(why_a_step_did_not_complete_is_kept_and_nothing_of_a_completed_one),

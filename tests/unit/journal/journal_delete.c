@@ -478,7 +478,9 @@ static void what_is_deleted_is_free_for_new_rows(void **state)
     (void)sweep(f->j, 7);
     assert_ok(journal_size(f->j, &now, &err), err);
     assert_true(now.used < full.used / 4);
-    assert_true(now.file <= full.file + 8 * 4096);
+    if (f->kind != KIND_POSTGRES) { /* which uses the room again when its vacuum has been there */
+        assert_true(now.file <= full.file + 8 * 4096);
+    }
 }
 
 static void tombstones_expire_by_their_time_and_free_their_keys(void **state)

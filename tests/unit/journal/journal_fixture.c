@@ -6,6 +6,39 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef BATON_POSTGRES
+#include "tests/support/pg_server/pg_server.h"
+
+static void open_postgres(struct fixture *f)
+{
+    struct bt_error err;
+
+    f->opt.durability = DURABILITY_POWER;
+    assert_ok(journal_open(pg_server_url(), &f->opt, &f->j, &err), err);
+}
+
+static void begin_postgres(struct fixture *f)
+{
+    if (!pg_server_installed()) {
+        exit(pg_server_skip("the journal's tests"));
+    }
+    pg_server_start();
+    pg_server_clear();
+    open_postgres(f);
+}
+#else
+static void open_postgres(struct fixture *f)
+{
+    (void)f;
+    fail_msg("this build is without PostgreSQL");
+}
+
+static void begin_postgres(struct fixture *f)
+{
+    open_postgres(f);
+}
+#endif
+
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
     (void)st;
@@ -31,7 +64,9 @@ static int fixture_make(void **state, enum kind kind)
     assert_non_null(mkdtemp(f->root));
     (void)snprintf(f->dir, sizeof f->dir, "%s/state", f->root);
     if (kind == KIND_SQLITE) {
-        assert_ok(journal_open_sqlite(f->dir, &f->opt, &f->j, &err), err);
+        assert_ok(journal_open(f->dir, &f->opt, &f->j, &err), err);
+    } else if (kind == KIND_POSTGRES) {
+        begin_postgres(f);
     } else {
         assert_ok(memory_journal_open(&f->j, &err), err);
     }
@@ -41,7 +76,10 @@ static int fixture_make(void **state, enum kind kind)
 
 int fixture_sqlite(void **state)
 {
-    return fixture_make(state, KIND_SQLITE);
+    const char *on = getenv("BATON_TEST_JOURNAL");
+
+    return fixture_make(state,
+                        on != NULL && strcmp(on, "postgres") == 0 ? KIND_POSTGRES : KIND_SQLITE);
 }
 
 int fixture_memory(void **state)
@@ -67,7 +105,11 @@ void fixture_reopen(struct fixture *f)
         return;
     }
     journal_close(f->j);
-    assert_ok(journal_open_sqlite(f->dir, &f->opt, &f->j, &err), err);
+    if (f->kind == KIND_POSTGRES) {
+        open_postgres(f);
+        return;
+    }
+    assert_ok(journal_open(f->dir, &f->opt, &f->j, &err), err);
 }
 
 uint64_t add_plan(struct journal *j, const char *key, const char *goal)

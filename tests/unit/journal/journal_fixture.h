@@ -14,7 +14,7 @@
 #include "supervisor/journal/journal.h"
 #include "tests/support/memory_journal/memory_journal.h"
 
-enum kind { KIND_SQLITE, KIND_MEMORY };
+enum kind { KIND_SQLITE, KIND_MEMORY, KIND_POSTGRES };
 
 struct fixture {
     enum kind kind;
@@ -24,6 +24,8 @@ struct fixture {
     char dir[96];  /* DIR of the journal, below root */
 };
 
+/* On SQLite; with BATON_TEST_JOURNAL=postgres, on a PostgreSQL server that the test starts. When
+ * none is installed, it says so and ends the program as skipped. */
 int fixture_sqlite(void **state);
 int fixture_memory(void **state);
 int fixture_done(void **state);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "protocol/limits.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 
 /* What the implementation was asked for; the journal's own functions stand below. */
 static const struct journal_ops *own;

@@ -587,6 +587,24 @@ static void large_goals_are_refused_and_hostile_ones_cost_little(void **state)
     assert_non_null(strstr(b->err.msg, "more than 64 parts"));
 }
 
+/* Each "and" before a verb is a try to split there; the clause as a whole is the last one. */
+static void a_goal_is_looked_at_in_256_ways_at_most(void **state)
+{
+    struct bench *b = *state;
+    char words[256 * 16 + 64];
+    add_house(b);
+    for (unsigned ands = 255; ands <= 256; ands++) {
+        (void)snprintf(words, sizeof words, "bake");
+        for (unsigned i = 0; i < ands; i++) {
+            (void)snprintf(words + strlen(words), 20, " and read a.txt");
+        }
+        const char *is = result_of(b, words);
+        assert_non_null(strstr(is, "! no agent can do \"bake and read a.txt"));
+        assert_non_null(strstr(is, ands == 255 ? ": no skill is called \"bake\""
+                                               : ": the goal has too many parts; give a plan"));
+    }
+}
+
 /* The scopes of the steps, by their first letters; "-" = that of the policy. */
 static const char *scopes_of(struct bench *b, const char *goal)
 {
@@ -643,6 +661,7 @@ int main(void)
         RULE(goals_of_connecting_words_are_planned_or_refused),
         RULE(steps_that_parameters_feed_get_no_context),
         RULE(large_goals_are_refused_and_hostile_ones_cost_little),
+        RULE(a_goal_is_looked_at_in_256_ways_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

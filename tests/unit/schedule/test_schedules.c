@@ -7,7 +7,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
-#include "supervisor/journal/journal_internal.h"
+#include "supervisor/journal/port.h"
 #include "supervisor/schedule/schedules.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/memory_journal/memory_journal.h"

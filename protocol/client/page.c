@@ -1,0 +1,72 @@
+#include "protocol/client/page.h"
+
+#include <string.h>
+
+#include "protocol/client/client_internal.h"
+
+void client_page_done(struct client_page *page)
+{
+    if (page->msg != NULL) {
+        msg_reader_done(&page->reader);
+        link_msg_free(page->msg);
+    }
+    memset(page, 0, sizeof *page);
+}
+
+static enum bt_code take(struct client_page *page, struct str answer, struct bt_error *err)
+{
+    struct msg_events_read_ok ok;
+    struct doc_head head;
+    enum bt_code code =
+        msg_reader_init(&page->reader, answer.ptr, answer.len, LIMIT_STEP_BYTES, err);
+
+    if (code == BT_OK) {
+        code = msg_read_answer(&page->reader, MSG_events_read_ok, &ok, NULL, err);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    page->cursor = doc_cursor(ok.events);
+    page->left = doc_next(&page->cursor, &head) && head.kind == DOC_ARRAY ? head.n : 0;
+    page->next_seq = ok.next_seq;
+    page->last_seq = ok.last_seq;
+    page->deleted = ok.deleted;
+    page->deleted_n = ok.deleted_n;
+    return BT_OK;
+}
+
+enum bt_code client_page_read(struct bt_client *c, const struct msg_events_read *query,
+                              uint32_t timeout_ms, struct client_page *page, struct bt_error *err)
+{
+    struct str answer;
+    struct buf request;
+    enum bt_code code;
+
+    client_page_done(page);
+    buf_init(&request, LIMIT_CONTROL_BYTES);
+    code = msg_request(&request, WIRE_MSGPACK, STR_LIT("page"), str_from(c->token), MSG_events_read,
+                       query, err);
+    if (code == BT_OK) {
+        code = client_exchange(c, &request, timeout_ms, &page->msg, &answer, err);
+    }
+    buf_done(&request);
+    if (code != BT_OK) {
+        page->msg = NULL;
+        return code;
+    }
+    code = take(page, answer, err);
+    if (code != BT_OK) {
+        client_page_done(page);
+    }
+    return code;
+}
+
+bool client_page_next(struct client_page *page, struct doc *ret)
+{
+    if (page->left == 0) {
+        return false;
+    }
+    page->left--;
+    *ret = doc_skip(&page->cursor);
+    return true;
+}

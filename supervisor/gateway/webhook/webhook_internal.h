@@ -1,0 +1,63 @@
+/* Shared by webhook.c (queues) and push.c (what push notifications of A2A have beside them). */
+#ifndef GATEWAY_WEBHOOK_WEBHOOK_INTERNAL_H
+#define GATEWAY_WEBHOOK_WEBHOOK_INTERNAL_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "supervisor/gateway/webhook/store.h"
+#include "supervisor/gateway/webhook/webhook.h"
+
+enum { HOOK_PLACES = HOOKS_MAX + PUSHES_MAX, HOOK_AGAIN_MS = 500 };
+
+struct hook {
+    struct webhooks *of;
+    char name[HOOK_NAME_MAX + 1];
+    struct hook_spec spec;
+    struct hook_state state;
+    struct timespec changed; /* the file, when it was read */
+    ino_t inode;
+    bool seen, gone;
+    /* the events that were read, and those of them that are left */
+    struct buf page;
+    struct doc_cursor at;
+    uint32_t left;
+    uint64_t page_next;
+    uint64_t known;   /* the last event of all when the page was asked for; 0 = there may be more */
+    struct doc event; /* the one that is to be sent; .ptr NULL = none */
+    uint64_t event_seq;
+    struct call *call;
+    msec read_again;
+    bool read_once;
+    bool out, out_test; /* a request */
+    uint32_t serial, out_serial;
+    bool dirty;
+    msec written, post_again;
+    uint64_t delivered, failed; /* requests since this program started */
+    /* a push notification */
+    uint64_t last;     /* the number of the last event of its plan that came */
+    struct buf answer; /* plan.result, when its plan is over; empty = not asked for */
+};
+
+struct webhooks {
+    const char *dir, *url;
+    struct watch *watch;
+    struct egress *out;
+    struct hook *hooks[HOOK_PLACES]; /* pushes have the places after HOOKS_MAX */
+    msec scanned, now;
+    uint64_t last; /* the number of the last event that came */
+    bool watches;
+    uint64_t pushes_delivered, pushes_failed; /* of those that are gone */
+};
+
+/* Looks at the files now. */
+void webhooks_scan(struct webhooks *w);
+
+/* ---- push.c ---- */
+
+/* Asks for the result of the plan once. False: it is there, or the event needs none. */
+bool push_asks(struct hook *h);
+void push_put_body(const struct hook *h, struct buf *out);
+/* Its files go; the queue ends. */
+void push_end(struct hook *h, const char *why);
+#endif

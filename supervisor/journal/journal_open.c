@@ -1,0 +1,57 @@
+/* Opens a journal by its address. */
+#include <ctype.h>
+#include <string.h>
+
+#include "supervisor/journal/journal.h"
+#ifdef BATON_POSTGRES
+#include "supervisor/journal/postgres/postgres.h"
+#endif
+
+/* The length of what is before the colon, when that is the name of a scheme; 0 = a directory. */
+static size_t scheme_of(const char *url)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)url[n]) ||
+           (n > 0 && strchr("+-.", url[n]) != NULL && url[n] != 0)) {
+        n++;
+    }
+    return url[n] == ':' ? n : 0;
+}
+
+static enum bt_code open_postgres(const char *url, const struct journal_options *opt,
+                                  struct journal **ret, struct bt_error *err)
+{
+#ifdef BATON_POSTGRES
+    return journal_open_postgres(url, opt, ret, err);
+#else
+    (void)url;
+    (void)opt;
+    (void)ret;
+    return err_set(err, BT_INVALID,
+                   "this Baton was built without PostgreSQL: build it with -DBATON_POSTGRES=ON, "
+                   "which needs libpq-dev, or give a directory");
+#endif
+}
+
+enum bt_code journal_open(const char *url, const struct journal_options *opt, struct journal **ret,
+                          struct bt_error *err)
+{
+    const struct str scheme = {url, scheme_of(url)};
+
+    *ret = NULL;
+    if (scheme.len == 0) {
+        return journal_open_sqlite(url, opt, ret, err);
+    }
+    if (str_is(scheme, "sqlite")) {
+        return journal_open_sqlite(url + scheme.len + 1, opt, ret, err);
+    }
+    if (str_is(scheme, "postgresql") || str_is(scheme, "postgres")) {
+        return open_postgres(url, opt, ret, err);
+    }
+    /* Not the whole of it: it may have a password. */
+    return err_set(err, BT_INVALID,
+                   "a journal cannot be at \"%.*s:...\": give a directory, sqlite:DIR, or "
+                   "postgresql://HOST/DATABASE",
+                   STR_ARG(scheme));
+}

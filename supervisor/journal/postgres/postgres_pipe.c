@@ -1,0 +1,144 @@
+/* The pipeline to PostgreSQL: statements are sent without waiting, one Sync ends them, and all
+ * answers are read with a deadline. */
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "supervisor/journal/postgres/postgres_internal.h"
+
+enum { BINARY = 1 };
+
+void pg_put_value(struct pg_value *to, const void *bytes, size_t len)
+{
+    to->bytes = bytes;
+    to->len = (int)len;
+}
+
+void pg_put_number(struct pg_value *to, int64_t v)
+{
+    to->number = htobe64((uint64_t)v);
+    pg_put_value(to, &to->number, sizeof to->number);
+}
+
+bool pg_send(struct pg_journal *p, const char *name, const struct pg_value *v, int n)
+{
+    const char *values[PG_PARAMS_MAX];
+    int lengths[PG_PARAMS_MAX];
+    int formats[PG_PARAMS_MAX];
+
+    for (int i = 0; i < n; i++) {
+        values[i] = v[i].bytes;
+        lengths[i] = v[i].len;
+        formats[i] = BINARY;
+    }
+    return PQsendQueryPrepared(p->conn, name, n, values, lengths, formats, BINARY) == 1;
+}
+
+bool pg_send_text(struct pg_journal *p, const char *sql)
+{
+    return PQsendQueryParams(p->conn, sql, 0, NULL, NULL, NULL, NULL, BINARY) == 1;
+}
+
+/* Waits until the next answer can be taken. False: the time is over, or the connection is. */
+static bool wait_answer(struct pg_journal *p, uint64_t deadline)
+{
+    while (PQisBusy(p->conn) == 1) {
+        const int unsent = PQflush(p->conn);
+        const uint64_t now = clock_boot_ms();
+        struct pollfd fd = {.fd = PQsocket(p->conn), .events = POLLIN};
+        if (unsent < 0 || now >= deadline || fd.fd < 0) {
+            return false;
+        }
+        fd.events = (short)(POLLIN | (unsent > 0 ? POLLOUT : 0));
+        if (poll(&fd, 1, (int)(deadline - now)) < 0 && errno != EINTR) {
+            return false;
+        }
+        if ((fd.revents & (POLLIN | POLLERR | POLLHUP)) != 0 && PQconsumeInput(p->conn) != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void note_error(struct pg_journal *p, const PGresult *r)
+{
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (p->message[0] == 0) {
+        (void)snprintf(p->state, sizeof p->state, "%s", state != NULL ? state : "");
+        (void)snprintf(p->message, sizeof p->message, "%s", text != NULL ? text : "no answer");
+    }
+}
+
+/* Takes the answers up to the Sync. False: there will be no more. */
+static bool take_answers(struct pg_journal *p, uint64_t deadline)
+{
+    for (int ends = 0; ends < 2;) { /* each statement's answers end; two ends: nothing is left */
+        PGresult *r;
+        ExecStatusType status;
+        if (!wait_answer(p, deadline)) {
+            return false;
+        }
+        r = PQgetResult(p->conn);
+        if (PQstatus(p->conn) == CONNECTION_BAD) {
+            note_error(p, r);
+            PQclear(r);
+            return false;
+        }
+        if (r == NULL) {
+            ends++;
+            continue;
+        }
+        ends = 0;
+        status = PQresultStatus(r);
+        if (status == PGRES_PIPELINE_SYNC) {
+            PQclear(r);
+            return true;
+        }
+        if (status == PGRES_FATAL_ERROR) {
+            note_error(p, r);
+        }
+        PQclear(p->result);
+        p->result = r;
+    }
+    return false;
+}
+
+bool pg_sync(struct pg_journal *p)
+{
+    const uint64_t deadline = clock_boot_ms() + p->lease_ms / 2;
+
+    p->state[0] = p->message[0] = 0;
+    PQclear(p->result);
+    p->result = NULL;
+    p->lost = PQpipelineSync(p->conn) != 1 || !take_answers(p, deadline);
+    if (p->lost && p->message[0] == 0) {
+        (void)snprintf(p->message, sizeof p->message, "%s",
+                       PQstatus(p->conn) == CONNECTION_BAD ? "the connection is lost"
+                                                           : "no answer within half a lease");
+    }
+    return !p->lost && p->message[0] == 0;
+}
+
+enum bt_code pg_number(struct pg_journal *p, const char *sql, int64_t *ret, struct bt_error *err)
+{
+    uint64_t be;
+
+    *ret = 0;
+    if (!pg_send_text(p, sql) || !pg_sync(p)) {
+        return p->lost || p->in_transaction || p->state[0] == 0
+                   ? pg_failed(p, "cannot read the journal", err)
+                   : err_set(err, BT_UNAVAILABLE, "cannot read the journal: PostgreSQL: %s (%s)",
+                             p->message, p->state);
+    }
+    if (PQntuples(p->result) != 1 || PQgetlength(p->result, 0, 0) != (int)sizeof be) {
+        return err_set(err, BT_IO, "the journal is damaged: no answer to \"%s\"", sql);
+    }
+    memcpy(&be, PQgetvalue(p->result, 0, 0), sizeof be);
+    *ret = (int64_t)be64toh(be);
+    return BT_OK;
+}
