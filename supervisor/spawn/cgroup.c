@@ -225,20 +225,44 @@ static const struct {
     [CGROUP_PROCESSES] = {"limits.processes", "pids", "/pids.max", "/pids.events", "max"},
     [CGROUP_CPU] = {"limits.cpuPercent", "cpu", "/cpu.max", "", ""}};
 
+/* Puts a controller on or off for the children of this group. */
+static bool switch_controller(const struct cgroup *cg, char sign, const char *controller)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "%c%s", sign, controller);
+    return cgroup_write(cg->dir, "cgroup.subtree_control", text);
+}
+
+/* The kernel puts `pids` and `cpu` on in a group that has processes, too; its children then take
+ * none (cgroup-v2.rst, "Threads"). */
+static bool takes_processes(const struct cgroup *cg, const char *instance_id)
+{
+    char type[64];
+
+    read_text(cg->dir, instance_id, "/cgroup.type", type, sizeof type);
+    return strstr(type, "invalid") == NULL;
+}
+
 /* The controllers must be on for the children of this group; a delegated one may allow it. */
 static bool set_limit(const struct cgroup *cg, const char *instance_id, enum cgroup_limit which,
                       const char *value)
 {
     char path[CGROUP_NAME_BYTES];
-    char on[32];
 
     cgroup_name(instance_id, limits[which].file, path);
     if (cgroup_write(cg->dir, path, value)) {
         return true;
     }
-    (void)snprintf(on, sizeof on, "+%s", limits[which].controller);
-    return cgroup_write(cg->dir, "cgroup.subtree_control", on) &&
-           cgroup_write(cg->dir, path, value);
+    if (!switch_controller(cg, '+', limits[which].controller)) {
+        return false;
+    }
+    if (!takes_processes(cg, instance_id)) {
+        (void)switch_controller(cg, '-', limits[which].controller);
+        errno = EBUSY;
+        return false;
+    }
+    return cgroup_write(cg->dir, path, value);
 }
 
 static const char *refusal(const struct cgroup *cg, int errnum)

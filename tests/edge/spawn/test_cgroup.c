@@ -179,6 +179,37 @@ static void limits_are_written_as_the_kernel_reads_them(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* Files again: the kernel puts `pids` on in a group with processes, and makes its children invalid.
+ */
+static void a_controller_that_closes_the_group_to_processes_is_put_off_again(void **state)
+{
+    char dir[] = "/tmp/baton-cgroup-XXXXXX";
+    char own[256];
+    char type[300];
+    char why[200] = "";
+    struct cgroup cg = CGROUP_NONE;
+    int join[CGROUP_LIMITS];
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(own, sizeof own, "%s/baton.%d.x", dir, (int)getpid());
+    assert_int_equal(mkdir(own, 0700), 0);
+    put_file(dir, "cgroup.subtree_control", "");
+    put_file(own, "cgroup.type", "domain invalid\n");
+    cg.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(cg.dir >= 0);
+    assert_false(cgroup_limit(&cg, "x", (const uint64_t[]){0, 5, 0}, join, why, sizeof why));
+    assert_string_equal(why, "limits.processes: its own cgroup has processes (systemd: "
+                             "Delegate=yes, DelegateSubgroup=baton)");
+    assert_file(dir, "cgroup.subtree_control", "-pids");
+    assert_int_equal(unlinkat(cg.dir, "cgroup.subtree_control", 0), 0);
+    (void)snprintf(type, sizeof type, "%s/cgroup.type", own);
+    assert_int_equal(unlink(type), 0);
+    cgroup_remove(&cg, "x");
+    cgroup_done(&cg);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 /* As above, in three hierarchies; the kernel counts how often a limit was reached. */
 static void limits_are_set_in_the_hierarchy_that_has_the_controller(void **state)
 {
@@ -235,6 +266,7 @@ int main(void)
         cmocka_unit_test(what_is_in_a_cgroup_ends_with_it),
         cmocka_unit_test(without_a_cgroup_every_call_says_so),
         cmocka_unit_test(limits_are_written_as_the_kernel_reads_them),
+        cmocka_unit_test(a_controller_that_closes_the_group_to_processes_is_put_off_again),
         cmocka_unit_test(limits_are_set_in_the_hierarchy_that_has_the_controller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
