@@ -246,9 +246,8 @@ static enum bt_code recover(struct daemon *d, struct bt_error *err)
     enum bt_code code = engine_recover(d->engine, &n, err);
 
     d->recovered = true;
-    if (code == BT_OK) {
-        code = schedules_load(d->schedules, err);
-    }
+    code = code == BT_OK ? schedules_load(d->schedules, err) : code;
+    code = code == BT_OK ? reload_schedules(d->schedules, d->opt->config, err) : code;
     if (code == BT_OK) {
         code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, err);
     }

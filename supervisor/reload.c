@@ -7,6 +7,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/children.h"
 #include "supervisor/fleet.h"
+#include "supervisor/schedule/schedules.h"
 
 enum { FILE_BYTES = 4097, KEY_BYTES = 192, VALUE_BYTES = 1024, CHANGES_LOGGED = 64 };
 
@@ -67,9 +68,10 @@ static bool begins(const char *text, const char *with)
 static bool is_live(const char *key)
 {
     return (begins(key, "policy.") && !begins(key, "policy.breaker.")) || begins(key, "agents.") ||
-           strcmp(key, "keys") == 0 || strcmp(key, "rates") == 0 || strcmp(key, "groups") == 0 ||
-           strcmp(key, "prices") == 0 || strcmp(key, "allowEndpoints") == 0 ||
-           strcmp(key, "planner") == 0 || strcmp(key, "log.level") == 0 || begins(key, "log.agent");
+           begins(key, "schedules.") || strcmp(key, "keys") == 0 || strcmp(key, "rates") == 0 ||
+           strcmp(key, "groups") == 0 || strcmp(key, "prices") == 0 ||
+           strcmp(key, "allowEndpoints") == 0 || strcmp(key, "planner") == 0 ||
+           strcmp(key, "log.level") == 0 || begins(key, "log.agent");
 }
 
 /* Copies of the texts last as long as the cycle. */
@@ -262,6 +264,52 @@ static void compare_peers(const struct reload *r, const struct config *new, stru
     }
 }
 
+static const struct config_schedule *schedule_of(const struct config *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->n_schedules; i++) {
+        if (strcmp(c->schedules[i].name, name) == 0) {
+            return &c->schedules[i];
+        }
+    }
+    return NULL;
+}
+
+static void compare_schedules(const struct config *old, const struct config *new, struct changes *c)
+{
+    char key[KEY_BYTES];
+
+    for (uint32_t i = 0; i < new->n_schedules; i++) {
+        const struct config_schedule *was = schedule_of(old, new->schedules[i].name);
+        (void)snprintf(key, sizeof key, "schedules.%s", new->schedules[i].name);
+        if (was == NULL || strcmp(was->json, new->schedules[i].json) != 0) {
+            add_change(c, key, "", was == NULL ? "added" : "changed");
+        }
+    }
+    for (uint32_t i = 0; i < old->n_schedules; i++) {
+        (void)snprintf(key, sizeof key, "schedules.%s", old->schedules[i].name);
+        if (schedule_of(new, old->schedules[i].name) == NULL) {
+            add_change(c, key, "", "removed");
+        }
+    }
+}
+
+enum bt_code reload_schedules(struct schedules *schedules, const struct config *c,
+                              struct bt_error *err)
+{
+    struct schedule_declared *list = calloc(c->n_schedules + 1, sizeof *list);
+    enum bt_code code;
+
+    if (list == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for schedules");
+    }
+    for (uint32_t i = 0; i < c->n_schedules; i++) {
+        list[i] = (struct schedule_declared){c->schedules[i].name, c->schedules[i].json};
+    }
+    code = schedules_declare(schedules, list, c->n_schedules, err);
+    free(list);
+    return code;
+}
+
 /* ---- the hook ---- */
 
 static enum bt_code apply(struct engine *engine, struct reload *r, const struct config *new,
@@ -285,7 +333,8 @@ static enum bt_code apply(struct engine *engine, struct reload *r, const struct 
     tuning.prices = prices;
     tuning.rules = rules;
     engine_set_defaults(engine, &defaults, new->planner);
-    if (engine_retune(engine, &tuning, err) != BT_OK) {
+    if (engine_retune(engine, &tuning, err) != BT_OK ||
+        reload_schedules(engine_hooks(engine)->schedules, new, err) != BT_OK) {
         return err->code;
     }
     log_setup(new->log.level, NULL, NULL);
@@ -319,6 +368,7 @@ enum bt_code reload_config(struct engine *engine, struct str file, bool check,
     compare_agents(r->live, new, &c);
     compare_prices(r->live, new, &c);
     compare_rules(r->live, new, &c);
+    compare_schedules(r->live, new, &c);
     compare_peers(r, new, &c);
     *ret_n = c.n;
     if (!check) {

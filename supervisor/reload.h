@@ -6,6 +6,7 @@
 #include "supervisor/engine/engine.h"
 
 struct fleet;
+struct schedules;
 
 struct reload {
     const struct config_request *request; /* of the start; borrowed */
@@ -16,6 +17,9 @@ struct reload {
 
 /* The defaults of plans. Texts are borrowed. */
 struct plan_defaults reload_defaults(const struct config_policy *policy);
+/* Declares the schedules of the configuration, which must live on. */
+BT_MUST_CHECK enum bt_code reload_schedules(struct schedules *schedules, const struct config *c,
+                                            struct bt_error *err);
 /* The hook `reload` of the engine; see engine.h. */
 enum bt_code reload_config(struct engine *engine, struct str file, bool check,
                            struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,

@@ -328,6 +328,6 @@ void on_schedule_delete(struct engine *engine, struct request *rq)
     if (schedules_delete(schedules_of(engine), p, &err) == BT_OK) {
         request_answer(engine, rq, MSG_schedule_delete_ok, &ok);
     } else {
-        engine_fail(engine, &err);
+        refuse_order(engine, rq, &err);
     }
 }

@@ -127,6 +127,7 @@ static enum bt_code load(struct loader *l)
         code = code == BT_OK ? config_prices_bind(l) : code;
         code = code == BT_OK ? config_keys_bind(l) : code;
         code = code == BT_OK ? config_rates_bind(l) : code;
+        code = code == BT_OK ? config_schedules_bind(l) : code;
         code = code == BT_OK ? config_peers_bind(l) : code;
     }
     if (code == BT_OK && refused(l)) {

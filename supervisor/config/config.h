@@ -185,6 +185,12 @@ struct config_rate {
     msec per_ms;
 };
 
+/* A schedule that the operator declares. */
+struct config_schedule {
+    const char *name;
+    const char *json; /* the body of a schedule.put */
+};
+
 struct config {
     const char *state_dir; /* absolute; may not exist yet */
     const char *listen_control;
@@ -207,6 +213,8 @@ struct config {
     uint32_t n_keys;
     const struct config_rate *rates;
     uint32_t n_rates;
+    const struct config_schedule *schedules;
+    uint32_t n_schedules;
     const struct config_price *prices;
     uint32_t n_prices;
     const uint32_t *allow_uids; /* users whose processes may connect, beside ours and root's */

@@ -122,6 +122,30 @@ static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool named
     return code == BT_NOMEM ? config_no_memory(l) : BT_OK;
 }
 
+enum bt_code layers_read_tree(struct loader *l, const char *file, cJSON **ret)
+{
+    struct layer layer = {.file = file};
+    struct bt_error why = {0};
+    struct buf text;
+    enum bt_code code;
+
+    *ret = NULL;
+    buf_init(&text, (size_t)LIMIT_CONTROL_BYTES + 1);
+    code = read_bytes(l, &layer, true, &text);
+    if (code == BT_NOT_FOUND) {
+        config_problem(l, file, "there is no such file");
+    }
+    if (code == BT_OK) {
+        code = yaml_read(buf_str(&text), file, ret, &layer.marks, &why);
+        if (code != BT_OK && code != BT_NOMEM) {
+            config_problem(l, NULL, "%s", why.msg);
+        }
+    }
+    yaml_marks_free(layer.marks);
+    buf_done(&text);
+    return code == BT_NOMEM ? config_no_memory(l) : BT_OK;
+}
+
 /* baton.yaml beside the state directory of a project. */
 static bool project_file(const char *state_flag, char *ret, size_t cap)
 {

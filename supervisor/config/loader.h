@@ -74,6 +74,11 @@ BT_MUST_CHECK enum bt_code config_prices_bind(struct loader *l);
 /* keys.c */
 BT_MUST_CHECK enum bt_code config_keys_bind(struct loader *l);
 BT_MUST_CHECK enum bt_code config_rates_bind(struct loader *l);
+/* schedules.c */
+BT_MUST_CHECK enum bt_code config_schedules_bind(struct loader *l);
+/* Another YAML file that the configuration names; *ret is the caller's. What is wrong with it is a
+ * problem, and *ret NULL. Fails only for lack of memory. */
+BT_MUST_CHECK enum bt_code layers_read_tree(struct loader *l, const char *file, cJSON **ret);
 /* `groups`, and the groups that agents name (groups.c). */
 BT_MUST_CHECK enum bt_code config_groups_bind(struct loader *l);
 /* allowUids, allowEndpoints (peers.c). */

@@ -321,7 +321,7 @@ static void notice_zones(struct schedules *s, msec now)
 /* Not while the daemon stops, and not without room: every fire writes. */
 static bool may_fire(const struct schedules *s)
 {
-    return s->loaded && s->n > 0 && !engine_is_draining(s->engine) &&
+    return s->loaded && (s->n > 0 || s->declared_n > 0) && !engine_is_draining(s->engine) &&
            !engine_is_stalled(s->engine) && !journal_storage_low(engine_journal(s->engine));
 }
 
@@ -333,6 +333,7 @@ void schedules_cycle(struct schedules *s)
     if (!may_fire(s)) {
         return;
     }
+    declared_cycle(s);
     notice_set_back(s, now);
     notice_zones(s, now);
     for (int i = 0; i < FIRES_A_CYCLE && fires > 0 && s->heap_n > 0; i++) {
@@ -346,7 +347,8 @@ void schedules_cycle(struct schedules *s)
 
 msec schedules_deadline(const struct schedules *s, msec mono, msec wall)
 {
-    const msec due = s->heap_n > 0 ? s->at[s->heap[0]]->due : MSEC_NEVER;
+    const msec first = s->heap_n > 0 ? s->at[s->heap[0]]->due : MSEC_NEVER;
+    const msec due = s->declared_at < first ? s->declared_at : first;
 
     if (due == MSEC_NEVER || due > wall) {
         return due == MSEC_NEVER ? MSEC_NEVER : msec_add(mono, due - wall);

@@ -129,7 +129,7 @@ static enum bt_code find_before(struct schedules *s, const struct schedule *p, s
     enum bt_code code;
 
     buf_init(&stored, SCHEDULE_KEY_MAX + LIMIT_ID_BYTES + 2);
-    (void)snprintf(owner.id, sizeof owner.id, "%s", p->owner);
+    (void)snprintf(owner.id, sizeof owner.id, "%s", schedule_plan_owner(p));
     access_client_key(&owner, key, &stored);
     code = buf_check(&stored, err);
     if (code == BT_OK) {
@@ -201,7 +201,7 @@ static enum fired make_and_begin(struct schedules *s, struct schedule *p, msec a
         return FIRED_NEVER;
     }
     if (submission_room(s->engine, err) != BT_OK ||
-        access_plans_left(s->engine, str_from(p->owner), &limit, err) != BT_OK) {
+        access_plans_left(s->engine, str_from(schedule_plan_owner(p)), &limit, err) != BT_OK) {
         return FIRED_NOT_YET;
     }
     code = journal_schedule_by_name(engine_journal(s->engine), str_from(p->name), &row, err);
@@ -224,9 +224,10 @@ enum fired fire_plan(struct schedules *s, struct schedule *p, msec at, struct st
 {
     const struct identity *before = engine_who(s->engine);
     const struct identity *owner =
-        p->owner[0] == 0 ? identity_local()
-                         : sessions_identity(engine_options(s->engine)->sessions,
-                                             str_from(p->owner), engine_wall(s->engine));
+        schedule_plan_owner(p)[0] == 0
+            ? identity_local()
+            : sessions_identity(engine_options(s->engine)->sessions, str_from(p->owner),
+                                engine_wall(s->engine));
     enum fired fired = FIRED_NEVER;
 
     if (owner == NULL) {

@@ -384,6 +384,19 @@ static enum bt_code was_put(struct schedules *s, const struct schedule *before,
                                                                                        : code;
 }
 
+/* The configuration and clients leave each other's schedules alone. */
+static enum bt_code declared_error(const struct schedule *p, struct bt_error *err)
+{
+    return schedule_is_declared(p)
+               ? err_set(err, BT_CONFLICT,
+                         "the configuration declares the schedule '%s': change it there and run "
+                         "baton reload; pause, resume and trigger work",
+                         p->name)
+               : err_set(err, BT_CONFLICT,
+                         "a client has put a schedule '%s': use another name, or delete it",
+                         p->name);
+}
+
 enum bt_code schedules_put(struct schedules *s, const struct msg_schedule_put *m,
                            struct submission *d, struct msg_schedule_put_ok *ret,
                            struct arena *arena, struct bt_error *err)
@@ -398,6 +411,9 @@ enum bt_code schedules_put(struct schedules *s, const struct msg_schedule_put *m
     struct buf bytes;
     enum bt_code code = BT_NOT_FOUND;
 
+    if (before != NULL && schedule_is_declared(before) != s->declaring) {
+        return declared_error(before, err);
+    }
     if (before != NULL) {
         code = was_put(s, before, m, hash, arena, &doc, &rule_before, err);
         ret->existing = code == BT_OK;
@@ -408,11 +424,13 @@ enum bt_code schedules_put(struct schedules *s, const struct msg_schedule_put *m
     buf_init(&rule, LIMIT_CONTROL_BYTES);
     buf_init(&bytes, LIMIT_STEP_BYTES);
     access_own_name(engine_who(s->engine), m->name, own);
-    code = schedule_new(
-        before != NULL ? str_from(before->name)
-        : own[0] != 0  ? str_from(own)
-                       : m->name,
-        before != NULL ? str_from(before->owner) : access_owner(engine_who(s->engine)), &p, err);
+    code = schedule_new(before != NULL ? str_from(before->name)
+                        : own[0] != 0  ? str_from(own)
+                                       : m->name,
+                        before != NULL ? str_from(before->owner)
+                        : s->declaring ? STR_LIT(SCHEDULE_DECLARED)
+                                       : access_owner(engine_who(s->engine)),
+                        &p, err);
     code = code == BT_OK ? check_put(s, m, before, p, d, err) : code;
     if (code == BT_OK) {
         put_rule(s, m, p, &rule);

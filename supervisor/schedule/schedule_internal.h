@@ -64,7 +64,23 @@ struct schedules {
     msec wall_seen;
     msec zones_at; /* when they are looked at again; wall time */
     bool loaded;
+    struct declared *declared;
+    uint32_t declared_n;
+    msec declared_at; /* when they are put; wall time; MSEC_NEVER = they are */
+    bool declaring;   /* the order in hand is of the configuration */
 };
+
+/* The owner of what the configuration declares; acts as the local identity. */
+#define SCHEDULE_DECLARED "(configuration)"
+
+/* ---- declared.c ---- */
+bool schedule_is_declared(const struct schedule *p);
+void declared_cycle(struct schedules *s);
+/* The owner of its plans. */
+static inline const char *schedule_plan_owner(const struct schedule *p)
+{
+    return schedule_is_declared(p) ? "" : p->owner;
+}
 
 /* ---- table.c ---- */
 BT_MUST_CHECK enum bt_code schedule_new(struct str name, struct str owner, struct schedule **ret,

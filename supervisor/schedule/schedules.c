@@ -17,6 +17,7 @@ enum bt_code schedules_new(struct engine *engine, struct schedules **ret, struct
         return err_set(err, BT_NOMEM, "out of memory for schedules");
     }
     s->engine = engine;
+    s->declared_at = MSEC_NEVER;
     buf_init(&s->bytes, LIMIT_CONTROL_BYTES);
     buf_init(&s->document, LIMIT_STEP_BYTES);
     code = zones_new(&s->zones, err);
@@ -42,6 +43,7 @@ void schedules_free(struct schedules *s)
     free(s->at);
     free(s->heap);
     free(s->open);
+    free(s->declared);
     map_done(&s->by_name);
     map_done(&s->by_plan);
     buf_done(&s->bytes);

@@ -28,6 +28,17 @@ BT_MUST_CHECK enum bt_code schedules_load(struct schedules *s, struct bt_error *
 BT_MUST_CHECK enum bt_code schedules_adopt(struct schedules *s, struct str name,
                                            struct bt_error *err);
 
+/* What the configuration declares, from the next cycle on: what is new or changed is put, what was
+ * declared before and is no more is deleted, and schedules of clients stay. The texts are borrowed.
+ * json: the body of a schedule.put. */
+struct schedule_declared {
+    const char *name;
+    const char *json;
+};
+BT_MUST_CHECK enum bt_code schedules_declare(struct schedules *s,
+                                             const struct schedule_declared *list, uint32_t n,
+                                             struct bt_error *err);
+
 /* Fires and skips what is due; at most 64 plans a call. Not while the engine stalls or drains. */
 void schedules_cycle(struct schedules *s);
 /* When schedules_cycle has work again, on the monotonic clock; MSEC_NEVER = nothing is due. */

@@ -204,7 +204,15 @@ enum bt_code schedules_resume(struct schedules *s, struct schedule *p, struct bt
 
 enum bt_code schedules_delete(struct schedules *s, struct schedule *p, struct bt_error *err)
 {
-    enum bt_code code = journal_schedule_delete(engine_journal(s->engine), p->ix, err);
+    enum bt_code code;
+
+    if (schedule_is_declared(p) && !s->declaring) {
+        return err_set(err, BT_CONFLICT,
+                       "the configuration declares the schedule '%s': take it out there and run "
+                       "baton reload, or pause it",
+                       p->name);
+    }
+    code = journal_schedule_delete(engine_journal(s->engine), p->ix, err);
 
     if (code == BT_OK) {
         table_remove(s, p);
