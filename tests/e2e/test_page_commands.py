@@ -30,6 +30,7 @@ SERVICE = "not run: needs an editor on a terminal"
 # The others, line by line: the test that runs it, or the reason.
 EACH = {
     "deploy/UI.md": {"baton ui": "tests/e2e/test_dashboard.py"},
+    "deploy/NATS.md": {"baton up": TOUR},
     "deploy/POLLING.md": {"baton credential add worker --role agent --agent 'polling*'": "tests/e2e/test_gateway_agents.py"},
     "deploy/WEBHOOKS.md": dict.fromkeys(("baton webhook put ops --url https://ops.example.com/baton --topic 'plan_*'", "baton webhook test ops",
                                          "baton webhook list"), "tests/e2e/test_webhooks.py"),

@@ -63,7 +63,7 @@ class Declared(BatonTest):
         self.start(one(), one("gone", everyMs=1000, overlap="allow"))
         self.wait_names("nightly", "gone")
         self.d.ask("schedule.pause", name="nightly", reason="not now")
-        until(lambda: self.get("gone")["fired"] > 0, 20, "a fire")
+        until(lambda: self.get("gone").get("fired", 0) > 0, 20, "a fire")
         changes = self.reload(one(cron="0 4 * * *"), one("new"))
         self.assertEqual(changes, {"schedules.nightly": ("changed", True), "schedules.new": ("added", True), "schedules.gone": ("removed", True)})
         self.wait_names("nightly", "new")
