@@ -432,9 +432,12 @@ class Readers(Nats):
             self.work(d)
         self.wait(d, server, b)
         lines = nats.lines_of(d)
-        got += [json.loads(line) for line in peers.run("nats.mjs", server.url, "BATON_main", len(lines)).splitlines()]
-        self.assertEqual([m["body"] for m in got], lines)
-        self.assertEqual([m["seq"] for m in got], list(range(1, len(lines) + 1)))
+        again = [json.loads(line) for line in peers.run("nats.mjs", server.url, "BATON_main", len(lines)).splitlines()]
+        first = again[0]["seq"]
+        self.assertLessEqual(first, 6, "none is passed over")  # a server that is killed may forget the last places of its readers
+        self.assertEqual([m["seq"] for m in got], list(range(1, 6)))
+        self.assertEqual([m["seq"] for m in again], list(range(first, len(lines) + 1)))
+        self.assertEqual([m["body"] for m in got[:first - 1] + again], lines)
 
 
 class Use(Nats):
