@@ -211,6 +211,10 @@ static enum bt_code follow(struct bridge *b, struct bt_error *err)
     while (code == BT_OK && !is_stopped(b, 0)) {
         code = read_page(b, b->next, PAGE_LIMIT, all ? READ_MS : 0, err);
         code = code == BT_OK ? copy_page(b, err) : code;
+        if (code == BT_OK && !nats_is_up(b->nats)) { /* nothing was sent that would have failed */
+            code = err_set(err, BT_UNAVAILABLE, "%s: the connection to the server is lost",
+                           stream_name(b->stream));
+        }
         all = b->next > b->page.last_seq;
         if (code == BT_OK && all) {
             code = stream_settle(b->stream, err);

@@ -214,6 +214,10 @@ def wait_for(server, daemon, stream="BATON_main", seconds=30, log=lambda: ""):
         last = daemon.ask("supervisor.info")["lastSeq"]
         try:
             with server.client() as c:
+                # nats-server 2.9.10 ends (a nil pointer) when a message is asked for while the stream is being made
+                info = json.loads(c.ask("$JS.API.STREAM.INFO." + stream, b"") or b"{}")
+                if not info.get("state", {}).get("messages"):
+                    return False
                 found = json.loads(c.ask("$JS.API.STREAM.MSG.GET." + stream, b'{"last_by_subj":"baton.%s.0"}' % stream[6:].encode()) or b"{}")
         except (OSError, EOFError):
             return False
