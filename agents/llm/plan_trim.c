@@ -44,11 +44,8 @@ static const struct names of_phase = {{
     "after",
     "dependencies",
 }};
-static const struct names of_step = {{
-    "stepId",
-    "id",
-    "step_id",
-    "name",
+/* What one agent is asked to do, by a step or by what undoes it. */
+static const struct names of_work = {{
     "agentId",
     "agent_id",
     "agent",
@@ -65,48 +62,15 @@ static const struct names of_step = {{
     "parameters",
     "params",
     "args",
-    "dependsOn",
-    "depends_on",
-    "requires",
-    "after",
-    "dependencies",
-    "reasoning",
-    "when",
-    "if",
-    "condition",
-    "onlyIf",
-    "runIf",
-    "run_if",
-    "switch",
-    "forEach",
-    "as",
-    "maxItems",
-    "maxConcurrency",
-    "onItemFailure",
-    "steps",
-    "repeat",
-    "compensate",
-    "wait",
+}};
+static const struct names of_step = {{
+    "stepId",     "id",       "step_id",        "name",          "dependsOn", "depends_on",
+    "requires",   "after",    "dependencies",   "reasoning",     "when",      "if",
+    "condition",  "onlyIf",   "runIf",          "run_if",        "switch",    "forEach",
+    "as",         "maxItems", "maxConcurrency", "onItemFailure", "steps",     "repeat",
+    "compensate", "wait",
 }};
 static const struct names of_branch = {{"when", "else", "steps"}};
-static const struct names of_compensate = {{
-    "agentId",
-    "agent_id",
-    "agent",
-    "worker",
-    "assigned_to",
-    "skill",
-    "tool",
-    "task",
-    "input",
-    "query",
-    "prompt",
-    "action",
-    "description",
-    "parameters",
-    "params",
-    "args",
-}};
 /* Control flow by other names, in lower case without - and _. The supervisor refuses each of them
  * and says what there is instead; without them the step would run as if it had none. */
 static const struct names of_refused = {{
@@ -160,8 +124,9 @@ static void keep_only(cJSON *map, const struct names *names)
 
     while (item != NULL) {
         cJSON *next = item->next;
-        const bool kept =
-            is_one_of(names, item->string) || (names == &of_step && is_refused(item->string));
+        const bool of_a_step =
+            names == &of_step && (is_one_of(&of_work, item->string) || is_refused(item->string));
+        const bool kept = of_a_step || is_one_of(names, item->string);
         if (!kept || is_empty_skill(item)) {
             cJSON_Delete(cJSON_DetachItemViaPointer(map, item));
         }
@@ -179,7 +144,7 @@ static void trim_inside(cJSON *step, unsigned depth)
     cJSON *branch = NULL;
 
     if (cJSON_IsObject(compensate)) {
-        keep_only(compensate, &of_compensate);
+        keep_only(compensate, &of_work);
     }
     if (depth == GROUPS_MAX) {
         cJSON_DeleteItemFromObjectCaseSensitive(step, "steps");
