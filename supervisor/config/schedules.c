@@ -1,8 +1,10 @@
-/* `schedules`: plans that begin by the clock. Here only names and files; the room of schedules
- * reads the rest, as it reads a request. */
+/* `schedules`: plans that begin by the clock. Here names, files and the line of cron; the room of
+ * schedules reads the rest, as it reads a request. */
 #include <stdio.h>
+#include <string.h>
 
 #include "supervisor/config/loader.h"
+#include "supervisor/schedule/cron_text.h"
 
 static void problem(struct loader *l, enum layer_kind layer, uint32_t ix, const char *member,
                     const char *text)
@@ -13,6 +15,20 @@ static void problem(struct loader *l, enum layer_kind layer, uint32_t ix, const 
     (void)snprintf(key, sizeof key, "schedules.%u.%s", ix, member);
     layer_origin(l, layer, key, origin);
     config_problem(l, origin, "%s: %s", key, text);
+}
+
+/* A line of cron that cannot be read would be said only in the daemon's log, once it runs. */
+static void check_cron(struct loader *l, enum layer_kind layer, uint32_t ix, const cJSON *v)
+{
+    const char *line = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(v, "cron"));
+    struct cron cron;
+    struct cron_problem why;
+    struct bt_error err;
+
+    if (line != NULL && !cron_parse(str_from(line), &cron, &why)) {
+        (void)cron_error(str_from(line), &why, &err);
+        problem(l, layer, ix, "cron", err.msg + strlen("cron: "));
+    }
 }
 
 /* The document of the file as `plan`, in the place of `recipe`. */
@@ -61,6 +77,7 @@ static enum bt_code bind(struct loader *l, enum layer_kind layer, uint32_t ix, c
     cJSON *copy = cJSON_Duplicate(v, true);
     enum bt_code code = copy == NULL ? config_no_memory(l) : read_recipe(l, layer, ix, copy);
 
+    check_cron(l, layer, ix, v);
     if (code == BT_OK) {
         *ret = (struct config_schedule){.name = name != NULL ? name : "",
                                         .json = config_store_json(l->store, copy)};

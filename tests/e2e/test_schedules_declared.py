@@ -99,15 +99,16 @@ class Declared(BatonTest):
 
     def test_what_is_wrong_names_its_place_and_the_others_are_put(self):
         self.start()
-        wrong = [one("a", cron="61 * * * *"), one("b", tz="Europe/Atlantis"), one("c", plan={"steps": [{"stepId": "x", "agentId": "nobody", "task": "nothing at all to do"}]}),
+        wrong = [one("b", tz="Europe/Atlantis"), one("c", plan={"steps": [{"stepId": "x", "agentId": "nobody", "task": "nothing at all to do"}]}),
                  {"name": "d", "cron": "@daily"}, one("e", inputs={"n": 1})]
         self.reload(*wrong, one("fine"))
         self.wait_names("fine")
-        for name, words in (("a", "61"), ("b", "Atlantis"), ("c", "nobody"), ("d", "expected a plan (or a recipe), or a goal"), ("e", "they are for a recipe")):
+        for name, words in (("b", "Atlantis"), ("c", "nobody"), ("d", "expected a plan (or a recipe), or a goal"), ("e", "they are for a recipe")):
             line = until(lambda name=name: [x for x in self.d.log().splitlines() if "schedule.refused" in x and "schedule=%s " % name in x], 90, "why %s is not put" % name)[0]
             self.assertIn(words, line)
         self.assertEqual(self.names(), ["fine"])
-        for schedule, words in (({"name": "a", "crom": "@daily"}, "did you mean \"cron\""), (one("a", recipe="/nowhere.yaml"), "expected either"),
+        for schedule, words in ((one("a", cron="61 * * * *"), "schedules.0.cron: field 1 (minute), at character 1: '61' is "),
+                                ({"name": "a", "crom": "@daily"}, "did you mean \"cron\""), (one("a", recipe="/nowhere.yaml"), "expected either"),
                                 ({"name": "a", "cron": "@daily", "recipe": "/nowhere.yaml"}, "there is no such file"),
                                 ({"name": "a", "cron": "@daily", "recipe": "x.yaml"}, "absolute")):
             self.write(schedule)

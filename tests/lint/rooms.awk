@@ -33,7 +33,7 @@ BEGIN {
     may["supervisor/certs"] = base " protocol/client/state.h"
     may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange supervisor/config/yaml.h supervisor/plan/recipe.h"
     may["supervisor/bridge"] = base " protocol/wire protocol/client/page.h protocol/link baton/client.h"
-    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h"
+    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h supervisor/schedule/cron_text.h supervisor/schedule/rules/cron.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
     below = base " protocol/wire registry supervisor/core supervisor/journal supervisor/events supervisor/plan"
     may["supervisor/engine"] = below " protocol/artifact protocol/auth supervisor/auth protocol/client/credential protocol/link supervisor/keyword supervisor/audit"
