@@ -1438,6 +1438,8 @@ class Agent:
         NeedsApproval. One that yields texts streams them. `effects`: `none` only reads, `idempotent` may run again, `unsafe` never runs
         again without a decision. `calls`: it may call skills of other agents (Step.call).
         """
+        if isinstance(function, str):
+            raise TypeError("skill(%r): the function follows the decorator, and the name is given as id: @agent.skill(id=%r)" % (function, function))
         tags = [*(tags or []), CALLS_TAG] if calls else tags
         given = {"id": id, "name": name, "description": description, "tags": tags, "examples": examples, "effects": effects,
                  "input_schema": input_schema, "output_schema": output_schema, "max_ms": max_ms}

@@ -196,6 +196,8 @@ class Sdk(unittest.TestCase):
         self.assertIn("result_too_large", str(call("trouble", {"kind": "escapes"})), "in JSON it is six times as long")
         with self.assertRaisesRegex(ValueError, "there twice"):
             self.agent.skill(lambda: 0, id="greet")
+        with self.assertRaisesRegex(TypeError, r"@agent\.skill\(id='greet'\)"):
+            self.agent.skill("greet")
 
     def review(self, plan):
         return until(lambda: self.d.reviews(plan), 20, "a review")[0]["reviewId"]

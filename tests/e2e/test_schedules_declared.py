@@ -107,7 +107,7 @@ class Declared(BatonTest):
             line = until(lambda name=name: [x for x in self.d.log().splitlines() if "schedule.refused" in x and "schedule=%s " % name in x], 90, "why %s is not put" % name)[0]
             self.assertIn(words, line)
         self.assertEqual(self.names(), ["fine"])
-        for schedule, words in ((one("a", cron="61 * * * *"), "schedules.0.cron: field 1 (minute), at character 1: '61' is "),
+        for schedule, words in ((one("a", cron="61 * * * *"), "schedules.0.cron: field 1 (minute), at character 1: '61' does not fit: expected 0 to 59"),
                                 ({"name": "a", "crom": "@daily"}, "did you mean \"cron\""), (one("a", recipe="/nowhere.yaml"), "expected either"),
                                 ({"name": "a", "cron": "@daily", "recipe": "/nowhere.yaml"}, "there is no such file"),
                                 ({"name": "a", "cron": "@daily", "recipe": "x.yaml"}, "absolute")):
