@@ -2,7 +2,7 @@
 # Installs the Debian packages that are missing, and nothing when none is. sudo only where it is needed.
 # usage: install.sh build|package|test|full
 #   build     to build and run Baton        test   and its everyday tests
-#   package   and to make packages of it    full   and ThreadSanitizer, fuzzing (clang), packages in a chroot, other shells
+#   package   and to make packages of it    full   and ThreadSanitizer, fuzzing (clang), packages in a chroot, other shells and kernels
 set -eu
 
 packages="gcc libc6-dev cmake ninja-build pkg-config
@@ -17,12 +17,13 @@ counts="valgrind" # of instructions
 package="dpkg-dev file binutils python3"
 chroot="debootstrap lintian mount util-linux git"
 shells="fish zsh tmux" # their completion, and what is drawn on a terminal
+kernel=$([ "$(uname -m)" = x86_64 ] && echo user-mode-linux || true) # one whose cgroups are the tests' own
 
 case ${1:-build} in
 build) ;;
 package) packages="$packages $package" ;;
 test) packages="$packages $tests" ;;
-full) packages="$packages $package $tests $clang $counts $chroot $shells" ;;
+full) packages="$packages $package $tests $clang $counts $chroot $shells $kernel" ;;
 *)
     echo "usage: install.sh build|package|test|full" >&2
     exit 2

@@ -110,6 +110,8 @@ if [ -z "$everyday" ]; then
     fi
     part "bounded memory: large tables on the release build"
     BATON_BIN=$PWD/build/release/bin python3 tests/e2e/test_artifacts.py Bundled || failed="$failed memory"
+    part "limits by cgroup v2: the release build in a kernel of its own"
+    BATON_BIN=$PWD/build/release/bin python3 tests/e2e/test_cgroup_v2.py || failed="$failed cgroup_v2"
     if tsan_works >/dev/null 2>&1; then
         extra tsan -R 'test_(link|sdk)'
     else

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The init of a User Mode Linux: cgroup v2 with all its controllers, which the machine of the tests may have in v1.
 # $bin: the programs. What it prints is read by test_cgroup_v2.py. The machine ends with it.
+echo "the kernel runs"
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /tmp
