@@ -64,6 +64,18 @@ static size_t describe_grants(const struct identity *who, char *ret, size_t cap)
     return at;
 }
 
+/* "submitter sees ann (revoked)" */
+static size_t describe_one(const struct credential *c, msec wall, char *ret, size_t cap)
+{
+    const char *note = c->revoked != 0                ? " (revoked)"
+                       : credential_is_valid(c, wall) ? ""
+                                                      : " (expired)";
+    const int n = snprintf(ret, cap, "%s%s", role_name(c->who.role), note);
+    const size_t at = n > 0 ? (size_t)n : 0;
+
+    return at + (at < cap ? describe_grants(&c->who, ret + at, cap - at) : 0);
+}
+
 /* "ann submitter, bob submitter sees ann, calc agent (revoked)": all of them, as they are now. */
 static void describe(const struct loading *l, msec wall, char *ret, size_t cap)
 {
@@ -72,13 +84,9 @@ static void describe(const struct loading *l, msec wall, char *ret, size_t cap)
     ret[0] = 0;
     for (uint32_t i = 0; i < l->n && at < cap; i++) {
         const struct credential *c = &l->at[i];
-        const char *note = c->revoked != 0                ? " (revoked)"
-                           : credential_is_valid(c, wall) ? ""
-                                                          : " (expired)";
-        const int n = snprintf(ret + at, cap - at, "%s%s %s%s", i > 0 ? ", " : "", c->who.id,
-                               role_name(c->who.role), note);
+        const int n = snprintf(ret + at, cap - at, "%s%s ", i > 0 ? ", " : "", c->who.id);
         at += n > 0 ? (size_t)n : 0;
-        at += at < cap ? describe_grants(&c->who, ret + at, cap - at) : 0;
+        at += at < cap ? describe_one(c, wall, ret + at, cap - at) : 0;
     }
 }
 
@@ -118,8 +126,60 @@ void auth_store_processes(struct auth_store *store, struct credential *at, uint3
     (void)give(store, time);
 }
 
+static void tell(struct auth_store *store, struct session_time time, const char *id,
+                 const char *text)
+{
+    audit_add(store->audit, time.now, time.wall,
+              &(struct audit_entry){.kind = AUDIT_CREDENTIAL,
+                                    .type = STR_LIT("credentials"),
+                                    .about = str_from(id),
+                                    .outcome = bt_code_name(BT_OK),
+                                    .text = str_from(text)});
+}
+
+/* The directory is mostly in the order of before: `hint` is where it was then. */
+static const struct credential *find(const struct credential *at, uint32_t n, uint32_t hint,
+                                     const char *id)
+{
+    if (hint < n && strcmp(at[hint].who.id, id) == 0) {
+        return &at[hint];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(at[i].who.id, id) == 0) {
+            return &at[i];
+        }
+    }
+    return NULL;
+}
+
+/* What differs between the files that were read before and those that were read now. */
+static void tell_changes(struct auth_store *store, const struct loading *l,
+                         struct session_time time)
+{
+    char text[1024];
+
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct credential *c = &l->at[i];
+        const struct credential *was = find(store->files, store->files_n, i, c->who.id);
+        if (was == NULL || memcmp(was, c, sizeof *c) != 0) {
+            const bool key = was != NULL && memcmp(was->key, c->key, sizeof c->key) != 0;
+            const int n = snprintf(text, sizeof text, "%s",
+                                   was == NULL ? "added: "
+                                   : key       ? "changed, another key: "
+                                               : "changed: ");
+            (void)describe_one(c, time.wall, text + n, sizeof text - (size_t)n);
+            tell(store, time, c->who.id, text);
+        }
+    }
+    for (uint32_t i = 0; i < store->files_n; i++) {
+        if (find(l->at, l->n, i, store->files[i].who.id) == NULL) {
+            tell(store, time, store->files[i].who.id, "removed, or no longer to be read");
+        }
+    }
+}
+
 /* What cannot be read opens nothing. */
-static void load(struct auth_store *store, struct session_time time)
+static void load(struct auth_store *store, struct session_time time, bool begins)
 {
     struct loading l = {.n = 0};
     char text[2048];
@@ -131,17 +191,17 @@ static void load(struct auth_store *store, struct session_time time)
     } else if (l.bad) {
         log_warn("auth.credentials", "out of memory: some credentials are not known");
     }
-    describe(&l, time.wall, text, sizeof text);
+    if (begins && l.n > 0) {
+        describe(&l, time.wall, text, sizeof text);
+        tell(store, time, "", text);
+    } else if (!begins) {
+        tell_changes(store, &l, time);
+    }
     forget(store->files, store->files_n);
     store->files = l.at;
     store->files_n = l.n;
     ended = give(store, time);
     log_info("auth.credentials", "known=%u sessions_ended=%u", l.n, ended);
-    audit_add(store->audit, time.now, time.wall,
-              &(struct audit_entry){.kind = AUDIT_CREDENTIAL,
-                                    .type = STR_LIT("credentials"),
-                                    .outcome = bt_code_name(BT_OK),
-                                    .text = str_from(text)});
 }
 
 static void watch(struct auth_store *store)
@@ -173,7 +233,7 @@ enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions, st
         memset(&store->seen, 0, sizeof store->seen);
     }
     store->looked = time.now;
-    load(store, time);
+    load(store, time, true);
     *ret = store;
     return BT_OK;
 }
@@ -231,6 +291,6 @@ void auth_store_refresh(struct auth_store *store, struct session_time time, bool
     }
     if (changed) {
         watch(store); /* the directory may be another one */
-        load(store, time);
+        load(store, time, false);
     }
 }

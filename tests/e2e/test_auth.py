@@ -381,6 +381,31 @@ class Lanes(Base):
                 self.assertTrue(ask(other, "agent.ping", sessionKey=key)["ok"], "a supervisor of before sends the key")
 
 
+class Audit(Base):
+    def test_each_change_of_a_credential_is_in_the_audit_once(self):
+        d = self.daemon(agents=False, config="")
+
+        def lines():
+            return [(e["about"], e["text"]) for e in map(json.loads, d.cli("audit", "--json").splitlines()) if e["kind"] == "credential"]
+
+        expected = []
+        for command, line in ((("add", "ann", "--role", "submitter"), ("ann", "added: submitter")),
+                              (("add", "ci", "--role", "observer"), ("ci", "added: observer")),
+                              (("grant", "ann", "ci"), ("ann", "changed: submitter sees ci")),
+                              (("rotate", "ci"), ("ci", "changed, another key: observer")),
+                              (("revoke", "ci"), ("ci", "changed: observer (revoked)"))):
+            d.cli("credential", *command)
+            expected.append(line)
+            until(lambda: len(lines()) >= len(expected), 10, "%s is in the audit" % (command,))
+            self.assertEqual(lines(), expected)
+        (d.state / "credentials" / "ci").unlink()
+        until(lambda: len(lines()) > len(expected), 10, "a file that is gone")
+        self.assertEqual(lines(), [*expected, ("ci", "removed, or no longer to be read")])
+        d.kill9()
+        d.start(agents=False)
+        self.assertEqual(lines()[-1], ("", "ann submitter sees ci"), "who is known at the start")
+
+
 class TokenMode(Base):
     def test_without_the_setting_token_and_credential_are_both_served(self):
         d = self.started(config="")
