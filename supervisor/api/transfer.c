@@ -13,8 +13,9 @@ static bool plan_is_open(void *self, struct uuid plan_id)
     return open_plan_by_id(self, str_from(id)) != NULL;
 }
 
-/* The plan of the request. Refuses and returns false when it cannot be exported. */
-static bool find_plan(struct engine *engine, struct request *rq, struct str plan_id,
+/* The plan of the request. Refuses and returns false when it cannot be exported. `alone` is asked
+ * to compare a plan with that of a file, and there a job has its place as any plan. */
+static bool find_plan(struct engine *engine, struct request *rq, struct str plan_id, bool alone,
                       struct transfer_want *want)
 {
     struct journal_plan row;
@@ -22,7 +23,7 @@ static bool find_plan(struct engine *engine, struct request *rq, struct str plan
 
     if (request_plan_row(engine, plan_id, &row, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else if (row.job.len > 0) {
+    } else if (row.job.len > 0 && !alone) {
         request_refuse_text(engine, rq, BT_INVALID,
                             "planId: this is a question of a plan to an agent; it comes with its "
                             "plan");
@@ -34,6 +35,7 @@ static bool find_plan(struct engine *engine, struct request *rq, struct str plan
     } else {
         want->one = true;
         want->ix = row.ix;
+        want->id = row.plan_id;
         return true;
     }
     return false;
@@ -50,7 +52,7 @@ void on_journal_export(struct engine *engine, struct request *rq)
     char cursor[TRANSFER_CURSOR_MAX] = "";
 
     if (!request_read(engine, rq, MSG_journal_export, &m) ||
-        (m.plan_id.len > 0 && !find_plan(engine, rq, m.plan_id, &want))) {
+        (m.plan_id.len > 0 && !find_plan(engine, rq, m.plan_id, m.alone, &want))) {
         return;
     }
     want.since = m.since_ms;

@@ -411,25 +411,25 @@ static enum bt_code resume(struct export *x, struct bt_error *err)
                                err);
 }
 
-static bool note_main(const struct journal_plan *p, void *self)
+/* The plan that is asked for; it may be a job. */
+static enum bt_code note_main(struct export *x, struct bt_error *err)
 {
-    struct export *x = self;
+    struct journal_plan p;
+    const enum bt_code code = journal_plan_by_id(x->journal, x->want->id, &p, err);
 
-    x->created = p->created_wall;
-    x->ended = p->ended_wall;
-    x->id = p->plan_id;
-    uuid_format(p->plan_id, x->of);
-    return false;
+    if (code == BT_OK) {
+        x->created = p.created_wall;
+        x->ended = p.ended_wall;
+        x->id = p.plan_id;
+        uuid_format(p.plan_id, x->of);
+    }
+    return code;
 }
 
 static enum bt_code begin(struct export *x, const char *cursor, struct bt_error *err)
 {
-    enum bt_code code = BT_OK;
+    const enum bt_code code = x->want->one ? note_main(x, err) : BT_OK;
 
-    if (x->want->one) {
-        code = journal_plans(x->journal, (struct str){"", 0}, (struct str){"", 0}, x->want->ix + 1,
-                             1, note_main, x, err);
-    }
     if (code != BT_OK || cursor[0] != 0) {
         return code != BT_OK            ? code
                : read_cursor(x, cursor) ? resume(x, err)

@@ -25,8 +25,9 @@ struct transfer_hooks {
 
 /* What an export takes. */
 struct transfer_want {
-    bool one; /* the plan with this number, and its jobs (but for `alone`) */
+    bool one; /* the plan with this number and id, and its jobs (but for `alone`) */
     bool alone;
+    struct uuid id;
     uint64_t ix;
     msec since; /* else all that ended, and sessions with messages, at this time or later */
 };

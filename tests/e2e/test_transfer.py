@@ -135,6 +135,24 @@ class Transfer(harness.BatonTest):
             answer = second.ask_raw("plan.submit", plan={"goal": "other", "steps": [step("a")]}, clientKey=key)
             self.assertEqual(answer["error"]["code"], "CONFLICT", answer)
 
+    def test_plans_with_items_rounds_and_undoing_come_once(self):
+        def work(r):
+            failed = {"outcome": "failed", "failure": {"code": "X", "class": "UNKNOWN", "message": "no", "retryable": False}}
+            return failed if r["stepId"] == "last" else {"outcome": "completed", "result": {"text": "of " + r["stepId"], "data": {"list": [1, 2, 3], "ok": True}}}
+
+        first, second = self.up(work=work), self.daemon(config=CONFIG)
+        plan = self.run_plan(first, step("a", compensate={"agentId": "probe", "skill": "do", "task": "Take it back, whatever it was"}), step("each", dependsOn=["a"], forEach="{{results.a.list}}"),
+                             step("poll", dependsOn=["each"], repeat={"max": 3, "until": {"results.poll.ok": True}}), step("last", dependsOn=["poll"]))
+        until(lambda: "BUSY" not in first.cli_any("export", plan, "--json").stdout, 20, "its last attempt is over")
+        text = self.export(first)
+        kinds = [json.loads(b).get("job") for b in bodies(text) if b.startswith('{"kind":"plan"')]
+        self.assertEqual(kinds.count("child"), 3, "items, a round, what undoes")
+        self.import_(second, text)
+        again = self.import_(second, text)
+        self.assertIn("0 plans and 0 sessions imported, 4 plans were here already", again)
+        self.assertNotIn("not the same", again)
+        self.assertEqual(self.export(second), text)
+
     def test_what_runs_goes_on_and_open_plans_are_neither_exported_nor_imported(self):
         first, second = self.up(work=lambda r: None if r["stepId"] == "late" else {"outcome": "completed", "result": {"text": "x"}}), self.up()
         done, runs = self.run_plan(first), first.submit({"goal": "g", "steps": [step("late")]})
