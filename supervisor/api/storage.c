@@ -130,16 +130,24 @@ static bool read_cursor(struct str text, struct prune *q)
     return true;
 }
 
-/* Those that cannot be deleted now (their last attempts are not over) are left out. */
+/* Those that cannot be deleted now (their last attempts are not over) are left out. One with more
+ * plans inside it than a call deletes is the first of the next page. */
 static bool delete_found(struct engine *engine, struct request *rq, struct prune *q)
 {
+    struct retention *retention = engine_hooks(engine)->retention;
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < q->n; i++) {
         struct bt_error err;
         uint32_t jobs;
-        const enum bt_code code = retention_delete(engine_hooks(engine)->retention, &q->found[i],
-                                                   STR_LIT("pruned"), q->wall, &jobs, &err);
+        const enum bt_code code =
+            retention_delete(retention, &q->found[i], STR_LIT("pruned"), q->wall, &jobs, &err);
+        if (code == BT_BUSY && retention_is_under_way(retention, q->found[i].ix)) {
+            q->at_wall = q->found[i].ended_wall;
+            q->at_ix = q->found[i].ix - 1;
+            q->more = true;
+            break;
+        }
         if (code == BT_OK) {
             q->found[kept++] = q->found[i];
         } else if (code != BT_BUSY && code != BT_NOT_FOUND && code != BT_CONFLICT) {

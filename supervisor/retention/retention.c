@@ -6,15 +6,13 @@
 
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
-#include "supervisor/plan/read.h"
+#include "supervisor/plan/flow/inside.h"
 
 enum {
     SLICE_SWEEP = 300, /* rows and blobs that one slice removes: some ms */
     SLICE_ROWS = 200,
     SLICE_SESSIONS = 8,
-    SLICE_BYTES = 4,     /* plans that go before the size is looked at again */
-    JOB_LOOKS = 20000,   /* ended plans that are looked at for jobs of one plan */
-    JOB_LATE_MS = 60000, /* a job that was called off may end so long after its plan */
+    SLICE_BYTES = 4, /* plans that go before the size is looked at again */
     PASS_MAX_MS = 3600 * 1000,
     PASS_MIN_MS = 1,
     BYTES_EVERY_MS = 10 * 1000,
@@ -48,6 +46,9 @@ msec retention_gone_age(msec completed_ms, msec failed_ms)
 
 void retention_free(struct retention *r)
 {
+    if (r != NULL) {
+        retention_search_done(&r->search);
+    }
     free(r);
 }
 
@@ -94,82 +95,12 @@ static struct ended head_of(const struct journal_plan *p)
 
 /* ---- one plan ---- */
 
-struct job_list {
-    uint64_t at_ix;
-    msec at_wall, last_wall;
-    struct uuid ids[SLICE_PLANS];
-    uint64_t ixs[SLICE_PLANS];
-    uint32_t n, looks;
-    bool more;
-};
-
-static bool take_job(const struct journal_plan *p, void *self)
-{
-    struct job_list *l = self;
-
-    if (p->ended_wall > l->last_wall || l->looks++ == JOB_LOOKS) {
-        l->more = false;
-        return false;
-    }
-    l->at_wall = p->ended_wall;
-    l->at_ix = p->ix;
-    if (p->job.len > 0) {
-        l->ixs[l->n] = p->ix;
-        l->ids[l->n++] = p->plan_id;
-    }
-    return l->n < SLICE_PLANS;
-}
-
-/* The plan, or session, that the job was for; "" = not known. */
-static bool job_is_of(struct retention *r, struct uuid job, const char *plan_id)
-{
-    struct journal_plan row;
-    struct plan_job about;
-
-    if (journal_plan_by_id(r->journal, job, &row, NULL) != BT_OK) {
-        return false;
-    }
-    plan_job_of((struct doc){row.doc, row.doc_len}, &about);
-    return str_is(about.of, plan_id);
-}
-
-/* Jobs end while their plan lives. */
-static enum bt_code delete_jobs(struct retention *r, const struct ended *p, struct str why,
-                                msec wall, uint32_t *ret_jobs, struct bt_error *err)
-{
-    struct job_list l = {.at_wall = p->created > 0 ? p->created - 1 : 0,
-                         .at_ix = INT64_MAX,
-                         .last_wall = msec_add(p->ended, JOB_LATE_MS),
-                         .more = true};
-    char id[UUID_TEXT_LEN + 1];
-    enum bt_code code = BT_OK;
-
-    uuid_format(p->id, id);
-    while (l.more && code == BT_OK) {
-        const uint32_t looks = l.looks;
-        l.n = 0;
-        code =
-            journal_plans_ended(r->journal, l.at_wall, l.at_ix, 4 * SLICE_PLANS, take_job, &l, err);
-        l.more = l.more && l.looks > looks;
-        for (uint32_t i = 0; i < l.n && code == BT_OK; i++) {
-            if (job_is_of(r, l.ids[i], id) && !r->hooks.is_open(r->hooks.self, l.ids[i])) {
-                code = journal_plan_delete(r->journal, l.ixs[i], why, wall, err);
-                ++*ret_jobs;
-            }
-        }
-    }
-    return code;
-}
-
 static enum bt_code delete_plan(struct retention *r, const struct ended *p, struct str why,
                                 msec wall, uint32_t *ret_jobs, struct bt_error *err)
 {
-    enum bt_code code = journal_plan_delete(r->journal, p->ix, why, wall, err);
+    enum bt_code code = retention_delete_jobs(r, p, why, wall, ret_jobs, err);
 
-    *ret_jobs = 0;
-    if (code == BT_OK && !p->job) {
-        code = delete_jobs(r, p, why, wall, ret_jobs, err);
-    }
+    code = code == BT_OK ? journal_plan_delete(r->journal, p->ix, why, wall, err) : code;
     if (code == BT_OK) {
         char id[UUID_TEXT_LEN + 1];
         uuid_format(p->id, id);
@@ -236,20 +167,25 @@ static msec least_age(const struct retention *r)
 static bool goes_with_plan(struct retention *r, const struct ended *p)
 {
     struct journal_plan row;
-    struct plan_job about;
     struct uuid of;
 
     if (!p->job || journal_plan_by_id(r->journal, p->id, &row, NULL) != BT_OK) {
         return false;
     }
-    plan_job_of((struct doc){row.doc, row.doc_len}, &about);
-    return uuid_parse(about.of, &of) &&
+    return uuid_parse(plan_around_of((struct doc){row.doc, row.doc_len}), &of) &&
            journal_plan_by_id(r->journal, of, &row, NULL) != BT_NOT_FOUND;
 }
 
 static void next_by(struct retention *r, msec wall)
 {
     r->next_wall = wall < r->next_wall ? wall : r->next_wall;
+}
+
+/* The next slice begins with this plan. */
+static void again_from(struct retention *r, const struct ended *p)
+{
+    r->at_wall = p->ended;
+    r->at_ix = p->ix - 1;
 }
 
 /* *ret_done: all that are left are younger. */
@@ -285,7 +221,12 @@ static enum bt_code slice_ages(struct retention *r, msec wall, bool *ret_done, s
         code = delete_plan(r, p,
                            p->ok ? STR_LIT("retention.completedMs") : STR_LIT("retention.failedMs"),
                            wall, &jobs, err);
-        code = code == BT_NOT_FOUND ? BT_OK : code; /* a job that went with its plan */
+        if (code == BT_BUSY && retention_is_under_way(r, p->ix)) {
+            again_from(r, p);
+            *ret_done = false;
+            return BT_OK;
+        }
+        code = code == BT_NOT_FOUND || code == BT_BUSY ? BT_OK : code;
     }
     return code;
 }
@@ -400,12 +341,16 @@ static enum bt_code slice_bytes(struct retention *r, msec wall, bool *ret_done,
         r->at_wall = r->list[i].ended;
         r->at_ix = r->list[i].ix;
         if (r->list[i].importing || r->hooks.is_open(r->hooks.self, r->list[i].id) ||
-            is_read(r, &r->list[i])) {
+            goes_with_plan(r, &r->list[i]) || is_read(r, &r->list[i])) {
             continue;
         }
         code = delete_plan(r, &r->list[i], STR_LIT("retention.maxBytes"), wall, &jobs, err);
         deleted += code == BT_OK;
-        code = code == BT_NOT_FOUND ? BT_OK : code;
+        if (code == BT_BUSY && retention_is_under_way(r, r->list[i].ix)) {
+            again_from(r, &r->list[i]);
+            return BT_OK;
+        }
+        code = code == BT_NOT_FOUND || code == BT_BUSY ? BT_OK : code;
     }
     *ret_done = r->n == 0;
     if (r->n == 0 && !r->too_big) {

@@ -44,12 +44,14 @@ BT_MUST_CHECK enum bt_code retention_new(const struct retention_options *opt,
                                          struct journal *journal, struct retention **ret,
                                          struct bt_error *err);
 void retention_free(struct retention *r);
-/* Deletes an ended plan and its jobs in the open batch. p: a head; its strings need not live on.
- * BT_BUSY: its last attempts are not over, or a plan
- * that goes on reads its files. BT_CONFLICT: it has not ended. */
+/* Deletes an ended plan in the open batch, after all plans inside it. p: a head; its strings need
+ * not live on. BT_BUSY: its last attempts, or those of a plan inside it, are not over; a plan that
+ * goes on reads its files; or so many plans are inside it that the next call goes on with them
+ * (retention_is_under_way). BT_CONFLICT: it has not ended. */
 BT_MUST_CHECK enum bt_code retention_delete(struct retention *r, const struct journal_plan *p,
                                             struct str why, msec wall, uint32_t *ret_jobs,
                                             struct bt_error *err);
+bool retention_is_under_way(const struct retention *r, uint64_t plan_ix);
 /* ---- a copy of the journal, in slices ---- */
 enum { RETENTION_PATH_MAX = 4096 };
 struct retention_copy {

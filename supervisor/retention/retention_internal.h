@@ -2,6 +2,8 @@
 #ifndef RETENTION_RETENTION_INTERNAL_H
 #define RETENTION_RETENTION_INTERNAL_H
 
+#include "protocol/base/arena.h"
+#include "protocol/base/map.h"
 #include "supervisor/retention/retention.h"
 
 enum { SLICE_PLANS = 16 /* plans that one slice looks at */ };
@@ -25,6 +27,19 @@ struct ended {
     bool importing; /* a plan of another journal is being taken over */
 };
 
+/* How far the plans inside one plan were looked for; it may take more than one slice. */
+struct job_search {
+    uint64_t of_ix; /* 0 = no search */
+    char of[UUID_TEXT_LEN + 1];
+    msec created; /* of that plan */
+    msec at_wall;
+    uint64_t at_ix;
+    uint32_t deleted, before; /* in all; when the search began at the first plan again */
+    bool more;                /* the last call has left some */
+    struct map known;         /* those that went */
+    struct arena arena;
+};
+
 struct retention {
     struct retention_options opt;
     struct retention_hooks hooks;
@@ -43,7 +58,15 @@ struct retention {
     struct retention_copy copy;
     struct ended list[SLICE_PLANS];
     uint32_t n;
+    struct job_search search;
 };
+
+/* jobs.c: deletes the plans inside the plan. BT_BUSY: there are more than one slice deletes, which
+ * another call goes on with, or the last attempts of one are not over. */
+BT_MUST_CHECK enum bt_code retention_delete_jobs(struct retention *r, const struct ended *p,
+                                                 struct str why, msec wall, uint32_t *ret_jobs,
+                                                 struct bt_error *err);
+void retention_search_done(struct job_search *s);
 
 /* copy.c: the next pages of the copy that runs. One that fails is no failure of the journal. */
 void retention_copy_slice(struct retention *r);

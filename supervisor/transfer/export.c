@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/plan/read.h"
+#include "supervisor/plan/flow/inside.h"
 #include "supervisor/transfer/transfer_internal.h"
 
 enum { LOOKS = 2000, JOB_LATE_MS = 60000, IDS_STEP = 4096, ROWS_SLICE = 400 };
@@ -139,21 +139,27 @@ static bool look_at(const struct journal_plan *p, void *self)
     return !l->found;
 }
 
-static bool job_is_of_it(const struct export *x)
+static bool document(void *self, struct uuid plan_id, struct doc *ret)
 {
+    const struct export *x = self;
     struct journal_plan row;
-    struct plan_job about;
 
-    if (journal_plan_by_id(x->journal, x->id, &row, NULL) != BT_OK) {
+    if (journal_plan_by_id(x->journal, plan_id, &row, NULL) != BT_OK) {
         return false;
     }
-    plan_job_of((struct doc){row.doc, row.doc_len}, &about);
-    return str_is(about.of, x->of);
+    *ret = (struct doc){row.doc, row.doc_len};
+    return true;
+}
+
+static bool is_main(void *self, struct str plan_id)
+{
+    return str_is(plan_id, ((const struct export *)self)->of);
 }
 
 static enum bt_code find_next(struct export *x, struct bt_error *err)
 {
     struct look l = {.x = x};
+    const struct inside in = {x, document, is_main};
     const uint64_t before = x->ix;
     const msec wall = x->wall;
     enum bt_code code;
@@ -167,7 +173,7 @@ static enum bt_code find_next(struct export *x, struct bt_error *err)
     if (code != BT_OK) {
         return code;
     }
-    if (l.found && (!x->want->one || job_is_of_it(x))) {
+    if (l.found && (!x->want->one || plan_is_inside(x->id, &in))) {
         x->stage = STAGE_DOC;
     } else if (!l.found && (l.over || (x->ix == before && x->wall == wall) || l.looks < LOOKS)) {
         x->stage = x->want->one ? STAGE_END : STAGE_SESSIONS;

@@ -152,6 +152,12 @@ class Transfer(harness.BatonTest):
         self.assertIn("0 plans and 0 sessions imported, 4 plans were here already", again)
         self.assertNotIn("not the same", again)
         self.assertEqual(self.export(second), text)
+        # one plan has all that is inside it, and takes it along
+        self.assertEqual(sorted(json.loads(b).get("job", "") for b in bodies(self.export(second, plan)) if b.startswith('{"kind":"plan"')),
+                         ["", "child", "child", "child"])
+        self.assertEqual(second.ask("plan.delete", planId=plan)["jobs"], 3)
+        self.assertNotIn('"kind":"plan"', self.export(second))
+        self.verify(second)
 
     def test_what_runs_goes_on_and_open_plans_are_neither_exported_nor_imported(self):
         first, second = self.up(work=lambda r: None if r["stepId"] == "late" else {"outcome": "completed", "result": {"text": "x"}}), self.up()

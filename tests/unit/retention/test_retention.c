@@ -70,10 +70,10 @@ static struct uuid add(struct world *w, const char *status, msec ended, const ch
 
     buf_init(&doc, 1000);
     doc_put_map(&doc, 1);
-    doc_put_cstr(&doc, "errand");
+    doc_put_cstr(&doc, strcmp(job, "child") == 0 ? "child" : "errand");
     doc_put_map(&doc, 2);
     doc_put_cstr(&doc, "kind");
-    doc_put_cstr(&doc, "planning");
+    doc_put_cstr(&doc, strcmp(job, "child") == 0 ? "repeat" : "planning");
     doc_put_cstr(&doc, "of");
     doc_put_cstr(&doc, of);
     p.doc = doc.at;
@@ -229,6 +229,127 @@ static void jobs_go_with_their_plan_and_alone_without_one(void **state)
     assert_true(has(&w, foreign));
     run_at(&w, START + 5000);
     assert_false(has(&w, job) || has(&w, plan) || has(&w, foreign));
+    close_world(&w);
+}
+
+/* A plan, 3 rounds, in the second a sub-plan with a question, all in one millisecond. */
+static struct uuid add_nest(struct world *w, msec ended, struct uuid ret[5])
+{
+    char of[UUID_TEXT_LEN + 1];
+    const struct uuid plan = add(w, "failed", ended, "", "");
+
+    for (int i = 0; i < 3; i++) {
+        uuid_format(plan, of);
+        ret[i] = add(w, "completed", ended, "child", of);
+    }
+    for (int i = 3; i < 5; i++) {
+        uuid_format(ret[i - 2 + (i - 3)], of); /* in the second round; in what was made there */
+        ret[i] = add(w, "completed", ended, i == 3 ? "child" : "planning", of);
+    }
+    return plan;
+}
+
+static void plans_inside_a_plan_live_as_long_as_it_and_no_longer(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 1000, .failed_ms = 5000};
+    struct uuid inside[5];
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    (void)add_nest(&w, START, inside);
+    run_at(&w, START + 4999);
+    assert_int_equal(w.deleted, 0); /* their own age is over */
+    run_at(&w, START + 5000);
+    assert_int_equal(w.deleted, 6);
+    for (int i = 0; i < 5; i++) {
+        assert_false(has(&w, inside[i]));
+    }
+    close_world(&w);
+}
+
+static void a_plan_that_is_deleted_takes_all_inside_it_along(void **state)
+{
+    const struct retention_options opt = {0};
+    struct journal_plan p;
+    struct uuid inside[5];
+    struct uuid others[5];
+    struct uuid plan;
+    struct uuid other;
+    struct world w;
+    struct bt_error err;
+    uint32_t jobs;
+
+    (void)state;
+    open_world(&w, &opt);
+    plan = add_nest(&w, START, inside);
+    other = add_nest(&w, START, others);
+    assert_ok(journal_plan_by_id(w.journal, plan, &p, &err), err);
+    w.open = inside[4];
+    assert_int_equal(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), BT_BUSY);
+    w.open = (struct uuid){{0}};
+    assert_ok(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), err);
+    commit(w.journal);
+    for (int i = 0; i < 5; i++) {
+        assert_false(has(&w, inside[i]));
+        assert_true(has(&w, others[i]));
+    }
+    assert_false(has(&w, plan));
+    assert_true(has(&w, other));
+    close_world(&w);
+}
+
+static void many_plans_inside_one_go_in_several_slices_and_it_goes_last(void **state)
+{
+    const struct retention_options opt = {0};
+    char of[UUID_TEXT_LEN + 1];
+    struct journal_plan p;
+    struct uuid plan;
+    struct world w;
+    struct bt_error err;
+    uint32_t jobs;
+
+    (void)state;
+    open_world(&w, &opt);
+    plan = add(&w, "completed", START, "", "");
+    uuid_format(plan, of);
+    for (int i = 0; i < 1001; i++) { /* one more than a call deletes */
+        (void)add(&w, "completed", START, "child", of);
+    }
+    assert_ok(journal_plan_by_id(w.journal, plan, &p, &err), err);
+    assert_int_equal(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), BT_BUSY);
+    assert_true(retention_is_under_way(w.retention, p.ix));
+    assert_true(jobs >= 1000 && jobs < 1001 + 16);
+    commit(w.journal);
+    assert_true(has(&w, plan));
+    assert_ok(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), err);
+    assert_false(retention_is_under_way(w.retention, p.ix));
+    assert_int_equal(jobs, 1001);
+    commit(w.journal);
+    assert_false(has(&w, plan));
+    assert_int_equal(w.deleted, 1002);
+    close_world(&w);
+}
+
+static void the_size_takes_no_plan_from_within_another(void **state)
+{
+    const struct retention_options opt = {.max_bytes = 55};
+    char of[UUID_TEXT_LEN + 1];
+    struct uuid plan;
+    struct uuid inside;
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    plan = add(&w, "running", 0, "", ""); /* has not ended */
+    uuid_format(plan, of);
+    inside = add(&w, "completed", START, "child", of);
+    for (int i = 0; i < 5; i++) {
+        (void)add(&w, "completed", START + 1, "", "");
+    }
+    run_at(&w, START + 20000);
+    assert_true(has(&w, inside) && has(&w, plan));
+    assert_true(w.deleted >= 1);
     close_world(&w);
 }
 
@@ -412,6 +533,10 @@ int main(void)
         cmocka_unit_test(many_plans_go_in_slices),
         cmocka_unit_test(a_plan_whose_attempts_are_not_over_stays),
         cmocka_unit_test(jobs_go_with_their_plan_and_alone_without_one),
+        cmocka_unit_test(plans_inside_a_plan_live_as_long_as_it_and_no_longer),
+        cmocka_unit_test(a_plan_that_is_deleted_takes_all_inside_it_along),
+        cmocka_unit_test(many_plans_inside_one_go_in_several_slices_and_it_goes_last),
+        cmocka_unit_test(the_size_takes_no_plan_from_within_another),
         cmocka_unit_test(the_oldest_plans_go_when_the_journal_is_too_big),
         cmocka_unit_test(sessions_go_at_their_age_and_not_before),
         cmocka_unit_test(events_of_no_plan_go_at_their_age_and_not_before),
