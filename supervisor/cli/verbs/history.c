@@ -333,8 +333,9 @@ static void print_stats(const cJSON *s)
     cli_format_micros(json_number(usage, "costMicros"), cost, sizeof cost);
     (void)printf("%s %s %s in %s\n", cli_mark(json_text(s, "status", "")),
                  json_text(s, "planId", ""), json_text(s, "status", ""), ms);
-    (void)printf("  %.0f dependencies, depth %.0f, parallelism %.2f%s%s\n",
-                 json_number(s, "dependencies"), json_number(s, "depth"),
+    (void)printf("  %.0f dependenc%s, depth %.0f, parallelism %.2f%s%s\n",
+                 json_number(s, "dependencies"), json_number(s, "dependencies") == 1 ? "y" : "ies",
+                 json_number(s, "depth"),
                  json_number(s, "parallelism"),
                  get(s, "bottleneckStepId") != NULL ? ", bottleneck " : "",
                  json_text(s, "bottleneckStepId", ""));
