@@ -181,6 +181,26 @@ static void an_instance_that_leaves_in_the_same_cycle_gets_nothing(void **state)
     house_close(h);
 }
 
+static void what_is_called_off_while_its_instance_leaves_is_over(void **state)
+{
+    struct house *h = house_open();
+    const struct house_agent *a;
+    const char *id;
+
+    (void)state;
+    a = house_join(h, "calc", 1);
+    id = house_submit(h, "'plan':{'steps':[" STEP("a", "") "]}");
+    assert_non_null(house_work(h, "calc", NULL));
+    arrives(h, "plan.cancel", house_text(h, "'planId':'%s'", id));
+    arrives(
+        h, "agent.deregister",
+        house_text(h, "'instanceId':'%s','epoch':%llu", a->instance, (unsigned long long)a->epoch));
+    house_cycle(h);
+    house_wait(h, (msec)h->opt.cancel_grace_ms);
+    house_says(h, view(h, id), "status=cancelled");
+    house_close(h);
+}
+
 /* ---- an agent that dials ---- */
 
 static void lanes_that_an_agent_dials_are_named_to_it(void **state)
@@ -214,6 +234,7 @@ int main(void)
         cmocka_unit_test(who_does_not_prove_itself_gets_no_work),
         cmocka_unit_test(each_connection_is_proved_anew),
         cmocka_unit_test(an_instance_that_leaves_in_the_same_cycle_gets_nothing),
+        cmocka_unit_test(what_is_called_off_while_its_instance_leaves_is_over),
         cmocka_unit_test(lanes_that_an_agent_dials_are_named_to_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,13 +29,17 @@ static const char *two_failed(struct house *h)
 {
     const char *id = house_submit(
         h,
-        "'plan':{'goal':'g','steps':[" STEP("a", ",'dependsOn':[]") "," STEP("b", ",'dependsOn':['"
-                                                                                  "a'],'parameters'"
-                                                                                  ":{'n':'{{"
-                                                                                  "results.a.text}}"
-                                                                                  "'}" NO_RETRY) "," STEP(
-            "c", ",'dependsOn':['a','b']") "," STEP("d",
-                                                    ",'dependsOn':[]" NO_RETRY) "]}," SYNTHESIS);
+        "'plan':{'goal':'g','steps':[" STEP("a", ",'dependsOn':[]") "," STEP(
+            "b",
+            ",'dependsOn':['"
+            "a'],'parameters'"
+            ":{'n':'{{"
+            "results.a.text}}"
+            "'}" NO_RETRY) "," STEP("c",
+                                    ",'dependsOn':['a','b']") "," STEP("d",
+                                                                       ",'dependsOn':["
+                                                                       "]" NO_RETRY) "]}"
+                                                                                     "," SYNTHESIS);
 
     house_answer(h, "calc", "a", "'outcome':'completed','result':{'text':'five'}");
     house_answer(h, "calc", "d",

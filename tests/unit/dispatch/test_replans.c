@@ -1,4 +1,6 @@
 /* What planners and replanners are told, and what they cannot change. */
+#include <string.h>
+
 #include "tests/support/house/house.h"
 
 #define STEP(id, more)                                                                             \
@@ -148,6 +150,71 @@ static void a_planner_cannot_weaken_the_policy_of_the_plan(void **state)
     house_close(h);
 }
 
+/* ---- problems and remarks ---- */
+
+/* A plan of n steps, each with one problem, or (good) one remark about its task. */
+static void plans(struct house *h, int n, bool good)
+{
+    struct buf steps;
+
+    buf_init(&steps, 65536);
+    for (int i = 0; i < n; i++) {
+        buf_printf(&steps, "%s{'stepId':'s%d','agentId':'%s','skill':'do','task':'t'}",
+                   i > 0 ? "," : "", i, good ? "calc" : "nobody");
+    }
+    house_done(h, "boss", "'result':{'data':{'steps':[%s]}}", buf_cstr(&steps));
+    buf_done(&steps);
+}
+
+static void twenty_problems_of_a_plan_are_told_and_how_many_more_there_are(void **state)
+{
+    (void)state;
+    for (int n = 20; n <= 22; n++) {
+        struct house *h = open_with_boss();
+        const char *text;
+        (void)house_submit(h, "'goal':'g','planner':'agent:boss'");
+        plans(h, n, false);
+        house_says(h, house_event(h, "planning_retry"), house_text(h, "validationErrors=%d", n));
+        text = house_get(h, house_event(h, "planning_retry"), "text");
+        assert_non_null(text);
+        assert_non_null(strstr(text, "Unknown agent: nobody"));
+        assert_int_equal(strstr(text, "; and ") != NULL, n > 20 && strlen(text) < 2000);
+        house_close(h);
+    }
+}
+
+static void what_is_remarked_about_a_plan_goes_with_it(void **state)
+{
+    struct house *h = open_with_boss();
+    const char *text;
+
+    (void)state;
+    (void)house_submit(h, "'goal':'g','planner':'agent:boss'");
+    plans(h, 2, true);
+    text = house_get(h, house_event(h, "plan_generated"), "normalised");
+    assert_non_null(text);
+    assert_ptr_equal(strstr(text, "step 1 (s0): task: the task has 1 characters"), text);
+    assert_non_null(strstr(text, "burying it; step 2 (s1): task: the task has 1 characters"));
+    house_close(h);
+}
+
+/* What a step was given is told by who gave it: a person has no agent. */
+static void a_dependency_on_a_person_is_called_so(void **state)
+{
+    struct house *h = open_with_boss();
+    const char *id;
+
+    (void)state;
+    id = house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'q','type':'human_review','task':"
+                         "'Which day?'}," STEP("a", ",'dependsOn':['q']") "]}");
+    (void)house_ok(h, "review.decide",
+                   "'reviewId':'%s/q/r1','decision':'approve','comment':'monday'", id);
+    house_says(h, house_work(h, "calc", NULL),
+               "context.dependencies.#=1; context.dependencies.0.stepId=q; "
+               "context.dependencies.0.agentId=person; context.dependencies.0.result.text=monday");
+    house_close(h);
+}
+
 /* ---- agents that a change brings ---- */
 
 static void a_change_may_bring_an_agent_that_the_plan_did_not_have(void **state)
@@ -207,6 +274,9 @@ int main(void)
         cmocka_unit_test(a_failure_without_words_is_told_by_its_class),
         cmocka_unit_test(a_replan_whose_past_cannot_be_read_says_why),
         cmocka_unit_test(a_planner_cannot_weaken_the_policy_of_the_plan),
+        cmocka_unit_test(twenty_problems_of_a_plan_are_told_and_how_many_more_there_are),
+        cmocka_unit_test(what_is_remarked_about_a_plan_goes_with_it),
+        cmocka_unit_test(a_dependency_on_a_person_is_called_so),
         cmocka_unit_test(a_change_may_bring_an_agent_that_the_plan_did_not_have),
         cmocka_unit_test(a_change_that_names_more_agents_than_are_known_at_once_is_refused),
     };
