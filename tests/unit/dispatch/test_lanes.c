@@ -147,6 +147,49 @@ static void each_connection_is_proved_anew(void **state)
     house_close(h);
 }
 
+/* ---- a process that names itself, or does not ---- */
+
+static const char *named; /* in the answer to lane.hello; NULL = it does not say */
+
+static const char *name_itself(struct house_agent *agent, const char *request)
+{
+    (void)agent;
+    if (strstr(request, "lane.hello") == NULL) {
+        return NULL;
+    }
+    return named;
+}
+
+/* "unknown" of the very process that was asked means that it never ran; of any other one that
+ * nobody knows. */
+static void only_the_process_that_was_asked_can_tell_that_it_never_ran(void **state)
+{
+    static const char *const answers[] = {
+        "{\"v\":1,\"id\":\"hello\",\"ok\":true,\"type\":\"ok\",\"processId\":"
+        "\"0190F3C2-7A1B-7C3D-9E4F-0000000000CC\"}",
+        "{\"v\":1,\"id\":\"hello\",\"ok\":true,\"type\":\"ok\"}",
+    };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct house *h = house_open();
+        const char *id;
+        house_join_as(h, "calc", 1, DO, ",'processId':'0190F3C2-7A1B-7C3D-9E4F-0000000000CC'")
+            ->tells = name_itself;
+        named = answers[i];
+        reconnect(h);
+        id = house_submit(h, "'plan':{'steps':[" STEP("a", ",'effects':'unsafe'") "]}");
+        (void)house_work(h, "calc", NULL);
+        house_hang_up(h, "calc", true);
+        house_wait(h, 10000);
+        house_says(h, view(h, id),
+                   i == 0 ? "status=running; steps.0.status=in_progress; steps.0.attempts=2"
+                          : "status=waiting; steps.0.status=waiting; "
+                            "steps.0.reason=unknown_outcome; steps.0.attempts=1");
+        house_close(h);
+    }
+}
+
 /* ---- what leaves in the cycle that gives it work ---- */
 
 static void arrives(struct house *h, const char *type, const char *fields)
@@ -233,6 +276,7 @@ int main(void)
         cmocka_unit_test(both_sides_prove_that_they_have_the_key_before_work_is_sent),
         cmocka_unit_test(who_does_not_prove_itself_gets_no_work),
         cmocka_unit_test(each_connection_is_proved_anew),
+        cmocka_unit_test(only_the_process_that_was_asked_can_tell_that_it_never_ran),
         cmocka_unit_test(an_instance_that_leaves_in_the_same_cycle_gets_nothing),
         cmocka_unit_test(what_is_called_off_while_its_instance_leaves_is_over),
         cmocka_unit_test(lanes_that_an_agent_dials_are_named_to_it),
