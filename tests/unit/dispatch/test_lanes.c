@@ -147,6 +147,27 @@ static void each_connection_is_proved_anew(void **state)
     house_close(h);
 }
 
+static void where_credentials_are_required_an_instance_proves(void **state)
+{
+    struct engine_options opt = house_options();
+    struct house *h;
+
+    (void)state;
+    opt.auth_required = true;
+    h = house_open_with(&opt);
+    (void)house_as(h, "agent");
+    house_refused(h, "INVALID", "proof: this daemon wants agents that prove themselves",
+                  "agent.register",
+                  "'card':{'agentId':'calc','name':'c','version':'1'," DO "},'capacity':1,"
+                  "'endpoint':'tcp://127.0.0.1:4711','sessionKey':'0123456789abcdef',"
+                  "'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AA'");
+    (void)house_ok(h, "agent.register",
+                   "'card':{'agentId':'calc','name':'c','version':'1'," DO "},'capacity':1,"
+                   "'endpoint':'tcp://127.0.0.1:4711','sessionKey':'0123456789abcdef',"
+                   "'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AA','proof':true");
+    house_close(h);
+}
+
 /* ---- a process that names itself, or does not ---- */
 
 static const char *named; /* in the answer to lane.hello; NULL = it does not say */
@@ -276,6 +297,7 @@ int main(void)
         cmocka_unit_test(both_sides_prove_that_they_have_the_key_before_work_is_sent),
         cmocka_unit_test(who_does_not_prove_itself_gets_no_work),
         cmocka_unit_test(each_connection_is_proved_anew),
+        cmocka_unit_test(where_credentials_are_required_an_instance_proves),
         cmocka_unit_test(only_the_process_that_was_asked_can_tell_that_it_never_ran),
         cmocka_unit_test(an_instance_that_leaves_in_the_same_cycle_gets_nothing),
         cmocka_unit_test(what_is_called_off_while_its_instance_leaves_is_over),
