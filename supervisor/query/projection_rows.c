@@ -135,7 +135,7 @@ static void on_assigned(struct told *t)
     t->v->context_truncated = row_bool(t->body, "contextTruncated");
 }
 
-/* Several rows may tell that the same attempt failed. */
+/* Several rows may be about the same failed attempt. */
 static void count_failed(struct told *t)
 {
     const uint64_t attempt = t->v->attempts + 1; /* 0 = none has failed yet */

@@ -159,7 +159,7 @@ static void an_agent_is_measured_by_what_it_completed_and_failed(void **state)
     assert_true(agent_stats_error_rate(&f) == 0 && agent_stats_average_ms(&f) == 0);
 }
 
-/* One attempt that failed is one error, however many events tell of it. */
+/* One attempt that failed is one error, however many events it has. */
 static void an_attempt_that_failed_is_one_error(void **state)
 {
     static const char *const steps[] = {
