@@ -29,17 +29,23 @@ static bool is_counted(const struct rec_step_completed *end)
            (end->status == STEP_COMPLETED || end->status == STEP_FAILED);
 }
 
+/* A failed verification has a record of its own; what follows it is about the same attempt. */
+static uint64_t error_of(enum err_class cls)
+{
+    return cls != CLASS_VERIFICATION_FAILED;
+}
+
 void agent_stats_record(struct agent_stats *f, const struct record *rec)
 {
     const uint64_t tokens = usage_tokens(&rec->usage);
 
     if (rec->type == REC_STEP_RETRY || rec->type == REC_VERIFICATION_FAILED) {
-        f->errors++;
+        f->errors += rec->type == REC_STEP_RETRY ? error_of(REC(rec, retry)->error_class) : 1;
         add_tokens(f, tokens);
     } else if (rec->type == REC_STEP_COMPLETED && is_counted(REC(rec, step_completed))) {
         const struct rec_step_completed *end = REC(rec, step_completed);
         agent_stats_step(f, end->status == STEP_COMPLETED, end->duration_ms,
-                         end->status == STEP_FAILED, tokens);
+                         end->status == STEP_FAILED ? error_of(end->error_class) : 0, tokens);
     } else if (rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_WAITING) {
         add_tokens(f, tokens);
     }

@@ -40,6 +40,7 @@ struct projection_step {
     struct usage usage;      /* of all its attempts and of what was asked about it */
     msec began, first_attempt, ended;
     uint32_t failed_attempts;
+    uint64_t last_failed; /* the attempt that was counted last, and 1 */
     struct projection_children children;
     uint32_t turns; /* of its agent's calls */
     bool calls;     /* a child plan does them */

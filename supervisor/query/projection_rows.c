@@ -135,12 +135,21 @@ static void on_assigned(struct told *t)
     t->v->context_truncated = row_bool(t->body, "contextTruncated");
 }
 
+/* Several rows may be about the same failed attempt. */
+static void count_failed(struct told *t)
+{
+    const uint64_t attempt = t->v->attempts + 1; /* 0 = none has failed yet */
+
+    t->x->failed_attempts += t->x->last_failed != attempt;
+    t->x->last_failed = attempt;
+}
+
 static void on_failed_attempt(struct told *t, const char *text, struct str cls)
 {
     take_error(t, text, cls);
     take_details(t);
     take_usage(t);
-    t->x->failed_attempts++;
+    count_failed(t);
 }
 
 static void on_waiting(struct told *t)
@@ -202,7 +211,9 @@ static void on_completed(struct told *t)
     take_agent(t);
     take_details(t);
     take_usage(t);
-    t->x->failed_attempts += str_is(v->status, "failed");
+    if (str_is(v->status, "failed")) {
+        count_failed(t);
+    }
     t->x->result = (struct blob_ref){
         .id = row_number(t->body, "resultRef"), .len = v->result_len, .truncated = v->truncated};
     t->x->ended = t->wall;

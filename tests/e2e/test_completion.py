@@ -84,6 +84,17 @@ class Completion(BatonTest):
         asked = self.d.submit({"steps": [step("pay", type="human_review", prompt="Is it right?")]})
         self.assertIn(asked + "/pay/r1", self.words("approve", asked))
 
+    def test_the_newest_hundred_plans_are_offered_and_one_more_by_its_first_letters(self):
+        def ended():
+            plan = self.d.submit({"steps": [step("a", agentId=None, skill=None, wait={"forMs": 1})]})
+            self.d.wait_plan(plan)
+            return plan
+        plans = [ended() for _ in range(100)]
+        self.assertEqual(self.words("cancel", ""), ["last", *reversed(plans)])
+        plans.append(ended())
+        self.assertEqual(self.words("cancel", ""), ["last", *reversed(plans[1:])])
+        self.assertIn(plans[0], self.words("cancel", plans[0]))
+
     def test_signals_are_those_that_the_plan_waits_for(self):
         plan = self.d.submit({"steps": [step("first", agentId=None, skill=None, wait={"signal": "paid"}, dependsOn=[]),
                                         step("then", agentId=None, skill=None, wait={"signal": "packed"}, dependsOn=["first"])]})

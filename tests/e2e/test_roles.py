@@ -277,6 +277,7 @@ class Owners(BatonTest):
                 self.addCleanup(req.close)
             req.ask(json.dumps({"v": 1, "type": "plan.list", "id": "t", "token": "wrong"}).encode())
         Sender(self.d, "root").ask_raw("agents.drain", agentId="nobody")
+        until(lambda: self.d.ask("supervisor.info") and '"kind":"suppressed"' in self.d.cli("audit", "--json").replace(" ", ""), 15, "the others are counted")
         self.d.kill9()
         lines = [json.loads(line) for line in self.d.cli("audit", "--json").splitlines()]
         found = {(e["kind"], e.get("type"), e.get("by"), e.get("outcome"), e.get("about")) for e in lines}

@@ -1,7 +1,9 @@
 /* Each request, by the sender's role: who is refused, whose a plan, session and review is, and what
  * a quota leaves. Requests are sealed as on the wire. */
 #include <string.h>
+#include <strings.h>
 
+#include "protocol/wire/catalog.h"
 #include "tests/support/house/house.h"
 
 #define STEP(id, more)                                                                             \
@@ -41,7 +43,11 @@ static const struct {
     {"agents.forget", "admin"},        {"supervisor.info", "observer"},
     {"supervisor.stats", "observer"},  {"supervisor.scrub", "admin"},
     {"supervisor.reload", "admin"},    {"supervisor.drain", "admin"},
+    {"artifact.fetch", "agent"},       {"artifact.store", "agent"},
+    {"artifact.read", "observer"},     {"auth.begin", "observer"},
 };
+
+enum { REQUESTS = sizeof requests / sizeof requests[0] };
 
 static int rank(const char *role)
 {
@@ -64,6 +70,36 @@ static bool may(const char *role, const char *least)
     return strcmp(role, "agent") != 0 && strcmp(least, "agent") != 0 && rank(role) >= rank(least);
 }
 
+static const char *role_of(const char *type)
+{
+    for (size_t i = 0; i < REQUESTS; i++) {
+        if (strcmp(requests[i].type, type) == 0) {
+            return requests[i].least;
+        }
+    }
+    return "none in this test";
+}
+
+/* A new request is refused here until somebody has written down who may send it. */
+static void the_table_has_each_request_of_the_wire(void **state)
+{
+    size_t n = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < catalog_requests_n; i++) {
+        const struct catalog_request *r = &catalog_requests[i];
+        const char *type = msg_wire_type(r->type);
+        if (r->role == NULL) {
+            continue; /* of the supervisor, on a lane */
+        }
+        n++;
+        if (strcasecmp(r->role, role_of(type)) != 0) {
+            fail_msg("%s is for the role %s, not %s", type, r->role, role_of(type));
+        }
+    }
+    assert_int_equal(n, REQUESTS);
+}
+
 static void each_request_has_its_least_role(void **state)
 {
     static const char *const roles[] = {"observer", "submitter", "reviewer", "agent", "admin"};
@@ -73,7 +109,7 @@ static void each_request_has_its_least_role(void **state)
         struct house *h = house_open();
         house_join(h, "calc", 1);
         (void)house_as(h, roles[r]);
-        for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        for (size_t i = 0; i < REQUESTS; i++) {
             const char *answer = house_ask(h, requests[i].type, " ");
             const char *code = house_get(h, answer, "error.code");
             const bool refused = code != NULL && strcmp(code, "UNAUTHORIZED") == 0;
@@ -323,6 +359,7 @@ static void a_session_of_a_credential_is_begun_with_its_nonce(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_has_each_request_of_the_wire),
         cmocka_unit_test(each_request_has_its_least_role),
         cmocka_unit_test(a_plan_is_its_submitters),
         cmocka_unit_test(a_session_is_its_beginners),

@@ -1,9 +1,11 @@
 /* The audit: what is in a line, how much of it there may be, and what a crash leaves. */
 #include "supervisor/audit/audit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,10 +133,44 @@ static void a_line_that_was_cut_off_does_not_swallow_the_next_one(void **unused)
     free(text);
 }
 
+/* The disk is full for a while: as a limit of the size of files, which counts from now on. */
+static void a_full_disk_costs_lines_and_how_many_is_written_when_there_is_room(void **unused)
+{
+    const struct audit_entry decision = refusal(AUDIT_DECISION);
+    struct audit *a = opened();
+    struct rlimit before;
+    struct rlimit full;
+    char *text;
+
+    (void)unused;
+    audit_add(a, 1000, 1700000000000, &decision);
+    audit_sync(a, 1000, 1700000000000);
+    text = read_all();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    full = (struct rlimit){strlen(text), before.rlim_max};
+    free(text);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    audit_add(a, 1000, 1700000000000, &decision); /* it returns: the request goes on */
+    audit_add(a, 1000, 1700000000000, &decision);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    audit_sync(a, 1000, 1700000000000);
+    text = read_all();
+    assert_int_equal(count(text, "\"decision\""), 1);
+    assert_int_equal(count(text, "\"suppressed\""), 1);
+    assert_non_null(strstr(text, "\"lost\":2"));
+    free(text);
+    audit_close(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_disk, open_state, remove_state),
+        cmocka_unit_test_setup_teardown(
+            a_full_disk_costs_lines_and_how_many_is_written_when_there_is_room, open_state,
+            remove_state),
         cmocka_unit_test_setup_teardown(a_line_that_was_cut_off_does_not_swallow_the_next_one,
                                         open_state, remove_state),
     };

@@ -174,6 +174,31 @@ static void a_person_approves_each_call_that_wants_it(void **state)
     house_close(h);
 }
 
+/* The caller's own skill is none of its tools, nor is one that agents are asked beside steps. */
+static void a_tool_is_told_with_all_that_a_call_needs(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join_as(h, "t", 1,
+                  "'skills':[{'id':'do','description':'Does.','effects':'unsafe','inputSchema':{"
+                  "'type':'object'}},{'id':'plain','description':'P'},{'id':'gate','description':"
+                  "'G','tags':['x-baton-asked']}]",
+                  "");
+    house_join_as(h, "c", 1,
+                  "'skills':[{'id':'work','description':'W','tags':['x-baton-calls']},{'id':"
+                  "'side','description':'S'}]",
+                  "");
+    (void)begin(h, ",'tools':['c','t/gate','t/plain',{'tool':'t/do','approval':true}]");
+    house_says(h, house_work(h, "c", NULL),
+               "stepId=a; turnsLeft=30; turns=-; tools.#=3; tools.0.agentId=t; tools.0.skill=do; "
+               "tools.0.description=Does.; tools.0.effects=unsafe; "
+               "tools.0.inputSchema.type=object; tools.0.approval=true; tools.1.skill=plain; "
+               "tools.1.effects=idempotent; tools.1.inputSchema=-; tools.1.approval=-; "
+               "tools.2.agentId=c; tools.2.skill=side");
+    house_close(h);
+}
+
 static void an_agent_without_tools_hears_that_there_are_none(void **state)
 {
     struct house *h = open_with_tools();
@@ -198,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_call_beside_one_that_is_refused_is_made),
         cmocka_unit_test(the_same_call_is_not_made_in_a_third_turn),
         cmocka_unit_test(a_person_approves_each_call_that_wants_it),
+        cmocka_unit_test(a_tool_is_told_with_all_that_a_call_needs),
         cmocka_unit_test(an_agent_without_tools_hears_that_there_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,18 @@ void engine_world_open(struct engine_world *w)
     engine_world_open_on(w, journal, 1700000000000);
 }
 
+void engine_world_restart(struct engine_world *w)
+{
+    struct journal *journal = w->journal;
+
+    engine_free(w->engine);
+    link_free(w->link);
+    arena_done(&w->arena);
+    journal->ops = real;
+    memory_journal_restart(journal);
+    engine_world_open_on(w, journal, 1700000000000);
+}
+
 void engine_world_close(struct engine_world *w)
 {
     engine_free(w->engine);

@@ -26,6 +26,8 @@ extern void (*engine_world_on_lane)(const struct link_event *ev);
 /* Over this journal, which it closes; wall: the time of its first cycle, which has begun. */
 void engine_world_open_on(struct engine_world *w, struct journal *journal, msec wall);
 void engine_world_open(struct engine_world *w);
+/* kill -9, and a new engine over the same journal; its first cycle has begun. */
+void engine_world_restart(struct engine_world *w);
 void engine_world_close(struct engine_world *w);
 /* JSON ("'" for '"') as a document. */
 struct doc engine_world_doc(struct engine_world *w, const char *json);

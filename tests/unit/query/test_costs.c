@@ -119,6 +119,7 @@ static void an_agent_is_measured_by_what_it_completed_and_failed(void **state)
         enum step_status status;
         bool reused;
         uint64_t steps, failed, errors, tokens;
+        enum err_class cls;
     } rows[] = {
         {REC_STEP_COMPLETED, STEP_COMPLETED, false, 1, 0, 0, 1},
         {REC_STEP_COMPLETED, STEP_FAILED, false, 2, 1, 1, 2},
@@ -129,6 +130,9 @@ static void an_agent_is_measured_by_what_it_completed_and_failed(void **state)
         {REC_VERIFICATION_FAILED, STEP_FAILED, false, 2, 1, 3, 7},
         {REC_STEP_WAITING, STEP_WAITING, false, 2, 1, 3, 8},
         {REC_STEP_STARTED, STEP_IN_PROGRESS, false, 2, 1, 3, 8},
+        /* after the failed verification, of the same attempt */
+        {REC_STEP_RETRY, STEP_FAILED, false, 2, 1, 3, 9, CLASS_VERIFICATION_FAILED},
+        {REC_STEP_COMPLETED, STEP_FAILED, false, 3, 2, 3, 10, CLASS_VERIFICATION_FAILED},
     };
 
     (void)state;
@@ -137,7 +141,10 @@ static void an_agent_is_measured_by_what_it_completed_and_failed(void **state)
         if (rec.type == REC_STEP_COMPLETED) {
             REC(&rec, step_completed)->status = rows[i].status;
             REC(&rec, step_completed)->reason = rows[i].reused ? REASON_REUSED : REASON_NONE;
-            REC(&rec, step_completed)->duration_ms = 10 * (i + 1);
+            REC(&rec, step_completed)->duration_ms = i < 2 ? 10 * (i + 1) : 0;
+            REC(&rec, step_completed)->error_class = rows[i].cls;
+        } else if (rec.type == REC_STEP_RETRY) {
+            REC(&rec, retry)->error_class = rows[i].cls;
         }
         agent_stats_record(&f, &rec);
         assert_int_equal(f.steps, rows[i].steps);
@@ -146,10 +153,55 @@ static void an_agent_is_measured_by_what_it_completed_and_failed(void **state)
         assert_int_equal(f.tokens, rows[i].tokens);
     }
     assert_int_equal(f.max_ms, 20);
-    assert_int_equal(agent_stats_average_ms(&f), 15);
+    assert_int_equal(agent_stats_average_ms(&f), 10);
     assert_true(agent_stats_error_rate(&f) == 0.75); /* 3 of 4 attempts */
     f.steps = f.failed = f.errors = 0;
     assert_true(agent_stats_error_rate(&f) == 0 && agent_stats_average_ms(&f) == 0);
+}
+
+/* One attempt that failed is one error, however many events it has. */
+static void an_attempt_that_failed_is_one_error(void **state)
+{
+    static const char *const steps[] = {
+        "",
+        ",'verify':{'type':'object','required':['n']}",
+        ",'verifyWith':'boss'",
+        ",'onFailure':'replan'",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct house *h = house_open();
+        const char *id;
+        house_join(h, "calc", 1);
+        house_join_as(h, "boss", 1,
+                      "'skills':[{'id':'plan','description':'P'},{'id':'verify','description':"
+                      "'V'}]",
+                      "");
+        id = house_submit(h,
+                          "'plan':{'goal':'g','grants':['boss'],'steps':[{'stepId':'a','agentId':"
+                          "'calc','skill':'do','task':'t','maxRetries':0%s}]},'policy':{'replan':{"
+                          "'agentId':'boss','cooldownMs':0}}",
+                          steps[i]);
+        if (i == 1 || i == 2) {
+            house_done(h, "calc", "'result':{'text':'x'}");
+        } else {
+            house_failed(h, "calc", "PERMISSION_DENIED", false);
+        }
+        house_wait(h, 1);
+        if (i == 2) {
+            house_done(h, "boss", "'result':{'text':'No.'}");
+        } else if (i == 3) {
+            house_done(h, "boss", "'result':{'data':{'impossible':'x'}}");
+        }
+        house_says(h, house_ok(h, "plan.stats", "'planId':'%s'", id),
+                   "status=failed; agents.0.agentId=calc; agents.0.steps=1; agents.0.errors=1; "
+                   "agents.0.errorRate=1");
+        house_says(h, house_ok(h, "supervisor.stats", " "),
+                   "agents.0.agentId=calc; agents.0.steps=1; agents.0.errors=1; "
+                   "agents.0.errorRate=1");
+        house_close(h);
+    }
 }
 
 static void tokens_add_up_to_the_largest_integer(void **state)
@@ -242,6 +294,7 @@ int main(void)
         cmocka_unit_test(what_a_planner_used_for_a_cancelled_plan_is_paid),
         cmocka_unit_test(talk_costs_its_session_and_no_plan),
         cmocka_unit_test(an_agent_is_measured_by_what_it_completed_and_failed),
+        cmocka_unit_test(an_attempt_that_failed_is_one_error),
         cmocka_unit_test(tokens_add_up_to_the_largest_integer),
         cmocka_unit_test(agents_see_the_newest_messages_and_how_many_were_before),
         cmocka_unit_test(more_plans_are_read_at_once_than_are_kept),

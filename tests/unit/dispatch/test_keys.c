@@ -1,0 +1,171 @@
+/* Keys: one spelling for each thing that an agent is asked. */
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/dispatch/keys.h"
+#include "supervisor/engine/open_plan.h"
+#include "tests/support/house/house.h"
+
+static struct {
+    struct house *h;
+    const char *id;
+    const struct lane_instance *in;
+} w;
+
+static void open_world(void)
+{
+    const struct house_agent *a;
+
+    w.h = house_open();
+    a = house_join(w.h, "calc", 1);
+    w.in = lanes_instance(w.h->engine, 0, a->epoch);
+    assert_non_null(w.in);
+    w.id = house_submit(w.h, "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':"
+                             "'do','task':'t'},{'stepId':'b','agentId':'calc','skill':'do','task':"
+                             "'t'}]}");
+    (void)house_work(w.h, "calc", NULL);
+}
+
+static bool finds(const char *rest, uint32_t *ret_step, enum step_phase *ret_phase)
+{
+    const char *key = house_text(w.h, "%s%s", w.id, rest);
+    uint64_t run = 0;
+    const bool found = key_find(w.h->engine, w.in, str_from(key), &run, ret_step, ret_phase);
+
+    assert_true(!found || run == open_plan_by_id(w.h->engine, str_from(w.id))->run);
+    return found;
+}
+
+static void a_key_names_a_step_and_what_is_asked_about_it(void **state)
+{
+    static const struct {
+        const char *rest;
+        uint32_t step;
+        enum step_phase phase;
+    } all[] = {
+        {"/1/a", 0, PHASE_EXECUTE},       {"/1/b", 1, PHASE_EXECUTE},
+        {"/1/a/gate", 0, PHASE_GATE},     {"/1/b/verify", 1, PHASE_VERIFY},
+        {"/1/b/search", 1, PHASE_SEARCH}, {"/1/a/replan", 0, PHASE_REPLAN},
+        {"/1/a/turn2", 0, PHASE_EXECUTE}, {"/1/b/turn9999", 1, PHASE_EXECUTE},
+    };
+
+    (void)state;
+    open_world();
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        uint32_t step = UINT32_MAX;
+        enum step_phase phase = STEP_PHASE_COUNT;
+        if (!finds(all[i].rest, &step, &phase)) {
+            fail_msg("%s is not found", all[i].rest);
+        }
+        assert_int_equal(step, all[i].step);
+        assert_int_equal(phase, all[i].phase);
+    }
+    house_close(w.h);
+}
+
+static void any_other_spelling_is_no_key(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "/",
+        "/1",
+        "/1/",
+        "/1/c",
+        "/2/a",
+        "/01/a",
+        "/0/a",
+        "/1/a/",
+        "/1/a/execute",
+        "/1/a/turn1",
+        "/1/a/turn0",
+        "/1/a/turn",
+        "/1/a/turn02",
+        "/1/a/turn2x",
+        "/1/a/turn10000",
+        "/1/a/Turn2",
+        "/1/a/tern2",
+        "/1/a/gate/gate",
+        "-1/a",
+        "/x/a",
+        "/1a",
+        "/1000001/a",
+        "/1/a/turn:",
+        "/1/a/turn/",
+    };
+    uint32_t step;
+    enum step_phase phase;
+    char key[80];
+    uint64_t run;
+
+    (void)state;
+    open_world();
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (finds(bad[i], &step, &phase)) {
+            fail_msg("%s is found", bad[i]);
+        }
+    }
+    (void)snprintf(key, sizeof key, "%s/1/a", w.id); /* the id in other letters */
+    for (char *at = key; at < key + UUID_TEXT_LEN; at++) {
+        *at = (char)(*at >= 'A' && *at <= 'F' ? *at - 'A' + 'a' : *at);
+    }
+    assert_false(key_find(w.h->engine, w.in, str_from(key), &run, &step, &phase));
+    (void)snprintf(key, sizeof key, "%s/1/a", "01A22422-DB66-70A6-941C-80BD413C0245");
+    assert_false(key_find(w.h->engine, w.in, str_from(key), &run, &step, &phase));
+    house_close(w.h);
+}
+
+static void a_key_that_is_made_is_found_again(void **state)
+{
+    const struct open_plan *p;
+
+    (void)state;
+    open_world();
+    p = open_plan_by_id(w.h->engine, str_from(w.id));
+    for (uint32_t turns = 0; turns <= 1; turns++) {
+        for (enum step_phase asked = PHASE_EXECUTE; asked < STEP_PHASE_COUNT; asked++) {
+            char key[LIMIT_KEY_BYTES + 1];
+            uint32_t step = UINT32_MAX;
+            enum step_phase phase = STEP_PHASE_COUNT;
+            uint64_t run = 0;
+            step_key(p->plan, 1, asked, turns, key);
+            assert_true(key_find(w.h->engine, w.in, str_from(key), &run, &step, &phase));
+            assert_int_equal(step, 1);
+            assert_int_equal(phase, asked);
+            if (asked == PHASE_EXECUTE) {
+                assert_string_equal(key + UUID_TEXT_LEN, turns == 0 ? "/1/b" : "/1/b/turn2");
+            }
+        }
+    }
+    house_close(w.h);
+}
+
+static void a_traceparent_is_of_the_plan_the_step_the_phase_and_the_attempt(void **state)
+{
+    const struct open_plan *p;
+    char got[TRACEPARENT_LEN + 1];
+    char want[TRACEPARENT_LEN + 1];
+    size_t n = 0;
+
+    (void)state;
+    open_world();
+    p = open_plan_by_id(w.h->engine, str_from(w.id));
+    step_traceparent(p->plan, 1, PHASE_VERIFY, 0xabc, got);
+    n += (size_t)snprintf(want, sizeof want, "00-");
+    for (size_t i = 0; i < sizeof p->plan->plan_id.b; i++) {
+        n += (size_t)snprintf(want + n, sizeof want - n, "%02x", p->plan->plan_id.b[i]);
+    }
+    (void)snprintf(want + n, sizeof want - n, "-00000002%02x000abc-01", (unsigned)PHASE_VERIFY);
+    assert_string_equal(got, want);
+    house_close(w.h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_names_a_step_and_what_is_asked_about_it),
+        cmocka_unit_test(any_other_spelling_is_no_key),
+        cmocka_unit_test(a_key_that_is_made_is_found_again),
+        cmocka_unit_test(a_traceparent_is_of_the_plan_the_step_the_phase_and_the_attempt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,402 @@
+/* Calls of senders to the daemon, over a link without sockets: what is sent again and how often. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/client/state.h"
+#include "supervisor/gateway/upstream.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/house/fake_link.h"
+
+enum { TRIES = 3, NOW = 100000, IDLE_MS = 60000 };
+
+static char dir[64];
+static char token[STATE_TOKEN_LEN + 1];
+
+/* The state directory of a daemon that runs: this process stands for it. */
+static void make_state(void)
+{
+    struct state_endpoints at = {.control = "tcp://127.0.0.1:7117",
+                                 .events = "tcp://127.0.0.1:7118"};
+    struct bt_error err;
+    char path[80];
+    FILE *f;
+
+    (void)snprintf(dir, sizeof dir, "/tmp/test_upstream-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    at.pid = (uint64_t)getpid();
+    at.pid_namespace = state_pid_namespace();
+    memset(at.instance.b, 1, sizeof at.instance.b);
+    (void)snprintf(at.version, sizeof at.version, "1");
+    if (state_endpoints_write(dir, &at, &err) != BT_OK) {
+        fail_msg("%s", err.msg);
+    }
+    memset(token, 'a', STATE_TOKEN_LEN);
+    (void)snprintf(path, sizeof path, "%s/token", dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    (void)fputs(token, f);
+    (void)fclose(f);
+}
+
+static void remove_state(void)
+{
+    static const char *const files[] = {"endpoints.json", "endpoints", "endpoints.spare", "token"};
+    char path[96];
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(dir);
+}
+
+/* ---- a caller ---- */
+
+struct world {
+    struct upstream *u;
+    struct caller *c;
+    uint32_t done, ok;
+    enum bt_code code;
+    char message[256];
+};
+
+static void on_done(void *self, const struct reply *reply)
+{
+    struct world *w = self;
+
+    w->done++;
+    w->ok += reply->ok;
+    w->code = reply->problem.code;
+    (void)snprintf(w->message, sizeof w->message, "%.*s", STR_ARG(reply->problem.message));
+}
+
+/* They live as long as the process. */
+static struct upstream *kept[64];
+
+static void open_world(struct world *w)
+{
+    static size_t n;
+    uint64_t retry;
+    struct bt_error err;
+
+    *w = (struct world){.done = 0};
+    make_state();
+    assert_int_equal(upstream_new(dir, &w->u, &err), BT_OK);
+    assert_true(n < sizeof kept / sizeof kept[0]);
+    kept[n++] = w->u;
+    if (upstream_caller(w->u, str_from(token), true, NOW, &w->c, &retry, &err) != BT_OK) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void close_world(struct world *w)
+{
+    link_free(upstream_link(w->u));
+    caller_release(w->c);
+    remove_state();
+}
+
+static enum bt_code calls(struct world *w, bool reads, msec wait_ms, msec now)
+{
+    const uint8_t empty = 0x80; /* a map without members */
+    const struct call_spec spec = {.type = MSG_supervisor_info,
+                                   .answer = MSG_supervisor_info_ok,
+                                   .fields = {&empty, 1},
+                                   .reads = reads,
+                                   .wait_ms = wait_ms,
+                                   .done = on_done,
+                                   .self = w};
+    struct call *call;
+    struct bt_error err;
+
+    return caller_call(w->c, &spec, now, &call, &err);
+}
+
+/* The lane that has a request out; NULL: none. */
+static struct link_lane *busy(const struct world *w)
+{
+    const struct link *l = upstream_link(w->u);
+
+    for (uint32_t i = 0; i < fake_link_lanes(l); i++) {
+        struct link_lane *lane = fake_link_lane(l, i);
+        if (lane->outstanding && !lane->retired) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
+/* Connections come up; what waits is sent. */
+static void run(struct world *w, msec now)
+{
+    for (int i = 0; i < 4; i++) {
+        const struct link *l = upstream_link(w->u);
+        upstream_run(w->u, now);
+        for (uint32_t k = 0; k < fake_link_lanes(l); k++) {
+            struct link_lane *lane = fake_link_lane(l, k);
+            if (!lane->up && !lane->retired) {
+                fake_lane_up(lane);
+            }
+        }
+    }
+}
+
+static void answer(struct world *w, const char *text, msec now)
+{
+    char json[256];
+
+    (void)snprintf(json, sizeof json, "%s", text);
+    for (char *at = json; *at != 0; at++) {
+        *at = *at == '\'' ? '"' : *at;
+    }
+    assert_non_null(busy(w));
+    fake_lane_answer(busy(w), json, strlen(json));
+    run(w, now);
+}
+
+#define OK "{'v':1,'id':'http','ok':true,'type':'supervisor.info.ok'}"
+
+/* ---- lost answers ---- */
+
+static void what_reads_is_sent_three_times_and_no_more(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    run(&w, NOW);
+    for (int i = 1; i < TRIES; i++) {
+        assert_non_null(busy(&w));
+        fake_lane_down(busy(&w), true);
+        run(&w, NOW);
+        assert_int_equal(w.done, 0);
+    }
+    assert_non_null(busy(&w));
+    fake_lane_down(busy(&w), true);
+    run(&w, NOW);
+    assert_int_equal(w.done, 1);
+    assert_int_equal(w.code, BT_UNAVAILABLE);
+    assert_non_null(strstr(w.message, "the outcome is unknown"));
+    assert_null(busy(&w));
+    close_world(&w);
+}
+
+static void the_last_of_three_tries_can_be_answered(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    run(&w, NOW);
+    for (int i = 1; i < TRIES; i++) {
+        fake_lane_down(busy(&w), true);
+        run(&w, NOW);
+    }
+    answer(&w, OK, NOW);
+    assert_int_equal(w.done, 1);
+    assert_int_equal(w.ok, 1);
+    assert_true(caller_is_proved(w.c));
+    close_world(&w);
+}
+
+static void what_changes_something_is_not_sent_again(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    assert_int_equal(calls(&w, false, 0, NOW), BT_OK);
+    run(&w, NOW);
+    fake_lane_down(busy(&w), true);
+    run(&w, NOW);
+    assert_int_equal(w.done, 1);
+    assert_int_equal(w.code, BT_UNAVAILABLE);
+    close_world(&w);
+}
+
+static void what_never_left_is_sent_again_however_often(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    assert_int_equal(calls(&w, false, 0, NOW), BT_OK);
+    run(&w, NOW);
+    for (int i = 0; i < 2 * TRIES; i++) {
+        fake_lane_down(busy(&w), false);
+        run(&w, NOW);
+        assert_int_equal(w.done, 0);
+    }
+    answer(&w, OK, NOW);
+    assert_int_equal(w.ok, 1);
+    close_world(&w);
+}
+
+/* ---- answers ---- */
+
+static void an_answer_of_another_kind_breaks_the_protocol(void **state)
+{
+    static const char *const bad[] = {"{'v':1,'id':'http','ok':true,'type':'plan.list.ok'}",
+                                      "garbage"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct world w;
+        open_world(&w);
+        assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+        run(&w, NOW);
+        answer(&w, bad[i], NOW);
+        assert_int_equal(w.done, 1);
+        assert_int_equal(w.ok, 0);
+        assert_int_equal(w.code, BT_PROTOCOL);
+        assert_false(caller_is_proved(w.c));
+        close_world(&w);
+    }
+}
+
+static void a_sender_that_the_daemon_does_not_know_is_asked_for_nothing_more(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    run(&w, NOW);
+    answer(&w,
+           "{'v':1,'id':'http','ok':false,'type':'error','error':{'code':'UNAUTHORIZED',"
+           "'message':'no','retryable':false,'details':{'sender':'unknown'}}}",
+           NOW);
+    assert_int_equal(w.done, 2); /* what waited, too */
+    assert_int_equal(w.code, BT_UNAUTHORIZED);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_UNAUTHORIZED);
+    close_world(&w);
+}
+
+/* ---- lanes and times ---- */
+
+static void a_stranger_has_one_request_out_and_the_proved_one_has_eight(void **state)
+{
+    const struct link *l;
+    struct world w;
+    uint32_t out = 0;
+
+    (void)state;
+    open_world(&w);
+    for (int i = 0; i < CALLER_LANES_MAX + 3; i++) {
+        assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    }
+    l = upstream_link(w.u);
+    for (int i = 0; i < 3; i++) {
+        run(&w, NOW);
+    }
+    assert_int_equal(fake_link_lanes(l), 1);
+    answer(&w, OK, NOW);
+    for (int i = 0; i < 2 * CALLER_LANES_MAX; i++) {
+        run(&w, NOW);
+    }
+    for (uint32_t i = 0; i < fake_link_lanes(l); i++) {
+        out += fake_link_lane(l, i)->outstanding;
+    }
+    assert_int_equal(out, CALLER_LANES_MAX);
+    close_world(&w);
+}
+
+static void four_calls_may_wait_for_events_and_a_fifth_is_refused(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    for (int i = 0; i < CALLER_WAITS_MAX; i++) {
+        assert_int_equal(calls(&w, true, 1000, NOW), BT_OK);
+    }
+    assert_int_equal(calls(&w, true, 1000, NOW), BT_BUSY);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK); /* one that does not wait */
+    close_world(&w);
+}
+
+static void so_many_calls_of_a_sender_wait_and_one_more_is_refused(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    for (int i = 0; i < CALLER_CALLS_MAX; i++) {
+        assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    }
+    assert_int_equal(calls(&w, true, 0, NOW), BT_BUSY);
+    close_world(&w);
+}
+
+static void an_answer_has_its_time_and_not_a_millisecond_more(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    run(&w, NOW);
+    run(&w, NOW + CALL_MS - 1);
+    assert_int_equal(w.done, 0);
+    run(&w, NOW + CALL_MS);
+    assert_int_equal(w.done, 1);
+    assert_int_equal(w.code, BT_TIMEOUT);
+    close_world(&w);
+}
+
+static void a_call_that_never_had_a_lane_says_that_no_daemon_runs(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    remove_state();
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    run(&w, NOW + CALL_MS - 1);
+    assert_int_equal(w.done, 0);
+    run(&w, NOW + CALL_MS);
+    assert_int_equal(w.done, 1);
+    assert_int_equal(w.code, BT_UNAVAILABLE);
+    assert_non_null(strstr(w.message, "baton up"));
+    close_world(&w);
+}
+
+static void an_idle_lane_is_closed_after_a_minute(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    run(&w, NOW);
+    answer(&w, OK, NOW);
+    run(&w, NOW + IDLE_MS);
+    assert_false(fake_link_lane(upstream_link(w.u), 0)->retired);
+    run(&w, NOW + IDLE_MS + 1);
+    assert_true(fake_link_lane(upstream_link(w.u), 0)->retired);
+    close_world(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_reads_is_sent_three_times_and_no_more),
+        cmocka_unit_test(the_last_of_three_tries_can_be_answered),
+        cmocka_unit_test(what_changes_something_is_not_sent_again),
+        cmocka_unit_test(what_never_left_is_sent_again_however_often),
+        cmocka_unit_test(an_answer_of_another_kind_breaks_the_protocol),
+        cmocka_unit_test(a_sender_that_the_daemon_does_not_know_is_asked_for_nothing_more),
+        cmocka_unit_test(a_stranger_has_one_request_out_and_the_proved_one_has_eight),
+        cmocka_unit_test(four_calls_may_wait_for_events_and_a_fifth_is_refused),
+        cmocka_unit_test(so_many_calls_of_a_sender_wait_and_one_more_is_refused),
+        cmocka_unit_test(an_answer_has_its_time_and_not_a_millisecond_more),
+        cmocka_unit_test(a_call_that_never_had_a_lane_says_that_no_daemon_runs),
+        cmocka_unit_test(an_idle_lane_is_closed_after_a_minute),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
