@@ -18,6 +18,7 @@
 #include "supervisor/processes.h"
 #include "supervisor/reload.h"
 #include "supervisor/signals.h"
+#include "supervisor/standby.h"
 
 enum {
     CANARY_PERIOD_MS = 1000,
@@ -38,13 +39,20 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
     const char *dir = d->opt->engine.state_dir;
     const struct journal_options journal = {.durability = d->opt->engine.durability,
                                             .ballast_bytes = d->opt->ballast_bytes,
+                                            .lease_ms = d->opt->fleet.lease_ms,
+                                            .node = d->opt->fleet.node,
                                             .blobs_of = row_blobs};
     const struct spawn_options spawn = {.state_dir = dir};
-    int signals = -1;
-    enum bt_code code = signals_open(&signals, err);
+    struct standby_options standby = {
+        .state_dir = dir, .fleet_url = d->opt->fleet.url, .journal = &journal, .signals = -1};
+    enum bt_code code = signals_open(&standby.signals, err);
+    const int signals = standby.signals;
 
     if (code == BT_OK) {
-        code = journal_open(dir, &journal, &d->journal, err);
+        code = standby_open(&standby, &d->journal, &d->stopped, err);
+    }
+    if (d->stopped) {
+        return code;
     }
     if (code == BT_OK) {
         code = spawn_open(&spawn, &d->spawn, err);
@@ -142,7 +150,9 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
                  engine_events_url(d->engine)[0] != 0 ? engine_events_url(d->engine) : "none",
                  engine_remote_url(d->engine)[0] != 0 ? engine_remote_url(d->engine) : "none",
                  engine_plans_open(d->engine),
-                 d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
+                 d->opt->engine.durability == DURABILITY_REPLICATED ? "replicated"
+                 : d->opt->engine.durability == DURABILITY_POWER    ? "power"
+                                                                    : "process");
     }
     return code;
 }
@@ -285,6 +295,9 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     enum bt_code code;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
+    if (!engine_keep(d->engine)) { /* nothing is begun by who may not lead any more */
+        return engine_end(d->engine, err);
+    }
     auth_store_refresh(d->engine_options.credentials,
                        (struct session_time){engine_now(d->engine), engine_wall(d->engine)}, false);
     processes_credentials(&d->processes, d->engine_options.credentials);
@@ -400,6 +413,10 @@ int daemon_run(const struct daemon_options *opt, char **argv)
         d->instance = uuid_new();
         code = open_all(d, &err);
     }
+    if (code == BT_OK && d->stopped) {
+        log_info("supervisor.stopped", "it was a standby");
+        return EXIT_STOPPED;
+    }
     if (code == BT_OK) {
         code = first_cycle(d, &err);
     }
@@ -408,6 +425,9 @@ int daemon_run(const struct daemon_options *opt, char **argv)
     }
     if (code != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
+        if (code == BT_IO && opt->fleet.url[0] != 0) {
+            return EXIT_JOURNAL_DEAD; /* as it is at any other time */
+        }
         return code == BT_CONFLICT && d->journal == NULL ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
     }
     while (!is_over(d)) {

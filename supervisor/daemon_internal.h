@@ -25,6 +25,7 @@ struct daemon {
     struct fleet *fleet;
     struct schedules *schedules;
     struct processes processes;
+    bool stopped;   /* before it led */
     bool escalated; /* ends because a group gave up */
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */

@@ -126,10 +126,13 @@ enum mutant {
     MUTANT_CHILD_FORGOTTEN,        /* 111: a restart does not ask again for child plans */
     MUTANT_CHILD_NOT_STOPPED,      /* 112: the end of a step is not passed to its child plan */
     MUTANT_CHILD_WITHOUT_ROUND,    /* 113: every round asks for the child plan of the first */
-    MUTANT_TURNS_UNLIMITED = 120,  /* 120: an agent calls others in more turns than the limit */
-    MUTANT_CALLS_FORGOTTEN,        /* 121: a restart forgets that an attempt has made its calls */
-    MUTANT_CALLS_WHILE_PAUSED,     /* 122: calls begin while the plan is paused */
-    MUTANT_LATE_BEFORE_CALLS,      /* 123: a late result of an attempt before the calls counts */
+    /* 114 and 115 are of a fleet, as 95 to 99 */
+    MUTANT_NEVER_TOO_LATE,        /* 114: effects are performed however old the lease is */
+    MUTANT_EFFECTS_UNKEPT,        /* 115: effects are performed without a look at the lease */
+    MUTANT_TURNS_UNLIMITED = 120, /* 120: an agent calls others in more turns than the limit */
+    MUTANT_CALLS_FORGOTTEN,       /* 121: a restart forgets that an attempt has made its calls */
+    MUTANT_CALLS_WHILE_PAUSED,    /* 122: calls begin while the plan is paused */
+    MUTANT_LATE_BEFORE_CALLS,     /* 123: a late result of an attempt before the calls counts */
     MUTANT_COUNT
 };
 
