@@ -1,17 +1,22 @@
 """Several daemons on one journal in PostgreSQL: one leads, the others wait; the leader is lost, stopped, or its server is."""
 import json
 import os
+import pathlib
 import random
+import shutil
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
+import nats
 import pg
 import sp
-from harness import BatonTest, Daemon, main, until
+from harness import BIN, HERE, BatonTest, Daemon, main, until
 
 LEASE = 3.0
 EXEC = """
@@ -203,6 +208,79 @@ class Fleet(BatonTest):
         self.assertEqual(seqs, list(range(1, len(seqs) + 1)))
         leader.check_event_order()
         print("%d plans accepted; seconds until another leads: %s" % (len(accepted), ", ".join(took)), flush=True)
+
+    def elsewhere(self):
+        """Two nodes, and agents that know both, by TLS and credentials as from other hosts."""
+        keys = pathlib.Path(tempfile.mkdtemp(prefix="baton-keys-"))
+        self.addCleanup(shutil.rmtree, keys, ignore_errors=True)
+        for args in (["init"], ["issue", "hub", "--server", "--host", "127.0.0.1", "--to", keys],
+                     ["issue", "away", "--client", "--to", keys]):
+            subprocess.run([BIN / "baton", "certs", *args, "--dir", keys / "ca"], check=True, capture_output=True)
+        server, nodes = pg.Server(self), []
+        for name in ("one", "two"):
+            d = Node(self, server, name, config="")
+            d.port = nats.free_port()
+            d.config.write_text(d.config.read_text().replace("listen: {", "auth: required\nlisten: {remote: 'tls+tcp://127.0.0.1:%d', cert: '%s', ca: '%s', " % (
+                d.port, keys / "hub.pem", keys / "ca.pem")))
+            nodes.append(d)
+        one, two = nodes
+        one.cli("credential", "add", "op", "--role", "admin")
+        one.cli("credential", "add", "away", "--role", "agent", "--agents", "*")
+        shutil.copytree(one.state / "credentials", two.state / "credentials")
+        two.state.chmod(0o700)
+        for d in nodes:
+            d.credential = ("op", d.state / "credentials/op")
+        one.way = ["--connect", ",".join("tls+tcp://127.0.0.1:%d" % d.port for d in nodes), "--ca", keys / "ca.pem", "--cert", keys / "away.pem"]
+        one.start(agents=False)
+        two.wait_beside()
+        return server, one, two
+
+    def agent(self, d, argv, name, settings):
+        log = open(d.work / (name + ".log"), "ab")
+        env = {**os.environ, "BATON_SETTINGS": json.dumps(settings)}
+        env.pop("BATON_STATE", None)
+        process = subprocess.Popen([*map(str, [*argv, *d.way, "--credential", d.state / "credentials/away"])], stdin=subprocess.DEVNULL,
+                                   stdout=log, stderr=log, env=env)
+        log.close()
+
+        def end():
+            process.kill()
+            process.wait()
+        self.addCleanup(end)
+        return process
+
+    def test_what_a_living_agent_runs_is_not_run_again_and_clients_find_the_leader(self):
+        server, one, two = self.elsewhere()
+        commands = [{"id": "wait", "argv": [str(HERE / "slow.sh"), str(one.work / "executions"), "{name}", "{seconds}"],
+                     "description": "Takes a while.", "output": "text", "effects": "unsafe"}]
+        self.agent(one, [BIN / "baton-agent-exec", "--capacity", "2"], "exec", {"commands": commands})
+        self.agent(one, [sys.executable, HERE / "seeds_agent.py", one.work / "executions"], "greeter", {})
+        until(lambda: len(one.ask("agents.list")["agents"]) == 2 and all(a["state"] == "up" for a in one.ask("agents.list")["agents"]), 20,
+              "both are up\n" + one.log())
+        steps = [{"id": "c", "agentId": "exec", "skill": "wait", "task": "Wait, and only once", "parameters": {"name": "c", "seconds": "6"}},
+                 {"id": "py", "agentId": "greeter", "skill": "wait", "task": "Wait, and only once", "parameters": {"name": "py", "seconds": 6}},
+                 {"id": "then", "agentId": "exec", "skill": "wait", "task": "Wait again", "dependsOn": ["c", "py"],
+                  "parameters": {"name": "then", "seconds": "0"}}]
+        plan = one.submit({"steps": steps}, clientKey="once")
+        until(lambda: len(one.executions()) == 2, 20, "both run")
+        client = subprocess.Popen([*map(str, [BIN / "baton", "status", "-w", plan, *one.way, "--credential", one.credential[1]])],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        killed = time.monotonic()
+        one.kill9()
+        two.wait_to_lead()
+        leads = time.monotonic() - killed
+        until(lambda: sum(a["state"] == "up" for a in two.ask("agents.list")["agents"]) == 2, 20, "both are back\n" + two.log())
+        back = time.monotonic() - killed
+        view = two.wait_plan(plan)
+        self.assertEqual(view["status"], "completed")
+        self.assertEqual(sorted(one.executions()), ["c", "py", "then"])  # each once
+        said = client.communicate(timeout=30)[0]
+        self.assertEqual(client.returncode, 0, said)
+        listed = subprocess.run([*map(str, [BIN / "baton", "status", *one.way, "--credential", one.credential[1]])], capture_output=True, text=True)
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        self.assertIn(plan[:8], listed.stdout)
+        print("leads %.2f s after the kill, agents are back after %.2f s, with a lease of %g s" % (leads, back, LEASE), flush=True)
+        two.check_event_order()
 
     def test_what_a_fleet_refuses(self):
         server = pg.Server(self)
