@@ -2027,7 +2027,8 @@ class _Relation:
 
     def wait_a_little(self) -> None:
         self.try_at = time.monotonic() + self.backoff * random.uniform(0.8, 1.2)
-        self.backoff = min(self.backoff * 2, 5.0)
+        several = self.control.remote is not None and len(self.control.remote.urls) > 1  # another one may lead by now
+        self.backoff = min(self.backoff * 2, 0.7 if several else 5.0)
 
     def ask(self, type_: str, **fields: Any) -> Dict[str, Any]:
         sent = time.monotonic()

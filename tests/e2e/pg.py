@@ -22,15 +22,18 @@ def programs():
     return None
 
 
+def why_not():
+    """What is not there: PostgreSQL, or the store on it; "" = nothing."""
+    if programs() is None:
+        return "SKIPPED: there is no PostgreSQL server (Debian: postgresql-15)"
+    says = subprocess.run([BIN / "baton", "fleet", "status", "postgresql:///none?host=/nowhere"], capture_output=True, text=True).stderr
+    return "SKIPPED: this Baton was built without PostgreSQL: libpq was not there" if "without PostgreSQL" in says else ""
+
+
 def need():
     """Skips all tests of a module where PostgreSQL or the store on it is not there."""
-    if programs() is None:
-        raise unittest.SkipTest("SKIPPED: there is no PostgreSQL server (Debian: postgresql-15)")
-    with tempfile.TemporaryDirectory() as state:
-        says = subprocess.run([BIN / "baton", "fleet", "status", "postgresql:///none?host=/nowhere"], capture_output=True, text=True,
-                              env={**os.environ, "BATON_STATE": state}).stderr
-    if "without PostgreSQL" in says:
-        raise unittest.SkipTest("SKIPPED: this Baton was built without PostgreSQL: libpq was not there")
+    if why_not():
+        raise unittest.SkipTest(why_not())
 
 
 def _as():

@@ -17,10 +17,23 @@ static void on_notice(void *self, const char *text)
     log_debug("journal.postgres", "%s", text);
 }
 
+/* libpq's text has several lines; an error is one. */
 static enum bt_code refused(PGconn *conn, struct bt_error *err)
 {
-    return err_set(err, BT_UNAVAILABLE, "cannot connect to PostgreSQL: %s",
-                   conn != NULL ? PQerrorMessage(conn) : "out of memory");
+    const char *text = conn != NULL ? PQerrorMessage(conn) : "out of memory";
+    char line[BT_ERROR_MSG_MAX / 2];
+    size_t n = 0;
+
+    for (; *text != 0 && n < sizeof line - 1; text++) {
+        if (*text > ' ' || (n > 0 && line[n - 1] != ' ')) {
+            line[n++] = *text > ' ' ? *text : ' ';
+        }
+    }
+    while (n > 0 && line[n - 1] == ' ') {
+        n--;
+    }
+    line[n] = 0;
+    return err_set(err, BT_UNAVAILABLE, "cannot connect to PostgreSQL: %s", line);
 }
 
 /* The address wins over what comes before it: it may name several servers, and how to choose. */
