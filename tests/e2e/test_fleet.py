@@ -1,4 +1,5 @@
 """Several daemons on one journal in PostgreSQL: one leads, the others wait; the leader is lost, stopped, or its server is."""
+import contextlib
 import json
 import os
 import pathlib
@@ -130,25 +131,30 @@ class Fleet(BatonTest):
         self.assertLess(leads, LEASE + 2 + 8)  # a busy machine with sanitizers
 
     def test_a_leader_that_was_stopped_does_nothing_and_ends(self):
-        server, one, two = self.pair()
-        one.wait_plan(one.submit(echo("before")))
-        token, at = one.token(), one.endpoints()["control"]
-        with sp.Req(at, 60) as late, sp.Req(at, 60) as reads:
-            one.process.send_signal(signal.SIGSTOP)
-            for request, fields in ((late, {"type": "plan.submit", "plan": echo("late")}), (reads, {"type": "plan.list"})):
-                body = json.dumps({"v": 1, "id": "t", "token": token, **fields})
-                request.pipe.send(struct.pack(">I", 0x80000001) + body.encode())
-            two.wait_to_lead()
-            two.wait_agents()
-            plan = two.submit(echo("after"))
-            one.process.send_signal(signal.SIGCONT)
-            self.assertEqual(one.process.wait(20), 75, one.log())
-            for request in (late, reads):
-                with self.assertRaises((EOFError, OSError)):
-                    request.pipe.recv()
-        self.assertEqual(two.wait_plan(plan)["status"], "completed")
-        self.assertEqual(len(two.ask("plan.list")["plans"]), 2)
-        two.check_event_order()
+        server, leader, other = self.pair()
+        leader.wait_plan(leader.submit(echo("before")))
+        for n, kinds in enumerate((["plan.list"], ["plan.submit", "plan.list"])):  # a commit would end it, too: reads alone first
+            token, at = leader.token(), leader.endpoints()["control"]
+            with contextlib.ExitStack() as stack:
+                requests = [stack.enter_context(sp.Req(at, 60)) for _ in kinds]
+                self.assertTrue(leader.leads())
+                leader.process.send_signal(signal.SIGSTOP)
+                for request, kind in zip(requests, kinds):
+                    body = {"v": 1, "id": "t", "token": token, "type": kind, **({"plan": echo("late")} if kind == "plan.submit" else {})}
+                    request.pipe.send(struct.pack(">I", 0x80000001) + json.dumps(body).encode())
+                other.wait_to_lead()
+                other.wait_agents()
+                plan = other.submit(echo("after"))
+                leader.process.send_signal(signal.SIGCONT)
+                for request, kind in zip(requests, kinds):
+                    with self.assertRaises((EOFError, OSError), msg=kind):
+                        request.pipe.recv()
+                self.assertEqual(leader.process.wait(20), 75, leader.log())
+            self.assertEqual(other.wait_plan(plan)["status"], "completed")
+            self.assertEqual(len(other.ask("plan.list")["plans"]), n + 2)
+            leader.wait_beside()
+            leader, other = other, leader
+        leader.check_event_order()
 
     def test_the_server_is_killed_and_the_daemon_starts_again(self):
         server = pg.Server(self)
