@@ -17,7 +17,7 @@ import unittest
 import nats
 import pg
 import sp
-from harness import BIN, HERE, BatonTest, Daemon, main, until
+from harness import BIN, HERE, ROOT, BatonTest, Daemon, main, until
 
 LEASE = 3.0
 EXEC = """
@@ -287,6 +287,43 @@ class Fleet(BatonTest):
         self.assertIn(plan[:8], listed.stdout)
         print("leads %.2f s after the kill, agents are back after %.2f s, with a lease of %g s" % (leads, back, LEASE), flush=True)
         two.check_event_order()
+
+    def test_fleet_init_and_status_say_what_is_there_and_what_is_missing(self):
+        server = pg.Server(self)
+
+        def fleet(word, *args, env={}):
+            done = subprocess.run([BIN / "baton", "fleet", word, server.url, "--json", *args], capture_output=True, text=True, env={**os.environ, **env})
+            return done.returncode, json.loads(done.stdout)
+        power = {"BATON_FLEET_DURABILITY": "power"}
+        code, said = fleet("status", env=power)
+        self.assertEqual((code, said["format"], said["missing"]), (3, 0, ["the tables: run baton fleet init"]))
+        code, said = fleet("init", env=power)
+        self.assertEqual((code, said["format"], said["epoch"], said["missing"]), (0, 1, 0, []))
+        code, said = fleet("status")
+        self.assertEqual((code, len(said["missing"])), (3, 1))
+        self.assertIn("a synchronous standby of PostgreSQL", said["missing"][0])
+        one = Node(self, server, "one").start()
+        one.wait_plan(one.submit(echo("x")))
+        code, said = fleet("status", env=power)
+        self.assertEqual((code, said["leader"], said["connected"], said["epoch"]), (0, "one", True, 1))
+        self.assertEqual(said["lastSeq"], one.events()[-1]["seq"])
+        self.assertTrue(0 < said["leaseLeftMs"] <= LEASE * 1000, said)
+        one.kill9()
+        until(lambda: fleet("status", env=power)[1]["leaseLeftMs"] <= 0, 10, "the lease is over")
+        self.assertFalse(fleet("status", env=power)[1]["connected"])
+        server.sql("UPDATE baton.fleet SET format = 2")
+        code, said = fleet("status", env=power)
+        self.assertEqual((code, said["missing"]), (3, ["a newer Baton: the tables are of one"]))
+        two = Node(self, server, "two")
+        with open(two.work / "batond.log", "ab") as log:
+            self.assertEqual(two.popen(log).wait(20), 1)
+        self.assertIn("use the newer program", two.log())
+
+    def test_the_script_that_shows_a_fleet(self):
+        """deploy/fleet/try.sh"""
+        done = subprocess.run(["sh", ROOT / "deploy/fleet/try.sh", BIN], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?s)the node \"one\" leads.*two leads after .*leader      two, epoch 2.*\n42\n$")
 
     def test_what_a_fleet_refuses(self):
         server = pg.Server(self)
