@@ -320,7 +320,7 @@ class Fleet(BatonTest):
         self.assertIn("use the newer program", two.log())
 
     def test_the_script_that_shows_a_fleet(self):
-        """deploy/fleet/try.sh"""
+        """The command of deploy/FLEET.md: sh deploy/fleet/try.sh"""
         done = subprocess.run(["sh", ROOT / "deploy/fleet/try.sh", BIN], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?s)the node \"one\" leads.*two leads after .*leader      two, epoch 2.*\n42\n$")
