@@ -1,4 +1,4 @@
-#include "supervisor/daemon.h"
+#include "supervisor/daemon_internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,26 +11,14 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
-#include "supervisor/api/api.h"
-#include "supervisor/api/shown.h"
-#include "supervisor/artifacts/sweep.h"
 #include "supervisor/audit/audit.h"
-#include "supervisor/auth/store.h"
-#include "supervisor/conversation/conversation.h"
-#include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/dispatch.h"
-#include "supervisor/dispatch/job.h"
-#include "supervisor/dispatch/lanes.h"
-#include "supervisor/dispatch/trunk.h"
 #include "supervisor/engine/row_body.h"
-#include "supervisor/engine/suspect.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
 #include "supervisor/reload.h"
-#include "supervisor/retention/retention.h"
-#include "supervisor/schedule/schedules.h"
 #include "supervisor/signals.h"
-#include "supervisor/stop.h"
+#include "supervisor/standby.h"
 
 enum {
     CANARY_PERIOD_MS = 1000,
@@ -44,160 +32,6 @@ enum {
     INPUT_BYTES = 8 * 1024 * 1024,
     FULL_AGAIN_MS = 5000 /* after a commit that had no room, before the next may be tried */
 };
-enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_CREDENTIALS, WATCH_COUNT };
-
-struct daemon {
-    const struct daemon_options *opt;
-    struct journal *journal;
-    struct spawn *spawn;
-    struct link *link;
-    struct engine_options engine_options;
-    struct engine *engine;
-    struct api *api;
-    struct sweep *sweep;
-    struct retention *retention;
-    struct fleet *fleet;
-    struct schedules *schedules;
-    struct processes processes;
-    bool escalated; /* ends because a group gave up */
-    struct pollfd watch[WATCH_COUNT];
-    struct uuid instance; /* of this start */
-    struct stop stop;
-    msec begun_at; /* the cycle */
-    msec wait_ms;  /* how long it then waited, at most, for something to read */
-    msec waited_from;
-    msec excused_ms;   /* since the inbox was last read to its end */
-    bool unread;       /* the cycle left something in the inbox */
-    msec wedged_since; /* the canary has been late since then; 0 = it is not */
-    msec recover_at;   /* the plans of the journal wait for room, until then at least */
-    bool recovered;
-};
-
-/* The turn that waits for the plan, and the plan's files. */
-static enum bt_code on_plan_ended(struct engine *engine, const struct open_plan *p,
-                                  const struct record *rec, struct str summary, size_t not_done,
-                                  struct bt_error *err)
-{
-    enum bt_code code = BT_OK;
-    struct uuid id;
-    if (p->job == NULL) {
-        code = schedules_plan_ended(engine_hooks(engine)->schedules, str_from(p->id),
-                                    REC(rec, plan_completed)->status, err);
-    }
-    if (p->job == NULL && uuid_parse(str_from(p->id), &id)) {
-        sweep_plan_ended(engine_hooks(engine)->sweep, id);
-    }
-    return code == BT_OK ? conversation_plan_ended(engine, p, rec, summary, not_done, err) : code;
-}
-
-static bool plan_is_open(void *self, struct uuid plan_id)
-{
-    const struct daemon *d = self;
-    char id[UUID_TEXT_LEN + 1];
-
-    uuid_format(plan_id, id);
-    return open_plan_by_id(d->engine, str_from(id)) != NULL;
-}
-
-static bool plan_is_read(void *self, struct uuid plan_id, uint64_t ix)
-{
-    return sweep_is_read(((const struct daemon *)self)->sweep, plan_id, ix);
-}
-
-static void on_plan_deleted(void *self, struct uuid plan_id)
-{
-    sweep_plan_ended(((const struct daemon *)self)->sweep, plan_id);
-}
-
-/* What the engine calls upward, room by room. */
-static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, struct sweep *sweep,
-                                    struct retention *retention, struct schedules *schedules,
-                                    struct reload *reload)
-{
-    return (struct engine_hooks){
-        .reload_of = reload,
-        .reload = reload_config,
-        .sweep = sweep,
-        .retention = retention,
-        .schedules = schedules,
-        .dispatch = dispatch,
-        .on_lane_event = lanes_on_link,
-        .perform = dispatch_perform,
-        .performed = trunks_flush,
-        .step_task = dispatch_step_task,
-        .on_attempt_over = dispatch_on_attempt_over,
-        .agent_remember = agent_remember,
-        .agents_recall = agents_recall,
-        .on_job_record = job_on_record,
-        .on_job_command = job_on_command,
-        .settle = jobs_cycle,
-        .jobs_recovered = jobs_find,
-        .plan_ended = on_plan_ended,
-        .review_shown = review_shown,
-        .turns_recovered = conversation_recover,
-        .api = api,
-        .on_request = api_on_request,
-        .after_commit = api_after_commit,
-    };
-}
-
-/* Sessions end with the daemon; credentials are files. */
-static enum bt_code open_auth(struct daemon *d, struct bt_error *err)
-{
-    const struct session_time time = {.now = clock_mono_ms(), .wall = clock_wall_ms()};
-    struct engine_options *opt = &d->engine_options;
-    enum bt_code code = audit_open(opt->state_dir, time.wall, &opt->audit, err);
-
-    code = code == BT_OK ? sessions_new(&opt->sessions, err) : code;
-    if (code == BT_OK) {
-        code =
-            auth_store_new(opt->state_dir, opt->sessions, opt->audit, time, &opt->credentials, err);
-    }
-    return code;
-}
-
-/* The rooms of the loop, each built on those before it. */
-static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
-{
-    const struct engine_options *opt = &d->engine_options;
-    struct process_hooks processes;
-    struct engine_hooks hooks;
-    struct dispatch *dispatch = NULL;
-    enum bt_code code = open_auth(d, err);
-
-    if (code == BT_OK) {
-        code = engine_new(opt, d->journal, d->link, &d->engine, err);
-    }
-    if (code == BT_OK) {
-        engine_watch_sessions(d->engine);
-        code = fleet_new(d->engine, d->spawn, d->opt->config, &d->fleet, err);
-    }
-    if (code == BT_OK) {
-        d->opt->reload->fleet = d->fleet;
-        d->processes =
-            (struct processes){.engine = d->engine, .spawn = d->spawn, .fleet = d->fleet};
-        processes = processes_hooks(&d->processes);
-        code = dispatch_new(opt, d->link, &processes, conversation_job_over, &dispatch, err);
-    }
-    if (code == BT_OK) {
-        code = api_new(&d->api, err);
-    }
-    if (code == BT_OK) {
-        code = sweep_new(&d->opt->artifacts, d->engine, &d->sweep, err);
-    }
-    if (code == BT_OK) {
-        const struct retention_hooks retention = {d, plan_is_open, plan_is_read, on_plan_deleted};
-        code = retention_new(&d->opt->retention, &retention, d->journal, &d->retention, err);
-    }
-    code = code == BT_OK ? schedules_new(d->engine, &d->schedules, err) : code;
-    if (code == BT_OK) {
-        hooks = hooks_of(dispatch, d->api, d->sweep, d->retention, d->schedules, d->opt->reload);
-        hooks.projections = api_projections(d->api);
-        engine_set_hooks(d->engine, &hooks);
-        suspect_watch(d->engine);
-    }
-    return code;
-}
 
 /* In this order: signals before any thread, the lock before the spawner, the spawner before nng. */
 static enum bt_code open_all(struct daemon *d, struct bt_error *err)
@@ -205,13 +39,20 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
     const char *dir = d->opt->engine.state_dir;
     const struct journal_options journal = {.durability = d->opt->engine.durability,
                                             .ballast_bytes = d->opt->ballast_bytes,
+                                            .lease_ms = d->opt->fleet.lease_ms,
+                                            .node = d->opt->fleet.node,
                                             .blobs_of = row_blobs};
     const struct spawn_options spawn = {.state_dir = dir};
-    int signals = -1;
-    enum bt_code code = signals_open(&signals, err);
+    struct standby_options standby = {
+        .state_dir = dir, .fleet_url = d->opt->fleet.url, .journal = &journal, .signals = -1};
+    enum bt_code code = signals_open(&standby.signals, err);
+    const int signals = standby.signals;
 
     if (code == BT_OK) {
-        code = journal_open(dir, &journal, &d->journal, err);
+        code = standby_open(&standby, &d->journal, &d->stopped, err);
+    }
+    if (d->stopped) {
+        return code;
     }
     if (code == BT_OK) {
         code = spawn_open(&spawn, &d->spawn, err);
@@ -224,7 +65,7 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
         link_trust_followers(d->link, d->opt->n_followers);
     }
     if (code == BT_OK) {
-        code = open_rooms(d, err);
+        code = daemon_open_rooms(d, err);
     }
     if (code == BT_OK) {
         code = link_canary_start(CANARY_PERIOD_MS, err);
@@ -309,7 +150,9 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
                  engine_events_url(d->engine)[0] != 0 ? engine_events_url(d->engine) : "none",
                  engine_remote_url(d->engine)[0] != 0 ? engine_remote_url(d->engine) : "none",
                  engine_plans_open(d->engine),
-                 d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
+                 d->opt->engine.durability == DURABILITY_REPLICATED ? "replicated"
+                 : d->opt->engine.durability == DURABILITY_POWER    ? "power"
+                                                                    : "process");
     }
     return code;
 }
@@ -452,6 +295,9 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     enum bt_code code;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
+    if (!engine_keep(d->engine)) { /* nothing is begun by who may not lead any more */
+        return engine_end(d->engine, err);
+    }
     auth_store_refresh(d->engine_options.credentials,
                        (struct session_time){engine_now(d->engine), engine_wall(d->engine)}, false);
     processes_credentials(&d->processes, d->engine_options.credentials);
@@ -567,6 +413,10 @@ int daemon_run(const struct daemon_options *opt, char **argv)
         d->instance = uuid_new();
         code = open_all(d, &err);
     }
+    if (code == BT_OK && d->stopped) {
+        log_info("supervisor.stopped", "it was a standby");
+        return EXIT_STOPPED;
+    }
     if (code == BT_OK) {
         code = first_cycle(d, &err);
     }
@@ -575,6 +425,9 @@ int daemon_run(const struct daemon_options *opt, char **argv)
     }
     if (code != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
+        if (code == BT_IO && opt->fleet.url[0] != 0) {
+            return EXIT_JOURNAL_DEAD; /* as it is at any other time */
+        }
         return code == BT_CONFLICT && d->journal == NULL ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
     }
     while (!is_over(d)) {

@@ -15,8 +15,16 @@
 #include "supervisor/retention/retention.h"
 #include "supervisor/spawn/spawn.h"
 
+/* A journal that several daemons share: one leads, the others wait. */
+struct daemon_fleet {
+    const char *url;  /* "" = none */
+    const char *node; /* the name of this one; "" = the host's */
+    uint32_t lease_ms;
+};
+
 struct daemon_options {
     struct engine_options engine;
+    struct daemon_fleet fleet;
     const struct config *config; /* of the start; outlives the daemon */
     struct sweep_options artifacts;
     struct retention_options retention;

@@ -33,21 +33,24 @@ static const char usage[] =
     "  --listen-control URL    where clients and agents ask, e.g. tcp://127.0.0.1:0\n"
     "  --listen-events URL     where events are published\n"
     "  --durability power|process\n"
+    "  --fleet URL             journal on PostgreSQL that several daemons share: one leads, the\n"
+    "                          others wait; postgresql://HOST/DATABASE, without a password\n"
     "  --planner NAME          planner of goals\n"
     "  --log-level LEVEL       err, warn, info or debug\n"
     "  --ready-fd N            write \"ready\" to this descriptor when requests are served\n"
     "  --help, --version\n\n"
     "Exit codes: 0 stopped on request; 1 could not start; 2 wrong arguments or configuration;\n"
     "3 another daemon uses the state directory; 70 a group of agents gave up that may not;\n"
-    "75 the journal failed, start again.\n";
+    "75 the journal failed, or another daemon leads: start again.\n";
 
-enum { OPT_CONTROL = 256, OPT_EVENTS, OPT_DURABILITY, OPT_PLANNER, OPT_LOG, OPT_READY };
+enum { OPT_CONTROL = 256, OPT_EVENTS, OPT_DURABILITY, OPT_FLEET, OPT_PLANNER, OPT_LOG, OPT_READY };
 
 static const struct option options[] = {{"state", required_argument, NULL, 's'},
                                         {"config", required_argument, NULL, 'c'},
                                         {"listen-control", required_argument, NULL, OPT_CONTROL},
                                         {"listen-events", required_argument, NULL, OPT_EVENTS},
                                         {"durability", required_argument, NULL, OPT_DURABILITY},
+                                        {"fleet", required_argument, NULL, OPT_FLEET},
                                         {"planner", required_argument, NULL, OPT_PLANNER},
                                         {"log-level", required_argument, NULL, OPT_LOG},
                                         {"ready-fd", required_argument, NULL, OPT_READY},
@@ -98,6 +101,8 @@ static int parse(int argc, char **argv, struct arguments *a)
             add_flag(a, "listen.events", optarg);
         } else if (opt == OPT_DURABILITY) {
             add_flag(a, "durability", optarg);
+        } else if (opt == OPT_FLEET) {
+            add_flag(a, "fleet.url", optarg);
         } else if (opt == OPT_PLANNER) {
             add_flag(a, "planner", optarg);
         } else if (opt == OPT_LOG) {
@@ -164,7 +169,7 @@ static int run(const struct config_request *request, const struct config *c, con
                    .remote_ca = c->remote.ca,
                    .lane_first = c->remote.lane_first,
                    .lane_last = c->remote.lane_last,
-                   .durability = c->durability,
+                   .durability = c->fleet.url[0] != 0 ? c->fleet.durability : c->durability,
                    .defaults = reload_defaults(&c->policy),
                    .planner = c->planner,
                    .heartbeat_ms = c->policy.heartbeat_ms,
@@ -181,6 +186,7 @@ static int run(const struct config_request *request, const struct config *c, con
                    .breaker_cooldown_ms = c->policy.breaker.cooldown_ms,
                    .breaker_cooldown_max_ms = c->policy.breaker.cooldown_max_ms,
                    .result_max = c->limits.max_result_bytes},
+        .fleet = {c->fleet.url, c->fleet.node, (uint32_t)c->fleet.lease_ms},
         .artifacts = {.root = artifacts,
                       .keep_ms = c->artifacts.keep_ms,
                       .max_bytes = c->artifacts.max_bytes},

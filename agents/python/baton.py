@@ -36,6 +36,7 @@ import asyncio
 import base64
 import collections
 import contextlib
+import copy
 import ctypes
 import dataclasses
 import datetime
@@ -367,14 +368,25 @@ class Remote:
     file, and a credential file."""
 
     def __init__(self, url: str, *, ca: Union[str, os.PathLike], cert: Union[str, os.PathLike], credential: Union[str, os.PathLike]):
-        if not url.startswith("tls+tcp://"):
-            raise ValueError("%s: expected tls+tcp://HOST:PORT" % url)
-        self.url, self.credential = url, credential
+        self.urls = url.split(",")
+        for one in self.urls:
+            if not one.startswith("tls+tcp://"):
+                raise ValueError("%s: expected tls+tcp://HOST:PORT, or several, separated by commas" % one)
+        self.credential = credential
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.tls.load_verify_locations(os.fspath(ca))
         if os.stat(cert).st_mode & 0o077:
             raise ValueError("%s: others may read or write the key: chmod 600" % cert)
         self.tls.load_cert_chain(os.fspath(cert))
+
+    @property
+    def url(self) -> str:
+        """The one that is dialed."""
+        return self.urls[0]
+
+    def next(self) -> None:
+        """Of a fleet only one daemon listens: after one that does not answer the next one is dialed."""
+        self.urls = self.urls[1:] + self.urls[:1]
 
     def lane(self, url: str) -> str:
         """The address of a lane, as this host reaches it: only the port is the supervisor's."""
@@ -586,7 +598,7 @@ class Control:
 
     def __init__(self, state: Union[str, os.PathLike, None] = None, credential: Optional[Credential] = None,
                  remote: Optional[Remote] = None):
-        self.remote = remote
+        self.remote = copy.copy(remote)  # which of its addresses is dialed is this connection's own
         self.state = pathlib.Path() if remote else state_dir(state)
         self.credential = KeyFile(remote.credential) if remote else credential or credential_of(self.state)
         self.pipe: Optional[Pipe] = None
@@ -627,6 +639,8 @@ class Control:
                     raise
                 self.pipe = pipe
             except (OSError, EOFError, ValueError) as e:
+                if self.remote is not None:
+                    self.remote.next()
                 raise Error("UNAVAILABLE", "the supervisor at %s cannot be reached (%s): start it with `baton up`" % (url, e), True) from None
 
     def request(self, type_: str, fields: Mapping[str, Any], timeout: float = 15.0) -> Dict[str, Any]:
@@ -661,6 +675,8 @@ class Control:
                 answer, _ = _decode(self.credential.unseal(message[4:]))
             except socket.timeout:
                 self.close()
+                if self.remote is not None:
+                    self.remote.next()
                 raise Error("TIMEOUT", "%s: no answer within %g s" % (type_, timeout), True) from None
             except (OSError, EOFError, ValueError) as e:
                 self.close()
@@ -1842,6 +1858,7 @@ class Agent:
             threading.Thread(target=self._accept, args=(server,), name="baton-accept", daemon=True).start()
         control = Control(remote=remote) if remote else Control(state, credential or credential_of(state_dir(state), agent=True))
         try:
+            self._remote = control.remote
             return _Relation(self, control, endpoint, _up).run()
         finally:
             self._closed = True
@@ -1892,7 +1909,7 @@ class Agent:
         p.add_argument("--up", action="store_true", help="start the supervisor with `baton up` first, unless it runs")
         p.add_argument("--once", metavar="SKILL", help="run one step from stdin, {task, parameters, context}, and print its outcome")
         p.add_argument("--credential", metavar="FILE", help="proves who the agent is, instead of the token (BATON_CREDENTIAL)")
-        p.add_argument("--connect", metavar="URL", help="tls+tcp://HOST:PORT of a supervisor on another host; with --credential, --ca, --cert")
+        p.add_argument("--connect", metavar="URL", help="tls+tcp://HOST:PORT of a supervisor on another host, of a fleet several with commas; with --credential, --ca, --cert")
         p.add_argument("--ca", metavar="FILE", help="the authority that signed its certificate")
         p.add_argument("--cert", metavar="FILE", help="this side's certificate and key")
         p.add_argument("--card", action="store_true", help="print the card as JSON")
@@ -2012,7 +2029,8 @@ class _Relation:
 
     def wait_a_little(self) -> None:
         self.try_at = time.monotonic() + self.backoff * random.uniform(0.8, 1.2)
-        self.backoff = min(self.backoff * 2, 5.0)
+        several = self.control.remote is not None and len(self.control.remote.urls) > 1  # another one may lead by now
+        self.backoff = min(self.backoff * 2, 0.7 if several else 5.0)
 
     def ask(self, type_: str, **fields: Any) -> Dict[str, Any]:
         sent = time.monotonic()

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/client/seeds.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
@@ -23,9 +24,10 @@ static const char help[] =
     "  --listen URL        where the supervisor reaches the agent (tcp://127.0.0.1:0 = any free "
     "port)\n"
     "  --dial-in           dial the supervisor's lanes instead of listening\n"
-    "  --connect URL       a supervisor on another host, tls+tcp://HOST:PORT (BATON_CONNECT), "
-    "with\n"
-    "                      --credential FILE --ca FILE --cert FILE (BATON_CREDENTIAL, BATON_CA, "
+    "  --connect URL       a supervisor on another host, tls+tcp://HOST:PORT (BATON_CONNECT), of a "
+    "fleet\n"
+    "                      several, separated by commas; with --credential FILE --ca FILE --cert "
+    "FILE (BATON_CREDENTIAL, BATON_CA, "
     "BATON_CERT)\n"
     "  --log-level LEVEL   err, warn, info or debug\n"
     "  --once SKILL        run one step from stdin, {\"task\", \"parameters\", \"context\"}, "
@@ -178,9 +180,8 @@ static enum bt_code check_remote(struct options *o, struct bt_error *err)
     if (o->connect == NULL || o->mode != OPTIONS_RUN) {
         return BT_OK;
     }
-    if (strncmp(o->connect, "tls+tcp://", 10) != 0) {
-        return err_set(err, BT_INVALID, "--connect '%.80s': expected tls+tcp://HOST:PORT",
-                       o->connect);
+    if (seeds_check(o->connect, &o->seeds, err) != BT_OK) {
+        return err_wrap(err, "--connect");
     }
     if (o->credential == NULL || o->ca == NULL || o->cert == NULL) {
         return err_set(err, BT_INVALID,

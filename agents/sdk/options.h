@@ -22,7 +22,8 @@ struct options {
     char process_id[LIMIT_ID_BYTES + 1]; /* the credential of this process; "" = it got none */
     uint8_t process_key[AUTH_KEY_BYTES];
     const char *listen;
-    const char *connect;   /* tls+tcp://HOST:PORT of a supervisor elsewhere, or NULL */
+    const char *connect;   /* tls+tcp://HOST:PORT of supervisors elsewhere, or NULL */
+    uint32_t seeds;        /* how many */
     const char *ca, *cert; /* files, with `connect` */
     const char *once_skill;
     struct uuid instance_id;

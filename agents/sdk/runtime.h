@@ -109,6 +109,7 @@ struct runtime {
     struct link_server *dialed[LIMIT_CAPACITY + 1];
     uint32_t dialed_n;
     struct link_lane *control;
+    uint32_t seed; /* which of the supervisors elsewhere is dialed */
     char control_url[STATE_URL_MAX + 1];
     struct uuid daemon; /* the start of the supervisor that the control lane was dialed for */
     msec look_at;       /* when to look for a supervisor again; MSEC_NEVER = one was dialed */

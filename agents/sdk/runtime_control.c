@@ -5,6 +5,7 @@
 
 #include "agents/sdk/runtime.h"
 #include "protocol/base/log.h"
+#include "protocol/client/seeds.h"
 
 static const struct link_limits control_limits = {.recv_max =
                                                       SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES};
@@ -55,12 +56,23 @@ static struct link_limits remote_limits(const struct runtime *rt, size_t recv_ma
         .recv_max = recv_max, .ca_file = rt->opt->ca, .cert_file = rt->opt->cert};
 }
 
+/* One of several that leads no more, or has not answered in its time. */
+static bool take_next(struct runtime *rt)
+{
+    if (rt->opt->seeds < 2 || rt->control == NULL ||
+        (link_lane_is_up(rt->control) && !rt->outstanding)) {
+        return false;
+    }
+    rt->seed = (rt->seed + 1) % rt->opt->seeds;
+    return true;
+}
+
 static void dial_remote(struct runtime *rt)
 {
     const struct link_limits limits = remote_limits(rt, SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES);
     struct bt_error err;
 
-    if (rt->control != NULL && !rt->outstanding) {
+    if (!take_next(rt) && rt->control != NULL && !rt->outstanding) {
         rt->feed_up = link_lane_is_up(rt->control);
         return; /* the lane reconnects by itself */
     }
@@ -69,18 +81,20 @@ static void dial_remote(struct runtime *rt)
         rt->control = NULL;
         rt->outstanding = false;
     }
-    if (link_lane_dial(rt->link, rt->opt->connect, &limits, NULL, &rt->control, &err) != BT_OK) {
-        log_warn("agent.dial", "%s", err.msg);
-        return;
+    seeds_get(rt->opt->connect, rt->seed, rt->control_url);
+    if (rt->opt->seeds > 1) {
+        rt->look_at = msec_add(clock_mono_ms(), SEED_MS);
     }
-    (void)snprintf(rt->control_url, sizeof rt->control_url, "%s", rt->opt->connect);
+    if (link_lane_dial(rt->link, rt->control_url, &limits, NULL, &rt->control, &err) != BT_OK) {
+        log_warn("agent.dial", "%s", err.msg);
+    }
 }
 
 /* The supervisor knows its own name of its host, and this side the one that works from here: of a
  * lane only the port is taken. */
 static void remote_lane(const struct runtime *rt, struct str announced, char *ret, size_t cap)
 {
-    const char *own = rt->opt->connect;
+    const char *own = rt->opt->connect != NULL ? rt->control_url : NULL;
     const char *colon = own != NULL ? strrchr(own, ':') : NULL;
     size_t port = announced.len;
 
@@ -433,6 +447,7 @@ void runtime_on_control(struct runtime *rt, struct link_event *ev)
         rt->outstanding = false;
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
     } else if (ev->lane == rt->control && ev->type == LINK_UP) {
+        rt->look_at = MSEC_NEVER;
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
     } else if (ev->lane == rt->control && ev->type == LINK_DOWN) {
         runtime_drop_control(rt); /* it must not connect again by itself and send the token */

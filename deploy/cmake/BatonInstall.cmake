@@ -172,7 +172,7 @@ install(FILES ${CMAKE_BINARY_DIR}/install/completion.fish RENAME baton.fish
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 install(FILES deploy/baton.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
-bt_pages(${CMAKE_INSTALL_DOCDIR} "" deploy/TOUR.md deploy/REMOTE.md deploy/HTTP.md deploy/UI.md deploy/WEBHOOKS.md deploy/HOOKS.md README.md ARCHITECTURE.md SECURITY.md
+bt_pages(${CMAKE_INSTALL_DOCDIR} "" deploy/TOUR.md deploy/REMOTE.md deploy/FLEET.md deploy/HTTP.md deploy/UI.md deploy/WEBHOOKS.md deploy/HOOKS.md README.md ARCHITECTURE.md SECURITY.md
     protocol/WIRE.md protocol/EVENTS.md protocol/MESSAGES.md protocol/PLANS.md)
 if(NOT BATON_PACKAGE) # Debian has the licence already, and a changelog of its own form
     install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

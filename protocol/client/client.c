@@ -61,7 +61,10 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
     enum bt_code code;
 
     if (c->remote != NULL) {
-        if (c->lane_fell) {
+        if (client_remote_is_late(c)) {
+            client_remote_next(c);
+            drop_lane(c);
+        } else if (c->lane_fell) {
             drop_lane(c);
         }
         return client_remote_dial(c, err);
@@ -224,9 +227,11 @@ static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_
     return BT_OK;
 }
 
-/* An answer is still to come on this lane. Retire it, and let the next call dial another one. */
+/* An answer is still to come on this lane. Retire it, and let the next call dial another one: a
+ * daemon that does not answer may lead no more. */
 static void abandon_lane(struct bt_client *c)
 {
+    client_remote_next(c);
     drop_lane(c);
 }
 

@@ -52,6 +52,9 @@ BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type
  * is a lane. */
 BT_MUST_CHECK enum bt_code client_remote_dial(struct bt_client *c, struct bt_error *err);
 void client_remote_free(struct bt_client *c);
+/* Of several addresses: whether the one that is dialed has had its time; takes the next one. */
+bool client_remote_is_late(const struct bt_client *c);
+void client_remote_next(struct bt_client *c);
 /* Why it may be that nothing answers. */
 extern const char client_remote_silence[];
 /* client.c: a client that has not dialed yet. */

@@ -6,9 +6,12 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
+#include "protocol/client/seeds.h"
 
 struct client_remote {
-    char *url, *ca, *cert;
+    char *urls, *ca, *cert;
+    uint32_t n, now; /* addresses, and which one is dialed */
+    msec dialed_at;
 };
 
 const char client_remote_silence[] =
@@ -18,36 +21,62 @@ const char client_remote_silence[] =
 void client_remote_free(struct bt_client *c)
 {
     if (c->remote != NULL) {
-        free(c->remote->url);
+        free(c->remote->urls);
         free(c->remote->ca);
         free(c->remote->cert);
         free(c->remote);
     }
 }
 
-enum bt_code client_remote_dial(struct bt_client *c, struct bt_error *err)
+void client_remote_next(struct bt_client *c)
 {
-    const struct link_limits limits = {
-        .recv_max = LIMIT_STEP_BYTES, .ca_file = c->remote->ca, .cert_file = c->remote->cert};
+    struct client_remote *r = c->remote;
 
-    return c->lane != NULL ? BT_OK
-                           : link_lane_dial(c->link, c->remote->url, &limits, c, &c->lane, err);
+    if (r != NULL && r->n > 1) {
+        r->now = (r->now + 1) % r->n;
+        r->dialed_at = 0;
+    }
 }
 
-static enum bt_code check(const struct bt_connection *to, struct bt_error *err)
+/* Only the daemon that leads listens: one that does not answer soon is left for the next one. */
+bool client_remote_is_late(const struct bt_client *c)
 {
-    if (to->url == NULL || strncmp(to->url, "tls+tcp://", 10) != 0 ||
-        strlen(to->url) > STATE_URL_MAX) {
-        return err_set(err, BT_INVALID, "'%.80s': expected tls+tcp://HOST:PORT",
-                       to->url != NULL ? to->url : "");
+    const struct client_remote *r = c->remote;
+
+    return r != NULL && r->n > 1 && c->lane != NULL && !link_lane_is_up(c->lane) &&
+           clock_mono_ms() - r->dialed_at >= SEED_MS;
+}
+
+enum bt_code client_remote_dial(struct bt_client *c, struct bt_error *err)
+{
+    struct client_remote *r = c->remote;
+    const struct link_limits limits = {
+        .recv_max = LIMIT_STEP_BYTES, .ca_file = r->ca, .cert_file = r->cert};
+
+    if (c->lane != NULL) {
+        return BT_OK;
     }
-    if (to->credential == NULL || to->ca == NULL || to->cert == NULL) {
-        return err_set(err, BT_INVALID,
+    seeds_get(r->urls, r->now, c->at.control);
+    r->dialed_at = clock_mono_ms();
+    return link_lane_dial(c->link, c->at.control, &limits, c, &c->lane, err);
+}
+
+static enum bt_code check(const struct bt_connection *to, uint32_t *ret_n, struct bt_error *err)
+{
+    char url[STATE_URL_MAX + 1];
+    enum bt_code code = seeds_check(to->url != NULL ? to->url : "", ret_n, err);
+
+    if (code == BT_OK && (to->credential == NULL || to->ca == NULL || to->cert == NULL)) {
+        code = err_set(err, BT_INVALID,
                        "%s: needs a credential, a certificate with its key, and the authority of "
                        "the daemon's",
                        to->url);
     }
-    return link_url_check(str_from(to->url), false, false, err);
+    for (uint32_t i = 0; i < *ret_n && code == BT_OK; i++) {
+        seeds_get(to->url, i, url);
+        code = link_url_check(str_from(url), false, false, err);
+    }
+    return code;
 }
 
 enum bt_code bt_client_connect(const struct bt_connection *to, struct bt_client **ret,
@@ -55,13 +84,15 @@ enum bt_code bt_client_connect(const struct bt_connection *to, struct bt_client 
 {
     struct client_remote *r = calloc(1, sizeof *r);
     struct bt_client *c = NULL;
-    enum bt_code code = check(to, err);
+    uint32_t n = 0;
+    enum bt_code code = check(to, &n, err);
 
     code = code == BT_OK ? client_new(&c, err) : code;
     if (code == BT_OK && r != NULL) {
-        *r = (struct client_remote){strdup(to->url), strdup(to->ca), strdup(to->cert)};
+        *r = (struct client_remote){
+            .urls = strdup(to->url), .ca = strdup(to->ca), .cert = strdup(to->cert), .n = n};
     }
-    if (code == BT_OK && (r == NULL || r->url == NULL || r->ca == NULL || r->cert == NULL)) {
+    if (code == BT_OK && (r == NULL || r->urls == NULL || r->ca == NULL || r->cert == NULL)) {
         code = err_set(err, BT_NOMEM, "out of memory for a client");
     }
     if (c != NULL) {
@@ -69,7 +100,6 @@ enum bt_code bt_client_connect(const struct bt_connection *to, struct bt_client 
         r = NULL;
     }
     if (code == BT_OK) {
-        (void)snprintf(c->at.control, sizeof c->at.control, "%s", to->url);
         (void)snprintf(c->dir, sizeof c->dir, "%s", to->url);
         code = bt_client_credential(c, to->credential, err);
     }

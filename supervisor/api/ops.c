@@ -325,7 +325,18 @@ static uint32_t agents_shown(const struct engine *engine)
 void on_supervisor_info(struct engine *engine, struct request *rq)
 {
     static const uint8_t versions[] = {0x91, 0x01}; /* msgpack: [1] */
-    bool power = engine_options(engine)->durability == DURABILITY_POWER;
+    static const struct {
+        const char *name, *means;
+    } durability[] = {
+        [DURABILITY_POWER] = {"power", "acknowledged work survives a power cut: fsync before every "
+                                       "acknowledgement"},
+        [DURABILITY_PROCESS] =
+            {"process", "acknowledged work survives kill -9 of the daemon, not a power cut"},
+        [DURABILITY_REPLICATED] = {"replicated",
+                                   "acknowledged work survives the loss of a database server: two "
+                                   "have it before every acknowledgement"},
+    };
+    const enum durability which = engine_options(engine)->durability;
     char started[CLOCK_ISO_LEN + 1];
     struct arena arena = {0};
     struct msg_supervisor_info_ok ok = {
@@ -333,12 +344,8 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
         .protocol = {versions, sizeof versions},
         .pid = (uint64_t)getpid(),
         .uptime_ms = engine_now(engine) - engine_started(engine),
-        .durability = power ? STR_LIT("power") : STR_LIT("process"),
-        .durability_means =
-            power
-                ? STR_LIT(
-                      "acknowledged work survives a power cut: fsync before every acknowledgement")
-                : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
+        .durability = str_from(durability[which].name),
+        .durability_means = str_from(durability[which].means),
         .control = str_from(engine_control_url(engine)),
         .events = str_from(engine_events_url(engine)),
         .remote = str_from(engine_remote_url(engine)),

@@ -191,6 +191,14 @@ struct config_schedule {
     const char *json; /* the body of a schedule.put */
 };
 
+/* A journal on PostgreSQL that several daemons share. */
+struct config_fleet {
+    const char *url;  /* "" = the journal is in the state directory */
+    const char *node; /* the name of this daemon in it; "" = the host's */
+    enum durability durability;
+    msec lease_ms;
+};
+
 struct config {
     const char *state_dir; /* absolute; may not exist yet */
     const char *listen_control;
@@ -200,6 +208,7 @@ struct config {
     const char *planner;
     enum config_auth auth;
     enum durability durability;
+    struct config_fleet fleet;
     struct config_policy policy;
     struct config_limits limits;
     struct config_artifacts artifacts;

@@ -1,6 +1,7 @@
 /* Rules beyond the schema: settings that depend on each other, and the allowed listeners. */
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "supervisor/config/loader.h"
 
@@ -83,6 +84,42 @@ static void check_order(struct loader *l, const char *low_key, msec low, const c
                    (unsigned long long)high);
 }
 
+/* A password would be read in the list of processes, in `config show`, in logs. */
+static bool has_password(const char *url)
+{
+    const char *host = strstr(url, "://");
+    const char *end = host == NULL ? NULL : host + 3 + strcspn(host + 3, "/?@");
+
+    return (end != NULL && *end == '@' &&
+            memchr(host + 3, ':', (size_t)(end - host - 3)) != NULL) ||
+           strstr(url, "password=") != NULL;
+}
+
+static void check_fleet(struct loader *l, const struct config *c)
+{
+    const char *url = c->fleet.url;
+    char origin[ORIGIN_MAX];
+
+    if (url[0] == 0) {
+        return;
+    }
+    setting_origin(l, "fleet.url", origin);
+    if (strncmp(url, "postgresql://", 13) != 0 && strncmp(url, "postgres://", 11) != 0) {
+        config_problem(l, origin, "fleet.url: expected postgresql://HOST/DATABASE");
+    } else if (has_password(url)) {
+        config_problem(l, origin,
+                       "fleet.url: leave the password out, others would read it: libpq takes it "
+                       "from ~/.pgpass, from the file that PGPASSFILE names, or from PGPASSWORD");
+    }
+    if (c->durability == DURABILITY_PROCESS) {
+        setting_origin(l, "durability", origin);
+        config_problem(l, origin,
+                       "durability: \"process\" is not possible in a fleet, a crash of PostgreSQL "
+                       "would take back what was acknowledged; leave it out, and set "
+                       "fleet.durability to replicated or power");
+    }
+}
+
 void config_rules_check(struct loader *l)
 {
     const struct config *c = &l->store->c;
@@ -95,6 +132,7 @@ void config_rules_check(struct loader *l)
         setting_origin(l, "listen.events", origin);
         config_problem(l, origin, "listen.events: is the same address as listen.control");
     }
+    check_fleet(l, c);
     check_order(l, "policy.heartbeatMs", p->heartbeat_ms, "policy.leaseMs", p->lease_ms, 2);
     check_order(l, "policy.backoff.initialMs", p->backoff.initial_ms, "policy.backoff.maxMs",
                 p->backoff.max_ms, 1);

@@ -12,9 +12,8 @@
     const char *const name[] = {__VA_ARGS__, NULL};                                                \
     _Static_assert(sizeof name / sizeof name[0] == (count) + 1, "a name for each value")
 
-static NAMES(
-    durability_names,
-    DURABILITY_PROCESS + 1, [DURABILITY_POWER] = "power", [DURABILITY_PROCESS] = "process");
+static NAMES(durability_names, DURABILITY_REPLICATED + 1, [DURABILITY_POWER] = "power",
+             [DURABILITY_PROCESS] = "process", [DURABILITY_REPLICATED] = "replicated");
 static NAMES(auth_names,
              CONFIG_AUTH_COUNT, [CONFIG_AUTH_TOKEN] = "token", [CONFIG_AUTH_REQUIRED] = "required");
 static NAMES(backoff_names, BACKOFF_COUNT, [BACKOFF_LINEAR] = "linear",

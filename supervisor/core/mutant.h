@@ -105,12 +105,13 @@ enum mutant {
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
-    /* 95 to 99 are of the journal on PostgreSQL: -DBATON_MUTANT=95, and edge.postgres_owner */
-    MUTANT_FENCE_WITHOUT_EPOCH,     /* a turn of an earlier owner is stored */
-    MUTANT_FENCE_WITHOUT_POS,       /* a turn is stored that does not follow the last one */
-    MUTANT_OWNER_NOT_ENDED,         /* a take-over leaves the old owner its connection */
-    MUTANT_EFFECTS_UNANSWERED,      /* a commit is believed before the answer */
-    MUTANT_RENEWED_BY_ANOTHER,      /* who is no owner any more renews the lease */
+    /* 95 to 99 and 114 are of the journal on PostgreSQL, and found by edge.postgres_owner; 115, in
+     * the engine, by test_fleet.py of a build with -DBATON_MUTANT=115 */
+    MUTANT_FENCE_WITHOUT_EPOCH,     /* pg 95: a turn of an earlier owner is stored */
+    MUTANT_FENCE_WITHOUT_POS,       /* pg 96: a turn is stored that does not follow the last one */
+    MUTANT_OWNER_NOT_ENDED,         /* pg 97: a take-over leaves the old owner its connection */
+    MUTANT_EFFECTS_UNANSWERED,      /* pg 98: a commit is believed before the answer */
+    MUTANT_RENEWED_BY_ANOTHER,      /* pg 99: who is no owner any more renews the lease */
     MUTANT_LATE_FROM_ANOTHER = 100, /* 100: whoever brings a late result is believed */
     MUTANT_RETUNE_IGNORED = 101,    /* 101: what a reload sets anew has no effect */
     MUTANT_WAIT_TAKES_PLACE,        /* 102: a step that waits takes a place of other steps */
@@ -126,6 +127,8 @@ enum mutant {
     MUTANT_CHILD_FORGOTTEN,        /* 111: a restart does not ask again for child plans */
     MUTANT_CHILD_NOT_STOPPED,      /* 112: the end of a step is not passed to its child plan */
     MUTANT_CHILD_WITHOUT_ROUND,    /* 113: every round asks for the child plan of the first */
+    MUTANT_NEVER_TOO_LATE,         /* pg 114: effects are performed however old the lease is */
+    MUTANT_EFFECTS_UNKEPT,         /* by hand: effects are performed without a look at the lease */
     MUTANT_TURNS_UNLIMITED = 120,  /* 120: an agent calls others in more turns than the limit */
     MUTANT_CALLS_FORGOTTEN,        /* 121: a restart forgets that an attempt has made its calls */
     MUTANT_CALLS_WHILE_PAUSED,     /* 122: calls begin while the plan is paused */

@@ -6,6 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/engine/engine_internal.h"
 
 enum {
@@ -508,6 +509,18 @@ static bool settle(struct engine *engine)
     return news;
 }
 
+/* Who may not own the journal any more does nothing, and answers nothing. */
+bool engine_keep(struct engine *engine)
+{
+    struct bt_error why;
+
+    if (!engine->failed && !MUTANT(EFFECTS_UNKEPT) &&
+        journal_keep(engine->journal, &why) != BT_OK) {
+        engine_fail(engine, &why);
+    }
+    return !engine->failed;
+}
+
 enum bt_code engine_end(struct engine *engine, struct bt_error *err)
 {
     bool news = journal_dirty(engine->journal);
@@ -539,7 +552,7 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         }
         engine->stats.commit_us += (clock_mono_ns() - from) / 1000;
     }
-    if (engine->failed) {
+    if (!engine_keep(engine)) {
         *err = engine->fatal;
         return BT_IO;
     }

@@ -184,6 +184,9 @@ void engine_free(struct engine *engine);
 void engine_begin(struct engine *engine, msec now, msec wall);
 /* Takes one event of the link; frees its message. */
 void engine_on_link(struct engine *engine, struct link_event *ev);
+/* Whether this daemon still owns its journal, as far as it may ask (journal_keep). False: the next
+ * engine_end reports why. */
+bool engine_keep(struct engine *engine);
 /* Ticks what is due, commits, performs. BT_IO: the journal is dead, stop. */
 BT_MUST_CHECK enum bt_code engine_end(struct engine *engine, struct bt_error *err);
 /* When the next cycle is due without any event. */

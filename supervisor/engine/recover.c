@@ -240,6 +240,9 @@ static bool take_row(const struct journal_plan *row, void *self)
         recover_plan(all, row);
     }
     engine->mark.recovering = (struct uuid){{0}};
+    if (all->code == BT_OK) { /* many plans may take longer than a lease */
+        all->code = journal_hold(engine->journal, all->err);
+    }
     return all->code == BT_OK;
 }
 

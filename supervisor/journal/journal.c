@@ -284,6 +284,13 @@ enum bt_code journal_keep(struct journal *j, struct bt_error *err)
     return code != BT_OK || j->ops->keep == NULL ? code : j->ops->keep(j, err);
 }
 
+enum bt_code journal_hold(struct journal *j, struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    return code != BT_OK || j->ops->hold == NULL ? code : j->ops->hold(j, err);
+}
+
 enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                             journal_row_fn fn, void *self, struct bt_error *err)
 {

@@ -27,7 +27,8 @@
 
 struct journal;
 
-enum durability { DURABILITY_POWER, DURABILITY_PROCESS };
+/* REPLICATED, of PostgreSQL only: also on another server. */
+enum durability { DURABILITY_POWER, DURABILITY_PROCESS, DURABILITY_REPLICATED };
 
 struct journal_options {
     enum durability durability;
@@ -328,9 +329,13 @@ BT_MUST_CHECK enum bt_code journal_blob_get(struct journal *j, uint64_t id, stru
                                             struct bt_error *err);
 
 BT_MUST_CHECK enum bt_code journal_commit(struct journal *j, struct bt_error *err);
-/* Says to a store with a lease that its owner is there; to be called several times in a lease.
- * BT_IO: another owns it, or nobody knows; nothing that was decided may be done. */
+/* Renews the lease of a store that has one, when a third of it has gone; between batches. To be
+ * called before effects, and several times in a lease. BT_IO: another owns it, or nobody knows;
+ * nothing that was decided may be done. */
 BT_MUST_CHECK enum bt_code journal_keep(struct journal *j, struct bt_error *err);
+/* The same in a long batch whose parts may be stored one by one, as in a recovery: commits what
+ * there is when a third of the lease has gone. */
+BT_MUST_CHECK enum bt_code journal_hold(struct journal *j, struct bt_error *err);
 /* Whether the open batch has any writes. */
 bool journal_dirty(const struct journal *j);
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "supervisor/journal/journal.h"
+#include "supervisor/journal/owner.h"
+#include "supervisor/journal/sqlite_internal.h"
 #ifdef BATON_POSTGRES
 #include "supervisor/journal/postgres/postgres.h"
 #endif
@@ -19,6 +21,57 @@ static size_t scheme_of(const char *url)
     return url[n] == ':' ? n : 0;
 }
 
+bool journal_is_shared(const char *url)
+{
+    const struct str scheme = {url, scheme_of(url)};
+
+    return str_is(scheme, "postgresql") || str_is(scheme, "postgres");
+}
+
+/* Held by the descriptor, which no program that this one starts inherits. */
+enum bt_code journal_lock_dir(const char *dir, struct bt_error *err)
+{
+    int fd;
+
+    return sqlite_lock_dir(dir, true, &fd, err);
+}
+
+#ifndef BATON_POSTGRES
+static enum bt_code without_postgres(struct bt_error *err)
+{
+    return err_set(err, BT_INVALID,
+                   "this Baton was built without PostgreSQL: build it with -DBATON_POSTGRES=ON, "
+                   "which needs libpq-dev, or give a directory");
+}
+
+enum bt_code journal_look_open(const char *url, uint32_t lease_ms, struct journal_look **ret,
+                               struct bt_error *err)
+{
+    (void)url;
+    (void)lease_ms;
+    *ret = NULL;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, struct bt_error *err)
+{
+    (void)l;
+    *ret = (struct journal_owner){.epoch = 0};
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_init(struct journal_look *l, struct bt_error *err)
+{
+    (void)l;
+    return without_postgres(err);
+}
+
+void journal_look_close(struct journal_look *l)
+{
+    (void)l;
+}
+#endif
+
 static enum bt_code open_postgres(const char *url, const struct journal_options *opt,
                                   struct journal **ret, struct bt_error *err)
 {
@@ -28,9 +81,7 @@ static enum bt_code open_postgres(const char *url, const struct journal_options 
     (void)url;
     (void)opt;
     (void)ret;
-    return err_set(err, BT_INVALID,
-                   "this Baton was built without PostgreSQL: build it with -DBATON_POSTGRES=ON, "
-                   "which needs libpq-dev, or give a directory");
+    return without_postgres(err);
 #endif
 }
 
@@ -46,7 +97,7 @@ enum bt_code journal_open(const char *url, const struct journal_options *opt, st
     if (str_is(scheme, "sqlite")) {
         return journal_open_sqlite(url + scheme.len + 1, opt, ret, err);
     }
-    if (str_is(scheme, "postgresql") || str_is(scheme, "postgres")) {
+    if (journal_is_shared(url)) {
         return open_postgres(url, opt, ret, err);
     }
     /* Not the whole of it: it may have a password. */

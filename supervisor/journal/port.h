@@ -104,6 +104,7 @@ struct journal_ops {
                           journal_problem_fn fn, void *self, struct bt_error *err);
     /* NULL: it has no lease. */
     enum bt_code (*keep)(struct journal *j, struct bt_error *err);
+    enum bt_code (*hold)(struct journal *j, struct bt_error *err);
     /* Checks again whether space is short; may be NULL. */
     void (*space)(struct journal *j);
     enum bt_code (*events)(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,

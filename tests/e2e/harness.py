@@ -119,9 +119,7 @@ class Daemon:
     def start(self, agents=True):
         ready, says = os.pipe()
         log = open(self.work / "batond.log", "ab")
-        self.process = subprocess.Popen(
-            [*self.prefix, BIN / "batond", "--state", self.state, "--config", self.config, "--ready-fd", str(says), *self.args],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(says,), env={**os.environ, **self.env})
+        self.process = self.popen(log, "--ready-fd", str(says), pass_fds=(says,))
         os.close(says)
         log.close()
         try:
@@ -133,6 +131,10 @@ class Daemon:
         if agents:
             self.wait_agents()
         return self
+
+    def popen(self, log, *args, **kwargs):
+        return subprocess.Popen([*self.prefix, BIN / "batond", "--state", self.state, "--config", self.config, *args, *self.args],
+                                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **self.env}, **kwargs)
 
     def log(self):
         return (self.work / "batond.log").read_text(errors="replace")[-6000:]

@@ -15,7 +15,7 @@ from probe import Probe, step, wait_up
 
 NONE = "agents: []\npolicy: {cancelGraceMs: 500, shutdownGraceMs: 1000}\n"  # nobody is waited for longer than the tests need
 VERBS = ["up", "down", "reload", "run", "schedule", "plan", "chat", "sessions", "status", "events", "agents", "agent", "result", "cancel", "reviews", "review", "approve", "reject",
-         "decide", "pause", "resume", "signal", "skip", "modify", "retry", "fork", "lint", "history", "logs", "graph", "timeline", "stats", "cost", "recipes", "top", "ui", "mcp", "info", "config", "doctor", "delete", "prune", "backup", "restore", "verify", "certs", "context", "webhook",
+         "decide", "pause", "resume", "signal", "skip", "modify", "retry", "fork", "lint", "history", "logs", "graph", "timeline", "stats", "cost", "recipes", "top", "ui", "mcp", "info", "config", "doctor", "delete", "prune", "backup", "restore", "verify", "certs", "context", "fleet", "webhook",
          "help", "version", "completion"]
 NO_PLAN = "00000000-0000-7000-8000-000000000000"
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 import unittest
 
+import pg
 from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
@@ -68,9 +69,17 @@ class Ends(BatonTest):
             "init": lambda: ("--list",), "graph": lambda: (self.done(),), "timeline": lambda: (self.done(),), "version": lambda: (), "completion": lambda: ("bash",), "down": lambda: ("--json",),
             "delete": lambda: (self.done(), "--json"), "prune": lambda: ("--dry-run", "--older-than", "30d", "--json"), "backup": lambda: (self.copy(), "--json"),
             "export": lambda: (self.done(),), "import": lambda: (self.exported(), "--json"),
-            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"), "webhook": lambda: ("list", "--json"),
+            "verify": lambda: ("--json",), "credential": lambda: ("list", "--json"), "audit": lambda: ("--json",),"context": lambda: ("list", "--json"), "fleet": self.fleet, "webhook": lambda: ("list", "--json"),
             "certs": lambda: ("show", "--dir", self.authority(), "--json"), "restore": lambda: (self.d.work / "copy1.db", "--force", "--json"),
         }
+
+    def fleet(self):
+        """Without PostgreSQL it is left out of what is tested."""
+        if not hasattr(self, "server"):
+            self.server = pg.Server(self)
+            (self.d.work / "fleet.yaml").write_text("fleet: {durability: power}\n")
+            subprocess.run([BIN / "baton", "fleet", "init", self.server.url], capture_output=True)
+        return "status", self.server.url, "--config", self.d.work / "fleet.yaml"
 
     def served(self):
         file = self.d.state / "gateway.json"
@@ -113,6 +122,8 @@ class Output(Ends):
         lines = self.lines()
         self.assertEqual(set(lines), verbs())
         down, restore = lines.pop("down"), lines.pop("restore")
+        if pg.why_not():
+            lines.pop("fleet")
         for verb, line in lines.items():
             with self.subTest(verb=verb):
                 fine = self.baton(verb, *line(), capture_output=True)
@@ -141,7 +152,7 @@ class Output(Ends):
 
 class Timeout(Ends):
     # Verbs that ask no daemon wait for nothing.
-    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "webhook", "audit", "agent", "mcp"}
+    ALONE = {"init", "recipes", "config", "help", "version", "completion", "restore", "credential", "certs", "context", "fleet", "webhook", "audit", "agent", "mcp"}
 
     def test_timeout_holds_for_every_verb_when_the_daemon_hangs(self):
         lines = {verb: line() for verb, line in self.lines().items() if verb not in self.ALONE}

@@ -11,10 +11,11 @@ BEGIN {
     may["protocol/auth"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
-    may["protocol/client"] = base " protocol/artifact protocol/auth protocol/client/state protocol/client/credential protocol/client/exchange protocol/wire protocol/link baton/client.h"
+    may["protocol/client"] = base " protocol/artifact protocol/auth protocol/client/state protocol/client/credential protocol/client/exchange protocol/client/seeds protocol/wire protocol/link baton/client.h"
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
+    may["protocol/client/seeds"] = base " protocol/client/state.h protocol/client/seeds"
     may["protocol/client/credential"] = base " protocol/auth protocol/wire protocol/client/state protocol/client/credential"
     may["protocol/client/exchange"] = base " protocol/auth protocol/wire protocol/client/exchange"
     may["supervisor/auth"] = base " protocol/auth protocol/client/credential protocol/client/state.h supervisor/audit"
@@ -52,7 +53,7 @@ BEGIN {
     may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
-    may["supervisor/cli/verbs"] = common " protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/faults.h supervisor/certs/certs.h supervisor/spawn/apart.h"
+    may["supervisor/cli/verbs"] = common " protocol/client/seeds.h protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/owner.h supervisor/journal/faults.h supervisor/certs/certs.h supervisor/spawn/apart.h"
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h protocol/auth protocol/client/credential supervisor/cli/view/event_line.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
@@ -65,7 +66,7 @@ BEGIN {
     may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
-    may["agents/sdk"] = base " protocol/client/transfer.h baton/client.h protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/sdk"] = base " protocol/client/seeds.h protocol/client/transfer.h baton/client.h protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/calc"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
     may["agents/a2a"] = base " protocol/wire agents/sdk baton/agent.h agents/web"
     may["agents/rag"] = base " protocol/wire agents/sdk baton/agent.h agents/web"

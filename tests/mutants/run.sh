@@ -32,6 +32,37 @@ red() { # MUTANT PROGRAM ARGS...
     ! BATON_MUTANT=$mutant timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
 }
 
+# What edge.postgres_owner finds: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
+postgres() { # [NUMBER...]
+    ours=$(sed -n 's#^    MUTANT_.*/\* pg \([0-9]*\):.*#\1#p' supervisor/core/mutant.h)
+    if ! grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt"; then
+        echo "postgres: skipped, there is no libpq"
+        return 0
+    fi
+    ninja -C "$build" --quiet -j "$jobs" postgres_owner
+    for number in 0 $ours; do
+        [ $# -eq 0 ] || case " $* " in *" $number "*) ;; *) continue ;; esac
+        status=0
+        BATON_MUTANT=$number timeout 300 "$build/tests/postgres_owner" >"$build.out" 2>&1 || status=$?
+        if [ "$status" -eq 77 ]; then
+            echo "postgres: $(sed -n '/SKIPPED/p' "$build.out")"
+            return 0
+        fi
+        found=$(sed -n 's/^\[  FAILED  \] \([a-z_]*\)$/\1/p' "$build.out" | sort -u | head -n 1)
+        if [ "$number" -eq 0 ] && [ "$status" -ne 0 ]; then
+            echo "red without a mutant: postgres_owner"
+            bad=1
+        elif [ "$number" -gt 0 ] && [ "$status" -eq 0 ] && [ "$number" -eq 97 ] && grep -q 'SKIPPED.*half_a_turn' "$build.out"; then
+            echo "$number: skipped, its test needs failpoints: a debug build with -DBATON_MUTANT=$number"
+        elif [ "$number" -gt 0 ] && [ "$status" -eq 0 ]; then
+            echo "$number: GREEN, no test noticed"
+            bad=1
+        elif [ "$number" -gt 0 ]; then
+            echo "$number: postgres_owner${found:+, $found}"
+        fi
+    done
+}
+
 # Says which tests are red with this mutant: "unit: ...", "explore: rule", "sim".
 hunt() { # MUTANT
     found=
@@ -58,11 +89,13 @@ hunt() { # MUTANT
 }
 
 numbers=$*
+bad=0
+postgres "$@"
 if [ -z "$numbers" ]; then
     numbers=$(awk '/^    MUTANT_NONE/ { print 0 } /^    MUTANT_.*\/\* [0-9]+:/ { sub(/.*\/\* /, ""); sub(/:.*/, ""); print }' supervisor/core/mutant.h)
 fi
-bad=0
 for number in $numbers; do
+    ! grep -q "/\* pg $number:" supervisor/core/mutant.h || continue
     name=$(awk -v at="$number" '/^    MUTANT_NONE/ && at == 0 { print "none" }
         /^    MUTANT_/ && $0 ~ "/\\* " at ":" { sub(/^ *MUTANT_/, ""); sub(/[, ].*/, ""); print tolower($0) }' supervisor/core/mutant.h)
     hunt "$number"

@@ -11,7 +11,9 @@
 const struct cli_option cli_global_options[] = {
     {"state", "DIR", "state directory (else BATON_STATE, ./.baton, ~/.local/state/baton)"},
     {"context", "CONTEXT", "a daemon on another host (else BATON_CONTEXT; see: baton context)"},
-    {"connect", "URL", "the same without a context: tls+tcp://HOST:PORT, and the next three"},
+    {"connect", "URL",
+     "the same without a context: tls+tcp://HOST:PORT, of a fleet several with commas, and the "
+     "next three"},
     {"credential", "FILE", "proves who you are (else BATON_CREDENTIAL)"},
     {"ca", "FILE", "the authority that signed its certificate"},
     {"cert", "FILE", "your certificate and key"},

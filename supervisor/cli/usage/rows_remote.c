@@ -24,6 +24,11 @@ static const struct cli_option webhook_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option fleet_options[] = {
+    {"config", "FILE", "configuration, instead of the user's file"},
+    {NULL, NULL, NULL},
+};
+
 const struct cli_verb remote_verbs[] = {
     {.name = "certs",
      .args = "init|issue|renew|revoke|show [NAME]",
@@ -56,6 +61,21 @@ const struct cli_verb remote_verbs[] = {
      .args_min = 1,
      .args_max = 2,
      .run = verb_context},
+    {.name = "fleet",
+     .args = "init|status [URL]",
+     .brief = "make the journal that several daemons share, and see who leads",
+     .text = "Several `batond --fleet URL` have one journal on PostgreSQL: one leads, the others "
+             "wait. Init makes its tables, or brings them to this version. Both print who leads "
+             "and what is missing, and end with 3 when something is. URL is "
+             "postgresql://HOST/DATABASE without a password, which "
+             "libpq takes from ~/.pgpass; else `fleet.url` of the configuration.",
+     .options = fleet_options,
+     .examples = {{"baton fleet init postgresql://db1,db2/baton", "make the tables"},
+                  {"baton fleet status", "of the fleet in the configuration"}},
+     .exits = {CLI_UNREACHABLE, CLI_FAILED},
+     .args_min = 1,
+     .args_max = 2,
+     .run = verb_fleet},
     {.name = "webhook",
      .args = "put|test|resend|rm WEBHOOK | list",
      .brief = "send events to an address, signed, until its receiver has taken them",

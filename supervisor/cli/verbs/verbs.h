@@ -12,6 +12,7 @@ enum cli_exit verb_certs(struct cli *cli);
 enum cli_exit verb_chat(struct cli *cli);
 enum cli_exit verb_config(struct cli *cli);
 enum cli_exit verb_context(struct cli *cli);
+enum cli_exit verb_fleet(struct cli *cli);
 enum cli_exit verb_cost(struct cli *cli);
 enum cli_exit verb_decide(struct cli *cli);
 enum cli_exit verb_backup(struct cli *cli);

@@ -17,6 +17,11 @@ enum {
     PG_QUEUE_MAX = 256 * 1024 * 1024
 };
 
+#define PG_NOT_REPLICATED                                                                          \
+    "durability \"replicated\" needs a synchronous standby, and synchronous_standby_names of "     \
+    "this "                                                                                        \
+    "PostgreSQL is empty: set it, or set fleet.durability: power"
+
 struct pg_journal;
 
 /* A value as PostgreSQL reads it; NULL: bytes is NULL. */
@@ -61,6 +66,8 @@ struct pg_journal {
     bool lost; /* no answer: what became of it is not known */
     /* ownership */
     uint64_t epoch;
+    bool replicated;  /* commits wait for a standby, and that is checked */
+    uint64_t checked; /* when, ms of CLOCK_BOOTTIME */
     uint32_t lease_ms;
     uint64_t renewed; /* when the last renewal was sent, ms of CLOCK_BOOTTIME */
     char node[PG_NODE_MAX];
@@ -77,6 +84,11 @@ char *pg_text(enum sql which);
 /* Whether its rows are read page by page, and the most rows of one page. */
 bool pg_is_paged(enum sql which, int64_t *ret_max);
 extern const char *const PG_UNNEST; /* rows of one turn as arrays */
+
+/* ---- postgres_open.c ---- */
+/* *ret is the caller's in any case; it may be NULL. */
+BT_MUST_CHECK enum bt_code pg_connect(const char *url, const char *name, uint32_t lease_ms,
+                                      PGconn **ret, struct bt_error *err);
 
 /* ---- postgres_schema.c ---- */
 /* Makes the tables, or brings them to this program's format. BT_INVALID: they are of a newer one.
@@ -120,6 +132,9 @@ BT_MUST_CHECK enum bt_code pg_take(struct pg_journal *p, struct bt_error *err);
 BT_MUST_CHECK enum bt_code pg_fence_prepare(struct pg_journal *p, struct bt_error *err);
 bool pg_send_fence(struct pg_journal *p, uint64_t from, uint64_t to);
 BT_MUST_CHECK enum bt_code pg_keep(struct journal *j, struct bt_error *err);
+BT_MUST_CHECK enum bt_code pg_hold(struct journal *j, struct bt_error *err);
+/* During long reads: true, or p says what failed. */
+bool pg_keep_reading(struct pg_journal *p);
 /* Before effects: true when enough of the lease is left, or it could be renewed. */
 BT_MUST_CHECK enum bt_code pg_still_owner(struct pg_journal *p, struct bt_error *err);
 void pg_release(struct pg_journal *p);

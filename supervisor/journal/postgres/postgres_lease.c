@@ -9,7 +9,7 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
-enum { SQL_LEN = 1024, RENEWALS = 3 /* in the time of a lease */ };
+enum { SQL_LEN = 1024, RENEWALS = 3 /* in the time of a lease */, CHECK_MS = 60000 };
 
 /* A turn of another epoch, or from another position, divides by zero: 22012. */
 enum bt_code pg_fence_prepare(struct pg_journal *p, struct bt_error *err)
@@ -134,14 +134,101 @@ static enum bt_code renew(struct pg_journal *p, struct bt_error *err)
     return BT_OK;
 }
 
+static uint64_t since_renewal(const struct pg_journal *p)
+{
+    return clock_boot_ms() - p->renewed;
+}
+
+static bool is_due(const struct pg_journal *p)
+{
+    return since_renewal(p) >= p->lease_ms / RENEWALS;
+}
+
+static bool is_too_late(const struct pg_journal *p)
+{
+    return !MUTANT(NEVER_TOO_LATE) && since_renewal(p) > p->lease_ms * 2 / RENEWALS;
+}
+
+static enum bt_code end_here(struct pg_journal *p, const struct bt_error *why, struct bt_error *err)
+{
+    /* Another may own it: nothing of what was decided may be done. */
+    journal_die(&p->sql.base, why);
+    return err_set(err, BT_IO, "%s", why->msg);
+}
+
+static enum bt_code too_late(struct pg_journal *p, struct bt_error *err)
+{
+    struct bt_error why;
+
+    (void)err_set(&why, BT_IO, "PostgreSQL answers too late for a lease of %" PRIu32 " ms",
+                  p->lease_ms);
+    return end_here(p, &why, err);
+}
+
+/* What is stored now is on one server only; that was not what was asked for. It goes on, because
+ * an end would stop all plans. */
+static enum bt_code check_standbys(struct pg_journal *p, struct bt_error *err)
+{
+    int64_t n = 0;
+    enum bt_code code;
+
+    if (!p->replicated || p->renewed - p->checked < CHECK_MS) {
+        return BT_OK;
+    }
+    p->checked = p->renewed;
+    code =
+        pg_number(p, "SELECT length(current_setting('synchronous_standby_names'))::int8", &n, err);
+    if (code == BT_OK && n == 0) {
+        log_err("journal.not_replicated", "%s", PG_NOT_REPLICATED);
+    }
+    return code;
+}
+
+/*
+ * A stopped owner comes back here: the renewal shows whether it still is one. A refusal for now
+ * (no room, a lock) leaves the rest of the lease.
+ */
 enum bt_code pg_keep(struct journal *j, struct bt_error *err)
 {
     struct pg_journal *p = pg_of(j);
+    struct bt_error why;
+    enum bt_code code;
 
-    if (j->dirty || p->in_transaction || clock_boot_ms() - p->renewed < p->lease_ms / RENEWALS) {
+    if (!is_due(p)) {
         return BT_OK;
     }
-    return renew(p, err);
+    if (j->dirty || p->in_transaction) { /* the commit renews it */
+        return is_too_late(p) ? too_late(p, err) : BT_OK;
+    }
+    code = renew(p, &why);
+    code = code == BT_OK ? check_standbys(p, &why) : code;
+    if (code != BT_OK && code != BT_UNAVAILABLE) {
+        return end_here(p, &why, err);
+    }
+    return is_too_late(p) ? too_late(p, err) : BT_OK;
+}
+
+enum bt_code pg_hold(struct journal *j, struct bt_error *err)
+{
+    if (!is_due(pg_of(j))) {
+        return BT_OK;
+    }
+    return j->dirty ? journal_commit(j, err) : pg_keep(j, err);
+}
+
+bool pg_keep_reading(struct pg_journal *p)
+{
+    const uint64_t pos = p->sql.base.committed_pos;
+    const uint64_t sent = clock_boot_ms();
+
+    if (p->epoch == 0 || p->in_transaction || !is_due(p)) {
+        return true;
+    }
+    if (!pg_send_fence(p, pos, pos) || !pg_sync(p)) {
+        return false;
+    }
+    p->renewed = sent;
+    return true;
 }
 
 enum bt_code pg_still_owner(struct pg_journal *p, struct bt_error *err)
@@ -149,22 +236,16 @@ enum bt_code pg_still_owner(struct pg_journal *p, struct bt_error *err)
     struct bt_error why;
     enum bt_code code = BT_OK;
 
-    if (clock_boot_ms() - p->renewed <= p->lease_ms * 2 / RENEWALS) {
+    if (!is_too_late(p)) {
         return BT_OK;
     }
     p->sql.base.committed_pos = p->sql.base.pos; /* it is stored */
     p->sql.base.dirty = false;
     code = renew(p, &why);
-    if (code == BT_OK && clock_boot_ms() - p->renewed > p->lease_ms * 2 / RENEWALS) {
-        code = err_set(&why, BT_IO, "PostgreSQL answers too late for a lease of %" PRIu32 " ms",
-                       p->lease_ms);
-    }
     if (code != BT_OK) {
-        /* Another may own it: nothing of what was decided may be done. */
-        journal_die(&p->sql.base, &why);
-        return err_set(err, BT_IO, "%s", why.msg);
+        return end_here(p, &why, err);
     }
-    return BT_OK;
+    return is_too_late(p) ? too_late(p, err) : BT_OK;
 }
 
 void pg_release(struct pg_journal *p)

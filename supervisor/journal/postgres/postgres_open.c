@@ -17,31 +17,59 @@ static void on_notice(void *self, const char *text)
     log_debug("journal.postgres", "%s", text);
 }
 
+/* libpq's text has several lines; an error is one. */
 static enum bt_code refused(PGconn *conn, struct bt_error *err)
 {
-    return err_set(err, BT_UNAVAILABLE, "cannot connect to PostgreSQL: %s",
-                   conn != NULL ? PQerrorMessage(conn) : "out of memory");
+    const char *text = conn != NULL ? PQerrorMessage(conn) : "out of memory";
+    char line[BT_ERROR_MSG_MAX / 2];
+    size_t n = 0;
+
+    for (; *text != 0 && n < sizeof line - 1; text++) {
+        if (*text > ' ' || (n > 0 && line[n - 1] != ' ')) {
+            line[n++] = *text > ' ' ? *text : ' ';
+        }
+    }
+    while (n > 0 && line[n - 1] == ' ') {
+        n--;
+    }
+    line[n] = 0;
+    return err_set(err, BT_UNAVAILABLE, "cannot connect to PostgreSQL: %s", line);
 }
 
-static enum bt_code connect_to(struct pg_journal *p, const char *url, struct bt_error *err)
+/* The address wins over what comes before it: it may name several servers, and how to choose. */
+enum bt_code pg_connect(const char *url, const char *name, uint32_t lease_ms, PGconn **ret,
+                        struct bt_error *err)
 {
-    char name[PG_NODE_MAX + 16];
     char half[24];
     char seconds[24];
-    const char *const keys[] = {"dbname",          "application_name",          "tcp_user_timeout",
-                                "keepalives_idle", "keepalives_interval",       "keepalives_count",
-                                "connect_timeout", "fallback_application_name", NULL};
-    const char *const values[] = {url, name, half, seconds, seconds, "2", "5", "baton", NULL};
+    const char *const keys[] = {"target_session_attrs", "dbname",          "application_name",
+                                "tcp_user_timeout",     "keepalives_idle", "keepalives_interval",
+                                "keepalives_count",     "connect_timeout", NULL};
+    const char *const values[] = {"read-write", url, name, half, seconds, seconds, "2", "5", NULL};
 
-    (void)snprintf(name, sizeof name, "baton/%s/%d", p->node, PG_SHARD);
-    (void)snprintf(half, sizeof half, "%" PRIu32, p->lease_ms / 2);
-    (void)snprintf(seconds, sizeof seconds, "%" PRIu32, p->lease_ms / 1000 / KEEPALIVES + 1);
-    p->conn = PQconnectdbParams(keys, values, 1);
-    if (p->conn == NULL || PQstatus(p->conn) != CONNECTION_OK) {
-        return refused(p->conn, err);
+    (void)snprintf(half, sizeof half, "%" PRIu32, lease_ms / 2);
+    (void)snprintf(seconds, sizeof seconds, "%" PRIu32, lease_ms / 1000 / KEEPALIVES + 1);
+    *ret = PQconnectdbParams(keys, values, 1);
+    if (*ret == NULL || PQstatus(*ret) != CONNECTION_OK) {
+        return refused(*ret, err);
     }
-    (void)PQsetNoticeProcessor(p->conn, on_notice, NULL);
+    (void)PQsetNoticeProcessor(*ret, on_notice, NULL);
     return BT_OK;
+}
+
+/* With `replicated` a commit returns when another server has it, too. */
+static enum bt_code check_replicated(struct pg_journal *p, struct bt_error *err)
+{
+    PGresult *r;
+    bool none;
+
+    if (!p->replicated) {
+        return BT_OK;
+    }
+    r = PQexec(p->conn, "SHOW synchronous_standby_names");
+    none = PQresultStatus(r) != PGRES_TUPLES_OK || PQgetvalue(r, 0, 0)[0] == 0;
+    PQclear(r);
+    return none ? err_set(err, BT_INVALID, "%s", PG_NOT_REPLICATED) : BT_OK;
 }
 
 /* enable_seqscan: a plan that was made when a table was empty must not read all of it later. */
@@ -127,14 +155,20 @@ static void pg_space(struct journal *j)
 }
 
 static const struct journal_ops PG_OPS = {
-    SQL_OPS,           .close = pg_close, .commit = pg_commit,
-    .space = pg_space, .size = pg_size,   .keep = pg_keep,
+    SQL_OPS,         .close = pg_close, .commit = pg_commit, .space = pg_space,
+    .size = pg_size, .keep = pg_keep,   .hold = pg_hold,
 };
 
 static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt_error *err)
 {
-    enum bt_code code = connect_to(p, url, err);
+    char name[PG_NODE_MAX + 16];
+    enum bt_code code;
 
+    (void)snprintf(name, sizeof name, "baton/%s/%d", p->node, PG_SHARD);
+    code = pg_connect(url, name, p->lease_ms, &p->conn, err);
+    if (code == BT_OK) {
+        code = check_replicated(p, err);
+    }
     if (code == BT_OK) {
         code = pg_migrate(p->conn, err);
     }
@@ -166,7 +200,8 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
     if (opt->durability == DURABILITY_PROCESS) {
         return err_set(err, BT_INVALID,
                        "durability \"process\" is not possible with PostgreSQL: a crash of the "
-                       "server would take back what was acknowledged; set \"power\"");
+                       "server would take back what was acknowledged; set \"replicated\" or "
+                       "\"power\"");
     }
     p = calloc(1, sizeof *p);
     if (p == NULL) {
@@ -174,6 +209,7 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
     }
     p->sql.base.ops = &PG_OPS;
     p->sql.engine = &PG_ENGINE;
+    p->replicated = opt->durability == DURABILITY_REPLICATED;
     p->lease_ms = opt->lease_ms == 0                ? PG_LEASE_MS
                   : opt->lease_ms < PG_LEASE_MIN_MS ? PG_LEASE_MIN_MS
                                                     : opt->lease_ms;

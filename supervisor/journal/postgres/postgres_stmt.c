@@ -72,7 +72,7 @@ static bool read_page(struct pg_stmt *s)
     s->rows = NULL;
     s->at = -1;
     name_of(s->which, name);
-    if (!pg_send_batch(p) || !pg_send(p, name, v, n) || !pg_sync(p) ||
+    if (!pg_keep_reading(p) || !pg_send_batch(p) || !pg_send(p, name, v, n) || !pg_sync(p) ||
         PQresultStatus(p->result) != PGRES_TUPLES_OK) {
         return false;
     }

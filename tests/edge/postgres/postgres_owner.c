@@ -165,6 +165,69 @@ static void who_is_no_owner_any_more_cannot_renew(void **state)
     journal_close(two);
 }
 
+static void who_cannot_renew_in_time_does_nothing_more(void **state)
+{
+    enum { LONG = 2 * LEASE };
+    const struct journal_options opt = {.lease_ms = LONG, .node = "one"};
+    struct journal *one;
+    struct bt_error err;
+    enum bt_code code = BT_OK;
+    char is_left[8];
+    uint64_t began;
+    pid_t pid;
+
+    (void)state;
+    pg_server_clear();
+    one = open_as(&opt);
+    add_event(one, 0, 0, "a");
+    commit(one);
+    began = clock_boot_ms();
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        pg_server_run("BEGIN; SELECT 1 FROM baton.shards FOR UPDATE; SELECT pg_sleep(6); COMMIT",
+                      NULL, 0);
+        _exit(0);
+    }
+    while (code == BT_OK && clock_boot_ms() - began < 2 * LONG) {
+        (void)poll(NULL, 0, 10);
+        code = journal_keep(one, &err); /* each is refused for now: a lock */
+    }
+    pg_server_run("SELECT lease_until > clock_timestamp() FROM baton.shards", is_left,
+                  sizeof is_left);
+    assert_int_equal(code, BT_IO);
+    assert_string_equal(is_left, "t");
+    assert_true(clock_boot_ms() - began > 2 * LONG / 3);
+    assert_int_equal(journal_commit(one, &err), BT_IO);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    journal_close(one);
+}
+
+static void a_batch_that_lasts_is_stored_in_parts_and_keeps_the_lease(void **state)
+{
+    struct journal *one;
+    struct journal *two = NULL;
+    struct bt_error err;
+    uint64_t began;
+    uint64_t n = 0;
+
+    (void)state;
+    pg_server_clear();
+    one = open_as(&ONE);
+    for (began = clock_boot_ms(); clock_boot_ms() - began < 3 * LEASE; n++) {
+        add_event(one, 0, 0, "a");
+        assert_ok(journal_hold(one, &err), err);
+        assert_int_equal(journal_open(pg_server_url(), &TWO, &two, &err), BT_CONFLICT);
+        (void)poll(NULL, 0, LEASE / 10);
+    }
+    assert_true(journal_committed_seq(one) > 0);
+    if (journal_dirty(one)) {
+        commit(one);
+    }
+    assert_int_equal(journal_committed_seq(one), n);
+    journal_close(one);
+}
+
 /* The next turn stops this process when it is half sent, whichever of the program's it is. */
 static void fail_halfway(void)
 {
@@ -383,6 +446,8 @@ int main(void)
         cmocka_unit_test(a_late_commit_of_an_earlier_owner_is_refused),
         cmocka_unit_test(a_turn_that_does_not_follow_the_last_one_is_refused),
         cmocka_unit_test(who_is_no_owner_any_more_cannot_renew),
+        cmocka_unit_test(who_cannot_renew_in_time_does_nothing_more),
+        cmocka_unit_test(a_batch_that_lasts_is_stored_in_parts_and_keeps_the_lease),
         cmocka_unit_test(a_stopped_owner_is_taken_over_and_its_late_commit_is_refused),
         cmocka_unit_test(half_a_turn_that_was_sent_delays_no_take_over),
         cmocka_unit_test(a_commit_without_an_answer_is_not_known),

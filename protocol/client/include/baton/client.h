@@ -33,7 +33,9 @@ BT_API BT_MUST_CHECK enum bt_code bt_client_open(const char *state_dir, struct b
                                                  struct bt_error *err);
 /* A daemon on another host: everything is needed. The strings are borrowed for the call. */
 struct bt_connection {
-    const char *url;        /* tls+tcp://HOST:PORT, `listen.remote` of the daemon */
+    /* tls+tcp://HOST:PORT, `listen.remote` of the daemon; of a fleet those of all, separated by
+     * commas, at most 8: the next one is tried when one does not answer */
+    const char *url;
     const char *credential; /* the file of a credential, readable by its owner only */
     const char *ca;         /* the authority that signed the daemon's certificate */
     const char *cert;       /* this side's certificate and key in one file, likewise private */

@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/buf.h"
+#include "protocol/client/seeds.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/common/text.h"
@@ -14,7 +15,6 @@
 #include "supervisor/cli/view/table.h"
 
 static const char *const files[] = {"credential", "ca", "cert"};
-#define SCHEME "tls+tcp://"
 enum { FILES = sizeof files / sizeof files[0], NAMES_MAX = 64 };
 
 static cJSON *contexts_in(cJSON *tree)
@@ -50,11 +50,12 @@ static cJSON *read_context(const struct cli *cli)
 {
     const char *url = cli_value(cli, "connect");
     cJSON *c = cli_fields("connect", url);
+    struct bt_error err;
+    uint32_t n;
 
-    if (url == NULL || strncmp(url, SCHEME, strlen(SCHEME)) != 0 ||
-        strchr(url + strlen(SCHEME), ':') == NULL) {
-        cli_error("context add: --connect: expected tls+tcp://HOST:PORT%s%.200s%s",
-                  url != NULL ? ", got '" : "", url != NULL ? url : "", url != NULL ? "'" : "");
+    if (url == NULL || seeds_check(url, &n, &err) != BT_OK) {
+        cli_error("context add: --connect: %s",
+                  url != NULL ? err.msg : "expected tls+tcp://HOST:PORT");
         cJSON_Delete(c);
         return NULL;
     }

@@ -1,0 +1,45 @@
+/* Shared by the files of the daemon. */
+#ifndef SUPERVISOR_DAEMON_INTERNAL_H
+#define SUPERVISOR_DAEMON_INTERNAL_H
+
+#include <poll.h>
+
+#include "supervisor/api/api.h"
+#include "supervisor/daemon.h"
+#include "supervisor/processes.h"
+#include "supervisor/schedule/schedules.h"
+#include "supervisor/stop.h"
+
+enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_CREDENTIALS, WATCH_COUNT };
+
+struct daemon {
+    const struct daemon_options *opt;
+    struct journal *journal;
+    struct spawn *spawn;
+    struct link *link;
+    struct engine_options engine_options;
+    struct engine *engine;
+    struct api *api;
+    struct sweep *sweep;
+    struct retention *retention;
+    struct fleet *fleet;
+    struct schedules *schedules;
+    struct processes processes;
+    bool stopped;   /* before it led */
+    bool escalated; /* ends because a group gave up */
+    struct pollfd watch[WATCH_COUNT];
+    struct uuid instance; /* of this start */
+    struct stop stop;
+    msec begun_at; /* the cycle */
+    msec wait_ms;  /* how long it then waited, at most, for something to read */
+    msec waited_from;
+    msec excused_ms;   /* since the inbox was last read to its end */
+    bool unread;       /* the cycle left something in the inbox */
+    msec wedged_since; /* the canary has been late since then; 0 = it is not */
+    msec recover_at;   /* the plans of the journal wait for room, until then at least */
+    bool recovered;
+};
+
+/* The rooms of the loop, each built on those before it. */
+BT_MUST_CHECK enum bt_code daemon_open_rooms(struct daemon *d, struct bt_error *err);
+#endif
