@@ -32,9 +32,25 @@ struct doc doc_skip(struct doc_cursor *c)
 
 struct doc_head doc_head(struct doc d)
 {
-    struct doc_cursor c = doc_cursor(d);
     struct doc_head h;
-    return doc_next(&c, &h) ? h : (struct doc_head){.kind = DOC_NIL};
+    size_t len;
+    if (d.ptr == NULL || mp_head_read(d.ptr, d.ptr + d.len, &h, &len) != HEAD_OK) {
+        h = (struct doc_head){.kind = DOC_NIL};
+    }
+    return h;
+}
+
+/* Most keys are short. */
+struct str doc_key(struct doc_cursor *c)
+{
+    struct doc_head h;
+    const size_t n = c->at < c->end ? *c->at & 0x1Fu : 0;
+    if (c->at < c->end && *c->at >= 0xA0 && *c->at <= 0xBF && n < (size_t)(c->end - c->at)) {
+        const struct str key = {(const char *)c->at + 1, n};
+        c->at += 1 + n;
+        return key;
+    }
+    return doc_next(c, &h) && h.kind == DOC_STR ? h.str : (struct str){NULL, 0};
 }
 
 struct doc doc_get(struct doc d, struct str key)
@@ -44,10 +60,9 @@ struct doc doc_get(struct doc d, struct str key)
 
     if (doc_next(&c, &map) && map.kind == DOC_MAP) {
         for (uint32_t i = 0; i < map.n; i++) {
-            struct doc_head h;
-            struct doc value;
-            bool found = doc_next(&c, &h) && h.kind == DOC_STR && str_eq(h.str, key);
-            value = doc_skip(&c);
+            const struct str name = doc_key(&c);
+            const bool found = name.ptr != NULL && str_eq(name, key);
+            const struct doc value = doc_skip(&c);
             if (found || value.ptr == NULL) {
                 return value;
             }

@@ -169,6 +169,16 @@ uint64_t mp_head_children(const struct doc_head *h)
     return h->kind == DOC_MAP ? (uint64_t)h->n * 2 : 0;
 }
 
+/* The bytes of a small number, a constant or a short text, which are most values; 0: it is another.
+ */
+static size_t small_len(uint8_t b)
+{
+    if (b <= 0x7F || b >= 0xE0 || b == 0xC0 || b == 0xC2 || b == 0xC3) {
+        return 1;
+    }
+    return b >= 0xA0 && b <= 0xBF ? 1u + (b & 0x1Fu) : 0;
+}
+
 bool mp_head_skip(const uint8_t **at, const uint8_t *end)
 {
     const uint8_t *p = *at;
@@ -176,7 +186,12 @@ bool mp_head_skip(const uint8_t **at, const uint8_t *end)
 
     while (left > 0) {
         struct doc_head h;
-        size_t len;
+        size_t len = p < end ? small_len(*p) : 0;
+        if (len > 0 && len <= (size_t)(end - p)) {
+            p += len;
+            left--;
+            continue;
+        }
         if (mp_head_read(p, end, &h, &len) != HEAD_OK) {
             return false;
         }

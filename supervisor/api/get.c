@@ -158,8 +158,8 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
     struct step_wait w = wait_of(engine, p, step);
     struct msg_step_waiting *to = &s->view.steps[step].waiting;
     struct wait_names names = {.until = until_text(engine, s, w.until),
-                               .is_loop =
-                                   step < p->plan->n_steps && p->plan->steps[step].loop.max > 0};
+                               .is_loop = step < p->plan->n_steps &&
+                                          p->plan->steps[step].rules->loop.max > 0};
     struct buf text;
 
     if (w.kind == WAIT_CHILD && standing->inside != NULL && standing->inside[step].plan != NULL) {

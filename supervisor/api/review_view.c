@@ -158,8 +158,8 @@ static void step_view(struct review_room *room, const struct open_plan *p, uint3
     if (row->review == REVIEW_UNKNOWN_OUTCOME) {
         warn_of_repetition(room, v);
     }
-    v->effects =
-        plan_step_is_agentless(s) ? (struct str){"", 0} : str_from(effects_name(s->policy.effects));
+    v->effects = plan_step_is_agentless(s) ? (struct str){"", 0}
+                                           : str_from(effects_name(s->rules->policy.effects));
     v->feedback = note != NULL ? note->feedback : (struct str){"", 0};
     list_fallbacks(room, p->plan, s, &v->fallback_agents, &v->fallback_agents_n);
     add_upstream(room, p, i, v);
@@ -182,10 +182,10 @@ static void plan_step_view(struct review_room *room, const struct plan *plan, ui
         .task = s->task,
         .parameters = s->parameters,
         .effects = plan_step_is_agentless(s) ? (struct str){"", 0}
-                                             : str_from(effects_name(s->policy.effects)),
-        .requires_approval = s->policy.requires_approval,
-        .gate = s->gate_with,
-        .verify_with = s->verify_with,
+                                             : str_from(effects_name(s->rules->policy.effects)),
+        .requires_approval = s->rules->policy.requires_approval,
+        .gate = s->rules->gate_with,
+        .verify_with = s->rules->verify_with,
     };
     ret->depends_on =
         s->deps_n > 0 ? arena_alloc(room->arena, s->deps_n * sizeof(struct str)) : NULL;

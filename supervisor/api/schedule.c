@@ -6,7 +6,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/engine/access.h"
 
-enum { NEXT_DEFAULT = 5, LIST_DEFAULT = 100, NAME_SHOWN = 64, NEAR_PAGE = 1000 };
+enum { NEXT_DEFAULT = 5, LIST_DEFAULT = 100, NAME_SHOWN = 64, REFUSED = 100, NEAR_PAGE = 1000 };
 
 static struct schedules *schedules_of(struct engine *engine)
 {
@@ -172,8 +172,10 @@ static enum bt_code put_page(struct engine *engine, const struct msg_schedule_li
     enum bt_code code = BT_OK;
     uint32_t n;
 
+    struct msg_schedule_refused *refused = arena_alloc(arena, REFUSED * sizeof *refused);
+
     ret->schedules = arena_alloc(arena, (limit + 1) * sizeof *ret->schedules);
-    if (page == NULL || ret->schedules == NULL) {
+    if (page == NULL || ret->schedules == NULL || refused == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a list");
     }
     n = schedules_page(schedules_of(engine), m->cursor, page, limit + 1);
@@ -182,6 +184,8 @@ static enum bt_code put_page(struct engine *engine, const struct msg_schedule_li
                               &ret->schedules[ret->schedules_n++], err);
         ret->cursor = n > limit ? schedule_number(page[i]) : 0;
     }
+    ret->refused = refused;
+    ret->refused_n = m->cursor == 0 ? schedules_refused(schedules_of(engine), refused, REFUSED) : 0;
     return code;
 }
 

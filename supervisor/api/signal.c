@@ -181,7 +181,7 @@ static enum bt_code store(struct engine *engine, struct doc data, struct blob_re
         doc_put_cstr(&bytes, "data");
         doc_put_doc(&bytes, data);
     }
-    ret->text_len = text.len;
+    ret->text_len = (uint32_t)text.len;
     code = buf_check(&bytes, err);
     code = code == BT_OK ? engine_result_store(engine, &bytes, ret, err) : code;
     buf_done(&bytes);

@@ -73,21 +73,22 @@ static void add_step(struct plan_figures *g, uint32_t i)
         x->began != 0 && v->agent_id.len > 0 ? agent_stats_of(g, v->agent_id) : NULL;
 
     g->ms[i] = run_ms(g, i);
-    g->ok.steps[i] = (struct msg_step_figures){.step_id = v->step_id,
-                                               .step_index = i,
-                                               .agent_id = v->agent_id,
-                                               .status = v->status,
-                                               .attempts = v->attempts,
-                                               .queue_ms = queue_ms(g, i),
-                                               .run_ms = g->ms[i],
-                                               .tokens = usage_tokens(&x->usage),
-                                               .cost_micros = x->usage.cost_micros,
-                                               .estimated_tokens = p->policy.estimate_tokens,
-                                               .estimated_cost_micros = p->policy.estimate_micros,
-                                               .error_class = v->error_class};
+    g->ok.steps[i] =
+        (struct msg_step_figures){.step_id = v->step_id,
+                                  .step_index = i,
+                                  .agent_id = v->agent_id,
+                                  .status = v->status,
+                                  .attempts = v->attempts,
+                                  .queue_ms = queue_ms(g, i),
+                                  .run_ms = g->ms[i],
+                                  .tokens = usage_tokens(&x->usage),
+                                  .cost_micros = x->usage.cost_micros,
+                                  .estimated_tokens = p->rules->policy.estimate_tokens,
+                                  .estimated_cost_micros = p->rules->policy.estimate_micros,
+                                  .error_class = v->error_class};
     if (!p->superseded) {
-        g->ok.estimated_tokens += p->policy.estimate_tokens;
-        g->ok.estimated_cost_micros += p->policy.estimate_micros;
+        g->ok.estimated_tokens += p->rules->policy.estimate_tokens;
+        g->ok.estimated_cost_micros += p->rules->policy.estimate_micros;
     }
     if (f != NULL && own && (completed || str_is(v->status, "failed"))) {
         agent_stats_step(f, completed, g->ms[i], x->failed_attempts, usage_tokens(&x->usage));

@@ -110,7 +110,7 @@ static void put_head(struct assignment *q, const struct lane_instance *in, uint3
         .traceparent = str_from(q->traceparent),
     };
     if (q->phase <= PHASE_SEARCH) {
-        q->m.idle_ms = s->policy.idle_ms;
+        q->m.idle_ms = s->rules->policy.idle_ms;
         q->m.feedback = note != NULL ? note->feedback : (struct str){"", 0};
     }
     put_budget(q);

@@ -65,7 +65,7 @@ enum bt_code assignment_question_skill(struct assignment *q, struct str wished, 
 enum bt_code assignment_gate(struct assignment *q, struct bt_error *err)
 {
     const struct plan_step *s = &q->plan->plan->steps[q->step];
-    enum bt_code code = assignment_question_skill(q, s->gate_skill, "gate", err);
+    enum bt_code code = assignment_question_skill(q, s->rules->gate_skill, "gate", err);
 
     if (code == BT_OK) {
         buf_add_cstr(&q->task, GATE_QUESTION);
@@ -80,7 +80,7 @@ enum bt_code assignment_verify(struct assignment *q, struct bt_error *err)
 {
     const struct plan_step *s = &q->plan->plan->steps[q->step];
     struct blob_ref result = q->run->steps[q->step].result;
-    enum bt_code code = assignment_question_skill(q, s->verify_skill, "verify", err);
+    enum bt_code code = assignment_question_skill(q, s->rules->verify_skill, "verify", err);
     size_t room = LIMIT_RESULT_BYTES / 2;
 
     if (code == BT_OK) {

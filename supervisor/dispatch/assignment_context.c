@@ -245,7 +245,7 @@ static enum bt_code dependencies(struct assignment *q, size_t room, struct bt_er
     uint32_t before;
     const uint32_t *deps;
     const uint32_t n = context_deps(plan, q->step, &before, &deps);
-    const bool none = plan->steps[q->step].policy.scope == SCOPE_NONE;
+    const bool none = plan->steps[q->step].rules->policy.scope == SCOPE_NONE;
     uint32_t completed = 0;
     struct buf values;
     enum bt_code code = BT_OK;
@@ -286,7 +286,7 @@ static enum bt_code put_state(struct assignment *q, struct bt_error *err)
     struct doc state = {NULL, 0};
     enum bt_code code = BT_OK;
 
-    if (q->plan->plan->steps[q->step].policy.scope != SCOPE_NONE && q->plan->state.id != 0) {
+    if (q->plan->plan->steps[q->step].rules->policy.scope != SCOPE_NONE && q->plan->state.id != 0) {
         code = engine_result_doc(q->engine, q->plan->state, &state, err);
     }
     if (code == BT_OK && state.ptr != NULL) {

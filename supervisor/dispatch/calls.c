@@ -79,8 +79,8 @@ static bool calls_tool(const struct caller *c, uint32_t n, struct tool *ret)
             const struct msg_skill *skill = &card->skills[k];
             const bool own = plan->agents.at[i] == c->agent && str_eq(skill->id, c->skill);
             if (own || is_tagged(skill, ASKED_TAG) ||
-                !plan_tool_permitted(plan->steps[c->step].tools, plan->agents.ids[i], skill->id,
-                                     &ret->approval)) {
+                !plan_tool_permitted(plan->steps[c->step].rules->tools, plan->agents.ids[i],
+                                     skill->id, &ret->approval)) {
                 continue;
             }
             if (n-- == 0) {
@@ -235,7 +235,7 @@ static bool is_member(struct str key)
 static bool put_step(const struct caller *c, struct doc step, uint32_t i, struct buf *out,
                      struct buf *why)
 {
-    const struct doc tools = c->p->plan->steps[c->step].tools;
+    const struct doc tools = c->p->plan->steps[c->step].rules->tools;
     struct doc_cursor at = doc_cursor(step);
     struct doc_head head;
     struct tool tool;
@@ -469,7 +469,7 @@ enum bt_code calls_take(struct engine *engine, const struct msg_step_result *m,
         result_invalid(ev, buf_str(text));
         return BT_OK;
     }
-    code = engine_result_doc(engine, row->transcript, &before, err);
+    code = engine_result_doc(engine, run_transcript(row), &before, err);
     buf_init(&turns, CALLS_TRANSCRIPT_MAX);
     if (code == BT_OK) {
         code = put_turns(&c, m, before, &turns, err);
@@ -571,10 +571,10 @@ enum bt_code assignment_calls(struct assignment *q, struct bt_error *err)
     code = put_tools(q, &c, err);
     q->m.turns_left = row->turns < LIMIT_TURNS ? LIMIT_TURNS - row->turns : 0;
     msg_set(&q->m, step_execute, turns_left);
-    if (code != BT_OK || row->transcript.id == 0) {
+    if (code != BT_OK || row->transcript == 0) {
         return code;
     }
-    code = engine_result_doc(q->engine, row->transcript, &turns, err);
+    code = engine_result_doc(q->engine, run_transcript(row), &turns, err);
     if (code == BT_OK) {
         q->m.turns = doc_copy(q->arena, turns);
         code = q->m.turns.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for turns") : BT_OK;

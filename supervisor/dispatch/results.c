@@ -195,7 +195,9 @@ static enum bt_code store(struct engine *engine, const struct msg_result *result
         struct blob_ref *ref = &CORE_EV(ev, result)->result;
         code = engine_result_store(engine, &doc, ref, err);
         if (code == BT_OK) {
-            code = result_text_length(doc_from_buf(&doc), &ref->text_len, err);
+            uint64_t n = 0;
+            code = result_text_length(doc_from_buf(&doc), &n, err);
+            ref->text_len = (uint32_t)n;
         }
         ref->len = is_empty_result(result) ? 0 : ref->len;
         ref->truncated = result->truncated;
@@ -234,7 +236,8 @@ static bool passes_verification(struct engine *engine, const struct msg_step_res
     const struct plan_step *s = p != NULL ? &p->plan->steps[ev->step] : NULL;
 
     if (s == NULL || (fits_output(engine, m, ev, s, diagnosis) &&
-                      (s->verify.ptr == NULL || verify_result(s->verify, &m->result, diagnosis)))) {
+                      (s->rules->verify.ptr == NULL ||
+                       verify_result(s->rules->verify, &m->result, diagnosis)))) {
         return true;
     }
     CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;

@@ -59,7 +59,7 @@ static void add_hint(const struct open_plan *p, uint32_t step, struct str why, s
     const size_t before = out->len;
 
     buf_add_cstr(out, "; ");
-    plan_timeout_hint(&p->plan->steps[step].policy, why, out);
+    plan_timeout_hint(&p->plan->steps[step].rules->policy, why, out);
     if (out->bad == BT_OK && out->len == before + 2) {
         buf_truncate(out, before);
     }

@@ -22,7 +22,7 @@ static enum bt_code transcript_of(struct engine *engine, const struct open_plan 
                                   struct arena *arena, struct doc *ret, struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
-    enum bt_code code = engine_result_doc(engine, run->steps[step].transcript, ret, err);
+    enum bt_code code = engine_result_doc(engine, run_transcript(&run->steps[step]), ret, err);
 
     if (code == BT_OK &&
         (ret->ptr == NULL || doc_head(*ret).kind != DOC_ARRAY || doc_head(*ret).n == 0)) {
@@ -143,7 +143,7 @@ static void put_document(const struct open_plan *p, uint32_t step, struct doc ca
     doc_put_array(out, n);
     for (uint32_t i = 0; i < doc_head(calls).n; i++) {
         if (!has_error(doc_at(calls, i))) {
-            put_step(doc_at(calls, i), s->tools, out);
+            put_step(doc_at(calls, i), s->rules->tools, out);
         }
     }
 }

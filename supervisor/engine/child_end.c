@@ -205,7 +205,7 @@ static enum bt_code answer_map(struct engine *engine, const struct open_plan *ch
         code = put_items(engine, child, &items, false, &result, err);
     }
     if (code == BT_OK) {
-        const uint64_t truncated = io->result.truncated;
+        const uint32_t truncated = io->result.truncated;
         code = buf_check(&result, err);
         code = code == BT_OK ? engine_result_store(engine, &result, &io->result, err) : code;
         io->result.truncated = truncated;
@@ -270,7 +270,7 @@ static enum bt_code answer_sub(struct engine *engine, const struct open_plan *ch
             break;
         }
     }
-    const uint64_t truncated = io->result.truncated;
+    const uint32_t truncated = io->result.truncated;
     code = code == BT_OK ? buf_check(&result, err) : code;
     code = code == BT_OK ? engine_result_store(engine, &result, &io->result, err) : code;
     io->result.truncated = truncated;
@@ -401,7 +401,7 @@ enum bt_code child_answer(struct engine *engine, const struct open_plan *child,
         ev->text = why_failed(engine, child, rec);
         return BT_OK;
     }
-    (void)child_step_read(p->plan->steps[ev->step].child, &how);
+    (void)child_step_read(p->plan->steps[ev->step].rules->child, &how);
     c->outcome = CHILD_COMPLETED;
     if (how.kind == CHILD_OF_MAP) {
         code = answer_map(engine, child, c, &why);

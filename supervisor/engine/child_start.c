@@ -100,7 +100,7 @@ static uint32_t take_granted(struct making *m, uint64_t *io_tokens, uint64_t *io
         const struct child_of *of = &q->plan->child;
         if (of->kind == CHILD_OF_NONE || of->kind == CHILD_OF_UNDO || plan_is_final(run->status) ||
             !str_eq(of->of, str_from(m->p->id)) || of->step >= m->p->plan->n_steps ||
-            has_estimate(&m->p->plan->steps[of->step].policy)) {
+            has_estimate(&m->p->plan->steps[of->step].rules->policy)) {
             continue;
         }
         n++;
@@ -120,7 +120,7 @@ static uint32_t unestimated(const struct making *m)
     for (uint32_t i = 0; i < run->n_steps; i++) {
         const struct plan_step *s = &m->p->plan->steps[i];
         const bool open = !step_is_final(run->steps[i].status);
-        n += s->type == STEP_TYPE_PLAN && !has_estimate(&s->policy) && open ? 1 : 0;
+        n += s->type == STEP_TYPE_PLAN && !has_estimate(&s->rules->policy) && open ? 1 : 0;
     }
     return n;
 }
@@ -135,7 +135,7 @@ static uint64_t part(uint64_t left, uint32_t n)
 static void find_share(struct making *m)
 {
     const struct run *run = core_block_run(m->p->block);
-    const struct step_policy *policy = &m->step->policy;
+    const struct step_policy *policy = &m->step->rules->policy;
     const msec now = m->engine->now;
     uint64_t tokens;
     uint64_t micros;
@@ -520,7 +520,7 @@ enum bt_code child_start(struct engine *engine, const struct open_plan *p,
 
     if (step->type != STEP_TYPE_PLAN) {
         m.how.kind = CHILD_OF_CALLS;
-    } else if (!child_step_read(step->child, &m.how)) {
+    } else if (!child_step_read(step->rules->child, &m.how)) {
         return err_set(err, BT_INVALID, "the step has no child plan");
     }
     if (p->plan->child.depth >= CHILD_DEPTH_MAX) {

@@ -156,8 +156,8 @@ static void evaluate(struct engine *engine, const struct condition_asked *asked,
     bool holds = false;
     buf_init(&v.status, STATUS_BYTES);
     buf_init(&tested, 2 * CONDITION_TESTED_MAX);
-    if (condition_evaluate(p->plan->steps[asked->step].when, value_of, &v, &holds, &tested, &err) ==
-        BT_OK) {
+    if (condition_evaluate(p->plan->steps[asked->step].rules->when, value_of, &v, &holds, &tested,
+                           &err) == BT_OK) {
         CORE_EV(&ev, condition)->verdict = holds ? CONDITION_TRUE : CONDITION_FALSE;
         ev.text = buf_str(&tested);
     } else {

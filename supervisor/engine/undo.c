@@ -142,7 +142,7 @@ static void put_review(struct undo *u, struct str id, const char *why, struct st
 
 static enum bt_code put_compensation(struct undo *u)
 {
-    const struct doc compensate = u->p->plan->steps[u->step].compensate;
+    const struct doc compensate = u->p->plan->steps[u->step].rules->compensate;
     const struct str wanted = doc_string(doc_get(compensate, STR_LIT("task")));
     const struct doc given = doc_get(compensate, STR_LIT("parameters"));
     struct scope_words words;
@@ -240,7 +240,7 @@ static enum bt_code collect_row(struct undo *u, const struct journal_plan *row)
 static enum bt_code collect_children(struct undo *u, const struct open_plan *p, uint32_t step)
 {
     const struct run_step *state = &((const struct run *)core_block_run(p->block))->steps[step];
-    const bool loop = p->plan->steps[step].loop.max > 0;
+    const bool loop = p->plan->steps[step].rules->loop.max > 0;
     enum bt_code code = BT_OK;
     uint32_t found = 0;
 
@@ -287,7 +287,7 @@ static enum bt_code collect(struct undo *u, const struct open_plan *p)
         const struct plan_step *s = &p->plan->steps[order[i]];
         u->p = p;
         u->step = order[i];
-        if (s->compensate.ptr != NULL && run->steps[order[i]].status == STEP_COMPLETED) {
+        if (s->rules->compensate.ptr != NULL && run->steps[order[i]].status == STEP_COMPLETED) {
             code = put_compensation(u); /* of a sub-plan: instead of those inside */
         } else if (s->type == STEP_TYPE_PLAN) {
             code = collect_children(u, p, order[i]);

@@ -138,7 +138,7 @@ enum msg_type event_encode_gate_started(struct encoding *e, union payload *p)
     p->gate_started = (struct msg_ev_quality_gate_started){
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
-        .agent_id = record_step(e)->gate_with,
+        .agent_id = record_step(e)->rules->gate_with,
         .timeout_ms = REC(e->rec, timed)->delay_ms,
         .attempt = e->rec->attempt,
     };
@@ -149,7 +149,7 @@ static void get_gate(struct decoding *d, uint64_t step_index, struct str step_id
 {
     event_decode_step(d, step_index, step_id);
     if (d->fits) {
-        d->rec->agent = d->plan->steps[step_index].gate_agent;
+        d->rec->agent = d->plan->steps[step_index].rules->gate_agent;
     }
 }
 
@@ -167,7 +167,7 @@ enum msg_type event_encode_gate_passed(struct encoding *e, union payload *p)
     p->gate_passed = (struct msg_ev_quality_gate_passed){
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
-        .agent_id = record_step(e)->gate_with,
+        .agent_id = record_step(e)->rules->gate_with,
         .reason = record_cut(e, e->rec->text, 2048),
         .usage = record_usage(&e->rec->usage),
         .attempt = e->rec->attempt,
@@ -206,7 +206,7 @@ enum msg_type event_encode_gate_failed(struct encoding *e, union payload *p)
     p->gate_failed = (struct msg_ev_quality_gate_failed){
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
-        .agent_id = record_step(e)->gate_with,
+        .agent_id = record_step(e)->rules->gate_with,
         .missing = e->missing,
         .missing_n = list_missing(e),
         .reason = record_cut(e, e->rec->text, 2048),
@@ -231,9 +231,9 @@ enum msg_type event_encode_gate_error(struct encoding *e, union payload *p)
     p->gate_error = (struct msg_ev_quality_gate_error){
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
-        .agent_id = record_step(e)->gate_with,
+        .agent_id = record_step(e)->rules->gate_with,
         .error = record_cut(e, e->rec->text, 2048),
-        .fail_closed = record_step(e)->policy.gate_closed,
+        .fail_closed = record_step(e)->rules->policy.gate_closed,
         .usage = record_usage(&e->rec->usage),
         .attempt = e->rec->attempt,
     };

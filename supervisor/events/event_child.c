@@ -47,7 +47,7 @@ void event_decode_round(struct decoding *d, const union payload *p)
     round->n = (uint32_t)m->rounds;
     round->delay_ms = m->delay_ms;
     round->result =
-        (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
+        (struct blob_ref){m->result_ref, m->result_len, m->truncated, (uint32_t)m->result_text_len};
     event_decode_usage(d, &m->usage);
 }
 

@@ -295,7 +295,8 @@ void event_decode_step_completed(struct decoding *d, const union payload *p)
     d->rec->text = m->condition.len > 0 ? m->condition : m->error;
     end->status = step_status_from_name(m->status);
     end->reason = m->reason.len == 0 ? REASON_NONE : step_reason_from_name(m->reason);
-    end->result = (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
+    end->result =
+        (struct blob_ref){m->result_ref, m->result_len, m->truncated, (uint32_t)m->result_text_len};
     end->state = (struct blob_ref){m->state_ref, m->state_len, 0, 0};
     end->signal = (uint32_t)m->signal;
     end->duration_ms = m->duration_ms;
@@ -397,7 +398,7 @@ void event_decode_checking(struct decoding *d, const union payload *p)
     d->rec->attempt = (uint32_t)m->attempt;
     checking->delay_ms = m->delay_ms;
     checking->result =
-        (struct blob_ref){m->result_ref, m->result_len, m->truncated, m->result_text_len};
+        (struct blob_ref){m->result_ref, m->result_len, m->truncated, (uint32_t)m->result_text_len};
     checking->phase = event_decode_phase(d, m->phase);
     event_decode_usage(d, &m->usage);
 }

@@ -59,9 +59,9 @@ void event_decode_signal(struct decoding *d, const union payload *p)
     const struct msg_ev_signal_received *m = &p->signal;
 
     d->rec->text = m->name;
-    *REC(d->rec, signal) =
-        (struct rec_signal){.serial = (uint32_t)m->signal,
-                            .digest = m->digest,
-                            .key = m->client_key,
-                            .result = {m->result_ref, m->result_len, 0, m->result_text_len}};
+    *REC(d->rec, signal) = (struct rec_signal){
+        .serial = (uint32_t)m->signal,
+        .digest = m->digest,
+        .key = m->client_key,
+        .result = {m->result_ref, m->result_len, 0, (uint32_t)m->result_text_len}};
 }

@@ -95,7 +95,7 @@ struct str record_class(enum err_class class)
 struct str record_timeout_hint(struct encoding *e, const struct plan_step *step)
 {
     buf_clear(&e->hint);
-    plan_timeout_hint(&step->policy, e->rec->text, &e->hint);
+    plan_timeout_hint(&step->rules->policy, e->rec->text, &e->hint);
     return record_cut(e, buf_str(&e->hint), 256);
 }
 

@@ -138,7 +138,7 @@ void plan_failure_text(const struct record *rec, const struct plan *plan, struct
     end = out->len;
     if (REC(rec, plan_completed)->failure == PLAN_FAILURE_STEP && rec->step < plan->n_steps) {
         buf_add_cstr(out, "; ");
-        plan_timeout_hint(&plan->steps[rec->step].policy, rec->text, out);
+        plan_timeout_hint(&plan->steps[rec->step].rules->policy, rec->text, out);
         if (out->bad == BT_OK && out->len == end + 2) {
             buf_truncate(out, end);
         }

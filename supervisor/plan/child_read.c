@@ -72,7 +72,7 @@ void plan_child_outer(struct step_reader *s)
 void plan_child_policy(struct step_reader *s)
 {
     struct plan_step *step = s->step;
-    struct step_policy *p = &step->policy;
+    struct step_policy *p = &step->rules->policy;
     step->agent = AGENT_NONE;
     p->effects = EFFECTS_IDEMPOTENT;
     if (s->r->canonical) {
@@ -95,12 +95,12 @@ void plan_child_policy(struct step_reader *s)
         p->requires_approval = false;
     }
     if (s->values[COM_GATE].ptr == NULL) {
-        step->gate_with = step->gate_skill = (struct str){NULL, 0};
-        step->gate_agent = AGENT_NONE;
+        step->rules->gate_with = step->rules->gate_skill = (struct str){NULL, 0};
+        step->rules->gate_agent = AGENT_NONE;
     }
     if (s->values[COM_VERIFY_WITH].ptr == NULL) {
-        step->verify_with = step->verify_skill = (struct str){NULL, 0};
-        step->verify_agent = AGENT_NONE;
+        step->rules->verify_with = step->rules->verify_skill = (struct str){NULL, 0};
+        step->rules->verify_agent = AGENT_NONE;
     }
     s->r->plan->n_alternatives -= step->alternatives_n;
     s->r->fallbacks.len -= step->alternatives_n * sizeof(struct str);
@@ -196,9 +196,10 @@ static enum bt_code unchain(struct plan_reader *r, uint32_t concurrency)
             if (i > 0) {
                 p->deps[p->n_edges++] = i - 1;
             }
-            step->policy.scope = step->policy.scope == SCOPE_ALL && !r->policy->scope_given
-                                     ? SCOPE_DEPS
-                                     : step->policy.scope;
+            step->rules->policy.scope =
+                step->rules->policy.scope == SCOPE_ALL && !r->policy->scope_given
+                    ? SCOPE_DEPS
+                    : step->rules->policy.scope;
         }
         if (!r->policy->scope_given) {
             r->policy->step.scope = SCOPE_DEPS;
@@ -211,14 +212,14 @@ static enum bt_code unchain(struct plan_reader *r, uint32_t concurrency)
 
 static void check_step(struct step_reader *s, const struct child_body *body, struct plan_step *step)
 {
-    const enum on_failure policy = step->policy.on_failure;
+    const enum on_failure policy = step->rules->policy.on_failure;
     if (body->items && step->step_id.len > LIMIT_ID_BYTES - CHILD_INDEX_BYTES) {
         location_report(&s->at, PROBLEM_LIMIT, false, "stepId",
                         "\"%.*s\" is too long for a step inside forEach: its index follows it, so "
                         "at most %u bytes",
                         STR_ARG(step->step_id), (unsigned)(LIMIT_ID_BYTES - CHILD_INDEX_BYTES));
     }
-    if (policy == ON_FAILURE_REPLAN || step->policy.on_verify == ON_FAILURE_REPLAN) {
+    if (policy == ON_FAILURE_REPLAN || step->rules->policy.on_verify == ON_FAILURE_REPLAN) {
         location_report(&s->at, PROBLEM_UNSUPPORTED, false, "onFailure",
                         "replan: a step inside forEach or repeat cannot be replanned; set it on "
                         "the step itself");
@@ -227,7 +228,7 @@ static void check_step(struct step_reader *s, const struct child_body *body, str
         location_report(&s->at, PROBLEM_UNSUPPORTED, false, "onFailure",
                         "retry: with onItemFailure continue give maxRetries and retryOn instead");
     }
-    step->policy.on_failure =
+    step->rules->policy.on_failure =
         body->goes_on && policy == ON_FAILURE_ABORT ? ON_FAILURE_CONTINUE : policy;
 }
 
@@ -571,8 +572,8 @@ enum bt_code plan_child_read(struct step_reader *s, struct doc source)
     struct buf child;
     enum bt_code code = BT_OK;
     if (s->r->canonical) {
-        s->step->child = s->values[STEP_CHILD];
-        s->step->loop = child_loop(s->step->child);
+        s->step->rules->child = s->values[STEP_CHILD];
+        s->step->rules->loop = child_loop(s->step->rules->child);
         return BT_OK;
     }
     check_kinds(s);
@@ -588,9 +589,9 @@ enum bt_code plan_child_read(struct step_reader *s, struct doc source)
                                                 : read_sub(s, &child);
     code = code == BT_OK ? buf_check(&child, s->r->err) : code;
     if (code == BT_OK && s->r->problems->errors == 0) {
-        s->step->child = doc_copy(s->r->arena, doc_from_buf(&child));
-        code = s->step->child.ptr == NULL ? reader_nomem(s->r) : BT_OK;
-        s->step->loop = child_loop(s->step->child);
+        s->step->rules->child = doc_copy(s->r->arena, doc_from_buf(&child));
+        code = s->step->rules->child.ptr == NULL ? reader_nomem(s->r) : BT_OK;
+        s->step->rules->loop = child_loop(s->step->rules->child);
     }
     buf_done(&child);
     return code;

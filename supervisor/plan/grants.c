@@ -117,7 +117,7 @@ static enum bt_code add_all_agents(struct plan_reader *r)
 static uint32_t first_replan(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        if (!p->steps[i].superseded && wants_replan(&p->steps[i].policy)) {
+        if (!p->steps[i].superseded && wants_replan(&p->steps[i].rules->policy)) {
             return i;
         }
     }
@@ -176,10 +176,10 @@ static void add_steps(struct plan_reader *r)
     for (uint32_t i = 0; i < r->plan->n_steps; i++) {
         struct plan_step *s = &r->plan->steps[i];
         (void)add(r, s->agent_id);
-        (void)add(r, s->gate_with);
-        (void)add(r, s->verify_with);
-        s->gate_agent = index_of(r, s->gate_with);
-        s->verify_agent = index_of(r, s->verify_with);
+        (void)add(r, s->rules->gate_with);
+        (void)add(r, s->rules->verify_with);
+        s->rules->gate_agent = index_of(r, s->rules->gate_with);
+        s->rules->verify_agent = index_of(r, s->rules->verify_with);
     }
     for (size_t i = 0; i < r->below.len / sizeof(struct str); i++) {
         (void)add(r, ((const struct str *)(const void *)r->below.at)[i]);
@@ -284,11 +284,11 @@ enum bt_code plan_resolve(struct plan *plan, struct registry *registry, msec now
     for (uint32_t i = 0; i < plan->n_steps && all; i++) {
         struct plan_step *s = &plan->steps[i];
         s->agent = resolved(plan, registry, now, s->agent_id);
-        s->gate_agent = resolved(plan, registry, now, s->gate_with);
-        s->verify_agent = resolved(plan, registry, now, s->verify_with);
+        s->rules->gate_agent = resolved(plan, registry, now, s->rules->gate_with);
+        s->rules->verify_agent = resolved(plan, registry, now, s->rules->verify_with);
         all = (s->agent != AGENT_NONE || !plan_step_has_agent(s)) &&
-              (s->gate_agent != AGENT_NONE || s->gate_with.len == 0) &&
-              (s->verify_agent != AGENT_NONE || s->verify_with.len == 0);
+              (s->rules->gate_agent != AGENT_NONE || s->rules->gate_with.len == 0) &&
+              (s->rules->verify_agent != AGENT_NONE || s->rules->verify_with.len == 0);
     }
     plan->replan.agent = resolved(plan, registry, now, plan->replan.agent_id);
     plan->search_agent = resolved(plan, registry, now, plan->search_with);

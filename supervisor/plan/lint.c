@@ -33,7 +33,7 @@ static uint64_t longest_delay(const struct backoff *b, uint32_t failed_attempt)
  */
 static uint32_t fallbacks_of(const struct plan *p, const struct plan_step *s)
 {
-    const uint32_t most = s->policy.effects == EFFECTS_UNSAFE
+    const uint32_t most = s->rules->policy.effects == EFFECTS_UNSAFE
                               ? 0
                               : 1 + s->alternatives_n + (p->search_with.len > 0 ? 1u : 0u);
     return most < p->max_fallbacks ? most : p->max_fallbacks;
@@ -58,8 +58,8 @@ static uint64_t step_ms(const struct plan *plan, uint32_t step, uint64_t child_m
                         uint32_t *ret_attempts)
 {
     const struct plan_step *s = &plan->steps[step];
-    const struct step_policy *p = &s->policy;
-    const uint64_t gate = s->gate_with.len > 0 ? bound(p->check_timeout_ms) : 0;
+    const struct step_policy *p = &s->rules->policy;
+    const uint64_t gate = s->rules->gate_with.len > 0 ? bound(p->check_timeout_ms) : 0;
     const bool asks = p->requires_approval || s->type == STEP_TYPE_REVIEW;
     const uint64_t before = plus(gate, asks ? p->approval_timeout_ms : 0);
     const uint32_t fallbacks = fallbacks_of(plan, s);
@@ -75,7 +75,8 @@ static uint64_t step_ms(const struct plan *plan, uint32_t step, uint64_t child_m
         const uint64_t each = bound(p->timeout_ms);
         const bool inside = s->type == STEP_TYPE_PLAN && child_ms < each;
         ms = times(inside ? child_ms : each, attempts);
-        ms = plus(ms, s->verify_with.len > 0 ? times(bound(p->check_timeout_ms), attempts) : 0);
+        ms = plus(ms,
+                  s->rules->verify_with.len > 0 ? times(bound(p->check_timeout_ms), attempts) : 0);
         ms = plus(ms, fallbacks > 0 ? longest_wait(plan) : 0);
         for (uint32_t i = 1; i <= p->max_retries; i++) {
             ms = plus(ms, longest_delay(&p->backoff, i));
@@ -104,7 +105,7 @@ static uint64_t number_in(struct doc map, const char *name)
 /* The longest that its compensation takes; *io gets what it may cost. */
 static uint64_t undo_ms(const struct plan_step *s, struct plan_lint *io)
 {
-    const struct doc undo = s->compensate;
+    const struct doc undo = s->rules->compensate;
     const struct doc estimate = doc_get(undo, STR_LIT("estimate"));
     const uint64_t retries = number_in(undo, "maxRetries");
     const uint64_t pause = number_in(doc_get(undo, STR_LIT("backoff")), "maxMs");
@@ -261,7 +262,7 @@ enum bt_code plan_lint_body(const struct plan_step *step, struct arena *arena, s
 {
     struct child_step how;
     *ret = NULL;
-    if (step->type != STEP_TYPE_PLAN || !child_step_read(step->child, &how) ||
+    if (step->type != STEP_TYPE_PLAN || !child_step_read(step->rules->child, &how) ||
         how.kind == CHILD_OF_SUB) {
         return BT_OK;
     }
@@ -288,9 +289,9 @@ static enum bt_code look_inside(const struct plan_step *s, struct arena *arena, 
     struct child_step how;
     struct plan_lint lint;
     struct plan *body = NULL;
-    uint64_t n = s->loop.max;
+    uint64_t n = s->rules->loop.max;
     *ret = (struct inside){.ms = LINT_NO_BOUND, .unestimated = 1};
-    if (!child_step_read(s->child, &how) || how.kind == CHILD_OF_SUB) {
+    if (!child_step_read(s->rules->child, &how) || how.kind == CHILD_OF_SUB) {
         return BT_OK;
     }
     enum bt_code code = plan_lint_body(s, arena, &body, err);
@@ -303,7 +304,7 @@ static enum bt_code look_inside(const struct plan_step *s, struct arena *arena, 
         n = most_items(&how, body);
         ret->ms = n == 0 ? 0 : makespan(times(lint.work_ms, n), lint.path_ms, c, 0);
     } else {
-        ret->ms = plus(times(lint.worst_ms, n), times(s->loop.delay_ms, n > 0 ? n - 1 : 0));
+        ret->ms = plus(times(lint.worst_ms, n), times(s->rules->loop.delay_ms, n > 0 ? n - 1 : 0));
     }
     ret->tokens = times(lint.worst_tokens, n);
     ret->micros = times(lint.worst_micros, n);
@@ -317,7 +318,7 @@ static enum bt_code add_up(const struct plan *p, struct arena *arena, struct pla
                            struct bt_error *err)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        const struct step_policy *policy = &p->steps[i].policy;
+        const struct step_policy *policy = &p->steps[i].rules->policy;
         struct lint_step *step = &lint->steps[i];
         if (p->steps[i].superseded) {
             continue;
@@ -329,7 +330,7 @@ static enum bt_code add_up(const struct plan *p, struct arena *arena, struct pla
         }
         step->worst_ms = step_ms(p, i, in.ms, &step->attempts);
         lint->work_ms = plus(lint->work_ms, step->worst_ms);
-        if (p->steps[i].compensate.ptr != NULL && p->undo != UNDO_NEVER) {
+        if (p->steps[i].rules->compensate.ptr != NULL && p->undo != UNDO_NEVER) {
             lint->undo_ms = plus(lint->undo_ms, undo_ms(&p->steps[i], lint));
         }
         const bool own = policy->estimate_tokens > 0 || policy->estimate_micros > 0;

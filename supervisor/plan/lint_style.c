@@ -54,7 +54,7 @@ static uint32_t joined(const struct style *s, uint32_t entry)
     for (uint32_t i = 0; i < step->deps_n; i++) {
         const uint32_t dep = p->deps[step->deps_at + i];
         const bool parallel = s->mark[dep] != stamp;
-        const bool branch = parallel && p->steps[dep].when.ptr != NULL;
+        const bool branch = parallel && p->steps[dep].rules->when.ptr != NULL;
         branches += branch ? 1 : 0;
         n += parallel && !branch ? 1 : 0;
     }
@@ -65,7 +65,7 @@ static void missing_gate(const struct style *s, uint32_t entry)
 {
     const struct plan_step *step = &s->plan->steps[entry];
     char text[200];
-    if (s->plan->chain || step->type != STEP_TYPE_TASK || step->gate_with.len > 0) {
+    if (s->plan->chain || step->type != STEP_TYPE_TASK || step->rules->gate_with.len > 0) {
         return;
     }
     const uint32_t n = joined(s, entry);
@@ -127,7 +127,7 @@ static void optimism_bias(const struct style *s, const struct registry *registry
 {
     const struct plan_step *step = &s->plan->steps[entry];
     char text[200];
-    if (plan_step_is_agentless(step) || step->policy.on_failure != ON_FAILURE_ABORT ||
+    if (plan_step_is_agentless(step) || step->rules->policy.on_failure != ON_FAILURE_ABORT ||
         (s->plan->max_fallbacks > 0 && step->alternatives_n > 0)) {
         return;
     }
@@ -166,14 +166,15 @@ static void short_timeout(const struct style *s, const struct registry *registry
         agent == REGISTRY_NONE ? NULL : registry_agent_view(registry, agent).card;
     const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, step->skill);
     char text[300];
-    if (skill == UINT32_MAX || step->policy.timeout_ms == 0 ||
-        card->skills[skill].max_ms <= step->policy.timeout_ms) {
+    if (skill == UINT32_MAX || step->rules->policy.timeout_ms == 0 ||
+        card->skills[skill].max_ms <= step->rules->policy.timeout_ms) {
         return;
     }
     (void)snprintf(text, sizeof text,
                    "an attempt ends after %" PRIu64 " ms, but skill \"%.*s\" may take %" PRIu64
                    " ms; set timeoutMs of the step, or stepTimeoutMs of the policy",
-                   step->policy.timeout_ms, STR_ARG(step->skill), card->skills[skill].max_ms);
+                   step->rules->policy.timeout_ms, STR_ARG(step->skill),
+                   card->skills[skill].max_ms);
     warn(s, PROBLEM_LIMIT, entry, "timeoutMs", text);
 }
 
@@ -294,7 +295,7 @@ static void search_sends(const struct style *s)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *step = &p->steps[i];
         if (!is_live(s, i) || plan_step_is_agentless(step) ||
-            step->policy.effects == EFFECTS_UNSAFE) {
+            step->rules->policy.effects == EFFECTS_UNSAFE) {
             continue;
         }
         if (shown < STEPS_SHOWN) {

@@ -5,13 +5,30 @@
 
 #include "supervisor/plan/reader_internal.h"
 
+/* What was packed last: most steps of a plan repeat one of few. */
+enum { RECENT_MAX = 8 };
+struct recent {
+    const void *from[RECENT_MAX]; /* in the plan */
+    void *kept[RECENT_MAX];       /* and in the block */
+    uint32_t n, next;
+};
+
 /* Runs twice: without memory it counts bytes, with memory it copies. */
 struct packer {
     unsigned char *mem;
     size_t used;
     const struct plan *plan;
     struct str ids[LIMIT_PLAN_AGENTS]; /* the copies of plan->agents.ids */
+    struct recent rules, waits;
 };
+
+static void remember(struct recent *io, const void *from, void *kept)
+{
+    io->from[io->next] = from;
+    io->kept[io->next] = kept;
+    io->next = (io->next + 1) % RECENT_MAX;
+    io->n = io->n < RECENT_MAX ? io->n + 1 : io->n;
+}
 
 /* NULL while counting. */
 static void *put(struct packer *k, const void *from, size_t bytes, size_t align)
@@ -79,16 +96,70 @@ static struct str put_like(struct packer *k, struct str s, struct str before, st
     return s.len > 0 && str_eq(s, before) ? kept : put_str(k, s);
 }
 
+static bool doc_same(struct doc a, struct doc b)
+{
+    return a.len == b.len && (a.ptr == NULL) == (b.ptr == NULL) &&
+           (a.ptr == b.ptr || a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static bool waits_same(const struct plan_wait *a, const struct plan_wait *b)
+{
+    return a->what == b->what && a->ms == b->ms && a->until == b->until &&
+           str_eq(a->signal, b->signal) && doc_same(a->schema, b->schema);
+}
+
 static const struct plan_wait *put_wait(struct packer *k, const struct plan_wait *from)
 {
     struct plan_wait w;
     if (from == NULL) {
         return NULL;
     }
+    for (uint32_t i = 0; i < k->waits.n; i++) {
+        if (waits_same(from, k->waits.from[i])) {
+            return k->waits.kept[i];
+        }
+    }
     w = *from;
     w.signal = put_str(k, from->signal);
     w.schema = put_doc(k, from->schema);
-    return put(k, &w, sizeof w, alignof(struct plan_wait));
+    const struct plan_wait *kept = put(k, &w, sizeof w, alignof(struct plan_wait));
+    remember(&k->waits, from, (void *)(uintptr_t)kept);
+    return kept;
+}
+
+/* Policies are copied whole, padding too: the same bytes are the same policy. Others may be. */
+static bool rules_same(const struct step_rules *a, const struct step_rules *b)
+{
+    return memcmp(&a->policy, &b->policy, sizeof a->policy) == 0 && a->loop.max == b->loop.max &&
+           a->loop.accept == b->loop.accept && a->loop.delay_ms == b->loop.delay_ms &&
+           doc_same(a->verify, b->verify) && doc_same(a->when, b->when) &&
+           doc_same(a->child, b->child) && doc_same(a->compensate, b->compensate) &&
+           doc_same(a->tools, b->tools) && str_eq(a->gate_with, b->gate_with) &&
+           str_eq(a->verify_with, b->verify_with) && str_eq(a->gate_skill, b->gate_skill) &&
+           str_eq(a->verify_skill, b->verify_skill) && a->gate_agent == b->gate_agent &&
+           a->verify_agent == b->verify_agent;
+}
+
+static struct step_rules *put_rules(struct packer *k, const struct step_rules *from)
+{
+    for (uint32_t i = 0; i < k->rules.n; i++) {
+        if (rules_same(from, k->rules.from[i])) {
+            return k->rules.kept[i];
+        }
+    }
+    struct step_rules r = *from;
+    r.verify = put_doc(k, from->verify);
+    r.when = put_doc(k, from->when);
+    r.child = put_doc(k, from->child);
+    r.compensate = put_doc(k, from->compensate);
+    r.tools = put_doc(k, from->tools);
+    r.gate_with = put_agent(k, from->gate_with);
+    r.verify_with = put_agent(k, from->verify_with);
+    r.gate_skill = put_str(k, from->gate_skill);
+    r.verify_skill = put_str(k, from->verify_skill);
+    struct step_rules *kept = put(k, &r, sizeof r, alignof(struct step_rules));
+    remember(&k->rules, from, kept);
+    return kept;
 }
 
 static struct plan_step *put_steps(struct packer *k)
@@ -106,17 +177,9 @@ static struct plan_step *put_steps(struct packer *k)
         s.skill = put_like(k, from->skill, before->skill, kept.skill);
         s.task = put_like(k, from->task, before->task, kept.task);
         s.parameters = put_doc_like(k, from->parameters, before->parameters, kept.parameters);
-        s.verify = put_doc_like(k, from->verify, before->verify, kept.verify);
-        s.when = put_doc_like(k, from->when, before->when, kept.when);
-        s.child = put_doc_like(k, from->child, before->child, kept.child);
-        s.compensate = put_doc_like(k, from->compensate, before->compensate, kept.compensate);
-        s.tools = put_doc_like(k, from->tools, before->tools, kept.tools);
         s.item = put_doc_like(k, from->item, before->item, kept.item);
         s.wait = put_wait(k, from->wait);
-        s.gate_with = put_agent(k, from->gate_with);
-        s.verify_with = put_agent(k, from->verify_with);
-        s.gate_skill = put_like(k, from->gate_skill, before->gate_skill, kept.gate_skill);
-        s.verify_skill = put_like(k, from->verify_skill, before->verify_skill, kept.verify_skill);
+        s.rules = put_rules(k, from->rules);
         kept = s;
         if (steps != NULL) {
             steps[i] = s;
@@ -130,6 +193,7 @@ static void pack(struct packer *k)
     const size_t edges = k->plan->n_edges * sizeof k->plan->deps[0];
     struct plan p = *k->plan;
     k->used = sizeof p;
+    k->rules = k->waits = (struct recent){.n = 0};
     p.policy = NULL;
     put_agents(k, &p.agents);
     put_keys(k, &p.keys);

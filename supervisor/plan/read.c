@@ -26,12 +26,12 @@ void plan_reader_finish(struct plan_reader *r)
     struct plan *p = r->plan;
     for (uint32_t i = r->first; i < p->n_steps; i++) {
         struct plan_step *s = &p->steps[i];
-        if (s->policy.scope == SCOPE_COUNT) {
-            s->policy.scope = scope_of(r, s);
+        if (s->rules->policy.scope == SCOPE_COUNT) {
+            s->rules->policy.scope = scope_of(r, s);
         }
         if (!r->gate_given[i - r->first] && !plan_gate_fits(p, i)) {
-            s->gate_with = s->gate_skill = (struct str){NULL, 0};
-            s->gate_agent = AGENT_NONE;
+            s->rules->gate_with = s->rules->gate_skill = (struct str){NULL, 0};
+            s->rules->gate_agent = AGENT_NONE;
         }
     }
 }
@@ -87,10 +87,20 @@ enum bt_code plan_reader_steps(struct plan_reader *r)
     return code;
 }
 
+struct plan_step *plan_steps_alloc(struct arena *arena, size_t n)
+{
+    struct plan_step *steps = arena_alloc(arena, n * sizeof steps[0]);
+    struct step_rules *rules = arena_alloc(arena, n * sizeof rules[0]);
+    for (size_t i = 0; i < n && steps != NULL && rules != NULL; i++) {
+        steps[i].rules = &rules[i];
+    }
+    return rules == NULL ? NULL : steps;
+}
+
 static enum bt_code read_steps(struct plan_reader *r)
 {
     const size_t n = r->plan->n_steps > 0 ? r->plan->n_steps : 1;
-    r->plan->steps = arena_alloc(r->arena, n * sizeof r->plan->steps[0]);
+    r->plan->steps = plan_steps_alloc(r->arena, n);
     if (r->plan->steps == NULL) {
         return reader_nomem(r);
     }

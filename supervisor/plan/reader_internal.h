@@ -130,6 +130,8 @@ BT_MUST_CHECK enum bt_code plan_phases_resolve(struct plan_reader *r);
  * policy.
  */
 BT_MUST_CHECK enum bt_code plan_document_find(struct plan_reader *r, struct doc doc);
+/* read.c: zeroed entries, each with rules of its own; NULL when out of memory. */
+struct plan_step *plan_steps_alloc(struct arena *arena, size_t n);
 /* read.c: initialises and releases the buffers of a reading. */
 void plan_reader_init(struct plan_reader *r);
 void plan_reader_done(struct plan_reader *r);

@@ -55,14 +55,17 @@ static enum bt_code copy_entries(struct revision_edges *w)
     struct plan *p = w->r->plan;
     const struct plan *old = w->request->plan;
     const size_t n = p->n_steps + 1;
-    p->steps = arena_alloc(w->r->arena, n * sizeof p->steps[0]);
+    p->steps = plan_steps_alloc(w->r->arena, n);
     w->settled = arena_alloc(&w->r->scratch, n);
     w->reused = arena_alloc(&w->r->scratch, n);
     if (p->steps == NULL || w->settled == NULL || w->reused == NULL) {
         return reader_nomem(w->r);
     }
-    memcpy(p->steps, old->steps, old->n_steps * sizeof old->steps[0]);
     for (uint32_t i = 0; i < old->n_steps; i++) {
+        struct step_rules *rules = p->steps[i].rules;
+        *rules = *old->steps[i].rules;
+        p->steps[i] = old->steps[i];
+        p->steps[i].rules = rules;
         w->settled[i] = has_begun(w->request->run, i) ? 1 : 0;
         p->steps[i].after_any_end = p->steps[i].after_any_end || old->chain;
     }

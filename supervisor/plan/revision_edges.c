@@ -469,7 +469,7 @@ static bool repeats(const struct plan_step *old, const struct plan_step *new)
     const bool same_skill = str_eq(old->agent_id, new->agent_id) && str_eq(old->skill, new->skill);
     return is_same_work(old, new, is_absent(old->parameters)) ||
            (str_eq(old->step_id, new->step_id) &&
-            (same_skill || new->policy.effects == EFFECTS_UNSAFE));
+            (same_skill || new->rules->policy.effects == EFFECTS_UNSAFE));
 }
 
 /* The plan's author may call a step unsafe that its card does not: then its repetition is, too. */
@@ -477,9 +477,10 @@ static void settle_unsafe(struct revision_edges *w, struct plan_step *new)
 {
     for (uint32_t i = 0; i < w->r->first; i++) {
         const struct plan_step *old = &w->r->plan->steps[i];
-        if (old->policy.effects == EFFECTS_UNSAFE && has_completed(w, i) && repeats(old, new)) {
-            new->policy.effects = EFFECTS_UNSAFE;
-            new->policy.requires_approval = true;
+        if (old->rules->policy.effects == EFFECTS_UNSAFE && has_completed(w, i) &&
+            repeats(old, new)) {
+            new->rules->policy.effects = EFFECTS_UNSAFE;
+            new->rules->policy.requires_approval = true;
         }
     }
 }

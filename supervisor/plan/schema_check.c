@@ -262,7 +262,7 @@ enum bt_code plan_schema_check(struct plan_reader *r)
             continue;
         }
         code = check_parameters(&k, s);
-        code = code == BT_OK ? check_own(&k, s->verify, "", "verify") : code;
+        code = code == BT_OK ? check_own(&k, s->rules->verify, "", "verify") : code;
         if (code == BT_OK && s->wait != NULL) {
             code = check_own(&k, s->wait->schema, "wait", "schema");
         }

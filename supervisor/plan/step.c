@@ -287,13 +287,13 @@ enum bt_code plan_child_texts(struct plan_reader *r, uint32_t ix)
 {
     const struct plan_step *step = &r->plan->steps[ix];
     struct child_step how = {.kind = CHILD_OF_NONE};
-    (void)child_step_read(step->child, &how);
+    (void)child_step_read(step->rules->child, &how);
     struct found_refs f = {.r = r, .ix = ix, .field = child_kind_name(how.kind)};
-    enum bt_code code = child_references(step->child, step->step_id, add_outer, &f, r->err);
+    enum bt_code code = child_references(step->rules->child, step->step_id, add_outer, &f, r->err);
     f.field = "compensate";
-    code = code == BT_OK
-               ? compensate_references(step->compensate, step->step_id, add_outer, &f, r->err)
-               : code;
+    code = code == BT_OK ? compensate_references(step->rules->compensate, step->step_id, add_outer,
+                                                 &f, r->err)
+                         : code;
     return code == BT_OK ? buf_check(&r->texts, r->err) : code;
 }
 
@@ -301,8 +301,8 @@ static enum bt_code find_references(struct plan_reader *r, uint32_t ix)
 {
     struct found_refs f = {.r = r, .ix = ix};
     struct bt_error unused;
-    if (r->plan->steps[ix].when.ptr != NULL) {
-        (void)!condition_check(r->plan->steps[ix].when, add_reference, &f, &unused);
+    if (r->plan->steps[ix].rules->when.ptr != NULL) {
+        (void)!condition_check(r->plan->steps[ix].rules->when, add_reference, &f, &unused);
     }
     return buf_check(&r->texts, r->err);
 }
@@ -320,8 +320,8 @@ enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix)
         }
     }
     code = code == BT_OK ? find_references(r, ix) : code;
-    const bool more =
-        r->plan->steps[ix].child.ptr != NULL || r->plan->steps[ix].compensate.ptr != NULL;
+    const bool more = r->plan->steps[ix].rules->child.ptr != NULL ||
+                      r->plan->steps[ix].rules->compensate.ptr != NULL;
     return code == BT_OK && more ? plan_child_texts(r, ix) : code;
 }
 
@@ -363,7 +363,7 @@ static enum bt_code read_when(struct step_reader *s)
                         "when", "%s", why.msg);
         return code == BT_NOMEM ? reader_nomem(s->r) : BT_OK;
     }
-    s->step->when = when;
+    s->step->rules->when = when;
     return BT_OK;
 }
 
@@ -535,7 +535,7 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
     const bool readable = find_fields(&s);
     enum bt_code code = read_id(&s);
     s.step->deps_at = r->plan->n_edges;
-    s.step->agent = s.step->gate_agent = s.step->verify_agent = AGENT_NONE;
+    s.step->agent = s.step->rules->gate_agent = s.step->rules->verify_agent = AGENT_NONE;
     if (code != BT_OK || !readable) {
         return code;
     }

@@ -242,14 +242,14 @@ static void put_body(struct step_reader *s, const struct location *at, struct do
 
 static void check_end(const struct location *at, const struct plan_step *step)
 {
-    const enum on_failure policy = step->policy.on_failure;
+    const enum on_failure policy = step->rules->policy.on_failure;
     if (policy != ON_FAILURE_ASK && policy != ON_FAILURE_CONTINUE) {
         location_report(at, PROBLEM_UNSUPPORTED, false, "onFailure",
                         "%s: of a compensation expected ask (a person decides) or continue (it "
                         "counts as failed)",
                         on_failure_name(policy));
     }
-    if (step->policy.on_verify == ON_FAILURE_REPLAN) {
+    if (step->rules->policy.on_verify == ON_FAILURE_REPLAN) {
         location_report(at, PROBLEM_UNSUPPORTED, false, "onVerificationFailure",
                         "replan: a compensation cannot be replanned");
     }
@@ -305,7 +305,7 @@ enum bt_code plan_step_compensate(struct step_reader *s)
     char prefix[96];
     enum bt_code code = BT_OK;
     if (value.ptr != NULL && s->r->canonical) {
-        s->step->compensate = value;
+        s->step->rules->compensate = value;
     } else if (value.ptr != NULL && s->step->type == STEP_TYPE_WAIT) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "compensate",
                         "a step that only waits does nothing that could be undone; leave it out");
@@ -321,17 +321,18 @@ enum bt_code plan_step_compensate(struct step_reader *s)
             body.bad != BT_OK ? reader_nomem(s->r) : read_body(s, &at, doc_from_buf(&body), &made);
         code = code == BT_OK ? buf_check(&made, s->r->err) : code;
         if (code == BT_OK && s->r->problems->errors == errors) {
-            s->step->compensate = doc_copy(s->r->arena, doc_from_buf(&made));
-            code = s->step->compensate.ptr == NULL ? reader_nomem(s->r) : BT_OK;
+            s->step->rules->compensate = doc_copy(s->r->arena, doc_from_buf(&made));
+            code = s->step->rules->compensate.ptr == NULL ? reader_nomem(s->r) : BT_OK;
         }
         buf_done(&made);
         buf_done(&body);
     }
-    if (s->step->compensate.ptr != NULL && s->r->policy->undo == UNDO_NEVER && !s->r->canonical) {
+    if (s->step->rules->compensate.ptr != NULL && s->r->policy->undo == UNDO_NEVER &&
+        !s->r->canonical) {
         location_report(&s->at, PROBLEM_STYLE, true, "compensate",
                         "never runs: policy.compensate of the plan is false");
     }
-    s->step->undoes = s->step->compensate.ptr != NULL || names_it(s->step->child);
+    s->step->undoes = s->step->rules->compensate.ptr != NULL || names_it(s->step->rules->child);
     return code;
 }
 
@@ -378,7 +379,7 @@ void plan_step_tools(struct step_reader *s)
     struct doc_head head;
 
     if (value.ptr == NULL || s->r->canonical) {
-        s->step->tools = value;
+        s->step->rules->tools = value;
         return;
     }
     if (!doc_next(&c, &head) || head.kind != DOC_ARRAY) {
@@ -393,6 +394,6 @@ void plan_step_tools(struct step_reader *s)
         for (uint32_t i = 0; i < head.n; i++) {
             check_entry(s, doc_skip(&c), i);
         }
-        s->step->tools = value;
+        s->step->rules->tools = value;
     }
 }

@@ -33,7 +33,7 @@ static void read_effects(struct step_reader *s)
     const uint32_t least = r->untrusted ? choice : 0; /* a planner cannot weaken the card */
     (void)value_choice(&s->at, "effects", s->values[STEP_EFFECTS], names, 3, &choice);
     choice = skill != UINT32_MAX && choice < least ? least : choice;
-    s->step->policy.effects = is_review(s) ? EFFECTS_NONE : (enum effects)choice;
+    s->step->rules->policy.effects = is_review(s) ? EFFECTS_NONE : (enum effects)choice;
 }
 
 /* ---- numbers ---- */
@@ -41,7 +41,7 @@ static void read_effects(struct step_reader *s)
 /* The plan's policy, without what does not apply to this type of step. */
 static void start_policy(struct step_reader *s)
 {
-    struct step_policy *p = &s->step->policy;
+    struct step_policy *p = &s->step->rules->policy;
     *p = s->r->policy->step;
     /* COUNT means "as the plan": the scope depends on whether the plan is a chain, which is not
      * known yet. */
@@ -58,7 +58,7 @@ static void start_policy(struct step_reader *s)
 static void read_policy(struct step_reader *s)
 {
     static const char *const run_if[] = {"success", "always", "failure"};
-    struct step_policy *p = &s->step->policy;
+    struct step_policy *p = &s->step->rules->policy;
     bool scope_given = false;
     uint32_t choice = 0;
     start_policy(s);
@@ -79,20 +79,20 @@ static void read_policy(struct step_reader *s)
 static enum bt_code add_to_verify(struct step_reader *s, struct doc schema)
 {
     struct buf both;
-    if (s->step->verify.ptr == NULL) {
-        s->step->verify = schema;
+    if (s->step->rules->verify.ptr == NULL) {
+        s->step->rules->verify = schema;
         return BT_OK;
     }
     buf_init(&both, LIMIT_CONTROL_BYTES);
     doc_put_map(&both, 1);
     doc_put_cstr(&both, "allOf");
     doc_put_array(&both, 2);
-    doc_put_doc(&both, s->step->verify);
+    doc_put_doc(&both, s->step->rules->verify);
     doc_put_doc(&both, schema);
-    s->step->verify =
+    s->step->rules->verify =
         both.bad == BT_OK ? doc_copy(s->r->arena, doc_from_buf(&both)) : (struct doc){NULL, 0};
     buf_done(&both);
-    return s->step->verify.ptr == NULL ? reader_nomem(s->r) : BT_OK;
+    return s->step->rules->verify.ptr == NULL ? reader_nomem(s->r) : BT_OK;
 }
 
 /* PtcRunner's types of a result, or a JSON Schema; they are checked as `verify` is. */
@@ -127,10 +127,11 @@ static enum bt_code read_verify(struct step_reader *s)
 {
     const enum doc_kind kind = doc_head(s->values[STEP_VERIFY]).kind;
     if (kind == DOC_BOOL || value_map(&s->at, "verify", s->values[STEP_VERIFY])) {
-        s->step->verify = s->values[STEP_VERIFY];
+        s->step->rules->verify = s->values[STEP_VERIFY];
     }
     const enum bt_code code = read_signature(s);
-    if (is_review(s) && (s->step->verify.ptr != NULL || s->values[COM_VERIFY_WITH].ptr != NULL)) {
+    if (is_review(s) &&
+        (s->step->rules->verify.ptr != NULL || s->values[COM_VERIFY_WITH].ptr != NULL)) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "verify",
                         s->step->type == STEP_TYPE_WAIT
                             ? "a wait has no result to verify; a signal has wait.schema"
@@ -160,7 +161,7 @@ static enum bt_code find_checker(struct step_reader *s, const char *field, struc
 static enum bt_code read_checkers(struct step_reader *s)
 {
     const struct plan_policy *base = s->r->policy;
-    struct step_policy *p = &s->step->policy;
+    struct step_policy *p = &s->step->rules->policy;
     /* plan_reader_finish removes the plan's gate from steps without dependencies. */
     struct agent_ref gate = {.agent_id = base->gate_with, .skill = base->gate.skill};
     struct agent_ref verifier = {.agent_id = base->verify_with, .skill = base->verifier.skill};
@@ -181,12 +182,13 @@ static enum bt_code read_checkers(struct step_reader *s)
                          &verifier, &closed);
     }
     p->verify_open = !closed;
-    s->step->gate_skill = gate.skill;
-    s->step->verify_skill = verifier.skill;
-    const enum bt_code code = find_checker(s, "gate", base->gate_with, &gate, &s->step->gate_with);
-    return code != BT_OK
-               ? code
-               : find_checker(s, "verifyWith", base->verify_with, &verifier, &s->step->verify_with);
+    s->step->rules->gate_skill = gate.skill;
+    s->step->rules->verify_skill = verifier.skill;
+    const enum bt_code code =
+        find_checker(s, "gate", base->gate_with, &gate, &s->step->rules->gate_with);
+    return code != BT_OK ? code
+                         : find_checker(s, "verifyWith", base->verify_with, &verifier,
+                                        &s->step->rules->verify_with);
 }
 
 /* ---- alternatives ---- */

@@ -225,7 +225,7 @@ static void write_policy(struct writer *w, const struct plan *plan)
 static void write_step_policy(struct writer *w, const struct plan_step *s,
                               const struct step_policy *base)
 {
-    const struct step_policy *p = &s->policy;
+    const struct step_policy *p = &s->rules->policy;
     /* A synthesis_gate has its own defaults of these. */
     const bool own = s->type == STEP_TYPE_SYNTHESIS;
     put_name(w, "effects", effects_name(p->effects));
@@ -301,15 +301,16 @@ static void put_fallbacks(struct writer *w, const struct plan *plan, const struc
 static void put_step_checkers(struct writer *w, const struct plan *plan, const struct plan_step *s)
 {
     const struct plan_policy *base = plan->policy;
-    if (base->gate_with.len > 0 || s->gate_with.len > 0) {
-        put_agent_ref(w, "gate", s->gate_with, s->gate_skill, "failClosed", s->policy.gate_closed);
+    if (base->gate_with.len > 0 || s->rules->gate_with.len > 0) {
+        put_agent_ref(w, "gate", s->rules->gate_with, s->rules->gate_skill, "failClosed",
+                      s->rules->policy.gate_closed);
     }
     if (plan_step_is_agentless(s)) {
         return;
     }
-    if (base->verify_with.len > 0 || s->verify_with.len > 0) {
-        put_agent_ref(w, "verifyWith", s->verify_with, s->verify_skill, "failOpen",
-                      s->policy.verify_open);
+    if (base->verify_with.len > 0 || s->rules->verify_with.len > 0) {
+        put_agent_ref(w, "verifyWith", s->rules->verify_with, s->rules->verify_skill, "failOpen",
+                      s->rules->policy.verify_open);
     }
     if (base->n_fallback_ids > 0 || s->alternatives_n > 0) {
         put_fallbacks(w, plan, s);
@@ -359,9 +360,9 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
         put_key(w, "parameters");
         doc_put_doc(w->out, s->parameters);
     }
-    if (s->when.ptr != NULL) {
+    if (s->rules->when.ptr != NULL) {
         put_key(w, "when");
-        doc_put_doc(w->out, s->when);
+        doc_put_doc(w->out, s->rules->when);
     }
     if (s->wait != NULL) {
         put_wait(w, s->wait);
@@ -369,26 +370,26 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
     if (s->key != 0) {
         put_str(w, "concurrencyKey", plan->keys.names[s->key - 1]);
     }
-    if (s->verify.ptr != NULL) {
+    if (s->rules->verify.ptr != NULL) {
         put_key(w, "verify");
-        doc_put_doc(w->out, s->verify);
+        doc_put_doc(w->out, s->rules->verify);
     }
-    if (s->child.ptr != NULL) {
+    if (s->rules->child.ptr != NULL) {
         put_key(w, "child");
-        doc_put_doc(w->out, s->child);
+        doc_put_doc(w->out, s->rules->child);
     }
     if (s->item.ptr != NULL) {
         put_key(w, "item");
         doc_put_doc(w->out, s->item);
         put_u64(w, "index", s->index);
     }
-    if (s->compensate.ptr != NULL) {
+    if (s->rules->compensate.ptr != NULL) {
         put_key(w, "compensate");
-        doc_put_doc(w->out, s->compensate);
+        doc_put_doc(w->out, s->rules->compensate);
     }
-    if (s->tools.ptr != NULL) {
+    if (s->rules->tools.ptr != NULL) {
         put_key(w, "tools");
-        doc_put_doc(w->out, s->tools);
+        doc_put_doc(w->out, s->rules->tools);
     }
     put_step_checkers(w, plan, s);
     write_step_policy(w, s, &plan->policy->step);
@@ -406,9 +407,9 @@ enum bt_code plan_write_compensation(const struct plan *plan, struct buf *out, s
         put_key(&w, "parameters");
         doc_put_doc(w.out, s->parameters);
     }
-    if (s->verify.ptr != NULL) {
+    if (s->rules->verify.ptr != NULL) {
         put_key(&w, "verify");
-        doc_put_doc(w.out, s->verify);
+        doc_put_doc(w.out, s->rules->verify);
     }
     put_step_checkers(&w, plan, s);
     write_step_policy(&w, s, NULL);

@@ -59,7 +59,7 @@ static void lay_out_children(struct projection *s, uint32_t i)
 
     if (s->plan->steps[i].type != STEP_TYPE_PLAN && s->steps[i].turns > 0) {
         how = (struct child_step){.kind = CHILD_OF_CALLS};
-    } else if (!child_step_read(s->plan->steps[i].child, &how)) {
+    } else if (!child_step_read(s->plan->steps[i].rules->child, &how)) {
         return;
     }
     v->children = (struct msg_step_children){.kind = str_from(child_kind_name(how.kind)),
@@ -88,10 +88,11 @@ static void lay_out_step(struct projection *s, uint32_t i, struct arena *arena)
     v->skill = p->skill;
     v->task = s->steps[i].task.len > 0 ? s->steps[i].task : p->task;
     v->type = str_from(step_type_name(p->type));
-    v->when = p->when;
-    v->compensate = p->compensate;
-    v->run_if = p->policy.run_if == RUN_IF_SUCCESS ? (struct str){"", 0}
-                                                   : str_from(run_if_name(p->policy.run_if));
+    v->when = p->rules->when;
+    v->compensate = p->rules->compensate;
+    v->run_if = p->rules->policy.run_if == RUN_IF_SUCCESS
+                    ? (struct str){"", 0}
+                    : str_from(run_if_name(p->rules->policy.run_if));
     v->revision = p->revision;
     v->superseded = p->superseded;
     v->status = v->status.len > 0 ? v->status : STR_LIT("pending");

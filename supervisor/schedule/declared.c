@@ -1,22 +1,55 @@
 /* Schedules that the configuration declares: put, replaced and deleted as it says. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/engine/access.h"
 #include "supervisor/schedule/schedule_internal.h"
 
-enum { AGAIN_MS = 1000 };
+enum { AGAIN_MS = 1000, REFUSED_MAX = 1024 };
 
 struct declared {
     const char *name;
     const char *json;
-    bool over; /* it is put, or cannot be */
+    bool over;     /* it is put, or cannot be */
+    char *refused; /* why it cannot; NULL = it can, or nobody knows yet */
 };
 
 /* No id of a credential has parentheses. */
 bool schedule_is_declared(const struct schedule *p)
 {
     return strcmp(p->owner, SCHEDULE_DECLARED) == 0;
+}
+
+void declared_done(struct schedules *s)
+{
+    for (uint32_t i = 0; i < s->declared_n; i++) {
+        free(s->declared[i].refused);
+    }
+    free(s->declared);
+    s->declared = NULL;
+    s->declared_n = 0;
+}
+
+uint32_t schedules_refused(const struct schedules *s, struct msg_schedule_refused *ret,
+                           uint32_t max)
+{
+    uint32_t n = 0;
+
+    if (!access_sees(engine_who(s->engine), STR_LIT(SCHEDULE_DECLARED))) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < s->declared_n && n < max; i++) {
+        const struct declared *d = &s->declared[i];
+        if (d->refused != NULL) {
+            ret[n++] = (struct msg_schedule_refused){
+                .name = str_from(d->name),
+                .error = {d->refused, utf8_cut(d->refused, strlen(d->refused), REFUSED_MAX - 1)}};
+        }
+    }
+    return n;
 }
 
 enum bt_code schedules_declare(struct schedules *s, const struct schedule_declared *list,
@@ -30,7 +63,7 @@ enum bt_code schedules_declare(struct schedules *s, const struct schedule_declar
     for (uint32_t i = 0; i < n; i++) {
         d[i] = (struct declared){.name = list[i].name, .json = list[i].json};
     }
-    free(s->declared);
+    declared_done(s);
     s->declared = d;
     s->declared_n = n;
     s->declared_at = 0;
@@ -106,9 +139,12 @@ static void put_one(struct schedules *s, struct declared *d)
         log_info("schedule.declared", "schedule=%s %s", d->name, ok.replaced ? "replaced" : "new");
     } else if (code != BT_OK && d->over) {
         const uint32_t n = submission_problems(&made);
-        log_err("schedule.refused", "schedule=%s %s%s%.*s; it is not put", d->name, err.msg,
-                n > 0 ? ": " : "", n > 0 ? (int)made.problem_views[0].message.len : 0,
-                n > 0 ? made.problem_views[0].message.ptr : "");
+        char why[REFUSED_MAX];
+        (void)snprintf(why, sizeof why, "%s%s%.*s", err.msg, n > 0 ? ": " : "",
+                       n > 0 ? (int)made.problem_views[0].message.len : 0,
+                       n > 0 ? made.problem_views[0].message.ptr : "");
+        d->refused = strdup(why); /* without memory the log has it alone */
+        log_err("schedule.refused", "schedule=%s %s; it is not put", d->name, why);
     }
     submission_done(&made);
 }

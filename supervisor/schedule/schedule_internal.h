@@ -76,6 +76,7 @@ struct schedules {
 /* ---- declared.c ---- */
 bool schedule_is_declared(const struct schedule *p);
 void declared_cycle(struct schedules *s);
+void declared_done(struct schedules *s);
 /* The owner of its plans. */
 static inline const char *schedule_plan_owner(const struct schedule *p)
 {

@@ -43,7 +43,7 @@ void schedules_free(struct schedules *s)
     free(s->at);
     free(s->heap);
     free(s->open);
-    free(s->declared);
+    declared_done(s);
     map_done(&s->by_name);
     map_done(&s->by_plan);
     buf_done(&s->bytes);

@@ -63,6 +63,10 @@ BT_MUST_CHECK enum bt_code schedules_put(struct schedules *s, const struct msg_s
 BT_MUST_CHECK enum bt_code schedules_view(struct schedules *s, const struct schedule *p,
                                           uint32_t next, bool document, struct arena *arena,
                                           struct msg_schedule_view *ret, struct bt_error *err);
+/* Declared schedules that were not put, and why, for who asks; at most max. Returns how many. The
+ * texts are valid until the next declaration. */
+uint32_t schedules_refused(const struct schedules *s, struct msg_schedule_refused *ret,
+                           uint32_t max);
 /* The next schedules after the number, in their order; at most max > 0. */
 uint32_t schedules_page(struct schedules *s, uint64_t after, struct schedule **ret, uint32_t max);
 uint64_t schedule_number(const struct schedule *p);

@@ -286,8 +286,8 @@ static void beside_waiting_plans(void)
     struct plan *busy = chain(1000);
     struct plan *p = wide(1);
 
-    p->steps[0].policy.requires_approval = true;
-    p->steps[0].policy.approval_timeout_ms = 3600000;
+    p->steps[0].rules->policy.requires_approval = true;
+    p->steps[0].rules->policy.approval_timeout_ms = 3600000;
     print("chain, no plan beside it", 1000, "ns_per_step", run_shape(b, busy).per_step);
     set_clock(b);
     for (uint32_t i = 0; i < OPEN_PLANS; i++) {
@@ -407,7 +407,7 @@ static void fail_fan(uint32_t n)
     struct plan *p = fan(n);
     void *block;
 
-    p->steps[0].policy.on_failure = ON_FAILURE_CONTINUE;
+    p->steps[0].rules->policy.on_failure = ON_FAILURE_CONTINUE;
     block = submit(b, p);
     set_clock(b);
     feed(b, (struct core_event){CORE_EV_INIT(RESULT, result, .outcome = STEP_OUTCOME_FAILED,

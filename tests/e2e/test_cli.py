@@ -339,6 +339,17 @@ class PlanFiles(Cli):
         bad = self.plan_file(step("a", dependsOn=["a"]))
         self.assertIn("cycle", self.err("plan", "check", bad, code=2))
 
+    def test_check_without_a_daemon_warns_of_steps_that_never_run(self):
+        self.d.stop()
+        first = {"stepId": "a", "agentId": "calc", "skill": "calc", "task": "count", "dependsOn": []}
+        never = {**first, "stepId": "b", "dependsOn": ["a"], "when": {"results.a.data.n": {"gt": 3, "lt": 2}}}
+        said = self.err("plan", "check", self.plan_file(first, never), code=0)
+        self.assertIn("is never true", said)
+        self.assertIn("agents were not checked", said)
+        each = {"stepId": "m", "forEach": [1, 2], "steps": [{**first, "stepId": "x"}, {**never, "stepId": "y", "dependsOn": ["x"], "when": {"results.x.data.n": {"gt": 3, "lt": 2}}}]}
+        said = self.err("plan", "check", self.plan_file(each), code=0)
+        self.assertIn("in step \"y\"", said)
+
 
 class UpAndDown(Cli):
     def test_up_starts_once_and_down_stops_it(self):

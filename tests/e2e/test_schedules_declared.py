@@ -75,6 +75,24 @@ class Declared(BatonTest):
         self.d.start()
         self.wait_names("new")
 
+    def test_who_reloads_sees_what_is_refused(self):
+        self.start(one())
+        self.wait_names("nightly")
+        self.write(one(), one("lost", plan={"steps": [{"stepId": "a", "agentId": "nobody", "skill": "x", "task": "do it"}]}))
+        done = self.d.cli_any("reload")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (1, "applied  schedules.lost: added"))
+        self.assertRegex(done.stdout.splitlines()[-1], r"^refused  schedules\.lost: .*nobody")
+        refused = self.d.ask("schedule.list")["refused"]
+        self.assertEqual([r["name"] for r in refused], ["lost"])
+        self.assertIn("nobody", refused[0]["error"])
+        said = self.d.cli_any("schedule", "list")
+        self.assertEqual(said.returncode, 0)
+        self.assertIn("refused: schedule lost of the configuration: ", said.stderr)
+        self.write(one())
+        done = self.d.cli_any("reload")
+        self.assertEqual((done.returncode, done.stdout), (0, "applied  schedules.lost: removed\n"))
+        self.assertNotIn("refused", self.d.ask("schedule.list"))
+
     def test_schedules_of_clients_stay_and_clients_do_not_change_what_is_declared(self):
         self.start()
         for name in ("hers", "nightly"):

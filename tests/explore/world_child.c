@@ -52,15 +52,15 @@ bool world_take_child(struct world *w, const struct record *rec, const char **re
     RULE(about->type == STEP_TYPE_PLAN && !about->superseded, "a child plan for another step");
     RULE(w->at.replanning == 0 && !w->at.cancelling, "a child plan while the plan is on hold");
     RULE((w->at.paused & ~(1u << PAUSE_REVIEW)) == 0, "a child plan while the plan is paused");
-    RULE(!about->policy.requires_approval || told->approved, "begun without its approval");
+    RULE(!about->rules->policy.requires_approval || told->approved, "begun without its approval");
     RULE(rec->attempt == told->attempts + (told->rounded != 0 ? 0u : 1u),
          "attempts are not numbered one by one");
-    RULE(REC(rec, child)->round == 0 || REC(rec, child)->round < about->loop.max,
+    RULE(REC(rec, child)->round == 0 || REC(rec, child)->round < about->rules->loop.max,
          "a round beyond the last");
     told->attempts = (uint8_t)rec->attempt;
     told->clock = told->rounded != 0 ? told->clock : w->at.now;
     told->rounded = 0;
-    RULE(told->attempts <= 1 + about->policy.max_retries + told->granted,
+    RULE(told->attempts <= 1 + about->rules->policy.max_retries + told->granted,
          "more attempts than retries and permissions");
     told->begun = told->begun == 0 ? w->at.now + 1 : told->begun;
     return true;
@@ -69,7 +69,7 @@ bool world_take_child(struct world *w, const struct record *rec, const char **re
 bool world_take_round(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct told *told = &w->at.told[rec->step];
-    const struct loop_policy *loop = &world_plan(w)->steps[rec->step].loop;
+    const struct loop_policy *loop = &world_plan(w)->steps[rec->step].rules->loop;
     RULE(world_child_ends(w, &w->doing) && w->doing.step == rec->step &&
              w->doing.variant == CHILD_AGAIN,
          "a round that nobody asked for");
@@ -110,13 +110,13 @@ bool world_child_completes(const struct world *w, const struct record *rec, cons
 {
     const struct plan_step *about = &world_plan(w)->steps[rec->step];
     const struct told *told = &w->at.told[rec->step];
-    const bool last = told->child_round + 1u == about->loop.max;
+    const bool last = told->child_round + 1u == about->rules->loop.max;
     RULE(world_child_ends(w, &w->doing) && w->doing.step == rec->step,
          "completed by no child plan");
     RULE(w->doing.variant == CHILD_COMPLETED ||
-             (w->doing.variant == CHILD_AGAIN && about->loop.accept != 0 && last),
+             (w->doing.variant == CHILD_AGAIN && about->rules->loop.accept != 0 && last),
          "completed before the loop was done");
-    RULE(rec->type == REC_STEP_CHECKING || about->verify_with.len == 0 || w->at.cancelling,
+    RULE(rec->type == REC_STEP_CHECKING || about->rules->verify_with.len == 0 || w->at.cancelling,
          "completed without being verified");
     return true;
 }

@@ -196,7 +196,7 @@ static void words(struct events *e, uint32_t s, uint32_t i)
     }
     const bool adopted = told->adopted && state->status == STEP_IN_PROGRESS;
     const bool asked = (state->status == STEP_UNKNOWN || (adopted && its)) && at->bodies[i].control;
-    const bool unsafe = world_plan(e->world)->steps[s].policy.effects == EFFECTS_UNSAFE;
+    const bool unsafe = world_plan(e->world)->steps[s].rules->policy.effects == EFFECTS_UNSAFE;
     for (uint8_t v = STATE_NEVER; asked && v <= (its && unsafe ? STATE_FORGOTTEN : STATE_RUNNING);
          v++) {
         ev.kind = WORLD_STATE;

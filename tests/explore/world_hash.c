@@ -122,7 +122,7 @@ static void mix_sched(struct digest *d, const struct core_run *row, uint32_t i)
     struct sched_step s = row->sched[i];
     const bool queued = s.list == LIST_QUEUE;
     const bool held = s.list == LIST_HELD;
-    const struct step_policy *policy = &row->plan->steps[i].policy;
+    const struct step_policy *policy = &row->plan->steps[i].rules->policy;
     const msec wait = d->world->config.agent_wait_ms;
     const msec own = policy->agent_wait_ms > wait ? policy->agent_wait_ms : wait;
     const msec longest = policy->queue_timeout_ms > own ? policy->queue_timeout_ms : own;
@@ -259,7 +259,7 @@ uint64_t world_hash(const struct world *w)
     mix_run(&d, *w->shadow);
     for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
         mix_run_step(&d, w->shadow->steps[i]);
-        mix_told(&d, at->told[i], &world_plan(w)->steps[i].policy);
+        mix_told(&d, at->told[i], &world_plan(w)->steps[i].rules->policy);
     }
     mix_row(&d, row);
     mix_core(&d);

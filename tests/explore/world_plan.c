@@ -82,7 +82,7 @@ static bool is_gone(const struct made_plan *m, const struct plan *from, uint32_t
     case CHANGE_REPEAT:
         return repeated(m, from) != m->step &&
                (i == m->step ||
-                (i == repeated(m, from) && from->steps[i].policy.effects != EFFECTS_UNSAFE));
+                (i == repeated(m, from) && from->steps[i].rules->policy.effects != EFFECTS_UNSAFE));
     case CHANGE_MISFIT:
     case CHANGE_BEFORE:
     case CHANGE_FREE:
@@ -141,7 +141,8 @@ static void fill(struct made_plan *m, const struct plan *from)
     new->after_any_end |= from->chain;
     new->revision = m->revision;
     new->superseded = false;
-    if (!takes_place || (m->change == CHANGE_REPEAT && new->policy.effects == EFFECTS_UNSAFE)) {
+    if (!takes_place ||
+        (m->change == CHANGE_REPEAT && new->rules->policy.effects == EFFECTS_UNSAFE)) {
         new->step_id = str_from(names[row]);
     }
     if (m->change == CHANGE_FREE) {

@@ -33,7 +33,7 @@ static bool fits_budget(const struct world *w, uint32_t step, const char **ret_w
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct told *told = &w->at.told[i];
         const bool counts = i == step || (told->out && told->executions > 0);
-        needs += counts ? plan->steps[i].policy.estimate_tokens : 0;
+        needs += counts ? plan->steps[i].rules->policy.estimate_tokens : 0;
     }
     RULE(plan->budget_tokens == 0 || needs <= plan->budget_tokens, "the budget is overspent");
     return true;
@@ -48,7 +48,7 @@ static bool attempt_goes_out(struct world *w, const struct core_cmd *cmd, uint32
              w->out.at[nth - 1].rec.step == cmd->step,
          "dispatched without a record before it");
     RULE(told->started == 1 && cmd->attempt == told->attempts, "another attempt than was recorded");
-    RULE(about->policy.effects != EFFECTS_UNSAFE || told->executions <= told->allowed,
+    RULE(about->rules->policy.effects != EFFECTS_UNSAFE || told->executions <= told->allowed,
          "an unsafe step runs again without a decision");
     RULE(cmd->attempt > 1 || told->handed || told->from == told->agent || w->at.plan != 0,
          "dispatched to another agent without a handoff");
@@ -71,9 +71,9 @@ static uint32_t wanted_agent(const struct world *w, const struct core_cmd *cmd)
     const struct plan *plan = world_plan(w);
     switch (cmd->phase) {
     case PHASE_GATE:
-        return plan->steps[cmd->step].gate_agent;
+        return plan->steps[cmd->step].rules->gate_agent;
     case PHASE_VERIFY:
-        return plan->steps[cmd->step].verify_agent;
+        return plan->steps[cmd->step].rules->verify_agent;
     case PHASE_REPLAN:
         return plan->replan.agent;
     case PHASE_EXECUTE:
@@ -261,7 +261,7 @@ static bool waits_in_time(const struct world *w, uint32_t i, const char **ret_wh
     const uint32_t agent = run_step_agent(w->shadow, world_plan(w), i);
     const struct run_step *state = &w->shadow->steps[i];
     const struct sched_step *sched = &core_find_run(w->core, at->handle)->sched[i];
-    const struct step_policy *policy = &world_plan(w)->steps[i].policy;
+    const struct step_policy *policy = &world_plan(w)->steps[i].rules->policy;
     const msec wait = policy->agent_wait_ms > 0 ? policy->agent_wait_ms : w->config.agent_wait_ms;
     msec since;
 
@@ -281,7 +281,7 @@ static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
     const struct situation *at = &w->at;
     const struct told *told = &at->told[i];
     const struct run_step *state = &w->shadow->steps[i];
-    const struct step_policy *policy = &world_plan(w)->steps[i].policy;
+    const struct step_policy *policy = &world_plan(w)->steps[i].rules->policy;
     const struct sched_step *sched = &core_find_run(w->core, at->handle)->sched[i];
     const msec sign = told->sign > told->sent ? told->sign : told->sent;
     const bool held = state->status == STEP_IN_PROGRESS && told->out && !at->cancelling;
@@ -304,7 +304,7 @@ bool world_step_fails_plan(const struct world *w, uint32_t i)
 {
     const struct plan_step *about = &world_plan(w)->steps[i];
     const struct run_step *state = &w->shadow->steps[i];
-    const enum on_failure say = about->policy.on_failure;
+    const enum on_failure say = about->rules->policy.on_failure;
     return state->status == STEP_FAILED && !about->superseded &&
            world_plan(w)->child.kind != CHILD_OF_UNDO && /* the others are undone all the same */
            state->error_class != CLASS_VERIFICATION_FAILED &&

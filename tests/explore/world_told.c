@@ -19,7 +19,7 @@ static const struct plan_step *about_of(const struct world *w, const struct reco
 
 static bool is_unsafe(const struct world *w, const struct record *rec)
 {
-    return about_of(w, rec)->policy.effects == EFFECTS_UNSAFE;
+    return about_of(w, rec)->rules->policy.effects == EFFECTS_UNSAFE;
 }
 
 /* Nothing may begin. */
@@ -58,14 +58,15 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     RULE(about->type != STEP_TYPE_WAIT, "a step that waits was given to an agent");
     RULE(about->type != STEP_TYPE_REVIEW, "a step for people was given to an agent");
     RULE(!about->superseded, "a superseded step goes on");
-    RULE(about->gate_with.len == 0 || gate_deps == 0 || told->gate, "begun without its gate");
-    RULE(!about->policy.requires_approval || told->approved, "begun without its approval");
+    RULE(about->rules->gate_with.len == 0 || gate_deps == 0 || told->gate,
+         "begun without its gate");
+    RULE(!about->rules->policy.requires_approval || told->approved, "begun without its approval");
     RULE(!told->again, "an approval for another agent");
     if (rec->attempt > told->attempts) {
         RULE(rec->attempt == told->attempts + 1u, "attempts are not numbered one by one");
         RULE(told->out == 0, "the next attempt before the end of the last");
         told->attempts++;
-        RULE(told->attempts <= 1 + about->policy.max_retries + told->granted,
+        RULE(told->attempts <= 1 + about->rules->policy.max_retries + told->granted,
              "more attempts than retries and permissions");
         told->from = rec->attempt == 1 ? hands_over(w, rec->step) : told->from;
     }
@@ -90,7 +91,7 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
 static enum step_reason never(const struct world *w, uint32_t step)
 {
     const struct plan *plan = world_plan(w);
-    const enum run_if rule = plan->steps[step].policy.run_if;
+    const enum run_if rule = plan->steps[step].rules->policy.run_if;
     const bool loose = plan->chain || plan->steps[step].after_any_end;
     const uint32_t n = run_deps(plan, step);
     uint32_t open = 0;
@@ -125,7 +126,7 @@ static bool take_started(struct world *w, const struct record *rec, const char *
         RULE(w->at.told[dep].completed == 1, "started before a dependency was over");
     }
     RULE(never(w, rec->step) == REASON_NONE, "started although it never may");
-    RULE(about_of(w, rec)->when.ptr == NULL || told->judged != 0,
+    RULE(about_of(w, rec)->rules->when.ptr == NULL || told->judged != 0,
          "started before the verdict about its condition");
     return uuid_is_nil(REC(rec, assigned)->instance) || gets_attempt(w, rec, ret_why);
 }
@@ -207,7 +208,7 @@ bool world_told_to_stop(const struct world *w, uint32_t step)
 static bool time_is_over(const struct world *w, const struct record *rec)
 {
     const struct told *told = &w->at.told[rec->step];
-    const struct step_policy *policy = &about_of(w, rec)->policy;
+    const struct step_policy *policy = &about_of(w, rec)->rules->policy;
     const msec sign = told->sign > told->sent ? told->sign : told->sent;
     const msec now = w->at.now;
     const bool heard = !told->adopted || told->asked || w->doing.kind == WORLD_STATE ||
@@ -235,7 +236,7 @@ static bool time_is_over(const struct world *w, const struct record *rec)
 static bool take_retry(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct told *told = &w->at.told[rec->step];
-    const struct step_policy *policy = &about_of(w, rec)->policy;
+    const struct step_policy *policy = &about_of(w, rec)->rules->policy;
     const bool again = (w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_STRAY) &&
                        w->doing.variant == ANSWER_AGAIN && w->doing.step == rec->step;
     RULE(rec->attempt == told->attempts, "a retry of another attempt");
@@ -262,7 +263,7 @@ static bool take_waiting(struct world *w, const struct record *rec, const char *
     RULE(REC(rec, waiting)->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec),
          "asks about a safe step");
     w->seen->reviews[REC(rec, waiting)->review]++;
-    const msec limit = about_of(w, rec)->policy.limit_ms;
+    const msec limit = about_of(w, rec)->rules->policy.limit_ms;
     const bool left = told->begun > 0 && w->at.now < told->begun - 1 + limit;
     told->out = 0;
     told->sent = w->at.now;
@@ -294,7 +295,7 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
     struct told *told = &w->at.told[rec->step];
     RULE(!person || w->doing.step == rec->step, "decided about another step");
     if (REC(rec, decided)->decision == DECISION_APPROVE) {
-        const bool left = told->used < world_plan(w)->steps[rec->step].policy.limit_ms;
+        const bool left = told->used < world_plan(w)->steps[rec->step].rules->policy.limit_ms;
         bump(&told->granted, told->attempts > 0);
         bump(&told->allowed, told->attempts > 0);
         told->approvals++;
@@ -314,7 +315,8 @@ static bool take_gate(struct world *w, const struct record *rec, const char **re
     const bool answer =
         w->doing.kind == WORLD_RESULT && w->doing.phase == PHASE_GATE && w->doing.step == rec->step;
     if (rec->type == REC_GATE_STARTED) {
-        RULE(about_of(w, rec)->gate_with.len > 0 && !told->gate, "a gate that nobody asked for");
+        RULE(about_of(w, rec)->rules->gate_with.len > 0 && !told->gate,
+             "a gate that nobody asked for");
         RULE(told->executions == 0, "a gate behind the step");
     } else if (rec->type == REC_GATE_PASSED) {
         RULE(answer && w->doing.variant == ANSWER_OK, "a gate passed by itself");
@@ -324,7 +326,7 @@ static bool take_gate(struct world *w, const struct record *rec, const char **re
         told->refused = 1;
     } else {
         RULE(!answer || w->doing.variant == ANSWER_FAIL, "an answer taken for an error");
-        told->gate = !about_of(w, rec)->policy.gate_closed;
+        told->gate = !about_of(w, rec)->rules->policy.gate_closed;
         told->refused = !told->gate;
     }
     return true;
@@ -429,7 +431,7 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
         const bool no = ev->kind == WORLD_RESULT && ev->variant == ANSWER_NO;
         RULE(rec->type == REC_STEP_COMPLETED && state->phase == PHASE_VERIFY,
              "a result while something is asked about it");
-        RULE(yes || (about_of(w, rec)->policy.verify_open && !no),
+        RULE(yes || (about_of(w, rec)->rules->policy.verify_open && !no),
              "completed without its verifier");
         return true;
     }
@@ -444,7 +446,7 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
     RULE(!current || told->body == ev->body + 1, "completed by who does not have the attempt");
     RULE(current || ev->kind == WORLD_RESULT, "a late result over no lane");
     RULE(current || !w->at.cancelling, "a late result while the plan is called off");
-    RULE(rec->type == REC_STEP_CHECKING || about_of(w, rec)->verify_with.len == 0 ||
+    RULE(rec->type == REC_STEP_CHECKING || about_of(w, rec)->rules->verify_with.len == 0 ||
              w->at.cancelling,
          "completed without being verified");
     RULE(ev->kind != WORLD_RESULT_OLD || w->about.epoch == state->epoch,
@@ -460,7 +462,7 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
 
 static bool take_checking(struct world *w, const struct record *rec, const char **ret_why)
 {
-    RULE(about_of(w, rec)->verify_with.len > 0 && REC(rec, checking)->phase == PHASE_VERIFY,
+    RULE(about_of(w, rec)->rules->verify_with.len > 0 && REC(rec, checking)->phase == PHASE_VERIFY,
          "verified unasked");
     if (!completed_rightly(w, rec, ret_why)) {
         return false;

@@ -136,7 +136,7 @@ bool world_ended_rightly(const struct world *w, const struct record *rec, const 
     RULE(end.failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
          "a timeout before its time");
     if (end.failure == PLAN_FAILURE_STEP) {
-        const struct step_policy *policy = &plan->steps[rec->step].policy;
+        const struct step_policy *policy = &plan->steps[rec->step].rules->policy;
         const struct run_step *s = &w->shadow->steps[rec->step];
         const bool sched =
             policy->on_failure == ON_FAILURE_SKIP || policy->on_failure == ON_FAILURE_CONTINUE;

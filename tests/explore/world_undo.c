@@ -19,7 +19,7 @@ static bool is_undone(const struct world *w, uint32_t step)
     const bool completed = w->shadow->steps[step].status == STEP_COMPLETED;
     const bool child = about->type == STEP_TYPE_PLAN && told->child_attempt > 0;
     return about->undoes && told->started == 1 && told->completed == 1 &&
-           (completed ? about->compensate.ptr != NULL || child : child);
+           (completed ? about->rules->compensate.ptr != NULL || child : child);
 }
 
 bool world_wants_undo(const struct world *w, enum plan_status end)

@@ -75,7 +75,7 @@ void sim_draw_answer(struct sim *s, struct exec *x)
 msec sim_draw_duration(struct sim *s, const struct exec *x)
 {
     const struct plan *plan = sim_plan_now(&s->plans[x->plan]);
-    const struct step_policy *policy = &plan->steps[x->step].policy;
+    const struct step_policy *policy = &plan->steps[x->step].rules->policy;
     const msec timeout = x->phase <= PHASE_SEARCH   ? policy->timeout_ms
                          : x->phase == PHASE_REPLAN ? plan->replan.timeout_ms
                                                     : policy->check_timeout_ms;

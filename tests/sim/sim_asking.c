@@ -149,7 +149,7 @@ static bool wants_undo(const struct sim_plan *p, enum plan_status end)
         const bool child = about->type == STEP_TYPE_PLAN && is->attempt > 0;
         const bool completed = is->status == STEP_COMPLETED && is->reason != REASON_REUSED;
         something |= about->undoes && p->told[i].started &&
-                     ((completed && about->compensate.ptr != NULL) || child);
+                     ((completed && about->rules->compensate.ptr != NULL) || child);
     }
     return something && plan->undo != UNDO_NEVER &&
            (end == PLAN_FAILED || (end == PLAN_CANCELLED && plan->undo == UNDO_ALWAYS &&
@@ -268,7 +268,7 @@ static bool fails_plan(const struct sim_plan *p, uint32_t i)
 {
     const struct plan_step *about = &sim_plan_now(p)->steps[i];
     const struct run_step *step = &p->shadow->steps[i];
-    const enum on_failure say = about->policy.on_failure;
+    const enum on_failure say = about->rules->policy.on_failure;
     return step->status == STEP_FAILED && !about->superseded &&
            step->error_class != CLASS_VERIFICATION_FAILED &&
            (say == ON_FAILURE_ABORT || say == ON_FAILURE_RETRY || say == ON_FAILURE_ASK);

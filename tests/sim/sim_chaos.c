@@ -8,7 +8,7 @@ static void lie(struct sim *s, const struct body *b)
     const struct sim_plan *p = &s->plans[sim_range(s, 0, s->n_plans - 1)];
     const struct plan *plan = sim_plan_now(p);
     const uint32_t step = sim_range(s, 0, plan->n_steps); /* one too many */
-    const bool timed = step == plan->n_steps || plan->steps[step].policy.timeout_ms > 0;
+    const bool timed = step == plan->n_steps || plan->steps[step].rules->policy.timeout_ms > 0;
     const struct flat_event flat = {
         .type = sim_chance(s, 700) || !timed ? CORE_RESULT : CORE_STATE,
         .run = sim_chance(s, 50) ? sim_random(s) : p->handle,

@@ -169,8 +169,9 @@ static void check_repeats(struct sim *s, const struct sim_plan *p, const struct 
             continue;
         }
         SIM_RULE(old->superseded || !same_id || !same_work, "a completed step is run again");
-        SIM_RULE(old->policy.effects != EFFECTS_UNSAFE || row->policy.requires_approval ||
-                     !(same_work || (same_id && row->policy.effects == EFFECTS_UNSAFE)),
+        SIM_RULE(old->rules->policy.effects != EFFECTS_UNSAFE ||
+                     row->rules->policy.requires_approval ||
+                     !(same_work || (same_id && row->rules->policy.effects == EFFECTS_UNSAFE)),
                  "an unsafe step is run again and nobody is asked");
     }
 }
@@ -211,8 +212,9 @@ static void check_renewed(struct sim *s, const struct sim_plan *p, const struct 
     const struct plan *plan = sim_plan_now(p);
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct run_step *step = &p->shadow->steps[i];
-        const msec time = step->phase == PHASE_REPLAN ? plan->replan.timeout_ms
-                                                      : plan->steps[i].policy.check_timeout_ms;
+        const msec time = step->phase == PHASE_REPLAN
+                              ? plan->replan.timeout_ms
+                              : plan->steps[i].rules->policy.check_timeout_ms;
         SIM_RULE(step->status != STEP_CHECKING || time == 0 || step->deadline >= rec->now + time,
                  "a question lost its time during a pause");
     }
@@ -314,7 +316,7 @@ static void look_at_waits(struct sim *s, const struct sim_plan *p)
             p->shadow->steps[i].status == STEP_CHECKING ||
             step_is_final(p->shadow->steps[i].status) ||
             (p->shadow->steps[i].status == STEP_READY && p->shadow->steps[i].judged == 0 &&
-             sim_plan_now(p)->steps[i].when.ptr != NULL);
+             sim_plan_now(p)->steps[i].rules->when.ptr != NULL);
         sometimes->waits[w.kind]++;
         if (w.kind == WAIT_NOTHING && !out && !p->shadow->cancelling) {
             sim_fail(s, "an open step waits for nothing", (uint32_t)(p - s->plans), i);

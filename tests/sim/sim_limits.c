@@ -83,8 +83,8 @@ static void check_limits(struct sim *s, struct sim_plan *p, const struct sent *l
         agent += x->agent == last->agent ? 1 : 0;
         session += sim_plan_now(of)->session == plan->session ? 1 : 0;
         if (of == p && x->phase <= PHASE_SEARCH) {
-            tokens += plan->steps[x->step].policy.estimate_tokens;
-            micros += plan->steps[x->step].policy.estimate_micros;
+            tokens += plan->steps[x->step].rules->policy.estimate_tokens;
+            micros += plan->steps[x->step].rules->policy.estimate_micros;
         }
     }
     SIM_RULE(c->in_flight == 0 || all <= c->in_flight, "more in flight than the limit");

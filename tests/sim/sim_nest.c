@@ -62,10 +62,10 @@ static void report(struct sim *s, struct sim_plan *c)
 /* A loop has rounds; a map has a list, whose document is there. */
 static enum child_kind kind_of(const struct plan_step *step)
 {
-    return step->type != STEP_TYPE_PLAN ? CHILD_OF_CALLS
-           : step->loop.max > 0         ? CHILD_OF_LOOP
-           : step->child.ptr != NULL    ? CHILD_OF_MAP
-                                        : CHILD_OF_SUB;
+    return step->type != STEP_TYPE_PLAN     ? CHILD_OF_CALLS
+           : step->rules->loop.max > 0      ? CHILD_OF_LOOP
+           : step->rules->child.ptr != NULL ? CHILD_OF_MAP
+                                            : CHILD_OF_SUB;
 }
 
 /* By its key, because a restart asks again: what the shell answered itself it will answer again. */

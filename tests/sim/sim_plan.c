@@ -95,9 +95,10 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     for (int i = 0; i < 3; i++) {
         agents[i] = any ? who[i] : may->at[who[i]];
     }
-    random_policy(s, &row->policy);
+    random_policy(s, &row->rules->policy);
     row->task = row->step_id;
-    row->when = sim_chance(s, 150) ? (struct doc){condition, sizeof condition} : (struct doc){0};
+    row->rules->when =
+        sim_chance(s, 150) ? (struct doc){condition, sizeof condition} : (struct doc){0};
     row->type = sim_chance(s, 50)      ? STEP_TYPE_REVIEW
                 : child_comes(s, plan) ? STEP_TYPE_PLAN
                 : sim_chance(s, 100)   ? STEP_TYPE_SYNTHESIS
@@ -108,35 +109,37 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
     row->agent = agents[0];
     row->agent_id = sim_agent_names[agents[0]];
     if (sim_chance(s, 150)) {
-        row->gate_agent = agents[1];
-        row->gate_with = sim_agent_names[agents[1]];
+        row->rules->gate_agent = agents[1];
+        row->rules->gate_with = sim_agent_names[agents[1]];
     }
     if (sim_chance(s, 150)) {
-        row->verify_agent = agents[2];
-        row->verify_with = sim_agent_names[agents[2]];
+        row->rules->verify_agent = agents[2];
+        row->rules->verify_with = sim_agent_names[agents[2]];
     }
     if (plan_step_is_agentless(row)) {
         row->agent = AGENT_NONE;
         row->agent_id = (struct str){0};
-        row->verify_with = (struct str){0};
-        row->policy.effects = EFFECTS_NONE;
+        row->rules->verify_with = (struct str){0};
+        row->rules->policy.effects = EFFECTS_NONE;
     } else if (row->type == STEP_TYPE_PLAN) {
         row->agent = AGENT_NONE;
         row->agent_id = (struct str){0};
-        row->loop.max = sim_chance(s, 500) ? sim_range(s, 1, 3) : 0;
-        row->child = sim_chance(s, 500) ? (struct doc){condition, sizeof condition} : row->child;
-        row->loop.accept = sim_chance(s, 500) ? 1 : 0;
-        row->loop.delay_ms = sim_chance(s, 500) ? sim_range(s, 1, 500) : 0;
+        row->rules->loop.max = sim_chance(s, 500) ? sim_range(s, 1, 3) : 0;
+        row->rules->child =
+            sim_chance(s, 500) ? (struct doc){condition, sizeof condition} : row->rules->child;
+        row->rules->loop.accept = sim_chance(s, 500) ? 1 : 0;
+        row->rules->loop.delay_ms = sim_chance(s, 500) ? sim_range(s, 1, 500) : 0;
     } else if (sim_chance(s, 400)) { /* the alternatives are all granted agents: plan_agents() */
         row->alternatives_n = 1;
     }
     sim_keys_step(s, plan, row);
     if (row->type != STEP_TYPE_WAIT && sim_chance(s, 150)) {
         row->undoes = true;
-        row->compensate = row->type == STEP_TYPE_PLAN ? (struct doc){0}
-                                                      : (struct doc){condition, sizeof condition};
+        row->rules->compensate = row->type == STEP_TYPE_PLAN
+                                     ? (struct doc){0}
+                                     : (struct doc){condition, sizeof condition};
     }
-    sometimes->policies[row->policy.on_failure]++;
+    sometimes->policies[row->rules->policy.on_failure]++;
 }
 
 static void random_deps(struct sim *s, struct plan *p, uint32_t step)

@@ -33,7 +33,10 @@ static struct plan *copy_of(const struct plan *old, uint32_t n_new, uint32_t age
     }
     for (uint32_t i = 0; i < old->n_steps; i++) {
         const struct str id = plan->steps[i].step_id;
+        struct step_rules *rules = plan->steps[i].rules;
+        *rules = *old->steps[i].rules;
         plan->steps[i] = old->steps[i];
+        plan->steps[i].rules = rules;
         plan->steps[i].step_id = id;
         plan->steps[i].after_any_end = old->chain || old->steps[i].after_any_end;
     }
@@ -121,8 +124,8 @@ static void repeat_row(struct sim *s, const struct run *run, struct plan *plan)
     row->agent = old->agent;
     row->agent_id = old->agent_id;
     row->task = old->task;
-    row->policy.effects = old->policy.effects;
-    row->policy.requires_approval = sim_chance(s, 500);
+    row->rules->policy.effects = old->rules->policy.effects;
+    row->rules->policy.requires_approval = sim_chance(s, 500);
     if (old->superseded || sim_chance(s, 500)) {
         row->step_id = old->step_id;
         old->superseded = true;

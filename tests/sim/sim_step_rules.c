@@ -18,10 +18,10 @@ static enum step_reason never(const struct sim_plan *p, uint32_t step)
                (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
         bypassed += d->status == STEP_SKIPPED && d->reason == REASON_CONDITION;
     }
-    if (about->policy.run_if == RUN_IF_FAILURE) {
+    if (about->rules->policy.run_if == RUN_IF_FAILURE) {
         return n > 0 && open == 0 && bad == 0 ? REASON_CONDITION : REASON_NONE;
     }
-    if (about->policy.run_if == RUN_IF_ALWAYS || loose) {
+    if (about->rules->policy.run_if == RUN_IF_ALWAYS || loose) {
         return REASON_NONE;
     }
     return bad > 0                  ? REASON_DEPENDENCY_FAILED
@@ -38,7 +38,8 @@ static void check_dependencies(struct sim *s, const struct sim_plan *p, const st
         SIM_RULE(p->told[dep].completed, "started before a dependency was over");
     }
     SIM_RULE(never(p, rec->step) == REASON_NONE, "started although it never may");
-    SIM_RULE(plan->steps[rec->step].when.ptr == NULL || p->shadow->steps[rec->step].judged != 0,
+    SIM_RULE(plan->steps[rec->step].rules->when.ptr == NULL ||
+                 p->shadow->steps[rec->step].judged != 0,
              "started before the verdict about its condition");
 }
 
@@ -80,9 +81,9 @@ static void check_first_attempt(struct sim *s, const struct sim_plan *p, const s
              "an attempt of a review, or of a wait");
     SIM_RULE((about->type == STEP_TYPE_PLAN) == (rec->type == REC_STEP_CHILD),
              "a child plan for an agent's step, or an agent for one of a child plan");
-    SIM_RULE(about->gate_with.len == 0 || run_deps(plan, rec->step) == 0 || told->gated,
+    SIM_RULE(about->rules->gate_with.len == 0 || run_deps(plan, rec->step) == 0 || told->gated,
              "an attempt before its gate let it pass");
-    SIM_RULE(!about->policy.requires_approval || told->approved,
+    SIM_RULE(!about->rules->policy.requires_approval || told->approved,
              "an attempt before a person approved it");
     SIM_RULE(p->shadow->paused == 0 || p->shadow->paused == 1u << PAUSE_REVIEW,
              "an attempt while the plan is paused");
@@ -93,7 +94,7 @@ static void check_first_attempt(struct sim *s, const struct sim_plan *p, const s
 static void check_child(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
-    const struct loop_policy *loop = &sim_plan_now(p)->steps[rec->step].loop;
+    const struct loop_policy *loop = &sim_plan_now(p)->steps[rec->step].rules->loop;
     const struct core_event *ev = &s->turn->ev;
     const bool is = ev->type == CORE_CHILD && ev->step == rec->step &&
                     ev->attempt == was->attempt && CORE_EV(ev, child)->round == was->round;
@@ -133,7 +134,7 @@ static void check_turn(struct sim *s, const struct sim_plan *p, const struct rec
 static void check_child_asked(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
-    const struct loop_policy *loop = &sim_plan_now(p)->steps[rec->step].loop;
+    const struct loop_policy *loop = &sim_plan_now(p)->steps[rec->step].rules->loop;
     SIM_RULE(REC(rec, child)->round == 0 || REC(rec, child)->round < loop->max,
              "a round beyond the last");
     SIM_RULE(rec->attempt == was->attempt + (was->rounded != 0 ? 0u : 1u), "another attempt");
@@ -192,14 +193,14 @@ static void check_completed(struct sim *s, const struct sim_plan *p, const struc
         SIM_RULE(was->phase == PHASE_VERIFY, "completed while something else was asked");
         SIM_RULE(REC(rec, step_completed)->result.id == was->result.id,
                  "another result than the verified one");
-        SIM_RULE(passed || about->policy.verify_open, "completed without being verified");
+        SIM_RULE(passed || about->rules->policy.verify_open, "completed without being verified");
     } else if (was->status == STEP_WAITING && was->review == REVIEW_STEP) {
         SIM_RULE(ev->type == CORE_DECIDE && CORE_EV(ev, decide)->decision == DECISION_APPROVE &&
                      ev->step == rec->step,
                  "a review completed by nobody");
     } else {
         check_result(s, p, rec);
-        SIM_RULE(about->verify_with.len == 0 || p->shadow->cancelling,
+        SIM_RULE(about->rules->verify_with.len == 0 || p->shadow->cancelling,
                  "completed although it was to be verified");
     }
 }
@@ -225,7 +226,7 @@ static void check_handoff(struct sim *s, struct sim_plan *p, const struct record
 
 static void check_retry(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
-    const struct step_policy *policy = &sim_plan_now(p)->steps[rec->step].policy;
+    const struct step_policy *policy = &sim_plan_now(p)->steps[rec->step].rules->policy;
     const struct core_event *ev = &s->turn->ev;
     const struct run_step *was = &p->shadow->steps[rec->step];
     struct told *told = &p->told[rec->step];
@@ -317,7 +318,7 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
     const struct run_step *was = &p->shadow->steps[rec->step];
     const bool approves =
         rec->type == REC_REVIEW_DECIDED && REC(rec, decided)->decision == DECISION_APPROVE;
-    const bool open = !sim_plan_now(p)->steps[rec->step].policy.gate_closed;
+    const bool open = !sim_plan_now(p)->steps[rec->step].rules->policy.gate_closed;
     if (rec->type == REC_STEP_STARTED) {
         check_started(s, p, rec);
     } else if (rec->type == REC_STEP_COMPLETED) {
@@ -402,7 +403,7 @@ void sim_check_execution(struct sim *s, const struct exec *x)
     SIM_RULE(x->attempt > 0 && x->attempt < 128 && x->attempt <= p->shadow->steps[x->step].attempt,
              "an execution that is not journaled");
     SIM_RULE((told->executed[x->attempt / 64] & bit) == 0, "one attempt was executed twice");
-    const bool unsafe = sim_plan_now(p)->steps[x->step].policy.effects == EFFECTS_UNSAFE;
+    const bool unsafe = sim_plan_now(p)->steps[x->step].rules->policy.effects == EFFECTS_UNSAFE;
     SIM_RULE(!unsafe || told->executions <= told->allowed,
              "an unsafe step was executed again without a decision");
     told->executed[x->attempt / 64] |= bit;

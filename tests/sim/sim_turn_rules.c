@@ -70,7 +70,7 @@ static msec last_sign(const struct sim *s, const struct sim_plan *p, uint32_t st
 static void check_timeout(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
-    const struct step_policy *policy = &sim_plan_now(p)->steps[rec->step].policy;
+    const struct step_policy *policy = &sim_plan_now(p)->steps[rec->step].rules->policy;
     const msec now = s->turn->ev.now;
     const bool silent = policy->idle_ms > 0 && now - last_sign(s, p, rec->step) >= policy->idle_ms;
     const uint32_t at = p->told[rec->step].sent;

@@ -133,7 +133,8 @@ const struct cli_verb daemon_verbs[] = {
      .text = "Applied are the agents and groups, rates and keys, prices, the planner, the log's "
              "level, and what plans get when they are made. An agent that changed is started again "
              "after its steps; the others go on. The rest is named: it needs a restart of the "
-             "daemon. A file with a mistake changes nothing. SIGHUP does the same.",
+             "daemon. A file with a mistake changes nothing. A schedule of the file that cannot be "
+             "put is printed with its mistake, and the exit code is 1. SIGHUP does the same.",
      .options = reload_options,
      .examples = {{"baton reload", "read the configuration again"},
                   {"baton reload --check --config new.yaml", "what another file would change"}},

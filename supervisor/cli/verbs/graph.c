@@ -96,8 +96,8 @@ static cJSON *tree_of(struct doc doc)
 
 static const char *condition_of(struct arena *arena, const struct plan_step *s, bool *ret)
 {
-    cJSON *when = tree_of(s->when);
-    const char *kept = keep_condition(arena, when, s->policy.run_if == RUN_IF_FAILURE, ret);
+    cJSON *when = tree_of(s->rules->when);
+    const char *kept = keep_condition(arena, when, s->rules->policy.run_if == RUN_IF_FAILURE, ret);
 
     cJSON_Delete(when);
     return kept;
@@ -106,7 +106,7 @@ static const char *condition_of(struct arena *arena, const struct plan_step *s, 
 /* "forEach logs.entries: files", "repeat until poll.state = done, at most 20", "plan". */
 static void put_child(const struct child_step *how, const struct plan_step *s, struct buf *out)
 {
-    const struct loop_policy loop = child_loop(s->child);
+    const struct loop_policy loop = child_loop(s->rules->child);
     cJSON *list = tree_of(how->list);
     cJSON *condition = tree_of(how->condition);
     cJSON *body = tree_of(how->body);
@@ -147,7 +147,7 @@ static const char *doer_of(struct arena *arena, const struct plan_step *s)
     if (s->type == STEP_TYPE_REVIEW) {
         return "a person";
     }
-    if (!child_step_read(s->child, &how)) {
+    if (!child_step_read(s->rules->child, &how)) {
         return arena_str(arena, s->wait != NULL       ? s->task
                                 : s->agent_id.len > 0 ? s->agent_id
                                                       : s->skill)
@@ -163,15 +163,16 @@ static const char *doer_of(struct arena *arena, const struct plan_step *s)
 /* "shop, undone by bank" */
 static const char *with_undo(struct arena *arena, const struct plan_step *s)
 {
-    const struct str agent = doc_string(doc_get(s->compensate, STR_LIT("agentId")));
+    const struct str agent = doc_string(doc_get(s->rules->compensate, STR_LIT("agentId")));
     const struct str undo =
-        agent.len > 0 ? agent : doc_string(doc_get(s->compensate, STR_LIT("skill")));
+        agent.len > 0 ? agent : doc_string(doc_get(s->rules->compensate, STR_LIT("skill")));
     const char *who = doer_of(arena, s);
     char detail[2 * DETAIL_MAX];
 
     (void)snprintf(detail, sizeof detail, "%s%s%.*s", who != NULL ? who : "",
                    undo.len > 0 ? ", undone by " : "", STR_ARG(undo));
-    return s->compensate.ptr == NULL || who == NULL ? who : arena_str(arena, str_from(detail)).ptr;
+    return s->rules->compensate.ptr == NULL || who == NULL ? who
+                                                           : arena_str(arena, str_from(detail)).ptr;
 }
 
 static enum cli_exit take_plan(struct drawn *d, const struct plan *plan)

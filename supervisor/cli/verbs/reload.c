@@ -72,6 +72,23 @@ enum cli_exit cli_compare_config(struct cli *cli)
     return code;
 }
 
+/* Whether the daemon put all schedules that the file declares; prints those that it refused. */
+static enum cli_exit look_at_schedules(struct cli *cli)
+{
+    cJSON *answer = NULL;
+    enum cli_exit code = cli_call(cli, "schedule.list", cJSON_CreateObject(), &answer);
+    const cJSON *r;
+
+    cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(answer, "refused"))
+    {
+        (void)printf("%-8s schedules.%s: %s\n", "refused", json_text(r, "name", ""),
+                     json_text(r, "error", ""));
+        code = CLI_INTERNAL;
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
 enum cli_exit verb_reload(struct cli *cli)
 {
     const bool check = cli_flag(cli, "check");
@@ -104,5 +121,5 @@ enum cli_exit verb_reload(struct cli *cli)
                  "systemctl restart baton\n");
     }
     cJSON_Delete(answer);
-    return CLI_OK;
+    return check ? CLI_OK : look_at_schedules(cli);
 }

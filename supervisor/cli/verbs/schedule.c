@@ -228,6 +228,18 @@ static void print_list(const cJSON *schedules)
     table_show(t);
 }
 
+/* What the configuration declares and the daemon did not put. */
+static void print_refused(const cJSON *answer)
+{
+    const cJSON *r;
+
+    cJSON_ArrayForEach(r, get(answer, "refused"))
+    {
+        cli_note("refused: schedule %s of the configuration: %s\n", json_text(r, "name", ""),
+                 json_text(r, "error", ""));
+    }
+}
+
 /* All pages. */
 static enum cli_exit read_list(struct cli *cli, cJSON *ret)
 {
@@ -247,6 +259,7 @@ static enum cli_exit read_list(struct cli *cli, cJSON *ret)
             (void)cJSON_AddItemToArray(ret, s);
         }
         cursor = code == CLI_OK ? json_number(answer, "cursor") : 0;
+        print_refused(answer);
         cJSON_Delete(answer);
     } while (cursor > 0);
     return code;

@@ -221,8 +221,10 @@ bool plan_agents_collect(struct plan *p)
     for (uint32_t i = 0; i < p->n_steps && fits; i++) {
         const struct plan_step *s = &p->steps[i];
         fits = (s->agent == AGENT_NONE || agents_add(a, s->agent_id, s->agent)) &&
-               (s->gate_with.len == 0 || agents_add(a, s->gate_with, s->gate_agent)) &&
-               (s->verify_with.len == 0 || agents_add(a, s->verify_with, s->verify_agent));
+               (s->rules->gate_with.len == 0 ||
+                agents_add(a, s->rules->gate_with, s->rules->gate_agent)) &&
+               (s->rules->verify_with.len == 0 ||
+                agents_add(a, s->rules->verify_with, s->rules->verify_agent));
     }
     return fits &&
            (p->replan.agent_id.len == 0 || agents_add(a, p->replan.agent_id, p->replan.agent)) &&

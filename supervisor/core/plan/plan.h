@@ -153,39 +153,44 @@ struct plan_keys {
 /* Agents are registry indexes, set by the owner from the ids before the core sees the plan. */
 #define AGENT_NONE UINT32_MAX
 
+/* The rules of a step. Steps of a packed plan share equal ones: read only. */
+struct step_rules {
+    struct step_policy policy;
+    struct loop_policy loop;
+    struct doc verify;      /* absent or a JSON Schema over the result's data (or text) */
+    struct doc when;        /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
+    struct doc child;       /* STEP_TYPE_PLAN: how the owner makes its child plans */
+    struct doc compensate;  /* absent or the step that undoes it, every number written */
+    struct doc tools;       /* absent or a list: what its agent may call (plan/tools.h) */
+    struct str gate_with;   /* agent that answers the gate; empty = no gate */
+    struct str verify_with; /* agent that verifies the result; empty = none */
+    struct str gate_skill, verify_skill; /* skills of both; empty = "gate", "verify" */
+    uint32_t gate_agent, verify_agent;   /* of gate_with and verify_with */
+};
+
 struct plan_step {
     enum step_type type;
     uint32_t revision; /* the revision that added the step: part of its key */
     bool undoes;       /* it, or a step of its child plans, has `compensate` */
     bool superseded; /* a later revision does not need it; the entry stays, so indexes stay valid */
     bool after_any_end; /* its dependencies only have to be over, with any outcome (chains, C10) */
+    uint32_t index;     /* of a step of a map: the number of its item */
+    struct doc item;    /* and the item */
     struct str step_id;
     struct str agent_id;
     struct str skill; /* may be empty */
     struct str task;
-    struct doc parameters; /* absent or a map */
-    struct doc verify;     /* absent or a JSON Schema over the result's data (or text) */
-    struct doc when;       /* absent or a condition; the owner evaluates it (CORE_CONDITION) */
-    struct doc child;      /* STEP_TYPE_PLAN: how the owner makes its child plans */
-    struct doc item;       /* of a step of a map: its item */
-    struct doc compensate; /* absent or the step that undoes it, every number written */
-    struct doc tools;      /* absent or a list: what its agent may call (plan/tools.h) */
-    uint32_t index;        /* and the number of that item */
-    uint32_t key;          /* its place in plan.keys, plus 1; 0 = it has no concurrency key */
-    struct loop_policy loop;
-    const struct plan_wait *wait;        /* of STEP_TYPE_WAIT; NULL in all others */
-    struct str gate_with;                /* agent that answers the gate; empty = no gate */
-    struct str verify_with;              /* agent that verifies the result; empty = none */
-    struct str gate_skill, verify_skill; /* skills of both; empty = "gate", "verify" */
-    uint32_t agent;                      /* AGENT_NONE for STEP_TYPE_REVIEW, STEP_TYPE_WAIT */
-    uint32_t gate_agent, verify_agent;   /* of gate_with and verify_with */
-    uint32_t alternatives_at;            /* into plan.agents: fallback agents */
+    struct doc parameters;        /* absent or a map */
+    struct step_rules *rules;     /* never NULL */
+    const struct plan_wait *wait; /* of STEP_TYPE_WAIT; NULL in all others */
+    uint32_t key;             /* its place in plan.keys, plus 1; 0 = it has no concurrency key */
+    uint32_t agent;           /* AGENT_NONE for STEP_TYPE_REVIEW, STEP_TYPE_WAIT */
+    uint32_t alternatives_at; /* into plan.agents: fallback agents */
     uint32_t alternatives_n;
     uint32_t deps_at; /* into plan.deps */
     uint32_t deps_n;
     uint32_t dependents_at; /* into plan.dependents; filled by plan_link */
     uint32_t dependents_n;
-    struct step_policy policy;
 };
 
 /* Replanning (M050-M054, C16). */

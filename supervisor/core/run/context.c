@@ -77,14 +77,14 @@ struct context_choice context_choose(const struct plan *plan, const struct run *
     uint32_t before;
     const uint32_t *deps;
     const uint32_t deps_n = context_deps(plan, step, &before, &deps);
-    if (of->policy.scope == SCOPE_ALL || MUTANT(UNDECLARED_CONTEXT)) {
+    if (of->rules->policy.scope == SCOPE_ALL || MUTANT(UNDECLARED_CONTEXT)) {
         for (uint32_t i = plan->n_steps; i > 0; i--) {
             if (!plan->steps[i - 1].superseded && !consider(&c, i - 1)) {
                 break;
             }
         }
         in_scope = run->completed;
-    } else if (of->policy.scope == SCOPE_DEPS) {
+    } else if (of->rules->policy.scope == SCOPE_DEPS) {
         for (uint32_t i = deps_n; i > 0; i--) {
             if (!consider(&c, deps[i - 1])) {
                 break;
@@ -127,11 +127,11 @@ uint32_t context_not_completed(const struct plan *plan, const struct run *run, u
 
     if (run->failed + run->skipped + run->cancelled == 0) {
         /* the usual case costs nothing */
-    } else if (of->policy.scope == SCOPE_ALL) {
+    } else if (of->rules->policy.scope == SCOPE_ALL) {
         for (uint32_t i = plan->n_steps; i > 0; i--) {
             add_not_completed(&f, i - 1);
         }
-    } else if (of->policy.scope == SCOPE_DEPS) {
+    } else if (of->rules->policy.scope == SCOPE_DEPS) {
         for (uint32_t i = deps_n; i > 0; i--) {
             add_not_completed(&f, deps[i - 1]);
         }

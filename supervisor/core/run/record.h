@@ -169,8 +169,8 @@ enum step_stop {
 struct blob_ref {
     uint64_t id; /* 0 = none */
     uint64_t len;
-    uint64_t truncated; /* 1: a result that is not whole. A word: runs are compared as bytes */
-    uint64_t text_len;  /* of a step's result: bytes of its text; 0 = not known, or none */
+    uint32_t truncated; /* 1: a result that is not whole. A word: runs are compared as bytes */
+    uint32_t text_len;  /* of a step's result: bytes of its text; 0 = not known, or none */
 };
 
 struct usage {

@@ -102,7 +102,7 @@ uint32_t run_dependent(const struct plan *plan, uint32_t step, uint32_t n)
 bool run_end_is_failure(const struct plan *plan, const struct run_step *step, uint32_t dependent)
 {
     const bool any_end = plan->chain || plan->steps[dependent].after_any_end;
-    if (any_end && plan->steps[dependent].policy.run_if != RUN_IF_FAILURE) {
+    if (any_end && plan->steps[dependent].rules->policy.run_if != RUN_IF_FAILURE) {
         return false;
     }
     return step->status == STEP_FAILED || step->status == STEP_CANCELLED ||
@@ -121,9 +121,9 @@ uint32_t run_step_agent(const struct run *run, const struct plan *plan, uint32_t
     const struct run_step *s = &run->steps[step];
     switch ((enum step_phase)s->phase) {
     case PHASE_GATE:
-        return plan->steps[step].gate_agent;
+        return plan->steps[step].rules->gate_agent;
     case PHASE_VERIFY:
-        return plan->steps[step].verify_agent;
+        return plan->steps[step].rules->verify_agent;
     case PHASE_REPLAN:
         return plan->replan.agent;
     case PHASE_EXECUTE:
@@ -153,7 +153,7 @@ bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t
     if (s->deps_open > 0) {
         return false;
     }
-    switch (plan->steps[step].policy.run_if) {
+    switch (plan->steps[step].rules->policy.run_if) {
     case RUN_IF_ALWAYS:
         return true;
     case RUN_IF_FAILURE: /* without dependencies there is nothing that may fail */
@@ -168,7 +168,7 @@ bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t
 enum step_reason run_step_doom(const struct run *run, const struct plan *plan, uint32_t step)
 {
     const struct run_step *s = &run->steps[step];
-    const enum run_if rule = plan->steps[step].policy.run_if;
+    const enum run_if rule = plan->steps[step].rules->policy.run_if;
     if (s->status != STEP_PENDING || run_step_can_start(run, plan, step)) {
         return REASON_NONE;
     }
@@ -185,7 +185,50 @@ bool run_needs_signoff(const struct run *run, const struct plan *plan)
 
 size_t run_size(uint32_t n_steps)
 {
-    return sizeof(struct run) + n_steps * sizeof(struct run_step);
+    return sizeof(struct run) + n_steps * sizeof(struct run_step) +
+           run_own_texts_n(n_steps) * sizeof(struct run_own_text);
+}
+
+struct blob_ref run_transcript(const struct run_step *step)
+{
+    return (struct blob_ref){.id = step->transcript, .len = step->transcript_len};
+}
+
+uint32_t run_own_texts_n(uint32_t n_steps)
+{
+    return n_steps < RUN_SEARCHES_MAX ? n_steps : RUN_SEARCHES_MAX;
+}
+
+struct run_own_text *run_own_texts(struct run *run)
+{
+    return (struct run_own_text *)(void *)&run->steps[run->n_steps];
+}
+
+static const struct run_own_text *own_texts(const struct run *run)
+{
+    return (const struct run_own_text *)(const void *)&run->steps[run->n_steps];
+}
+
+bool run_may_search(const struct run *run)
+{
+    const struct run_own_text *own = own_texts(run);
+    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps); i++) {
+        if (own[i].step == STEP_NONE || step_is_final(run->steps[own[i].step].status)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct str run_own_text(const struct run *run, uint32_t step)
+{
+    const struct run_own_text *own = own_texts(run);
+    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps); i++) {
+        if (own[i].step == step) {
+            return (struct str){own[i].text, own[i].n};
+        }
+    }
+    return (struct str){"", 0};
 }
 
 struct run *run_init(void *mem, const struct plan *plan)
@@ -214,13 +257,16 @@ struct run *run_init(void *mem, const struct plan *plan)
         step->status = run_step_can_start(run, plan, i) ? STEP_READY : STEP_PENDING;
         run->ready += step->status == STEP_READY ? 1 : 0;
     }
+    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps); i++) {
+        run_own_texts(run)[i].step = STEP_NONE;
+    }
     return run;
 }
 
 uint64_t run_hash(const struct run *run)
 {
     /* There is no padding in the block, so equal states are equal bytes. */
-    _Static_assert(sizeof(struct run_step) == 328, "struct run_step has no padding");
-    _Static_assert(sizeof(struct run) == 416, "struct run has no padding");
+    _Static_assert(sizeof(struct run_step) == 200, "struct run_step has no padding");
+    _Static_assert(sizeof(struct run) == 408, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
 }

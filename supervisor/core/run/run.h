@@ -12,8 +12,9 @@
 #include "supervisor/core/run/record.h"
 
 enum {
-    RUN_END_TEXT = 96, /* bytes that a run keeps of the sentence about its end */
-    STEP_OWN_TEXT = 96 /* and of the error of a step that a search agent got */
+    RUN_END_TEXT = 96,    /* bytes that a run keeps of the sentence about its end */
+    STEP_OWN_TEXT = 96,   /* and of the error of a step that a search agent got */
+    RUN_SEARCHES_MAX = 64 /* such steps of a plan at a time: a search beyond them is not tried */
 };
 
 enum {
@@ -57,23 +58,31 @@ struct run_step {
     msec limit_left;  /* of the limit, while it is stopped; 0 = the next attempt has all of it */
     msec attempt_end; /* of the time of the attempt, also while its outcome is unknown; MSEC_NEVER =
                          none */
-    struct blob_ref result;     /* in phase VERIFY: the result that is verified */
-    struct blob_ref transcript; /* of the turns; kept over retries and handoffs */
-    uint64_t paid[2];           /* bit per attempt: its usage is in the run's */
-    uint32_t review_serial;     /* of its last review; 0 = none yet */
-    uint32_t own_text_n;
-    uint32_t deps_skipped;        /* settled as skipped by a condition */
-    uint8_t adopted;              /* 1: the instance said that it works on the attempt */
-    uint8_t placeless;            /* 1: it takes no place within max_concurrency: it only waits */
-    uint8_t judged;               /* 1: its condition is true; 2: it could not be evaluated */
-    uint8_t rounded;              /* 1: the next child plan is another round of this attempt */
-    uint32_t round;               /* of a loop: the round that is under way or next, from 0 */
-    uint32_t turns;               /* turns in which its agent called others */
-    uint32_t turned;              /* the attempt that made the last calls; 0 = none did */
-    uint32_t ended;               /* of the steps that began the n-th to end; 0 = not yet */
-    char own_text[STEP_OWN_TEXT]; /* the beginning of its own error, before a search agent got it */
+    struct blob_ref result; /* in phase VERIFY: the result that is verified */
+    uint64_t transcript;    /* of the turns: a blob's id, 0 = none; kept over retries and
+                               handoffs */
+    uint64_t paid[2];       /* bit per attempt: its usage is in the run's */
+    uint32_t review_serial; /* of its last review; 0 = none yet */
+    uint32_t transcript_len;
+    uint32_t deps_skipped; /* settled as skipped by a condition */
+    uint8_t adopted;       /* 1: the instance said that it works on the attempt */
+    uint8_t placeless;     /* 1: it takes no place within max_concurrency: it only waits */
+    uint8_t judged;        /* 1: its condition is true; 2: it could not be evaluated */
+    uint8_t rounded;       /* 1: the next child plan is another round of this attempt */
+    uint32_t round;        /* of a loop: the round that is under way or next, from 0 */
+    uint32_t turns;        /* turns in which its agent called others */
+    uint32_t turned;       /* the attempt that made the last calls; 0 = none did */
+    uint32_t ended;        /* of the steps that began the n-th to end; 0 = not yet */
 };
 
+/* Of a step that a search agent got: the beginning of its own error. Free once the step is over. */
+struct run_own_text {
+    uint32_t step; /* STEP_NONE = free */
+    uint32_t n;
+    char text[STEP_OWN_TEXT];
+};
+
+/* Behind the steps: min(n_steps, RUN_SEARCHES_MAX) struct run_own_text. */
 struct run {
     uint32_t n_steps;
     uint8_t status;  /* enum plan_status */
@@ -142,6 +151,12 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
 bool run_invariant(const struct run *run, const struct plan *plan, const char **ret_why);
 /* Whether the step may become ready: all its dependencies are settled in its favour. */
 bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t step);
+/* Of its turns; id 0: there were none. */
+struct blob_ref run_transcript(const struct run_step *step);
+/* Whether another step may go to a search agent: RUN_SEARCHES_MAX of them keep their own error. */
+bool run_may_search(const struct run *run);
+/* The beginning of the step's own error before a search agent got it; empty when there is none. */
+struct str run_own_text(const struct run *run, uint32_t step);
 /* Whether a person still has to approve the plan as it is now: it wants a sign-off, and this
  * revision has none. */
 /* Whether the usage of the attempt is in the run's already. */

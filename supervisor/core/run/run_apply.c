@@ -255,6 +255,8 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     memcpy(next, run, sizeof *run);
     memcpy(rows, run->steps, run->n_steps * sizeof *rows);
     next->n_steps = to->n_steps;
+    memcpy(run_own_texts(next), &run->steps[run->n_steps],
+           run_own_texts_n(run->n_steps) * sizeof(struct run_own_text));
     if (rec->type != REC_PLAN_GENERATED) {
         run_revised(next, rec->type == REC_SYNTHESIS_RETRY);
     }

@@ -164,7 +164,7 @@ bool run_apply_gate_passed(struct run *run, const struct plan *plan, const struc
 
 bool run_apply_gate_error(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    return plan->steps[rec->step].policy.gate_closed && !MUTANT(GATE_NEVER_CLOSED)
+    return plan->steps[rec->step].rules->policy.gate_closed && !MUTANT(GATE_NEVER_CLOSED)
                ? run_apply_gate_failed(run, plan, rec)
                : run_apply_gate_passed(run, plan, rec);
 }

@@ -173,8 +173,9 @@ bool run_step_undoes(const struct run *run, const struct plan *plan, uint32_t st
     if (!about->undoes || state->ended == 0) {
         return false; /* what an earlier plan did and this one reused has not begun here */
     }
-    return state->status == STEP_COMPLETED ? about->compensate.ptr != NULL || state->attempt > 0
-                                           : about->type == STEP_TYPE_PLAN && state->attempt > 0;
+    return state->status == STEP_COMPLETED
+               ? about->rules->compensate.ptr != NULL || state->attempt > 0
+               : about->type == STEP_TYPE_PLAN && state->attempt > 0;
 }
 
 uint32_t run_undo_order(const struct run *run, const struct plan *plan, uint32_t *ret)

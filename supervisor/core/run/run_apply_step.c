@@ -19,7 +19,7 @@ static void set_pause_asked(struct run_step *step, bool asked)
 static void give_attempt(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
-    const struct step_policy *policy = &plan->steps[rec->step].policy;
+    const struct step_policy *policy = &plan->steps[rec->step].rules->policy;
     const struct rec_assigned *to = REC(rec, assigned);
     /* Only an attempt that was with an instance becomes unknown: its time goes on. */
     step->adopted = step->status == STEP_UNKNOWN ? 1 : 0;
@@ -44,7 +44,7 @@ bool run_apply_condition(struct run *run, const struct plan *plan, const struct 
 {
     struct run_step *step = &run->steps[rec->step];
     if (step->status != STEP_READY || step->judged != 0 ||
-        plan->steps[rec->step].when.ptr == NULL) {
+        plan->steps[rec->step].rules->when.ptr == NULL) {
         return false;
     }
     step->judged = REC(rec, condition)->failed ? 2 : 1;
@@ -83,7 +83,7 @@ bool run_apply_step_started(struct run *run, const struct plan *plan, const stru
     struct run_step *step = &run->steps[rec->step];
     if (step->status != STEP_READY || rec->attempt != 1 ||
         REC(rec, assigned)->phase != PHASE_EXECUTE ||
-        (plan->steps[rec->step].when.ptr != NULL && step->judged == 0)) {
+        (plan->steps[rec->step].rules->when.ptr != NULL && step->judged == 0)) {
         return false;
     }
     if (uuid_is_nil(
@@ -102,7 +102,7 @@ bool run_apply_step_started(struct run *run, const struct plan *plan, const stru
 bool run_apply_child(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
-    const struct step_policy *policy = &plan->steps[rec->step].policy;
+    const struct step_policy *policy = &plan->steps[rec->step].rules->policy;
     const uint32_t next = step->attempt + (step->rounded != 0 ? 0u : 1u);
     if (step->status != STEP_BACKOFF || plan->steps[rec->step].type != STEP_TYPE_PLAN ||
         rec->attempt != next || rec->attempt > UINT16_MAX ||
@@ -158,7 +158,8 @@ bool run_apply_turn(struct run *run, const struct plan *plan, const struct recor
     } else {
         return false;
     }
-    step->transcript = (struct blob_ref){.id = turn->result.id, .len = turn->result.len};
+    step->transcript = turn->result.id;
+    step->transcript_len = (uint32_t)turn->result.len;
     return true;
 }
 
@@ -166,7 +167,7 @@ bool run_apply_round(struct run *run, const struct plan *plan, const struct reco
 {
     struct run_step *step = &run->steps[rec->step];
     const struct rec_round *round = REC(rec, round);
-    if (!run_is_current_attempt(run, rec) || plan->steps[rec->step].loop.max == 0 ||
+    if (!run_is_current_attempt(run, rec) || plan->steps[rec->step].rules->loop.max == 0 ||
         round->n != step->round + 1) {
         return false;
     }
@@ -259,7 +260,7 @@ bool run_apply_retry(struct run *run, const struct plan *plan, const struct reco
     step->deadline = msec_add(rec->now, REC(rec, retry)->delay_ms);
     set_pause_asked(step, REC(rec, retry)->asked);
     step->error_class = (uint8_t)REC(rec, retry)->error_class;
-    if (plan->steps[rec->step].loop.max == 0) { /* the next round gets the one before */
+    if (plan->steps[rec->step].rules->loop.max == 0) { /* the next round gets the one before */
         step->result = (struct blob_ref){0};
     }
     return true;
@@ -278,14 +279,20 @@ bool run_apply_unknown(struct run *run, const struct plan *plan, const struct re
 }
 
 /* When the search fails, the step fails with its own error. */
-static void keep_own_text(struct run_step *step, struct str text)
+static void keep_own_text(struct run *run, uint32_t step, struct str text)
 {
     const size_t n = utf8_cut(text.ptr, text.len, STEP_OWN_TEXT);
-    step->own_text_n = (uint32_t)n;
-    if (n > 0) {
-        memcpy(step->own_text, text.ptr, n);
+    struct run_own_text *own = run_own_texts(run);
+    struct run_own_text *to = NULL;
+    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps) && to == NULL; i++) {
+        const bool is_free =
+            own[i].step == STEP_NONE || step_is_final(run->steps[own[i].step].status);
+        to = is_free ? &own[i] : NULL;
     }
-    memset(step->own_text + n, 0, STEP_OWN_TEXT - n);
+    if (n > 0 && to != NULL) {
+        *to = (struct run_own_text){.step = step, .n = (uint32_t)n};
+        memcpy(to->text, text.ptr, n);
+    }
 }
 
 bool run_apply_fallback(struct run *run, const struct plan *plan, const struct record *rec)
@@ -312,7 +319,7 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
         step->did |= STEP_DID_WAIT;
     } else {
         if (search) {
-            keep_own_text(step, rec->text);
+            keep_own_text(run, rec->step, rec->text);
         }
         change_agent(step, plan, rec->agent);
         step->did |= search ? STEP_DID_SEARCH : 0;

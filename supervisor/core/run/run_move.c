@@ -145,8 +145,9 @@ void run_renew_questions(struct run *run, const struct plan *plan, msec now)
         if (step->status != STEP_CHECKING) {
             continue;
         }
-        const msec time = step->phase == PHASE_REPLAN ? plan->replan.timeout_ms
-                                                      : plan->steps[i].policy.check_timeout_ms;
+        const msec time = step->phase == PHASE_REPLAN
+                              ? plan->replan.timeout_ms
+                              : plan->steps[i].rules->policy.check_timeout_ms;
         const msec until = time == 0 ? MSEC_NEVER : msec_add(now, time);
         step->deadline = until > step->deadline ? until : step->deadline;
     }

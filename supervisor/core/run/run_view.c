@@ -47,7 +47,7 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
     const struct run_step *step = &run->steps[ix];
     const bool timed = step->deadline != MSEC_NEVER;
     CHECK(step->status < STEP_STATUS_COUNT, "no such step status");
-    const struct step_policy *policy = &plan->steps[ix].policy;
+    const struct step_policy *policy = &plan->steps[ix].rules->policy;
     const bool begun = (step->did & STEP_DID_BEGIN) != 0;
     CHECK(!timed || run_step_is_active(step->status), "a deadline without a reason");
     CHECK(step->status != STEP_IN_PROGRESS || run->cancelling ||
@@ -56,7 +56,7 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
           "an attempt's deadline does not fit its timeout");
     CHECK(step->deadline <= step->limit || step->status != STEP_IN_PROGRESS || run->cancelling,
           "an attempt may last longer than its step");
-    CHECK(!begun || plan->steps[ix].when.ptr == NULL || step->judged != 0,
+    CHECK(!begun || plan->steps[ix].rules->when.ptr == NULL || step->judged != 0,
           "a step began before its condition was evaluated");
     CHECK(!run_step_is_active(step->status) || begun, "under way without a beginning");
     CHECK((step->status != STEP_IN_PROGRESS && step->status != STEP_UNKNOWN) || step->attempt > 0,

@@ -9,7 +9,7 @@
 static bool has_gate(const struct core_run *entry, uint32_t step)
 {
     /* Without dependencies there are no results to judge. */
-    return entry->plan->steps[step].gate_with.len > 0 && run_deps(entry->plan, step) > 0;
+    return entry->plan->steps[step].rules->gate_with.len > 0 && run_deps(entry->plan, step) > 0;
 }
 
 void core_begin_without_attempt(struct core *c, struct core_run *entry, uint32_t step)
@@ -36,13 +36,13 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
     } else if (has_gate(entry, step) && (state->did & STEP_DID_GATE) == 0) {
         core_unlink(c, entry, step);
         core_record(c, entry,
-                    (struct record){
-                        REC_INIT(GATE_STARTED, timed, .delay_ms = about->policy.check_timeout_ms),
-                        .step = step, .agent = about->gate_agent});
+                    (struct record){REC_INIT(GATE_STARTED, timed,
+                                             .delay_ms = about->rules->policy.check_timeout_ms),
+                                    .step = step, .agent = about->rules->gate_agent});
         core_enqueue(c, entry, step, false);
     } else if (about->type == STEP_TYPE_REVIEW) {
         core_step_waits(c, entry, step, REVIEW_STEP, &nothing, (struct doc){0});
-    } else if (about->policy.requires_approval && (state->did & STEP_DID_APPROVE) == 0) {
+    } else if (about->rules->policy.requires_approval && (state->did & STEP_DID_APPROVE) == 0) {
         core_step_waits(c, entry, step, REVIEW_BEFORE, &nothing, (struct doc){0});
     } else if (about->type == STEP_TYPE_WAIT) {
         core_sleep(c, entry, step);
@@ -54,7 +54,7 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
 bool core_prepare(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct plan_step *about = &entry->plan->steps[step];
-    if (!plan_step_is_agentless(about) && !about->policy.requires_approval &&
+    if (!plan_step_is_agentless(about) && !about->rules->policy.requires_approval &&
         !has_gate(entry, step)) {
         return false;
     }
@@ -70,7 +70,7 @@ void core_accept(struct core *c, struct core_run *entry, uint32_t step, struct b
 {
     const struct plan_step *about = &entry->plan->steps[step];
     const struct run_step *state = &entry->run->steps[step];
-    if (about->verify_with.len == 0 || entry->run->cancelling) {
+    if (about->rules->verify_with.len == 0 || entry->run->cancelling) {
         core_step_ended(
             c, entry,
             (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
@@ -82,9 +82,9 @@ void core_accept(struct core *c, struct core_run *entry, uint32_t step, struct b
     core_record(
         c, entry,
         (struct record){REC_INIT(STEP_CHECKING, checking, .phase = PHASE_VERIFY, .result = result,
-                                 .delay_ms = about->policy.check_timeout_ms),
-                        .step = step, .attempt = state->attempt, .agent = about->verify_agent,
-                        .usage = *usage});
+                                 .delay_ms = about->rules->policy.check_timeout_ms),
+                        .step = step, .attempt = state->attempt,
+                        .agent = about->rules->verify_agent, .usage = *usage});
     core_enqueue(c, entry, step, false);
 }
 
@@ -93,7 +93,7 @@ static void record_gate(struct core *c, struct core_run *entry, enum record_type
 {
     struct record rec = {.type = type,
                          .step = ev->step,
-                         .agent = entry->plan->steps[ev->step].gate_agent,
+                         .agent = entry->plan->steps[ev->step].rules->gate_agent,
                          .usage = CORE_EV(ev, result)->usage,
                          .text = text};
     REC(&rec, gate)->data = CORE_EV(ev, result)->data;
@@ -139,7 +139,7 @@ static void verify_answered(struct core *c, struct core_run *entry, const struct
 
 void core_check_error(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    const struct step_policy *policy = &entry->plan->steps[ev->step].policy;
+    const struct step_policy *policy = &entry->plan->steps[ev->step].rules->policy;
     const struct run_step *state = &entry->run->steps[ev->step];
     const struct str text = ev->text.len > 0 ? ev->text : STR_LIT("the agent could not answer");
     const struct usage *usage = &CORE_EV(ev, result)->usage;

@@ -63,13 +63,14 @@ static enum budget_verdict check_limit(uint64_t budget, uint64_t spent, uint64_t
 static enum budget_verdict check_tokens(const struct core_run *entry, uint32_t step)
 {
     return check_limit(entry->plan->budget_tokens, spent_tokens(entry), entry->reserved_tokens,
-                       entry->plan->steps[step].policy.estimate_tokens);
+                       entry->plan->steps[step].rules->policy.estimate_tokens);
 }
 
 static enum budget_verdict check_micros(const struct core_run *entry, uint32_t step)
 {
     return check_limit(entry->plan->budget_micros, entry->run->usage.cost_micros,
-                       entry->reserved_micros, entry->plan->steps[step].policy.estimate_micros);
+                       entry->reserved_micros,
+                       entry->plan->steps[step].rules->policy.estimate_micros);
 }
 
 bool core_budget_is_spent(const struct core_run *entry, const struct usage *more)
@@ -92,14 +93,14 @@ enum budget_verdict core_budget_check(const struct core_run *entry, uint32_t ste
 
 void core_budget_reserve(struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    const struct step_policy *policy = &entry->plan->steps[step].rules->policy;
     entry->reserved_tokens += policy->estimate_tokens;
     entry->reserved_micros += policy->estimate_micros;
 }
 
 void core_budget_return(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    const struct step_policy *policy = &entry->plan->steps[step].rules->policy;
     entry->reserved_tokens -= policy->estimate_tokens;
     entry->reserved_micros -= policy->estimate_micros;
     if (entry->budget_waiters.n > 0 && !entry->woken) {
@@ -119,7 +120,7 @@ void core_budget_wait(struct core *c, struct core_run *entry, uint32_t step)
 void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct plan *plan = entry->plan;
-    const struct step_policy *policy = &plan->steps[step].policy;
+    const struct step_policy *policy = &plan->steps[step].rules->policy;
     struct str text;
     if (entry->run->steps[step].phase > PHASE_SEARCH) {
         text = may_ask(entry, PHASE_GATE)
@@ -201,8 +202,8 @@ void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_
     uint64_t tokens = entry->reserved_tokens;
     uint64_t micros = entry->reserved_micros;
     if (step != STEP_NONE && (entry->sched[step].holds & HOLDS_BUDGET) != 0) {
-        tokens -= entry->plan->steps[step].policy.estimate_tokens;
-        micros -= entry->plan->steps[step].policy.estimate_micros;
+        tokens -= entry->plan->steps[step].rules->policy.estimate_tokens;
+        micros -= entry->plan->steps[step].rules->policy.estimate_micros;
     }
     *ret_tokens = left(entry->plan->budget_tokens, spent_tokens(entry), tokens);
     *ret_micros = left(entry->plan->budget_micros, entry->run->usage.cost_micros, micros);

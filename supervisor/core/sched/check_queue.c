@@ -105,7 +105,7 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *entry, co
     }
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
         const struct sched_step *sched = &entry->sched[i];
-        const struct step_policy *policy = &entry->plan->steps[i].policy;
+        const struct step_policy *policy = &entry->plan->steps[i].rules->policy;
         if (!holds_fit(c, entry, i, ret_why)) {
             return false;
         }

@@ -75,13 +75,13 @@ void core_children_tell(struct core *c, struct core_run *entry, enum core_cmd_ty
 void core_child_over(struct core *c, struct core_run *entry, uint32_t step)
 {
     const bool limit = entry->run->steps[step].limit <= c->now;
-    const struct failure f = {.error_class = CLASS_TIMEOUT,
-                              .text = limit ? core_text_ms(c, "Step limit of ",
-                                                           entry->plan->steps[step].policy.limit_ms,
-                                                           "ms reached")
-                                            : STR_LIT("Step execution timeout"),
-                              .retryable = !limit,
-                              .cancel = true};
+    const struct failure f = {
+        .error_class = CLASS_TIMEOUT,
+        .text = limit ? core_text_ms(c, "Step limit of ",
+                                     entry->plan->steps[step].rules->policy.limit_ms, "ms reached")
+                      : STR_LIT("Step execution timeout"),
+        .retryable = !limit,
+        .cancel = true};
     core_attempt_failed(c, entry, step, &f);
 }
 
@@ -154,7 +154,7 @@ static void progress(struct core *c, struct core_run *entry, const struct core_e
 static void again(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     const struct core_ev_child *child = CORE_EV(ev, child);
-    const struct loop_policy *loop = &entry->plan->steps[ev->step].loop;
+    const struct loop_policy *loop = &entry->plan->steps[ev->step].rules->loop;
     const struct run_step *state = &entry->run->steps[ev->step];
     if (state->round + 1 >= loop->max && !MUTANT(LOOP_UNBOUNDED)) {
         if (loop->accept != 0) {
@@ -216,7 +216,7 @@ void core_on_child(struct core *c, const struct core_event *ev)
         turn_over(c, entry, ev);
     } else if (child->outcome == CHILD_COMPLETED) {
         core_accept(c, entry, ev->step, child->result, &child->usage, STOP_NONE);
-    } else if (child->outcome == CHILD_AGAIN && entry->plan->steps[ev->step].loop.max > 0) {
+    } else if (child->outcome == CHILD_AGAIN && entry->plan->steps[ev->step].rules->loop.max > 0) {
         again(c, entry, ev);
     } else {
         core_attempt_failed(c, entry, ev->step, &f);

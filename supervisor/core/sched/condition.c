@@ -9,7 +9,7 @@
 bool core_ask_condition(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
-    if (entry->plan->steps[step].when.ptr == NULL || state->judged != 0 ||
+    if (entry->plan->steps[step].rules->when.ptr == NULL || state->judged != 0 ||
         MUTANT(CONDITION_UNASKED)) {
         return false;
     }
@@ -56,7 +56,7 @@ static void fail(struct core *c, struct core_run *entry, const struct core_event
 {
     const struct failure f = {.error_class = CLASS_VALIDATION_ERROR, .text = ev->text};
     record_verdict(c, entry, ev, true);
-    core_fail_by(c, entry, ev->step, &f, entry->plan->steps[ev->step].policy.on_failure);
+    core_fail_by(c, entry, ev->step, &f, entry->plan->steps[ev->step].rules->policy.on_failure);
 }
 
 void core_on_condition(struct core *c, const struct core_event *ev)

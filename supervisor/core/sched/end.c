@@ -70,7 +70,7 @@ static bool skip_doomed(struct core *c, struct core_run *entry, uint32_t step)
                              .error_class = failed ? CLASS_DEPENDENCY_FAILED : CLASS_NONE),
                     .step = step, .agent = about->agent,
                     .text = failed ? STR_LIT("A dependency failed")
-                            : about->policy.run_if == RUN_IF_FAILURE
+                            : about->rules->policy.run_if == RUN_IF_FAILURE
                                 ? STR_LIT("no step before it failed")
                                 : STR_LIT("every step before it was skipped")});
     return true;

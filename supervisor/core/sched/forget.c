@@ -37,8 +37,8 @@ static void add_agents_of(struct agent_set *set, const struct core_run *entry)
     }
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         set_add(set, plan->steps[i].agent);
-        set_add(set, plan->steps[i].gate_agent);
-        set_add(set, plan->steps[i].verify_agent);
+        set_add(set, plan->steps[i].rules->gate_agent);
+        set_add(set, plan->steps[i].rules->verify_agent);
         set_add(set, entry->run->steps[i].agent);
     }
     set_add(set, entry->run->last_agent);

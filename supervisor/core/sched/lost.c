@@ -92,7 +92,7 @@ void core_resolve_unknown(struct core *c, struct core_run *entry, uint32_t step,
                      &f);
         return;
     }
-    if (entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE) {
+    if (entry->plan->steps[step].rules->policy.effects == EFFECTS_UNSAFE) {
         core_step_waits(c, entry, step, REVIEW_UNKNOWN_OUTCOME, &f, (struct doc){0});
     } else {
         core_attempt_failed(c, entry, step, &f);

@@ -215,7 +215,7 @@ static bool has_deadline(const struct core_run *entry, uint32_t step)
 /* When the step has waited too long for a lane; a question has only its deadline. */
 static msec queue_end(const struct core_run *entry, uint32_t step)
 {
-    const msec wait = entry->plan->steps[step].policy.queue_timeout_ms;
+    const msec wait = entry->plan->steps[step].rules->policy.queue_timeout_ms;
     const bool question = entry->run->steps[step].status == STEP_CHECKING;
     return wait == 0 || question || MUTANT(QUEUE_FOR_EVER)
                ? MSEC_NEVER
@@ -224,7 +224,7 @@ static msec queue_end(const struct core_run *entry, uint32_t step)
 
 msec core_agent_wait(const struct core *c, const struct core_run *entry, uint32_t step)
 {
-    const msec own = entry->plan->steps[step].policy.agent_wait_ms;
+    const msec own = entry->plan->steps[step].rules->policy.agent_wait_ms;
     return own > 0 && !MUTANT(OWN_WAIT_IGNORED) ? own : c->config.agent_wait_ms;
 }
 
@@ -270,7 +270,7 @@ static void waited_too_long(struct core *c, struct core_run *entry, uint32_t ste
 
 void core_queue_due(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    const struct step_policy *policy = &entry->plan->steps[step].rules->policy;
     const bool question = entry->run->steps[step].status == STEP_CHECKING;
     const bool queued = entry->sched[step].list == LIST_QUEUE;
     msec next = end_of(entry, step);

@@ -144,14 +144,15 @@ static bool repeats(const struct plan *to, const struct core_run *entry, uint32_
         const struct plan_step *was = &entry->plan->steps[i];
         const bool same_id = str_eq(was->step_id, is->step_id);
         if (entry->run->steps[i].status != STEP_COMPLETED ||
-            (!same_id && was->policy.effects != EFFECTS_UNSAFE)) {
+            (!same_id && was->rules->policy.effects != EFFECTS_UNSAFE)) {
             continue;
         }
         const bool same_work = plan_step_same_work(was, is);
         const bool again = same_id && same_work && !was->superseded && !MUTANT(COMPLETED_AGAIN);
-        const bool unsafe = was->policy.effects == EFFECTS_UNSAFE &&
-                            (same_work || (same_id && is->policy.effects == EFFECTS_UNSAFE));
-        const bool unasked = unsafe && !is->policy.requires_approval && !MUTANT(UNSAFE_REPLANNED);
+        const bool unsafe = was->rules->policy.effects == EFFECTS_UNSAFE &&
+                            (same_work || (same_id && is->rules->policy.effects == EFFECTS_UNSAFE));
+        const bool unasked =
+            unsafe && !is->rules->policy.requires_approval && !MUTANT(UNSAFE_REPLANNED);
         if (again || unasked) {
             return true;
         }

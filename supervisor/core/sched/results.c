@@ -286,12 +286,12 @@ static void called(struct core *c, struct core_run *entry, const struct core_eve
 static void attempt_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     const struct core_ev_result *result = CORE_EV(ev, result);
-    const struct failure f = {.error_class = result->error_class,
-                              .text = ev->text,
-                              .retryable =
-                                  worth_retrying(result, &entry->plan->steps[ev->step].policy),
-                              .retry_after_ms = result->retry_after_ms,
-                              .usage = result->usage};
+    const struct failure f = {
+        .error_class = result->error_class,
+        .text = ev->text,
+        .retryable = worth_retrying(result, &entry->plan->steps[ev->step].rules->policy),
+        .retry_after_ms = result->retry_after_ms,
+        .usage = result->usage};
     switch (result->outcome) {
     case STEP_OUTCOME_COMPLETED:
         core_accept(c, entry, ev->step, result->result, &result->usage,

@@ -33,7 +33,7 @@ static bool outlasts(const struct core *c, const struct core_run *entry, uint32_
 static void retry(struct core *c, struct core_run *entry, uint32_t step, const struct failure *f)
 {
     const struct run_step *state = &entry->run->steps[step];
-    const struct backoff *backoff = &entry->plan->steps[step].policy.backoff;
+    const struct backoff *backoff = &entry->plan->steps[step].rules->policy.backoff;
     const struct holder who = core_holder(c, entry, step);
     const msec ours = backoff_delay(backoff, state->attempt, next_random(c));
     const bool asked = f->retry_after_ms > ours;
@@ -54,7 +54,7 @@ static bool may_retry(const struct core *c, const struct core_run *entry, uint32
                       const struct failure *f)
 {
     const struct run_step *state = &entry->run->steps[step];
-    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    const struct step_policy *policy = &entry->plan->steps[step].rules->policy;
     const uint32_t counted = (uint32_t)state->attempt - state->granted;
     const bool named =
         policy->on_failure == ON_FAILURE_RETRY ||
@@ -79,7 +79,8 @@ void core_attempt_failed(struct core *c, struct core_run *entry, uint32_t step,
         core_give_up(c, entry, step, &refused);
     } else if (!may_retry(c, entry, step, f)) {
         core_give_up(c, entry, step, f);
-    } else if (f->may_have_run && entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
+    } else if (f->may_have_run &&
+               entry->plan->steps[step].rules->policy.effects == EFFECTS_UNSAFE &&
                !MUTANT(UNSAFE_AGAIN)) {
         core_step_waits(c, entry, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
     } else {
@@ -137,7 +138,7 @@ static bool choose_fallback(const struct core *c, const struct core_run *entry, 
         instead->action = FALLBACK_SEARCH;
         rec->agent = entry->plan->search_agent;
         return entry->plan->search_with.len > 0 && state->attempt > 0 &&
-               (state->did & STEP_DID_SEARCH) == 0;
+               (state->did & STEP_DID_SEARCH) == 0 && run_may_search(entry->run);
     }
     if (f->error_class != CLASS_SERVICE_UNAVAILABLE && f->error_class != CLASS_AGENT_UNAVAILABLE &&
         f->error_class != CLASS_AGENT_CRASHED && f->error_class != CLASS_TOOL_NOT_FOUND) {
@@ -152,7 +153,7 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
                       const struct failure *f)
 {
     const struct run_step *state = &entry->run->steps[step];
-    const bool unsafe = entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE;
+    const bool unsafe = entry->plan->steps[step].rules->policy.effects == EFFECTS_UNSAFE;
     struct record rec = {REC_INIT(FALLBACK_USED, fallback, .error_class = f->error_class),
                          .step = step, .usage = f->usage, .text = f->text};
     if (f->reason != REASON_NONE || entry->plan->steps[step].type == STEP_TYPE_PLAN ||
@@ -267,8 +268,9 @@ static struct failure own_failure(struct core *c, const struct core_run *entry, 
         return own;
     }
     own.error_class = CLASS_RESOURCE_NOT_FOUND;
-    if (state->own_text_n > 0) {
-        own.text = core_text_pair(c, "", (struct str){state->own_text, state->own_text_n});
+    const struct str text = run_own_text(entry->run, step);
+    if (text.len > 0) {
+        own.text = core_text_pair(c, "", text);
     }
     return own;
 }
@@ -279,14 +281,14 @@ void core_give_up(struct core *c, struct core_run *entry, uint32_t step, const s
         core_stopped(c, entry, step, STOP_NONE, f);
     } else if (!fall_back(c, entry, step, f)) {
         const struct failure own = own_failure(c, entry, step, f);
-        core_fail_by(c, entry, step, &own, entry->plan->steps[step].policy.on_failure);
+        core_fail_by(c, entry, step, &own, entry->plan->steps[step].rules->policy.on_failure);
     }
 }
 
 void core_verification_failed(struct core *c, struct core_run *entry, uint32_t step,
                               const struct failure *f)
 {
-    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    const struct step_policy *policy = &entry->plan->steps[step].rules->policy;
     struct failure verified = *f;
     verified.error_class = CLASS_VERIFICATION_FAILED;
     /* The attempt was carried out, so an unsafe step is not repeated. */

@@ -34,7 +34,7 @@ void core_step_waits(struct core *c, struct core_run *entry, uint32_t step, enum
     core_record(c, entry,
                 (struct record){
                     REC_INIT(STEP_WAITING, waiting, .review = kind, .error_class = why->error_class,
-                             .delay_ms = entry->plan->steps[step].policy.approval_timeout_ms,
+                             .delay_ms = entry->plan->steps[step].rules->policy.approval_timeout_ms,
                              .data = data, .serial = entry->run->reviews + 1),
                     .step = step, .attempt = state->attempt, .agent = state->agent,
                     .usage = why->usage, .text = why->text});
@@ -154,7 +154,7 @@ static void rejected(struct core *c, struct core_run *entry, uint32_t step, enum
                      enum step_reason reason, struct str text)
 {
     const struct run_step *state = &entry->run->steps[step];
-    const enum on_failure policy = entry->plan->steps[step].policy.on_failure;
+    const enum on_failure policy = entry->plan->steps[step].rules->policy.on_failure;
     struct failure f = {.error_class = CLASS_PERMISSION_DENIED, .text = text, .reason = reason};
     if (review == REVIEW_UNKNOWN_OUTCOME) {
         f.error_class = CLASS_REPLY_LOST;
@@ -219,8 +219,8 @@ void core_review_timeout(struct core *c, struct core_run *entry, uint32_t step)
     const struct run_step *state = &entry->run->steps[step];
     const enum review_kind review = state->review;
     const struct str text =
-        core_text_ms(c, "No decision within ", entry->plan->steps[step].policy.approval_timeout_ms,
-                     "ms: denied");
+        core_text_ms(c, "No decision within ",
+                     entry->plan->steps[step].rules->policy.approval_timeout_ms, "ms: denied");
     const struct core_event ev = {CORE_EV_INIT(DECIDE, decide, .decision = DECISION_REJECT,
                                                .by = {.via = STR_LIT("supervisor")}),
                                   .step = step, .attempt = state->review_serial, .text = text};

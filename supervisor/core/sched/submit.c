@@ -216,7 +216,7 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
 
 bool core_step_aborts(const struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *rules = &entry->plan->steps[step].policy;
+    const struct step_policy *rules = &entry->plan->steps[step].rules->policy;
     const struct run_step *state = &entry->run->steps[step];
     const bool verified = state->error_class == CLASS_VERIFICATION_FAILED &&
                           state->reason == REASON_NONE && rules->on_verify != ON_FAILURE_RETRY;

@@ -7,7 +7,7 @@
 static msec held_end(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
-    const msec idle = entry->plan->steps[step].policy.idle_ms;
+    const msec idle = entry->plan->steps[step].rules->policy.idle_ms;
     if (idle == 0 || MUTANT(IDLE_IGNORED) || state->status != STEP_IN_PROGRESS ||
         entry->run->cancelling) {
         return state->deadline;
@@ -44,7 +44,7 @@ static bool asks_last(struct core *c, struct core_run *entry, uint32_t step)
 void core_held_over(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
-    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    const struct step_policy *policy = &entry->plan->steps[step].rules->policy;
     struct failure timeout = {.error_class = CLASS_TIMEOUT,
                               .text = STR_LIT("Step execution timeout"),
                               .retryable = true,

@@ -22,7 +22,7 @@ bool condition_is_member(struct str name)
 static bool begins(struct str text, const char *word, struct str *ret_rest)
 {
     const size_t n = strlen(word);
-    if (text.len <= n || memcmp(text.ptr, word, n) != 0) {
+    if (text.len <= n || text.ptr[0] != word[0] || memcmp(text.ptr, word, n) != 0) {
         return false;
     }
     *ret_rest = (struct str){text.ptr + n, text.len - n};
@@ -35,7 +35,8 @@ static bool is_path(struct str path)
     size_t n = 0;
     for (size_t i = 0; i < path.len; i++) {
         const unsigned char c = (unsigned char)path.ptr[i];
-        if (c < 0x20 || c == 0x7f || strchr("{}[]", c) != NULL || (c == '.' && n == 0)) {
+        const bool brace = c == '{' || c == '}' || c == '[' || c == ']';
+        if (c < 0x20 || c == 0x7f || brace || (c == '.' && n == 0)) {
             return false;
         }
         n = c == '.' ? 0 : n + 1;
@@ -44,20 +45,23 @@ static bool is_path(struct str path)
 }
 
 /* A word of forEach or repeat, alone or with a path. */
-static bool is_scope(struct str text)
+static bool is_scope(struct str text, bool checked)
 {
-    static const char *const words[] = {"item", "index", "iteration", "previous"};
-    for (size_t i = 0; i < 4; i++) {
-        const size_t n = strlen(words[i]);
-        if (text.len >= n && memcmp(text.ptr, words[i], n) == 0 &&
-            (text.len == n || (text.ptr[n] == '.' && is_path(text)))) {
+    static const struct str words[] = {
+        {"item", 4}, {"index", 5}, {"iteration", 9}, {"previous", 8}};
+    for (size_t i = 0; i < 4 && text.len > 0; i++) {
+        const size_t n = words[i].len;
+        if (text.ptr[0] == words[i].ptr[0] && text.len >= n &&
+            memcmp(text.ptr, words[i].ptr, n) == 0 &&
+            (text.len == n || (text.ptr[n] == '.' && (checked || is_path(text))))) {
             return true;
         }
     }
     return false;
 }
 
-bool condition_ref_read(struct str text, struct condition_ref *ret)
+/* checked: it is known to be a reference, so its path is one. */
+static bool read_ref(struct str text, bool checked, struct condition_ref *ret)
 {
     static const char *const words[] = {[CONDITION_RESULT] = "results.",
                                         [CONDITION_STATUS] = "steps.",
@@ -65,12 +69,12 @@ bool condition_ref_read(struct str text, struct condition_ref *ret)
                                         [CONDITION_STATE] = "state."};
     const size_t end = strlen(".status");
     struct str rest;
-    if (is_scope(text)) {
+    if (is_scope(text, checked)) {
         *ret = (struct condition_ref){CONDITION_SCOPE, text, text};
         return true;
     }
     for (int k = 0; k < 4; k++) {
-        if (!begins(text, words[k], &rest) || !is_path(rest)) {
+        if (!begins(text, words[k], &rest) || (!checked && !is_path(rest))) {
             continue;
         }
         *ret = (struct condition_ref){(enum condition_kind)k, text, rest};
@@ -83,6 +87,16 @@ bool condition_ref_read(struct str text, struct condition_ref *ret)
         return true;
     }
     return false;
+}
+
+bool condition_ref_read(struct str text, struct condition_ref *ret)
+{
+    return read_ref(text, false, ret);
+}
+
+bool condition_ref_split(struct str text, struct condition_ref *ret)
+{
+    return read_ref(text, true, ret);
 }
 
 static enum bt_code no_reference(struct checking *c, struct str key)

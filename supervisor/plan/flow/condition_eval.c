@@ -1,8 +1,10 @@
 /* The evaluation of a condition that was checked: bounded by its size, left to right. */
-#include <stdio.h>
 #include <string.h>
 
 #include "supervisor/plan/flow/condition_internal.h"
+
+/* References whose value was described, to describe each once. */
+enum { TOLD_MAX = 16, REF_BYTES_MAX = 200, VALUE_BYTES_MAX = 100 };
 
 struct evaluation {
     condition_value *value;
@@ -10,16 +12,15 @@ struct evaluation {
     struct buf *tested;
     size_t tested_at;
     struct bt_error *err;
+    struct str told[TOLD_MAX];
+    uint32_t told_n; /* also of those that found no place */
 };
 
-/* Whether the line stands there already, as a whole: two branches of a switch test one value. */
-static bool is_told(struct evaluation *e, const char *line, size_t n)
+/* Two branches of a switch test one value. */
+static bool is_told(const struct evaluation *e, struct str ref)
 {
-    const char *all = buf_cstr(e->tested) + e->tested_at;
-
-    for (const char *at = strstr(all, line); at != NULL; at = strstr(at + 1, line)) {
-        const bool begins = at == all || (at >= all + 2 && memcmp(at - 2, "; ", 2) == 0);
-        if (begins && (at[n] == 0 || memcmp(at + n, "; ", 2) == 0)) {
+    for (uint32_t i = 0; i < e->told_n && i < TOLD_MAX; i++) {
+        if (str_eq(e->told[i], ref)) {
             return true;
         }
     }
@@ -29,16 +30,24 @@ static bool is_told(struct evaluation *e, const char *line, size_t n)
 /* What was tested goes into the event of the skip, so it is short. */
 static void tell(struct evaluation *e, struct str ref, struct doc value)
 {
-    char text[100];
-    char line[400];
-    condition_describe(value, text, sizeof text);
-    const char *between = e->tested->len == e->tested_at ? "" : "; ";
-    const int n = snprintf(line, sizeof line, "%.*s is %s", (int)(ref.len < 200 ? ref.len : 200),
-                           ref.ptr, text);
-    const size_t all = e->tested->len - e->tested_at + strlen(between) + (size_t)n;
-    if (n > 0 && all <= CONDITION_TESTED_MAX && !is_told(e, line, (size_t)n)) {
-        buf_add_cstr(e->tested, between);
-        buf_add(e->tested, line, (size_t)n);
+    static const char is[] = " is ";
+    char line[2 + REF_BYTES_MAX + sizeof is + VALUE_BYTES_MAX];
+    const size_t from = e->told_n == 0 ? 2 : 0; /* the first has nothing before it */
+    size_t n = 2;
+    if (is_told(e, ref)) {
+        return;
+    }
+    memcpy(line, "; ", n);
+    const size_t ref_n = ref.len < REF_BYTES_MAX ? ref.len : REF_BYTES_MAX;
+    memcpy(line + n, ref.ptr, ref_n);
+    n += ref_n;
+    memcpy(line + n, is, sizeof is - 1);
+    n += sizeof is - 1;
+    n += condition_describe(value, line + n, VALUE_BYTES_MAX);
+    if (e->tested->len - e->tested_at + n - from <= CONDITION_TESTED_MAX) {
+        buf_add(e->tested, line + from, n - from);
+        e->told[e->told_n % TOLD_MAX] = ref;
+        e->told_n++;
     }
 }
 
@@ -107,7 +116,7 @@ static enum bt_code reference(struct evaluation *e, struct str key, struct doc t
 {
     struct condition_ref ref;
     struct doc value = {NULL, 0};
-    if (!condition_ref_read(key, &ref)) {
+    if (!condition_ref_split(key, &ref)) {
         return err_set(e->err, BT_INVALID, "%.*s is no reference", STR_ARG(key));
     }
     const enum bt_code code = find(e, &ref, tests, &value);
@@ -133,7 +142,11 @@ static enum bt_code list(struct evaluation *e, struct doc conditions, bool all, 
         return BT_OK;
     }
     for (uint32_t i = 0; i < head.n && code == BT_OK && *ret == all; i++) {
-        code = node(e, doc_skip(&at), ret);
+        const struct doc from_here = {at.at, (size_t)(at.end - at.at)};
+        code = node(e, from_here, ret);
+        if (i + 1 < head.n && code == BT_OK && *ret == all) {
+            (void)doc_skip(&at);
+        }
     }
     return code;
 }
@@ -145,10 +158,11 @@ static enum bt_code node(struct evaluation *e, struct doc when, bool *ret)
     struct doc value;
     enum bt_code code = BT_OK;
     *ret = true;
-    while (code == BT_OK && *ret && member_next(&m, &key, &value)) {
-        if (str_is(key, "all") || str_is(key, "any")) {
+    while (code == BT_OK && *ret && member_open(&m, &key, &value)) {
+        const bool word = key.len == 3; /* no reference is as short */
+        if (word && (str_is(key, "all") || str_is(key, "any"))) {
             code = list(e, value, str_is(key, "all"), ret);
-        } else if (str_is(key, "not")) {
+        } else if (word && str_is(key, "not")) {
             code = node(e, value, ret);
             *ret = !*ret;
         } else {
@@ -161,7 +175,12 @@ static enum bt_code node(struct evaluation *e, struct doc when, bool *ret)
 enum bt_code condition_evaluate(struct doc when, condition_value *value, void *self, bool *ret,
                                 struct buf *tested, struct bt_error *err)
 {
-    struct evaluation e = {
-        .value = value, .self = self, .tested = tested, .tested_at = tested->len, .err = err};
+    struct evaluation e; /* without zeros in told: most conditions have one reference */
+    e.value = value;
+    e.self = self;
+    e.tested = tested;
+    e.tested_at = tested->len;
+    e.err = err;
+    e.told_n = 0;
     return node(&e, when, ret);
 }

@@ -28,10 +28,14 @@ const char *condition_test_name(enum condition_test t);
 /* Whether it is a name of the condition of a step: when, or another one. */
 bool condition_is_member(struct str name);
 
+/* condition_ref_read of a reference of a condition that was checked: it does not check it again. */
+bool condition_ref_split(struct str text, struct condition_ref *ret);
+
 /* The members of a map in turn. */
 struct members {
     struct doc_cursor at;
     uint32_t left;
+    bool open; /* of member_open: the cursor stands before the value that it gave */
 };
 static inline struct members members_of(struct doc map)
 {
@@ -48,8 +52,24 @@ static inline bool member_next(struct members *m, struct str *key, struct doc *v
         return false;
     }
     m->left--;
-    *key = doc_string(doc_skip(&m->at));
+    *key = doc_key(&m->at);
     *value = doc_skip(&m->at);
+    return true;
+}
+/* The same without an end of the value: it is not walked over until the next member is asked for,
+ * and the last one never. */
+static inline bool member_open(struct members *m, struct str *key, struct doc *value)
+{
+    if (m->left == 0) {
+        return false;
+    }
+    if (m->open) {
+        (void)doc_skip(&m->at);
+    }
+    m->left--;
+    m->open = true;
+    *key = doc_key(&m->at);
+    *value = (struct doc){m->at.at, (size_t)(m->at.end - m->at.at)};
     return true;
 }
 
@@ -65,6 +85,8 @@ BT_MUST_CHECK enum bt_code condition_test_holds(enum condition_test t, struct do
 /* Whether the pattern or the schema can be used. */
 BT_MUST_CHECK enum bt_code condition_operand_compiles(enum condition_test t, struct doc operand,
                                                       struct bt_error *err);
-/* Text for messages: at most `max` bytes of the value as JSON. */
-void condition_describe(struct doc value, char *ret, size_t size);
+enum { DESCRIBE_MIN = 32 };
+/* Text for messages: the value as JSON, or the beginning of it, in at most `size` bytes with the
+ * zero at its end, of which there are DESCRIBE_MIN or more. Returns its length. */
+size_t condition_describe(struct doc value, char *ret, size_t size);
 #endif

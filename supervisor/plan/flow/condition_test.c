@@ -1,25 +1,24 @@
 /* One test of one value. */
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
 #include "protocol/jsonschema/schema.h"
 #include "supervisor/plan/flow/condition_internal.h"
 
-static const char *const names[] = {
-    [TEST_EQ] = "eq",         [TEST_NE] = "ne",         [TEST_IN] = "in",
-    [TEST_GT] = "gt",         [TEST_GTE] = "gte",       [TEST_LT] = "lt",
-    [TEST_LTE] = "lte",       [TEST_EXISTS] = "exists", [TEST_MATCHES] = "matches",
-    [TEST_SCHEMA] = "schema", [TEST_VALUE] = "value",
+static const struct str names[] = {
+    [TEST_EQ] = {"eq", 2},         [TEST_NE] = {"ne", 2},         [TEST_IN] = {"in", 2},
+    [TEST_GT] = {"gt", 2},         [TEST_GTE] = {"gte", 3},       [TEST_LT] = {"lt", 2},
+    [TEST_LTE] = {"lte", 3},       [TEST_EXISTS] = {"exists", 6}, [TEST_MATCHES] = {"matches", 7},
+    [TEST_SCHEMA] = {"schema", 6}, [TEST_VALUE] = {"value", 5},
 };
 _Static_assert(sizeof names / sizeof names[0] == TEST_COUNT, "a name for each");
 
 enum condition_test condition_test_of(struct str name)
 {
     int t = 0;
-    while (t < TEST_COUNT && !str_is(name, names[t])) {
+    while (t < TEST_COUNT && !str_eq(name, names[t])) {
         t++;
     }
     return (enum condition_test)t;
@@ -27,44 +26,64 @@ enum condition_test condition_test_of(struct str name)
 
 const char *condition_test_name(enum condition_test t)
 {
-    return names[t];
+    return names[t].ptr;
 }
 
-/* What needs no JSON writer, which takes memory: short texts and whole numbers. */
-static bool describe_plain(struct doc value, char *ret, size_t size)
+static size_t put_text(const char *text, size_t n, char *ret)
+{
+    memcpy(ret, text, n);
+    ret[n] = '\0';
+    return n;
+}
+
+static size_t put_digits(uint64_t v, char *ret)
+{
+    char digits[20];
+    size_t n = 0;
+    do {
+        digits[sizeof digits - ++n] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    return put_text(digits + sizeof digits - n, n, ret);
+}
+
+/* What needs no JSON writer, which takes memory: short texts and whole numbers. 0: it is another
+ * value. */
+static size_t describe_plain(struct doc value, char *ret, size_t size)
 {
     const struct doc_head head = doc_head(value);
-    if (head.kind == DOC_UINT || head.kind == DOC_BOOL) {
-        const int n = head.kind == DOC_UINT ? snprintf(ret, size, "%" PRIu64, head.u)
-                                            : snprintf(ret, size, "%s", head.b ? "true" : "false");
-        return n > 0 && (size_t)n < size;
+    if (head.kind == DOC_UINT) {
+        return put_digits(head.u, ret);
+    }
+    if (head.kind == DOC_BOOL) {
+        return head.b ? put_text("true", 4, ret) : put_text("false", 5, ret);
     }
     if (head.kind != DOC_STR || head.str.len + 3 > size) {
-        return false;
+        return 0;
     }
     for (size_t i = 0; i < head.str.len; i++) {
         const char c = head.str.ptr[i];
         if (c < ' ' || c > '~' || c == '"' || c == '\\') {
-            return false;
+            return 0;
         }
         ret[i + 1] = c;
     }
     ret[0] = ret[head.str.len + 1] = '"';
     ret[head.str.len + 2] = '\0';
-    return true;
+    return head.str.len + 2;
 }
 
-void condition_describe(struct doc value, char *ret, size_t size)
+size_t condition_describe(struct doc value, char *ret, size_t size)
 {
     struct buf text;
-    if (value.ptr != NULL && describe_plain(value, ret, size)) {
-        return;
+    ASSERT(size >= DESCRIBE_MIN);
+    const size_t plain =
+        value.ptr == NULL ? put_text("missing", 7, ret) : describe_plain(value, ret, size);
+    if (plain > 0) {
+        return plain;
     }
     buf_init(&text, CONDITION_BYTES_MAX);
-    if (value.ptr == NULL) {
-        buf_add_cstr(&text, "missing");
-    } else if (value.len > CONDITION_BYTES_MAX / 4 ||
-               doc_to_json(value, false, &text, NULL) != BT_OK) {
+    if (value.len > CONDITION_BYTES_MAX / 4 || doc_to_json(value, false, &text, NULL) != BT_OK) {
         const enum doc_kind kind = doc_head(value).kind;
         buf_clear(&text);
         buf_add_cstr(&text, kind == DOC_ARRAY ? "a list"
@@ -72,11 +91,11 @@ void condition_describe(struct doc value, char *ret, size_t size)
                                               : "a long text");
     }
     const bool cut = text.len >= size;
-    const size_t room = cut && size > 4 ? size - 4 : size - 1;
-    const size_t n = utf8_cut((const char *)text.at, text.len, room);
+    size_t n = utf8_cut((const char *)text.at, text.len, cut ? size - 4 : size - 1);
     memcpy(ret, text.at, n);
-    memcpy(ret + n, cut ? "…" : "", cut ? sizeof "…" : 1);
+    n += put_text(cut ? "…" : "", cut ? sizeof "…" - 1 : 0, ret + n);
     buf_done(&text);
+    return n;
 }
 
 /* ---- order ---- */
@@ -123,7 +142,7 @@ static enum bt_code compare(enum condition_test t, struct doc operand, struct do
         order = order_of_numbers(&got, &want);
     } else {
         condition_describe(value, text, sizeof text);
-        return err_set(err, BT_INVALID, "%s needs a %s, got %s", names[t],
+        return err_set(err, BT_INVALID, "%s needs a %s, got %s", names[t].ptr,
                        want.kind == DOC_STR ? "text" : "number", text);
     }
     *ret = t == TEST_GT    ? order > 0
@@ -183,8 +202,9 @@ static enum bt_code fits(enum condition_test t, struct doc operand, struct doc v
     }
     cJSON_Delete(tree);
     schema_free(schema);
-    return code == BT_LIMIT ? err_set(err, BT_INVALID, "%s takes too long on this value", names[t])
-                            : code;
+    return code == BT_LIMIT
+               ? err_set(err, BT_INVALID, "%s takes too long on this value", names[t].ptr)
+               : code;
 }
 
 /* ---- all ---- */

@@ -44,7 +44,7 @@ struct goal {
 bool step_needs_success(const struct plan *plan, uint32_t step)
 {
     const struct plan_step *s = &plan->steps[step];
-    return s->policy.run_if == RUN_IF_SUCCESS && !plan->chain && !s->after_any_end;
+    return s->rules->policy.run_if == RUN_IF_SUCCESS && !plan->chain && !s->after_any_end;
 }
 
 /* ---- one value ---- */
@@ -324,7 +324,7 @@ static bool take_part(const struct search *s, const struct goal *g, struct goal 
     }
     ret_rest->at++;
     *ret_value = g->kind == GOAL_LIST ? doc_at(g->list, g->at)
-                 : g->at < s->n_steps ? s->plan->steps[s->steps[g->at]].when
+                 : g->at < s->n_steps ? s->plan->steps[s->steps[g->at]].rules->when
                                       : (struct doc){NULL, 0};
     return g->kind == GOAL_LIST ? ret_value->ptr != NULL : g->at < s->n_steps;
 }

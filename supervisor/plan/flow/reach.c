@@ -35,7 +35,7 @@ static void warn(const struct reaching *r, uint32_t ix, const char *field, const
 /* The step may fail, and the plan goes on. */
 static bool lets_go_on(const struct plan_step *s)
 {
-    const struct step_policy *p = &s->policy;
+    const struct step_policy *p = &s->rules->policy;
     return p->on_failure == ON_FAILURE_CONTINUE || p->on_failure == ON_FAILURE_REPLAN ||
            p->on_verify == ON_FAILURE_CONTINUE || p->on_verify == ON_FAILURE_REPLAN;
 }
@@ -75,7 +75,7 @@ static void without_failures(const struct reaching *r, uint32_t ix)
     const struct str parts[] = {
         STR_LIT("failure: it never runs, because no step before it can fail and let the plan go "
                 "on; give one of them onFailure: continue")};
-    if (r->plan->steps[ix].policy.run_if == RUN_IF_FAILURE && n_deps(r->plan, ix) > 0 &&
+    if (r->plan->steps[ix].rules->policy.run_if == RUN_IF_FAILURE && n_deps(r->plan, ix) > 0 &&
         !has_mark(r, ix, MAY_FAIL)) {
         warn(r, ix, "runIf", parts, 1);
     }
@@ -108,7 +108,7 @@ static uint32_t line_of(const struct plan *p, uint32_t ix, uint32_t dep, uint32_
     ret[n++] = ix;
     for (uint32_t at = dep; n < EXCLUDE_CHAIN_MAX; at = dep_at(p, at, 0)) {
         const struct plan_step *s = &p->steps[at];
-        if (s->superseded || s->policy.on_failure == ON_FAILURE_SKIP) {
+        if (s->superseded || s->rules->policy.on_failure == ON_FAILURE_SKIP) {
             break; /* counts as completed without its condition */
         }
         ret[n++] = at;
@@ -152,7 +152,7 @@ static bool comes_after_never(const struct reaching *r, uint32_t ix)
     uint32_t never = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t dep = dep_at(r->plan, ix, i);
-        const bool passes = r->plan->steps[dep].policy.on_failure == ON_FAILURE_SKIP;
+        const bool passes = r->plan->steps[dep].rules->policy.on_failure == ON_FAILURE_SKIP;
         never += (r->marks[dep] & NEVER) != 0 && !passes ? 1 : 0;
     }
     return n > 0 && never == n;
@@ -187,7 +187,8 @@ void plan_lint_reach(const struct plan *plan, uint32_t *marks, struct problems *
             continue;
         }
         without_failures(&r, i);
-        if (plan->steps[i].when.ptr != NULL && (marks[i] & NEVER) == 0 && !excludes_itself(&r, i)) {
+        if (plan->steps[i].rules->when.ptr != NULL && (marks[i] & NEVER) == 0 &&
+            !excludes_itself(&r, i)) {
             excluded_before(&r, i);
         }
     }

@@ -41,14 +41,15 @@ bool plan_step_refers(const struct plan_step *step)
     while (!names && step->parameters.ptr != NULL && doc_next(&c, &head)) {
         names = head.kind == DOC_STR && has_template(head.str);
     }
-    if (!names && step->when.ptr != NULL) {
-        (void)!condition_check(step->when, note_step, &names, &unused);
+    if (!names && step->rules->when.ptr != NULL) {
+        (void)!condition_check(step->rules->when, note_step, &names, &unused);
     }
-    if (!names && step->child.ptr != NULL) {
-        (void)!child_references(step->child, step->step_id, note_outer, &names, &unused);
+    if (!names && step->rules->child.ptr != NULL) {
+        (void)!child_references(step->rules->child, step->step_id, note_outer, &names, &unused);
     }
-    if (!names && step->compensate.ptr != NULL) {
-        (void)!compensate_references(step->compensate, step->step_id, note_outer, &names, &unused);
+    if (!names && step->rules->compensate.ptr != NULL) {
+        (void)!compensate_references(step->rules->compensate, step->step_id, note_outer, &names,
+                                     &unused);
     }
     return names;
 }

@@ -42,7 +42,8 @@ void codec_plan_make(struct codec_plan *p, uint32_t n, size_t id_len, struct str
         s->agent = i % agents;
         s->agent_id = str_from(AGENTS[i % agents]);
         s->task = task;
-        s->policy = (struct step_policy){
+        s->rules = &p->rules[i];
+        s->rules->policy = (struct step_policy){
             .max_retries = 2,
             .backoff = {.kind = BACKOFF_LINEAR,
                         .initial_ms = 100,
@@ -84,7 +85,7 @@ static const struct plan_wait waits[] = {
 
 static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
 {
-    struct step_policy *policy = &s->policy;
+    struct step_policy *policy = &s->rules->policy;
 
     policy->on_failure = (enum on_failure)rng_below(r, ON_FAILURE_COUNT);
     policy->on_verify = (enum on_failure)rng_below(r, ON_FAILURE_COUNT);
@@ -96,15 +97,17 @@ static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
     policy->gate_closed = chance(r, 2);
     policy->verify_open = chance(r, 2);
     policy->run_if = chance(r, 6) ? RUN_IF_ALWAYS : RUN_IF_SUCCESS;
-    s->when = chance(r, 8) ? (struct doc){condition, sizeof condition} : (struct doc){NULL, 0};
+    s->rules->when =
+        chance(r, 8) ? (struct doc){condition, sizeof condition} : (struct doc){NULL, 0};
     s->undoes = chance(r, 3);
-    s->compensate = s->undoes ? (struct doc){condition, sizeof condition} : (struct doc){NULL, 0};
+    s->rules->compensate =
+        s->undoes ? (struct doc){condition, sizeof condition} : (struct doc){NULL, 0};
     policy->estimate_tokens = rng_below(r, 3);
     if (chance(r, 3)) {
-        s->gate_with = some_agent(p, r, &s->gate_agent);
+        s->rules->gate_with = some_agent(p, r, &s->rules->gate_agent);
     }
     if (chance(r, 3)) {
-        s->verify_with = some_agent(p, r, &s->verify_agent);
+        s->rules->verify_with = some_agent(p, r, &s->rules->verify_agent);
     }
     if (chance(r, 2)) {
         s->alternatives_at = 0;
@@ -115,13 +118,14 @@ static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
         s->wait = s->type == STEP_TYPE_WAIT ? &waits[rng_below(r, 3)] : NULL;
         s->agent = AGENT_NONE;
         s->agent_id = STR_LIT("");
-        s->verify_with = STR_LIT("");
-        s->policy.effects = EFFECTS_NONE;
+        s->rules->verify_with = STR_LIT("");
+        s->rules->policy.effects = EFFECTS_NONE;
     } else if (chance(r, 6)) {
         s->type = STEP_TYPE_PLAN;
         s->agent = AGENT_NONE;
         s->agent_id = STR_LIT("");
-        s->loop = (struct loop_policy){.max = rng_below(r, 4), .delay_ms = rng_below(r, 2) * 20};
+        s->rules->loop =
+            (struct loop_policy){.max = rng_below(r, 4), .delay_ms = rng_below(r, 2) * 20};
     }
 }
 
@@ -198,6 +202,7 @@ static void copy_rows(const struct codec_plan *from, struct codec_plan *ret)
     for (uint32_t i = 0; i < from->plan.n_steps; i++) {
         struct plan_step *s = &ret->steps[i];
         s->step_id.ptr = ret->ids[i];
+        s->rules = &ret->rules[i];
         if (from->plan.chain) {
             s->after_any_end = true;
             s->deps_at = ret->plan.n_edges;
@@ -217,6 +222,8 @@ static void add_row(struct codec_plan *p, struct rng *r)
     int len = snprintf(p->ids[i], sizeof p->ids[i], "r%u-%u", p->plan.revision, i);
 
     *s = p->steps[0];
+    s->rules = &p->rules[i];
+    *s->rules = p->rules[0];
     s->revision = p->plan.revision;
     s->superseded = false;
     s->step_id = (struct str){p->ids[i], (size_t)len};

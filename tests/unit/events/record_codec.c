@@ -308,7 +308,7 @@ static void the_largest_of_every_kind_fits_a_frame(void **state)
     codec_plan_make(&b->p, CODEC_STEPS_MAX, LIMIT_ID_BYTES, (struct str){long_text, 8190}, 3);
     b->p.plan.session_id = (struct str){wide, LIMIT_ID_BYTES};
     b->p.plan.replan.agent_id = (struct str){wide, LIMIT_ID_BYTES};
-    b->p.steps[199].gate_with = (struct str){wide, LIMIT_ID_BYTES};
+    b->p.steps[199].rules->gate_with = (struct str){wide, LIMIT_ID_BYTES};
     b->card.name = (struct str){wide, 128};
     for (int t = 0; t < REC_COUNT; t++) {
         struct flat_record flat = largest((enum record_type)t);
@@ -403,8 +403,8 @@ static void a_gate_tells_what_is_missing(void **state)
     struct bt_error err;
 
     codec_plan_make(&b->p, 1, 3, STR_LIT("a task"), 1);
-    b->p.steps[0].gate_with = STR_LIT("calc");
-    b->p.steps[0].gate_agent = 2;
+    b->p.steps[0].rules->gate_with = STR_LIT("calc");
+    b->p.steps[0].rules->gate_agent = 2;
     buf_init(&data, 100);
     doc_put_array(&data, 3);
     doc_put_cstr(&data, "sources");

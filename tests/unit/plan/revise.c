@@ -94,7 +94,7 @@ static void check_rows(struct bench *b, const struct run *run, const struct plan
         assert_true(str_eq(was->task, is->task));
         assert_true(str_eq(was->agent_id, is->agent_id));
         assert_int_equal(was->revision, is->revision);
-        assert_memory_equal(&was->policy, &is->policy, sizeof was->policy);
+        assert_memory_equal(&was->rules->policy, &is->rules->policy, sizeof was->rules->policy);
         assert_true(!was->superseded || is->superseded);
         assert_true(open || same_deps(old, next, i));
     }

@@ -132,7 +132,7 @@ static void the_inside_of_unknown_fields_is_not_read(void **state)
                                       "a", ",'more':{'dependsOn':['x'],'timeout':5}") "]}"),
                      BT_OK);
     assert_true(b->plan->chain);
-    assert_int_equal(b->plan->steps[0].policy.timeout_ms, 60000);
+    assert_int_equal(b->plan->steps[0].rules->policy.timeout_ms, 60000);
     assert_int_equal(b->problems.total, 2);
 }
 

@@ -52,7 +52,7 @@ static void a_body_has_the_keys_of_its_steps_and_the_priority_of_the_plan(void *
         read_whole(b, "{'policy':{'priority':2,'concurrencyKey':'k'},'steps':["
                       "{'stepId':'a','agentId':'calc','task':'x {{item}}','forEach':[1,2],"
                       "'concurrencyKey':'m'}]}");
-    const char *body = json_of(b, p->steps[0].child);
+    const char *body = json_of(b, p->steps[0].rules->child);
     assert_int_equal(p->steps[0].key, 0);
     assert_non_null(strstr(body, "'concurrencyKey':'m'"));
     assert_non_null(strstr(body, "'priority':2"));

@@ -1,5 +1,8 @@
 /* plan_pack: the copy equals the plan and uses none of its memory. */
+#include <malloc.h>
+
 #include "fixture.h"
+#include "supervisor/core/sched/core.h"
 #include "supervisor/plan/pack.h"
 #include "supervisor/plan/reader_internal.h"
 
@@ -67,6 +70,58 @@ static void the_copy_says_what_the_plan_says(void **state)
         "{'stepId':'d','agentId':'sql','task':'look','dependsOn':['b'],'gate':false}]}");
 }
 
+/* What a plan and its run hold, over its steps, when all of them wait. */
+static size_t bytes_per_waiting_step(struct bench *b, const char *wait, bool distinct)
+{
+    enum { N = 1000 };
+    struct buf json;
+    buf_init(&json, LIMIT_CONTROL_BYTES);
+    buf_add_cstr(&json, "{'steps':[");
+    for (int i = 0; i < N; i++) {
+        char step[160];
+        (void)snprintf(step, sizeof step, "%s{'stepId':'s%d','dependsOn':[],'wait':{%s%d%s}}",
+                       i > 0 ? "," : "", i, wait, distinct ? i + 1 : 1,
+                       strchr(wait, 'g') != NULL ? "'" : "");
+        buf_add_cstr(&json, step);
+    }
+    buf_add_cstr(&json, "]}");
+    assert_int_equal(read_json(b, buf_cstr(&json)), BT_OK);
+    struct plan *copy = packed(b);
+    const size_t bytes = malloc_usable_size(copy) + core_run_size(copy);
+    free(copy);
+    buf_done(&json);
+    return bytes / N;
+}
+
+/* A timer or a signal takes at most 512 bytes. When no two are the same, each has a wait and a task
+ * of its own besides. */
+static void a_waiting_step_takes_at_most_512_bytes(void **state)
+{
+    assert_in_range(bytes_per_waiting_step(*state, "'forMs':", false), 1, 512);
+    assert_in_range(bytes_per_waiting_step(*state, "'forMs':", true), 1, 540);
+    assert_in_range(bytes_per_waiting_step(*state, "'signal':'g", false), 1, 512);
+    assert_in_range(bytes_per_waiting_step(*state, "'signal':'g", true), 1, 540);
+}
+
+static void equal_rules_are_kept_once(void **state)
+{
+    struct bench *b = *state;
+    assert_int_equal(
+        read_json(b, "{'steps':[{'stepId':'a','agentId':'calc','task':'add','dependsOn':[]},"
+                     "{'stepId':'w','wait':{'forMs':5},'dependsOn':[]},"
+                     "{'stepId':'b','agentId':'calc','task':'take','dependsOn':[]},"
+                     "{'stepId':'v','wait':{'forMs':5},'dependsOn':[]},"
+                     "{'stepId':'c','agentId':'calc','task':'add','maxRetries':7,'dependsOn':[]}]}"),
+        BT_OK);
+    struct plan *copy = packed(b);
+    assert_ptr_equal(copy->steps[0].rules, copy->steps[2].rules);
+    assert_ptr_equal(copy->steps[1].rules, copy->steps[3].rules);
+    assert_ptr_equal(copy->steps[1].wait, copy->steps[3].wait);
+    assert_ptr_not_equal(copy->steps[0].rules, copy->steps[4].rules);
+    assert_int_equal(copy->steps[4].rules->policy.max_retries, 7);
+    free(copy);
+}
+
 static void equal_texts_are_kept_once(void **state)
 {
     struct bench *b = *state;
@@ -84,7 +139,8 @@ static void equal_texts_are_kept_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {RULE(the_copy_says_what_the_plan_says),
-                                       RULE(equal_texts_are_kept_once)};
+    const struct CMUnitTest tests[] = {
+        RULE(the_copy_says_what_the_plan_says), RULE(equal_texts_are_kept_once),
+        RULE(equal_rules_are_kept_once), RULE(a_waiting_step_takes_at_most_512_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -360,8 +360,8 @@ static void an_answer_keeps_what_the_plan_was_submitted_with(void **state)
     assert_true(b->plan->dry_run);
     assert_true(b->plan->chain);
     assert_int_equal(b->plan->max_concurrency, 1);
-    assert_int_equal(b->plan->steps[0].policy.max_retries, 7);
-    assert_int_equal(b->plan->steps[0].policy.scope, SCOPE_ALL);
+    assert_int_equal(b->plan->steps[0].rules->policy.max_retries, 7);
+    assert_int_equal(b->plan->steps[0].rules->policy.scope, SCOPE_ALL);
     assert_int_equal(b->plan->budget_tokens, 9);
     assert_true(str_is(b->plan->goal, "add two numbers"));
     assert_true(str_is(b->plan->planner, "llm"));
@@ -372,7 +372,7 @@ static void an_answer_keeps_what_the_plan_was_submitted_with(void **state)
                             false),
                      BT_OK);
     assert_int_equal(b->plan->max_concurrency, 3);
-    assert_int_equal(b->plan->steps[1].policy.scope, SCOPE_DEPS);
+    assert_int_equal(b->plan->steps[1].rules->policy.scope, SCOPE_DEPS);
 }
 
 /* G26: an agent's answer changes what is done, not what the plan may do. */
@@ -396,13 +396,13 @@ static void an_answer_cannot_loosen_what_the_plan_demands(void **state)
     assert_int_equal(p->job, JOB_NONE);
     assert_false(p->planning.pending);
     assert_int_equal(p->synthesis.agent_id.len, 0);
-    assert_true(p->steps[0].policy.requires_approval);
-    assert_true(str_is(p->steps[0].verify_with, "calc"));
-    assert_int_equal(p->steps[1].policy.effects, EFFECTS_UNSAFE); /* as the card requires */
+    assert_true(p->steps[0].rules->policy.requires_approval);
+    assert_true(str_is(p->steps[0].rules->verify_with, "calc"));
+    assert_int_equal(p->steps[1].rules->policy.effects, EFFECTS_UNSAFE); /* as the card requires */
     assert_int_equal(plan_grant_find(p, STR_LIT("sql")), UINT32_MAX);
     /* A person may. */
     assert_int_equal(answer(b, pending, loose, true), BT_OK);
-    assert_false(b->plan->steps[0].policy.requires_approval);
+    assert_false(b->plan->steps[0].rules->policy.requires_approval);
     assert_false(b->plan->signoff);
 }
 

@@ -39,10 +39,10 @@ static void every_recovery_has_its_name_and_stop_is_abort(void **state)
         (void)snprintf(json, sizeof json, STEP(",'onFailure':'%s','on_verification_failure':'%s'"),
                        names[i], names[i]);
         const struct plan_step *s = read_step(b, json);
-        assert_int_equal(s->policy.on_failure, i % 6);
-        assert_int_equal(s->policy.on_verify, i % 6);
+        assert_int_equal(s->rules->policy.on_failure, i % 6);
+        assert_int_equal(s->rules->policy.on_verify, i % 6);
     }
-    assert_int_equal(read_step(b, STEP(""))->policy.on_verify, ON_FAILURE_RETRY);
+    assert_int_equal(read_step(b, STEP(""))->rules->policy.on_verify, ON_FAILURE_RETRY);
     assert_string_equal(refused(b, STEP(",'onFailure':'panic'")),
                         "invalid_field a onFailure: expected one of abort, skip, continue, retry, "
                         "replan, ask, stop, got \"panic\"");
@@ -52,13 +52,14 @@ static void critical_decides_unless_the_step_says_on_failure(void **state)
 {
     struct bench *b = *state;
     add_helpers(b);
-    assert_int_equal(read_step(b, STEP(",'critical':false"))->policy.on_failure,
+    assert_int_equal(read_step(b, STEP(",'critical':false"))->rules->policy.on_failure,
                      ON_FAILURE_CONTINUE);
-    assert_int_equal(read_step(b, STEP(",'critical':false,'onFailure':'skip'"))->policy.on_failure,
-                     ON_FAILURE_SKIP);
+    assert_int_equal(
+        read_step(b, STEP(",'critical':false,'onFailure':'skip'"))->rules->policy.on_failure,
+        ON_FAILURE_SKIP);
     assert_int_equal(read_step(b, "{'policy':{'onFailure':'skip'},'steps':[{'agentId':'calc'," TASK
                                   ",'critical':true}]}")
-                         ->policy.on_failure,
+                         ->rules->policy.on_failure,
                      ON_FAILURE_ABORT);
 }
 
@@ -66,19 +67,20 @@ static void classes_that_are_not_retried_are_named(void **state)
 {
     struct bench *b = *state;
     add_helpers(b);
-    assert_int_equal(read_step(b, STEP(",'noRetry':['TIMEOUT','RATE_LIMITED']"))->policy.no_retry,
-                     1u << CLASS_TIMEOUT | 1u << CLASS_RATE_LIMITED);
-    const uint32_t never = read_step(b, STEP(",'retryOn':['TIMEOUT']"))->policy.no_retry;
+    assert_int_equal(
+        read_step(b, STEP(",'noRetry':['TIMEOUT','RATE_LIMITED']"))->rules->policy.no_retry,
+        1u << CLASS_TIMEOUT | 1u << CLASS_RATE_LIMITED);
+    const uint32_t never = read_step(b, STEP(",'retryOn':['TIMEOUT']"))->rules->policy.no_retry;
     assert_int_equal(never & 1u << CLASS_TIMEOUT, 0);
     assert_int_not_equal(never & 1u << CLASS_UNKNOWN, 0);
     assert_int_equal(
         read_step(b, STEP(",'retryOn':['RESOURCE_NOT_FOUND','TIMEOUT'],'noRetry':['TIMEOUT']"))
-            ->policy.retry_on,
+            ->rules->policy.retry_on,
         1u << CLASS_RESOURCE_NOT_FOUND);
     assert_int_equal(read_step(b,
                                "{'policy':{'retryOn':['TIMEOUT']},'steps':[{'agentId':'calc'," TASK
                                ",'noRetry':['UNKNOWN']}]}")
-                         ->policy.retry_on,
+                         ->rules->policy.retry_on,
                      0); /* the step's own lists take the place of the plan's */
     assert_string_equal(refused(b, STEP(",'noRetry':['TIMEOUTS']")),
                         "invalid_field a noRetry: \"TIMEOUTS\" is no error class; did you mean "
@@ -103,10 +105,10 @@ static void a_human_review_has_no_agent_and_no_effects(void **state)
         const struct plan_step *s = read_step(b, json);
         assert_int_equal(s->type, STEP_TYPE_REVIEW);
         assert_int_equal(s->agent, AGENT_NONE);
-        assert_int_equal(s->agent_id.len + s->verify_with.len + s->gate_with.len, 0);
-        assert_int_equal(s->policy.effects, EFFECTS_NONE);
-        assert_false(s->policy.requires_approval);
-        assert_int_equal(s->policy.estimate_tokens, 0);
+        assert_int_equal(s->agent_id.len + s->rules->verify_with.len + s->rules->gate_with.len, 0);
+        assert_int_equal(s->rules->policy.effects, EFFECTS_NONE);
+        assert_false(s->rules->policy.requires_approval);
+        assert_int_equal(s->rules->policy.estimate_tokens, 0);
     }
     assert_string_equal(refused(b, "{'steps':[{'stepId':'a','type':'human_review'}]}"),
                         "invalid_field a task: is missing; say what the person is to decide");
@@ -129,11 +131,12 @@ static void a_synthesis_is_critical_and_sees_what_it_depends_on(void **state)
                        names[i]);
         const struct plan_step *s = read_step(b, json);
         assert_int_equal(s->type, STEP_TYPE_SYNTHESIS);
-        assert_int_equal(s->policy.on_failure, ON_FAILURE_ABORT);
-        assert_int_equal(s->policy.scope, SCOPE_DEPS);
+        assert_int_equal(s->rules->policy.on_failure, ON_FAILURE_ABORT);
+        assert_int_equal(s->rules->policy.scope, SCOPE_DEPS);
     }
-    assert_int_equal(read_step(b, STEP(",'type':'gate','onFailure':'skip'"))->policy.on_failure,
-                     ON_FAILURE_SKIP);
+    assert_int_equal(
+        read_step(b, STEP(",'type':'gate','onFailure':'skip'"))->rules->policy.on_failure,
+        ON_FAILURE_SKIP);
     assert_int_equal(read_step(b, STEP(",'type':'direct'"))->type, STEP_TYPE_TASK);
     assert_non_null(strstr(refused(b, STEP(",'type':'dance'")), "expected one of task, human_rev"));
 }
@@ -150,17 +153,17 @@ static void deadlines_and_estimates_are_read_for_plan_and_step(void **state)
            "{'agentId':'calc'," TASK "},{'agentId':'calc'," TASK
            ",'idle_timeout_ms':10,'checkTimeoutMs':50,'requiresApproval':false,"
            "'estimate':{'cost_micros':70}}]}");
-    assert_int_equal(s[0].policy.idle_ms, 1);
-    assert_int_equal(s[0].policy.queue_timeout_ms, 2);
-    assert_int_equal(s[0].policy.limit_ms, 3);
-    assert_int_equal(s[0].policy.approval_timeout_ms, 4);
-    assert_int_equal(s[0].policy.check_timeout_ms, 30000);
-    assert_true(s[0].policy.requires_approval);
-    assert_int_equal(s[1].policy.idle_ms, 10);
-    assert_int_equal(s[1].policy.check_timeout_ms, 50);
-    assert_false(s[1].policy.requires_approval);
-    assert_int_equal(s[1].policy.estimate_tokens, 6);
-    assert_int_equal(s[1].policy.estimate_micros, 70);
+    assert_int_equal(s[0].rules->policy.idle_ms, 1);
+    assert_int_equal(s[0].rules->policy.queue_timeout_ms, 2);
+    assert_int_equal(s[0].rules->policy.limit_ms, 3);
+    assert_int_equal(s[0].rules->policy.approval_timeout_ms, 4);
+    assert_int_equal(s[0].rules->policy.check_timeout_ms, 30000);
+    assert_true(s[0].rules->policy.requires_approval);
+    assert_int_equal(s[1].rules->policy.idle_ms, 10);
+    assert_int_equal(s[1].rules->policy.check_timeout_ms, 50);
+    assert_false(s[1].rules->policy.requires_approval);
+    assert_int_equal(s[1].rules->policy.estimate_tokens, 6);
+    assert_int_equal(s[1].rules->policy.estimate_micros, 70);
     assert_string_equal(refused(b, STEP(",'estimate':{'tokens':-1}")),
                         "invalid_field a estimate.tokens: expected a whole number from 0 to "
                         "1099511627776, got -1");
@@ -224,14 +227,14 @@ static void gates_and_verifiers_are_found_by_agent_or_skill(void **state)
     const uint32_t judge = registry_agent(b->registry, STR_LIT("judge"));
     const struct plan_step *s =
         read_step(b, STEP(",'qualityGate':true,'verifyWith':{'skill':'judge','failOpen':true}"));
-    assert_true(str_is(s->gate_with, "judge") && str_is(s->verify_with, "judge"));
+    assert_true(str_is(s->rules->gate_with, "judge") && str_is(s->rules->verify_with, "judge"));
     s = read_step(b, STEP(",'gate':{'failClosed':true}"));
-    assert_true(str_is(s->gate_with, "judge") && s->policy.gate_closed);
+    assert_true(str_is(s->rules->gate_with, "judge") && s->rules->policy.gate_closed);
     s = read_step(b, STEP(",'gate':'sql','verifyWith':{'agent':'files'}"));
-    assert_true(str_is(s->gate_with, "sql") && !s->policy.gate_closed);
-    assert_true(str_is(s->verify_with, "files") && !s->policy.verify_open);
+    assert_true(str_is(s->rules->gate_with, "sql") && !s->rules->policy.gate_closed);
+    assert_true(str_is(s->rules->verify_with, "files") && !s->rules->policy.verify_open);
     assert_int_equal(plan_resolve(b->plan, b->registry, 1, &b->err), BT_OK);
-    assert_int_equal(s->gate_agent, registry_agent(b->registry, STR_LIT("sql")));
+    assert_int_equal(s->rules->gate_agent, registry_agent(b->registry, STR_LIT("sql")));
     assert_int_not_equal(judge, REGISTRY_NONE);
     assert_string_equal(refused(b, STEP(",'gate':'nobody'")),
                         "missing_agent a gate: Unknown agent: nobody; known: files, sql, calc, "
@@ -252,14 +255,14 @@ static void the_plans_gate_is_for_steps_that_have_something_before_them(void **s
            "{'stepId':'b','agentId':'calc'," TASK ",'dependsOn':['step-1']},"
            "{'agentId':'calc'," TASK ",'dependsOn':['b'],'gate':false},"
            "{'agentId':'calc'," TASK ",'gate':{'agent':'judge','failClosed':true}}]}");
-    assert_int_equal(s[0].gate_with.len, 0);
-    assert_true(str_is(s[1].gate_with, "judge"));
-    assert_int_equal(s[2].gate_with.len, 0);
-    assert_true(str_is(s[3].gate_with, "judge") && s[3].policy.gate_closed);
+    assert_int_equal(s[0].rules->gate_with.len, 0);
+    assert_true(str_is(s[1].rules->gate_with, "judge"));
+    assert_int_equal(s[2].rules->gate_with.len, 0);
+    assert_true(str_is(s[3].rules->gate_with, "judge") && s[3].rules->policy.gate_closed);
     s = read_step(b, "{'policy':{'gate':'judge'},'steps':[{'agentId':'calc'," TASK
                      "},{'agentId':'calc'," TASK "}]}");
-    assert_int_equal(s[0].gate_with.len, 0);
-    assert_true(str_is(s[1].gate_with, "judge"));
+    assert_int_equal(s[0].rules->gate_with.len, 0);
+    assert_true(str_is(s[1].rules->gate_with, "judge"));
 }
 
 static void a_step_by_skill_falls_back_on_the_others_that_have_it(void **state)
@@ -385,8 +388,8 @@ static void agents_that_have_gone_are_made_known_again(void **state)
     assert_int_equal(plan_resolve(again, empty->registry, 5, &b->err), BT_OK);
     const struct registry *r = empty->registry;
     assert_int_equal(again->steps[0].agent, registry_agent(r, STR_LIT("calc")));
-    assert_int_equal(again->steps[0].gate_agent, registry_agent(r, STR_LIT("judge")));
-    assert_int_equal(again->steps[0].verify_agent, registry_agent(r, STR_LIT("sql")));
+    assert_int_equal(again->steps[0].rules->gate_agent, registry_agent(r, STR_LIT("judge")));
+    assert_int_equal(again->steps[0].rules->verify_agent, registry_agent(r, STR_LIT("sql")));
     assert_int_equal(again->replan.agent, registry_agent(r, STR_LIT("planner")));
     assert_int_equal(again->search_agent, registry_agent(r, STR_LIT("finder")));
     assert_int_equal(again->agents.at[again->alternatives[0]], registry_agent(r, STR_LIT("exec")));

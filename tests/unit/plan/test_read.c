@@ -23,13 +23,13 @@ static void a_chain_is_read_with_every_default(void **state)
     assert_int_equal(p->revision, 1);
     assert_int_equal(p->timeout_ms, 0);
     assert_true(str_is(p->goal, "g"));
-    const struct step_policy *s = &p->steps[0].policy;
+    const struct step_policy *s = &p->steps[0].rules->policy;
     assert_int_equal(s->max_retries, 2);
     assert_int_equal(s->timeout_ms, 60000);
     assert_int_equal(s->on_failure, ON_FAILURE_ABORT);
     assert_int_equal(s->scope, SCOPE_ALL);
     assert_int_equal(s->effects, EFFECTS_NONE); /* from the card */
-    assert_int_equal(p->steps[1].policy.effects, EFFECTS_IDEMPOTENT);
+    assert_int_equal(p->steps[1].rules->policy.effects, EFFECTS_IDEMPOTENT);
     assert_int_equal(s->backoff.kind, BACKOFF_LINEAR);
     assert_int_equal(s->backoff.initial_ms, 1000);
     assert_int_equal(p->steps[0].agent, 0);
@@ -48,7 +48,7 @@ static void a_dependency_field_anywhere_makes_a_dag(void **state)
     const struct plan *p = b->plan;
     assert_false(p->chain);
     assert_int_equal(p->max_concurrency, 5);
-    assert_int_equal(p->steps[0].policy.scope, SCOPE_DEPS);
+    assert_int_equal(p->steps[0].rules->policy.scope, SCOPE_DEPS);
     assert_int_equal(p->steps[2].deps_n, 2);
     assert_int_equal(p->deps[p->steps[2].deps_at], 0); /* ascending */
     assert_int_equal(p->deps[p->steps[2].deps_at + 1], 1);
@@ -70,8 +70,8 @@ static void policy_is_read_for_plan_and_step(void **state)
                      "'contextScope':'all','verify':{'type':'object'}}]}"),
         BT_OK);
     const struct plan *p = b->plan;
-    const struct step_policy *a = &p->steps[0].policy;
-    const struct step_policy *s = &p->steps[1].policy;
+    const struct step_policy *a = &p->steps[0].rules->policy;
+    const struct step_policy *s = &p->steps[1].rules->policy;
     assert_int_equal(p->max_concurrency, 3);
     assert_int_equal(p->timeout_ms, 7000);
     assert_int_equal(p->context_budget, 1000);
@@ -91,7 +91,7 @@ static void policy_is_read_for_plan_and_step(void **state)
     assert_int_equal(s->effects, EFFECTS_UNSAFE);
     assert_int_equal(s->scope, SCOPE_ALL);
     assert_int_equal(s->run_if, RUN_IF_ALWAYS);
-    assert_non_null(p->steps[1].verify.ptr);
+    assert_non_null(p->steps[1].rules->verify.ptr);
 }
 
 static void steps_of_an_agent_without_a_card_are_unsafe(void **state)
@@ -104,10 +104,10 @@ static void steps_of_an_agent_without_a_card_are_unsafe(void **state)
                                   "{'stepId':'c','agentId':'calc'," TASK "},"
                                   "{'stepId':'d','type':'human_review'," TASK "}]}"),
                      BT_OK);
-    assert_int_equal(b->plan->steps[0].policy.effects, EFFECTS_UNSAFE);
-    assert_int_equal(b->plan->steps[1].policy.effects, EFFECTS_IDEMPOTENT);
-    assert_int_not_equal(b->plan->steps[2].policy.effects, EFFECTS_UNSAFE);
-    assert_int_equal(b->plan->steps[3].policy.effects, EFFECTS_NONE);
+    assert_int_equal(b->plan->steps[0].rules->policy.effects, EFFECTS_UNSAFE);
+    assert_int_equal(b->plan->steps[1].rules->policy.effects, EFFECTS_IDEMPOTENT);
+    assert_int_not_equal(b->plan->steps[2].rules->policy.effects, EFFECTS_UNSAFE);
+    assert_int_equal(b->plan->steps[3].rules->policy.effects, EFFECTS_NONE);
 }
 
 static void continue_on_failure_is_wired(void **state)
@@ -117,7 +117,7 @@ static void continue_on_failure_is_wired(void **state)
     assert_int_equal(read_json(b, "{'policy':{'continueOnFailure':true},'steps':["
                                   "{'stepId':'a','agentId':'calc'," TASK "}]}"),
                      BT_OK);
-    assert_int_equal(b->plan->steps[0].policy.on_failure, ON_FAILURE_CONTINUE);
+    assert_int_equal(b->plan->steps[0].rules->policy.on_failure, ON_FAILURE_CONTINUE);
     assert_int_equal(read_json(b, "{'policy':{'continueOnFailure':true,'onFailure':'abort'},"
                                   "'steps':[{'stepId':'a','agentId':'calc'," TASK "}]}"),
                      BT_INVALID);
@@ -141,15 +141,15 @@ static void the_submitted_policy_wins_over_the_plans_own(void **state)
     assert_int_equal(
         plan_read_request(&request, &b->arena, &b->plan, &b->problems, &b->normalised, &b->err),
         BT_OK);
-    assert_int_equal(b->plan->steps[0].policy.max_retries, 1);
-    assert_int_equal(b->plan->steps[0].policy.timeout_ms, 1);
+    assert_int_equal(b->plan->steps[0].rules->policy.max_retries, 1);
+    assert_int_equal(b->plan->steps[0].rules->policy.timeout_ms, 1);
     assert_true(str_is(b->plan->goal, "ours"));
     struct plan *again = NULL;
     assert_int_equal(plan_read_canonical(doc_from_buf(&b->normalised), &defaults, b->registry,
                                          &b->arena, &again, &b->err),
                      BT_OK);
     assert_true(str_is(again->session_id, "s-1") && str_is(again->planner, "file"));
-    assert_int_equal(again->steps[0].policy.max_retries, 1);
+    assert_int_equal(again->steps[0].rules->policy.max_retries, 1);
 }
 
 /* ---- leniency, with a word about it ---- */

@@ -37,7 +37,7 @@ static void an_insertion_into_a_chain_comes_between(void **state)
     run = revised(b, run, REVISE_INSERT, "{'afterStepId':'a','steps':[" A("n") "," A("m") "]}");
     assert_string_equal(shape(b, b->plan), "a; b~a,m; c~b; n~a; m~n");
     assert_int_equal(b->plan->max_concurrency, 1);
-    assert_int_equal(b->plan->steps[3].policy.scope, SCOPE_ALL);
+    assert_int_equal(b->plan->steps[3].rules->policy.scope, SCOPE_ALL);
     /* Once more, now as a graph. */
     move_step(b, run, 0, STEP_COMPLETED);
     run = revised(b, run, REVISE_INSERT, "{'after_step_id':'n','steps':[" A("o") "]}");
@@ -280,7 +280,7 @@ static void what_repeats_a_completed_unsafe_step_waits_for_a_person(void **state
         move_step(b, run, 1, STEP_IN_PROGRESS);
         (void)snprintf(change, sizeof change, "{'steps':[%s," A("n") "]}", all[i].step);
         run = revised(b, run, REVISE_REPLAN, change);
-        if (b->plan->steps[2].policy.requires_approval != all[i].asks) {
+        if (b->plan->steps[2].rules->policy.requires_approval != all[i].asks) {
             fail_msg("%s: %d", all[i].step, (int)all[i].asks);
         }
     }
@@ -298,8 +298,8 @@ static void what_the_author_calls_unsafe_stays_unsafe_in_a_replan(void **state)
     run = revised(b, run, REVISE_REPLAN,
                   "{'steps':[{'stepId':'a','agentId':'worker','task':'do it in other words'}]}");
     assert_string_equal(shape(b, b->plan), "-a; -b<a; a");
-    assert_int_equal(b->plan->steps[2].policy.effects, EFFECTS_UNSAFE);
-    assert_true(b->plan->steps[2].policy.requires_approval);
+    assert_int_equal(b->plan->steps[2].rules->policy.effects, EFFECTS_UNSAFE);
+    assert_true(b->plan->steps[2].rules->policy.requires_approval);
 }
 
 static void what_is_over_may_speak_of_what_is_gone(void **state)
@@ -383,11 +383,11 @@ static void a_replan_cannot_take_away_what_the_plan_demands(void **state)
                   "{'stepId':'m','agentId':'calc','gate':'sql','verifyWith':{'agentId':'sql',"
                   "'failOpen':true},'dependsOn':['n']," TASK "}]}");
     for (uint32_t i = 1; i < 3; i++) {
-        assert_true(b->plan->steps[i].policy.requires_approval);
-        assert_true(str_is(b->plan->steps[i].verify_with, "files"));
-        assert_false(b->plan->steps[i].policy.verify_open);
+        assert_true(b->plan->steps[i].rules->policy.requires_approval);
+        assert_true(str_is(b->plan->steps[i].rules->verify_with, "files"));
+        assert_false(b->plan->steps[i].rules->policy.verify_open);
     }
-    assert_true(str_is(b->plan->steps[2].gate_with, "exec"));
+    assert_true(str_is(b->plan->steps[2].rules->gate_with, "exec"));
 }
 
 static void a_replan_may_ask_for_more_than_the_plan_does(void **state)
@@ -397,8 +397,8 @@ static void a_replan_may_ask_for_more_than_the_plan_does(void **state)
     run = revised(b, run, REVISE_REPLAN,
                   "{'steps':[{'stepId':'n','agentId':'calc','requiresApproval':true,"
                   "'verifyWith':'sql'," TASK "}]}");
-    assert_true(b->plan->steps[1].policy.requires_approval);
-    assert_true(str_is(b->plan->steps[1].verify_with, "sql"));
+    assert_true(b->plan->steps[1].rules->policy.requires_approval);
+    assert_true(str_is(b->plan->steps[1].rules->verify_with, "sql"));
 }
 
 static void what_a_card_calls_unsafe_no_replan_calls_harmless(void **state)
@@ -409,7 +409,7 @@ static void what_a_card_calls_unsafe_no_replan_calls_harmless(void **state)
     run = revised(b, run, REVISE_REPLAN,
                   "{'steps':[{'stepId':'n','agentId':'mailer','skill':'send','effects':'none'," TASK
                   "}]}");
-    assert_int_equal(b->plan->steps[1].policy.effects, EFFECTS_UNSAFE);
+    assert_int_equal(b->plan->steps[1].rules->policy.effects, EFFECTS_UNSAFE);
 }
 
 static void a_person_may_bring_in_new_agents(void **state)
@@ -422,7 +422,8 @@ static void a_person_may_bring_in_new_agents(void **state)
     assert_int_equal(b->plan->agents.n, 4);
     assert_true(str_is(b->plan->agents.ids[1], "sql") && str_is(b->plan->agents.ids[3], "planner"));
     assert_true(str_is(b->plan->replan.agent_id, "planner"));
-    assert_int_equal(b->plan->steps[3].gate_agent, registry_agent(b->registry, STR_LIT("exec")));
+    assert_int_equal(b->plan->steps[3].rules->gate_agent,
+                     registry_agent(b->registry, STR_LIT("exec")));
     assert_string_equal(
         refused(b, run, REVISE_INSERT, "{'steps':[{'stepId':'o','agentId':'nobody'," TASK "}]}"),
         "missing_agent o agentId: Unknown agent: nobody; known: files, sql, calc, "
@@ -474,8 +475,8 @@ static void the_policy_of_the_plan_stays_and_holds_for_new_steps(void **state)
     assert_int_equal(revise(b, run, REVISE_INSERT, doc_of(b, change), &none), BT_INVALID);
     assert_non_null(strstr(problem_of(b, 0), "the plan keeps its policy"));
     run = revised(b, run, REVISE_INSERT, "{'steps':[" A("n") "]}");
-    assert_int_equal(b->plan->steps[1].policy.max_retries, 7);
-    assert_true(str_is(b->plan->steps[1].gate_with, "exec"));
+    assert_int_equal(b->plan->steps[1].rules->policy.max_retries, 7);
+    assert_true(str_is(b->plan->steps[1].rules->gate_with, "exec"));
     assert_int_equal(b->plan->steps[1].alternatives_n, 1);
     assert_int_equal(b->plan->budget_tokens, 9);
     assert_true(str_is(b->plan->goal, "g"));

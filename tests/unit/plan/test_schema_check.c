@@ -96,8 +96,8 @@ static void what_was_normalised_is_read_back_without_the_agents(void **state)
                      BT_OK);
     assert_int_equal(again->max_concurrency,
                      5); /* with the values of that time, not of today's configuration */
-    assert_int_equal(again->steps[0].policy.max_retries, 2);
-    assert_int_equal(again->steps[0].policy.effects, EFFECTS_NONE);
+    assert_int_equal(again->steps[0].rules->policy.max_retries, 2);
+    assert_int_equal(again->steps[0].rules->policy.effects, EFFECTS_NONE);
     assert_int_equal(again->steps[0].agent, REGISTRY_NONE);
     const uint8_t damaged[] = {0x81, 0xa5, 's', 't', 'e', 'p', 's', 0x90};
     assert_int_equal(plan_read_canonical((struct doc){damaged, sizeof damaged}, &other, NULL,
@@ -204,8 +204,8 @@ static void reading_what_was_normalised_changes_nothing(void **state)
         assert_int_equal(first.max_concurrency, b->plan->max_concurrency);
         assert_memory_equal(first.deps, b->plan->deps, first.n_edges * sizeof first.deps[0]);
         for (uint32_t i = 0; i < first.n_steps; i++) {
-            assert_memory_equal(&first.steps[i].policy, &b->plan->steps[i].policy,
-                                sizeof first.steps[i].policy);
+            assert_memory_equal(&first.steps[i].rules->policy, &b->plan->steps[i].rules->policy,
+                                sizeof first.steps[i].rules->policy);
         }
         assert_int_equal(b->problems.total, 0); /* no normalisation is left to do */
         arena_reset(&b->arena);

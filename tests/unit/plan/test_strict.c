@@ -252,8 +252,8 @@ static void the_words_of_the_seeds_are_read_in_silence(void **state)
     assert_int_equal(b->plan->replan.cooldown_ms, 50);
     assert_int_equal(b->plan->timeout_ms, 9);
     assert_true(str_is(b->plan->steps[0].step_id, "a"));
-    assert_true(str_is(b->plan->steps[1].gate_with, "g"));
-    assert_non_null(b->plan->steps[0].verify.ptr);
+    assert_true(str_is(b->plan->steps[1].rules->gate_with, "g"));
+    assert_non_null(b->plan->steps[0].rules->verify.ptr);
 }
 
 static void the_state_of_a_run_is_not_read(void **state)
@@ -432,11 +432,11 @@ static void a_signature_is_verified_as_a_schema(void **state)
         char member[300];
         (void)snprintf(member, sizeof member, "'signature':'%s'", texts[i][0]);
         assert_int_equal(read_step(b, member), BT_OK);
-        assert_string_equal(json_of(b, b->plan->steps[1].verify), texts[i][1]);
+        assert_string_equal(json_of(b, b->plan->steps[1].rules->verify), texts[i][1]);
         (void)read_back(b);
     }
     assert_int_equal(read_step(b, "'signature':':int','verify':{'minimum':3}"), BT_OK);
-    assert_string_equal(json_of(b, b->plan->steps[1].verify),
+    assert_string_equal(json_of(b, b->plan->steps[1].rules->verify),
                         "{'allOf':[{'minimum':3},{'type':'integer'}]}");
 }
 

@@ -32,6 +32,7 @@ struct built {
 static inline void built_free(struct built *b)
 {
     free(b->text);
+    free(b->plan.steps[0].rules);
     free(b->plan.steps);
     free(b->plan.deps);
     free(b->plan.dependents);
@@ -61,6 +62,11 @@ static inline struct built *build(const char *text)
     b->plan.dependents = calloc(most, sizeof b->plan.dependents[0]);
     b->dep_names = calloc(most, sizeof b->dep_names[0]);
     assert_true(b->text && b->plan.steps && b->plan.deps && b->plan.dependents && b->dep_names);
+    struct step_rules *rules = calloc(most, sizeof *rules);
+    assert_non_null(rules);
+    for (size_t i = 0; i < most; i++) {
+        b->plan.steps[i].rules = &rules[i];
+    }
     memcpy(b->text, text, most);
     b->problems = (struct problems){.at = b->at, .cap = 64};
     for (const char *at = b->text; *at != '\0';) {

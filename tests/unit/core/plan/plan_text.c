@@ -13,7 +13,8 @@ struct owned {
     struct str ids[LIMIT_PLAN_AGENTS];
     uint32_t agents[LIMIT_PLAN_AGENTS];
     uint32_t alternatives[ALTERNATIVES_MAX];
-    struct plan_wait *waits; /* one a step */
+    struct plan_wait *waits;  /* one a step */
+    struct step_rules *rules; /* likewise */
     struct str key_names[KEYS_MAX];
     uint32_t keys[KEYS_MAX];
 };
@@ -40,6 +41,7 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     struct plan *p = &o->plan;
     o->names = need(n_steps, 16);
     o->waits = need(n_steps, sizeof *o->waits);
+    o->rules = need(n_steps, sizeof *o->rules);
     p->revision = 1;
     p->agents = (struct plan_agents){.ids = o->ids, .at = o->agents};
     p->keys = (struct plan_keys){.names = o->key_names, .at = o->keys};
@@ -55,13 +57,14 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     for (uint32_t i = 0; i < n_steps; i++) {
         char *name = o->names + 16 * (size_t)i;
         (void)snprintf(name, 16, "s%u", (unsigned)i);
-        p->steps[i] = (struct plan_step){
-            .step_id = str_from(name),
-            .revision = 1,
-            .agent_id = str_from(agent_id),
-            .agent = agent,
-            .policy = {.on_verify = ON_FAILURE_RETRY,
-                       .backoff = {.kind = BACKOFF_FIXED, .initial_ms = 100, .max_ms = 30000}}};
+        p->steps[i] = (struct plan_step){.step_id = str_from(name),
+                                         .revision = 1,
+                                         .agent_id = str_from(agent_id),
+                                         .agent = agent,
+                                         .rules = &o->rules[i]};
+        o->rules[i].policy = (struct step_policy){
+            .on_verify = ON_FAILURE_RETRY,
+            .backoff = {.kind = BACKOFF_FIXED, .initial_ms = 100, .max_ms = 30000}};
     }
     return p;
 }
@@ -82,6 +85,7 @@ void plan_text_free(struct plan *plan)
     free(plan->dependents);
     free(o->names);
     free(o->waits);
+    free(o->rules);
     free(o);
 }
 
@@ -320,9 +324,9 @@ static bool step_flag(struct plan_step *s, const char *w)
         const char *name;
         bool *flag;
     } flags[] = {
-        {"approve", &s->policy.requires_approval},
-        {"closed", &s->policy.gate_closed},
-        {"open", &s->policy.verify_open},
+        {"approve", &s->rules->policy.requires_approval},
+        {"closed", &s->rules->policy.gate_closed},
+        {"open", &s->rules->policy.verify_open},
         {"gone", &s->superseded},
         {"anyend", &s->after_any_end},
     };
@@ -371,8 +375,8 @@ static bool wait_word(const struct reading *r, const char *w)
 static void step_word(const struct reading *r, const char *w)
 {
     struct plan_step *s = r->step;
-    struct step_policy *p = &s->policy;
-    if (*w == '\0' || policy_word(w, &p->on_failure) || step_number(p, &s->loop, w) ||
+    struct step_policy *p = &s->rules->policy;
+    if (*w == '\0' || policy_word(w, &p->on_failure) || step_number(p, &s->rules->loop, w) ||
         step_flag(s, w) || wait_word(r, w)) {
         return;
     }
@@ -383,9 +387,9 @@ static void step_word(const struct reading *r, const char *w)
     } else if (text_of(w, "key") != NULL) {
         s->key = key_word(r->plan, text_of(w, "key"));
     } else if (text_of(w, "gate") != NULL) {
-        s->gate_with = agent_word(r, text_of(w, "gate"), &s->gate_agent);
+        s->rules->gate_with = agent_word(r, text_of(w, "gate"), &s->rules->gate_agent);
     } else if (text_of(w, "verify") != NULL) {
-        s->verify_with = agent_word(r, text_of(w, "verify"), &s->verify_agent);
+        s->rules->verify_with = agent_word(r, text_of(w, "verify"), &s->rules->verify_agent);
     } else if (text_of(w, "alt") != NULL) {
         if (s->alternatives_n == 0) {
             s->alternatives_at = r->plan->n_alternatives;
@@ -405,18 +409,18 @@ static void step_word(const struct reading *r, const char *w)
         s->type = STEP_TYPE_PLAN;
         s->agent = AGENT_NONE;
     } else if (strcmp(w, "undo") == 0) {
-        s->compensate = (struct doc){condition, sizeof condition};
+        s->rules->compensate = (struct doc){condition, sizeof condition};
         s->undoes = true;
     } else if (strcmp(w, "undoes") == 0) {
         s->undoes = true;
     } else if (strcmp(w, "accept") == 0) {
-        s->loop.accept = 1;
+        s->rules->loop.accept = 1;
     } else if (strcmp(w, "always") == 0) {
         p->run_if = RUN_IF_ALWAYS;
     } else if (strcmp(w, "cleanup") == 0) {
         p->run_if = RUN_IF_FAILURE;
     } else if (strcmp(w, "when") == 0) {
-        s->when = (struct doc){condition, sizeof condition};
+        s->rules->when = (struct doc){condition, sizeof condition};
     } else if (strcmp(w, "unsafe") == 0) {
         p->effects = EFFECTS_UNSAFE;
     } else if (strcmp(w, "idempotent") == 0) {

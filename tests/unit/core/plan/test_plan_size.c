@@ -25,8 +25,11 @@ static struct big *big_new(uint32_t n, uint32_t edges)
     assert_true(b->plan.steps && b->plan.deps && b->names && b->ids && b->texts);
     b->problems = (struct problems){.at = b->at, .cap = 8};
     b->plan.n_steps = n;
+    struct step_rules *rules = calloc(n, sizeof *rules);
+    assert_non_null(rules);
     for (uint32_t i = 0; i < n; i++) {
         (void)snprintf(b->ids[i], sizeof b->ids[i], "s%u", i);
+        b->plan.steps[i].rules = &rules[i];
         b->plan.steps[i].step_id = str_from(b->ids[i]);
         b->plan.steps[i].agent_id = STR_LIT("worker");
         b->plan.steps[i].task = STR_LIT(GOOD_TASK);
@@ -63,6 +66,7 @@ static uint64_t big_check(struct big *b)
 
 static void big_free(struct big *b)
 {
+    free(b->plan.steps[0].rules);
     free(b->plan.steps);
     free(b->plan.deps);
     free(b->plan.dependents);

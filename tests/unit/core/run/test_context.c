@@ -36,7 +36,7 @@ static struct built *plan_with(const char *text, enum context_scope scope, uint3
 {
     struct built *b = build_good(text);
     for (uint32_t i = 0; i < b->plan.n_steps; i++) {
-        b->plan.steps[i].policy.scope = scope;
+        b->plan.steps[i].rules->policy.scope = scope;
     }
     b->plan.context_budget = budget;
     b->plan.context_result = result;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +207,53 @@ static void a_step_that_ended_moves_nowhere(void **state)
 
 #define RUN_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* A plan of one step more than may be with search agents at a time, each with an error of its own.
+ */
+static struct bench *searching(void)
+{
+    enum { N = RUN_SEARCHES_MAX + 1 };
+    struct bench *b = calloc(1, sizeof *b);
+    b->plan = plan_text_blank(N, 1, 0, "a");
+    b->run = run_init(calloc(1, run_size(N)), b->plan);
+    begin(b);
+    return b;
+}
+
+static void search(struct bench *b, uint32_t step)
+{
+    char text[8];
+    const int n = snprintf(text, sizeof text, "e%u", step);
+    start(b, step);
+    assert_true(apply(
+        b, (struct record){REC_INIT(FALLBACK_USED, fallback, .action = FALLBACK_SEARCH,
+                                    .error_class = CLASS_RESOURCE_NOT_FOUND),
+                           .step = step, .attempt = 1, .now = 11, .text = {text, (size_t)n}}));
+}
+
+static void each_step_with_a_search_agent_keeps_its_own_error(void **state)
+{
+    struct bench *b = searching();
+    (void)state;
+    for (uint32_t i = 0; i < RUN_SEARCHES_MAX; i++) {
+        assert_true(run_may_search(b->run));
+        search(b, i);
+    }
+    assert_false(run_may_search(b->run));
+    assert_true(str_is(run_own_text(b->run, 0), "e0"));
+    assert_true(str_is(run_own_text(b->run, RUN_SEARCHES_MAX - 1), "e63"));
+    assert_int_equal(run_own_text(b->run, RUN_SEARCHES_MAX).len, 0);
+    assert_true(
+        apply(b, (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED),
+                                 .step = 5, .attempt = 1, .now = 12}));
+    assert_true(run_may_search(b->run));
+    search(b, RUN_SEARCHES_MAX);
+    assert_true(str_is(run_own_text(b->run, RUN_SEARCHES_MAX), "e64"));
+    assert_int_equal(run_own_text(b->run, 5).len, 0);
+    plan_text_free(b->plan);
+    free(b->run);
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +262,7 @@ int main(void)
         RUN_TEST(the_deadline_of_an_attempt_follows_its_timeout),
         RUN_TEST(records_that_do_not_fit_change_nothing),
         RUN_TEST(a_step_is_asked_about_no_more_than_can_be_counted),
+        RUN_TEST(each_step_with_a_search_agent_keeps_its_own_error),
         RUN_TEST(the_end_of_the_plan_is_the_end),
         RUN_TEST(a_failed_dependency_dooms_a_step_unless_it_runs_always),
         RUN_TEST(only_public_records_count_in_the_plans_sequence),

@@ -31,7 +31,7 @@ static const char *when_of(struct bench *b, const char *step_id)
     for (uint32_t i = 0; i < b->plan->n_steps; i++) {
         const struct plan_step *s = &b->plan->steps[i];
         if (str_is(s->step_id, step_id)) {
-            return s->when.ptr == NULL ? "" : json_of(b, s->when);
+            return s->rules->when.ptr == NULL ? "" : json_of(b, s->rules->when);
         }
     }
     fail_msg("no step %s", step_id);
