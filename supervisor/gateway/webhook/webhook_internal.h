@@ -48,6 +48,7 @@ struct webhooks {
     msec scanned, now;
     uint64_t last; /* the number of the last event that came */
     bool watches;
+    uint32_t reserved;                        /* places of pushes that messages on their way keep */
     uint64_t pushes_delivered, pushes_failed; /* of those that are gone */
 };
 
