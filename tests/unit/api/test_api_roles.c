@@ -41,6 +41,8 @@ static const struct {
     {"agents.forget", "admin"},        {"supervisor.info", "observer"},
     {"supervisor.stats", "observer"},  {"supervisor.scrub", "admin"},
     {"supervisor.reload", "admin"},    {"supervisor.drain", "admin"},
+    {"webhook.list", "admin"},         {"webhook.resend", "admin"},
+    {"webhook.test", "admin"},         {"hook.list", "admin"},
 };
 
 static int rank(const char *role)
