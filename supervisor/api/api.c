@@ -27,7 +27,7 @@ static bool is_possible_without_room(enum msg_type type)
         MSG_review_get,        MSG_events_read,      MSG_blob_get,         MSG_agents_list,
         MSG_agents_get,        MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain,
         MSG_supervisor_reload, MSG_supervisor_scrub, MSG_journal_backup,   MSG_journal_export,
-        MSG_artifact_read,     MSG_artifact_fetch,
+        MSG_artifact_read,     MSG_artifact_fetch,   MSG_webhook_list,     MSG_hook_list,
     };
 
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "protocol/base/buf.h"
+#include "protocol/base/replace.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/gateway/replace.h"
 
 enum { FILE_MAX = 4096 };
 
@@ -17,7 +17,7 @@ static enum bt_code write_file(const char *dir, const char *text, struct bt_erro
     char path[4200];
 
     (void)snprintf(path, sizeof path, "%s/%s", dir, ADDRESS_FILE);
-    return gateway_replace(path, text, strlen(text), err);
+    return file_replace(path, text, strlen(text), err);
 }
 
 static const char *read_file(const char *dir, struct buf *out)

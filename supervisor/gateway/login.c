@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/gateway/replace.h"
+#include "protocol/base/replace.h"
 
 enum { NONCE_BYTES = 12, TIME_BYTES = 8, TAG_BYTES = 16 };
 
@@ -16,7 +16,7 @@ static enum bt_code make_key(const char *path, struct login *ret, struct bt_erro
     if (!auth_random(ret->key, sizeof ret->key)) {
         return err_set(err, BT_IO, "the system has no random bytes");
     }
-    return gateway_replace(path, ret->key, sizeof ret->key, err);
+    return file_replace(path, ret->key, sizeof ret->key, err);
 }
 
 enum bt_code login_open(const char *state_dir, struct login *ret, struct bt_error *err)

@@ -72,6 +72,8 @@ static enum bt_code start_parts(struct program *p, struct bt_error *err)
     }
     if (code == BT_OK && p->opt.incoming != NULL) {
         code = incoming_new(p->opt.incoming, &p->incoming, err);
+    } else if (code == BT_OK) {
+        incoming_show_none(p->state);
     }
     if (code == BT_OK) {
         code = webhooks_new(p->state, p->url, p->watch, p->to_hooks, &p->hooks, err);
@@ -148,6 +150,7 @@ static int timeout_of(struct program *p, msec now)
                         egress_deadline(p->to_hooks),
                         webhooks_deadline(p->hooks, now),
                         polled_deadline(p->polled),
+                        incoming_deadline(p->incoming),
                         p->telemetry.traces != NULL ? traces_deadline(p->telemetry.traces)
                                                     : MSEC_NEVER};
     msec wait = upstream_deadline(p->up);
@@ -181,6 +184,7 @@ static void run(struct program *p)
         egress_run(p->to_hooks, now);
         webhooks_run(p->hooks, now);
         polled_run(p->polled, now);
+        incoming_run(p->incoming, p->state, now);
         if (p->telemetry.traces != NULL) {
             traces_run(p->telemetry.traces, now);
         }

@@ -1,17 +1,18 @@
 #include "supervisor/gateway/ring.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "protocol/limits.h"
 
-enum { JSON_MAX = 8 * LIMIT_EVENT_BYTES };
+enum { JSON_MAX = 8 * LIMIT_EVENT_BYTES + 256 };
 
 static void drop_oldest(struct ring *r)
 {
     struct ring_event *e = r->at[r->first % RING_EVENTS_MAX];
 
     r->floor = e->seq + 1;
-    r->bytes -= e->len;
+    r->bytes -= ring_sse(e).len;
     r->first++;
     r->n--;
     free(e);
@@ -39,20 +40,30 @@ struct ring_event *ring_event_new(struct doc event)
 {
     const struct doc seq = doc_get(event, STR_LIT("seq"));
     struct ring_event *e = NULL;
-    struct buf json;
+    char type[RING_TYPE_MAX + 1];
+    struct buf text;
+    size_t head;
 
-    buf_init(&json, JSON_MAX);
-    if (seq.ptr != NULL && doc_to_json(event, false, &json, NULL) == BT_OK) {
-        e = malloc(sizeof *e + json.len);
+    if (seq.ptr == NULL) {
+        return NULL;
+    }
+    copy(type, sizeof type, doc_string(doc_get(event, STR_LIT("type"))));
+    buf_init(&text, JSON_MAX);
+    buf_printf(&text, "id: %" PRIu64 "\nevent: %s\ndata: ", doc_head(seq).u, type);
+    head = text.len;
+    if (doc_to_json(event, false, &text, NULL) == BT_OK && buf_check(&text, NULL) == BT_OK) {
+        e = malloc(sizeof *e + text.len + 2);
     }
     if (e != NULL) {
         e->seq = doc_head(seq).u;
-        e->len = (uint32_t)json.len;
-        memcpy(e->json, json.at, json.len);
+        e->head = (uint32_t)head;
+        e->len = (uint32_t)(text.len - head);
+        memcpy(e->text, text.at, text.len);
+        memcpy(e->text + text.len, "\n\n", 2);
+        memcpy(e->type, type, sizeof type);
         copy(e->plan_id, sizeof e->plan_id, doc_string(doc_get(event, STR_LIT("planId"))));
-        copy(e->type, sizeof e->type, doc_string(doc_get(event, STR_LIT("type"))));
     }
-    buf_done(&json);
+    buf_done(&text);
     return e;
 }
 
@@ -63,12 +74,12 @@ bool ring_add(struct ring *r, struct doc event)
     if (e == NULL) {
         return false;
     }
-    while (r->n == RING_EVENTS_MAX || (r->n > 0 && r->bytes + e->len > RING_BYTES_MAX)) {
+    while (r->n == RING_EVENTS_MAX || (r->n > 0 && r->bytes + ring_sse(e).len > RING_BYTES_MAX)) {
         drop_oldest(r);
     }
     r->at[(r->first + r->n) % RING_EVENTS_MAX] = e;
     r->n++;
-    r->bytes += e->len;
+    r->bytes += ring_sse(e).len;
     r->end = e->seq + 1;
     return true;
 }

@@ -1,7 +1,7 @@
 /*
- * The newest events that one sender sees, as JSON, encoded once for all who read them. Bounded in
- * events and bytes: the oldest ones go. A reader keeps its place as a number that only rises; one
- * that is overtaken knows it by ring_get. One owner, one thread.
+ * The newest events that one sender sees, as they are sent, encoded once for all who read them.
+ * Bounded in events and bytes: the oldest ones go. A reader keeps its place as a number that only
+ * rises; one that is overtaken knows it by ring_get. One owner, one thread.
  */
 #ifndef GATEWAY_RING_H
 #define GATEWAY_RING_H
@@ -14,11 +14,25 @@ enum { RING_EVENTS_MAX = 8192, RING_BYTES_MAX = 4 * 1024 * 1024, RING_TYPE_MAX =
 
 struct ring_event {
     uint64_t seq;
-    uint32_t len;
+    uint32_t head, len;              /* bytes of the lines before the JSON, and of the JSON */
     char plan_id[UUID_TEXT_LEN + 1]; /* "" = of no plan */
     char type[RING_TYPE_MAX + 1];
-    char json[];
+    char text[]; /* "id: SEQ\nevent: TYPE\ndata: JSON\n\n" */
 };
+
+/* The event as JSON, as a line of JSON, as an event of SSE. */
+static inline struct str ring_json(const struct ring_event *e)
+{
+    return (struct str){e->text + e->head, e->len};
+}
+static inline struct str ring_line(const struct ring_event *e)
+{
+    return (struct str){e->text + e->head, e->len + 1};
+}
+static inline struct str ring_sse(const struct ring_event *e)
+{
+    return (struct str){e->text, e->head + e->len + 2};
+}
 
 struct ring {
     struct ring_event *at[RING_EVENTS_MAX];

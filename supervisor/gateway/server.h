@@ -41,6 +41,7 @@ struct parts {
 
 struct server_counts {
     uint64_t requests[6]; /* by the first digit of the status; 0 = no answer yet or broken off */
+    uint64_t wakes;       /* of streams */
     uint64_t refused_connections;
 };
 

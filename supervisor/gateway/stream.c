@@ -16,9 +16,12 @@ enum {
     PAGE_EVENTS = 500,
     LIVE_EVENTS = 1000,
     LIVE_WAIT_MS = 20000,
-    AGAIN_MS = 250,       /* after a read that failed */
-    HEARTBEAT_MS = 15000, /* of silence */
-    OUT_FILL = 64 * 1024, /* bytes of a stream that wait to be taken, about */
+    PAUSE_MS = 20, /* between two reads: events that come in it wake each reader once */
+    PAUSE_MANY_MS = 50,
+    MANY = LIVE_EVENTS / 4, /* events in a read: they come fast */
+    AGAIN_MS = 250,         /* after a read that failed */
+    HEARTBEAT_MS = 15000,   /* of silence */
+    OUT_FILL = 64 * 1024,   /* bytes of a stream that wait to be taken, about */
     OUT_KEPT = 16 * 1024,
     BLOCK = 16 * 1024
 };
@@ -27,6 +30,7 @@ void stream_wake(struct stream *st)
 {
     if (st->asleep) {
         st->asleep = false;
+        st->h->s->counts.wakes++;
         MHD_resume_connection(st->h->mhd);
     }
 }
@@ -49,7 +53,7 @@ static void view_event(struct stream *st, const struct ring_event *e)
     struct buf event;
 
     buf_init(&event, json_doc_capacity(e->len));
-    if (json_to_doc((struct str){e->json, e->len}, NULL, &event, &err) == BT_OK) {
+    if (json_to_doc(ring_json(e), NULL, &event, &err) == BT_OK) {
         st->view->event(st, doc_from_buf(&event));
     }
     buf_done(&event);
@@ -61,33 +65,62 @@ static enum stream_state last_state(const struct stream *st)
     return st->view != NULL && !st->finishing ? FINISHES : ENDS;
 }
 
-static void put_event(struct stream *st, const struct ring_event *e)
+/* The event has its turn. True: its reader gets it. */
+static bool takes(struct stream *st, const struct ring_event *e)
 {
     if (e->seq < st->next_seq) {
-        return;
+        return false;
     }
     st->next_seq = e->seq + 1;
     if (st->plan_id.len > 0 && str_is(st->plan_id, e->plan_id) &&
         strcmp(e->type, "plan_completed") == 0) {
         st->plan_over = true;
     }
-    if (!wants(st, e)) {
+    return wants(st, e);
+}
+
+static struct str bytes_of(const struct stream *st, const struct ring_event *e)
+{
+    return st->ndjson ? ring_line(e) : ring_sse(e);
+}
+
+static void put_event(struct stream *st, const struct ring_event *e)
+{
+    if (!takes(st, e)) {
         return;
     }
     if (st->view != NULL) {
         view_event(st, e);
         return;
     }
-    if (!st->ndjson) {
-        buf_printf(&st->out, "id: %" PRIu64 "\nevent: %s\ndata: ", e->seq, e->type);
-    }
-    buf_add(&st->out, e->json, e->len);
-    buf_add_cstr(&st->out, st->ndjson ? "\n" : "\n\n");
+    buf_add_str(&st->out, bytes_of(st, e));
 }
 
 static size_t waiting(const struct stream *st)
 {
     return st->out.len - st->out_at;
+}
+
+/* From the ring into the answer: whole events, as many as fit. A stream that keeps up has no bytes
+ * of its own. */
+static size_t take_ring(struct stream *st, char *to, size_t max)
+{
+    const struct ring *ring = &st->feed->ring;
+    const struct ring_event *e;
+    size_t n = 0;
+
+    while (!st->plan_over && (e = ring_get(ring, st->place)) != NULL) {
+        const struct str bytes = bytes_of(st, e);
+        if (bytes.len > max - n) {
+            break;
+        }
+        st->place++;
+        if (takes(st, e)) {
+            memcpy(to + n, bytes.ptr, bytes.len);
+            n += bytes.len;
+        }
+    }
+    return n;
 }
 
 /* From the ring, as much as the stream holds. */
@@ -126,6 +159,13 @@ static ssize_t on_take(void *self, uint64_t pos, char *to, size_t max)
     size_t n = waiting(st);
 
     (void)pos;
+    if (n == 0 && st->state == FOLLOWS && st->view == NULL) {
+        const size_t direct = take_ring(st, to, max);
+        if (direct > 0) {
+            st->sent = st->h->s->now;
+            return (ssize_t)direct;
+        }
+    }
     if (n == 0 && st->state == FOLLOWS) {
         buf_clear(&st->out);
         st->out_at = 0;
@@ -345,6 +385,9 @@ static void on_live(void *self, const struct reply *reply)
         }
     }
     f->ring.end = next > f->ring.end ? next : f->ring.end;
+    f->pause = head.kind != DOC_ARRAY || head.n == 0 ? 0
+               : head.n >= MANY                      ? PAUSE_MANY_MS
+                                                     : PAUSE_MS;
 }
 
 static void read_live(struct feed *f, msec now)
@@ -361,6 +404,10 @@ static void read_live(struct feed *f, msec now)
 
     if (f->again == 1) {
         f->again = now + AGAIN_MS;
+    }
+    if (f->pause > 0) {
+        f->again = now + f->pause;
+        f->pause = 0;
     }
     if (f->call != NULL || f->again > now) {
         return;
@@ -512,5 +559,13 @@ void streams_run(struct server *s, msec now)
 
 msec streams_deadline(const struct server *s, msec now)
 {
-    return s->streams == NULL ? MSEC_NEVER : now + AGAIN_MS;
+    msec due = s->streams == NULL ? MSEC_NEVER : now + AGAIN_MS;
+
+    for (const struct stream *st = s->streams; st != NULL; st = st->next) {
+        const struct feed *f = st->feed;
+        if (f->followers > 0 && f->call == NULL && f->again > now && f->again < due) {
+            due = f->again;
+        }
+    }
+    return due;
 }

@@ -17,6 +17,7 @@ struct feed {
     uint32_t users, followers;
     struct call *call;
     msec again; /* not before */
+    msec pause; /* before the next read; the next run sets `again` */
     bool lost;  /* the sender is not known to the daemon any more */
 };
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A2A at /a2a, as clients made with @a2a-js/sdk speak it, versions 1.0 and 0.3, by JSON-RPC and by HTTP with JSON."""
+import concurrent.futures
 import json
 import subprocess
 import sys
@@ -154,6 +155,39 @@ class A2a(BatonTest):
         self.d.cli("webhook", "put", "ops", "--url", "http://127.0.0.1:1/")                  # the operator's webhooks have places of their own
         self.d.submit(PLAN)
         until(lambda: (self.d.state / "webhooks" / "ops.at").exists(), 20, "it is tried")
+
+    def test_a_message_whose_configuration_has_no_place_starts_and_decides_nothing(self):
+        plan, asks = self.d.submit(WAITS), self.d.submit(APPROVAL)
+        until(lambda: self.d.ask("plan.get", planId=asks)["status"] == "waiting", 20, "the review")
+        at = "/a2a/tasks/%s/pushNotificationConfigs" % plan
+        push = {"returnImmediately": True, "taskPushNotificationConfig": {"url": "http://127.0.0.1:1/", "id": "mine"}}
+
+        def send(id_, **message):
+            return self.g.ask("POST", "/a2a/message:send", {"message": {"messageId": id_, "parts": [{"data": WAITS}], **message}, "configuration": push})
+
+        def plans():
+            return len(self.d.ask("plan.list")["plans"])
+
+        def configs():
+            return len([f for f in self.pushes() if f.endswith(".json")])
+        for i in range(255):
+            self.assertEqual(self.g.ask("POST", at, {"url": "http://127.0.0.1:1/", "id": "c%d" % i}).status, 200, i)
+        last = send("last")
+        self.assertEqual((last.status, plans()), (200, 3), last)
+        for refused in (send("over"), send("over", taskId=asks, parts=[{"text": "approve"}])):
+            self.assertEqual((refused.status, refused.json["error"]["details"][0]["reason"]), (400, "UNSUPPORTED_OPERATION"), refused)
+            self.assertIn("256", refused.json["error"]["message"])
+        self.assertEqual((plans(), self.d.ask("plan.get", planId=asks)["status"], configs()), (3, "waiting", 256))
+        self.assertEqual(self.g.ask("POST", at, {"url": "http://127.0.0.1:1/", "id": "c7", "token": "new"}).status, 200)    # takes the place of another one
+        self.assertEqual(self.g.ask("DELETE", at + "/c7").status, 200)
+        until(lambda: configs() == 255, 10, "it is gone")
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:                               # all of them on their way at once: one has a place
+            answers = list(pool.map(send, map(str, range(16))))
+        self.assertEqual((sorted(a.status for a in answers), plans(), configs()), ([200] + [400] * 15, 4, 256), answers)
+        self.assertEqual(self.g.ask("DELETE", at + "/c8").status, 200)
+        until(lambda: configs() == 255, 10, "it is gone")
+        answer = send("approve", taskId=asks, parts=[{"text": "approve"}])                    # with a place it counts, and its configuration is set
+        self.assertEqual((answer.status, len(self.g.ask("GET", at.replace(plan, asks)).json["configs"])), (200, 1), answer)
 
     def test_tasks_are_listed_page_by_page(self):
         plans = []

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Agents over HTTP: curl alone, a real process, and what is left after kill -9 of agent, gateway and daemon (deploy/POLLING.md)."""
+import base64
 import collections
+import hashlib
 import http.client
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
 import gateway
 from gateway import Gateway
@@ -143,6 +147,105 @@ class Life(House):
         self.assertEqual(self.g.ask("POST", at + "/drain").status, 200)
         self.assertTrue(self.poll(at)["drain"])
         self.d.ask("agents.enable", agentId="polling")
+
+
+class Files(House):
+    """Files of results: an agent over HTTP sends and gets them in parts, as one on another host does over the wire."""
+    PART, CAP = 512 * 1024, 64 * 1024 * 1024
+
+    def put(self, at, s, **fields):
+        return self.g.ask("POST", at + "/artifacts", {"key": s["key"], "attempt": s["attempt"], "name": "rows.bin", **fields})
+
+    def part(self, at, s, data, offset):
+        return self.put(at, s, offset=offset, bytes=base64.b64encode(data).decode())
+
+    def get(self, at, s, uri, **fields):
+        return self.g.ask("GET", at + "/artifacts?" + urllib.parse.urlencode({"key": s["key"], "attempt": s["attempt"], "uri": uri, **fields}))
+
+    def peak(self, process):
+        with open("/proc/%d/status" % process.pid) as f:
+            return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1)) // 1024
+
+    def test_a_file_of_64_mib_goes_there_and_back_in_bounded_memory_and_a_byte_more_is_refused(self):
+        self.d = self.daemon(config="artifacts: {maxBytes: %d}\n" % self.CAP, start=False)
+        self.d.env = {"ASAN_OPTIONS": "quarantine_size_mb=1:" + os.environ.get("ASAN_OPTIONS", "")}
+        self.d.start()
+        self.g = Gateway(self, self.d, prefix=("env", "ASAN_OPTIONS=" + self.d.env["ASAN_OPTIONS"]))
+        first, second = self.register(), self.register()
+        plan = self.d.submit({"steps": [step("a"), step("b", dependsOn=["a"], parameters={"text": "{{results.a.artifact}}"})]})
+        [s] = self.poll(first)["steps"]
+        block, whole = os.urandom(self.PART), hashlib.sha256()
+        self.assertEqual(self.part(first, s, block, 0).json, {"offset": self.PART})
+        whole.update(block)
+        more = self.part(first, s, block + b"x", self.PART)                                 # a part has at most 512 KiB
+        self.assertEqual((more.status, more.json["code"]), (413, "LIMIT"), more)
+        before = self.peak(self.g.process), self.peak(self.d.process)
+        for at in range(self.PART, self.CAP, self.PART):
+            answer = self.part(first, s, block, at)
+            self.assertEqual((answer.status, answer.json.get("offset")), (200, at + self.PART), answer)
+            whole.update(block)
+        over = self.part(first, s, b"x", self.CAP)
+        self.assertEqual((over.status, over.json["code"], "artifacts.maxBytes" in over.json["detail"]), (413, "LIMIT", True), over)
+        self.assertEqual(self.put(first, s, len=self.CAP + 1, sha256=whole.hexdigest()).status, 413)
+        wrong = self.put(second, s, len=self.CAP, sha256=whole.hexdigest())                  # of another instance
+        self.assertIn(wrong.status, (404, 409), wrong)
+        ended = self.put(first, s, len=self.CAP, sha256=whole.hexdigest())
+        for _ in range(20):                                                                  # what is not hashed yet is asked for again
+            if "uri" in ended.json:
+                break
+            ended = self.put(first, s, len=self.CAP, sha256=whole.hexdigest())
+        uri = ended.json["uri"]
+        file = {"name": "rows.bin", "uri": uri, "bytes": self.CAP, "sha256": whole.hexdigest()}
+        self.assertEqual(self.g.ask("POST", first + "/drain").status, 200)                   # the other one gets the next step
+        self.assertEqual(self.result(first, s, result={"text": "done", "artifacts": [file]}).json, {"accepted": True})
+        [b] = self.poll(second)["steps"]
+        self.assertEqual((b["stepId"], b["parameters"]["text"]), ("b", uri), b)
+        got, n = hashlib.sha256(), 0
+        while n < self.CAP:
+            answer = self.get(second, b, uri, offset=n)
+            self.assertEqual((answer.status, answer.json["len"]), (200, self.CAP), answer)
+            data = base64.b64decode(answer.json["bytes"])
+            self.assertTrue(0 < len(data) <= self.PART)
+            got.update(data)
+            n += len(data)
+        self.assertEqual((n, got.hexdigest()), (self.CAP, whole.hexdigest()))
+        self.assertEqual(self.get(first, s, uri).status in (404, 409), True)                 # its attempt is over
+        self.assertEqual(self.get(second, b, "file:///etc/passwd").status, 403)
+        self.assertEqual(self.result(second, b).json, {"accepted": True})
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        grown = self.peak(self.g.process) - before[0], self.peak(self.d.process) - before[1]
+        self.assertTrue(grown[0] < 16 and grown[1] < 16, "gateway and daemon grew by %s MiB" % (grown,))
+
+    def test_a_transfer_goes_on_after_kill_9_of_the_gateway_and_a_wrong_checksum_is_refused(self):
+        self.house()
+        at = self.register()
+        plan = self.d.submit({"steps": [step("a")]})
+        [s] = self.poll(at)["steps"]
+        data = os.urandom(3 * self.PART)
+        self.assertEqual(self.part(at, s, data[:self.PART], 0).json, {"offset": self.PART})
+        self.g.kill9()
+        self.g.start()
+        lost = self.part(at, s, data[self.PART:2 * self.PART], self.PART)
+        self.assertIn(lost.status, (200, 404), lost)
+        self.register(instanceId=at.rsplit("/", 1)[1])
+        self.assertEqual(self.poll(at, {"inflight": [{"key": s["key"], "attempt": 1}]}, "waitMs=0")["steps"], [])
+        have = self.part(at, s, b"", 0).json["offset"]
+        self.assertIn(have, (self.PART, 2 * self.PART))
+        for n in range(have, len(data), self.PART):
+            self.assertEqual(self.part(at, s, data[n:n + self.PART], n).json, {"offset": n + self.PART})
+        sha = hashlib.sha256(data).hexdigest()
+        ended = self.put(at, s, len=len(data), sha256=sha).json
+        self.assertEqual(self.put(at, s, len=len(data), sha256=sha).json, ended)            # its answer was lost
+        self.assertEqual(self.result(at, s, result={"text": "done", "artifacts": [{"name": "rows.bin", "uri": ended["uri"], "bytes": len(data), "sha256": sha}]}).json, {"accepted": True})
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        self.assertEqual(self.d.ask("plan.result", planId=plan)["artifacts"][0]["bytes"], len(data))
+        again = self.d.submit({"steps": [step("a", maxRetries=0)]})
+        [s] = self.poll(at)["steps"]
+        self.assertEqual(self.part(at, s, b"a,b", 0).json, {"offset": 3})
+        wrong = self.put(at, s, len=3, sha256="0" * 64)
+        self.assertEqual((wrong.status, "SHA-256" in wrong.json["detail"]), (400, True), wrong)
+        self.assertEqual(self.result(at, s).json, {"accepted": True})
+        self.d.wait_plan(again)
 
 
 class Rights(House):

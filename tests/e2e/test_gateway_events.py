@@ -5,6 +5,7 @@ BATON_CUTS: how often a stream is cut at random (50); BATON_SEED: the order of t
 import json
 import os
 import random
+import re
 import socket
 import threading
 import time
@@ -59,6 +60,27 @@ class Streams(BatonTest):
             self.assertEqual(got, expected)
             stream.close()
         self.assertGreater(wanted[0]["seq"], before)
+
+    def test_a_stream_is_woken_once_for_the_events_of_a_pause_and_not_for_each(self):
+        def wakes():
+            return int(re.search(r"^baton_gateway_stream_wakes_total (\d+)", self.g.ask("GET", "/metrics").body.decode(), re.M).group(1))
+        self.d.wait_plan(self.d.submit(PLAN))
+        readers = [Events(self.g, "/v1/events", timeout=60) for _ in range(20)]
+        before, first, began = wakes(), self.d.ask("supervisor.info")["lastSeq"], time.monotonic()
+        plans = [self.d.submit(PLAN) for _ in range(60)]
+        for plan in plans:
+            self.d.wait_plan(plan)
+        last = self.d.ask("supervisor.info")["lastSeq"]
+        for r in readers:
+            got = []
+            for id_, _, _ in r:
+                got.append(id_)
+                if id_ == last:
+                    break
+            self.assertEqual(got, list(range(first + 1, last + 1)))
+            r.close()
+        pauses = (time.monotonic() - began) * 1000 / 20 + 2
+        self.assertLessEqual(wakes() - before, len(readers) * min(pauses, last - first))    # 20 ms at least between two reads for all of them
 
     def test_what_cannot_be_streamed_is_refused_before_it_begins(self):
         last = self.d.ask("supervisor.info")["lastSeq"]

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -285,6 +286,44 @@ class Traces(BatonTest):
         spans = [s for s in json.loads(decoded.stdout) if s["traceId"] == "%032x" % 1]
         self.assertEqual(sorted(s["name"] for s in spans), ["attempt warm", "handoff s", "plan", "step s"], spans)
         self.assertEqual([s["parentSpanId"] for s in spans if s["name"] == "plan"], ["%016x" % 1])
+
+    def test_a_collector_that_is_down_is_tried_by_the_clock_and_not_by_the_events(self):
+        tried, stop = [], threading.Event()
+        door = socket.create_server(("127.0.0.1", 0))
+        door.settimeout(0.1)
+
+        def shut():
+            while not stop.is_set():
+                try:
+                    door.accept()[0].close()
+                    tried.append(time.monotonic())
+                except TimeoutError:
+                    pass
+        thread = threading.Thread(target=shut)
+        thread.start()
+        self.addCleanup(lambda: (stop.set(), thread.join(), door.close()))
+        self.g.clean()
+        self.g.args = ("--otlp", "http://127.0.0.1:%d" % door.getsockname()[1])
+        self.g.start()
+        self.agent("warm")
+
+        def counts():
+            return samples(self.g.ask("GET", "/metrics").body.decode())
+
+        def work(plans):
+            n = len(tried)
+            began = time.monotonic()
+            for plan in [self.d.submit({"steps": [step("s%d" % i, "warm") for i in range(20)]}) for _ in range(plans)]:
+                self.d.wait_plan(plan)
+            return len(tried) - n, time.monotonic() - began
+        until(lambda: (work(1), counts())[1]["baton_otlp_failures_total"] >= 1, 30, "a failure")
+        for plans in (1, 60):                                                                # waits of 1, 2, 4 and 8 s: five tries a batch in 15 s
+            tries, seconds = work(plans)
+            self.assertLessEqual(tries, 5 * (seconds / 15 + 1), (plans, tried))
+        now = until(lambda: counts() if counts()['baton_otlp_spans_total{result="dropped"}'] > 0 else None, 60, "more than what may wait")
+        self.assertEqual(now['baton_otlp_spans_total{result="exported"}'], 0)
+        gaps = [b - a for a, b in zip(tried, tried[1:])]
+        self.assertLessEqual(len([g for g in gaps if g < 0.9]), len(tried) / 5 + 1, gaps)   # only the next batch is tried at once
 
     def test_a_collector_that_refuses_is_asked_again_and_one_that_hangs_is_not_waited_for(self):
         self.begin()

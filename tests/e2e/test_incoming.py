@@ -9,7 +9,7 @@ import time
 
 import gateway
 from gateway import CALC, Gateway
-from harness import BIN, BatonTest, main
+from harness import BIN, BatonTest, main, until
 
 SECRET, NEXT = "a-secret-of-24-characters", "another-secret-of-many-more"
 WHSEC = "whsec_" + base64.b64encode(b"k" * 24).decode()
@@ -79,6 +79,24 @@ class Incoming(BatonTest):
         one = self.post("gitlab", {"e": "1", "id": 7}, X_Gitlab_Token=SECRET)
         self.assertEqual(one.json, self.post("gitlab", {"e": "1", "id": 7}, X_Gitlab_Token=SECRET).json)
         self.assertNotEqual(one.json, self.post("gitlab", {"e": "1", "id": "7"}, X_Gitlab_Token=SECRET).json)
+
+    def test_what_came_of_requests_is_listed_over_http(self):
+        def listed(name):
+            return next(h for h in self.g.ask("GET", "/v1/hooks").json["hooks"] if h["name"] == name)
+        until(lambda: self.g.ask("GET", "/v1/hooks").json["hooks"], 10, "the file")
+        self.assertEqual([(h["name"], h["scheme"], h["started"], h["refused"]) for h in self.g.ask("GET", "/v1/hooks").json["hooks"]],
+                         [("github", "hmac", 0, 0), ("gitlab", "token", 0, 0), ("bearer", "token", 0, 0), ("standard", "standard", 0, 0)])
+        plan = self.post("gitlab", {"e": "1", "id": 7}, X_Gitlab_Token=SECRET).json["planId"]
+        self.assertEqual([self.post("gitlab", {"e": "1"}, X_Gitlab_Token="wrong").status, self.post("gitlab", "{", X_Gitlab_Token=SECRET).status], [401, 400])
+        until(lambda: listed("gitlab")["refused"] == 2, 10, "three requests")
+        shown = listed("gitlab")
+        self.assertEqual((shown["started"], shown["lastStatus"], shown["lastPlanId"], shown["lastAt"][:2]), (1, 400, plan, "20"), shown)
+        self.assertNotIn("lastAt", listed("github"))
+        self.assertNotIn(SECRET, self.g.ask("GET", "/v1/hooks").body.decode())
+        self.g.kill9()
+        self.g.args = ()
+        self.g.start()
+        self.assertEqual(self.g.ask("GET", "/v1/hooks").json["hooks"], [])                # this one has none
 
     def test_two_secrets_count_while_one_takes_the_place_of_the_other(self):
         self.file.write_text(NEXT + "\n" + SECRET + "\n")

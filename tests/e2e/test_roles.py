@@ -21,7 +21,8 @@ NEEDS = {
                 " schedule.put schedule.pause schedule.resume schedule.trigger schedule.backfill schedule.delete",
     "reviewer": "review.decide",
     "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable agents.forget"
-             " agents.start agents.stop agents.restart supervisor.scrub supervisor.drain supervisor.reload",
+             " agents.start agents.stop agents.restart supervisor.scrub supervisor.drain supervisor.reload"
+             " webhook.list webhook.resend webhook.test hook.list",
 }
 HAS = {
     "observer": {"observer"},

@@ -161,6 +161,52 @@ class Webhooks(BatonTest):
         self.assertEqual(list((d.state / "webhooks").glob("ops.json")), [])
         self.assertEqual(d.cli_any("webhook", "resend", "ops").returncode, 7)
 
+    def test_over_http_they_are_listed_and_sent_again_as_by_the_command(self):
+        d, g, r = self.world()
+        r.say("410")
+        d.cli("webhook", "put", "ops", "--url", r.url, "--from", "1", "--topic", "plan_*")
+        d.cli("webhook", "put", "other", "--url", "https://x.invalid/", "--secret-env", "NO_SUCH")
+        (d.state / "webhooks" / "torn.json").write_text("{")
+        d.wait_plan(d.submit(PLAN))
+
+        def listed(query=""):
+            answer = g.ask("GET", "/v1/webhooks" + query)
+            self.assertEqual(answer.status, 200, answer)
+            self.assertNotIn("secretFile", answer.body.decode())
+            self.assertNotIn((d.state / "webhooks" / "ops.secret").read_text().strip()[6:], answer.body.decode())
+            return answer.json
+        parked = until(lambda: [h for h in listed()["webhooks"] if h["status"] == "parked"], 20, "the end of tries")[0]
+        self.assertEqual({k: parked.get(k) for k in ("name", "status", "seq", "tries", "reason", "url", "body", "topics")},
+                         {k: self.status(d).get(k) for k in ("name", "status", "seq", "tries", "reason", "url", "body", "topics")})
+        self.assertIn("410", parked["reason"])
+        self.assertEqual([(h["name"], h["status"]) for h in listed()["webhooks"]][::2], [("ops", "parked"), ("torn", "unreadable")])
+        first = listed("?limit=1")
+        self.assertEqual(([h["name"] for h in first["webhooks"]], [h["name"] for h in listed("?limit=2&after=" + first["after"])["webhooks"]]), (["ops"], ["other", "torn"]))
+        self.assertNotIn("after", listed("?limit=2&after=ops"))
+        self.assertEqual([g.ask("GET", "/v1/webhooks?limit=%d" % n).status for n in (100, 101)], [200, 400])
+        r.say("204")
+        tries = len(r.got())
+        tested = g.ask("POST", "/v1/webhooks/ops/test")
+        self.assertEqual((tested.status, tested.json["name"]), (200, "ops"), tested)
+        [done] = until(lambda: [h for h in listed()["webhooks"] if h.get("tested") == tested.json["order"]], 20, "the test")
+        self.assertEqual((done["testStatus"], done["status"]), (204, "parked"))
+        self.assertEqual([x["body"]["type"] for x in r.got()[tries:]], ["baton.webhook_test"])
+        again = g.ask("POST", "/v1/webhooks/ops/resend")
+        self.assertEqual(again.status, 200, again)
+        [ok] = until(lambda: [h for h in listed()["webhooks"] if h["name"] == "ops" and h["status"] == "ok" and h["seq"] > parked["seq"]], 20, "it goes on")
+        self.assertEqual((ok["tries"], ok.get("reason")), (0, None), ok)
+        until(lambda: parked["seq"] + 1 in r.seqs(), 20, "the event that failed")
+        before = len(r.got())
+        self.assertEqual(g.ask("POST", "/v1/webhooks/ops/resend", {"fromSeq": 1}).status, 200)
+        until(lambda: parked["seq"] + 1 in [x["body"]["data"].get("seq") for x in r.got()[before:]], 20, "the first one again")
+        for path in ("none/resend", "none/test"):
+            self.assertEqual(g.ask("POST", "/v1/webhooks/" + path).status, 404, path)
+        for path in ("torn/resend", "..%2fops/resend", "OPS/test"):
+            self.assertIn(g.ask("POST", "/v1/webhooks/" + path).status, (400, 404), path)
+        self.assertEqual((d.state / "webhooks" / "torn.json").read_text(), "{")
+        self.assertEqual(json.loads((d.state / "webhooks" / "ops.json").read_text())["secretFile"], str(d.state / "webhooks" / "ops.secret"))
+        self.assertEqual((d.state / "webhooks" / "ops.json").stat().st_mode & 0o777, 0o600)
+
     def test_private_addresses_are_reached_only_when_they_are_listed(self):
         d, _, r = self.world("--private", "10.0.0.0/8")
         for host in ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "0x7f.1"):

@@ -33,11 +33,13 @@ struct a2a {
     bool modern; /* 1.0 */
     bool rest;   /* over HTTP with JSON, without JSON-RPC */
     bool cancels;
-    bool sends;   /* a message, which brought a configuration of push notifications */
-    bool wrapped; /* 1.0: the result of SendMessage is {"task": ...} */
+    bool sends;    /* a message, which brought a configuration of push notifications */
+    bool reserves; /* a place for this configuration */
+    bool wrapped;  /* 1.0: the result of SendMessage is {"task": ...} */
     enum a2a_way way;
     unsigned status; /* of HTTP, of a refusal; 0 = as the code says */
     char plan[65], context[65];
+    uint64_t push_from; /* the first event for its configuration */
     char when[33];     /* the time of the state; "" = now */
     struct list *list; /* of ListTasks; freed by a2a_list_free */
 };
@@ -102,9 +104,10 @@ void a2a_push_set(struct a2a *a);
 void a2a_push_get(struct a2a *a);
 void a2a_push_list(struct a2a *a);
 void a2a_push_delete(struct a2a *a);
-/* Before the message counts: whether its configuration, if it brings one, can be set. False after
- * refusing. */
+/* Before the message counts: whether its configuration, if it brings one, can be set; a place is
+ * kept for it. False after refusing. */
 bool a2a_push_fits(struct a2a *a);
+void a2a_push_free(struct a2a *a);
 /* Whether the message brings a configuration: it is set for a->plan, and a2a_show follows. */
 bool a2a_push_comes(struct a2a *a);
 

@@ -169,7 +169,7 @@ static void refuse_config(struct a2a *a)
 
 /* The plan is there and the sender may see it: now what was asked. */
 
-/* view: plan.get, or absent: it was just submitted. False after refusing. */
+/* view: plan.get, or absent: a message brought it. False after refusing. */
 static bool set(struct a2a *a, struct doc view, struct hook_spec *spec)
 {
     const char *wrong = read_config(a, spec);
@@ -181,7 +181,7 @@ static bool set(struct a2a *a, struct doc view, struct hook_spec *spec)
         return false;
     }
     /* from now on; of a task that is over its end */
-    spec->from = last.ptr == NULL ? 1 : doc_head(last).u;
+    spec->from = last.ptr == NULL ? a->push_from : doc_head(last).u;
     spec->from += last.ptr != NULL && !a2a_is_over(a2a_take_view(a, view));
     (void)snprintf(spec->plan, sizeof spec->plan, "%s", a->plan);
     (void)snprintf(spec->context, sizeof spec->context, "%s",
@@ -323,20 +323,38 @@ void a2a_push_delete(struct a2a *a)
 bool a2a_push_fits(struct a2a *a)
 {
     struct hook_spec spec;
+    struct bt_error err;
     const char *wrong;
 
     a->sends = true;
-    wrong = config_of(a).ptr == NULL ? NULL : read_config(a, &spec);
+    if (config_of(a).ptr == NULL) {
+        return true;
+    }
+    wrong = read_config(a, &spec);
     if (wrong != NULL) {
         a2a_refuse(a, A2A_PARAMS, wrong);
+        return false;
     }
-    return wrong == NULL;
+    a->reserves = webhooks_push_reserve(a->h->s->parts.hooks, a->plan, spec.config, &err) == BT_OK;
+    if (!a->reserves) {
+        a2a_refuse(a, A2A_UNSUPPORTED, err.msg);
+    }
+    return a->reserves;
+}
+
+void a2a_push_free(struct a2a *a)
+{
+    if (a->reserves) {
+        webhooks_push_unreserve(a->h->s->parts.hooks);
+    }
+    a->reserves = false;
 }
 
 bool a2a_push_comes(struct a2a *a)
 {
     struct hook_spec spec;
 
+    a2a_push_free(a);
     a->sends = true;
     return config_of(a).ptr == NULL || set(a, (struct doc){.ptr = NULL}, &spec);
 }

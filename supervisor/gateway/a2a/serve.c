@@ -152,6 +152,7 @@ static void on_submitted(void *self, const struct reply *reply)
         return;
     }
     (void)snprintf(a->plan, sizeof a->plan, "%.*s", (int)plan.len, plan.ptr);
+    a->push_from = 1;
     telemetry_note_plan(a->h, reply->body, (struct doc){.ptr = NULL});
     if (a2a_push_comes(a)) {
         a2a_show(a);
@@ -227,9 +228,9 @@ static void on_decided(void *self, const struct reply *reply)
     a->h->call = NULL;
     if (!reply->ok) {
         a2a_refuse_problem(a, &reply->problem);
-        return;
+    } else if (!a->sends || a2a_push_comes(a)) {
+        a2a_show(a);
     }
-    a2a_show(a);
 }
 
 /* "approve", with a comment after it. False: no decision. */
@@ -304,6 +305,47 @@ static void on_reviews(void *self, const struct reply *reply)
     buf_done(&fields);
 }
 
+static void ask_reviews(struct a2a *a)
+{
+    struct buf fields;
+
+    buf_init(&fields, 256);
+    doc_put_map(&fields, 1);
+    doc_put_cstr(&fields, "planId");
+    doc_put_cstr(&fields, a->plan);
+    a2a_ask(a, MSG_review_list, MSG_review_list_ok, true, &fields, on_reviews);
+    buf_done(&fields);
+}
+
+/* Its configuration begins with what comes of the answer. */
+static void on_before(void *self, const struct reply *reply)
+{
+    struct a2a *a = self;
+
+    a->h->call = NULL;
+    if (!reply->ok) {
+        a2a_refuse_problem(a, &reply->problem);
+        return;
+    }
+    (void)a2a_take_view(a, reply->body);
+    a->push_from = doc_head(get(reply->body, "lastSeq")).u + 1;
+    ask_reviews(a);
+}
+
+static void answer_task(struct a2a *a)
+{
+    struct buf fields;
+
+    if (!a->reserves) {
+        ask_reviews(a);
+        return;
+    }
+    buf_init(&fields, 256);
+    a2a_put_fields(&fields, a->plan);
+    a2a_ask(a, MSG_plan_get, MSG_plan_view, true, &fields, on_before);
+    buf_done(&fields);
+}
+
 /* ---- methods ---- */
 
 bool a2a_take_plan(struct a2a *a, struct str id)
@@ -324,18 +366,11 @@ static void send_message(struct a2a *a)
     struct buf text;
 
     a->wrapped = true;
-    if (!a2a_push_fits(a)) {
+    if ((task.len > 0 && !a2a_take_plan(a, task)) || !a2a_push_fits(a)) {
         return;
     }
     if (task.len > 0) {
-        if (a2a_take_plan(a, task)) {
-            buf_init(&text, 256);
-            doc_put_map(&text, 1);
-            doc_put_cstr(&text, "planId");
-            doc_put_cstr(&text, a->plan);
-            a2a_ask(a, MSG_review_list, MSG_review_list_ok, true, &text, on_reviews);
-            buf_done(&text);
-        }
+        answer_task(a);
         return;
     }
     buf_init(&text, LIMIT_CONTROL_BYTES);
@@ -402,6 +437,7 @@ static void a2a_free(void *self)
     struct a2a *a = self;
 
     a2a_list_free(a);
+    a2a_push_free(a);
     buf_done(&a->message);
     free(a);
 }

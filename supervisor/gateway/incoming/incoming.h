@@ -25,6 +25,12 @@ struct incoming;
 /* Reads the file, YAML or JSON, and the recipes that it names. Lives as long as the process. */
 BT_MUST_CHECK enum bt_code incoming_new(const char *path, struct incoming **ret,
                                         struct bt_error *err);
+/* Writes STATE/hooks.json, which hook.list reads, when something has changed. in may be NULL. */
+void incoming_run(struct incoming *in, const char *state_dir, msec now);
+/* Removes the file of a gateway that had hooks. */
+void incoming_show_none(const char *state_dir);
+/* When incoming_run is due. */
+msec incoming_deadline(const struct incoming *in);
 /* POST /hooks/NAME. */
 void incoming_serve(struct http *h);
 

@@ -166,6 +166,7 @@ enum bt_code incoming_new(const char *path, struct incoming **ret, struct bt_err
     if (in == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for hooks");
     }
+    in->dirty = true;
     buf_init(&in->file, json_doc_capacity(FILE_BYTES));
     code = incoming_read_file(path, &in->file, err);
     if (code == BT_OK) {

@@ -169,16 +169,26 @@ static bool is_genuine(struct incoming_hook *k, struct http *h)
 
 /* ---- the plan ---- */
 
+static struct incoming_hook *hook_of(struct http *h)
+{
+    return incoming_find(h->s->parts.incoming,
+                         h->params.n > 0 ? h->params.at[0].value : (struct str){NULL, 0});
+}
+
 static void on_submitted(void *self, const struct reply *reply)
 {
     struct http *h = self;
+    struct incoming_hook *k = hook_of(h);
 
     h->call = NULL;
     if (!reply->ok) {
         http_problem(h, &reply->problem);
+        incoming_note(h->s->parts.incoming, k, h->status, (struct str){NULL, 0});
         http_ready(h);
         return;
     }
+    incoming_note(h->s->parts.incoming, k, 202,
+                  doc_string(doc_get(reply->body, STR_LIT("planId"))));
     telemetry_note_plan(h, reply->body, (struct doc){.ptr = NULL});
     h->status = 202;
     h->type = "application/json";
@@ -265,17 +275,11 @@ static void fill_and_submit(const struct incoming_hook *k, struct http *h, struc
     buf_done(&plan);
 }
 
-void incoming_serve(struct http *h)
+static void serve(struct incoming_hook *k, struct http *h)
 {
-    struct incoming_hook *k = incoming_find(
-        h->s->parts.incoming, h->params.n > 0 ? h->params.at[0].value : (struct str){NULL, 0});
     struct bt_error err;
     struct buf body;
 
-    if (k == NULL) {
-        http_refuse(h, BT_NOT_FOUND, 404, "", "there is no hook of this name");
-        return;
-    }
     if (!is_genuine(k, h)) {
         return;
     }
@@ -287,4 +291,18 @@ void incoming_serve(struct http *h)
         fill_and_submit(k, h, doc_from_buf(&body));
     }
     buf_done(&body);
+}
+
+void incoming_serve(struct http *h)
+{
+    struct incoming_hook *k = hook_of(h);
+
+    if (k == NULL) {
+        http_refuse(h, BT_NOT_FOUND, 404, "", "there is no hook of this name");
+        return;
+    }
+    serve(k, h);
+    if (h->state != HTTP_WAITS) {
+        incoming_note(h->s->parts.incoming, k, h->status, (struct str){NULL, 0});
+    }
 }

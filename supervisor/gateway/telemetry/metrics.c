@@ -169,6 +169,9 @@ static void put_own(const struct http *h, struct buf *out)
     buf_printf(out, "baton_gateway_connections %" PRIu32 "\n", s->conns_n);
     text_family(out, "baton_gateway_resident_memory_bytes", "gauge", "Memory of the gateway.");
     buf_printf(out, "baton_gateway_resident_memory_bytes %" PRIu64 "\n", resident_bytes());
+    text_family(out, "baton_gateway_stream_wakes_total", "counter",
+                "Times that a stream of events had something to send.");
+    buf_printf(out, "baton_gateway_stream_wakes_total %" PRIu64 "\n", s->counts.wakes);
     put_webhooks(s->parts.hooks, out);
     if (t->traces != NULL) {
         const struct traces_counts n = traces_counts(t->traces);

@@ -87,21 +87,53 @@ static struct hook *find(const struct webhooks *w, const char *plan, const char 
     return NULL;
 }
 
+static enum bt_code too_many(struct bt_error *err)
+{
+    return err_set(err, BT_LIMIT,
+                   "there are %d push notification configurations of open tasks; delete one, or "
+                   "follow the task by a stream",
+                   PUSHES_MAX);
+}
+
+/* Whether a configuration has a place, or there is one for it. */
+static bool has_room(const struct webhooks *w, const char *plan, const char *config)
+{
+    uint32_t n = w->reserved;
+
+    for (int i = HOOKS_MAX; i < HOOK_PLACES; i++) {
+        n += w->hooks[i] != NULL;
+    }
+    return n < PUSHES_MAX || find(w, plan, config) != NULL;
+}
+
+enum bt_code webhooks_push_reserve(struct webhooks *w, const char *plan, const char *config,
+                                   struct bt_error *err)
+{
+    if (!has_room(w, plan, config)) {
+        return too_many(err);
+    }
+    w->reserved++;
+    return BT_OK;
+}
+
+void webhooks_push_unreserve(struct webhooks *w)
+{
+    w->reserved--;
+}
+
 enum bt_code webhooks_push_put(struct webhooks *w, const struct hook_spec *spec,
                                struct bt_error *err)
 {
     char name[HOOK_NAME_MAX + 1];
-    enum bt_code code = hook_push_write(w->dir, spec, err);
+    enum bt_code code =
+        has_room(w, spec->plan, spec->config) ? hook_push_write(w->dir, spec, err) : too_many(err);
 
     if (code == BT_OK) {
         webhooks_scan(w);
         if (find(w, spec->plan, spec->config) == NULL) {
             hook_push_name(spec->plan, spec->config, name);
             (void)hook_remove(w->dir, name);
-            code = err_set(err, BT_LIMIT,
-                           "there are %d push notification configurations of open tasks; delete "
-                           "one, or follow the task by a stream",
-                           PUSHES_MAX);
+            code = too_many(err);
         }
     }
     return code;

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "protocol/base/glob.h"
+#include "protocol/base/replace.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/gateway/json.h"
-#include "supervisor/gateway/replace.h"
 
 enum { PATH_BYTES = 4400 };
 
@@ -271,7 +271,7 @@ enum bt_code hook_state_write(const char *dir, const char *name, const struct ho
     put_state(&text, spec, s);
     code = buf_check(&text, err);
     if (code == BT_OK) {
-        code = gateway_replace(path, text.at, text.len, err);
+        code = file_replace(path, text.at, text.len, err);
     }
     buf_done(&text);
     return code;
@@ -367,7 +367,7 @@ enum bt_code hook_push_write(const char *dir, const struct hook_spec *spec, stru
     json_close(&text, '}');
     code = buf_check(&text, err);
     if (code == BT_OK) {
-        code = gateway_replace(path, text.at, text.len, err);
+        code = file_replace(path, text.at, text.len, err);
     }
     if (text.at != NULL) {
         explicit_bzero(text.at, text.cap);

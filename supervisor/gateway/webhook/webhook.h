@@ -22,9 +22,14 @@ BT_MUST_CHECK enum bt_code webhooks_new(const char *state_dir, const char *url, 
 void webhooks_run(struct webhooks *w, msec now);
 /* When webhooks_run is due. */
 msec webhooks_deadline(const struct webhooks *w, msec now);
+/* Keeps a place for a configuration of push notifications until webhooks_push_unreserve; the one
+ * with this plan and configuration has one. BT_LIMIT: there are PUSHES_MAX. */
+BT_MUST_CHECK enum bt_code webhooks_push_reserve(struct webhooks *w, const char *plan,
+                                                 const char *config, struct bt_error *err);
+void webhooks_push_unreserve(struct webhooks *w);
 /* Push notifications of A2A: a queue each, about one plan, gone with its end, or when its receiver
  * has taken nothing for a day. Takes the place of the one with its plan and configuration.
- * BT_LIMIT: there are PUSHES_MAX. */
+ * BT_LIMIT: there are PUSHES_MAX, with the places that are kept. */
 BT_MUST_CHECK enum bt_code webhooks_push_put(struct webhooks *w, const struct hook_spec *spec,
                                              struct bt_error *err);
 /* NULL ends them. */

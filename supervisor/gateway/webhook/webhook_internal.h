@@ -1,4 +1,5 @@
-/* Shared by webhook.c (queues) and push.c (what push notifications of A2A have beside them). */
+/* Shared by webhook.c (turns), scan.c (files), pages.c (events), send.c (requests) and push.c (what
+ * push notifications of A2A have beside them). */
 #ifndef GATEWAY_WEBHOOK_WEBHOOK_INTERNAL_H
 #define GATEWAY_WEBHOOK_WEBHOOK_INTERNAL_H
 
@@ -8,7 +9,7 @@
 #include "supervisor/gateway/webhook/store.h"
 #include "supervisor/gateway/webhook/webhook.h"
 
-enum { HOOK_PLACES = HOOKS_MAX + PUSHES_MAX, HOOK_AGAIN_MS = 500 };
+enum { HOOK_PLACES = HOOKS_MAX + PUSHES_MAX, HOOK_AGAIN_MS = 500, HOOK_PAGE_BYTES = 1024 * 1024 };
 
 struct hook {
     struct webhooks *of;
@@ -47,11 +48,32 @@ struct webhooks {
     msec scanned, now;
     uint64_t last; /* the number of the last event that came */
     bool watches;
+    uint32_t reserved;                        /* places of pushes that messages on their way keep */
     uint64_t pushes_delivered, pushes_failed; /* of those that are gone */
 };
 
+/* ---- scan.c ---- */
+
 /* Looks at the files now. */
 void webhooks_scan(struct webhooks *w);
+/* Writes how far it is. */
+void hook_save(struct hook *h);
+
+/* ---- pages.c ---- */
+
+/* Forgets the events that were read. */
+void hook_drop_page(struct hook *h);
+/* Asks for the page after the last event that was taken. */
+void hook_read_page(struct hook *h);
+/* The next event that is wanted, in h->event. False: there is none now. */
+bool hook_next(struct hook *h);
+/* Whether there are events that were not read. */
+bool hook_has_more(const struct hook *h);
+
+/* ---- send.c ---- */
+
+void hook_send(struct hook *h, struct doc event);
+void hook_send_test(struct hook *h);
 
 /* ---- push.c ---- */
 

@@ -45,6 +45,8 @@ static const struct {
     {"supervisor.reload", "admin"},    {"supervisor.drain", "admin"},
     {"artifact.fetch", "agent"},       {"artifact.store", "agent"},
     {"artifact.read", "observer"},     {"auth.begin", "observer"},
+    {"webhook.list", "admin"},         {"webhook.resend", "admin"},
+    {"webhook.test", "admin"},         {"hook.list", "admin"},
 };
 
 enum { REQUESTS = sizeof requests / sizeof requests[0] };

@@ -1,4 +1,4 @@
-#include "supervisor/gateway/replace.h"
+#include "protocol/base/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 enum { PATH_BYTES = 4500 };
 
-enum bt_code gateway_replace(const char *path, const void *bytes, size_t len, struct bt_error *err)
+enum bt_code file_replace(const char *path, const void *bytes, size_t len, struct bt_error *err)
 {
     char next[PATH_BYTES];
     int fd;

@@ -1,0 +1,141 @@
+/* The events of a webhook: pages of them, and the next one that is wanted. */
+#include <inttypes.h>
+
+#include "protocol/base/log.h"
+#include "supervisor/gateway/a2a/a2a.h"
+#include "supervisor/gateway/webhook/webhook_internal.h"
+
+enum {
+    READ_MS = 5000, /* how soon events are looked for that the reader of events missed */
+    PAGE = 64
+};
+
+void hook_drop_page(struct hook *h)
+{
+    h->left = 0;
+    h->event.ptr = NULL;
+    h->page_next = 0;
+    h->read_again = 0;
+    h->read_once = false;
+    h->serial++;
+    if (h->call != NULL) {
+        call_abandon(h->call);
+        h->call = NULL;
+    }
+}
+
+/* The last event that it may want. */
+static uint64_t last_of(const struct hook *h)
+{
+    return hook_is_push(&h->spec) ? h->last : h->of->last;
+}
+
+static void on_page(void *self, const struct reply *reply)
+{
+    struct hook *h = self;
+    const struct doc events = doc_get(reply->body, STR_LIT("events"));
+    struct doc_head head = {.kind = DOC_NIL};
+    uint64_t last;
+
+    h->call = NULL;
+    h->read_again = h->of->now + (reply->ok ? READ_MS : HOOK_AGAIN_MS);
+    if (!reply->ok) {
+        h->read_once = false;
+        if (hook_is_push(&h->spec) &&
+            (reply->problem.code == BT_NOT_FOUND || reply->problem.code == BT_GONE)) {
+            push_end(h, "its plan was deleted");
+        }
+        return;
+    }
+    buf_clear(&h->page);
+    buf_add(&h->page, events.ptr, events.ptr == NULL ? 0 : events.len);
+    if (buf_check(&h->page, NULL) != BT_OK) {
+        log_warn("gateway.webhook", "%s: out of memory for events", h->name);
+        h->read_once = false;
+        return;
+    }
+    h->at = doc_cursor(doc_from_buf(&h->page));
+    h->left = doc_next(&h->at, &head) && head.kind == DOC_ARRAY ? head.n : 0;
+    h->page_next = doc_head(doc_get(reply->body, STR_LIT("nextSeq"))).u;
+    h->known = h->page_next > h->state.at.seq + 1 ? 0 : h->known;
+    last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
+    if (h->state.at.seq > last) { /* a journal of before was put in its place */
+        log_warn("gateway.webhook",
+                 "%s: the journal ends at event %" PRIu64 " and event %" PRIu64
+                 " was sent; it goes on with the next one",
+                 h->name, last, h->state.at.seq);
+        hook_taken(&h->state.at, last);
+        h->dirty = true;
+    }
+    h->of->last = last > h->of->last ? last : h->of->last;
+}
+
+void hook_read_page(struct hook *h)
+{
+    struct webhooks *w = h->of;
+    struct caller *caller = watch_caller(w->watch, w->now);
+    struct call_spec spec = {.type = MSG_events_read,
+                             .answer = MSG_events_read_ok,
+                             .reads = true,
+                             .done = on_page,
+                             .self = h};
+    struct bt_error err;
+    struct buf fields;
+
+    h->read_again = w->now + HOOK_AGAIN_MS;
+    h->known = last_of(h);
+    if (caller == NULL) {
+        return;
+    }
+    buf_init(&fields, 64);
+    doc_put_map(&fields, 2u + hook_is_push(&h->spec));
+    if (hook_is_push(&h->spec)) {
+        doc_put_cstr(&fields, "planId");
+        doc_put_cstr(&fields, h->spec.plan);
+    }
+    doc_put_cstr(&fields, "fromSeq");
+    doc_put_u64(&fields, h->state.at.seq + 1);
+    doc_put_cstr(&fields, "limit");
+    doc_put_u64(&fields, PAGE);
+    spec.fields = doc_from_buf(&fields);
+    h->read_once = caller_call(caller, &spec, w->now, &h->call, &err) == BT_OK;
+    buf_done(&fields);
+}
+
+bool hook_next(struct hook *h)
+{
+    while (h->event.ptr == NULL && h->left > 0) {
+        const struct doc event = doc_skip(&h->at);
+        const struct doc seq = doc_get(event, STR_LIT("seq"));
+        const uint64_t n = seq.ptr == NULL ? 0 : doc_head(seq).u;
+        h->left--;
+        if (n <= h->state.at.seq) {
+            continue;
+        }
+        if (hook_is_push(&h->spec)
+                ? a2a_push_wants(event)
+                : hook_wants(&h->spec, doc_string(doc_get(event, STR_LIT("type"))))) {
+            h->event = event;
+            h->event_seq = n;
+        } else {
+            hook_taken(&h->state.at, n);
+            h->dirty = true;
+        }
+    }
+    if (h->event.ptr != NULL) {
+        return true;
+    }
+    if (h->page_next > h->state.at.seq + 1) { /* what was deleted with its plan */
+        hook_taken(&h->state.at, h->page_next - 1);
+        h->dirty = true;
+    }
+    h->page_next = 0;
+    return false;
+}
+
+bool hook_has_more(const struct hook *h)
+{
+    const uint64_t last = last_of(h);
+
+    return h->read_once && h->state.at.seq < last && h->known < last;
+}
