@@ -335,8 +335,7 @@ static void print_stats(const cJSON *s)
                  json_text(s, "planId", ""), json_text(s, "status", ""), ms);
     (void)printf("  %.0f dependenc%s, depth %.0f, parallelism %.2f%s%s\n",
                  json_number(s, "dependencies"), json_number(s, "dependencies") == 1 ? "y" : "ies",
-                 json_number(s, "depth"),
-                 json_number(s, "parallelism"),
+                 json_number(s, "depth"), json_number(s, "parallelism"),
                  get(s, "bottleneckStepId") != NULL ? ", bottleneck " : "",
                  json_text(s, "bottleneckStepId", ""));
     (void)printf("  %.0f tokens (%.0f estimated), cost %s\n\n",
