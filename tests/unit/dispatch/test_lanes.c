@@ -265,6 +265,23 @@ static void what_is_called_off_while_its_instance_leaves_is_over(void **state)
     house_close(h);
 }
 
+/* ---- before anybody knows who they are ---- */
+
+static void listeners_bound_what_strangers_hold(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    for (int events = 0; events < 2; events++) {
+        const struct link_limits *lim = fake_link_limits(h->link, events != 0);
+        assert_int_equal(lim->recv_max, events != 0 ? LIMIT_EVENT_BYTES : LIMIT_STEP_BYTES);
+        assert_int_equal(lim->peers.unfinished_bytes, 32 * 1024 * 1024);
+        assert_int_equal(lim->peers.unfinished_ms, 15000);
+        assert_in_range(lim->peers.peers, 1, 8192);
+    }
+    house_close(h);
+}
+
 /* ---- an agent that dials ---- */
 
 static void lanes_that_an_agent_dials_are_named_to_it(void **state)
@@ -301,6 +318,7 @@ int main(void)
         cmocka_unit_test(only_the_process_that_was_asked_can_tell_that_it_never_ran),
         cmocka_unit_test(an_instance_that_leaves_in_the_same_cycle_gets_nothing),
         cmocka_unit_test(what_is_called_off_while_its_instance_leaves_is_over),
+        cmocka_unit_test(listeners_bound_what_strangers_hold),
         cmocka_unit_test(lanes_that_an_agent_dials_are_named_to_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
