@@ -245,6 +245,31 @@ static void an_instance_that_leaves_in_the_same_cycle_gets_nothing(void **state)
     house_close(h);
 }
 
+static void an_instance_that_comes_again_in_the_same_cycle_gets_it_in_its_new_epoch(void **state)
+{
+    struct house *h = house_open();
+    const struct house_agent *a;
+    const char *id;
+
+    (void)state;
+    a = house_join(h, "calc", 1);
+    arrives(h, "plan.submit", "'plan':{'steps':[" STEP("a", "") "]}");
+    arrives(h, "agent.register",
+            house_text(h,
+                       "'card':{'agentId':'calc','name':'calc','version':'1'," DO "},"
+                       "'capacity':1,'endpoint':'%s','protocol':[1],'instanceId':'%s',"
+                       "'sessionKey':'0123456789abcdef1'",
+                       a->url, a->instance));
+    house_cycle(h);
+    id = house_get(h, house_ok(h, "plan.list", " "), "plans.0.planId");
+    house_wait(h, 1000);
+    assert_non_null(house_work(h, "calc", NULL));
+    assert_true(strtoull(house_get(h, house_work(h, "calc", NULL), "epoch"), NULL, 10) > a->epoch);
+    house_done(h, "calc", "'result':{'text':'x'}");
+    house_says(h, view(h, id), "status=completed");
+    house_close(h);
+}
+
 static void what_is_called_off_while_its_instance_leaves_is_over(void **state)
 {
     struct house *h = house_open();
@@ -317,6 +342,7 @@ int main(void)
         cmocka_unit_test(where_credentials_are_required_an_instance_proves),
         cmocka_unit_test(only_the_process_that_was_asked_can_tell_that_it_never_ran),
         cmocka_unit_test(an_instance_that_leaves_in_the_same_cycle_gets_nothing),
+        cmocka_unit_test(an_instance_that_comes_again_in_the_same_cycle_gets_it_in_its_new_epoch),
         cmocka_unit_test(what_is_called_off_while_its_instance_leaves_is_over),
         cmocka_unit_test(listeners_bound_what_strangers_hold),
         cmocka_unit_test(lanes_that_an_agent_dials_are_named_to_it),
