@@ -24,6 +24,7 @@ struct link_pub {
 };
 
 struct link {
+    struct link_limits limits[2]; /* of the server, and of the publisher */
     struct link_event *inbox;
     uint32_t first, n, cap;
     struct link_server server;
@@ -80,6 +81,11 @@ const struct buf *fake_link_answer_to(const struct link *l, uint64_t request)
         }
     }
     return NULL;
+}
+
+const struct link_limits *fake_link_limits(const struct link *l, bool events)
+{
+    return &l->limits[events];
 }
 
 uint32_t fake_link_lanes(const struct link *l)
@@ -252,10 +258,10 @@ enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
                               struct bt_error *err)
 {
     (void)n;
-    (void)lim;
     (void)owner;
     (void)err;
     (void)url;
+    l->limits[0] = *lim;
     l->server.link = l;
     (void)snprintf(l->server.url, sizeof l->server.url, "%s", fake_control_url);
     *ret = &l->server;
@@ -378,8 +384,8 @@ enum bt_code link_pub_open(struct link *l, const char *url, const struct link_li
                            struct link_pub **ret, struct bt_error *err)
 {
     (void)url;
-    (void)lim;
     (void)err;
+    l->limits[1] = *lim;
     l->pub.link = l;
     *ret = &l->pub;
     return BT_OK;

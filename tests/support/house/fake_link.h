@@ -34,6 +34,8 @@ void fake_link_request(struct link *l, uint64_t request, const void *bytes, size
 /* NULL: it was not answered yet. */
 const struct buf *fake_link_answer_to(const struct link *l, uint64_t request);
 
+/* That the last server was opened with, or the last publisher. */
+const struct link_limits *fake_link_limits(const struct link *l, bool events);
 uint32_t fake_link_lanes(const struct link *l);
 struct link_lane *fake_link_lane(const struct link *l, uint32_t i);
 void fake_lane_up(struct link_lane *lane);

@@ -225,6 +225,31 @@ static void a_plan_is_exported_and_imported(void **state)
     free((void *)(uintptr_t)lines);
 }
 
+/* It is not only in the journal: it is known at once, whatever the length of its name. */
+static void a_schedule_is_imported_and_is_there_at_once(void **state)
+{
+    static const char *const names[] = {"n", "nightly"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct world w;
+        char *lines;
+        open_world(&w);
+        (void)house_ok(w.h, "schedule.put", "'name':'%s','cron':'@daily'," ONE, names[i]);
+        lines = strdup(exported(w.h, ""));
+        assert_non_null(lines);
+        close_world(&w);
+        open_world(&w);
+        house_says(w.h, import(w.h, lines, 0), "ok=true; result=done");
+        house_says(
+            w.h, house_ok(w.h, "schedule.get", "'name':'%s'", names[i]),
+            house_text(w.h, "schedule.name=%s; schedule.cron=@daily; schedule.next.#=5", names[i]));
+        house_says(w.h, house_ok(w.h, "schedule.list", " "), "schedules.#=1");
+        close_world(&w);
+        free(lines);
+    }
+}
+
 static void an_export_is_refused_by_what_it_asks_for(void **state)
 {
     struct world w;
@@ -313,6 +338,7 @@ int main(void)
         cmocka_unit_test(old_plans_are_pruned_by_age_and_status),
         cmocka_unit_test(pruning_goes_on_where_it_stopped),
         cmocka_unit_test(a_plan_is_exported_and_imported),
+        cmocka_unit_test(a_schedule_is_imported_and_is_there_at_once),
         cmocka_unit_test(an_export_is_refused_by_what_it_asks_for),
         cmocka_unit_test(a_copy_is_made_while_it_runs),
         cmocka_unit_test(the_journal_is_checked_in_parts),

@@ -79,6 +79,51 @@ static void a_plan_that_a_model_begins_has_the_policy_and_planner_of_the_message
     house_close(h);
 }
 
+/* ---- which agent is asked ---- */
+
+static void only_an_agent_that_is_there_and_may_work_is_asked(void **state)
+{
+    static const char *const cards[] = {CONVERSE, CONVERSE, CONVERSE,
+                                        "'skills':[{'id':'do','description':'D'}]"};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct house *h = house_open();
+        const struct house_agent *a;
+        house_join(h, "calc", 1);
+        a = house_join_as(h, "boss", 1, cards[i], "");
+        (void)house_submit(h, "'sessionId':'s','plan':{'goal':'add','steps':[" STEP("a", "") "]}");
+        if (i == 1) {
+            (void)house_ok(h, "agents.drain", "'agentId':'boss'");
+        } else if (i == 2) {
+            (void)house_ok(h, "agent.deregister", "'instanceId':'%s','epoch':%llu", a->instance,
+                           (unsigned long long)a->epoch);
+        }
+        house_says(h,
+                   house_ok(h, "session.say", "'sessionId':'s','text':'be so good and arrange it'"),
+                   i == 0 ? "reply=-" : "reply=~You can say: status");
+        assert_int_equal(house_work(h, "boss", NULL) != NULL, i == 0);
+        house_close(h);
+    }
+}
+
+static void the_orchestrator_is_asked_before_others(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct house *h = house_open();
+        house_join_as(h, "calc", 2, CONVERSE, "");
+        house_join_as(h, "orchestrator", 1, CONVERSE, "");
+        (void)house_submit(h, "'sessionId':'s','plan':{'goal':'add','steps':[" STEP("a", "") "]}");
+        if (i == 1) {
+            (void)house_ok(h, "agents.drain", "'agentId':'orchestrator'");
+        }
+        (void)house_ok(h, "session.say", "'sessionId':'s','text':'be so good and arrange it'");
+        assert_non_null(house_work(h, i == 0 ? "orchestrator" : "calc", "converse"));
+        house_close(h);
+    }
+}
+
 /* ---- a question of a model that came too late ---- */
 
 static void what_was_meant_of_another_review_decides_nothing(void **state)
@@ -258,6 +303,8 @@ int main(void)
         cmocka_unit_test(a_model_decides_for_who_spoke),
         cmocka_unit_test(a_model_decides_nothing_for_who_may_not),
         cmocka_unit_test(a_plan_that_a_model_begins_has_the_policy_and_planner_of_the_message),
+        cmocka_unit_test(only_an_agent_that_is_there_and_may_work_is_asked),
+        cmocka_unit_test(the_orchestrator_is_asked_before_others),
         cmocka_unit_test(what_was_meant_of_another_review_decides_nothing),
         cmocka_unit_test(what_was_meant_of_an_older_plan_changes_nothing),
         cmocka_unit_test(turns_whose_plans_are_gone_are_ended_in_words),

@@ -221,6 +221,20 @@ static void arrives(struct house *h, const char *type, const char *fields)
     fake_link_request(h->link, ++h->requests, request, strlen(request));
 }
 
+/* The answer of the work, in the cycle of what arrives next: another step becomes due with it. */
+static void answers(struct house *h)
+{
+    const char *work = house_work(h, "calc", NULL);
+    const char *answer = house_text(
+        h,
+        "{'v':1,'id':'%s','ok':true,'type':'step.result','key':'%s','attempt':%s,'epoch':%s,"
+        "'outcome':'completed','result':{'text':'x'}}",
+        house_get(h, work, "id"), house_get(h, work, "key"), house_get(h, work, "attempt"),
+        house_get(h, work, "epoch"));
+
+    fake_lane_answer(house_lane(h, "calc", NULL), answer, strlen(answer));
+}
+
 static void an_instance_that_leaves_in_the_same_cycle_gets_nothing(void **state)
 {
     struct house *h = house_open();
@@ -229,19 +243,44 @@ static void an_instance_that_leaves_in_the_same_cycle_gets_nothing(void **state)
 
     (void)state;
     a = house_join(h, "calc", 1);
-    arrives(h, "plan.submit", "'plan':{'steps':[" STEP("a", "") "]}");
+    id = house_submit(h, "'plan':{'steps':[" STEP("a", "") "," STEP("b", "") "]}");
+    answers(h);
     arrives(
         h, "agent.deregister",
         house_text(h, "'instanceId':'%s','epoch':%llu", a->instance, (unsigned long long)a->epoch));
     house_cycle(h);
     assert_null(house_work(h, "calc", NULL));
-    id = house_get(h, house_ok(h, "plan.list", " "), "plans.0.planId");
-    house_says(h, view(h, id), "status=running; steps.0.status=*");
+    house_says(h, view(h, id), "status=running; steps.0.status=completed");
     house_join(h, "calc", 1); /* another instance does it, as if nothing had been */
     house_wait(h, 1000);
-    assert_non_null(house_work(h, "calc", NULL));
+    house_says(h, house_work(h, "calc", NULL), "stepId=b");
+    house_done(h, "calc", "'result':{'text':'y'}");
+    house_says(h, view(h, id), "status=completed; steps.1.result=y");
+    house_close(h);
+}
+
+static void an_instance_that_comes_again_in_the_same_cycle_gets_it_in_its_new_epoch(void **state)
+{
+    struct house *h = house_open();
+    const struct house_agent *a;
+    const char *id;
+
+    (void)state;
+    a = house_join(h, "calc", 1);
+    id = house_submit(h, "'plan':{'steps':[" STEP("a", "") "," STEP("b", "") "]}");
+    answers(h);
+    arrives(h, "agent.register",
+            house_text(h,
+                       "'card':{'agentId':'calc','name':'calc','version':'1'," DO "},"
+                       "'capacity':1,'endpoint':'%s','protocol':[1],'instanceId':'%s',"
+                       "'sessionKey':'0123456789abcdef1'",
+                       a->url, a->instance));
+    house_cycle(h);
+    house_wait(h, 1000);
+    house_says(h, house_work(h, "calc", NULL), "stepId=b");
+    assert_true(strtoull(house_get(h, house_work(h, "calc", NULL), "epoch"), NULL, 10) > a->epoch);
     house_done(h, "calc", "'result':{'text':'x'}");
-    house_says(h, view(h, id), "status=completed; steps.0.result=x");
+    house_says(h, view(h, id), "status=completed");
     house_close(h);
 }
 
@@ -262,6 +301,23 @@ static void what_is_called_off_while_its_instance_leaves_is_over(void **state)
     house_cycle(h);
     house_wait(h, (msec)h->opt.cancel_grace_ms);
     house_says(h, view(h, id), "status=cancelled");
+    house_close(h);
+}
+
+/* ---- before anybody knows who they are ---- */
+
+static void listeners_bound_what_strangers_hold(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    for (int events = 0; events < 2; events++) {
+        const struct link_limits *lim = fake_link_limits(h->link, events != 0);
+        assert_int_equal(lim->recv_max, events != 0 ? LIMIT_EVENT_BYTES : LIMIT_STEP_BYTES);
+        assert_int_equal(lim->peers.unfinished_bytes, 32 * 1024 * 1024);
+        assert_int_equal(lim->peers.unfinished_ms, 15000);
+        assert_in_range(lim->peers.peers, 1, 8192);
+    }
     house_close(h);
 }
 
@@ -300,7 +356,9 @@ int main(void)
         cmocka_unit_test(where_credentials_are_required_an_instance_proves),
         cmocka_unit_test(only_the_process_that_was_asked_can_tell_that_it_never_ran),
         cmocka_unit_test(an_instance_that_leaves_in_the_same_cycle_gets_nothing),
+        cmocka_unit_test(an_instance_that_comes_again_in_the_same_cycle_gets_it_in_its_new_epoch),
         cmocka_unit_test(what_is_called_off_while_its_instance_leaves_is_over),
+        cmocka_unit_test(listeners_bound_what_strangers_hold),
         cmocka_unit_test(lanes_that_an_agent_dials_are_named_to_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

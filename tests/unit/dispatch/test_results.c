@@ -352,16 +352,10 @@ a_ping_that_is_answered_closes_the_breaker_and_one_that_is_refused_does_not(void
         house_says(h, house_ok(h, "agents.get", "'agentId':'calc'"), "breaker.state=open");
         house_wait(h, 1);
         assert_int_equal(pings, 1);
-        house_says(
-            h, house_ok(h, "agents.get", "'agentId':'calc'"),
-            house_text(h, "breaker.state=%s", strcmp(all[i].breaker, "open") == 0 ? "open" : "~"));
-        if (strcmp(all[i].breaker, "closed") == 0) {
-            (void)house_submit(h, ONE(""));
-            assert_non_null(house_work(h, "calc", NULL)); /* it gets work again */
-        } else {
-            (void)house_submit(h, ONE(""));
-            assert_null(house_work(h, "calc", NULL));
-        }
+        (void)house_submit(h, ONE(""));
+        /* it gets work again, or none */
+        assert_int_equal(house_work(h, "calc", NULL) != NULL,
+                         strcmp(all[i].breaker, "closed") == 0);
         house_close(h);
     }
 }

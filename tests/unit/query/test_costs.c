@@ -109,6 +109,55 @@ static void talk_costs_its_session_and_no_plan(void **state)
     house_close(h);
 }
 
+/* A plan that a planner makes, with what that cost; a is done for 1. */
+static const char *made_by_planner(struct house *h, int tokens, const char *more)
+{
+    const char *id = house_submit(h, "'goal':'g','planner':'agent:boss'%s", more);
+
+    house_done(h, "boss",
+               "'result':{'data':{'steps':[{'stepId':'a','agentId':'calc','skill':'do','task':"
+               "'t'}]}},'usage':{'inputTokens':%d}",
+               tokens);
+    house_done(h, "calc", "'result':{'text':'x'},'usage':{'inputTokens':1}");
+    return id;
+}
+
+static void only_what_began_since_then_is_counted(void **state)
+{
+    struct house *h = house_open();
+    const char *first;
+    msec began;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    house_join_as(h, "boss", 1, "'skills':[{'id':'plan','description':'P'}]", "");
+    first = made_by_planner(h, 16, ",'sessionId':'s'");
+    house_wait(h, 1000);
+    began = h->wall;
+    (void)made_by_planner(h, 64, ",'sessionId':'s'");
+    house_wait(h, 1000);
+    house_says(h, house_ok(h, "plan.cost", " "),
+               "plans.#=2; total.planning.inputTokens=80; total.planningTokens=80; "
+               "total.executionTokens=2; total.total.inputTokens=82; "
+               "plans.0.planning.inputTokens=64; plans.1.planning.inputTokens=16");
+    for (int late = 0; late <= 1; late++) {
+        house_says(
+            h,
+            house_ok(h, "plan.cost", "'sinceMs':%llu", (unsigned long long)began + (unsigned)late),
+            late == 0 ? "plans.#=1; total.planning.inputTokens=64; "
+                        "total.total.inputTokens=65; plans.0.planningTokens=64"
+                      : "plans=-; total.total.inputTokens=-; total.planning=-");
+    }
+    house_says(h, house_ok(h, "plan.cost", "'sessionId':'s'"),
+               "plans.#=2; total.planning.inputTokens=80");
+    house_says(h, house_ok(h, "plan.cost", "'sessionId':'t'"), "plans=-");
+    house_says(h, house_ok(h, "plan.cost", "'planId':'%s'", first),
+               "plans.#=1; total.planning.inputTokens=16; total.executionTokens=1");
+    house_says(h, house_ok(h, "plan.cost", "'limit':1"),
+               "plans.#=1; truncated=true; plans.0.planningTokens=64");
+    house_close(h);
+}
+
 /* ---- agents ---- */
 
 static void an_agent_is_measured_by_what_it_completed_and_failed(void **state)
@@ -294,6 +343,7 @@ int main(void)
         cmocka_unit_test(what_a_planner_used_for_a_cancelled_plan_is_paid),
         cmocka_unit_test(talk_costs_its_session_and_no_plan),
         cmocka_unit_test(an_agent_is_measured_by_what_it_completed_and_failed),
+        cmocka_unit_test(only_what_began_since_then_is_counted),
         cmocka_unit_test(an_attempt_that_failed_is_one_error),
         cmocka_unit_test(tokens_add_up_to_the_largest_integer),
         cmocka_unit_test(agents_see_the_newest_messages_and_how_many_were_before),
