@@ -55,7 +55,8 @@ bool doc_next(struct doc_cursor *c, struct doc_head *ret);
 /* Moves over one whole value and returns it; .ptr NULL at the end. */
 struct doc doc_skip(struct doc_cursor *c);
 struct doc_head doc_head(struct doc d);
-/* Moves over a key of a map, which has no children, and returns it; .ptr NULL when it is no text. */
+/* Moves over a key of a map, which has no children, and returns it; .ptr NULL when it is no text.
+ */
 struct str doc_key(struct doc_cursor *c);
 
 /* Returns the member of a map; .ptr NULL when d is no map or has no such key. */

@@ -91,7 +91,7 @@ static struct house *with(const char *steps)
     return h;
 }
 
-static void conditions(void **state)
+static void steps_with_conditions_come_back_as_they_were(void **state)
 {
     struct house *h = with(STEP("a", ",'dependsOn':[]") "," WAIT(
         "t",
@@ -107,7 +107,7 @@ static void conditions(void **state)
     house_close(h);
 }
 
-static void items(void **state)
+static void items_come_back_as_they_were(void **state)
 {
     struct house *h = with("{'stepId':'m','task':'each','forEach':[1,2],'steps':[" STEP(
         "x", "") "," WAIT("w", ",'dependsOn':['x']") "]}");
@@ -120,7 +120,7 @@ static void items(void **state)
     house_close(h);
 }
 
-static void rounds(void **state)
+static void rounds_come_back_as_they_were(void **state)
 {
     struct house *h = with(STEP(
         "r", ",'repeat':{'until':{'results.r.data.done':{'eq':true}},'max':3,'delayMs':60000}"));
@@ -132,7 +132,7 @@ static void rounds(void **state)
     house_close(h);
 }
 
-static void plans_inside(void **state)
+static void plans_inside_come_back_as_they_were(void **state)
 {
     struct house *h = with("{'stepId':'p','task':'in','plan':{'document':{'steps':[" STEP(
         "x", "") "," WAIT("w", ",'dependsOn':['x']") "]}}}");
@@ -144,7 +144,7 @@ static void plans_inside(void **state)
     house_close(h);
 }
 
-static void times_and_dates(void **state)
+static void waits_for_times_and_dates_come_back_as_they_were(void **state)
 {
     struct house *h = with("{'stepId':'t','wait':{'forMs':86400000},'dependsOn':[]},"
                            "{'stepId':'d','wait':{'until':'2100-01-01T00:00:00Z'},'dependsOn':[]}");
@@ -154,7 +154,7 @@ static void times_and_dates(void **state)
     house_close(h);
 }
 
-static void signals_that_are_taken_and_kept(void **state)
+static void signals_come_back_taken_or_kept(void **state)
 {
     struct house *h = with(WAIT("a", "") ",{'stepId':'t','wait':{'forMs':60000},'dependsOn':['a']}"
                                          "," WAIT("b", ",'dependsOn':['t']"));
@@ -168,7 +168,7 @@ static void signals_that_are_taken_and_kept(void **state)
     house_close(h);
 }
 
-static void what_can_be_undone(void **state)
+static void what_can_be_undone_comes_back_as_it_was(void **state)
 {
     struct house *h = with(
         STEP("a", ",'effects':'idempotent','compensate':{'skill':'do','task':'undo'}") "," WAIT(
@@ -181,7 +181,7 @@ static void what_can_be_undone(void **state)
     house_close(h);
 }
 
-static void the_state_of_a_plan(void **state)
+static void the_state_of_a_plan_comes_back_as_it_was(void **state)
 {
     struct house *h = with(STEP("a", "") "," WAIT("w", ",'dependsOn':['a']"));
 
@@ -193,7 +193,7 @@ static void the_state_of_a_plan(void **state)
     house_close(h);
 }
 
-static void schedules(void **state)
+static void schedules_come_back_as_they_were(void **state)
 {
     struct house *h = house_open();
     char *before;
@@ -213,15 +213,15 @@ static void schedules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conditions),
-        cmocka_unit_test(items),
-        cmocka_unit_test(rounds),
-        cmocka_unit_test(plans_inside),
-        cmocka_unit_test(times_and_dates),
-        cmocka_unit_test(signals_that_are_taken_and_kept),
-        cmocka_unit_test(what_can_be_undone),
-        cmocka_unit_test(the_state_of_a_plan),
-        cmocka_unit_test(schedules),
+        cmocka_unit_test(steps_with_conditions_come_back_as_they_were),
+        cmocka_unit_test(items_come_back_as_they_were),
+        cmocka_unit_test(rounds_come_back_as_they_were),
+        cmocka_unit_test(plans_inside_come_back_as_they_were),
+        cmocka_unit_test(waits_for_times_and_dates_come_back_as_they_were),
+        cmocka_unit_test(signals_come_back_taken_or_kept),
+        cmocka_unit_test(what_can_be_undone_comes_back_as_it_was),
+        cmocka_unit_test(the_state_of_a_plan_comes_back_as_it_was),
+        cmocka_unit_test(schedules_come_back_as_they_were),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,11 +107,12 @@ static void equal_rules_are_kept_once(void **state)
 {
     struct bench *b = *state;
     assert_int_equal(
-        read_json(b, "{'steps':[{'stepId':'a','agentId':'calc','task':'add','dependsOn':[]},"
-                     "{'stepId':'w','wait':{'forMs':5},'dependsOn':[]},"
-                     "{'stepId':'b','agentId':'calc','task':'take','dependsOn':[]},"
-                     "{'stepId':'v','wait':{'forMs':5},'dependsOn':[]},"
-                     "{'stepId':'c','agentId':'calc','task':'add','maxRetries':7,'dependsOn':[]}]}"),
+        read_json(b,
+                  "{'steps':[{'stepId':'a','agentId':'calc','task':'add','dependsOn':[]},"
+                  "{'stepId':'w','wait':{'forMs':5},'dependsOn':[]},"
+                  "{'stepId':'b','agentId':'calc','task':'take','dependsOn':[]},"
+                  "{'stepId':'v','wait':{'forMs':5},'dependsOn':[]},"
+                  "{'stepId':'c','agentId':'calc','task':'add','maxRetries':7,'dependsOn':[]}]}"),
         BT_OK);
     struct plan *copy = packed(b);
     assert_ptr_equal(copy->steps[0].rules, copy->steps[2].rules);
