@@ -70,9 +70,10 @@ static uint32_t count_work(const struct msg_card *card)
     return n;
 }
 
-static bool is_listed(const struct agent_view *v)
+/* late: the plan waits for agents, so those that are remembered count. */
+static bool is_listed(const struct agent_view *v, bool late)
 {
-    return v->enabled && v->expected && v->card != NULL &&
+    return v->enabled && (v->expected || late) && v->card != NULL &&
            (v->card->skills_n == 0 || count_work(v->card) > 0);
 }
 
@@ -139,21 +140,23 @@ static void put_agent(struct buf *out, const struct agent_view *v, bool brief)
     }
 }
 
-static void put_agents(struct assignment *q, struct doc permitted, struct buf *out)
+static void put_agents(struct assignment *q, struct doc document, struct buf *out)
 {
+    const struct doc permitted = plan_permitted_of(document);
+    const bool late = plan_waits_for_agents(document);
     const struct registry *r = engine_registry(q->engine);
     const size_t from = out->len;
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < registry_agents(r); i++) {
         const struct agent_view v = registry_agent_view(r, i);
-        n += is_listed(&v) && plan_permits(permitted, v.id) ? 1 : 0;
+        n += is_listed(&v, late) && plan_permits(permitted, v.id) ? 1 : 0;
     }
     doc_put_cstr(out, "agents");
     doc_put_array(out, n);
     for (uint32_t i = 0; i < registry_agents(r); i++) {
         const struct agent_view v = registry_agent_view(r, i);
-        if (is_listed(&v) && plan_permits(permitted, v.id)) {
+        if (is_listed(&v, late) && plan_permits(permitted, v.id)) {
             put_agent(out, &v, out->len - from > CARDS_ROOM);
         }
     }
@@ -226,7 +229,7 @@ static enum bt_code compose(struct assignment *q, const struct open_plan *p, str
     doc_put_map(out, 5u + (wrong.len > 0 ? 1u : 0) + (previous.ptr != NULL ? 1u : 0));
     assignment_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     put_list(out, "constraints", about.constraints);
-    put_agents(q, plan_permitted_of(document), out);
+    put_agents(q, document, out);
     doc_put_cstr(out, "limits");
     doc_put_map(out, 1);
     doc_put_cstr(out, "maxSteps");

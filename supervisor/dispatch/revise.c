@@ -2,8 +2,20 @@
 
 #include <stdlib.h>
 
+#include "supervisor/dispatch/cards.h"
 #include "supervisor/engine/revision.h"
+#include "supervisor/plan/permit.h"
 #include "supervisor/plan/problem_add.h"
+
+/* The agents that are away count for a plan that waits for them. */
+static enum bt_code recall(struct engine *engine, const struct open_plan *p, struct arena *arena,
+                           struct bt_error *err)
+{
+    struct doc document;
+    const enum bt_code code = revision_document(engine, p, arena, &document, err);
+
+    return code == BT_OK && plan_waits_for_agents(document) ? agents_recall(engine, err) : code;
+}
 
 enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
                          const struct revise_change *change, struct problems *problems,
@@ -33,6 +45,9 @@ enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
     code = revision_plan(engine, p, &reading, &plan, err);
     code = code == BT_IO ? BT_INTERNAL
                          : code; /* of this plan; the journal's own failure is revision_keep's */
+    if (code == BT_OK) {
+        code = recall(engine, p, &reading, err);
+    }
     if (code == BT_OK) {
         request.plan = plan;
         code = plan_revise(&request, &reading, &plan, problems, &document, err);

@@ -279,6 +279,23 @@ static void pause_too(struct engine *engine, const struct child_task *t)
     }
 }
 
+/* The child ended in this cycle, and another plan has its place already: its answer stands further
+ * down in the list. */
+static bool is_answered(const struct engine *engine, const struct open_plan *p,
+                        const struct child_task *t)
+{
+    for (uint32_t i = 0; i < engine->child_tasks_n; i++) {
+        const struct child_task *told = &engine->child_tasks[i];
+        if (told->type == CMD_RECORD && uuid_eq(told->parent, p->plan->plan_id) &&
+            told->ev.type == CORE_CHILD && told->ev.step == t->step &&
+            told->ev.attempt == t->attempt && CORE_EV(&told->ev, child)->round == t->round &&
+            CORE_EV(&told->ev, child)->outcome != CHILD_PROGRESS) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void start(struct engine *engine, const struct open_plan *p, const struct child_task *t)
 {
     struct core_event ev = {CORE_EV_INIT(CHILD, child, .outcome = CHILD_FAILED, .round = t->round,
@@ -290,6 +307,9 @@ static void start(struct engine *engine, const struct open_plan *p, const struct
 
     if (child_of_task(engine, p, t, &known) != NULL) {
         return; /* it goes on after a restart */
+    }
+    if (known && is_answered(engine, p, t)) {
+        return;
     }
     if (known) {
         ev.text = STR_LIT("Its child plan ended, or is in quarantine, and gave no answer");

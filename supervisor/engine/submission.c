@@ -37,8 +37,10 @@ void submission_done(struct submission *d)
 static enum bt_code plan_goal(struct engine *engine, const struct submit_request *w,
                               struct submission *d, struct bt_error *err)
 {
-    struct planner_request request = {
-        .goal = w->goal, .registry = engine->registry, .permitted = plan_permitted_of(w->policy)};
+    struct planner_request request = {.goal = w->goal,
+                                      .registry = engine->registry,
+                                      .permitted = plan_permitted_of(w->policy),
+                                      .late_agents = plan_waits_for_agents(w->policy)};
 
     return planner_plan(&request, &d->arena, &d->planned, err);
 }
@@ -76,26 +78,12 @@ static enum bt_code check_wishes(const struct submit_request *w, bool asks_agent
     return BT_OK;
 }
 
-static bool has_flag(struct doc policy, const char *name)
-{
-    const struct doc value = doc_get(policy, str_from(name));
-    const struct doc_head head = value.ptr != NULL ? doc_head(value) : (struct doc_head){.n = 0};
-
-    return value.ptr != NULL && head.kind == DOC_BOOL && head.b;
-}
-
 /* The names of agents that are away count for a plan that waits for them. */
 static enum bt_code recall_agents(struct engine *engine, const struct submit_request *w,
                                   struct bt_error *err)
 {
-    const struct doc policies[] = {
-        w->policy, w->plan.ptr != NULL ? doc_get(w->plan, STR_LIT("policy")) : w->plan};
-    bool waits = false;
+    const bool waits = plan_waits_for_agents(w->policy) || plan_waits_for_agents(w->plan);
 
-    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
-        waits = waits || (policies[i].ptr != NULL && (has_flag(policies[i], "waitForAgents") ||
-                                                      has_flag(policies[i], "wait_for_agents")));
-    }
     return waits && engine->hooks.agents_recall != NULL ? engine->hooks.agents_recall(engine, err)
                                                         : BT_OK;
 }
@@ -131,6 +119,7 @@ enum bt_code submission_make(struct engine *engine, const struct submit_request 
         }
     }
     code = check_wishes(w, planner.asks_agent, err);
+    code = code == BT_OK ? recall_agents(engine, w, err) : code;
     if (code != BT_OK) {
         return code;
     }
@@ -147,10 +136,7 @@ enum bt_code submission_make(struct engine *engine, const struct submit_request 
         request.plan = d->planned.plan;
         request.planner = w->planner.len > 0 ? w->planner : str_from(engine->opt.planner);
     }
-    code = recall_agents(engine, w, err);
-    return code == BT_OK
-               ? plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err)
-               : code;
+    return plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err);
 }
 
 bool submission_is_asked(struct engine *engine, struct str planner)

@@ -99,7 +99,8 @@ void index_build(struct index *x, const struct planner_request *request, struct 
     g->code = in != NULL && x->entries != NULL ? g->code : goal_nomem(g);
     for (uint32_t a = 0; a < registry_agents(registry) && g->code == BT_OK; a++) {
         const struct agent_view v = registry_agent_view(registry, a);
-        const bool may = v.enabled && v.expected && plan_permits(request->permitted, v.id);
+        const bool may = v.enabled && (v.expected || request->late_agents) &&
+                         plan_permits(request->permitted, v.id);
         const uint32_t n = may && v.card != NULL ? v.card->skills_n : 0;
         for (uint32_t s = 0; s < n && x->n < SKILLS_MAX && g->code == BT_OK; s++) {
             if (word_in(v.card->skills[s].id, "gate verify plan synthesize converse")) {

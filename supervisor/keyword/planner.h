@@ -26,6 +26,7 @@ struct planner_request {
     struct str goal; /* valid UTF-8 */
     const struct registry *registry;
     struct doc permitted; /* policy.agents: globs of agents; absent = all */
+    bool late_agents;     /* policy.waitForAgents: those that are remembered count, too */
     bool allow_unrouted;  /* leave out what no agent can do, instead of refusing the goal */
 };
 

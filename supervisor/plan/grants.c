@@ -29,6 +29,22 @@ struct doc plan_permitted_of(struct doc document)
     return doc_get(policy.ptr != NULL ? policy : document, STR_LIT("agents"));
 }
 
+static bool has_flag(struct doc policy, const char *name)
+{
+    const struct doc value = doc_get(policy, str_from(name));
+    const struct doc_head head = doc_head(value);
+
+    return value.ptr != NULL && head.kind == DOC_BOOL && head.b;
+}
+
+bool plan_waits_for_agents(struct doc document)
+{
+    const struct doc inner = doc_get(document, STR_LIT("policy"));
+    const struct doc policy = inner.ptr != NULL ? inner : document;
+
+    return has_flag(policy, "waitForAgents") || has_flag(policy, "wait_for_agents");
+}
+
 /* ---- grants ---- */
 
 uint32_t plan_grant_find(const struct plan *plan, struct str agent_id)

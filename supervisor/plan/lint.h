@@ -67,4 +67,7 @@ BT_MUST_CHECK enum bt_code plan_lint_body(const struct plan_step *step, struct a
 BT_MUST_CHECK enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *lint,
                                            const struct registry *registry, struct arena *arena,
                                            struct problems *problems, struct bt_error *err);
+/* Only the last of them, which need no agents: steps that can never run. */
+BT_MUST_CHECK enum bt_code plan_lint_never(const struct plan *plan, struct arena *arena,
+                                           struct problems *problems, struct bt_error *err);
 #endif

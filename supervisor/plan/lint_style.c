@@ -355,6 +355,12 @@ static enum bt_code never_runs(const struct plan *plan, const struct problem *ou
     return code;
 }
 
+enum bt_code plan_lint_never(const struct plan *plan, struct arena *arena,
+                             struct problems *problems, struct bt_error *err)
+{
+    return never_runs(plan, NULL, arena, problems, err);
+}
+
 enum bt_code plan_lint_style(const struct plan *plan, const struct plan_lint *lint,
                              const struct registry *registry, struct arena *arena,
                              struct problems *problems, struct bt_error *err)

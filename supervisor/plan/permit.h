@@ -10,4 +10,7 @@ bool plan_permits(struct doc globs, struct str agent_id);
 
 /* The globs of a canonical document, or of a map of policy fields; absent = every agent. */
 struct doc plan_permitted_of(struct doc document);
+
+/* policy.waitForAgents of the same: the plan may use agents that are not there. */
+bool plan_waits_for_agents(struct doc document);
 #endif

@@ -22,6 +22,9 @@ ENDS = {"code-review": 4, "expense-form": 4, "payment": 4, "budget": 3, "backup-
 REMARKS = {"budget": "[limit]", "research": "[missing_agent]"}
 
 
+STEP = re.compile(r"stepId: ([\w-]+)")
+
+
 class EveryExample(Gallery):
     def test_there_are_fourteen_and_each_is_in_the_index(self):
         self.assertGreaterEqual(len(NAMES), 14)
@@ -44,6 +47,19 @@ class EveryExample(Gallery):
                     self.assertEqual((done.returncode, said), (0, []), done.stderr)
                     if name not in REMARKS and verb[0] == "plan":
                         self.assertEqual(done.stderr, "valid\n")
+                p.end()
+
+    def test_without_a_daemon_each_is_valid_and_drawn_with_all_its_steps(self):
+        for name in NAMES:
+            with self.subTest(name):
+                p = self.project(name, up=False)
+                done = p.any("plan", "check", "plan.yaml", *NEEDS.get(name, ()))
+                said = [line for line in done.stderr.splitlines() if "warning" in line and REMARKS.get(name, "none") not in line]
+                self.assertEqual((done.returncode, said), (0, []), done.stderr)
+                drawn = [p.any("graph", "plan.yaml", *how, *NEEDS.get(name, ())) for how in ((), ("-o", "dot"))]
+                self.assertEqual([(d.returncode, d.stderr) for d in drawn], [(0, ""), (0, "")])
+                for step in STEP.findall((p.dir / "plan.yaml").read_text()):
+                    self.assertIn(step, drawn[1].stdout)
                 p.end()
 
     def test_commands_of_the_index_run_as_they_stand(self):

@@ -134,6 +134,24 @@ class Remembered(BatonTest):
         self.addCleanup(probe.close)
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
 
+    def test_goals_and_changes_use_those_that_are_remembered(self):
+        self.d = self.daemon(config="policy: {agentWaitMs: 300}\n", agents=False)
+        card = {**CARD, "skills": [{"id": "etch", "description": "Etches glass.", "effects": "none"}]}
+        self.comes(card=card, leaves=False)
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.assertIn("error", self.d.ask_raw("plan.submit", goal="Etch the glass"), "nobody is there")
+        late = {**LATE, "agentWaitMs": 60000}
+        plan = self.d.ask("plan.submit", goal="Etch the glass", policy=late)["planId"]
+        self.assertEqual([(s["agentId"], s["skill"]) for s in self.d.ask("plan.get", planId=plan)["steps"]], [("rare", "etch")])
+        self.d.kill9()
+        self.d.start(agents=False)
+        other = self.d.submit({"steps": [{"stepId": "w", "wait": {"signal": "go"}}], "policy": late})
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.d.ask("plan.modify", planId=other, kind="insert", afterStepId="w", steps=[{"stepId": "s", "skill": "etch", "task": "etch the glass"}])
+        self.assertEqual([s.get("agentId", "") for s in self.d.ask("plan.get", planId=other)["steps"]][-1], "rare")
+
     def test_it_is_forgotten_by_a_person(self):
         self.d = self.daemon(config="policy: {agentWaitMs: 300}\n", agents=False)
         self.comes()

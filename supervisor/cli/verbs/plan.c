@@ -27,15 +27,6 @@
 
 enum { OFFLINE_PROBLEMS_MAX = 200, CHECK_MS = 5000 };
 
-/* The warnings that the daemon gives, but for those about agents. */
-static enum bt_code warn_offline(const struct plan *plan, struct arena *arena,
-                                 struct problems *problems, struct bt_error *err)
-{
-    struct plan_lint lint;
-    enum bt_code code = plan_lint(plan, arena, &lint, err);
-    return code == BT_OK ? plan_lint_style(plan, &lint, NULL, arena, problems, err) : code;
-}
-
 /* Checks everything except agents and skills. */
 static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
 {
@@ -66,7 +57,7 @@ static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
         code = plan_read_request(&request, &arena, &plan, &problems, NULL, &err);
     }
     if (code == BT_OK) {
-        code = warn_offline(plan, &arena, &problems, &err);
+        code = plan_lint_never(plan, &arena, &problems, &err);
     }
     cli_print_found(cli, &problems, code == BT_OK);
     if (code == BT_OK) {

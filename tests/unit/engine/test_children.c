@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "supervisor/engine/engine_internal.h"
 #include "tests/support/house/house.h"
 
 #define STEP(id, more)                                                                             \
@@ -231,6 +232,45 @@ static void a_plan_that_is_cancelled_is_undone_when_it_says_so(void **state)
     }
 }
 
+/* ---- in one cycle ---- */
+
+/* Sends without a cycle. */
+static void sends(struct house *h, const char *type, const char *fields)
+{
+    const char *request =
+        house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s',%s}", type, HOUSE_TOKEN, fields);
+
+    fake_link_request(h->link, ++h->requests, request, strlen(request));
+}
+
+/* The parent asks for a child that is there; the child ends, and another plan gets its place, in
+ * the same cycle. What the child answered counts. */
+static void a_child_that_ends_as_it_is_asked_for_has_answered(void **state)
+{
+    struct house *h = house_open();
+    struct open_plan *parent;
+    char of_child[UUID_TEXT_LEN + 1];
+    const char *id;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    (void)house_submit(h, "'plan':{'goal':'busy','steps':[" STEP("b", "") "]}");
+    id = house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'p','task':'in','maxRetries':0,"
+                         "'plan':{'document':{'steps':[" STEP("x", "") "]}}}]}");
+    house_wait(h, 1);
+    (void)snprintf(of_child, sizeof of_child, "%s",
+                   house_get(h, view(h, id), "steps.0.children.planId"));
+    parent = open_plan_by_id(h->engine, str_from(id));
+    assert_non_null(parent);
+    engine_child_command(h->engine,
+                         &(struct core_cmd){.type = CMD_CHILD, .run = parent->run, .attempt = 1});
+    sends(h, "plan.cancel", house_text(h, "'planId':'%s','reason':'enough'", of_child));
+    sends(h, "plan.submit", "'plan':{'goal':'next','steps':[" STEP("n", "") "]}");
+    house_wait(h, 1);
+    house_has(h, view(h, id), "steps.0.error", "enough");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_plan_that_fails_is_undone_from_its_end),
         cmocka_unit_test(items_that_were_done_are_undone_each),
         cmocka_unit_test(a_plan_that_is_cancelled_is_undone_when_it_says_so),
+        cmocka_unit_test(a_child_that_ends_as_it_is_asked_for_has_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

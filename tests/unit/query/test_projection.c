@@ -454,6 +454,7 @@ static void every_list_of_a_history_has_its_bound(void **state)
 static void lay_out_cut(uint32_t n, uint32_t *ret_shown, uint64_t *ret_total)
 {
     struct plan_step *steps = calloc(n, sizeof *steps);
+    struct step_rules rules = {.gate_agent = AGENT_NONE, .verify_agent = AGENT_NONE};
     struct plan plan = {.n_steps = n, .steps = steps};
     struct arena arena = {.chunks = NULL};
     struct projection laid;
@@ -465,6 +466,7 @@ static void lay_out_cut(uint32_t n, uint32_t *ret_shown, uint64_t *ret_total)
     begin(&t);
     for (uint32_t i = 0; i < n; i++) {
         steps[i].step_id = STR_LIT("x");
+        steps[i].rules = &rules;
         (void)snprintf(json, sizeof json,
                        "{\"stepIndex\":%u,\"status\":\"completed\",\"truncated\":true}", i);
         row(&t, "plan_step_completed", json);
