@@ -88,6 +88,7 @@ const scenarios = {
 
         // ---- submit: a document with lint as one types ----
         await page.getByRole('link', { name: 'New plan' }).first().click();
+        await page.getByRole('tab', { name: 'Goal in words', selected: true }).waitFor();
         await page.getByRole('tab', { name: 'Plan document' }).click();
         await page.getByLabel('Plan', { exact: true }).fill('goal: x\nsteps:\n  - {agentId: calc, skil: evaluate, task: Add one and two}\n');
         await page.getByText('unknown field').waitFor();
