@@ -40,8 +40,8 @@ struct a2a {
     unsigned status; /* of HTTP, of a refusal; 0 = as the code says */
     char plan[65], context[65];
     uint64_t push_from; /* the first event for its configuration */
-    char when[33];     /* the time of the state; "" = now */
-    struct list *list; /* of ListTasks; freed by a2a_list_free */
+    char when[33];      /* the time of the state; "" = now */
+    struct list *list;  /* of ListTasks; freed by a2a_list_free */
 };
 
 /* ---- words.c ---- */
