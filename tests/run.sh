@@ -88,6 +88,19 @@ extra() {
     fi
 }
 
+# Its own threads, those of nng and of libcurl: streams and webhooks over kill -9, beside the programs of the release build.
+gateway_under_tsan() {
+    ninja -C build/tsan --quiet -j "$jobs" baton-gateway || return 1
+    rm -rf build/tsan/door
+    mkdir build/tsan/door
+    ln -s "$PWD"/build/release/bin/* build/tsan/door/
+    ln -sf "$PWD/build/tsan/bin/baton-gateway" build/tsan/door/
+    for test in gateway_events webhooks; do
+        BATON_BIN=$PWD/build/tsan/door BATON_CUTS=20 TSAN_OPTIONS=suppressions=$PWD/tests/support/tsan.supp \
+            $run python3 "tests/e2e/test_$test.py" || return 1
+    done
+}
+
 tsan_works() {
     dir=$(mktemp -d)
     echo 'int main(void) { return 0; }' >"$dir/t.c"
@@ -114,6 +127,10 @@ if [ -z "$everyday" ]; then
     BATON_BIN=$PWD/build/release/bin python3 tests/e2e/test_cgroup_v2.py || failed="$failed cgroup_v2"
     if tsan_works >/dev/null 2>&1; then
         extra tsan -R 'test_(link|sdk)'
+        part "preset tsan: the gateway"
+        if grep -q '^build baton-gateway:' build/tsan/build.ninja; then
+            gateway_under_tsan || failed="$failed tsan-gateway"
+        fi
     else
         headline "preset tsan: SKIPPED, ThreadSanitizer does not run on this kernel"
     fi

@@ -195,7 +195,7 @@ static void submit(struct engine *engine, struct request *rq, const struct msg_p
                                      .n_constraints = m->constraints_n,
                                      .dry_run = m->dry_run,
                                      .lenient = m->lenient};
-    const struct submission_start how = {.client_key = m->client_key, .body_hash = body_hash};
+    struct submission_start how = {.client_key = m->client_key, .body_hash = body_hash};
     struct msg_plan_submit_ok ok = {0};
     char id[UUID_TEXT_LEN + 1];
     struct submission d;
@@ -214,6 +214,9 @@ static void submit(struct engine *engine, struct request *rq, const struct msg_p
     if (m->session_id.len == 0 && session_is_taken(engine, rq, m, d.made->session_id, body_hash)) {
         submission_done(&d);
         return;
+    }
+    if (!trace_read(m->traceparent, &how.trace)) {
+        how.trace.span = 0;
     }
     ok.problems_n = submission_problems(&d);
     ok.problems = d.problem_views;

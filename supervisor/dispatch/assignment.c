@@ -92,7 +92,7 @@ static void put_head(struct assignment *q, const struct lane_instance *in, uint3
 
     uuid_format(plan->plan_id, q->plan_id);
     step_key(plan, q->step, q->phase, q->run->steps[q->step].turns, q->key);
-    step_traceparent(plan, q->step, q->phase, attempt, q->traceparent);
+    step_traceparent(q->plan, q->step, q->phase, attempt, q->traceparent);
     (void)snprintf(q->position, sizeof q->position, "Step %u of %u", q->step + 1, plan->n_steps);
     q->m = (struct msg_step_execute){
         .session_key = lanes_key(in),

@@ -109,28 +109,17 @@ bool key_find(struct engine *engine, const struct lane_instance *by, struct str 
     return *ret_step != UINT32_MAX;
 }
 
-static char *put_hex(char *at, uint64_t v, int digits)
-{
-    for (int i = digits - 1; i >= 0; i--) {
-        *at++ = "0123456789abcdef"[v >> (4 * i) & 15];
-    }
-    return at;
-}
-
-/* By hand: it is made for every attempt, and printf took a third of what a dispatch takes. */
-void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
+void step_traceparent(const struct open_plan *p, uint32_t step, enum step_phase phase,
                       uint32_t attempt, char ret[TRACEPARENT_LEN + 1])
 {
-    char *at = ret;
+    const struct str id = {p->id, UUID_TEXT_LEN};
+    const bool in_attempt = phase != PHASE_GATE && phase != PHASE_REPLAN;
+    struct trace t = p->trace;
 
-    memcpy(at, "00-", 3);
-    at += 3;
-    for (size_t i = 0; i < sizeof plan->plan_id.b; i++) {
-        at = put_hex(at, plan->plan_id.b[i], 2);
+    if (t.span == 0) {
+        trace_of_plan(p->plan->plan_id, &t);
     }
-    *at++ = '-';
-    at = put_hex(at, step + 1, 8); /* from 1: the span's id is never all zero */
-    at = put_hex(at, phase, 2);
-    at = put_hex(at, attempt, 6);
-    memcpy(at, "-01", 4);
+    t.span = in_attempt ? trace_span(id, TRACE_ATTEMPT, step, attempt)
+                        : trace_span(id, TRACE_STEP, step, 0);
+    trace_write(&t, ret);
 }

@@ -6,9 +6,9 @@
 #ifndef DISPATCH_KEYS_H
 #define DISPATCH_KEYS_H
 
+#include "protocol/base/trace.h"
 #include "supervisor/dispatch/lanes.h"
-
-enum { TRACEPARENT_LEN = 55 };
+#include "supervisor/engine/open_plan.h"
 
 /* turns: that are over (struct run_step). */
 void step_key(const struct plan *plan, uint32_t step, enum step_phase phase, uint32_t turns,
@@ -16,7 +16,8 @@ void step_key(const struct plan *plan, uint32_t step, enum step_phase phase, uin
 /* Finds what a key that the instance names stands for; false when no open plan has it. */
 bool key_find(struct engine *engine, const struct lane_instance *by, struct str key,
               uint64_t *ret_run, uint32_t *ret_step, enum step_phase *ret_phase);
-/* W3C trace context: the plan is the trace, what is asked of an agent a span. */
-void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
+/* W3C trace context: the trace of the plan, and the span of the attempt, as the gateway exports it;
+ * what is asked before an attempt, or after the last one, has that of the step. */
+void step_traceparent(const struct open_plan *p, uint32_t step, enum step_phase phase,
                       uint32_t attempt, char ret[TRACEPARENT_LEN + 1]);
 #endif

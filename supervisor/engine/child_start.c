@@ -484,6 +484,7 @@ static enum bt_code make(struct making *m, struct core_event *ev)
     child_key(m->p, m->task, key);
     how.client_key = str_from(key);
     how.parent = m->p->plan->plan_id;
+    open_plan_trace(m->p, &how.trace);
     if (code == BT_OK && m->how.kind == CHILD_OF_MAP) {
         code = take_items(m, ev);
     } else if (code == BT_OK && m->how.kind == CHILD_OF_LOOP && m->task->round > 0) {

@@ -7,6 +7,7 @@
 
 #include "protocol/base/buf.h"
 #include "protocol/base/map.h"
+#include "protocol/base/trace.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/core/sched/core.h"
 #include "supervisor/engine/signals.h"
@@ -34,6 +35,7 @@ struct open_plan {
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct uuid reuse;  /* a retry of this plan: what its maps have done is not done again; nil =
                            none.  Not known any more after a restart */
+    struct trace trace; /* that it belongs to; span 0: one of its own, its id */
     struct plan *plan;  /* plan_pack's */
     void *block;
     struct blob_ref state;    /* what its agents left for later steps; id 0: nothing */
@@ -53,6 +55,9 @@ struct open_plan {
 
 /* Of a plan's document: NULL when it is no job; free() it. *ret_ok false: out of memory. */
 struct job *job_of_document(struct doc document, bool *ret_ok);
+
+/* The trace that it belongs to; the span is that of the plan itself. */
+void open_plan_trace(const struct open_plan *p, struct trace *ret);
 
 /* ---- finding one; NULL when there is none ---- */
 struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run);

@@ -174,6 +174,15 @@ void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
     ASSERT(code == BT_OK);
 }
 
+void open_plan_trace(const struct open_plan *p, struct trace *ret)
+{
+    *ret = p->trace;
+    if (ret->span == 0) {
+        trace_of_plan(p->plan->plan_id, ret);
+    }
+    ret->span = trace_span((struct str){p->id, UUID_TEXT_LEN}, TRACE_STEP, TRACE_PLAN, 0);
+}
+
 void open_plan_done(struct open_plan *p)
 {
     free(p->block);

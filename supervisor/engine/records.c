@@ -277,6 +277,7 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
         x.plan = p->plan;
         x.run = core_block_run(p->block);
         x.parent = p->parent;
+        x.trace = p->trace;
         if (record_revises(rec) && from->revision != NULL) {
             x.revised = from->revision->plan;
             x.run = core_block_run(from->revision->block);

@@ -4,8 +4,10 @@
 
 #include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
+#include "protocol/base/trace.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/revision.h"
+#include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/pack.h"
 
@@ -85,6 +87,10 @@ static bool replay_row(const struct journal_row *row, void *self)
     }
     if (v->code == BT_OK) {
         open_plan_keep(&v->plan, &rec, v->plan.plan);
+        if (rec.type == REC_PLAN_GENERATED) {
+            (void)trace_read(row_text((struct doc){row->body, row->body_len}, "traceparent"),
+                             &v->plan.trace);
+        }
     }
     if (row->is_public) {
         v->plan.plan_seq = row->plan_seq;

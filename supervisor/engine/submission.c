@@ -372,6 +372,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     plan->plan_id = uuid_new();
     uuid_format(plan->plan_id, ret_id);
     d->plan.parent = how->parent;
+    d->plan.trace = how->trace;
     d->plan.reuse = how->reuse_items ? how->parent : (struct uuid){{0}};
     CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan);
     CORE_EV(&ev, submit)->block = d->plan.block = open_plan_block(plan);

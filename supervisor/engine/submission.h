@@ -46,6 +46,7 @@ struct submission_start {
     struct str owner;   /* of a job: the owner of what it is for */
     struct uuid parent; /* of a retry or a fork the plan that it came from, of a child plan that of
                            its step; nil = none */
+    struct trace trace; /* that the plan belongs to; span 0 = one of its own */
     const struct core_reuse *reuse;
     uint32_t n_reuse;
     bool reuse_items; /* items of maps that the parent's child plans have done are not done again */

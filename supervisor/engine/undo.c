@@ -374,6 +374,7 @@ static enum bt_code start(struct undo *u, const struct open_plan *p, struct doc 
 
     undo_key(str_from(p->id), key);
     how.client_key = str_from(key);
+    open_plan_trace(p, &how.trace);
     if (code == BT_OK) {
         code = put_document(u, p, stored, &d.normalised);
     }

@@ -34,6 +34,10 @@ enum msg_type event_encode_generated(struct encoding *e, union payload *p)
         uuid_format(e->x->parent, e->id);
         p->generated.parent_plan_id = (struct str){e->id, UUID_TEXT_LEN};
     }
+    if (e->x->trace.span != 0) {
+        trace_write(&e->x->trace, e->traceparent);
+        p->generated.traceparent = str_from(e->traceparent);
+    }
     uint32_t all;
     p->generated.by = record_by(e);
     if (p->generated.by.id.len > 0) {

@@ -6,6 +6,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"
+#include "protocol/base/trace.h"
 #include "registry/registry.h"
 #include "supervisor/core/plan/plan.h"
 #include "supervisor/core/run/aggregate.h"
@@ -25,6 +26,7 @@ struct record_extra {
                                    is the previous one, or the same */
     struct str by;              /* the credential on whose order it is; "" = of nobody */
     struct uuid parent;         /* PLAN_GENERATED: the plan that this one retries or forks */
+    struct trace trace;         /* PLAN_GENERATED: that it belongs to; span 0 = one of its own */
     struct str preview; /* STEP_COMPLETED: text of the result; PLAN_COMPLETED: of the aggregate */
     struct str task;    /* STEP_STARTED, HANDOFF: as it is sent; .ptr NULL = as the plan has it */
     struct blob_ref state;   /* STEP_COMPLETED: the plan's state, when the step changed it */

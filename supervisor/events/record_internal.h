@@ -30,6 +30,7 @@ struct encoding {
     char process[UUID_TEXT_LEN + 1];
     char id[UUID_TEXT_LEN + 1];    /* of a handoff, or of the parent plan */
     char until[CLOCK_ISO_LEN + 1]; /* the end of a pause */
+    char traceparent[TRACEPARENT_LEN + 1];
     struct msg_ev_step_summary steps[STEPS_SHOWN];
     struct str missing[MISSING_SHOWN];
     struct msg_ev_context_cut cuts[CUTS_SHOWN];

@@ -435,6 +435,7 @@ void http_ask(struct http *h)
     struct call_spec spec = {.type = h->route->request,
                              .answer = h->route->answer,
                              .reads = h->route->method == HTTP_GET,
+                             .traceparent = str_from(h->heads.traceparent),
                              .done = answer_take,
                              .self = h};
     char field[FIELD_NAME_MAX + 1] = "";

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/trace.h"
 #include "protocol/client/credential.h"
 #include "supervisor/gateway/upstream_internal.h"
 
@@ -105,19 +106,23 @@ void call_abandon(struct call *call)
     call->done = NULL;
 }
 
-/* {v, type, id, token, by, ...fields} */
+/* {v, type, id, token, by, traceparent, ...fields} */
 static enum bt_code build(const struct caller *c, const struct call_spec *spec, struct buf *out,
                           struct bt_error *err)
 {
     struct doc_cursor at = doc_cursor(spec->fields);
     const bool by = (spec->type == MSG_review_decide || spec->type == MSG_session_say) &&
                     doc_get(spec->fields, STR_LIT("by")).ptr == NULL;
+    struct trace trace;
+    const bool traced = spec->type == MSG_plan_submit && trace_read(spec->traceparent, &trace) &&
+                        doc_get(spec->fields, STR_LIT("traceparent")).ptr == NULL;
+    char parent[TRACEPARENT_LEN + 1];
     struct doc_head head;
 
     if (!doc_next(&at, &head) || head.kind != DOC_MAP) {
         return err_set(err, BT_INTERNAL, "the fields of a request are no map");
     }
-    doc_put_map(out, head.n + 3 + (c->token[0] != 0) + by);
+    doc_put_map(out, head.n + 3 + (c->token[0] != 0) + by + traced);
     doc_put_cstr(out, "v");
     doc_put_u64(out, 1);
     doc_put_cstr(out, "type");
@@ -133,6 +138,11 @@ static enum bt_code build(const struct caller *c, const struct call_spec *spec, 
         doc_put_map(out, 1);
         doc_put_cstr(out, "via");
         doc_put_cstr(out, "http");
+    }
+    if (traced) {
+        trace_write(&trace, parent);
+        doc_put_cstr(out, "traceparent");
+        doc_put_cstr(out, parent);
     }
     for (uint32_t i = 0; i < 2 * head.n; i++) {
         doc_put_doc(out, doc_skip(&at));

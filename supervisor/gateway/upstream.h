@@ -46,10 +46,11 @@ typedef void call_done(void *self, const struct reply *reply);
 
 struct call_spec {
     enum msg_type type, answer;
-    struct doc fields; /* a map; copied */
-    bool reads;        /* may be sent again when the connection broke */
-    msec wait_ms;      /* the daemon may keep it waiting for so long */
-    msec within_ms;    /* for the answer; 0 = CALL_MS */
+    struct doc fields;      /* a map; copied */
+    bool reads;             /* may be sent again when the connection broke */
+    struct str traceparent; /* of plan.submit; empty = none */
+    msec wait_ms;           /* the daemon may keep it waiting for so long */
+    msec within_ms;         /* for the answer; 0 = CALL_MS */
     bool live; /* the one that feeds the streams of the caller: there is always room for it */
     call_done *done;
     void *self;

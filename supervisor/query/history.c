@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "protocol/base/trace.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/journal/journal.h"
@@ -342,6 +343,7 @@ static bool on_generated(struct projection *s, struct history *h, struct doc bod
 {
     struct str planner = row_text(body, "planner");
     const bool asked = h->phases_n > 0; /* PLANNING_STARTED was its beginning */
+    struct trace trace;
 
     if ((!asked && !begin_phase(s, h, "planning", s->created)) ||
         !add_revision(s, h,
@@ -351,6 +353,10 @@ static bool on_generated(struct projection *s, struct history *h, struct doc bod
                                                    .steps = row_number(body, "estimatedSteps")},
                       body)) {
         return false;
+    }
+    if (trace_read(row_text(body, "traceparent"), &trace)) {
+        s->view.trace_id = projection_keep(
+            s, (struct str){row_text(body, "traceparent").ptr + 3, 2 * TRACE_BYTES});
     }
     spend(h, h->phases_n - 1, row_usage(body, "usage"));
     end_phase(s, h, wall, true, planner);

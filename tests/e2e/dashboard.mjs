@@ -88,6 +88,7 @@ const scenarios = {
 
         // ---- submit: a document with lint as one types ----
         await page.getByRole('link', { name: 'New plan' }).first().click();
+        await page.getByRole('tab', { name: 'Goal in words', selected: true }).waitFor();
         await page.getByRole('tab', { name: 'Plan document' }).click();
         await page.getByLabel('Plan', { exact: true }).fill('goal: x\nsteps:\n  - {agentId: calc, skil: evaluate, task: Add one and two}\n');
         await page.getByText('unknown field').waitFor();
@@ -336,6 +337,18 @@ const scenarios = {
 
         await go(page, '/plans/' + g.wide);
         await page.getByText('10000 steps in 3 nodes').waitFor();
+        const phone = await open({ viewport: { width: 390, height: 844 }, hasTouch: true });
+        await logIn(phone, g.token);
+        for (const tab of ['steps', 'timeline', 'events']) {
+            await go(phone, `/plans/${g.wide}/${tab}`);
+            await phone.locator('.vbody .vrow').first().waitFor();
+            assert.ok(await phone.locator('.vbody .vrow').count() < 80, `${tab} on a phone: rows that nobody sees are drawn`);
+        }
+        await go(phone, `/plans/${g.wide}/steps`);
+        await phone.getByRole('grid', { name: 'Steps' }).press('End');
+        await phone.locator('.vbody .vrow', { hasText: 'last' }).waitFor();
+        await sound(phone, 'large steps on a phone');
+        await phone.context().close();
         await sound(page, 'large graph');
         await page.locator('.node', { hasText: '9998 side by side' }).click(); // too many to be drawn: to the table
         await page.getByText('9998 of 10000 steps').waitFor();

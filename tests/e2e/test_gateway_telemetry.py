@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """/metrics as promtool and a real Prometheus read it; spans by OTLP/HTTP, decoded by a library of others."""
+import collections
 import http.server
 import json
 import os
@@ -286,6 +287,71 @@ class Traces(BatonTest):
         spans = [s for s in json.loads(decoded.stdout) if s["traceId"] == "%032x" % 1]
         self.assertEqual(sorted(s["name"] for s in spans), ["attempt warm", "handoff s", "plan", "step s"], spans)
         self.assertEqual([s["parentSpanId"] for s in spans if s["name"] == "plan"], ["%016x" % 1])
+
+    def test_spans_of_agents_are_children_of_their_attempts_in_the_trace_of_the_client(self):
+        peers.need("@opentelemetry/otlp-transformer")
+        self.begin()
+        a = self.agent("a", execute=in_turn(failed("flaky"), text("fine")))
+        work = {"steps": [step("first", "a", maxRetries=1, backoff={"initialMs": 1}),
+                          {"stepId": "twice", "forEach": [1, 2], "agentId": "a", "skill": "do", "task": "each", "dependsOn": ["first"]}]}
+        inner = "00-%032x-%016x-01"
+        plans = {}
+
+        def send(n, path, body, **more):
+            answer = self.g.ask("POST", path, body, traceparent=inner % (n, n), **more)
+            self.assertLess(answer.status, 300, answer)
+            return answer.json
+        plans[0x11] = send(0x11, "/v1/plans", {"plan": work})["planId"]
+        plans[0x12] = send(0x12, "/a2a/message:send", {"message": {"messageId": "m", "parts": [{"data": work}]}})["task"]["id"]
+        send(0x13, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_plan", "arguments": {"plan": work}}})
+        own = self.d.submit(work)
+        plans[int(own.replace("-", ""), 16)] = own
+        for plan in plans.values():
+            self.d.wait_plan(plan)
+        asked = [r["traceparent"] for r in a.asked("execute")]
+        for i, one in enumerate(asked):                                          # what an agent would export about its own work
+            _, trace, parent, flags = one.split("-")
+            self.assertEqual(flags, "01")
+            self.c.bodies.append(("/v1/traces", "application/json", json.dumps({"resourceSpans": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "baton"}}]},
+                "scopeSpans": [{"scope": {"name": "agent", "version": "1"}, "spans": [{"traceId": trace, "spanId": "%016x" % (i + 1), "parentSpanId": parent, "name": "agent", "kind": 2,
+                                                                       "startTimeUnixNano": "1000000000", "endTimeUnixNano": "2000000000", "status": {"code": 1}, "attributes": []}]}]}]}).encode()))
+
+        def spans():
+            decoded = subprocess.run(["node", ROOT / "tests/peers/otlp.cjs", str(peers.DIR)], input=json.dumps([json.loads(b) for _, _, b in self.c.bodies]), capture_output=True, text=True, timeout=60)
+            self.assertEqual(decoded.returncode, 0, decoded.stderr)
+            return json.loads(decoded.stdout)
+        traces = [0x11, 0x12, 0x13, int(own.replace("-", ""), 16)]
+        until(lambda: all(any(int(s["traceId"], 16) == t and s["name"] == "plan" and s.get("parentSpanId", "") in ("", "%016x" % t) for s in spans()) for t in traces), 30, "the plans")
+        every = spans()
+        for t in traces:
+            mine = {s["spanId"]: s for s in every if int(s["traceId"], 16) == t}
+
+            def path(s):
+                above = s.get("parentSpanId")
+                return (path(mine[above]) if above in mine else ["client"] if above else []) + [s["name"]]
+            tree = collections.Counter(re.sub(r"plan/plan/step [^/]+", "plan/plan/step *", "/".join(path(s))) for s in mine.values() if s["name"] in ("agent", "plan"))
+            top = "client/plan" if t in (0x11, 0x12, 0x13) else "plan"
+            self.assertEqual(tree, {top: 1, top + "/plan": 1, top + "/step first/attempt a/agent": 2 if t == 0x11 else 1, top + "/plan/step */attempt a/agent": 2}, (hex(t), tree))
+        self.assertEqual(self.d.ask("plan.history", planId=plans[0x11])["traceId"], "%032x" % 0x11)
+
+    def test_a_trace_of_a_client_goes_on_over_kill_9_of_the_daemon(self):
+        a = self.agent("a")
+        plan = self.g.ask("POST", "/v1/plans", {"plan": {"steps": [step("first", "a", requiresApproval=True)]}}, traceparent="00-%032x-%016x-01" % (5, 6)).json["planId"]
+        until(lambda: self.d.ask("plan.get", planId=plan)["status"] == "waiting", 20, "the review")
+        self.d.kill9()
+        self.d.start(agents=False)
+        until(lambda: self.back(a), 20, "the agent is back")
+        self.d.cli("approve", plan)
+        self.d.wait_plan(plan)
+        [r] = a.asked("execute")
+        self.assertEqual(r["traceparent"].split("-")[1], "%032x" % 5)
+        self.assertEqual(next(e for e in self.d.events(plan) if e["type"] == "plan_generated")["traceparent"], "00-%032x-%016x-01" % (5, 6))
+
+    def back(self, agent):
+        try:
+            return agent.register()
+        except (AssertionError, KeyError, OSError):
+            return False
 
     def test_a_collector_that_is_down_is_tried_by_the_clock_and_not_by_the_events(self):
         tried, stop = [], threading.Event()

@@ -217,41 +217,47 @@ static enum bt_code order(struct engine *engine, const char *name, const uint64_
     return code;
 }
 
-static void answer_order(struct engine *engine, struct request *rq, struct str hook,
-                         const uint64_t *from_seq)
+/* from_seq as in `order`. False after refusing. */
+static bool take_order(struct engine *engine, struct request *rq, struct str hook,
+                       const uint64_t *from_seq, uint64_t *ret_order)
 {
-    struct msg_webhook_ordered ok = {.name = hook};
     char name[HOOK_NAME_BYTES + 1];
     struct bt_error err;
 
     if (!hook_name_fits(hook)) {
         request_refuse_text(engine, rq, BT_INVALID,
                             "name: expected 1 to 64 characters a-z 0-9 _ -");
-        return;
+        return false;
     }
     (void)snprintf(name, sizeof name, "%.*s", (int)hook.len, hook.ptr);
-    if (order(engine, name, from_seq, &ok.order, &err) == BT_OK) {
-        request_answer(engine, rq, MSG_webhook_ordered, &ok);
-    } else {
+    if (order(engine, name, from_seq, ret_order, &err) != BT_OK) {
         refuse(engine, rq, &err);
+        return false;
     }
+    return true;
 }
 
 void on_webhook_resend(struct engine *engine, struct request *rq)
 {
+    struct msg_webhook_resend_ok ok = {.order = 0};
     struct msg_webhook_resend m;
 
-    if (request_read(engine, rq, MSG_webhook_resend, &m)) {
-        answer_order(engine, rq, m.name, &m.from_seq);
+    if (request_read(engine, rq, MSG_webhook_resend, &m) &&
+        take_order(engine, rq, m.name, &m.from_seq, &ok.order)) {
+        ok.name = m.name;
+        request_answer(engine, rq, MSG_webhook_resend_ok, &ok);
     }
 }
 
 void on_webhook_test(struct engine *engine, struct request *rq)
 {
+    struct msg_webhook_test_ok ok = {.order = 0};
     struct msg_webhook_test m;
 
-    if (request_read(engine, rq, MSG_webhook_test, &m)) {
-        answer_order(engine, rq, m.name, NULL);
+    if (request_read(engine, rq, MSG_webhook_test, &m) &&
+        take_order(engine, rq, m.name, NULL, &ok.order)) {
+        ok.name = m.name;
+        request_answer(engine, rq, MSG_webhook_test_ok, &ok);
     }
 }
 

@@ -122,6 +122,7 @@ void a2a_ask(struct a2a *a, enum msg_type type, enum msg_type answer, bool reads
                                    .answer = answer,
                                    .fields = doc_from_buf(fields),
                                    .reads = reads,
+                                   .traceparent = str_from(h->heads.traceparent),
                                    .done = done,
                                    .self = a};
     struct bt_error err;

@@ -229,8 +229,11 @@ static bool put_key(const struct incoming_hook *k, struct http *h, struct doc bo
 static void submit(struct http *h, struct doc plan, const char *key)
 {
     struct caller *caller = watch_caller(h->s->parts.watch, h->s->now);
-    struct call_spec spec = {
-        .type = MSG_plan_submit, .answer = MSG_plan_submit_ok, .done = on_submitted, .self = h};
+    struct call_spec spec = {.type = MSG_plan_submit,
+                             .answer = MSG_plan_submit_ok,
+                             .traceparent = str_from(h->heads.traceparent),
+                             .done = on_submitted,
+                             .self = h};
     struct bt_error err;
     struct buf fields;
 

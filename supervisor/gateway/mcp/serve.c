@@ -88,8 +88,15 @@ void mcp_ask(struct mcp *m, enum msg_type type, enum msg_type answer, bool reads
              call_done *done)
 {
     struct http *h = m->h;
-    const struct call_spec spec = {
-        .type = type, .answer = answer, .fields = fields, .reads = reads, .done = done, .self = m};
+    const struct str inner = doc_string(doc_get(mcp_param(m, "_meta"), STR_LIT("traceparent")));
+    const struct call_spec spec = {.type = type,
+                                   .answer = answer,
+                                   .fields = fields,
+                                   .reads = reads,
+                                   .traceparent =
+                                       inner.len > 0 ? inner : str_from(h->heads.traceparent),
+                                   .done = done,
+                                   .self = m};
     struct bt_error err;
 
     if (caller_call(h->caller, &spec, h->s->now, &h->call, &err) != BT_OK) {

@@ -7,22 +7,20 @@
 #include <stdint.h>
 
 #include "protocol/base/str.h"
+#include "protocol/base/trace.h"
 
-enum { TRACE_BYTES = 16, PARENT_PLAN_MAX = 64, PARENTS_MAX = 256 };
+enum { PARENT_PLAN_MAX = 64, PARENTS_MAX = 256 };
 
 struct parents {
     struct {
         char plan[PARENT_PLAN_MAX + 1]; /* "" = free */
-        uint8_t trace[TRACE_BYTES];
-        uint64_t span;
+        struct trace trace;
     } at[PARENTS_MAX]; /* the oldest one goes first */
     uint32_t next;
 };
 
-/* traceparent (https://www.w3.org/TR/trace-context/): version 00, or a later one read as 00 is.
- * False: it is none, or its flags say that the trace is not recorded. */
+/* False: it is none, or its flags say that the trace is not recorded. */
 bool parents_put(struct parents *p, struct str plan, struct str traceparent);
 /* Takes the one of the plan out. False: there is none; the others stay as they are. */
-bool parents_take(struct parents *p, struct str plan, uint8_t ret_trace[TRACE_BYTES],
-                  uint64_t *ret_span);
+bool parents_take(struct parents *p, struct str plan, struct trace *ret);
 #endif

@@ -10,6 +10,7 @@
 
 enum { BUCKETS = 1024, TEXT_MAX = PARENT_PLAN_MAX, KIND_INTERNAL = 1, KIND_CLIENT = 3 };
 
+/* In the order of enum trace_kind. */
 enum item_kind { STEP, ATTEMPT, GATE, REVIEW, REPLAN, PLANNING, SYNTHESIS, HANDOFF, VERIFY };
 static const char *const item_names[] = {"step",     "attempt",   "gate",    "review", "replan",
                                          "planning", "synthesis", "handoff", "verify"};
@@ -73,10 +74,7 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
 static uint64_t span_id(const struct open_plan *p, enum item_kind kind, uint32_t index,
                         uint32_t attempt)
 {
-    const uint32_t what[] = {(uint32_t)kind + 1, index, attempt};
-    const uint64_t h = hash(hash(14695981039346656037u, p->id, strlen(p->id)), what, sizeof what);
-
-    return h != 0 ? h : 1;
+    return trace_span(str_from(p->id), (enum trace_kind)(kind + TRACE_STEP), index, attempt);
 }
 
 static void trace_of(const char *plan_id, uint8_t ret[TRACE_BYTES])
@@ -120,10 +118,18 @@ static struct open_plan **plan_at(struct spans *s, struct str id)
     return at;
 }
 
+/* The plan is a part of a trace that it was given. */
+static void join(struct open_plan *p, const struct trace *given)
+{
+    memcpy(p->trace, given->id, TRACE_BYTES);
+    p->parent = given->span;
+}
+
 static struct open_plan *plan_open(struct spans *s, struct str id, struct doc event, msec now)
 {
     struct open_plan **at = plan_at(s, id);
     const struct str parent_id = doc_string(doc_get(event, STR_LIT("parentPlanId")));
+    struct trace given;
     struct open_plan *p;
 
     if (*at != NULL || s->plans_n == SPANS_PLANS_MAX || id.len > TEXT_MAX) {
@@ -147,19 +153,23 @@ static struct open_plan *plan_open(struct spans *s, struct str id, struct doc ev
             p->parent = parent->span;
         }
     }
-    (void)parents_take(&s->parents, id, p->trace, &p->parent);
+    if (trace_read(doc_string(doc_get(event, STR_LIT("traceparent"))), &given) ||
+        parents_take(&s->parents, id, &given)) {
+        join(p, &given);
+    }
     return p;
 }
 
 bool spans_parent(struct spans *s, struct str plan_id, struct str traceparent)
 {
     struct open_plan *p = *plan_at(s, plan_id);
+    struct trace given;
 
     if (!parents_put(&s->parents, plan_id, traceparent)) {
         return false;
     }
-    if (p != NULL && p->parent == 0) {
-        (void)parents_take(&s->parents, plan_id, p->trace, &p->parent);
+    if (p != NULL && p->parent == 0 && parents_take(&s->parents, plan_id, &given)) {
+        join(p, &given);
     }
     return true;
 }

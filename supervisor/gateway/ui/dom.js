@@ -50,7 +50,8 @@ function setAll(node, props) {
         } else if (name === 'title' || name === 'aria-label') {
             node.setAttribute(name, shown(value).slice(0, 400));
         } else {
-            node.setAttribute(name, value === true ? '' : String(value));
+            const flag = value === true && !name.startsWith('aria-'); // aria-selected="" is not selected
+            node.setAttribute(name, flag ? '' : String(value));
         }
     }
 }

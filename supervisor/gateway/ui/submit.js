@@ -60,7 +60,7 @@ export function submitPage() {
     let key = crypto.randomUUID();
     let stamp = 0;
 
-    const goalPart = h('div', null, field('Goal', goal, 'Say what you want in words. A planner makes the steps.'), field('Planner', planner), look);
+    const goalPart = h('div', null, field('Goal', goal, 'Say what you want in words. A planner makes the steps.'), field('Planner', planner), h('div', { class: 'field' }, look));
     const docPart = h('div', { hidden: true }, field('Plan', doc, 'YAML or JSON. It is checked as you type.'), button('Insert an example', () => {
         doc.value = EXAMPLE;
         lint();

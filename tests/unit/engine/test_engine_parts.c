@@ -126,7 +126,7 @@ static void key_names_its_step_and_nothing_else_does(void **state)
     map_done(&engine.plan_by_id);
 }
 
-static void traceparent_is_the_plan_and_one_span_per_request(void **state)
+static void traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt(void **state)
 {
     char first[TRACEPARENT_LEN + 1];
     char other[TRACEPARENT_LEN + 1];
@@ -137,16 +137,23 @@ static void traceparent_is_the_plan_and_one_span_per_request(void **state)
 
     (void)state;
     with_plan(&engine, &slot, &plan, steps);
-    step_traceparent(&plan, 0, PHASE_EXECUTE, 1, first);
-    assert_string_equal(first, "00-0190f3c27a1b7c3d9e4f0123456789ab-0000000100000001-01");
-    step_traceparent(&plan, 0, PHASE_EXECUTE, 2, other);
+    step_traceparent(&slot, 0, PHASE_EXECUTE, 1, first);
+    assert_string_equal(first, "00-0190f3c27a1b7c3d9e4f0123456789ab-ff23b947266b3456-01");
+    step_traceparent(&slot, 0, PHASE_VERIFY, 1, other);
+    assert_string_equal(first, other);
+    step_traceparent(&slot, 0, PHASE_EXECUTE, 2, other);
     assert_string_not_equal(first, other);
-    step_traceparent(&plan, 1, PHASE_EXECUTE, 1, other);
+    step_traceparent(&slot, 1, PHASE_EXECUTE, 1, other);
     assert_string_not_equal(first, other);
-    step_traceparent(&plan, 0, PHASE_VERIFY, 1, other);
+    step_traceparent(&slot, 0, PHASE_GATE, 1, other);
     assert_string_not_equal(first, other);
-    step_traceparent(&plan, UINT32_MAX - 1, PHASE_REPLAN, UINT32_MAX, other);
+    step_traceparent(&slot, UINT32_MAX - 1, PHASE_REPLAN, UINT32_MAX, other);
     assert_int_equal(strlen(other), TRACEPARENT_LEN);
+    /* That of a client: its trace, and the same span. */
+    assert_true(trace_read(STR_LIT("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+                           &slot.trace));
+    step_traceparent(&slot, 0, PHASE_EXECUTE, 1, other);
+    assert_string_equal(other, "00-0af7651916cd43dd8448eb211c80319c-ff23b947266b3456-01");
     map_done(&engine.plan_by_id);
 }
 
@@ -218,7 +225,7 @@ int main(void)
         cmocka_unit_test(cached_bytes_come_back_and_a_newer_id_takes_the_slot),
         cmocka_unit_test(cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids),
         cmocka_unit_test(key_names_its_step_and_nothing_else_does),
-        cmocka_unit_test(traceparent_is_the_plan_and_one_span_per_request),
+        cmocka_unit_test(traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt),
         cmocka_unit_test(one_pass_finds_what_each_session_finds_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
