@@ -148,11 +148,14 @@ elif [ -n "$everyday" ]; then
     tests 1 "$@"
 else
     tests "$jobs" -LE '^(e2e|package|bench)$'
-    # Half as many again: daemons wait more than they compute. Those that measure run alone (RUN_SERIAL).
+    # Daemons wait more than they compute: on two processors one test of them uses a fifth of one. Those that measure run alone (RUN_SERIAL).
     part "preset dev: tests of whole daemons"
-    tests $((jobs + jobs / 2)) -L '^e2e$'
-    part "preset dev: packages and benchmarks, one at a time"
-    tests 1 -L '^(package|bench)$'
+    tests $((jobs * 5 / 2)) -L '^e2e$'
+    # Two at a time: each waits for the network, then builds with all processors.
+    part "preset dev: packages"
+    tests 2 -L '^package$'
+    part "preset dev: benchmarks"
+    tests 1 -L '^bench$'
 fi
 # Tests of real processes wait for real time, which a busy machine may not give: one more try for those, and for no other.
 twice=

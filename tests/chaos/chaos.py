@@ -46,10 +46,14 @@ def settle(world, plans, crew, seconds):
             if answer["ok"] and answer["status"] in checks.ENDED:
                 left.discard(plan)
             if answer["ok"] and answer["status"] == "paused":  # by a client that got no answer to its plan.pause
-                asker.insist("plan.resume", planId=plan)
+                resumed = asker.insist("plan.resume", planId=plan)
+                if not resumed["ok"] and resumed["error"]["code"] != "CONFLICT":
+                    world.found("resume", str(resumed["error"]), plan)
             if not answer["ok"] and not answer["error"]["retryable"]:
                 left.discard(plan)  # the check names it
         time.sleep(0.2)
+    if left:
+        print("chaos: %d plans had not ended %g s after the last disturbance" % (len(left), seconds), file=world.out)
     dismiss(crew)
     return asker
 

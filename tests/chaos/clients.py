@@ -16,7 +16,7 @@ from stage import unpack
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CODES = set(re.findall(r"^- `([A-Z_]+)`", (ROOT / "protocol/WIRE.md").read_text().split("<!-- generated: codes -->")[1].split("<!-- end -->")[0], re.M))
-AGENTS = ("alpha", "beta", "gamma", "spawned")
+AGENTS = ("alpha", "beta", "gamma", "delta", "spawned")
 ACTS = ("ok", "crash", "crash_after", "hang", "late", "drop", "garble", "nan", "latin", "foreign", "attempt", "epoch",
         "doubled", "others", "fail", "fatal")
 ACTS_ONCE = ("ok", "ok", "crash", "crash_after", "hang", "late", "drop")  # of an unsafe step: no answer that permits a repetition

@@ -1,6 +1,6 @@
 """The daemon dies at each of its points of failure in turn, and everything still ends right.
 
-usage: sweep.py [--points all|N] [--pairs N] [--seed N]
+usage: sweep.py [--points all|N] [--pairs N] [--seed N] [--bundle N]
 
 A reference workload (parallel steps, a retry, reviews, an artifact, an unsafe step, a session) is run once to count the hits
 of FAILPOINT. Then, for each hit or N of them: run it, die there, start again, and hold the logs of the agents against the
@@ -53,10 +53,11 @@ PLANS = {
 
 
 class Sweep:
-    """One run of the workload. `first`, `second`: what BATON_FAILPOINT is for the first and the second daemon."""
+    """One run of the workload. `first`, `second`: what BATON_FAILPOINT is for the first and the second daemon; `bundle`: so many
+    steps at once the agent takes in a message; 0: work lanes."""
 
-    def __init__(self, first="", second=""):
-        self.points = [first, second]
+    def __init__(self, first="", second="", bundle=0):
+        self.points, self.bundle = [first, second], bundle
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="baton-sweep-"))
         self.state = self.work / "state"
         self.config = self.work / "baton.yaml"
@@ -160,7 +161,7 @@ class Sweep:
         self.start()
         with open(self.work / "err.w", "ab") as err:
             self.worker = subprocess.Popen([sys.executable, "-B", HERE / "worker.py", "--state", self.state, "--agent", "w", "--capacity", "4",
-                                            "--log", self.work / "log.w"], stdin=subprocess.DEVNULL, stdout=err, stderr=err)
+                                            "--bundle", str(self.bundle), "--log", self.work / "log.w"], stdin=subprocess.DEVNULL, stdout=err, stderr=err)
         self.wait(self.agents_are_up, "the agents are up")
         for name, plan in PLANS.items():
             plan_id = self.ask("plan.submit", plan=plan, clientKey="key-" + name)["planId"]
@@ -218,9 +219,9 @@ class Sweep:
             shutil.rmtree(self.work, ignore_errors=True)
 
 
-def once(first="", second=""):
+def once(first="", second="", bundle=0):
     """One run; the sweep, whose findings tell. What broke the run off is a finding, too."""
-    sweep = Sweep(first, second)
+    sweep = Sweep(first, second, bundle)
     try:
         sweep.run()
         sweep.seen = [sweep.hits(n) for n in range(sweep.starts)]
@@ -246,9 +247,9 @@ def choose(hits, points, chance):
     return sorted(chosen + chance.sample(rest, max(0, min(len(rest), int(points) - len(chosen)))))
 
 
-def sweep(points, pairs, seed):
+def sweep(points, pairs, seed, bundle=0):
     chance = random.Random(seed)
-    plain = once()
+    plain = once(bundle=bundle)
     hits = plain.seen[0] if plain.seen else []
     names = {n: hits.count(n) for n in sorted(set(hits))}
     print("sweep: seed %d, %d hits: %s" % (seed, len(hits), names), flush=True)
@@ -258,7 +259,7 @@ def sweep(points, pairs, seed):
     died = pairs_died = 0
     recovering = []
     for n in choose(hits, points, chance):
-        ran = once("%d:kill" % n)
+        ran = once("%d:kill" % n, bundle=bundle)
         findings += ran.findings
         died += ran.ends
         if len(ran.seen) > 1:
@@ -266,7 +267,7 @@ def sweep(points, pairs, seed):
     for _ in range(pairs if recovering else 0):
         n, most = chance.choice(recovering)
         second = chance.randrange(1, min(most, 40) + 1)  # while it recovers, and soon after
-        ran = once("%d:kill" % n, "%d:kill" % second)
+        ran = once("%d:kill" % n, "%d:kill" % second, bundle)
         findings += ran.findings
         pairs_died += ran.ends == 2
     print("sweep: %d deaths, %d double deaths, %d findings" % (died, pairs_died, len(findings)), flush=True)
@@ -278,8 +279,9 @@ def main():
     p.add_argument("--points", default="all")
     p.add_argument("--pairs", type=int, default=100)
     p.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    p.add_argument("--bundle", type=int, default=0)
     args = p.parse_args()
-    return 1 if sweep(args.points, args.pairs, args.seed) else 0
+    return 1 if sweep(args.points, args.pairs, args.seed, args.bundle) else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 one line to its log and calls fsync: what the log does not have was never done. Knows nothing but protocol/WIRE.md.
 """
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ import pathlib
 import random
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -46,6 +48,74 @@ class Asked:
         self.cancelled = threading.Event()
 
 
+def unpack(frame):
+    """[(tag, body)] of a bundle."""
+    mark, version, count = struct.unpack(">BBH", frame[:4])
+    at, items = 4, []
+    for _ in range(count):
+        length, tag = struct.unpack(">IQ", frame[at:at + 12])
+        items.append((tag, frame[at + 12:at + 12 + length]))
+        at += 12 + length
+    if (mark, version, at) != (0xC1, 1, len(frame)):
+        raise ValueError("no bundle")
+    return items
+
+
+def pack(items):
+    return struct.pack(">BBH", 0xC1, 1, len(items)) + b"".join(struct.pack(">IQ", len(body), tag) + body for tag, body in items)
+
+
+class Trunk:
+    """The work connections of an agent with bundles: requests that are kept, and results that have no request yet."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.kept = []  # (pipe, header), the oldest first
+        self.results = []  # (tag, body)
+        self.pipes = 0  # 0: work lanes
+
+    def keep(self, pipe, header):
+        with self.lock:
+            self.kept.append((pipe, header))
+            self.flush()
+
+    def add(self, tag, body):
+        with self.lock:
+            self.results.append((tag, body))
+            self.flush()
+
+    def forget(self, pipe):
+        """The connection has ended."""
+        with self.lock:
+            self.kept = [k for k in self.kept if k[0] is not pipe]
+
+    def give_back(self):
+        """After agent.register: what is kept from before."""
+        with self.lock:
+            for pipe, header in self.kept:
+                self.send(pipe, header, [])
+            self.kept = []
+
+    def flush(self):
+        while self.kept and self.results:
+            items, rest, size = [], [], 0
+            for tag, body in self.results:
+                size += len(body)
+                (items if not rest and len(items) < 16 and (not items or size < 200000) else rest).append((tag, body))
+            if self.send(*self.kept.pop(0), items):
+                self.results = rest
+        while len(self.kept) >= self.pipes > 0:
+            self.send(*self.kept.pop(0), [])
+
+    @staticmethod
+    def send(pipe, header, items):
+        try:
+            pipe.send(header + pack(items))
+            return True
+        except OSError:  # it has ended: its thread sees it
+            return False
+
+
 class Worker:
     def __init__(self, args):
         self.args = args
@@ -65,6 +135,7 @@ class Worker:
         self.process = str(uuid.uuid4())  # of this process: never another's
         self.epoch = 0
         self.leaving = threading.Event()
+        self.trunk = Trunk()
 
     def identity(self):
         """New ids; or, of an agent that does not keep to the page, those of the process before it."""
@@ -96,9 +167,11 @@ class Worker:
             {"id": "do", "description": "Does a thing.", "effects": "idempotent"},
             {"id": "once", "description": "Does a thing that must not be done twice.", "effects": "unsafe"}]}
         answer = self.ask("agent.register", card=card, capacity=self.args.capacity, endpoint=self.endpoint, protocol=[1],
-                          pid=os.getpid(), processId=self.process, **self.me)
+                          pid=os.getpid(), processId=self.process, **({"bundle": self.args.bundle} if self.args.bundle else {}), **self.me)
         if answer["ok"]:
             self.epoch = answer["epoch"]
+            self.trunk.pipes = answer.get("pipes", 0)
+            self.trunk.give_back()
         elif answer["error"]["code"] in ("CONFLICT", "UNAUTHORIZED", "GONE", "INVALID"):
             self.me = {"instanceId": str(uuid.uuid4()), "sessionKey": uuid.uuid4().hex}
         return answer["ok"]
@@ -142,11 +215,17 @@ class Worker:
             threading.Thread(target=self.lane, args=(sock,), daemon=True).start()
 
     def lane(self, sock):
+        pipe = None
         try:
             pipe = sp.Pipe(sock, sp.REP, sp.REQ, 10)
             sock.settimeout(None)
             while True:
                 header, body = sp.split_request(pipe.recv())
+                if body[:1] == b"\xc1":
+                    for tag, item in unpack(body):
+                        threading.Thread(target=self.bundled, args=(sock, tag, json.loads(item)), daemon=True).start()
+                    self.trunk.keep(pipe, header)
+                    continue
                 answer = self.one(json.loads(body))
                 if answer is None:
                     continue  # mute
@@ -155,7 +234,18 @@ class Worker:
                 pipe.send(header + (answer if isinstance(answer, bytes) else json.dumps(answer).encode()))
         except (OSError, EOFError, ValueError):
             pass
+        if pipe:
+            self.trunk.forget(pipe)
         sock.close()
+
+    def bundled(self, sock, tag, r):
+        """A step of a bundle, which came over that connection."""
+        answer = self.one(r)
+        if answer == b"":
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+        elif answer is not None:
+            self.trunk.add(tag, answer if isinstance(answer, bytes) else json.dumps(answer).encode())
 
     def one(self, r):
         head = {"v": 1, "id": r.get("id", ""), "ok": True}
@@ -315,6 +405,7 @@ def main():
     for name in ("control", "advertise", "port-file", "identity"):
         p.add_argument("--" + name, default="")
     p.add_argument("--capacity", type=int, default=2)
+    p.add_argument("--bundle", type=int, default=0)
     p.add_argument("--seed", default="0")
     Worker(p.parse_args()).run()
 

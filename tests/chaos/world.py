@@ -69,6 +69,8 @@ class Agent:
             args += ["--advertise", self.lanes.url]
         if self.kind == "both":
             args += ["--control", self.world.control.url]
+        if self.agent_id == "delta":  # takes bundles
+            args += ["--capacity", "8", "--bundle", "16"]
         if self.kind == "again":
             args += ["--identity", self.world.work / ("identity." + self.name)]
         with open(self.world.work / ("err." + self.name), "ab") as err:
@@ -105,7 +107,8 @@ class World:
         self.disturbed = time.monotonic()
         self.out = out
         self.control = proxy.Proxy(self.control_port, "%d-control" % seed)
-        kinds = (("a1", "alpha", "plain"), ("a2", "alpha", "lanes"), ("b1", "beta", "both"), ("c1", "gamma", "again"), ("c2", "gamma", "plain"))
+        kinds = (("a1", "alpha", "plain"), ("a2", "alpha", "lanes"), ("b1", "beta", "both"), ("c1", "gamma", "again"), ("c2", "gamma", "plain"),
+                 ("d1", "delta", "plain"), ("d2", "delta", "lanes"))
         self.agents = [Agent(self, *k) for k in kinds]
 
     # ---- what is told ----

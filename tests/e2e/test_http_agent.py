@@ -268,11 +268,12 @@ class Failures(Http):
 
     def test_the_rate_holds(self):
         s = self.settings({"id": "offset", "path": "/offset", "pages": {"items": "/issues", "offset": "startAt"}}, rate={"n": 2, "perMs": 400})
+        start = time.monotonic()
         self.data(s, "offset")
         at = [x["at"] for x in self.service.seen]
         self.assertEqual(len(at), 6)
-        for a, b in zip(at, at[2:]):
-            self.assertGreater(b - a, 0.35)
+        for n, t in enumerate(at):  # from the start: a busy machine may bring one of them late, never early
+            self.assertGreaterEqual(t - start, n // 2 * 0.4)
 
 
 class Reach(Http):

@@ -16,9 +16,15 @@ import sweep  # noqa: E402  (the path is set just above)
 
 
 class Points(unittest.TestCase):
-    def test_everything_ends_right_wherever_the_daemon_dies(self):
+    def dies(self, points, bundle=0):
         seed = int(os.environ.get("BATON_SEED", random.randrange(1 << 31)))
-        self.assertEqual(sweep.sweep(int(os.environ.get("BATON_POINTS", "12")), 4, seed), [], "seed %d" % seed)
+        self.assertEqual(sweep.sweep(int(os.environ.get("BATON_POINTS", points)), 3, seed, bundle), [], "seed %d" % seed)
+
+    def test_everything_ends_right_wherever_the_daemon_dies(self):
+        self.dies(10)
+
+    def test_and_so_it_does_with_an_agent_that_takes_bundles(self):
+        self.dies(6, bundle=16)
 
     def right(self, point, ends):
         ran = sweep.once(point)
