@@ -215,6 +215,27 @@ class Fleet(BatonTest):
         leader.check_event_order()
         print("%d plans accepted; seconds until another leads: %s" % (len(accepted), ", ".join(took)), flush=True)
 
+    def test_without_the_synchronous_standby_nothing_is_acknowledged(self):
+        server = pg.Server(self)
+        server.replicate()
+        one = Node(self, server, "one", durability="replicated").start()
+        before = one.submit(echo("before"), clientKey="before")
+        one.wait_plan(before)
+        server.kill9("second")
+        with self.assertRaises((EOFError, OSError)):
+            one.submit(echo("not known"), clientKey="x")
+        self.assertEqual(one.process.wait(30), 75, one.log())
+        one.wait_beside()
+        until(lambda: "no answer within half a lease" in one.log(), 30, "it tries, and waits\n" + one.log())
+        self.assertEqual(one.process.poll(), None)
+        self.assertFalse(one.leads())
+        server.start("second", 5433)
+        one.wait_to_lead(60)
+        one.wait_agents()
+        self.assertEqual(one.submit(echo("before"), clientKey="before"), before)
+        self.assertEqual(one.wait_plan(one.submit(echo("not known"), clientKey="x"))["status"], "completed")
+        one.check_event_order()
+
     def elsewhere(self):
         """Two nodes, and agents that know both, by TLS and credentials as from other hosts."""
         keys = pathlib.Path(tempfile.mkdtemp(prefix="baton-keys-"))

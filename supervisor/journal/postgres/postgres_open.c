@@ -222,6 +222,10 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
     sql_texts_init(&p->sql);
     pg_statements_init(p);
     code = open_server(p, url, err);
+    if (code == BT_IO && p->lost) { /* nothing was decided yet: it may be tried again */
+        struct bt_error why = *err;
+        code = err_set(err, BT_UNAVAILABLE, "%s", why.msg);
+    }
     if (code != BT_OK) {
         if (code != BT_CONFLICT) {
             p->sql.base.dead = true;
