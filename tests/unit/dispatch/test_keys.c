@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/base/trace.h"
 #include "supervisor/dispatch/keys.h"
 #include "supervisor/engine/open_plan.h"
 #include "tests/support/house/house.h"
@@ -139,23 +140,39 @@ static void a_key_that_is_made_is_found_again(void **state)
     house_close(w.h);
 }
 
-static void a_traceparent_is_of_the_plan_the_step_the_phase_and_the_attempt(void **state)
+/* "00-<trace>-<span>-01" of the plan's own trace. */
+static void expect_trace(const struct open_plan *p, uint64_t span, const char *got)
+{
+    char want[TRACEPARENT_LEN + 1];
+    size_t n = (size_t)snprintf(want, sizeof want, "00-");
+
+    for (size_t i = 0; i < sizeof p->plan->plan_id.b; i++) {
+        n += (size_t)snprintf(want + n, sizeof want - n, "%02x", p->plan->plan_id.b[i]);
+    }
+    (void)snprintf(want + n, sizeof want - n, "-%016llx-01", (unsigned long long)span);
+    assert_string_equal(got, want);
+}
+
+static void what_an_agent_does_is_within_its_attempt_and_a_question_within_its_step(void **state)
 {
     const struct open_plan *p;
+    struct str id;
     char got[TRACEPARENT_LEN + 1];
-    char want[TRACEPARENT_LEN + 1];
-    size_t n = 0;
 
     (void)state;
     open_world();
     p = open_plan_by_id(w.h->engine, str_from(w.id));
-    step_traceparent(p->plan, 1, PHASE_VERIFY, 0xabc, got);
-    n += (size_t)snprintf(want, sizeof want, "00-");
-    for (size_t i = 0; i < sizeof p->plan->plan_id.b; i++) {
-        n += (size_t)snprintf(want + n, sizeof want - n, "%02x", p->plan->plan_id.b[i]);
-    }
-    (void)snprintf(want + n, sizeof want - n, "-00000002%02x000abc-01", (unsigned)PHASE_VERIFY);
-    assert_string_equal(got, want);
+    id = (struct str){p->id, UUID_TEXT_LEN};
+    step_traceparent(p, 1, PHASE_EXECUTE, 2, got);
+    expect_trace(p, trace_span(id, TRACE_ATTEMPT, 1, 2), got);
+    step_traceparent(p, 1, PHASE_VERIFY, 2, got);
+    expect_trace(p, trace_span(id, TRACE_ATTEMPT, 1, 2), got);
+    step_traceparent(p, 1, PHASE_GATE, 2, got);
+    expect_trace(p, trace_span(id, TRACE_STEP, 1, 0), got);
+    step_traceparent(p, 1, PHASE_REPLAN, 2, got);
+    expect_trace(p, trace_span(id, TRACE_STEP, 1, 0), got);
+    assert_true(trace_span(id, TRACE_ATTEMPT, 1, 2) != trace_span(id, TRACE_ATTEMPT, 1, 1));
+    assert_true(trace_span(id, TRACE_ATTEMPT, 1, 2) != trace_span(id, TRACE_ATTEMPT, 2, 2));
     house_close(w.h);
 }
 
@@ -165,7 +182,7 @@ int main(void)
         cmocka_unit_test(a_key_names_a_step_and_what_is_asked_about_it),
         cmocka_unit_test(any_other_spelling_is_no_key),
         cmocka_unit_test(a_key_that_is_made_is_found_again),
-        cmocka_unit_test(a_traceparent_is_of_the_plan_the_step_the_phase_and_the_attempt),
+        cmocka_unit_test(what_an_agent_does_is_within_its_attempt_and_a_question_within_its_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
