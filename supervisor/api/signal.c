@@ -117,12 +117,12 @@ static bool waits_for_signals(const struct plan_step *s)
     return s->wait != NULL && s->wait->what == WAIT_FOR_SIGNAL && !s->superseded;
 }
 
-/* What a step of the plan waits for under the name; NULL when none ever does. */
-static const struct plan_wait *wait_of(const struct plan *plan, struct str name)
+/* The first step of the plan that waits for the name; NULL when none ever does. */
+static const struct plan_step *waiting_step(const struct plan *plan, struct str name)
 {
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         if (waits_for_signals(&plan->steps[i]) && str_eq(plan->steps[i].wait->signal, name)) {
-            return plan->steps[i].wait;
+            return &plan->steps[i];
         }
     }
     return NULL;
@@ -139,7 +139,7 @@ static void refuse_name(struct engine *engine, struct request *rq, const struct 
     buf_init(&names, 1024);
     for (uint32_t i = 0; i < p->plan->n_steps; i++) {
         const struct plan_step *s = &p->plan->steps[i];
-        if (!waits_for_signals(s) || wait_of(p->plan, s->wait->signal) != s->wait) {
+        if (!waits_for_signals(s) || waiting_step(p->plan, s->wait->signal) != s) {
             continue; /* each name once */
         }
         if (n < NAMES_SHOWN) {
@@ -198,17 +198,17 @@ static bool has_room(const struct run *run)
 static void signal_plan(struct engine *engine, struct request *rq, struct open_plan *p,
                         const struct msg_plan_signal *m)
 {
-    const struct plan_wait *wait = wait_of(p->plan, m->name);
+    const struct plan_step *step = waiting_step(p->plan, m->name);
     struct core_event ev = {
         CORE_EV_INIT(SIGNAL, signal, .digest = digest_of(m), .key = m->client_key),
         .step = STEP_NONE, .text = m->name};
     struct bt_error err;
 
-    if (wait == NULL) {
+    if (step == NULL) {
         refuse_name(engine, rq, p, m->name);
         return;
     }
-    if (dispatch_signal_check(wait, m->data, &err) != BT_OK) {
+    if (dispatch_signal_check(step->wait, m->data, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
