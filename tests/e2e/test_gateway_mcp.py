@@ -21,11 +21,13 @@ def setUpModule():
 STEP = {**PLAN["steps"][0]}
 APPROVAL = {"steps": [{**STEP, "requiresApproval": True}]}
 EACH = [(era, how) for era in ("legacy", "modern") for how in ("http", "stdio")]
+# It waits first: the client of MCP forgets a progress that comes in one piece with the result.
 RECIPE = """
 recipe: {name: double, title: Double it, description: Doubles a number}
 inputs: {properties: {number: {type: integer}}, required: [number]}
 steps:
-  - {stepId: a, agentId: calc, skill: evaluate, task: Double, parameters: {expression: "{{inputs.number}}*2"}}
+  - {stepId: pause, wait: {forMs: 300}}
+  - {stepId: a, agentId: calc, skill: evaluate, task: Double, parameters: {expression: "{{inputs.number}}*2"}, dependsOn: [pause]}
 """
 WAITS = {"steps": [{"stepId": "w", "wait": {"forMs": 600000}}]}
 
