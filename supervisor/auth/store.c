@@ -191,10 +191,10 @@ static void load(struct auth_store *store, struct session_time time, bool begins
     } else if (l.bad) {
         log_warn("auth.credentials", "out of memory: some credentials are not known");
     }
-    if (begins && l.n > 0) {
+    if (begins) {
         describe(&l, time.wall, text, sizeof text);
         tell(store, time, "", text);
-    } else if (!begins) {
+    } else {
         tell_changes(store, &l, time);
     }
     forget(store->files, store->files_n);

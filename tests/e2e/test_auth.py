@@ -388,7 +388,7 @@ class Audit(Base):
         def lines():
             return [(e["about"], e["text"]) for e in map(json.loads, d.cli("audit", "--json").splitlines()) if e["kind"] == "credential"]
 
-        expected = []
+        expected = [("", "")]  # at the start there are none
         for command, line in ((("add", "ann", "--role", "submitter"), ("ann", "added: submitter")),
                               (("add", "ci", "--role", "observer"), ("ci", "added: observer")),
                               (("grant", "ann", "ci"), ("ann", "changed: submitter sees ci")),
@@ -404,6 +404,9 @@ class Audit(Base):
         d.kill9()
         d.start(agents=False)
         self.assertEqual(lines()[-1], ("", "ann submitter sees ci"), "who is known at the start")
+        shown = d.cli("audit")
+        for words in ("credential: the daemon has read them\n", "credential: ann changed: submitter sees ci\n", "credential: ann submitter sees ci\n"):
+            self.assertIn(words, shown)
 
 
 class TokenMode(Base):

@@ -141,7 +141,7 @@ class Grants(Base):
             until(lambda: all(seen(eve)), 5, "a glob")
         self.assertIn("a* local", d.cli("credential", "list"))
         audit = d.cli("audit")
-        self.assertIn("bob submitter sees ann", audit)
+        self.assertIn("credential: bob changed: submitter sees ann", audit)
         d.cli("credential", "withdraw", "eve", "ann", code=7)
         d.cli("credential", "grant", "eve", code=2)
         d.cli("credential", "grant", "ci", "ann", code=2)
@@ -305,7 +305,7 @@ class Audit(Base):
         self.add(d, "ci")
         self.add(d, "ann", "--role", "observer")
         d.credential = "ci", d.work / "ci.json"
-        until(lambda: any("ann observer" in line.get("text", "") for line in seen), 20, "what came after the rotation")
+        until(lambda: any((line.get("about"), line.get("text")) == ("ann", "added: observer") for line in seen), 20, "what came after the rotation")
         self.assertEqual(len(list(folder.glob("audit-*.jsonl"))), 1)
         written = [line for f in sorted(folder.glob("audit*.jsonl"), key=lambda f: f.name == "audit.jsonl") for line in f.read_text().splitlines()]
         until(lambda: len(seen) >= len(written), 10, "all of it")

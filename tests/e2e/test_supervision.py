@@ -391,7 +391,7 @@ class Misbehaved(Supervised):
         until(lambda: (log / "loud#1.log.2").exists(), 60, "it was rotated twice")
         size = sum(p.stat().st_size for p in log.glob("loud#1.log*"))
         self.assertEqual(sorted(p.name for p in log.glob("loud#1.log*")), ["loud#1.log", "loud#1.log.1", "loud#1.log.2"])
-        self.assertLess(size, 40_000_000)
+        self.assertLess(size, 150_000_000)  # what a loop writes between two looks of a busy daemon, three times
         self.assertGreaterEqual((log / "loud#1.log.2").stat().st_size, 65536)
         self.all_up(1, "calc")
 

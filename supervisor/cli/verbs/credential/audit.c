@@ -55,7 +55,9 @@ static void print_line(const struct reader *r, const char *text)
                      json_text(line, "at", ""), kind, json_number(line, "refusals"),
                      json_number(line, "lost"));
     } else if (strcmp(kind, "credential") == 0) {
-        (void)snprintf(made, sizeof made, "%s %s: %s", json_text(line, "at", ""), kind,
+        const char *about = json_text(line, "about", "");
+        (void)snprintf(made, sizeof made, "%s %s: %s%s%s", json_text(line, "at", ""), kind, about,
+                       about[0] != 0 ? " " : "",
                        json_text(line, "text", "")[0] != 0 ? json_text(line, "text", "")
                                                            : "the daemon has read them");
         cli_one_line(shown, sizeof shown, made);
