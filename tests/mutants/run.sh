@@ -21,8 +21,10 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEA
     cat "$build.log"
     exit 1
 }
+owner=
+grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner=postgres_owner
 # shellcheck disable=SC2086 # a list
-ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $units
+ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $owner $units
 
 # True when the program is red.
 red() { # MUTANT PROGRAM ARGS...
@@ -33,26 +35,28 @@ red() { # MUTANT PROGRAM ARGS...
 }
 
 # What edge.postgres_owner finds: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
+# It waits for leases most of the time, so it runs beside the others. False when a mutant is not found.
 postgres() { # [NUMBER...]
+    bad=0
+    out=$build.postgres.out
     ours=$(sed -n 's#^    MUTANT_.*/\* pg \([0-9]*\):.*#\1#p' supervisor/core/mutant.h)
-    if ! grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt"; then
+    if [ -z "$owner" ]; then
         echo "postgres: skipped, there is no libpq"
         return 0
     fi
-    ninja -C "$build" --quiet -j "$jobs" postgres_owner
     for number in 0 $ours; do
         [ $# -eq 0 ] || case " $* " in *" $number "*) ;; *) continue ;; esac
         status=0
-        BATON_MUTANT=$number timeout 300 "$build/tests/postgres_owner" >"$build.out" 2>&1 || status=$?
+        BATON_MUTANT=$number timeout 300 "$build/tests/postgres_owner" >"$out" 2>&1 || status=$?
         if [ "$status" -eq 77 ]; then
-            echo "postgres: $(sed -n '/SKIPPED/p' "$build.out")"
+            echo "postgres: $(sed -n '/SKIPPED/p' "$out")"
             return 0
         fi
-        found=$(sed -n 's/^\[  FAILED  \] \([a-z_]*\)$/\1/p' "$build.out" | sort -u | head -n 1)
+        found=$(sed -n 's/^\[  FAILED  \] \([a-z_]*\)$/\1/p' "$out" | sort -u | head -n 1)
         if [ "$number" -eq 0 ] && [ "$status" -ne 0 ]; then
             echo "red without a mutant: postgres_owner"
             bad=1
-        elif [ "$number" -gt 0 ] && [ "$status" -eq 0 ] && [ "$number" -eq 97 ] && grep -q 'SKIPPED.*half_a_turn' "$build.out"; then
+        elif [ "$number" -gt 0 ] && [ "$status" -eq 0 ] && [ "$number" -eq 97 ] && grep -q 'SKIPPED.*half_a_turn' "$out"; then
             echo "$number: skipped, its test needs failpoints: a debug build with -DBATON_MUTANT=$number"
         elif [ "$number" -gt 0 ] && [ "$status" -eq 0 ]; then
             echo "$number: GREEN, no test noticed"
@@ -61,6 +65,7 @@ postgres() { # [NUMBER...]
             echo "$number: postgres_owner${found:+, $found}"
         fi
     done
+    return "$bad"
 }
 
 # Says which tests are red with this mutant: "unit: ...", "explore: rule", "sim".
@@ -90,7 +95,8 @@ hunt() { # MUTANT
 
 numbers=$*
 bad=0
-postgres "$@"
+postgres "$@" >"$build.postgres" 2>&1 &
+beside=$!
 if [ -z "$numbers" ]; then
     numbers=$(awk '/^    MUTANT_NONE/ { print 0 } /^    MUTANT_.*\/\* [0-9]+:/ { sub(/.*\/\* /, ""); sub(/:.*/, ""); print }' supervisor/core/mutant.h)
 fi
@@ -111,4 +117,6 @@ for number in $numbers; do
         bad=1
     fi
 done
+wait "$beside" || bad=1
+cat "$build.postgres"
 exit $bad
