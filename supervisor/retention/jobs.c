@@ -157,7 +157,9 @@ enum bt_code retention_delete_jobs(struct retention *r, const struct ended *p, s
     *ret_jobs = s->deleted;
     s->more = code == BT_OK && more;
     if (s->more) {
-        return err_set(err, BT_BUSY, "%" PRIu32 " plans inside it are deleted, and more follow",
+        return err_set(err, BT_BUSY,
+                       "%" PRIu32
+                       " plans inside it are deleted, and there may be more: send it again",
                        s->deleted);
     }
     if (code == BT_BUSY) {
