@@ -21,14 +21,29 @@ static bool refuse_write(struct engine *engine, struct request *rq, const struct
     return false;
 }
 
+/* Some of the plans inside it went: the next request goes on. */
+static void refuse_unfinished(struct engine *engine, struct request *rq, const struct bt_error *err)
+{
+    struct buf details;
+
+    buf_init(&details, 64);
+    doc_put_map(&details, 1);
+    doc_put_cstr(&details, "unfinished");
+    doc_put_bool(&details, true);
+    request_refuse(engine, rq, err, CLASS_NONE, 0, doc_from_buf(&details));
+    buf_done(&details);
+}
+
 void on_plan_delete(struct engine *engine, struct request *rq)
 {
+    struct retention *retention = engine_hooks(engine)->retention;
     struct msg_plan_delete_ok ok = {0};
     struct msg_plan_delete m;
     struct journal_plan row;
     struct bt_error err;
     char id[UUID_TEXT_LEN + 1];
     uint32_t jobs = 0;
+    enum bt_code code;
 
     if (!request_read(engine, rq, MSG_plan_delete, &m)) {
         return;
@@ -44,9 +59,13 @@ void on_plan_delete(struct engine *engine, struct request *rq)
         return;
     }
     uuid_format(row.plan_id, id);
-    if (retention_delete(engine_hooks(engine)->retention, &row,
-                         m.reason.len > 0 ? m.reason : STR_LIT("on request"), engine_wall(engine),
-                         &jobs, &err) != BT_OK) {
+    code = retention_delete(retention, &row, m.reason.len > 0 ? m.reason : STR_LIT("on request"),
+                            engine_wall(engine), &jobs, &err);
+    if (code == BT_BUSY && retention_is_under_way(retention, row.ix)) {
+        refuse_unfinished(engine, rq, &err);
+        return;
+    }
+    if (code != BT_OK) {
         (void)refuse_write(engine, rq, &err);
         return;
     }

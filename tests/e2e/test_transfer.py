@@ -159,6 +159,23 @@ class Transfer(harness.BatonTest):
         self.assertNotIn('"kind":"plan"', self.export(second))
         self.verify(second)
 
+    def test_a_plan_with_more_rounds_than_a_request_deletes_goes_by_one_command(self):
+        rounds = []
+
+        def work(_):
+            rounds.append(1)
+            return {"outcome": "completed", "result": {"text": "again", "data": {"n": len(rounds)}}}
+
+        d = self.up(work=work)
+        d.wait_plan(d.submit({"goal": "many", "steps": [step("poll", repeat={"max": 2000, "until": {"results.poll.n": {"gte": 1001}}})]}), seconds=100)
+        plan = d.ask("plan.list")["plans"][0]["planId"]
+        until(lambda: "BUSY" not in d.cli_any("export", plan, "--json").stdout, 20, "its last attempt is over")
+        self.assertEqual(d.ask_raw("plan.delete", planId=plan)["error"]["details"], {"unfinished": True})
+        self.assertEqual(d.ask("plan.get", planId=plan)["status"], "completed", "it goes last")
+        self.assertIn("deleted", d.cli("delete", plan))
+        self.assertNotIn('"kind":"plan"', self.export(d))
+        self.verify(d)
+
     def test_what_runs_goes_on_and_open_plans_are_neither_exported_nor_imported(self):
         first, second = self.up(work=lambda r: None if r["stepId"] == "late" else {"outcome": "completed", "result": {"text": "x"}}), self.up()
         done, runs = self.run_plan(first), first.submit({"goal": "g", "steps": [step("late")]})

@@ -6,8 +6,10 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -15,14 +17,49 @@ enum { GOAL_BYTES = 60 };
 
 /* ---- delete ---- */
 
+/* Of a plan with many plans inside it a request deletes some, and the next one goes on. */
+static bool is_unfinished(const char *error_json)
+{
+    cJSON *error = json_tree(error_json);
+    const cJSON *details = cJSON_GetObjectItemCaseSensitive(error, "details");
+    const bool unfinished = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(details, "unfinished"));
+
+    cJSON_Delete(error);
+    return unfinished;
+}
+
+static enum cli_exit send_delete(struct cli *cli, const char *fields, cJSON **ret)
+{
+    enum cli_exit code = cli_connect(cli);
+    bool more = code == CLI_OK;
+
+    while (more) {
+        char *json = NULL;
+        struct bt_error err;
+        const enum bt_code called = bt_client_call(cli->client, "plan.delete", fields, &json, &err);
+        more = called == BT_BUSY && is_unfinished(json) && !deadline_is_over();
+        if (called == BT_OK) {
+            *ret = json_tree(json);
+        } else if (!more) {
+            code = cli_rejected(cli, &err, json);
+        }
+        bt_free(json);
+    }
+    return code;
+}
+
 static enum cli_exit delete_plan(struct cli *cli, const char *id)
 {
     cJSON *fields = cli_fields("planId", id);
     cJSON *answer = NULL;
+    char *text = NULL;
     enum cli_exit code;
 
     cli_add_value(cli, "reason", fields, "reason");
-    code = cli_call(cli, "plan.delete", fields, &answer);
+    text = cJSON_PrintUnformatted(fields);
+    code = send_delete(cli, text, &answer);
+    cJSON_free(text);
+    cJSON_Delete(fields);
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
     } else if (code == CLI_OK) {
