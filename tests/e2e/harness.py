@@ -29,6 +29,15 @@ import sealed  # noqa: E402  (the path is set just above)
 import sp  # noqa: E402
 import event_order  # noqa: E402
 
+EXEC = """  - agentId: exec
+    command: ["${BATON_BIN}/baton-agent-exec"]
+    capacity: 4
+    settings:
+      commands:
+        - {id: echo, argv: ["echo", "{text}"], description: "Says a text.", output: text, effects: idempotent}
+        - {id: wait, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while.", output: text, effects: idempotent}
+        - {id: wait-unsafe, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while, once.", output: text, effects: unsafe}
+"""
 BUNDLED = """
 agents:
   - agentId: files
@@ -42,15 +51,7 @@ agents:
     command: ["${BATON_BIN}/baton-agent-sql"]
     capacity: 3
     settings: {databaseDir: "%(work)s/db", readOnly: false}
-  - agentId: exec
-    command: ["${BATON_BIN}/baton-agent-exec"]
-    capacity: 4
-    settings:
-      commands:
-        - {id: echo, argv: ["echo", "{text}"], description: "Says a text.", output: text, effects: idempotent}
-        - {id: wait, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while.", output: text, effects: idempotent}
-        - {id: wait-unsafe, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while, once.", output: text, effects: unsafe}
-"""
+""" + EXEC
 
 
 def until(check, seconds, what):

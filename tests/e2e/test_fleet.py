@@ -17,19 +17,9 @@ import unittest
 import nats
 import pg
 import sp
-from harness import BIN, HERE, ROOT, BatonTest, Daemon, main, until
+from harness import BIN, EXEC, HERE, ROOT, BatonTest, Daemon, main, until
 
 LEASE = 3.0
-EXEC = """
-agents:
-  - agentId: exec
-    command: ["${BATON_BIN}/baton-agent-exec"]
-    capacity: 4
-    settings:
-      commands:
-        - {id: echo, argv: ["echo", "{text}"], description: "Says a text.", output: text, effects: idempotent}
-        - {id: wait, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while.", output: text, effects: idempotent}
-"""
 
 
 def setUpModule():
@@ -38,7 +28,7 @@ def setUpModule():
 
 class Node(Daemon):
     def __init__(self, test, server, name, durability="power", config=None, **kwargs):
-        super().__init__(test, config=(EXEC if config is None else config) + "fleet: {node: %s, durability: %s}\n" % (name, durability),
+        super().__init__(test, config=("agents:\n" + EXEC if config is None else config) + "fleet: {node: %s, durability: %s}\n" % (name, durability),
                          durability="power", args=["--fleet", server.url], **kwargs)
         self.name = name
         test.addCleanup(self.clean)
@@ -88,7 +78,8 @@ class Fleet(BatonTest):
             self.assertEqual(manager.recv(4096).decode(), 'READY=1\nSTATUS=standby: the node "one" leads')
             plan = one.submit(echo("hello"))
             self.assertEqual(one.wait_plan(plan)["status"], "completed")
-            time.sleep(2 * LEASE)  # the leader has nothing to do, and stays the leader
+            end = float(server.sql("SELECT extract(epoch FROM clock_timestamp())")) + 3 * LEASE
+            until(lambda: float(server.sql("SELECT extract(epoch FROM lease_until) FROM baton.shards")) > end, 20, "the leader, which has nothing to do, renews")
             self.assertTrue(one.leads())
             self.assertEqual(one.process.poll(), None)
             self.assertFalse((two.state / "endpoints.json").exists())
