@@ -1,4 +1,4 @@
-/* The plans inside a plan, which go before it: questions to agents, items, rounds, what undoes. */
+/* The plans inside a plan, jobs and child plans, which go before it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static bool document(void *self, struct uuid plan_id, struct doc *ret)
     return true;
 }
 
-/* A job may end in the same millisecond as one inside it, and go first. */
+/* A child plan may end in the same millisecond as one inside it, and go first. */
 static bool is_known(void *self, struct str plan_id)
 {
     const struct look *l = self;

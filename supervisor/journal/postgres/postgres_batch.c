@@ -165,7 +165,7 @@ bool pg_send_batch(struct pg_journal *p)
 
 /* ---- what a failure means ---- */
 
-/* Whether it is a refusal for now: the server has done nothing. */
+/* Whether it is a refusal that passes: the server has done nothing. */
 static bool is_short(const char *state)
 {
     static const char *const STATES[] = {"53100", "53200", "57014", "55P03"};

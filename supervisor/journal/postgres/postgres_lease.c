@@ -185,8 +185,8 @@ static enum bt_code check_standbys(struct pg_journal *p, struct bt_error *err)
 }
 
 /*
- * A stopped owner comes back here: the renewal shows whether it still is one. A refusal for now
- * (no room, a lock) leaves the rest of the lease.
+ * A stopped owner comes back here: the renewal shows whether it still is one. A refusal that
+ * passes (no room, a lock) leaves the rest of the lease.
  */
 enum bt_code pg_keep(struct journal *j, struct bt_error *err)
 {

@@ -1,6 +1,5 @@
 /*
- * Which plan a job belongs to: a question to an agent (planning, synthesis, ...), or a child plan
- * (items, a round, a sub-plan, what undoes). Jobs may have jobs of their own.
+ * Which plan a job or a child plan is inside of. A child plan has jobs and child plans of its own.
  */
 #ifndef PLAN_FLOW_INSIDE_H
 #define PLAN_FLOW_INSIDE_H

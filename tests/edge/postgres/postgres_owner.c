@@ -191,7 +191,7 @@ static void who_cannot_renew_in_time_does_nothing_more(void **state)
     }
     while (code == BT_OK && clock_boot_ms() - began < 2 * LONG) {
         (void)poll(NULL, 0, 10);
-        code = journal_keep(one, &err); /* each is refused for now: a lock */
+        code = journal_keep(one, &err); /* a lock refuses each */
     }
     pg_server_run("SELECT lease_until > clock_timestamp() FROM baton.shards", is_left,
                   sizeof is_left);
