@@ -203,6 +203,13 @@ class Webhooks(BatonTest):
             self.assertEqual(g.ask("POST", "/v1/webhooks/" + path).status, 404, path)
         for path in ("torn/resend", "..%2fops/resend", "OPS/test"):
             self.assertIn(g.ask("POST", "/v1/webhooks/" + path).status, (400, 404), path)
+        file = d.state / "webhooks" / "other.json"
+        spec = file.read_text().ljust(32768)
+        for text, status in ((spec + " ", 413), (spec, 200)):
+            file.write_text(text)
+            answer = g.ask("POST", "/v1/webhooks/other/test")
+            self.assertEqual(answer.status, status, answer)
+            self.assertEqual("has more than 32768 bytes" in answer.body.decode(), status != 200, answer)
         self.assertEqual((d.state / "webhooks" / "torn.json").read_text(), "{")
         self.assertEqual(json.loads((d.state / "webhooks" / "ops.json").read_text())["secretFile"], str(d.state / "webhooks" / "ops.secret"))
         self.assertEqual((d.state / "webhooks" / "ops.json").stat().st_mode & 0o777, 0o600)

@@ -63,7 +63,7 @@ enum bt_code hook_names_read(const char *state_dir, struct hook_names *ret, stru
 static enum bt_code read_text(const char *path, struct buf *out, struct bt_error *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    uint8_t *room = buf_reserve(out, HOOK_FILE_MAX);
+    uint8_t *room = buf_reserve(out, HOOK_FILE_MAX + 1);
     struct stat st;
     ssize_t n = -1;
 
@@ -72,11 +72,14 @@ static enum bt_code read_text(const char *path, struct buf *out, struct bt_error
                                : err_errno(err, errno, "cannot read %s", path);
     }
     if (room != NULL && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        n = read(fd, room, HOOK_FILE_MAX);
+        n = read(fd, room, HOOK_FILE_MAX + 1);
     }
     (void)close(fd);
     if (n < 0) {
         return err_set(err, BT_INVALID, "%s: expected a file that can be read", path);
+    }
+    if (n > HOOK_FILE_MAX) {
+        return err_set(err, BT_LIMIT, "%s: has more than %d bytes", path, HOOK_FILE_MAX);
     }
     out->len += (size_t)n;
     return BT_OK;

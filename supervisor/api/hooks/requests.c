@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/hooks/files.h"
 
@@ -32,7 +33,7 @@ static struct str text(struct arena *arena, struct doc d, const char *name, size
 {
     struct str s = doc_string(doc_get(d, str_from(name)));
 
-    s.len = s.len > max ? max : s.len;
+    s.len = utf8_cut(s.ptr, s.len, max);
     return arena_str(arena, s);
 }
 
