@@ -13,17 +13,6 @@
 
 enum { PATH_BYTES = 4400 };
 
-bool hook_name_fits(struct str name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        const char c = name.ptr[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) {
-            return false;
-        }
-    }
-    return name.len > 0 && name.len <= HOOK_NAME_BYTES;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -45,7 +34,7 @@ enum bt_code hook_names_read(const char *state_dir, struct hook_names *ret, stru
     while (code == BT_OK && (entry = readdir(dir)) != NULL) {
         const size_t n = strlen(entry->d_name);
         if (n <= 5 || strcmp(entry->d_name + n - 5, ".json") != 0 ||
-            !hook_name_fits((struct str){entry->d_name, n - 5})) {
+            !hook_name_ok((struct str){entry->d_name, n - 5})) {
             continue;
         }
         if (ret->n == HOOK_NAMES_MAX) {

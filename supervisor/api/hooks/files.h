@@ -7,17 +7,16 @@
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
+#include "protocol/wire/hook_name.h"
 
-enum { HOOK_NAMES_MAX = 512, HOOK_FILE_MAX = 32 * 1024, HOOK_NAME_BYTES = 64 };
+enum { HOOK_NAMES_MAX = 512, HOOK_FILE_MAX = 32 * 1024 };
 
 /* The names of STATE/webhooks, in their order. */
 struct hook_names {
-    char at[HOOK_NAMES_MAX][HOOK_NAME_BYTES + 1];
+    char at[HOOK_NAMES_MAX][HOOK_NAME_MAX + 1];
     uint32_t n;
 };
 
-/* 1 to 64 of a-z 0-9 _ - */
-bool hook_name_fits(struct str name);
 /* Without a directory there are none. BT_LIMIT: there are more. */
 BT_MUST_CHECK enum bt_code hook_names_read(const char *state_dir, struct hook_names *ret,
                                            struct bt_error *err);

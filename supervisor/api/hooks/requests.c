@@ -132,7 +132,7 @@ static enum bt_code put_page(struct engine *engine, const struct msg_webhook_lis
 {
     const uint32_t limit = m->limit == 0 ? LIST_MAX : (uint32_t)m->limit;
     struct hook_names *names = arena_alloc(arena, sizeof *names);
-    char after[HOOK_NAME_BYTES + 1];
+    char after[HOOK_NAME_MAX + 1];
     enum bt_code code;
 
     (void)snprintf(after, sizeof after, "%.*s", (int)m->after.len,
@@ -222,10 +222,10 @@ static enum bt_code order(struct engine *engine, const char *name, const uint64_
 static bool take_order(struct engine *engine, struct request *rq, struct str hook,
                        const uint64_t *from_seq, uint64_t *ret_order)
 {
-    char name[HOOK_NAME_BYTES + 1];
+    char name[HOOK_NAME_MAX + 1];
     struct bt_error err;
 
-    if (!hook_name_fits(hook)) {
+    if (!hook_name_ok(hook)) {
         request_refuse_text(engine, rq, BT_INVALID,
                             "name: expected 1 to 64 characters a-z 0-9 _ -");
         return false;
@@ -268,7 +268,7 @@ static void put_hook(struct arena *arena, struct doc d, struct msg_hook_view *v)
 {
     const uint64_t status = number(d, "lastStatus");
 
-    v->name = text(arena, d, "name", HOOK_NAME_BYTES);
+    v->name = text(arena, d, "name", HOOK_NAME_MAX);
     v->scheme = text(arena, d, "scheme", 16);
     v->started = number(d, "started");
     v->refused = number(d, "refused");

@@ -15,17 +15,6 @@
 
 enum { PATH_BYTES = 4400 };
 
-bool hook_name_ok(struct str name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        const char c = name.ptr[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) {
-            return false;
-        }
-    }
-    return name.len > 0 && name.len <= HOOK_NAME_MAX;
-}
-
 /* The bytes of a file, or why not. *ret_mode: of the file. */
 static enum bt_code read_all(const char *path, struct buf *out, mode_t *ret_mode,
                              struct bt_error *err)

@@ -8,12 +8,12 @@
 
 #include "protocol/base/err.h"
 #include "protocol/base/str.h"
+#include "protocol/wire/hook_name.h"
 #include "supervisor/gateway/webhook/progress.h"
 
 enum {
     HOOKS_MAX = 32,
     PUSHES_MAX = 256, /* configurations of push notifications at a time */
-    HOOK_NAME_MAX = 64,
     HOOK_URL_MAX = 2048,
     HOOK_TOPICS_MAX = 16,
     HOOK_TOPIC_MAX = 64,
@@ -62,8 +62,6 @@ struct hook_state {
     char test_why[HOOK_WHY_MAX + 1];
 };
 
-/* 1 to 64 of a-z 0-9 _ - . */
-bool hook_name_ok(struct str name);
 /* BT_INVALID: a sentence with the member. BT_NOT_FOUND: it is gone. */
 BT_MUST_CHECK enum bt_code hook_spec_read(const char *dir, const char *name, struct hook_spec *ret,
                                           struct bt_error *err);
