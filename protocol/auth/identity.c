@@ -46,7 +46,8 @@ bool identity_is_granted(const struct identity *who, struct str owner)
 static const char *const quota_names[QUOTA_COUNT] = {[QUOTA_CONNECTIONS] = "connections",
                                                      [QUOTA_PLANS] = "plans",
                                                      [QUOTA_REQUESTS] = "requests",
-                                                     [QUOTA_BYTES] = "bytes"};
+                                                     [QUOTA_BYTES] = "bytes",
+                                                     [QUOTA_EVENTS] = "events"};
 
 uint64_t identity_quota(const struct identity *who, enum quota quota, uint64_t plans_max)
 {

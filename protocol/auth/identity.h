@@ -12,8 +12,15 @@ enum role { ROLE_OBSERVER, ROLE_SUBMITTER, ROLE_REVIEWER, ROLE_AGENT, ROLE_ADMIN
 enum { IDENTITY_AGENTS_MAX = 16, IDENTITY_SEES_MAX = 16 };
 
 /* What a credential may use at once, or in a minute; words of files and of refusals in this
- * order: connections, plans (open), requests and bytes (a minute). */
-enum quota { QUOTA_CONNECTIONS, QUOTA_PLANS, QUOTA_REQUESTS, QUOTA_BYTES, QUOTA_COUNT };
+ * order: connections, plans (open), requests, bytes and events of its plans (a minute). */
+enum quota {
+    QUOTA_CONNECTIONS,
+    QUOTA_PLANS,
+    QUOTA_REQUESTS,
+    QUOTA_BYTES,
+    QUOTA_EVENTS,
+    QUOTA_COUNT
+};
 #define QUOTA_BY_ROLE UINT64_MAX /* nothing was set: identity_quota decides */
 
 struct identity {

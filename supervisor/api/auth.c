@@ -50,14 +50,14 @@ bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, s
 bool api_within_quotas(struct engine *engine, struct request *rq, size_t bytes)
 {
     struct sessions *sessions = engine_options(engine)->sessions;
-    struct session_quota over;
+    struct quota_over over;
     struct bt_error err;
 
     if (sessions_charge(sessions, &rq->seal, bytes, engine_now(engine), &over, &err) == BT_OK) {
         return true;
     }
     rq->who = sessions_who(sessions, &rq->seal, engine_wall(engine));
-    access_refuse_quota(engine, rq, &err, over.quota, over.limit, over.after);
+    access_refuse_quota(engine, rq, &err, &over);
     return false;
 }
 

@@ -25,12 +25,6 @@ struct session {
     uint32_t pipe;    /* of its last request */
 };
 
-/* What a credential has used of its quotas in the minute that began at `from`. */
-struct usage {
-    msec from;
-    uint64_t of[QUOTA_COUNT];
-};
-
 /* Failures of a host or an id; hosts and ids with the same place share. */
 struct bucket {
     msec from;
@@ -49,7 +43,7 @@ struct sessions {
     uint32_t proved;
     struct credential *credentials;
     uint32_t credentials_n;
-    struct usage *usage; /* of each credential */
+    struct quota_minute *usage; /* of each credential */
     struct session_hooks hooks;
     uint8_t secret[AUTH_KEY_BYTES]; /* makes the keys of ids that nobody has */
     struct bucket failures[BUCKETS];
@@ -151,9 +145,10 @@ static bool goes_on(const struct session *session, const struct credential *was,
 }
 
 /* The minutes of the credentials that stay go on. Without memory none is counted. */
-static struct usage *usage_of(const struct sessions *s, const struct credential *at, uint32_t n)
+static struct quota_minute *usage_of(const struct sessions *s, const struct credential *at,
+                                     uint32_t n)
 {
-    struct usage *usage = calloc(n + 1, sizeof *usage);
+    struct quota_minute *usage = calloc(n + 1, sizeof *usage);
 
     for (uint32_t i = 0; i < n && usage != NULL && s->usage != NULL; i++) {
         const uint32_t was = find(s->credentials, s->credentials_n, str_from(at[i].who.id));
@@ -167,7 +162,7 @@ static struct usage *usage_of(const struct sessions *s, const struct credential 
 uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
                       struct session_time time)
 {
-    struct usage *usage = usage_of(s, at, n);
+    struct quota_minute *usage = usage_of(s, at, n);
     uint32_t ended = 0;
 
     for (uint32_t i = 0; i < SLOTS; i++) {
@@ -500,17 +495,8 @@ enum bt_code sessions_open(struct sessions *s, struct str bytes, struct session_
 
 /* ---- quotas ---- */
 
-static enum bt_code over(enum quota quota, uint64_t limit, msec after, struct session_quota *ret,
-                         enum bt_code code, struct bt_error *err)
-{
-    *ret = (struct session_quota){quota, limit, after};
-    return err_set(err, code, "%s: more than the quota of this credential, %llu%s",
-                   quota_name(quota), (unsigned long long)limit,
-                   quota == QUOTA_CONNECTIONS ? "" : " a minute");
-}
-
 static enum bt_code count_connection(struct sessions *s, struct session *session,
-                                     struct session_quota *ret, struct bt_error *err)
+                                     struct quota_over *ret, struct bt_error *err)
 {
     const struct identity *who = &s->credentials[session->of].who;
     const uint64_t limit = identity_quota(who, QUOTA_CONNECTIONS, 0);
@@ -519,32 +505,19 @@ static enum bt_code count_connection(struct sessions *s, struct session *session
         end_left(s, session->of);
     }
     if (!session->counted && limit > 0 && proved_of(s, session->of, true) >= limit) {
-        return over(QUOTA_CONNECTIONS, limit, SESSIONS_FULL_MS, ret, BT_BUSY, err);
+        return quota_refuse((struct quota_over){QUOTA_CONNECTIONS, limit, SESSIONS_FULL_MS},
+                            BT_BUSY, ret, err);
     }
     session->counted = true;
     return BT_OK;
 }
 
-static enum bt_code check_minute(const struct identity *who, enum quota q, struct usage *usage,
-                                 uint64_t more, msec now, struct session_quota *ret,
-                                 struct bt_error *err)
-{
-    const uint64_t limit = identity_quota(who, q, 0);
-
-    if (limit > 0 && more > limit) {
-        return over(q, limit, 0, ret, BT_LIMIT, err);
-    }
-    return limit == 0 || usage->of[q] + more <= limit
-               ? BT_OK
-               : over(q, limit, usage->from + SESSIONS_MINUTE_MS - now, ret, BT_BUSY, err);
-}
-
 enum bt_code sessions_charge(struct sessions *s, const struct seal *seal, size_t bytes, msec now,
-                             struct session_quota *ret, struct bt_error *err)
+                             struct quota_over *ret, struct bt_error *err)
 {
     struct session *session = lookup(s, seal->sid);
     const struct identity *who;
-    struct usage *usage;
+    struct quota_minute *usage;
     enum bt_code code;
 
     if (session == NULL || session->state != PROVED || s->usage == NULL) {
@@ -552,21 +525,37 @@ enum bt_code sessions_charge(struct sessions *s, const struct seal *seal, size_t
     }
     who = &s->credentials[session->of].who;
     usage = &s->usage[session->of];
-    if (now - usage->from >= SESSIONS_MINUTE_MS) {
-        *usage = (struct usage){.from = now};
-    }
     code = count_connection(s, session, ret, err);
     if (code == BT_OK) {
-        code = check_minute(who, QUOTA_REQUESTS, usage, 1, now, ret, err);
+        code = quota_check(usage, who, (struct quota_use){QUOTA_REQUESTS, 1}, now, ret, err);
     }
     if (code == BT_OK) {
-        code = check_minute(who, QUOTA_BYTES, usage, bytes, now, ret, err);
+        code = quota_check(usage, who, (struct quota_use){QUOTA_BYTES, bytes}, now, ret, err);
     }
     if (code == BT_OK) {
-        usage->of[QUOTA_REQUESTS]++;
-        usage->of[QUOTA_BYTES] += bytes;
+        quota_add(usage, (struct quota_use){QUOTA_REQUESTS, 1}, now);
+        quota_add(usage, (struct quota_use){QUOTA_BYTES, bytes}, now);
     }
     return code;
+}
+
+void sessions_count_event(struct sessions *s, struct str id, msec now)
+{
+    const uint32_t at = s->usage != NULL ? find(s->credentials, s->credentials_n, id) : NOBODY;
+
+    if (at != NOBODY) {
+        quota_add(&s->usage[at], (struct quota_use){QUOTA_EVENTS, 1}, now);
+    }
+}
+
+enum bt_code sessions_events_left(const struct sessions *s, struct str id, msec now,
+                                  struct quota_over *ret, struct bt_error *err)
+{
+    const uint32_t at = s->usage != NULL ? find(s->credentials, s->credentials_n, id) : NOBODY;
+
+    return at == NOBODY ? BT_OK
+                        : quota_check(&s->usage[at], &s->credentials[at].who,
+                                      (struct quota_use){QUOTA_EVENTS, 1}, now, ret, err);
 }
 
 const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall)

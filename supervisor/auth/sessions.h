@@ -15,6 +15,7 @@
 #include "protocol/auth/seal.h"
 #include "protocol/base/msec.h"
 #include "protocol/client/credential.h"
+#include "supervisor/auth/quota.h"
 
 enum {
     /* Proved sessions: in all, and of one credential. One more ends the one that is longest idle.
@@ -32,8 +33,7 @@ enum {
     SESSIONS_FAILURES_MAX = 10,
     SESSIONS_FAILURES_HOST_MAX = 100,
     SESSIONS_FAILURES_MS = 10000,
-    SESSIONS_MINUTE_MS = 60000, /* quotas of a minute: from the first request in it */
-    SESSIONS_FULL_MS = 500      /* when a connection may have ended */
+    SESSIONS_FULL_MS = 500 /* when a connection may have ended */
 };
 
 struct session_peer {
@@ -86,18 +86,19 @@ BT_MUST_CHECK enum bt_code sessions_open(struct sessions *s, struct str bytes,
  * worth a line in a log. */
 bool sessions_failed(struct sessions *s, struct session_peer peer, bool forged, msec now);
 
-struct session_quota {
-    enum quota quota;
-    uint64_t limit;
-    msec after; /* when to ask again; 0 = never so */
-};
 /*
  * Counts a request that sessions_open took. BT_BUSY, BT_LIMIT: it is over a quota of its
  * credential, which *ret names; it is not counted.
  */
 BT_MUST_CHECK enum bt_code sessions_charge(struct sessions *s, const struct seal *seal,
-                                           size_t bytes, msec now, struct session_quota *ret,
+                                           size_t bytes, msec now, struct quota_over *ret,
                                            struct bt_error *err);
+/* Counts an event that was written for a plan of the credential with this id, if there is one. */
+void sessions_count_event(struct sessions *s, struct str id, msec now);
+/* BT_BUSY: plans of the credential with this id have written as many events in this minute as its
+ * quota, which *ret names. */
+BT_MUST_CHECK enum bt_code sessions_events_left(const struct sessions *s, struct str id, msec now,
+                                                struct quota_over *ret, struct bt_error *err);
 /* The identity of the credential with this id; NULL: there is none that is valid. Valid until
  * sessions_set. */
 const struct identity *sessions_identity(const struct sessions *s, struct str id, msec wall);

@@ -119,11 +119,11 @@ static void skip_listed(struct turn_ctx *t, struct doc list)
 static enum bt_code plans_left(struct turn_ctx *t, struct bt_error *err)
 {
     char owner[LIMIT_ID_BYTES + 1];
-    uint64_t limit;
+    struct quota_over over;
     bool known;
     enum bt_code code = access_session_owner(t->engine, t->turn.session_id, &known, owner, err);
 
-    return code == BT_OK ? access_plans_left(t->engine, str_from(owner), &limit, err) : code;
+    return code == BT_OK ? access_plans_left(t->engine, str_from(owner), &over, err) : code;
 }
 
 static void new_plan(struct turn_ctx *t, struct str goal)

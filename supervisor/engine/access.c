@@ -229,21 +229,21 @@ static void refuse(struct engine *engine, struct request *rq, enum role need,
 }
 
 void access_refuse_quota(struct engine *engine, struct request *rq, const struct bt_error *why,
-                         enum quota quota, uint64_t limit, msec after)
+                         const struct quota_over *over)
 {
     struct buf details;
 
     buf_init(&details, 256);
     doc_put_map(&details, 2);
     doc_put_cstr(&details, "quota");
-    doc_put_cstr(&details, quota_name(quota));
+    doc_put_cstr(&details, quota_name(over->quota));
     doc_put_cstr(&details, "limit");
-    doc_put_u64(&details, limit);
-    request_refuse(engine, rq, why, CLASS_NONE, after, doc_from_buf(&details));
+    doc_put_u64(&details, over->limit);
+    request_refuse(engine, rq, why, CLASS_NONE, over->after, doc_from_buf(&details));
     buf_done(&details);
 }
 
-enum bt_code access_plans_left(struct engine *engine, struct str owner, uint64_t *ret_limit,
+enum bt_code access_plans_left(struct engine *engine, struct str owner, struct quota_over *ret,
                                struct bt_error *err)
 {
     const struct sessions *sessions = engine->opt.sessions;
@@ -253,16 +253,18 @@ enum bt_code access_plans_left(struct engine *engine, struct str owner, uint64_t
         who == NULL ? 0 : identity_quota(who, QUOTA_PLANS, engine->opt.plans_max);
     uint64_t n = 0;
 
-    *ret_limit = 0;
+    if (who == NULL) {
+        return BT_OK;
+    }
     for (const struct open_plan *p = limit > 0 ? open_plan_next(engine, NULL) : NULL; p != NULL;
          p = open_plan_next(engine, p)) {
         n += p->job == NULL && str_is(owner, p->owner) &&
              !plan_is_final(core_block_run(p->block)->status);
     }
     if (limit == 0 || n < limit) {
-        return BT_OK;
+        return sessions_events_left(sessions, owner, engine->now, ret, err);
     }
-    *ret_limit = limit;
+    *ret = (struct quota_over){QUOTA_PLANS, limit, 0};
     return err_set(err, BT_BUSY,
                    "plans: %llu plans of '%.*s' are open, its quota is %llu; try again when one "
                    "has ended",

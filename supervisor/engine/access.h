@@ -15,6 +15,7 @@
 
 #include "protocol/auth/identity.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/auth/quota.h"
 #include "supervisor/engine/engine.h"
 
 struct request;
@@ -63,13 +64,13 @@ void access_note(struct engine *engine, enum audit_kind kind, const struct ident
 bool access_may_take_session(struct engine *engine, struct request *rq, struct str session_id);
 /* Whether the request may change a plan that it sees; false after refusing: UNAUTHORIZED. */
 bool access_may_change(struct engine *engine, struct request *rq, struct str owner);
-/* With error.details {quota, limit}. after 0: as the code says. */
+/* With error.details {quota, limit}. over->after 0: as the code says. */
 void access_refuse_quota(struct engine *engine, struct request *rq, const struct bt_error *why,
-                         enum quota quota, uint64_t limit, msec after);
-/* BT_BUSY: as many plans of the credential are open as its quota allows, which is *ret_limit; it is
- * 0 otherwise. owner: as it is stored. */
+                         const struct quota_over *over);
+/* Whether the credential may begin one more plan. BT_BUSY: as many are open as its quota allows, or
+ * its plans have written as many events in this minute; *ret says which. owner: as it is stored. */
 BT_MUST_CHECK enum bt_code access_plans_left(struct engine *engine, struct str owner,
-                                             uint64_t *ret_limit, struct bt_error *err);
+                                             struct quota_over *ret, struct bt_error *err);
 /* UNAUTHORIZED with the role that is needed, in words and in error.details {role, has}. */
 void access_refuse_role(struct engine *engine, struct request *rq, enum role need);
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/auth/sessions.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/plan_state.h"
 #include "supervisor/engine/row_body.h"
@@ -289,6 +290,9 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
     }
     if (code == BT_OK) {
         code = append(engine, rec, &x, p != NULL ? p->ix : 0, err);
+    }
+    if (is_public && p != NULL && p->owner[0] != 0 && engine->opt.sessions != NULL) {
+        sessions_count_event(engine->opt.sessions, str_from(p->owner), engine->now);
     }
     if (code == BT_OK && (rec->type == REC_AGENT_REGISTERED || rec->type == REC_AGENT_DOWN) &&
         engine->hooks.agent_remember != NULL) {

@@ -448,11 +448,11 @@ enum bt_code submission_job_room(struct engine *engine, bool of_plan, struct bt_
 
 bool submission_may_start(struct engine *engine, struct request *rq)
 {
-    uint64_t limit = 0;
+    struct quota_over over;
     struct bt_error err;
 
-    if (access_plans_left(engine, access_owner(engine->who), &limit, &err) != BT_OK) {
-        access_refuse_quota(engine, rq, &err, QUOTA_PLANS, limit, 0);
+    if (access_plans_left(engine, access_owner(engine->who), &over, &err) != BT_OK) {
+        access_refuse_quota(engine, rq, &err, &over);
         return false;
     }
     if (submission_room(engine, &err) != BT_OK) {

@@ -190,7 +190,7 @@ static enum fired make_and_begin(struct schedules *s, struct schedule *p, msec a
 {
     struct msg_rec_schedule_document doc;
     struct journal_schedule row;
-    uint64_t limit;
+    struct quota_over over;
     enum bt_code code = find_before(s, p, key, ret_id, err);
 
     if (code == BT_OK) {
@@ -201,7 +201,7 @@ static enum fired make_and_begin(struct schedules *s, struct schedule *p, msec a
         return FIRED_NEVER;
     }
     if (submission_room(s->engine, err) != BT_OK ||
-        access_plans_left(s->engine, str_from(schedule_plan_owner(p)), &limit, err) != BT_OK) {
+        access_plans_left(s->engine, str_from(schedule_plan_owner(p)), &over, err) != BT_OK) {
         return FIRED_NOT_YET;
     }
     code = journal_schedule_by_name(engine_journal(s->engine), str_from(p->name), &row, err);

@@ -85,6 +85,20 @@ class Quotas(Base):
             self.refusal(ann.ask("plan.retry", planId=ids[0]), "BUSY", "plans", 2)
             self.refusal(ann.ask("plan.fork", planId=ids[0], fromStep="a"), "BUSY", "plans", 2)
 
+    def test_events_of_a_minute_hold_back_new_plans_and_no_others(self):
+        d = self.started()
+        with self.person(d, "loud", "events=3") as loud, self.person(d, "bob") as bob:
+            first = loud.ask("plan.submit", plan=PLAN)["planId"]  # writes three events and more
+            until(lambda: sum(e.get("planId") == first for e in loud.ask("events.read", fromSeq=1, limit=1000)["events"]) >= 3, 10, "it waits for a person")
+            for _ in range(2):
+                e = self.refusal(loud.ask("plan.submit", plan=PLAN), "BUSY", "events", 3)
+                self.assertTrue(0 < e["retryAfterMs"] <= 60000, e)
+            self.refusal(loud.ask("session.say", sessionId="s1", text="Do x with slow"), "BUSY", "events", 3)
+            self.assertTrue(bob.ask("plan.submit", plan=PLAN)["ok"], "others go on")
+            self.assertTrue(loud.ask("plan.cancel", planId=first)["ok"], "what runs can be ended")
+            d.cli("credential", "quota", "loud", "events=1000")
+            until(lambda: loud.ask("plan.submit", plan=PLAN)["ok"], 5, "a new number counts at once")
+
     def test_by_default_one_submitter_has_a_quarter_of_the_open_plans(self):
         d = self.daemon(config="auth: required\nlimits: {maxOpenPlans: 12}\n", agents=False)
         d.credential = "ci", self.add(d, "ci")

@@ -206,12 +206,14 @@ const struct cli_verb daemon_verbs[] = {
              "CREDENTIAL... | "
              "quota CREDENTIAL QUOTA=N...",
      .brief = "who may use the daemon: add, list, rotate and revoke credentials",
-     .text = "A credential is a file with an id, a role and a key: STATE/credentials/ID. A client "
-             "proves that it has the key, and the daemon does, too; the key is never sent. Give it "
-             "to a client by --credential FILE or BATON_CREDENTIAL. Works without a daemon; a "
-             "running one notices at once. A revoked credential ends its open connections. A "
-             "submitter sees what is its own; grant shows it the plans and sessions of others. "
-             "Quotas: connections and open plans at a time, requests and bytes a minute.",
+     .text =
+         "A credential is a file with an id, a role and a key: STATE/credentials/ID. A client "
+         "proves that it has the key, and the daemon does, too; the key is never sent. Give it "
+         "to a client by --credential FILE or BATON_CREDENTIAL. Works without a daemon; a "
+         "running one notices at once. A revoked credential ends its open connections. A "
+         "submitter sees what is its own; grant shows it the plans and sessions of others. "
+         "Quotas: connections and open plans at a time, requests, bytes and events of its plans "
+         "a minute.",
      .options = credential_options,
      .examples = {{"baton credential add ci --role submitter --file ci.json",
                    "a key for a program"},

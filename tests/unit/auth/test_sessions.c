@@ -337,7 +337,7 @@ static struct sessions *table_with(enum quota quota, uint64_t limit)
 
 /* One more request, over this connection; what it is charged. */
 static enum bt_code charge(struct sessions *s, struct client *c, uint32_t pipe, size_t bytes,
-                           msec now, struct session_quota *ret)
+                           msec now, struct quota_over *ret)
 {
     struct seal seal;
     struct str body;
@@ -357,7 +357,7 @@ static void a_quota_of_a_minute_ends_with_its_minute(void **state)
 {
     struct sessions *s = table_with(QUOTA_REQUESTS, 2);
     struct client c = client_of("c1", 2);
-    struct session_quota q = {.limit = 0};
+    struct quota_over q = {.limit = 0};
 
     (void)state;
     begin(s, &c);
@@ -366,16 +366,16 @@ static void a_quota_of_a_minute_ends_with_its_minute(void **state)
     assert_int_equal(charge(s, &c, 7, 100, NOW + 10, &q), BT_BUSY);
     assert_int_equal(q.quota, QUOTA_REQUESTS);
     assert_int_equal(q.limit, 2);
-    assert_int_equal(q.after, SESSIONS_MINUTE_MS - 10);
-    assert_int_equal(charge(s, &c, 7, 100, NOW + SESSIONS_MINUTE_MS - 1, &q), BT_BUSY);
+    assert_int_equal(q.after, QUOTA_MINUTE_MS - 10);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + QUOTA_MINUTE_MS - 1, &q), BT_BUSY);
     assert_int_equal(q.after, 1);
     (void)sessions_set(s, some(2), 2, at_start); /* without the quota */
-    assert_int_equal(charge(s, &c, 7, 100, NOW + SESSIONS_MINUTE_MS - 1, &q), BT_OK);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + QUOTA_MINUTE_MS - 1, &q), BT_OK);
     sessions_free(s);
     s = table_with(QUOTA_REQUESTS, 1);
     begin(s, &c);
     assert_int_equal(charge(s, &c, 7, 100, NOW, &q), BT_OK);
-    assert_int_equal(charge(s, &c, 7, 100, NOW + SESSIONS_MINUTE_MS, &q), BT_OK);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + QUOTA_MINUTE_MS, &q), BT_OK);
     sessions_free(s);
 }
 
@@ -383,7 +383,7 @@ static void bytes_are_counted_to_the_last(void **state)
 {
     struct sessions *s = table_with(QUOTA_BYTES, 1000);
     struct client c = client_of("c1", 2);
-    struct session_quota q = {.limit = 0};
+    struct quota_over q = {.limit = 0};
 
     (void)state;
     begin(s, &c);
@@ -395,12 +395,41 @@ static void bytes_are_counted_to_the_last(void **state)
     sessions_free(s);
 }
 
+static void events_are_counted_for_a_credential_and_its_minute(void **state)
+{
+    struct sessions *s = table_with(QUOTA_EVENTS, 3);
+    struct client c = client_of("c1", 2);
+    struct quota_over q = {.limit = 0};
+
+    (void)state;
+    begin(s, &c);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(sessions_events_left(s, STR_LIT("c1"), NOW + 7, &q, NULL), BT_OK);
+        sessions_count_event(s, STR_LIT("c1"), NOW);
+        sessions_count_event(s, STR_LIT("c0"), NOW); /* without a quota */
+        sessions_count_event(s, STR_LIT("gone"), NOW);
+    }
+    assert_int_equal(sessions_events_left(s, STR_LIT("c1"), NOW + 7, &q, NULL), BT_BUSY);
+    assert_int_equal(q.quota, QUOTA_EVENTS);
+    assert_int_equal(q.limit, 3);
+    assert_int_equal(q.after, QUOTA_MINUTE_MS - 7);
+    assert_int_equal(charge(s, &c, 7, 100, NOW + 8, &q), BT_OK); /* it may look */
+    assert_int_equal(sessions_events_left(s, STR_LIT("c0"), NOW, &q, NULL), BT_OK);
+    assert_int_equal(sessions_events_left(s, STR_LIT("gone"), NOW, &q, NULL), BT_OK);
+    assert_int_equal(sessions_events_left(s, STR_LIT("c1"), NOW + QUOTA_MINUTE_MS - 1, &q, NULL),
+                     BT_BUSY);
+    assert_int_equal(q.after, 1);
+    assert_int_equal(sessions_events_left(s, STR_LIT("c1"), NOW + QUOTA_MINUTE_MS, &q, NULL),
+                     BT_OK);
+    sessions_free(s);
+}
+
 static void a_connection_that_has_ended_leaves_its_place(void **state)
 {
     struct sessions *s = table_with(QUOTA_CONNECTIONS, 1);
     struct client a = client_of("c1", 2);
     struct client b = client_of("c1", 2);
-    struct session_quota q = {.limit = 0};
+    struct quota_over q = {.limit = 0};
 
     (void)state;
     begin(s, &a);
@@ -420,7 +449,7 @@ static void a_revocation_hangs_up_on_its_connections_alone(void **state)
     struct client a = client_of("c0", 1);
     struct client b = client_of("c1", 2);
     struct credential *now = some(2);
-    struct session_quota q;
+    struct quota_over q;
 
     (void)state;
     begin(s, &a);
@@ -602,6 +631,7 @@ int main(void)
         cmocka_unit_test(a_handshake_ends_when_its_credential_changes),
         cmocka_unit_test(a_quota_of_a_minute_ends_with_its_minute),
         cmocka_unit_test(bytes_are_counted_to_the_last),
+        cmocka_unit_test(events_are_counted_for_a_credential_and_its_minute),
         cmocka_unit_test(a_connection_that_has_ended_leaves_its_place),
         cmocka_unit_test(a_revocation_hangs_up_on_its_connections_alone),
         cmocka_unit_test(a_connection_is_hung_up_on_at_its_eleventh_failure),

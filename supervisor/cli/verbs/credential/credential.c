@@ -245,7 +245,7 @@ static enum cli_exit add(const struct action *a)
     const char *role = cli_value(a->cli, "role");
     struct credential c = {
         .created = clock_wall_ms(),
-        .who.quotas = {QUOTA_BY_ROLE, QUOTA_BY_ROLE, QUOTA_BY_ROLE, QUOTA_BY_ROLE}};
+        .who.quotas = {QUOTA_BY_ROLE, QUOTA_BY_ROLE, QUOTA_BY_ROLE, QUOTA_BY_ROLE, QUOTA_BY_ROLE}};
     struct credential other;
     struct bt_error err;
     enum cli_exit code;
@@ -440,7 +440,7 @@ static enum cli_exit set_quotas(const struct action *a)
         text = argument(a, i);
         if (text == NULL || !cli_is_text(text, "quota") || !read_quota(text, &c.who)) {
             cli_error("quota: expected NAME=N, NAME=none or NAME=default; names are connections, "
-                      "plans (open), requests and bytes (a minute)");
+                      "plans (open), requests, bytes and events (a minute)");
             return CLI_USAGE;
         }
     }
