@@ -44,7 +44,7 @@ static const char schema_text[] =
     "\"handoff\",\"answer\"]},"
     "\"calls\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"object\",\"required\":["
     "\"tool\"],\"properties\":{\"tool\":{\"type\":\"string\",\"maxLength\":129},"
-    "\"task\":{\"type\":\"string\",\"maxLength\":8192},"
+    "\"task\":{\"type\":\"string\",\"maxLength\":1900},"
     "\"arguments\":{\"type\":\"object\"}}}},"
     "\"plan\":{\"type\":\"object\",\"properties\":{\"goal\":{\"type\":\"string\"},\"steps\":{"
     "\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":\"object\"}}}},"

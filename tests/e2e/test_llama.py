@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 from harness import BIN, ROOT, BatonTest, main, until
-from probe import Probe, wait_up
+from probe import Probe, step, wait_up
 
 MODEL = ROOT / "tests" / "support" / "model"
 sys.path[:0] = [str(ROOT / "tests" / "peers"), str(MODEL)]
@@ -127,6 +127,33 @@ class Noise(Engine):
                 self.assertTrue(answer["result"]["text"])
             else:
                 self.assertEqual(answer["failure"]["class"], "VALIDATION_ERROR", answer)
+
+    def test_tool_loop_with_a_model_that_means_nothing(self):
+        # Noise, held to the schema of a turn: it calls what is not there, plans nonsense, hands over to nobody. Each loop ends, with an answer
+        # or a class, and no agent works that was not granted.
+        line = bad_wire.Line(self.engine(context=8192).port)
+        self.addCleanup(line.close)
+        provider = {"api": "openai", "baseUrl": "http://127.0.0.1:%d/v1" % line.port, "model": "noise", "timeoutMs": 30000}
+        d = self.daemon(config="agents:\n  - {agentId: llm, command: ['${BATON_BIN}/baton-agent-llm'], settings: %s}\n" %
+                        json.dumps({"providers": [provider], "maxTokens": 600}))
+        probes = {name: Probe(d, name, capacity=8) for name in ("granted", "other")}
+        for name, probe in probes.items():
+            self.addCleanup(probe.close)
+            wait_up(d, name)
+        plans = [d.ask("plan.submit", plan={"steps": [step("a", "llm", skill="work", task="add up %d" % i)]}, grants=["granted"],
+                       policy={"maxRetries": 0})["planId"] for i in range(6)]
+        said = []
+        for plan in plans:
+            view = d.wait_plan(plan, 120)
+            said.append(view["status"])
+            if view["status"] == "failed":
+                self.assertIn(view["steps"][0]["errorClass"], ("VALIDATION_ERROR", "LOOP_LIMIT"), view)
+            else:
+                self.assertTrue(d.ask("plan.result", planId=plan)["aggregatedResult"], view)
+        forms = {r["body"]["response_format"]["type"] for r in line.requests}
+        self.assertEqual(forms, {"json_schema"}, "the engine takes the schema of a turn")
+        self.assertGreater(len(line.requests), len(plans), "some took more than one question: %s" % said)
+        self.assertEqual(probes["other"].of("step.execute"), [])
 
     def test_hostile_plans_of_the_engine_through_the_daemon(self):
         # Noise, held to the planner's own schema: its agents are there (the grammar says so), all else is chance.
