@@ -147,8 +147,10 @@ static enum bt_code make_schema(struct arena *a, struct exec_command *cmd, struc
         }
     }
     if (code == BT_OK) {
-        /* A program without arguments to fill in may read any parameter from its input. */
-        const char *others = list.len == 0 ? ",\"additionalProperties\":true" : "";
+        /* A program without arguments to fill in may read any parameter of the step that is its
+         * input. */
+        const bool any = list.len == 0 && cmd->input == EXEC_INPUT_JSON;
+        const char *others = any ? ",\"additionalProperties\":true" : "";
         add_own_properties(cmd, &names, &list);
         buf_printf(&all, "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s]%s}",
                    buf_cstr(&list), buf_cstr(&names), others);

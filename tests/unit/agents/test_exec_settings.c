@@ -109,12 +109,12 @@ static void schema_has_what_the_program_reads_on_its_input(void **state)
     static const struct {
         const char *members;
         bool has_input, takes_any;
-    } cases[] = {{"\"argv\":[\"x\"],\"stdin\":\"text\"", true, true},
+    } cases[] = {{"\"argv\":[\"x\"],\"stdin\":\"text\"", true, false},
                  {"\"argv\":[\"x\",\"{a}\"],\"stdin\":\"text\"", true, false},
                  {"\"argv\":[\"x\",\"{input}\"],\"stdin\":\"text\"", true, false},
                  {"\"argv\":[\"x\"]", false, true},
                  {"\"argv\":[\"x\",\"{a}\"]", false, false},
-                 {"\"argv\":[\"x\"],\"stdin\":\"none\"", false, true}};
+                 {"\"argv\":[\"x\"],\"stdin\":\"none\"", false, false}};
     char json[160];
     struct bt_error err;
 
