@@ -7,7 +7,7 @@
  *
  *     > join calc 1                 an agent with the skill do
  *     > join boss 2 'skills':[...]  another card
- *     > ask plan.get 'planId':'$1'  a request, "'" for '"', "$1" for a plan
+ *     > ask plan.get 'planId':'$1'  a request, "'" for '"', "$1" for a plan, "#2" for another id
  *     > done calc 'result':{...}    the oldest work of an agent is completed
  *     > answer calc a 'outcome':... its answer for a step ("-": for the oldest)
  *     > lose calc                   the connection of its oldest work ends
@@ -44,6 +44,7 @@ struct transcript {
     uint32_t sent_n;
 };
 
+static const char *folder = TRANSCRIPTS;
 static struct transcript *now; /* for the agents, which have no place for it */
 
 /* ---- ids ---- */
@@ -77,7 +78,7 @@ static uint32_t id_number(struct transcript *t, const char *s, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         if (s[i] != '-') {
-            id[len++] = (char)tolower((unsigned char)s[i]);
+            id[len++] = (char)toupper((unsigned char)s[i]);
         }
     }
     for (uint32_t i = 0; i < t->ids_n; i++) {
@@ -132,21 +133,24 @@ static void keep_plan(struct transcript *t, const char *answer)
     }
 }
 
-/* The plan for "$1". */
-static const char *with_plans(struct transcript *t, const char *s)
+/* "$1" and "#1" as the plan and the id that they stand for. */
+static const char *with_ids(struct transcript *t, const char *s)
 {
     struct buf text;
     const char *ret;
 
     buf_init(&text, FILE_MAX);
     for (; *s != 0; s++) {
-        const unsigned long n =
-            s[0] == '$' && isdigit((unsigned char)s[1]) ? strtoul(s + 1, NULL, 10) : 0;
-        if (n == 0 || n > t->plans_n) {
+        const unsigned long n = isdigit((unsigned char)s[1]) ? strtoul(s + 1, NULL, 10) : 0;
+        if (s[0] == '$' && n > 0 && n <= t->plans_n) {
+            buf_add_cstr(&text, t->plans[n - 1]);
+        } else if (s[0] == '#' && n > 0 && n <= t->ids_n && strlen(t->ids[n - 1]) == 32) {
+            const char *id = t->ids[n - 1];
+            buf_printf(&text, "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
+        } else {
             buf_add_byte(&text, (uint8_t)*s);
             continue;
         }
-        buf_add_cstr(&text, t->plans[n - 1]);
         s += strspn(s + 1, "0123456789");
     }
     ret = house_text(t->h, "%s", text.len > 0 ? buf_cstr(&text) : "");
@@ -278,14 +282,14 @@ static void join(struct transcript *t, const char *rest)
     const char *id = word(t, &rest);
     const uint32_t capacity = (uint32_t)strtoul(word(t, &rest), NULL, 10);
     struct house_agent *a = *rest == 0 ? house_join(t->h, id, capacity)
-                                       : house_join_as(t->h, id, capacity, with_plans(t, rest), "");
+                                       : house_join_as(t->h, id, capacity, with_ids(t, rest), "");
     a->tells = on_request;
 }
 
 static void ask(struct transcript *t, const char *rest)
 {
     const char *type = word(t, &rest);
-    const char *answer = house_ask(t->h, type, "%s", *rest != 0 ? with_plans(t, rest) : " ");
+    const char *answer = house_ask(t->h, type, "%s", *rest != 0 ? with_ids(t, rest) : " ");
 
     if (answer == NULL) {
         buf_add_cstr(&t->raw, "= nothing\n");
@@ -331,7 +335,7 @@ static void answer(struct transcript *t, const char *agent, const char *step, co
     if (house_work(t->h, agent, step) == NULL) {
         buf_printf(&t->raw, "%s has no such work\n", agent);
     } else {
-        house_answer(t->h, agent, step, "%s", with_plans(t, fields));
+        house_answer(t->h, agent, step, "%s", with_ids(t, fields));
     }
 }
 
@@ -461,7 +465,7 @@ static int by_name(const void *a, const void *b)
 static void each_conversation_is_as_it_was_written_down(void **state)
 {
     struct dirent *e;
-    DIR *dir = opendir(TRANSCRIPTS);
+    DIR *dir = opendir(folder);
     char *names[64];
     size_t n = 0;
 
@@ -480,15 +484,18 @@ static void each_conversation_is_as_it_was_written_down(void **state)
     qsort(names, n, sizeof *names, by_name);
     for (size_t i = 0; i < n; i++) {
         char path[512];
-        (void)snprintf(path, sizeof path, "%s/%s", TRANSCRIPTS, names[i]);
+        (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         play(path);
         free(names[i]);
     }
 }
 
-int main(void)
+/* With a folder, its conversations. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_conversation_is_as_it_was_written_down)};
+
+    folder = argc > 1 ? argv[1] : folder;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
