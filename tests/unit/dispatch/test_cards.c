@@ -80,12 +80,61 @@ static void a_damaged_card_costs_its_agent_alone(void **state)
     house_close(h);
 }
 
+/* A table that is full keeps those that are there. */
+static void cards_are_recalled_as_long_as_there_is_room(void **state)
+{
+    struct engine_options opt = house_options();
+    struct house *h;
+
+    (void)state;
+    opt.agents_max = 2;
+    h = house_open_with(&opt);
+    house_join(h, "one", 1);
+    house_wait(h, 1000);
+    house_restart(h);
+    house_join(h, "two", 1);
+    house_restart(h);
+    house_join(h, "three", 1);
+    recall(h);
+    assert_int_equal(registry_agents(engine_registry(h->engine)), 2);
+    assert_non_null(agent(h, "three").card);
+    assert_non_null(agent(h, "two").card); /* was there last */
+    house_close(h);
+}
+
+/* Its names are those of plans that wait for it. */
+static void a_plan_that_waits_for_agents_may_name_one_that_is_away(void **state)
+{
+    static const char *const away = "'waitForAgents':true";
+    struct house *h = house_open();
+    const char *id;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    house_join(h, "other", 1);
+    house_restart(h);
+    house_join(h, "calc", 1);
+    house_refused(h, "UNAVAILABLE", "Unknown agent: other", "plan.submit",
+                  "'plan':{'goal':'g','steps':[%s]}",
+                  "{'stepId':'a','agentId':'other','skill':'do','task':'t'}");
+    id = house_submit(h, "'plan':{'goal':'g','steps':[%s]},'policy':{%s}",
+                      "{'stepId':'a','agentId':'calc','skill':'do','task':'t'}", away);
+    house_restart(h);
+    house_join(h, "calc", 1);
+    (void)house_ok(h, "plan.modify",
+                   "'planId':'%s','kind':'insert','steps':{'afterStepId':'a','steps':[%s]}", id,
+                   "{'stepId':'b','agentId':'other','skill':'do','task':'t'}");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_card_is_kept_over_a_restart),
         cmocka_unit_test(the_card_of_an_agent_that_is_there_stays),
         cmocka_unit_test(a_damaged_card_costs_its_agent_alone),
+        cmocka_unit_test(cards_are_recalled_as_long_as_there_is_room),
+        cmocka_unit_test(a_plan_that_waits_for_agents_may_name_one_that_is_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -567,6 +567,20 @@ static void a_step_that_was_dropped_is_not_named_as_not_whole(void **state)
     end(&t);
 }
 
+static void a_time_that_is_not_known_is_not_shown(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    t.wall = (msec)0 - 1000; /* that of the row is 0 */
+    row(&t, "plan_step_started", "{\"stepIndex\":0,\"attempt\":1}");
+    is(t.projection.view.steps[0].started_at, "");
+    row(&t, "plan_step_started", "{\"stepIndex\":0,\"attempt\":1}");
+    is(t.projection.view.steps[0].started_at, "1970-01-01T00:00:01.000Z");
+    end(&t);
+}
+
 /* ---- memory ---- */
 
 static const char *const life[][2] = {
@@ -591,6 +605,20 @@ static const char *const life[][2] = {
     {"plan_completed", "{\"status\":\"failed\",\"failureReason\":\"x\",\"summary\":\"s\"}"},
 };
 
+/* What the rows of a life leave, when none was refused. */
+static void has_all(const struct telling *t)
+{
+    const struct history *h = &t->history;
+
+    assert_int_equal(h->revisions_n, 3);
+    assert_int_equal(h->replans_n, 1);
+    assert_int_equal(h->phases_n, 5);
+    assert_int_equal(h->reviews_n, 2);
+    assert_int_equal(h->orders_n, 3);
+    assert_int_equal(t->projection.revisions_n, 3);
+    assert_false(h->truncated);
+}
+
 /* The arena of a projection is full after so many bytes: the row is refused, or the projection has
  * all rows. */
 static void a_row_without_memory_is_refused(void **state)
@@ -607,6 +635,9 @@ static void a_row_without_memory_is_refused(void **state)
         for (n = 0; n < rows && try_row(&t, life[n][0], life[n][1]); n++) {
         }
         refused += n < rows;
+        if (n == rows) {
+            has_all(&t);
+        }
         end(&t);
     }
     assert_true(refused > 20);
@@ -632,6 +663,7 @@ int main(void)
         cmocka_unit_test(a_decision_is_of_the_review_it_names_or_of_the_last_open_one),
         cmocka_unit_test(every_list_of_a_history_has_its_bound),
         cmocka_unit_test(a_row_without_memory_is_refused),
+        cmocka_unit_test(a_time_that_is_not_known_is_not_shown),
         cmocka_unit_test(a_step_that_was_dropped_is_not_named_as_not_whole),
         cmocka_unit_test(ten_thousand_handoffs_are_kept_and_more_are_marked),
         cmocka_unit_test(a_thousand_steps_that_are_not_whole_are_named_and_more_counted),
