@@ -330,6 +330,15 @@ static void set(struct transcript *t, const char *name, uint32_t value)
     }
 }
 
+static void lose(struct transcript *t, const char *agent)
+{
+    if (house_work(t->h, agent, NULL) == NULL) {
+        buf_printf(&t->raw, "%s has no such work\n", agent);
+    } else {
+        house_hang_up(t->h, agent, true);
+    }
+}
+
 static void answer(struct transcript *t, const char *agent, const char *step, const char *fields)
 {
     if (house_work(t->h, agent, step) == NULL) {
@@ -356,8 +365,7 @@ static void obey(struct transcript *t, const char *line)
         const char *step = word(t, &rest);
         answer(t, agent, strcmp(step, "-") == 0 ? NULL : step, rest);
     } else if (strcmp(order, "lose") == 0) {
-        (void)house_work(t->h, rest, NULL);
-        house_hang_up(t->h, rest, true);
+        lose(t, rest);
     } else if (strcmp(order, "leave") == 0) {
         leave(t, rest);
     } else if (strcmp(order, "wait") == 0) {
