@@ -52,6 +52,15 @@ static enum bt_code put_blob_member(struct line *l, const char *key, struct jour
     return code;
 }
 
+/* The line ends in every case; what failed first counts. */
+static enum bt_code end_after(enum bt_code code, struct line *l, struct buf *lines,
+                              struct bt_error *err)
+{
+    const enum bt_code ended = line_end(l, lines, code == BT_OK ? err : NULL);
+
+    return code != BT_OK ? code : ended;
+}
+
 static enum bt_code put_session(struct journal *journal, const struct journal_session *s,
                                 struct buf *lines, struct bt_error *err)
 {
@@ -68,7 +77,7 @@ static enum bt_code put_session(struct journal *journal, const struct journal_se
     line_text(&l, "owner", s->owner);
     line_number(&l, "toolCalls", s->tool_calls);
     code = put_blob_member(&l, "summary", journal, s->summary, err);
-    return line_end(&l, lines, code == BT_OK ? err : NULL) == BT_OK ? code : BT_LIMIT;
+    return end_after(code, &l, lines, err);
 }
 
 static enum bt_code put_turn(struct journal *journal, struct uuid id, struct buf *lines,
@@ -95,7 +104,7 @@ static enum bt_code put_turn(struct journal *journal, struct uuid id, struct buf
     line_uuid(&l, "planId", t.plan);
     line_text(&l, "action", t.action);
     code = put_blob_member(&l, "context", journal, t.context_blob, err);
-    return line_end(&l, lines, code == BT_OK ? err : NULL) == BT_OK ? code : BT_LIMIT;
+    return end_after(code, &l, lines, err);
 }
 
 struct one_message {

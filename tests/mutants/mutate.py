@@ -39,7 +39,7 @@ PLANS = (r"e2e\.(semantics|modify|replan|waits|cancel|budget|context|given_up|jo
 CLIENTS = (r"e2e\.(bus|cli|cli_plans|rows|chat|sessions|sessions_late|orchestrator|goals|planning|cli_planning|phases|lint"
            r"|recipes|faults|bad_input|vocabulary|breaker)$")
 # These rooms are tested together, over tests/support/house.
-DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit/query", "edge/house"]
+DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit/query", "unit/transcripts", "edge/house"]
 ROOMS = {
     "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
     "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage)$"],

@@ -83,6 +83,16 @@ static void end_if_dead(const struct house *h)
     }
 }
 
+/* A refusal that is about memory says so in its code, too: then it may be tried again. */
+static bool is_typed(struct house *h, const char *answer)
+{
+    const char *code = house_get(h, answer, "error.code");
+    const char *message = house_get(h, answer, "error.message");
+
+    return code != NULL && message != NULL &&
+           (strstr(message, "out of memory") == NULL || strcmp(code, "NOMEM") == 0);
+}
+
 /* The answer, or NULL when it was refused with a typed error. */
 static const char *ask(struct house *h, const char *type, const char *fields)
 {
@@ -96,7 +106,7 @@ static const char *ask(struct house *h, const char *type, const char *fields)
     if (strcmp(house_get(h, answer, "ok"), "true") == 0) {
         return answer;
     }
-    if (house_get(h, answer, "error.code") == NULL || fail_at == 0) {
+    if (fail_at == 0 || !is_typed(h, answer)) {
         (void)fprintf(stderr, "%s: refused: %s\n", type, answer);
         _exit(EXIT_SILENT);
     }

@@ -8,6 +8,7 @@
 #include "supervisor/api/shown.h"
 #include "supervisor/artifacts/sweep.h"
 #include "supervisor/conversation/conversation.h"
+#include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/trunk.h"
 #include "supervisor/engine/row_body.h"
@@ -256,6 +257,8 @@ static void open_rooms(struct house *h)
                                   .performed = trunks_flush,
                                   .step_task = dispatch_step_task,
                                   .on_attempt_over = dispatch_on_attempt_over,
+                                  .agent_remember = agent_remember,
+                                  .agents_recall = agents_recall,
                                   .on_job_record = job_on_record,
                                   .on_job_command = job_on_command,
                                   .settle = jobs_cycle,

@@ -91,6 +91,8 @@ struct memory {
     size_t schedules_n, schedules_cap, schedules_committed;
     struct mem_start *starts;
     size_t starts_n, starts_cap, starts_committed;
+    struct journal_agent *agents; /* writes in their order; strings in the arena */
+    size_t agents_n, agents_cap, agents_committed;
     uint64_t *gone; /* numbers of deleted plans */
     bool deleted;   /* the open batch has deleted rows or blobs */
     size_t gone_n, gone_cap, gone_committed;
@@ -196,6 +198,13 @@ enum bt_code memory_start_put(struct journal *j, struct str name, uint32_t place
 enum bt_code memory_starts(struct journal *j, uint64_t since, journal_start_fn fn, void *self,
                            struct bt_error *err);
 enum bt_code memory_starts_drop(struct journal *j, uint64_t before, struct bt_error *err);
+enum bt_code memory_agent_put(struct journal *j, const struct journal_agent *a,
+                              struct bt_error *err);
+enum bt_code memory_agent_drop(struct journal *j, struct str id, bool *ret_found,
+                               struct bt_error *err);
+enum bt_code memory_agents_drop(struct journal *j, uint64_t before, struct bt_error *err);
+enum bt_code memory_agents(struct journal *j, journal_agent_fn fn, void *self,
+                           struct bt_error *err);
 /* Whether the i-th write about a session was before it was deleted. */
 bool memory_session_cut(const struct mem_conversation *t, struct str session, size_t sessions_at,
                         size_t messages_at, size_t turns_at);

@@ -74,6 +74,7 @@ static void batch_commit(struct memory *m)
     m->conversation.turns_committed = m->conversation.turns_n;
     m->schedules_committed = m->schedules_n;
     m->starts_committed = m->starts_n;
+    m->agents_committed = m->agents_n;
     m->rows_committed = m->rows_n;
     m->blobs_committed = m->blobs_n;
     m->base.committed_pos = m->base.pos;
@@ -92,6 +93,7 @@ static void batch_rollback(struct memory *m)
     m->rows_n = m->rows_committed;
     m->schedules_n = m->schedules_committed;
     m->starts_n = m->starts_committed;
+    m->agents_n = m->agents_committed;
     m->base.pos = m->base.committed_pos;
     m->base.dirty = false;
 }
@@ -201,50 +203,12 @@ static void memory_close(struct journal *j)
     free(m->gone);
     free(m->schedules);
     free(m->starts);
+    free(m->agents);
     memory_conversation_done(&m->conversation);
     map_done(&m->by_id);
     map_done(&m->by_key);
     arena_done(&m->arena);
     free(m);
-}
-
-/* ---- agents: nothing is kept of them, as no test asks after a restart ---- */
-
-static enum bt_code memory_agent_put(struct journal *j, const struct journal_agent *a,
-                                     struct bt_error *err)
-{
-    (void)j;
-    (void)a;
-    (void)err;
-    return BT_OK;
-}
-
-static enum bt_code memory_agent_drop(struct journal *j, struct str id, bool *ret_found,
-                                      struct bt_error *err)
-{
-    (void)j;
-    (void)id;
-    (void)err;
-    *ret_found = false;
-    return BT_OK;
-}
-
-static enum bt_code memory_agents_drop(struct journal *j, uint64_t before, struct bt_error *err)
-{
-    (void)j;
-    (void)before;
-    (void)err;
-    return BT_OK;
-}
-
-static enum bt_code memory_agents(struct journal *j, journal_agent_fn fn, void *self,
-                                  struct bt_error *err)
-{
-    (void)j;
-    (void)fn;
-    (void)self;
-    (void)err;
-    return BT_OK;
 }
 
 static const struct journal_ops MEMORY_OPS = {

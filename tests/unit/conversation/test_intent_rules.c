@@ -199,6 +199,28 @@ static void what_contradicts_itself_or_asks_decides_nothing(void **state)
     assert_false(intent_read(STR_LIT("ok, continue")).only_resumes);
 }
 
+/* A word ends where no letter and no digit follows: what is longer is another word. */
+static void each_letter_and_digit_goes_on_with_a_word(void **state)
+{
+    static const char *const more[] = {"a", "z", "A", "Z", "0", "9", "\xC3\x80", "\xC3\xBF"};
+    static const char *const ends[] = {" ", ".", "!"};
+    char text[40];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        (void)snprintf(text, sizeof text, "stop%s", more[i]);
+        assert_int_equal(intent_read(str_from(text)).intent, INTENT_UNKNOWN);
+        (void)snprintf(text, sizeof text, "%sstop", more[i]);
+        assert_int_equal(intent_read(str_from(text)).intent, INTENT_UNKNOWN);
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        (void)snprintf(text, sizeof text, "stop%s", ends[i]);
+        if (intent_read(str_from(text)).intent != INTENT_STOP) {
+            fail_msg("'%s' does not end a word", ends[i]);
+        }
+    }
+}
+
 /* Whatever comes in: no crash, `rest` within the message, ranges that make sense. */
 static void any_bytes_are_read_safely(void **state)
 {
@@ -240,6 +262,7 @@ int main(void)
         cmocka_unit_test(goals_that_contain_the_words_stay_goals),
         cmocka_unit_test(what_contradicts_itself_or_asks_decides_nothing),
         cmocka_unit_test(any_bytes_are_read_safely),
+        cmocka_unit_test(each_letter_and_digit_goes_on_with_a_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/base/buf.h"
 #include "tests/support/house/house.h"
 
 #define CALL(id, more) "{'id':'" id "','agentId':'t','skill':'do'" more "}"
@@ -12,6 +13,12 @@
     "{'id':'hidden','description':'H','tags':['x-baton-asked']},"                                  \
     "{'id':'other','description':'O','tags':['b','c']}]"
 #define CALLER "'skills':[{'id':'work','description':'W','tags':['a','x-baton-calls']}]"
+
+/* What the turns of turn_of hold beside its numbers. */
+enum { VALUES = 15 };
+#define CALLER_AND(more)                                                                           \
+    "'skills':[{'id':'work','description':'W','tags':['a','x-baton-calls']},"                      \
+    "{'id':'more','description':'M'" more "}]"
 
 static struct house *open_with_tools(void)
 {
@@ -214,6 +221,94 @@ static void an_agent_without_tools_hears_that_there_are_none(void **state)
     house_close(h);
 }
 
+/* ---- a step that names no skill ---- */
+
+/* With several skills it is not known which one does the step: no tool is told, and a call may be
+ * made when any of them may call. */
+static void a_step_without_a_skill_is_done_with_the_only_one(void **state)
+{
+    static const struct {
+        const char *skills, *tools, *turns;
+    } cases[] = {
+        {CALLER, "2", "30"},
+        {CALLER_AND(""), "-", "-"},
+        {CALLER_AND(",'tags':['a','b']"), "-", "-"},
+        {"'skills':[{'id':'work','description':'W'}]", "-", "-"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct house *h = house_open();
+        const char *id;
+        house_join_as(h, "t", 4, SCHEMA, "");
+        house_join_as(h, "c", 1, cases[i].skills, "");
+        id = house_submit(h, "'plan':{'goal':'g','grants':['t'],'steps':[{'stepId':'a','agentId':"
+                             "'c','task':'find out','maxRetries':0}]}");
+        house_says(h, house_work(h, "c", NULL),
+                   house_text(h, "tools.#=%s; turnsLeft=%s", cases[i].tools, cases[i].turns));
+        turn(h, CALL("x", ",'parameters':{'n':1}"));
+        if (i < 3) {
+            assert_non_null(house_work(h, "t", "x"));
+        } else {
+            assert_null(house_lane(h, "t", NULL));
+            house_says(h, view(h, id), "steps.0.error=~whose card has no tag");
+        }
+        house_close(h);
+    }
+}
+
+/* ---- how large the turns of a step are ---- */
+
+/* A call whose parameters hold n levels of lists, or n numbers. */
+static void turn_of(struct house *h, uint32_t levels, uint32_t numbers)
+{
+    struct buf call;
+
+    buf_init(&call, 2 * 1024 * 1024);
+    buf_add_cstr(&call, "{'id':'x','agentId':'t','skill':'other','parameters':{'p':");
+    for (uint32_t i = 0; i < levels; i++) {
+        buf_add_cstr(&call, "[");
+    }
+    for (uint32_t i = 0; i < numbers; i++) {
+        buf_add_cstr(&call, i == 0 ? "1" : ",1");
+    }
+    for (uint32_t i = 0; i < levels; i++) {
+        buf_add_cstr(&call, "]");
+    }
+    buf_add_cstr(&call, "}}");
+    turn(h, buf_cstr(&call));
+    buf_done(&call);
+}
+
+/* The turns go with a later assignment, which has other values, too. */
+static void turns_are_nested_so_deep_and_have_so_many_values(void **state)
+{
+    /* the list of turns, the turn, its calls, the call and the parameters: five levels; and with
+     * their names and the list of numbers they are 15 values */
+    static const struct {
+        uint32_t levels, numbers;
+        bool fits;
+    } cases[] = {{LIMIT_DEPTH - 1 - 5, 0, true},
+                 {LIMIT_DEPTH - 5, 0, false},
+                 {1, LIMIT_NODES / 2 - VALUES, true},
+                 {1, LIMIT_NODES / 2 - VALUES + 1, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct house *h = open_with_tools();
+        const char *id = begin(h, "");
+        turn_of(h, cases[i].levels, cases[i].numbers);
+        if (cases[i].fits) {
+            house_says(h, view(h, id), "steps.0.status=in_progress; steps.0.error=-");
+        } else {
+            house_says(h, view(h, id),
+                       "status=failed; steps.0.errorClass=PROTOCOL_ERROR; "
+                       "steps.0.error=~calls_too_large");
+        }
+        house_close(h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +320,8 @@ int main(void)
         cmocka_unit_test(a_person_approves_each_call_that_wants_it),
         cmocka_unit_test(a_tool_is_told_with_all_that_a_call_needs),
         cmocka_unit_test(an_agent_without_tools_hears_that_there_are_none),
+        cmocka_unit_test(a_step_without_a_skill_is_done_with_the_only_one),
+        cmocka_unit_test(turns_are_nested_so_deep_and_have_so_many_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 #include "supervisor/dispatch/frame.h"
 
+#include <string.h>
+
 #include "tests/support/cmocka.h"
 
 static void framed(const char *text, const char *expected, const char *on_one_line)
@@ -32,8 +34,32 @@ static void every_kind_of_line_break_is_indented(void **state)
     framed("\xE2\x80", "\xE2\x80", "\xE2\x80");
 }
 
+/* What stands behind the text in memory is none of it. */
+static void a_part_of_a_line_break_at_the_end_is_none(void **state)
+{
+    static const char *const breaks[] = {"\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"};
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 65536);
+    for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) {
+        const size_t whole = strlen(breaks[i]);
+        for (size_t n = 1; n <= whole; n++) {
+            buf_clear(&out);
+            frame_add(&out, (struct str){breaks[i], n});
+            assert_int_equal(out.len, n == whole ? whole + 2 : n);
+        }
+    }
+    /* of the two bytes of CR LF the second one counts only when it is of the text */
+    buf_clear(&out);
+    frame_add(&out, (struct str){"a\r\n", 2});
+    assert_string_equal(buf_cstr(&out), "a\r  ");
+    buf_done(&out);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind_of_line_break_is_indented)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind_of_line_break_is_indented),
+                                       cmocka_unit_test(a_part_of_a_line_break_at_the_end_is_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

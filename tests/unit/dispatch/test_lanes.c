@@ -304,6 +304,23 @@ static void what_is_called_off_while_its_instance_leaves_is_over(void **state)
     house_close(h);
 }
 
+/* The step is due in the cycle of what arrives, and is not any more when that cycle ends. */
+static void what_is_skipped_in_the_cycle_that_gives_it_is_not_sent(void **state)
+{
+    struct house *h = house_open();
+    const char *id;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    id = house_submit(h, "'plan':{'steps':[" STEP("a", "") "," STEP("b", "") "]}");
+    answers(h);
+    arrives(h, "plan.modify", house_text(h, "'planId':'%s','kind':'skip_steps','stepId':'b'", id));
+    house_cycle(h);
+    assert_null(house_work(h, "calc", NULL));
+    house_says(h, view(h, id), "status=completed; steps.1.status=skipped");
+    house_close(h);
+}
+
 /* ---- before anybody knows who they are ---- */
 
 static void listeners_bound_what_strangers_hold(void **state)
@@ -358,6 +375,7 @@ int main(void)
         cmocka_unit_test(an_instance_that_leaves_in_the_same_cycle_gets_nothing),
         cmocka_unit_test(an_instance_that_comes_again_in_the_same_cycle_gets_it_in_its_new_epoch),
         cmocka_unit_test(what_is_called_off_while_its_instance_leaves_is_over),
+        cmocka_unit_test(what_is_skipped_in_the_cycle_that_gives_it_is_not_sent),
         cmocka_unit_test(listeners_bound_what_strangers_hold),
         cmocka_unit_test(lanes_that_an_agent_dials_are_named_to_it),
     };

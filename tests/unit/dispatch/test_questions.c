@@ -136,6 +136,29 @@ static void the_cards_output_schema_is_held(void **state)
     house_close(h);
 }
 
+/* Of an agent with several skills it is not known which one did a step that names none. */
+static void a_step_without_a_skill_is_held_to_the_schema_of_the_only_one(void **state)
+{
+    static const char *const skills[] = {
+        "'skills':[{'id':'do','description':'D','outputSchema':{'type':'object','required':['n']}"
+        "}]",
+        "'skills':[{'id':'do','description':'D','outputSchema':{'type':'object','required':['n']}"
+        "},{'id':'more','description':'M'}]"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct house *h = house_open();
+        const char *id;
+        house_join_as(h, "calc", 1, skills[i], "");
+        id = house_submit(h, "'plan':{'steps':[{'stepId':'a','agentId':'calc','task':'t',"
+                             "'maxRetries':0}]}");
+        house_done(h, "calc", "'result':{'data':{'m':5}}");
+        house_says(h, view(h, id),
+                   i == 0 ? "steps.0.errorClass=VERIFICATION_FAILED" : "status=completed");
+        house_close(h);
+    }
+}
+
 static void what_is_not_found_is_searched_for(void **state)
 {
     struct house *h = open_with_boss();
@@ -447,6 +470,7 @@ int main(void)
         cmocka_unit_test(a_verifier_judges_the_result),
         cmocka_unit_test(a_schema_verifies_the_result),
         cmocka_unit_test(the_cards_output_schema_is_held),
+        cmocka_unit_test(a_step_without_a_skill_is_held_to_the_schema_of_the_only_one),
         cmocka_unit_test(what_is_not_found_is_searched_for),
         cmocka_unit_test(another_agent_takes_over),
         cmocka_unit_test(an_agent_hands_its_step_over),

@@ -54,6 +54,21 @@ static void each_code_of_the_protocol_has_its_class(void **state)
     }
 }
 
+/* Some put the name of a class where the code belongs; it counts whatever the message says. */
+static void the_name_of_a_class_as_the_code_is_that_class(void **state)
+{
+    (void)state;
+    for (int i = CLASS_NONE + 1; i < CLASS_COUNT; i++) {
+        const enum err_class cls = (enum err_class)i;
+        if (cls != CLASS_UNKNOWN && err_class_name(cls)[0] != 0) {
+            assert_int_equal(classify_error(str_from(err_class_name(cls)), STR_LIT("not found")),
+                             cls);
+        }
+    }
+    assert_int_equal(classify_error(STR_LIT("PROTOCOL_ERRORS"), STR_LIT("not found")),
+                     CLASS_RESOURCE_NOT_FOUND);
+}
+
 /* A number within a message is a status behind a word that announces one, or before those that go
  * with it; otherwise it counts something. */
 static void a_number_is_a_status_by_the_words_around_it(void **state)
@@ -88,6 +103,9 @@ static void a_number_is_a_status_by_the_words_around_it(void **state)
                      CLASS_SERVICE_UNAVAILABLE);
     assert_int_equal(classify_error(str_from(""), str_from("row 1.1 503 came back")),
                      CLASS_UNKNOWN);
+    assert_int_equal(
+        classify_error(str_from(""), str_from("http 1 111111111111111111111111 503 came back")),
+        CLASS_UNKNOWN);
 }
 
 static void words_of_a_message_give_its_class(void **state)
@@ -429,6 +447,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_code_of_the_protocol_has_its_class),
+        cmocka_unit_test(the_name_of_a_class_as_the_code_is_that_class),
         cmocka_unit_test(a_number_is_a_status_by_the_words_around_it),
         cmocka_unit_test(words_of_a_message_give_its_class),
         cmocka_unit_test(the_agents_own_class_counts_before_code_and_message),

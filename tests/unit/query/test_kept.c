@@ -65,6 +65,28 @@ static void of_ended_plans_eight_are_kept_beside_the_one_that_is_read(void **sta
     }
 }
 
+/* The one that was read last stays, however long ago it was read first. */
+static void what_was_not_read_for_longest_makes_room(void **state)
+{
+    struct house *h = open_house();
+    const char *ids[PLANS];
+    uint32_t fresh = 0;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    for (int i = 0; i < PLANS; i++) {
+        ids[i] = house_submit(h, ONE);
+    }
+    for (int i = 0; i < KEPT_OPEN; i++) {
+        fresh = look(h, ids[i]);
+    }
+    assert_int_equal(look(h, ids[0]), fresh - 1);
+    assert_int_equal(look(h, ids[PLANS - 1]), fresh);
+    assert_int_equal(look(h, ids[0]), fresh - 1);
+    assert_int_equal(look(h, ids[1]), fresh);
+    house_close(h);
+}
+
 /* Ended plans that are read make room for each other, not an open one. */
 static void an_open_plan_is_kept_while_ended_ones_are_read(void **state)
 {
@@ -93,6 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_open_plans_as_may_be_are_kept),
         cmocka_unit_test(of_ended_plans_eight_are_kept_beside_the_one_that_is_read),
+        cmocka_unit_test(what_was_not_read_for_longest_makes_room),
         cmocka_unit_test(an_open_plan_is_kept_while_ended_ones_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -448,6 +448,31 @@ static void every_list_of_a_history_has_its_bound(void **state)
     }
 }
 
+/* The number of handoffs that one answer can hold: the others are events. */
+static void ten_thousand_handoffs_are_kept_and_more_are_marked(void **state)
+{
+    static const char json[] =
+        "{\"handoffId\":\"h\",\"fromAgent\":{\"agentId\":\"a\"},\"toAgent\":{\"agentId\":"
+        "\"b\"},\"reason\":\"agent_request\",\"planStepId\":\"s\",\"stepIndex\":0,"
+        "\"usage\":{\"inputTokens\":1}}";
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    for (uint32_t i = 0; i < 10000; i++) {
+        row(&t, "agent_handoff", json);
+    }
+    assert_int_equal(t.projection.handoffs_n, 10000);
+    assert_false(t.projection.handoffs_cut);
+    row(&t, "agent_handoff", json);
+    assert_int_equal(t.projection.handoffs_n, 10000);
+    assert_true(t.projection.handoffs_cut);
+    /* what it has cost, and that it happened, is known all the same */
+    assert_int_equal(t.projection.view.steps[0].handoffs, 10001);
+    assert_int_equal(t.projection.steps[0].usage.input_tokens, 10001);
+    end(&t);
+}
+
 /* ---- lists of steps ---- */
 
 /* n steps of a plan that are all not whole, laid out. */
@@ -499,6 +524,63 @@ static void a_thousand_steps_that_are_not_whole_are_named_and_more_counted(void 
     assert_true(shown == 1000 && total == 1001);
 }
 
+/* Of what a revision dropped nobody needs the rest. */
+static void a_step_that_was_dropped_is_not_named_as_not_whole(void **state)
+{
+    struct plan_step steps[4] = {{.step_id = STR_LIT("a")},
+                                 {.step_id = STR_LIT("b"), .superseded = true},
+                                 {.step_id = STR_LIT("c")},
+                                 {.step_id = STR_LIT("d"), .superseded = true}};
+    struct step_rules rules = {.gate_agent = AGENT_NONE, .verify_agent = AGENT_NONE};
+    struct plan plan = {.n_steps = 4, .steps = steps};
+    struct arena arena = {.chunks = NULL};
+    struct projection laid;
+    struct telling t;
+    struct bt_error err;
+    char json[120];
+
+    (void)state;
+    begin(&t);
+    for (uint32_t i = 0; i < 4; i++) {
+        steps[i].rules = &rules;
+        (void)snprintf(json, sizeof json, "{\"stepIndex\":%u,\"contextTruncated\":%s}", i,
+                       i < 2 ? "true" : "false");
+        row(&t, "step_assigned", json);
+        (void)snprintf(json, sizeof json, "{\"stepIndex\":%u,\"status\":\"%s\",\"truncated\":%s}",
+                       i, i == 3 ? "skipped" : "completed", i < 2 ? "true" : "false");
+        row(&t, "plan_step_completed", json);
+    }
+    laid = t.projection;
+    laid.arena = (struct arena){.chunks = NULL};
+    laid.plan = &plan;
+    assert_int_equal(projection_lay_out(&laid, &t.projection, &arena, &err), BT_OK);
+    assert_int_equal(laid.view.truncated_steps_n, 1);
+    is(laid.view.truncated_steps[0], "a");
+    assert_int_equal(laid.view.context_truncated_steps_n, 1);
+    is(laid.view.context_truncated_steps[0], "a");
+    assert_int_equal(laid.view.counts.superseded, 2);
+    assert_int_equal(laid.view.counts.total, 2);
+    assert_int_equal(laid.view.counts.completed, 2);
+    assert_int_equal(laid.view.counts.skipped, 0);
+    arena_done(&laid.arena);
+    arena_done(&arena);
+    end(&t);
+}
+
+static void a_time_that_is_not_known_is_not_shown(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    t.wall = (msec)0 - 1000; /* that of the row is 0 */
+    row(&t, "plan_step_started", "{\"stepIndex\":0,\"attempt\":1}");
+    is(t.projection.view.steps[0].started_at, "");
+    row(&t, "plan_step_started", "{\"stepIndex\":0,\"attempt\":1}");
+    is(t.projection.view.steps[0].started_at, "1970-01-01T00:00:01.000Z");
+    end(&t);
+}
+
 /* ---- memory ---- */
 
 static const char *const life[][2] = {
@@ -523,22 +605,47 @@ static const char *const life[][2] = {
     {"plan_completed", "{\"status\":\"failed\",\"failureReason\":\"x\",\"summary\":\"s\"}"},
 };
 
-/* The arena of a projection is full after so many bytes: the row is refused, or the projection has
- * all rows. */
+enum { LIFE_ROWS = sizeof life / sizeof life[0] };
+
+struct counts {
+    uint32_t revisions, replans, phases, reviews, orders, documents;
+};
+
+static struct counts count(const struct telling *t)
+{
+    const struct history *h = &t->history;
+
+    return (struct counts){h->revisions_n, h->replans_n, h->phases_n,
+                           h->reviews_n,   h->orders_n,  t->projection.revisions_n};
+}
+
+/* The arena of a projection is full after so many bytes: a row is refused, or all that is made of
+ * it is there. */
 static void a_row_without_memory_is_refused(void **state)
 {
-    const size_t rows = sizeof life / sizeof life[0];
+    struct counts whole[LIFE_ROWS];
+    struct telling t;
     uint32_t refused = 0;
     size_t n = 0;
 
     (void)state;
-    for (size_t max = 16; n < rows; max += 16) {
-        struct telling t;
+    begin(&t);
+    for (n = 0; n < LIFE_ROWS; n++) {
+        row(&t, life[n][0], life[n][1]);
+        whole[n] = count(&t);
+    }
+    end(&t);
+    n = 0;
+    for (size_t max = 16; n < LIFE_ROWS; max += 16) {
         begin(&t);
         t.projection.arena.max = max;
-        for (n = 0; n < rows && try_row(&t, life[n][0], life[n][1]); n++) {
+        for (n = 0; n < LIFE_ROWS && try_row(&t, life[n][0], life[n][1]); n++) {
+            const struct counts got = count(&t);
+            if (memcmp(&got, &whole[n], sizeof got) != 0) {
+                fail_msg("of %zu bytes row %zu (%s) has left something out", max, n, life[n][0]);
+            }
         }
-        refused += n < rows;
+        refused += n < LIFE_ROWS;
         end(&t);
     }
     assert_true(refused > 20);
@@ -564,6 +671,9 @@ int main(void)
         cmocka_unit_test(a_decision_is_of_the_review_it_names_or_of_the_last_open_one),
         cmocka_unit_test(every_list_of_a_history_has_its_bound),
         cmocka_unit_test(a_row_without_memory_is_refused),
+        cmocka_unit_test(a_time_that_is_not_known_is_not_shown),
+        cmocka_unit_test(a_step_that_was_dropped_is_not_named_as_not_whole),
+        cmocka_unit_test(ten_thousand_handoffs_are_kept_and_more_are_marked),
         cmocka_unit_test(a_thousand_steps_that_are_not_whole_are_named_and_more_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
