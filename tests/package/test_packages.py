@@ -57,6 +57,9 @@ class Lint(unittest.TestCase):
         out = tool("lintian", "--allow-root", "--fail-on", "error,warning", *debs().values())
         self.assertEqual(re.findall(r"(?m)^[EW]: .*", out), [])
 
+    def test_the_daemon_has_the_journal_on_postgresql(self):
+        self.assertRegex(tool("dpkg-deb", "--field", debs()["baton"], "Depends"), r"\blibpq5\b")
+
 
 class Maintainer(unittest.TestCase):
     """Of the packages that are configured; nothing is built but the changelog."""
