@@ -52,6 +52,18 @@ static void a_registration_names_lease_heartbeat_and_epoch(void **state)
     house_close(h);
 }
 
+/* Who looks for the process of an agent finds it by its events. */
+static void the_events_of_an_instance_have_its_process(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join_as(h, "calc", 3, "'skills':[{'id':'do','description':'D'}]", ",'pid':4711");
+    house_says(h, house_event(h, "agent_registered"),
+               "agentId=calc; pid=4711; capacity=3; version=1; instanceId=*; epoch=*");
+    house_close(h);
+}
+
 static void a_registration_is_refused_by_what_is_wrong_with_it(void **state)
 {
     struct house *h = house_open();
@@ -630,6 +642,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_registration_names_lease_heartbeat_and_epoch),
+        cmocka_unit_test(the_events_of_an_instance_have_its_process),
         cmocka_unit_test(a_registration_is_refused_by_what_is_wrong_with_it),
         cmocka_unit_test(the_capacity_of_the_protocol_is_taken),
         cmocka_unit_test(addresses_of_the_setting_are_taken),
