@@ -154,8 +154,7 @@ struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32
     const struct instance_entry *entries = registry_instance_entries(r);
     const struct agent_entry *owner = &registry_agent_entries(r)[agent];
     struct breaker_view view = view_of(&entry_of(r, of_agent(r, agent))->b);
-    if (view.state != BREAKER_CLOSED || owner->instances == 0 ||
-        owner->n_not_closed < owner->instances) {
+    if (view.state != BREAKER_CLOSED || owner->n_not_closed < owner->instances) {
         return view;
     }
     for (uint32_t slot = owner->first; slot != REGISTRY_NONE; slot = entries[slot].agent_next) {

@@ -59,6 +59,60 @@ static bool ends(int fd, int within_ms)
     return poll(&p, 1, within_ms) == 1 && (p.revents & POLLERR) != 0;
 }
 
+/* Whether this process may divide its cgroup (v2) at the mount: it makes one, looks for
+ * cgroup.kill, and puts a child in. */
+static bool may_divide(const char *mount)
+{
+    char own[256] = "";
+    char path[600];
+    char line[300];
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    int status = 1;
+    bool there;
+    pid_t pid;
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (sscanf(line, "0::%255s", own) == 1) {
+            break;
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+    (void)snprintf(path, sizeof path, "%s%s/cgroup.procs", mount, own);
+    if (own[0] == 0 || access(path, W_OK) != 0) {
+        return false;
+    }
+    (void)snprintf(path, sizeof path, "%s%s/test-divide", mount, own);
+    if (mkdir(path, 0755) != 0) {
+        return false;
+    }
+    (void)snprintf(path, sizeof path, "%s%s/test-divide/cgroup.kill", mount, own);
+    there = access(path, W_OK) == 0;
+    (void)snprintf(path, sizeof path, "%s%s/test-divide/cgroup.procs", mount, own);
+    pid = fork();
+    if (pid == 0) {
+        const int fd = open(path, O_WRONLY | O_CLOEXEC);
+        _exit(fd >= 0 && write(fd, "0", 1) == 1 ? 0 : 1);
+    }
+    there = pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 && there;
+    (void)snprintf(path, sizeof path, "%s%s/test-divide", mount, own);
+    (void)rmdir(path);
+    return there;
+}
+
+/* Killing goes another way when there is none: nobody would see that the probe is wrong. */
+static void a_cgroup_that_may_be_divided_is_found(void **state)
+{
+    struct cgroup cg;
+    const bool there = may_divide("/sys/fs/cgroup") || may_divide("/sys/fs/cgroup/unified");
+
+    (void)state;
+    cgroup_probe(&cg);
+    assert_true(!there || cg.dir >= 0);
+    cgroup_done(&cg);
+}
+
 static void what_is_in_a_cgroup_ends_with_it(void **state)
 {
     struct cgroup cg;
@@ -263,6 +317,7 @@ static void limits_are_set_in_the_hierarchy_that_has_the_controller(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cgroup_that_may_be_divided_is_found),
         cmocka_unit_test(what_is_in_a_cgroup_ends_with_it),
         cmocka_unit_test(without_a_cgroup_every_call_says_so),
         cmocka_unit_test(limits_are_written_as_the_kernel_reads_them),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/spawn/cgroup.h"
 #include "tests/edge/spawn/fixture.h"
 
 static void agent_that_obeys_term_ends_at_once(void **state)
@@ -23,6 +24,34 @@ static void agent_that_obeys_term_ends_at_once(void **state)
     assert_true(w->last.expected);
     assert_string_equal(w->last.reason, "killed by signal 15");
     assert_true(spawn_is_idle(w->spawn));
+}
+
+/* The sweep ends a tree without one, too: that cgroups are in use shows nowhere else. */
+static void an_agent_has_a_cgroup_of_its_own_unless_that_is_off(void **state)
+{
+    struct world *w = *state;
+    struct spawn_spec spec = agent_spec(w, "a#1", "wait", NULL);
+    char text[4096] = "";
+    char path[64];
+    struct cgroup cg;
+    bool inside;
+    pid_t pid;
+    pid_t other;
+    FILE *f;
+
+    cgroup_probe(&cg);
+    inside = cg.dir >= 0 && !w->no_cgroup;
+    cgroup_done(&cg);
+    world_open(w, &spec, 1);
+    wait_line(w, &pid, &other);
+    (void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+    f = fopen(path, "re");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(strstr(text, "/baton.") != NULL, inside);
+    spawn_stop_all(w->spawn, 0, clock_mono_ms());
+    wait_event(w, SPAWN_EXITED);
 }
 
 static void agent_that_ignores_term_is_killed_after_the_grace(void **state)
@@ -201,6 +230,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         BOTH(agent_that_obeys_term_ends_at_once),
+        BOTH(an_agent_has_a_cgroup_of_its_own_unless_that_is_off),
         BOTH(agent_that_ignores_term_is_killed_after_the_grace),
         BOTH(double_forked_setsid_grandchild_dies_with_its_agent),
         BOTH(an_orphan_without_environment_is_known_by_its_session),

@@ -1,5 +1,6 @@
 /* Requests of agents, about agents, and about the supervisor. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/house/house.h"
@@ -49,6 +50,18 @@ static void a_registration_names_lease_heartbeat_and_epoch(void **state)
                "lanes.#=2; lanes.0=tcp://127.0.0.1:30000; lanes.1=tcp://127.0.0.1:30001");
     house_says(h, house_ok(h, "agents.get", "'agentId':'calc'"),
                "instances.#=2; instances.1.endpoint=dialIn");
+    house_close(h);
+}
+
+/* Who looks for the process of an agent finds it by its events. */
+static void the_events_of_an_instance_have_its_process(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join_as(h, "calc", 3, "'skills':[{'id':'do','description':'D'}]", ",'pid':4711");
+    house_says(h, house_event(h, "agent_registered"),
+               "agentId=calc; pid=4711; capacity=3; version=1; instanceId=*; epoch=*");
     house_close(h);
 }
 
@@ -193,6 +206,74 @@ static void a_lease_ends_when_no_heartbeat_comes_in_time(void **state)
                   "'instanceId':'%s','epoch':%llu", a->instance, (unsigned long long)a->epoch);
     house_says(h, house_event(h, "agent_down"), "agentId=calc");
     house_close(h);
+}
+
+static uint32_t asked_for; /* step.query */
+static char says_running[400];
+
+/* The attempt goes on, says the process that was asked. */
+static const char *is_running(struct house_agent *agent, const char *request)
+{
+    const char *id = strstr(request, "\"id\":\"");
+    const char *key = strstr(request, "\"key\":\"");
+
+    (void)agent;
+    if (strstr(request, "\"step.query\"") == NULL || id == NULL || key == NULL) {
+        return NULL;
+    }
+    id += strlen("\"id\":\"");
+    key += strlen("\"key\":\"");
+    asked_for++;
+    (void)snprintf(says_running, sizeof says_running,
+                   "{\"v\":1,\"id\":\"%.*s\",\"ok\":true,\"type\":\"step.state\",\"key\":\"%.*s\","
+                   "\"state\":\"running\"}",
+                   (int)strcspn(id, "\""), id, (int)strcspn(key, "\""), key);
+    return says_running;
+}
+
+/* Over a new registration the attempt goes on as long as each heartbeat lists it. */
+static void what_a_heartbeat_lists_is_not_asked_for(void **state)
+{
+    static const struct {
+        const char *before, *after; /* of the key */
+        bool listed;
+    } cases[] = {{"{'key':'", "','attempt':1}", true},
+                 {"{'key':'", "'}", true},
+                 {"{'key':'other'},{'key':'", "','attempt':1}", true},
+                 {"{'key':'", "','attempt':2}", false},
+                 {"{'key':'other", "'}", false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct house *h = house_open();
+        struct house_agent *a = house_join(h, "calc", 1);
+        const char *key;
+        (void)house_submit(h, ONE);
+        key = house_get(h, house_work(h, "calc", NULL), "key");
+        asked_for = 0;
+        a->tells = is_running;
+        a->silent = true;
+        a->epoch = strtoull(
+            house_get(h,
+                      house_ok(h, "agent.register",
+                               "'card':{'agentId':'calc','name':'calc','version':'1','skills':[{"
+                               "'id':'do','description':'D'}]},'capacity':1,'endpoint':'%s',"
+                               "'protocol':[1],'instanceId':'%s','sessionKey':'0123456789abcdef1'",
+                               a->url, a->instance),
+                      "epoch"),
+            NULL, 10);
+        house_wait(h, 10);
+        assert_true(asked_for > 0); /* about what it had before */
+        asked_for = 0;
+        (void)house_ok(h, "agent.heartbeat", "'instanceId':'%s','epoch':%llu,'inflight':[%s%s%s]",
+                       a->instance, (unsigned long long)a->epoch, cases[i].before, key,
+                       cases[i].after);
+        house_wait(h, 10);
+        if ((asked_for == 0) != cases[i].listed) {
+            fail_msg("%s%s%s: asked for %u times", cases[i].before, key, cases[i].after, asked_for);
+        }
+        house_close(h);
+    }
 }
 
 static void heartbeat_drain_and_deregister_name_the_instance(void **state)
@@ -630,12 +711,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_registration_names_lease_heartbeat_and_epoch),
+        cmocka_unit_test(the_events_of_an_instance_have_its_process),
         cmocka_unit_test(a_registration_is_refused_by_what_is_wrong_with_it),
         cmocka_unit_test(the_capacity_of_the_protocol_is_taken),
         cmocka_unit_test(addresses_of_the_setting_are_taken),
         cmocka_unit_test(an_instance_is_not_taken_over_by_another),
         cmocka_unit_test(no_more_agents_than_the_limit),
         cmocka_unit_test(a_lease_ends_when_no_heartbeat_comes_in_time),
+        cmocka_unit_test(what_a_heartbeat_lists_is_not_asked_for),
         cmocka_unit_test(heartbeat_drain_and_deregister_name_the_instance),
         cmocka_unit_test(an_endpoint_that_nobody_answers_is_given_up),
         cmocka_unit_test(a_heartbeat_repeats_the_order_to_stop),

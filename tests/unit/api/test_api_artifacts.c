@@ -200,22 +200,56 @@ static void a_part_and_a_file_have_so_many_bytes(void **state)
     close_house(h);
 }
 
+/* What boss is asked has no files; in a search it works for the step. */
+static void asked(struct house *h, const char *more, bool first, bool has_files)
+{
+    const char *answer;
+
+    (void)house_submit(h,
+                       "'plan':{'goal':'g','grants':['boss'],'steps':[" STEP(
+                           "z", "") ",{'stepId':'a',"
+                                    "'agentId':'calc','skill':'do','task':'t','maxRetries':0%s}]},'"
+                                    "policy':{'searchAgent':"
+                                    "'boss'}",
+                       more);
+    house_done(h, "calc", "'result':{'text':'x'}");
+    if (!first) {
+        house_answer(h, "calc", NULL,
+                     has_files ? "'outcome':'failed','failure':{'code':'NOT_FOUND','message':'n',"
+                                 "'retryable':false}"
+                               : "'outcome':'completed','result':{'text':'x'}");
+    }
+    answer =
+        house_ask(h, "artifact.store",
+                  "'instanceId':'%s','key':'%s','attempt':%s,'name':'f','offset':0,'bytes':" HELLO,
+                  h->agents[1].instance, house_get(h, house_work(h, "boss", NULL), "key"),
+                  house_get(h, house_work(h, "boss", NULL), "attempt"));
+    if (has_files) {
+        house_says(h, answer, "ok=true; offset=5");
+    } else {
+        is_refused(h, answer, "INVALID", "an answer to a question has no files");
+    }
+}
+
 static void an_answer_to_a_question_has_no_files(void **state)
 {
-    struct house *h = open_house();
+    static const struct {
+        const char *more;
+        bool first, has_files;
+    } cases[] = {{",'gate':'boss'", true, false},
+                 {",'verifyWith':'boss'", false, false},
+                 {",'parameters':{'path':'x'}", false, true}};
 
     (void)state;
-    house_join_as(h, "boss", 1, "'skills':[{'id':'verify','description':'V'}]", "");
-    (void)house_submit(
-        h, "'plan':{'goal':'g','grants':['boss'],'steps':[" STEP("a", ",'verifyWith':'boss'") "]}");
-    house_done(h, "calc", "'result':{'text':'x'}");
-    is_refused(
-        h,
-        house_ask(h, "artifact.store",
-                  "'instanceId':'%s','key':'%s','attempt':1,'name':'f','offset':0,'bytes':" HELLO,
-                  h->agents[1].instance, house_get(h, house_work(h, "boss", NULL), "key")),
-        "INVALID", "an answer to a question has no files");
-    close_house(h);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct house *h = open_house();
+        house_join_as(h, "boss", 1,
+                      "'skills':[{'id':'gate','description':'G'},{'id':'verify','description':"
+                      "'V'},{'id':'search','description':'F'}]",
+                      "");
+        asked(h, cases[i].more, cases[i].first, cases[i].has_files);
+        close_house(h);
+    }
 }
 
 /* A lost connection leaves the attempt with its instance: a file goes on meanwhile. */

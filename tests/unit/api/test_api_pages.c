@@ -200,11 +200,42 @@ static void types_are_bounded(void **state)
     house_close(h);
 }
 
+/* The newest ones, as many as one answer holds; those before them can be had. */
+static void a_session_of_long_messages_is_cut_at_its_oldest(void **state)
+{
+    enum { SAID = 495, LONG = 8192 };
+    struct house *h = house_open();
+    char text[LONG + 1];
+    const char *page;
+    long n;
+    long first;
+
+    (void)state;
+    memset(text, 'x', LONG);
+    text[LONG] = 0;
+    for (int i = 0; i < SAID; i++) {
+        (void)house_ok(h, "session.say", "'sessionId':'s','text':'%s'", text);
+    }
+    page = house_ok(h, "session.get", "'sessionId':'s','limit':1000");
+    n = strtol(house_get(h, page, "messages.#"), NULL, 10);
+    if (n <= SAID / 16 || n >= 2 * SAID) {
+        fail_msg("%ld messages", n);
+    }
+    house_says(h, page,
+               house_text(h, "messagesTotal=%d; messages.%ld.n=%d", 2 * SAID, n - 1, 2 * SAID));
+    first = strtol(house_get(h, page, "messages.0.n"), NULL, 10);
+    assert_int_equal(first, 2 * SAID - n + 1);
+    page = house_ok(h, "session.get", "'sessionId':'s','limit':2,'before':%ld", first);
+    house_says(h, page, house_text(h, "messages.#=2; messages.1.n=%ld", first - 1));
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_is_no_longer_than_its_cap),
         cmocka_unit_test(a_session_shows_its_last_plans),
+        cmocka_unit_test(a_session_of_long_messages_is_cut_at_its_oldest),
         cmocka_unit_test(a_result_has_a_page_of_steps),
         cmocka_unit_test(a_review_shows_some_of_many_results_before_it),
         cmocka_unit_test(a_list_of_reviews_has_parameters_up_to_their_cap),

@@ -221,6 +221,9 @@ static void stats_measure_steps_and_agents(void **state)
                "total.totalCost=8e-06; truncated=-");
     house_refused(h, "NOT_FOUND", "No state found", "plan.stats", "'planId':'x'");
     house_refused(h, "INVALID", "planId", "plan.stats", " ");
+    /* one that is named is told, whenever it was made */
+    house_is(h, house_ok(h, "plan.cost", "'planId':'%s','sinceMs':9000000000000", id), "plans.#",
+             "1");
     house_refused(h, "NOT_FOUND", "No state found", "plan.cost", "'planId':'x'");
     house_close(h);
 }

@@ -4,6 +4,8 @@
 #include "supervisor/dispatch/cards.h"
 #include "tests/support/house/house.h"
 
+#define OTHER(skill) "{'stepId':'b','agentId':'other','skill':'" skill "','task':'t'}"
+
 static void recall(struct house *h)
 {
     struct bt_error err;
@@ -102,10 +104,9 @@ static void cards_are_recalled_as_long_as_there_is_room(void **state)
     house_close(h);
 }
 
-/* Its names are those of plans that wait for it. */
-static void a_plan_that_waits_for_agents_may_name_one_that_is_away(void **state)
+/* A plan that waits for agents may name one that is away: with the skills that it had. */
+static void a_change_of_a_plan_that_waits_is_held_to_the_cards_of_those_that_are_away(void **state)
 {
-    static const char *const away = "'waitForAgents':true";
     struct house *h = house_open();
     const char *id;
 
@@ -114,16 +115,16 @@ static void a_plan_that_waits_for_agents_may_name_one_that_is_away(void **state)
     house_join(h, "other", 1);
     house_restart(h);
     house_join(h, "calc", 1);
-    house_refused(h, "UNAVAILABLE", "Unknown agent: other", "plan.submit",
-                  "'plan':{'goal':'g','steps':[%s]}",
-                  "{'stepId':'a','agentId':'other','skill':'do','task':'t'}");
-    id = house_submit(h, "'plan':{'goal':'g','steps':[%s]},'policy':{%s}",
-                      "{'stepId':'a','agentId':'calc','skill':'do','task':'t'}", away);
+    id = house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':'do',"
+                         "'task':'t'}]},'policy':{'waitForAgents':true}");
     house_restart(h);
     house_join(h, "calc", 1);
+    house_refused(h, "INVALID", "agent \"other\" has no skill \"dance\"; it has: do", "plan.modify",
+                  "'planId':'%s','kind':'insert','steps':{'afterStepId':'a','steps':[%s]}", id,
+                  OTHER("dance"));
     (void)house_ok(h, "plan.modify",
                    "'planId':'%s','kind':'insert','steps':{'afterStepId':'a','steps':[%s]}", id,
-                   "{'stepId':'b','agentId':'other','skill':'do','task':'t'}");
+                   OTHER("do"));
     house_close(h);
 }
 
@@ -134,7 +135,7 @@ int main(void)
         cmocka_unit_test(the_card_of_an_agent_that_is_there_stays),
         cmocka_unit_test(a_damaged_card_costs_its_agent_alone),
         cmocka_unit_test(cards_are_recalled_as_long_as_there_is_room),
-        cmocka_unit_test(a_plan_that_waits_for_agents_may_name_one_that_is_away),
+        cmocka_unit_test(a_change_of_a_plan_that_waits_is_held_to_the_cards_of_those_that_are_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

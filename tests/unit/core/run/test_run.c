@@ -142,6 +142,130 @@ static void a_step_is_asked_about_no_more_than_can_be_counted(void **state)
     before = run_hash(b->run);
     assert_false(apply(b, gate));
     assert_int_equal(run_hash(b->run), before);
+    b->run->steps[0].attempt = 1;
+    before = run_hash(b->run);
+    assert_false(apply(b, (struct record){REC_INIT(STEP_CHECKING, checking, .phase = PHASE_VERIFY),
+                                          .attempt = 1}));
+    assert_int_equal(run_hash(b->run), before);
+}
+
+/* ---- questions ---- */
+
+/* A record of a question, and where it fits: the statuses of its step, and the phase that is asked
+ * about; with `fresh` only before the first attempt, with `begun` only after its beginning. */
+struct question {
+    struct record rec;
+    unsigned statuses; /* a bit for each */
+    enum step_phase phase;
+    bool fresh, begun;
+};
+
+enum {
+    ACTIVE = 1u << STEP_IN_PROGRESS | 1u << STEP_BACKOFF | 1u << STEP_UNKNOWN | 1u << STEP_WAITING |
+             1u << STEP_CHECKING | 1u << STEP_SLEEPING,
+    OUT = 1u << STEP_IN_PROGRESS | 1u << STEP_UNKNOWN
+};
+
+static const struct question questions[] = {
+    {{REC_INIT(STEP_CHECKING, checking, .phase = PHASE_VERIFY)},
+     ACTIVE & ~(1u << STEP_CHECKING),
+     PHASE_EXECUTE,
+     false,
+     true},
+    {{REC_INIT(STEP_CHECKING, checking, .phase = PHASE_GATE)}, 0, PHASE_EXECUTE, false, false},
+    {{.type = REC_GATE_STARTED}, 1u << STEP_BACKOFF, PHASE_EXECUTE, true, false},
+    {{.type = REC_GATE_PASSED}, 1u << STEP_CHECKING, PHASE_GATE, false, false},
+    {{.type = REC_GATE_FAILED}, 1u << STEP_CHECKING, PHASE_GATE, false, false},
+    {{.type = REC_GATE_ERROR}, 1u << STEP_CHECKING, PHASE_GATE, false, false},
+    {{.type = REC_VERIFICATION_FAILED},
+     ACTIVE & ~(1u << STEP_WAITING),
+     PHASE_EXECUTE,
+     false,
+     false},
+    {{.type = REC_REPLAN_STARTED}, 0, PHASE_EXECUTE, false, false}, /* the plan has no replanner */
+    {{REC_INIT(REPLAN_FINISHED, revision, .ok = false)},
+     1u << STEP_CHECKING,
+     PHASE_REPLAN,
+     false,
+     false},
+    {{REC_INIT(REPLAN_FINISHED, revision, .ok = true)}, 0, PHASE_REPLAN, false, false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_APPROVAL)},
+     OUT,
+     PHASE_EXECUTE,
+     false,
+     false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_INPUT)}, OUT, PHASE_EXECUTE, false, false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_UNKNOWN_OUTCOME)},
+     OUT,
+     PHASE_EXECUTE,
+     false,
+     false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_FAILURE)},
+     ACTIVE & ~(1u << STEP_WAITING),
+     PHASE_EXECUTE,
+     false,
+     false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_BEFORE)},
+     1u << STEP_BACKOFF,
+     PHASE_EXECUTE,
+     false,
+     false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_STEP)},
+     1u << STEP_BACKOFF,
+     PHASE_EXECUTE,
+     true,
+     false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_PLAN)}, 0, PHASE_EXECUTE, false, false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_PLANNING)}, 0, PHASE_EXECUTE, false, false},
+    {{REC_INIT(REVIEW_DECIDED, decided, .decision = DECISION_APPROVE)},
+     1u << STEP_WAITING,
+     PHASE_EXECUTE,
+     false,
+     false},
+};
+
+static bool fits(const struct question *q, int status, enum step_phase phase, uint32_t attempt)
+{
+    const bool in_phase =
+        status != STEP_CHECKING || (q->statuses & ~(1u << STEP_CHECKING)) != 0 || phase == q->phase;
+
+    return (q->statuses & 1u << status) != 0 && in_phase && (!q->fresh || attempt == 0) &&
+           (!q->begun || attempt > 0);
+}
+
+/* A journal with a question in the wrong place is refused, not replayed. */
+static void a_question_fits_only_where_it_can_be_asked(void **state)
+{
+    struct bench *b = *state;
+    uint32_t refused = 0;
+
+    begin(b);
+    start(b, 0);
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
+        for (int status = 0; status < STEP_STATUS_COUNT; status++) {
+            for (int phase = PHASE_EXECUTE; phase <= PHASE_REPLAN; phase++) {
+                for (uint16_t attempt = 0; attempt <= 1; attempt++) {
+                    struct record rec = questions[i].rec;
+                    uint64_t before;
+                    if (fits(&questions[i], status, (enum step_phase)phase, attempt)) {
+                        continue;
+                    }
+                    b->run->steps[0].status = (uint8_t)status;
+                    b->run->steps[0].phase = (uint8_t)phase;
+                    b->run->steps[0].attempt = attempt;
+                    rec.attempt = attempt;
+                    before = run_hash(b->run);
+                    if (apply(b, rec) || run_hash(b->run) != before) {
+                        fail_msg("question %zu was taken by a step of status %d, phase %d, "
+                                 "attempt %u",
+                                 i, status, phase, attempt);
+                    }
+                    refused++;
+                }
+            }
+        }
+    }
+    assert_true(refused > 1000);
 }
 
 static void the_end_of_the_plan_is_the_end(void **state)
@@ -258,6 +382,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN_TEST(a_fresh_run_has_its_roots_ready),
+        RUN_TEST(a_question_fits_only_where_it_can_be_asked),
         RUN_TEST(nothing_happens_to_a_step_before_the_plan_started),
         RUN_TEST(the_deadline_of_an_attempt_follows_its_timeout),
         RUN_TEST(records_that_do_not_fit_change_nothing),
