@@ -128,10 +128,10 @@ BT_MUST_CHECK enum bt_code spawn_begin(const struct spawn_options *opt, struct s
  */
 BT_MUST_CHECK enum bt_code spawn_greet(struct spawn **io_spawn, struct bt_error *err);
 /*
- * Once, after spawn_greet. Adopts living children of an earlier daemon with the same name and the same
- * spec, kills other living ones, starts all missing ones. BT_INVALID (a bad or duplicate name, no
- * argv), BT_LIMIT (more than LIMIT_INSTANCES, or argv, env and settings of one child above 60 KiB),
- * BT_CONFLICT (called before).
+ * Once, after spawn_greet. Adopts living children of an earlier daemon with the same name and the
+ * same spec, kills other living ones, starts all missing ones. BT_INVALID (a bad or duplicate name,
+ * no argv), BT_LIMIT (more than LIMIT_INSTANCES, or argv, env and settings of one child above 60
+ * KiB), BT_CONFLICT (called before).
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
                                               size_t n, msec now, struct bt_error *err);
