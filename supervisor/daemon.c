@@ -55,7 +55,7 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
         return code;
     }
     if (code == BT_OK) {
-        code = spawn_open(&spawn, &d->spawn, err);
+        code = spawn_begin(&spawn, &d->spawn, err); /* it gets ready beside what follows */
     }
     if (code == BT_OK) {
         code = link_new(d->opt->inbox, &d->link, err);
@@ -419,6 +419,9 @@ int daemon_run(const struct daemon_options *opt, char **argv)
     }
     if (code == BT_OK) {
         code = first_cycle(d, &err);
+    }
+    if (code == BT_OK) {
+        code = spawn_greet(&d->spawn, &err);
     }
     if (code == BT_OK) {
         code = announce(d, &err);

@@ -2,7 +2,7 @@
 #include "agents/sdk/agent_state_internal.h"
 #include "protocol/base/assert.h"
 
-enum { BACKOFF_MIN_MS = 100, CALL_MIN_MS = 1000, CALL_MAX_MS = 30000 };
+enum { BACKOFF_MIN_MS = 10, CALL_MIN_MS = 1000, CALL_MAX_MS = 30000 };
 
 void agent_state_emit(struct agent_state_actions *out, struct agent_state_action action)
 {

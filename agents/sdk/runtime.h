@@ -112,6 +112,7 @@ struct runtime {
     uint32_t seed; /* which of the supervisors elsewhere is dialed */
     char control_url[STATE_URL_MAX + 1];
     struct uuid daemon; /* the start of the supervisor that the control lane was dialed for */
+    uint32_t looks;     /* in vain, since it was reached last */
     msec look_at;       /* when to look for a supervisor again; MSEC_NEVER = one was dialed */
     bool outstanding;   /* a control request has no answer yet */
     bool feed_up;       /* the lane is up already: feed AGENT_STATE_UP after the current actions */

@@ -10,7 +10,9 @@
 static const struct link_limits control_limits = {.recv_max =
                                                       SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES};
 
-enum { LOOK_MS = 100 };
+/* A supervisor that was killed is there again within a tenth of a second. A look costs a file read:
+ * one that stays away is looked for less often. */
+enum { LOOK_SOON_MS = 10, LOOKS_SOON = 100, LOOK_MS = 100 };
 
 /* Users whose processes may be the supervisor. */
 static void trust(struct runtime *rt, const struct state_endpoints *at)
@@ -111,6 +113,14 @@ static void remote_lane(const struct runtime *rt, struct str announced, char *re
 
 /* The daemon may have been restarted on another port, with another token. One that has ended is not
  * dialed: anybody may listen there. */
+static void look_again(struct runtime *rt)
+{
+    const msec wait = rt->looks < LOOKS_SOON ? LOOK_SOON_MS : LOOK_MS;
+
+    rt->looks += rt->looks < LOOKS_SOON ? 1 : 0;
+    rt->look_at = msec_add(clock_mono_ms(), wait);
+}
+
 void runtime_dial(struct runtime *rt)
 {
     struct state_endpoints at;
@@ -123,13 +133,16 @@ void runtime_dial(struct runtime *rt)
     }
     if (!find_daemon(rt, &at) || state_daemon_ended(&at)) {
         runtime_drop_control(rt);
-        rt->look_at = msec_add(clock_mono_ms(), LOOK_MS);
+        look_again(rt);
         return;
     }
     if (rt->control != NULL && !rt->outstanding && strcmp(at.control, rt->control_url) == 0 &&
         uuid_eq(at.instance, rt->daemon)) {
         rt->feed_up = link_lane_is_up(rt->control);
-        return; /* it is being connected */
+        if (!rt->feed_up) {
+            look_again(rt); /* it is being connected */
+        }
+        return;
     }
     runtime_drop_control(rt);
     trust(rt, &at);
@@ -141,6 +154,7 @@ void runtime_dial(struct runtime *rt)
     rt->daemon = at.instance;
     (void)snprintf(rt->control_url, sizeof rt->control_url, "%s", at.control);
     log_debug("agent.dial", "control=%s", at.control);
+    look_again(rt); /* one that was killed may still be ending: its address is stale then */
 }
 
 static void send_control(struct runtime *rt, enum msg_type type, const void *body)
@@ -448,6 +462,7 @@ void runtime_on_control(struct runtime *rt, struct link_event *ev)
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
     } else if (ev->lane == rt->control && ev->type == LINK_UP) {
         rt->look_at = MSEC_NEVER;
+        rt->looks = 0;
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
     } else if (ev->lane == rt->control && ev->type == LINK_DOWN) {
         runtime_drop_control(rt); /* it must not connect again by itself and send the token */

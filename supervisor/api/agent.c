@@ -513,7 +513,7 @@ static bool ask_for_unlisted(struct engine *engine, const struct lane_instance *
         if (p == NULL) {
             continue;
         }
-        step_key(p->plan, ev.step, ev.phase,
+        step_key(p->plan, p->plan_id, ev.step, ev.phase,
                  ((const struct run *)core_block_run(p->block))->steps[ev.step].turns, key);
         if (!is_listed(m, key, ev.attempt) && engine_feed(engine, &ev, NULL, &err) != BT_OK) {
             engine_fail(engine, &err);

@@ -122,7 +122,7 @@ struct open_plan *review_plan_of(struct engine *engine, struct str review_id, st
     }
     uuid_format(ret->plan_id, plan_id);
     p = open_plan_by_id(engine, str_from(plan_id));
-    return p != NULL && access_sees(engine_who(engine), str_from(p->owner)) ? p : NULL;
+    return p != NULL && access_sees(engine_who(engine), open_plan_owner(p)) ? p : NULL;
 }
 
 bool review_find_open(const struct open_plan *p, const struct review_id *id, uint32_t *ret_step)
@@ -164,10 +164,10 @@ void review_name_open(const struct open_plan *p, struct str step_id, struct buf 
     }
     buf_add_cstr(out, "; open: ");
     if (is_waiting(run, STEP_NONE)) {
-        review_id_format(p->plan->plan_id, (struct str){NULL, 0}, run->plan_review, out);
+        review_id_format(p->plan_id, (struct str){NULL, 0}, run->plan_review, out);
     } else {
-        review_id_format(p->plan->plan_id, p->plan->steps[found].step_id,
-                         run->steps[found].review_serial, out);
+        review_id_format(p->plan_id, p->plan->steps[found].step_id, run->steps[found].review_serial,
+                         out);
     }
     if (open > 1) {
         buf_printf(out, " and %u more", open - 1);

@@ -161,7 +161,6 @@ static void start_again(struct engine *engine, struct request *rq, const struct 
 {
     struct submission_start how = {.client_key = a->client_key,
                                    .body_hash = hash,
-                                   .parent = s->plan->plan_id,
                                    .reuse_items = a->from_step.len ==
                                                   0 /* else it is asked for to be done again */};
     char id[UUID_TEXT_LEN + 1];
@@ -169,6 +168,7 @@ static void start_again(struct engine *engine, struct request *rq, const struct 
     struct submission d;
     struct bt_error err;
 
+    (void)uuid_parse(s->view.plan_id, &how.parent);
     if (submission_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (submission_again(engine, a, s, rows, &d, &err) != BT_OK) {

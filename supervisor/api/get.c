@@ -45,10 +45,10 @@ static struct str review_id(const struct open_plan *p, struct projection *s, uin
 
     buf_init(&id, 256);
     if (w->review == REVIEW_PLAN) {
-        review_id_format(p->plan->plan_id, (struct str){NULL, 0}, run->plan_review, &id);
+        review_id_format(p->plan_id, (struct str){NULL, 0}, run->plan_review, &id);
     } else {
-        review_id_format(p->plan->plan_id, p->plan->steps[step].step_id,
-                         run->steps[step].review_serial, &id);
+        review_id_format(p->plan_id, p->plan->steps[step].step_id, run->steps[step].review_serial,
+                         &id);
     }
     made = projection_keep(s, buf_str(&id));
     buf_done(&id);

@@ -84,7 +84,7 @@ static bool asks_for_same(struct engine *engine, const struct open_plan *p,
         return false;
     }
     return (goal_only && str_eq(m->goal, p->plan->goal)) ||
-           (journal_plan_by_id(engine_journal(engine), p->plan->plan_id, &row, NULL) == BT_OK &&
+           (journal_plan_by_id(engine_journal(engine), p->plan_id, &row, NULL) == BT_OK &&
             row.body_hash == body_hash);
 }
 
@@ -148,7 +148,7 @@ static bool keep_key(struct engine *engine, const struct msg_plan_submit *m,
                                    .body_hash = body_hash,
                                    .started_wall = engine_wall(engine),
                                    .ended_wall = engine_wall(engine),
-                                   .plan = p->plan->plan_id,
+                                   .plan = p->plan_id,
                                    .action = STR_LIT(CONTINUED)};
     struct bt_error err;
 
@@ -309,11 +309,11 @@ void on_plan_cancel(struct engine *engine, struct request *rq)
     }
     p = open_plan_by_id(engine, m.plan_id);
     if (p == NULL || plan_is_final(core_block_run(p->block)->status) ||
-        !access_sees(engine_who(engine), str_from(p->owner))) {
+        !access_sees(engine_who(engine), open_plan_owner(p))) {
         answer_cancelled(engine, rq, &m);
         return;
     }
-    if (!access_may_change(engine, rq, str_from(p->owner))) {
+    if (!access_may_change(engine, rq, open_plan_owner(p))) {
         return;
     }
     ev.text = m.reason;

@@ -117,7 +117,7 @@ static void add_all(struct review_page *page)
     uint32_t rows = ERRORS_ALL;
 
     while (!page->ok.truncated && (p = open_plan_next(page->room.engine, p)) != NULL) {
-        if (!access_sees(engine_who(page->room.engine), str_from(p->owner))) {
+        if (!access_sees(engine_who(page->room.engine), open_plan_owner(p))) {
             continue;
         }
         add_plan(page, p);
@@ -196,7 +196,7 @@ static void add_inside(struct review_page *page, const struct open_plan *of)
 
     while (!page->ok.truncated && (p = open_plan_next(engine, p)) != NULL) {
         if (child_around(engine, p, of) != NULL &&
-            access_sees(engine_who(engine), str_from(p->owner))) {
+            access_sees(engine_who(engine), open_plan_owner(p))) {
             add_plan(page, p);
         }
     }
@@ -231,7 +231,7 @@ void on_review_list(struct engine *engine, struct request *rq)
         add_all(&page);
     }
     p = open_plan_by_id(engine, m.plan_id);
-    if (p != NULL && access_sees(engine_who(engine), str_from(p->owner))) {
+    if (p != NULL && access_sees(engine_who(engine), open_plan_owner(p))) {
         add_plan(&page, p);
         if ((page.ok.reviews_n == 0 || add_rows(&page, p)) &&
             journal_dirty(engine_journal(engine))) {

@@ -238,11 +238,11 @@ void review_view_make(struct review_room *room, const struct open_plan *p, uint3
     *ret = (struct msg_review_view){.plan_id = str_from(p->id)};
     buf_init(&id, 256);
     if (step == STEP_NONE) {
-        review_id_format(p->plan->plan_id, (struct str){NULL, 0}, run->plan_review, &id);
+        review_id_format(p->plan_id, (struct str){NULL, 0}, run->plan_review, &id);
         plan_view(room, p, ret);
     } else {
-        review_id_format(p->plan->plan_id, p->plan->steps[step].step_id,
-                         run->steps[step].review_serial, &id);
+        review_id_format(p->plan_id, p->plan->steps[step].step_id, run->steps[step].review_serial,
+                         &id);
         step_view(room, p, step, ret);
     }
     ret->review_id = arena_str(room->arena, buf_str(&id));

@@ -98,7 +98,7 @@ static bool answered_before(struct engine *engine, struct request *rq,
     struct past_signal past = {.key = m->client_key};
     const struct signal_known *known;
 
-    if (p != NULL && access_changes(engine_who(engine), str_from(p->owner))) {
+    if (p != NULL && access_changes(engine_who(engine), open_plan_owner(p))) {
         known = signals_by_key(&p->signals, m->client_key);
         return known != NULL && answer_repeated(engine, rq, m, known, p->plan);
     }

@@ -65,7 +65,7 @@ bool conversation_converse(struct turn_ctx *t)
         log_warn("session.converse", "session=%.*s %s", STR_ARG(ask.of), err.msg);
         return engine_has_failed(t->engine);
     }
-    t->turn.plan = open_plan_of_run(t->engine, run)->plan->plan_id;
+    t->turn.plan = open_plan_of_run(t->engine, run)->plan_id;
     t->action = STR_LIT(""); /* turn_end names it */
     t->waits = true;
     return true;

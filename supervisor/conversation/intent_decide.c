@@ -76,7 +76,7 @@ static bool is_shown(const struct turn_ctx *t, uint32_t step)
 {
     struct review_id id;
 
-    return review_id_parse(t->shown, &id) && uuid_eq(id.plan_id, t->plan->plan->plan_id) &&
+    return review_id_parse(t->shown, &id) && uuid_eq(id.plan_id, t->plan->plan_id) &&
            id.serial == serial_of(t->plan, step);
 }
 

@@ -38,7 +38,7 @@ void intent_done(struct turn_ctx *t, const char *action)
 {
     buf_clear(&t->reply);
     t->action = str_from(action);
-    t->turn.plan = t->plan->plan->plan_id;
+    t->turn.plan = t->plan->plan_id;
 }
 
 /* The text of a change in the journal: the words, and what the model made of them (M064). */

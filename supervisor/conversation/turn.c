@@ -215,7 +215,7 @@ static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p
     struct journal_turn t;
     struct arena arena = {.chunks = NULL};
     uint64_t n;
-    enum bt_code code = journal_turn_of_plan(engine_journal(engine), p->plan->plan_id, &t, err);
+    enum bt_code code = journal_turn_of_plan(engine_journal(engine), p->plan_id, &t, err);
 
     if (code == BT_OK) {
         /* Its strings would go with the next look-up. */
@@ -226,8 +226,8 @@ static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p
                    ? err_set(err, BT_NOMEM, "out of memory for a turn")
                    : close_turn(engine, &t, said, err);
     } else if (code == BT_NOT_FOUND) { /* a plan of the session that no message asked for */
-        code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, said, NULL,
-                           p->plan->plan_id, str_from(p->owner), &n, err);
+        code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, said, NULL, p->plan_id,
+                           open_plan_owner(p), &n, err);
     } else if (code == BT_IO) { /* a damaged turn */
         log_err("session.turn", "plan=%s %s", p->id, err->msg);
         code = BT_OK;

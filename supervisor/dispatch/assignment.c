@@ -90,8 +90,8 @@ static void put_head(struct assignment *q, const struct lane_instance *in, uint3
     const struct plan_step *s = &plan->steps[q->step];
     const struct note *note = step_notes_of(&q->plan->notes, q->step);
 
-    uuid_format(plan->plan_id, q->plan_id);
-    step_key(plan, q->step, q->phase, q->run->steps[q->step].turns, q->key);
+    uuid_format(q->plan->plan_id, q->plan_id);
+    step_key(plan, q->plan->plan_id, q->step, q->phase, q->run->steps[q->step].turns, q->key);
     step_traceparent(q->plan, q->step, q->phase, attempt, q->traceparent);
     (void)snprintf(q->position, sizeof q->position, "Step %u of %u", q->step + 1, plan->n_steps);
     q->m = (struct msg_step_execute){

@@ -76,7 +76,7 @@ static enum bt_code owner_of(struct engine *engine, const struct job_ask *ask,
     bool known;
 
     if (p != NULL) {
-        (void)snprintf(ret, LIMIT_ID_BYTES + 1, "%s", p->owner);
+        (void)snprintf(ret, LIMIT_ID_BYTES + 1, "%.*s", STR_ARG(open_plan_owner(p)));
         return BT_OK;
     }
     return access_session_owner(engine, ask->session_id.len > 0 ? ask->session_id : ask->of, &known,

@@ -4,13 +4,13 @@
 
 #include "supervisor/engine/open_plan.h"
 
-void step_key(const struct plan *plan, uint32_t step, enum step_phase phase, uint32_t turns,
-              char ret[LIMIT_KEY_BYTES + 1])
+void step_key(const struct plan *plan, struct uuid plan_id, uint32_t step, enum step_phase phase,
+              uint32_t turns, char ret[LIMIT_KEY_BYTES + 1])
 {
     const struct plan_step *s = &plan->steps[step];
     char id[UUID_TEXT_LEN + 1];
 
-    uuid_format(plan->plan_id, id);
+    uuid_format(plan_id, id);
     int n = snprintf(ret, LIMIT_KEY_BYTES + 1, "%s/%u/%.*s", id, s->revision, STR_ARG(s->step_id));
     if (phase != PHASE_EXECUTE) {
         (void)snprintf(ret + n, LIMIT_KEY_BYTES + 1 - (size_t)n, "/%s", step_phase_name(phase));
@@ -114,10 +114,13 @@ void step_traceparent(const struct open_plan *p, uint32_t step, enum step_phase 
 {
     const struct str id = {p->id, UUID_TEXT_LEN};
     const bool in_attempt = phase != PHASE_GATE && phase != PHASE_REPLAN;
-    struct trace t = p->trace;
+    struct trace t = {.span = 0};
 
+    if (p->origin != NULL) {
+        t = p->origin->trace;
+    }
     if (t.span == 0) {
-        trace_of_plan(p->plan->plan_id, &t);
+        trace_of_plan(p->plan_id, &t);
     }
     t.span = in_attempt ? trace_span(id, TRACE_ATTEMPT, step, attempt)
                         : trace_span(id, TRACE_STEP, step, 0);

@@ -11,8 +11,8 @@
 #include "supervisor/engine/open_plan.h"
 
 /* turns: that are over (struct run_step). */
-void step_key(const struct plan *plan, uint32_t step, enum step_phase phase, uint32_t turns,
-              char ret[LIMIT_KEY_BYTES + 1]);
+void step_key(const struct plan *plan, struct uuid plan_id, uint32_t step, enum step_phase phase,
+              uint32_t turns, char ret[LIMIT_KEY_BYTES + 1]);
 /* Finds what a key that the instance names stands for; false when no open plan has it. */
 bool key_find(struct engine *engine, const struct lane_instance *by, struct str key,
               uint64_t *ret_run, uint32_t *ret_step, enum step_phase *ret_phase);

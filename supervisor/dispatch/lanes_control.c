@@ -176,7 +176,7 @@ void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum contr
     if (in == NULL || p == NULL) {
         return;
     }
-    step_key(p->plan, cmd->step, cmd->phase,
+    step_key(p->plan, p->plan_id, cmd->step, cmd->phase,
              ((const struct run *)core_block_run(p->block))->steps[cmd->step].turns, item.key);
     for (uint32_t i = 0; kind == CONTROL_CANCEL && i < in->capacity; i++) {
         struct lane *lane = &in->lanes[i];

@@ -110,7 +110,6 @@ static enum bt_code read_planned(struct engine *engine, const struct open_plan *
         code = plan_read_request(&request, arena, ret, problems, document, err);
     }
     if (code == BT_OK) {
-        (*ret)->plan_id = p->plan->plan_id;
         (*ret)->session = p->plan->session;
         code = plan_resolve(*ret, engine_registry(engine), engine_now(engine), err);
     }

@@ -258,7 +258,7 @@ enum bt_code access_plans_left(struct engine *engine, struct str owner, struct q
     }
     for (const struct open_plan *p = limit > 0 ? open_plan_next(engine, NULL) : NULL; p != NULL;
          p = open_plan_next(engine, p)) {
-        n += p->job == NULL && str_is(owner, p->owner) &&
+        n += p->job == NULL && str_eq(owner, open_plan_owner(p)) &&
              !plan_is_final(core_block_run(p->block)->status);
     }
     if (limit == 0 || n < limit) {

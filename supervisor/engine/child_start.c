@@ -408,8 +408,8 @@ static bool last_child(struct making *m, struct open_plan *rebuilt, const struct
         t.attempt--;
         found = ended_child(m, m->p, &t, rebuilt, ret);
     }
-    if (found || uuid_is_nil(m->p->reuse) ||
-        journal_plan_by_id(m->engine->journal, m->p->reuse, &row, &unused) != BT_OK ||
+    if (found || uuid_is_nil(open_plan_reuse(m->p)) ||
+        journal_plan_by_id(m->engine->journal, open_plan_reuse(m->p), &row, &unused) != BT_OK ||
         open_plan_rebuild(m->engine, &row, &old, &unused) != BT_OK) {
         open_plan_done(&old);
         return found;
@@ -444,7 +444,8 @@ static enum bt_code reuse_items(struct making *m, struct submission *d, struct s
     struct core_reuse *reuse;
     uint8_t *taken;
 
-    if (m->how.kind != CHILD_OF_MAP || (m->task->attempt == 1 && uuid_is_nil(m->p->reuse)) ||
+    if (m->how.kind != CHILD_OF_MAP ||
+        (m->task->attempt == 1 && uuid_is_nil(open_plan_reuse(m->p))) ||
         !last_child(m, &rebuilt, &old)) {
         return BT_OK;
     }
@@ -477,13 +478,13 @@ static enum bt_code make(struct making *m, struct core_event *ev)
     char key[CHILD_KEY_MAX];
     char id[UUID_TEXT_LEN + 1];
     struct submission_start how = {
-        .job = STR_LIT("child"), .owner = str_from(m->p->owner), .whole_key = true};
+        .job = STR_LIT("child"), .owner = open_plan_owner(m->p), .whole_key = true};
     struct submission d;
     enum bt_code code = submission_init(&d, m->err);
 
     child_key(m->p, m->task, key);
     how.client_key = str_from(key);
-    how.parent = m->p->plan->plan_id;
+    how.parent = m->p->plan_id;
     open_plan_trace(m->p, &how.trace);
     if (code == BT_OK && m->how.kind == CHILD_OF_MAP) {
         code = take_items(m, ev);
@@ -529,7 +530,7 @@ enum bt_code child_start(struct engine *engine, const struct open_plan *p,
                        "plans are nested more than %d deep; a recipe that runs itself never ends",
                        (int)CHILD_DEPTH_MAX);
     }
-    uuid_format(p->plan->plan_id, id);
+    uuid_format(p->plan_id, id);
     m.of = (struct child_of){.kind = m.how.kind,
                              .of = str_from(id),
                              .step = task->step,

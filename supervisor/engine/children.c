@@ -286,7 +286,7 @@ static bool is_answered(const struct engine *engine, const struct open_plan *p,
 {
     for (uint32_t i = 0; i < engine->child_tasks_n; i++) {
         const struct child_task *told = &engine->child_tasks[i];
-        if (told->type == CMD_RECORD && uuid_eq(told->parent, p->plan->plan_id) &&
+        if (told->type == CMD_RECORD && uuid_eq(told->parent, p->plan_id) &&
             told->ev.type == CORE_CHILD && told->ev.step == t->step &&
             told->ev.attempt == t->attempt && CORE_EV(&told->ev, child)->round == t->round &&
             CORE_EV(&told->ev, child)->outcome != CHILD_PROGRESS) {

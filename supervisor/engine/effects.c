@@ -48,7 +48,7 @@ static void perform_actions(struct engine *engine)
         if (e.type == EFFECT_COMMAND) {
             const struct open_plan *p = open_plan_of_run(engine, e.cmd.run);
             (void)engine_applies(engine, e.cmd.run);
-            FAILPOINT_OF("perform", p != NULL ? p->plan->plan_id : (struct uuid){{0}});
+            FAILPOINT_OF("perform", p != NULL ? p->plan_id : (struct uuid){{0}});
             if (e.cmd.type == CMD_RUN_DONE) {
                 engine->stats.plans_done++;
                 open_plan_remove(engine, e.cmd.run);

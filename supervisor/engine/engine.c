@@ -111,7 +111,7 @@ void engine_set_hooks(struct engine *engine, const struct engine_hooks *hooks)
 
 void engine_free(struct engine *engine)
 {
-    for (uint32_t i = 0; engine->plans != NULL && i < engine->runs_max; i++) {
+    for (uint32_t i = 0; engine->plans != NULL && i < engine->runs_used; i++) {
         open_plan_done(&engine->plans[i]);
     }
     for (uint32_t i = 0; i < engine->ended_n; i++) {
@@ -120,6 +120,7 @@ void engine_free(struct engine *engine)
     map_done(&engine->plan_by_id);
     session_slots_done(&engine->sessions);
     rates_done(&engine->rates);
+    plan_shelf_done(&engine->shelf);
     blob_cache_done(&engine->cache);
     buf_done(&engine->out);
     buf_done(&engine->row);
@@ -342,9 +343,19 @@ static void handle(struct engine *engine, const struct core_event *ev)
     core_handle(engine->core, ev, &engine->commands);
     p = open_plan_of_run(engine, core_at(engine->core));
     if (p != NULL && ev->type != CORE_RECOVER) {
-        FAILPOINT_OF("apply", p->plan->plan_id);
+        FAILPOINT_OF("apply", p->plan_id);
     }
     engine->mark.in_core = false;
+}
+
+/* The plan of an event that brings one. */
+static void set_plan(struct core_event *ev, const struct plan *plan)
+{
+    if (ev->type == CORE_SUBMIT) {
+        CORE_EV(ev, submit)->plan = plan;
+    } else {
+        CORE_EV(ev, recover)->plan = plan;
+    }
 }
 
 static enum bt_code feed_marked(struct engine *engine, struct feed *f, enum core_reject *ret_reject,
@@ -361,6 +372,8 @@ static enum bt_code feed_marked(struct engine *engine, struct feed *f, enum core
     engine->commands.n = 0;
     if (f->plan != NULL) {
         open_plan_session(engine, f->plan);
+        f->plan->plan = plan_pack_share(f->plan->plan, &engine->shelf);
+        set_plan(f->ev, f->plan->plan);
     }
     if (f->revision != NULL) { /* its keys are in use beside those of the revision before */
         if (rates_take(engine, f->revision->plan, err) != BT_OK) {

@@ -12,6 +12,7 @@
 #include "supervisor/engine/rates.h"
 #include "supervisor/engine/session_slots.h"
 #include "supervisor/engine/suspect.h"
+#include "supervisor/plan/pack.h"
 
 enum {
     /* Runs beyond a job for each plan: jobs of sessions, and those that are being stopped. */
@@ -47,11 +48,13 @@ struct engine {
     bool draining; /* no new plans */
 
     uint32_t runs_max;       /* open plans, a job of each, and a few that no plan waits for */
+    uint32_t runs_used;      /* slots below were used; the others are not written yet */
     struct open_plan *plans; /* by run slot */
     struct open_plan *ended; /* ended in this cycle, their slot given to another already */
     uint32_t ended_n, ended_cap;
     struct map plan_by_id;         /* upper-case id -> slot */
     struct session_slots sessions; /* of the open plans */
+    struct plan_shelf shelf;       /* what their plans share */
     struct rates rates;
     uint32_t children;     /* open child plans */
     uint32_t jobs, asking; /* open jobs; plans that wait for one of them */

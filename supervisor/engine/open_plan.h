@@ -25,18 +25,23 @@ struct job {
     char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the turn; SUMMARY: the last message in it */
 };
 
-struct open_plan {
-    uint64_t run;        /* 0 = free */
-    uint64_t ix;         /* the journal's number */
-    uint64_t plan_seq;   /* of the last public record */
-    struct uuid suspect; /* who is blamed for a crash in it: itself, or the plan of the job */
-    char id[UUID_TEXT_LEN + 1];
-    char owner[LIMIT_ID_BYTES + 1]; /* the credential whose plan it is; "" = the token */
+/* Where a plan comes from. Few have one. */
+struct plan_origin {
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct uuid reuse;  /* a retry of this plan: what its maps have done is not done again; nil =
                            none.  Not known any more after a restart */
     struct trace trace; /* that it belongs to; span 0: one of its own, its id */
-    struct plan *plan;  /* plan_pack's */
+};
+
+struct open_plan {
+    uint64_t run;      /* 0 = free */
+    uint64_t ix;       /* the journal's number */
+    uint64_t plan_seq; /* of the last public record */
+    struct uuid plan_id;
+    char id[UUID_TEXT_LEN + 1];
+    char *owner;                /* the credential whose plan it is; NULL = the token; own memory */
+    struct plan_origin *origin; /* NULL: of no other plan, in no other trace; own memory */
+    struct plan *plan;          /* plan_pack's; equal plans may share it */
     void *block;
     struct blob_ref state;    /* what its agents left for later steps; id 0: nothing */
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
@@ -56,6 +61,20 @@ struct open_plan {
 /* Of a plan's document: NULL when it is no job; free() it. *ret_ok false: out of memory. */
 struct job *job_of_document(struct doc document, bool *ret_ok);
 
+/* The credential whose plan it is; "" = the token. */
+static inline struct str open_plan_owner(const struct open_plan *p)
+{
+    return p->owner != NULL ? str_from(p->owner) : (struct str){"", 0};
+}
+/* The plan that it retries, as far as is known; nil = none. */
+static inline struct uuid open_plan_reuse(const struct open_plan *p)
+{
+    return p->origin != NULL ? p->origin->reuse : (struct uuid){{0}};
+}
+/* Its origin, to be filled in; NULL when out of memory. */
+struct plan_origin *open_plan_origin(struct open_plan *p);
+/* Sets the owner, a copy. False: out of memory. */
+BT_MUST_CHECK bool open_plan_own(struct open_plan *p, struct str owner);
 /* The trace that it belongs to; the span is that of the plan itself. */
 void open_plan_trace(const struct open_plan *p, struct trace *ret);
 

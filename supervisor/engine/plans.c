@@ -8,6 +8,7 @@
 #include "supervisor/core/plan/template.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/about.h"
+#include "supervisor/plan/pack.h"
 
 enum { STEP_TASK_MAX = 1024, UTF8_MAX = 4 /* bytes of a character */ };
 
@@ -20,8 +21,8 @@ struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run)
 {
     uint32_t slot = slot_of(run);
 
-    if (run == 0 || slot >= engine->runs_max || engine->plans[slot].run == run) {
-        return run == 0 || slot >= engine->runs_max ? NULL : &engine->plans[slot];
+    if (run == 0 || slot >= engine->runs_used || engine->plans[slot].run == run) {
+        return run == 0 || slot >= engine->runs_used ? NULL : &engine->plans[slot];
     }
     for (uint32_t i = 0; i < engine->ended_n; i++) {
         if (engine->ended[i].run == run) {
@@ -69,7 +70,7 @@ static bool is_open(const struct open_plan *p)
 
 struct open_plan *open_plan_next(struct engine *engine, const struct open_plan *p)
 {
-    for (uint32_t i = p == NULL ? 0 : (uint32_t)(p - engine->plans) + 1; i < engine->runs_max;
+    for (uint32_t i = p == NULL ? 0 : (uint32_t)(p - engine->plans) + 1; i < engine->runs_used;
          i++) {
         if (engine->plans[i].run != 0) {
             return &engine->plans[i];
@@ -160,35 +161,57 @@ void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
     enum bt_code code;
 
     ASSERT(slot_of(run) < engine->runs_max);
+    engine->runs_used = engine->runs_used > slot_of(run) ? engine->runs_used : slot_of(run) + 1;
     if (p->run != 0) {
         set_aside(engine, p);
     }
     *p = *plan;
     *plan = (struct open_plan){0};
     p->run = run;
-    p->suspect = suspect_of(p->plan->plan_id, p->job);
     engine->jobs += p->job != NULL ? 1 : 0;
     engine->children += p->plan->child.kind != CHILD_OF_NONE ? 1 : 0;
-    uuid_format(p->plan->plan_id, p->id);
+    uuid_format(p->plan_id, p->id);
     code = map_put(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
     ASSERT(code == BT_OK);
 }
 
 void open_plan_trace(const struct open_plan *p, struct trace *ret)
 {
-    *ret = p->trace;
+    *ret = p->origin != NULL ? p->origin->trace : (struct trace){.span = 0};
     if (ret->span == 0) {
-        trace_of_plan(p->plan->plan_id, ret);
+        trace_of_plan(p->plan_id, ret);
     }
     ret->span = trace_span((struct str){p->id, UUID_TEXT_LEN}, TRACE_STEP, TRACE_PLAN, 0);
+}
+
+struct plan_origin *open_plan_origin(struct open_plan *p)
+{
+    if (p->origin == NULL) {
+        p->origin = calloc(1, sizeof *p->origin);
+    }
+    return p->origin;
+}
+
+bool open_plan_own(struct open_plan *p, struct str owner)
+{
+    char *copy = owner.len > 0 ? malloc(owner.len + 1) : NULL;
+
+    if (copy != NULL) {
+        copy_text(copy, owner.len + 1, owner);
+    }
+    free(p->owner);
+    p->owner = copy;
+    return owner.len == 0 || copy != NULL;
 }
 
 void open_plan_done(struct open_plan *p)
 {
     free(p->block);
+    free(p->owner);
+    free(p->origin);
     step_notes_done(&p->notes);
     signals_done(&p->signals);
-    free(p->plan);
+    plan_pack_drop(p->plan);
     free(p->job);
     free((void *)(uintptr_t)p->failure.ptr);
     *p = (struct open_plan){.session = SESSION_SLOT_NONE};
@@ -307,7 +330,7 @@ void open_plan_revise(struct open_plan *p, struct new_revision *revision)
 void new_revision_done(struct new_revision *r)
 {
     free(r->block);
-    free(r->plan);
+    plan_pack_drop(r->plan);
     buf_done(&r->text);
     *r = (struct new_revision){0};
 }

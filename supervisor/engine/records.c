@@ -183,7 +183,7 @@ static struct doc document_of(struct engine *engine, const struct open_plan *p,
         return from->document;
     }
     if (id == 0) {
-        return journal_plan_by_id(engine->journal, p->plan->plan_id, &row, NULL) == BT_OK
+        return journal_plan_by_id(engine->journal, p->plan_id, &row, NULL) == BT_OK
                    ? (struct doc){row.doc, row.doc_len}
                    : document;
     }
@@ -276,9 +276,12 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
         name_agent(engine, rec, &x);
     } else if (p != NULL) {
         x.plan = p->plan;
+        x.plan_id = p->plan_id;
         x.run = core_block_run(p->block);
-        x.parent = p->parent;
-        x.trace = p->trace;
+        if (p->origin != NULL) {
+            x.parent = p->origin->parent;
+            x.trace = p->origin->trace;
+        }
         if (record_revises(rec) && from->revision != NULL) {
             x.revised = from->revision->plan;
             x.run = core_block_run(from->revision->block);
@@ -313,8 +316,9 @@ enum bt_code engine_write_record(struct engine *engine, const struct record *rec
 enum bt_code engine_record_late(struct engine *engine, struct uuid plan_id, struct record *rec,
                                 struct bt_error *err)
 {
-    struct plan plan = {.plan_id = plan_id};
-    struct record_extra x = {.seq = journal_last_seq(engine->journal), .plan = &plan};
+    const struct plan plan = {.n_steps = 0};
+    struct record_extra x = {
+        .seq = journal_last_seq(engine->journal), .plan = &plan, .plan_id = plan_id};
     struct journal_plan row;
     struct bt_error why;
 
@@ -403,13 +407,13 @@ static bool sum_usage(const struct journal_row *row, void *self)
 static enum bt_code record_end(struct engine *engine, const struct ended_plan *p,
                                struct bt_error *err)
 {
-    const struct plan plan = {.plan_id = p->id, .session_id = p->session};
+    const struct plan plan = {.session_id = p->session};
     struct record rec = {REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_FAILED,
                                   .outcome = OUTCOME_FAILED, .failure = PLAN_FAILURE_QUARANTINED,
                                   .duration_ms = p->ended > p->created ? p->ended - p->created : 0),
                          .step = STEP_NONE, .now = engine->now, .wall = engine->wall};
     struct run sums = {.n_steps = 0};
-    struct record_extra x = {.event_id = uuid_new(), .plan = &plan, .run = &sums};
+    struct record_extra x = {.event_id = uuid_new(), .plan = &plan, .plan_id = p->id, .run = &sums};
     struct last_event last = {0};
     struct bt_error why;
     struct buf text;

@@ -1,6 +1,7 @@
 /* Every open plan of the journal is rebuilt from its rows alone and goes on; suspects come last. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
@@ -38,8 +39,8 @@ static enum bt_code read_plan(struct rebuilt *v, const struct journal_plan *row)
     if (code != BT_OK) {
         return code;
     }
-    plan->plan_id = row->plan_id;
-    v->plan.plan = plan_pack(plan);
+    v->plan.plan_id = row->plan_id;
+    v->plan.plan = plan_pack(plan, &engine->shelf);
     v->plan.block = open_plan_block(plan);
     return v->plan.plan != NULL && v->plan.block != NULL
                ? BT_OK
@@ -69,6 +70,26 @@ static enum bt_code revise(struct rebuilt *v, const struct record *rec)
     return code;
 }
 
+/* One of its own needs no memory. */
+static void read_trace(struct rebuilt *v, const struct journal_row *row)
+{
+    struct trace trace = {.span = 0};
+    struct trace own;
+    struct plan_origin *origin;
+
+    (void)trace_read(row_text((struct doc){row->body, row->body_len}, "traceparent"), &trace);
+    trace_of_plan(v->plan.plan_id, &own);
+    if (trace.span == 0 || memcmp(trace.id, own.id, sizeof own.id) == 0) {
+        return;
+    }
+    origin = open_plan_origin(&v->plan);
+    if (origin != NULL) {
+        origin->trace = trace;
+    } else {
+        v->code = err_set(v->err, BT_NOMEM, "out of memory for a plan");
+    }
+}
+
 static bool replay_row(const struct journal_row *row, void *self)
 {
     struct rebuilt *v = self;
@@ -77,8 +98,8 @@ static bool replay_row(const struct journal_row *row, void *self)
     if (plan_is_final(v->run->status)) {
         return false; /* what came after its end changes nothing */
     }
-    v->code = record_decode(row, v->plan.plan, v->engine->now, v->engine->wall, &v->scratch, &rec,
-                            v->err);
+    v->code = record_decode(row, v->plan.plan, v->plan.plan_id, v->engine->now, v->engine->wall,
+                            &v->scratch, &rec, v->err);
     if (v->code == BT_OK && record_revises(&rec)) {
         v->code = revise(v, &rec);
     } else if (v->code == BT_OK && !run_apply(v->run, v->plan.plan, &rec)) {
@@ -88,8 +109,7 @@ static bool replay_row(const struct journal_row *row, void *self)
     if (v->code == BT_OK) {
         open_plan_keep(&v->plan, &rec, v->plan.plan);
         if (rec.type == REC_PLAN_GENERATED) {
-            (void)trace_read(row_text((struct doc){row->body, row->body_len}, "traceparent"),
-                             &v->plan.trace);
+            read_trace(v, row);
         }
     }
     if (row->is_public) {
@@ -113,7 +133,9 @@ static enum bt_code rebuild(struct rebuilt *v, const struct journal_plan *row)
         return err_set(v->err, BT_NOMEM, "out of memory for a job");
     }
     v->plan.ix = row->ix;
-    (void)snprintf(v->plan.owner, sizeof v->plan.owner, "%.*s", STR_ARG(row->owner));
+    if (!open_plan_own(&v->plan, row->owner)) {
+        return err_set(v->err, BT_NOMEM, "out of memory for a plan");
+    }
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
     code = journal_replay(v->engine->journal, row->ix, replay_row, v, v->err);
     return code == BT_OK ? v->code : code;

@@ -102,13 +102,13 @@ struct open_plan *request_open_plan(struct engine *engine, struct request *rq, s
     struct journal_plan row;
     struct bt_error err;
 
-    p = p != NULL && access_sees(engine_who(engine), str_from(p->owner)) ? p : NULL;
+    p = p != NULL && access_sees(engine_who(engine), open_plan_owner(p)) ? p : NULL;
     if (p != NULL && p->job != NULL) {
         request_refuse_job(engine, rq, str_from(p->job->of));
         return NULL;
     }
     if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
-        return access_may_change(engine, rq, str_from(p->owner)) ? p : NULL;
+        return access_may_change(engine, rq, open_plan_owner(p)) ? p : NULL;
     }
     if (request_plan_row(engine, plan_id, &row, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});

@@ -3,9 +3,10 @@
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/pack.h"
 
-static enum bt_code pack(const struct plan *plan, struct new_revision *ret, struct bt_error *err)
+static enum bt_code pack(struct engine *engine, const struct plan *plan, struct new_revision *ret,
+                         struct bt_error *err)
 {
-    ret->plan = plan_pack(plan);
+    ret->plan = plan_pack(plan, &engine->shelf);
     ret->block = open_plan_block(plan);
     return ret->plan != NULL && ret->block != NULL
                ? BT_OK
@@ -13,7 +14,7 @@ static enum bt_code pack(const struct plan *plan, struct new_revision *ret, stru
 }
 
 /* The document of a revision, or (id 0) that of the plan's row, in the arena. */
-static enum bt_code load(struct engine *engine, const struct plan *plan, struct blob_ref document,
+static enum bt_code load(struct engine *engine, const struct open_plan *p, struct blob_ref document,
                          struct arena *arena, struct doc *ret, struct bt_error *err)
 {
     struct journal_plan row = {.doc = NULL};
@@ -25,7 +26,7 @@ static enum bt_code load(struct engine *engine, const struct plan *plan, struct 
         code = journal_blob_get(engine->journal, document.id, &bytes, err);
         *ret = doc_from_buf(&bytes);
     } else {
-        code = journal_plan_by_id(engine->journal, plan->plan_id, &row, err);
+        code = journal_plan_by_id(engine->journal, p->plan_id, &row, err);
         *ret = (struct doc){row.doc, row.doc_len};
     }
     if (code == BT_OK) {
@@ -37,19 +38,18 @@ static enum bt_code load(struct engine *engine, const struct plan *plan, struct 
 }
 
 /* A revision of `plan` out of its document. */
-static enum bt_code read_document(struct engine *engine, const struct plan *plan,
+static enum bt_code read_document(struct engine *engine, const struct open_plan *p,
                                   struct blob_ref document, struct arena *arena, struct plan **ret,
                                   struct bt_error *err)
 {
     struct doc doc;
-    enum bt_code code = load(engine, plan, document, arena, &doc, err);
+    enum bt_code code = load(engine, p, document, arena, &doc, err);
 
     if (code == BT_OK) {
         code = plan_read_canonical(doc, &engine->opt.defaults, engine->registry, arena, ret, err);
     }
     if (code == BT_OK) {
-        (*ret)->plan_id = plan->plan_id;
-        (*ret)->session = plan->session;
+        (*ret)->session = p->plan->session;
         code = plan_resolve(*ret, engine->registry, engine->now, err);
     }
     return code;
@@ -58,19 +58,19 @@ static enum bt_code read_document(struct engine *engine, const struct plan *plan
 enum bt_code revision_document(struct engine *engine, const struct open_plan *p,
                                struct arena *arena, struct doc *ret, struct bt_error *err)
 {
-    return load(engine, p->plan, p->document, arena, ret, err);
+    return load(engine, p, p->document, arena, ret, err);
 }
 
 enum bt_code revision_plan(struct engine *engine, const struct open_plan *p, struct arena *arena,
                            struct plan **ret, struct bt_error *err)
 {
-    return read_document(engine, p->plan, p->document, arena, ret, err);
+    return read_document(engine, p, p->document, arena, ret, err);
 }
 
 enum bt_code revision_keep(struct engine *engine, const struct plan *plan, struct buf *document,
                            struct new_revision *ret, struct bt_error *err)
 {
-    enum bt_code code = pack(plan, ret, err);
+    enum bt_code code = pack(engine, plan, ret, err);
 
     if (code != BT_OK) {
         return code;
@@ -91,11 +91,11 @@ enum bt_code revision_read(struct engine *engine, const struct open_plan *p,
 {
     struct arena reading = {.chunks = NULL};
     struct plan *plan = NULL;
-    enum bt_code code = read_document(engine, p->plan, document, &reading, &plan, err);
+    enum bt_code code = read_document(engine, p, document, &reading, &plan, err);
 
     *ret = (struct new_revision){.document = document};
     if (code == BT_OK) {
-        code = pack(plan, ret, err);
+        code = pack(engine, plan, ret, err);
     }
     arena_done(&reading);
     return code;

@@ -299,22 +299,23 @@ enum key_use submission_key_use(struct engine *engine, struct request *rq, struc
 /* A job belongs to whom it is for, a plan of a session to the session's owner, any other to the
  * sender of the request. BT_CONFLICT: the session is another's. */
 static enum bt_code choose_owner(struct engine *engine, const struct submission_start *how,
-                                 const struct plan *plan, char ret[LIMIT_ID_BYTES + 1],
+                                 const struct plan *plan, struct open_plan *io,
                                  struct bt_error *err)
 {
+    char owner[LIMIT_ID_BYTES + 1];
     bool known = false;
-    enum bt_code code;
+    enum bt_code code = BT_OK;
 
-    if (how->job.len > 0) {
-        (void)snprintf(ret, LIMIT_ID_BYTES + 1, "%.*s", STR_ARG(how->owner));
-        return BT_OK;
+    if (how->job.len == 0) {
+        code = access_take_session(engine, plan->session_id, err);
     }
-    code = access_take_session(engine, plan->session_id, err);
-    if (code == BT_OK && plan->session_id.len > 0) {
-        code = access_session_owner(engine, plan->session_id, &known, ret, err);
+    if (code == BT_OK && how->job.len == 0 && plan->session_id.len > 0) {
+        code = access_session_owner(engine, plan->session_id, &known, owner, err);
     }
-    if (!known) {
-        (void)snprintf(ret, LIMIT_ID_BYTES + 1, "%.*s", STR_ARG(access_owner(engine->who)));
+    if (code == BT_OK && !open_plan_own(io, how->job.len > 0 ? how->owner
+                                            : known          ? str_from(owner)
+                                                             : access_owner(engine->who))) {
+        code = err_set(err, BT_NOMEM, "out of memory for a plan");
     }
     return code;
 }
@@ -323,7 +324,7 @@ static enum bt_code add_row(struct engine *engine, const struct submission_start
                             struct submission *d, struct bt_error *err)
 {
     const struct plan *plan = d->made;
-    struct journal_plan row = {.plan_id = plan->plan_id,
+    struct journal_plan row = {.plan_id = d->plan.plan_id,
                                .body_hash = how->body_hash,
                                .session_id = plan->session_id,
                                .goal = plan->goal,
@@ -332,7 +333,7 @@ static enum bt_code add_row(struct engine *engine, const struct submission_start
                                .created_wall = engine->wall,
                                .status = STR_LIT("running"),
                                .job = how->job,
-                               .owner = str_from(d->plan.owner)};
+                               .owner = open_plan_owner(&d->plan)};
     struct buf key;
     enum bt_code code;
 
@@ -351,6 +352,21 @@ static enum bt_code add_row(struct engine *engine, const struct submission_start
     return code;
 }
 
+/* False: out of memory. */
+static bool keep_origin(const struct submission_start *how, struct open_plan *io)
+{
+    if (uuid_is_nil(how->parent) && how->trace.span == 0) {
+        return true;
+    }
+    if (open_plan_origin(io) == NULL) {
+        return false;
+    }
+    *io->origin = (struct plan_origin){.parent = how->parent,
+                                       .reuse = how->reuse_items ? how->parent : (struct uuid){{0}},
+                                       .trace = how->trace};
+    return true;
+}
+
 enum bt_code submission_start(struct engine *engine, const struct submission_start *how,
                               struct submission *d, char ret_id[UUID_TEXT_LEN + 1],
                               struct bt_error *err)
@@ -364,19 +380,17 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
 
     code = plan_resolve(plan, engine->registry, engine->now, err);
     if (code == BT_OK) {
-        code = choose_owner(engine, how, plan, d->plan.owner, err);
+        code = choose_owner(engine, how, plan, &d->plan, err);
     }
     if (code != BT_OK) {
         return code;
     }
-    plan->plan_id = uuid_new();
-    uuid_format(plan->plan_id, ret_id);
-    d->plan.parent = how->parent;
-    d->plan.trace = how->trace;
-    d->plan.reuse = how->reuse_items ? how->parent : (struct uuid){{0}};
-    CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan);
+    d->plan.plan_id = uuid_new();
+    uuid_format(d->plan.plan_id, ret_id);
+    ok = keep_origin(how, &d->plan);
+    CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan, &engine->shelf);
     CORE_EV(&ev, submit)->block = d->plan.block = open_plan_block(plan);
-    if (how->job.len > 0) {
+    if (ok && how->job.len > 0) {
         d->plan.job = job_of_document(doc_from_buf(&d->normalised), &ok);
     }
     if (d->plan.plan == NULL || d->plan.block == NULL || !ok) {

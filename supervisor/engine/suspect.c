@@ -44,7 +44,7 @@ static struct uuid guilty(struct engine *engine)
     const uint64_t run = mark->in_core ? core_at(engine->core) : mark->run;
     const struct open_plan *p = open_plan_of_run(engine, run);
 
-    return p != NULL ? p->suspect : mark->recovering;
+    return p != NULL ? suspect_of(p->plan_id, p->job) : mark->recovering;
 }
 
 static void on_crash(int sig, siginfo_t *info, void *context)

@@ -366,9 +366,9 @@ static enum bt_code start(struct undo *u, const struct open_plan *p, struct doc 
     char key[CHILD_KEY_MAX];
     char id[UUID_TEXT_LEN + 1];
     struct submission_start how = {.job = STR_LIT("child"),
-                                   .owner = str_from(p->owner),
+                                   .owner = open_plan_owner(p),
                                    .whole_key = true,
-                                   .parent = p->plan->plan_id};
+                                   .parent = p->plan_id};
     struct submission d;
     enum bt_code code = submission_init(&d, u->err);
 
@@ -483,7 +483,7 @@ static enum bt_code make(struct undo *u, const struct open_plan *p)
                        u->n, (unsigned)LIMIT_STEPS);
     }
     if (code == BT_OK && u->n > 0) {
-        code = journal_plan_by_id(u->engine->journal, p->plan->plan_id, &row, u->err);
+        code = journal_plan_by_id(u->engine->journal, p->plan_id, &row, u->err);
         stored = code == BT_OK ? doc_copy(&kept, (struct doc){row.doc, row.doc_len}) : stored;
         code = code == BT_OK && stored.ptr == NULL
                    ? err_set(u->err, BT_NOMEM, "out of memory for the undoing")

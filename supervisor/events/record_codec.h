@@ -22,6 +22,7 @@ struct record_extra {
     struct uuid event_id;
     struct uuid handoff_id;     /* HANDOFF */
     const struct plan *plan;    /* for records about a plan */
+    struct uuid plan_id;        /* of that plan */
     const struct plan *revised; /* records with record_revises(): the plan that they bring; `plan`
                                    is the previous one, or the same */
     struct str by;              /* the credential on whose order it is; "" = of nobody */
@@ -68,8 +69,9 @@ BT_MUST_CHECK enum bt_code record_encode(const struct record *rec, const struct 
  * row.wall), at least 0. Indexes of agents come from the plan. BT_PROTOCOL when the body does not
  * fit (damaged, or newer). */
 BT_MUST_CHECK enum bt_code record_decode(const struct journal_row *row, const struct plan *plan,
-                                         msec now_mono, msec now_wall, struct arena *arena,
-                                         struct record *ret, struct bt_error *err);
+                                         struct uuid plan_id, msec now_mono, msec now_wall,
+                                         struct arena *arena, struct record *ret,
+                                         struct bt_error *err);
 
 /* reviewId = planId/stepId/r<serial>; planId/r<serial> of a review of the plan as a whole. Serials
  * count the reviews of a plan from 1 on, so no two reviews have the same id. */

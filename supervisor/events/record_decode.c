@@ -58,7 +58,7 @@ uint32_t event_decode_review(struct decoding *d, struct str review_id)
     const uint32_t step = d->rec->step;
     struct review_id id = {.serial = 0};
 
-    if (!review_id_parse(review_id, &id) || !uuid_eq(id.plan_id, d->plan->plan_id)) {
+    if (!review_id_parse(review_id, &id) || !uuid_eq(id.plan_id, d->plan_id)) {
         record_expect(d, false);
     } else if (step < d->plan->n_steps) {
         record_expect(d, str_eq(id.step_id, d->plan->steps[step].step_id));
@@ -129,14 +129,14 @@ static bool base_agrees(const struct journal_row *row, struct doc body)
                                str_eq(doc_string(doc_get(body, STR_LIT("type"))), row->type));
 }
 
-enum bt_code record_decode(const struct journal_row *row, const struct plan *plan, msec now_mono,
-                           msec now_wall, struct arena *arena, struct record *ret,
-                           struct bt_error *err)
+enum bt_code record_decode(const struct journal_row *row, const struct plan *plan,
+                           struct uuid plan_id, msec now_mono, msec now_wall, struct arena *arena,
+                           struct record *ret, struct bt_error *err)
 {
     enum record_type type = record_type_from_wire(row->type);
     msec age = now_wall > row->wall ? now_wall - row->wall : 0;
     struct doc body = {row->body, row->body_len};
-    struct decoding d = {row, plan, ret, true};
+    struct decoding d = {row, plan, plan_id, ret, true};
     union {
         union payload payload;
         struct msg_event base;

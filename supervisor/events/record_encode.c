@@ -25,7 +25,7 @@ static void put_base(const struct encoding *e, struct base_texts *t, struct msg_
     if (x->plan == NULL) {
         ret->session_id = x->session_id;
     } else {
-        uuid_format(x->plan->plan_id, t->plan_id);
+        uuid_format(x->plan_id, t->plan_id);
         ret->session_id = x->plan->session_id;
         ret->plan_id = (struct str){t->plan_id, UUID_TEXT_LEN};
     }

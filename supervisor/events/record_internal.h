@@ -86,6 +86,7 @@ void record_topic(const struct record *rec, const struct record_extra *x, struct
 struct decoding {
     const struct journal_row *row;
     const struct plan *plan;
+    struct uuid plan_id;
     struct record *rec;
     bool fits; /* false: a value is unknown or out of range */
 };

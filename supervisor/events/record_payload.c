@@ -104,8 +104,8 @@ struct str record_review(struct encoding *e, uint32_t serial)
     const bool step = e->rec->step < e->x->plan->n_steps;
 
     buf_clear(&e->review);
-    review_id_format(e->x->plan->plan_id, step ? record_step(e)->step_id : (struct str){NULL, 0},
-                     serial, &e->review);
+    review_id_format(e->x->plan_id, step ? record_step(e)->step_id : (struct str){NULL, 0}, serial,
+                     &e->review);
     return buf_str(&e->review);
 }
 

@@ -175,7 +175,7 @@ void record_topic(const struct record *rec, const struct record_extra *x, struct
     }
     switch (record_about(rec->type)) {
     case ABOUT_PLAN:
-        uuid_format(x->plan->plan_id, plan_id);
+        uuid_format(x->plan_id, plan_id);
         buf_add_cstr(topic, rec->type == REC_HANDOFF ? "handoff" : "plan");
         segment(topic, x->plan->session_id);
         segment(topic, str_from(plan_id));

@@ -29,6 +29,7 @@ struct sqlite_journal {
     bool copy_put_off;        /* the commit before was large, and left the log as it is */
     uint64_t ballast_bytes;   /* of the log, to be allocated in advance; 0 = none */
     uint64_t reserved;        /* of them allocated */
+    msec space_due;           /* when the file system is asked for its room; 0 = at every commit */
     bool behind;              /* the log could not be copied, because the disk is full */
     bool boot_due;            /* the number of this daemon is not stored yet */
     struct sqlite_copy *copy; /* that is being made; NULL = none */

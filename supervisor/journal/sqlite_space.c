@@ -15,6 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "supervisor/journal/sqlite_internal.h"
 
@@ -22,11 +23,15 @@ enum {
     /* What a commit may need beyond its rows: whole pages, growth of indexes. */
     SPACE_MARGIN = 256 * 1024,
     SPACE_PER_BYTE = 4,
+    SPACE_EVERY_MS = 1000,    /* the file system is asked, while it has ample room */
     RESERVE_MIN = 128 * 1024, /* less is not worth a log of its own */
     FULL_PART = 4,            /* this part of the log is the last */
     LOG_HEADER = 32,          /* https://sqlite.org/fileformat.html 4.1 (the log) */
     FRAME_BYTES = 4096 + 24
 };
+
+/* More than a second's writing of anybody. The log's own room is kept in any case. */
+static const uint64_t SPACE_AMPLE = 4ull << 30;
 
 static const char *const LOG_NAME = "journal.db-wal";
 static const char *const PARKED_NAME = "ballast";
@@ -36,15 +41,20 @@ static bool path_of(const struct sqlite_journal *s, const char *name, char *ret)
     return sqlite_path(s->dir, name, ret, NULL) == BT_OK;
 }
 
-/* A log without a header is an empty one. No block is allocated for that: the file has them. */
+/* A log without a header is an empty one. No block is allocated for that: the file has them. One
+ * that is empty already was made so, and synced, when it was parked: a start needs no sync more. */
 static bool make_empty(const char *path)
 {
     static const char zeros[LOG_HEADER] = {0};
+    char header[LOG_HEADER];
     struct stat st;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LOG_HEADER &&
-              pwrite(fd, zeros, sizeof zeros, 0) == (ssize_t)sizeof zeros && fdatasync(fd) == 0;
+              pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header;
 
+    if (ok && memcmp(header, zeros, sizeof header) != 0) {
+        ok = pwrite(fd, zeros, sizeof zeros, 0) == (ssize_t)sizeof zeros && fdatasync(fd) == 0;
+    }
     if (fd >= 0) {
         close(fd);
     }
@@ -175,10 +185,18 @@ void sqlite_space_check(struct journal *j)
     const uint64_t batch = SPACE_PER_BYTE * s->sql.batch_bytes;
     const uint64_t need = SPACE_MARGIN + batch;
     bool low = s->sql.base.storage_low || s->reserved < s->ballast_bytes;
+    const msec now = clock_mono_ms();
     uint64_t room;
 
+    if (now < s->space_due && batch < SPACE_AMPLE / 4) {
+        return;
+    }
+    s->space_due = 0;
     if (!space_free(s, &room)) {
         return;
+    }
+    if (!low && !s->behind && room >= SPACE_AMPLE) {
+        s->space_due = now + SPACE_EVERY_MS;
     }
     if (room < need) {
         low = true;

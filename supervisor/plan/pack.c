@@ -13,13 +13,28 @@ struct recent {
     uint32_t n, next;
 };
 
-/* Runs twice: without memory it counts bytes, with memory it copies. */
+/* Before a packed plan. */
+struct packed {
+    struct packed *next;   /* in its bucket */
+    struct plan_shelf *on; /* NULL: it is its owner's alone */
+    uint64_t hash;         /* of the plan, as it would be at HASH_AT */
+    uint32_t refs;         /* owners, on a shelf */
+    uint32_t bytes;        /* of the plan */
+};
+_Static_assert(sizeof(struct packed) % alignof(max_align_t) == 0, "the plan behind it is aligned");
+/* Where a plan would lie whose bytes are hashed: any place, the same for all. */
+enum { HASH_AT = 4096, BUCKETS_MIN = 64 };
+
+/* Runs twice: without memory it counts bytes, with memory it copies. Equal plans packed for the
+ * same place have the same bytes. */
 struct packer {
     unsigned char *mem;
+    uintptr_t base; /* where the plan will lie */
     size_t used;
     const struct plan *plan;
     struct str ids[LIMIT_PLAN_AGENTS]; /* the copies of plan->agents.ids */
     struct recent rules, waits;
+    struct plan_shelf *shelf; /* may be NULL */
 };
 
 static void remember(struct recent *io, const void *from, void *kept)
@@ -28,6 +43,12 @@ static void remember(struct recent *io, const void *from, void *kept)
     io->kept[io->next] = kept;
     io->next = (io->next + 1) % RECENT_MAX;
     io->n = io->n < RECENT_MAX ? io->n + 1 : io->n;
+}
+
+/* What lies at a place of the plan. */
+static void *at_place(const struct packer *k, const void *place)
+{
+    return k->mem + ((uintptr_t)place - k->base);
 }
 
 /* NULL while counting. */
@@ -41,7 +62,7 @@ static void *put(struct packer *k, const void *from, size_t bytes, size_t align)
     if (bytes > 0) {
         memcpy(k->mem + at, from, bytes);
     }
-    return k->mem + at;
+    return (void *)(k->base + at); /* NOLINT(performance-no-int-to-ptr): it may be elsewhere */
 }
 
 static struct str put_str(struct packer *k, struct str s)
@@ -140,8 +161,43 @@ static bool rules_same(const struct step_rules *a, const struct step_rules *b)
            a->verify_agent == b->verify_agent;
 }
 
+/* Nothing in them lies in the plan's memory. */
+static bool rules_are_plain(const struct step_rules *r)
+{
+    return r->verify.ptr == NULL && r->when.ptr == NULL && r->child.ptr == NULL &&
+           r->compensate.ptr == NULL && r->tools.ptr == NULL && r->gate_with.len == 0 &&
+           r->verify_with.len == 0 && r->gate_skill.len == 0 && r->verify_skill.len == 0;
+}
+
+/* The shelf's own copy of plain rules; NULL when it has no room for them. */
+static struct step_rules *shelf_rules(struct plan_shelf *shelf, const struct step_rules *from)
+{
+    const uint64_t hash = str_hash((struct str){(const char *)&from->policy, sizeof from->policy});
+    for (uint32_t i = 0; i < PLAN_SHELF_TRIES; i++) {
+        struct step_rules **at = &shelf->rules[(hash + i) % PLAN_SHELF_RULES];
+        if (*at == NULL) {
+            *at = calloc(1, sizeof **at);
+            if (*at != NULL) {
+                **at = *from;
+                (*at)->gate_with = (*at)->verify_with = (struct str){"", 0};
+                (*at)->gate_skill = (*at)->verify_skill = (struct str){"", 0};
+            }
+            return *at;
+        }
+        if (rules_same(*at, from)) {
+            return *at;
+        }
+    }
+    return NULL;
+}
+
 static struct step_rules *put_rules(struct packer *k, const struct step_rules *from)
 {
+    struct step_rules *shared =
+        k->shelf != NULL && rules_are_plain(from) ? shelf_rules(k->shelf, from) : NULL;
+    if (shared != NULL) {
+        return shared;
+    }
     for (uint32_t i = 0; i < k->rules.n; i++) {
         if (rules_same(from, k->rules.from[i])) {
             return k->rules.kept[i];
@@ -181,8 +237,8 @@ static struct plan_step *put_steps(struct packer *k)
         s.wait = put_wait(k, from->wait);
         s.rules = put_rules(k, from->rules);
         kept = s;
-        if (steps != NULL) {
-            steps[i] = s;
+        if (k->mem != NULL) {
+            ((struct plan_step *)at_place(k, steps))[i] = s;
         }
     }
     return steps;
@@ -220,13 +276,115 @@ static void pack(struct packer *k)
     }
 }
 
-struct plan *plan_pack(const struct plan *plan)
+struct plan *plan_pack(const struct plan *plan, struct plan_shelf *shelf)
 {
-    struct packer k = {.plan = plan};
+    struct packer k = {.plan = plan, .shelf = shelf};
     pack(&k);
-    k.mem = malloc(k.used);
-    if (k.mem != NULL) {
-        pack(&k);
+    struct packed *made = calloc(1, sizeof *made + k.used);
+    if (made == NULL) {
+        return NULL;
     }
+    k.mem = (unsigned char *)(made + 1);
+    k.base = (uintptr_t)k.mem;
+    pack(&k);
+    made->bytes = (uint32_t)k.used;
     return (struct plan *)(void *)k.mem;
+}
+
+static struct packed *packed_of(struct plan *plan)
+{
+    return (struct packed *)(void *)plan - 1;
+}
+
+/* The bytes that the plan would have elsewhere. */
+static void pack_for(struct plan *plan, struct plan_shelf *shelf, uintptr_t base, void *mem)
+{
+    struct packer k = {.plan = plan, .shelf = shelf, .mem = mem, .base = base};
+    memset(mem, 0, packed_of(plan)->bytes);
+    pack(&k);
+}
+
+static void grow(struct plan_shelf *shelf)
+{
+    const uint32_t cap = shelf->cap == 0 ? BUCKETS_MIN : 2 * shelf->cap;
+    struct packed **buckets = shelf->n < shelf->cap ? NULL : calloc(cap, sizeof(struct packed *));
+    if (buckets == NULL) {
+        return; /* the buckets become longer */
+    }
+    for (uint32_t i = 0; i < shelf->cap; i++) {
+        for (struct packed *at = shelf->buckets[i], *next; at != NULL; at = next) {
+            next = at->next;
+            at->next = buckets[at->hash % cap];
+            buckets[at->hash % cap] = at;
+        }
+    }
+    free(shelf->buckets);
+    shelf->buckets = buckets;
+    shelf->cap = cap;
+}
+
+struct plan *plan_pack_share(struct plan *plan, struct plan_shelf *shelf)
+{
+    struct packed *own = packed_of(plan);
+    void *mem = plan->keys.n > 0 || own->on != NULL ? NULL : malloc(own->bytes);
+    if (mem == NULL) {
+        return plan;
+    }
+    pack_for(plan, shelf, HASH_AT, mem);
+    own->hash = str_hash((struct str){mem, own->bytes});
+    grow(shelf);
+    struct packed *at = shelf->cap > 0 ? shelf->buckets[own->hash % shelf->cap] : NULL;
+    for (; at != NULL; at = at->next) {
+        if (at->hash == own->hash && at->bytes == own->bytes) {
+            pack_for(plan, shelf, (uintptr_t)(at + 1), mem);
+            if (memcmp(mem, at + 1, at->bytes) == 0) {
+                break;
+            }
+        }
+    }
+    free(mem);
+    if (at != NULL) {
+        at->refs++;
+        free(own);
+        return (struct plan *)(void *)(at + 1);
+    }
+    if (shelf->cap > 0) {
+        own->on = shelf;
+        own->refs = 1;
+        own->next = shelf->buckets[own->hash % shelf->cap];
+        shelf->buckets[own->hash % shelf->cap] = own;
+        shelf->n++;
+    }
+    return plan;
+}
+
+void plan_pack_drop(struct plan *plan)
+{
+    struct packed *own = plan != NULL ? packed_of(plan) : NULL;
+    if (own == NULL || (own->on != NULL && --own->refs > 0)) {
+        return;
+    }
+    if (own->on != NULL) {
+        struct packed **at = &own->on->buckets[own->hash % own->on->cap];
+        while (*at != own) {
+            at = &(*at)->next;
+        }
+        *at = own->next;
+        own->on->n--;
+    }
+    free(own);
+}
+
+size_t plan_pack_bytes(const struct plan *plan)
+{
+    return sizeof(struct packed) + ((const struct packed *)(const void *)plan - 1)->bytes;
+}
+
+void plan_shelf_done(struct plan_shelf *shelf)
+{
+    for (uint32_t i = 0; i < PLAN_SHELF_RULES; i++) {
+        free(shelf->rules[i]);
+    }
+    free(shelf->buckets);
+    *shelf = (struct plan_shelf){.n = 0};
 }

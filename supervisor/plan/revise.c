@@ -340,7 +340,6 @@ static enum bt_code finish(struct revision_edges *w, struct arena *arena, struct
     }
     code = plan_read_canonical(doc, &defaults, w->request->registry, arena, &plan, w->r->err);
     if (code == BT_OK) {
-        plan->plan_id = old->plan_id;
         plan->session = old->session;
         *ret = plan;
     }

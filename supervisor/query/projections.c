@@ -284,7 +284,6 @@ static enum bt_code lay_out(struct engine *engine, struct kept_projection *k, st
         k->plan_of = k->rows.revised.id;
     }
     if (code == BT_OK) {
-        s->plan->plan_id = k->id;
         s->plan->revision = s->view.revision > 0 ? (uint32_t)s->view.revision : s->plan->revision;
         code = projection_lay_out(s, &k->rows, &k->laid_arena, err);
     }

@@ -2,12 +2,12 @@
  * The daemon's interface to process supervision. The configured agent processes are kept running
  * through a helper process, the spawner (spawner.h). The spawner survives a kill -9 of the daemon
  * for some seconds, so that the next daemon adopts its agents. All calls come from the loop thread;
- * only spawn_open and spawn_close block (bounded).
+ * only spawn_greet and spawn_close block (bounded).
  *
  *   main:   before all else:
  *           if (argc > 1 && strcmp(argv[1], "--spawner") == 0) { return spawner_main(argc, argv); }
- *   start:  spawn_open (the caller holds the state directory's lock) -> spawn_set_children
- *           -> poll spawn_fd()
+ *   start:  spawn_begin (the caller holds the state directory's lock) -> spawn_greet
+ *           -> spawn_set_children -> poll spawn_fd()
  *   cycle:  fd readable -> spawn_handle; deadline due -> spawn_tick;
  *           agent.register accepted -> spawn_registered;
  *           then while (spawn_next_event(s, &ev)) { ... } before the next cycle
@@ -116,16 +116,22 @@ struct spawn_info {
 
 /*
  * Connects to the spawner in state_dir, or starts one: this program, by posix_spawn of
- * /proc/self/exe with "--spawner". A spawner of another version is ended first. Waits at most some
- * seconds. BT_IO, BT_TIMEOUT (the spawner does not answer), BT_NOMEM.
+ * /proc/self/exe with "--spawner". Does not wait for it: it looks for what an earlier one left
+ * while the caller opens its other rooms. BT_IO, BT_NOMEM.
  */
-BT_MUST_CHECK enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spawn,
-                                      struct bt_error *err);
+BT_MUST_CHECK enum bt_code spawn_begin(const struct spawn_options *opt, struct spawn **ret_spawn,
+                                       struct bt_error *err);
 /*
- * Once per spawn_open. Adopts living children of an earlier daemon with the same name and the same
- * spec, kills other living ones, starts all missing ones. BT_INVALID (a bad or duplicate name, no
- * argv), BT_LIMIT (more than LIMIT_INSTANCES, or argv, env and settings of one child above 60 KiB),
- * BT_CONFLICT (called before).
+ * Once per spawn_begin, before any other call but spawn_fd: waits until the spawner is ready, at
+ * most some seconds. A spawner of another version is ended, and one is started. On an error
+ * *io_spawn is freed, and NULL. BT_IO, BT_TIMEOUT (the spawner does not answer), BT_NOMEM.
+ */
+BT_MUST_CHECK enum bt_code spawn_greet(struct spawn **io_spawn, struct bt_error *err);
+/*
+ * Once, after spawn_greet. Adopts living children of an earlier daemon with the same name and the
+ * same spec, kills other living ones, starts all missing ones. BT_INVALID (a bad or duplicate name,
+ * no argv), BT_LIMIT (more than LIMIT_INSTANCES, or argv, env and settings of one child above 60
+ * KiB), BT_CONFLICT (called before).
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
                                               size_t n, msec now, struct bt_error *err);

@@ -83,6 +83,7 @@ struct spawn {
     bool blameless; /* what ends now ends through no fault of its own */
     bool stopping;  /* all of them: nothing is added */
     bool children_set;
+    bool fresh; /* spawn_begin or spawn_greet started the spawner */
     struct found *found;
     uint32_t found_n;
     struct spawn_event *events; /* a ring */

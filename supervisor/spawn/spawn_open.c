@@ -91,23 +91,34 @@ static bool end_spawner(struct spawn *s, msec until)
     return last == HELLO_LEAVING;
 }
 
-/* One try: connects, or starts and connects, and exchanges HELLO. *ret_done: no further try is
- * needed. */
-static enum bt_code try_open(struct spawn *s, bool *started, bool *ret_done, msec until,
-                             struct bt_error *err)
+/* Connects, or starts a spawner first. */
+static enum bt_code connect_or_start(struct spawn *s, struct bt_error *err)
+{
+    enum bt_code code;
+
+    if (spawn_link_connect(&s->link)) {
+        return BT_OK;
+    }
+    if (s->fresh) {
+        return err_set(err, BT_UNAVAILABLE,
+                       "the spawner (this program, started again with --spawner) ended at once");
+    }
+    s->fresh = true;
+    s->started_at = clock_mono_ms();
+    code = spawn_link_start(&s->link, err);
+    /* It listens already. If it has ended again, the greeting finds that out. */
+    (void)(code == BT_OK && spawn_link_connect(&s->link));
+    return code;
+}
+
+/* One try to exchange HELLO. *ret_done: no further try is needed. */
+static enum bt_code try_greet(struct spawn *s, bool *ret_done, msec until, struct bt_error *err)
 {
     msec hello_until = msec_add(clock_mono_ms(), HELLO_MS);
     enum bt_code code = BT_OK;
 
-    if (!spawn_link_connect(&s->link)) {
-        if (*started) {
-            return err_set(
-                err, BT_UNAVAILABLE,
-                "the spawner (this program, started again with --spawner) ended at once");
-        }
-        *started = true;
-        s->started_at = clock_mono_ms();
-        return spawn_link_start(&s->link, err);
+    if (s->link.sock < 0) {
+        return connect_or_start(s, err);
     }
     switch (shake_hands(s, hello_until < until ? hello_until : until)) {
     case HELLO_TAKEN:
@@ -136,13 +147,10 @@ static enum bt_code try_open(struct spawn *s, bool *started, bool *ret_done, mse
     return code;
 }
 
-enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spawn,
-                        struct bt_error *err)
+enum bt_code spawn_begin(const struct spawn_options *opt, struct spawn **ret_spawn,
+                         struct bt_error *err)
 {
-    msec until = msec_add(clock_mono_ms(), OPEN_MS);
     struct spawn *s = calloc(1, sizeof *s);
-    bool started = false;
-    bool done = false;
     enum bt_code code;
 
     if (s == NULL) {
@@ -164,19 +172,37 @@ enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spaw
             arena_str(&s->arena, (struct str){opt->path_first, strlen(opt->path_first)}).ptr;
         code = s->path_first != NULL ? BT_OK : err_set(err, BT_NOMEM, "no memory for a path");
     }
-    while (code == BT_OK && !done) {
-        code = clock_mono_ms() < until
-                   ? try_open(s, &started, &done, until, err)
-                   : err_set(err, BT_TIMEOUT, "%s: no spawner was ready within %d ms",
-                             opt->state_dir, OPEN_MS);
+    if (code == BT_OK) {
+        code = connect_or_start(s, err);
     }
     if (code != BT_OK) {
         spawn_abandon(s);
         return code;
     }
-    log_info("spawn.open", "spawner=%d adopted=%s children=%u", (int)s->link.pid,
-             started ? "no" : "yes", s->found_n);
     *ret_spawn = s;
+    return BT_OK;
+}
+
+enum bt_code spawn_greet(struct spawn **io_spawn, struct bt_error *err)
+{
+    struct spawn *s = *io_spawn;
+    const msec until = msec_add(clock_mono_ms(), OPEN_MS);
+    bool done = false;
+    enum bt_code code = BT_OK;
+
+    while (code == BT_OK && !done) {
+        code = clock_mono_ms() < until
+                   ? try_greet(s, &done, until, err)
+                   : err_set(err, BT_TIMEOUT, "%s: no spawner was ready within %d ms",
+                             s->link.state_path, OPEN_MS);
+    }
+    if (code != BT_OK) {
+        spawn_abandon(s);
+        *io_spawn = NULL;
+        return code;
+    }
+    log_info("spawn.open", "spawner=%d adopted=%s children=%u", (int)s->link.pid,
+             s->fresh ? "no" : "yes", s->found_n);
     return BT_OK;
 }
 

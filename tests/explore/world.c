@@ -227,7 +227,7 @@ void world_load(struct world *w, const unsigned char *snapshot)
         memcpy(parts[i].at, snapshot, parts[i].bytes);
         snapshot += parts[i].bytes;
     }
-    memcpy(w->shadow, w->blocks[w->at.block], run_size(world_plan(w)->n_steps));
+    memcpy(w->shadow, w->blocks[w->at.block], run_size(world_plan(w)));
 }
 
 /* ---- letting it happen ---- */
@@ -248,6 +248,7 @@ static void restart(struct world *w)
         names[i][0] = registry_agent_view(w->core->registry, i).id.ptr[0];
     }
     config.registry.epoch_base += 100;
+    memset(w->core, 0, core_size(&config));
     w->core = core_init(w->core, &config);
     for (uint32_t i = 0; i < n; i++) {
         (void)registry_agent_configure(w->core->registry, (struct str){names[i], 1}, w->at.now);
@@ -256,7 +257,7 @@ static void restart(struct world *w)
     for (uint32_t i = 0; i < WORLD_BODIES; i++) {
         w->at.bodies[i] = (struct body){.process = w->at.bodies[i].process};
     }
-    memcpy(w->blocks[w->at.block], w->shadow, run_size(w->shadow->n_steps));
+    memcpy(w->blocks[w->at.block], w->shadow, run_bytes(w->shadow));
     handle(w, &(struct core_event){CORE_EV_INIT(RECOVER, recover, .plan = world_plan(w),
                                                 .block = w->blocks[w->at.block]),
                                    .now = w->at.now});

@@ -402,7 +402,7 @@ static bool take_commands(struct world *w, const char **ret_why)
     bool done = false;
     w->usage = 0;
     const bool was_over = w->at.over;
-    const size_t bytes = run_size(w->shadow->n_steps);
+    const size_t bytes = run_bytes(w->shadow);
     memcpy(w->before, w->shadow, bytes);
     for (uint32_t i = 0; i < w->out.n; i++) {
         const struct core_cmd *cmd = &w->out.at[i];
@@ -438,7 +438,7 @@ bool world_take(struct world *w, const char **ret_why)
     }
     const struct run *live = core_block_run(w->blocks[w->at.block]);
     w->at.replanned = 0;
-    RULE(memcmp(live, w->shadow, run_size(w->shadow->n_steps)) == 0,
+    RULE(memcmp(live, w->shadow, run_bytes(w->shadow)) == 0,
          "the replayed run differs from the live one");
     RULE(w->at.over == (core_run(w->core, w->at.handle, NULL) == NULL),
          "the core and the records disagree about the end");

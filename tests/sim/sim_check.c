@@ -190,7 +190,7 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
     for (uint32_t i = from->n_steps; rec->type == REC_REPLAN_FINISHED && i < to->n_steps; i++) {
         check_repeats(s, p, from, rec, &to->steps[i]);
     }
-    struct run *next = run_revise(sim_need(1, run_size(to->n_steps)), to, p->shadow, from, rec);
+    struct run *next = run_revise(sim_need(1, run_size(to)), to, p->shadow, from, rec);
     SIM_RULE(next != NULL, "a revision does not fit on replay");
     for (uint32_t i = 0; i < from->n_steps; i++) {
         const enum step_status was = p->shadow->steps[i].status;
@@ -296,7 +296,7 @@ static void check_plan(struct sim *s, const struct sim_plan *p, bool thorough)
     if (thorough && !run_invariant(p->shadow, sim_plan_now(p), &why)) {
         sim_fail(s, why, ix, STEP_NONE);
     } else if (live->n_steps != p->shadow->n_steps ||
-               memcmp(live, p->shadow, run_size(live->n_steps)) != 0) {
+               memcmp(live, p->shadow, run_bytes(live)) != 0) {
         sim_fail(s, "the replayed run differs from the live one", ix, STEP_NONE);
     } else if (core_run(s->core, p->handle, NULL) == NULL) {
         sim_fail(s, "the core has forgotten a plan that is not over", ix, STEP_NONE);

@@ -16,6 +16,7 @@ bool sim_through_journal(struct sim *s, const struct sim_plan *p, const struct r
                                    .event_id = {{1}},
                                    .handoff_id = {{2}},
                                    .plan = sim_plan_now(p),
+                                   .plan_id = {{(uint8_t)(p - s->plans), 7}},
                                    .revised =
                                        record_revises(rec) ? p->revisions[p->n_revisions] : NULL,
                                    .run = p->shadow};
@@ -33,7 +34,7 @@ bool sim_through_journal(struct sim *s, const struct sim_plan *p, const struct r
                                     .body = s->body.at,
                                     .body_len = s->body.len};
     arena_reset(&s->arena);
-    if (record_decode(&row, x.plan, s->now, s->now, &s->arena, ret, &err) != BT_OK) {
+    if (record_decode(&row, x.plan, x.plan_id, s->now, s->now, &s->arena, ret, &err) != BT_OK) {
         sim_fail(s, err.msg, (uint32_t)(p - s->plans), rec->step);
         return false;
     }

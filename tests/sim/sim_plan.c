@@ -274,7 +274,6 @@ static void child_policy(struct sim *s, const struct nest *nest, struct plan *pl
 static struct plan *make(struct sim *s, uint32_t n, const struct sim_plan *p)
 {
     struct plan *plan = plan_text_blank(n, n * DEPS_MAX + 2, 0, "a");
-    plan->plan_id = (struct uuid){{(uint8_t)(p - s->plans), 7}};
     plan->child = (struct child_of){.kind = p->nest.kind,
                                     .of = STR_LIT("its parent"),
                                     .step = p->nest.step,
@@ -358,7 +357,7 @@ static void take_plan(struct sim *s, struct sim_plan *p, struct plan *plan)
 {
     p->revisions[p->n_revisions++] = plan;
     p->block = sim_need(1, core_run_size(plan));
-    p->shadow = run_init(sim_need(1, run_size(plan->n_steps)), plan);
+    p->shadow = run_init(sim_need(1, run_size(plan)), plan);
     sim_told_grow(p, 0, plan->n_steps);
     random_reuse(s, p);
 }

@@ -58,7 +58,7 @@ struct run *sim_replay(struct sim *s, const struct sim_plan *p)
             return run;
         }
     }
-    if (run->n_steps != p->shadow->n_steps || memcmp(run, p->shadow, run_size(run->n_steps)) != 0) {
+    if (run->n_steps != p->shadow->n_steps || memcmp(run, p->shadow, run_bytes(run)) != 0) {
         sim_fail(s, "the journal gives another state", ix, STEP_NONE);
     }
     return run;

@@ -248,7 +248,6 @@ struct plan_agents {
 struct plan_policy; /* private to plan/ */
 
 struct plan {
-    struct uuid plan_id;
     uint32_t revision; /* 1 at submission; later the revision of the run that it brought */
     struct plan_agents agents;
     uint32_t *alternatives; /* indexes into agents, grouped by step */

@@ -183,20 +183,31 @@ bool run_needs_signoff(const struct run *run, const struct plan *plan)
     return plan->signoff && run->signed_off != run->revision;
 }
 
-size_t run_size(uint32_t n_steps)
+static uint16_t own_texts_of(const struct plan *plan)
+{
+    const uint32_t most = plan->n_steps < RUN_SEARCHES_MAX ? plan->n_steps : RUN_SEARCHES_MAX;
+    return plan->search_with.len > 0 ? (uint16_t)most : 0;
+}
+
+static size_t bytes_of(uint32_t n_steps, uint32_t own_texts)
 {
     return sizeof(struct run) + n_steps * sizeof(struct run_step) +
-           run_own_texts_n(n_steps) * sizeof(struct run_own_text);
+           own_texts * sizeof(struct run_own_text);
+}
+
+size_t run_size(const struct plan *plan)
+{
+    return bytes_of(plan->n_steps, own_texts_of(plan));
+}
+
+size_t run_bytes(const struct run *run)
+{
+    return bytes_of(run->n_steps, run->own_texts);
 }
 
 struct blob_ref run_transcript(const struct run_step *step)
 {
     return (struct blob_ref){.id = step->transcript, .len = step->transcript_len};
-}
-
-uint32_t run_own_texts_n(uint32_t n_steps)
-{
-    return n_steps < RUN_SEARCHES_MAX ? n_steps : RUN_SEARCHES_MAX;
 }
 
 struct run_own_text *run_own_texts(struct run *run)
@@ -212,7 +223,7 @@ static const struct run_own_text *own_texts(const struct run *run)
 bool run_may_search(const struct run *run)
 {
     const struct run_own_text *own = own_texts(run);
-    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps); i++) {
+    for (uint32_t i = 0; i < run->own_texts; i++) {
         if (own[i].step == STEP_NONE || step_is_final(run->steps[own[i].step].status)) {
             return true;
         }
@@ -223,7 +234,7 @@ bool run_may_search(const struct run *run)
 struct str run_own_text(const struct run *run, uint32_t step)
 {
     const struct run_own_text *own = own_texts(run);
-    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps); i++) {
+    for (uint32_t i = 0; i < run->own_texts; i++) {
         if (own[i].step == step) {
             return (struct str){own[i].text, own[i].n};
         }
@@ -234,8 +245,9 @@ struct str run_own_text(const struct run *run, uint32_t step)
 struct run *run_init(void *mem, const struct plan *plan)
 {
     struct run *run = mem;
-    memset(run, 0, run_size(plan->n_steps));
+    memset(run, 0, run_size(plan));
     run->n_steps = plan->n_steps;
+    run->own_texts = own_texts_of(plan);
     run->status = PLAN_PENDING;
     run->open = plan->n_steps;
     run->current = STEP_NONE;
@@ -257,7 +269,7 @@ struct run *run_init(void *mem, const struct plan *plan)
         step->status = run_step_can_start(run, plan, i) ? STEP_READY : STEP_PENDING;
         run->ready += step->status == STEP_READY ? 1 : 0;
     }
-    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps); i++) {
+    for (uint32_t i = 0; i < run->own_texts; i++) {
         run_own_texts(run)[i].step = STEP_NONE;
     }
     return run;
@@ -268,5 +280,5 @@ uint64_t run_hash(const struct run *run)
     /* There is no padding in the block, so equal states are equal bytes. */
     _Static_assert(sizeof(struct run_step) == 200, "struct run_step has no padding");
     _Static_assert(sizeof(struct run) == 408, "struct run has no padding");
-    return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
+    return str_hash((struct str){(const char *)run, run_bytes(run)});
 }

@@ -82,7 +82,7 @@ struct run_own_text {
     char text[STEP_OWN_TEXT];
 };
 
-/* Behind the steps: min(n_steps, RUN_SEARCHES_MAX) struct run_own_text. */
+/* Behind the steps: own_texts struct run_own_text, for the steps of a plan with a search agent. */
 struct run {
     uint32_t n_steps;
     uint8_t status;  /* enum plan_status */
@@ -125,22 +125,25 @@ struct run {
     uint32_t signals;       /* how many came: the serial of the last one */
     uint32_t kept;          /* signals that no step has taken */
     uint32_t ends;          /* steps that began and have ended */
-    uint32_t undone;        /* 1: what it did is undone; 2: not all of it */
+    uint16_t undone;        /* 1: what it did is undone; 2: not all of it */
+    uint16_t own_texts;     /* places behind the steps */
     uint8_t end_status, end_outcome, end_failure; /* 0 = not decided */
     uint8_t end_text_n;
     char end_text[RUN_END_TEXT];
     struct run_step steps[];
 };
 
-size_t run_size(uint32_t n_steps);
-/* mem has run_size(plan->n_steps) bytes. All steps are pending, or ready when they have no
+size_t run_size(const struct plan *plan);
+/* Of a run that is there. */
+size_t run_bytes(const struct run *run);
+/* mem has run_size(plan) bytes. All steps are pending, or ready when they have no
  * dependencies. */
 struct run *run_init(void *mem, const struct plan *plan);
 /* Applies one record, live (from core_handle) or on replay (from the journal). A record that does
  * not fit the state returns false and changes nothing. On replay the journal is damaged; live it is
  * a programmer error, and the caller asserts. */
 bool run_apply(struct run *run, const struct plan *plan, const struct record *rec);
-/* The run of the next revision, in mem (run_size(to->n_steps) bytes). Steps keep their indexes, and
+/* The run of the next revision, in mem (run_size(to) bytes). Steps keep their indexes, and
  * new ones follow them. Steps that `to` marks as superseded must be over. Steps that have not begun
  * may have other dependencies. rec is the record that brings the revision. NULL when record, plans
  * and run do not fit together. */

@@ -252,11 +252,13 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     }
     struct run *next = run_init(mem, to);
     struct run_step *rows = next->steps;
+    const uint16_t own_texts = next->own_texts;
     memcpy(next, run, sizeof *run);
     memcpy(rows, run->steps, run->n_steps * sizeof *rows);
     next->n_steps = to->n_steps;
+    next->own_texts = own_texts;
     memcpy(run_own_texts(next), &run->steps[run->n_steps],
-           run_own_texts_n(run->n_steps) * sizeof(struct run_own_text));
+           (own_texts < run->own_texts ? own_texts : run->own_texts) * sizeof(struct run_own_text));
     if (rec->type != REC_PLAN_GENERATED) {
         run_revised(next, rec->type == REC_SYNTHESIS_RETRY);
     }

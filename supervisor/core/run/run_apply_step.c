@@ -284,7 +284,7 @@ static void keep_own_text(struct run *run, uint32_t step, struct str text)
     const size_t n = utf8_cut(text.ptr, text.len, STEP_OWN_TEXT);
     struct run_own_text *own = run_own_texts(run);
     struct run_own_text *to = NULL;
-    for (uint32_t i = 0; i < run_own_texts_n(run->n_steps) && to == NULL; i++) {
+    for (uint32_t i = 0; i < run->own_texts && to == NULL; i++) {
         const bool is_free =
             own[i].step == STEP_NONE || step_is_final(run->steps[own[i].step].status);
         to = is_free ? &own[i] : NULL;

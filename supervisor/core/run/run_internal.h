@@ -38,9 +38,8 @@ uint64_t run_visit(const struct plan *plan, uint64_t visited, uint32_t agent);
 /* Whether a record may open a review with the serial. Serials count the reviews of a plan; 0 is
  * what a journal without serials has. */
 bool run_review_follows(const struct run *run, uint32_t serial);
-/* The places for own texts, and how many. */
+/* The places for own texts: run->own_texts of them. */
 struct run_own_text *run_own_texts(struct run *run);
-uint32_t run_own_texts_n(uint32_t n_steps);
 /* The plan's max_concurrency, at least 1. */
 uint32_t run_concurrency(const struct plan *plan);
 #endif

@@ -170,7 +170,7 @@ static bool lists_hold(const struct core *c, const char **ret_why)
         }
         listed += held->n;
     }
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+    for (uint32_t i = 0; i < c->runs_made; i++) {
         const struct core_run *entry = &c->runs[i];
         for (uint32_t s = 0; entry->run != NULL && s < entry->run->n_steps; s++) {
             const enum list_kind kind = entry->sched[s].list;
@@ -188,7 +188,7 @@ bool core_invariant(const struct core *c, const char **ret_why)
 {
     uint32_t open = 0;
     CHECK(c->lost.n == 0, "lost attempts were left unresolved");
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+    for (uint32_t i = 0; i < c->runs_made; i++) {
         if (c->runs[i].run == NULL) {
             CHECK(c->due.keys[i] == MSEC_NEVER, "a free slot is due");
             continue;
@@ -199,7 +199,7 @@ bool core_invariant(const struct core *c, const char **ret_why)
         }
     }
     CHECK(open == c->open, "count of open runs");
-    CHECK(heap_ok(&c->due, c->config.runs_max), "the heap of the runs");
+    CHECK(heap_ok(&c->due, c->runs_made), "the heap of the runs");
     return lists_hold(c, ret_why) && core_queues_hold(c, ret_why) && core_keys_hold(c, ret_why);
 }
 #undef CHECK

@@ -179,7 +179,7 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
     if (!ring_holds(c, &entry->ring, agent, ret_why)) {
         return false;
     }
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+    for (uint32_t i = 0; i < c->runs_made; i++) {
         const struct core_run *run = &c->runs[i];
         const uint32_t at = run->run == NULL ? UINT32_MAX : plan_agent_find(run->plan, agent);
         queued += at == UINT32_MAX ? 0 : run->queues[at].steps.n;
@@ -209,7 +209,7 @@ static bool session_holds(const struct core *c, uint32_t at, uint32_t *rings, co
     const bool full = is_full(entry->in_flight, c->config.in_flight_session);
     const bool all = is_full(c->in_flight, c->config.in_flight);
     uint32_t in_flight = 0;
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+    for (uint32_t i = 0; i < c->runs_made; i++) {
         const struct core_run *run = &c->runs[i];
         if (run->run != NULL && run->plan->session == session) {
             if (i < at) {
@@ -237,7 +237,7 @@ bool core_queues_hold(const struct core *c, const char **ret_why)
             return false;
         }
     }
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+    for (uint32_t i = 0; i < c->runs_made; i++) {
         const struct core_run *entry = &c->runs[i];
         if (entry->run == NULL) {
             continue;
@@ -250,7 +250,7 @@ bool core_queues_hold(const struct core *c, const char **ret_why)
             in_rings += entry->queues[k].ring != RING_NONE ? 1 : 0;
         }
     }
-    for (uint32_t i = 0; i < c->config.sessions; i++) {
+    for (uint32_t i = 0; i < c->sessions_made; i++) {
         of_sessions += c->sessions[i].in_flight;
     }
     CHECK(rings == in_rings, "a queue is in a ring that does not know it");
@@ -268,7 +268,7 @@ struct tally {
 static bool count(const struct core *c, const struct core_key *key, struct tally *ret,
                   const char **ret_why)
 {
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+    for (uint32_t i = 0; i < c->runs_made; i++) {
         const struct core_run *entry = &c->runs[i];
         if (entry->run == NULL || entry->plan->keys.n == 0) {
             continue;

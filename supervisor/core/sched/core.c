@@ -77,7 +77,6 @@ size_t core_size(const struct core_config *config)
 struct core *core_init(void *mem, const struct core_config *config)
 {
     ASSERT(config->runs_max > 0 && config->registry.agents > 0 && config->registry.instances > 0);
-    memset(mem, 0, core_size(config));
     struct core *c = mem;
     struct layout l = {.mem = mem, .used = rounded(sizeof(struct core))};
     uint32_t *items;
@@ -88,7 +87,8 @@ struct core *core_init(void *mem, const struct core_config *config)
     c->config.sessions = sessions_of(config);
     c->random = config->seed;
     c->registry = registry_init(registry, &config->registry);
-    heap_init(&c->due, items, pos, keys, config->runs_max);
+    heap_init(&c->due, items, pos, keys, 0);
+    c->free_run = UINT32_MAX;
     core_list_init(&c->unknown);
     core_list_init(&c->lost);
     core_list_init(&c->dated);
@@ -101,14 +101,8 @@ struct core *core_init(void *mem, const struct core_config *config)
         core_list_init(&c->keys[i].holders);
         c->keys[i].max = 1;
     }
-    for (uint32_t i = 0; i < config->runs_max; i++) {
-        c->runs[i].next_free = i + 1 < config->runs_max ? i + 1 : UINT32_MAX;
-    }
     for (uint32_t i = 0; i < config->registry.agents; i++) {
         turns_init(&c->agents[i].ring);
-    }
-    for (uint32_t i = 0; i < c->config.sessions; i++) {
-        core_list_init(&c->sessions[i].blocked);
     }
     for (uint32_t i = 0; i < config->registry.instances; i++) {
         core_list_init(&c->instances[i].held);
@@ -136,7 +130,7 @@ uint64_t core_ref(const struct core *c, const struct core_run *entry, uint32_t s
 struct core_run *core_find_run(const struct core *c, uint64_t handle)
 {
     const uint32_t slot = (uint32_t)handle;
-    if (slot >= c->config.runs_max || c->runs[slot].run == NULL ||
+    if (slot >= c->runs_made || c->runs[slot].run == NULL ||
         c->runs[slot].generation != handle >> 32) {
         return NULL;
     }

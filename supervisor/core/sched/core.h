@@ -59,6 +59,8 @@ void core_key_was_started(struct core *c, uint32_t key, msec when);
 bool core_key_is_idle(const struct core *c, uint32_t key);
 
 size_t core_size(const struct core_config *c);
+/* mem: core_size bytes, all zero. Places for runs and sessions are written when they are first
+ * used, so a large limit costs address space, not memory. */
 struct core *core_init(void *mem, const struct core_config *c);
 struct registry *core_registry(struct core *c);
 /* Forgets the agent that has been away longest among those that nobody needs. False = there is

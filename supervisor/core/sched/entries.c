@@ -8,8 +8,7 @@
 size_t core_run_size(const struct plan *plan)
 {
     const size_t per_step = sizeof(struct sched_step) + sizeof(msec) + 3 * sizeof(uint32_t);
-    return run_size(plan->n_steps) + plan->n_steps * per_step +
-           plan->agents.n * sizeof(struct core_queue);
+    return run_size(plan) + plan->n_steps * per_step + plan->agents.n * sizeof(struct core_queue);
 }
 
 struct run *core_block_run(void *block)
@@ -23,7 +22,7 @@ static void lay_out(struct core_run *entry, struct run *run, const struct plan *
     ASSERT(plan->agents.n <= LIMIT_PLAN_AGENTS);
     entry->run = run;
     entry->plan = plan;
-    entry->sched = (struct sched_step *)((unsigned char *)run + run_size(n));
+    entry->sched = (struct sched_step *)((unsigned char *)run + run_bytes(run));
     entry->queues = (struct core_queue *)(entry->sched + n);
     msec *keys = (msec *)(entry->queues + plan->agents.n);
     uint32_t *items = (uint32_t *)(keys + n);

@@ -201,7 +201,9 @@ struct core {
     uint32_t *woken;                 /* runs whose steps waited for a reservation */
     uint32_t n_woken;
     uint32_t in_flight;
-    uint32_t free_run;
+    uint32_t free_run;      /* released before; UINT32_MAX = none */
+    uint32_t runs_made;     /* slots from here on have never been used, and are not written yet */
+    uint32_t sessions_made; /* likewise */
     uint32_t open;
     uint64_t newest;
     uint64_t at;     /* the run that it works on, or the last one */

@@ -51,7 +51,7 @@ static void add_agents_of(struct agent_set *set, const struct core_run *entry)
 static void needed_by_plans(const struct core *c, struct agent_set *ret)
 {
     memset(ret, 0, sizeof *ret);
-    for (uint32_t i = 0; i < c->config.runs_max && !MUTANT(NEEDED_FORGOTTEN); i++) {
+    for (uint32_t i = 0; i < c->runs_made && !MUTANT(NEEDED_FORGOTTEN); i++) {
         if (c->runs[i].run != NULL) {
             add_agents_of(ret, &c->runs[i]);
         }

@@ -54,13 +54,18 @@ static void settle(struct heap *h, uint32_t at, uint32_t entry)
     }
 }
 
+void heap_add(struct heap *h, uint32_t entry)
+{
+    h->items[entry] = 0;
+    h->pos[entry] = HEAP_NONE;
+    h->keys[entry] = MSEC_NEVER;
+}
+
 void heap_init(struct heap *h, uint32_t *items, uint32_t *pos, msec *keys, uint32_t rows)
 {
     *h = (struct heap){.items = items, .pos = pos, .keys = keys};
     for (uint32_t i = 0; i < rows; i++) {
-        items[i] = 0;
-        pos[i] = HEAP_NONE;
-        keys[i] = MSEC_NEVER;
+        heap_add(h, i);
     }
 }
 

@@ -18,8 +18,10 @@ struct heap {
     uint32_t n;
 };
 
-/* All three arrays have `rows` elements. */
+/* All three arrays have room for all entries; `rows` of them can be used at once. */
 void heap_init(struct heap *h, uint32_t *items, uint32_t *pos, msec *keys, uint32_t rows);
+/* Makes the entry behind the last one usable: memory is written as it is needed. */
+void heap_add(struct heap *h, uint32_t entry);
 /* Inserts, moves, or (MSEC_NEVER) removes. */
 void heap_set(struct heap *h, uint32_t entry, msec key);
 /* HEAP_NONE when empty. */

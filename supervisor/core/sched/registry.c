@@ -54,7 +54,7 @@ static void recheck_queue(struct core *c, struct core_run *entry, uint32_t agent
 /* After a change in the availability of an agent that gave up. */
 static void recheck_runs(struct core *c, uint32_t agent)
 {
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+    for (uint32_t i = 0; i < c->runs_made; i++) {
         if (c->runs[i].run != NULL) {
             recheck_queue(c, &c->runs[i], agent);
         }

@@ -6,11 +6,26 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
+/* One that was released, or the first that has not been used. */
+static struct core_run *take_slot(struct core *c)
+{
+    if (c->free_run == UINT32_MAX) {
+        heap_add(&c->due, c->runs_made);
+        return &c->runs[c->runs_made++];
+    }
+    struct core_run *entry = &c->runs[c->free_run];
+    c->free_run = entry->next_free;
+    return entry;
+}
+
 /* Takes a free slot for the run in the block, with new scheduler state. */
 static struct core_run *attach(struct core *c, struct run *run, const struct plan *plan)
 {
-    struct core_run *entry = &c->runs[c->free_run];
-    c->free_run = entry->next_free;
+    struct core_run *entry = take_slot(c);
+    ASSERT(plan->session < c->config.sessions);
+    for (; c->sessions_made <= plan->session; c->sessions_made++) {
+        core_list_init(&c->sessions[c->sessions_made].blocked);
+    }
     c->open++;
     entry->generation = entry->generation == UINT32_MAX ? 1 : entry->generation + 1;
     core_entry_init(entry, run, plan);
@@ -18,7 +33,6 @@ static struct core_run *attach(struct core *c, struct run *run, const struct pla
         ASSERT(!plan_step_has_agent(&plan->steps[i]) ||
                plan->steps[i].agent < registry_agents(c->registry));
     }
-    ASSERT(plan->session < c->config.sessions);
     c->newest = core_handle_of(c, entry);
     return entry;
 }
@@ -47,7 +61,7 @@ static bool has_room(struct core *c, const struct core_event *ev, const struct p
     ASSERT(plan != NULL && block != NULL);
     ASSERT((uintptr_t)block % alignof(max_align_t) == 0);
     c->newest = 0;
-    if (c->free_run == UINT32_MAX) {
+    if (c->free_run == UINT32_MAX && c->runs_made == c->config.runs_max) {
         core_reject(c, ev, REJECT_TOO_MANY_RUNS);
         return false;
     }

@@ -132,7 +132,7 @@ void world_open(struct world *w, const struct spawn_spec *specs, size_t n)
     struct spawn_options opt = {.state_dir = w->dir, .no_cgroup = w->no_cgroup};
     struct bt_error err = {0};
 
-    if (spawn_open(&opt, &w->spawn, &err) != BT_OK ||
+    if (spawn_begin(&opt, &w->spawn, &err) != BT_OK || spawn_greet(&w->spawn, &err) != BT_OK ||
         spawn_set_children(w->spawn, specs, n, clock_mono_ms(), &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }

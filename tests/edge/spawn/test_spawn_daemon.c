@@ -271,9 +271,9 @@ static void a_missing_state_directory_is_an_error(void **state)
     struct spawn *s = NULL;
 
     (void)state;
-    assert_int_equal(spawn_open(&opt, &s, &err), BT_NOT_FOUND);
+    assert_int_equal(spawn_begin(&opt, &s, &err), BT_NOT_FOUND);
     opt.state_dir = "relative";
-    assert_int_equal(spawn_open(&opt, &s, &err), BT_INVALID);
+    assert_int_equal(spawn_begin(&opt, &s, &err), BT_INVALID);
     assert_null(s);
 }
 

@@ -298,7 +298,8 @@ static void bad_specs_are_refused_as_a_whole(void **state)
     struct spawn_options opt = {.state_dir = w->dir};
 
     memset(large, 'x', sizeof large - 1);
-    assert_int_equal(spawn_open(&opt, &w->spawn, NULL), BT_OK);
+    assert_int_equal(spawn_begin(&opt, &w->spawn, NULL), BT_OK);
+    assert_int_equal(spawn_greet(&w->spawn, NULL), BT_OK);
     refuses(w, specs, 2, BT_INVALID);
     specs[0].name = "../a";
     refuses(w, specs, 1, BT_INVALID);

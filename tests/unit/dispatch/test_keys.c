@@ -128,7 +128,7 @@ static void a_key_that_is_made_is_found_again(void **state)
             uint32_t step = UINT32_MAX;
             enum step_phase phase = STEP_PHASE_COUNT;
             uint64_t run = 0;
-            step_key(p->plan, 1, asked, turns, key);
+            step_key(p->plan, p->plan_id, 1, asked, turns, key);
             assert_true(key_find(w.h->engine, w.in, str_from(key), &run, &step, &phase));
             assert_int_equal(step, 1);
             assert_int_equal(phase, asked);
@@ -146,8 +146,8 @@ static void expect_trace(const struct open_plan *p, uint64_t span, const char *g
     char want[TRACEPARENT_LEN + 1];
     size_t n = (size_t)snprintf(want, sizeof want, "00-");
 
-    for (size_t i = 0; i < sizeof p->plan->plan_id.b; i++) {
-        n += (size_t)snprintf(want + n, sizeof want - n, "%02x", p->plan->plan_id.b[i]);
+    for (size_t i = 0; i < sizeof p->plan_id.b; i++) {
+        n += (size_t)snprintf(want + n, sizeof want - n, "%02x", p->plan_id.b[i]);
     }
     (void)snprintf(want + n, sizeof want - n, "-%016llx-01", (unsigned long long)span);
     assert_string_equal(got, want);

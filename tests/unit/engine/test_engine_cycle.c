@@ -69,8 +69,7 @@ static void a_submit_reads_nothing_back_that_it_has_in_hand(void **state)
 }
 
 /* The plan of a planner's answer, as dispatch makes it. */
-static void make_planned(struct engine_world *w, const struct open_plan *p,
-                         struct new_revision *ret)
+static void make_planned(struct engine_world *w, struct new_revision *ret)
 {
     const struct engine_options *opt = engine_options(w->engine);
     struct problem problems[8];
@@ -87,7 +86,6 @@ static void make_planned(struct engine_world *w, const struct open_plan *p,
     if (plan_read_request(&request, &w->arena, &plan, &list, &document, &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }
-    plan->plan_id = p->plan->plan_id;
     assert_int_equal(plan_resolve(plan, engine_registry(w->engine), engine_now(w->engine), &err),
                      BT_OK);
     assert_int_equal(revision_keep(w->engine, plan, &document, ret, &err), BT_OK);
@@ -115,7 +113,7 @@ static void a_planners_plan_is_recorded_without_reading_it_back(void **state)
     p = open_plan_by_id(w.engine, str_from(id));
     assert_non_null(p);
     before = p->plan;
-    make_planned(&w, p, &revision);
+    make_planned(&w, &revision);
     ev.run = p->run;
     CORE_EV(&ev, planned)->next = (struct core_new_plan){
         .plan = revision.plan, .block = revision.block, .document = revision.document};
@@ -148,7 +146,7 @@ static void a_plan_that_was_taken_over_is_no_longer_the_submissions(void **state
         assert_non_null(open_plan_by_id(w.engine, str_from(id)));
     }
     /* No run is free: the plan stays the caller's. */
-    twice.plan = calloc(1, sizeof *twice.plan);
+    twice.plan = plan_pack(&(struct plan){.revision = 1}, NULL);
     assert_non_null(twice.plan);
     twice.block = open_plan_block(twice.plan);
     CORE_EV(&ev, submit)->plan = twice.plan;

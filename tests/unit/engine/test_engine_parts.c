@@ -63,10 +63,10 @@ static void with_plan(struct engine *engine, struct open_plan *slot, struct plan
     step[0] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 12, .superseded = true};
     step[1] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 13};
     *plan = (struct plan){.steps = step, .n_steps = 2, .revision = 13};
-    assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &plan->plan_id));
     *slot = (struct open_plan){.run = (uint64_t)1 << 32, .plan = plan};
-    uuid_format(plan->plan_id, slot->id);
-    *engine = (struct engine){.plans = slot, .opt = {.plans_max = 1}};
+    assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &slot->plan_id));
+    uuid_format(slot->plan_id, slot->id);
+    *engine = (struct engine){.plans = slot, .runs_used = 1, .opt = {.plans_max = 1}};
     assert_int_equal(map_put(&engine->plan_by_id, str_from(slot->id), 0), BT_OK);
 }
 
@@ -108,14 +108,14 @@ static void key_names_its_step_and_nothing_else_does(void **state)
     (void)state;
     with_plan(&engine, &slot, &plan, steps);
     for (uint32_t i = 0; i < STEP_PHASE_COUNT; i++) {
-        step_key(&plan, 0, (enum step_phase)i, 0, key);
+        step_key(&plan, slot.plan_id, 0, (enum step_phase)i, 0, key);
         assert_string_equal(key, keys[i]);
         assert_true(key_find(&engine, &nobody, str_from(key), &run, &step, &phase));
         assert_int_equal(run, slot.run);
         assert_int_equal(step, 0);
         assert_int_equal(phase, i);
     }
-    step_key(&plan, 1, PHASE_EXECUTE, 0, key);
+    step_key(&plan, slot.plan_id, 1, PHASE_EXECUTE, 0, key);
     assert_true(key_find(&engine, &nobody, str_from(key), &run, &step, &phase));
     assert_int_equal(step, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -132,6 +132,7 @@ static void traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt(voi
     char other[TRACEPARENT_LEN + 1];
     struct engine engine;
     struct open_plan slot;
+    struct plan_origin origin = {.trace = {.span = 0}};
     struct plan plan;
     struct plan_step steps[2];
 
@@ -151,7 +152,8 @@ static void traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt(voi
     assert_int_equal(strlen(other), TRACEPARENT_LEN);
     /* That of a client: its trace, and the same span. */
     assert_true(trace_read(STR_LIT("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
-                           &slot.trace));
+                           &origin.trace));
+    slot.origin = &origin;
     step_traceparent(&slot, 0, PHASE_EXECUTE, 1, other);
     assert_string_equal(other, "00-0af7651916cd43dd8448eb211c80319c-ff23b947266b3456-01");
     map_done(&engine.plan_by_id);
@@ -192,7 +194,7 @@ static struct many *with_many(void)
                                          .block = i % 5 == 0 ? m->over : m->open,
                                          .job = i % 3 == 0 ? &m->job : NULL};
     }
-    m->engine = (struct engine){.plans = m->slots, .runs_max = PLANS};
+    m->engine = (struct engine){.plans = m->slots, .runs_max = PLANS, .runs_used = PLANS};
     return m;
 }
 

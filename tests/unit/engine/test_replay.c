@@ -44,7 +44,7 @@ static void count_from_its_start(struct run *run)
 static void *copy_of(const struct open_plan *p, size_t *ret_size)
 {
     const struct run *run = core_block_run(p->block);
-    void *copy = malloc(*ret_size = run_size(run->n_steps));
+    void *copy = malloc(*ret_size = run_bytes(run));
 
     assert_non_null(copy);
     memcpy(copy, run, *ret_size);

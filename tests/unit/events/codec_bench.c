@@ -51,6 +51,7 @@ struct record_extra extra_of(const struct bench *b, const struct record *rec)
                                  .event_id = uuid_new(),
                                  .handoff_id = uuid_new(),
                                  .plan = record_about(rec->type) == ABOUT_PLAN ? &b->p.plan : NULL,
+                                 .plan_id = b->p.plan_id,
                                  .revised = record_revises(rec) ? &b->p.plan : NULL,
                                  .preview = STR_LIT("the preview"),
                                  .summary = {12, 3456},
@@ -91,6 +92,7 @@ struct record decode(struct bench *b, const struct record *rec, msec mono, msec 
     struct bt_error err;
 
     arena_reset(&b->arena);
-    assert_ok(record_decode(&row, &b->p.plan, mono, wall, &b->arena, &got, &err), err);
+    assert_ok(record_decode(&row, &b->p.plan, b->p.plan_id, mono, wall, &b->arena, &got, &err),
+              err);
     return got;
 }

@@ -18,8 +18,8 @@ void codec_plan_make(struct codec_plan *p, uint32_t n, size_t id_len, struct str
                      uint32_t agents)
 {
     memset(p, 0, sizeof *p);
-    p->plan = (struct plan){.plan_id = uuid_new(),
-                            .revision = 1,
+    p->plan_id = uuid_new();
+    p->plan = (struct plan){.revision = 1,
                             .session_id = STR_LIT("chat/1"),
                             .goal = task,
                             .planner = STR_LIT("file"),
@@ -182,7 +182,7 @@ void codec_plan_fill(const struct codec_plan *blank, uint32_t n, struct rng *r,
 {
     codec_plan_make(ret, n, 0, STR_LIT("a task"), CODEC_AGENTS);
     codec_plan_vary(ret, r);
-    ret->plan.plan_id = blank->plan.plan_id;
+    ret->plan_id = blank->plan_id;
     ret->plan.synthesis = blank->plan.synthesis;
     ret->plan.budget_tokens = blank->plan.budget_tokens;
     ret->plan.signoff = blank->plan.signoff;

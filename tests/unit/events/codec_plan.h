@@ -9,6 +9,7 @@ enum { CODEC_STEPS_MAX = 200, CODEC_AGENTS = 3 };
 
 struct codec_plan {
     struct plan plan;
+    struct uuid plan_id;
     struct plan_step steps[CODEC_STEPS_MAX];
     struct step_rules rules[CODEC_STEPS_MAX];
     uint32_t deps[2 * CODEC_STEPS_MAX];

@@ -95,6 +95,7 @@ static void keep_record(struct drive *d, const struct record *rec)
     buf_init(&topic, 1000);
     if (record_about(rec->type) == ABOUT_PLAN) {
         x.plan = plan_of(d);
+        x.plan_id = d->revisions[0].p->plan_id;
         x.revised = record_revises(rec) ? &d->revisions[d->current + 1].p->plan : NULL;
         row.plan_ix = 1;
         row.is_public = record_row_is_public(rec, x.plan);
@@ -473,7 +474,7 @@ struct replay {
 
 static void *run_room(const struct plan *plan)
 {
-    void *mem = calloc(1, run_size(plan->n_steps));
+    void *mem = calloc(1, run_size(plan));
     assert_non_null(mem);
     return mem;
 }
@@ -485,7 +486,8 @@ static bool replay_row(const struct journal_row *row, void *self)
     struct record rec;
     struct bt_error err;
 
-    assert_ok(record_decode(row, plan, p->d->now, p->d->now + WALL_AHEAD, &p->arena, &rec, &err),
+    assert_ok(record_decode(row, plan, p->d->revisions[0].p->plan_id, p->d->now,
+                            p->d->now + WALL_AHEAD, &p->arena, &rec, &err),
               err);
     if (record_revises(&rec)) {
         const uint64_t document = REC(&rec, revision)->result.id;
@@ -511,7 +513,7 @@ static void compare(struct drive *d)
     assert_ok(journal_replay(d->j, 1, replay_row, &p, &err), err);
     assert_int_equal(p.run->plan_seq, d->plan_seq);
     assert_int_equal(p.revision, d->current);
-    assert_memory_equal(p.run, run_of(d), run_size(plan_of(d)->n_steps));
+    assert_memory_equal(p.run, run_of(d), run_size(plan_of(d)));
     for (uint32_t i = 0; i <= p.revision; i++) {
         free(p.mem[i]);
     }

@@ -452,10 +452,12 @@ static void rows_of_a_job_are_internal(void **state)
     assert_same(&rec, &got);
     row = row_of(b, &rec);
     row.is_public = true;
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     row.is_public = false;
     b->p.plan.job = JOB_NONE; /* an ordinary plan's are public */
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     rec.type = REC_AGENT_UP;
     assert_true(record_row_is_public(&rec, NULL));
 }
@@ -534,7 +536,8 @@ static void an_agent_that_the_plan_does_not_know_is_refused(void **state)
     assert_int_equal(decode(b, &rec, 1, 1).agent, 2);
     row = row_of(b, &rec);
     b->p.plan.agents.n = 2;
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
 }
 
 static void a_row_that_does_not_fit_is_refused(void **state)
@@ -551,23 +554,30 @@ static void a_row_that_does_not_fit_is_refused(void **state)
     encode(b, &rec, &x);
     row = row_of(b, &rec);
     row.seq = 78;
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     row = row_of(b, &rec);
     row.type = STR_LIT("from_the_future");
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     row.type = STR_LIT("agent_up");
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     row.type = STR_LIT("plan_started"); /* the body says otherwise */
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     row = row_of(b, &rec);
     b->p.plan.n_steps = 1;
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     b->p.plan.n_steps = 2;
     b->p.steps[1].step_id = STR_LIT("other");
-    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                     BT_PROTOCOL);
     for (size_t len = 0; len < b->body.len; len++) {
         row.body_len = len;
-        assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+        assert_int_equal(record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, &err),
+                         BT_PROTOCOL);
     }
 }
 
@@ -591,7 +601,7 @@ static void no_flipped_bit_makes_decode_misbehave(void **state)
         b->body.at[rng_below(&r, (uint32_t)b->body.len)] ^= (uint8_t)(1u << rng_below(&r, 8));
         row = row_of(b, &rec);
         arena_reset(&b->arena);
-        if (record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, NULL) == BT_OK) {
+        if (record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, NULL) == BT_OK) {
             assert_true(got.step == STEP_NONE || got.step < b->p.plan.n_steps);
         }
     }

@@ -10,7 +10,7 @@ static void topic_is(struct bench *b, struct record rec, const char *fmt)
     char id[UUID_TEXT_LEN + 1];
     char want[256];
 
-    uuid_format(b->p.plan.plan_id, id);
+    uuid_format(b->p.plan_id, id);
     (void)snprintf(want, sizeof want, "%.*s%s%s", (int)strcspn(fmt, "@"), fmt,
                    strchr(fmt, '@') != NULL ? id : "",
                    strchr(fmt, '@') != NULL ? strchr(fmt, '@') + 1 : "");

@@ -15,7 +15,7 @@ struct run *start_run(struct bench *b, const char *json)
     if (read_json(b, json) != BT_OK) {
         fail_msg("%s", b->err.msg);
     }
-    struct run *run = run_init(arena_alloc(&b->arena, run_size(b->plan->n_steps)), b->plan);
+    struct run *run = run_init(arena_alloc(&b->arena, run_size(b->plan)), b->plan);
     put(b, run, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
     put(b, run, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
     return run;
@@ -126,8 +126,7 @@ struct run *reuse_results(struct bench *b, struct run *run, struct plan *next)
                                   .revision = next->revision, .result = {1, 1}),
                          .step = STEP_NONE, .now = 1};
     assert_true(record_revises(&rec));
-    struct run *to =
-        run_revise(arena_alloc(&b->arena, run_size(next->n_steps)), next, run, b->plan, &rec);
+    struct run *to = run_revise(arena_alloc(&b->arena, run_size(next)), next, run, b->plan, &rec);
     if (to == NULL) {
         fail_msg("the run does not take %s", shape(b, next));
     }

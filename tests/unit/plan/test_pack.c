@@ -1,6 +1,4 @@
 /* plan_pack: the copy equals the plan and uses none of its memory. */
-#include <malloc.h>
-
 #include "fixture.h"
 #include "supervisor/core/sched/core.h"
 #include "supervisor/plan/pack.h"
@@ -26,7 +24,7 @@ static struct plan *packed(struct bench *b)
     assert_non_null(doc.ptr);
     assert_int_equal(plan_read_canonical(doc, &defaults, b->registry, &arena, &plan, &b->err),
                      BT_OK);
-    struct plan *copy = plan_pack(plan);
+    struct plan *copy = plan_pack(plan, NULL);
     assert_non_null(copy);
     arena_done(&arena);
     return copy;
@@ -52,7 +50,7 @@ static void check_says_the_same(struct bench *b, const char *json)
         assert_int_equal(copy->agents.at[i], b->plan->agents.at[i]);
     }
     buf_done(&written);
-    free(copy);
+    plan_pack_drop(copy);
 }
 
 static void the_copy_says_what_the_plan_says(void **state)
@@ -87,8 +85,8 @@ static size_t bytes_per_waiting_step(struct bench *b, const char *wait, bool dis
     buf_add_cstr(&json, "]}");
     assert_int_equal(read_json(b, buf_cstr(&json)), BT_OK);
     struct plan *copy = packed(b);
-    const size_t bytes = malloc_usable_size(copy) + core_run_size(copy);
-    free(copy);
+    const size_t bytes = plan_pack_bytes(copy) + core_run_size(copy);
+    plan_pack_drop(copy);
     buf_done(&json);
     return bytes / N;
 }
@@ -120,7 +118,7 @@ static void equal_rules_are_kept_once(void **state)
     assert_ptr_equal(copy->steps[1].wait, copy->steps[3].wait);
     assert_ptr_not_equal(copy->steps[0].rules, copy->steps[4].rules);
     assert_int_equal(copy->steps[4].rules->policy.max_retries, 7);
-    free(copy);
+    plan_pack_drop(copy);
 }
 
 static void equal_texts_are_kept_once(void **state)
@@ -135,13 +133,166 @@ static void equal_texts_are_kept_once(void **state)
     assert_ptr_equal(copy->steps[2].agent_id.ptr, copy->agents.ids[0].ptr);
     assert_ptr_equal(copy->steps[0].task.ptr, copy->steps[1].task.ptr);
     assert_true(str_is(copy->steps[2].task, "take"));
-    free(copy);
+    plan_pack_drop(copy);
+}
+
+/* A packed plan that others may share. */
+static struct plan *shared(struct bench *b, struct plan_shelf *shelf, const char *json)
+{
+    assert_int_equal(read_json(b, json), BT_OK);
+    struct plan *own = plan_pack(b->plan, shelf);
+    assert_non_null(own);
+    return plan_pack_share(own, shelf);
+}
+
+static const char *const LOOK = "{'goal':'g','steps':[{'stepId':'a','agentId':'calc','task':'add',"
+                                "'parameters':{'x':1},'verify':{'type':'object'}},"
+                                "{'stepId':'b','agentId':'sql','task':'look'}]}";
+
+static void equal_plans_are_kept_once(void **state)
+{
+    struct plan_shelf shelf = {.n = 0};
+    struct plan *first = shared(*state, &shelf, LOOK);
+    struct plan *second = shared(*state, &shelf, LOOK);
+    assert_ptr_equal(first, second);
+    plan_pack_drop(first); /* the other owner still has it */
+    assert_true(str_is(second->steps[1].task, "look"));
+    assert_ptr_equal(shared(*state, &shelf, LOOK), second);
+    plan_pack_drop(second);
+    plan_pack_drop(second);
+    assert_int_equal(shelf.n, 0);
+    plan_shelf_done(&shelf);
+}
+
+static void plans_that_differ_anywhere_are_not_shared(void **state)
+{
+    static const char *const OTHERS[] = {
+        "{'goal':'h','steps':[{'stepId':'a','agentId':'calc','task':'add',"
+        "'parameters':{'x':1},'verify':{'type':'object'}},"
+        "{'stepId':'b','agentId':'sql','task':'look'}]}",
+        "{'goal':'g','steps':[{'stepId':'a','agentId':'calc','task':'add',"
+        "'parameters':{'x':2},'verify':{'type':'object'}},"
+        "{'stepId':'b','agentId':'sql','task':'look'}]}",
+        "{'goal':'g','steps':[{'stepId':'a','agentId':'calc','task':'add',"
+        "'parameters':{'x':1},'verify':{'type':'object'}},"
+        "{'stepId':'b','agentId':'sql','task':'look','maxRetries':9}]}",
+        "{'goal':'g','policy':{'priority':9},'steps':[{'stepId':'a','agentId':'calc','task':'add',"
+        "'parameters':{'x':1},'verify':{'type':'object'}},"
+        "{'stepId':'b','agentId':'sql','task':'look'}]}"};
+    enum { N = sizeof OTHERS / sizeof OTHERS[0] };
+    struct plan_shelf shelf = {.n = 0};
+    struct plan *all[N + 1] = {shared(*state, &shelf, LOOK)};
+    for (int i = 0; i < N; i++) {
+        all[i + 1] = shared(*state, &shelf, OTHERS[i]);
+        for (int k = 0; k <= i; k++) {
+            assert_ptr_not_equal(all[i + 1], all[k]);
+        }
+    }
+    assert_int_equal(shelf.n, N + 1);
+    for (int i = 0; i <= N; i++) {
+        plan_pack_drop(all[i]);
+    }
+    plan_shelf_done(&shelf);
+}
+
+/* The session's place is each session's own, whatever else is equal. */
+static void plans_of_two_sessions_are_not_shared(void **state)
+{
+    struct bench *b = *state;
+    struct plan_shelf shelf = {.n = 0};
+    struct plan *first = shared(b, &shelf, LOOK);
+    assert_int_equal(read_json(b, LOOK), BT_OK);
+    struct plan *own = plan_pack(b->plan, &shelf);
+    own->session = first->session + 1;
+    struct plan *second = plan_pack_share(own, &shelf);
+    assert_ptr_not_equal(first, second);
+    plan_pack_drop(first);
+    plan_pack_drop(second);
+    plan_shelf_done(&shelf);
+}
+
+static void a_plan_with_concurrency_keys_is_its_owners_alone(void **state)
+{
+    static const char *const KEYED = "{'policy':{'concurrencyKey':'k'},'steps':["
+                                     "{'stepId':'a','agentId':'calc','task':'add'}]}";
+    struct plan_shelf shelf = {.n = 0};
+    struct plan *first = shared(*state, &shelf, KEYED);
+    struct plan *second = shared(*state, &shelf, KEYED);
+    assert_int_equal(first->keys.n, 1);
+    assert_ptr_not_equal(first, second);
+    assert_int_equal(shelf.n, 0);
+    plan_pack_drop(first);
+    plan_pack_drop(second);
+    plan_shelf_done(&shelf);
+}
+
+/* More plans than buckets, dropped in another order than they came. */
+static void a_shelf_finds_each_of_many_plans(void **state)
+{
+    enum { N = 1000 };
+    static struct plan *all[N];
+    struct bench *b = *state;
+    struct plan_shelf shelf = {.n = 0};
+    char json[160];
+    for (int i = 0; i < 2 * N; i++) {
+        (void)snprintf(json, sizeof json,
+                       "{'steps':[{'stepId':'a','agentId':'calc','task':'add %d'}]}", i % N);
+        struct plan *p = shared(b, &shelf, json);
+        assert_true(i < N || p == all[i % N]);
+        all[i % N] = p;
+    }
+    assert_int_equal(shelf.n, N);
+    for (int i = 0; i < 2 * N; i++) {
+        plan_pack_drop(all[i * 7 % N]);
+    }
+    assert_int_equal(shelf.n, 0);
+    plan_shelf_done(&shelf);
+}
+
+/* Rules without texts are one for all plans; kinds beyond the shelf's room are each plan's own. */
+static void plans_that_differ_share_their_plain_rules(void **state)
+{
+    enum { N = PLAN_SHELF_RULES + 44 };
+    static struct plan *all[N];
+    struct bench *b = *state;
+    struct plan_shelf shelf = {.n = 0};
+    char json[160];
+    uint32_t kept = 0;
+    struct plan *first =
+        shared(b, &shelf, "{'steps':[{'stepId':'a','agentId':'calc','task':'add'}]}");
+    struct plan *second =
+        shared(b, &shelf, "{'steps':[{'stepId':'b','agentId':'calc','task':'take'}]}");
+    assert_ptr_equal(first->steps[0].rules, second->steps[0].rules);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(json, sizeof json,
+                       "{'steps':[{'stepId':'a','agentId':'calc','task':'add','timeoutMs':%d}]}",
+                       5000 + i);
+        all[i] = shared(b, &shelf, json);
+        assert_int_equal(all[i]->steps[0].rules->policy.timeout_ms, 5000 + i);
+    }
+    for (uint32_t i = 0; i < PLAN_SHELF_RULES; i++) {
+        kept += shelf.rules[i] != NULL ? 1 : 0;
+    }
+    assert_in_range(kept, PLAN_SHELF_RULES / 2, PLAN_SHELF_RULES);
+    plan_pack_drop(first);
+    plan_pack_drop(second);
+    for (int i = 0; i < N; i++) {
+        plan_pack_drop(all[i]);
+    }
+    plan_shelf_done(&shelf);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        RULE(the_copy_says_what_the_plan_says), RULE(equal_texts_are_kept_once),
-        RULE(equal_rules_are_kept_once), RULE(a_waiting_step_takes_at_most_512_bytes)};
+    const struct CMUnitTest tests[] = {RULE(the_copy_says_what_the_plan_says),
+                                       RULE(equal_texts_are_kept_once),
+                                       RULE(equal_rules_are_kept_once),
+                                       RULE(a_waiting_step_takes_at_most_512_bytes),
+                                       RULE(equal_plans_are_kept_once),
+                                       RULE(plans_that_differ_anywhere_are_not_shared),
+                                       RULE(plans_of_two_sessions_are_not_shared),
+                                       RULE(a_shelf_finds_each_of_many_plans),
+                                       RULE(a_plan_with_concurrency_keys_is_its_owners_alone),
+                                       RULE(plans_that_differ_share_their_plain_rules)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* A real agent process over real sockets; the test plays the supervisor. argv: the probe agent's
  * path. */
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -575,6 +576,24 @@ static void a_new_supervisor_gets_the_result_of_the_old_ones_step(void **state)
     buf_done(&p);
 }
 
+/* Killed, it may look alive for a moment: its agents dial an address where nobody listens. */
+static void a_stale_address_is_left_as_soon_as_there_is_a_new_one(void **state)
+{
+    enum { DIALED_MS = 300, SOON_MS = 1000 };
+    struct bt_error err;
+    msec start;
+
+    (void)state;
+    link_free(w.link);
+    memset(w.lanes, 0, sizeof w.lanes);
+    (void)poll(NULL, 0, DIALED_MS);
+    assert_int_equal(link_new(128, &w.link, &err), BT_OK);
+    start = clock_mono_ms();
+    start_control();
+    assert_true(serve(NULL, &w.registered, 2));
+    assert_in_range(clock_mono_ms() - start, 0, SOON_MS);
+}
+
 static void sigterm_finishes_the_step_deregisters_and_exits_0(void **state)
 {
     struct buf p = params_of("{\"ms\":200}");
@@ -621,6 +640,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_deadline_ends_a_handler_that_polls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_handler_that_hangs_costs_neither_the_lease_nor_other_steps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_stale_address_is_left_as_soon_as_there_is_a_new_one,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_supervisor_gets_the_result_of_the_old_ones_step,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(sigterm_finishes_the_step_deregisters_and_exits_0, set_up,

@@ -7,7 +7,7 @@
 
 static inline struct run *build_run(const struct plan *plan, const char *states)
 {
-    struct run *run = calloc(1, run_size(plan->n_steps));
+    struct run *run = calloc(1, run_size(plan));
     assert_non_null(run);
     run->n_steps = plan->n_steps;
     const char *at = states;

@@ -25,7 +25,7 @@ static int setup(void **state)
     struct bench *b = calloc(1, sizeof *b);
     b->registry = registry_init(calloc(1, registry_size(&lim)), &lim);
     b->plan = plan_text_new("A(timeout=50); B<A; C<A,B(always)", b->registry);
-    b->run = run_init(calloc(1, run_size(3)), b->plan);
+    b->run = run_init(calloc(1, run_size(b->plan)), b->plan);
     *state = b;
     return 0;
 }
@@ -338,7 +338,8 @@ static struct bench *searching(void)
     enum { N = RUN_SEARCHES_MAX + 1 };
     struct bench *b = calloc(1, sizeof *b);
     b->plan = plan_text_blank(N, 1, 0, "a");
-    b->run = run_init(calloc(1, run_size(N)), b->plan);
+    b->plan->search_with = STR_LIT("seeker");
+    b->run = run_init(calloc(1, run_size(b->plan)), b->plan);
     begin(b);
     return b;
 }

@@ -278,7 +278,7 @@ static void check(struct rig *r)
         const bool refused = p->old_block != NULL; /* the revision was not taken over */
         const struct run *live = core_block_run(refused ? p->old_block : p->block);
         const struct plan *plan = p->revisions[p->n_revisions - (refused ? 2 : 1)];
-        if (memcmp(live, p->shadow, run_size(live->n_steps)) != 0) {
+        if (memcmp(live, p->shadow, run_bytes(live)) != 0) {
             rig_stop(r, "replay", "the replayed run differs from the live one");
         }
         if (!run_invariant(live, plan, &why)) {
@@ -315,7 +315,7 @@ uint64_t rig_submit(struct rig *r, const char *text)
     p->plan = plan_text_new(text, core_registry(r->core));
     p->revisions[p->n_revisions++] = p->plan;
     p->block = calloc(1, core_run_size(p->plan));
-    p->shadow = run_init(calloc(1, run_size(p->plan->n_steps)), p->plan);
+    p->shadow = run_init(calloc(1, run_size(p->plan)), p->plan);
     p->records = calloc(RECORDS_MAX, sizeof *p->records);
     (void)run_init(p->block, p->plan);
     rig_event(
