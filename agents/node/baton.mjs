@@ -419,6 +419,7 @@ const CLASSES = ["TOOL_NOT_FOUND", "RESOURCE_NOT_FOUND", "PERMISSION_DENIED", "R
 /** The step failed: `throw new Fail("no such table", "RESOURCE_NOT_FOUND", { retryable: false })`. */
 export class Fail extends Error {
   constructor(message, cls = "UNKNOWN", more = {}) {
+    if (!CLASSES.includes(cls)) throw new TypeError(`class '${cls}': expected one of ${CLASSES.join(", ")}`);
     super(message);
     Object.assign(this, { cls, more });
   }
@@ -490,12 +491,28 @@ function cut(text, most) {
   return raw.length <= most ? raw.toString() : raw.subarray(0, most).toString().replace(/\ufffd+$/, "");
 }
 
-/** Throws when a value cannot be sent; names the place. */
-function check(value, where) {
+/** Throws when a value cannot be sent, or JSON would change it without a word; names the place. */
+function check(value, where, depth = 0) {
+  if (depth > 14) throw new Fail(`${where}: nested too deeply, at most 14 levels`, "VALIDATION_ERROR");
+  const kind = typeof value === "function" || typeof value === "symbol" ? typeof value :
+    value instanceof Map || value instanceof Set || ArrayBuffer.isView(value) || value instanceof ArrayBuffer ? value.constructor.name : undefined;
+  if (kind) throw new Fail(`${where}: a ${kind} cannot be sent; return a text, a number, a list or a plain object`, "VALIDATION_ERROR");
   if (typeof value === "number" && !Number.isFinite(value)) throw new Fail(`${where}: ${value} is no number that JSON has`, "VALIDATION_ERROR");
   if (typeof value === "bigint") throw new Fail(`${where}: send a bigint as a text`, "VALIDATION_ERROR");
   if (typeof value === "string" && value.includes("\0")) throw new Fail(`${where}: a text has no zero bytes`, "VALIDATION_ERROR");
-  if (value && typeof value === "object" && !value.toJSON) for (const [k, v] of Object.entries(value)) check(v, `${where}.${k}`);
+  if (typeof value === "string" && /\p{Surrogate}/u.test(value)) throw new Fail(`${where}: the text is not valid Unicode`, "VALIDATION_ERROR");
+  if (value && typeof value === "object" && !value.toJSON) for (const [k, v] of Object.entries(value)) check(v, `${where}.${k}`, depth + 1);
+}
+
+/** The id itself, when a supervisor takes it. */
+function checkId(what, id) {
+  if (typeof id !== "string" || !/^[A-Za-z0-9_.-]{1,64}$/.test(id)) throw new Error(`${what} '${id}': expected 1 to 64 of A-Z a-z 0-9 _ . -`);
+  return id;
+}
+
+function checkCapacity(n) {
+  if (!Number.isInteger(n) || n < 1 || n > 64) throw new Error(`capacity: expected 1 to 64, got ${n}`);
+  return n;
 }
 
 function checkParameters(schema, value) {
@@ -675,6 +692,8 @@ export class Step {
 /** An agent: its skills, and the process that serves them. Handlers run in the event loop, `capacity` steps at once. */
 export class Agent {
   constructor(agentId, { name, description, version: v = "1.0.0", capacity = 4, settings = {} } = {}) {
+    checkId("agentId", agentId);
+    checkCapacity(capacity);
     Object.assign(this, { agentId, name: name ?? agentId, description, version: v, capacity, settings, skills: new Map(), epoch: 0,
       attempts: new Map(), forgotten: new Set(), running: 0, registered: false, draining: false, drainSent: false, stops: 0, pipes: new Set(),
       contact: 0, backoff: 100, quietSince: 0, stats: { requests: 0, errors: 0, lastError: "", ns: 0, started: new Date().toISOString() } });
@@ -685,6 +704,8 @@ export class Agent {
 
   /** Adds a skill: its id, {description, properties, required, tags, effects, inputSchema, ...} and (parameters, step) => result. */
   skill(id, about, handler) {
+    checkId("skill", id);
+    if (about === null || typeof about !== "object" || typeof handler !== "function") throw new TypeError(`skill ${id}: expected (id, about, handler): an object such as { description: "Greets." }, and a function`);
     if (this.skills.has(id)) throw new Error(`agent ${this.agentId}: the skill ${id} is there twice`);
     const { properties, required, inputSchema, calls, ...rest } = about;
     if (calls) rest.tags = [...(rest.tags ?? []), CALLS_TAG];
@@ -1096,12 +1117,11 @@ export class Agent {
     const usage = "options: --state DIR  --credential FILE  --settings FILE  --agent-id ID  --instance-id UUID  --capacity N  --dial-in  --card  --once SKILL\n";
     try {
       Object.assign(this.settings, JSON.parse(o.settings ? readFileSync(o.settings, "utf8") : env.BATON_SETTINGS || "{}"));
-      this.capacity = Number(o.capacity ?? this.capacity);
-      if (!Number.isInteger(this.capacity) || this.capacity < 1 || this.capacity > 64) throw new Error("capacity: expected 1 to 64");
+      this.capacity = checkCapacity(Number(o.capacity ?? this.capacity));
+      this.agentId = checkId("agentId", o["agent-id"] ?? this.agentId);
     } catch (e) {
       wrong(`settings or options: ${e.message}`);
     }
-    this.agentId = o["agent-id"] ?? this.agentId;
     this.instanceId = o["instance-id"] ?? this.instanceId;
     if (flags.has("help")) {
       process.stdout.write(usage);

@@ -1306,6 +1306,19 @@ class Step:
 # ---- an agent ----
 
 
+def _id(what: str, text: Any) -> str:
+    """The id itself, when a supervisor takes it."""
+    if not isinstance(text, str) or not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", text):
+        raise ValueError("%s %r: expected 1 to 64 of A-Z a-z 0-9 _ . -" % (what, text))
+    return text
+
+
+def _capacity(number: Any) -> int:
+    if not isinstance(number, int) or not 1 <= number <= 64:
+        raise ValueError("capacity: expected 1 to 64, got %r" % (number,))
+    return number
+
+
 @dataclasses.dataclass
 class _Skill:
     id: str
@@ -1353,7 +1366,7 @@ def _skill_of(function: Callable[..., Any], given: Mapping[str, Any]) -> _Skill:
     if given.get("input_schema") is not None:
         schema = dict(given["input_schema"])
     brief = given.get("description") or doc.partition("Args:")[0].partition("Returns:")[0].strip() or function.__name__.replace("_", " ")
-    card: Dict[str, Any] = {"id": given.get("id") or function.__name__.rstrip("_").replace("_", "-"), "description": _cut(brief, 2048),
+    card: Dict[str, Any] = {"id": _id("skill", given.get("id") or function.__name__.rstrip("_").replace("_", "-")), "description": _cut(brief, 2048),
                             "inputSchema": plain(schema)}
     for name, field in (("name", "name"), ("tags", "tags"), ("examples", "examples"), ("effects", "effects"),
                         ("output_schema", "outputSchema"), ("max_ms", "maxMs")):
@@ -1416,7 +1429,7 @@ class Agent:
 
     def __init__(self, agent_id: str, *, name: Optional[str] = None, description: Optional[str] = None, version: str = "1.0.0",
                  capacity: int = 4, icon: Optional[str] = None, settings: Optional[Mapping[str, Any]] = None):
-        self.agent_id, self.version, self.capacity = agent_id, version, capacity
+        self.agent_id, self.version, self.capacity = _id("agentId", agent_id), version, _capacity(capacity)
         self.name, self.description, self.icon = name, description, icon
         self.settings: Dict[str, Any] = dict(settings or {})
         self.skills: Dict[str, _Skill] = {}
@@ -1489,7 +1502,9 @@ class Agent:
     def _outcome(self, step: Step) -> Dict[str, Any]:
         try:
             body = self._body(step, self._handle(step))
-        except Exception as e:
+        except BaseException as e:  # sys.exit() as well: it would end this thread, and nobody would answer the step
+            if isinstance(e, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                raise  # of the person at the keyboard
             if not isinstance(e, Outcome):
                 log.warning("step %s: %s failed", step.key, step.skill, exc_info=e)
             try:
@@ -1547,15 +1562,19 @@ class Agent:
                 step.stream(whole[-1])
             return "".join(whole)
 
-        async def plainly() -> Any:
-            return await found
+        async def contained() -> Any:
+            try:
+                return await (joined() if inspect.isasyncgen(found) else found)
+            except (SystemExit, KeyboardInterrupt) as e:  # asyncio would end the loop, and with it every other coroutine
+                log.warning("step %s: %s ended itself", step.key, step.skill, exc_info=e)
+                raise _outcome_of(e) from None
 
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=self._loop.run_forever, name="baton-asyncio", daemon=True).start()
             loop = self._loop
-        future = asyncio.run_coroutine_threadsafe(joined() if inspect.isasyncgen(found) else plainly(), loop)
+        future = asyncio.run_coroutine_threadsafe(contained(), loop)
         step._on_cancel.append(future.cancel)
         if step._cancel.is_set():
             future.cancel()
@@ -1809,6 +1828,8 @@ class Agent:
     # -- the relation to the supervisor --
 
     _registered = False
+    _refusal = ""  # why it is not registered, and will not be
+    _trouble = ""  # what the last attempt met
 
     def _wake(self) -> None:
         with self._wake_lock:
@@ -1824,22 +1845,34 @@ class Agent:
             self._thread.join(30)
 
     def start(self, state: Union[str, os.PathLike, None] = None) -> Agent:
-        """Serves in a thread of this process, until stop(). Returns when the agent is registered."""
+        """Serves in a thread of this process, until stop(). Returns when the agent is registered; an Error says why it cannot be."""
         up = threading.Event()
-        self._thread = threading.Thread(target=self.serve, kwargs={"state": state, "_up": up}, name="baton-agent", daemon=True)
+
+        def served() -> None:
+            try:
+                self.serve(state, _up=up)
+            except Exception as e:
+                self._refusal = "%s: %s" % (type(e).__name__, e)
+            finally:
+                up.set()
+
+        self._refusal = ""
+        self._thread = threading.Thread(target=served, name="baton-agent", daemon=True)
         self._thread.start()
         if not up.wait(30):
             self.stop()
-            raise Error("TIMEOUT", "agent %s: not registered within 30 s" % self.agent_id)
+            raise Error("TIMEOUT", "agent %s: not registered within 30 s%s" % (self.agent_id, self._trouble and ": " + self._trouble))
+        if self._refusal:
+            self._thread.join(30)
+            raise Error("INVALID", "agent %s: %s" % (self.agent_id, self._refusal))
         return self
 
     def serve(self, state: Union[str, os.PathLike, None] = None, *, dial_in: bool = False, listen: str = "tcp://127.0.0.1:0",
               credential: Optional[Credential] = None, remote: Optional[Remote] = None, _up: Optional[threading.Event] = None) -> int:
         """Registers and serves until stop(), SIGTERM or an order to drain; the exit code. Reconnects for ever. A `remote` supervisor
         is dialed, its lanes too, and files of steps go over the wire."""
-        if not 1 <= self.capacity <= 64:
-            raise ValueError("capacity: expected 1 to 64, got %r" % self.capacity)
-        self._stops, self.epoch = 0, 0  # it may have been served before: in another test, for example
+        _capacity(self.capacity)
+        self._stops, self.epoch, self._refusal = 0, 0, ""  # it may have been served before: in another test, for example
         self._draining = self._drain_sent = self._closed = self._registered = False
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
@@ -1923,10 +1956,8 @@ class Agent:
             if not isinstance(settings, dict):
                 raise ValueError("expected a JSON object")
             self.settings.update(settings)
-            self.capacity = int(o.capacity or self.capacity)
-            if not 1 <= self.capacity <= 64:
-                raise ValueError("capacity: expected 1 to 64, got %d" % self.capacity)
-            self.agent_id = o.agent_id or self.agent_id
+            self.capacity = _capacity(int(o.capacity or self.capacity))
+            self.agent_id = _id("agentId", o.agent_id or self.agent_id)
             self.instance_id = str(uuid.UUID(o.instance_id)).upper() if o.instance_id else self.instance_id
         except (OSError, ValueError) as e:
             p.exit(2, "%s: settings or options: %s\n" % (p.prog, e))
@@ -2158,8 +2189,10 @@ class _Relation:
     def on_error(self, e: Error) -> bool:
         """False ends the agent."""
         a = self.agent
+        a._trouble = str(e)
         if not a._registered and e.code in ("UNAUTHORIZED", "INVALID", "PROTOCOL"):
-            log.error("the supervisor refused the registration: %s", e.message)
+            a._refusal = "the supervisor refused the registration: " + e.message
+            log.error("%s", a._refusal)
             self.code = 2
             return False
         if self.control.pipe is None:

@@ -3,6 +3,10 @@ import assert from "node:assert/strict";
 import { Agent, BatonError, CallFailed, Client, Fail, Handoff, NeedsInput, Result, daemon } from "../../agents/node/baton.mjs";
 
 const ran = [];
+const odd = { // values that JSON.stringify would drop or change without a word
+  map: () => ({ m: new Map([["a", 1]]) }), set: () => [new Set([1])], bytes: () => ({ b: Buffer.from("x") }), view: () => new Uint8Array(2),
+  call: () => ({ f() {} }), symbol: () => Symbol("x"), lone: () => "a\ud800", round: () => { const o = {}; o.o = o; return o; },
+};
 const agent = new Agent("js", { capacity: 3 });
 agent.skill("greet", { description: "Greets somebody by name.", properties: { name: { type: "string" } } }, ({ name = "world" }) => `Hello, ${name}!`);
 agent.skill("wait", { description: "Waits.", properties: { seconds: { type: "number" } }, effects: "idempotent" }, async ({ seconds = 1 }, step) => {
@@ -13,6 +17,8 @@ agent.skill("wait", { description: "Waits.", properties: { seconds: { type: "num
 });
 agent.skill("trouble", { description: "Fails.", properties: { kind: { type: "string" } } }, ({ kind }) => {
   if (kind === "nan") return { rows: [1, NaN] };
+  if (kind in odd) return odd[kind]();
+  if (kind === "word") throw new Fail("no such class", "NO_SUCH_CLASS");
   if (kind === "class") throw new Fail("no such table", "RESOURCE_NOT_FOUND", { retryable: false });
   if (kind === "handoff") throw new Handoff("elsewhere", "not mine");
   throw new TypeError("a mistake");
@@ -57,6 +63,22 @@ assert.deepEqual(await call("greet", { name: "Ada" }), { outcome: "completed", r
 assert.match((await call("greet", { nme: "x" })).failure.message, /parameters\.nme: there is no such parameter; there are name/);
 assert.match((await call("greet", { name: 7 })).failure.message, /parameters\.name: expected string, got 7/);
 assert.match((await call("trouble", { kind: "nan" })).failure.message, /data\.rows\.1: NaN/);
+for (const [kind, said] of [["map", /data\.m: a Map cannot be sent/], ["set", /data\.0: a Set cannot be sent/], ["bytes", /data\.b: a Buffer cannot be sent/],
+  ["view", /data: a Uint8Array cannot be sent/], ["call", /data\.f: a function cannot be sent/], ["symbol", /data: a symbol cannot be sent/],
+  ["lone", /text: the text is not valid Unicode/], ["round", /data(\.o){15}: nested too deeply, at most 14 levels/]]) {
+  const { failure } = await call("trouble", { kind });
+  assert.match(failure.message, said);
+  assert.equal(failure.class, "VALIDATION_ERROR", kind);
+}
+assert.match((await call("trouble", { kind: "word" })).failure.message, /class 'NO_SUCH_CLASS': expected one of TOOL_NOT_FOUND, /);
+for (const [wrong, said] of [[() => new Agent("prüf"), /agentId 'prüf': expected 1 to 64 of A-Z a-z 0-9 _ \. -/], [() => new Agent(), /agentId 'undefined'/],
+  [() => new Agent("x".repeat(65)), /agentId/], [() => new Agent("x", { capacity: 0 }), /capacity: expected 1 to 64, got 0/],
+  [() => new Agent("x", { capacity: 65 }), /capacity: expected 1 to 64, got 65/], [() => new Agent("x").skill("größe", {}, () => 1), /skill 'größe': expected 1 to 64/],
+  [() => new Agent("x").skill("s", () => 1), /skill s: expected \(id, about, handler\)/], [() => new Agent("x").skill("s", "Greets.", () => 1), /skill s: expected/],
+  [() => new Agent("x").skill("s", {}, "greet"), /skill s: expected/]]) {
+  assert.throws(wrong, said);
+}
+new Agent("x".repeat(64), { capacity: 64 }).skill("s".repeat(64), {}, () => 1);
 assert.equal((await call("wait", { seconds: 60 }, { deadlineMs: 20 })).failure.class, "TIMEOUT");
 assert.equal((await call("synthesize")).result.text, "one two thrée");
 assert.deepEqual(await call("research", { n: 3 }), { outcome: "calls", calls: [{ id: "t1-1", agentId: "other", skill: "double", parameters: { n: 3 } }] });

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import typing
 import unittest
 
@@ -233,6 +234,61 @@ class Sdk(unittest.TestCase):
         self.assertEqual([c["parameters"]["n"] for c in self.agent.call("research", {"n": 3}, turns=turns)["calls"]], [6, -1])
         with self.assertRaisesRegex(ValueError, "17 calls in one turn, expected 1 to 16"):
             baton.Calls([{"id": "c%d" % i, "agentId": "other", "skill": "double"} for i in range(17)])
+
+    def test_a_handler_that_would_end_its_thread_fails_its_step(self):
+        leaver = baton.Agent("leaver")
+
+        @leaver.skill
+        def leave(how: str):
+            raise {"exit": SystemExit(5), "ctrl-c": KeyboardInterrupt(), "cancel": asyncio.CancelledError()}[how]
+
+        @leaver.skill
+        async def leave_loop(how: str):
+            await asyncio.sleep(0)
+            leave(how)
+
+        @leaver.skill
+        async def leave_stream(how: str):
+            yield "so far"
+            leave(how)
+
+        @leaver.skill
+        async def stay():
+            await asyncio.sleep(0)
+            return "here"
+
+        self.d.serve(leaver)
+        names = {"exit": ("UNKNOWN", "SystemExit: 5"), "ctrl-c": ("UNKNOWN", "KeyboardInterrupt"), "cancel": ("UNKNOWN|CANCELLED", "ancelled")}
+        for skill in ("leave", "leave-loop", "leave-stream"):
+            for how, (cls, words) in names.items():
+                step = {"agentId": "leaver", "skill": skill, "task": "leave the process", "parameters": {"how": how}, "timeoutMs": 15000}
+                plan = self.d.submit({"steps": [step], "policy": {"maxRetries": 0}})
+                self.assertEqual(self.d.wait(plan, 30)["status"], "failed")
+                event = [e for e in self.d.events(plan=plan, types=["plan_step_completed"])][-1]
+                self.assertRegex(event["errorClass"], cls, (skill, how))
+                self.assertIn(words, event["error"], (skill, how))
+        self.assertEqual(self.d.ask("leaver", "stay"), "here", "the loop of the coroutines goes on")
+        with self.assertRaises(KeyboardInterrupt):
+            leaver.call("leave", {"how": "ctrl-c"})  # of the person at the keyboard
+
+    def test_what_no_supervisor_would_take_is_refused_where_it_is_written(self):
+        for wrong, words in ((lambda: baton.Agent("pr\u00fcf"), r"agentId 'pr\u00fcf': expected 1 to 64 of A-Z a-z 0-9 _ \. -"),
+                             (lambda: baton.Agent(""), "agentId ''"), (lambda: baton.Agent("x" * 65), "agentId"),
+                             (lambda: baton.Agent("x", capacity=0), "capacity: expected 1 to 64, got 0"),
+                             (lambda: baton.Agent("x", capacity=65), "capacity: expected 1 to 64, got 65"),
+                             (lambda: baton.Agent("x").skill(lambda: 0, id="gr\u00f6\u00dfe"), "skill 'gr\u00f6\u00dfe': expected 1 to 64"),
+                             (lambda: baton.Agent("x").skill(lambda: 0, id="s" * 65), "skill 's+': expected 1 to 64")):
+            with self.assertRaisesRegex(ValueError, words):
+                wrong()
+        baton.Agent("x" * 64, capacity=64).skill(lambda: 0, id="s" * 64)
+
+    def test_a_refused_registration_says_why_at_once(self):
+        late = baton.Agent("late", version=7)
+        late.skill(lambda: 0, id="one")
+        began = time.monotonic()
+        with self.assertRaisesRegex(baton.Error, "agent late: .*version"):
+            self.d.serve(late)
+        self.assertLess(time.monotonic() - began, 15)
 
     def test_artifacts_state_and_usage(self):
         plan = self.d.submit(plan_of(("write", {}), ("read", {"file": "{{results.s1.artifact}}"})))
