@@ -58,6 +58,7 @@ static enum bt_code enqueue(struct pg_journal *p, const struct pg_stmt *s, struc
         p->writes = grown;
         p->writes_cap = cap;
     }
+    pg_ahead_forget(p, s);
     p->writes[p->writes_n++] = (struct pg_write){s->which, s->n, p->queue.len};
     for (int i = 0; i < s->n; i++) {
         const struct pg_value *v = &s->bound[i];
@@ -281,6 +282,7 @@ const struct sql_engine PG_ENGINE = {
     .undo = engine_undo,
     .error = engine_error,
     .write_error = engine_write_error,
+    .ahead = pg_ahead,
 };
 
 /* ---- commit ---- */

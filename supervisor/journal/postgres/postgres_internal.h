@@ -9,7 +9,9 @@
 enum {
     PG_FORMAT = 1, /* of the tables; see postgres_schema.c */
     PG_PARAMS_MAX = 14,
-    PG_SHARD = 0, /* the only one yet */
+    PG_AHEAD_MAX = 64,  /* statements */
+    PG_FIRST_PAGE = 64, /* rows */
+    PG_SHARD = 0,       /* the only one yet */
     PG_NODE_MAX = 64,
     PG_STATE_LEN = 5, /* of an SQLSTATE */
     PG_LEASE_MS = 3000,
@@ -43,6 +45,14 @@ struct pg_stmt {
     int64_t page;   /* rows that were asked for; 0 = all at once */
 };
 
+/* A result that was read ahead. */
+struct pg_ahead {
+    enum sql which;
+    uint64_t ix;    /* of the plan */
+    uint64_t last;  /* the committed position then */
+    PGresult *rows; /* NULL: taken */
+};
+
 /* A statement that waits in the open batch: its values are in the queue, each with its length. */
 struct pg_write {
     enum sql which;
@@ -64,6 +74,9 @@ struct pg_journal {
     char state[PG_STATE_LEN + 1]; /* of its first error; "" = none, or no answer */
     char message[BT_ERROR_MSG_MAX / 2];
     bool lost; /* no answer: what became of it is not known */
+    struct pg_ahead ahead[PG_AHEAD_MAX];
+    uint32_t ahead_n;
+    uint32_t ahead_at; /* answers of the pipeline that reads ahead; ahead_n: it is another one */
     /* ownership */
     uint64_t epoch;
     bool replicated;  /* commits wait for a standby, and that is checked */
@@ -100,6 +113,14 @@ void pg_statements_init(struct pg_journal *p);
 /* Prepares all on the server. */
 BT_MUST_CHECK enum bt_code pg_statements_prepare(struct pg_journal *p, struct bt_error *err);
 void pg_statements_done(struct pg_journal *p);
+
+/* ---- postgres_ahead.c: the open plans of a start, read in few round trips ---- */
+void pg_ahead(struct sql_journal *s, const uint64_t *ix, size_t n);
+/* The rows of the bound statement, when they were read ahead and nothing has changed them; the
+ * caller's. */
+PGresult *pg_ahead_take(struct pg_stmt *s);
+/* A write changes what the plan is. */
+void pg_ahead_forget(struct pg_journal *p, const struct pg_stmt *write);
 
 /* ---- postgres_pipe.c: what is sent, and the answers to it ---- */
 void pg_put_value(struct pg_value *to, const void *bytes, size_t len);

@@ -140,6 +140,7 @@ static void pg_close(struct journal *j)
         }
     }
     pg_statements_done(p);
+    pg_ahead(&p->sql, NULL, 0);
     PQclear(p->result);
     PQfinish(p->conn);
     buf_done(&p->queue);

@@ -102,6 +102,10 @@ static bool take_answers(struct pg_journal *p, uint64_t deadline)
         if (status == PGRES_FATAL_ERROR) {
             note_error(p, r);
         }
+        if (p->ahead_at < p->ahead_n) {
+            p->ahead[p->ahead_at++].rows = r;
+            continue;
+        }
         PQclear(p->result);
         p->result = r;
     }
