@@ -78,8 +78,14 @@ static bool read_page(struct pg_stmt *s)
         }
     }
     name_of(s->which, name);
-    if (!pg_keep_reading(p) || !pg_send_batch(p) || !pg_send(p, name, v, n) || !pg_sync(p) ||
-        PQresultStatus(p->result) != PGRES_TUPLES_OK) {
+    for (bool ok = false; !ok;) {
+        const bool sent = pg_keep_reading(p) && pg_send_batch(p) && pg_send(p, name, v, n);
+        ok = sent && pg_sync(p);
+        if (!ok && !pg_ride_on(p, sent, "cannot read the journal")) {
+            return false;
+        }
+    }
+    if (PQresultStatus(p->result) != PGRES_TUPLES_OK) {
         return false;
     }
     s->rows = p->result;
@@ -178,7 +184,8 @@ void pg_statements_done(struct pg_journal *p)
 
 enum bt_code pg_statements_prepare(struct pg_journal *p, struct bt_error *err)
 {
-    bool sent = PQsendPrepare(p->conn, "unnest", PG_UNNEST, 0, NULL) == 1;
+    bool sent = PQsendPrepare(p->conn, "unnest", PG_UNNEST, 0, NULL) == 1 &&
+                PQsendPrepare(p->conn, "turn", PG_TURN, 0, NULL) == 1;
 
     for (int i = 0; i < SQL_COUNT && sent; i++) {
         char name[NAME_LEN];
