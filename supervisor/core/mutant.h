@@ -105,8 +105,8 @@ enum mutant {
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
-    /* 95 to 99 and 114 are of the journal on PostgreSQL, and found by edge.postgres_owner; 115, in
-     * the engine, by test_fleet.py of a build with -DBATON_MUTANT=115 */
+    /* 95 to 99, 114, 130 and 131 are of the journal on PostgreSQL (edge.postgres_owner, _ride);
+     * 115, in the engine, by test_fleet.py of a build with -DBATON_MUTANT=115 */
     MUTANT_FENCE_WITHOUT_EPOCH,     /* pg 95: a turn of an earlier owner is stored */
     MUTANT_FENCE_WITHOUT_POS,       /* pg 96: a turn is stored that does not follow the last one */
     MUTANT_OWNER_NOT_ENDED,         /* pg 97: a take-over leaves the old owner its connection */

@@ -316,41 +316,6 @@ static void half_a_turn_that_was_sent_delays_no_take_over(void **state)
 #endif
 }
 
-/* A read that has to see the batch begins its transaction: the row of the owner is locked. */
-static void half_a_turn_that_a_read_has_sent_delays_no_take_over(void **state)
-{
-    struct journal *two;
-    uint64_t ms;
-    int status;
-    pid_t pid;
-
-    (void)state;
-    pg_server_clear();
-    pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        struct journal *j =
-            open_as(&(struct journal_options){.lease_ms = 3 * LEASE, .node = "one"});
-        struct journal_plan p;
-        struct bt_error err;
-        add_event(j, 0, 0, "a");
-        commit(j);
-        add_event(j, 0, 0, "late");
-        if (journal_plan_by_key(j, STR_LIT("none"), &p, &err) == BT_NOT_FOUND) {
-            (void)raise(SIGSTOP);
-        }
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-    assert_true(WIFSTOPPED(status));
-    two = take_over(&ms);
-    assert_in_range(ms, 0, 3 * LEASE + GRACE / 2);
-    expect_events(two, "1:a ");
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    journal_close(two);
-}
-
 static void wait_for_lock(void)
 {
     char n[8] = "0";
@@ -450,7 +415,6 @@ int main(void)
         cmocka_unit_test(a_batch_that_lasts_is_stored_in_parts_and_keeps_the_lease),
         cmocka_unit_test(a_stopped_owner_is_taken_over_and_its_late_commit_is_refused),
         cmocka_unit_test(half_a_turn_that_was_sent_delays_no_take_over),
-        cmocka_unit_test(half_a_turn_that_a_read_has_sent_delays_no_take_over),
         cmocka_unit_test(a_lock_that_others_hold_refuses_one_batch_and_no_more),
         cmocka_unit_test(two_that_begin_at_once_make_the_tables_once_and_one_wins),
         cmocka_unit_test_setup(tables_of_a_newer_program_are_refused, clear),

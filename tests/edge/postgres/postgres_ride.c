@@ -5,6 +5,7 @@
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,32 +146,49 @@ static void what_a_read_has_sent_is_sent_again(void **state)
     expect_stored(j, want);
 }
 
-/* The server sleeps in the commit, and goes on when its client is gone: SELECT would say that it is
- * not there. */
-static void a_commit_that_still_runs_is_fenced_first(void **state)
+/* The server sleeps in the commit, and goes on when its client is gone. */
+static struct journal *begin_slow(void)
 {
     struct journal *j = begin();
-    char slow[8];
 
-    (void)state;
     add_event(j, 0, 0, "a");
     commit(j);
-    pg_server_run(
-        "CREATE TABLE IF NOT EXISTS slow(n int); DELETE FROM slow; INSERT INTO slow VALUES (0);"
-        "CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "IF pg_try_advisory_lock(4711) THEN SET LOCAL statement_timeout = 0; PERFORM "
-        "pg_sleep(0.6); END IF; RETURN NULL; END $$;"
-        "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON baton_s0.rows DEFERRABLE INITIALLY "
-        "DEFERRED FOR EACH ROW EXECUTE FUNCTION public.slow()",
-        NULL, 0);
+    pg_server_run("CREATE OR REPLACE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                  "BEGIN PERFORM pg_sleep(0.4); RETURN NULL; END $$;"
+                  "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON baton_s0.rows DEFERRABLE "
+                  "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.slow()",
+                  NULL, 0);
     add_event(j, 0, 0, "b");
-    proxy_set(PROXY_LEAVE, 100); /* the commit is asleep by then */
+    return j;
+}
+
+static void go_on_fast(struct journal *j)
+{
     commit(j);
+    pg_server_run("DROP TRIGGER slow ON baton_s0.rows", NULL, 0);
     add_event(j, 0, 0, "c");
     commit(j);
-    pg_server_run("SELECT count(*) FROM baton_s0.rows", slow, sizeof slow);
-    assert_string_equal(slow, "3");
     expect_stored(j, "1:a 2:b 3:c ");
+}
+
+static void a_commit_that_still_runs_is_ended_with_its_backend(void **state)
+{
+    struct journal *j = begin_slow();
+
+    (void)state;
+    proxy_set(PROXY_LEAVE, 100); /* the commit is asleep by then */
+    go_on_fast(j);
+}
+
+/* SELECT would say that it is not there, and a second one would be sent. */
+static void a_commit_that_still_runs_and_cannot_be_ended_is_waited_for(void **state)
+{
+    struct journal *j = begin_slow();
+
+    (void)state;
+    pg_server_run("UPDATE baton.shards SET backend = 0", NULL, 0);
+    proxy_set(PROXY_LEAVE, 100);
+    go_on_fast(j);
 }
 
 static void an_answer_that_comes_late_is_not_waited_for(void **state)
@@ -309,6 +327,44 @@ static void who_was_away_too_long_does_not_take_it_back(void **state)
     journal_close(two);
 }
 
+/* The fence has its locks, and waits for the rest. */
+static void half_a_turn_that_has_come_delays_no_take_over(void **state)
+{
+    enum { BYTES = 130, GRACE = 1500, PATIENCE = 8 * LEASE };
+    const uint64_t began = clock_boot_ms();
+    struct journal *two = NULL;
+    struct bt_error err;
+    pid_t pid;
+
+    (void)state;
+    journal_close(begin());
+    pid = fork();
+    if (pid == 0) {
+        struct journal *j = open_at(proxy, &ONE);
+        add_event(j, 0, 0, "a");
+        commit(j);
+        for (int i = 0; i < 20; i++) {
+            add_event(j, 0, 0, "late");
+        }
+        proxy_set(PROXY_HOLD, BYTES);
+        _exit(journal_commit(j, &err) == BT_OK);
+    }
+    (void)poll(NULL, 0, LEASE / 3);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    while (clock_boot_ms() - began < PATIENCE &&
+           journal_open(pg_server_url(), &TWO, &two, &err) != BT_OK) {
+        (void)poll(NULL, 0, 20);
+    }
+    if (two == NULL) {
+        fail_msg("not taken over: %s", err.msg);
+    }
+    assert_in_range(clock_boot_ms() - began, LEASE / 2, LEASE + LEASE / 3 + GRACE);
+    expect_events(two, "1:a ");
+    journal_close(two);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void history_that_a_failover_has_lost_is_not_gone_over(void **state)
 {
     struct journal *j = begin();
@@ -338,12 +394,14 @@ int main(void)
         cmocka_unit_test(a_turn_without_rows_is_stored_once),
         cmocka_unit_test(a_turn_that_is_cut_anywhere_is_stored_once),
         cmocka_unit_test(what_a_read_has_sent_is_sent_again),
-        cmocka_unit_test(a_commit_that_still_runs_is_fenced_first),
+        cmocka_unit_test(a_commit_that_still_runs_is_ended_with_its_backend),
+        cmocka_unit_test(a_commit_that_still_runs_and_cannot_be_ended_is_waited_for),
         cmocka_unit_test(an_answer_that_comes_late_is_not_waited_for),
         cmocka_unit_test(the_answer_to_the_next_epoch_may_be_lost_too),
         cmocka_unit_test(the_caller_is_called_while_the_server_is_away),
         cmocka_unit_test(who_is_asked_to_stop_stops_waiting),
         cmocka_unit_test(who_was_away_too_long_does_not_take_it_back),
+        cmocka_unit_test(half_a_turn_that_has_come_delays_no_take_over),
         cmocka_unit_test(history_that_a_failover_has_lost_is_not_gone_over),
     };
 

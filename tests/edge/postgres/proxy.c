@@ -17,7 +17,7 @@
 
 #include "tests/support/pg_server/pg_server.h"
 
-enum { CHUNK = 65536, TICK_MS = 5 };
+enum { CHUNK = 65536, TICK_MS = 5, HOLD_MS = 20000 };
 
 struct shared {
     _Atomic(int) mode;
@@ -64,9 +64,12 @@ static bool forward(int server, const char *bytes, size_t n, bool *io_losing)
     const int mode = atomic_load(&all->mode);
     const uint32_t arg = atomic_load(&all->arg);
 
-    if (mode == PROXY_CUT) {
+    if (mode == PROXY_CUT || mode == PROXY_HOLD) {
         send_all(server, bytes, n < arg ? n : arg);
         once();
+        if (mode == PROXY_HOLD) {
+            (void)poll(NULL, 0, HOLD_MS);
+        }
         return false;
     }
     send_all(server, bytes, n);
