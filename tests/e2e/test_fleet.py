@@ -63,7 +63,52 @@ def slow(name, seconds):
                        "parameters": {"text": name}}]}
 
 
-class Fleet(BatonTest):
+class Elsewhere:
+    def elsewhere(self, hosts=("127.0.0.1", "127.0.0.1"), prefixes=((), ()), listen=""):
+        """Two nodes, and agents that know both, by TLS and credentials as from other hosts. The first one reaches the server by the
+        address `listen`."""
+        keys = pathlib.Path(tempfile.mkdtemp(prefix="baton-keys-"))
+        self.addCleanup(shutil.rmtree, keys, ignore_errors=True)
+        for args in (["init"], ["issue", "hub", "--server", "--host", hosts[0], *(["--host", hosts[1]] if hosts[1] != hosts[0] else []), "--to", keys],
+                     ["issue", "away", "--client", "--to", keys]):
+            subprocess.run([BIN / "baton", "certs", *args, "--dir", keys / "ca"], check=True, capture_output=True)
+        server, nodes = pg.Server(self, listen), []
+        near = server.url
+        for name, host, prefix in zip(("one", "two"), hosts, prefixes):
+            server.url = "postgresql://fleet@%s/postgres" % listen if listen and name == "one" else near
+            d = Node(self, server, name, config="", prefix=prefix)
+            d.port, d.host = nats.free_port(), host
+            d.config.write_text(d.config.read_text().replace("listen: {", "auth: required\nlisten: {remote: 'tls+tcp://%s:%d', cert: '%s', ca: '%s', " % (
+                d.host, d.port, keys / "hub.pem", keys / "ca.pem")))
+            nodes.append(d)
+        one, two = nodes
+        one.cli("credential", "add", "op", "--role", "admin")
+        one.cli("credential", "add", "away", "--role", "agent", "--agents", "*")
+        shutil.copytree(one.state / "credentials", two.state / "credentials")
+        two.state.chmod(0o700)
+        for d in nodes:
+            d.credential = ("op", d.state / "credentials/op")
+        one.way = ["--connect", ",".join("tls+tcp://%s:%d" % (d.host, d.port) for d in nodes), "--ca", keys / "ca.pem", "--cert", keys / "away.pem"]
+        one.start(agents=False)
+        two.wait_beside()
+        return server, one, two
+
+    def agent(self, d, argv, name, settings):
+        log = open(d.work / (name + ".log"), "ab")
+        env = {**os.environ, "BATON_SETTINGS": json.dumps(settings)}
+        env.pop("BATON_STATE", None)
+        process = subprocess.Popen([*map(str, [*argv, *d.way, "--credential", d.state / "credentials/away"])], stdin=subprocess.DEVNULL,
+                                   stdout=log, stderr=log, env=env)
+        log.close()
+
+        def end():
+            process.kill()
+            process.wait()
+        self.addCleanup(end)
+        return process
+
+
+class Fleet(Elsewhere, BatonTest):
     def pair(self, **kwargs):
         server = pg.Server(self)
         one, two = Node(self, server, "one", **kwargs), Node(self, server, "two", **kwargs)
@@ -189,46 +234,6 @@ class Fleet(BatonTest):
         self.assertEqual(seqs, list(range(1, len(seqs) + 1)))
         leader.check_event_order()
         print("%d plans accepted; seconds until another leads: %s" % (len(accepted), ", ".join(took)), flush=True)
-
-    def elsewhere(self):
-        """Two nodes, and agents that know both, by TLS and credentials as from other hosts."""
-        keys = pathlib.Path(tempfile.mkdtemp(prefix="baton-keys-"))
-        self.addCleanup(shutil.rmtree, keys, ignore_errors=True)
-        for args in (["init"], ["issue", "hub", "--server", "--host", "127.0.0.1", "--to", keys],
-                     ["issue", "away", "--client", "--to", keys]):
-            subprocess.run([BIN / "baton", "certs", *args, "--dir", keys / "ca"], check=True, capture_output=True)
-        server, nodes = pg.Server(self), []
-        for name in ("one", "two"):
-            d = Node(self, server, name, config="")
-            d.port = nats.free_port()
-            d.config.write_text(d.config.read_text().replace("listen: {", "auth: required\nlisten: {remote: 'tls+tcp://127.0.0.1:%d', cert: '%s', ca: '%s', " % (
-                d.port, keys / "hub.pem", keys / "ca.pem")))
-            nodes.append(d)
-        one, two = nodes
-        one.cli("credential", "add", "op", "--role", "admin")
-        one.cli("credential", "add", "away", "--role", "agent", "--agents", "*")
-        shutil.copytree(one.state / "credentials", two.state / "credentials")
-        two.state.chmod(0o700)
-        for d in nodes:
-            d.credential = ("op", d.state / "credentials/op")
-        one.way = ["--connect", ",".join("tls+tcp://127.0.0.1:%d" % d.port for d in nodes), "--ca", keys / "ca.pem", "--cert", keys / "away.pem"]
-        one.start(agents=False)
-        two.wait_beside()
-        return server, one, two
-
-    def agent(self, d, argv, name, settings):
-        log = open(d.work / (name + ".log"), "ab")
-        env = {**os.environ, "BATON_SETTINGS": json.dumps(settings)}
-        env.pop("BATON_STATE", None)
-        process = subprocess.Popen([*map(str, [*argv, *d.way, "--credential", d.state / "credentials/away"])], stdin=subprocess.DEVNULL,
-                                   stdout=log, stderr=log, env=env)
-        log.close()
-
-        def end():
-            process.kill()
-            process.wait()
-        self.addCleanup(end)
-        return process
 
     def test_what_a_living_agent_runs_is_not_run_again_and_clients_find_the_leader(self):
         server, one, two = self.elsewhere()
