@@ -186,12 +186,12 @@ void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
     }
 }
 
-/* An agent that knows several daemons may find the one that leads by now. */
-static void send_away(struct engine *engine, uint64_t handle)
+/* An agent that knows several daemons looks for the next one when it hears nothing for a lease: one
+ * may lead by now. */
+static bool is_let_go(struct engine *engine, uint64_t handle, enum msg_type type)
 {
-    if (engine_is_remote(handle) && engine_away_ms(engine) > AWAY_MS) {
-        engine_hang_up_remote(engine);
-    }
+    return api_role_of(type) == ROLE_AGENT && engine_is_remote(handle) &&
+           engine_away_ms(engine) > AWAY_MS && engine_answer_later(engine);
 }
 
 void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str bytes)
@@ -216,12 +216,12 @@ void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str
         api_refuse_token(engine, &rq);
         return;
     }
+    if (is_let_go(engine, handle, type)) {
+        return;
+    }
     request_refuse_text(engine, &rq, BT_UNAVAILABLE,
                         "storage_unavailable: the journal's server does not answer; nothing was "
                         "begun, ask again");
-    if (api_role_of(type) == ROLE_AGENT) {
-        send_away(engine, handle);
-    }
 }
 
 static void take_up(struct engine *engine, struct put_off_queue *q)

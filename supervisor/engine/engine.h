@@ -196,8 +196,8 @@ void engine_meanwhile(struct engine *engine);
 bool engine_is_away(const struct engine *engine);
 /* How long it has waited, ms; 0 = it does not. */
 msec engine_away_ms(const struct engine *engine);
-/* Shuts down the connection that brought the request in hand, if it is from another host. */
-void engine_hang_up_remote(struct engine *engine);
+/* The request in hand is answered when the journal is back, not now. False: too many wait so. */
+bool engine_answer_later(struct engine *engine);
 /* Whether this daemon still owns its journal, as far as it may ask (journal_keep). False: the next
  * engine_end reports why. */
 bool engine_keep(struct engine *engine);

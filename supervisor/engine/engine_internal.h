@@ -88,8 +88,10 @@ struct engine {
     bool on_hold;            /* engine_hold */
     struct link_event *held; /* what lanes brought meanwhile, from held_at on */
     uint32_t held_at, held_n, held_cap;
-    bool away;       /* within engine_meanwhile */
-    msec away_since; /* the first call of it in this wait; 0 = the journal does not wait */
+    bool away;         /* within engine_meanwhile */
+    bool put_by;       /* the request in hand there waits, too */
+    uint32_t put_by_n; /* of those that are held */
+    msec away_since;   /* the first call of it in this wait; 0 = the journal does not wait */
     msec away_last;
 };
 

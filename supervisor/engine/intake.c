@@ -91,7 +91,8 @@ void engine_cycle_took(struct engine *engine, uint64_t us)
 enum {
     AWAY_OUT_MAX = 1024 * 1024,
     AWAY_GAP_MS = 1000, /* between two calls of one wait: more is another wait */
-    AWAY_EVENTS = 64    /* in one call */
+    AWAY_EVENTS = 64,   /* in one call */
+    PUT_BY_MAX = 64     /* requests: the others keep their contexts */
 };
 
 bool engine_is_away(const struct engine *engine)
@@ -104,6 +105,12 @@ msec engine_away_ms(const struct engine *engine)
     return engine->away ? engine->away_last - engine->away_since : 0;
 }
 
+bool engine_answer_later(struct engine *engine)
+{
+    engine->put_by = engine->put_by_n < PUT_BY_MAX;
+    return engine->put_by;
+}
+
 /* What the cycle has in hand stays as it is: it goes on when the call of the journal returns. */
 static void answer_now(struct engine *engine, struct link_event *ev)
 {
@@ -114,6 +121,7 @@ static void answer_now(struct engine *engine, struct link_event *ev)
     engine->effects_n = engine->effects_cap = 0;
     engine->in_hand = ev->msg;
     engine->who = NULL;
+    engine->put_by = false;
     engine->hooks.on_request_meanwhile(engine, engine_handle_of(engine, ev),
                                        link_msg_bytes(ev->msg));
     for (uint32_t i = 0; i < engine->effects_n; i++) {
@@ -149,6 +157,11 @@ void engine_meanwhile(struct engine *engine)
         if (ev.type == LINK_REQUEST) {
             engine->stats.requests++;
             answer_now(engine, &ev);
+            if (engine->put_by) {
+                engine->put_by_n++;
+                engine_storage_push(engine, &ev);
+                continue;
+            }
         } else if (ev.lane != NULL) {
             engine_storage_push(engine, &ev);
             continue;

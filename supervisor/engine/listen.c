@@ -142,13 +142,6 @@ static void hang_up(void *self, uint32_t pipe)
     }
 }
 
-void engine_hang_up_remote(struct engine *engine)
-{
-    if (engine->remote != NULL) {
-        link_server_hang_up(engine->remote, engine_request_pipe(engine));
-    }
-}
-
 void engine_watch_sessions(struct engine *engine)
 {
     sessions_hook(engine->opt.sessions, &(struct session_hooks){engine, is_open, hang_up});

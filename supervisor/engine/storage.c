@@ -78,6 +78,11 @@ void engine_storage_begin(struct engine *engine)
     look(engine);
     while (engine->held_at < engine->held_n && !engine_is_stalled(engine)) {
         struct link_event ev = engine->held[engine->held_at++]; /* more may come meanwhile */
+        if (ev.type == LINK_REQUEST) {
+            engine->put_by_n--;
+            engine_on_link(engine, &ev);
+            continue;
+        }
         if (ev.lane != NULL) {
             engine->hooks.on_lane_event(engine, &ev);
         }

@@ -96,6 +96,7 @@ struct pg_journal {
     int64_t takes[PG_TAKES_MAX]; /* backends that took the next epoch, perhaps; 0 = none */
     uint32_t takes_n;            /* of all times: the next one takes this place, modulo */
     uint64_t called;             /* when base.waits was called last */
+    uint64_t asked;              /* when the last pipeline was */
 };
 
 static inline struct pg_journal *pg_of(struct journal *j)
@@ -164,7 +165,7 @@ bool pg_send_text(struct pg_journal *p, const char *sql);
 /* Ends the pipeline and waits for all its answers, at most half a lease. False: p->state,
  * p->message, p->lost. */
 bool pg_sync(struct pg_journal *p);
-enum { PG_SLICE_MS = 20 };
+enum { PG_SLICE_MS = 20, PG_SLOW_MS = 250 /* an answer that takes long */ };
 /* Waits a slice of time at most until the descriptor (-1 = none) can be read, or written. False:
  * base.waits wants no more of it. */
 bool pg_wait_slice(struct pg_journal *p, int fd, short events, uint64_t until);

@@ -42,7 +42,7 @@ bool pg_send_text(struct pg_journal *p, const char *sql)
     return PQsendQueryParams(p->conn, sql, 0, NULL, NULL, NULL, NULL, BINARY) == 1;
 }
 
-/* base.waits is called when a slice has gone: most answers come within the first. */
+/* base.waits is called each slice: in a ride at once, else when an answer takes long. */
 bool pg_wait_slice(struct pg_journal *p, int fd, short events, uint64_t until)
 {
     const uint64_t now = clock_boot_ms();
@@ -54,7 +54,8 @@ bool pg_wait_slice(struct pg_journal *p, int fd, short events, uint64_t until)
     if (rc < 0 && errno != EINTR) {
         return false;
     }
-    if (!called || clock_boot_ms() - p->called < PG_SLICE_MS) {
+    if (!called || clock_boot_ms() - p->called < PG_SLICE_MS ||
+        (!p->riding && clock_boot_ms() - p->asked < PG_SLOW_MS)) {
         return true;
     }
     p->called = clock_boot_ms();
@@ -130,7 +131,7 @@ bool pg_sync(struct pg_journal *p)
 {
     const uint64_t deadline = clock_boot_ms() + p->lease_ms / 2;
 
-    p->called = clock_boot_ms();
+    p->called = p->asked = clock_boot_ms();
     p->state[0] = p->message[0] = 0;
     PQclear(p->result);
     p->result = NULL;

@@ -209,6 +209,7 @@ enum bt_code pg_ride(struct pg_journal *p, const char *what, uint64_t *ret_pos,
     const uint64_t began = clock_boot_ms();
     uint64_t pause = 0;
     struct bt_error why;
+    struct bt_error last;
     enum bt_code code = BT_UNAVAILABLE;
 
     log_warn("journal.away", "%s: PostgreSQL: %s; connecting again", what, p->message);
@@ -218,8 +219,9 @@ enum bt_code pg_ride(struct pg_journal *p, const char *what, uint64_t *ret_pos,
         if (!pause_for(p, pause)) {
             code = err_set(&why, BT_IO, "asked to stop while PostgreSQL was away");
         } else if (clock_boot_ms() - began > (uint64_t)p->lease_ms * LEASES_MAX) {
+            last = why;
             code = err_set(&why, BT_IO, "PostgreSQL was away for %d leases; at last: %.300s",
-                           LEASES_MAX, why.msg);
+                           LEASES_MAX, last.msg);
         } else {
             code = attempt(p, ret_pos, &why);
         }

@@ -147,17 +147,20 @@ static void what_a_read_has_sent_is_sent_again(void **state)
 }
 
 /* The server sleeps in the commit, and goes on when its client is gone. */
-static struct journal *begin_slow(void)
+static struct journal *begin_slow(const char *seconds)
 {
+    char sql[400];
     struct journal *j = begin();
 
     add_event(j, 0, 0, "a");
     commit(j);
-    pg_server_run("CREATE OR REPLACE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ "
-                  "BEGIN PERFORM pg_sleep(0.4); RETURN NULL; END $$;"
-                  "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON baton_s0.rows DEFERRABLE "
-                  "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.slow()",
-                  NULL, 0);
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE OR REPLACE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS "
+                   "$$ BEGIN PERFORM pg_sleep(%s); RETURN NULL; END $$;"
+                   "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON baton_s0.rows DEFERRABLE "
+                   "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.slow()",
+                   seconds);
+    pg_server_run(sql, NULL, 0);
     add_event(j, 0, 0, "b");
     return j;
 }
@@ -173,7 +176,7 @@ static void go_on_fast(struct journal *j)
 
 static void a_commit_that_still_runs_is_ended_with_its_backend(void **state)
 {
-    struct journal *j = begin_slow();
+    struct journal *j = begin_slow("0.4");
 
     (void)state;
     proxy_set(PROXY_LEAVE, 100); /* the commit is asleep by then */
@@ -183,7 +186,7 @@ static void a_commit_that_still_runs_is_ended_with_its_backend(void **state)
 /* SELECT would say that it is not there, and a second one would be sent. */
 static void a_commit_that_still_runs_and_cannot_be_ended_is_waited_for(void **state)
 {
-    struct journal *j = begin_slow();
+    struct journal *j = begin_slow("0.4");
 
     (void)state;
     pg_server_run("UPDATE baton.shards SET backend = 0", NULL, 0);
@@ -269,6 +272,23 @@ static void the_caller_is_called_while_the_server_is_away(void **state)
     assert_string_equal(epoch, "2");
     assert_int_equal(journal_boot(j), 1); /* what lives from it goes on */
     expect_stored(j, "1:a 2:b ");
+}
+
+/* Clients are refused while the server is away, not while it is slow. */
+static void nobody_is_called_while_an_answer_is_slow(void **state)
+{
+    const char *const seconds[] = {"0.1", "0.5"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct calls calls = {0};
+        struct journal *j = begin_slow(seconds[i]);
+        journal_while_waiting(j, on_wait, &calls);
+        commit(j);
+        assert_true((calls.n > 0) == (i == 1));
+        journal_while_waiting(j, NULL, NULL);
+        go_on_fast(j);
+    }
 }
 
 static void who_is_asked_to_stop_stops_waiting(void **state)
@@ -399,6 +419,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_comes_late_is_not_waited_for),
         cmocka_unit_test(the_answer_to_the_next_epoch_may_be_lost_too),
         cmocka_unit_test(the_caller_is_called_while_the_server_is_away),
+        cmocka_unit_test(nobody_is_called_while_an_answer_is_slow),
         cmocka_unit_test(who_is_asked_to_stop_stops_waiting),
         cmocka_unit_test(who_was_away_too_long_does_not_take_it_back),
         cmocka_unit_test(half_a_turn_that_has_come_delays_no_take_over),
