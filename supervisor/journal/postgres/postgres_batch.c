@@ -20,7 +20,8 @@ enum {
     OID_BYTEA = 17,
     ROW_COLUMNS = 8,
     SINGLE_ROWS = 4, /* up to so many, one INSERT for each is less work than arrays */
-    NULL_LEN = -1
+    NULL_LEN = -1,
+    AGAIN_MAX = 5 /* a turn that the server has undone */
 };
 
 static void add_u32(struct buf *to, uint32_t v)
@@ -338,6 +339,20 @@ static enum bt_code was_stored(struct pg_journal *p, uint64_t pos, const struct 
     return code;
 }
 
+/* The server has undone the turn, and wants it again: a deadlock, a conflict between nodes. */
+static bool is_wanted_again(struct pg_journal *p)
+{
+    if (p->lost || (strcmp(p->state, "40001") != 0 && strcmp(p->state, "40P01") != 0)) {
+        return false;
+    }
+    if (p->in_transaction && (!pg_send_text(p, "ROLLBACK") || !pg_sync(p))) {
+        return false;
+    }
+    p->in_transaction = false;
+    p->sent = 0;
+    return true;
+}
+
 /* Until the turn is stored, or is not for certain. */
 static enum bt_code run_turn(struct pg_journal *p, const struct pg_value *mark,
                              uint64_t *ret_sent_at, struct bt_error *err)
@@ -350,6 +365,9 @@ static enum bt_code run_turn(struct pg_journal *p, const struct pg_value *mark,
         uint64_t pos = 0;
         if (sent && (MUTANT(EFFECTS_UNANSWERED) || pg_sync(p))) {
             return BT_OK;
+        }
+        if (sent && tries < AGAIN_MAX && is_wanted_again(p)) {
+            continue;
         }
         if (!pg_is_lost(p, sent) || tries == PG_TRIES_MAX) {
             return pg_failed(p, "cannot commit", err);

@@ -194,6 +194,49 @@ static void a_commit_that_still_runs_and_cannot_be_ended_is_waited_for(void **st
     go_on_fast(j);
 }
 
+/* So many times the server undoes the turn: a deadlock, or a conflict between its nodes. */
+static void undo_turns(int times)
+{
+    char sql[600];
+
+    (void)snprintf(sql, sizeof sql,
+                   "DROP SEQUENCE IF EXISTS public.turns; CREATE SEQUENCE public.turns;"
+                   "CREATE OR REPLACE FUNCTION public.undo() RETURNS trigger LANGUAGE plpgsql AS "
+                   "$$ BEGIN IF nextval('public.turns') <= %d THEN RAISE EXCEPTION 'again' USING "
+                   "ERRCODE = '40001'; END IF; RETURN NULL; END $$;"
+                   "DROP TRIGGER IF EXISTS undo ON baton_s0.rows;"
+                   "CREATE CONSTRAINT TRIGGER undo AFTER INSERT ON baton_s0.rows DEFERRABLE "
+                   "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.undo()",
+                   times);
+    pg_server_run(sql, NULL, 0);
+}
+
+static void a_turn_that_the_server_undoes_is_sent_again_five_times(void **state)
+{
+    struct journal *j = begin();
+    struct journal_plan p;
+    struct bt_error err;
+
+    (void)state;
+    undo_turns(5);
+    add_event(j, 0, 0, "a");
+    commit(j);
+    undo_turns(1);
+    add_event(j, 0, 0, "b");
+    assert_int_equal(journal_plan_by_key(j, STR_LIT("none"), &p, &err), BT_NOT_FOUND);
+    commit(j); /* its beginning was sent before */
+    undo_turns(6);
+    add_event(j, 0, 0, "c");
+    assert_int_equal(journal_commit(j, &err), BT_IO);
+    journal_close(j);
+    pg_server_run("DROP TRIGGER undo ON baton_s0.rows; "
+                  "UPDATE baton.shards SET lease_until = '-infinity'",
+                  NULL, 0);
+    j = open_at(pg_server_url(), &TWO);
+    expect_events(j, "1:a 2:b ");
+    journal_close(j);
+}
+
 static void an_answer_that_comes_late_is_not_waited_for(void **state)
 {
     struct journal *j = begin();
@@ -416,6 +459,7 @@ int main(void)
         cmocka_unit_test(what_a_read_has_sent_is_sent_again),
         cmocka_unit_test(a_commit_that_still_runs_is_ended_with_its_backend),
         cmocka_unit_test(a_commit_that_still_runs_and_cannot_be_ended_is_waited_for),
+        cmocka_unit_test(a_turn_that_the_server_undoes_is_sent_again_five_times),
         cmocka_unit_test(an_answer_that_comes_late_is_not_waited_for),
         cmocka_unit_test(the_answer_to_the_next_epoch_may_be_lost_too),
         cmocka_unit_test(the_caller_is_called_while_the_server_is_away),
