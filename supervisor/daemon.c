@@ -214,6 +214,10 @@ static void signal_cycle(struct daemon *d)
     const msec grace = fleet_config(d->fleet)->policy.shutdown_grace_ms;
     struct signalfd_siginfo info;
 
+    if (d->reload_told) {
+        d->reload_told = false;
+        reload_on_signal(d->engine);
+    }
     while (read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP) {
             reload_on_signal(d->engine);
@@ -230,6 +234,22 @@ static void signal_cycle(struct daemon *d)
         d->escalated = true;
         begin_stop(d, d->processes.escalated, grace);
     }
+}
+
+/* The journal waits for its server, in whatever call of it. A stop is not waited for: what is under
+ * way is read again by the next daemon. */
+static bool meanwhile(void *self)
+{
+    struct daemon *d = self;
+    struct signalfd_siginfo info;
+
+    while (d->told == 0 &&
+           read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        d->reload_told = d->reload_told || info.ssi_signo == SIGHUP;
+        d->told = info.ssi_signo == SIGHUP ? 0 : (int)info.ssi_signo;
+    }
+    engine_meanwhile(d->engine);
+    return d->told == 0;
 }
 
 static bool is_over(const struct daemon *d)
@@ -395,6 +415,7 @@ static int finish(struct daemon *d)
         log_warn("supervisor.stop", "%s", err.msg);
     }
     spawn_close(d->spawn);
+    journal_while_waiting(d->journal, NULL, NULL);
     journal_close(d->journal);
     log_info("supervisor.stopped", "plans_open=%u", core_runs_open(engine_core(d->engine)));
     return d->escalated ? EXIT_ESCALATED : EXIT_STOPPED;
@@ -418,6 +439,7 @@ int daemon_run(const struct daemon_options *opt, char **argv)
         return EXIT_STOPPED;
     }
     if (code == BT_OK) {
+        journal_while_waiting(d->journal, meanwhile, d);
         code = first_cycle(d, &err);
     }
     if (code == BT_OK) {

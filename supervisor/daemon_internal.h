@@ -38,6 +38,8 @@ struct daemon {
     msec wedged_since; /* the canary has been late since then; 0 = it is not */
     msec recover_at;   /* the plans of the journal wait for room, until then at least */
     bool recovered;
+    int told;         /* the signal that came while the journal waited; 0 = none */
+    bool reload_told; /* SIGHUP did */
 };
 
 /* The rooms of the loop, each built on those before it. */

@@ -77,6 +77,7 @@ static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api, 
         .turns_recovered = conversation_recover,
         .api = api,
         .on_request = api_on_request,
+        .on_request_meanwhile = api_on_request_meanwhile,
         .after_commit = api_after_commit,
     };
 }

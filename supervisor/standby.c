@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "supervisor/journal/owner.h"
 #include "supervisor/notify.h"
@@ -26,6 +27,8 @@ struct standby {
     uint32_t lease_ms;
     struct journal_look *look;
     char said[SAID_MAX]; /* to the service manager: what it waits for */
+    bool lost;           /* the server, since it was last seen */
+    msec not_before;     /* it may take the journal */
 };
 
 /* Once for each thing that it waits for. */
@@ -66,6 +69,12 @@ static enum bt_code look(struct standby *s, struct journal_owner *ret, struct bt
     if (code != BT_OK) {
         journal_look_close(s->look);
         s->look = NULL;
+        s->lost = true;
+    } else if (s->lost) {
+        /* Every lease is over after that time. The owner has lost the server, too, and goes on when
+         * it is back: it gets a lease's time for that. */
+        s->lost = false;
+        s->not_before = clock_mono_ms() + s->lease_ms;
     }
     return code;
 }
@@ -113,6 +122,11 @@ static enum bt_code attempt(struct standby *s, struct journal **ret, int64_t *re
         (void)snprintf(what, sizeof what, "the node \"%s\" leads", now.node);
         say(s, what);
         *ret_ms = wait_for(s, &now);
+        return BT_BUSY;
+    }
+    if (code == BT_OK && now.node[0] != 0 && clock_mono_ms() < s->not_before) {
+        say(s, "the server is back: its owner goes on, or this node leads after a lease");
+        *ret_ms = (int64_t)s->lease_ms / LOOKS;
         return BT_BUSY;
     }
     if (code == BT_OK) {

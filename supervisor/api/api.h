@@ -16,6 +16,8 @@ struct projections *api_projections(const struct api *api);
 
 /* ---- hooks of the engine ---- */
 void api_on_request(struct engine *engine, uint64_t handle, struct str bytes);
+/* The same while the journal waits for its server: answered now, and most are refused. */
+void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str bytes);
 /* Once in a cycle, after its input: handles what was put off, as far as the time goes. */
 void api_take_turns(struct engine *engine);
 /* Something waits for its turn: the next cycle begins at once. */

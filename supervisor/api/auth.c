@@ -106,7 +106,9 @@ void on_auth_begin(struct engine *engine, struct request *rq)
                             2 * AUTH_NONCE_BYTES);
         return;
     }
-    auth_store_refresh(opt->credentials, time_of(engine), true);
+    if (!engine_is_away(engine)) { /* whose request is in hand may be what it frees */
+        auth_store_refresh(opt->credentials, time_of(engine), true);
+    }
     if (sessions_begin(opt->sessions, m.credential, nonce_c, engine_request_peer(engine),
                        time_of(engine), &begun, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});

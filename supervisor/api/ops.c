@@ -359,7 +359,8 @@ void on_supervisor_info(struct engine *engine, struct request *rq)
         .role = str_from(role_name(rq->who->role)),
     };
 
-    ok.storage = engine_is_stalled(engine)                     ? STR_LIT("full")
+    ok.storage = engine_is_away(engine)                        ? STR_LIT("away")
+                 : engine_is_stalled(engine)                   ? STR_LIT("full")
                  : journal_storage_low(engine_journal(engine)) ? STR_LIT("low")
                                                                : (struct str){"", 0};
     clock_iso(engine_started_wall(engine), started);

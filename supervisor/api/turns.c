@@ -23,7 +23,8 @@ enum {
     /* The others would have no context left; BUSY is answered at once. */
     LARGE_WAITING = 64,
     READS_WAITING = 96,
-    SCANS_WAITING = 48
+    SCANS_WAITING = 48,
+    AWAY_MS = 5000 /* the lease of a daemon of a fleet, and the time of another one to lead */
 };
 
 static const uint32_t waiting_max[TURN_COUNT] = {[TURN_SOON] = ENGINE_CONTEXTS,
@@ -183,6 +184,44 @@ void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
         of_plan = of_plan && sees_plan(engine, &seal, peek.token, peek.plan_id);
         put_off(engine, handle, turn, of_plan ? peek.plan_id : (struct str){NULL, 0});
     }
+}
+
+/* An agent that knows several daemons looks for the next one when it hears nothing for a lease: one
+ * may lead by now. */
+static bool is_let_go(struct engine *engine, uint64_t handle, enum msg_type type)
+{
+    return api_role_of(type) == ROLE_AGENT && engine_is_remote(handle) &&
+           engine_away_ms(engine) > AWAY_MS && engine_answer_later(engine);
+}
+
+void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str bytes)
+{
+    struct seal seal = {.n = 0};
+    struct str body = bytes;
+    struct msg_peek peek;
+    struct request rq;
+    enum msg_type type;
+
+    if (seal_is_sealed(bytes) && !api_open_sealed(engine, handle, bytes, &seal, &body)) {
+        return;
+    }
+    peek = msg_peek(body.ptr, body.len, PEEK_BYTES);
+    type = msg_type_from_wire(peek.type);
+    if (type == MSG_supervisor_info || type == MSG_auth_begin) {
+        api_handle(engine, handle, bytes);
+        return;
+    }
+    rq = request_of(handle, body.len, &peek, &seal);
+    if (!is_known(engine, &peek, &seal)) {
+        api_refuse_token(engine, &rq);
+        return;
+    }
+    if (is_let_go(engine, handle, type)) {
+        return;
+    }
+    request_refuse_text(engine, &rq, BT_UNAVAILABLE,
+                        "storage_unavailable: the journal's server does not answer; nothing was "
+                        "begun, ask again");
 }
 
 static void take_up(struct engine *engine, struct put_off_queue *q)

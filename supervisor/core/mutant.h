@@ -105,8 +105,8 @@ enum mutant {
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
-    /* 95 to 99 and 114 are of the journal on PostgreSQL, and found by edge.postgres_owner; 115, in
-     * the engine, by test_fleet.py of a build with -DBATON_MUTANT=115 */
+    /* 95 to 99, 114, 130 and 131 are of the journal on PostgreSQL (edge.postgres_owner, _ride);
+     * 115, in the engine, by test_fleet.py of a build with -DBATON_MUTANT=115 */
     MUTANT_FENCE_WITHOUT_EPOCH,     /* pg 95: a turn of an earlier owner is stored */
     MUTANT_FENCE_WITHOUT_POS,       /* pg 96: a turn is stored that does not follow the last one */
     MUTANT_OWNER_NOT_ENDED,         /* pg 97: a take-over leaves the old owner its connection */
@@ -123,16 +123,18 @@ enum mutant {
     MUTANT_DOUBLED_HOUR_TWICE, /* 108: a time in the doubled hour fires twice, one in the gap never
                                 */
     MUTANT_CURSOR_FORGOTTEN,   /* 109: the plan is made, and how far the schedule is, is not */
-    MUTANT_OWN_WAIT_IGNORED = 110, /* 110: agentWaitMs of a step has no effect */
-    MUTANT_CHILD_FORGOTTEN,        /* 111: a restart does not ask again for child plans */
-    MUTANT_CHILD_NOT_STOPPED,      /* 112: the end of a step is not passed to its child plan */
-    MUTANT_CHILD_WITHOUT_ROUND,    /* 113: every round asks for the child plan of the first */
-    MUTANT_NEVER_TOO_LATE,         /* pg 114: effects are performed however old the lease is */
-    MUTANT_EFFECTS_UNKEPT,         /* by hand: effects are performed without a look at the lease */
-    MUTANT_TURNS_UNLIMITED = 120,  /* 120: an agent calls others in more turns than the limit */
-    MUTANT_CALLS_FORGOTTEN,        /* 121: a restart forgets that an attempt has made its calls */
-    MUTANT_CALLS_WHILE_PAUSED,     /* 122: calls begin while the plan is paused */
-    MUTANT_LATE_BEFORE_CALLS,      /* 123: a late result of an attempt before the calls counts */
+    MUTANT_OWN_WAIT_IGNORED = 110,  /* 110: agentWaitMs of a step has no effect */
+    MUTANT_CHILD_FORGOTTEN,         /* 111: a restart does not ask again for child plans */
+    MUTANT_CHILD_NOT_STOPPED,       /* 112: the end of a step is not passed to its child plan */
+    MUTANT_CHILD_WITHOUT_ROUND,     /* 113: every round asks for the child plan of the first */
+    MUTANT_NEVER_TOO_LATE,          /* pg 114: effects are performed however old the lease is */
+    MUTANT_EFFECTS_UNKEPT,          /* by hand: effects are performed without a look at the lease */
+    MUTANT_TURNS_UNLIMITED = 120,   /* 120: an agent calls others in more turns than the limit */
+    MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */
+    MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
+    MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
+    MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
+    MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
     MUTANT_COUNT
 };
 

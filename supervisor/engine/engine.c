@@ -465,7 +465,9 @@ msec engine_deadline(const struct engine *engine)
 {
     msec d = engine->stalled ? MSEC_NEVER : core_deadline(engine->core);
 
-    if ((engine->later_n > 0 || engine_conditions_wait(engine)) && !engine->stalled) {
+    if ((engine->later_n > 0 || engine->held_n > engine->held_at ||
+         engine_conditions_wait(engine)) &&
+        !engine->stalled) {
         return 0;
     }
     if (engine->waiting > 0 && engine->waiting_until < d) {

@@ -121,6 +121,9 @@ struct engine_hooks {
     /* Takes one request of a client or an agent. It is answered exactly once, now or later. The
      * bytes are valid in this call, unless engine_put_off keeps them. */
     void (*on_request)(struct engine *engine, uint64_t handle, struct str bytes);
+    /* The same while the journal waits for its server (engine_meanwhile): it is answered in this
+     * call, without the journal and the core. */
+    void (*on_request_meanwhile)(struct engine *engine, uint64_t handle, struct str bytes);
     /* Takes an event of a lane. Its message stays the caller's. */
     void (*on_lane_event)(struct engine *engine, struct link_event *ev);
     /* Carries out a command about an agent, after the commit of the cycle that decided it. */
@@ -184,6 +187,17 @@ void engine_free(struct engine *engine);
 void engine_begin(struct engine *engine, msec now, msec wall);
 /* Takes one event of the link; frees its message. */
 void engine_on_link(struct engine *engine, struct link_event *ev);
+/*
+ * From within a call of the journal that waits for its server: takes what the link has. Requests
+ * are answered now, and most of them refused; what lanes bring waits for the next cycle.
+ */
+void engine_meanwhile(struct engine *engine);
+/* Whether it is within that call. */
+bool engine_is_away(const struct engine *engine);
+/* How long it has waited, ms; 0 = it does not. */
+msec engine_away_ms(const struct engine *engine);
+/* The request in hand is answered when the journal is back, not now. False: too many wait so. */
+bool engine_answer_later(struct engine *engine);
 /* Whether this daemon still owns its journal, as far as it may ask (journal_keep). False: the next
  * engine_end reports why. */
 bool engine_keep(struct engine *engine);

@@ -91,6 +91,11 @@ struct engine {
     bool on_hold;            /* engine_hold */
     struct link_event *held; /* what lanes brought meanwhile, from held_at on */
     uint32_t held_at, held_n, held_cap;
+    bool away;         /* within engine_meanwhile */
+    bool put_by;       /* the request in hand there waits, too */
+    uint32_t put_by_n; /* of those that are held */
+    msec away_since;   /* the first call of it in this wait; 0 = the journal does not wait */
+    msec away_last;
 };
 
 /* ---- storage.c: a full disk ---- */
@@ -98,6 +103,8 @@ struct engine {
 void engine_storage_begin(struct engine *engine);
 /* Keeps the event of a lane, with its message, for later; false: take it now. */
 bool engine_storage_keep(struct engine *engine, struct link_event *ev);
+/* The same without asking whether there is room. */
+void engine_storage_push(struct engine *engine, const struct link_event *ev);
 /* No more can be kept. */
 bool engine_storage_is_full(const struct engine *engine);
 void engine_storage_done(struct engine *engine);

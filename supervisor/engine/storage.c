@@ -57,6 +57,12 @@ bool engine_storage_keep(struct engine *engine, struct link_event *ev)
     if (engine->held_n == engine->held_at && !engine_is_stalled(engine)) {
         return false;
     }
+    engine_storage_push(engine, ev);
+    return true;
+}
+
+void engine_storage_push(struct engine *engine, const struct link_event *ev)
+{
     if (engine->held_n == engine->held_cap) {
         uint32_t cap = engine->held_cap == 0 ? 64 : engine->held_cap * 2;
         struct link_event *at = realloc(engine->held, cap * sizeof *at);
@@ -65,19 +71,23 @@ bool engine_storage_keep(struct engine *engine, struct link_event *ev)
         engine->held_cap = cap;
     }
     engine->held[engine->held_n++] = *ev;
-    return true;
 }
 
 void engine_storage_begin(struct engine *engine)
 {
     look(engine);
     while (engine->held_at < engine->held_n && !engine_is_stalled(engine)) {
-        struct link_event *ev = &engine->held[engine->held_at++];
-        if (ev->lane != NULL) {
-            engine->hooks.on_lane_event(engine, ev);
+        struct link_event ev = engine->held[engine->held_at++]; /* more may come meanwhile */
+        if (ev.type == LINK_REQUEST) {
+            engine->put_by_n--;
+            engine_on_link(engine, &ev);
+            continue;
         }
-        if (ev->msg != NULL) {
-            link_msg_free(ev->msg);
+        if (ev.lane != NULL) {
+            engine->hooks.on_lane_event(engine, &ev);
+        }
+        if (ev.msg != NULL) {
+            link_msg_free(ev.msg);
         }
     }
     if (engine->held_at == engine->held_n) {

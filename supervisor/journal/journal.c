@@ -277,6 +277,12 @@ enum bt_code journal_commit(struct journal *j, struct bt_error *err)
     return code;
 }
 
+void journal_while_waiting(struct journal *j, journal_wait_fn fn, void *self)
+{
+    j->waits = fn;
+    j->waits_self = self;
+}
+
 enum bt_code journal_keep(struct journal *j, struct bt_error *err)
 {
     enum bt_code code = journal_check_alive(j, err);

@@ -336,6 +336,13 @@ BT_MUST_CHECK enum bt_code journal_keep(struct journal *j, struct bt_error *err)
 /* The same in a long batch whose parts may be stored one by one, as in a recovery: commits what
  * there is when a third of the lease has gone. */
 BT_MUST_CHECK enum bt_code journal_hold(struct journal *j, struct bt_error *err);
+/* Is called every 20 ms while a call waits for a server that is away, or that has not answered for
+ * 250 ms, from within that call: it may use nothing
+ * of the journal but what it has in memory (sequence numbers, boot, room). False: do not wait any
+ * longer; the journal is dead then. */
+typedef bool (*journal_wait_fn)(void *self);
+/* NULL: nobody is called, as at first. */
+void journal_while_waiting(struct journal *j, journal_wait_fn fn, void *self);
 /* Whether the open batch has any writes. */
 bool journal_dirty(const struct journal *j);
 

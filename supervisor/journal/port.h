@@ -160,7 +160,9 @@ struct journal {
     bool storage_low;
     bool storage_full;
     bool dead;
-    struct bt_error why; /* why it is dead */
+    struct bt_error why;   /* why it is dead */
+    journal_wait_fn waits; /* NULL: nobody is called */
+    void *waits_self;
 };
 
 /* BT_IO with the reason when the journal is dead. */

@@ -244,6 +244,9 @@ struct sql_engine {
     enum bt_code (*error)(struct sql_journal *s, const char *what, struct bt_error *err);
     /* The same for a statement within a batch, which is lost. */
     enum bt_code (*write_error)(struct sql_journal *s, const char *what, struct bt_error *err);
+    /* Plans that will be loaded and replayed now, one after the other: a store that is far away
+     * reads all of them at once. NULL: reading ahead gains nothing. */
+    void (*ahead)(struct sql_journal *s, const uint64_t *ix, size_t n);
 };
 
 /* The first member of each store's struct. */

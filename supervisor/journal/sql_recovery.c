@@ -6,7 +6,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/journal/sql.h"
 
-enum { DOC_TEXT_MAX = 8 * 1024 * 1024, NOTE_MAX = 300 };
+enum { DOC_TEXT_MAX = 8 * 1024 * 1024, NOTE_MAX = 300, AHEAD = 16 /* plans */ };
 
 struct open_plan {
     uint64_t ix;
@@ -142,6 +142,23 @@ static enum bt_code quarantine_plan(struct sql_journal *s, uint64_t ix, const ch
     return code;
 }
 
+/* The plans from `from` on, when it is time to read more of them ahead. */
+static void look_ahead(struct sql_journal *s, const struct open_plans *o, size_t from)
+{
+    uint64_t ix[AHEAD];
+    size_t n = 0;
+
+    if (s->engine->ahead == NULL || from % AHEAD != 0) {
+        return;
+    }
+    for (size_t i = from; i < o->n && i < from + AHEAD; i++) {
+        if (!o->at[i].damaged) {
+            ix[n++] = o->at[i].ix;
+        }
+    }
+    s->engine->ahead(s, ix, n);
+}
+
 enum bt_code sql_plans_open(struct journal *j, journal_plan_fn fn, void *self, struct bt_error *err)
 {
     struct sql_journal *s = sql_of(j);
@@ -155,6 +172,7 @@ enum bt_code sql_plans_open(struct journal *j, journal_plan_fn fn, void *self, s
         struct journal_plan p;
         enum bt_code one;
         struct bt_error why;
+        look_ahead(s, &o, i);
         if (o.at[i].damaged) {
             code = quarantine_plan(s, o.at[i].ix, "the state of the plan is damaged", err);
             continue;
@@ -167,6 +185,9 @@ enum bt_code sql_plans_open(struct journal *j, journal_plan_fn fn, void *self, s
         } else if (p.ended_wall == 0 && !fn(&p, self)) {
             break;
         }
+    }
+    if (s->engine->ahead != NULL) {
+        s->engine->ahead(s, NULL, 0);
     }
     free(o.at);
     buf_done(&text);

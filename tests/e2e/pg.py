@@ -50,7 +50,9 @@ def _as():
 
 
 class Server:
-    def __init__(self, test):
+    def __init__(self, test, listen=""):
+        """listen: an address beside the socket."""
+        self.listen = listen
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="baton-pg-"))
         self.dir.chmod(0o755)
         self.processes = {}
@@ -59,6 +61,8 @@ class Server:
             shutil.chown(self.dir, *[int(x.split("=")[1]) for x in _as()[1:3]])
         self.url = "postgresql:///postgres?host=%s&user=fleet" % self.dir
         self._run("initdb", "-D", self.dir / "data", "-A", "trust", "-U", "fleet", "--no-sync", "-E", "UTF8", "--locale=C")
+        with open(self.dir / "data" / "pg_hba.conf", "a") as hba:
+            hba.write("host all all 192.0.2.0/24 trust\n" if listen else "")
         self.start()
 
     def _run(self, name, *args):
@@ -69,7 +73,7 @@ class Server:
     def start(self, name="data", port=5432):
         with open(self.dir / (name + ".log"), "ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*_as(), programs() / "postgres", "-D", self.dir / name, "-k", self.dir, "-p", str(port), "-c", "listen_addresses=",
+                [*_as(), programs() / "postgres", "-D", self.dir / name, "-k", self.dir, "-p", str(port), "-c", "listen_addresses=" + self.listen,
                  "-c", "fsync=off", "-c", "shared_buffers=32MB"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
         until(lambda: self._answers(name, port), 20, "PostgreSQL starts")
 

@@ -22,7 +22,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEA
     exit 1
 }
 owner=
-grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner=postgres_owner
+grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner='postgres_owner postgres_ride'
 # shellcheck disable=SC2086 # a list
 ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $owner $units
 
@@ -34,7 +34,7 @@ red() { # MUTANT PROGRAM ARGS...
     ! BATON_MUTANT=$mutant timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
 }
 
-# What edge.postgres_owner finds: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
+# What edge.postgres_owner and edge.postgres_ride find: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
 # It waits for leases most of the time, so it runs beside the others. False when a mutant is not found.
 postgres() { # [NUMBER...]
     bad=0
@@ -46,23 +46,27 @@ postgres() { # [NUMBER...]
     fi
     for number in 0 $ours; do
         [ $# -eq 0 ] || case " $* " in *" $number "*) ;; *) continue ;; esac
-        status=0
-        BATON_MUTANT=$number timeout 300 "$build/tests/postgres_owner" >"$out" 2>&1 || status=$?
-        if [ "$status" -eq 77 ]; then
-            echo "postgres: $(sed -n '/SKIPPED/p' "$out")"
-            return 0
-        fi
-        found=$(sed -n 's/^\[  FAILED  \] \([a-z_]*\)$/\1/p' "$out" | sort -u | head -n 1)
-        if [ "$number" -eq 0 ] && [ "$status" -ne 0 ]; then
-            echo "red without a mutant: postgres_owner"
+        by=
+        for program in $owner; do
+            status=0
+            BATON_MUTANT=$number timeout 300 "$build/tests/$program" >"$out" 2>&1 || status=$?
+            if [ "$status" -eq 77 ]; then
+                echo "postgres: $(sed -n '/SKIPPED/p' "$out")"
+                return 0
+            fi
+            if [ "$status" -ne 0 ]; then
+                by="$program$(sed -n 's/^\[  FAILED  \] \([a-z_]*\)$/, \1/p' "$out" | sort -u | head -n 1)"
+                break
+            fi
+        done
+        if [ "$number" -eq 0 ] && [ -n "$by" ]; then
+            echo "red without a mutant: $by"
             bad=1
-        elif [ "$number" -gt 0 ] && [ "$status" -eq 0 ] && [ "$number" -eq 97 ] && grep -q 'SKIPPED.*half_a_turn' "$out"; then
-            echo "$number: skipped, its test needs failpoints: a debug build with -DBATON_MUTANT=$number"
-        elif [ "$number" -gt 0 ] && [ "$status" -eq 0 ]; then
+        elif [ "$number" -gt 0 ] && [ -z "$by" ]; then
             echo "$number: GREEN, no test noticed"
             bad=1
         elif [ "$number" -gt 0 ]; then
-            echo "$number: postgres_owner${found:+, $found}"
+            echo "$number: $by"
         fi
     done
     return "$bad"

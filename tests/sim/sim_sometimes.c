@@ -58,6 +58,7 @@ const char *sim_fault_name(enum fault f)
         [FAULT_NO_ANSWER] = "no-answer",
         [FAULT_RECTIFY] = "rectify",
         [FAULT_JOB_LATE] = "errand-late",
+        [FAULT_LATE_COMMIT] = "late-commit",
         [FAULT_NEST] = "nest",
     };
     _Static_assert(sizeof names / sizeof names[0] == FAULT_COUNT, "a name per fault");

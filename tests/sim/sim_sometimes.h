@@ -56,6 +56,7 @@ enum fault {
     FAULT_NO_ANSWER,     /* the synthesizer fails */
     FAULT_RECTIFY,       /* the synthesizer wants steps to run again first */
     FAULT_JOB_LATE,      /* an answer arrives for a job that has ended */
+    FAULT_LATE_COMMIT,   /* its outcome is not known for a while; then it is stored */
     FAULT_NEST,          /* a step's child plan is a plan of the simulation */
     FAULT_COUNT
 };

@@ -124,6 +124,8 @@ static void say_event(struct sim *s, const struct core_event *ev)
 
 /* ---- the commit ---- */
 
+enum { LATE_COMMIT_MAX_MS = 12000 };
+
 static void keep(struct sim_plan *p, const struct record *rec)
 {
     p->journal = sim_room(p->journal, p->n_journal, &p->cap_journal, sizeof *p->journal);
@@ -230,6 +232,10 @@ void sim_flush(struct sim *s)
         sim_die(s, 0);
         return;
     }
+    const msec away = !s->failed && !s->recovering && sim_fault(s, FAULT_LATE_COMMIT)
+                          ? sim_range(s, 20, LATE_COMMIT_MAX_MS)
+                          : 0;
+    s->now += away; /* the journal's server is away: nothing is handled, nobody is heard */
     for (uint32_t t = 0; t < n && !s->failed; t++) {
         s->turn = &s->batch[t];
         for (uint32_t i = s->turn->from; i < s->turn->to && !s->failed; i++) {
@@ -241,6 +247,10 @@ void sim_flush(struct sim *s)
     s->performing = false;
     if (!s->failed && !s->recovering) {
         sim_check_turn(s);
+    }
+    if (away > 0) {
+        sim_turn(s, (struct core_event){CORE_EV_INIT(STALLED, stalled, .delay_ms = away)},
+                 (struct uuid){{0}});
     }
 }
 

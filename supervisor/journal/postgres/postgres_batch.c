@@ -20,7 +20,8 @@ enum {
     OID_BYTEA = 17,
     ROW_COLUMNS = 8,
     SINGLE_ROWS = 4, /* up to so many, one INSERT for each is less work than arrays */
-    NULL_LEN = -1
+    NULL_LEN = -1,
+    AGAIN_MAX = 5 /* a turn that the server has undone */
 };
 
 static void add_u32(struct buf *to, uint32_t v)
@@ -41,7 +42,7 @@ static uint32_t get_u32(const uint8_t *at)
 void pg_batch_clear(struct pg_journal *p)
 {
     buf_clear(&p->queue);
-    p->writes_n = 0;
+    p->writes_n = p->sent = 0;
     p->in_transaction = false;
 }
 
@@ -58,6 +59,7 @@ static enum bt_code enqueue(struct pg_journal *p, const struct pg_stmt *s, struc
         p->writes = grown;
         p->writes_cap = cap;
     }
+    pg_ahead_forget(p, s);
     p->writes[p->writes_n++] = (struct pg_write){s->which, s->n, p->queue.len};
     for (int i = 0; i < s->n; i++) {
         const struct pg_value *v = &s->bound[i];
@@ -96,7 +98,7 @@ static bool send_rows(struct pg_journal *p, uint32_t rows)
             add_u32(&columns[c], head[i]);
         }
     }
-    for (size_t i = 0; i < p->writes_n; i++) {
+    for (size_t i = p->sent; i < p->writes_n; i++) {
         struct pg_value v[PG_PARAMS_MAX];
         if (p->writes[i].which != SQL_ROW_ADD) {
             continue;
@@ -126,10 +128,10 @@ static bool send_writes(struct pg_journal *p)
     bool arrays = false;
     bool ok = true;
 
-    for (size_t i = 0; i < p->writes_n; i++) {
+    for (size_t i = p->sent; i < p->writes_n; i++) {
         rows += p->writes[i].which == SQL_ROW_ADD ? 1 : 0;
     }
-    for (size_t i = 0; i < p->writes_n && ok; i++) {
+    for (size_t i = p->sent; i < p->writes_n && ok; i++) {
         const struct pg_write *w = &p->writes[i];
         struct pg_value v[PG_PARAMS_MAX];
         char name[16];
@@ -142,8 +144,7 @@ static bool send_writes(struct pg_journal *p)
         (void)snprintf(name, sizeof name, "s%d", (int)w->which);
         ok = pg_send(p, name, v, w->n);
     }
-    buf_clear(&p->queue);
-    p->writes_n = 0;
+    p->sent = p->writes_n;
     return ok;
 }
 
@@ -151,7 +152,7 @@ bool pg_send_batch(struct pg_journal *p)
 {
     const uint64_t pos = p->sql.base.committed_pos;
 
-    if (p->writes_n == 0) {
+    if (p->writes_n == p->sent) {
         return true;
     }
     if (!p->in_transaction) {
@@ -190,6 +191,12 @@ enum bt_code pg_failed(struct pg_journal *p, const char *what, struct bt_error *
 {
     struct bt_error why;
     struct bt_error *to = err != NULL ? err : &why;
+    if (p->sql.base.dead) {
+        return err_set(to, BT_IO, "%s: %.400s", what, p->sql.base.why.msg);
+    }
+    if (p->riding) { /* the one who rides tries again */
+        return err_set(to, BT_UNAVAILABLE, "%s: PostgreSQL: %s (%s)", what, p->message, p->state);
+    }
     const bool was_open = p->in_transaction || p->sql.base.dirty || p->writes_n > 0;
 
     if (p->message[0] == 0) {
@@ -242,8 +249,12 @@ static enum bt_code engine_run(struct sql_journal *s, enum sql which, const char
     if (ret_changes == NULL) {
         return BT_OK;
     }
-    if (!pg_send_batch(p) || !pg_sync(p)) {
-        return pg_failed(p, what, err);
+    bool sent = pg_send_batch(p);
+    while (!(sent && pg_sync(p))) {
+        if (!pg_ride_on(p, sent, what)) {
+            return pg_failed(p, what, err);
+        }
+        sent = pg_send_batch(p);
     }
     *ret_changes = strtoull(PQcmdTuples(p->result), NULL, 10);
     return BT_OK;
@@ -281,38 +292,116 @@ const struct sql_engine PG_ENGINE = {
     .undo = engine_undo,
     .error = engine_error,
     .write_error = engine_write_error,
+    .ahead = pg_ahead,
 };
 
 /* ---- commit ---- */
 
+/* The whole turn, or what is left of it when a read has begun it. */
+static bool send_turn(struct pg_journal *p, const struct pg_value *mark)
+{
+    const struct journal *j = &p->sql.base;
+    bool ok;
+
+    if (p->in_transaction) {
+        ok = send_writes(p) && pg_send_fence(p, j->committed_pos, j->pos);
+    } else {
+        /* The fence first: who is no owner any more does no work, and locks are taken in one
+         * order. */
+        p->sent = 0;
+        ok = pg_send_fence(p, j->committed_pos, j->pos) && send_writes(p);
+    }
+    ok = ok && (mark == NULL || pg_send(p, "turn", mark, 1));
+    ok = ok && (!p->in_transaction || pg_send_text(p, "COMMIT"));
+    if (FAILPOINT("turn_half") == FAILPOINT_ERROR && PQsendFlushRequest(p->conn) == 1 &&
+        PQflush(p->conn) == 0) {
+        (void)raise(SIGSTOP); /* sent, and not ended */
+    }
+    return ok;
+}
+
+/* After a ride, whose epoch has fenced the turn that was lost. */
+static enum bt_code was_stored(struct pg_journal *p, uint64_t pos, const struct pg_value *mark,
+                               bool *ret, struct bt_error *err)
+{
+    int64_t found = 0;
+    uint64_t wanted = 0;
+    enum bt_code code;
+
+    *ret = pos == p->sql.base.pos;
+    if (mark == NULL || !*ret) {
+        return BT_OK;
+    }
+    code = pg_number(p, "SELECT coalesce(max(value), 0)::int8 FROM meta WHERE key = 'turn'", &found,
+                     err);
+    memcpy(&wanted, mark->bytes, sizeof wanted);
+    *ret = (uint64_t)found == be64toh(wanted);
+    return code;
+}
+
+/* The server has undone the turn, and wants it again: a deadlock, a conflict between nodes. */
+static bool is_wanted_again(struct pg_journal *p)
+{
+    if (p->lost || (strcmp(p->state, "40001") != 0 && strcmp(p->state, "40P01") != 0)) {
+        return false;
+    }
+    if (p->in_transaction && (!pg_send_text(p, "ROLLBACK") || !pg_sync(p))) {
+        return false;
+    }
+    p->in_transaction = false;
+    p->sent = 0;
+    return true;
+}
+
+/* Until the turn is stored, or is not for certain. */
+static enum bt_code run_turn(struct pg_journal *p, const struct pg_value *mark,
+                             uint64_t *ret_sent_at, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+    bool stored = false;
+
+    for (int tries = 0; !stored && code == BT_OK; tries++) {
+        const bool sent = send_turn(p, mark);
+        uint64_t pos = 0;
+        if (sent && (MUTANT(EFFECTS_UNANSWERED) || pg_sync(p))) {
+            return BT_OK;
+        }
+        if (sent && tries < AGAIN_MAX && is_wanted_again(p)) {
+            continue;
+        }
+        if (!pg_is_lost(p, sent) || tries == PG_TRIES_MAX) {
+            return pg_failed(p, "cannot commit", err);
+        }
+        code = pg_ride(p, "cannot commit", &pos, err);
+        code = code == BT_OK ? was_stored(p, pos, mark, &stored, err) : code;
+        if (code == BT_OK) {
+            log_info("journal.resolved", "the turn that was under way %s",
+                     stored ? "was stored" : "was not stored, and is sent again");
+        }
+        *ret_sent_at = stored ? p->renewed : clock_boot_ms();
+    }
+    return code;
+}
+
 enum bt_code pg_commit(struct journal *j, struct bt_error *err)
 {
     struct pg_journal *p = pg_of(j);
-    const uint64_t sent = clock_boot_ms();
-    bool ok;
+    uint64_t sent_at = clock_boot_ms();
+    struct pg_value mark;
     enum bt_code code = sql_chain_flush(&p->sql, err);
 
     if (code != BT_OK) {
         return code;
     }
-    if (p->in_transaction) {
-        ok = send_writes(p) && pg_send_fence(p, j->committed_pos, j->pos) &&
-             pg_send_text(p, "COMMIT");
-    } else {
-        /* The fence first: who is no owner any more does no work, and locks are taken in one
-         * order. */
-        ok = pg_send_fence(p, j->committed_pos, j->pos) && send_writes(p);
+    /* Its position tells whether a turn was stored; one without rows leaves a mark. */
+    pg_put_number(&mark, (int64_t)(p->epoch << 32 | (++p->turns & UINT32_MAX)));
+    code = run_turn(p, j->pos == j->committed_pos ? &mark : NULL, &sent_at, err);
+    if (code != BT_OK) {
+        return code;
     }
-    if (FAILPOINT("turn_half") == FAILPOINT_ERROR && PQsendFlushRequest(p->conn) == 1 &&
-        PQflush(p->conn) == 0) {
-        (void)raise(SIGSTOP); /* sent, and not ended */
-    }
-    if (!ok || (!MUTANT(EFFECTS_UNANSWERED) && !pg_sync(p))) {
-        return pg_failed(p, "cannot commit", err);
-    }
-    p->in_transaction = false;
+    pg_batch_clear(p);
     p->sql.committed = p->sql.now;
     p->sql.batch_bytes = 0;
-    p->renewed = sent;
+    p->renewed = sent_at;
     return pg_still_owner(p, err);
 }

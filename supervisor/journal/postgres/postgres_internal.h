@@ -9,7 +9,11 @@
 enum {
     PG_FORMAT = 1, /* of the tables; see postgres_schema.c */
     PG_PARAMS_MAX = 14,
-    PG_SHARD = 0, /* the only one yet */
+    PG_AHEAD_MAX = 64,  /* statements */
+    PG_FIRST_PAGE = 64, /* rows */
+    PG_TAKES_MAX = 8,
+    PG_TRIES_MAX = 8, /* of one turn */
+    PG_SHARD = 0,     /* the only one yet */
     PG_NODE_MAX = 64,
     PG_STATE_LEN = 5, /* of an SQLSTATE */
     PG_LEASE_MS = 3000,
@@ -43,6 +47,14 @@ struct pg_stmt {
     int64_t page;   /* rows that were asked for; 0 = all at once */
 };
 
+/* A result that was read ahead. */
+struct pg_ahead {
+    enum sql which;
+    uint64_t ix;    /* of the plan */
+    uint64_t last;  /* the committed position then */
+    PGresult *rows; /* NULL: taken */
+};
+
 /* A statement that waits in the open batch: its values are in the queue, each with its length. */
 struct pg_write {
     enum sql which;
@@ -58,12 +70,17 @@ struct pg_journal {
     struct buf queue;
     struct pg_write *writes;
     size_t writes_n, writes_cap;
+    size_t sent;         /* of them, in the transaction: kept until it has ended */
     bool in_transaction; /* a read made it necessary to send what there was */
+    uint64_t turns;      /* turns without rows so far: they leave a mark */
     /* the last pipeline */
     PGresult *result;             /* of its last statement */
     char state[PG_STATE_LEN + 1]; /* of its first error; "" = none, or no answer */
     char message[BT_ERROR_MSG_MAX / 2];
     bool lost; /* no answer: what became of it is not known */
+    struct pg_ahead ahead[PG_AHEAD_MAX];
+    uint32_t ahead_n;
+    uint32_t ahead_at; /* answers of the pipeline that reads ahead; ahead_n: it is another one */
     /* ownership */
     uint64_t epoch;
     bool replicated;  /* commits wait for a standby, and that is checked */
@@ -71,6 +88,15 @@ struct pg_journal {
     uint32_t lease_ms;
     uint64_t renewed; /* when the last renewal was sent, ms of CLOCK_BOOTTIME */
     char node[PG_NODE_MAX];
+    /* riding through */
+    char *url;
+    bool rides;  /* it owns the journal, and may connect again */
+    bool riding; /* it does: what fails now is tried again */
+    uint32_t hosts_tried;
+    int64_t takes[PG_TAKES_MAX]; /* backends that took the next epoch, perhaps; 0 = none */
+    uint32_t takes_n;            /* of all times: the next one takes this place, modulo */
+    uint64_t called;             /* when base.waits was called last */
+    uint64_t asked;              /* when the last pipeline was */
 };
 
 static inline struct pg_journal *pg_of(struct journal *j)
@@ -84,11 +110,33 @@ char *pg_text(enum sql which);
 /* Whether its rows are read page by page, and the most rows of one page. */
 bool pg_is_paged(enum sql which, int64_t *ret_max);
 extern const char *const PG_UNNEST; /* rows of one turn as arrays */
+extern const char *const PG_TURN;   /* the mark of a turn without rows */
 
-/* ---- postgres_open.c ---- */
+/* ---- postgres_open.c, postgres_connect.c ---- */
+void pg_name(const struct pg_journal *p, char *ret, size_t cap); /* as the server sees it */
 /* *ret is the caller's in any case; it may be NULL. */
 BT_MUST_CHECK enum bt_code pg_connect(const char *url, const char *name, uint32_t lease_ms,
                                       PGconn **ret, struct bt_error *err);
+
+/* What each connection sets; a SELECT, so that it fits a pipeline. */
+void pg_settings_text(const struct pg_journal *p, char *ret, size_t cap);
+
+/* ---- postgres_ride.c: another connection, and what became of the last turn ---- */
+/* Whether the last statements were lost, and it can go on. `sent`: they were sent as a whole. */
+bool pg_is_lost(struct pg_journal *p, bool sent);
+/*
+ * Connects again, waits while nobody answers, and takes the next epoch: then nothing of the old
+ * connection can happen any more. *ret_pos: what is stored. The open batch is there, unsent.
+ * BT_IO: dead, and *err says why.
+ */
+BT_MUST_CHECK enum bt_code pg_ride(struct pg_journal *p, const char *what, uint64_t *ret_pos,
+                                   struct bt_error *err);
+/* The same between turns: true when what was lost can be asked again. */
+bool pg_ride_on(struct pg_journal *p, bool sent, const char *what);
+
+/* ---- postgres_connect.c ---- */
+/* As pg_connect, to one of its hosts, the next one at each call; base.waits is called meanwhile. */
+BT_MUST_CHECK enum bt_code pg_connect_again(struct pg_journal *p, struct bt_error *err);
 
 /* ---- postgres_schema.c ---- */
 /* Makes the tables, or brings them to this program's format. BT_INVALID: they are of a newer one.
@@ -101,6 +149,14 @@ void pg_statements_init(struct pg_journal *p);
 BT_MUST_CHECK enum bt_code pg_statements_prepare(struct pg_journal *p, struct bt_error *err);
 void pg_statements_done(struct pg_journal *p);
 
+/* ---- postgres_ahead.c: the open plans of a start, read in few round trips ---- */
+void pg_ahead(struct sql_journal *s, const uint64_t *ix, size_t n);
+/* The rows of the bound statement, when they were read ahead and nothing has changed them; the
+ * caller's. */
+PGresult *pg_ahead_take(struct pg_stmt *s);
+/* A write changes what the plan is. */
+void pg_ahead_forget(struct pg_journal *p, const struct pg_stmt *write);
+
 /* ---- postgres_pipe.c: what is sent, and the answers to it ---- */
 void pg_put_value(struct pg_value *to, const void *bytes, size_t len);
 void pg_put_number(struct pg_value *to, int64_t v);
@@ -109,6 +165,10 @@ bool pg_send_text(struct pg_journal *p, const char *sql);
 /* Ends the pipeline and waits for all its answers, at most half a lease. False: p->state,
  * p->message, p->lost. */
 bool pg_sync(struct pg_journal *p);
+enum { PG_SLICE_MS = 20, PG_SLOW_MS = 250 /* an answer that takes long */ };
+/* Waits a slice of time at most until the descriptor (-1 = none) can be read, or written. False:
+ * base.waits wants no more of it. */
+bool pg_wait_slice(struct pg_journal *p, int fd, short events, uint64_t until);
 /* Reads one number, without what waits in the batch. BT_UNAVAILABLE: not now; the batch is as it
  * was. */
 BT_MUST_CHECK enum bt_code pg_number(struct pg_journal *p, const char *sql, int64_t *ret,

@@ -127,11 +127,14 @@ static enum bt_code renew(struct pg_journal *p, struct bt_error *err)
                                                "clock_timestamp() + interval '1 second'")
                              : pg_send_fence(p, pos, pos);
 
-    if (!sent_it || !pg_sync(p)) {
-        return pg_failed(p, "cannot renew the lease", err);
+    if (sent_it && pg_sync(p)) {
+        p->renewed = sent;
+        return BT_OK;
     }
-    p->renewed = sent;
-    return BT_OK;
+    /* A ride takes the next epoch, which renews the lease. */
+    return pg_ride_on(p, sent_it, "cannot renew the lease")
+               ? BT_OK
+               : pg_failed(p, "cannot renew the lease", err);
 }
 
 static uint64_t since_renewal(const struct pg_journal *p)

@@ -9,53 +9,7 @@
 #include "supervisor/journal/postgres/postgres.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
-enum { SQL_LEN = 1024, KEEPALIVES = 3 };
-
-static void on_notice(void *self, const char *text)
-{
-    (void)self;
-    log_debug("journal.postgres", "%s", text);
-}
-
-/* libpq's text has several lines; an error is one. */
-static enum bt_code refused(PGconn *conn, struct bt_error *err)
-{
-    const char *text = conn != NULL ? PQerrorMessage(conn) : "out of memory";
-    char line[BT_ERROR_MSG_MAX / 2];
-    size_t n = 0;
-
-    for (; *text != 0 && n < sizeof line - 1; text++) {
-        if (*text > ' ' || (n > 0 && line[n - 1] != ' ')) {
-            line[n++] = *text > ' ' ? *text : ' ';
-        }
-    }
-    while (n > 0 && line[n - 1] == ' ') {
-        n--;
-    }
-    line[n] = 0;
-    return err_set(err, BT_UNAVAILABLE, "cannot connect to PostgreSQL: %s", line);
-}
-
-/* The address wins over what comes before it: it may name several servers, and how to choose. */
-enum bt_code pg_connect(const char *url, const char *name, uint32_t lease_ms, PGconn **ret,
-                        struct bt_error *err)
-{
-    char half[24];
-    char seconds[24];
-    const char *const keys[] = {"target_session_attrs", "dbname",          "application_name",
-                                "tcp_user_timeout",     "keepalives_idle", "keepalives_interval",
-                                "keepalives_count",     "connect_timeout", NULL};
-    const char *const values[] = {"read-write", url, name, half, seconds, seconds, "2", "5", NULL};
-
-    (void)snprintf(half, sizeof half, "%" PRIu32, lease_ms / 2);
-    (void)snprintf(seconds, sizeof seconds, "%" PRIu32, lease_ms / 1000 / KEEPALIVES + 1);
-    *ret = PQconnectdbParams(keys, values, 1);
-    if (*ret == NULL || PQstatus(*ret) != CONNECTION_OK) {
-        return refused(*ret, err);
-    }
-    (void)PQsetNoticeProcessor(*ret, on_notice, NULL);
-    return BT_OK;
-}
+enum { SQL_LEN = 1024 };
 
 /* With `replicated` a commit returns when another server has it, too. */
 static enum bt_code check_replicated(struct pg_journal *p, struct bt_error *err)
@@ -73,21 +27,26 @@ static enum bt_code check_replicated(struct pg_journal *p, struct bt_error *err)
 }
 
 /* enable_seqscan: a plan that was made when a table was empty must not read all of it later. */
+void pg_settings_text(const struct pg_journal *p, char *ret, size_t cap)
+{
+    (void)snprintf(ret, cap,
+                   "SELECT set_config(n, v, false) FROM (VALUES ('search_path', 'baton_s0'), "
+                   "('synchronous_commit', 'on'), ('jit', 'off'), ('enable_seqscan', 'off'), "
+                   "('statement_timeout', '%" PRIu32 "'), ('lock_timeout', '%" PRIu32
+                   "'), ('idle_in_transaction_session_timeout', '%" PRIu32
+                   "'), ('client_connection_check_interval', '1000')) AS s(n, v)",
+                   p->lease_ms / 2, p->lease_ms / 3, p->lease_ms);
+}
+
 static enum bt_code settings(struct pg_journal *p, struct bt_error *err)
 {
     char sql[SQL_LEN];
     PGresult *r;
     enum bt_code code = BT_OK;
 
-    (void)snprintf(sql, sizeof sql,
-                   "SET search_path = baton_s0; SET synchronous_commit = on; SET jit = off; "
-                   "SET enable_seqscan = off; SET statement_timeout = %" PRIu32
-                   "; SET lock_timeout = %" PRIu32
-                   "; SET idle_in_transaction_session_timeout = %" PRIu32
-                   "; SET client_connection_check_interval = 1000",
-                   p->lease_ms / 2, p->lease_ms / 3, p->lease_ms);
+    pg_settings_text(p, sql, sizeof sql);
     r = PQexec(p->conn, sql);
-    if (PQresultStatus(r) != PGRES_COMMAND_OK) {
+    if (PQresultStatus(r) != PGRES_TUPLES_OK) {
         code =
             err_set(err, BT_UNAVAILABLE, "cannot set PostgreSQL up: %s", PQerrorMessage(p->conn));
     }
@@ -131,6 +90,7 @@ static void pg_close(struct journal *j)
 {
     struct pg_journal *p = pg_of(j);
 
+    p->rides = false;
     if (p->conn != NULL && !j->dead) {
         if (p->in_transaction && (!pg_send_text(p, "ROLLBACK") || !pg_sync(p))) {
             j->dead = true;
@@ -140,10 +100,12 @@ static void pg_close(struct journal *j)
         }
     }
     pg_statements_done(p);
+    pg_ahead(&p->sql, NULL, 0);
     PQclear(p->result);
     PQfinish(p->conn);
     buf_done(&p->queue);
     free(p->writes);
+    free(p->url);
     sql_texts_done(&p->sql);
     free(p);
 }
@@ -164,7 +126,7 @@ static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt
     char name[PG_NODE_MAX + 16];
     enum bt_code code;
 
-    (void)snprintf(name, sizeof name, "baton/%s/%d", p->node, PG_SHARD);
+    pg_name(p, name, sizeof name);
     code = pg_connect(url, name, p->lease_ms, &p->conn, err);
     if (code == BT_OK) {
         code = check_replicated(p, err);
@@ -187,7 +149,9 @@ static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt
     if (code == BT_OK) {
         code = pg_statements_prepare(p, err);
     }
-    return code == BT_OK ? load(p, err) : code;
+    code = code == BT_OK ? load(p, err) : code;
+    p->rides = code == BT_OK;
+    return code;
 }
 
 enum bt_code journal_open_postgres(const char *url, const struct journal_options *opt,
@@ -204,7 +168,11 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
                        "\"power\"");
     }
     p = calloc(1, sizeof *p);
-    if (p == NULL) {
+    if (p != NULL) {
+        p->url = strdup(url);
+    }
+    if (p == NULL || p->url == NULL) {
+        free(p);
         return err_set(err, BT_NOMEM, "out of memory for the journal");
     }
     p->sql.base.ops = &PG_OPS;

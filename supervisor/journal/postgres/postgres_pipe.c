@@ -42,21 +42,36 @@ bool pg_send_text(struct pg_journal *p, const char *sql)
     return PQsendQueryParams(p->conn, sql, 0, NULL, NULL, NULL, NULL, BINARY) == 1;
 }
 
+/* base.waits is called each slice: in a ride at once, else when an answer takes long. */
+bool pg_wait_slice(struct pg_journal *p, int fd, short events, uint64_t until)
+{
+    const uint64_t now = clock_boot_ms();
+    struct pollfd at = {.fd = fd, .events = events};
+    const uint64_t left = until > now ? until - now : 0;
+    const bool called = p->sql.base.waits != NULL;
+    const int rc = poll(&at, 1, (int)(called && left > PG_SLICE_MS ? PG_SLICE_MS : left));
+
+    if (rc < 0 && errno != EINTR) {
+        return false;
+    }
+    if (!called || clock_boot_ms() - p->called < PG_SLICE_MS ||
+        (!p->riding && clock_boot_ms() - p->asked < PG_SLOW_MS)) {
+        return true;
+    }
+    p->called = clock_boot_ms();
+    return p->sql.base.waits(p->sql.base.waits_self);
+}
+
 /* Waits until the next answer can be taken. False: the time is over, or the connection is. */
 static bool wait_answer(struct pg_journal *p, uint64_t deadline)
 {
     while (PQisBusy(p->conn) == 1) {
         const int unsent = PQflush(p->conn);
         const uint64_t now = clock_boot_ms();
-        struct pollfd fd = {.fd = PQsocket(p->conn), .events = POLLIN};
-        if (unsent < 0 || now >= deadline || fd.fd < 0) {
-            return false;
-        }
-        fd.events = (short)(POLLIN | (unsent > 0 ? POLLOUT : 0));
-        if (poll(&fd, 1, (int)(deadline - now)) < 0 && errno != EINTR) {
-            return false;
-        }
-        if ((fd.revents & (POLLIN | POLLERR | POLLHUP)) != 0 && PQconsumeInput(p->conn) != 1) {
+        const short events = (short)(POLLIN | (unsent > 0 ? POLLOUT : 0));
+        if (unsent < 0 || now >= deadline || PQsocket(p->conn) < 0 ||
+            !pg_wait_slice(p, PQsocket(p->conn), events, deadline) ||
+            PQconsumeInput(p->conn) != 1) {
             return false;
         }
     }
@@ -102,6 +117,10 @@ static bool take_answers(struct pg_journal *p, uint64_t deadline)
         if (status == PGRES_FATAL_ERROR) {
             note_error(p, r);
         }
+        if (p->ahead_at < p->ahead_n) {
+            p->ahead[p->ahead_at++].rows = r;
+            continue;
+        }
         PQclear(p->result);
         p->result = r;
     }
@@ -112,6 +131,7 @@ bool pg_sync(struct pg_journal *p)
 {
     const uint64_t deadline = clock_boot_ms() + p->lease_ms / 2;
 
+    p->called = p->asked = clock_boot_ms();
     p->state[0] = p->message[0] = 0;
     PQclear(p->result);
     p->result = NULL;
@@ -129,7 +149,12 @@ enum bt_code pg_number(struct pg_journal *p, const char *sql, int64_t *ret, stru
     uint64_t be;
 
     *ret = 0;
-    if (!pg_send_text(p, sql) || !pg_sync(p)) {
+    bool ok = pg_send_text(p, sql);
+
+    while (!(ok && pg_sync(p)) && pg_ride_on(p, ok, "cannot read the journal")) {
+        ok = pg_send_text(p, sql);
+    }
+    if (!ok || p->lost || p->message[0] != 0) {
         return p->lost || p->in_transaction || p->state[0] == 0
                    ? pg_failed(p, "cannot read the journal", err)
                    : err_set(err, BT_UNAVAILABLE, "cannot read the journal: PostgreSQL: %s (%s)",

@@ -9,7 +9,7 @@
 #include "protocol/base/assert.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
-enum { NAME_LEN = 16, FIRST_PAGE = 64, PAGE_GROWTH = 4 };
+enum { NAME_LEN = 16, PAGE_GROWTH = 4 };
 
 static void name_of(enum sql which, char ret[NAME_LEN])
 {
@@ -62,7 +62,7 @@ static bool read_page(struct pg_stmt *s)
     }
     s->before += s->rows != NULL ? PQntuples(s->rows) : 0;
     if (pg_is_paged(s->which, &max)) {
-        s->page = s->page == 0 ? FIRST_PAGE : s->page * PAGE_GROWTH;
+        s->page = s->page == 0 ? PG_FIRST_PAGE : s->page * PAGE_GROWTH;
         s->page = s->page > max ? max : s->page;
         pg_put_number(&v[n], s->page);
         pg_put_number(&v[n + 1], s->before);
@@ -71,9 +71,21 @@ static bool read_page(struct pg_stmt *s)
     PQclear(s->rows);
     s->rows = NULL;
     s->at = -1;
+    if (s->before == 0) {
+        s->rows = pg_ahead_take(s);
+        if (s->rows != NULL) {
+            return true;
+        }
+    }
     name_of(s->which, name);
-    if (!pg_keep_reading(p) || !pg_send_batch(p) || !pg_send(p, name, v, n) || !pg_sync(p) ||
-        PQresultStatus(p->result) != PGRES_TUPLES_OK) {
+    for (bool ok = false; !ok;) {
+        const bool sent = pg_keep_reading(p) && pg_send_batch(p) && pg_send(p, name, v, n);
+        ok = sent && pg_sync(p);
+        if (!ok && !pg_ride_on(p, sent, "cannot read the journal")) {
+            return false;
+        }
+    }
+    if (PQresultStatus(p->result) != PGRES_TUPLES_OK) {
         return false;
     }
     s->rows = p->result;
@@ -172,7 +184,8 @@ void pg_statements_done(struct pg_journal *p)
 
 enum bt_code pg_statements_prepare(struct pg_journal *p, struct bt_error *err)
 {
-    bool sent = PQsendPrepare(p->conn, "unnest", PG_UNNEST, 0, NULL) == 1;
+    bool sent = PQsendPrepare(p->conn, "unnest", PG_UNNEST, 0, NULL) == 1 &&
+                PQsendPrepare(p->conn, "turn", PG_TURN, 0, NULL) == 1;
 
     for (int i = 0; i < SQL_COUNT && sent; i++) {
         char name[NAME_LEN];

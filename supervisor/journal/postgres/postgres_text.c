@@ -21,6 +21,10 @@ const char *const PG_UNNEST =
     "unnest($1::int8[], $2::int8[], $3::int8[], $4::bytea[], $5::bytea[], $6::int8[], $7::int8[], "
     "$8::bytea[])";
 
+const char *const PG_TURN =
+    "INSERT INTO meta(key, value) VALUES('turn', $1) ON CONFLICT(key) DO UPDATE SET "
+    "value = excluded.value";
+
 /* Those that are written anew. */
 static const char *other_text(enum sql which)
 {

@@ -316,41 +316,6 @@ static void half_a_turn_that_was_sent_delays_no_take_over(void **state)
 #endif
 }
 
-static void a_commit_without_an_answer_is_not_known(void **state)
-{
-    struct journal *one;
-    struct journal *two;
-    uint64_t began;
-    uint64_t ms;
-    char text[32];
-    pid_t pid;
-
-    (void)state;
-    pg_server_clear();
-    one = open_as(&ONE);
-    add_event(one, 0, 0, "a");
-    commit(one);
-    pg_server_run("SELECT backend FROM baton.shards", text, sizeof text);
-    pid = (pid_t)strtol(text, NULL, 10);
-    assert_true(pid > 1);
-    add_event(one, 0, 0, "b");
-    assert_int_equal(kill(pid, SIGSTOP), 0);
-    began = clock_boot_ms();
-    expect_refused(one, "no answer within half a lease; what became of it is not known");
-    assert_in_range(clock_boot_ms() - began, LEASE / 2, LEASE);
-    journal_close(one);
-    assert_int_equal(kill(pid, SIGCONT), 0);
-    two = take_over(&ms); /* waits for that commit, or ends it: one of both, and for good */
-    add_event(two, 0, 0, "c");
-    commit(two);
-    if (journal_committed_seq(two) == 3) {
-        expect_events(two, "1:a 2:b 3:c ");
-    } else {
-        expect_events(two, "1:a 2:c ");
-    }
-    journal_close(two);
-}
-
 static void wait_for_lock(void)
 {
     char n[8] = "0";
@@ -418,6 +383,42 @@ static void two_that_begin_at_once_make_the_tables_once_and_one_wins(void **stat
     assert_int_equal(opened, 1);
 }
 
+static void two_that_take_it_at_once_are_one_owner_each_time(void **state)
+{
+    enum { ROUNDS = 20, TAKERS = 2 };
+
+    (void)state;
+    pg_server_clear();
+    journal_close(open_as(&ONE));
+    for (int round = 0; round < ROUNDS; round++) {
+        int won = 0;
+        int go[2];
+        pid_t pids[TAKERS];
+        pg_server_run("UPDATE baton.shards SET lease_until = '-infinity'", NULL, 0);
+        assert_int_equal(pipe(go), 0);
+        for (int i = 0; i < TAKERS; i++) {
+            pids[i] = fork();
+            if (pids[i] == 0) {
+                struct journal *j = NULL;
+                struct bt_error err;
+                char c;
+                (void)close(go[1]);
+                (void)!read(go[0], &c, 1); /* both at once */
+                _exit((int)journal_open(pg_server_url(), i == 0 ? &ONE : &TWO, &j, &err));
+            }
+        }
+        (void)close(go[0]);
+        (void)close(go[1]);
+        for (int i = 0; i < TAKERS; i++) {
+            int status;
+            assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+            assert_true(WEXITSTATUS(status) == BT_OK || WEXITSTATUS(status) == BT_CONFLICT);
+            won += WEXITSTATUS(status) == BT_OK;
+        }
+        assert_int_equal(won, 1);
+    }
+}
+
 static void tables_of_a_newer_program_are_refused(void **state)
 {
     struct journal *j = open_as(&ONE);
@@ -450,9 +451,9 @@ int main(void)
         cmocka_unit_test(a_batch_that_lasts_is_stored_in_parts_and_keeps_the_lease),
         cmocka_unit_test(a_stopped_owner_is_taken_over_and_its_late_commit_is_refused),
         cmocka_unit_test(half_a_turn_that_was_sent_delays_no_take_over),
-        cmocka_unit_test(a_commit_without_an_answer_is_not_known),
         cmocka_unit_test(a_lock_that_others_hold_refuses_one_batch_and_no_more),
         cmocka_unit_test(two_that_begin_at_once_make_the_tables_once_and_one_wins),
+        cmocka_unit_test(two_that_take_it_at_once_are_one_owner_each_time),
         cmocka_unit_test_setup(tables_of_a_newer_program_are_refused, clear),
     };
 

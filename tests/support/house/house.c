@@ -269,6 +269,7 @@ static void open_rooms(struct house *h)
                                   .api = h->api,
                                   .projections = api_projections(h->api),
                                   .on_request = api_on_request,
+                                  .on_request_meanwhile = api_on_request_meanwhile,
                                   .after_commit = api_after_commit};
     engine_set_hooks(h->engine, &hooks);
 }

@@ -100,6 +100,7 @@ struct memory {
     struct map by_key;
     uint32_t fail_at;
     bool fail_stored;
+    uint32_t away; /* calls of who waits, in the next commit */
 };
 
 static inline struct memory *memory_of(struct journal *j)

@@ -102,6 +102,14 @@ static enum bt_code memory_commit(struct journal *j, struct bt_error *err)
 {
     struct memory *m = memory_of(j);
 
+    for (; m->away > 0; m->away--) {
+        if (j->waits != NULL && !j->waits(j->waits_self)) {
+            m->away = 0;
+            (void)err_set(err, BT_IO, "asked to stop while the server was away");
+            journal_die(j, err);
+            return BT_IO;
+        }
+    }
     if (m->fail_at > 0 && --m->fail_at == 0) {
         if (m->fail_stored) {
             batch_commit(m);
@@ -287,6 +295,11 @@ void memory_journal_fail(struct journal *j, uint32_t fail_at, bool kept)
     ASSERT(j->ops == &MEMORY_OPS);
     memory_of(j)->fail_at = fail_at;
     memory_of(j)->fail_stored = kept;
+}
+
+void memory_journal_away(struct journal *j, uint32_t calls)
+{
+    memory_of(j)->away = calls;
 }
 
 void memory_journal_restart(struct journal *j)

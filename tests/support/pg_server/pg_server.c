@@ -200,6 +200,17 @@ void pg_server_kill(void)
     server = 0;
 }
 
+void pg_server_stop_at_once(void)
+{
+    must(kill(server, SIGQUIT) == 0 && waitpid(server, NULL, 0) == server, "stop");
+    server = 0;
+}
+
+const char *pg_server_dir(void)
+{
+    return dir;
+}
+
 void pg_server_run(const char *sql, char *ret, size_t cap)
 {
     PGconn *c = connect_now();

@@ -15,6 +15,10 @@ pid_t pg_server_pid(void);
 const char *pg_server_url(void); /* postgresql://... */
 /* kill -9 of the whole server. */
 void pg_server_kill(void);
+/* What pg_ctl -m immediate does. */
+void pg_server_stop_at_once(void);
+/* Where its socket is: PGHOST. */
+const char *pg_server_dir(void);
 /* Ends it and removes the cluster; also done at exit. */
 void pg_server_done(void);
 /* Runs SQL texts; what the last returns first goes to ret (cap bytes, may be NULL). Asserts. */

@@ -135,6 +135,7 @@ static bool step_task(struct engine *engine, const struct open_plan *p, uint32_t
 }
 
 static const struct engine_hooks hooks = {.on_request = on_request,
+                                          .on_request_meanwhile = on_request,
                                           .on_lane_event = on_lane_event,
                                           .perform = perform,
                                           .performed = performed,

@@ -1,6 +1,8 @@
 /* The port's contract for plans, tested on both implementations. */
 #include "tests/unit/journal/journal_fixture.h"
 
+#include <stdio.h>
+
 #include <string.h>
 
 static struct journal *of(void **state)
@@ -209,6 +211,79 @@ static void a_recovery_may_replay_and_write_from_its_callback(void **state)
     commit(f->j);
 }
 
+/* More than a store reads at once, and one with more rows than a page of them has. */
+enum { MANY = 40, LONG = 300, LONG_PLAN = 20 };
+
+struct counted {
+    struct journal *j;
+    uint64_t next;
+    uint32_t rows;
+    uint64_t ends; /* the plan that the one before it ends; 0 = none */
+};
+
+static bool count_row(const struct journal_row *row, void *self)
+{
+    ((struct counted *)self)->rows += row->is_public ? 1 : 0;
+    return true;
+}
+
+static bool count_plan(const struct journal_plan *p, void *self)
+{
+    struct counted *c = self;
+    struct bt_error err;
+
+    c->next += c->next == c->ends ? 1 : 0;
+    assert_int_equal(p->ix, c->next++);
+    c->rows = 0;
+    assert_ok(journal_replay(c->j, p->ix, count_row, c, &err), err);
+    assert_int_equal(c->rows, p->ix == LONG_PLAN ? LONG : 1);
+    if (p->ix + 1 == c->ends) {
+        assert_ok(journal_plan_status(c->j, c->ends, STR_LIT("canceled"), 9, &err), err);
+    }
+    return true;
+}
+
+static void add_many(struct journal *j)
+{
+    char key[16];
+
+    for (uint64_t ix = 1; ix <= MANY; ix++) {
+        (void)snprintf(key, sizeof key, "k%u", (unsigned)ix);
+        assert_int_equal(add_plan(j, key, "goal"), ix);
+        for (uint64_t n = 1; n <= (ix == LONG_PLAN ? LONG : 1); n++) {
+            add_event(j, ix, n, "body");
+        }
+    }
+    commit(j);
+}
+
+static void many_open_plans_come_back_with_all_their_rows(void **state)
+{
+    struct fixture *f = *state;
+    struct counted c = {.next = 1};
+    struct bt_error err;
+
+    add_many(f->j);
+    fixture_reopen(f);
+    c.j = f->j;
+    assert_ok(journal_plans_open(f->j, count_plan, &c, &err), err);
+    assert_int_equal(c.next, MANY + 1);
+}
+
+static void a_plan_that_ends_while_others_come_back_does_not(void **state)
+{
+    struct fixture *f = *state;
+    struct counted c = {.next = 1, .ends = 6};
+    struct bt_error err;
+
+    add_many(f->j);
+    fixture_reopen(f);
+    c.j = f->j;
+    assert_ok(journal_plans_open(f->j, count_plan, &c, &err), err);
+    assert_int_equal(c.next, MANY + 1);
+    commit(f->j);
+}
+
 #define BOTH(test)                                                                                 \
     {#test "[sqlite]", test, fixture_sqlite, fixture_done, NULL},                                  \
     {                                                                                              \
@@ -224,6 +299,8 @@ int main(void)
         BOTH(plans_are_found_by_a_range_of_ids),
         BOTH(open_plans_come_back_at_each_start_and_quarantine_ends_it),
         BOTH(a_recovery_may_replay_and_write_from_its_callback),
+        BOTH(many_open_plans_come_back_with_all_their_rows),
+        BOTH(a_plan_that_ends_while_others_come_back_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
