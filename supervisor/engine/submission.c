@@ -369,7 +369,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     if (code != BT_OK) {
         return code;
     }
-    plan->plan_id = uuid_new();
+    plan->plan_id = engine_new_id(engine);
     uuid_format(plan->plan_id, ret_id);
     d->plan.parent = how->parent;
     d->plan.trace = how->trace;

@@ -79,13 +79,13 @@ static enum bt_code settings(struct pg_journal *p, struct bt_error *err)
     PGresult *r;
     enum bt_code code = BT_OK;
 
-    (void)snprintf(sql, sizeof sql,
-                   "SET search_path = baton_s0; SET synchronous_commit = on; SET jit = off; "
-                   "SET enable_seqscan = off; SET statement_timeout = %" PRIu32
-                   "; SET lock_timeout = %" PRIu32
-                   "; SET idle_in_transaction_session_timeout = %" PRIu32
-                   "; SET client_connection_check_interval = 1000",
-                   p->lease_ms / 2, p->lease_ms / 3, p->lease_ms);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SET search_path = baton_s%" PRIu32 "; SET synchronous_commit = on; SET jit = off; "
+        "SET enable_seqscan = off; SET statement_timeout = %" PRIu32 "; SET lock_timeout = %" PRIu32
+        "; SET idle_in_transaction_session_timeout = %" PRIu32
+        "; SET client_connection_check_interval = 1000",
+        p->shard, p->lease_ms / 2, p->lease_ms / 3, p->lease_ms);
     r = PQexec(p->conn, sql);
     if (PQresultStatus(r) != PGRES_COMMAND_OK) {
         code =
@@ -164,7 +164,7 @@ static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt
     char name[PG_NODE_MAX + 16];
     enum bt_code code;
 
-    (void)snprintf(name, sizeof name, "baton/%s/%d", p->node, PG_SHARD);
+    (void)snprintf(name, sizeof name, "baton/%s/%" PRIu32, p->node, p->shard);
     code = pg_connect(url, name, p->lease_ms, &p->conn, err);
     if (code == BT_OK) {
         code = check_replicated(p, err);
@@ -209,6 +209,7 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
     }
     p->sql.base.ops = &PG_OPS;
     p->sql.engine = &PG_ENGINE;
+    p->shard = opt->shard;
     p->replicated = opt->durability == DURABILITY_REPLICATED;
     p->lease_ms = opt->lease_ms == 0                ? PG_LEASE_MS
                   : opt->lease_ms < PG_LEASE_MIN_MS ? PG_LEASE_MIN_MS
