@@ -36,6 +36,7 @@ enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t af
                            struct bt_watch **ret, struct bt_error *err)
 {
     struct bt_watch *w;
+    char about[BT_ID_LEN + 32];
     struct buf doc;
     char *json = NULL;
     enum bt_code code;
@@ -43,7 +44,9 @@ enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t af
     if (c->watch != NULL) {
         return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
     }
-    code = bt_client_call(c, "supervisor.info", NULL, &json, err);
+    (void)snprintf(about, sizeof about, "{\"planId\":\"%.*s\"}", BT_ID_LEN,
+                   plan_id != NULL ? plan_id : ""); /* of a fleet the shard that has it */
+    code = bt_client_call(c, "supervisor.info", plan_id != NULL ? about : NULL, &json, err);
     if (code != BT_OK) {
         bt_free(json);
         return code;
