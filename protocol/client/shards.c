@@ -268,6 +268,11 @@ enum bt_code client_shards_count(struct bt_client *c, uint32_t *ret, struct bt_e
     return code;
 }
 
+enum bt_code bt_client_shards(struct bt_client *c, uint32_t *ret, struct bt_error *err)
+{
+    return client_shards_count(c, ret, err);
+}
+
 enum bt_code client_shard(struct bt_client *c, uint32_t shard, struct bt_client **ret,
                           struct bt_error *err)
 {
