@@ -15,6 +15,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
+#include "supervisor/balance.h"
 #include "supervisor/daemon.h"
 #include "supervisor/node_internal.h"
 #include "supervisor/notify.h"
@@ -265,7 +266,7 @@ static enum bt_code balance(struct node *n, struct bt_error *err)
 {
     uint32_t shard = 0;
     const struct journal_node *to =
-        node_to_give(n->opt->name, n->shards, n->shards_n, n->nodes, n->nodes_n, &shard);
+        balance_give(n->opt->name, n->shards, n->shards_n, n->nodes, n->nodes_n, &shard);
 
     if (to == NULL || clock_mono_ms() - n->moved_at < n->opt->lease_ms) {
         return BT_OK;

@@ -47,8 +47,4 @@ void node_find_places(struct node *n);
 /* Writes fleet.json and endpoints.json when they changed. True: every shard is led, and its address
  * is known. */
 bool node_write_map(struct node *n);
-/* A shard that this node should give away, and to whom; NULL: none. Pure. */
-const struct journal_node *node_to_give(const char *self, const struct journal_shard *shards,
-                                        uint32_t shards_n, const struct journal_node *nodes,
-                                        uint32_t nodes_n, uint32_t *ret_shard);
 #endif

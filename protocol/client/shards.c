@@ -179,6 +179,7 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
         if (code != BT_OK) { /* nothing was sent: where is it now? */
             drop(c, shard);
             x = NULL;
+            hops = 0; /* the map was old; only a shard that answers can send it in circles */
             if (clock_mono_ms() >= deadline) {
                 return code;
             }

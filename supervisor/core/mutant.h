@@ -133,6 +133,10 @@ enum mutant {
     MUTANT_CALLS_FORGOTTEN,        /* 121: a restart forgets that an attempt has made its calls */
     MUTANT_CALLS_WHILE_PAUSED,     /* 122: calls begin while the plan is paused */
     MUTANT_LATE_BEFORE_CALLS,      /* 123: a late result of an attempt before the calls counts */
+    MUTANT_SHARE_IGNORED = 136,    /* pg 136: a node takes what it finds, also beyond its share */
+    MUTANT_MOVE_UNFENCED,          /* pg 137: a shard that moves keeps its epoch */
+    MUTANT_MOVE_FOR_ANYBODY,       /* pg 138: whoever comes first takes a shard that moves */
+    MUTANT_BLOBS_OF_NO_SHARD,      /* pg 139: the ids of blobs of all shards begin at 1 */
     MUTANT_COUNT
 };
 

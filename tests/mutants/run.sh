@@ -22,7 +22,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEA
     exit 1
 }
 owner=
-grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner=postgres_owner
+grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner="postgres_owner postgres_shards"
 # shellcheck disable=SC2086 # a list
 ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $owner $units
 
@@ -47,7 +47,9 @@ postgres() { # [NUMBER...]
     for number in 0 $ours; do
         [ $# -eq 0 ] || case " $* " in *" $number "*) ;; *) continue ;; esac
         status=0
-        BATON_MUTANT=$number timeout 300 "$build/tests/postgres_owner" >"$out" 2>&1 || status=$?
+        program=postgres_owner
+        [ "$number" -lt 136 ] || program=postgres_shards
+        BATON_MUTANT=$number timeout 300 "$build/tests/$program" >"$out" 2>&1 || status=$?
         if [ "$status" -eq 77 ]; then
             echo "postgres: $(sed -n '/SKIPPED/p' "$out")"
             return 0
@@ -62,7 +64,7 @@ postgres() { # [NUMBER...]
             echo "$number: GREEN, no test noticed"
             bad=1
         elif [ "$number" -gt 0 ]; then
-            echo "$number: postgres_owner${found:+, $found}"
+            echo "$number: $program${found:+, $found}"
         fi
     done
     return "$bad"

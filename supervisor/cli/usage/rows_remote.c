@@ -76,7 +76,7 @@ const struct cli_verb remote_verbs[] = {
      .examples = {{"baton fleet init postgresql://db1,db2/baton", "make the tables"},
                   {"baton fleet status", "of the fleet in the configuration"},
                   {"baton fleet move 3 beta", "the node beta leads shard 3"}},
-     .exits = {CLI_UNREACHABLE, CLI_FAILED},
+     .exits = {CLI_UNREACHABLE, CLI_FAILED, CLI_NOT_FOUND},
      .args_min = 1,
      .args_max = 4,
      .run = verb_fleet},

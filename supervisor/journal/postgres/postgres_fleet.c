@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/core/mutant.h"
 #include "supervisor/journal/owner.h"
 #include "supervisor/journal/port.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
@@ -66,19 +67,20 @@ enum bt_code journal_look_wait(struct journal_look *l, const char *node, int64_t
         "baton.shards, now WHERE owner = $1 AND lease_until > t), move AS (SELECT m.node, "
         "extract(epoch FROM m.until - t) * 1000 AS ms FROM baton.moves m, now WHERE m.shard = "
         "%" PRIu32 " AND m.until > t) SELECT (CASE WHEN EXISTS (SELECT 1 FROM move) THEN (SELECT "
-        "CASE WHEN node = $1 THEN 0 ELSE ms END FROM move) WHEN mine.n < ceil((SELECT count(*) "
+        "CASE WHEN node = $1 OR %s THEN 0 ELSE ms END FROM move) WHEN mine.n < ceil((SELECT "
+        "count(*) "
         "FROM baton.shards)::numeric / greatest(live.n, 1)) AND NOT EXISTS (SELECT 1 FROM "
         "baton.nodes WHERE node = $1 AND draining) THEN 0 ELSE greatest(0, %" PRIu32
         " - CASE WHEN s.lease_until = '-infinity' THEN 0 ELSE extract(epoch FROM t - "
         "s.lease_until) * 1000 END) END)::bigint FROM live, mine, now, baton.shards s WHERE "
         "s.shard = %" PRIu32,
-        l->shard, l->lease_ms, l->shard);
+        l->shard, MUTANT(MOVE_FOR_ANYBODY) ? "true" : "false", l->lease_ms, l->shard);
     r = ask(l, sql, &node, 1, err);
     if (r == NULL) {
         return err->code;
     }
     if (PQntuples(r) == 1) {
-        *ret_ms = number_at(r, 0, 0);
+        *ret_ms = MUTANT(SHARE_IGNORED) ? 0 : number_at(r, 0, 0);
     }
     PQclear(r);
     return BT_OK;
@@ -174,13 +176,13 @@ enum bt_code journal_look_move(struct journal_look *l, uint32_t shard, const cha
     (void)snprintf(
         sql, sizeof sql,
         "WITH n AS (SELECT node FROM baton.nodes WHERE node = $1 AND lease_until > "
-        "clock_timestamp()), s AS (UPDATE baton.shards SET epoch = epoch + 1, lease_until = "
+        "clock_timestamp()), s AS (UPDATE baton.shards SET epoch = epoch + %d, lease_until = "
         "clock_timestamp() WHERE shard = %" PRIu32 " AND owner <> $1 AND EXISTS (SELECT 1 FROM n) "
         "RETURNING shard), m AS (INSERT INTO baton.moves SELECT s.shard, $1, clock_timestamp() + "
         "interval '%" PRIu32 " milliseconds' FROM s ON CONFLICT (shard) DO UPDATE SET node = "
         "excluded.node, until = excluded.until RETURNING 1) SELECT (SELECT count(*) FROM n) > 0 "
         "AND EXISTS (SELECT 1 FROM baton.shards WHERE shard = %" PRIu32 "), count(*) FROM m",
-        shard, 2 * l->lease_ms, shard);
+        MUTANT(MOVE_UNFENCED) ? 0 : 1, shard, 2 * l->lease_ms, shard);
     r = ask(l, sql, &node, 1, err);
     if (r == NULL) {
         return err->code;

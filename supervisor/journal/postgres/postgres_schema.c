@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "protocol/base/shard.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
 enum { LOCK = 0x4261746F /* "Bato" */, SQL_LEN = 256 };
@@ -165,8 +166,8 @@ static enum bt_code make_shard(PGconn *conn, uint32_t shard, struct bt_error *er
     (void)snprintf(sql, sizeof sql, "INSERT INTO baton.shards(shard) VALUES(%" PRIu32 ")", shard);
     code = run(conn, sql, NULL, err);
     code = code == BT_OK ? migrate_shard(conn, shard, 0, err) : code;
-    (void)snprintf(sql, sizeof sql, "UPDATE meta SET value = %" PRIu32 "::bigint << %d", shard,
-                   SHARD_BLOB_BITS);
+    (void)snprintf(sql, sizeof sql, "UPDATE meta SET value = %" PRIu32 "::bigint << %d",
+                   MUTANT(BLOBS_OF_NO_SHARD) ? 0 : shard, SHARD_BLOB_BITS);
     return code == BT_OK ? run(conn, sql, NULL, err) : code;
 }
 
@@ -242,5 +243,9 @@ enum bt_code pg_migrate_to(PGconn *conn, uint32_t shards, struct bt_error *err)
     if (code == BT_OK && shards > 0) {
         code = make_shards(conn, shards, err);
     }
-    return code == BT_OK ? run(conn, "COMMIT", NULL, err) : code;
+    if (code == BT_OK) {
+        return run(conn, "COMMIT", NULL, err);
+    }
+    PQclear(PQexec(conn, "ROLLBACK"));
+    return code;
 }
