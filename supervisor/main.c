@@ -19,7 +19,7 @@
 #include "supervisor/config/config.h"
 #include "supervisor/daemon.h"
 #include "supervisor/journal/owner.h"
-#include "supervisor/node.h"
+#include "supervisor/node/node.h"
 #include "supervisor/reload.h"
 #include "supervisor/spawn/apart.h"
 #include "supervisor/spawn/spawner.h"

@@ -311,8 +311,7 @@ static enum bt_code deliver(struct bt_watch *w, struct doc body, struct bt_event
     *ret = (struct bt_event){.seq = doc_head(doc_get(body, STR_LIT("seq"))).u,
                              .type = w->type,
                              .plan_id = w->event_plan,
-                             .json = buf_cstr(&w->json),
-                             .shard = w->shard};
+                             .json = buf_cstr(&w->json)};
     return code;
 }
 

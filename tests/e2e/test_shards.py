@@ -287,9 +287,9 @@ class Shards(BatonTest):
         server, (one, two) = self.fleet()
         with baton.Client(one.state) as client:
             self.assertEqual(client.shards(), SHARDS)
-            plans = [client.submit(echo("p%d" % i), session="s%d" % i, key="k") for i in range(12)]
+            plans = [client.submit(echo("p%d" % i), session="s%d" % i, key="k%d" % i) for i in range(12)]
             self.assertEqual({shard_of(p) for p in plans}, set(range(SHARDS)))
-            self.assertEqual([client.submit(echo("p%d" % i), session="s%d" % i, key="k") for i in range(12)], plans)
+            self.assertEqual([client.submit(echo("p%d" % i), session="s%d" % i, key="k%d" % i) for i in range(12)], plans)
             for i, plan in enumerate(plans):
                 self.assertEqual(client.result(plan)["aggregatedResult"].strip(), "p%d" % i)
             self.assertEqual([e["type"] for e in client.watch(plans[5])][-1], "plan_completed")

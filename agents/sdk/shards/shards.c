@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/base/shard.h"
 #include "protocol/client/seeds.h"
 
@@ -24,17 +25,14 @@ static sem_t *places; /* shared by the processes; NULL: one shard */
 bool shards_place_take(const struct bt_step *step)
 {
     struct timespec until;
+    msec look;
 
     while (places != NULL && sem_trywait(places) != 0) {
         if (bt_step_cancelled(step)) {
             return false;
         }
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += LOOK_MS * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000L;
-        }
+        look = clock_mono_ms() + LOOK_MS;
+        until = (struct timespec){(time_t)(look / 1000), (long)(look % 1000) * 1000000L};
         if (sem_clockwait(places, CLOCK_MONOTONIC, &until) == 0) {
             break;
         }

@@ -118,8 +118,7 @@ struct bt_event {
     uint64_t seq;
     const char *type;
     const char *plan_id; /* "" for agent and system events */
-    const char *json;
-    uint32_t shard; /* of the fleet, whose numbers these are; 0 with one daemon */
+    const char *json;    /* of a fleet of several shards with `shard`: seq is a number of it */
 };
 
 struct bt_watch;

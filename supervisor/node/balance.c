@@ -1,4 +1,4 @@
-#include "supervisor/balance.h"
+#include "supervisor/node/balance.h"
 
 #include <string.h>
 

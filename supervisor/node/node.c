@@ -1,4 +1,4 @@
-#include "supervisor/node.h"
+#include "supervisor/node/node.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
-#include "supervisor/balance.h"
 #include "supervisor/daemon.h"
-#include "supervisor/node_internal.h"
+#include "supervisor/node/balance.h"
+#include "supervisor/node/node_internal.h"
 #include "supervisor/notify.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include "protocol/base/shard.h"
 #include "protocol/client/state.h"
 #include "supervisor/journal/owner.h"
-#include "supervisor/node.h"
+#include "supervisor/node/node.h"
 
 enum { NODES_MAX = 64, NODE_PATH_MAX = 4096 };
 

@@ -9,7 +9,7 @@
 
 #include "protocol/base/log.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/node_internal.h"
+#include "supervisor/node/node_internal.h"
 
 enum { MAP_BYTES = 128 * 1024, PORT_MAX = 65535, DECIMAL = 10 };
 
