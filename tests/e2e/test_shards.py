@@ -1,15 +1,20 @@
 """A fleet of several shards on PostgreSQL: nodes share them out, clients find what they ask for, and a node that is lost is replaced."""
+import contextlib
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
+import nats
 import pg
 from harness import BIN, ROOT, BatonTest, main, until
 from test_fleet import LEASE, Node, echo, slow
@@ -35,6 +40,16 @@ def shard_of_key(key):
     for byte in key.encode():
         h = ((h ^ byte) * 1099511628211) % (1 << 64)
     return ((h >> 32) ^ (h & 0xFFFFFFFF)) % SHARDS
+
+
+def ports_in_a_row(n):
+    """The first of n ports that are free now."""
+    while True:
+        first = nats.free_port()
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
+            for port in range(first, first + n):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 class Member(Node):
@@ -359,6 +374,60 @@ class Shards(BatonTest):
         self.assertEqual(max(map(int, (node.work / "most").read_text().split())), 2)  # never more than its places
         agent.terminate()
         self.assertEqual(agent.wait(20), 0)
+
+    def test_clients_and_agents_of_other_hosts_by_tls(self):
+        keys = pathlib.Path(tempfile.mkdtemp(prefix="baton-keys-"))
+        self.addCleanup(shutil.rmtree, keys, ignore_errors=True)
+        for args in (["init"], ["issue", "hub", "--server", "--host", "127.0.0.1", "--to", keys], ["issue", "away", "--client", "--to", keys]):
+            subprocess.run([BIN / "baton", "certs", *args, "--dir", keys / "ca"], check=True, capture_output=True)
+        server = pg.Server(self)
+        self.url = server.url
+        self.fleet_verb("init", "--shards", 2)
+        nodes = []
+        for name in ("one", "two"):
+            d = Member(self, server, name, config="")
+            d.port = ports_in_a_row(2)
+            d.config.write_text(d.config.read_text().replace("listen: {", "auth: required\nlisten: {remote: 'tls+tcp://127.0.0.1:%d', cert: '%s', ca: '%s', " % (
+                d.port, keys / "hub.pem", keys / "ca.pem")))
+            nodes.append(d)
+        one, two = nodes
+        one.cli("credential", "add", "op", "--role", "admin")
+        one.cli("credential", "add", "away", "--role", "agent", "--agents", "*")
+        shutil.copytree(one.state / "credentials", two.state / "credentials")
+        two.state.chmod(0o700)
+        for d in nodes:
+            d.credential = ("op", d.state / "credentials/op")
+            d.start(agents=False)
+        until(lambda: sorted(self.leaders()) == ["one", "two"], 40, "each has its share")
+        commands = [{"id": "echo", "argv": ["echo", "{text}"], "description": "Says a text.", "output": "text"}]
+        way = ["--ca", keys / "ca.pem", "--cert", keys / "away.pem"]
+        both = ",".join("tls+tcp://127.0.0.1:%d" % d.port for d in nodes)  # of shard 0
+        with open(one.work / "agent.log", "ab") as log:
+            agent = subprocess.Popen([*map(str, [BIN / "baton-agent-exec", "--connect", both, "--shards", 2, "--credential", one.state / "credentials/away", *way])],
+                                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "BATON_SETTINGS": json.dumps({"commands": commands})})
+        self.addCleanup(agent.wait)
+        self.addCleanup(agent.kill)
+        until(lambda: (one.work / "agent.log").read_text().count("agent.registered") == 2, 20, "it is at both\n" + (one.work / "agent.log").read_text())
+        plan_file = self.write_plan(one, "p.json", echo("here"))
+
+        def baton(*args):
+            done = subprocess.run([*map(str, [BIN / "baton", *args, "--connect", both, "--credential", one.state / "credentials/op", *way])],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done
+        made = set()
+        for i in range(8):
+            said = baton("run", "--plan", plan_file, "--session", "s%d" % i)
+            self.assertEqual(said.stdout, "here\n")
+            made.add(re.search(r"plan (\S+)", said.stderr).group(1))
+        self.assertEqual({shard_of(p) for p in made}, {0, 1})
+        listed = baton("status").stdout
+        self.assertTrue(all(p in listed for p in made), listed)
+        two.kill9()
+        until(lambda: self.leaders() == ["one", "one"], 20, "one leads both")
+        until(lambda: (one.work / "agent.log").read_text().count("agent.registered") == 3, 30, "the agent is back\n" + (one.work / "agent.log").read_text())
+        for i in range(8):
+            self.assertEqual(baton("run", "--plan", plan_file, "--session", "t%d" % i).stdout, "here\n")
 
     def test_what_several_shards_do_not_do(self):
         server, (one,) = self.fleet(names=("one",))
