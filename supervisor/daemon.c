@@ -41,10 +41,14 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
                                             .ballast_bytes = d->opt->ballast_bytes,
                                             .lease_ms = d->opt->fleet.lease_ms,
                                             .node = d->opt->fleet.node,
+                                            .shard = d->opt->fleet.shard,
                                             .blobs_of = row_blobs};
     const struct spawn_options spawn = {.state_dir = dir};
-    struct standby_options standby = {
-        .state_dir = dir, .fleet_url = d->opt->fleet.url, .journal = &journal, .signals = -1};
+    struct standby_options standby = {.state_dir = dir,
+                                      .fleet_url = d->opt->fleet.url,
+                                      .journal = &journal,
+                                      .shards = d->opt->fleet.shards,
+                                      .signals = -1};
     enum bt_code code = signals_open(&standby.signals, err);
     const int signals = standby.signals;
 
@@ -88,7 +92,7 @@ static enum bt_code recover(struct daemon *d, struct bt_error *err)
 
     d->recovered = true;
     code = code == BT_OK ? schedules_load(d->schedules, err) : code;
-    code = code == BT_OK ? reload_schedules(d->schedules, d->opt->config, err) : code;
+    code = code == BT_OK ? reload_schedules(d->engine, d->schedules, d->opt->config, err) : code;
     if (code == BT_OK) {
         code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, err);
     }

@@ -1,6 +1,7 @@
 /* batond: arguments, configuration, wiring. */
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,14 @@
 #include "protocol/artifact/artifact.h"
 #include "protocol/base/hide.h"
 #include "protocol/base/log.h"
+#include "protocol/base/shard.h"
 #include "protocol/base/utf8.h"
 #include "protocol/client/state.h"
 #include "supervisor/children.h"
 #include "supervisor/config/config.h"
 #include "supervisor/daemon.h"
+#include "supervisor/journal/owner.h"
+#include "supervisor/node/node.h"
 #include "supervisor/reload.h"
 #include "supervisor/spawn/apart.h"
 #include "supervisor/spawn/spawner.h"
@@ -38,12 +42,22 @@ static const char usage[] =
     "  --planner NAME          planner of goals\n"
     "  --log-level LEVEL       err, warn, info or debug\n"
     "  --ready-fd N            write \"ready\" to this descriptor when requests are served\n"
+    "  --shard N/SHARDS        of a fleet with several shards; its node gives it\n"
     "  --help, --version\n\n"
     "Exit codes: 0 stopped on request; 1 could not start; 2 wrong arguments or configuration;\n"
     "3 another daemon uses the state directory; 70 a group of agents gave up that may not;\n"
     "75 the journal failed, or another daemon leads: start again.\n";
 
-enum { OPT_CONTROL = 256, OPT_EVENTS, OPT_DURABILITY, OPT_FLEET, OPT_PLANNER, OPT_LOG, OPT_READY };
+enum {
+    OPT_CONTROL = 256,
+    OPT_EVENTS,
+    OPT_DURABILITY,
+    OPT_FLEET,
+    OPT_PLANNER,
+    OPT_LOG,
+    OPT_READY,
+    OPT_SHARD
+};
 
 static const struct option options[] = {{"state", required_argument, NULL, 's'},
                                         {"config", required_argument, NULL, 'c'},
@@ -54,6 +68,7 @@ static const struct option options[] = {{"state", required_argument, NULL, 's'},
                                         {"planner", required_argument, NULL, OPT_PLANNER},
                                         {"log-level", required_argument, NULL, OPT_LOG},
                                         {"ready-fd", required_argument, NULL, OPT_READY},
+                                        {"shard", required_argument, NULL, OPT_SHARD},
                                         {"help", no_argument, NULL, 'h'},
                                         {"version", no_argument, NULL, 'V'},
                                         {NULL, 0, NULL, 0}};
@@ -62,7 +77,8 @@ struct arguments {
     struct config_request request;
     struct config_flag flags[FLAGS_MAX];
     int ready_fd;
-    bool was_full; /* see daemon.h */
+    bool was_full;          /* see daemon.h */
+    uint32_t shard, shards; /* shards 0: not the process of a shard */
 };
 
 static void add_flag(struct arguments *a, const char *key, const char *value)
@@ -83,6 +99,18 @@ static int descriptor(const char *text)
                    fcntl((int)n, F_SETFD, FD_CLOEXEC) == 0
                ? (int)n
                : -1;
+}
+
+/* N/SHARDS, as a node gives it to the process of a shard. */
+static bool read_shard(const char *text, struct arguments *a)
+{
+    char *end = NULL;
+    const unsigned long shard = strtoul(text, &end, 10);
+    const unsigned long shards = *end == '/' ? strtoul(end + 1, &end, 10) : 0;
+
+    a->shard = (uint32_t)shard;
+    a->shards = (uint32_t)shards;
+    return *end == 0 && shards <= SHARDS_MAX && shard < shards;
 }
 
 /* Exit code to leave with, or -1 to go on. */
@@ -114,6 +142,11 @@ static int parse(int argc, char **argv, struct arguments *a)
                               "batond: --ready-fd: expected the number of an open descriptor above "
                               "2, got '%s'\n",
                               optarg);
+                return EXIT_USAGE;
+            }
+        } else if (opt == OPT_SHARD) {
+            if (!read_shard(optarg, a)) {
+                (void)fprintf(stderr, "batond: --shard: expected N/SHARDS, got '%s'\n", optarg);
                 return EXIT_USAGE;
             }
         } else if (opt == 'h' || opt == 'V') {
@@ -150,6 +183,58 @@ static const char *artifact_root(const struct config *c, struct buf *path)
              "more than %d bytes",
              ARTIFACT_ROOT_MAX);
     return NULL;
+}
+
+/* What differs between the shards of a node: where they listen. */
+struct shard_places {
+    char control[STATE_URL_MAX + 1], events[STATE_URL_MAX + 1], remote[STATE_URL_MAX + 1];
+    char map[PATH_MAX], node_dir[PATH_MAX];
+    char node[JOURNAL_NODE_MAX + 1];
+};
+
+static void name_node(const struct config *c, char ret[JOURNAL_NODE_MAX + 1])
+{
+    (void)snprintf(ret, JOURNAL_NODE_MAX + 1, "%s", c->fleet.node);
+    if (ret[0] == 0 && gethostname(ret, JOURNAL_NODE_MAX) != 0) {
+        (void)snprintf(ret, JOURNAL_NODE_MAX + 1, "unknown");
+    }
+}
+
+/* The state directory of a shard is STATE/shards/N of its node. */
+static void apply_shard(const struct arguments *a, const struct config *c, struct shard_places *p,
+                        struct daemon_options *opt)
+{
+    const uint32_t lanes = c->remote.lane_last - (uint32_t)c->remote.lane_first + 1;
+    const uint16_t each = (uint16_t)(lanes / (a->shards == 0 ? 1 : a->shards));
+    char *cut;
+
+    opt->engine.shards = c->fleet.url[0] == 0 ? 0 : 1;
+    if (a->shards < 2) {
+        return;
+    }
+    node_url(c->listen_control, a->shard, p->control, sizeof p->control);
+    node_url(c->listen_events, a->shard, p->events, sizeof p->events);
+    node_url(c->remote.url, a->shard, p->remote, sizeof p->remote);
+    name_node(c, p->node);
+    (void)snprintf(p->node_dir, sizeof p->node_dir, "%s", c->state_dir);
+    for (int i = 0; i < 2 && (cut = strrchr(p->node_dir, '/')) != NULL; i++) {
+        *cut = 0;
+    }
+    (void)snprintf(p->map, sizeof p->map, "%.4000s/fleet.json", p->node_dir);
+    opt->engine.control_url = p->control;
+    opt->engine.events_url = p->events;
+    opt->engine.remote_url = p->remote;
+    if (c->remote.lane_first != 0) {
+        opt->engine.lane_first = (uint16_t)(c->remote.lane_first + a->shard * each);
+        opt->engine.lane_last = (uint16_t)(opt->engine.lane_first + each - 1);
+    }
+    opt->engine.shard = a->shard;
+    opt->engine.shards = a->shards;
+    opt->engine.fleet_map = p->map;
+    opt->fleet.shard = a->shard;
+    opt->fleet.shards = a->shards;
+    opt->fleet.node = p->node;
+    opt->fleet.node_dir = p->node_dir;
 }
 
 static int run(const struct config_request *request, const struct config *c, const char *artifacts,
@@ -203,13 +288,66 @@ static int run(const struct config_request *request, const struct config *c, con
         .ready_fd = a->ready_fd,
         .reload = &reload,
     };
+    struct shard_places places;
     struct bt_error err;
 
+    apply_shard(a, c, &places, &opt);
     if (children_of_config(c, &opt, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
         return EXIT_FAILURE_TO_START;
     }
     return daemon_run(&opt, argv);
+}
+
+/* What a node of several shards cannot do yet, or NULL. */
+static const char *not_with_shards(const struct config *c)
+{
+    const char *colon = strrchr(c->remote.url, ':');
+
+    if (c->gateway.command != NULL) {
+        return "gateway: it serves one shard, and this fleet has several: leave it out";
+    }
+    if (c->remote.url[0] != 0 && (colon == NULL || strcmp(colon, ":0") == 0)) {
+        return "listen.remote: with several shards it needs a port; shard N has the port that is N "
+               "higher";
+    }
+    return NULL;
+}
+
+/* A fleet of several shards needs a node. *ret: the exit code, or -1 to go on as a daemon. */
+static int run_node(const struct config *c, const struct arguments *a, char **argv)
+{
+    const uint32_t lease = (uint32_t)c->fleet.lease_ms;
+    struct node_options opt = {.state_dir = c->state_dir,
+                               .fleet_url = c->fleet.url,
+                               .remote = c->remote.url,
+                               .lease_ms = lease,
+                               .shards = 1,
+                               .ready_fd = a->ready_fd};
+    char name[JOURNAL_NODE_MAX + 1];
+    struct bt_error err;
+    bool stop = false;
+
+    if (c->fleet.url[0] == 0 || a->shards > 0) {
+        return -1;
+    }
+    if (node_count_shards(c->fleet.url, lease, &opt.shards, &stop, &err) != BT_OK) {
+        log_err("supervisor.start", "%s", err.msg);
+        return EXIT_FAILURE_TO_START;
+    }
+    if (stop) {
+        return EXIT_STOPPED;
+    }
+    if (opt.shards == 1) {
+        return -1;
+    }
+    if (not_with_shards(c) != NULL) {
+        (void)fprintf(stderr, "batond: %s\n", not_with_shards(c));
+        return EXIT_USAGE;
+    }
+    name_node(c, name);
+    opt.name = name;
+    return node_run(&opt, argv);
 }
 
 /* Each connection and each lane is a descriptor; the soft limit of 1024 is for programs that call
@@ -282,6 +420,11 @@ int main(int argc, char **argv)
         log_err("supervisor.start", "%s", err.msg);
         (void)fflush(NULL);
         _exit(EXIT_FAILURE_TO_START);
+    }
+    exit_code = run_node(config, &a, argv);
+    if (exit_code >= 0) {
+        (void)fflush(NULL);
+        _exit(exit_code);
     }
     buf_init(&root, ARTIFACT_ROOT_MAX);
     exit_code = run(&a.request, config, artifact_root(config, &root), token, &a, argv);

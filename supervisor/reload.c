@@ -1,5 +1,7 @@
 #include "supervisor/reload.h"
 
+#include "protocol/base/shard.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,19 +295,30 @@ static void compare_schedules(const struct config *old, const struct config *new
     }
 }
 
-enum bt_code reload_schedules(struct schedules *schedules, const struct config *c,
-                              struct bt_error *err)
+/* Of several shards, each has the schedules whose names hash to it. */
+static bool is_here(const struct engine *engine, const char *name)
+{
+    const struct engine_options *opt = engine_options(engine);
+
+    return opt->shards < 2 || shard_of_key(str_from(name), opt->shards) == opt->shard;
+}
+
+enum bt_code reload_schedules(const struct engine *engine, struct schedules *schedules,
+                              const struct config *c, struct bt_error *err)
 {
     struct schedule_declared *list = calloc(c->n_schedules + 1, sizeof *list);
+    uint32_t n = 0;
     enum bt_code code;
 
     if (list == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for schedules");
     }
     for (uint32_t i = 0; i < c->n_schedules; i++) {
-        list[i] = (struct schedule_declared){c->schedules[i].name, c->schedules[i].json};
+        if (is_here(engine, c->schedules[i].name)) {
+            list[n++] = (struct schedule_declared){c->schedules[i].name, c->schedules[i].json};
+        }
     }
-    code = schedules_declare(schedules, list, c->n_schedules, err);
+    code = schedules_declare(schedules, list, n, err);
     free(list);
     return code;
 }
@@ -334,7 +347,7 @@ static enum bt_code apply(struct engine *engine, struct reload *r, const struct 
     tuning.rules = rules;
     engine_set_defaults(engine, &defaults, new->planner);
     if (engine_retune(engine, &tuning, err) != BT_OK ||
-        reload_schedules(engine_hooks(engine)->schedules, new, err) != BT_OK) {
+        reload_schedules(engine, engine_hooks(engine)->schedules, new, err) != BT_OK) {
         return err->code;
     }
     log_setup(new->log.level, NULL, NULL);

@@ -18,7 +18,8 @@ struct reload {
 /* The defaults of plans. Texts are borrowed. */
 struct plan_defaults reload_defaults(const struct config_policy *policy);
 /* Declares the schedules of the configuration, which must live on. */
-BT_MUST_CHECK enum bt_code reload_schedules(struct schedules *schedules, const struct config *c,
+BT_MUST_CHECK enum bt_code reload_schedules(const struct engine *engine,
+                                            struct schedules *schedules, const struct config *c,
                                             struct bt_error *err);
 /* The hook `reload` of the engine; see engine.h. */
 enum bt_code reload_config(struct engine *engine, struct str file, bool check,

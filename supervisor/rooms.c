@@ -92,7 +92,8 @@ static enum bt_code open_auth(struct daemon *d, struct bt_error *err)
     code = code == BT_OK ? sessions_new(&opt->sessions, err) : code;
     if (code == BT_OK) {
         code =
-            auth_store_new(opt->state_dir, opt->sessions, opt->audit, time, &opt->credentials, err);
+            auth_store_new(d->opt->fleet.node_dir != NULL ? d->opt->fleet.node_dir : opt->state_dir,
+                           opt->sessions, opt->audit, time, &opt->credentials, err);
     }
     return code;
 }

@@ -15,10 +15,11 @@
 #include "supervisor/notify.h"
 
 enum {
-    LEASE_MS = 3000, /* as the journal's */
-    AWAY_MS = 1000,  /* between two attempts to reach the server */
-    AFTER_MS = 10,   /* the lease */
-    LOOKS = 3,       /* in a lease: an owner may let go before its end */
+    LEASE_MS = 3000,  /* as the journal's */
+    AWAY_MS = 1000,   /* between two attempts to reach the server */
+    AFTER_MS = 10,    /* the lease */
+    LOOKS = 3,        /* in a lease: an owner may let go before its end */
+    LOOKS_FLEET = 10, /* of several shards, which move */
     SAID_MAX = 512
 };
 
@@ -63,7 +64,8 @@ static enum bt_code look(struct standby *s, struct journal_owner *ret, struct bt
     enum bt_code code = BT_OK;
 
     if (s->look == NULL) {
-        code = journal_look_open(s->opt->fleet_url, s->lease_ms, &s->look, err);
+        code = journal_look_open(s->opt->fleet_url, s->lease_ms, s->opt->journal->shard, &s->look,
+                                 err);
     }
     code = code == BT_OK ? journal_look(s->look, ret, err) : code;
     if (code != BT_OK) {
@@ -100,17 +102,43 @@ static enum bt_code check(const struct standby *s, const struct journal_owner *n
 
 static int64_t wait_for(const struct standby *s, const struct journal_owner *now)
 {
-    const int64_t often = s->lease_ms / LOOKS;
+    const int64_t often = s->lease_ms / (s->opt->shards > 1 ? LOOKS_FLEET : LOOKS);
     const int64_t left = now->lease_left_ms + AFTER_MS;
 
     return left < often ? left : often;
+}
+
+static void say_who(struct standby *s, const char *node)
+{
+    char what[SAID_MAX / 2];
+
+    if (s->opt->shards > 1) {
+        (void)snprintf(what, sizeof what, "the node \"%s\" leads shard %u", node,
+                       s->opt->journal->shard);
+    } else {
+        (void)snprintf(what, sizeof what, "the node \"%s\" leads", node);
+    }
+    say(s, what);
+}
+
+/* Of several shards a node takes its share, and what is left by the others. BT_BUSY: not now. */
+static enum bt_code leave_to_others(struct standby *s, int64_t *ret_ms, struct bt_error *err)
+{
+    int64_t ms = 0;
+    enum bt_code code =
+        s->opt->shards > 1 ? journal_look_wait(s->look, s->opt->journal->node, &ms, err) : BT_OK;
+
+    if (code == BT_OK && ms > 0) {
+        *ret_ms = ms < s->lease_ms / LOOKS_FLEET ? ms : s->lease_ms / LOOKS_FLEET;
+        return BT_BUSY;
+    }
+    return code;
 }
 
 /* One attempt. BT_BUSY: not yet; *ret_ms is the time until the next one. */
 static enum bt_code attempt(struct standby *s, struct journal **ret, int64_t *ret_ms,
                             struct bt_error *err)
 {
-    char what[SAID_MAX / 2];
     struct journal_owner now;
     enum bt_code code = look(s, &now, err);
 
@@ -119,8 +147,7 @@ static enum bt_code attempt(struct standby *s, struct journal **ret, int64_t *re
         code = check(s, &now, err);
     }
     if (code == BT_OK && now.lease_left_ms > 0) {
-        (void)snprintf(what, sizeof what, "the node \"%s\" leads", now.node);
-        say(s, what);
+        say_who(s, now.node);
         *ret_ms = wait_for(s, &now);
         return BT_BUSY;
     }
@@ -129,6 +156,7 @@ static enum bt_code attempt(struct standby *s, struct journal **ret, int64_t *re
         *ret_ms = (int64_t)s->lease_ms / LOOKS;
         return BT_BUSY;
     }
+    code = code == BT_OK ? leave_to_others(s, ret_ms, err) : code;
     if (code == BT_OK) {
         code = journal_open(s->opt->fleet_url, s->opt->journal, ret, err);
     }
@@ -155,7 +183,8 @@ static enum bt_code wait_to_lead(struct standby *s, struct journal **ret, bool *
     }
     journal_look_close(s->look);
     if (code == BT_OK) {
-        log_info("supervisor.leads", "epoch=%llu", (unsigned long long)journal_boot(*ret));
+        log_info("supervisor.leads", "shard=%u epoch=%llu", s->opt->journal->shard,
+                 (unsigned long long)journal_boot(*ret));
     }
     return *ret_stop ? BT_OK : code;
 }

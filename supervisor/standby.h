@@ -10,7 +10,8 @@ struct standby_options {
     const char *state_dir;
     const char *fleet_url; /* of the shared journal; "" = the one in the state directory */
     const struct journal_options *journal;
-    int signals; /* a descriptor; SIGTERM and SIGINT end the wait */
+    uint32_t shards; /* of the fleet, when there are several: then nodes share them */
+    int signals;     /* a descriptor; SIGTERM and SIGINT end the wait */
 };
 
 /*

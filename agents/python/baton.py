@@ -605,8 +605,21 @@ class Control:
         self.lock = threading.RLock()
         self.fields: Dict[str, Any] = {}
         self.count = 0
+        self.pinned: Optional[str] = None
+
+    def at(self, url: str) -> Control:
+        """A connection like this one to another shard of the fleet."""
+        if self.remote is None and url.startswith("tls+"):
+            raise Error("UNAVAILABLE", "the shard is on another host, at %s: a Remote reaches it" % url, True)
+        found = Control(self.state, self.credential, None)
+        found.remote, found.pinned = copy.copy(self.remote), url
+        if found.remote is not None:
+            found.remote.urls = [url]
+        return found
 
     def endpoints(self) -> Dict[str, Any]:
+        if self.pinned is not None:
+            return {"control": self.pinned}
         if self.remote is not None:
             return {"control": self.remote.url}
         try:
@@ -2228,6 +2241,9 @@ class Client:
         self.control = Control(state, credential, remote)
         self.state = self.control.state
         self.timeout, self.patience = timeout, patience
+        self._shards: Dict[int, Control] = {}  # of a fleet, as far as they were needed
+        self._shards_n = 0  # 0: not asked yet
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Client:
         return self
@@ -2236,8 +2252,58 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Ends the connections."""
         self.control.close()
+        with self._lock:
+            shards, self._shards = self._shards, {}
+        for one in shards.values():
+            one.close()
+
+    def shards(self) -> int:
+        """How many shards the fleet has: 1 without one."""
+        if self._shards_n == 0:
+            one = self.control.remote is None and not (self.state / "fleet.json").exists()
+            self._shards_n = 1 if one else len(self._ask(self.control, "fleet.map", {}, self.timeout)["shards"])
+        return self._shards_n
+
+    def _shard(self, number: int, url: str) -> Control:
+        with self._lock:
+            found = self._shards.get(number)
+            if found is None or found.pinned != url:
+                found = self._shards[number] = self.control.at(url)
+        return found
+
+    def _ask(self, at: Control, type_: str, sent: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
+        """Follows MOVED to the shard that has it, at most 3 times."""
+        for _ in range(4):
+            try:
+                return at.request(type_, sent, timeout)
+            except Error as e:
+                if e.code != "MOVED":
+                    raise
+                moved = e.details or {}
+                if not moved.get("control"):
+                    raise Error("UNAVAILABLE", "nobody leads shard %s now" % moved.get("shard"), True) from None
+                at = self._shard(moved["shard"], moved["control"])
+        raise Error("UNAVAILABLE", "%s: it moved 3 times during one request" % type_, True)
+
+    def request_all(self, type_: str, **fields: Any) -> List[Dict[str, Any]]:
+        """A list or figures of each shard of a fleet, such as "plan.list": an answer with `shard` each; of a shard that does not answer
+        only that and `missing`. Pages (`cursor`) are one shard's own."""
+        if self.shards() == 1:
+            return [{**self.request(type_, **fields), "shard": 0}]
+        found = []
+        for one in self.request("fleet.map")["shards"]:
+            try:
+                if not one.get("control"):
+                    raise Error("UNAVAILABLE", "nobody leads it")
+                sent = {k: plain(v, k) for k, v in fields.items() if v is not None}
+                found.append({**self._shard(one["shard"], one["control"]).request(type_, sent, self.timeout), "shard": one["shard"]})
+            except Error as e:
+                if e.code not in ("UNAVAILABLE", "TIMEOUT", "BUSY"):
+                    raise
+                found.append({"shard": one["shard"], "missing": e.message})
+        return found
 
     def request(self, type_: str, *, timeout: Optional[float] = None, **fields: Any) -> Dict[str, Any]:
         """Any request of the protocol: `client.request("agents.get", agentId="calc")`. None in a field means that it is missing."""
@@ -2247,9 +2313,9 @@ class Client:
         pause = 0.05
         while True:
             try:
-                return self.control.request(type_, sent, timeout or self.timeout)
+                return self._ask(self.control, type_, sent, timeout or self.timeout)
             except Error as e:
-                unsent = self.control.pipe is None and "cannot be reached" in e.message
+                unsent = "cannot be reached" in e.message or "nobody leads" in e.message
                 if not (e.code == "BUSY" or (e.code == "UNAVAILABLE" and (again or unsent))) or time.monotonic() > until:
                     raise
                 time.sleep(e.retry_after or pause)
@@ -2321,8 +2387,14 @@ class Client:
     # -- reviews --
 
     def reviews(self, plan_id: Optional[str] = None) -> List[Dict[str, Any]]:
-        """What waits for the decision of a person."""
-        return self.request("review.list", planId=plan_id)["reviews"]
+        """What waits for the decision of a person. Of a fleet with several shards: Error UNAVAILABLE names one that does not answer."""
+        if plan_id is not None:
+            return self.request("review.list", planId=plan_id)["reviews"]
+        found = self.request_all("review.list")
+        for one in found:
+            if "missing" in one:
+                raise Error("UNAVAILABLE", "shard %d: %s" % (one["shard"], one["missing"]), True)
+        return [review for one in found for review in one["reviews"]]
 
     def decide(self, review_id: str, decision: str, *, comment: Optional[str] = None, edit: Any = None) -> None:
         """`approve`, `reject` or `skip`; `edit` is what was asked for, or replaces the parameters of the step."""
@@ -2333,6 +2405,8 @@ class Client:
 
     def events(self, *, from_seq: int = 1, plan: Optional[str] = None, types: Optional[Sequence[str]] = None) -> Iterator[Dict[str, Any]]:
         """The events that are there, from a number on."""
+        if plan is None and self.shards() > 1:
+            raise Error("INVALID", "a fleet of several shards has no one order of events: name a plan, or use `baton events`")
         for event, _ in self._pages(from_seq, plan, types):
             if event is not None:
                 yield event
@@ -2356,6 +2430,8 @@ class Client:
         restart of the daemon. Keep `event["seq"]` to go on later with `from_seq`. Error TIMEOUT when nothing came for `timeout`
         seconds.
         """
+        if plan is None and self.shards() > 1:
+            raise Error("INVALID", "a fleet of several shards has no one order of events: watch a plan, or use `baton events`")
         seq = from_seq if from_seq is not None else 1 if plan else self.request("supervisor.info").get("lastSeq", 0) + 1
         sub: Optional[Pipe] = None
         quiet_since = time.monotonic()

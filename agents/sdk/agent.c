@@ -5,6 +5,7 @@
 
 #include "agents/sdk/loop/program.h"
 #include "agents/sdk/runtime.h"
+#include "agents/sdk/shards/shards.h"
 #include "agents/sdk/step.h"
 #include "protocol/base/hide.h"
 
@@ -195,7 +196,7 @@ uint32_t program_capacity(const struct program *p)
 }
 
 enum bt_code program_begin(struct program *p, const struct bt_agent_def *def, int argc, char **argv,
-                           struct bt_error *err)
+                           bool shards, struct bt_error *err)
 {
     const char *name = argc > 0 ? argv[0] : "agent";
     enum bt_code code;
@@ -203,6 +204,12 @@ enum bt_code program_begin(struct program *p, const struct bt_agent_def *def, in
     *p = (struct program){.def = def};
     hide_process();
     code = options_read(&p->opt, argc, argv, err);
+    if (code == BT_OK && p->opt.shards > 1 && p->opt.mode == OPTIONS_RUN) {
+        code = shards ? shards_begin(&p->opt, program_capacity(p), err)
+                      : err_set(err, BT_INVALID,
+                                "--shards: a program with a loop of its own serves one shard: "
+                                "start it once for each");
+    }
     if (code == BT_OK && p->opt.mode == OPTIONS_HELP) {
         print_help(def, name);
     } else if (code == BT_OK && p->opt.mode == OPTIONS_VERSION) {
@@ -248,7 +255,7 @@ int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv)
     struct program p;
     struct bt_error err = {.code = BT_OK};
     int status = 0;
-    enum bt_code code = program_begin(&p, def, argc, argv, &err);
+    enum bt_code code = program_begin(&p, def, argc, argv, true, &err);
 
     if (code == BT_OK && p.opt.mode == OPTIONS_ONCE) {
         code = run_once(&p.card, p.opt.once_skill, p.self, &status, &err);

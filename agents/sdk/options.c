@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/base/shard.h"
 #include "protocol/client/seeds.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
@@ -21,6 +22,8 @@ static const char help[] =
     "  --agent-id ID       register under this id (BATON_AGENT_ID)\n"
     "  --instance-id UUID  this process among those of the id (BATON_INSTANCE_ID; else a new one)\n"
     "  --capacity N        steps at a time, 1 to 64 (BATON_CAPACITY)\n"
+    "  --shards N          serve a fleet of so many shards, 1 to 64, with one process each "
+    "(BATON_SHARDS)\n"
     "  --listen URL        where the supervisor reaches the agent (tcp://127.0.0.1:0 = any free "
     "port)\n"
     "  --dial-in           dial the supervisor's lanes instead of listening\n"
@@ -60,6 +63,20 @@ static enum bt_code read_capacity(const char *text, const char *where, uint32_t 
     if (errno != 0 || end == text || *end != 0 || text[0] == '-' || n < 1 || n > LIMIT_CAPACITY) {
         return err_set(err, BT_INVALID, "%s '%.40s': expected a number from 1 to %d", where, text,
                        LIMIT_CAPACITY);
+    }
+    *ret = (uint32_t)n;
+    return BT_OK;
+}
+
+static enum bt_code read_shards(const char *text, const char *where, uint32_t *ret,
+                                struct bt_error *err)
+{
+    char *end = NULL;
+    const unsigned long n = strtoul(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end != 0 || n < 1 || n > SHARDS_MAX) {
+        return err_set(err, BT_INVALID, "%s '%.40s': expected a number from 1 to %d", where, text,
+                       SHARDS_MAX);
     }
     *ret = (uint32_t)n;
     return BT_OK;
@@ -149,6 +166,9 @@ static enum bt_code read_environment(struct options *o, struct bt_error *err)
     if (code == BT_OK && env("BATON_CAPACITY") != NULL) {
         code = read_capacity(env("BATON_CAPACITY"), "BATON_CAPACITY", &o->capacity, err);
     }
+    if (code == BT_OK && env("BATON_SHARDS") != NULL) {
+        code = read_shards(env("BATON_SHARDS"), "BATON_SHARDS", &o->shards, err);
+    }
     if (code == BT_OK && env("BATON_INSTANCE_ID") != NULL) {
         code = read_instance(env("BATON_INSTANCE_ID"), "BATON_INSTANCE_ID", &o->instance_id, err);
     }
@@ -219,6 +239,8 @@ static enum bt_code read_value(struct options *o, const char *name, const char *
         return read_instance(value, name, &o->instance_id, err);
     } else if (strcmp(name, "--capacity") == 0) {
         return read_capacity(value, name, &o->capacity, err);
+    } else if (strcmp(name, "--shards") == 0) {
+        return read_shards(value, name, &o->shards, err);
     } else if (strcmp(name, "--log-level") == 0) {
         o->log_level = log_level_from_name(value);
         if (o->log_level == LOG_LEVEL_COUNT) {

@@ -28,6 +28,7 @@ struct options {
     const char *once_skill;
     struct uuid instance_id;
     uint32_t capacity; /* 0 = not given */
+    uint32_t shards;   /* of the fleet that it serves; 0 and 1 = one */
     bool dial_in;
     bool spawned;
     enum log_level log_level;

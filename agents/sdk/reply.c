@@ -31,6 +31,7 @@ static const enum err_class classes[] = {
     [BT_NOMEM] = CLASS_SERVICE_UNAVAILABLE,
     [BT_IO] = CLASS_UNKNOWN,
     [BT_INTERNAL] = CLASS_UNKNOWN,
+    [BT_MOVED] = CLASS_SERVICE_UNAVAILABLE,
 };
 _Static_assert(sizeof classes / sizeof classes[0] == BT_CODE_COUNT, "a class per code");
 

@@ -1,4 +1,5 @@
 #include "agents/sdk/runtime.h"
+#include "agents/sdk/shards/shards.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +21,14 @@ static void run_slot(void *self, uint32_t slot)
 {
     struct runtime *rt = self;
 
-    step_run(rt->slots[slot].step);
+    struct bt_step *step = rt->slots[slot].step;
+
+    if (shards_place_take(step)) {
+        step_run(step);
+        shards_place_put();
+    } else {
+        step_skip(step);
+    }
 }
 
 static void notify_progress(struct bt_step *step, void *self)

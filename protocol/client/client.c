@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
@@ -52,6 +53,28 @@ static void drop_lane(struct bt_client *c)
     c->lane_fell = false;
 }
 
+/* One shard, which listens there as long as it is led there. */
+static enum bt_code dial_pinned(struct bt_client *c, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    uint32_t trusted[STATE_TRUSTED_MAX];
+    uint32_t owner = geteuid();
+    enum bt_code code = BT_OK;
+
+    if (c->lane != NULL && !c->lane_fell) {
+        return BT_OK;
+    }
+    drop_lane(c);
+    (void)snprintf(c->at.control, sizeof c->at.control, "%s", c->pinned);
+    if (c->credential.id[0] == 0) {
+        code = state_token_read_of(c->dir, c->token, &owner, err);
+        if (code == BT_OK) {
+            link_trust(c->link, trusted, state_trusted(owner, trusted));
+        }
+    }
+    return code == BT_OK ? link_lane_dial(c->link, c->at.control, &limits, c, &c->lane, err) : code;
+}
+
 /* Dials the address in the state directory; the daemon may have moved since the last call, or have
  * ended: then another program may listen there. */
 static enum bt_code dial(struct bt_client *c, struct bt_error *err)
@@ -60,6 +83,9 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
     struct state_endpoints now;
     enum bt_code code;
 
+    if (c->pinned[0] != 0 && c->remote == NULL) {
+        return dial_pinned(c, err);
+    }
     if (c->remote != NULL) {
         if (client_remote_is_late(c)) {
             client_remote_next(c);
@@ -136,6 +162,7 @@ void bt_client_close(struct bt_client *c)
         link_free(c->link);
     }
     client_remote_free(c);
+    client_shards_forget(c);
     explicit_bzero(c, sizeof *c);
     free(c);
 }
@@ -225,6 +252,11 @@ static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_
         }
     }
     return BT_OK;
+}
+
+enum bt_code client_reach(struct bt_client *c, uint32_t ms, struct bt_error *err)
+{
+    return await_lane_up(c, clock_mono_ms() + ms, err);
 }
 
 /* An answer is still to come on this lane. Retire it, and let the next call dial another one: a
@@ -351,6 +383,34 @@ static enum bt_code take_answer(const struct bt_client *c, struct str bytes, cha
 
 enum bt_code client_call_for(struct bt_client *c, const char *type, const char *fields_json,
                              uint32_t timeout_ms, char **ret_json, struct bt_error *err)
+{
+    struct buf fields;
+    uint32_t shards = 1;
+    enum bt_code code = BT_OK;
+
+    buf_init(&fields, LIMIT_STEP_BYTES);
+    if (fields_json == NULL || json_to_doc(str_from(fields_json), NULL, &fields, NULL) != BT_OK) {
+        buf_clear(&fields); /* what is wrong with it is said below */
+        doc_put_map(&fields, 0);
+    }
+    code = client_is_for_all(c, type, doc_from_buf(&fields), &shards, err);
+    if (code == BT_OK && shards > 1) {
+        code = client_merge(c, shards, type, doc_from_buf(&fields), timeout_ms, ret_json, err);
+        buf_done(&fields);
+        return code;
+    }
+    buf_done(&fields);
+    if (code != BT_OK) {
+        if (ret_json != NULL) {
+            *ret_json = NULL;
+        }
+        return code;
+    }
+    return client_call_here(c, type, fields_json, timeout_ms, ret_json, err);
+}
+
+enum bt_code client_call_here(struct bt_client *c, const char *type, const char *fields_json,
+                              uint32_t timeout_ms, char **ret_json, struct bt_error *err)
 {
     struct link_msg *msg = NULL;
     struct str answer;

@@ -30,6 +30,9 @@ struct bt_client {
     struct exchange credential;
     struct client_remote *remote; /* a daemon on another host; NULL = by the state directory */
     char via[64];                 /* bt_client_via; "" = the library */
+    /* a fleet of several shards (shards.c) */
+    struct client_shards *shards;   /* NULL: nothing is known of others */
+    char pinned[STATE_URL_MAX + 1]; /* of the client of one shard: it stays there; "" = none */
 };
 
 /* The addresses of a daemon that may be dialed; its token, and whom the link may talk to. */
@@ -40,6 +43,11 @@ BT_MUST_CHECK enum bt_code client_send(struct bt_client *c, const struct buf *re
                                        uint32_t timeout_ms, struct link_msg **ret,
                                        struct bt_error *err);
 /* The same, sealed when the client has a credential. *ret_body is in *ret. */
+BT_MUST_CHECK enum bt_code client_exchange_here(struct bt_client *c, const struct buf *request,
+                                                uint32_t timeout_ms, struct link_msg **ret,
+                                                struct str *ret_body, struct bt_error *err);
+/* The same, with the shard of the fleet that the request is for: follows MOVED, waits while nobody
+ * leads it, and remembers where it is. */
 BT_MUST_CHECK enum bt_code client_exchange(struct bt_client *c, const struct buf *request,
                                            uint32_t timeout_ms, struct link_msg **ret,
                                            struct str *ret_body, struct bt_error *err);
@@ -57,6 +65,33 @@ bool client_remote_is_late(const struct bt_client *c);
 void client_remote_next(struct bt_client *c);
 /* Why it may be that nothing answers. */
 extern const char client_remote_silence[];
+BT_MUST_CHECK enum bt_code client_remote_like(const struct bt_client *from, const char *url,
+                                              struct bt_client *to, struct bt_error *err);
+/* shards.c */
+/* What the client knows of other shards is asked again. */
+void client_shards_forget(struct bt_client *c);
+/* How many shards the fleet has; 1 without a fleet, or with a daemon that knows none. */
+BT_MUST_CHECK enum bt_code client_shards_count(struct bt_client *c, uint32_t *ret,
+                                               struct bt_error *err);
+/* The client of one shard, asked again for its address; it belongs to c. BT_UNAVAILABLE: nobody
+ * leads it now. */
+BT_MUST_CHECK enum bt_code client_shard(struct bt_client *c, uint32_t shard, struct bt_client **ret,
+                                        struct bt_error *err);
+/* Whether the request is for all shards of the fleet, and they are more than one; then
+ * client_merge asks all. */
+BT_MUST_CHECK enum bt_code client_is_for_all(struct bt_client *c, const char *type,
+                                             struct doc fields, uint32_t *ret_shards,
+                                             struct bt_error *err);
+/* merge.c: one answer from those of all shards. */
+BT_MUST_CHECK enum bt_code client_merge(struct bt_client *c, uint32_t shards, const char *type,
+                                        struct doc fields, uint32_t timeout_ms, char **ret_json,
+                                        struct bt_error *err);
+/* client.c: the same without a look at other shards. */
+BT_MUST_CHECK enum bt_code client_call_here(struct bt_client *c, const char *type,
+                                            const char *fields_json, uint32_t timeout_ms,
+                                            char **ret_json, struct bt_error *err);
+/* Connects within that time. BT_UNAVAILABLE: it could not. */
+BT_MUST_CHECK enum bt_code client_reach(struct bt_client *c, uint32_t ms, struct bt_error *err);
 /* client.c: a client that has not dialed yet. */
 BT_MUST_CHECK enum bt_code client_new(struct bt_client **ret, struct bt_error *err);
 /* Appends {user, host, via}. */

@@ -61,6 +61,24 @@ enum bt_code client_remote_dial(struct bt_client *c, struct bt_error *err)
     return link_lane_dial(c->link, c->at.control, &limits, c, &c->lane, err);
 }
 
+enum bt_code client_remote_like(const struct bt_client *from, const char *url, struct bt_client *to,
+                                struct bt_error *err)
+{
+    struct client_remote *r = calloc(1, sizeof *r);
+
+    if (r != NULL) {
+        *r = (struct client_remote){.urls = strdup(url),
+                                    .ca = strdup(from->remote->ca),
+                                    .cert = strdup(from->remote->cert),
+                                    .n = 1};
+    }
+    to->remote = r;
+    if (r == NULL || r->urls == NULL || r->ca == NULL || r->cert == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a client");
+    }
+    return link_url_check(str_from(url), false, false, err);
+}
+
 static enum bt_code check(const struct bt_connection *to, uint32_t *ret_n, struct bt_error *err)
 {
     char url[STATE_URL_MAX + 1];

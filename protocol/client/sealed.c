@@ -22,6 +22,7 @@ enum bt_code bt_client_credential(struct bt_client *c, const char *file, struct 
     }
     if (code == BT_OK) {
         exchange_set(&c->credential, found.who.id, found.key);
+        client_shards_forget(c);
     }
     explicit_bzero(&found, sizeof found);
     return code;
@@ -66,8 +67,9 @@ static enum bt_code step(struct bt_client *c, const struct buf *request, msec de
     return code;
 }
 
-enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
-                             struct link_msg **ret, struct str *ret_body, struct bt_error *err)
+enum bt_code client_exchange_here(struct bt_client *c, const struct buf *request,
+                                  uint32_t timeout_ms, struct link_msg **ret, struct str *ret_body,
+                                  struct bt_error *err)
 {
     const msec deadline = clock_mono_ms() + timeout_ms;
     enum bt_code code = BT_OK;

@@ -1,13 +1,15 @@
 /*
  * Delivers every event once, in order, without gaps. `expected` is the next sequence number that
  * the caller has not had. Each read with events.read brings all that is new, and waits in the
- * daemon while nothing is.
+ * daemon while nothing is. Of several shards each is looked at in turn, and the oldest event comes
+ * first: an order for people, because clocks differ.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/shard.h"
 #include "protocol/client/client_internal.h"
 #include "protocol/client/page.h"
 
@@ -16,11 +18,23 @@ enum {
     WAIT_MAX_MS = 10000,     /* of one read: less than what counts as gone */
     ANSWER_MS = 1000,        /* beyond it, for the answer of a busy daemon */
     ANSWER_REMOTE_MS = 5000, /* over a bad line */
+    LOOK_MS = 100,           /* between two looks at a shard that had nothing */
     PAUSE_MS = 200           /* after a read that failed, or found no place to wait in */
 };
 
 struct bt_watch {
     struct bt_client *client;
+    /* a fleet of several shards: one watch each, merged by time */
+    struct bt_watch *parts[SHARDS_MAX];
+    uint32_t parts_n;
+    /* such a part */
+    bool is_part;
+    uint32_t shard;
+    bool has; /* `head` waits to be returned */
+    struct bt_event head;
+    uint64_t at_ms;              /* of the head */
+    bool heard;                  /* the shard has answered since it was opened */
+    uint64_t begins;             /* the events up to here the caller has had */
     char plan_id[BT_ID_LEN + 1]; /* "" = all */
     uint64_t expected;
     msec last_contact; /* when the daemon last answered */
@@ -32,18 +46,18 @@ struct bt_watch {
     char event_plan[BT_ID_LEN + 1];
 };
 
-enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t after,
-                           struct bt_watch **ret, struct bt_error *err)
+static enum bt_code open_one(struct bt_client *c, const char *plan_id, uint64_t after,
+                             struct bt_watch **ret, struct bt_error *err)
 {
     struct bt_watch *w;
+    char about[BT_ID_LEN + 32];
     struct buf doc;
     char *json = NULL;
     enum bt_code code;
 
-    if (c->watch != NULL) {
-        return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
-    }
-    code = bt_client_call(c, "supervisor.info", NULL, &json, err);
+    (void)snprintf(about, sizeof about, "{\"planId\":\"%.*s\"}", BT_ID_LEN,
+                   plan_id != NULL ? plan_id : ""); /* of a fleet the shard that has it */
+    code = bt_client_call(c, "supervisor.info", plan_id != NULL ? about : NULL, &json, err);
     if (code != BT_OK) {
         bt_free(json);
         return code;
@@ -73,20 +87,186 @@ enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t af
     return code;
 }
 
+/* What a vector says of a shard: 0 when it does not name it. */
+static uint64_t after_of(const char *vector, uint32_t shard)
+{
+    char mark[16];
+    const size_t len = (size_t)snprintf(mark, sizeof mark, "S%u=", shard);
+
+    for (const char *at = vector; at != NULL && *at != 0;
+         at = strchr(at, ';') != NULL ? strchr(at, ';') + 1 : NULL) {
+        if (strncmp(at, mark, len) == 0) {
+            return strtoull(at + len, NULL, 10);
+        }
+    }
+    return 0;
+}
+
+/* Where the events of the shard end now. */
+static enum bt_code last_of(struct bt_client *c, uint32_t shard, uint64_t *ret,
+                            struct bt_error *err)
+{
+    struct bt_client *at = NULL;
+    char *json = NULL;
+    struct buf doc;
+    enum bt_code code = client_shard(c, shard, &at, err);
+
+    if (code == BT_OK) {
+        code = client_call_here(at, "supervisor.info", NULL, c->timeout_ms, &json, err);
+    }
+    buf_init(&doc, LIMIT_CONTROL_BYTES);
+    if (code == BT_OK) {
+        code = json_to_doc(str_from(json), NULL, &doc, err);
+    }
+    if (code == BT_OK) {
+        *ret = doc_head(doc_get(doc_from_buf(&doc), STR_LIT("lastSeq"))).u;
+    }
+    buf_done(&doc);
+    bt_free(json);
+    return code;
+}
+
+static enum bt_code add_part(struct bt_watch *w, uint32_t shard, uint64_t after,
+                             struct bt_error *err)
+{
+    struct bt_watch *part = calloc(1, sizeof *part);
+    enum bt_code code = BT_OK;
+
+    if (part == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a watch");
+    }
+    w->parts[w->parts_n++] = part;
+    part->client = w->client;
+    part->is_part = true;
+    part->shard = shard;
+    part->last_contact = clock_mono_ms();
+    buf_init(&part->json, 8 * (size_t)LIMIT_EVENT_BYTES);
+    if (after == UINT64_MAX) {
+        code = last_of(w->client, shard, &after, err);
+    }
+    part->begins = after;
+    part->expected = after + 1;
+    return code;
+}
+
+/* All shards: new events only, or those after the vector. */
+static enum bt_code open_all(struct bt_client *c, uint32_t shards, bool only_new,
+                             const char *vector, struct bt_watch **ret, struct bt_error *err)
+{
+    struct bt_watch *w = calloc(1, sizeof *w);
+    enum bt_code code = BT_OK;
+
+    if (w == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a watch");
+    }
+    w->client = c;
+    c->watch = w;
+    for (uint32_t i = 0; i < shards && code == BT_OK; i++) {
+        code = add_part(w, i, only_new ? UINT64_MAX : after_of(vector, i), err);
+    }
+    if (code != BT_OK) {
+        bt_watch_close(w);
+        return code;
+    }
+    *ret = w;
+    return BT_OK;
+}
+
+enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t after,
+                           struct bt_watch **ret, struct bt_error *err)
+{
+    uint32_t shards = 1;
+    enum bt_code code = BT_OK;
+
+    if (c->watch != NULL) {
+        return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
+    }
+    if (plan_id == NULL) {
+        code = client_shards_count(c, &shards, err);
+    }
+    if (code != BT_OK || shards == 1) {
+        return code != BT_OK ? code : open_one(c, plan_id, after, ret, err);
+    }
+    if (after != 0 && after != UINT64_MAX) {
+        return err_set(err, BT_INVALID,
+                       "this fleet has %u shards, each with its own numbers: give a vector, "
+                       "S0=12;S1=40",
+                       shards);
+    }
+    return open_all(c, shards, after == UINT64_MAX, "", ret, err);
+}
+
+enum bt_code bt_watch_open_after(struct bt_client *c, const char *vector, struct bt_watch **ret,
+                                 struct bt_error *err)
+{
+    uint32_t shards = 1;
+    enum bt_code code = BT_OK;
+
+    if (c->watch != NULL) {
+        return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
+    }
+    if (vector[0] != 'S') {
+        return err_set(err, BT_INVALID, "'%.80s': expected the numbers of shards, S0=12;S1=40",
+                       vector);
+    }
+    code = client_shards_count(c, &shards, err);
+    if (code == BT_OK && shards == 1) {
+        return open_one(c, NULL, after_of(vector, 0), ret, err);
+    }
+    return code == BT_OK ? open_all(c, shards, false, vector, ret, err) : code;
+}
+
+static void free_one(struct bt_watch *w)
+{
+    client_page_done(&w->page);
+    buf_done(&w->json);
+    free(w);
+}
+
 void bt_watch_close(struct bt_watch *w)
 {
     if (w == NULL) {
         return;
     }
-    client_page_done(&w->page);
+    for (uint32_t i = 0; i < w->parts_n; i++) {
+        free_one(w->parts[i]);
+    }
     w->client->watch = NULL;
-    buf_done(&w->json);
-    free(w);
+    free_one(w);
 }
 
 uint64_t bt_watch_filled(const struct bt_watch *w)
 {
-    return w->filled;
+    uint64_t n = w->filled;
+
+    for (uint32_t i = 0; i < w->parts_n; i++) {
+        n += w->parts[i]->filled;
+    }
+    return n;
+}
+
+bool bt_watch_is_current(const struct bt_watch *w)
+{
+    bool heard = w->parts_n == 0 ? w->heard && w->page.left == 0 : true;
+
+    for (uint32_t i = 0; i < w->parts_n; i++) {
+        heard = heard && w->parts[i]->heard && !w->parts[i]->has && w->parts[i]->page.left == 0;
+    }
+    return heard;
+}
+
+void bt_watch_cursor(const struct bt_watch *w, char *ret, size_t cap)
+{
+    size_t n = 0;
+
+    ret[0] = 0;
+    if (w->parts_n == 0) {
+        (void)snprintf(ret, cap, "S0=%llu", (unsigned long long)w->expected - 1);
+    }
+    for (uint32_t i = 0; i < w->parts_n && n < cap; i++) {
+        n += (size_t)snprintf(ret + n, cap - n, "%sS%u=%llu", n > 0 ? ";" : "", i,
+                              (unsigned long long)w->parts[i]->begins);
+    }
 }
 
 /* Reads a page of events from `expected` on. */
@@ -97,9 +277,14 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t wait_ms, uint32_t tim
                                     .limit = PAGE_LIMIT,
                                     .plan_id = str_from(w->plan_id),
                                     .wait_ms = wait_ms};
-    const enum bt_code code = client_page_read(w->client, &query, timeout_ms, &w->page, err);
+    struct bt_client *at = w->client;
+    enum bt_code code = w->is_part ? client_shard(w->client, w->shard, &at, err) : BT_OK;
 
     if (code == BT_OK) {
+        code = client_page_read(at, &query, timeout_ms, &w->page, err);
+    }
+    if (code == BT_OK) {
+        w->heard = true;
         w->last_contact = clock_mono_ms();
     }
     return code;
@@ -114,6 +299,13 @@ static enum bt_code deliver(struct bt_watch *w, struct doc body, struct bt_event
 
     buf_clear(&w->json);
     code = doc_to_json(body, false, &w->json, err);
+    if (w->is_part && code == BT_OK && w->json.len > 1) { /* a number is one of its shard */
+        char more[32];
+        (void)snprintf(more, sizeof more, ",\"shard\":%u}", w->shard);
+        buf_truncate(&w->json, w->json.len - 1);
+        buf_add_cstr(&w->json, more);
+    }
+    w->at_ms = doc_head(doc_get(body, STR_LIT("tsMs"))).u;
     (void)snprintf(w->type, sizeof w->type, "%.*s", STR_ARG(type));
     (void)snprintf(w->event_plan, sizeof w->event_plan, "%.*s", STR_ARG(plan));
     *ret = (struct bt_event){.seq = doc_head(doc_get(body, STR_LIT("seq"))).u,
@@ -164,8 +356,8 @@ static enum bt_code read_new(struct bt_watch *w, msec now, msec deadline, struct
     return BT_OK;
 }
 
-enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret,
-                           struct bt_error *err)
+static enum bt_code next_of_one(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret,
+                                struct bt_error *err)
 {
     const msec deadline = clock_mono_ms() + timeout_ms;
     bool asked = false; /* a call without time looks once */
@@ -190,4 +382,66 @@ enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_ev
             return code;
         }
     }
+}
+
+/* Looks at each part that has no event in hand, and is due. */
+static enum bt_code fill_parts(struct bt_watch *w, bool *ret_any, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    *ret_any = false;
+    for (uint32_t i = 0; i < w->parts_n && code == BT_OK; i++) {
+        struct bt_watch *part = w->parts[i];
+        if (!part->has && (part->page.left > 0 || part->read_at <= clock_mono_ms())) {
+            code = next_of_one(part, 0, &part->head, err);
+            part->has = code == BT_OK;
+            if (code == BT_TIMEOUT) {
+                part->read_at = clock_mono_ms() + LOOK_MS;
+                code = BT_OK;
+            }
+        }
+        *ret_any = *ret_any || part->has;
+    }
+    return code;
+}
+
+/* The oldest of what the parts have. */
+static enum bt_code next_of_all(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret,
+                                struct bt_error *err)
+{
+    const msec deadline = clock_mono_ms() + timeout_ms;
+    struct bt_watch *first = NULL;
+    enum bt_code code;
+    bool any;
+
+    for (;;) {
+        code = fill_parts(w, &any, err);
+        if (code != BT_OK) {
+            return code;
+        }
+        if (any) {
+            break;
+        }
+        if (clock_mono_ms() >= deadline) {
+            return err_set(err, BT_TIMEOUT, "no event within %u ms", timeout_ms);
+        }
+        client_pause(w->client, clock_mono_ms() + LOOK_MS / 4);
+    }
+    for (uint32_t i = 0; i < w->parts_n; i++) {
+        struct bt_watch *part = w->parts[i];
+        if (part->has && (first == NULL || part->at_ms < first->at_ms)) {
+            first = part;
+        }
+    }
+    first->has = false;
+    first->begins = first->head.seq;
+    *ret = first->head;
+    return BT_OK;
+}
+
+enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret,
+                           struct bt_error *err)
+{
+    return w->parts_n > 0 ? next_of_all(w, timeout_ms, ret, err)
+                          : next_of_one(w, timeout_ms, ret, err);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "supervisor/api/api_internal.h"
+#include "supervisor/api/shards/shards.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/query/projection.h"
 
@@ -21,13 +22,14 @@ static const struct {
 static bool is_possible_without_room(enum msg_type type)
 {
     static const enum msg_type without[] = {
-        MSG_auth_begin,        MSG_agent_heartbeat,  MSG_plan_lint,        MSG_plan_get,
-        MSG_plan_list,         MSG_plan_result,      MSG_plan_history,     MSG_plan_stats,
-        MSG_plan_cost,         MSG_session_get,      MSG_session_list,     MSG_review_list,
-        MSG_review_get,        MSG_events_read,      MSG_blob_get,         MSG_agents_list,
-        MSG_agents_get,        MSG_supervisor_info,  MSG_supervisor_stats, MSG_supervisor_drain,
-        MSG_supervisor_reload, MSG_supervisor_scrub, MSG_journal_backup,   MSG_journal_export,
-        MSG_artifact_read,     MSG_artifact_fetch,   MSG_webhook_list,     MSG_hook_list,
+        MSG_auth_begin,       MSG_agent_heartbeat,   MSG_plan_lint,        MSG_plan_get,
+        MSG_plan_list,        MSG_plan_result,       MSG_plan_history,     MSG_plan_stats,
+        MSG_plan_cost,        MSG_session_get,       MSG_session_list,     MSG_review_list,
+        MSG_review_get,       MSG_events_read,       MSG_blob_get,         MSG_agents_list,
+        MSG_agents_get,       MSG_supervisor_info,   MSG_fleet_map,        MSG_supervisor_stats,
+        MSG_supervisor_drain, MSG_supervisor_reload, MSG_supervisor_scrub, MSG_journal_backup,
+        MSG_journal_export,   MSG_artifact_read,     MSG_artifact_fetch,   MSG_webhook_list,
+        MSG_hook_list,
     };
 
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
@@ -182,6 +184,9 @@ static void check_and_route(struct engine *engine, struct request *rq)
     if (engine_is_stalled(engine) && !is_possible_without_room(msg_type_from_wire(rq->env.type))) {
         (void)engine_room_error(engine, true, &err);
         request_refuse(engine, rq, &err, CLASS_NONE, engine_room_wait_ms(), (struct doc){NULL, 0});
+        return;
+    }
+    if (!shards_have(engine, rq)) {
         return;
     }
     engine_act_for(engine, rq->who);

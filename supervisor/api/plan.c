@@ -142,7 +142,7 @@ static bool was_continued(struct engine *engine, struct request *rq,
 static bool keep_key(struct engine *engine, const struct msg_plan_submit *m,
                      const struct open_plan *p, uint64_t body_hash)
 {
-    const struct journal_turn t = {.turn_id = uuid_new(),
+    const struct journal_turn t = {.turn_id = engine_new_id(engine),
                                    .session_id = p->plan->session_id,
                                    .client_key = m->client_key,
                                    .body_hash = body_hash,

@@ -95,12 +95,32 @@ static enum bt_code compare(struct bridge *b, const struct stream_at *at, struct
     return BT_OK;
 }
 
+/* One stream has the events of one shard. */
+static enum bt_code open_client(struct bridge *b, struct bt_error *err)
+{
+    uint32_t shards = 1;
+    enum bt_code code = bt_client_open(b->opt->state, &b->client, err);
+
+    code = code == BT_OK ? bt_client_shards(b->client, &shards, err) : code;
+    if (code == BT_OK && shards > 1) {
+        code = err_set(err, BT_INVALID,
+                       "this fleet has %" PRIu32 " shards: start one bridge for each, with --state "
+                       "DIR/shards/N and a --name of its own, where the shard is led",
+                       shards);
+    }
+    if (code != BT_OK) {
+        bt_client_close(b->client);
+        b->client = NULL;
+    }
+    return code;
+}
+
 static enum bt_code connect_both(struct bridge *b, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
     if (b->client == NULL) {
-        code = bt_client_open(b->opt->state, &b->client, err);
+        code = open_client(b, err);
     }
     if (b->nats != NULL && nats_is_closed(b->nats)) {
         stream_free(b->stream);

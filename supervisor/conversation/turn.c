@@ -110,7 +110,7 @@ static enum bt_code begin(struct turn_ctx *t, struct bt_error *err)
     enum bt_code code;
     bool known;
 
-    t->turn.turn_id = uuid_new();
+    t->turn.turn_id = engine_new_id(t->engine);
     t->turn.started_wall = engine_wall(t->engine);
     code = access_session_owner(t->engine, t->turn.session_id, &known, owner, err);
     if (code == BT_OK) {

@@ -135,6 +135,10 @@ enum mutant {
     MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
     MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
+    MUTANT_SHARE_IGNORED = 136,     /* pg 136: a node takes what it finds, also beyond its share */
+    MUTANT_MOVE_UNFENCED,           /* pg 137: a shard that moves keeps its epoch */
+    MUTANT_MOVE_FOR_ANYBODY,        /* pg 138: whoever comes first takes a shard that moves */
+    MUTANT_BLOBS_OF_NO_SHARD,       /* pg 139: the ids of blobs of all shards begin at 1 */
     MUTANT_COUNT
 };
 

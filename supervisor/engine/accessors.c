@@ -1,7 +1,13 @@
 /* What others ask of the engine, and set in it. */
+#include "protocol/base/shard.h"
 #include "supervisor/engine/engine_internal.h"
 
 enum { UNKNOWN_WAIT_MS = 2000 };
+
+struct uuid engine_new_id(const struct engine *engine)
+{
+    return engine->opt.shards == 0 ? uuid_new() : shard_put(uuid_new(), engine->opt.shard);
+}
 
 msec engine_now(const struct engine *engine)
 {

@@ -87,6 +87,8 @@ struct engine_options {
     uint32_t in_flight, in_flight_agent, in_flight_session;
     const struct engine_rule *rules; /* of concurrency keys and rates */
     uint32_t n_rules;
+    uint32_t shard, shards; /* of a fleet; shards 0: none, and ids are only random */
+    const char *fleet_map; /* file: who leads each shard, JSON of a fleet.map.ok; NULL = only one */
     uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
     msec breaker_cooldown_ms, breaker_cooldown_max_ms;
 };
@@ -326,6 +328,8 @@ void engine_cycle_took(struct engine *engine, uint64_t us);
 /* Memory that is freed when the cycle has been performed. */
 struct arena *engine_cycle_arena(struct engine *engine);
 struct str engine_cycle_text(struct engine *engine, struct str text);
+/* For a plan or a turn: in a fleet it has the shard. */
+struct uuid engine_new_id(const struct engine *engine);
 /* The addresses in use, with their ports. */
 const char *engine_control_url(const struct engine *engine);
 /* "" with auth_required: followers read events, which are filtered and sealed. */

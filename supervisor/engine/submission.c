@@ -385,7 +385,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     if (code != BT_OK) {
         return code;
     }
-    d->plan.plan_id = uuid_new();
+    d->plan.plan_id = engine_new_id(engine);
     uuid_format(d->plan.plan_id, ret_id);
     ok = keep_origin(how, &d->plan);
     CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan, &engine->shelf);

@@ -40,6 +40,7 @@ struct journal_options {
         ballast_bytes;
     uint32_t lease_ms; /* PostgreSQL: how long a silent owner stays the owner; 0 = 3 s */
     const char *node;  /* PostgreSQL: the name of this owner; NULL = that of the host */
+    uint32_t shard;    /* PostgreSQL: which part of the fleet's journal this is */
     /* Writes the ids of the blobs that a row's body names, at most max; returns how many. For rows
      * of journals of versions before 4. NULL = they name none. */
     uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);

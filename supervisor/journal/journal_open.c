@@ -44,10 +44,11 @@ static enum bt_code without_postgres(struct bt_error *err)
                    "which needs libpq-dev, or give a directory");
 }
 
-enum bt_code journal_look_open(const char *url, uint32_t lease_ms, struct journal_look **ret,
-                               struct bt_error *err)
+enum bt_code journal_look_open(const char *url, uint32_t lease_ms, uint32_t shard,
+                               struct journal_look **ret, struct bt_error *err)
 {
     (void)url;
+    (void)shard;
     (void)lease_ms;
     *ret = NULL;
     return without_postgres(err);
@@ -60,8 +61,9 @@ enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, str
     return without_postgres(err);
 }
 
-enum bt_code journal_look_init(struct journal_look *l, struct bt_error *err)
+enum bt_code journal_look_init(struct journal_look *l, uint32_t shards, struct bt_error *err)
 {
+    (void)shards;
     (void)l;
     return without_postgres(err);
 }
@@ -69,6 +71,69 @@ enum bt_code journal_look_init(struct journal_look *l, struct bt_error *err)
 void journal_look_close(struct journal_look *l)
 {
     (void)l;
+}
+
+enum bt_code journal_look_wait(struct journal_look *l, const char *node, int64_t *ret_ms,
+                               struct bt_error *err)
+{
+    (void)l;
+    (void)node;
+    *ret_ms = 0;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_beat(struct journal_look *l, const char *node, const char *places,
+                               struct bt_error *err)
+{
+    (void)l;
+    (void)node;
+    (void)places;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_leave(struct journal_look *l, const char *node, struct bt_error *err)
+{
+    (void)l;
+    (void)node;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_shards(struct journal_look *l, struct journal_shard *ret, uint32_t max,
+                                 uint32_t *ret_n, struct bt_error *err)
+{
+    (void)l;
+    (void)ret;
+    (void)max;
+    *ret_n = 0;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_nodes(struct journal_look *l, struct journal_node *ret, uint32_t max,
+                                uint32_t *ret_n, struct bt_error *err)
+{
+    (void)l;
+    (void)ret;
+    (void)max;
+    *ret_n = 0;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_move(struct journal_look *l, uint32_t shard, const char *node,
+                               struct bt_error *err)
+{
+    (void)l;
+    (void)shard;
+    (void)node;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_drain(struct journal_look *l, const char *node, bool drain,
+                                struct bt_error *err)
+{
+    (void)l;
+    (void)node;
+    (void)drain;
+    return without_postgres(err);
 }
 #endif
 

@@ -14,6 +14,7 @@ enum { JOURNAL_NODE_MAX = 64, JOURNAL_SERVER_MAX = 64, JOURNAL_STANDBYS_MAX = 25
 
 struct journal_owner {
     char node[JOURNAL_NODE_MAX + 1]; /* "" = nobody yet */
+    uint32_t shards;                 /* of the fleet; 0 = there are no tables */
     uint64_t epoch;                  /* how many times it was taken */
     uint64_t seq;                    /* of the newest event */
     int64_t lease_left_ms;           /* by the server's clock; not above 0: it is over */
@@ -26,18 +27,64 @@ struct journal_owner {
 
 struct journal_look;
 
-/* Connects. BT_UNAVAILABLE: no connection. BT_INVALID: this address, or this build, has no such
- * journals. The caller closes *ret. */
-BT_MUST_CHECK enum bt_code journal_look_open(const char *url, uint32_t lease_ms,
+/* Connects, to look at one shard. BT_UNAVAILABLE: no connection. BT_INVALID: this address, or this
+ * build, has no such journals. The caller closes *ret. */
+BT_MUST_CHECK enum bt_code journal_look_open(const char *url, uint32_t lease_ms, uint32_t shard,
                                              struct journal_look **ret, struct bt_error *err);
 /* BT_UNAVAILABLE: the connection is lost; open another one. */
 BT_MUST_CHECK enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret,
                                         struct bt_error *err);
-/* Makes the tables, or brings them to this program's format. BT_INVALID: they are of a newer one.
- * BT_CONFLICT: a daemon owns the journal, and the format would change. */
-BT_MUST_CHECK enum bt_code journal_look_init(struct journal_look *l, struct bt_error *err);
+/* Makes the tables of so many shards (0: of those that there are, at least one), or brings them to
+ * this program's format. BT_INVALID: they are of a newer one. BT_CONFLICT: a daemon owns the
+ * journal, and the format would change; or a fleet that has worked has another number of shards. */
+BT_MUST_CHECK enum bt_code journal_look_init(struct journal_look *l, uint32_t shards,
+                                             struct bt_error *err);
 /* Accepts NULL. */
 void journal_look_close(struct journal_look *l);
+
+/* ---- a fleet of several shards ---- */
+enum { JOURNAL_PLACES_MAX = 32 * 1024 };
+
+/* A shard, as all see it. */
+struct journal_shard {
+    uint32_t shard;
+    uint64_t epoch, seq;
+    int64_t lease_left_ms;
+    char node[JOURNAL_NODE_MAX + 1];     /* "" = nobody yet */
+    char moves_to[JOURNAL_NODE_MAX + 1]; /* "" = nobody: it is taken by who is there */
+    bool led;                            /* the lease goes on */
+};
+
+struct journal_node {
+    char node[JOURNAL_NODE_MAX + 1];
+    bool alive;    /* its lease goes on */
+    bool draining; /* it takes nothing */
+    char *places;  /* JSON: where its shards listen; the caller frees it */
+};
+
+/* How long this node, who looks, should leave the shard to others: 0 = it may take it now. An
+ * orphan is taken at once by nodes that have less than their share, by others a lease later; one
+ * that moves is left to where it goes. */
+BT_MUST_CHECK enum bt_code journal_look_wait(struct journal_look *l, const char *node,
+                                             int64_t *ret_ms, struct bt_error *err);
+/* The node lives, and its shards listen there (JSON). */
+BT_MUST_CHECK enum bt_code journal_look_beat(struct journal_look *l, const char *node,
+                                             const char *places, struct bt_error *err);
+/* The node ends: others need not wait for its lease. */
+BT_MUST_CHECK enum bt_code journal_look_leave(struct journal_look *l, const char *node,
+                                              struct bt_error *err);
+/* At most max; *ret_n is how many there are. */
+BT_MUST_CHECK enum bt_code journal_look_shards(struct journal_look *l, struct journal_shard *ret,
+                                               uint32_t max, uint32_t *ret_n, struct bt_error *err);
+BT_MUST_CHECK enum bt_code journal_look_nodes(struct journal_look *l, struct journal_node *ret,
+                                              uint32_t max, uint32_t *ret_n, struct bt_error *err);
+/* Takes the shard from who leads it, and lets the node take it. BT_NOT_FOUND: no such node lives,
+ * or no such shard. */
+BT_MUST_CHECK enum bt_code journal_look_move(struct journal_look *l, uint32_t shard,
+                                             const char *node, struct bt_error *err);
+/* A node that drains takes nothing, and its shards go to the others. */
+BT_MUST_CHECK enum bt_code journal_look_drain(struct journal_look *l, const char *node, bool drain,
+                                              struct bt_error *err);
 
 /* Whether the address is of such a journal. */
 bool journal_is_shared(const char *url);

@@ -31,7 +31,8 @@ SERVICE = "not run: needs an editor on a terminal"
 EACH = {
     "deploy/UI.md": {"baton ui": "tests/e2e/test_dashboard.py"},
     "deploy/NATS.md": {"baton up": TOUR},
-    "deploy/FLEET.md": {"sh deploy/fleet/try.sh": "tests/e2e/test_fleet.py"},
+    "deploy/FLEET.md": {"sh deploy/fleet/try.sh": "tests/e2e/test_fleet.py",
+                        "baton fleet init postgresql://db1,db2/baton --shards 4": "tests/e2e/test_shards.py"},
     "deploy/POLLING.md": {"baton credential add worker --role agent --agent 'polling*'": "tests/e2e/test_gateway_agents.py"},
     "deploy/WEBHOOKS.md": dict.fromkeys(("baton webhook put ops --url https://ops.example.com/baton --topic 'plan_*'", "baton webhook test ops",
                                          "baton webhook list"), "tests/e2e/test_webhooks.py"),

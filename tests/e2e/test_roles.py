@@ -15,7 +15,7 @@ import sealed
 NEEDS = {
     "agent": "agent.register agent.heartbeat agent.drain agent.deregister step.progress step.result artifact.fetch artifact.store",
     "observer": "auth.begin plan.get plan.list plan.result plan.history plan.stats plan.cost session.get session.list review.list review.get"
-                " events.read blob.get artifact.read agents.list agents.get supervisor.info supervisor.stats"
+                " events.read blob.get artifact.read agents.list agents.get supervisor.info supervisor.stats fleet.map"
                 " schedule.get schedule.list",
     "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork plan.signal session.say"
                 " schedule.put schedule.pause schedule.resume schedule.trigger schedule.backfill schedule.delete",

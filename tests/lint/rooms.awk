@@ -63,7 +63,7 @@ BEGIN {
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model agents/web/secret.h"
     may["agents/mcp"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/web"
     may["agents/http"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/web"
-    may["supervisor"] = base " supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
+    may["supervisor"] = base " protocol/wire/doc.h supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
     may["agents/sdk"] = base " protocol/client/seeds.h protocol/client/transfer.h baton/client.h protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"

@@ -22,7 +22,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEA
     exit 1
 }
 owner=
-grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner='postgres_owner postgres_ride'
+grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner='postgres_owner postgres_ride postgres_shards'
 # shellcheck disable=SC2086 # a list
 ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $owner $units
 
@@ -34,7 +34,7 @@ red() { # MUTANT PROGRAM ARGS...
     ! BATON_MUTANT=$mutant timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
 }
 
-# What edge.postgres_owner and edge.postgres_ride find: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
+# What edge.postgres_owner, _ride and _shards find: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
 # It waits for leases most of the time, so it runs beside the others. False when a mutant is not found.
 postgres() { # [NUMBER...]
     bad=0
@@ -47,7 +47,9 @@ postgres() { # [NUMBER...]
     for number in 0 $ours; do
         [ $# -eq 0 ] || case " $* " in *" $number "*) ;; *) continue ;; esac
         by=
-        for program in $owner; do
+        programs=$owner
+        [ "$number" -lt 136 ] || programs=postgres_shards
+        for program in $programs; do
             status=0
             BATON_MUTANT=$number timeout 300 "$build/tests/$program" >"$out" 2>&1 || status=$?
             if [ "$status" -eq 77 ]; then

@@ -79,7 +79,7 @@ enum bt_code bt_agent_open(const struct bt_agent_def *def, int argc, char **argv
     if (a == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for the agent");
     }
-    code = program_begin(&a->program, def, argc, argv, err);
+    code = program_begin(&a->program, def, argc, argv, false, err);
     if (code == BT_OK && a->program.opt.mode == OPTIONS_ONCE) {
         code = err_set(err, BT_INVALID,
                        "--once: this agent runs in its program's own loop; use `baton agents try`");

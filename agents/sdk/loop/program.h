@@ -15,9 +15,10 @@ struct program {
 };
 
 /* Reads arguments and environment, and calls init(); or prints what --help, --version and --card
- * ask for. opt.mode says which. The caller ends *p, also after a failure. */
+ * ask for. opt.mode says which. shards: it may go on in several processes, one for each shard. The
+ * caller ends *p, also after a failure. */
 BT_MUST_CHECK enum bt_code program_begin(struct program *p, const struct bt_agent_def *def,
-                                         int argc, char **argv, struct bt_error *err);
+                                         int argc, char **argv, bool shards, struct bt_error *err);
 /* Calls done() and frees what it has. */
 void program_end(struct program *p);
 uint32_t program_capacity(const struct program *p);

@@ -61,6 +61,28 @@ static bool is_data(const char *type)
            strcmp(type, "review.get") == 0 || strcmp(type, "journal.export") == 0;
 }
 
+/* What a list of a fleet does not have is said beside it. */
+static void warn_of_missing(const struct cJSON *answer)
+{
+    const cJSON *missing = cJSON_GetObjectItemCaseSensitive(answer, "missingShards");
+    const cJSON *one;
+    char text[256] = "";
+    size_t n = 0;
+
+    cJSON_ArrayForEach(one, missing)
+    {
+        n += (size_t)snprintf(text + n, n < sizeof text ? sizeof text - n : 0, "%s%d",
+                              n > 0 ? ", " : "", (int)one->valuedouble);
+        n = n < sizeof text ? n : sizeof text - 1;
+    }
+    if (n > 0) {
+        (void)fprintf(
+            stderr,
+            "baton: warning: shards that do not answer: %s; what they have is missing here\n",
+            text);
+    }
+}
+
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret)
 {
     char *json = NULL;
@@ -83,6 +105,7 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
                 cli_error("the daemon's answer could not be read");
                 code = CLI_INTERNAL;
             }
+            warn_of_missing(*ret);
         }
     }
     cJSON_Delete(fields);

@@ -19,7 +19,7 @@
 #include "supervisor/cli/view/event_line.h"
 #include "supervisor/cli/view/last_lines.h"
 
-enum { SLICE_MS = 250, HISTORY_MS = 10000, LINE_BYTES_MAX = 65536 };
+enum { SLICE_MS = 250, HISTORY_MS = 10000, LINE_BYTES_MAX = 65536, VECTOR_BYTES = 2048 };
 
 static volatile sig_atomic_t stop;
 
@@ -73,7 +73,8 @@ struct viewing {
     bool follow;
     bool keeps; /* lines of history are kept in `tail` until all of it has come */
     struct last_lines tail;
-    msec since; /* in ms since 1970: what is older is not shown; 0 = all */
+    const char *vector; /* of --after, in a fleet of several shards; NULL = a number */
+    msec since;         /* in ms since 1970: what is older is not shown; 0 = all */
 };
 
 /* A line for people or of a stream of server-sent events, or one JSON object. */
@@ -290,8 +291,12 @@ static bool read_options(const struct cli *cli, struct viewing *v, uint64_t *aft
     const char *since = cli_value(cli, "since");
     uint64_t n = 0;
 
-    if ((number != NULL && !cli_number(number, "--after", after)) ||
-        (limit != NULL && !cli_number(limit, "--limit", &v->limit)) ||
+    if (number != NULL && number[0] == 'S') {
+        v->vector = number;
+    } else if (number != NULL && !cli_number(number, "--after", after)) {
+        return false;
+    }
+    if ((limit != NULL && !cli_number(limit, "--limit", &v->limit)) ||
         (tail != NULL && !cli_number(tail, "--tail", &n)) ||
         (since != NULL && !cli_moment(since, "--since", clock_wall_ms(), &v->since))) {
         return false;
@@ -310,6 +315,47 @@ static bool read_options(const struct cli *cli, struct viewing *v, uint64_t *aft
     return true;
 }
 
+/* A fleet of several shards: all of them, merged by time. The history has ended when nothing comes
+ * for a moment; then the vector is said, so that the next call can go on. */
+static enum cli_exit look_at_all(struct cli *cli, struct viewing *v, uint64_t after)
+{
+    struct bt_watch *watch = NULL;
+    char vector[VECTOR_BYTES];
+    enum bt_code code;
+    struct bt_error err;
+    struct bt_event ev;
+
+    code = v->vector != NULL ? bt_watch_open_after(cli->client, v->vector, &watch, &err)
+                             : bt_watch_open(cli->client, NULL, after, &watch, &err);
+    while (code == BT_OK && stop == 0 && (v->limit == 0 || v->shown < v->limit)) {
+        if (deadline_is_over()) {
+            bt_watch_close(watch);
+            return CLI_TIMEOUT;
+        }
+        code = bt_watch_next(watch, deadline_left(SLICE_MS), &ev, &err);
+        if (code == BT_OK) {
+            print_one(cli, v, &ev);
+        } else if (code == BT_TIMEOUT && bt_watch_is_current(watch)) {
+            end_history(v);
+            code = v->follow ? BT_OK : code;
+        } else if (code == BT_TIMEOUT) { /* a shard that has not answered yet */
+            code = BT_OK;
+        }
+        if (!output_flush()) {
+            break;
+        }
+    }
+    if (watch != NULL) {
+        end_history(v);
+        bt_watch_cursor(watch, vector, sizeof vector);
+        (void)fprintf(stderr, "baton: to go on from here: --after '%s'\n", vector);
+        bt_watch_close(watch);
+    }
+    return code != BT_OK && code != BT_TIMEOUT ? cli_fail(&err)
+           : stop != 0                         ? CLI_INTERRUPTED
+                                               : CLI_OK;
+}
+
 static enum cli_exit look(struct cli *cli, struct viewing *v)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
@@ -319,10 +365,25 @@ static enum cli_exit look(struct cli *cli, struct viewing *v)
     cJSON *fields = NULL;
     struct bt_error err;
     uint64_t after = 0;
+    uint32_t shards = 1;
     enum cli_exit code;
 
     if (!read_options(cli, v, &after)) {
         return CLI_USAGE;
+    }
+    code = cli_connect(cli);
+    if (code == CLI_OK && plan_id == NULL) {
+        if (bt_client_shards(cli->client, &shards, &err) != BT_OK) {
+            return cli_fail(&err);
+        }
+        if (shards > 1 || v->vector != NULL) {
+            (void)sigaction(SIGINT, &action, NULL);
+            (void)sigaction(SIGTERM, &action, NULL);
+            return look_at_all(cli, v, after);
+        }
+    }
+    if (code != CLI_OK) {
+        return code;
     }
     if (plan_id != NULL) { /* so that an unknown id is an error */
         fields = cJSON_CreateObject();

@@ -58,7 +58,7 @@ enum bt_code pg_connect(const char *url, const char *name, uint32_t lease_ms, PG
 
 void pg_name(const struct pg_journal *p, char *ret, size_t cap)
 {
-    (void)snprintf(ret, cap, "baton/%s/%d", p->node, PG_SHARD);
+    (void)snprintf(ret, cap, "baton/%s/%" PRIu32, p->node, p->shard);
 }
 
 /* ---- again ---- */

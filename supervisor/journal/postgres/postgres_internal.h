@@ -7,13 +7,12 @@
 #include "supervisor/journal/sql.h"
 
 enum {
-    PG_FORMAT = 1, /* of the tables; see postgres_schema.c */
+    PG_FORMAT = 2, /* of the tables; see postgres_schema.c */
     PG_PARAMS_MAX = 14,
     PG_AHEAD_MAX = 64,  /* statements */
     PG_FIRST_PAGE = 64, /* rows */
     PG_TAKES_MAX = 8,
     PG_TRIES_MAX = 8, /* of one turn */
-    PG_SHARD = 0,     /* the only one yet */
     PG_NODE_MAX = 64,
     PG_STATE_LEN = 5, /* of an SQLSTATE */
     PG_LEASE_MS = 3000,
@@ -27,6 +26,12 @@ enum {
     "PostgreSQL is empty: set it, or set fleet.durability: power"
 
 struct pg_journal;
+
+/* What is behind owner.h. */
+struct journal_look {
+    PGconn *conn;
+    uint32_t shard, lease_ms;
+};
 
 /* A value as PostgreSQL reads it; NULL: bytes is NULL. */
 struct pg_value {
@@ -82,6 +87,7 @@ struct pg_journal {
     uint32_t ahead_n;
     uint32_t ahead_at; /* answers of the pipeline that reads ahead; ahead_n: it is another one */
     /* ownership */
+    uint32_t shard;
     uint64_t epoch;
     bool replicated;  /* commits wait for a standby, and that is checked */
     uint64_t checked; /* when, ms of CLOCK_BOOTTIME */
@@ -142,6 +148,13 @@ BT_MUST_CHECK enum bt_code pg_connect_again(struct pg_journal *p, struct bt_erro
 /* Makes the tables, or brings them to this program's format. BT_INVALID: they are of a newer one.
  */
 BT_MUST_CHECK enum bt_code pg_migrate(PGconn *conn, struct bt_error *err);
+/* The same, and makes so many shards (0: what there is) of a fleet that nobody has led yet.
+ * BT_CONFLICT: it has another number of them. */
+BT_MUST_CHECK enum bt_code pg_migrate_to(PGconn *conn, uint32_t shards, struct bt_error *err);
+
+/* ---- postgres_look.c ---- */
+/* NULL: *err. The caller clears it. */
+PGresult *pg_look_query(struct journal_look *l, const char *sql, struct bt_error *err);
 
 /* ---- postgres_stmt.c ---- */
 void pg_statements_init(struct pg_journal *p);

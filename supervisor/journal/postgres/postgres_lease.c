@@ -19,9 +19,9 @@ enum bt_code pg_fence_prepare(struct pg_journal *p, struct bt_error *err)
     (void)snprintf(
         sql, sizeof sql,
         "WITH f AS (UPDATE baton.shards SET pos = $3, lease_until = clock_timestamp() + "
-        "interval '%" PRIu32 " milliseconds' WHERE shard = %d AND %s AND %s RETURNING 1) "
+        "interval '%" PRIu32 " milliseconds' WHERE shard = %" PRIu32 " AND %s AND %s RETURNING 1) "
         "SELECT 1 / count(*) FROM f",
-        p->lease_ms, PG_SHARD, MUTANT(FENCE_WITHOUT_EPOCH) ? "$1::int8 > 0" : "epoch = $1",
+        p->lease_ms, p->shard, MUTANT(FENCE_WITHOUT_EPOCH) ? "$1::int8 > 0" : "epoch = $1",
         MUTANT(FENCE_WITHOUT_POS) ? "$2::int8 >= 0" : "pos = $2");
     return PQsendPrepare(p->conn, "fence", sql, 0, NULL) == 1 && pg_sync(p)
                ? BT_OK
@@ -52,8 +52,8 @@ static enum bt_code held(struct pg_journal *p, struct bt_error *err)
 
     (void)snprintf(sql, sizeof sql,
                    "SELECT owner, to_char(lease_until AT TIME ZONE 'UTC', 'HH24:MI:SS.MS'), "
-                   "clock_timestamp() > lease_until FROM baton.shards WHERE shard = %d",
-                   PG_SHARD);
+                   "clock_timestamp() > lease_until FROM baton.shards WHERE shard = %" PRIu32 "",
+                   p->shard);
     if (!pg_send_text(p, sql) || !pg_sync(p) || PQntuples(p->result) != 1) {
         return pg_failed(p, "cannot read who owns the journal", err);
     }
@@ -73,8 +73,9 @@ static bool end_old_owner(struct pg_journal *p, bool *ret)
     (void)snprintf(sql, sizeof sql,
                    "SELECT (SELECT count(%s) FROM pg_stat_activity a WHERE a.pid = s.backend AND "
                    "a.pid <> pg_backend_pid() AND a.application_name LIKE 'baton/%%') "
-                   "FROM baton.shards s WHERE shard = %d AND lease_until < clock_timestamp()",
-                   MUTANT(OWNER_NOT_ENDED) ? "1" : "pg_terminate_backend(a.pid)", PG_SHARD);
+                   "FROM baton.shards s WHERE shard = %" PRIu32
+                   " AND lease_until < clock_timestamp()",
+                   MUTANT(OWNER_NOT_ENDED) ? "1" : "pg_terminate_backend(a.pid)", p->shard);
     ok = pg_send_text(p, sql) && pg_sync(p);
     *ret = ok && PQntuples(p->result) == 1;
     return ok;
@@ -97,9 +98,9 @@ enum bt_code pg_take(struct pg_journal *p, struct bt_error *err)
     (void)snprintf(sql, sizeof sql,
                    "UPDATE baton.shards SET epoch = epoch + 1, owner = $1, backend = "
                    "pg_backend_pid(), lease_until = clock_timestamp() + interval '%" PRIu32
-                   " milliseconds' WHERE shard = %d AND lease_until < clock_timestamp() "
+                   " milliseconds' WHERE shard = %" PRIu32 " AND lease_until < clock_timestamp() "
                    "RETURNING epoch, pos",
-                   p->lease_ms, PG_SHARD);
+                   p->lease_ms, p->shard);
     pg_put_value(&node, p->node, strlen(p->node));
     ok = PQsendPrepare(p->conn, "take", sql, 0, NULL) == 1 && pg_send(p, "take", &node, 1) &&
          pg_sync(p);
@@ -257,8 +258,8 @@ void pg_release(struct pg_journal *p)
 
     (void)snprintf(sql, sizeof sql,
                    "UPDATE baton.shards SET lease_until = clock_timestamp(), backend = 0 WHERE "
-                   "shard = %d AND epoch = %" PRIu64,
-                   PG_SHARD, p->epoch);
+                   "shard = %" PRIu32 " AND epoch = %" PRIu64,
+                   p->shard, p->epoch);
     if (p->epoch == 0 || !pg_send_text(p, sql) || !pg_sync(p)) {
         log_debug("journal.not_released", "the lease ends by itself");
     }

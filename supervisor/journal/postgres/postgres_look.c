@@ -10,12 +10,8 @@
 
 enum { SQL_LEN = 1024, DECIMAL = 10 };
 
-struct journal_look {
-    PGconn *conn;
-};
-
-enum bt_code journal_look_open(const char *url, uint32_t lease_ms, struct journal_look **ret,
-                               struct bt_error *err)
+enum bt_code journal_look_open(const char *url, uint32_t lease_ms, uint32_t shard,
+                               struct journal_look **ret, struct bt_error *err)
 {
     struct journal_look *l = NULL;
     enum bt_code code;
@@ -29,6 +25,8 @@ enum bt_code journal_look_open(const char *url, uint32_t lease_ms, struct journa
     if (l == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a look at the journal");
     }
+    l->shard = shard;
+    l->lease_ms = lease_ms == 0 ? PG_LEASE_MS : lease_ms;
     code = pg_connect(url, "baton-look", lease_ms == 0 ? PG_LEASE_MS : lease_ms, &l->conn, err);
     if (code != BT_OK) {
         journal_look_close(l);
@@ -47,7 +45,7 @@ void journal_look_close(struct journal_look *l)
 }
 
 /* NULL: *err. */
-static PGresult *query(struct journal_look *l, const char *sql, struct bt_error *err)
+PGresult *pg_look_query(struct journal_look *l, const char *sql, struct bt_error *err)
 {
     PGresult *r = PQexec(l->conn, sql);
 
@@ -68,12 +66,12 @@ static int64_t number_of(const PGresult *r, int column)
 static enum bt_code look_at_server(struct journal_look *l, struct journal_owner *ret,
                                    bool *ret_there, struct bt_error *err)
 {
-    PGresult *r = query(l,
-                        "SELECT current_setting('server_version'), "
-                        "current_setting('synchronous_standby_names'), "
-                        "to_regclass('baton.fleet') IS NOT NULL AND "
-                        "to_regclass('baton.shards') IS NOT NULL",
-                        err);
+    PGresult *r = pg_look_query(l,
+                                "SELECT current_setting('server_version'), "
+                                "current_setting('synchronous_standby_names'), "
+                                "to_regclass('baton.fleet') IS NOT NULL AND "
+                                "to_regclass('baton.shards') IS NOT NULL",
+                                err);
 
     if (r == NULL) {
         return err->code;
@@ -103,9 +101,10 @@ enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, str
                    "s.lease_until = '-infinity' THEN 0 ELSE (extract(epoch FROM s.lease_until - "
                    "clock_timestamp()) * 1000)::bigint END, EXISTS (SELECT 1 FROM "
                    "pg_stat_activity a WHERE a.pid = s.backend AND a.application_name LIKE "
-                   "'baton/%%') FROM baton.fleet f, baton.shards s WHERE s.shard = %d",
-                   PG_SHARD);
-    r = query(l, sql, err);
+                   "'baton/%%'), (SELECT count(*) FROM baton.shards) FROM baton.fleet f, "
+                   "baton.shards s WHERE s.shard = %" PRIu32,
+                   l->shard);
+    r = pg_look_query(l, sql, err);
     if (r == NULL) {
         return err->code;
     }
@@ -116,12 +115,13 @@ enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, str
         ret->seq = pos_seq((uint64_t)number_of(r, 3));
         ret->lease_left_ms = number_of(r, 4);
         ret->connected = PQgetvalue(r, 0, 5)[0] == 't';
+        ret->shards = (uint32_t)number_of(r, 6);
     }
     PQclear(r);
     return BT_OK;
 }
 
-enum bt_code journal_look_init(struct journal_look *l, struct bt_error *err)
+enum bt_code journal_look_init(struct journal_look *l, uint32_t shards, struct bt_error *err)
 {
     struct journal_owner now;
     enum bt_code code = journal_look(l, &now, err);
@@ -132,5 +132,5 @@ enum bt_code journal_look_init(struct journal_look *l, struct bt_error *err)
                        "before format %d is made",
                        now.format, now.node, PG_FORMAT);
     }
-    return code == BT_OK ? pg_migrate(l->conn, err) : code;
+    return code == BT_OK ? pg_migrate_to(l->conn, shards, err) : code;
 }

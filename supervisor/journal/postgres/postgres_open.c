@@ -30,12 +30,13 @@ static enum bt_code check_replicated(struct pg_journal *p, struct bt_error *err)
 void pg_settings_text(const struct pg_journal *p, char *ret, size_t cap)
 {
     (void)snprintf(ret, cap,
-                   "SELECT set_config(n, v, false) FROM (VALUES ('search_path', 'baton_s0'), "
+                   "SELECT set_config(n, v, false) FROM (VALUES ('search_path', 'baton_s%" PRIu32
+                   "'), "
                    "('synchronous_commit', 'on'), ('jit', 'off'), ('enable_seqscan', 'off'), "
                    "('statement_timeout', '%" PRIu32 "'), ('lock_timeout', '%" PRIu32
                    "'), ('idle_in_transaction_session_timeout', '%" PRIu32
                    "'), ('client_connection_check_interval', '1000')) AS s(n, v)",
-                   p->lease_ms / 2, p->lease_ms / 3, p->lease_ms);
+                   p->shard, p->lease_ms / 2, p->lease_ms / 3, p->lease_ms);
 }
 
 static enum bt_code settings(struct pg_journal *p, struct bt_error *err)
@@ -177,6 +178,7 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
     }
     p->sql.base.ops = &PG_OPS;
     p->sql.engine = &PG_ENGINE;
+    p->shard = opt->shard;
     p->replicated = opt->durability == DURABILITY_REPLICATED;
     p->lease_ms = opt->lease_ms == 0                ? PG_LEASE_MS
                   : opt->lease_ms < PG_LEASE_MIN_MS ? PG_LEASE_MIN_MS

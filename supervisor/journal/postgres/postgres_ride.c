@@ -39,9 +39,9 @@ bool pg_is_lost(struct pg_journal *p, bool sent)
 static void mine(const struct pg_journal *p, char ret[MINE_LEN])
 {
     int n = snprintf(ret, MINE_LEN,
-                     "shard = %d AND (epoch = %" PRIu64 " OR (epoch > %" PRIu64
+                     "shard = %" PRIu32 " AND (epoch = %" PRIu64 " OR (epoch > %" PRIu64
                      " AND owner = $1::bytea AND backend IN (-1",
-                     PG_SHARD, p->epoch, p->epoch);
+                     p->shard, p->epoch, p->epoch);
 
     for (int i = 0; i < PG_TAKES_MAX && n < MINE_LEN; i++) {
         n += snprintf(ret + n, (size_t)(MINE_LEN - n), p->takes[i] != 0 ? ", %" PRId64 : "",
@@ -77,8 +77,9 @@ static enum bt_code explain(struct pg_journal *p, struct bt_error *err)
     char sql[SQL_LEN];
 
     (void)snprintf(sql, sizeof sql,
-                   "SELECT epoch, pos FROM baton.shards WHERE shard = %d AND $1::bytea IS NOT NULL",
-                   PG_SHARD);
+                   "SELECT epoch, pos FROM baton.shards WHERE shard = %" PRIu32
+                   " AND $1::bytea IS NOT NULL",
+                   p->shard);
     if (!ask(p, sql)) {
         return err_set(err, BT_UNAVAILABLE, "PostgreSQL: %s", p->message);
     }
@@ -112,9 +113,10 @@ static enum bt_code take_next(struct pg_journal *p, uint64_t *ret_pos, struct bt
     p->takes[p->takes_n++ % PG_TAKES_MAX] = backend;
     if (MUTANT(OUTCOME_BY_SELECT)) {
         (void)snprintf(sql, sizeof sql,
-                       "SELECT epoch, pos FROM baton.shards WHERE shard = %d AND $1::bytea IS NOT "
+                       "SELECT epoch, pos FROM baton.shards WHERE shard = %" PRIu32
+                       " AND $1::bytea IS NOT "
                        "NULL",
-                       PG_SHARD);
+                       p->shard);
     } else {
         (void)snprintf(sql, sizeof sql,
                        "UPDATE baton.shards SET epoch = epoch + 1, owner = $1::bytea, backend = "

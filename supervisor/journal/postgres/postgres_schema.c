@@ -1,26 +1,31 @@
 /* The tables. A shard is a schema of its own (baton_s0): it can be moved, dumped and dropped by
  * itself, and no key has the shard in it. Integers are bigint, ids uuid, texts bytea, because
  * PostgreSQL's text refuses the byte 0 and sorts by language. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/base/shard.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
-enum { LOCK = 0x4261746F /* "Bato" */, SQL_LEN = 128 };
+enum { LOCK = 0x4261746F /* "Bato" */, SQL_LEN = 256 };
+
+enum scope { FLEET /* once */, SHARD /* in the schema of each shard */ };
 
 /* The steps to each format, in their order. Never change those of a released one. */
 static const struct {
     int format;
+    enum scope scope;
     const char *sql;
 } MIGRATIONS[] = {
-    {1,
+    {1, FLEET,
      "CREATE TABLE baton.shards(shard int PRIMARY KEY, epoch bigint NOT NULL DEFAULT 0,"
      " pos bigint NOT NULL DEFAULT 0, owner bytea NOT NULL DEFAULT '', backend int NOT NULL "
      "DEFAULT 0, lease_until timestamptz NOT NULL DEFAULT '-infinity') WITH (fillfactor = 20);"
-     "INSERT INTO baton.shards(shard) VALUES(0);"
-     "CREATE SCHEMA baton_s0;"
-     "SET LOCAL search_path = baton_s0;"
+     "INSERT INTO baton.shards(shard) VALUES(0);"},
+    {1, SHARD,
      "CREATE TABLE meta(key text PRIMARY KEY, value bigint NOT NULL);"
      "INSERT INTO meta VALUES('blobs', 0);"
      "CREATE TABLE rows(pos bigint PRIMARY KEY, plan bigint NOT NULL, plan_seq bigint NOT NULL,"
@@ -51,7 +56,7 @@ static const struct {
      "CREATE TABLE messages(session bytea NOT NULL, n bigint NOT NULL, role bytea NOT NULL,"
      " cut bigint NOT NULL, turn uuid NOT NULL, plan uuid NOT NULL, wall bigint NOT NULL,"
      " crc bigint NOT NULL, text bytea NOT NULL, rid bigserial UNIQUE, PRIMARY KEY(session, n));"},
-    {1,
+    {1, SHARD,
      "CREATE TABLE turns(id uuid PRIMARY KEY, session bytea NOT NULL, client_key bytea NOT NULL,"
      " body_hash bigint NOT NULL, asked bigint NOT NULL, answered bigint NOT NULL,"
      " started bigint NOT NULL, ended bigint NOT NULL, plan uuid NOT NULL, action bytea NOT NULL,"
@@ -83,6 +88,14 @@ static const struct {
      "CREATE TABLE agents(id bytea PRIMARY KEY, seen bigint NOT NULL, crc bigint NOT NULL,"
      " card bytea NOT NULL);"
      "CREATE INDEX agents_seen ON agents(seen);"},
+    /* places: where the shards that the node leads listen, as JSON. A move: which node takes the
+     * shard next, while `until` has not passed. */
+    {2, FLEET,
+     "CREATE TABLE baton.nodes(node bytea PRIMARY KEY, lease_until timestamptz NOT NULL,"
+     " draining bool NOT NULL DEFAULT false, places bytea NOT NULL DEFAULT '') WITH (fillfactor = "
+     "20);"
+     "CREATE TABLE baton.moves(shard int PRIMARY KEY, node bytea NOT NULL, until timestamptz NOT "
+     "NULL);"},
 };
 
 static enum bt_code run(PGconn *conn, const char *sql, int *ret, struct bt_error *err)
@@ -98,6 +111,86 @@ static enum bt_code run(PGconn *conn, const char *sql, int *ret, struct bt_error
         *ret = PQntuples(r) == 1 ? (int)strtol(PQgetvalue(r, 0, 0), NULL, 10) : -1;
     }
     PQclear(r);
+    return code;
+}
+
+static enum bt_code enter_shard(PGconn *conn, uint32_t shard, bool make, struct bt_error *err)
+{
+    char sql[SQL_LEN];
+    enum bt_code code = BT_OK;
+
+    if (make) {
+        (void)snprintf(sql, sizeof sql, "CREATE SCHEMA IF NOT EXISTS baton_s%" PRIu32, shard);
+        code = run(conn, sql, NULL, err);
+    }
+    (void)snprintf(sql, sizeof sql, "SET LOCAL search_path = baton_s%" PRIu32, shard);
+    return code == BT_OK ? run(conn, sql, NULL, err) : code;
+}
+
+/* The steps of one shard that come after the format. */
+static enum bt_code migrate_shard(PGconn *conn, uint32_t shard, int format, struct bt_error *err)
+{
+    enum bt_code code = enter_shard(conn, shard, format == 0, err);
+
+    for (size_t i = 0; code == BT_OK && i < sizeof MIGRATIONS / sizeof MIGRATIONS[0]; i++) {
+        if (MIGRATIONS[i].scope == SHARD && MIGRATIONS[i].format > format) {
+            code = run(conn, MIGRATIONS[i].sql, NULL, err);
+        }
+    }
+    return code;
+}
+
+static enum bt_code migrate_fleet(PGconn *conn, int format, struct bt_error *err)
+{
+    int shards = 0;
+    enum bt_code code = BT_OK;
+
+    for (size_t i = 0; code == BT_OK && i < sizeof MIGRATIONS / sizeof MIGRATIONS[0]; i++) {
+        if (MIGRATIONS[i].scope == FLEET && MIGRATIONS[i].format > format) {
+            code = run(conn, MIGRATIONS[i].sql, NULL, err);
+        }
+    }
+    code = code == BT_OK ? run(conn, "SELECT count(*) FROM baton.shards", &shards, err) : code;
+    for (int n = 0; code == BT_OK && format < PG_FORMAT && n < shards; n++) {
+        code = migrate_shard(conn, (uint32_t)n, format, err);
+    }
+    return code;
+}
+
+/* A blob's id has its shard above SHARD_BLOB_BITS. */
+static enum bt_code make_shard(PGconn *conn, uint32_t shard, struct bt_error *err)
+{
+    char sql[SQL_LEN];
+    enum bt_code code;
+
+    (void)snprintf(sql, sizeof sql, "INSERT INTO baton.shards(shard) VALUES(%" PRIu32 ")", shard);
+    code = run(conn, sql, NULL, err);
+    code = code == BT_OK ? migrate_shard(conn, shard, 0, err) : code;
+    (void)snprintf(sql, sizeof sql, "UPDATE meta SET value = %" PRIu32 "::bigint << %d",
+                   MUTANT(BLOBS_OF_NO_SHARD) ? 0 : shard, SHARD_BLOB_BITS);
+    return code == BT_OK ? run(conn, sql, NULL, err) : code;
+}
+
+/* An id names its shard, and a key is looked up where its hash says: their number may not change
+ * once there are plans. */
+static enum bt_code make_shards(PGconn *conn, uint32_t want, struct bt_error *err)
+{
+    int have = 0;
+    int led = 0;
+    enum bt_code code = run(conn, "SELECT count(*) FROM baton.shards", &have, err);
+
+    if (code == BT_OK) {
+        code = run(conn, "SELECT count(*) FROM baton.shards WHERE epoch > 0", &led, err);
+    }
+    if (code == BT_OK && want != (uint32_t)have && (led > 0 || want < (uint32_t)have)) {
+        return err_set(err, BT_CONFLICT,
+                       "this fleet has %d shards, and its plans are named by them: their number "
+                       "does not change; make another database for %" PRIu32,
+                       have, want);
+    }
+    for (uint32_t n = (uint32_t)have; code == BT_OK && n < want; n++) {
+        code = make_shard(conn, n, err);
+    }
     return code;
 }
 
@@ -127,11 +220,7 @@ static enum bt_code migrate(PGconn *conn, struct bt_error *err)
                        "formats up to %d: use the newer program",
                        format, PG_FORMAT);
     }
-    for (size_t i = 0; code == BT_OK && i < sizeof MIGRATIONS / sizeof MIGRATIONS[0]; i++) {
-        if (MIGRATIONS[i].format > format) {
-            code = run(conn, MIGRATIONS[i].sql, NULL, err);
-        }
-    }
+    code = code == BT_OK ? migrate_fleet(conn, format, err) : code;
     if (code == BT_OK) {
         (void)snprintf(sql, sizeof sql, "UPDATE baton.fleet SET format = %d", PG_FORMAT);
         code = run(conn, sql, NULL, err);
@@ -141,10 +230,22 @@ static enum bt_code migrate(PGconn *conn, struct bt_error *err)
 
 enum bt_code pg_migrate(PGconn *conn, struct bt_error *err)
 {
+    return pg_migrate_to(conn, 0, err);
+}
+
+enum bt_code pg_migrate_to(PGconn *conn, uint32_t shards, struct bt_error *err)
+{
     enum bt_code code = run(conn, "BEGIN", NULL, err);
 
     if (code == BT_OK) {
         code = migrate(conn, err);
     }
-    return code == BT_OK ? run(conn, "COMMIT", NULL, err) : code;
+    if (code == BT_OK && shards > 0) {
+        code = make_shards(conn, shards, err);
+    }
+    if (code == BT_OK) {
+        return run(conn, "COMMIT", NULL, err);
+    }
+    PQclear(PQexec(conn, "ROLLBACK"));
+    return code;
 }

@@ -232,6 +232,8 @@ void pg_server_run(const char *sql, char *ret, size_t cap)
 
 void pg_server_clear(void)
 {
-    pg_server_run("DROP SCHEMA IF EXISTS baton CASCADE; DROP SCHEMA IF EXISTS baton_s0 CASCADE",
+    pg_server_run("DROP SCHEMA IF EXISTS baton CASCADE; DROP SCHEMA IF EXISTS baton_s0 CASCADE; "
+                  "DROP SCHEMA IF EXISTS baton_s1 CASCADE; DROP SCHEMA IF EXISTS baton_s2 CASCADE; "
+                  "DROP SCHEMA IF EXISTS baton_s3 CASCADE",
                   NULL, 0);
 }

@@ -40,6 +40,7 @@ enum bt_code {
     BT_NOMEM,        /* out of memory */
     BT_IO,           /* the operating system returned an error; its text is in the message */
     BT_INTERNAL,     /* a defect in Baton */
+    BT_MOVED,        /* another shard of the fleet has it */
     BT_CODE_COUNT
 };
 

@@ -1,4 +1,5 @@
-/* fleet: the journal that several daemons share: make its tables, and see who leads. */
+/* fleet: the journal that several daemons share: make its tables, see who leads, and move shards.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/buf.h"
+#include "protocol/base/shard.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -14,12 +16,17 @@
 #include "supervisor/journal/owner.h"
 
 enum { NOTES_BYTES = 1024 * 1024, VERSION_MIN = 15, DECIMAL = 10, MISSING_MAX = 3, LINE_MAX = 400 };
+enum { NODES_MAX = 64 };
 
 struct fleet_view {
     const struct config_fleet *config;
     struct journal_owner now;
     char missing[MISSING_MAX][LINE_MAX];
     uint32_t missing_n;
+    /* of several shards */
+    struct journal_shard shards[SHARDS_MAX];
+    struct journal_node nodes[NODES_MAX];
+    uint32_t shards_n, nodes_n;
 };
 
 static void add_missing(struct fleet_view *v, const char *text)
@@ -51,11 +58,89 @@ static void find_missing(struct fleet_view *v)
     }
 }
 
+static uint32_t led_by(const struct fleet_view *v, const char *node)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < v->shards_n; i++) {
+        n += v->shards[i].led && strcmp(v->shards[i].node, node) == 0;
+    }
+    return n;
+}
+
+static const char *state_of(const struct journal_node *n)
+{
+    return !n->alive ? "gone" : n->draining ? "drains" : "alive";
+}
+
+static void show_json_shards(const struct fleet_view *v)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON *shards = cJSON_AddArrayToObject(o, "shards");
+    cJSON *nodes = cJSON_AddArrayToObject(o, "nodes");
+    cJSON *missing = cJSON_AddArrayToObject(o, "missing");
+
+    for (uint32_t i = 0; i < v->shards_n; i++) {
+        cJSON *one = cli_fields("leader", v->shards[i].led ? v->shards[i].node : "");
+        (void)cJSON_AddNumberToObject(one, "shard", v->shards[i].shard);
+        (void)cJSON_AddNumberToObject(one, "epoch", (double)v->shards[i].epoch);
+        (void)cJSON_AddNumberToObject(one, "lastSeq", (double)v->shards[i].seq);
+        (void)cJSON_AddNumberToObject(one, "leaseLeftMs", (double)v->shards[i].lease_left_ms);
+        if (v->shards[i].moves_to[0] != 0 &&
+            (!v->shards[i].led || strcmp(v->shards[i].moves_to, v->shards[i].node) != 0)) {
+            (void)cJSON_AddStringToObject(one, "movesTo", v->shards[i].moves_to);
+        }
+        (void)cJSON_AddItemToArray(shards, one);
+    }
+    for (uint32_t i = 0; i < v->nodes_n; i++) {
+        cJSON *one = cli_fields("node", v->nodes[i].node);
+        (void)cJSON_AddStringToObject(one, "state", state_of(&v->nodes[i]));
+        (void)cJSON_AddNumberToObject(one, "leads", led_by(v, v->nodes[i].node));
+        (void)cJSON_AddItemToArray(nodes, one);
+    }
+    for (uint32_t i = 0; i < v->missing_n; i++) {
+        (void)cJSON_AddItemToArray(missing, cJSON_CreateString(v->missing[i]));
+    }
+    (void)cJSON_AddNumberToObject(o, "format", v->now.format);
+    (void)cJSON_AddNumberToObject(o, "formatKnown", v->now.format_known);
+    (void)cJSON_AddStringToObject(o, "server", v->now.server);
+    (void)cJSON_AddStringToObject(o, "synchronousStandbyNames", v->now.standbys);
+    cli_print_json(o);
+    cJSON_Delete(o);
+}
+
+static void show_shards(const struct fleet_view *v)
+{
+    for (uint32_t i = 0; i < v->shards_n; i++) {
+        const struct journal_shard *s = &v->shards[i];
+        if (s->epoch == 0) {
+            (void)printf("shard %-6u nobody yet\n", s->shard);
+        } else if (s->led) {
+            (void)printf("shard %-6u %s, epoch %" PRIu64 ", event %" PRIu64 ", %.1f s left\n",
+                         s->shard, s->node, s->epoch, s->seq, (double)s->lease_left_ms / 1000);
+        } else {
+            (void)printf("shard %-6u nobody, was led by %s, epoch %" PRIu64 ", event %" PRIu64
+                         "%s%s\n",
+                         s->shard, s->node, s->epoch, s->seq,
+                         s->moves_to[0] != 0 ? ", moves to " : "", s->moves_to);
+        }
+    }
+    for (uint32_t i = 0; i < v->nodes_n; i++) {
+        (void)printf("node        %s: %s, leads %u\n", v->nodes[i].node, state_of(&v->nodes[i]),
+                     led_by(v, v->nodes[i].node));
+    }
+}
+
 static void show_json(const struct fleet_view *v)
 {
-    cJSON *o = cli_fields("leader", v->now.node);
-    cJSON *missing = cJSON_CreateArray();
+    cJSON *o = v->shards_n > 1 ? NULL : cli_fields("leader", v->now.node);
+    cJSON *missing;
 
+    if (v->shards_n > 1) {
+        show_json_shards(v);
+        return;
+    }
+    missing = cJSON_CreateArray();
     (void)cJSON_AddBoolToObject(o, "connected", v->now.connected);
     (void)cJSON_AddNumberToObject(o, "epoch", (double)v->now.epoch);
     (void)cJSON_AddNumberToObject(o, "lastSeq", (double)v->now.seq);
@@ -91,7 +176,11 @@ static void show_leader(const struct journal_owner *now)
 static void show(const struct fleet_view *v)
 {
     if (v->now.format > 0) {
-        show_leader(&v->now);
+        if (v->shards_n > 1) {
+            show_shards(v);
+        } else {
+            show_leader(&v->now);
+        }
         (void)printf("tables      format %d, this Baton knows formats up to %d\n", v->now.format,
                      v->now.format_known);
     }
@@ -106,47 +195,113 @@ static void show(const struct fleet_view *v)
     }
 }
 
-static enum cli_exit look(struct cli *cli, const struct config_fleet *config, bool init)
+/* ---- what it does ---- */
+
+/* The words after the verb, and where the address is among them. */
+enum word { INIT, STATUS, MOVE, DRAIN, WORDS };
+static const char *const words[] = {"init", "status", "move", "drain", NULL};
+static const int url_at[] = {[INIT] = 1, [STATUS] = 1, [MOVE] = 3, [DRAIN] = 2};
+
+static enum bt_code read_number(const char *text, const char *what, unsigned long min,
+                                unsigned long max, uint32_t *ret, struct bt_error *err)
+{
+    char *end = NULL;
+    const unsigned long n = text != NULL ? strtoul(text, &end, DECIMAL) : 0;
+
+    if (text == NULL || text[0] < '0' || text[0] > '9' || *end != 0 || n < min || n > max) {
+        return err_set(err, BT_INVALID, "%s: expected a number from %lu to %lu, got '%.40s'", what,
+                       min, max, text != NULL ? text : "");
+    }
+    *ret = (uint32_t)n;
+    return BT_OK;
+}
+
+static enum bt_code act(struct cli *cli, enum word word, struct journal_look *l,
+                        struct bt_error *err)
+{
+    const char *shards = cli_value(cli, "shards");
+    uint32_t n = 0;
+    enum bt_code code = BT_OK;
+
+    switch (word) {
+    case INIT:
+        code = shards == NULL ? BT_OK : read_number(shards, "--shards", 1, SHARDS_MAX, &n, err);
+        return code == BT_OK ? journal_look_init(l, n, err) : code;
+    case MOVE:
+        code = read_number(cli->argv[1], "fleet move", 0, SHARDS_MAX - 1, &n, err);
+        return code == BT_OK ? journal_look_move(l, n, cli->argv[2], err) : code;
+    case DRAIN:
+        return journal_look_drain(l, cli->argv[1], true, err);
+    case STATUS:
+    case WORDS:
+    default:
+        return BT_OK;
+    }
+}
+
+static enum cli_exit look(struct cli *cli, const struct config_fleet *config, enum word word)
 {
     struct fleet_view v = {.config = config};
     struct journal_look *l = NULL;
     struct bt_error err;
-    enum bt_code code = journal_look_open(config->url, (uint32_t)config->lease_ms, &l, &err);
+    enum bt_code code = journal_look_open(config->url, (uint32_t)config->lease_ms, 0, &l, &err);
 
-    if (code == BT_OK && init) {
-        code = journal_look_init(l, &err);
-    }
     code = code == BT_OK ? journal_look(l, &v.now, &err) : code;
+    if (code == BT_OK && v.now.shards < 2 && (word == MOVE || word == DRAIN)) {
+        code = err_set(&err, BT_INVALID,
+                       "this fleet has one shard: who leads it ends, and a standby takes it");
+    }
+    code = code == BT_OK ? act(cli, word, l, &err) : code;
+    code = code == BT_OK && word != STATUS ? journal_look(l, &v.now, &err) : code;
+    if (code == BT_OK && v.now.shards > 1) {
+        code = journal_look_shards(l, v.shards, SHARDS_MAX, &v.shards_n, &err);
+    }
+    if (code == BT_OK && v.now.shards > 1) {
+        code = journal_look_nodes(l, v.nodes, NODES_MAX, &v.nodes_n, &err);
+    }
     journal_look_close(l);
-    if (code != BT_OK) {
-        return cli_fail(&err);
+    if (code == BT_OK) {
+        find_missing(&v);
+        if (cli->json) {
+            show_json(&v);
+        } else {
+            show(&v);
+        }
     }
-    find_missing(&v);
-    if (cli->json) {
-        show_json(&v);
-    } else {
-        show(&v);
+    for (uint32_t i = 0; i < v.nodes_n; i++) {
+        free(v.nodes[i].places);
     }
-    return v.missing_n > 0 ? CLI_FAILED : CLI_OK;
+    return code != BT_OK ? cli_fail(&err) : v.missing_n > 0 ? CLI_FAILED : CLI_OK;
 }
 
 enum cli_exit verb_fleet(struct cli *cli)
 {
-    static const char *const words[] = {"init", "status", NULL};
-    const struct config_flag flag = {"fleet.url", cli->argc > 1 ? cli->argv[1] : ""};
+    struct config_flag flag = {"fleet.url", ""};
     struct config_request request = {.state_dir = cli_value(cli, "state"),
                                      .file = cli_value(cli, "config"),
                                      .flags = &flag,
-                                     .n_flags = cli->argc > 1 ? 1 : 0,
                                      .check_only = true};
-    const bool init = strcmp(cli->argv[0], "init") == 0;
     struct config *config = NULL;
+    enum word word = INIT;
     struct bt_error err;
     enum cli_exit code;
     struct buf notes;
 
-    if (!init && strcmp(cli->argv[0], "status") != 0) {
+    while (word < WORDS && strcmp(cli->argv[0], words[word]) != 0) {
+        word++;
+    }
+    if (word == WORDS) {
         return cli_unknown_word("fleet", cli->argv[0], words);
+    }
+    if (cli->argc < url_at[word] || cli->argc > url_at[word] + 1) {
+        cli_error_hint("baton fleet move SHARD NODE [URL], baton fleet drain NODE [URL]",
+                       "fleet %s: expected %d arguments, and perhaps the address", words[word],
+                       url_at[word] - 1);
+        return CLI_USAGE;
+    }
+    if (cli->argc > url_at[word]) {
+        flag.value = cli->argv[url_at[word]];
+        request.n_flags = 1;
     }
     buf_init(&notes, NOTES_BYTES);
     if (config_load(&request, &config, &notes, &err) != BT_OK) {
@@ -157,7 +312,7 @@ enum cli_exit verb_fleet(struct cli *cli)
                        "fleet %s: there is no fleet in the configuration", cli->argv[0]);
         code = CLI_USAGE;
     } else {
-        code = look(cli, &config->fleet, init);
+        code = look(cli, &config->fleet, word);
     }
     config_free(config);
     buf_done(&notes);

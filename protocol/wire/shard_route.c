@@ -1,0 +1,120 @@
+#include "protocol/wire/shard_route.h"
+
+#include <string.h>
+
+#include "protocol/base/shard.h"
+
+static int of_key(struct str key, uint32_t shards)
+{
+    return key.len == 0 ? SHARD_ANY : (int)shard_of_key(key, shards);
+}
+
+/* The id is the whole text, or what is before its first slash. */
+static int of_id(struct str id, uint32_t shards)
+{
+    struct uuid found;
+    uint32_t shard;
+
+    if (id.len < UUID_TEXT_LEN || (id.len > UUID_TEXT_LEN && id.ptr[UUID_TEXT_LEN] != '/') ||
+        !uuid_parse((struct str){id.ptr, UUID_TEXT_LEN}, &found)) {
+        return SHARD_ANY;
+    }
+    shard = shard_of_id(found);
+    return shard < shards ? (int)shard : SHARD_ANY;
+}
+
+static int of_blob(struct doc id, uint32_t shards)
+{
+    const struct doc_head head = id.ptr != NULL ? doc_head(id) : (struct doc_head){.kind = DOC_NIL};
+    const uint64_t shard = head.kind == DOC_UINT ? head.u >> SHARD_BLOB_BITS : shards;
+
+    return shard < shards ? (int)shard : SHARD_ANY;
+}
+
+/* A file of a plan: a part of its uri is the plan's id. */
+static int of_uri(struct str uri, uint32_t shards)
+{
+    int shard = SHARD_ANY;
+
+    for (size_t i = 1; i + UUID_TEXT_LEN <= uri.len && shard == SHARD_ANY; i++) {
+        if (uri.ptr[i - 1] == '/') {
+            shard = of_id((struct str){uri.ptr + i, uri.len - i}, shards);
+        }
+    }
+    return shard;
+}
+
+static struct str text_at(struct doc body, const char *path)
+{
+    return doc_string(doc_path(body, str_from(path)));
+}
+
+static int of_new_plan(struct doc body, uint32_t shards)
+{
+    static const char *const keys[] = {
+        "sessionId",
+        "plan.sessionId",
+        "plan.session_id",
+        "policy.concurrencyKey",
+        "policy.concurrency_key",
+        "plan.policy.concurrencyKey",
+        "plan.policy.concurrency_key",
+        "clientKey",
+    };
+    int shard = SHARD_ANY;
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && shard == SHARD_ANY; i++) {
+        shard = of_key(text_at(body, keys[i]), shards);
+    }
+    return shard;
+}
+
+static bool begins(struct str type, const char *with)
+{
+    const size_t n = strlen(with);
+
+    return type.len >= n && memcmp(type.ptr, with, n) == 0;
+}
+
+static bool is_list(struct str type)
+{
+    static const char *const lists[] = {"plan.list", "review.list", "session.list", "schedule.list",
+                                        "supervisor.stats"};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (str_is(type, lists[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int shard_of_request(struct str type, struct doc body, uint32_t shards)
+{
+    int shard = SHARD_ANY;
+
+    if (begins(type, "agent") || begins(type, "step.") || begins(type, "auth.") ||
+        str_is(type, "artifact.store") || str_is(type, "artifact.fetch")) {
+        return SHARD_ANY;
+    }
+    if (str_is(type, "artifact.read")) {
+        return of_uri(text_at(body, "uri"), shards);
+    }
+    if (str_is(type, "plan.submit")) {
+        return of_new_plan(body, shards);
+    }
+    if (str_is(type, "blob.get")) {
+        return of_blob(doc_get(body, STR_LIT("blobId")), shards);
+    }
+    shard = of_id(text_at(body, "planId"), shards);
+    if (shard == SHARD_ANY) {
+        shard = of_id(text_at(body, "reviewId"), shards);
+    }
+    if (shard == SHARD_ANY && text_at(body, "planId").len == 0) {
+        shard = of_key(text_at(body, "sessionId"), shards);
+    }
+    if (shard == SHARD_ANY && begins(type, "schedule.")) {
+        shard = of_key(text_at(body, "name"), shards);
+    }
+    return shard == SHARD_ANY && is_list(type) ? SHARD_ALL : shard;
+}

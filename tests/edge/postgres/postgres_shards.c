@@ -1,0 +1,220 @@
+/* Several shards in one database: journals of their own, and who may take which. */
+#include "tests/unit/journal/journal_fixture.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/shard.h"
+#include "supervisor/journal/owner.h"
+#include "tests/support/pg_server/pg_server.h"
+
+enum { LEASE = 2000, SHARDS = 4 };
+
+static struct journal_look *look(uint32_t shard)
+{
+    struct journal_look *l = NULL;
+    struct bt_error err;
+
+    assert_ok(journal_look_open(pg_server_url(), LEASE, shard, &l, &err), err);
+    return l;
+}
+
+static void make(uint32_t shards)
+{
+    struct journal_look *l;
+    struct bt_error err;
+
+    pg_server_clear();
+    l = look(0);
+    assert_ok(journal_look_init(l, shards, &err), err);
+    journal_look_close(l);
+}
+
+static struct journal *lead(uint32_t shard, const char *node)
+{
+    const struct journal_options opt = {.lease_ms = LEASE, .node = node, .shard = shard};
+    struct journal *j = NULL;
+    struct bt_error err;
+
+    assert_ok(journal_open(pg_server_url(), &opt, &j, &err), err);
+    return j;
+}
+
+static void alive(const char *node)
+{
+    struct journal_look *l = look(0);
+    struct bt_error err;
+
+    assert_ok(journal_look_beat(l, node, "[]", &err), err);
+    journal_look_close(l);
+}
+
+static int64_t wait_of(uint32_t shard, const char *node)
+{
+    struct journal_look *l = look(shard);
+    struct bt_error err;
+    int64_t ms = -1;
+
+    assert_ok(journal_look_wait(l, node, &ms, &err), err);
+    journal_look_close(l);
+    return ms;
+}
+
+static enum bt_code move(uint32_t shard, const char *node)
+{
+    struct journal_look *l = look(0);
+    struct bt_error err;
+    const enum bt_code code = journal_look_move(l, shard, node, &err);
+
+    journal_look_close(l);
+    return code;
+}
+
+static void each_shard_is_a_journal_of_its_own(void **state)
+{
+    struct journal *j[2];
+    uint64_t blob[2];
+    struct bt_error err;
+
+    (void)state;
+    make(SHARDS);
+    for (uint32_t i = 0; i < 2; i++) {
+        j[i] = lead(i, "one");
+        assert_int_equal(add_event(j[i], 0, 0, i == 0 ? "a" : "b"), 1); /* numbers of its own */
+        assert_ok(journal_blob_add(j[i], "x", 1, &blob[i], &err), err);
+        commit(j[i]);
+    }
+    assert_int_equal(blob[0] >> SHARD_BLOB_BITS, 0);
+    assert_int_equal(blob[1] >> SHARD_BLOB_BITS, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct seen s = {{0}};
+        journal_close(j[i]);
+        j[i] = lead(i, "two");
+        assert_ok(journal_events(j[i], 1, 0, 100, see_row, &s, &err), err);
+        assert_string_equal(s.text, i == 0 ? "1:a " : "1:b ");
+        assert_ok(journal_blob_add(j[i], "y", 1, &blob[i], &err), err);
+        assert_int_equal(blob[i] >> SHARD_BLOB_BITS, i);
+        journal_close(j[i]);
+    }
+}
+
+static void their_number_does_not_change_once_one_was_led(void **state)
+{
+    struct journal_look *l;
+    struct journal_owner now;
+    struct bt_error err;
+
+    (void)state;
+    make(1);
+    l = look(0);
+    assert_ok(journal_look_init(l, 2, &err), err); /* nobody has led yet */
+    assert_ok(journal_look(l, &now, &err), err);
+    assert_int_equal(now.shards, 2);
+    assert_int_equal(journal_look_init(l, 1, &err), BT_CONFLICT);
+    journal_close(lead(0, "one"));
+    assert_int_equal(journal_look_init(l, 3, &err), BT_CONFLICT);
+    assert_non_null(strstr(err.msg, "has 2 shards"));
+    assert_ok(journal_look_init(l, 2, &err), err);
+    assert_ok(journal_look_init(l, 0, &err), err);
+    journal_look_close(l);
+}
+
+static void a_node_takes_its_share_at_once_and_more_a_lease_later(void **state)
+{
+    struct journal *one[2];
+
+    (void)state;
+    make(SHARDS);
+    alive("one");
+    alive("two");
+    assert_int_equal(wait_of(0, "one"), 0);
+    one[0] = lead(0, "one");
+    assert_int_equal(wait_of(1, "one"), 0); /* 1 of 2 */
+    one[1] = lead(1, "one");
+    assert_int_equal(wait_of(2, "one"), LEASE); /* 2 of 2: nobody has ever led it */
+    assert_int_equal(wait_of(2, "two"), 0);
+    pg_server_run("UPDATE baton.shards SET lease_until = clock_timestamp() - interval '1 second' "
+                  "WHERE shard = 3",
+                  NULL, 0);
+    assert_in_range(wait_of(3, "one"), 1, LEASE - 900);
+    pg_server_run("UPDATE baton.nodes SET lease_until = clock_timestamp() WHERE node = 'two'", NULL,
+                  0);
+    assert_int_equal(wait_of(2, "one"), 0); /* alone: all are its share */
+    journal_close(one[0]);
+    journal_close(one[1]);
+}
+
+static void a_shard_moves_to_the_node_that_is_named_and_its_leader_stores_nothing_more(void **state)
+{
+    struct journal *one;
+    struct journal *two;
+    struct bt_error err;
+
+    (void)state;
+    make(SHARDS);
+    alive("one");
+    alive("two");
+    one = lead(3, "one");
+    add_event(one, 0, 0, "a");
+    commit(one);
+    pg_server_run("UPDATE baton.shards SET backend = 0", NULL, 0); /* it is not ended: the fence */
+    assert_int_equal(move(3, "three"), BT_NOT_FOUND);
+    assert_int_equal(move(SHARDS, "two"), BT_NOT_FOUND);
+    add_event(one, 0, 0, "b");
+    commit(one); /* it leads still */
+    assert_int_equal(move(3, "two"), BT_OK);
+    assert_int_equal(wait_of(3, "two"), 0);
+    assert_in_range(wait_of(3, "one"), LEASE, 2 * LEASE);
+    add_event(one, 0, 0, "late");
+    assert_int_equal(journal_commit(one, &err), BT_IO);
+    two = lead(3, "two");
+    {
+        struct seen s = {{0}};
+        assert_ok(journal_events(two, 1, 0, 100, see_row, &s, &err), err);
+        assert_string_equal(s.text, "1:a 2:b ");
+    }
+    assert_int_equal(move(3, "two"), BT_OK); /* it has it already: nothing happens */
+    add_event(two, 0, 0, "c");
+    commit(two);
+    journal_close(one);
+    journal_close(two);
+}
+
+static void a_node_that_drains_leaves_shards_to_others(void **state)
+{
+    struct journal_look *l;
+    struct bt_error err;
+
+    (void)state;
+    make(SHARDS);
+    alive("one");
+    alive("two");
+    l = look(0);
+    assert_ok(journal_look_drain(l, "one", true, &err), err);
+    assert_int_equal(journal_look_drain(l, "three", true, &err), BT_NOT_FOUND);
+    assert_int_equal(wait_of(0, "one"), LEASE);
+    assert_int_equal(wait_of(0, "two"), 0);
+    assert_ok(journal_look_drain(l, "one", false, &err), err);
+    assert_int_equal(wait_of(0, "one"), 0);
+    journal_look_close(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_shard_is_a_journal_of_its_own),
+        cmocka_unit_test(their_number_does_not_change_once_one_was_led),
+        cmocka_unit_test(a_node_takes_its_share_at_once_and_more_a_lease_later),
+        cmocka_unit_test(
+            a_shard_moves_to_the_node_that_is_named_and_its_leader_stores_nothing_more),
+        cmocka_unit_test(a_node_that_drains_leaves_shards_to_others),
+    };
+
+    if (!pg_server_installed()) {
+        return pg_server_skip("shards of a fleet");
+    }
+    pg_server_start();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
