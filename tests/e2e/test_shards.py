@@ -436,6 +436,9 @@ class Shards(BatonTest):
         said = one.ask_raw("journal.import", lines="")
         self.assertEqual(said["error"]["code"], "INVALID", said)
         self.assertIn("several shards", said["error"]["message"])
+        done = subprocess.run([BIN / "batond", "--state", one.work / "none", "--shard", "1/4"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no fleet", done.stderr)
         for config, why in (("gateway: {}\n", "gateway: it serves one shard"),):
             d = Node(self, server, "x", config=config)
             with open(d.work / "batond.log", "ab") as log:
