@@ -116,6 +116,7 @@ class Member(Node):
 
 class Shards(BatonTest):
     def fleet(self, names=("one", "two"), shards=SHARDS, **kwargs):
+        """The command of deploy/FLEET.md, with an address of the test's own: baton fleet init postgresql://db1,db2/baton --shards 4"""
         server = pg.Server(self)
         self.url = server.url
         self.fleet_verb("init", "--shards", shards)
