@@ -328,6 +328,10 @@ static int run_node(const struct config *c, const struct arguments *a, char **ar
     struct bt_error err;
     bool stop = false;
 
+    if (a->shards > 0 && c->fleet.url[0] == 0) {
+        (void)fprintf(stderr, "batond: --shard: there is no fleet: give --fleet URL\n");
+        return EXIT_USAGE;
+    }
     if (c->fleet.url[0] == 0 || a->shards > 0) {
         return -1;
     }

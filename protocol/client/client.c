@@ -388,6 +388,9 @@ enum bt_code client_call_for(struct bt_client *c, const char *type, const char *
     uint32_t shards = 1;
     enum bt_code code = BT_OK;
 
+    if (!client_may_be_for_all(type)) {
+        return client_call_here(c, type, fields_json, timeout_ms, ret_json, err);
+    }
     buf_init(&fields, LIMIT_STEP_BYTES);
     if (fields_json == NULL || json_to_doc(str_from(fields_json), NULL, &fields, NULL) != BT_OK) {
         buf_clear(&fields); /* what is wrong with it is said below */

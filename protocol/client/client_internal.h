@@ -77,6 +77,8 @@ BT_MUST_CHECK enum bt_code client_shards_count(struct bt_client *c, uint32_t *re
  * leads it now. */
 BT_MUST_CHECK enum bt_code client_shard(struct bt_client *c, uint32_t shard, struct bt_client **ret,
                                         struct bt_error *err);
+/* Whether such a request may be for all shards; then its fields decide. */
+bool client_may_be_for_all(const char *type);
 /* Whether the request is for all shards of the fleet, and they are more than one; then
  * client_merge asks all. */
 BT_MUST_CHECK enum bt_code client_is_for_all(struct bt_client *c, const char *type,

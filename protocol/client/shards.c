@@ -311,6 +311,14 @@ enum bt_code client_shard(struct bt_client *c, uint32_t shard, struct bt_client 
     return code;
 }
 
+bool client_may_be_for_all(const char *type)
+{
+    static const uint8_t none[] = {0x80}; /* msgpack: {} */
+
+    return shard_of_request(str_from(type), (struct doc){none, sizeof none}, SHARDS_MAX) ==
+           SHARD_ALL;
+}
+
 enum bt_code client_is_for_all(struct bt_client *c, const char *type, struct doc fields,
                                uint32_t *ret_shards, struct bt_error *err)
 {

@@ -294,7 +294,7 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
     if (code == BT_OK) {
         code = append(engine, rec, &x, p != NULL ? p->ix : 0, err);
     }
-    if (is_public && p != NULL && p->owner[0] != 0 && engine->opt.sessions != NULL) {
+    if (is_public && p != NULL && p->owner != NULL && engine->opt.sessions != NULL) {
         sessions_count_event(engine->opt.sessions, str_from(p->owner), engine->now);
     }
     if (code == BT_OK && (rec->type == REC_AGENT_REGISTERED || rec->type == REC_AGENT_DOWN) &&

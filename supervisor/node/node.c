@@ -152,7 +152,11 @@ static void start(struct node *n, uint32_t shard)
     (void)snprintf(number, sizeof number, "%" PRIu32 "/%" PRIu32, shard, n->opt->shards);
     c->started = clock_mono_ms();
     c->start_at = c->started + AGAIN_MS;
-    if (!prepare_dir(n, shard, dir) || !fill_arguments(n->argv, number, dir, args)) {
+    if (!prepare_dir(n, shard, dir)) {
+        return;
+    }
+    if (!fill_arguments(n->argv, number, dir, args)) {
+        log_err("node.shard", "more than %d arguments", ARGS_MAX);
         return;
     }
     (void)fflush(NULL);

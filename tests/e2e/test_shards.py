@@ -116,6 +116,7 @@ class Member(Node):
 
 class Shards(BatonTest):
     def fleet(self, names=("one", "two"), shards=SHARDS, **kwargs):
+        """The command of deploy/FLEET.md, with an address of the test's own: baton fleet init postgresql://db1,db2/baton --shards 4"""
         server = pg.Server(self)
         self.url = server.url
         self.fleet_verb("init", "--shards", shards)
@@ -436,6 +437,9 @@ class Shards(BatonTest):
         said = one.ask_raw("journal.import", lines="")
         self.assertEqual(said["error"]["code"], "INVALID", said)
         self.assertIn("several shards", said["error"]["message"])
+        done = subprocess.run([BIN / "batond", "--state", one.work / "none", "--shard", "1/4"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no fleet", done.stderr)
         for config, why in (("gateway: {}\n", "gateway: it serves one shard"),):
             d = Node(self, server, "x", config=config)
             with open(d.work / "batond.log", "ab") as log:

@@ -219,7 +219,8 @@ static void wrong_arguments_are_named(void **state)
     static const char *const wrong[][2] = {
         {"--capacity", "0"},        {"--capacity", "65"},   {"--capacity", "2x"},
         {"--capacity", NULL},       {"--instance-id", "x"}, {"--log-level", "all"},
-        {"--settings", "/nowhere"}, {"--what", "x"},        {"what", NULL}};
+        {"--settings", "/nowhere"}, {"--what", "x"},        {"what", NULL},
+        {"--shards", "0"},          {"--shards", "65"},     {"--shards", "x"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
