@@ -183,6 +183,7 @@ class Rides(BatonTest):
         asks.start()
         until(lambda: "no answer within half a lease" in one.log(), 30, "it tries, and waits\n" + one.log())
         self.assertEqual(one.ask("supervisor.info")["storage"], "away")
+        self.assertIn("the journal's server does not answer", one.cli_any("doctor").stdout)
         self.assertEqual(answers, [])
         server.start("second", 5433)
         asks.join(60)

@@ -122,7 +122,7 @@ static enum bt_code take_next(struct pg_journal *p, uint64_t *ret_pos, struct bt
                        "UPDATE baton.shards SET epoch = epoch + 1, owner = $1::bytea, backend = "
                        "pg_backend_pid(), lease_until = clock_timestamp() + interval '%" PRIu32
                        " milliseconds' WHERE %s RETURNING epoch, pos",
-                       p->lease_ms, MUTANT(RIDE_TAKES_ANY) ? "$1 IS NOT NULL" : is_mine);
+                       p->lease_ms, MUTANT(RIDE_TAKES_ANY) ? "$1::bytea IS NOT NULL" : is_mine);
     }
     if (!ask(p, sql)) {
         return err_set(err, BT_UNAVAILABLE, "PostgreSQL: %s", p->message);
