@@ -45,6 +45,31 @@ static void a_step_waits_for_the_first_review_inside_and_counts_the_others(void 
     house_close(h);
 }
 
+/* How long somebody has to decide shows without a look at the plan inside. */
+static void a_step_shows_until_when_the_review_inside_waits(void **state)
+{
+    static const struct {
+        const char *more, *until;
+    } cases[] = {{",'approvalTimeoutMs':2000", "2023-11-14T22:13:22.000Z"}, {"", "-"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct house *h = house_open();
+        const char *id;
+        house_join(h, "calc", 1);
+        id = house_submit(h,
+                          "'plan':{'goal':'each','steps':[{'stepId':'f','task':'t','forEach':[1],"
+                          "'as':'x','steps':[{'stepId':'p','agentId':'calc','skill':'do','task':"
+                          "'t','requiresApproval':true%s}]}]}",
+                          cases[i].more);
+        house_wait(h, 0);
+        house_says(
+            h, view(h, id),
+            house_text(h, "steps.0.waiting.kind=person; steps.0.waiting.until=%s", cases[i].until));
+        house_close(h);
+    }
+}
+
 static void a_plan_inside_that_waits_for_its_sign_off_is_named_too(void **state)
 {
     struct house *h = house_open();
@@ -107,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_waits_for_the_first_review_inside_and_counts_the_others),
+        cmocka_unit_test(a_step_shows_until_when_the_review_inside_waits),
         cmocka_unit_test(a_plan_inside_that_waits_for_its_sign_off_is_named_too),
         cmocka_unit_test(events_of_a_schedule_are_its_owners),
         cmocka_unit_test(a_chain_waits_for_what_is_before_and_the_rest_is_queueing),
