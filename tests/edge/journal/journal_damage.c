@@ -360,6 +360,25 @@ static void only_the_plan_that_is_hit_is_lost(void **state)
     free(bytes);
 }
 
+/* Who asks for the plan is told what became of it. */
+static void is_put_aside(uint64_t ix)
+{
+    sqlite3_stmt *row = NULL;
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(db, "SELECT status, note FROM plan_state WHERE ix = ?", -1, &row, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_bind_int64(row, 1, (sqlite3_int64)ix), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), "quarantined");
+    assert_string_equal((const char *)sqlite3_column_text(row, 1),
+                        "the state of the plan is damaged");
+    assert_int_equal(sqlite3_finalize(row), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
 /* Its row of states is gone altogether: no page says so, only the numbers of the others do. */
 static void a_plan_without_a_state_is_put_aside(void **state)
 {
@@ -381,6 +400,7 @@ static void a_plan_without_a_state_is_put_aside(void **state)
         for (uint64_t p = 1; p <= PLANS; p++) {
             assert_int_equal(v.replayed[p], p != LOST[i]);
         }
+        is_put_aside(LOST[i]);
     }
 }
 
