@@ -152,12 +152,12 @@ static void a_step_is_asked_about_no_more_than_can_be_counted(void **state)
 /* ---- questions ---- */
 
 /* A record of a question, and where it fits: the statuses of its step, and the phase that is asked
- * about; with `fresh` only before the first attempt. */
+ * about; with `fresh` only before the first attempt, with `begun` only after its beginning. */
 struct question {
     struct record rec;
     unsigned statuses; /* a bit for each */
     enum step_phase phase;
-    bool fresh;
+    bool fresh, begun;
 };
 
 enum {
@@ -170,39 +170,57 @@ static const struct question questions[] = {
     {{REC_INIT(STEP_CHECKING, checking, .phase = PHASE_VERIFY)},
      ACTIVE & ~(1u << STEP_CHECKING),
      PHASE_EXECUTE,
+     false,
+     true},
+    {{REC_INIT(STEP_CHECKING, checking, .phase = PHASE_GATE)}, 0, PHASE_EXECUTE, false, false},
+    {{.type = REC_GATE_STARTED}, 1u << STEP_BACKOFF, PHASE_EXECUTE, true, false},
+    {{.type = REC_GATE_PASSED}, 1u << STEP_CHECKING, PHASE_GATE, false, false},
+    {{.type = REC_GATE_FAILED}, 1u << STEP_CHECKING, PHASE_GATE, false, false},
+    {{.type = REC_GATE_ERROR}, 1u << STEP_CHECKING, PHASE_GATE, false, false},
+    {{.type = REC_VERIFICATION_FAILED},
+     ACTIVE & ~(1u << STEP_WAITING),
+     PHASE_EXECUTE,
+     false,
      false},
-    {{REC_INIT(STEP_CHECKING, checking, .phase = PHASE_GATE)}, 0, PHASE_EXECUTE, false},
-    {{.type = REC_GATE_STARTED}, 1u << STEP_BACKOFF, PHASE_EXECUTE, true},
-    {{.type = REC_GATE_PASSED}, 1u << STEP_CHECKING, PHASE_GATE, false},
-    {{.type = REC_GATE_FAILED}, 1u << STEP_CHECKING, PHASE_GATE, false},
-    {{.type = REC_GATE_ERROR}, 1u << STEP_CHECKING, PHASE_GATE, false},
-    {{.type = REC_VERIFICATION_FAILED}, ACTIVE & ~(1u << STEP_WAITING), PHASE_EXECUTE, false},
-    {{.type = REC_REPLAN_STARTED}, 0, PHASE_EXECUTE, false}, /* the plan has no replanner */
-    {{REC_INIT(REPLAN_FINISHED, revision, .ok = false)}, 1u << STEP_CHECKING, PHASE_REPLAN, false},
-    {{REC_INIT(REPLAN_FINISHED, revision, .ok = true)}, 0, PHASE_REPLAN, false},
-    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_APPROVAL)}, OUT, PHASE_EXECUTE, false},
-    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_INPUT)}, OUT, PHASE_EXECUTE, false},
+    {{.type = REC_REPLAN_STARTED}, 0, PHASE_EXECUTE, false, false}, /* the plan has no replanner */
+    {{REC_INIT(REPLAN_FINISHED, revision, .ok = false)},
+     1u << STEP_CHECKING,
+     PHASE_REPLAN,
+     false,
+     false},
+    {{REC_INIT(REPLAN_FINISHED, revision, .ok = true)}, 0, PHASE_REPLAN, false, false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_APPROVAL)},
+     OUT,
+     PHASE_EXECUTE,
+     false,
+     false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_INPUT)}, OUT, PHASE_EXECUTE, false, false},
     {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_UNKNOWN_OUTCOME)},
      OUT,
      PHASE_EXECUTE,
+     false,
      false},
     {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_FAILURE)},
      ACTIVE & ~(1u << STEP_WAITING),
      PHASE_EXECUTE,
+     false,
      false},
     {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_BEFORE)},
      1u << STEP_BACKOFF,
      PHASE_EXECUTE,
+     false,
      false},
     {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_STEP)},
      1u << STEP_BACKOFF,
      PHASE_EXECUTE,
-     true},
-    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_PLAN)}, 0, PHASE_EXECUTE, false},
-    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_PLANNING)}, 0, PHASE_EXECUTE, false},
+     true,
+     false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_PLAN)}, 0, PHASE_EXECUTE, false, false},
+    {{REC_INIT(STEP_WAITING, waiting, .review = REVIEW_PLANNING)}, 0, PHASE_EXECUTE, false, false},
     {{REC_INIT(REVIEW_DECIDED, decided, .decision = DECISION_APPROVE)},
      1u << STEP_WAITING,
      PHASE_EXECUTE,
+     false,
      false},
 };
 
@@ -211,7 +229,8 @@ static bool fits(const struct question *q, int status, enum step_phase phase, ui
     const bool in_phase =
         status != STEP_CHECKING || (q->statuses & ~(1u << STEP_CHECKING)) != 0 || phase == q->phase;
 
-    return (q->statuses & 1u << status) != 0 && in_phase && (!q->fresh || attempt == 0);
+    return (q->statuses & 1u << status) != 0 && in_phase && (!q->fresh || attempt == 0) &&
+           (!q->begun || attempt > 0);
 }
 
 /* A journal with a question in the wrong place is refused, not replayed. */
