@@ -128,11 +128,35 @@ static void a_chain_waits_for_what_is_before_and_the_rest_is_queueing(void **sta
     house_close(h);
 }
 
+/* ---- lists by status ---- */
+
+static void open_plans_are_listed_by_each_of_their_statuses(void **state)
+{
+    static const char *const all[] = {"pending", "running", "waiting"};
+    struct house *h = house_open();
+    const char *ids[3];
+
+    (void)state;
+    house_join(h, "calc", 1);
+    house_join_as(h, "boss", 1, "'skills':[{'id':'plan','description':'P'}]", "");
+    ids[0] = house_submit(h, "'goal':'add two numbers','planner':'agent:boss'");
+    ids[1] = house_submit(h, "'plan':{'goal':'g','steps':[" STEP("a", "") "]}");
+    ids[2] =
+        house_submit(h, "'plan':{'goal':'g','steps':[" STEP("a", ",'requiresApproval':true") "]}");
+    for (int i = 0; i < 3; i++) {
+        house_says(
+            h, house_ok(h, "plan.list", "'status':'%s'", all[i]),
+            house_text(h, "plans.#=1; plans.0.planId=%s; plans.0.status=%s", ids[i], all[i]));
+    }
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_waits_for_the_first_review_inside_and_counts_the_others),
         cmocka_unit_test(a_step_shows_until_when_the_review_inside_waits),
+        cmocka_unit_test(open_plans_are_listed_by_each_of_their_statuses),
         cmocka_unit_test(a_plan_inside_that_waits_for_its_sign_off_is_named_too),
         cmocka_unit_test(events_of_a_schedule_are_its_owners),
         cmocka_unit_test(a_chain_waits_for_what_is_before_and_the_rest_is_queueing),

@@ -83,6 +83,8 @@ static void steps_to_skip_are_numbers_ranges_and_words(void **state)
            {"skip the second and the third step", "skip 2,3"}, {"skip step two", "skip 2"},
            {"skip the last step", "skip last"}, {"skip the next step", "skip next"},
            {"skip step 3 to the last step", "skip 3-last"}, {"skip this step", "skip this"},
+           {"skip the current step", "skip this"}, {"skip the present step", "skip this"},
+           {"skip step 1 and the current one", "-"}, {"skip the final step", "skip last"},
            {"skip it", "skip this"}, {"skip", "skip this"}, {"omit step 2", "skip 2"},
            {"leave out step 2", "skip 2"}, {"drop step 2", "skip 2"}, {"skip task 2", "skip 2"},
            {"SKIP STEP 2!!!", "skip 2"}, {"  skip   step\t2 ", "skip 2"},

@@ -44,6 +44,29 @@ static void go_ahead_approves_what_waits_and_resumes_what_is_paused(void **state
     house_close(h);
 }
 
+/* Also while its result is judged, and before the next attempt: people see one step under way. */
+static void a_step_is_under_way_until_it_is_over(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join(h, "calc", 1);
+    house_join_as(h, "boss", 1, "'skills':[{'id':'verify','description':'V'}]", "");
+    (void)house_submit(h, "'sessionId':'s','plan':{'goal':'add','grants':['boss'],'steps':[" STEP(
+                              "a", ",'verifyWith':'boss','maxRetries':1") "]}");
+    is_said(h, "status", "reply=~Step 1 is under way");
+    house_done(h, "calc", "'result':{'text':'5'}");
+    is_said(h, "status", "reply=~Step 1 is under way"); /* boss judges */
+    house_done(h, "boss", "'result':{'text':'No, six.'}");
+    is_said(h, "status", "reply=~Step 1 is under way"); /* a pause */
+    house_wait(h, 2000);
+    (void)house_work(h, "calc", NULL);
+    h->agents[0].deaf = true;
+    house_hang_up(h, "calc", true);
+    is_said(h, "status", "reply=~Step 1 is under way"); /* its reply is lost */
+    house_close(h);
+}
+
 static void where_a_plan_stands_while_an_agent_plans_or_answers(void **state)
 {
     struct house *h = open_with_boss();
@@ -205,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(go_ahead_approves_what_waits_and_resumes_what_is_paused),
         cmocka_unit_test(where_a_plan_stands_while_an_agent_plans_or_answers),
+        cmocka_unit_test(a_step_is_under_way_until_it_is_over),
         cmocka_unit_test(words_after_a_plan_may_be_about_it),
         cmocka_unit_test(a_model_names_the_step_to_go_to),
         cmocka_unit_test(words_that_mean_nothing_are_answered_with_what_can_be_said),
