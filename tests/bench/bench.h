@@ -55,6 +55,7 @@ pid_t bench_spawn(char *const argv[], int out_fd, int ready_fd);
 struct bench_setup {
     const char *durability;
     long instances, capacity; /* 0 instances = no agent at all */
+    long open_plans;          /* limits.maxOpenPlans; 0 = the default */
     const char *command;      /* the agent's program; NULL = bench_echo_agent */
     const char *log;          /* file that gets a line per execution; NULL = none */
     const char *state;        /* its directory within bench_dir(); NULL = "state" */

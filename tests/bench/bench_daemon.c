@@ -12,7 +12,7 @@
 #include "tests/bench/bench.h"
 
 enum { AGENTS_MAX = 64 };
-enum { STOP_MS = 15000, AGENTS_MS = 20000, POLL_NS = 2000000 };
+enum { STOP_MS = 15000, AGENTS_MS = 20000, INSTANCE_MS = 100, POLL_NS = 2000000 };
 
 static pid_t daemon_pid;
 static pid_t agents[AGENTS_MAX];
@@ -37,6 +37,9 @@ static void write_config(const char *path, const struct bench_setup *s)
         "{\"listen\": {\"control\": \"tcp://127.0.0.1:0\", \"events\": \"tcp://127.0.0.1:0\"},\n"
         " \"durability\": \"%s\", \"log\": {\"level\": \"warn\"}",
         s->durability);
+    if (s->open_plans > 0) {
+        (void)fprintf(f, ",\n \"limits\": {\"maxOpenPlans\": %ld}", s->open_plans);
+    }
     if (s->instances > 0) {
         (void)fprintf(f,
                       ",\n \"agents\": [{\"agentId\": \"echo\", \"command\": "
@@ -165,7 +168,8 @@ void bench_wait_agents(struct bt_client *c, const struct bench_setup *setup)
         up = count(json, "\"instanceId\"");
         remember_agents(json);
         bt_free(json);
-        if (bench_now_ns() - start > AGENTS_MS * 1000000ull) {
+        if (bench_now_ns() - start >
+            (AGENTS_MS + (uint64_t)setup->instances * INSTANCE_MS) * 1000000ull) {
             bench_die("only %ld of %ld instances registered; see %s/log", up, setup->instances,
                       bench_dir());
         }

@@ -1,6 +1,7 @@
 /*
  * S4: 10,000 waiting plans, each kind in a daemon of its own: waiting for an approval that an agent
- * requests, for one before the step begins, for a sign-off of the plan, and paused plans. Memory
+ * requests, for one before the step begins, for a sign-off of the plan, paused plans, and sign-offs
+ * of plans no two of which are the same. Memory
  * per plan: the growth of the daemon divided by the plans; and the growth by the second half of
  * them, which leaves out what fills only once (the journal's cache). Then the time that a plan
  * needs to resume and end after an agent's approval.
@@ -14,20 +15,23 @@
 
 enum { CLIENTS = 4, WAITING_MS = 120000, DECISIONS = 50, POLL_MS = 1000, MEBI = 1024 * 1024 };
 
-enum kind { KIND_ASKED, KIND_BEFORE_STEP, KIND_SIGNOFF, KIND_PAUSED, KIND_COUNT };
-static const char *const kind_names[] = {"asked", "before_step", "signoff", "paused"};
+enum kind { KIND_ASKED, KIND_BEFORE_STEP, KIND_SIGNOFF, KIND_PAUSED, KIND_DIFFERENT, KIND_COUNT };
+static const char *const kind_names[] = {"asked", "before_step", "signoff", "paused", "different"};
 
 /* The event, and the text in its JSON, that mark one more waiting plan. */
 static const char *const kind_events[] = {"plan_step_waiting", "plan_step_waiting", "plan_paused",
-                                          "plan_paused"};
+                                          "plan_paused", "plan_paused"};
 static const char *const kind_marks[] = {"\"reviewId\":\"", "\"reviewId\":\"", "\"signoff\"",
-                                         "\"requested\""};
+                                         "\"requested\"", "\"signoff\""};
 
 struct work {
     atomic_long left;
     const char *plan;
     bool pause;
+    bool different; /* each with a task and a goal of its own */
 };
+
+static atomic_long submitted;
 
 static void *submitter(void *arg)
 {
@@ -38,7 +42,14 @@ static void *submitter(void *arg)
     struct bt_error err;
 
     while (atomic_fetch_sub(&work->left, 1) > 0) {
-        bench_submit(c, work->plan, id);
+        const long serial = atomic_fetch_add(&submitted, 1);
+        char plan[400];
+        (void)snprintf(plan, sizeof plan,
+                       "{\"goal\":\"The report of customer %ld.\",\"policy\":{\"signoff\":true},"
+                       "\"steps\":[{\"stepId\":\"s0\",\"agentId\":\"echo\",\"skill\":\"echo\","
+                       "\"task\":\"Write the report of customer %ld.\"}]}",
+                       serial, serial);
+        bench_submit(c, work->different ? plan : work->plan, id);
         if (work->pause) {
             (void)snprintf(fields, sizeof fields, "{\"planId\":\"%s\"}", id);
             bench_check(bt_client_call(c, "plan.pause", fields, NULL, &err), "plan.pause", &err);
@@ -98,6 +109,7 @@ static char *plan_of(enum kind kind)
     case KIND_PAUSED: /* before its first step, or it would end too soon */
         return bench_plan_waiting("\"requiresApproval\":true");
     case KIND_SIGNOFF:
+    case KIND_DIFFERENT: /* of the same shape */
         return bench_plan_waiting("\"signoff\":true");
     case KIND_COUNT:
         break;
@@ -108,7 +120,8 @@ static char *plan_of(enum kind kind)
 static void submit_all(enum kind kind, long n, struct bt_watch *w, char reviews[DECISIONS][200])
 {
     char *plan = plan_of(kind);
-    struct work work = {.plan = plan, .pause = kind == KIND_PAUSED};
+    struct work work = {
+        .plan = plan, .pause = kind == KIND_PAUSED, .different = kind == KIND_DIFFERENT};
     pthread_t threads[CLIENTS];
 
     atomic_init(&work.left, n);

@@ -276,11 +276,11 @@ static void numbers_out_of_range_are_refused(void **state)
 {
     struct home *h = *state;
 
-    write_text(h->user, "limits: {maxOpenPlans: 20001, maxResultBytes: 1}\n"
+    write_text(h->user, "limits: {maxOpenPlans: 200001, maxResultBytes: 1}\n"
                         "policy: {backoff: {jitter: 1.5, maxMs: 10}, restart: {intensity: 33}}\n");
     expect_problems(
-        h, "DIR/baton/baton.yaml:1:10: limits.maxOpenPlans: must be at most 20000, got 20001\n"
-           "DIR/baton/baton.yaml:1:31: limits.maxResultBytes: must be at least 1024, got 1\n"
+        h, "DIR/baton/baton.yaml:1:10: limits.maxOpenPlans: must be at most 200000, got 200001\n"
+           "DIR/baton/baton.yaml:1:32: limits.maxResultBytes: must be at least 1024, got 1\n"
            "DIR/baton/baton.yaml:2:20: policy.backoff.jitter: must be at most 1, got 1.5\n"
            "DIR/baton/baton.yaml:2:55: policy.restart.intensity: must be at most 32, got 33\n"
            "DIR/baton/baton.yaml:2:33: policy.backoff.maxMs: must be at least "
