@@ -1,4 +1,7 @@
 /* plan.signal: a signal for a step that waits, or will wait, for it. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
 #include "supervisor/api/api.h"
@@ -19,13 +22,23 @@ static uint64_t digest_of(const struct msg_plan_signal *m)
 
 struct past_signal {
     struct str key;
+    char plan[UUID_TEXT_LEN + 1];
     uint64_t serial, digest;
     bool found;
+    char step[LIMIT_ID_BYTES + 1]; /* that took it; empty: none has */
 };
 
-/* False: found. */
+/* False: found, with the step that took it. */
 static bool take(struct past_signal *past, struct doc body)
 {
+    if (past->found) {
+        if (str_is(row_text(body, "type"), record_wire_type(REC_STEP_COMPLETED)) &&
+            row_number(body, "signal") == past->serial) {
+            (void)snprintf(past->step, sizeof past->step, "%.*s",
+                           STR_ARG(row_text(body, "stepId")));
+        }
+        return past->step[0] == 0;
+    }
     if (!str_is(row_text(body, "type"), record_wire_type(REC_SIGNAL_RECEIVED)) ||
         !str_eq(row_text(body, "clientKey"), past->key)) {
         return true;
@@ -33,7 +46,7 @@ static bool take(struct past_signal *past, struct doc body)
     past->serial = row_number(body, "signal");
     past->digest = row_number(body, "digest");
     past->found = true;
-    return false;
+    return true;
 }
 
 static bool take_row(const struct journal_row *row, void *self)
@@ -41,9 +54,12 @@ static bool take_row(const struct journal_row *row, void *self)
     return take(self, (struct doc){row->body, row->body_len});
 }
 
+/* The events of a cycle are those of all plans. */
 static bool take_event(struct doc body, void *self)
 {
-    return take(self, body);
+    struct past_signal *past = self;
+
+    return !str_is(row_text(body, "planId"), past->plan) || take(past, body);
 }
 
 /* The signal of a plan that has ended. */
@@ -56,37 +72,43 @@ static void find_past(struct engine *engine, struct str plan_id, struct past_sig
         !access_changes(engine_who(engine), row.owner)) {
         return; /* the request is refused for it */
     }
-    engine_cycle_events(engine, take_event, past);
-    if (!past->found && journal_events(engine_journal(engine), 0, row.ix, UINT32_MAX, take_row,
-                                       past, &err) != BT_OK) {
+    uuid_format(row.plan_id, past->plan);
+    if (journal_events(engine_journal(engine), 0, row.ix, UINT32_MAX, take_row, past, &err) !=
+        BT_OK) {
         log_err("plan.signal", "plan=%.*s %s", STR_ARG(plan_id), err.msg);
+    }
+    if (past->step[0] == 0) {
+        engine_cycle_events(engine, take_event, past); /* what this cycle adds to the journal */
     }
 }
 
-static void answer(struct engine *engine, struct request *rq, const struct msg_plan_signal *m,
-                   const struct signal_known *known, const struct plan *plan, bool repeated)
+/* The step that took a signal of an open plan; none. */
+static struct str taker_of(const struct plan *plan, const struct signal_known *known)
 {
-    struct msg_plan_signal_ok ok = {
-        .plan_id = m->plan_id, .signal = known->serial, .repeated = repeated};
+    return known->taker != STEP_NONE ? plan->steps[known->taker].step_id : (struct str){NULL, 0};
+}
 
-    if (plan != NULL && known->taker != STEP_NONE) {
-        ok.step_id = plan->steps[known->taker].step_id;
-    }
+static void answer(struct engine *engine, struct request *rq, const struct msg_plan_signal *m,
+                   uint64_t serial, struct str taker, bool repeated)
+{
+    const struct msg_plan_signal_ok ok = {
+        .plan_id = m->plan_id, .signal = serial, .step_id = taker, .repeated = repeated};
+
     request_answer(engine, rq, MSG_plan_signal_ok, &ok);
 }
 
 /* True: answered. */
 static bool answer_repeated(struct engine *engine, struct request *rq,
-                            const struct msg_plan_signal *m, const struct signal_known *known,
-                            const struct plan *plan)
+                            const struct msg_plan_signal *m, uint64_t serial, uint64_t digest,
+                            struct str taker)
 {
-    if (known->digest != digest_of(m)) {
+    if (digest != digest_of(m)) {
         request_refuse_text(engine, rq, BT_CONFLICT,
                             "clientKey: '%.*s' was used for another signal of this plan (number "
-                            "%u); another name or other data need another key",
-                            STR_ARG(m->client_key), known->serial);
+                            "%" PRIu64 "); another name or other data need another key",
+                            STR_ARG(m->client_key), serial);
     } else {
-        answer(engine, rq, m, known, plan, true);
+        answer(engine, rq, m, serial, taker, true);
     }
     return true;
 }
@@ -100,14 +122,12 @@ static bool answered_before(struct engine *engine, struct request *rq,
 
     if (p != NULL && access_changes(engine_who(engine), open_plan_owner(p))) {
         known = signals_by_key(&p->signals, m->client_key);
-        return known != NULL && answer_repeated(engine, rq, m, known, p->plan);
+        return known != NULL && answer_repeated(engine, rq, m, known->serial, known->digest,
+                                                taker_of(p->plan, known));
     }
     find_past(engine, m->plan_id, &past);
-    return past.found && answer_repeated(engine, rq, m,
-                                         &(struct signal_known){.serial = (uint32_t)past.serial,
-                                                                .taker = STEP_NONE,
-                                                                .digest = past.digest},
-                                         NULL);
+    return past.found && answer_repeated(engine, rq, m, past.serial, past.digest,
+                                         str_from(past.step[0] != 0 ? past.step : NULL));
 }
 
 /* ---- the name and the data ---- */
@@ -202,6 +222,7 @@ static void signal_plan(struct engine *engine, struct request *rq, struct open_p
     struct core_event ev = {
         CORE_EV_INIT(SIGNAL, signal, .digest = digest_of(m), .key = m->client_key),
         .step = STEP_NONE, .text = m->name};
+    const struct signal_known *known;
     struct bt_error err;
 
     if (step == NULL) {
@@ -227,7 +248,8 @@ static void signal_plan(struct engine *engine, struct request *rq, struct open_p
         engine_conditions_answer(engine); /* who takes it may be decided there */
         p = open_plan_of_run(engine, ev.run);
         ASSERT(p != NULL && p->signals.n > 0); /* it stays until the commit */
-        answer(engine, rq, m, &p->signals.at[p->signals.n - 1], p->plan, false);
+        known = &p->signals.at[p->signals.n - 1];
+        answer(engine, rq, m, known->serial, taker_of(p->plan, known), false);
     }
 }
 

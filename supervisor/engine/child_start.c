@@ -434,8 +434,17 @@ static bool same_step(const struct plan_step *a, const struct plan_step *b)
            doc_is_same(a->parameters, b->parameters);
 }
 
-/* Steps of items that have completed in an earlier attempt, and were not undone, are not done
- * again. */
+/* A map in each attempt, a plan inside only in a retry of the plan around it, which gives it the
+ * same inputs. A loop begins with its first round. */
+static bool may_reuse(const struct making *m)
+{
+    return m->how.kind == CHILD_OF_MAP ? m->task->attempt > 1 || !uuid_is_nil(open_plan_reuse(m->p))
+                                       : m->how.kind == CHILD_OF_SUB && m->task->attempt == 1 &&
+                                             !uuid_is_nil(open_plan_reuse(m->p));
+}
+
+/* Steps of items, and of a plan inside, that have completed in an earlier attempt, and were not
+ * undone, are not done again. */
 static enum bt_code reuse_items(struct making *m, struct submission *d, struct submission_start *io)
 {
     struct open_plan rebuilt = {.session = SESSION_SLOT_NONE};
@@ -444,9 +453,7 @@ static enum bt_code reuse_items(struct making *m, struct submission *d, struct s
     struct core_reuse *reuse;
     uint8_t *taken;
 
-    if (m->how.kind != CHILD_OF_MAP ||
-        (m->task->attempt == 1 && uuid_is_nil(open_plan_reuse(m->p))) ||
-        !last_child(m, &rebuilt, &old)) {
+    if (!may_reuse(m) || !last_child(m, &rebuilt, &old)) {
         return BT_OK;
     }
     reuse = arena_alloc(&d->arena, (made->n_steps + 1) * sizeof *reuse);
@@ -463,6 +470,9 @@ static enum bt_code reuse_items(struct making *m, struct submission *d, struct s
         if (take) {
             reuse[io->n_reuse++] = (struct core_reuse){.step = i, .result = run->steps[i].result};
         }
+    }
+    if (m->how.kind == CHILD_OF_SUB && (old->document.id != 0 || io->n_reuse == made->n_steps)) {
+        io->n_reuse = 0; /* a revision changed it, or what it had found was refused */
     }
     io->reuse = reuse;
     open_plan_done(&rebuilt);

@@ -100,6 +100,19 @@ class Add(BatonTest):
         self.assertNotIn("the-key-of-the-pets", after)
         self.assertEqual([p.name for p in self.d.config.parent.iterdir() if p.name.startswith(".baton-add")], [])
 
+    def test_an_entry_that_the_running_daemon_does_not_read_says_so(self):
+        self.up()
+        home = {"XDG_CONFIG_HOME": str(self.d.work / "home")}
+        (self.d.work / "home" / "baton").mkdir(parents=True)
+        elsewhere = self.run_add("exec", "shout", "--effects", "none", "--", "tr", "a-z", "A-Z", env=home)
+        self.assertIn("added to %s/home/baton/baton.yaml" % self.d.work, elsewhere.stdout)
+        self.assertRegex(elsewhere.stderr, r"the running daemon reads another file.*--config FILE")
+        self.assertNotIn("baton reload ", elsewhere.stderr, "it would change nothing")
+        here = self.add("exec", "shout", "--effects", "none", "--", "tr", "a-z", "A-Z")
+        self.assertNotIn("another file", here.stderr)
+        dry = self.run_add("exec", "whisper", "--dry-run", "--", "tr", "A-Z", "a-z", env=home)
+        self.assertNotIn("another file", dry.stderr)
+
     def test_a_program_by_a_path_from_here_is_found_by_the_daemon_elsewhere(self):
         self.up()
         program = self.d.work / "count"

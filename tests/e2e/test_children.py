@@ -256,6 +256,20 @@ class SubPlan(Children):
         self.assertRegex(self.d.cli("status", self.plan), r"✓ sub +plan .* — 2 of 2 steps, ")
         self.assertEqual(self.a.asked("execute")[-1]["task"], "told leave greet Ada")
 
+    def test_a_retry_keeps_what_a_plan_inside_had_done_before_it_failed(self):
+        self.broken = True
+        self.a.close()
+        self.a = self.agent("a", execute=lambda r: failed("broken", retryable=False) if r["stepId"] == "bye" and self.broken else self.work(r))
+        recipe = {**self.recipe, "steps": [{**inside("hello", task="greet {{inputs.who}}"), "effects": "unsafe"}, self.recipe["steps"][1]]}
+        view = self.run_plan([step("check", "a"), self.sub(document=recipe)])
+        self.assertEqual(view["status"], "failed")
+        self.broken = False
+        self.plan = self.d.ask("plan.retry", planId=self.plan)["planId"]
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed", self.ends())
+        self.assertEqual(self.asked(), ["check", "hello", "bye", "bye"], "an unsafe step that completed is not done again")
+        result = self.d.ask("plan.result", planId=self.plan, stepId="sub")["result"]
+        self.assertEqual(result["data"], {"hello": "greet Ada", "bye": "leave greet Ada"})
+
     def test_inputs_that_do_not_fit_and_plans_that_are_none(self):
         view = self.run_plan([step("check", "a"), self.sub(inputs={"who": "{{results.check.tags}}"})])
         self.assertEqual((view["status"], self.ends()["sub"]["errorClass"]), ("failed", "VALIDATION_ERROR"))

@@ -82,6 +82,17 @@ class Decided(Gallery):
         p.wait(plan)
         self.assertEqual(p.result(plan).strip(), "nothing to order")
 
+    @unittest.skipUnless(shutil.which("node"), "SKIPPED: node is not installed")
+    def test_an_agent_in_javascript_writes_prices_as_each_country_does(self):
+        p = self.project("price-list")
+        cents = [(r["item"], int(r["cents"])) for r in p.rows("goods.csv")]
+        german = ", ".join("%s %s €" % (item, "{:,.2f}".format(c / 100).translate(str.maketrans(",.", ".,"))) for item, c in cents)
+        american = ", ".join("%s $%s" % (item, "{:,.2f}".format(c * 1.25 / 100 + 1e-9)) for item, c in cents)
+        plan, _ = p.run()
+        self.assertEqual(p.result(plan, "page").splitlines()[:2], ["de: " + german, "us: " + american])
+        plan, _ = p.run("--input", 'countries=["xx", "de"]')
+        self.assertEqual(p.result(plan, "page").splitlines(), ["xx: no list, as country 'xx': expected one of de, us, gb", "de: " + german])
+
     def test_order_is_shipped_when_it_is_paid_and_given_back_when_it_is_not(self):
         p = self.project("order")
         plan = p.baton("run", "-f", "plan.yaml", "--detach").split()[-1]

@@ -98,7 +98,9 @@ class Signals(Waits):
         self.assertEqual(self.d.ask("plan.result", planId=self.plan, stepId="first")["result"]["data"], {"amount": 1})
         self.assertIn("amount", self.a.asked("execute")[0]["context"]["text"])
         # The plan is over: the same signal has the same answer, another one is refused.
-        self.assertEqual((self.signal("paid", {"amount": 2}, "k2")["signal"]), 3)
+        again = self.signal("paid", {"amount": 2}, "k2")
+        self.assertEqual((again["signal"], again.get("stepId")), (3, "second"))
+        self.assertEqual(self.signal("paid", {"amount": 1}, "k1").get("stepId"), "first")
         with self.assertRaisesRegex(Exception, "has ended|is completed"):
             self.signal("paid", {"amount": 2}, "k3")
 
@@ -172,7 +174,15 @@ class Signals(Waits):
         self.assertIn("(it came before)", self.d.cli("signal", self.plan, "note", "--text", "hi", "--key", "n"))
         self.assertIn("signal 2 taken by paid", self.d.cli("signal", self.plan, "paid", "--data", '{"n": 1}'))
         self.d.wait_plan(self.plan)
+        self.assertIn("signal 1 (it came before) taken by note", self.d.cli("signal", self.plan, "note", "--text", "hi", "--key", "n"))
         self.d.cli("signal", self.plan, "paid", "--data", "{", code=2)
+
+    def test_a_signal_that_no_step_took_before_the_end_is_not_said_to_wait(self):
+        self.submit([waits("gate", signal="go", timeoutMs=1500), waits("paid", ["gate"], signal="paid")])
+        self.sleeping("gate")
+        self.d.cli("signal", self.plan, "paid", "--key", "p")
+        self.d.wait_plan(self.plan)
+        self.assertIn("signal 1 (it came before), no step has taken it", self.d.cli("signal", self.plan, "paid", "--key", "p"))
 
 
 class Mistakes(Waits):

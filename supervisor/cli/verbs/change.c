@@ -81,6 +81,7 @@ enum cli_exit verb_signal(struct cli *cli)
     cJSON *fields = cli_fields("planId", cli->argv[0]);
     cJSON *answer = NULL;
     const char *step;
+    bool repeated;
     enum cli_exit code = cli->argc > 2 ? CLI_USAGE : signal_data(cli, fields);
 
     if (cli->argc > 2) {
@@ -99,12 +100,12 @@ enum cli_exit verb_signal(struct cli *cli)
         cli_print_json(answer);
     } else if (code == CLI_OK) {
         step = json_text(answer, "stepId", NULL);
+        repeated = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "repeated"));
         (void)printf("%s signal %.0f%s%s%s\n", json_text(answer, "planId", ""),
-                     json_number(answer, "signal"),
-                     cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "repeated"))
-                         ? " (it came before)"
-                         : "",
-                     step != NULL ? " taken by " : ", kept until a step waits for it",
+                     json_number(answer, "signal"), repeated ? " (it came before)" : "",
+                     step != NULL ? " taken by "
+                     : repeated   ? ", no step has taken it"
+                                  : ", kept until a step waits for it",
                      step != NULL ? step : "");
     }
     cJSON_Delete(answer);

@@ -17,6 +17,7 @@
 #include "protocol/base/buf.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/remote.h"
@@ -357,6 +358,40 @@ static void print_skills(const cJSON *card)
     }
 }
 
+/* Whether a change of the answer of supervisor.reload is about the agent: "agents.shout". */
+static bool is_about(const cJSON *change, const char *id)
+{
+    char key[LINE_SHOWN];
+    const int n = snprintf(key, sizeof key, "agents.%s", id);
+    const char *named = json_text(change, "key", "");
+
+    return strncmp(named, key, (size_t)n) == 0 && (named[n] == 0 || named[n] == '.');
+}
+
+/* A daemon that was started with --config reads that file, not the user's. */
+static bool other_file_is_read(struct cli *cli, const char *id)
+{
+    const char *state = cli_state_dir(cli);
+    cJSON *fields = cJSON_CreateObject();
+    cJSON *answer = NULL;
+    const cJSON *change;
+    struct bt_error err;
+    bool other = false;
+
+    (void)cJSON_AddTrueToObject(fields, "check");
+    if (state == NULL || bt_client_open(state, &cli->client, &err) != BT_OK) {
+        cJSON_Delete(fields); /* no daemon runs */
+    } else if (cli_call(cli, "supervisor.reload", fields, &answer) == CLI_OK) {
+        other = true;
+        cJSON_ArrayForEach(change, cJSON_GetObjectItemCaseSensitive(answer, "changes"))
+        {
+            other = other && !is_about(change, id);
+        }
+    }
+    cJSON_Delete(answer);
+    return other;
+}
+
 static void print_done(struct cli *cli, const struct new_agent *agent, const struct place *at,
                        const cJSON *card, cJSON *entry)
 {
@@ -387,6 +422,11 @@ static void print_done(struct cli *cli, const struct new_agent *agent, const str
         return;
     }
     (void)printf("added to %s\n", at->file);
+    if (config == NULL && other_file_is_read(cli, agent->id)) {
+        cli_note("the running daemon reads another file; to add the agent there: baton agents add "
+                 "--config FILE ...\n");
+        return;
+    }
     cli_note("next:\n  baton reload%s%s          (or baton up%s%s, when no daemon runs)\n"
              "  baton agents try %s %s\n",
              config != NULL ? " --config " : "", config != NULL ? at->file : "",
