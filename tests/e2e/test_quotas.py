@@ -88,6 +88,7 @@ class Quotas(Base):
     def test_events_of_a_minute_hold_back_new_plans_and_no_others(self):
         d = self.started()
         with self.person(d, "loud", "events=3") as loud, self.person(d, "bob") as bob:
+            self.assertRegex(d.cli("credential", "show", "loud"), r"quotas +events 3 a minute, plans: a quarter of limits.maxOpenPlans\n")
             first = loud.ask("plan.submit", plan=PLAN)["planId"]  # writes three events and more
             until(lambda: sum(e.get("planId") == first for e in loud.ask("events.read", fromSeq=1, limit=1000)["events"]) >= 3, 10, "it waits for a person")
             for _ in range(2):
