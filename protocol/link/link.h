@@ -83,6 +83,10 @@ void link_free(struct link *l);
  * refused. Connections that are there stay.
  */
 void link_trust(struct link *l, const uint32_t *uids, uint32_t n);
+/* The user of the process at the other end of a connection of this machine; addresses are numbers.
+ * False: it is no such connection, or nobody has it. Never waits. Any thread. */
+bool link_peer_user(const char *peer, uint16_t peer_port, const char *own, uint16_t own_port,
+                    uint32_t *ret_uid);
 /* Of the users of link_trust only the first n may subscribe to what the link publishes. Without it
  * all may. */
 void link_trust_followers(struct link *l, uint32_t n);

@@ -143,6 +143,22 @@ static const char *place_of(const struct endpoint *e, nng_pipe pipe, const struc
     return ret;
 }
 
+static bool address_from(const char *ip, uint16_t port, struct peer_address *ret)
+{
+    *ret = (struct peer_address){.port = htons(port), .v6 = strchr(ip, ':') != NULL};
+    return inet_pton(ret->v6 ? AF_INET6 : AF_INET, ip, ret->ip) == 1 && peer_address_plain(ret);
+}
+
+bool link_peer_user(const char *peer, uint16_t peer_port, const char *own, uint16_t own_port,
+                    uint32_t *ret_uid)
+{
+    struct peer_address from;
+    struct peer_address to;
+
+    return address_from(peer, peer_port, &from) && address_from(own, own_port, &to) &&
+           peer_uid_find(from, to, ret_uid);
+}
+
 int64_t trust_stranger(const struct link *l, const struct endpoint *e, nng_pipe pipe)
 {
     struct peer_address peer;

@@ -1,5 +1,7 @@
 #include "supervisor/auth/quota.h"
 
+#include <stdio.h>
+
 static bool is_past(const struct quota_minute *u, msec now)
 {
     return now - u->from >= QUOTA_MINUTE_MS;
@@ -8,10 +10,16 @@ static bool is_past(const struct quota_minute *u, msec now)
 enum bt_code quota_refuse(struct quota_over over, enum bt_code code, struct quota_over *ret,
                           struct bt_error *err)
 {
+    char again[48] = "";
+
     *ret = over;
-    return err_set(err, code, "%s: more than the quota of this credential, %llu%s",
+    if (over.after > 0 && over.quota != QUOTA_CONNECTIONS) {
+        (void)snprintf(again, sizeof again, "; try again in %llu s",
+                       (unsigned long long)(over.after + 999) / 1000);
+    }
+    return err_set(err, code, "%s: more than the quota of this credential, %llu%s%s",
                    quota_name(over.quota), (unsigned long long)over.limit,
-                   over.quota == QUOTA_CONNECTIONS ? "" : " a minute");
+                   over.quota == QUOTA_CONNECTIONS ? "" : " a minute", again);
 }
 
 enum bt_code quota_check(const struct quota_minute *u, const struct identity *who,

@@ -76,7 +76,8 @@ static void answer(struct request *rq, struct turn_ctx *t, bool existing)
 {
     char turn_id[UUID_TEXT_LEN + 1];
     char plan_id[UUID_TEXT_LEN + 1];
-    struct msg_session_say_ok ok = {.action = t->action,
+    struct msg_session_say_ok ok = {.session_id = t->turn.session_id,
+                                    .action = t->action,
                                     .reply = buf_str(&t->reply),
                                     .existing = existing,
                                     .seq = journal_last_seq(engine_journal(t->engine))};

@@ -24,6 +24,7 @@ static const struct {
     {411, "Length Required"},
     {412, "Precondition Failed"},
     {413, "Content Too Large"},
+    {414, "URI Too Long"},
     {415, "Unsupported Media Type"},
     {421, "Misdirected Request"},
     {429, "Too Many Requests"},

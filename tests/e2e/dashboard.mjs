@@ -306,6 +306,18 @@ const scenarios = {
             await sound(olga, 'small plan ' + tab);
         }
         await olga.context().close();
+        const sven = await open();
+        await logIn(sven, g.submitter);
+        await go(sven, '/sessions');
+        await sven.getByRole('button', { name: 'New session' }).first().click();
+        await sven.getByLabel('Message').fill('add 30 and 41');
+        await sven.getByLabel('Message').press('Enter');
+        await sven.locator('.bubble.is-other .markdown', { hasText: '71' }).waitFor();
+        await sven.getByLabel('Message').fill('add 31 and 41');
+        await sven.getByLabel('Message').press('Enter');
+        await sven.locator('.bubble.is-other .markdown', { hasText: '72' }).waitFor();
+        assert.equal(await sven.locator('.entry').count(), 1, 'both are of one session');
+        await sven.context().close();
         const rita = await open();
         await logIn(rita, g.reviewer);
         await rita.getByRole('link', { name: /Reviews/ }).click();

@@ -144,6 +144,11 @@ class Shapes(Cli):
         self.assertEqual([json.loads(e)["type"] for e in only], ["plan_started", "plan_completed"])
         self.assertEqual(self.d.cli("events", "--json", "--after", everything[-1]), "")
         self.assertTrue(all(set(e) == {"key", "value", "origin"} for e in self.js("config", "show")))
+        bad = self.d.work / "bad.yaml"
+        for verb in (("config", "show"), ("fleet", "status")):
+            for text, times in (("limits: {maxOpenPlan: 3}\n", 1), ("limits: {maxOpenPlan: 3}\nfoo: 1\n", 2)):
+                bad.write_text(text)
+                self.assertEqual(self.d.cli_any(*verb, "--config", bad).stderr.count("is not allowed here"), times, "each problem once")
         lint = self.js("plan", "check", self.plan_file(step()))
         self.assertTrue(lint["valid"])
 

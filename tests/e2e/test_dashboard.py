@@ -181,7 +181,7 @@ class Pages(BatonTest):
 
         def submit(plan, **fields):
             return {"planId": d.ask("plan.submit", plan=plan, **fields)["planId"]}
-        out = self.browse("tour", url=g.url, token=d.token(), observer=credential(d, "olga", "observer"), reviewer=credential(d, "rita", "reviewer"), submit=submit,
+        out = self.browse("tour", url=g.url, token=d.token(), observer=credential(d, "olga", "observer"), reviewer=credential(d, "rita", "reviewer"), submitter=credential(d, "sven", "submitter"), submit=submit,
                           plan=lambda plan_id: d.ask("plan.get", planId=plan_id), work=str(d.work))
         self.assertIn("all is well", out)
 

@@ -2,6 +2,7 @@
 """A2A at /a2a, as clients made with @a2a-js/sdk speak it, versions 1.0 and 0.3, by JSON-RPC and by HTTP with JSON."""
 import concurrent.futures
 import json
+import socket
 import subprocess
 import sys
 
@@ -132,6 +133,21 @@ class A2a(BatonTest):
         late = self.g.ask("POST", "/a2a/tasks/%s/pushNotificationConfigs" % task, {"url": r.url, "token": "late"})   # it is over: its end still comes
         self.assertEqual((late.status, late.json["id"]), (200, task), late)
         self.assertEqual([x["body"]["task"]["status"]["state"] for x in until(lambda: [x for x in r.got() if x["token"] == "late"], 20, "it")], ["TASK_STATE_COMPLETED"])
+
+    def test_a_deleted_push_notification_is_made_again_while_its_receiver_has_a_request(self):
+        with socket.create_server(("127.0.0.1", 0)) as mute:
+            task = self.d.submit({"steps": [{"stepId": "a", "type": "human_review", "task": "Is it right?"}]})
+            at = "/a2a/tasks/%s/pushNotificationConfigs" % task
+            config = {"id": "c", "url": "http://127.0.0.1:%d/" % mute.getsockname()[1]}
+            self.assertEqual(self.g.ask("POST", at, config).status, 200)
+            self.d.ask("plan.cancel", planId=task)
+            mute.settimeout(30)
+            taken = mute.accept()[0]  # and not answered
+            for _ in range(3):
+                self.assertEqual(self.g.ask("DELETE", at + "/c").status, 200)
+                answer = self.g.ask("POST", at, config)
+                self.assertEqual(answer.status, 200, answer)
+            taken.close()
 
     def test_what_is_no_push_notification_is_refused_and_they_have_a_bound(self):
         plan = self.d.submit(WAITS)

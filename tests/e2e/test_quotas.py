@@ -88,6 +88,7 @@ class Quotas(Base):
     def test_events_of_a_minute_hold_back_new_plans_and_no_others(self):
         d = self.started()
         with self.person(d, "loud", "events=3") as loud, self.person(d, "bob") as bob:
+            self.assertRegex(d.cli("credential", "show", "loud"), r"quotas +events 3 a minute, plans: a quarter of limits.maxOpenPlans\n")
             first = loud.ask("plan.submit", plan=PLAN)["planId"]  # writes three events and more
             until(lambda: sum(e.get("planId") == first for e in loud.ask("events.read", fromSeq=1, limit=1000)["events"]) >= 3, 10, "it waits for a person")
             for _ in range(2):
@@ -98,6 +99,20 @@ class Quotas(Base):
             self.assertTrue(loud.ask("plan.cancel", planId=first)["ok"], "what runs can be ended")
             d.cli("credential", "quota", "loud", "events=1000")
             until(lambda: loud.ask("plan.submit", plan=PLAN)["ok"], 5, "a new number counts at once")
+
+    def test_a_submitter_chats_in_its_own_session_and_hears_why_a_message_waits(self):
+        d = self.started()
+        with self.person(d, "ann", "events=1") as ann:
+            said = ann.ask("session.say", sessionId="s1", text="Do what nobody can")
+            self.assertEqual(said["sessionId"], "ann:s1", "what its events will say")
+            ann_is = {"BATON_CREDENTIAL": str(d.work / "ann.json")}
+            for session in ((), ("--session", "s1"), ("--session", "s2", "--new")):
+                done = d.cli_any("chat", *session, stdin="Do what nobody can\n", env=ann_is, timeout=20)
+                self.assertEqual((done.returncode, done.stdout.count("No plan could be made")), (2, 1), done)
+            self.assertTrue(ann.ask("plan.submit", plan=PLAN)["ok"])
+            done = d.cli_any("chat", "--session", "s1", "--timeout", "2s", stdin="Do what nobody can\n", env=ann_is, timeout=20)
+            self.assertEqual(done.returncode, 124, done)
+            self.assertRegex(done.stderr, r"the message waits: events: more than the quota of this credential, 1 a minute; try again in \d+ s\n")
 
     def test_by_default_one_submitter_has_a_quarter_of_the_open_plans(self):
         d = self.daemon(config="auth: required\nlimits: {maxOpenPlans: 12}\n", agents=False)

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 import uuid
 
+import gateway
 import probe
 from harness import BIN, ROOT, BatonTest, alive, main, sp, until
 
@@ -250,6 +251,35 @@ class Strangers(BatonTest):
         code = ("const { Client } = await import(process.argv[1]); const c = new Client({ state: process.argv[2], patienceMs: 0, timeoutMs: 3000 });"
                 "console.log((await c.request('plan.list')).ok); await c.close()")
         self.tells_nothing(["node", "--input-type=module", "-e", code, ROOT / "agents/node/baton.mjs"], "true\n")
+
+    def test_who_has_the_port_of_a_dead_gateway_is_told_nothing(self):
+        if not (BIN / "baton-gateway").exists():
+            self.skipTest("SKIPPED: there is no baton-gateway")
+        self.d = d = self.daemon(config=NONE, agents=False)
+        file = d.state / "gateway.json"
+        hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}) + "\n"
+        g = gateway.Gateway(self, d)
+        ours = g.url
+        mcp = subprocess.Popen([BIN / "baton", "mcp", "--state", d.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (mcp.kill(), mcp.wait(), mcp.stdin.close(), mcp.stdout.close()))
+        mcp.stdin.write(hello)
+        mcp.stdin.flush()
+        self.assertIn("serverInfo", mcp.stdout.readline())
+        g.kill9()
+        other = Stranger(self, squat(g.port, sp.REP))
+        self.assertEqual(other.next(), "listening")
+        mcp.stdin.write(hello)
+        mcp.stdin.flush()
+        self.assertIn("is of another user: nothing was sent to it", mcp.stdout.readline())
+        self.assertEqual(other.next(), "")
+        # The number of the process is another one's now: the user of the listener counts.
+        file.write_text(json.dumps({"url": ours, "port": g.port, "pid": os.getpid(), "version": "0"}))
+        self.assertNotIn(ours, d.cli("info"))
+        self.assertEqual(other.next(), "")
+        done = subprocess.run([BIN / "baton", "mcp", "--state", d.state], input=hello, capture_output=True, text=True, timeout=60)
+        self.assertIn("serverInfo", done.stdout, "one of its own")
+        self.assertEqual(other.next(), "")
 
     def tells_nothing(self, command, right):
         self.d = self.daemon(config=NONE, agents=False)

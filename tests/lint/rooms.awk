@@ -32,7 +32,7 @@ BEGIN {
     may["supervisor/spawn"] = base
     may["supervisor/audit"] = base " protocol/wire/doc.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
-    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange supervisor/config/yaml.h supervisor/plan/recipe.h"
+    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange protocol/client/listener.h supervisor/config/yaml.h supervisor/plan/recipe.h"
     may["supervisor/bridge"] = base " protocol/wire protocol/client/page.h protocol/link baton/client.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h supervisor/schedule/cron_text.h supervisor/schedule/rules/cron.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
@@ -53,7 +53,7 @@ BEGIN {
     may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
-    may["supervisor/cli/verbs"] = common " protocol/client/seeds.h protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/owner.h supervisor/journal/faults.h supervisor/certs/certs.h supervisor/spawn/apart.h"
+    may["supervisor/cli/verbs"] = common " protocol/client/seeds.h protocol/client/listener.h protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/owner.h supervisor/journal/faults.h supervisor/certs/certs.h supervisor/spawn/apart.h"
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h protocol/auth protocol/client/credential supervisor/cli/view/event_line.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon

@@ -37,6 +37,7 @@ struct chat {
     struct cli *cli;
     struct chat_screen screen;
     char session[CHAT_ID_MAX + 1];
+    bool is_named;          /* session is what the daemon calls it */
     struct bt_watch *watch; /* NULL while the daemon is unreachable */
     uint64_t last;          /* the newest event that was handled */
     bool away;              /* the person has been informed */
@@ -45,6 +46,7 @@ struct chat {
     char answers[CHAT_REVIEW_MAX + 1]; /* the review that was shown when the message was typed */
     char key[BT_ID_LEN + 1];           /* its clientKey: sent again, it is the same turn */
     msec send_at;                      /* when to send it again */
+    bool told_why;                     /* ... and the person knows why it waits */
     bool turn_open;                    /* turn_end has not come yet */
     char turn[CHAT_ID_MAX + 1];        /* the newest turn */
     uint64_t lines;                    /* lines that were read */

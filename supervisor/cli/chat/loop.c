@@ -33,6 +33,7 @@ static void note_session(struct chat *c)
 static void new_session(struct chat *c)
 {
     uuid_format(uuid_new(), c->session);
+    c->is_named = false;
     c->plan = (struct chat_plan){.over = false};
     c->turn[0] = 0;
     c->last_reply[0] = 0;

@@ -45,6 +45,27 @@ static void set_exit(struct chat *c, const char *action, const char *plan_id)
     }
 }
 
+/* The daemon knows the session by this name: that of a submitter has its credential in front. */
+static void name_session(struct chat *c, const cJSON *answer)
+{
+    const char *name = json_text(answer, "sessionId", "");
+
+    if (name[0] != 0) {
+        (void)snprintf(c->session, sizeof c->session, "%s", name);
+        c->is_named = true;
+    }
+}
+
+/* Before an answer has named it, an event of it may come when that answer was lost. */
+static bool is_own_session(const struct chat *c, const char *name)
+{
+    const size_t n = strlen(name);
+    const size_t own = strlen(c->session);
+
+    return n >= own && strcmp(name + n - own, c->session) == 0 &&
+           (n == own || (!c->is_named && name[n - own - 1] == ':'));
+}
+
 /* The daemon has accepted the message. */
 static void on_accepted(struct chat *c, const cJSON *answer)
 {
@@ -52,6 +73,7 @@ static void on_accepted(struct chat *c, const cJSON *answer)
     const char *plan_id = json_text(answer, "planId", "");
 
     (void)snprintf(c->turn, sizeof c->turn, "%s", json_text(answer, "turnId", ""));
+    name_session(c, answer);
     c->turn_open = !has_ended(c, c->turn);
     (void)snprintf(c->own_turns[c->own_turns_at % CHAT_TURNS_KEPT].turn,
                    sizeof c->own_turns[0].turn, "%s", c->turn);
@@ -100,6 +122,10 @@ void chat_send_pending(struct chat *c)
     }
     code = chat_call(c, "session.say", send_fields(c), &answer, &err);
     if (chat_is_unreachable(c, code)) {
+        if (code == BT_BUSY && !c->told_why) {
+            c->told_why = true;
+            screen_note(&c->screen, "the message waits: %s", err.msg);
+        }
         c->send_at = clock_mono_ms() + RESEND_MS;
     } else if (code != BT_OK) {
         screen_note(&c->screen, "%s", err.msg);
@@ -123,6 +149,7 @@ void chat_send(struct chat *c, const char *text)
     uuid_format(uuid_new(), c->key);
     memcpy(c->answers, c->plan.review, sizeof c->answers);
     c->send_at = 0;
+    c->told_why = false;
     c->last_reply[0] = 0;
     c->exit = CLI_OK;
     c->plan.muted = false;
@@ -178,7 +205,7 @@ void chat_event(struct chat *c, const struct bt_event *ev)
 {
     cJSON *event = json_tree(ev->json);
 
-    if (strcmp(json_text(event, "sessionId", ""), c->session) == 0) {
+    if (is_own_session(c, json_text(event, "sessionId", ""))) {
         if (strcmp(ev->type, "turn_start") == 0) {
             turn_start(c, event);
         } else if (strcmp(ev->type, "turn_end") == 0) {
@@ -218,6 +245,7 @@ enum cli_exit chat_catch_up(struct chat *c)
     (void)cJSON_AddNumberToObject(fields, "limit", MESSAGES_SHOWN);
     code = chat_call(c, "session.get", fields, &view, &err);
     if (code == BT_OK) {
+        name_session(c, view);
         show_messages(c, view);
     } else if (code == BT_NOT_FOUND && c->cli->client != NULL && cli_flag(c->cli, "new")) {
         screen_note(&c->screen, "a new session: %s", c->session);

@@ -169,3 +169,15 @@ void cli_print_found(struct cli *cli, const struct problems *found, bool valid)
     }
     cJSON_Delete(shape);
 }
+
+void cli_print_notes(const char *notes, const struct bt_error *err)
+{
+    const char *end;
+
+    for (; (end = strchr(notes, '\n')) != NULL; notes = end + 1) {
+        const size_t n = (size_t)(end - notes);
+        if (strncmp(err->msg, notes, n) != 0) {
+            (void)fprintf(stderr, "%.*s\n", (int)n, notes);
+        }
+    }
+}

@@ -19,4 +19,6 @@ void cli_print_problem(const struct cJSON *problem, const char *severity);
 void cli_print_problems(const struct cJSON *problems);
 /* Prints the problems of a check without the daemon; with --json as {valid, problems} on stdout. */
 void cli_print_found(struct cli *cli, const struct problems *found, bool valid);
+/* The problems and warnings of config_load, a line each, but not the one that err begins with. */
+void cli_print_notes(const char *notes, const struct bt_error *err);
 #endif

@@ -7,6 +7,7 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
@@ -50,7 +51,7 @@ enum cli_exit verb_config(struct cli *cli)
     }
     buf_init(&notes, 1024 * 1024);
     if (config_load(&request, &config, &notes, &err) != BT_OK) {
-        (void)fputs(buf_cstr(&notes), stderr);
+        cli_print_notes(buf_cstr(&notes), &err);
         code = cli_fail(&err);
     } else if (cli->json) {
         show_json(config);

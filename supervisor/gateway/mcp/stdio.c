@@ -12,6 +12,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
+#include "protocol/client/listener.h"
 #include "protocol/client/state.h"
 #include "supervisor/gateway/address.h"
 #include "supervisor/gateway/mcp/mcp_internal.h"
@@ -19,6 +20,7 @@
 enum { OUT_AT_ONCE = 64, START_MS = 15000, LOOK_MS = 20, STATE_FILE_MAX = 4096 };
 
 struct bridge {
+    const char *dir; /* the state directory */
     char url[300];
     char auth[STATE_TOKEN_LEN + 64];
     pthread_mutex_t lock; /* of what follows, and of stdout */
@@ -150,6 +152,16 @@ static struct curl_slist *headers_of(const struct bridge *b)
     return b->version[0] != 0 ? curl_slist_append(all, b->version) : all;
 }
 
+/* Nothing is sent to who took the port of a gateway that is gone. */
+static int check_peer(void *bridge, char *peer, char *own, int peer_port, int own_port)
+{
+    const struct bridge *b = bridge;
+
+    return listener_peer_is_ours(b->dir, peer, (uint16_t)peer_port, own, (uint16_t)own_port)
+               ? CURL_PREREQFUNC_OK
+               : CURL_PREREQFUNC_ABORT;
+}
+
 static void pass_on(struct message *m)
 {
     CURL *easy = curl_easy_init();
@@ -162,6 +174,8 @@ static void pass_on(struct message *m)
         (void)curl_easy_setopt(easy, CURLOPT_URL, m->b->url);
         (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
+        (void)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check_peer);
+        (void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, m->b);
         (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, m->line);
         (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)m->len);
         (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
@@ -173,6 +187,9 @@ static void pass_on(struct message *m)
         code = curl_easy_perform(easy);
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
         curl_easy_cleanup(easy);
+    }
+    if (code == CURLE_ABORTED_BY_CALLBACK) {
+        (void)snprintf(why, sizeof why, "%s is of another user: nothing was sent to it", m->b->url);
     }
     curl_slist_free_all(headers);
     if (m->is_first) {
@@ -316,7 +333,9 @@ enum bt_code mcp_stdio(const char *state_dir, struct bt_error *err)
     if (code == BT_OK && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         code = err_set(err, BT_NOMEM, "out of memory for HTTP");
     }
-    if (code == BT_OK && !read_address(state_dir, 0, b.url)) {
+    b.dir = state_dir;
+    if (code == BT_OK &&
+        (!read_address(state_dir, 0, b.url) || !listener_is_ours(state_dir, b.url))) {
         code = start_gateway(state_dir, b.url, err);
     }
     if (code == BT_OK && strncmp(b.url, "http://", 7) != 0) {

@@ -117,8 +117,11 @@ export function sessionsPage(parts) {
         show();
         log.scrollTop = log.scrollHeight;
         try {
-            await post(path('sessions', id, 'say'), { text: said }, { key: crypto.randomUUID() });
+            const answer = await post(path('sessions', id, 'say'), { text: said }, { key: crypto.randomUUID() });
             fill(errors);
+            if (answer.sessionId && answer.sessionId !== id) { // a submitter's has its credential in front
+                location.replace('#/sessions/' + encodeURIComponent(answer.sessionId));
+            }
         } catch (error) {
             text.value = said;
             fill(errors, problem(error));

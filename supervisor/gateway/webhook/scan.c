@@ -44,6 +44,8 @@ static void take_event(void *self, struct doc event)
     }
 }
 
+/* A push that was taken out has no file any more: one of its name is another one, also while the
+ * last request of the first one is out. */
 static struct hook *find(struct webhooks *w, const char *name, struct hook ***ret_free)
 {
     const bool push = strncmp(name, "push-", 5) == 0;
@@ -52,7 +54,7 @@ static struct hook *find(struct webhooks *w, const char *name, struct hook ***re
     for (int i = 0; i < HOOK_PLACES; i++) {
         if (w->hooks[i] == NULL) {
             *ret_free = *ret_free == NULL && (i >= HOOKS_MAX) == push ? &w->hooks[i] : *ret_free;
-        } else if (strcmp(w->hooks[i]->name, name) == 0) {
+        } else if (!(push && w->hooks[i]->gone) && strcmp(w->hooks[i]->name, name) == 0) {
             return w->hooks[i];
         }
     }

@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/client/listener.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
@@ -43,7 +44,7 @@ bool gateway_url(const char *state, char *ret, size_t cap)
         (void)snprintf(ret, cap, "%s", json_text(told, "url", ""));
     }
     cJSON_Delete(told);
-    return runs;
+    return runs && listener_is_ours(state, ret);
 }
 
 void gateway_become(const char *state, const char *option)

@@ -69,11 +69,13 @@ static void join_quotas(const struct credential *c, char *ret, size_t cap)
                               quota_name((enum quota)i), number,
                               i >= QUOTA_REQUESTS ? " a minute" : "");
     }
+    if (c->who.quotas[QUOTA_PLANS] == QUOTA_BY_ROLE &&
+        identity_quota(&c->who, QUOTA_PLANS, 4) > 0 && n < cap) {
+        n += (size_t)snprintf(ret + n, cap - n, "%splans: a quarter of limits.maxOpenPlans",
+                              n > 0 ? ", " : "");
+    }
     if (n == 0) {
-        (void)snprintf(ret, cap, "%s",
-                       identity_quota(&c->who, QUOTA_PLANS, 4) > 0
-                           ? "plans: a quarter of limits.maxOpenPlans"
-                           : "-");
+        (void)snprintf(ret, cap, "-");
     }
 }
 

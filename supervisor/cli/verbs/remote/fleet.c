@@ -10,6 +10,7 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/shard.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
@@ -305,7 +306,7 @@ enum cli_exit verb_fleet(struct cli *cli)
     }
     buf_init(&notes, NOTES_BYTES);
     if (config_load(&request, &config, &notes, &err) != BT_OK) {
-        (void)fputs(buf_cstr(&notes), stderr);
+        cli_print_notes(buf_cstr(&notes), &err);
         code = cli_fail(&err);
     } else if (config->fleet.url[0] == 0) {
         cli_error_hint("give postgresql://HOST/DATABASE, or set fleet.url",
