@@ -75,6 +75,8 @@ static bool names_nobody(struct step_reader *s)
         location_report(&s->at, PROBLEM_STYLE, true, "agentId",
                         s->step->type == STEP_TYPE_WAIT
                             ? "is ignored: a step that waits needs no agent"
+                        : s->step->type == STEP_TYPE_PLAN
+                            ? "is ignored: the steps of the plan inside name their agents"
                             : "is ignored: a person does a human_review");
     }
     return true;

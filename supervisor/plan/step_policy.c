@@ -123,6 +123,23 @@ static enum bt_code read_signature(struct step_reader *s)
     return code == BT_NOMEM ? reader_nomem(s->r) : code;
 }
 
+/* What a step with `plan` would seem to do, and does not. */
+static void refuse_of_plan(struct step_reader *s)
+{
+    if (s->step->type != STEP_TYPE_PLAN || s->r->canonical) {
+        return;
+    }
+    if (s->step->rules->verify.ptr != NULL) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "verify",
+                        "is not for a step with a plan of its own; give it to the last of the "
+                        "steps inside, or name an agent with verifyWith");
+    }
+    if (s->values[STEP_PARAMETERS].ptr != NULL) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "parameters",
+                        "are not for a step with a plan of its own; its values are plan.inputs");
+    }
+}
+
 static enum bt_code read_verify(struct step_reader *s)
 {
     const enum doc_kind kind = doc_head(s->values[STEP_VERIFY]).kind;
@@ -130,6 +147,7 @@ static enum bt_code read_verify(struct step_reader *s)
         s->step->rules->verify = s->values[STEP_VERIFY];
     }
     const enum bt_code code = read_signature(s);
+    refuse_of_plan(s);
     if (is_review(s) &&
         (s->step->rules->verify.ptr != NULL || s->values[COM_VERIFY_WITH].ptr != NULL)) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "verify",

@@ -270,6 +270,13 @@ class SubPlan(Children):
         result = self.d.ask("plan.result", planId=self.plan, stepId="sub")["result"]
         self.assertEqual(result["data"], {"hello": "greet Ada", "bye": "leave greet Ada"})
 
+    def test_what_a_step_with_a_plan_would_not_do_is_refused(self):
+        for field, value, why in (("verify", {"required": ["x"]}, "is not for a step with a plan of its own"),
+                                  ("signature", "{x :int}", "is not for a step with a plan of its own"),
+                                  ("parameters", {"who": "Ada"}, "are not for a step with a plan of its own; its values are plan.inputs")):
+            found = self.refused(step("check", "a"), {**self.sub(), field: value})
+            self.assertTrue(any(why in m for m in found), (field, found))
+
     def test_inputs_that_do_not_fit_and_plans_that_are_none(self):
         view = self.run_plan([step("check", "a"), self.sub(inputs={"who": "{{results.check.tags}}"})])
         self.assertEqual((view["status"], self.ends()["sub"]["errorClass"]), ("failed", "VALIDATION_ERROR"))
