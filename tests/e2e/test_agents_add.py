@@ -102,10 +102,10 @@ class Add(BatonTest):
 
     def test_an_entry_that_the_running_daemon_does_not_read_says_so(self):
         self.up()
-        home = {"XDG_CONFIG_HOME": str(self.d.work / "home")}
-        (self.d.work / "home" / "baton").mkdir(parents=True)
+        home = {"XDG_CONFIG_HOME": str(self.d.work / "elsewhere")}
+        (self.d.work / "elsewhere" / "baton").mkdir(parents=True)
         elsewhere = self.run_add("exec", "shout", "--effects", "none", "--", "tr", "a-z", "A-Z", env=home)
-        self.assertIn("added to %s/home/baton/baton.yaml" % self.d.work, elsewhere.stdout)
+        self.assertIn("added to %s/elsewhere/baton/baton.yaml" % self.d.work, elsewhere.stdout)
         self.assertRegex(elsewhere.stderr, r"the running daemon reads another file.*--config FILE")
         self.assertNotIn("baton reload ", elsewhere.stderr, "it would change nothing")
         here = self.add("exec", "shout", "--effects", "none", "--", "tr", "a-z", "A-Z")

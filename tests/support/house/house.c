@@ -31,73 +31,7 @@ static void leave(void *p)
     left[left_n++] = p;
 }
 
-/* ---- the journal ---- */
-
 void (*house_rooms_act)(bool act);
-static struct house *now_open; /* one at a time: the operations have no place for it */
-
-static bool fails(struct bt_error *err, enum bt_code *ret)
-{
-    struct house *h = now_open;
-
-    h->writes++;
-    if (h->fail_at == 0 || h->writes != h->fail_at) {
-        return false;
-    }
-    *ret = err_set(err, BT_IO, "the disk is gone");
-    return true;
-}
-
-#define FAILING(name, args, names)                                                                 \
-    static enum bt_code name##_or_fail args                                                        \
-    {                                                                                              \
-        enum bt_code code;                                                                         \
-        return fails(err, &code) ? code : now_open->real->name names;                              \
-    }
-
-FAILING(plan_add,
-        (struct journal * j, const struct journal_plan *p, uint64_t *ret_ix, struct bt_error *err),
-        (j, p, ret_ix, err))
-FAILING(plan_status,
-        (struct journal * j, uint64_t ix, struct str status, msec ended, struct bt_error *err),
-        (j, ix, status, ended, err))
-FAILING(session_put, (struct journal * j, const struct journal_session *s, struct bt_error *err),
-        (j, s, err))
-FAILING(message_add,
-        (struct journal * j, struct str session, const struct journal_message *m,
-         struct bt_error *err),
-        (j, session, m, err))
-FAILING(turn_put, (struct journal * j, const struct journal_turn *t, struct bt_error *err),
-        (j, t, err))
-FAILING(append,
-        (struct journal * j, uint64_t pos, const struct journal_row *row, struct bt_error *err),
-        (j, pos, row, err))
-FAILING(blob_add,
-        (struct journal * j, const void *bytes, size_t len, uint64_t *ret_id, struct bt_error *err),
-        (j, bytes, len, ret_id, err))
-FAILING(commit, (struct journal * j, struct bt_error *err), (j, err))
-
-static void watch_journal(struct house *h)
-{
-    h->real = h->journal->ops;
-    h->ops = *h->real;
-    h->ops.plan_add = plan_add_or_fail;
-    h->ops.plan_status = plan_status_or_fail;
-    h->ops.session_put = session_put_or_fail;
-    h->ops.message_add = message_add_or_fail;
-    h->ops.turn_put = turn_put_or_fail;
-    h->ops.append = append_or_fail;
-    h->ops.blob_add = blob_add_or_fail;
-    h->ops.commit = commit_or_fail;
-    house_watch_reads(h);
-    h->journal->ops = &h->ops;
-}
-
-void house_fail_write(struct house *h, uint32_t n)
-{
-    h->writes = 0;
-    h->fail_at = n;
-}
 
 /* ---- the rooms ---- */
 
@@ -307,7 +241,8 @@ static void start(struct house *h)
     if (h->journal == NULL && open_journal(h, &h->why) != BT_OK) {
         h->dead = true;
     } else {
-        watch_journal(h);
+        house_watch_writes(h);
+        house_watch_reads(h);
         open_rooms(h);
     }
     if (!h->dead) {
@@ -345,7 +280,6 @@ static struct house *open_at(const struct engine_options *opt, const char *dir)
     h->wall = 1700000000000;
     h->dir = dir;
     h->opt.sessions = house_roles_new(h);
-    now_open = h;
     start(h);
     return h;
 }
@@ -393,7 +327,6 @@ void house_close(struct house *h)
     house_roles_done(h);
     arena_done(&h->arena);
     free(h);
-    now_open = NULL;
 }
 
 void house_restart(struct house *h)
