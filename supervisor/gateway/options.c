@@ -175,10 +175,11 @@ static enum bt_code check(struct options *o, struct bt_error *err)
     o->loopback = strncmp(o->host, "127.", 4) == 0 || strcmp(o->host, "::1") == 0 ||
                   strcmp(o->host, "localhost") == 0;
     if (!o->loopback && o->tls == NULL) {
-        return err_set(err, BT_INVALID,
-                       "--listen %s: other hosts can reach it, so it needs --tls FILE with a "
-                       "certificate and its key (baton certs issue makes them), or listen on 127.0.0.1",
-                       o->host);
+        return err_set(
+            err, BT_INVALID,
+            "--listen %s: other hosts can reach it, so it needs --tls FILE with a "
+            "certificate and its key (baton certs issue makes them), or listen on 127.0.0.1",
+            o->host);
     }
     return BT_OK;
 }
