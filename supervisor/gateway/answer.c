@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "protocol/wire/msg_table.h"
+#include "supervisor/gateway/json.h"
 #include "supervisor/gateway/server_internal.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
 
@@ -21,6 +22,7 @@ enum bt_code answer_body(struct doc whole, struct buf *out)
     struct buf map;
     uint32_t n = 0;
     enum bt_code code;
+    size_t from;
 
     buf_init(&pairs, LIMIT_STEP_BYTES);
     buf_init(&map, LIMIT_STEP_BYTES + 16);
@@ -41,7 +43,11 @@ enum bt_code answer_body(struct doc whole, struct buf *out)
     buf_add(&map, pairs.at, pairs.len);
     code = buf_check(&pairs, NULL);
     code = code == BT_OK ? buf_check(&map, NULL) : code;
+    from = out->len;
     code = code == BT_OK ? doc_to_json(doc_from_buf(&map), false, out, NULL) : code;
+    if (code == BT_OK) {
+        json_tame(out, from);
+    }
     buf_done(&pairs);
     buf_done(&map);
     return code;

@@ -1,6 +1,12 @@
 #include "supervisor/gateway/json.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/utf8.h"
+
+enum { ESCAPE_FACTOR = 6 }; /* DEL becomes six bytes */
 
 /* A value follows: the comma before it, when something was before. */
 static void next(struct buf *out)
@@ -10,6 +16,48 @@ static void next(struct buf *out)
     if (last != '{' && last != '[' && last != ':' && last != '\n' && last != ' ') {
         buf_add_byte(out, ',');
     }
+}
+
+static bool may_be_unsafe(uint8_t c)
+{
+    return c == 0x7F || c >= 0xC2;
+}
+
+static void put_escape(struct buf *out, uint32_t c)
+{
+    if (c > 0xFFFF) {
+        buf_printf(out, "\\u%04X", 0xD800 + ((c - 0x10000) >> 10));
+        c = 0xDC00 + ((c - 0x10000) & 0x3FF);
+    }
+    buf_printf(out, "\\u%04X", c);
+}
+
+void json_tame(struct buf *out, size_t from)
+{
+    size_t first = from;
+    size_t len, n;
+    char *text;
+
+    while (first < out->len && !may_be_unsafe(out->at[first])) {
+        first++;
+    }
+    len = out->len > first ? out->len - first : 0;
+    text = len > 0 ? malloc(len) : NULL;
+    if (text == NULL || out->max - first < len * ESCAPE_FACTOR) {
+        free(text);
+        return;
+    }
+    memcpy(text, out->at + first, len);
+    buf_truncate(out, first);
+    for (size_t i = 0; i < len; i += n) {
+        const uint32_t c = utf8_char(text + i, len - i, &n);
+        if (c >= 0x7F && c != 0xFFFD && utf8_is_unsafe(c)) {
+            put_escape(out, c);
+        } else {
+            buf_add(out, text + i, n);
+        }
+    }
+    free(text);
 }
 
 void json_open(struct buf *out, char bracket)
@@ -25,7 +73,10 @@ void json_close(struct buf *out, char bracket)
 
 void json_str(struct buf *out, struct str text)
 {
+    size_t from;
+
     next(out);
+    from = out->len;
     buf_add_byte(out, '"');
     for (size_t i = 0; i < text.len; i++) {
         const uint8_t c = (uint8_t)text.ptr[i];
@@ -41,6 +92,7 @@ void json_str(struct buf *out, struct str text)
         }
     }
     buf_add_byte(out, '"');
+    json_tame(out, from);
 }
 
 void json_cstr(struct buf *out, const char *text)
@@ -68,10 +120,14 @@ void json_bool(struct buf *out, bool v)
 
 void json_doc(struct buf *out, struct doc d)
 {
+    size_t from;
+
     next(out);
+    from = out->len;
     if (d.ptr == NULL || doc_to_json(d, false, out, NULL) != BT_OK) {
         buf_add_cstr(out, "null");
     }
+    json_tame(out, from);
 }
 
 void json_raw(struct buf *out, const char *json)

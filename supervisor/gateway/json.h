@@ -9,6 +9,9 @@
 #include "protocol/wire/doc.h"
 
 /* An object or array: '{' or '[', and their ends. */
+/* Characters of the JSON from there on that order a terminal about, turn text around or are not
+ * seen become escapes: the same value. Left as they are where the buffer might have no room. */
+void json_tame(struct buf *out, size_t from);
 void json_open(struct buf *out, char bracket);
 void json_close(struct buf *out, char bracket);
 /* The name of a member; its value follows. */

@@ -1,5 +1,7 @@
 #include "supervisor/gateway/problem.h"
 
+#include "supervisor/gateway/json.h"
+
 /* Which status a code has. A lint would not notice a new code; the assertion does. */
 static const unsigned statuses[] = {
     [BT_OK] = 200,          [BT_INVALID] = 400, [BT_UNAUTHORIZED] = 401, [BT_NOT_FOUND] = 404,
@@ -110,5 +112,6 @@ void problem_write(const struct problem *p, struct buf *out)
         buf_printf(out, "{\"type\":\"%s\",\"title\":\"%s\",\"status\":%u}", type,
                    problem_title(status), status);
     }
+    json_tame(out, 0);
     buf_done(&map);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "protocol/limits.h"
+#include "supervisor/gateway/json.h"
 
 enum { JSON_MAX = 8 * LIMIT_EVENT_BYTES + 256 };
 
@@ -52,6 +53,7 @@ struct ring_event *ring_event_new(struct doc event)
     buf_printf(&text, "id: %" PRIu64 "\nevent: %s\ndata: ", doc_head(seq).u, type);
     head = text.len;
     if (doc_to_json(event, false, &text, NULL) == BT_OK && buf_check(&text, NULL) == BT_OK) {
+        json_tame(&text, head);
         e = malloc(sizeof *e + text.len + 2);
     }
     if (e != NULL) {

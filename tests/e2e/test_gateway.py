@@ -46,6 +46,17 @@ class Plans(BatonTest):
         for name in ("v", "type", "id", "ok"):
             self.assertNotIn(name, view.json)
 
+    def test_characters_that_order_a_terminal_about_are_escaped_and_the_value_is_the_same(self):
+        task = "Turn \u202eround\u202c, hide\u200b, \x85\x9b2J, tag\U000e0041, keep \u00e4\u20ac\U0001f600 and say x"
+        plan = self.d.submit({"steps": [{"stepId": "a", "type": "human_review", "task": task}]})
+        step = {"d": self.g.ask("GET", "/v1/plans/" + plan), "a": self.g.ask("GET", "/a2a/tasks/" + plan),
+                "e": self.g.ask("GET", "/v1/events?after=0&limit=50", Accept="application/json"), "p": self.g.ask("GET", "/v1/plans/none%E2%80%AE")}
+        for name, answer in step.items():
+            text = answer.body.decode() if isinstance(answer.body, bytes) else answer.body
+            self.assertNotRegex(text, "[\x7f-\x9f\u200b-\u200f\u2028-\u202e\U000e0000-\U000e0fff]", name)
+        self.assertEqual(step["d"].json["steps"][0]["task"], task)
+        self.assertIn("keep \u00e4\u20ac\U0001f600", step["d"].body.decode())
+
     def test_the_answer_is_that_of_the_wire(self):
         plan = self.d.submit(PLAN)
         self.d.wait_plan(plan)
