@@ -49,6 +49,9 @@ struct str aggregate_nothing(const struct plan *plan, const struct run *run, enu
     if (end == PLAN_COMPLETED && run->completed == 0 && run->skipped > 0) {
         return STR_LIT(AGGREGATE_BYPASSED);
     }
+    if (end == PLAN_COMPLETED && run->completed > 0 && run->failed == 0) {
+        return STR_LIT(AGGREGATE_EMPTY);
+    }
     return end == PLAN_CANCELLED ? STR_LIT(AGGREGATE_CANCELLED) : STR_LIT(AGGREGATE_NOTHING);
 }
 

@@ -23,6 +23,7 @@
 
 #define AGGREGATE_NOTHING "I wasn't able to complete the plan due to errors."
 #define AGGREGATE_BYPASSED "Nothing had to be done: no condition of a step was true."
+#define AGGREGATE_EMPTY "All steps were done; none of them gave a text."
 #define AGGREGATE_DRY_RUN "Nothing was run: it was a dry run."
 #define AGGREGATE_CANCELLED "The plan was cancelled before it had a result."
 #define AGGREGATE_HEAD "**"

@@ -95,6 +95,16 @@ static void conditions_that_left_nothing_to_do_are_no_error(void **state)
     assert_string_equal(nothing_of(&run, false, PLAN_FAILED), AGGREGATE_NOTHING);
 }
 
+static void steps_that_were_done_and_gave_no_text_are_no_error(void **state)
+{
+    struct run run = {.completed = 1};
+    (void)state;
+    assert_string_equal(nothing_of(&run, false, PLAN_COMPLETED), AGGREGATE_EMPTY);
+    assert_string_equal(nothing_of(&run, false, PLAN_FAILED), AGGREGATE_NOTHING);
+    run.failed = 1; /* a partial plan */
+    assert_string_equal(nothing_of(&run, false, PLAN_COMPLETED), AGGREGATE_NOTHING);
+}
+
 static void no_errors_are_blamed_where_nothing_was_to_be_run_or_people_called_it_off(void **state)
 {
     (void)state;
@@ -234,6 +244,7 @@ int main(void)
         cmocka_unit_test(many_results_are_sections_in_plan_order_without_the_failed),
         cmocka_unit_test(superseded_steps_are_no_part_of_the_answer),
         cmocka_unit_test(conditions_that_left_nothing_to_do_are_no_error),
+        cmocka_unit_test(steps_that_were_done_and_gave_no_text_are_no_error),
         cmocka_unit_test(no_errors_are_blamed_where_nothing_was_to_be_run_or_people_called_it_off),
         cmocka_unit_test(the_texts_are_those_of_the_contract),
         cmocka_unit_test(what_was_not_done_is_all_but_the_completed_and_the_superseded),
