@@ -134,7 +134,7 @@ static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
-    fleet_introduce(d->fleet);
+    roster_introduce(d->roster);
     processes_hold_back(&d->processes);
     if (may_recover(d)) {
         code = recover(d, err);
@@ -215,7 +215,7 @@ static void begin_stop(struct daemon *d, const char *why, msec grace_ms)
 
 static void signal_cycle(struct daemon *d)
 {
-    const msec grace = fleet_config(d->fleet)->policy.shutdown_grace_ms;
+    const msec grace = roster_config(d->roster)->policy.shutdown_grace_ms;
     struct signalfd_siginfo info;
 
     if (d->reload_told) {
@@ -331,7 +331,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     if (!engine_is_stalled(d->engine) || d->stop.asked) { /* ends of processes are rows */
         processes_cycle(&d->processes,
                         (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
-        fleet_cycle(d->fleet);
+        roster_cycle(d->roster);
     }
     signal_cycle(d);
     schedules_cycle(d->schedules);
@@ -361,7 +361,7 @@ static void wait_for_work(struct daemon *d)
 
     if (!stalled) {
         due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
-        due = fleet_deadline(d->fleet) < due ? fleet_deadline(d->fleet) : due;
+        due = roster_deadline(d->roster) < due ? roster_deadline(d->roster) : due;
     }
     clock = schedules_deadline(d->schedules, now, clock_wall_ms());
     due = clock < due ? clock : due;

@@ -22,7 +22,7 @@ struct daemon {
     struct api *api;
     struct sweep *sweep;
     struct retention *retention;
-    struct fleet *fleet;
+    struct roster *roster;
     struct schedules *schedules;
     struct processes processes;
     bool stopped;   /* before it led */

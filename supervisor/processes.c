@@ -79,18 +79,18 @@ static void process_lost(void *of, struct str instance_id)
 static enum bt_code process_order(void *of, const struct process_order *order,
                                   struct process_names *ret, struct bt_error *err)
 {
-    return fleet_order(((struct processes *)of)->fleet, order, ret, err);
+    return roster_order(((struct processes *)of)->roster, order, ret, err);
 }
 
 static bool process_view(void *of, struct str agent_id, uint32_t ix, struct process_view *ret)
 {
-    return fleet_view(((struct processes *)of)->fleet, agent_id, ix, ret);
+    return roster_view(((struct processes *)of)->roster, agent_id, ix, ret);
 }
 
 static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
 {
     const struct processes *p = of;
-    const char *held_back = fleet_held_back(p->fleet, agent_id);
+    const char *held_back = roster_held_back(p->roster, agent_id);
     bool found = held_back != NULL;
 
     *ret = (struct agent_process){.why = ""};
@@ -147,7 +147,7 @@ enum bt_code processes_start(struct processes *p, struct bt_error *err)
     if (code == BT_OK) {
         code = spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
     }
-    return code == BT_OK ? fleet_start(p->fleet, err) : code;
+    return code == BT_OK ? roster_start(p->roster, err) : code;
 }
 
 void processes_credentials(struct processes *p, struct auth_store *store)
@@ -177,7 +177,7 @@ void processes_credentials(struct processes *p, struct auth_store *store)
 
 void processes_hold_back(struct processes *p)
 {
-    const struct config *c = fleet_config(p->fleet);
+    const struct config *c = roster_config(p->roster);
     char why[REGISTRY_FAILURE_BYTES];
     char held[512];
 
@@ -337,7 +337,7 @@ void processes_cycle(struct processes *p, bool readable)
             instance_restarted(p, &ev);
         } else if (ev.type == SPAWN_GAVE_UP) {
             child_gave_up(p, &ev);
-        } else if (ev.type == SPAWN_GROUP_GAVE_UP && fleet_group_gave_up(p->fleet, ev.name)) {
+        } else if (ev.type == SPAWN_GROUP_GAVE_UP && roster_group_gave_up(p->roster, ev.name)) {
             put_text(p->escalated, sizeof p->escalated, "%s", ev.reason);
         }
     }

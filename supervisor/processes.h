@@ -8,13 +8,13 @@
 #include "supervisor/auth/store.h"
 #include "supervisor/dispatch/process.h"
 #include "supervisor/engine/engine.h"
-#include "supervisor/fleet.h"
+#include "supervisor/roster.h"
 #include "supervisor/spawn/spawn.h"
 
 struct processes {
     struct engine *engine; /* borrowed, as the next two */
     struct spawn *spawn;
-    struct fleet *fleet;
+    struct roster *roster;
     char escalated[SPAWN_REASON_MAX]; /* a group gave up that may not; "" = none did */
     struct process_keys keys;
     uint32_t known; /* spawn_changes, when the credentials were last given */

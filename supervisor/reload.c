@@ -8,7 +8,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/children.h"
-#include "supervisor/fleet.h"
+#include "supervisor/roster.h"
 #include "supervisor/schedule/schedules.h"
 
 enum { FILE_BYTES = 4097, KEY_BYTES = 192, VALUE_BYTES = 1024, CHANGES_LOGGED = 64 };
@@ -353,7 +353,7 @@ static enum bt_code apply(struct engine *engine, struct reload *r, const struct 
     log_setup(new->log.level, NULL, NULL);
     /* The one before is kept: plans that are being made, and agents, name its texts. */
     r->live = new;
-    fleet_reload(r->fleet, new);
+    roster_reload(r->roster, new);
     log_info("supervisor.reloaded", "settings that need no restart were applied");
     return BT_OK;
 }

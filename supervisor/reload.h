@@ -5,14 +5,14 @@
 #include "supervisor/config/config.h"
 #include "supervisor/engine/engine.h"
 
-struct fleet;
+struct roster;
 struct schedules;
 
 struct reload {
     const struct config_request *request; /* of the start; borrowed */
     const struct config *started;         /* what a restart would replace; borrowed */
     const struct config *live;            /* where settings that need no restart are from */
-    struct fleet *fleet;                  /* set by the daemon */
+    struct roster *roster;                /* set by the daemon */
 };
 
 /* The defaults of plans. Texts are borrowed. */

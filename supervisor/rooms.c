@@ -111,12 +111,12 @@ enum bt_code daemon_open_rooms(struct daemon *d, struct bt_error *err)
     }
     if (code == BT_OK) {
         engine_watch_sessions(d->engine);
-        code = fleet_new(d->engine, d->spawn, d->opt->config, &d->fleet, err);
+        code = roster_new(d->engine, d->spawn, d->opt->config, &d->roster, err);
     }
     if (code == BT_OK) {
-        d->opt->reload->fleet = d->fleet;
+        d->opt->reload->roster = d->roster;
         d->processes =
-            (struct processes){.engine = d->engine, .spawn = d->spawn, .fleet = d->fleet};
+            (struct processes){.engine = d->engine, .spawn = d->spawn, .roster = d->roster};
         processes = processes_hooks(&d->processes);
         code = dispatch_new(opt, d->link, &processes, conversation_job_over, &dispatch, err);
     }

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/fleet_internal.h"
+#include "supervisor/roster_internal.h"
 
-static void feed_gave_up(struct fleet *f, const char *agent_id, const char *why)
+static void feed_gave_up(struct roster *f, const char *agent_id, const char *why)
 {
     const uint32_t agent = registry_agent_configure(engine_registry(f->engine), str_from(agent_id),
                                                     engine_now(f->engine));
@@ -17,10 +17,10 @@ static void feed_gave_up(struct fleet *f, const char *agent_id, const char *why)
 }
 
 /* Processes beyond the number that is wanted; 0 = all. */
-static void remove_from(struct fleet *f, struct fleet_agent *a, uint32_t keep)
+static void remove_from(struct roster *f, struct roster_agent *a, uint32_t keep)
 {
-    struct fleet_process of[CHILDREN_PER_AGENT];
-    const uint32_t n = fleet_processes(f, a, of);
+    struct roster_process of[CHILDREN_PER_AGENT];
+    const uint32_t n = roster_processes(f, a, of);
 
     for (uint32_t i = 0; i < n; i++) {
         if (of[i].number > keep) {
@@ -30,7 +30,7 @@ static void remove_from(struct fleet *f, struct fleet_agent *a, uint32_t keep)
 }
 
 /* False: there is none of this number. *ret_stale: its process runs with an earlier spec. */
-static bool exists(struct fleet *f, const char *agent_id, uint32_t number, bool *ret_stale)
+static bool exists(struct roster *f, const char *agent_id, uint32_t number, bool *ret_stale)
 {
     char name[SPAWN_NAME_MAX + 1];
     struct spawn_info info;
@@ -47,7 +47,7 @@ static bool exists(struct fleet *f, const char *agent_id, uint32_t number, bool 
 }
 
 /* Those that exist get the spec; those below the minimum are added; those above the maximum go. */
-static void put_agent(struct fleet *f, struct fleet_agent *a, uint32_t ix)
+static void put_agent(struct roster *f, struct roster_agent *a, uint32_t ix)
 {
     const struct config_agent *c = &f->config->agents[ix];
 
@@ -56,7 +56,7 @@ static void put_agent(struct fleet *f, struct fleet_agent *a, uint32_t ix)
         bool stale = false;
         enum spawn_put put;
 
-        if ((k > c->instances.min && !exists(f, a->id, k, &stale)) || !fleet_put(f, ix, k, &put)) {
+        if ((k > c->instances.min && !exists(f, a->id, k, &stale)) || !roster_put(f, ix, k, &put)) {
             continue;
         }
         (void)exists(f, a->id, k, &stale);
@@ -80,7 +80,7 @@ static void put_agent(struct fleet *f, struct fleet_agent *a, uint32_t ix)
     remove_from(f, a, c->instances.max);
 }
 
-void fleet_reload(struct fleet *f, const struct config *c)
+void roster_reload(struct roster *f, const struct config *c)
 {
     const struct config *before = f->config;
     struct spawn_group_spec groups[SPAWN_GROUPS_MAX];
@@ -89,7 +89,7 @@ void fleet_reload(struct fleet *f, const struct config *c)
     f->config = c;
     f->look_at = 0;
     if (!f->started || engine_is_draining(f->engine)) {
-        fleet_introduce(f);
+        roster_introduce(f);
         return;
     }
     if (spawn_set_groups(f->spawn, groups, child_groups(c, groups), &err) != BT_OK) {
@@ -98,9 +98,9 @@ void fleet_reload(struct fleet *f, const struct config *c)
         return;
     }
     for (uint32_t i = 0; i < c->n_agents; i++) {
-        struct fleet_agent *a = fleet_agent_add(f, c->agents[i].agent_id);
+        struct roster_agent *a = roster_agent_add(f, c->agents[i].agent_id);
         const struct config_agent *was =
-            fleet_config_agent(before, str_from(c->agents[i].agent_id), NULL);
+            roster_config_agent(before, str_from(c->agents[i].agent_id), NULL);
 
         if (a == NULL) {
             continue;
@@ -116,7 +116,7 @@ void fleet_reload(struct fleet *f, const struct config *c)
         put_agent(f, a, i);
     }
     for (uint32_t i = 0; i < f->n; i++) {
-        if (fleet_config_agent(c, str_from(f->agents[i]->id), NULL) == NULL) {
+        if (roster_config_agent(c, str_from(f->agents[i]->id), NULL) == NULL) {
             remove_from(f, f->agents[i], 0);
         }
     }

@@ -3,20 +3,20 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/fleet_internal.h"
+#include "supervisor/roster_internal.h"
 
 /* Why there is no process of ours. */
-static enum bt_code refuse(const struct fleet *f, const struct process_order *o,
+static enum bt_code refuse(const struct roster *f, const struct process_order *o,
                            struct bt_error *err)
 {
-    const char *why = fleet_held_back(f, o->agent_id);
+    const char *why = roster_held_back(f, o->agent_id);
 
     if (why != NULL) {
         return err_set(err, BT_CONFLICT,
                        "agent '%.*s' is not started: %.300s; correct it, then: baton reload",
                        STR_ARG(o->agent_id), why);
     }
-    if (fleet_config_agent(f->config, o->agent_id, NULL) == NULL) {
+    if (roster_config_agent(f->config, o->agent_id, NULL) == NULL) {
         return err_set(err, BT_NOT_FOUND,
                        "agent '%.*s' is not in the configuration: its processes are started and "
                        "stopped where they come from",
@@ -28,7 +28,7 @@ static enum bt_code refuse(const struct fleet *f, const struct process_order *o,
                    STR_ARG(o->agent_id), STR_ARG(o->process), STR_ARG(o->agent_id));
 }
 
-static void start(struct fleet *f, const struct fleet_process *p)
+static void start(struct roster *f, const struct roster_process *p)
 {
     struct bt_error err;
 
@@ -40,26 +40,26 @@ static void start(struct fleet *f, const struct fleet_process *p)
     }
 }
 
-enum bt_code fleet_order(void *of, const struct process_order *o, struct process_names *ret,
-                         struct bt_error *err)
+enum bt_code roster_order(void *of, const struct process_order *o, struct process_names *ret,
+                          struct bt_error *err)
 {
     static const enum roll_intent intents[] = {
         [PROCESS_STOP] = ROLL_STOP, [PROCESS_RESTART] = ROLL_RESTART};
-    struct fleet_process processes[CHILDREN_PER_AGENT];
-    struct fleet *f = of;
+    struct roster_process processes[CHILDREN_PER_AGENT];
+    struct roster *f = of;
     char id[LIMIT_ID_BYTES + 1];
-    struct fleet_agent *a;
+    struct roster_agent *a;
     uint32_t n;
 
     *ret = (struct process_names){.n = 0};
     (void)snprintf(id, sizeof id, "%.*s", STR_ARG(o->agent_id));
-    a = fleet_agent_find(f, id);
-    n = a != NULL ? fleet_processes(f, a, processes) : 0;
+    a = roster_agent_find(f, id);
+    n = a != NULL ? roster_processes(f, a, processes) : 0;
     if (engine_is_draining(f->engine)) {
         return err_set(err, BT_UNAVAILABLE, "the supervisor is stopping");
     }
     for (uint32_t i = 0; i < n; i++) {
-        const struct fleet_process *p = &processes[i];
+        const struct roster_process *p = &processes[i];
 
         if (o->process.len > 0 && !str_is(o->process, p->name)) {
             continue;
@@ -76,20 +76,20 @@ enum bt_code fleet_order(void *of, const struct process_order *o, struct process
     return ret->n > 0 ? BT_OK : refuse(f, o, err);
 }
 
-bool fleet_view(void *of, struct str agent_id, uint32_t ix, struct process_view *ret)
+bool roster_view(void *of, struct str agent_id, uint32_t ix, struct process_view *ret)
 {
-    struct fleet *f = of;
+    struct roster *f = of;
 
     for (size_t i = 0; i < spawn_count(f->spawn); i++) {
         static struct spawn_info info; /* its texts are borrowed until the next call */
-        const struct fleet_agent *a;
+        const struct roster_agent *a;
         uint32_t number;
 
         spawn_describe(f->spawn, i, &info);
         if (!str_is(agent_id, info.agent_id) || ix-- > 0) {
             continue;
         }
-        a = fleet_agent_find(f, info.agent_id);
+        a = roster_agent_find(f, info.agent_id);
         number = child_number(info.name, info.agent_id);
         *ret = (struct process_view){
             .name = info.name,

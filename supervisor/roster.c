@@ -1,4 +1,4 @@
-#include "supervisor/fleet.h"
+#include "supervisor/roster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,14 +6,14 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/children.h"
-#include "supervisor/fleet_internal.h"
+#include "supervisor/roster_internal.h"
 
 enum { LOOK_MS = 50 };
 
-enum bt_code fleet_new(struct engine *engine, struct spawn *spawn, const struct config *c,
-                       struct fleet **ret, struct bt_error *err)
+enum bt_code roster_new(struct engine *engine, struct spawn *spawn, const struct config *c,
+                        struct roster **ret, struct bt_error *err)
 {
-    struct fleet *f = calloc(1, sizeof *f);
+    struct roster *f = calloc(1, sizeof *f);
 
     *ret = f;
     if (f == NULL) {
@@ -26,13 +26,13 @@ enum bt_code fleet_new(struct engine *engine, struct spawn *spawn, const struct 
     return BT_OK;
 }
 
-const struct config *fleet_config(const struct fleet *f)
+const struct config *roster_config(const struct roster *f)
 {
     return f->config;
 }
 
-const struct config_agent *fleet_config_agent(const struct config *c, struct str agent_id,
-                                              uint32_t *ret_ix)
+const struct config_agent *roster_config_agent(const struct config *c, struct str agent_id,
+                                               uint32_t *ret_ix)
 {
     for (uint32_t i = 0; i < c->n_agents; i++) {
         if (str_is(agent_id, c->agents[i].agent_id)) {
@@ -45,14 +45,14 @@ const struct config_agent *fleet_config_agent(const struct config *c, struct str
     return NULL;
 }
 
-const char *fleet_held_back(const struct fleet *f, struct str agent_id)
+const char *roster_held_back(const struct roster *f, struct str agent_id)
 {
-    const struct config_agent *a = fleet_config_agent(f->config, agent_id, NULL);
+    const struct config_agent *a = roster_config_agent(f->config, agent_id, NULL);
 
     return a != NULL ? a->held_back : NULL;
 }
 
-bool fleet_group_gave_up(const struct fleet *f, const char *group)
+bool roster_group_gave_up(const struct roster *f, const char *group)
 {
     for (uint32_t i = 0; i < f->config->n_groups; i++) {
         if (strcmp(f->config->groups[i].name, group) == 0) {
@@ -64,7 +64,7 @@ bool fleet_group_gave_up(const struct fleet *f, const char *group)
 
 /* ---- the agents and their processes ---- */
 
-struct fleet_agent *fleet_agent_find(struct fleet *f, const char *agent_id)
+struct roster_agent *roster_agent_find(struct roster *f, const char *agent_id)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         if (strcmp(f->agents[i]->id, agent_id) == 0) {
@@ -74,16 +74,16 @@ struct fleet_agent *fleet_agent_find(struct fleet *f, const char *agent_id)
     return NULL;
 }
 
-struct fleet_agent *fleet_agent_add(struct fleet *f, const char *agent_id)
+struct roster_agent *roster_agent_add(struct roster *f, const char *agent_id)
 {
-    struct fleet_agent *a = fleet_agent_find(f, agent_id);
+    struct roster_agent *a = roster_agent_find(f, agent_id);
 
     if (a != NULL) {
         return a;
     }
     a = f->n < LIMIT_AGENTS ? calloc(1, sizeof *a) : NULL;
     if (a == NULL) {
-        log_err("fleet.memory", "agent=%s is not watched over: out of memory", agent_id);
+        log_err("roster.memory", "agent=%s is not watched over: out of memory", agent_id);
         return NULL;
     }
     (void)snprintf(a->id, sizeof a->id, "%s", agent_id);
@@ -92,7 +92,7 @@ struct fleet_agent *fleet_agent_add(struct fleet *f, const char *agent_id)
     return a;
 }
 
-static void agent_drop(struct fleet *f, struct fleet_agent *a)
+static void agent_drop(struct roster *f, struct roster_agent *a)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         if (f->agents[i] == a) {
@@ -103,17 +103,17 @@ static void agent_drop(struct fleet *f, struct fleet_agent *a)
     }
 }
 
-void fleet_introduce(struct fleet *f)
+void roster_introduce(struct roster *f)
 {
     for (uint32_t i = 0; i < f->config->n_agents; i++) {
         (void)registry_agent_configure(engine_registry(f->engine),
                                        str_from(f->config->agents[i].agent_id),
                                        engine_now(f->engine));
-        (void)fleet_agent_add(f, f->config->agents[i].agent_id);
+        (void)roster_agent_add(f, f->config->agents[i].agent_id);
     }
 }
 
-enum bt_code fleet_start(struct fleet *f, struct bt_error *err)
+enum bt_code roster_start(struct roster *f, struct bt_error *err)
 {
     struct spawn_spec *specs = calloc(LIMIT_INSTANCES + 1, sizeof *specs);
     char(*names)[SPAWN_NAME_MAX + 1] = calloc(LIMIT_INSTANCES + 1, sizeof *names);
@@ -151,7 +151,7 @@ enum bt_code fleet_start(struct fleet *f, struct bt_error *err)
 }
 
 /* A process by the place of its number. False: there is none of this number. */
-static bool look(struct fleet *f, const char *name, struct spawn_info *info,
+static bool look(struct roster *f, const char *name, struct spawn_info *info,
                  struct roll_process *ret)
 {
     const size_t ix = spawn_index(f->spawn, str_from(name));
@@ -177,8 +177,8 @@ static bool look(struct fleet *f, const char *name, struct spawn_info *info,
 }
 
 /* All processes of an agent; returns how many. */
-uint32_t fleet_processes(struct fleet *f, struct fleet_agent *a,
-                         struct fleet_process ret[CHILDREN_PER_AGENT])
+uint32_t roster_processes(struct roster *f, struct roster_agent *a,
+                          struct roster_process ret[CHILDREN_PER_AGENT])
 {
     uint32_t n = 0;
 
@@ -191,7 +191,7 @@ uint32_t fleet_processes(struct fleet *f, struct fleet_agent *a,
         if (number == 0) {
             continue;
         }
-        ret[n] = (struct fleet_process){.number = number};
+        ret[n] = (struct roster_process){.number = number};
         (void)snprintf(ret[n].name, sizeof ret[n].name, "%s", info.name);
         ret[n].is.roll = &a->rolls[number - 1];
         if (look(f, ret[n].name, &info, &ret[n].is)) {
@@ -205,7 +205,7 @@ uint32_t fleet_processes(struct fleet *f, struct fleet_agent *a,
 
 /* ---- orders of roll.h ---- */
 
-static void drain_instance(struct fleet *f, const char *name)
+static void drain_instance(struct roster *f, const char *name)
 {
     const size_t ix = spawn_index(f->spawn, str_from(name));
     struct core_event ev = {.type = CORE_DRAIN, .text = STR_LIT("its process is to end")};
@@ -231,7 +231,7 @@ static void drain_instance(struct fleet *f, const char *name)
     }
 }
 
-static void carry_out(struct fleet *f, struct fleet_agent *a, const struct fleet_process *p,
+static void carry_out(struct roster *f, struct roster_agent *a, const struct roster_process *p,
                       enum roll_order_type type)
 {
     const struct str name = str_from(p->name);
@@ -271,15 +271,15 @@ static void carry_out(struct fleet *f, struct fleet_agent *a, const struct fleet
 }
 
 /* True: something is still to be done for the agent. */
-static bool roll(struct fleet *f, struct fleet_agent *a)
+static bool roll(struct roster *f, struct roster_agent *a)
 {
-    struct fleet_process processes[CHILDREN_PER_AGENT];
+    struct roster_process processes[CHILDREN_PER_AGENT];
     struct roll_process of[CHILDREN_PER_AGENT];
     struct roll_order order;
     bool active = false;
 
     for (int turn = 0; turn < 4 * CHILDREN_PER_AGENT; turn++) {
-        const uint32_t n = fleet_processes(f, a, processes);
+        const uint32_t n = roster_processes(f, a, processes);
         for (uint32_t i = 0; i < n; i++) {
             of[i] = processes[i].is;
         }
@@ -298,9 +298,9 @@ static bool roll(struct fleet *f, struct fleet_agent *a)
 /* ---- how many ---- */
 
 /* The one to take away: with the least work, the last one of these. */
-static void spare_one(const struct fleet_process *of, uint32_t n)
+static void spare_one(const struct roster_process *of, uint32_t n)
 {
-    const struct fleet_process *best = NULL;
+    const struct roster_process *best = NULL;
 
     for (uint32_t i = 0; i < n; i++) {
         if (of[i].is.roll->intent == ROLL_KEEP && !of[i].parked &&
@@ -314,7 +314,7 @@ static void spare_one(const struct fleet_process *of, uint32_t n)
     }
 }
 
-bool fleet_put(struct fleet *f, uint32_t agent, uint32_t number, enum spawn_put *ret)
+bool roster_put(struct roster *f, uint32_t agent, uint32_t number, enum spawn_put *ret)
 {
     char name[SPAWN_NAME_MAX + 1];
     struct spawn_spec spec;
@@ -329,7 +329,7 @@ bool fleet_put(struct fleet *f, uint32_t agent, uint32_t number, enum spawn_put 
     return true;
 }
 
-static void add_one(struct fleet *f, uint32_t agent, const struct fleet_process *of, uint32_t n)
+static void add_one(struct roster *f, uint32_t agent, const struct roster_process *of, uint32_t n)
 {
     bool taken[CHILDREN_PER_AGENT + 1] = {false};
     enum spawn_put put;
@@ -339,20 +339,20 @@ static void add_one(struct fleet *f, uint32_t agent, const struct fleet_process 
     }
     for (uint32_t k = 1; k <= CHILDREN_PER_AGENT; k++) {
         if (!taken[k]) {
-            (void)fleet_put(f, agent, k, &put);
+            (void)roster_put(f, agent, k, &put);
             return;
         }
     }
 }
 
-static void scale(struct fleet *f, struct fleet_agent *a, uint32_t agent)
+static void scale(struct roster *f, struct roster_agent *a, uint32_t agent)
 {
     const struct config_agent *c = &f->config->agents[agent];
     const struct config_instances *want = &c->instances;
     const struct scale_settings set = {want->min, want->max, want->queue, want->up_ms,
                                        want->down_ms};
-    struct fleet_process of[CHILDREN_PER_AGENT];
-    const uint32_t n = fleet_processes(f, a, of);
+    struct roster_process of[CHILDREN_PER_AGENT];
+    const uint32_t n = roster_processes(f, a, of);
     const uint32_t known = registry_agent(engine_registry(f->engine), str_from(a->id));
     struct scale_now is = {
         .all_up = true,
@@ -383,12 +383,12 @@ static void scale(struct fleet *f, struct fleet_agent *a, uint32_t agent)
 /* ---- the cycle ---- */
 
 /* An agent that the configuration does not name any more, after its last process. */
-static bool forget_when_gone(struct fleet *f, struct fleet_agent *a)
+static bool forget_when_gone(struct roster *f, struct roster_agent *a)
 {
-    struct fleet_process of[CHILDREN_PER_AGENT];
+    struct roster_process of[CHILDREN_PER_AGENT];
 
-    if (fleet_config_agent(f->config, str_from(a->id), NULL) != NULL ||
-        fleet_processes(f, a, of) > 0) {
+    if (roster_config_agent(f->config, str_from(a->id), NULL) != NULL ||
+        roster_processes(f, a, of) > 0) {
         return false;
     }
     registry_agent_unconfigure(engine_registry(f->engine), str_from(a->id));
@@ -396,7 +396,7 @@ static bool forget_when_gone(struct fleet *f, struct fleet_agent *a)
     return true;
 }
 
-void fleet_cycle(struct fleet *f)
+void roster_cycle(struct roster *f)
 {
     const msec now = engine_now(f->engine);
     bool active = false;
@@ -405,9 +405,9 @@ void fleet_cycle(struct fleet *f)
         return;
     }
     for (uint32_t i = 0; i < f->n; i++) {
-        struct fleet_agent *a = f->agents[i];
+        struct roster_agent *a = f->agents[i];
         uint32_t ix = 0;
-        const struct config_agent *c = fleet_config_agent(f->config, str_from(a->id), &ix);
+        const struct config_agent *c = roster_config_agent(f->config, str_from(a->id), &ix);
         const bool scales =
             c != NULL && c->held_back == NULL && c->instances.min < c->instances.max;
 
@@ -422,7 +422,7 @@ void fleet_cycle(struct fleet *f)
     f->look_at = active ? msec_add(now, LOOK_MS) : MSEC_NEVER;
 }
 
-msec fleet_deadline(const struct fleet *f)
+msec roster_deadline(const struct roster *f)
 {
     return f->started ? f->look_at : MSEC_NEVER;
 }
