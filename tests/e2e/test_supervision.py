@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 from harness import BIN, BatonTest, alive, children_of, main, sanitized, until
 
@@ -355,12 +356,13 @@ class Misbehaved(Supervised):
         until(lambda: not zombies(self.d.process.pid), 20, "no zombie is left")
         until(lambda: set(children_of(self.d.process.pid)) == {spawner, self.pids("calc")["calc#1"]}, 30,
               "no process is left but calc: %s" % children_of(self.d.process.pid))
-        for _ in range(10):
+        end = time.monotonic() + 30
+        after = self.least(spawner)
+        while any(a > b for a, b in zip(after, before)) and time.monotonic() < end:
             after = self.least(spawner)
-            if all(a <= b for a, b in zip(after, before)):
-                return
-        self.fail("descriptors and threads of daemon and spawner: %s, were %s; the daemon's were:\n%s\nare:\n%s"
-                  % (after, before, files, opened(self.d.process.pid)))
+        if any(a > b for a, b in zip(after, before)):
+            self.fail("descriptors and threads of daemon and spawner: %s, were %s; the daemon's were:\n%s\nare:\n%s"
+                      % (after, before, files, opened(self.d.process.pid)))
 
     def run_odd(self, command, odd="odd"):
         self.rewrite("log: {agentBytes: 65536, agentFiles: 2}\nagents:\n" + calcs("calc") +
