@@ -258,6 +258,37 @@ class Shards(BatonTest):
             self.assertEqual([e["seq"] for e in found], list(range(1, len(found) + 1)))
             self.assertEqual({shard_of(e["planId"]) for e in found if e.get("planId")} - {s["shard"]}, set())
 
+    def test_shards_stay_where_they_are_when_the_server_is_lost(self):
+        server, (one, two) = self.fleet()
+        before = [(s["shard"], s["node"], s["control"]) for s in one.map()]
+        led = self.leaders()
+
+        def processes():
+            return [json.loads((n.state / "shards" / str(s) / "endpoints.json").read_text())["pid"] for n in (one, two) for s in n.leads_shards()]
+        pids = processes()
+        plans = []
+        for shard in range(SHARDS):
+            key = next("r%d" % i for i in range(1000) if shard_of_key("r%d" % i) == shard)
+            plans.append(one.submit(slow("w%d" % shard, 2), sessionId=key))
+        until(lambda: len(one.executions()) + len(two.executions()) == SHARDS, 20, "each shard has a step that runs")
+        for away in (0.5, 2 * LEASE):
+            server.kill9()
+            time.sleep(away)
+            server.start()
+            for n in range(SHARDS):  # accepted by each of them, where it was
+                key = next("a%g.%d" % (away, i) for i in range(1000) if shard_of_key("a%g.%d" % (away, i)) == n)
+
+                def accepted(key=key):
+                    answer = one.ask_raw("plan.submit", plan=echo(key), clientKey=key)
+                    return answer["ok"] and plans.append(answer["planId"]) is None
+                until(accepted, 20, "shard %d takes plans again\n%s" % (n, one.log()))
+            self.assertEqual(self.leaders(), led)
+        for plan in plans:
+            self.assertEqual(one.wait_plan(plan, 60)["status"], "completed")
+        self.assertEqual(len(one.executions()) + len(two.executions()), SHARDS, "each step ran once")
+        until(lambda: [(s["shard"], s["node"], s["control"]) for s in one.map()] == before, 10, "the map is as it was: %s" % one.map())
+        self.assertEqual(processes(), pids)
+
     def test_a_list_names_the_shard_that_is_missing(self):
         server, (one, two) = self.fleet()
         plans = [one.submit(echo("n%d" % i), sessionId="s%d" % i) for i in range(12)]
