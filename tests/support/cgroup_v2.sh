@@ -4,13 +4,13 @@
 echo "the kernel runs"
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
-mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /mnt
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-mkdir -p /sys/fs/cgroup/unit/baton /sys/fs/cgroup/plain /tmp/w
+mkdir -p /sys/fs/cgroup/unit/baton /sys/fs/cgroup/plain /mnt/w
 echo "+cpu +memory +pids" > /sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
-cat > /tmp/w/baton.yaml <<C
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/mnt
+cat > /mnt/w/baton.yaml <<C
 listen: {control: 'tcp://127.0.0.1:0', events: 'tcp://127.0.0.1:0'}
 durability: process
 agents:
@@ -19,16 +19,16 @@ agents:
   - {agentId: waits, command: [/bin/sleep, "50"], limits: {memoryBytes: 67108864, processes: 5, cpuPercent: 20}, startMs: 60000}
 C
 echo $$ > /sys/fs/cgroup/plain/cgroup.procs
-"$bin"/batond --state /tmp/w/refused --config /tmp/w/baton.yaml
+"$bin"/batond --state /mnt/w/refused --config /mnt/w/baton.yaml
 echo "in a cgroup with processes: exit $?"
 echo $$ > /sys/fs/cgroup/unit/baton/cgroup.procs
-"$bin"/batond --state /tmp/w/state --config /tmp/w/baton.yaml > /tmp/w/log 2>&1 &
+"$bin"/batond --state /mnt/w/state --config /mnt/w/baton.yaml > /mnt/w/log 2>&1 &
 n=0
-until [ $n = 60 ] || { grep -q "name=forks#1.*limits.processes" /tmp/w/log && grep -q "name=eats#1.*limits.memoryBytes" /tmp/w/log; }; do
+until [ $n = 60 ] || { grep -q "name=forks#1.*limits.processes" /mnt/w/log && grep -q "name=eats#1.*limits.memoryBytes" /mnt/w/log; }; do
     sleep 1
     n=$((n + 1))
 done
-grep "agent.process" /tmp/w/log
+grep "agent.process" /mnt/w/log
 for group in /sys/fs/cgroup/unit/baton.*; do
     echo "$(tr '\0' ' ' < /proc/$(head -n 1 $group/cgroup.procs)/cmdline): $(cat $group/memory.max $group/pids.max $group/cpu.max | tr '\n' ' ')"
 done
