@@ -42,6 +42,22 @@ class Cli(BatonTest):
         return self.write_plan(self.d, "plan.json", {"steps": list(steps), **more})
 
 
+class Contexts(Cli):
+    def test_a_state_directory_that_is_given_needs_no_contexts(self):
+        (self.d.work / "config" / "baton").mkdir(parents=True)
+        (self.d.work / "config" / "baton" / "contexts").write_text('{"current":')
+
+        def info(*args, **env):
+            return subprocess.run([BIN / "baton", *map(str, args), "info"], capture_output=True, text=True,
+                                  env={**os.environ, "XDG_CONFIG_HOME": str(self.d.work / "config"), **env})
+        for done in (info("--state", self.d.state), info(BATON_STATE=str(self.d.state)), info("--context", "local", BATON_STATE=str(self.d.state))):
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("version", done.stdout)
+        for done in (info("--context", "hub"), info(BATON_STATE=str(self.d.state), BATON_CONTEXT="hub")):
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("contexts is damaged", done.stderr)
+
+
 class Serve(Cli):
     """A command as an agent."""
 

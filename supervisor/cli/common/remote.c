@@ -146,20 +146,20 @@ static const char *given(const char *text)
     return text != NULL && text[0] != 0 ? text : NULL;
 }
 
-/* The context of the command line; NULL = none. *ret_chosen: by name, not the one in use. */
-static const char *context_name(const struct cli *cli, const cJSON *tree, bool *ret_chosen)
+/* The context that is chosen by name, by --context or else BATON_CONTEXT; NULL = none is.
+ * *ret_local: a state directory was given instead, which the context in use has nothing to do with.
+ */
+static const char *chosen_context(const struct cli *cli, bool *ret_local)
 {
     const char *name = given(cli_value(cli, "context"));
+    const bool state = given(cli_value(cli, "state")) != NULL;
 
-    *ret_chosen = true;
-    if (name == NULL && given(cli_value(cli, "state")) == NULL) {
+    if (name == NULL && !state) {
         name = given(getenv("BATON_CONTEXT"));
-        if (name == NULL && given(getenv("BATON_STATE")) == NULL) {
-            *ret_chosen = false;
-            name = given(json_text(tree, "current", ""));
-        }
     }
-    return name != NULL && strcmp(name, CLI_CONTEXT_LOCAL) == 0 ? NULL : name;
+    *ret_local = name != NULL ? strcmp(name, CLI_CONTEXT_LOCAL) == 0
+                              : state || given(getenv("BATON_STATE")) != NULL;
+    return *ret_local ? NULL : name;
 }
 
 /* What the context says; NULL = there is no such one. */
@@ -180,7 +180,8 @@ enum bt_code cli_connection(const struct cli *cli, struct bt_connection *ret, st
     static cJSON *tree;
     const cJSON *context;
     const char *name;
-    bool chosen;
+    const char *chosen;
+    bool local;
 
     *ret = (struct bt_connection){.url = given(cli_value(cli, "connect")),
                                   .credential = given(cli_value(cli, "credential")),
@@ -190,21 +191,22 @@ enum bt_code cli_connection(const struct cli *cli, struct bt_connection *ret, st
         ret->credential = credential_or_environment(ret->credential);
         return BT_OK;
     }
+    chosen = chosen_context(cli, &local);
+    if (local) {
+        return BT_OK;
+    }
     if (tree == NULL && contexts_read(&tree, err) != BT_OK) {
         /* Without a home there are no contexts; one that is asked for by name must be found. */
-        return err->code == BT_NOT_FOUND && given(cli_value(cli, "context")) == NULL &&
-                       given(getenv("BATON_CONTEXT")) == NULL
-                   ? BT_OK
-                   : err->code;
+        return err->code == BT_NOT_FOUND && chosen == NULL ? BT_OK : err->code;
     }
-    name = context_name(cli, tree, &chosen);
-    if (name == NULL) {
+    name = chosen != NULL ? chosen : given(json_text(tree, "current", ""));
+    if (name == NULL || strcmp(name, CLI_CONTEXT_LOCAL) == 0) {
         return BT_OK;
     }
     context = context_of(tree, name);
     if (context == NULL) {
         return err_set(err, BT_NOT_FOUND, "%s context '%.80s'; see: baton context list",
-                       chosen ? "there is no" : "the one in use is gone:", name);
+                       chosen != NULL ? "there is no" : "the one in use is gone:", name);
     }
     ret->url = json_text(context, "connect", "");
     if (ret->credential == NULL) {
