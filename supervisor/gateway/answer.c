@@ -7,6 +7,7 @@
 #include "supervisor/gateway/json.h"
 #include "supervisor/gateway/server_internal.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
+#include "supervisor/gateway/translate.h"
 
 static bool is_envelope(struct str name)
 {
@@ -156,6 +157,10 @@ void answer_take(void *http, const struct reply *reply)
         struct problem p = reply->problem;
         p.status = is_stale(h, &p) ? 412 : p.status;
         http_problem(h, &p);
+    } else if (route_is_task(h->route)) {
+        note_made(h, reply->body);
+        translation_attach(h, doc_string(doc_get(reply->body, STR_LIT("planId"))));
+        return;
     } else {
         h->status = 200;
         h->type = "application/json";

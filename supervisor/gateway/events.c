@@ -3,12 +3,14 @@
 #include <stdlib.h>
 
 #include "supervisor/gateway/stream_internal.h"
+#include "supervisor/gateway/translate.h"
 
 struct asked {
     bool page, ndjson, has_after;
     uint64_t after, limit, wait_ms;
     struct str types[STREAM_TYPES_MAX];
     uint32_t types_n;
+    struct str vocabulary; /* empty = Baton's own */
 };
 
 static bool accepts(const struct http *h, const char *type)
@@ -42,6 +44,15 @@ static bool refuse_param(struct http *h, struct str name, const char *message)
     return false;
 }
 
+static bool take_vocabulary(struct http *h, const struct uri_param *p, struct asked *a)
+{
+    if (a->vocabulary.ptr != NULL) {
+        return refuse_param(h, p->name, "it stands there twice: give it once");
+    }
+    a->vocabulary = p->value;
+    return true;
+}
+
 static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen, struct asked *a)
 {
     const struct {
@@ -61,6 +72,12 @@ static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen
         a->types[a->types_n++] = p->value;
         return true;
     }
+    if (str_is(p->name, "vocabulary")) {
+        if (a->page || a->ndjson) {
+            return refuse_param(h, p->name, "only for a stream (Accept: text/event-stream)");
+        }
+        return take_vocabulary(h, p, a);
+    }
     for (uint32_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (!str_is(p->name, numbers[i].name)) {
             continue;
@@ -78,12 +95,30 @@ static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen
         return fields_number(p->value, numbers[i].max, numbers[i].value) ||
                refuse_param(h, p->name, text);
     }
-    return refuse_param(h, p->name, "there is no such field; there are after, type, limit, waitMs");
+    return refuse_param(h, p->name,
+                        "there is no such field; there are after, type, limit, waitMs, "
+                        "vocabulary");
+}
+
+/* A browser that comes back keeps the query: the header wins. */
+static bool read_last(struct http *h, struct asked *a)
+{
+    const char *last = h->heads.last_event_id;
+
+    if (last == NULL || last[0] == 0) {
+        return true;
+    }
+    a->has_after = true;
+    if (fields_number(str_from(last), INT64_MAX - 1, &a->after)) {
+        return true;
+    }
+    http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
+                "the header Last-Event-ID: expected the id of the last event, a number");
+    return false;
 }
 
 static bool read_asked(struct http *h, struct asked *a)
 {
-    const char *last = h->heads.last_event_id;
     uint32_t seen = 0;
 
     if (!read_form(h, a)) {
@@ -99,15 +134,7 @@ static bool read_asked(struct http *h, struct asked *a)
             return false;
         }
     }
-    if (last != NULL && last[0] != 0) { /* a browser that comes back keeps the query */
-        a->has_after = true;
-        if (!fields_number(str_from(last), INT64_MAX - 1, &a->after)) {
-            http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
-                        "the header Last-Event-ID: expected the id of the last event, a number");
-            return false;
-        }
-    }
-    return true;
+    return read_last(h, a);
 }
 
 static struct str plan_of(const struct http *h)
@@ -180,7 +207,7 @@ static void on_plan(void *self, const struct reply *reply)
     st->plan_final = str_is(status, "completed") || str_is(status, "failed") ||
                      str_is(status, "cancelled") || str_is(status, "planned") ||
                      str_is(status, "quarantined");
-    if (st->plan_final && st->next_seq > st->plan_last) {
+    if (st->plan_final && st->after >= st->plan_last) {
         st->state = ENDS;
         h->status = 204;
         h->type = NULL;
@@ -211,6 +238,14 @@ static void ask_plan(struct stream *st)
     buf_done(&fields);
 }
 
+/* In other words: of a plan from its first event on, for the translator learns of it. */
+static void translate(struct stream *st, const struct asked *a)
+{
+    st->self = translation_new(st->h, a->vocabulary, a->types, a->types_n, a->after);
+    st->view = st->self != NULL ? &translation_view : NULL;
+    st->next_seq = st->plan_id.len > 0 ? 1 : st->next_seq;
+}
+
 void stream_begin(struct http *h)
 {
     struct asked a = {.limit = 100};
@@ -232,9 +267,17 @@ void stream_begin(struct http *h)
     st->ndjson = a.ndjson;
     st->plan_id = plan_of(h);
     st->from_now = st->plan_id.len == 0 && !a.has_after;
+    st->after = a.after;
     st->next_seq = a.after + 1;
-    st->types_n = a.types_n;
-    memcpy(st->types, a.types, sizeof a.types);
+    if (a.vocabulary.ptr != NULL) {
+        translate(st, &a);
+    } else {
+        st->types_n = a.types_n;
+        memcpy(st->types, a.types, sizeof a.types);
+    }
+    if (h->state == HTTP_READY) {
+        return; /* refused */
+    }
     if (st->plan_id.len > 0) {
         ask_plan(st);
     } else {
@@ -242,5 +285,44 @@ void stream_begin(struct http *h)
     }
     if (st->call != NULL) {
         http_wait(h);
+    }
+}
+
+/* ---- a task ---- */
+
+/* Takes ?vocabulary= out of the query: the rest are fields of plan.submit. */
+static bool read_words(struct http *h, struct asked *a)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < h->uri.params_n; i++) {
+        const struct uri_param p = h->uri.params[i];
+        if (!str_is(p.name, "vocabulary")) {
+            h->uri.params[n++] = p;
+        } else if (!take_vocabulary(h, &p, a)) {
+            return false;
+        }
+    }
+    h->uri.params_n = n;
+    return true;
+}
+
+void task_begin(struct http *h)
+{
+    struct asked a = {.has_after = false};
+
+    if (!read_form(h, &a) || !read_words(h, &a) || !read_last(h, &a)) {
+        return;
+    }
+    if (a.page || a.ndjson) {
+        http_refuse(h, BT_INVALID, 406, "Accept",
+                    "expected text/event-stream; POST /v1/plans answers with JSON");
+        return;
+    }
+    h->own = translation_new(h, a.vocabulary.ptr != NULL ? a.vocabulary : STR_LIT("ai-sdk"), NULL,
+                             0, a.after);
+    if (h->own != NULL) {
+        h->own_free = translation_free;
+        http_ask(h);
     }
 }

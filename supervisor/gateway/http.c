@@ -468,6 +468,8 @@ void http_whole(struct http *h)
         return;
     } else if (route_is_events(h->route)) {
         stream_begin(h);
+    } else if (route_is_task(h->route)) {
+        task_begin(h);
     } else if (polled_takes(h->route->request)) {
         polled_serve(h);
     } else {

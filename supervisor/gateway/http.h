@@ -29,6 +29,7 @@ struct server {
     struct conn *conns;
     uint32_t conns_n, conns_max;
     struct stream *streams;
+    uint32_t translations; /* streams in the words of another system (translate.h) */
     size_t held;
     uint16_t port;
     msec now, swept;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "baton/vocabulary.h"
 #include "protocol/wire/msg_table.h"
 #include "supervisor/gateway/routes.h"
 
@@ -156,6 +157,23 @@ static void put_header(struct writing *w, const char *name, const char *about, c
     *comma = ",";
 }
 
+static void put_vocabulary(struct writing *w, const char **comma)
+{
+    const char *const *names = bt_vocabulary_names();
+
+    buf_printf(
+        w->out,
+        "%s{\"name\":\"vocabulary\",\"in\":\"query\",\"description\":\"Streams events in the "
+        "words of another system. Only as text/event-stream.\",\"schema\":{\"type\":"
+        "\"string\",\"examples\":[",
+        *comma);
+    for (uint32_t i = 0; names[i] != NULL; i++) {
+        buf_printf(w->out, "%s\"%s\"", i == 0 ? "" : ",", names[i]);
+    }
+    put(w, "]}}");
+    *comma = ",";
+}
+
 static void put_parameters(struct writing *w, const struct route *r)
 {
     const struct msg_desc *desc = &msg_table[r->request];
@@ -184,7 +202,13 @@ static void put_parameters(struct writing *w, const struct route *r)
             "\"maximum\":60000}}",
             comma);
         comma = ",";
-        put_header(w, "Last-Event-ID", "As after; it wins.", &comma);
+    }
+    if (route_is_events(r) || route_is_task(r)) {
+        put_vocabulary(w, &comma);
+        put_header(w, "Last-Event-ID",
+                   route_is_task(r) ? "The id of the last event that is known."
+                                    : "As after; it wins.",
+                   &comma);
     }
     if (route_field(r, STR_LIT("clientKey")) != NULL) {
         put_header(w, "Idempotency-Key", "clientKey: the same key is the same request.", &comma);
@@ -201,6 +225,10 @@ static void put_answer(struct writing *w, const struct route *r, const char *sta
                        const char *about)
 {
     buf_printf(w->out, "\"%s\":{\"description\":\"%s\",\"content\":{", status, about);
+    if (route_is_task(r)) {
+        put(w, "\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}},");
+        return;
+    }
     if (route_is_events(r)) {
         put(w, "\"text/event-stream\":{\"schema\":{\"type\":\"string\"}},"
                "\"application/x-ndjson\":{\"schema\":{\"type\":\"string\"}},");
@@ -238,9 +266,13 @@ static void put_operation(struct writing *w, const struct route *r, bool again)
 
     buf_printf(w->out, "\"%s\":{\"operationId\":\"", methods[r->method]);
     put_camel(w, r->name, false);
-    buf_printf(w->out, "%s\",\"tags\":[\"%.*s\"],\"summary\":", again ? "OfPlan" : "",
+    buf_printf(w->out, "%s\",\"tags\":[\"%.*s\"],\"summary\":",
+               !again             ? ""
+               : route_is_task(r) ? "AsTask"
+                                  : "OfPlan",
                STR_ARG(tag_of(r)));
-    put_string(w, route_sentence(r));
+    put_string(w, route_is_task(r) ? "Submits a plan, and answers with the stream of its events."
+                                   : route_sentence(r));
     buf_printf(w->out, ",\"x-baton-role\":\"%s\",\"x-baton-request\":\"%s\",", route_role(r),
                msg_wire_type(r->request));
     put_parameters(w, r);
@@ -252,7 +284,7 @@ static void put_operation(struct writing *w, const struct route *r, bool again)
     }
     put(w, ",\"responses\":{");
     put_answer(w, r, "200", "The answer.");
-    if (makes_something(r)) {
+    if (makes_something(r) && !route_is_task(r)) {
         put_answer(w, r, "201", "It was made; 200 = it was there.");
     }
     if (route_is_events(r)) {

@@ -128,6 +128,11 @@ bool route_is_events(const struct route *r)
     return r->request == MSG_events_read;
 }
 
+bool route_is_task(const struct route *r)
+{
+    return strcmp(r->path, "/v1/tasks") == 0;
+}
+
 bool route_fills(const struct route *r, struct str name)
 {
     static const char *const names[] = {"epoch", "instanceId", "sessionKey", "capacity", "outcome"};

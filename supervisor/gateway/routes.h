@@ -47,6 +47,8 @@ bool route_fits(const char *path, const struct uri *uri, struct route_params *re
 bool route_part(const char **at, struct str *ret, bool *ret_param);
 /* Whether it is a way to events: a stream, a page of them by `Accept: application/json`. */
 bool route_is_events(const struct route *r);
+/* Whether it submits a plan and answers with its events. */
+bool route_is_task(const struct route *r);
 /* Whether the gateway gives a field of an agent over HTTP a value when the request does not. */
 bool route_fills(const struct route *r, struct str name);
 /* Whether a request may have a body. */

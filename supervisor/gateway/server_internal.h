@@ -11,6 +11,8 @@ void answer_encode(struct buf *out, struct str text);
 
 /* stream.c: events by SSE or NDJSON, or one page of them. */
 void stream_begin(struct http *h);
+/* Submits a plan; the answer is its events in other words. */
+void task_begin(struct http *h);
 struct MHD_Response *stream_response(struct stream *st);
 void stream_free(struct stream *st);
 void streams_run(struct server *s, msec now);

@@ -14,6 +14,7 @@
 
 enum {
     PAGE_EVENTS = 500,
+    PAGE_HOLDS = 32, /* of a view that holds: the rest of a page is read again */
     LIVE_EVENTS = 1000,
     LIVE_WAIT_MS = 20000,
     PAUSE_MS = 20, /* between two reads: events that come in it wake each reader once */
@@ -134,7 +135,8 @@ static void follow(struct stream *st)
         st->state = st->view != NULL ? CATCHES_UP : ENDS;
         return;
     }
-    while (!st->plan_over && waiting(st) < OUT_FILL && (e = ring_get(ring, st->place)) != NULL) {
+    while (!st->plan_over && !st->held && waiting(st) < OUT_FILL &&
+           (e = ring_get(ring, st->place)) != NULL) {
         st->place++;
         put_event(st, e);
     }
@@ -216,14 +218,14 @@ static void put_page(struct stream *st, struct doc body)
     if (!doc_next(&at, &head) || head.kind != DOC_ARRAY) {
         return;
     }
-    for (uint32_t i = 0; i < head.n && !st->plan_over; i++) {
+    for (uint32_t i = 0; i < head.n && !st->plan_over && !st->held; i++) {
         struct ring_event *e = ring_event_new(doc_skip(&at));
         if (e != NULL) {
             put_event(st, e);
             free(e);
         }
     }
-    if (next > st->next_seq) {
+    if (next > st->next_seq && !st->held) {
         st->next_seq = next;
     }
 }
@@ -262,7 +264,7 @@ static void first_page(struct stream *st, uint64_t last)
 
     if (st->from_now) {
         st->next_seq = last + 1;
-    } else if (st->next_seq > last + 1) {
+    } else if (st->after > last) {
         http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
                     "it is after the last event of this daemon: it is of another journal; begin "
                     "again without it");
@@ -273,6 +275,9 @@ static void first_page(struct stream *st, uint64_t last)
     h->type = st->ndjson ? "application/x-ndjson" : "text/event-stream";
     if (!st->ndjson) {
         buf_add_cstr(&st->out, "retry: 1000\n\n");
+    }
+    if (st->from_now && st->view != NULL) { /* its first event may be long in coming */
+        buf_printf(&st->out, "id: %" PRIu64 "\n\n", last);
     }
     st->state = CATCHES_UP;
     st->sent = h->s->now;
@@ -310,7 +315,7 @@ static void on_page(void *self, const struct reply *reply)
     if (st->plan_over || (st->plan_final && st->next_seq > st->plan_last)) {
         st->state = last_state(st);
     }
-    if (st->state == CATCHES_UP) {
+    if (st->state == CATCHES_UP && !st->held) {
         (void)join(st, last);
     }
     stream_wake(st);
@@ -341,7 +346,7 @@ void stream_read_page(struct stream *st)
     doc_put_cstr(&fields, "fromSeq");
     doc_put_u64(&fields, st->from_now ? (uint64_t)INT64_MAX : st->next_seq);
     doc_put_cstr(&fields, "limit");
-    doc_put_u64(&fields, st->from_now ? 1 : PAGE_EVENTS);
+    doc_put_u64(&fields, st->from_now ? 1 : st->holds ? PAGE_HOLDS : PAGE_EVENTS);
     if (st->plan_id.len > 0) {
         doc_put_cstr(&fields, "planId");
         doc_put_str(&fields, st->plan_id);
@@ -533,7 +538,7 @@ static void run(struct stream *st, msec now)
     }
     if (st->state == FOLLOWS) {
         read_live(st->feed, now);
-        if (st->asleep &&
+        if (st->asleep && !st->held &&
             (ring_get(&st->feed->ring, st->place) != NULL || st->place < st->feed->ring.first)) {
             stream_wake(st);
         }

@@ -29,8 +29,13 @@ void *stream_self(const struct stream *st);
 struct http *stream_http(const struct stream *st);
 struct str stream_plan(const struct stream *st);
 uint64_t stream_next_seq(const struct stream *st);
+/* The last event of the plan when the request came, if it had ended then; else 0. */
+uint64_t stream_plan_last(const struct stream *st);
 /* What is sent; a view appends. Quiet: the body of the answer. */
 struct buf *stream_out(struct stream *st);
+/* No event before stream_go_on: what this one needs was asked for by stream_call. */
+void stream_hold(struct stream *st);
+void stream_go_on(struct stream *st);
 /* No more events: over follows. */
 void stream_stop(struct stream *st);
 /* All is written. */

@@ -31,11 +31,14 @@ struct stream {
     void *self;                     /* the view's */
     bool quiet;                     /* nothing is sent before the end: one answer */
     bool finishing;                 /* the view was told that it is over */
+    bool held;                      /* the view takes no event now */
+    bool holds; /* it did so once: then pages are small, for what follows is read again */
     char plan_text[65];
     bool plan_over;     /* plan_completed was passed on */
     bool plan_final;    /* the plan had ended when the stream began */
     uint64_t plan_last; /* its last event then */
     uint64_t next_seq;
+    uint64_t after; /* what the client has; next_seq may be before it, for a view that learns */
     uint64_t place; /* in the ring */
     struct str plan_id;
     struct str types[STREAM_TYPES_MAX];

@@ -50,6 +50,11 @@ uint64_t stream_next_seq(const struct stream *st)
     return st->next_seq;
 }
 
+uint64_t stream_plan_last(const struct stream *st)
+{
+    return st->plan_final ? st->plan_last : 0;
+}
+
 struct buf *stream_out(struct stream *st)
 {
     return &st->out;
@@ -68,6 +73,17 @@ struct stream *stream_next(const struct server *s, const struct stream *before)
 void stream_stop(struct stream *st)
 {
     st->plan_over = true;
+}
+
+void stream_hold(struct stream *st)
+{
+    st->held = st->holds = true;
+}
+
+void stream_go_on(struct stream *st)
+{
+    st->held = false;
+    stream_wake(st);
 }
 
 bool stream_is_quiet(const struct stream *st)

@@ -125,10 +125,13 @@ class Gateway:
 class Events:
     """A reader of a stream: `events` are (id, type, data); it ends when the stream does."""
 
-    def __init__(self, gateway, path, timeout=30, bearer=None, **headers):
+    def __init__(self, gateway, path, timeout=30, bearer=None, body=None, **headers):
+        """body: an object is sent by POST."""
         self.connection = gateway.connection(timeout)
-        self.connection.request("GET", path, headers={**gateway.headers(bearer), "Accept": "text/event-stream",
-                                                      **{k.replace("_", "-"): v for k, v in headers.items()}})
+        sent = {**gateway.headers(bearer), "Accept": "text/event-stream", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        self.connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), sent)
         self.answer = self.connection.getresponse()
         self.comments = 0
 

@@ -24,11 +24,13 @@ class Page(BatonTest):
         Gateway(self, d)
         start = re.search(r"(?m)^ {4}STATE=.*\n(?: {4}.*\n)+", PAGE).group(0)
         outputs = self.run_blocks(d, start, re.findall(r"(?ms)^```sh\n(.*?)^```\n", PAGE))
-        self.assertEqual(len(outputs), 7)
-        info, made, _, events, views, reviews, last = outputs
+        self.assertEqual(len(outputs), 8)
+        info, made, _, events, task, views, reviews, last = outputs
         self.assertIn("version", json.loads(info))
         plan = json.loads(made)["planId"]
         self.assertTrue(events.startswith("retry: 1000\n\nid: ") and "event: plan_completed\n" in events, events)
+        said = [json.loads(line[6:]) for line in task.splitlines() if line.startswith("data: ")]
+        self.assertEqual([(o["type"], o.get("results", {}).get("sum")) for o in said], [("progress", None), ("complete", 5)], task)
         self.assertIn('"planId":"%s","status":"completed"' % plan, views)
         self.assertIn('"aggregatedResult":"3"', views)
         self.assertTrue(reviews.startswith('{"reviews":[]}{"type":"urn:baton:error:'), reviews)

@@ -32,7 +32,7 @@ BEGIN {
     may["supervisor/spawn"] = base
     may["supervisor/audit"] = base " protocol/wire/doc.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
-    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange protocol/client/listener.h supervisor/config/yaml.h supervisor/plan/recipe.h"
+    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange protocol/client/listener.h supervisor/config/yaml.h supervisor/plan/recipe.h baton/vocabulary.h"
     may["supervisor/bridge"] = base " protocol/wire protocol/client/page.h protocol/link baton/client.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h supervisor/schedule/cron_text.h supervisor/schedule/rules/cron.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
