@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 
 import harness
@@ -12,6 +13,7 @@ from probe import Probe, step, wait_up
 from test_artifacts import write
 
 CONFIG = "agents: []\n"
+UNSAFE = "[\x7f-\x9f\u200b-\u200f\u2028-\u202e\U000e0000-\U000e0fff]"
 SEED = int(os.environ.get("BATON_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 
 
@@ -102,6 +104,7 @@ class Transfer(harness.BatonTest):
         first, second = self.up(work=self.worker(rng)), self.daemon(config=CONFIG)
         plans = self.random_history(first, rng)
         text = self.export(first)
+        self.assertNotRegex(text, UNSAFE)
         said = self.import_(second, text)
         self.assertIn("%d plans and 1 session imported" % sum(b.startswith('{"kind":"plan"') for b in bodies(text)), said)
         self.assertEqual(self.export(second), text)
@@ -134,6 +137,26 @@ class Transfer(harness.BatonTest):
         if key:
             answer = second.ask_raw("plan.submit", plan={"goal": "other", "steps": [step("a")]}, clientKey=key)
             self.assertEqual(answer["error"]["code"], "CONFLICT", answer)
+
+    def test_characters_that_order_a_terminal_about_are_escaped_and_come_back_the_same(self):
+        first, second = self.up(), self.daemon(config=CONFIG)
+        task = "Turn \u202eround\u202c, hide\u200b, \x7f\x85\x9b2J, tag\U000e0041; keep \u00e4\u20ac\U0001f600 and \\u202e, \\\u202e"
+        plan = self.run_plan(first, step("a", task=task), clientKey="k" + task[:20])
+        text = self.export(first)
+        self.assertNotRegex(text, UNSAFE)
+        self.assertIn("keep \u00e4\u20ac\U0001f600", text)
+        self.import_(second, text)
+        self.assertEqual(second.ask("plan.get", planId=plan)["steps"][0]["task"], task)
+        self.assertEqual(self.export(second), text)
+        self.verify(second)
+        # a file of before, with the characters as they are, is the same plan
+        raw = [re.sub(r"(\\\\)|((?:\\u[0-9a-f]{4})+)", lambda m: m[1] or json.loads('"%s"' % m[2]), b) for b in bodies(text)]
+        self.assertRegex("".join(raw), UNSAFE)
+        self.assertIn("1 plan was here already", self.import_(second, seal(raw)))
+        self.assertIn("1 plan was here already", self.import_(second, text))
+        third = self.daemon(config=CONFIG)
+        self.import_(third, seal(raw))
+        self.assertEqual(self.export(third), text)
 
     def test_plans_with_items_rounds_and_undoing_come_once(self):
         def work(r):

@@ -43,13 +43,14 @@ bool cli_has_printed(void)
     return form.printed;
 }
 
-void cli_put_json(struct buf *out, const char *json)
+void cli_put_json(struct buf *out, struct str text)
 {
+    const char *json = text.ptr;
     const char *from = json;
     size_t n;
 
     /* Outside of its strings JSON has no such characters. */
-    for (size_t left = strlen(json); left > 0; left -= n, json += n) {
+    for (size_t left = text.len; left > 0; left -= n, json += n) {
         const uint32_t c = utf8_char(json, left, &n);
         if (utf8_is_unsafe(c)) {
             buf_add(out, from, (size_t)(json - from));
@@ -61,7 +62,7 @@ void cli_put_json(struct buf *out, const char *json)
                        (unsigned)(c > 0xFFFF ? 0xDC00 + ((c - 0x10000) & 0x3FF) : c));
         }
     }
-    buf_add_cstr(out, from);
+    buf_add(out, from, (size_t)(json - from));
 }
 
 static void put_line(const char *json)
@@ -69,7 +70,7 @@ static void put_line(const char *json)
     struct buf out;
 
     buf_init(&out, SIZE_MAX / 2);
-    cli_put_json(&out, json);
+    cli_put_json(&out, str_from(json));
     (void)puts(buf_cstr(&out));
     buf_done(&out);
 }

@@ -5,6 +5,7 @@
 #ifndef CLI_FORM_H
 #define CLI_FORM_H
 
+#include "protocol/base/str.h"
 #include "supervisor/cli/common/cli.h"
 
 struct buf;
@@ -26,7 +27,7 @@ void cli_form_set(enum cli_form as);
 bool cli_has_printed(void);
 
 /* Appends JSON text with its unsafe characters as \uXXXX: the same value, on a terminal as well. */
-void cli_put_json(struct buf *out, const char *json);
+void cli_put_json(struct buf *out, struct str json);
 
 /* Several values that make one list, each printed by cli_print_json: with --json they come as one
  * array. */

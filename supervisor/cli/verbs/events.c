@@ -129,7 +129,7 @@ static void print_json(struct viewing *v, const char *json)
     }
     buf_init(&line, SIZE_MAX / 2);
     buf_add_cstr(&line, "data: ");
-    cli_put_json(&line, json);
+    cli_put_json(&line, str_from(json));
     buf_add_cstr(&line, "\n\n");
     put(v, buf_cstr(&line));
     buf_done(&line);

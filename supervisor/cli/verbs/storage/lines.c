@@ -7,6 +7,9 @@
 #include <sys/types.h>
 
 #include "protocol/artifact/artifact.h"
+#include "protocol/base/buf.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/cli/common/form.h"
 
 #define HEAD "{\"kind\":\"baton export\",\"format\":"
 
@@ -28,14 +31,79 @@ bool export_sum_add(struct export_sum *sum, struct str body)
 
 bool export_put(FILE *to, struct export_sum *sum, struct str body)
 {
-    if (!export_sum_add(sum, body)) {
-        return false;
+    struct buf line;
+    bool good;
+
+    buf_init(&line, SIZE_MAX / 2);
+    cli_put_json(&line, body);
+    good = buf_check(&line, NULL) == BT_OK && export_sum_add(sum, buf_str(&line));
+    if (good) {
+        (void)fprintf(to, "{\"n\":%" PRIu64 ",\"hash\":\"%.*s\",", sum->lines, EXPORT_HASH_SHOWN,
+                      sum->hash);
+        (void)fwrite(line.at + 1, 1, line.len - 1, to);
+        (void)fputc('\n', to);
     }
-    (void)fprintf(to, "{\"n\":%" PRIu64 ",\"hash\":\"%.*s\",", sum->lines, EXPORT_HASH_SHOWN,
-                  sum->hash);
-    (void)fwrite(body.ptr + 1, 1, body.len - 1, to);
-    (void)fputc('\n', to);
-    return true;
+    buf_done(&line);
+    return good;
+}
+
+static bool hex4(const char *at, const char *end, uint32_t *ret)
+{
+    *ret = 0;
+    for (int i = 2; i < 6; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *found = end - at >= 6 && at[i] != 0 ? strchr(digits, at[i]) : NULL;
+        if (found == NULL) {
+            return false;
+        }
+        *ret = *ret << 4 | (uint32_t)(found - digits);
+    }
+    return at[0] == '\\' && at[1] == 'u';
+}
+
+static size_t utf8_put(uint32_t c, char *to)
+{
+    const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const uint32_t first[] = {0, 0, 0xC0, 0xE0, 0xF0};
+
+    for (size_t i = n; i-- > 1; c >>= 6) {
+        to[i] = (char)(0x80 | (c & 0x3F));
+    }
+    to[0] = (char)(first[n] | c);
+    return n;
+}
+
+/* What export_put has escaped, as the daemon gave it: never longer, so in its place. A line of
+ * before, which has such characters as they are, stays. */
+static struct str plain(char *line, size_t len)
+{
+    const char *end = line + len;
+    char *to = line;
+
+    for (const char *at = line; at < end;) {
+        uint32_t c, low;
+        size_t used = 6;
+        if (*at != '\\' || !hex4(at, end, &c)) {
+            const size_t n = *at == '\\' && end - at > 1 ? 2 : 1;
+            memmove(to, at, n);
+            to += n;
+            at += n;
+            continue;
+        }
+        if (c >= 0xD800 && c < 0xDC00 && hex4(at + used, end, &low) && low >= 0xDC00 &&
+            low < 0xE000) {
+            c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+            used = 12;
+        }
+        if (c >= 0x7F && utf8_is_unsafe(c)) {
+            to += utf8_put(c, to);
+        } else {
+            memmove(to, at, used);
+            to += used;
+        }
+        at += used;
+    }
+    return (struct str){line, (size_t)(to - line)};
 }
 
 bool export_is(struct str body, const char *kind)
@@ -78,6 +146,7 @@ static bool open_line(struct export_file *f, char *line, size_t len, struct str 
         f->sum.lines--;
         return broken(f, "its hash is wrong: this line was changed after it was written");
     }
+    *ret = plain(line + used - 1, ret->len);
     return true;
 }
 
