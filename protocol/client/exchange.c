@@ -91,3 +91,10 @@ enum bt_code exchange_take(struct exchange *x, struct str bytes, struct str *ret
     *ret_more = code == BT_OK;
     return code;
 }
+
+enum bt_code exchange_deny(struct exchange *x, struct buf *out, struct bt_error *err)
+{
+    explicit_bzero(&x->session.key, sizeof x->session.key);
+    x->session.open = false;
+    return auth_session_seal(&x->session, STR_LIT(""), out, err);
+}

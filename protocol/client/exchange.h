@@ -37,4 +37,7 @@ BT_MUST_CHECK enum bt_code exchange_next(struct exchange *x, struct str request,
  * the session is not open. */
 BT_MUST_CHECK enum bt_code exchange_take(struct exchange *x, struct str bytes, struct str *ret_body,
                                          bool *ret_more, struct bt_error *err);
+/* After BT_UNAUTHORIZED for a handshake: appends an empty request that proves nothing, so that the
+ * daemon records the attempt. It has nothing of the key, as the peer may be another program. */
+BT_MUST_CHECK enum bt_code exchange_deny(struct exchange *x, struct buf *out, struct bt_error *err);
 #endif

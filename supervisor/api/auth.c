@@ -30,13 +30,18 @@ bool api_open_sealed(struct engine *engine, uint64_t handle, struct str bytes, s
 {
     struct sessions *sessions = engine_options(engine)->sessions;
     struct bt_error err;
-    enum bt_code code =
-        sessions != NULL
-            ? sessions_open(sessions, bytes, peer_of(engine), time_of(engine), ret, ret_body, &err)
-            : err_set(&err, BT_UNAUTHORIZED, "this daemon has no credentials");
+    enum bt_code code;
+
+    *ret = (struct seal){.n = 0};
+    code = sessions != NULL ? sessions_open(sessions, bytes, peer_of(engine), time_of(engine), ret,
+                                            ret_body, &err)
+                            : err_set(&err, BT_UNAUTHORIZED, "this daemon has no credentials");
 
     if (code == BT_OK) {
         return true;
+    }
+    if (ret->n != 0 && sessions_claimed(sessions, ret).len > 0) {
+        (void)err_wrap(&err, "credential %.*s", STR_ARG(sessions_claimed(sessions, ret)));
     }
     if (code != BT_BUSY) {
         const struct str peer = engine_request_peer(engine);

@@ -12,7 +12,8 @@ enum state { FREE, PENDING, PROVED };
 
 struct session {
     enum state state;
-    uint32_t of; /* index of its credential; NOBODY: an id that nobody has */
+    uint32_t of;                      /* index of its credential; NOBODY: an id that nobody has */
+    char claimed[LIMIT_ID_BYTES + 1]; /* the id that it was begun with */
     uint8_t sid[AUTH_SID_BYTES];
     struct auth_mac_key key;
     struct auth_mac_key previous; /* PENDING: the session key of the key before a rotation */
@@ -334,6 +335,13 @@ static struct session *lookup(const struct sessions *s, const uint8_t sid[AUTH_S
                : NULL;
 }
 
+struct str sessions_claimed(const struct sessions *s, const struct seal *seal)
+{
+    const struct session *session = lookup(s, seal->sid);
+
+    return str_from(session != NULL ? session->claimed : "");
+}
+
 /* ---- the handshake ---- */
 
 /* The keys of an id. Those of one that nobody has are made up, in the same time. */
@@ -394,6 +402,10 @@ enum bt_code sessions_begin(struct sessions *s, struct str id,
     memcpy(ret->sid, h.sid, sizeof h.sid);
     memcpy(ret->nonce_s, h.nonce_s, sizeof h.nonce_s);
     ret->has_previous = session->has_previous;
+    if (id.len <= LIMIT_ID_BYTES) {
+        memcpy(session->claimed, id.ptr, id.len);
+        session->claimed[id.len] = 0;
+    }
     session->state = PENDING;
     session->used = time.now;
     session->peer = str_hash(peer);

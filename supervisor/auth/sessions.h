@@ -81,6 +81,9 @@ BT_MUST_CHECK enum bt_code sessions_open(struct sessions *s, struct str bytes,
                                          struct session_peer peer, struct session_time time,
                                          struct seal *ret, struct str *ret_body,
                                          struct bt_error *err);
+/* The id that the session of this sid was begun with, valid or not; "": there is none. Valid until
+ * the next call. */
+struct str sessions_claimed(const struct sessions *s, const struct seal *seal);
 /* One more failure of a peer that proved nothing, by a token too. forged: it claimed something; a
  * client whose session has ended did not. Hangs up on it when that happens often. True: it is not
  * worth a line in a log. */

@@ -13,7 +13,7 @@ static void retire(struct lane *lane)
     explicit_bzero(&lane->x, sizeof lane->x);
     lane->link = NULL;
     lane->call = NULL;
-    lane->fell = false;
+    lane->denies = lane->fell = false;
 }
 
 void lanes_retire(struct caller *c)
@@ -223,6 +223,31 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
     msg_reader_done(&reader);
 }
 
+static void refuse_key(struct lane *lane, msec now)
+{
+    struct call *call = lane->call;
+
+    lane->call = NULL;
+    call_requeue(call);
+    caller_refuse(lane->of, now,
+                  "the daemon does not know this credential, or its key is another one");
+}
+
+/* The key is wrong: the daemon, which cannot know, is told, and records it before the sender gets
+ * the refusal. */
+static void deny(struct lane *lane, msec now)
+{
+    struct buf bytes;
+
+    buf_init(&bytes, SEAL_HEADER_BYTES);
+    lane->denies = lane->x.begins && exchange_deny(&lane->x, &bytes, NULL) == BT_OK &&
+                   link_lane_send(lane->link, bytes.at, bytes.len, NULL) == BT_OK;
+    buf_done(&bytes);
+    if (!lane->denies) {
+        refuse_key(lane, now);
+    }
+}
+
 static void on_answer(struct lane *lane, struct str bytes, msec now)
 {
     struct str body = bytes;
@@ -233,6 +258,10 @@ static void on_answer(struct lane *lane, struct str bytes, msec now)
     if (lane->call == NULL) {
         return;
     }
+    if (lane->denies) {
+        refuse_key(lane, now);
+        return;
+    }
     if (lane->of->token[0] == 0) {
         code = exchange_take(&lane->x, bytes, &body, &more, &err);
         if (code == BT_OK && more) {
@@ -241,16 +270,12 @@ static void on_answer(struct lane *lane, struct str bytes, msec now)
     }
     if (code == BT_OK && !more) {
         deliver(lane, body, now);
+    } else if (code == BT_UNAUTHORIZED) {
+        deny(lane, now);
     } else if (code != BT_OK) {
         struct call *call = lane->call;
         lane->call = NULL;
-        if (code == BT_UNAUTHORIZED) {
-            call_requeue(call);
-            caller_refuse(lane->of, now,
-                          "the daemon does not know this credential, or its key is another one");
-        } else {
-            call_fail(call, code, err.msg);
-        }
+        call_fail(call, code, err.msg);
     }
 }
 
@@ -259,6 +284,10 @@ static void on_lost(struct lane *lane, bool sent, msec now)
 {
     struct call *call = lane->call;
 
+    if (lane->denies && call != NULL) {
+        refuse_key(lane, now); /* retires the lane */
+        return;
+    }
     lane->call = NULL;
     lane->idle_since = now;
     if (lane->fell) {

@@ -13,6 +13,7 @@ struct lane {
     struct link_lane *link; /* NULL = this place is free */
     struct exchange x;      /* unused with the token */
     struct call *call;      /* that is out */
+    bool denies;            /* the daemon is told that the key is wrong */
     bool fell;              /* its connection ended; the loss of its call comes */
     uint8_t instance[16];   /* of the daemon that was dialed */
     msec idle_since;

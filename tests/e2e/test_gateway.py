@@ -204,6 +204,26 @@ class Senders(BatonTest):
         self.assertIn("Retry-After", g.ask("GET", "/v1/info", bearer="f" * 64).headers)
         self.assertEqual([g.ask("GET", "/v1/info", bearer=b).status for b in (bob, None)], [200, 200])  # they come for the first time
 
+    def test_a_wrong_key_is_in_the_audit_before_it_is_answered_and_the_right_one_is_taken(self):
+        d = self.daemon(config=CALC)
+        g = Gateway(self, d)
+        ann = key_of(d, "ann", "observer")
+        for bearer, about in (("ann:" + "0" * 64, "ann"), ("nobody:" + "1" * 64, "nobody"), ("f" * 64, None)):
+            before = [e for e in map(json.loads, d.cli("audit", "--json").splitlines()) if e["kind"] == "handshake"]
+            self.assertEqual(g.ask("GET", "/v1/info", bearer=bearer).status, 401)
+            after = [e for e in map(json.loads, d.cli("audit", "--json").splitlines()) if e["kind"] == "handshake"]
+            self.assertEqual(len(after), len(before) + 1, bearer)
+            self.assertEqual(after[-1]["outcome"], "UNAUTHORIZED")
+            self.assertTrue(after[-1]["peer"], after[-1])
+            if about:
+                self.assertIn("credential %s: " % about, after[-1]["text"])
+            self.assertNotIn(bearer[-64:], json.dumps(after))
+            self.assertEqual(g.ask("GET", "/v1/info", bearer=ann).status, 200)
+        for n in range(40):  # more than are let in: they wait, and who has the key does not
+            g.ask("GET", "/v1/info", bearer="ann:%064x" % (n + 7))
+        self.assertEqual(g.ask("GET", "/v1/info", bearer=ann).status, 200)
+        self.assertEqual(d.ask("supervisor.info")["pid"], d.process.pid)
+
     def test_a_daemon_that_wants_credentials_gets_them(self):
         d = self.daemon(config=CALC, start=False)
         d.config.write_text("auth: required\n" + d.config.read_text())

@@ -196,6 +196,34 @@ static void a_peer_without_the_key_gets_no_request(void **state)
     done(&r);
 }
 
+static void a_denial_names_the_credential_and_proves_nothing(void **state)
+{
+    struct rig r;
+    struct str body;
+    struct seal seal;
+    bool more;
+
+    (void)state;
+    arrange(&r);
+    exchange_set(&r.x, "c", wrong);
+    exchange_start(&r.x);
+    assert_int_equal(once(&r, &body, &more), BT_UNAUTHORIZED);
+    buf_clear(&r.out);
+    assert_int_equal(exchange_deny(&r.x, &r.out, &r.err), BT_OK);
+    assert_int_equal(r.out.len, SEAL_HEADER_BYTES);
+    assert_int_equal(
+        sessions_open(r.sessions, buf_str(&r.out), peer, at_start, &seal, &body, &r.err),
+        BT_UNAUTHORIZED);
+    assert_true(str_is(sessions_claimed(r.sessions, &seal), "c"));
+    assert_int_equal(sessions_count(r.sessions), 0);
+    exchange_set(&r.x, "c", right);
+    exchange_start(&r.x);
+    assert_int_equal(once(&r, &body, &more), BT_OK);
+    assert_int_equal(once(&r, &body, &more), BT_OK);
+    assert_true(str_is(body, "hello"));
+    done(&r);
+}
+
 static void another_key_ends_the_session(void **state)
 {
     struct rig r;
@@ -240,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_session_that_ended_there_is_begun_again),
         cmocka_unit_test(what_is_refused_three_times_is_over),
         cmocka_unit_test(a_peer_without_the_key_gets_no_request),
+        cmocka_unit_test(a_denial_names_the_credential_and_proves_nothing),
         cmocka_unit_test(another_key_ends_the_session),
         cmocka_unit_test(garbage_is_no_answer),
     };
