@@ -48,6 +48,7 @@ enum bt_code answer_body(struct doc whole, struct buf *out)
     code = code == BT_OK ? doc_to_json(doc_from_buf(&map), false, out, NULL) : code;
     if (code == BT_OK) {
         json_tame(out, from);
+        code = buf_check(out, NULL);
     }
     buf_done(&pairs);
     buf_done(&map);

@@ -52,8 +52,10 @@ struct ring_event *ring_event_new(struct doc event)
     buf_init(&text, JSON_MAX);
     buf_printf(&text, "id: %" PRIu64 "\nevent: %s\ndata: ", doc_head(seq).u, type);
     head = text.len;
-    if (doc_to_json(event, false, &text, NULL) == BT_OK && buf_check(&text, NULL) == BT_OK) {
+    if (doc_to_json(event, false, &text, NULL) == BT_OK) {
         json_tame(&text, head);
+    }
+    if (text.len > head && buf_check(&text, NULL) == BT_OK) {
         e = malloc(sizeof *e + text.len + 2);
     }
     if (e != NULL) {
