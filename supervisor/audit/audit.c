@@ -14,6 +14,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "protocol/wire/doc.h"
+#include "protocol/wire/json_tame.h"
 
 enum { PATH_BYTES = 4200, LINE_BYTES = 16384, TEXT_MAX = 512, DAY_MS = 86400000 };
 
@@ -183,6 +184,7 @@ static void put(struct buf *out, const char *name, struct str value)
 static void write_line(struct audit *a, msec wall, const struct buf *doc)
 {
     struct bt_error err;
+    enum bt_code code;
     struct buf line;
 
     if (a->fd >= 0 && a->bytes > AUDIT_FILE_BYTES) {
@@ -191,12 +193,14 @@ static void write_line(struct audit *a, msec wall, const struct buf *doc)
     if (a->fd < 0) {
         (void)!open_file(a, &err);
     }
-    buf_init(&line, LINE_BYTES);
-    if (a->fd < 0 || buf_check(doc, &err) != BT_OK ||
-        doc_to_json(doc_from_buf(doc), false, &line, &err) != BT_OK) {
+    buf_init(&line, 2 * LINE_BYTES); /* with escapes */
+    code = buf_check(doc, &err);
+    code = code == BT_OK ? doc_to_json(doc_from_buf(doc), false, &line, &err) : code;
+    json_tame(&line, 0);
+    buf_add_byte(&line, '\n');
+    if (a->fd < 0 || code != BT_OK || buf_check(&line, &err) != BT_OK) {
         a->lost++;
     } else {
-        buf_add_byte(&line, '\n');
         if (write(a->fd, line.at, line.len) == (ssize_t)line.len) {
             a->bytes += line.len;
             a->dirty = true;

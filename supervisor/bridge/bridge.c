@@ -8,6 +8,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/client/page.h"
+#include "protocol/wire/json_tame.h"
 #include "supervisor/bridge/stream.h"
 
 enum {
@@ -188,6 +189,8 @@ static enum bt_code copy_page(struct bridge *b, struct bt_error *err)
         }
         buf_clear(&b->json);
         code = doc_to_json(event, false, &b->json, err);
+        json_tame(&b->json, 0);
+        code = code == BT_OK ? buf_check(&b->json, err) : code;
         if (code == BT_OK) {
             const struct stream_event ev = {
                 .seq = seq, .prev = b->last, .json = buf_cstr(&b->json), .n = b->json.len};

@@ -7,10 +7,8 @@
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
+#include "protocol/wire/json_tame.h"
 
-/* Characters of the JSON from there on that order a terminal about, turn text around or are not
- * seen become escapes: the same value. Without room for them the buffer has failed. */
-void json_tame(struct buf *out, size_t from);
 /* An object or array: '{' or '[', and their ends. */
 void json_open(struct buf *out, char bracket);
 void json_close(struct buf *out, char bracket);

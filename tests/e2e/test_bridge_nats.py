@@ -56,11 +56,17 @@ class Copies(Nats):
     def test_the_stream_has_each_event_as_baton_events_prints_it(self):
         d, server, b = self.pair()
         self.work(d, 3)
+        steps = json.loads(json.dumps(PLAN))
+        steps["steps"][0]["task"] = "Add \u202eup\u009b what is \U000e0041 there \x7f today"
+        d.wait_plan(d.submit(steps))
         self.wait(d, server, b)
         found = self.check(d, server)
         for at, (sequence, headers, body) in enumerate(found, 1):
             self.assertEqual(sequence, at)
             self.assertEqual(headers["Nats-Msg-Id"], "main/0/%s" % headers["Baton-Seq"])
+        text = b"".join(body for _, _, body in found).decode()
+        self.assertIn(r"Add \u202eup\u009b what", text)
+        self.assertNotRegex(text, "[\u202e\u0080-\u009f\U000e0041\x7f]", "no terminal that shows it is ordered about")
         self.assertEqual(b.stop(), 0)
 
     def test_another_bridge_goes_on_behind_the_last_event(self):

@@ -30,7 +30,7 @@ BEGIN {
     may["supervisor/journal"] = base " protocol/artifact supervisor/core/plan supervisor/core/mutant.h"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base
-    may["supervisor/audit"] = base " protocol/wire/doc.h"
+    may["supervisor/audit"] = base " protocol/wire/doc.h protocol/wire/json_tame.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
     may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange protocol/client/listener.h supervisor/config/yaml.h supervisor/plan/recipe.h baton/vocabulary.h"
     may["supervisor/bridge"] = base " protocol/wire protocol/client/page.h protocol/link baton/client.h"

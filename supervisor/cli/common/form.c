@@ -6,8 +6,8 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/buf.h"
-#include "protocol/base/utf8.h"
 #include "protocol/wire/doc.h"
+#include "protocol/wire/json_tame.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/config/yaml_write.h"
 
@@ -45,24 +45,10 @@ bool cli_has_printed(void)
 
 void cli_put_json(struct buf *out, struct str text)
 {
-    const char *json = text.ptr;
-    const char *from = json;
-    size_t n;
+    const size_t from = out->len;
 
-    /* Outside of its strings JSON has no such characters. */
-    for (size_t left = text.len; left > 0; left -= n, json += n) {
-        const uint32_t c = utf8_char(json, left, &n);
-        if (utf8_is_unsafe(c)) {
-            buf_add(out, from, (size_t)(json - from));
-            from = json + n;
-            if (c > 0xFFFF) {
-                buf_printf(out, "\\u%04x", (unsigned)(0xD800 + ((c - 0x10000) >> 10)));
-            }
-            buf_printf(out, "\\u%04x",
-                       (unsigned)(c > 0xFFFF ? 0xDC00 + ((c - 0x10000) & 0x3FF) : c));
-        }
-    }
-    buf_add(out, from, (size_t)(json - from));
+    buf_add_str(out, text);
+    json_tame(out, from);
 }
 
 static void put_line(const char *json)

@@ -76,6 +76,30 @@ static struct audit_entry refusal(enum audit_kind kind)
                                 .text = STR_LIT("bad \xff\n text")};
 }
 
+static void the_longest_texts_are_in_a_line_with_escapes(void **unused)
+{
+    char text[512];
+    struct audit *a = opened();
+    char *said;
+    const struct audit_entry long_one = {.kind = AUDIT_DECISION,
+                                         .type = {text, sizeof text},
+                                         .about = {text, sizeof text},
+                                         .outcome = "OK",
+                                         .text = {text, sizeof text}};
+
+    (void)unused;
+    memset(text, 0x7f, sizeof text); /* six bytes for one */
+    memcpy(text, "\xe2\x80\xae", 3);
+    audit_add(a, 1000, 1700000000000, &long_one);
+    audit_close(a);
+    said = read_all();
+    assert_int_equal(count(said, "\\u202e"), 3);
+    assert_int_equal(count(said, "\\u007f"), 3 * (sizeof text - 3));
+    assert_null(strpbrk(said, "\x7f\xe2"));
+    assert_int_equal(count(said, "\n"), 1);
+    free(said);
+}
+
 static void strangers_do_not_fill_the_disk(void **unused)
 {
     struct audit *a = opened();
@@ -167,6 +191,8 @@ static void a_full_disk_costs_lines_and_how_many_is_written_when_there_is_room(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_longest_texts_are_in_a_line_with_escapes, open_state,
+                                        remove_state),
         cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_disk, open_state, remove_state),
         cmocka_unit_test_setup_teardown(
             a_full_disk_costs_lines_and_how_many_is_written_when_there_is_room, open_state,

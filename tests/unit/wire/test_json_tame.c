@@ -1,5 +1,5 @@
-/* Escapes of the gateway's JSON: the whole text, or a buffer that has failed. */
-#include "supervisor/gateway/json.h"
+/* Escapes of JSON that is shown: the whole text, or a buffer that has failed. */
+#include "protocol/wire/json_tame.h"
 #include "tests/support/cmocka.h"
 
 enum { TEXT = 1000 };
@@ -20,11 +20,11 @@ static void escapes_that_just_fit_are_written_and_one_byte_less_fails_the_buffer
 {
     static const struct {
         const char *one, *escape;
-    } rows[] = {{"\x7f", "\\u007F"},
-                {"\xc2\x9b", "\\u009B"},
-                {"\xe2\x80\xae", "\\u202E"},
-                {"\xf3\xa0\x81\x81", "\\uDB40\\uDC41"},
-                {"a\xc3\xa4\xe2\x80\xae", "a\xc3\xa4\\u202E"}};
+    } rows[] = {{"\x7f", "\\u007f"},
+                {"\xc2\x9b", "\\u009b"},
+                {"\xe2\x80\xae", "\\u202e"},
+                {"\xf3\xa0\x81\x81", "\\udb40\\udc41"},
+                {"a\xc3\xa4\xe2\x80\xae", "a\xc3\xa4\\u202e"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
