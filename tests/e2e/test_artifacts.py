@@ -1,5 +1,6 @@
 """Results by reference: files that agents write and open by protocol/WIRE.md alone, and what becomes of them."""
 import base64
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -109,6 +110,25 @@ class Artifacts(Base):
         self.d.wait_plan(again)
         self.assertEqual(self.executed("b")[-1]["planId"], again)
         self.assertIn("/%s/a@1.1@rows.csv" % plan, self.executed("b")[-1]["artifacts"][0]["uri"])
+
+    def test_a_terminal_gets_marks_for_what_would_order_it_about(self):
+        text = ("\u4f60\u597d \x1b[31m\u202e\x9b\x00 end\n" * 40000).encode()  # characters lie across the blocks that are read
+        self.up(lambda r: done(write(r, text, "b.txt")))
+        plan, view = self.run_plan(step("a"))
+        self.assertEqual(view["status"], "completed", view)
+        master, slave = os.openpty()
+        p = harness.subprocess.Popen([harness.BIN / "baton", "result", plan, "--artifact", "b.txt", "--state", self.d.state], stdin=slave, stdout=slave,
+                                     stderr=slave, env={**os.environ, "TERM": "dumb", "PAGER": "cat"})
+        os.close(slave)
+        out = b""
+        with contextlib.suppress(OSError):  # it has ended
+            while part := os.read(master, 65536):
+                out += part
+        os.close(master)
+        self.assertEqual(p.wait(60), 0)
+        lines = out.decode().split("\r\n")
+        self.assertEqual((len(lines), len(set(lines))), (40001, 2), "each line is as the first, also where a block ends")
+        self.assertRegex(lines[0], r"^\u4f60\u597d \?\[31m\?+ end$")
 
     def test_result_lists_the_files_and_prints_the_bytes_of_one(self):
         data = bytes(range(256)) * 1000

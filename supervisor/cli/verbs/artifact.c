@@ -9,9 +9,11 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/artifact/artifact.h"
+#include "protocol/base/utf8.h"
 #include "protocol/client/state.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/remote.h"
+#include "supervisor/cli/common/terminal.h"
 #include "supervisor/cli/common/text.h"
 
 enum { BLOCK = 64 * 1024, LINE_MAX_BYTES = 4096 };
@@ -85,24 +87,60 @@ static enum bt_code open_found(struct cli *cli, const cJSON *found, int *ret_fd,
     return code;
 }
 
+/* How many of the bytes end with a whole character. */
+static size_t whole(const char *at, size_t n)
+{
+    size_t last = n;
+
+    while (last > 0 && n - last < 3 && ((uint8_t)at[last - 1] & 0xC0) == 0x80) {
+        last--;
+    }
+    if (last == 0) {
+        return n;
+    }
+    const uint8_t first = (uint8_t)at[last - 1];
+    const size_t needs = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+    return last - 1 + needs > n ? last - 1 : n;
+}
+
+/* As all that agents wrote is shown on a terminal: with marks. */
+static void scrub(char *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        at[i] = at[i] == '\0' ? '?' : at[i];
+    }
+    at[n] = '\0';
+    utf8_scrub(at);
+}
+
+/* Its bytes; people who read them on a terminal get marks for what would order it about. */
 static enum bt_code copy(int fd, struct bt_error *err)
 {
-    char block[BLOCK];
+    char block[BLOCK + 1];
+    size_t left = 0; /* of a character that the next block goes on with */
+    ssize_t n = 1;
 
-    for (;;) {
-        ssize_t n = read(fd, block, sizeof block);
+    while (n > 0) {
+        n = read(fd, block + left, BLOCK - left);
         if (n < 0 && errno == EINTR) {
+            n = 1;
             continue;
         }
         if (n < 0) {
             return err_errno(err, errno, "reading the artifact");
         }
-        if (n == 0) {
-            break;
+        const size_t have = left + (size_t)n;
+        const size_t ready = cli_on_terminal() && n > 0 ? whole(block, have) : have;
+        char tail[4];
+        left = have - ready;
+        memcpy(tail, block + ready, left);
+        if (cli_on_terminal()) {
+            scrub(block, ready);
         }
-        if (fwrite(block, 1, (size_t)n, stdout) != (size_t)n) {
+        if (fwrite(block, 1, ready, stdout) != ready) {
             return err_errno(err, errno, "the output could not be written");
         }
+        memcpy(block, tail, left);
     }
     return fflush(stdout) == 0 ? BT_OK : err_errno(err, errno, "the output could not be written");
 }
