@@ -3,14 +3,26 @@
 #include <cjson/cJSON.h>
 
 #include "agents/sdk/table.h"
+#include "protocol/base/utf8.h"
 #include "protocol/wire/doc.h"
+
+/* What would order a terminal about, turn text around or hide in it is a mark. */
+static void scrub(struct buf *out, size_t from)
+{
+    if (buf_cstr(out)[0] != 0 && out->len > from) {
+        utf8_scrub((char *)out->at + from);
+    }
+}
 
 void markdown_heading(const char *marks, const char *text, struct buf *out)
 {
+    const size_t from = out->len;
+
     buf_add_cstr(out, marks);
     for (; *text != 0; text++) {
         buf_add_byte(out, *text == '\n' || *text == '\r' ? ' ' : (uint8_t)*text);
     }
+    scrub(out, from);
     buf_add_cstr(out, "\n\n");
 }
 
@@ -70,7 +82,7 @@ static enum bt_code put_list(const cJSON *list, struct buf *out, struct bt_error
     return code;
 }
 
-enum bt_code markdown_value(const cJSON *value, struct buf *out, struct bt_error *err)
+static enum bt_code put_value(const cJSON *value, struct buf *out, struct bt_error *err)
 {
     bool table = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(value, "rows"));
 
@@ -83,12 +95,22 @@ enum bt_code markdown_value(const cJSON *value, struct buf *out, struct bt_error
     return table ? put_table(value, out, err) : put_plain(value, out, err);
 }
 
+enum bt_code markdown_value(const cJSON *value, struct buf *out, struct bt_error *err)
+{
+    const size_t from = out->len;
+    const enum bt_code code = put_value(value, out, err);
+
+    scrub(out, from);
+    return code;
+}
+
 enum bt_code markdown_section(const cJSON *section, struct buf *out, struct bt_error *err)
 {
     const cJSON *heading = cJSON_GetObjectItemCaseSensitive(section, "heading");
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(section, "text");
     const cJSON *table = cJSON_GetObjectItemCaseSensitive(section, "table");
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(section, "list");
+    const size_t from = out->len;
     enum bt_code code = BT_OK;
 
     if (!cJSON_IsObject(section) || (heading != NULL && !cJSON_IsString(heading))) {
@@ -110,5 +132,6 @@ enum bt_code markdown_section(const cJSON *section, struct buf *out, struct bt_e
                                    : err_set(err, BT_INVALID, "list: expected a list");
         buf_add_cstr(out, "\n");
     }
+    scrub(out, from);
     return code;
 }

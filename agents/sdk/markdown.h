@@ -1,4 +1,6 @@
-/* Pieces of a Markdown document, for the agents that write one. Each ends with a blank line. */
+/* Pieces of a Markdown document, for the agents that write one. Each ends with a blank line. Texts
+ * carry no character that orders a terminal about, turns text around or is not seen: '?' instead.
+ */
 #ifndef SDK_MARKDOWN_H
 #define SDK_MARKDOWN_H
 

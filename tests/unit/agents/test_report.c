@@ -272,6 +272,24 @@ static void times_have_steps_of_the_calendar(void **state)
     }
 }
 
+static void markdown_orders_no_terminal_about(void **state)
+{
+#define BAD "a\\u001b[2J\\u009b\\u202e\\u200b\\u007fb"
+    static const char *const bad[] = {"\x1b", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x80\x8b", "\x7f"};
+    const char *reply = run("document", "{\"format\":\"markdown\",\"title\":\"" BAD
+                                        "\",\"sections\":[{\"heading\":\"" BAD "\",\"text\":\"" BAD
+                                        "\",\"list\":[\"" BAD "\"],\"table\":{\"columns\":[\"" BAD
+                                        "\"],\"rows\":[[\"" BAD "\"]]}}]}");
+
+    (void)state;
+    assert_int_equal(count(reply, "a?[2J"), 6);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_null(strstr(reply, bad[i]));
+    }
+    assert_null(strstr(reply, "u202"));
+#undef BAD
+}
+
 static void a_document_is_the_same_in_markdown_and_as_a_page(void **state)
 {
 #define DOCUMENT                                                                                   \
@@ -335,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_long_label_is_cut_with_its_whole_text_beside),
         cmocka_unit_test(axes_have_round_steps),
         cmocka_unit_test(times_have_steps_of_the_calendar),
+        cmocka_unit_test(markdown_orders_no_terminal_about),
         cmocka_unit_test(a_document_is_the_same_in_markdown_and_as_a_page),
         cmocka_unit_test(settings_are_read_or_named),
     };
