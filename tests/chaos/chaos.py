@@ -45,7 +45,7 @@ def settle(world, plans, crew, seconds):
                 continue
             if answer["ok"] and answer["status"] in checks.ENDED:
                 left.discard(plan)
-            if answer["ok"] and answer["status"] == "paused":  # by a client that got no answer to its plan.pause
+            if answer["ok"] and "requested" in answer.get("paused", ()):  # by a client that has ended before its plan.resume
                 resumed = asker.insist("plan.resume", planId=plan)
                 if not resumed["ok"] and resumed["error"]["code"] != "CONFLICT":
                     world.found("resume", str(resumed["error"]), plan)
