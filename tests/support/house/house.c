@@ -241,8 +241,7 @@ static void start(struct house *h)
     if (h->journal == NULL && open_journal(h, &h->why) != BT_OK) {
         h->dead = true;
     } else {
-        house_watch_writes(h);
-        house_watch_reads(h);
+        house_watch_journal(h);
         open_rooms(h);
     }
     if (!h->dead) {

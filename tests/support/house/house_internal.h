@@ -17,10 +17,8 @@ void house_roles_done(struct house *h);
 bool house_is_sealed(const struct house *h);
 void house_seal(struct house *h, const char *body, struct buf *out);
 struct str house_unseal(const struct house *h, struct str bytes);
-/* house_writes.c: the journal of the house can fail to be written. Before house_watch_reads. */
-void house_watch_writes(struct house *h);
-/* house_reads.c: the journal of the house can fail to be read. */
-void house_watch_reads(struct house *h);
+/* house_journal.c: the journal of the house can fail to be written and to be read. */
+void house_watch_journal(struct house *h);
 /* Fails the test when the answer is an error with a class or a time that its code does not have. */
 void house_check_error(struct house *h, const char *answer);
 #endif
