@@ -129,7 +129,7 @@ static void take_order(struct engine *engine, const struct job_note *n)
     }
     if (start_for(engine, p, n, &err) != BT_OK && !engine_has_failed(engine)) {
         const struct job_end end = {.error_class = CLASS_SERVICE_UNAVAILABLE};
-        job_failed(engine, open_plan_of_run(engine, n->run), &e, &end, str_from(err.msg), false, 0);
+        job_failed(engine, open_plan_of_run(engine, n->run), &e, &end, str_from(err.msg), 0);
     }
 }
 
@@ -231,10 +231,11 @@ bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event
 }
 
 void job_failed(struct engine *engine, const struct open_plan *p, const struct job *e,
-                const struct job_end *end, struct str why, bool invalid, uint64_t problems)
+                const struct job_end *end, struct str why, uint64_t problems)
 {
-    struct core_event ev = {CORE_EV_INIT(JOB_FAILED, job_failed, .job = e->kind, .invalid = invalid,
-                                         .n = problems, .result = end->result, .usage = end->usage),
+    struct core_event ev = {CORE_EV_INIT(JOB_FAILED, job_failed, .job = e->kind,
+                                         .invalid = problems > 0, .n = problems,
+                                         .result = end->result, .usage = end->usage),
                             .attempt = e->attempt, .text = why};
     struct bt_error err;
 

@@ -65,7 +65,8 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
 bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event_type type,
                struct new_revision *revision, struct blob_ref document, struct str text,
                const struct usage *usage);
-/* Reports to the core that a job has failed. */
+/* Reports to the core that a job has failed; problems: of the plan that it made, 0 = it made none.
+ */
 void job_failed(struct engine *engine, const struct open_plan *p, const struct job *e,
-                const struct job_end *end, struct str why, bool invalid, uint64_t problems);
+                const struct job_end *end, struct str why, uint64_t problems);
 #endif

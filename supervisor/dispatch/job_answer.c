@@ -259,7 +259,7 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
 
     if (!end->ok || engine_result_doc(engine, end->result, &stored, &err) != BT_OK) {
         struct str why = end->text.len > 0 ? end->text : STR_LIT("The synthesizer failed");
-        job_failed(engine, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
+        job_failed(engine, p, e, end, end->ok ? str_from(err.msg) : why, 0);
         return;
     }
     stored = doc_copy(engine_cycle_arena(engine), stored);
@@ -267,7 +267,7 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
     retry = doc_get(doc_get(stored, STR_LIT("data")), STR_LIT("retry"));
     if (!wants_retry(retry, text)) {
         if (end->result.id == 0 || says_nothing(stored)) {
-            job_failed(engine, p, e, end, STR_LIT("The answer is empty"), false, 0);
+            job_failed(engine, p, e, end, STR_LIT("The answer is empty"), 0);
         } else {
             feed_answer(engine, p, end);
         }
@@ -275,6 +275,6 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
     }
     text.len = utf8_cut(text.ptr, text.len, TEXT_MAX);
     if (!rectify(engine, p, retry, text, &end->usage, &err)) {
-        job_failed(engine, p, e, end, str_from(err.msg), false, 0);
+        job_failed(engine, p, e, end, str_from(err.msg), 0);
     }
 }

@@ -18,7 +18,7 @@ static struct str cut(struct str text)
 static void refuse(struct engine *engine, const struct open_plan *p, const struct job *e,
                    const struct job_end *end, struct str why, uint64_t problems)
 {
-    job_failed(engine, p, e, end, cut(why), true, problems);
+    job_failed(engine, p, e, end, cut(why), problems);
 }
 
 static void make(struct engine *engine, struct open_plan *p, const struct job *e,
@@ -46,7 +46,7 @@ static void make(struct engine *engine, struct open_plan *p, const struct job *e
             refuse(engine, p, e, end, STR_LIT("the plan does not fit what was asked for"), 1);
         }
     } else if (code == BT_NOMEM || code == BT_INTERNAL) {
-        job_failed(engine, p, e, end, str_from(err.msg), false, 0);
+        job_failed(engine, p, e, end, str_from(err.msg), 0);
     } else if (code != BT_IO) {
         revise_problems(&problems, PROBLEMS_TOLD, &text);
         if (text.len == 0) {
@@ -71,11 +71,11 @@ void job_planned(struct engine *engine, struct open_plan *p, const struct job *e
 
     if (!end->ok) {
         job_failed(engine, p, e, end, end->text.len > 0 ? end->text : STR_LIT("The planner failed"),
-                   false, 0);
+                   0);
         return;
     }
     if (engine_result_doc(engine, end->result, &stored, &err) != BT_OK) {
-        job_failed(engine, p, e, end, str_from(err.msg), false, 0);
+        job_failed(engine, p, e, end, str_from(err.msg), 0);
         return;
     }
     stored = doc_copy(engine_cycle_arena(engine), stored);
@@ -88,7 +88,7 @@ void job_planned(struct engine *engine, struct open_plan *p, const struct job *e
         refuse(engine, p, e, end,
                STR_LIT("the answer is no plan: expected one JSON object {\"steps\": [...]}"), 1);
     } else if (answer_impossible(answer, &why)) {
-        job_failed(engine, p, e, end, buf_str(&why), false, 0);
+        job_failed(engine, p, e, end, buf_str(&why), 0);
     } else if (answer.len > ANSWER_MAX) {
         refuse(engine, p, e, end, STR_LIT("the plan is larger than 1 MiB"), 1);
     } else {
