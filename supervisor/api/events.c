@@ -190,7 +190,7 @@ struct reading {
 
 /* NULL after refusing. */
 static struct reading *reading_new(struct engine *engine, struct request *rq,
-                                   const struct parked_read *q, bool may_wait)
+                                   const struct parked_read *q)
 {
     struct reading *r = calloc(1, sizeof *r);
 
@@ -199,7 +199,6 @@ static struct reading *reading_new(struct engine *engine, struct request *rq,
         return NULL;
     }
     r->q = *q;
-    r->may_wait = may_wait;
     buf_init(&r->page.docs, LIMIT_CONTROL_BYTES);
     r->page.engine = engine;
     r->page.limit = q->limit;
@@ -250,7 +249,7 @@ static bool go_on(struct engine *engine, struct request *rq, void *self, uint64_
 /* One that is parked, which has only rows of this cycle to look at. False: still nothing. */
 static bool try_again(struct engine *engine, struct request *rq, struct parked_read *q, bool due)
 {
-    struct reading *r = reading_new(engine, rq, q, false);
+    struct reading *r = reading_new(engine, rq, q);
     struct bt_error err;
     bool done = true;
 
@@ -370,8 +369,9 @@ void on_events_read(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_LIMIT, "types: at most 500 bytes of names");
         return;
     }
-    reading = reading_new(engine, rq, &q, m.wait_ms > 0);
+    reading = reading_new(engine, rq, &q);
     if (reading != NULL) {
+        reading->may_wait = m.wait_ms > 0;
         api_read_on(engine, rq,
                     &(struct long_read){.state = reading, .go_on = go_on, .done = reading_done});
     }
