@@ -73,9 +73,8 @@ void on_agents_drain(struct engine *engine, struct request *rq)
     }
 }
 
-/* Steps that waited while the agent was out of service go to the instances that are there. False:
- * the journal failed. */
-static bool wake(struct engine *engine, uint32_t agent)
+/* Steps that waited while the agent was out of service go to the instances that are there. */
+static void wake(struct engine *engine, uint32_t agent)
 {
     for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
         struct instance_view v;
@@ -88,11 +87,10 @@ static bool wake(struct engine *engine, uint32_t agent)
             struct bt_error err;
             if (in->lanes[k].state == LANE_READY && engine_feed(engine, &up, NULL, &err) != BT_OK) {
                 engine_fail(engine, &err);
-                return false;
+                return;
             }
         }
     }
-    return true;
 }
 
 void on_agents_enable(struct engine *engine, struct request *rq)
@@ -110,9 +108,8 @@ void on_agents_enable(struct engine *engine, struct request *rq)
         return;
     }
     registry_agent_enable(engine_registry(engine), agent, true);
-    if (wake(engine, agent)) {
-        request_answer(engine, rq, MSG_empty, NULL);
-    }
+    wake(engine, agent);
+    request_answer(engine, rq, MSG_empty, NULL);
 }
 
 /* ---- agents that are remembered ---- */
