@@ -1,10 +1,14 @@
 /* Deaths above the agents: of the daemon, of the spawner, of both; and the next daemon. */
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +16,7 @@
 #include "protocol/base/clock.h"
 #include "supervisor/spawn/packet.h"
 #include "supervisor/spawn/proc.h"
+#include "supervisor/spawn/spawner.h"
 #include "tests/edge/spawn/fixture.h"
 
 /* The agents of start_daemon; their lines come in either order. */
@@ -264,6 +269,108 @@ static void a_stale_socket_file_does_no_harm(void **state)
     wait_event(w, SPAWN_STARTED);
 }
 
+/* ---- a daemon that does not read ---- */
+
+enum { REPORTS = 900 }; /* more than the socket holds */
+
+/* A spawner of ours, whose daemon is the test; *ret_conn is the connection. */
+static pid_t start_spawner(struct world *w, int *ret_conn)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    char fd[16];
+    pid_t pid;
+
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/ours.sock", w->dir);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    (void)snprintf(fd, sizeof fd, "%d", listener);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char program[] = "/proc/self/exe";
+        char argument[] = SPAWNER_ARGUMENT;
+        char grace[] = "1000";
+        char flags[] = "1"; /* no cgroup */
+        char *argv[] = {program, argument, w->dir, fd, grace, flags, NULL};
+        (void)freopen("/dev/null", "w", stderr);
+        (void)execv(program, argv);
+        _exit(94);
+    }
+    (void)close(listener);
+    *ret_conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(*ret_conn, (const struct sockaddr *)&at, sizeof at), 0);
+    return pid;
+}
+
+static void order_start(int conn, struct buf *out, uint32_t i)
+{
+    char program[] = "/bin/true";
+    char instance[UUID_TEXT_LEN + 1];
+    struct packet p = {.type = PACKET_START, .instance = instance, .name = "a#1"};
+
+    p.argv[0] = program;
+    (void)snprintf(instance, sizeof instance, "0190F3C2-7A1B-7C3D-9E4F-%012u", i);
+    buf_clear(out);
+    packet_encode(&p, out);
+    assert_int_equal(send(conn, out->at, out->len, 0), (ssize_t)out->len);
+}
+
+/* It has read all orders, and waits. */
+static bool is_asleep(pid_t pid, int conn)
+{
+    char path[64];
+    char state = 0;
+    int unread = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    (void)fclose(file);
+    return ioctl(conn, SIOCOUTQ, &unread) == 0 && unread == 0 && state == 'S';
+}
+
+static void no_report_is_lost_on_a_daemon_that_does_not_read(void **state)
+{
+    static uint8_t in[PACKET_BYTES];
+    struct world *w = *state;
+    const struct timeval deadline = {.tv_sec = WAIT_MS / 1000};
+    const msec until = clock_mono_ms() + WAIT_MS;
+    const uint8_t shutdown = PACKET_SHUTDOWN;
+    char path[2 * PATH_BYTES];
+    struct packet p;
+    struct buf out;
+    pid_t pid;
+    int conn;
+
+    (void)snprintf(path, sizeof path, "%s/log", w->dir);
+    (void)fclose(fopen(path, "we")); /* no folder: no agent can start */
+    pid = start_spawner(w, &conn);
+    buf_init(&out, PACKET_BYTES);
+    for (uint32_t i = 0; i < REPORTS; i++) {
+        order_start(conn, &out, i);
+    }
+    while (!is_asleep(pid, conn)) {
+        assert_true(clock_mono_ms() < until);
+        (void)sched_yield();
+    }
+    assert_int_equal(setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline), 0);
+    for (uint32_t i = 0; i < 1 + REPORTS; i++) {
+        const ssize_t n = recv(conn, in, sizeof in, 0);
+        if (n <= 0) {
+            fail_msg("%u of %d reports, and then none", i, REPORTS);
+        }
+        assert_int_equal(packet_decode(in, (size_t)n, &p, NULL), BT_OK);
+        assert_int_equal(p.type, i == 0 ? PACKET_HELLO : PACKET_START_FAILED);
+    }
+    assert_int_equal(send(conn, &shutdown, 1, 0), 1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(conn);
+    buf_done(&out);
+}
+
 static void a_missing_state_directory_is_an_error(void **state)
 {
     struct spawn_options opt = {.state_dir = "/nonexistent/baton"};
@@ -293,6 +400,7 @@ int main(int argc, char **argv)
         BOTH(what_a_killed_daemon_and_spawner_left_is_swept),
         ONE(a_spawner_of_another_version_is_told_to_end),
         ONE(a_stale_socket_file_does_no_harm),
+        ONE(no_report_is_lost_on_a_daemon_that_does_not_read),
         ONE(a_missing_state_directory_is_an_error),
     };
     int special = special_main(argc, argv);
