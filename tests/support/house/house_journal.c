@@ -43,6 +43,24 @@ WRITE(append,
 WRITE(blob_add,
       (struct journal * j, const void *bytes, size_t len, uint64_t *ret_id, struct bt_error *err),
       (j, bytes, len, ret_id, err))
+WRITE(schedule_put,
+      (struct journal * j, const struct journal_schedule *p, uint64_t *ret_ix,
+       struct bt_error *err),
+      (j, p, ret_ix, err))
+WRITE(schedule_state, (struct journal * j, uint64_t ix, struct str state, struct bt_error *err),
+      (j, ix, state, err))
+WRITE(schedule_delete, (struct journal * j, uint64_t ix, struct bt_error *err), (j, ix, err))
+WRITE(agent_put, (struct journal * j, const struct journal_agent *a, struct bt_error *err),
+      (j, a, err))
+WRITE(start_put,
+      (struct journal * j, struct str name, uint32_t place, uint64_t wall, struct bt_error *err),
+      (j, name, place, wall, err))
+WRITE(plan_delete,
+      (struct journal * j, uint64_t ix, struct str why, msec wall, struct bt_error *err),
+      (j, ix, why, wall, err))
+WRITE(session_delete,
+      (struct journal * j, struct str id, uint32_t limit, bool *ret_more, struct bt_error *err),
+      (j, id, limit, ret_more, err))
 WRITE(commit, (struct journal * j, struct bt_error *err), (j, err))
 
 READ(plan_by_id,
@@ -99,6 +117,28 @@ READ(replay,
      (struct journal * j, uint64_t plan_ix, struct journal_place *place, journal_row_fn fn,
       void *self, struct bt_error *err),
      (j, plan_ix, place, fn, self, err))
+READ(plan_owner, (struct journal * j, uint64_t ix, char *ret, size_t cap, struct bt_error *err),
+     (j, ix, ret, cap, err))
+READ(turn_key,
+     (struct journal * j, struct str session, struct str key, struct uuid *ret,
+      struct bt_error *err),
+     (j, session, key, ret, err))
+READ(schedule_by_name,
+     (struct journal * j, struct str name, struct journal_schedule *ret, struct bt_error *err),
+     (j, name, ret, err))
+READ(agents, (struct journal * j, journal_agent_fn fn, void *self, struct bt_error *err),
+     (j, fn, self, err))
+READ(gone_by_id,
+     (struct journal * j, struct uuid id, struct journal_gone *ret, struct bt_error *err),
+     (j, id, ret, err))
+READ(plans_ended,
+     (struct journal * j, msec after, uint64_t after_ix, uint32_t limit, journal_plan_fn fn,
+      void *self, struct bt_error *err),
+     (j, after, after_ix, limit, fn, self, err))
+READ(plan_heirs,
+     (struct journal * j, uint64_t ix, uint64_t *ret, uint32_t max, uint32_t *ret_n,
+      struct bt_error *err),
+     (j, ix, ret, max, ret_n, err))
 READ(size, (struct journal * j, struct journal_size *ret, struct bt_error *err), (j, ret, err))
 
 void house_watch_journal(struct house *h)
@@ -114,6 +154,13 @@ void house_watch_journal(struct house *h)
     WATCH(turn_put);
     WATCH(append);
     WATCH(blob_add);
+    WATCH(schedule_put);
+    WATCH(schedule_state);
+    WATCH(schedule_delete);
+    WATCH(agent_put);
+    WATCH(start_put);
+    WATCH(plan_delete);
+    WATCH(session_delete);
     WATCH(commit);
     WATCH(plan_by_id);
     WATCH(plan_head);
@@ -131,6 +178,13 @@ void house_watch_journal(struct house *h)
     WATCH(events);
     WATCH(last_row);
     WATCH(replay);
+    WATCH(plan_owner);
+    WATCH(turn_key);
+    WATCH(schedule_by_name);
+    WATCH(agents);
+    WATCH(gone_by_id);
+    WATCH(plans_ended);
+    WATCH(plan_heirs);
     WATCH(size);
 #undef WATCH
     h->journal->ops = &h->ops;
