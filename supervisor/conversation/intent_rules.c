@@ -194,7 +194,7 @@ static bool eat_comment(struct intent_words *w, struct str text, struct str *ret
 /* "yes", "ok, do it", "approve step 2", "no to step 3". */
 static bool verdict(struct intent_words *w, const char *words, struct intent *s)
 {
-    bool named = false;
+    bool named;
 
     if (!intent_eat(w, words)) {
         return false;

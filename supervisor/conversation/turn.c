@@ -157,11 +157,12 @@ static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, st
 bool turn_end(struct turn_ctx *t)
 {
     struct bt_error err;
-    enum bt_code code = engine_has_failed(t->engine) ? BT_IO : buf_check(&t->reply, &err);
+    enum bt_code code;
 
     if (engine_has_failed(t->engine)) {
         return false;
     }
+    code = buf_check(&t->reply, &err);
     t->turn.action = t->action;
     if (code == BT_OK) {
         code = t->waits ? journal_turn_put(engine_journal(t->engine), &t->turn, &err)

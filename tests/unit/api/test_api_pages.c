@@ -13,6 +13,8 @@ enum {
     PLANS_SHOWN = 100,
     UPSTREAM = 64,
     PARAMETERS = 65536,
+    REVIEW_TEXT = 1024 * 1024, /* of all results before it, as they are stored */
+    REVIEW_DATA = 100000,
     NAMED = 20,
     LINE = 120
 };
@@ -146,6 +148,66 @@ static void a_list_of_reviews_has_parameters_up_to_their_cap(void **state)
     house_close(h);
 }
 
+/* Completes a step with a text, or data, that makes its result, or its data, so long in
+ * MessagePack: a text of 64 KiB or more has five bytes in front, a shorter one three. */
+static void done_with(struct house *h, bool data, uint32_t len)
+{
+    const uint32_t member = data ? 0 : 1 + 1 + 4; /* {"text": */
+    const uint32_t n = len - member - (len < 65536 ? 3 : 5);
+    char *text = calloc(n + 1, 1);
+
+    assert_non_null(text);
+    memset(text, 'x', n);
+    house_done(h, "calc", data ? "'result':{'text':'t','data':'%s'}" : "'result':{'text':'%s'}",
+               text);
+    free(text);
+}
+
+/* What a review of two steps with results of these lengths shows of the second. */
+static const char *second_result(struct house *h, bool data, uint32_t first, uint32_t second)
+{
+    const char *review;
+
+    (void)house_submit(h, "'plan':{'goal':'g','steps':[" STEP("a", ",'dependsOn':[]") "," STEP(
+                              "b", ",'dependsOn':[]") ",{'stepId':'q','type':'human_review',"
+                                                      "'task':'ok?','dependsOn':['a','b']}]}");
+    done_with(h, data, first);
+    done_with(h, data, second);
+    review = house_get(h, house_ok(h, "review.list", " "), "reviews.0.reviewId");
+    review = house_ok(h, "review.get", "'reviewId':'%s'", review);
+    house_says(h, review,
+               house_text(h,
+                          "review.upstreamResults.0.truncated=-; "
+                          "review.upstreamResults.0.resultLen=-; "
+                          "review.upstreamResults.0.data=%s",
+                          data ? "*" : "-"));
+    return house_get(h, review, "review.upstreamResults.1");
+}
+
+static void a_review_has_results_up_to_their_cap_in_all(void **state)
+{
+    enum { FIRST = 600000, FIRST_DATA = 50000 };
+
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        struct house *h = house_open();
+        const char *second;
+        house_join(h, "calc", 2);
+        second = second_result(h, false, FIRST, REVIEW_TEXT - (FIRST - 11) + (uint32_t)over);
+        house_says(h, second, over == 0 ? "truncated=-; resultLen=-" : "truncated=true");
+        if (over != 0) {
+            house_is(h, second, "resultLen",
+                     house_text(h, "%d", REVIEW_TEXT - (FIRST - 11) + over));
+        }
+        house_close(h);
+        h = house_open();
+        house_join(h, "calc", 2);
+        second = second_result(h, true, FIRST_DATA, REVIEW_DATA - FIRST_DATA + (uint32_t)over);
+        house_says(h, second, over == 0 ? "data=*; truncated=-" : "data=-; truncated=-");
+        house_close(h);
+    }
+}
+
 /* The answer of a plan in which n steps were not done. */
 static const char *answer_without(struct house *h, int n)
 {
@@ -239,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_result_has_a_page_of_steps),
         cmocka_unit_test(a_review_shows_some_of_many_results_before_it),
         cmocka_unit_test(a_list_of_reviews_has_parameters_up_to_their_cap),
+        cmocka_unit_test(a_review_has_results_up_to_their_cap_in_all),
         cmocka_unit_test(types_are_bounded),
         cmocka_unit_test(an_answer_names_the_first_steps_that_were_not_done),
     };
