@@ -177,8 +177,9 @@ static void add_json(struct transcript *t, const char *indent, const cJSON *valu
 /* What differs from one run to another. */
 static bool is_measured(const char *name)
 {
-    static const char *const names[] = {"commitUs", "rssBytes", "journalBytes", "turns",
-                                        "version",  "pid",      "sqlite",       "nng"};
+    static const char *const names[] = {"commitUs", "rssBytes", "journalBytes",
+                                        "turns",    "version",  "pid",
+                                        "sqlite",   "nng",      "startedAt"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(name, names[i]) == 0) {
