@@ -11,7 +11,11 @@
 #include "supervisor/gateway/polled/polled.h"
 #include "supervisor/gateway/server_internal.h"
 
-enum { BODY_MAX = LIMIT_CONTROL_BYTES, DRAIN_MAX = 16 * BODY_MAX };
+enum {
+    BODY_MAX = LIMIT_CONTROL_BYTES,
+    DRAIN_MAX = 16 * BODY_MAX,
+    ANSWER_MAX = 8 * LIMIT_STEP_BYTES
+};
 
 /* ---- answers ---- */
 
@@ -100,6 +104,7 @@ static bool check_host(struct http *h)
     const struct str host = str_from(h->heads.host);
 
     if (h->heads.hosts != 1) {
+        h->closes = true;
         http_refuse(h, BT_INVALID, 400, "Host", "expected one header Host");
         return false;
     }
@@ -192,7 +197,11 @@ static bool check_framing(struct http *h)
     } else if (t->coding != NULL && strcasecmp(t->coding, "chunked") != 0) {
         http_refuse(h, BT_INVALID, 400, "Transfer-Encoding", "expected chunked, or none");
     } else if (t->length != NULL && !fields_number(str_from(t->length), UINT64_MAX, &n)) {
-        http_refuse(h, BT_INVALID, 400, "Content-Length", "expected a number");
+        const bool large =
+            t->length[0] != 0 && strspn(t->length, "0123456789") == strlen(t->length);
+        http_refuse(h, large ? BT_LIMIT : BT_INVALID, large ? 413 : 400, "Content-Length",
+                    large ? "a body has at most 1048576 bytes"
+                          : "expected one Content-Length, a number in decimal digits");
     } else {
         return true;
     }
@@ -347,6 +356,7 @@ void http_head(struct http *h, const char *method)
         return;
     }
     if (uri_parse(str_from(h->target), &h->uri, &err) != BT_OK) {
+        h->closes = err.code == BT_LIMIT;
         refuse_err(h, err.code == BT_LIMIT ? 414 : 0, "", &err);
         return;
     }
@@ -360,6 +370,53 @@ void http_head(struct http *h, const char *method)
         return;
     }
     h->state = HTTP_BODY;
+}
+
+/* How far it got tells why it is unreadable. */
+static const char *syntax_of(const struct http *h)
+{
+    if (h->target[0] == 0) {
+        return "the first line cannot be read: it is METHOD ADDRESS HTTP/1.1, with one space "
+               "between the parts";
+    }
+    if (h->state == HTTP_HEAD) {
+        return "the head cannot be read: each header is NAME: VALUE in a line of its own";
+    }
+    return "the body cannot be read: each chunk is its size in hexadecimal digits, a line end, as "
+           "many bytes, and a line end; after the chunk of size 0 come headers, if any, and an "
+           "empty line";
+}
+
+void http_unreadable(struct http *h, unsigned status)
+{
+    char text[160];
+
+    h->unclear = true;
+    h->allowed = 0;
+    switch (status) {
+    case 413:
+        (void)snprintf(text, sizeof text, "a body has at most %d bytes, and so has a chunk of it",
+                       BODY_MAX);
+        http_refuse(h, BT_LIMIT, status, "", text);
+        break;
+    case 414:
+        (void)snprintf(text, sizeof text, "the address has more than %d bytes", URI_BYTES_MAX);
+        http_refuse(h, BT_LIMIT, status, "", text);
+        break;
+    case 431:
+        (void)snprintf(text, sizeof text,
+                       "the head has too many bytes: the first line and all headers, with about "
+                       "100 bytes more for each header, have at most %d",
+                       SERVER_CONNECTION_BYTES);
+        http_refuse(h, BT_LIMIT, status, "", text);
+        break;
+    case 505:
+        http_refuse(h, BT_INVALID, status, "", "expected HTTP/1.1, or HTTP/1.0, in the first line");
+        break;
+    default:
+        http_refuse(h, BT_INVALID, status, "", syntax_of(h));
+        break;
+    }
 }
 
 /* ---- the body, and all of it ---- */
@@ -459,7 +516,7 @@ void http_ask(struct http *h)
 void http_whole(struct http *h)
 {
     if (h->too_big) {
-        http_refuse(h, BT_LIMIT, 413, "", "the body has too many bytes: at most 1048576");
+        http_refuse(h, BT_LIMIT, 413, "", "a body has at most 1048576 bytes");
     } else if (h->s->held > SERVER_HELD_BYTES) {
         http_refuse(h, BT_BUSY, 503, "", "the gateway holds as many bytes as it may");
     } else if (h->place != NULL) {
@@ -475,6 +532,30 @@ void http_whole(struct http *h)
     } else {
         http_ask(h);
     }
+}
+
+struct http *http_new(struct conn *c, struct MHD_Connection *mhd, const char *target)
+{
+    struct http *h = calloc(1, sizeof *h);
+
+    if (h == NULL) {
+        return NULL;
+    }
+    h->s = c->s;
+    h->conn = c;
+    h->mhd = mhd;
+    h->target = strdup(target);
+    buf_init(&h->body, LIMIT_CONTROL_BYTES);
+    buf_init(&h->out, ANSWER_MAX);
+    buf_init(&h->link, 4 * URI_BYTES_MAX);
+    buf_init(&h->location, 1024);
+    buf_init(&h->bearer, LOGIN_BEARER_MAX);
+    buf_init(&h->cookie, 1024);
+    if (h->target == NULL) {
+        http_free(h);
+        return NULL;
+    }
+    return h;
 }
 
 void http_free(struct http *h)

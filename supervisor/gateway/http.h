@@ -14,6 +14,8 @@ struct stream;
 
 struct conn {
     struct conn *next, *prev;
+    struct server *s;
+    struct http *http; /* the request that it is at; NULL: no first line is there */
     int fd;
     msec since, deadline;
     bool idle; /* no head of a request is there */
@@ -65,6 +67,7 @@ struct http {
     bool is_yaml;
     bool too_big;
     bool unclear; /* where it ends */
+    bool closes;  /* its connection ends after the answer */
     bool suspended;
     bool broke;            /* its answer was not taken whole */
     struct stream *stream; /* the answer is one */
@@ -90,6 +93,8 @@ void http_body(struct http *h, const char *bytes, size_t n);
 /* Whether a refused request is read to its end before it is answered: a client that still sends
  * would lose the answer. */
 bool http_drains(const struct http *h);
+/* libmicrohttpd cannot read the request, for which it has a status: says what would be right. */
+void http_unreadable(struct http *h, unsigned status);
 /* All of the request is here: asks the daemon, or there is an answer. */
 void http_whole(struct http *h);
 /* Prepares an answer. */
@@ -101,6 +106,8 @@ void http_wait(struct http *h);
 void http_ready(struct http *h);
 /* The request goes to the daemon as it is; its answer is that of the daemon. */
 void http_ask(struct http *h);
+/* A request of the connection; target: as it was sent. NULL: out of memory. */
+struct http *http_new(struct conn *c, struct MHD_Connection *mhd, const char *target);
 void http_free(struct http *h);
 void http_serve_openapi(struct http *h);
 /* An answer of the daemon without its envelope, as JSON. */

@@ -30,10 +30,12 @@ static const struct {
     {415, "Unsupported Media Type"},
     {421, "Misdirected Request"},
     {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},
     {502, "Bad Gateway"},
     {503, "Service Unavailable"},
     {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
 };
 
 unsigned problem_status(const struct problem *p)

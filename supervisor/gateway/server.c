@@ -12,7 +12,7 @@
 #include "supervisor/gateway/server_internal.h"
 #include "supervisor/gateway/stream.h"
 
-enum { OUT_MAX = 8 * LIMIT_STEP_BYTES, SWEEP_MS = 250, DESCRIPTORS_OTHERS = 128 };
+enum { SWEEP_MS = 250, DESCRIPTORS_OTHERS = 128 };
 
 /* ---- connections ---- */
 
@@ -63,6 +63,7 @@ static void on_connection(void *self, struct MHD_Connection *mhd, void **slot,
     if (c == NULL) {
         return; /* its requests are refused */
     }
+    c->s = s;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
     c->since = s->now;
@@ -84,30 +85,15 @@ static void on_connection(void *self, struct MHD_Connection *mhd, void **slot,
  * request's own. */
 static void *on_target(void *self, const char *target, struct MHD_Connection *mhd)
 {
-    struct server *s = self;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct http *h = calloc(1, sizeof *h);
+    struct conn *c = info != NULL ? info->socket_context : NULL;
 
-    if (h == NULL || info == NULL || info->socket_context == NULL) {
-        free(h);
-        return NULL;
+    (void)self;
+    if (c != NULL) {
+        c->http = http_new(c, mhd, target);
     }
-    h->s = s;
-    h->conn = info->socket_context;
-    h->mhd = mhd;
-    h->target = strdup(target);
-    buf_init(&h->body, LIMIT_CONTROL_BYTES);
-    buf_init(&h->out, OUT_MAX);
-    buf_init(&h->link, 4 * URI_BYTES_MAX);
-    buf_init(&h->location, 1024);
-    buf_init(&h->bearer, LOGIN_BEARER_MAX);
-    buf_init(&h->cookie, 1024);
-    if (h->target == NULL) {
-        http_free(h);
-        return NULL;
-    }
-    return h;
+    return c != NULL ? c->http : NULL;
 }
 
 static void on_completed(void *self, struct MHD_Connection *mhd, void **slot,
@@ -122,6 +108,7 @@ static void on_completed(void *self, struct MHD_Connection *mhd, void **slot,
         h->conn->idle = true;
         h->conn->since = s->now;
         h->conn->deadline = s->now + SERVER_HEAD_MS;
+        h->conn->http = NULL;
         http_free(h);
     }
     *slot = NULL;
@@ -153,6 +140,9 @@ static void add_headers(struct http *h, struct MHD_Response *r)
 
     if (h->type != NULL) {
         (void)MHD_add_response_header(r, "Content-Type", h->type);
+    }
+    if (h->unclear || h->closes) {
+        (void)MHD_add_response_header(r, "Connection", "close");
     }
     (void)MHD_add_response_header(r, "Cache-Control",
                                   h->keep ? "public, max-age=31536000, immutable" : "no-store");
@@ -198,7 +188,7 @@ static void add_headers(struct http *h, struct MHD_Response *r)
     add_cors(h, r);
 }
 
-static enum MHD_Result respond(struct http *h)
+enum MHD_Result server_respond(struct http *h)
 {
     struct MHD_Response *r;
     enum MHD_Result result;
@@ -250,7 +240,7 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *mhd, const 
         if (h->state == HTTP_READY && http_drains(h)) {
             h->state = HTTP_DRAINS;
         }
-        return h->state == HTTP_READY ? respond(h) : MHD_YES;
+        return h->state == HTTP_READY ? server_respond(h) : MHD_YES;
     }
     if (h->state == HTTP_DRAINS && *upload_n > 0) {
         *upload_n = 0;
@@ -268,7 +258,7 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *mhd, const 
         h->conn->deadline = MSEC_NEVER; /* the daemon's time has its own end */
         http_whole(h);
     }
-    return h->state == HTTP_READY ? respond(h) : MHD_YES;
+    return h->state == HTTP_READY ? server_respond(h) : MHD_YES;
 }
 
 /* ---- the server ---- */

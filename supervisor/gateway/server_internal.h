@@ -4,6 +4,9 @@
 
 #include "supervisor/gateway/http.h"
 
+/* server.c: the answer that h has leaves. */
+enum MHD_Result server_respond(struct http *h);
+
 /* answer.c */
 void answer_take(void *http, const struct reply *reply);
 /* Appends the text for a part of a path or query. */
