@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
@@ -102,6 +103,7 @@ enum bt_code pg_take(struct pg_journal *p, struct bt_error *err)
                    "RETURNING epoch, pos",
                    p->lease_ms, p->shard);
     pg_put_value(&node, p->node, strlen(p->node));
+    (void)FAILPOINT("take");
     ok = PQsendPrepare(p->conn, "take", sql, 0, NULL) == 1 && pg_send(p, "take", &node, 1) &&
          pg_sync(p);
     if (!ok) {
@@ -114,6 +116,7 @@ enum bt_code pg_take(struct pg_journal *p, struct bt_error *err)
     p->sql.base.boot = p->epoch;
     p->sql.base.pos = p->sql.base.committed_pos = number_at(p->result, 1);
     p->renewed = sent;
+    (void)FAILPOINT("taken");
     return BT_OK;
 }
 
